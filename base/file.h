@@ -1,0 +1,48 @@
+/* file -- reading and writing whole files and ranges, with every result checked; paths.
+ * All functions are safe from any thread. Errors: KILN_E_IO with the path and strerror; KILN_E_INPUT where the
+ * content is at fault. */
+#ifndef KILN_BASE_FILE_H
+#define KILN_BASE_FILE_H
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t size;
+    int64_t mtime_ns;
+    uint64_t inode;
+    bool is_file, is_dir;
+} kiln_file_info;
+
+/* KILN_E_IO when it cannot be looked at; kiln_path_exists says only whether something is there. */
+kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *err) KILN_MUST_CHECK;
+bool kiln_is_file(const char *path);
+bool kiln_is_dir(const char *path);
+
+/* Opens for reading; a directory is KILN_E_INPUT ("'x' is a directory"), a missing file KILN_E_INPUT too. *fd >= 0. */
+kiln_status kiln_file_open(const char *path, int *fd, kiln_error *err) KILN_MUST_CHECK;
+/* Exactly `bytes` at `offset`; KILN_E_INPUT when the file ends before. */
+kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+/* The whole file, NUL-terminated behind its size; free(*data). KILN_E_INPUT above `limit` bytes. */
+kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **data, size_t *size, kiln_error *err) KILN_MUST_CHECK;
+/* Writes NAME.tmp.PID, fsync, rename. Creates missing parent folders. */
+kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err) KILN_MUST_CHECK;
+/* mkdir -p of the folder that holds `path`. */
+kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK;
+
+/* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
+kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
+#define KILN_PATH_MAX 4096
+/* The part after the last '/', and the part after its last '.' ("" where none); both inside `path`. */
+const char *kiln_path_base(const char *path);
+const char *kiln_path_suffix(const char *path);
+/* A name from inside a file stays in its folder: not empty, not absolute, no '..' component, no backslash,
+ * no control byte, valid UTF-8, at most 1024 bytes. On false *why is a static reason. */
+bool kiln_name_is_safe(const char *name, const char **why);
+bool kiln_utf8_valid(const unsigned char *s, size_t n);
+
+#endif

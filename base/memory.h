@@ -1,0 +1,25 @@
+/* memory -- allocation by count with the overflow checked, and a growing byte buffer. */
+#ifndef KILN_BASE_MEMORY_H
+#define KILN_BASE_MEMORY_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* *out = count * elem bytes, zeroed, 64-byte aligned; free() it. count == 0 gives a valid pointer.
+ * KILN_E_NOMEM names `what` and the size. */
+kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
+#define KILN_ALLOC(ptr, count, what, err) kiln_alloc((void **)(ptr), (count), sizeof **(ptr), (what), (err))
+
+typedef struct {
+    unsigned char *data; /* owned; NULL while empty */
+    size_t size, room;
+} kiln_buffer;
+
+/* Appends; data may be NULL to append zeros. */
+kiln_status kiln_buffer_put(kiln_buffer *b, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_buffer_printf(kiln_buffer *b, kiln_error *err, const char *fmt, ...) KILN_PRINTF(3, 4) KILN_MUST_CHECK;
+void kiln_buffer_release(kiln_buffer *b);
+
+#endif

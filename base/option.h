@@ -1,0 +1,105 @@
+/* option -- one table per program, from which parsing, range checks, --help, the man page, the make variables and
+ * the stored parameters come (DESIGN.md 10, STYLE.md 5).
+ *
+ * GNU long options (--name value, --name=value, an unambiguous prefix is NOT accepted), short letters where given,
+ * --no-NAME for OPT_BOOL, "--" ends options; options and positionals may mix. Every value lives in a kiln_value of
+ * the program's own struct. Values are kept as canonical text as well: what is stored, keyed and handed to workers.
+ */
+#ifndef KILN_BASE_OPTION_H
+#define KILN_BASE_OPTION_H
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    KILN_OPT_END = 0,
+    KILN_OPT_BOOL, /* bool *             no argument; --no-NAME unsets */
+    KILN_OPT_U32,  /* uint32_t *         range "lo..hi" */
+    KILN_OPT_U64,  /* uint64_t * */
+    KILN_OPT_F64,  /* double *           range "lo..hi", either end may be left out; "off" allowed where the default is "off": NAN */
+    KILN_OPT_SIZE, /* kiln_size *        512M, 1.5G, 50% */
+    KILN_OPT_TEXT, /* const char **      anything; NULL when not given and no default */
+    KILN_OPT_PATH, /* const char **      a leading ~ is expanded */
+    KILN_OPT_ENUM, /* uint32_t *         range "a|b|c": the index */
+} kiln_opt_kind;
+
+typedef struct {
+    uint64_t bytes;   /* as given, when percent < 0 */
+    double percent;   /* 0..100, else -1 */
+} kiln_size;
+
+enum {
+    KILN_KEYED = 1,  /* changes the result: stored as a parameter, part of unit keys */
+    KILN_HIDDEN = 2, /* not in --help (for the engine and for tests) */
+    KILN_ONCE = 4,   /* a run that has it uses the stored parameters, stores none and changes no state (-o, --camera, --dry-run) */
+};
+
+typedef struct {
+    const char *name;  /* "min-opacity"; NULL in the last row */
+    char letter;       /* 0 for none */
+    kiln_opt_kind kind;
+    void *where;       /* storage of the program, type by kind */
+    const char *arg;   /* name of the argument in --help: "N", "SIZE", "FILE" */
+    const char *def;   /* default as text, as a user would type it; NULL: none (TEXT, PATH: NULL pointer) */
+    const char *range; /* "1..32", "a|b|c" or NULL */
+    const char *help;  /* one line, no full stop */
+    unsigned flags;
+} kiln_opt;
+
+typedef struct {
+    const char *program;      /* "kiln-knn" */
+    const char *summary;      /* one line: what it does */
+    const char *positionals;  /* "MANIFEST", "SCENE MANIFEST", "A B" */
+    unsigned n_positionals;   /* exactly so many */
+    const char *const *tables_note; /* unused rows of prose for the man page; NULL-terminated; may be NULL */
+    const kiln_opt *options;  /* the program's own table, ended by a row with name NULL */
+    const kiln_opt *common;   /* the shared rows (kiln_common_options) or NULL */
+} kiln_cli;
+
+/* Shared by every program. */
+typedef struct {
+    const char *devices;  /* --devices, aliases --device and --gpu: "auto", "cpu", "cuda", "all" or a list */
+    uint32_t threads;     /* 0: all cores */
+    kiln_size ram, vram;
+    bool json, quiet, verbose, sync;
+} kiln_common;
+extern kiln_common kiln_common_values;
+extern const kiln_opt kiln_common_options[];
+
+typedef struct {
+    bool done;                    /* --help, --version, --help-json, --help-make, --man printed: end with 0 */
+    const char *positional[8];    /* borrowed from argv, ~ expanded (then owned by the process) */
+    unsigned n_positional;
+} kiln_parsed;
+
+/* Sets every default, then argv. KILN_E_USAGE with a sentence that names the option and what it takes;
+ * an unknown option suggests the nearest known one. Prints --help etc. to stdout itself (*parsed).done = true. */
+kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_parsed *parsed, kiln_error *err) KILN_MUST_CHECK;
+/* Was this option given on the command line (not by default nor stored)? */
+bool kiln_opt_given(const kiln_cli *cli, const char *name);
+/* Any option with this flag given? */
+bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag);
+/* Sets one option from text, with the same checks as argv; `origin` is put in the message ("stored parameter"). */
+kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text, const char *origin, kiln_error *err) KILN_MUST_CHECK;
+/* Canonical text of the present value (numbers by shortest round-trip, sizes in bytes or percent); "" when none.
+ * Written into buf, which is returned. */
+const char *kiln_opt_text(const kiln_opt *opt, char *buf, size_t size);
+
+void kiln_cli_help(const kiln_cli *cli, kiln_buffer *out);      /* "Usage: kiln-knn MANIFEST [options]" ... 80 columns */
+void kiln_cli_man(const kiln_cli *cli, kiln_buffer *out);       /* roff man(7), section 1 */
+void kiln_cli_help_json(const kiln_cli *cli, kiln_buffer *out);
+/* For the Makefile: one line "VARS_knn := NEIGHBORS:neighbors ..." of every option that is not hidden; `stage` is
+ * the program's name without "kiln-". */
+void kiln_cli_help_make(const kiln_cli *cli, kiln_buffer *out);
+
+/* "512M" "1.5G" "50%" "64KiB" "1000" -> size. */
+kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err) KILN_MUST_CHECK;
+uint64_t kiln_size_resolve(kiln_size s, uint64_t whole); /* bytes; percent of whole */
+const char *kiln_size_text(uint64_t bytes, char buf[32]);  /* "912 MiB" for people */
+extern const char kiln_version[]; /* "0.1.0" */
+
+#endif

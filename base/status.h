@@ -1,0 +1,68 @@
+/* status -- what every function that can fail returns, and the sentence that goes with it.
+ *
+ * The lowest function that knows the facts writes the sentence with kiln_fail(); those above put context in front
+ * with kiln_note(); only main prints it and turns the status into the exit code (DESIGN.md 10).
+ * Wording: lower case, no full stop, what failed first, the subject in single quotes, then where, then what to do.
+ */
+#ifndef KILN_BASE_STATUS_H
+#define KILN_BASE_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, exit code of a program that ends with it, text */
+#define KILN_STATUS_MAP(X)                                  \
+    X(OK, 0, "done")                                        \
+    X(E_USAGE, 2, "wrong command line")                     \
+    X(E_INPUT, 3, "bad input")                              \
+    X(E_STALE, 4, "a needed stage is missing, stale or partial") \
+    X(E_CAP, 5, "the memory cap is too small")              \
+    X(E_NOMEM, 5, "out of memory")                          \
+    X(E_DEVICE, 6, "device failed")                         \
+    X(E_PARTIAL, 7, "finished partially")                   \
+    X(E_BUG, 70, "a bug of ours")                           \
+    X(E_IO, 74, "read or write failed")                     \
+    X(E_BUSY, 75, "held by another process")                \
+    X(E_INTERRUPTED, 130, "interrupted")                    \
+    X(E_TERMINATED, 143, "terminated")
+
+typedef enum {
+#define X(name, code, text) KILN_##name,
+    KILN_STATUS_MAP(X)
+#undef X
+} kiln_status;
+
+typedef struct {
+    kiln_status status;
+    char msg[1024]; /* fixed: works when memory is gone */
+} kiln_error;
+
+#define KILN_MUST_CHECK __attribute__((warn_unused_result))
+#define KILN_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+
+/* Writes the sentence and returns `status`. err may be NULL (the status alone is returned). */
+kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...) KILN_PRINTF(3, 4);
+/* Puts "context: " in front of the sentence already there. */
+void kiln_note(kiln_error *err, const char *fmt, ...) KILN_PRINTF(2, 3);
+/* Exit code of a program that ends with `status`; its general text; its name ("E_INPUT"). Static strings. */
+int kiln_exit_code(kiln_status status);
+const char *kiln_status_text(kiln_status status);
+const char *kiln_status_name(kiln_status status);
+
+#define KILN_TRY(call)                               \
+    do {                                             \
+        kiln_status kiln_try_ = (call);              \
+        if (kiln_try_ != KILN_OK) return kiln_try_;  \
+    } while (0)
+/* the same with one exit: needs `kiln_status st` and a label `done` in scope */
+#define KILN_GO(call)                    \
+    do {                                 \
+        st = (call);                     \
+        if (st != KILN_OK) goto done;    \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+/* depth_order -- the order in which visible Gaussians are drawn: by (bits of depth, source row), ascending.
+ *
+ *   depths [n] f32 in, > 0     source_rows [n] u32 in     order [n] u32 out: positions, nearest first
+ * work as in knn.h.
+ */
+#ifndef KILN_KERNELS_DEPTH_ORDER_H
+#define KILN_KERNELS_DEPTH_ORDER_H
+
+#include "base/status.h"
+#include "kernels/exec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t n;
+    const float *depths;
+    const uint32_t *source_rows;
+    uint32_t *order;
+} kiln_depth_order_args;
+
+typedef kiln_status kiln_depth_order_fn(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes,
+                                        kiln_error *err);
+
+#endif

@@ -1,0 +1,26 @@
+/* exec -- where and how an operation runs. Comes with every call; nothing about it is global.
+ *
+ * The CPU siblings are compiled twice from one file: for any x86-64, and with AVX2 and FMA. Both give the same bits
+ * (no contraction, fmaf where the header says so); ops_cpu.c picks one at start. A CPU file names its entry points
+ * with KILN_CPU(op).
+ */
+#ifndef KILN_KERNELS_EXEC_H
+#define KILN_KERNELS_EXEC_H
+
+#include <stdbool.h>
+
+typedef struct {
+    int device;                  /* CUDA ordinal of this process; -1: the CPU */
+    struct CUstream_st *stream;  /* CUDA only */
+    unsigned threads;            /* CPU only, at least 1; results do not depend on it */
+    bool sync;                   /* wait after every launch and name the kernel that failed */
+} kiln_exec;
+
+#ifndef KILN_CPU_ISA
+#define KILN_CPU_ISA
+#endif
+#define KILN_CPU_PASTE_(op, isa) kiln_##op##_cpu##isa
+#define KILN_CPU_PASTE(op, isa) KILN_CPU_PASTE_(op, isa)
+#define KILN_CPU(op) KILN_CPU_PASTE(op, KILN_CPU_ISA)
+
+#endif

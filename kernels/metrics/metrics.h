@@ -1,0 +1,32 @@
+/* metrics -- PSNR and SSIM of two pictures (KERNELS 1.6), RGB, clamped to [0,1] first.
+ *
+ *   a, b: f32, pixel (x, y) channel c at a[(y * a_row + x) * a_step + c]; a_step, b_step 3 or 4; a_row, b_row in pixels
+ * SSIM as fused-ssim defines it: 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps; "same" pads with zeros, "valid"
+ * averages [5:-5, 5:-5]. Sums are 64-bit fixed point (round(value * 2^40)): order-free, the same bits every run.
+ * Equal pictures: psnr is +INFINITY. Below 11 pixels in either axis ssim_valid is NAN.
+ * work as in knn.h.
+ */
+#ifndef KILN_KERNELS_METRICS_H
+#define KILN_KERNELS_METRICS_H
+
+#include "base/status.h"
+#include "kernels/exec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    double psnr, mse, ssim_same, ssim_valid;
+    double mean_a[3], mean_b[3]; /* clamped values */
+} kiln_metrics;
+
+typedef struct {
+    uint32_t width, height;
+    const float *a, *b;
+    uint32_t a_step, b_step, a_row, b_row;
+    kiln_metrics *out;
+} kiln_metrics_args;
+
+typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes, kiln_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* raster -- blends the listed Gaussians of each tile, front to back, as the profile says.
+ *
+ *   splats [n]            in   in depth order, with colour
+ *   tile_counts, ranks    in   as tile_pairs_emit gives them for tile rows [row0, row1)
+ *   rgba [rows][width][4] out  rows: the pixel rows of those tile rows inside the image; red, green, blue over the
+ *                              background, alpha = 1 - T; float32, not clamped
+ *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth of KERNELS 1.4
+ * The picture's bits depend on nothing but the inputs (not on threads, bands or where the lists came from).
+ * work as in knn.h. KILN_E_INPUT: a rank at or above n.
+ */
+#ifndef KILN_KERNELS_RASTER_H
+#define KILN_KERNELS_RASTER_H
+
+#include "kernels/project/project.h"
+
+typedef struct {
+    uint64_t n;
+    const kiln_splat2d *splats;
+    const kiln_view *view;
+    kiln_profile_id profile;
+    uint32_t row0, row1;
+    const uint32_t *tile_counts;
+    const uint32_t *ranks;
+    uint64_t n_pairs; /* sum of tile_counts, for the bounds check */
+    float background[3];
+    float *rgba;
+    float *depth;
+} kiln_raster_args;
+
+typedef kiln_status kiln_raster_fn(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err);
+
+#endif

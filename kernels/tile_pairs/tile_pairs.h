@@ -1,0 +1,48 @@
+/* tile_pairs -- which Gaussians touch which 16x16 tile: exactly the set of DESIGN.md 7.
+ *
+ * A pair (tile, Gaussian) is in the set when, for some pixel centre of the tile inside the image and inside the
+ * Gaussian's tile bounds, kiln_power() >= power_min. kiln_power is pinned (kernels/raster/power_math.h); the raster
+ * evaluates the same function.
+ *
+ *   splats  [n]   in   visible Gaussians in depth order
+ *   row0, row1    tile rows [row0, row1) of the view
+ * tile_pairs_count: row_pairs [row1-row0] u64 out: pairs of each tile row. In fixed memory.
+ * tile_pairs_emit:  tile_counts [(row1-row0) * tiles_x] u32 out, row-major; ranks [room] u32 out: for each tile the
+ *                   increasing positions in splats, tiles one after the other. room is what count said;
+ *                   KILN_E_BUG when the pairs are not exactly `room`.
+ * work as in knn.h. KILN_E_INPUT: n above 2^32 - 2.
+ */
+#ifndef KILN_KERNELS_TILE_PAIRS_H
+#define KILN_KERNELS_TILE_PAIRS_H
+
+#include "kernels/project/project.h"
+
+typedef struct {
+    uint64_t n;
+    const kiln_splat2d *splats;
+    const kiln_view *view;
+    uint32_t row0, row1;
+    uint64_t *row_pairs;
+} kiln_tile_pairs_count_args;
+
+typedef struct {
+    uint64_t n;
+    const kiln_splat2d *splats;
+    const kiln_view *view;
+    uint32_t row0, row1;
+    uint64_t room;
+    uint32_t *tile_counts;
+    uint32_t *ranks;
+} kiln_tile_pairs_emit_args;
+
+typedef kiln_status kiln_tile_pairs_count_fn(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work, size_t *work_bytes,
+                                             kiln_error *err);
+typedef kiln_status kiln_tile_pairs_emit_fn(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
+                                            kiln_error *err);
+
+/* Bands (DESIGN.md 7): the longest runs of tile rows from the top whose pairs total at most 2^22, or one row.
+ * starts[b] .. starts[b+1]; returns the number of bands; room for tiles_y + 1 starts. */
+enum { KILN_BAND_PAIRS = 1 << 22 };
+uint32_t kiln_tile_bands(const uint64_t *row_pairs, uint32_t tiles_y, uint32_t *starts);
+
+#endif

@@ -1,0 +1,27 @@
+/* codec -- blobs: raw bytes -> byte shuffle -> zstd frame with checksum and content size. Pure functions, any thread.
+ * SCHEMA.md has the byte level. */
+#ifndef KILN_SCHEMA_CODEC_H
+#define KILN_SCHEMA_CODEC_H
+
+#include "base/status.h"
+#include "schema/hash.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KILN_BLOB_MAX ((size_t)64 << 20) /* raw bytes of one blob */
+
+typedef struct {
+    kiln_hash hash;        /* of the raw bytes */
+    uint64_t raw_bytes;
+    uint32_t elem;         /* element size of the shuffle: 1, 2, 4 or 8 */
+    size_t packed_bytes;
+    unsigned char *packed; /* owned by whoever got it from kiln_blob_pack; free() */
+} kiln_blob;
+
+/* KILN_E_BUG above KILN_BLOB_MAX or when raw is no multiple of elem. */
+kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
+/* dst has raw_bytes; checks the frame, the size and the hash: KILN_E_IO "blob HEX is damaged: ...". */
+kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

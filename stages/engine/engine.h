@@ -1,0 +1,125 @@
+/* engine -- what every stage program is made of: a parent that plans and commits, and a worker that computes units.
+ *
+ * A stage is a kiln_stage_program: options, `run` (in the parent) and `unit` (in the worker). `run` reads like the
+ * stage's description: it makes unit keys and payloads, calls kiln_run_units, reads results, and at the end makes the
+ * output current in one transaction. Units whose key is in the manifest are not computed again: that one rule gives
+ * resume, rerun and chunk-wise rebake (DESIGN.md 4).
+ *
+ * The parent never computes and never touches CUDA; it alone writes the manifest. A worker is the same executable,
+ * started with the same options (resolved, as text) and a socket; it opens the manifest read-only when first asked.
+ * Results come back as memfds over the socket and are inserted in short transactions. A worker's death ends the run
+ * with its reason; finished units stay.
+ */
+#ifndef KILN_STAGES_ENGINE_H
+#define KILN_STAGES_ENGINE_H
+
+#include "base/option.h"
+#include "base/status.h"
+#include "kernels/ops.h"
+#include "schema/manifest.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct kiln_run kiln_run;       /* the parent's side */
+typedef struct kiln_worker kiln_worker; /* the worker's side */
+
+typedef struct {
+    const char *name;           /* "knn": row of pipelines/stages.def, or a tool's name */
+    const kiln_cli *cli;
+    kiln_open_mode open;        /* how the manifest is opened before run(); import opens it itself */
+    bool opens_itself;          /* the engine opens nothing: import, compare */
+    unsigned manifest_arg;      /* which positional is the manifest: 0; import: 1 */
+    kiln_status (*run)(kiln_run *r, kiln_error *err);
+    kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err); /* NULL: no units */
+} kiln_stage_program;
+
+/* main() of every program: parses, dispatches to worker or parent, prints the error, returns the exit code. */
+int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
+
+/* ---- parent ------------------------------------------------------------------------------------------------------ */
+kiln_manifest *kiln_run_manifest(kiln_run *r);             /* NULL until opened */
+void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m); /* import: after its own open; the engine closes it */
+const kiln_parsed *kiln_run_args(const kiln_run *r);
+/* Stored parameters under given options: loads what is stored for this stage into options that were not given
+ * (unless --reset), later stores the KEYED ones (kiln_run_commit does). Called by the engine when it opens the manifest;
+ * import calls it after opening. */
+kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+bool kiln_run_is_once(const kiln_run *r); /* a KILN_ONCE option was given: change no state */
+bool kiln_run_force(const kiln_run *r);
+bool kiln_run_json(const kiln_run *r);
+/* Device kind the units run on, for image keys: "cpu" or "cuda"; and whether --devices named one. */
+const char *kiln_run_device_kind(kiln_run *r, bool *named);
+
+/* A hash builder seeded with stage, algorithm version and every KEYED option's text. */
+kiln_hasher *kiln_run_key(kiln_run *r);
+/* Same without the options, for units that depend on few of them: add what matters. */
+kiln_hasher *kiln_run_key_bare(kiln_run *r, const char *what);
+
+/* Upstream: KILN_E_STALE with "run kiln-chunk first" when `stage` is missing, stale or partial. */
+kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err) KILN_MUST_CHECK;
+/* Is this stage fresh with exactly this input key? Then there is nothing to do (unless --force). */
+kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err) KILN_MUST_CHECK;
+
+typedef struct {
+    char name[160];             /* for people: "block 12", "camera test/r_0" */
+    kiln_hash key;
+    void *payload;              /* what unit() gets; owned by the caller */
+    size_t payload_bytes;
+    uint64_t cost;              /* any unit; bigger first where order is free */
+    bool volatile_result;       /* not stored: always computed, result kept in memory only (one-off renders, scan) */
+    /* out */
+    bool was_cached;
+    kiln_unit_result result;    /* release with kiln_units_release */
+    void **volatile_data;       /* [result.n] raw bytes of volatile results; owned */
+} kiln_unit;
+
+/* Makes sure that all of them are done; fills result of each. Progress is shown as "what". Units go out in array order.
+ * With no manifest open only volatile units are allowed. --force recomputes and compares: KILN_E_BUG on a difference. */
+kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
+void kiln_units_release(kiln_unit *units, uint64_t n); /* results and volatile data; not the array, not the payloads */
+/* Raw bytes of an output of a unit, stored or volatile; free(*data). */
+kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes, kiln_error *err) KILN_MUST_CHECK;
+/* The counters object of a unit, parsed; json_decref. */
+kiln_status kiln_unit_counters(const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+
+/* The stage's own numbers for the run record and --json: borrowed, add to it. */
+json_t *kiln_run_report(kiln_run *r);
+
+/* The last step: begin; make(context) puts layers, tables, images, scene rows; the stage becomes fresh with input_key,
+ * parameters are stored, stages after it whose inputs changed become stale, the run is recorded; commit. */
+typedef kiln_status kiln_commit_fn(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err);
+kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err) KILN_MUST_CHECK;
+/* Says "nothing to do" (stderr) and, with --json, the stored report on stdout. */
+kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- worker ------------------------------------------------------------------------------------------------------ */
+const kiln_exec *kiln_worker_exec(kiln_worker *w);
+const kiln_ops *kiln_worker_ops(kiln_worker *w);
+/* Read-only connection, opened at first use. */
+kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
+/* A stage's own state kept between units (a projected camera, decoded planes); freed with free_fn at the end or when replaced. */
+void *kiln_worker_state(kiln_worker *w);
+void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *));
+/* Adds an output of the unit in hand: shuffled, compressed and hashed here, on the worker's threads; longer than
+ * KILN_BLOB_MAX: cut into segments. raw is copied out before the call returns. bytes may be 0. */
+kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err) KILN_MUST_CHECK;
+/* The unit's counters: JSON object, borrowed. Default "{}". */
+kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
+/* Runs a two-phase operation: asks for its workspace, takes it from a block that grows and is kept, runs it. */
+#define KILN_WORK(w, op, args, err)                                                                        \
+    kiln_worker_work((w), (kiln_status(*)(const kiln_exec *, const void *, void *, size_t *, kiln_error *))kiln_worker_ops(w)->op, (args), (err))
+kiln_status kiln_worker_work(kiln_worker *w, kiln_status (*op)(const kiln_exec *, const void *, void *, size_t *, kiln_error *),
+                             const void *args, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- decoded planes with a budget, least recently used first out; for units that read many chunks ------------------- */
+typedef struct kiln_plane_cache kiln_plane_cache;
+kiln_status kiln_plane_cache_new(uint64_t budget_bytes, kiln_plane_cache **out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_plane_cache_free(kiln_plane_cache *c);
+/* *data stays valid until the next call on this cache that may evict (hold at most one chunk's planes at a time; a plane
+ * larger than the budget is held alone). Layout as stored. */
+kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane, const void **data,
+                                 kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,42 @@
+/* image -- reading and writing pictures: 8- and 16-bit PNG, JPEG (read), .npy float32.
+ *
+ * A kiln_picture is float32, interleaved, channels 1 to 4, row-major from the top. 8-bit values v are v / 255.f,
+ * 16-bit v / 65535.f; written back with round-half-up after a clamp to [0,1]. libpng's and libjpeg's errors become
+ * statuses with the file's name; limits: 2^20 pixels an axis, KILN_PICTURE_MAX pixels.
+ * Thread-safe; nothing global. png.c also writes row by row so that a 4K picture needs no second copy.
+ */
+#ifndef KILN_STAGES_IMAGE_H
+#define KILN_STAGES_IMAGE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KILN_PICTURE_MAX ((uint64_t)1 << 30)
+
+typedef struct {
+    uint32_t width, height, channels; /* channels of data */
+    uint32_t depth_bits;              /* 8, 16 or 32 as in the file */
+    float *data;                      /* owned */
+} kiln_picture;
+void kiln_picture_release(kiln_picture *p);
+
+/* By content: PNG (grey, palette, RGB, with or without alpha, 1 to 16 bit, interlaced too), JPEG (grey, RGB, CMYK refused),
+ * .npy (float32 little-endian C order, [h][w] or [h][w][c]). */
+kiln_status kiln_picture_read(const char *path, kiln_picture *out, kiln_error *err) KILN_MUST_CHECK;
+/* Size only, from the header. */
+kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *height, kiln_error *err) KILN_MUST_CHECK;
+
+typedef enum { KILN_PNG8, KILN_PNG16, KILN_NPY } kiln_picture_format;
+typedef struct {
+    const char *key, *value; /* PNG tEXt, e.g. "Unit", "depth in scene units = value * 0.001" */
+} kiln_picture_text;
+/* data: height x width x step floats of which the first `channels` (1, 3 or 4) are written. Written to NAME.tmp.PID and
+ * renamed; missing folders are made. The same pixels give the same bytes (one fixed filter, one level). */
+kiln_status kiln_picture_write(const char *path, kiln_picture_format format, const float *data, uint32_t width, uint32_t height,
+                               uint32_t step, uint32_t channels, const kiln_picture_text *text, uint32_t n_text, kiln_error *err) KILN_MUST_CHECK;
+/* By suffix: "npy" -> NPY, anything else PNG8. */
+kiln_picture_format kiln_picture_format_of(const char *path);
+
+#endif

@@ -1,0 +1,82 @@
+/* reader -- a splat or point file format: one file and one row of readers[] in readers.c.
+ *
+ * Adding one: write stages/import/NAME.c with probe, open, read, close; add its row; the suffix list of --help,
+ * --list-formats, the round-trip test and the fuzz target come by themselves.
+ *
+ * probe decides by content: 0 (not mine) .. 100; the highest wins, a tie is a bug that a test reports.
+ * open validates everything that can be rejected without the rows (header, sizes against the file, counts);
+ * read is called for consecutive row ranges, first once over the whole file (the scan, which also validates), later
+ * for single blocks, perhaps in another process, seeking with the offsets that the scan recorded.
+ * Nothing here sanitises values: rows.c does that once for all formats (DESIGN.md 5).
+ */
+#ifndef KILN_STAGES_IMPORT_READER_H
+#define KILN_STAGES_IMPORT_READER_H
+
+#include "base/status.h"
+#include "schema/manifest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { KILN_BLOCK_ROWS = 65536, KILN_EXTRAS_MAX = 256 };
+
+typedef struct {
+    char name[64];   /* as in the file */
+    kiln_type type;
+} kiln_extra;
+
+typedef enum { KILN_DIALECT_3DGS, KILN_DIALECT_2DGS } kiln_dialect;
+
+typedef struct {
+    kiln_scene_kind kind;    /* points or splats */
+    kiln_dialect dialect;
+    uint64_t n_rows;
+    uint32_t sh_degree;
+    bool antialiased;
+    bool wide;               /* coordinates are doubles: origin and extra/x.. planes apply */
+    bool has_rgb;            /* points: colours present (else they are 0 and counted) ; splats: colour came as rgb, not f_dc */
+    bool rgb_u8;
+    char up_axis[64];        /* from comments, "" unknown */
+    char writer[64];         /* "inria", "gsplat", "brush", ... as far as the file says */
+    kiln_extra extras[KILN_EXTRAS_MAX]; /* columns that we do not know, in file order; for wide files also known columns whose doubles float32 would change */
+    uint32_t n_extras;
+    char layout[8192];       /* JSON: what export needs to write the same columns again: property order, types, comments */
+    char notes[1024];        /* sentence(s) for the user, "" none: trailing bytes, dialect found, filter_3D folded */
+} kiln_source_info;
+
+/* A batch of rows, planar. Arrays have room for KILN_BLOCK_ROWS rows; stride (distance between components) is n. */
+typedef struct {
+    uint64_t n;
+    double *means;           /* [3][n] */
+    float *log_scales;       /* [3][n], splats only */
+    float *quats;            /* [4][n] */
+    float *opacity_logits;   /* [n] */
+    float *sh0;              /* [3][n]; */
+    float *shN;              /* [3K][n] coefficient-major */
+    float *rgb;              /* [3][n], 0..1; points, or splats with rgb */
+    void *extras[KILN_EXTRAS_MAX]; /* [n] of extras[i].type */
+} kiln_rows;
+kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
+void kiln_rows_release(kiln_rows *rows);
+
+typedef struct kiln_source kiln_source; /* a reader's own */
+
+typedef struct {
+    const char *name;      /* "ply" */
+    const char *suffixes;  /* "ply", blank-separated */
+    const char *summary;   /* for --list-formats */
+    int (*probe)(const unsigned char *head, size_t len, const char *path);
+    kiln_status (*open)(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err);
+    /* rows [first, first + n), n <= KILN_BLOCK_ROWS, into rows (rows->n set to n). offset: byte position of row `first`,
+     * or UINT64_MAX: the reader stands there already (sequential) or computes it. *next_offset: of the row behind. */
+    kiln_status (*read)(kiln_source *s, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset, kiln_error *err);
+    /* after the last row of a whole pass: checks the tail; may add to info->notes */
+    kiln_status (*finish)(kiln_source *s, kiln_source_info *info, kiln_error *err);
+    void (*close)(kiln_source *s);
+} kiln_reader;
+
+extern const kiln_reader *const kiln_readers[]; /* NULL-terminated */
+/* The reader of a file, by content; NULL and KILN_E_INPUT with one sentence when none knows it (or it is one that comes later). */
+kiln_status kiln_reader_find(const char *path, const kiln_reader **out, kiln_error *err) KILN_MUST_CHECK;
+
+#endif
