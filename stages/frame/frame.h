@@ -1,0 +1,68 @@
+/* frame -- a camera's view of a layer, for the stages that look through cameras: prune's prediction, tiles, render.
+ *
+ * A kiln_shot says everything that a table or a picture depends on besides the Gaussians. A kiln_frame is what the
+ * projection of a layer's chunks through a shot gives: the visible Gaussians in depth order, and where each came from.
+ * The keys here are the one place that says which inputs a table and a picture have, so that kiln-render knows the
+ * table that kiln-tiles made for the same inputs.
+ */
+#ifndef KILN_STAGES_FRAME_H
+#define KILN_STAGES_FRAME_H
+
+#include "stages/engine/engine.h"
+
+/* ---- options that tiles and render share -------------------------------------------------------------------------- */
+typedef struct {
+    uint32_t profile;      /* kiln_profile_id */
+    uint32_t antialiased;  /* 0 scene, 1 on, 2 off */
+    const char *near_text; /* "profile" or a number */
+} kiln_shot_options;
+
+#define KILN_SHOT_OPTION_ROWS(o)                                                                                              \
+    {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", "inria|gsplat-1.5|gsplat-1.6",                             \
+     "whose arithmetic draws: inria, gsplat-1.5 or gsplat-1.6", KILN_KEYED},                                                  \
+    {"antialiased", 0, KILN_OPT_ENUM, &(o).antialiased, "WHEN", "scene", "scene|on|off",                                      \
+     "mip compensation: as the scene says, on or off", KILN_KEYED},                                                           \
+    {"near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL,                                                          \
+     "near plane in scene units; 'profile': 0.2 for inria, 0.01 for gsplat", KILN_KEYED}
+
+/* ---- shot ----------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    kiln_view view;
+    kiln_profile_id profile;
+    bool antialiased;
+    double near_m;
+} kiln_shot;
+
+/* KILN_E_USAGE when --near is no number above 0. */
+kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_scene *scene, const kiln_camera *camera,
+                           kiln_error *err) KILN_MUST_CHECK;
+/* Could a Gaussian of this chunk be visible? Conservative; false for an empty chunk. */
+bool kiln_shot_may_see(const kiln_shot *s, const kiln_chunk *c);
+/* What a tile table depends on; and a picture (colour planes too). Algorithm versions of the tiles and render stages included. */
+kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_layer *layer);
+kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, const double background[3], const char *device_kind);
+
+/* ---- frame (worker) ------------------------------------------------------------------------------------------------- */
+typedef struct {
+    uint64_t n;
+    kiln_splat2d *splats;    /* depth order; .row is the row in its chunk */
+    uint32_t *chunk;         /* [n] index into the layer's chunks */
+} kiln_frame;
+
+/* What a worker keeps between units: the layer's description, decoded planes, the last frame. */
+typedef struct kiln_frame_state kiln_frame_state;
+/* The worker's state, made at first use for this layer (kind, digest). `kind` as in kiln_layer_get_digest. */
+kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
+const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
+/* Borrowed until the next call; the same shot again costs nothing. */
+kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, const kiln_frame **out,
+                            kiln_error *err) KILN_MUST_CHECK;
+/* Counting pass in fixed memory, chunk by chunk: row_pairs [tiles_y] and *visible are set. */
+kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t *row_pairs, uint64_t *visible,
+                             kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- cameras by name ------------------------------------------------------------------------------------------------- */
+/* NAME, or #INDEX from 0 in sorted name order; KILN_E_USAGE names the nearest or the range. */
+kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,101 @@
+/* shot -- what a table or a picture depends on, in one place, and the keys made of it. */
+#include "stages/frame/frame.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_scene *scene, const kiln_camera *camera,
+                           kiln_error *err)
+{
+    memset(s, 0, sizeof *s); /* the struct's bytes are compared */
+    s->profile = (kiln_profile_id)o->profile;
+    s->antialiased = o->antialiased == 1 || (o->antialiased == 0 && scene->antialiased);
+    const kiln_profile *p = &kiln_profiles[s->profile];
+    s->near_m = (double)p->near_m;
+    if (strcmp(o->near_text, "profile") != 0) {
+        char *end;
+        errno = 0;
+        s->near_m = strtod(o->near_text, &end);
+        if (errno || *end || end == o->near_text || !(s->near_m > 0) || !isfinite(s->near_m))
+            return kiln_fail(err, KILN_E_USAGE, "--near takes a distance above 0 or 'profile', not '%s'", o->near_text);
+    }
+    const double intrinsics[4] = {camera->fx, camera->fy, camera->cx, camera->cy};
+    kiln_view_init(&s->view, camera->r, camera->t, scene->origin, intrinsics, camera->width, camera->height, (float)s->near_m,
+                   p->far_m);
+    return KILN_OK;
+}
+
+bool kiln_shot_may_see(const kiln_shot *s, const kiln_chunk *c)
+{
+    if (c->count == 0) return false;
+    kiln_project_bound b = {.max_log_scale = c->max_log_scale, .max_opacity_logit = c->max_opacity_logit};
+    memcpy(b.box_min, c->box_min, sizeof b.box_min);
+    memcpy(b.box_max, c->box_max, sizeof b.box_max);
+    return kiln_project_may_see(&s->view, s->profile, s->antialiased, &b);
+}
+
+static void key_plane(kiln_hasher *h, const kiln_chunk *c, const char *name)
+{
+    const kiln_plane *p = kiln_chunk_plane(c, name);
+    for (uint32_t i = 0; p && i < p->data.n_segments; i++) kiln_key_hash(h, name, p->data.segments[i]);
+}
+
+/* The geometry of every chunk that the cull cannot rule out; with colour also its SH. */
+static void key_shot(kiln_hasher *h, const kiln_shot *s, const kiln_layer *layer, bool colour)
+{
+    static const char *const geometry[] = {"means", "log_scales", "quats", "opacity_logits", "source_row"};
+    kiln_key_bytes(h, "view", &s->view, sizeof s->view);
+    kiln_key_text(h, "profile", kiln_profiles[s->profile].name);
+    kiln_key_u64(h, "antialiased", s->antialiased);
+    if (colour) kiln_key_u64(h, "sh_degree", layer->sh_degree);
+    for (uint32_t i = 0; i < layer->n_chunks; i++) {
+        const kiln_chunk *c = &layer->chunks[i];
+        if (!kiln_shot_may_see(s, c)) continue;
+        kiln_key_text(h, "chunk", c->name);
+        for (size_t g = 0; g < sizeof geometry / sizeof *geometry; g++) key_plane(h, c, geometry[g]);
+        if (!colour) continue;
+        key_plane(h, c, "sh0");
+        key_plane(h, c, "shN");
+    }
+}
+
+/* Versions of the arithmetic behind tables and pictures: raise when their bytes change. */
+enum { TABLE_VERSION = 1, PICTURE_VERSION = 1 };
+
+kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_layer *layer)
+{
+    kiln_hasher *h = kiln_key_begin("tiles", TABLE_VERSION);
+    key_shot(h, s, layer, false);
+    return kiln_key_end(h);
+}
+
+kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, const double background[3], const char *device_kind)
+{
+    kiln_hasher *h = kiln_key_begin("render", PICTURE_VERSION);
+    key_shot(h, s, layer, true);
+    for (int c = 0; c < 3; c++) kiln_key_f64(h, "background", background[c]);
+    kiln_key_text(h, "device", device_kind);
+    return kiln_key_end(h);
+}
+
+kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index, kiln_error *err)
+{
+    if (n == 0) return kiln_fail(err, KILN_E_USAGE, "there is no camera to choose '%s' from", text);
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(cameras[i].name, text) != 0) continue;
+        *index = i;
+        return KILN_OK;
+    }
+    if (text[0] != '#')
+        return kiln_fail(err, KILN_E_USAGE, "there is no camera '%s'; kiln-info lists them ('%s' to '%s'), '#0' is the first", text,
+                         cameras[0].name, cameras[n - 1].name);
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text + 1, &end, 10);
+    if (errno || *end || end == text + 1 || v >= n)
+        return kiln_fail(err, KILN_E_USAGE, "camera '%s' is none of '#0' to '#%u'", text, n - 1);
+    *index = (uint32_t)v;
+    return KILN_OK;
+}
