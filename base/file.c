@@ -1,0 +1,161 @@
+/* file -- files as the rest of the house wants them: opened with a sentence, read to the last byte or refused,
+ * written beside their name and renamed, so that no reader ever sees half a file. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void fill_info(const struct stat *s, kiln_file_info *out)
+{
+    *out = (kiln_file_info){
+        .size = s->st_size > 0 ? (uint64_t)s->st_size : 0,
+        .mtime_ns = (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec,
+        .inode = s->st_ino,
+        .is_file = S_ISREG(s->st_mode),
+        .is_dir = S_ISDIR(s->st_mode),
+    };
+}
+
+kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *err)
+{
+    struct stat s;
+    if (stat(path, &s)) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+    fill_info(&s, out);
+    return KILN_OK;
+}
+
+bool kiln_is_file(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && S_ISREG(s.st_mode);
+}
+
+bool kiln_is_dir(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && S_ISDIR(s.st_mode);
+}
+
+kiln_status kiln_file_open(const char *path, int *fd, kiln_error *err)
+{
+    struct stat s;
+    /* O_NONBLOCK: a pipe in a scene's place is refused below instead of waited for; regular files ignore it */
+    int f = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *fd = -1;
+    if (f < 0) {
+        kiln_status st = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? KILN_E_INPUT : KILN_E_IO;
+        return kiln_fail(err, st, "cannot open '%s': %s", path, strerror(errno));
+    }
+    kiln_status st = KILN_OK;
+    if (fstat(f, &s))
+        st = kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+    else if (S_ISDIR(s.st_mode))
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' is a directory, not a file", path);
+    else if (!S_ISREG(s.st_mode))
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file", path);
+    if (st != KILN_OK) {
+        close(f);
+        return st;
+    }
+    *fd = f;
+    return KILN_OK;
+}
+
+kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t bytes, kiln_error *err)
+{
+    unsigned char *at = dst;
+    if (offset > INT64_MAX - (uint64_t)bytes)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has no byte %llu", path, (unsigned long long)offset);
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pread(fd, at + done, bytes - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0)
+            return kiln_fail(err, KILN_E_IO, "cannot read '%s' at byte %llu: %s", path, (unsigned long long)(offset + done),
+                             strerror(errno));
+        if (n == 0)
+            return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu, where %zu bytes more were expected; is it complete?", path,
+                             (unsigned long long)(offset + done), bytes - done);
+        done += (size_t)n;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **data, size_t *size, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    struct stat s;
+    int fd;
+    *data = NULL;
+    *size = 0;
+    KILN_TRY(kiln_file_open(path, &fd, err));
+    if (fstat(fd, &s)) {
+        st = kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+        goto done;
+    }
+    uint64_t bytes = (uint64_t)s.st_size;
+    if (bytes > limit) {
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, more than the %llu that such a file may have", path,
+                       (unsigned long long)bytes, (unsigned long long)limit);
+        goto done;
+    }
+    KILN_GO(kiln_alloc((void **)data, bytes + 1, 1, path, err));
+    KILN_GO(kiln_file_read_at(fd, path, 0, *data, (size_t)bytes, err));
+    *size = (size_t)bytes;
+done:
+    close(fd);
+    if (st != KILN_OK) {
+        free(*data);
+        *data = NULL;
+    }
+    return st;
+}
+
+kiln_status kiln_make_parents(const char *path, kiln_error *err)
+{
+    char dir[KILN_PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof dir)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path, KILN_PATH_MAX - 1);
+    memcpy(dir, path, length + 1);
+    for (char *slash = strchr(dir + (dir[0] == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(dir, 0777) && errno != EEXIST)
+            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", dir, strerror(errno));
+        *slash = '/';
+    }
+    return KILN_OK;
+}
+
+static kiln_status write_all(int fd, const char *path, const unsigned char *data, size_t size, kiln_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(fd, data + done, size - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot write '%s' at byte %zu: %s", path, done, strerror(errno));
+        done += (size_t)n;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    char tmp[KILN_PATH_MAX];
+    int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof tmp)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path, KILN_PATH_MAX - 20);
+    KILN_TRY(kiln_make_parents(path, err));
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    st = write_all(fd, path, data, size, err);
+    if (st == KILN_OK && fsync(fd)) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (close(fd) && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (st == KILN_OK && rename(tmp, path)) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (st != KILN_OK) (void)unlink(tmp); /* the write's own reason is the one to tell */
+    return st;
+}

@@ -1,0 +1,134 @@
+/* log -- stderr, at one verbosity for the whole process: main sets it before any thread starts, after that it is
+ * only read. A line is written by one call, so that lines of several threads do not mix. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+enum { BAR = 24 };
+
+static const char *program = "kiln";
+static kiln_log_level level = KILN_LOG_NORMAL;
+
+void kiln_log_init(const char *name, kiln_log_level verbosity)
+{
+    program = name;
+    level = verbosity;
+}
+
+kiln_log_level kiln_log_get(void) { return level; }
+
+/* A talk that cannot be written has nobody to be reported to: results of stderr writes are dropped on purpose. */
+static void KILN_PRINTF(2, 0) line(const char *prefix, const char *fmt, va_list ap)
+{
+    char text[2048];
+    if (vsnprintf(text, sizeof text, fmt, ap) < 0) return;
+    (void)fprintf(stderr, "%s: %s%s\n", program, prefix, text);
+}
+
+void kiln_warn(const char *fmt, ...)
+{
+    va_list ap;
+    if (level == KILN_LOG_QUIET) return;
+    va_start(ap, fmt);
+    line("warning: ", fmt, ap);
+    va_end(ap);
+}
+
+void kiln_say(const char *fmt, ...)
+{
+    va_list ap;
+    if (level == KILN_LOG_QUIET) return;
+    va_start(ap, fmt);
+    line("", fmt, ap);
+    va_end(ap);
+}
+
+void kiln_chat(const char *fmt, ...)
+{
+    va_list ap;
+    if (level != KILN_LOG_VERBOSE) return;
+    va_start(ap, fmt);
+    line("", fmt, ap);
+    va_end(ap);
+}
+
+/* "1234", "56.7k", "8.9M": short enough for a bar. */
+static void short_count(double v, char out[16])
+{
+    const char *unit = v >= 1e9 ? "G" : v >= 1e6 ? "M" : v >= 1e4 ? "k" : "";
+    double scale = v >= 1e9 ? 1e9 : v >= 1e6 ? 1e6 : v >= 1e4 ? 1e3 : 1;
+    (void)snprintf(out, 16, "%.*f%s", scale > 1 || v < 10 ? 1 : 0, v / scale, unit);
+}
+
+static void show(kiln_progress *p, uint64_t now)
+{
+    double seconds = (double)(now - p->start_ns) / (double)SECOND;
+    double part = p->total ? (double)p->done / (double)p->total : 0;
+    double rate = seconds > 0 ? (double)p->done / seconds : 0;
+    char rate_text[16], eta[32] = "", bar[BAR + 1];
+    short_count(rate, rate_text);
+    if (rate > 0 && p->total > p->done) {
+        double left = (double)(p->total - p->done) / rate;
+        (void)snprintf(eta, sizeof eta, ", %.0f s left", left < 1 ? 1 : left);
+    }
+    if (p->on_terminal) {
+        size_t full = (size_t)((part > 1 ? 1 : part) * BAR);
+        memset(bar, '.', BAR);
+        memset(bar, '#', full);
+        bar[BAR] = '\0';
+        (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s %s/s%s", p->what, bar, part * 100, rate_text, p->unit, eta);
+        (void)fflush(stderr);
+    } else {
+        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s\n", program, p->what, (unsigned long long)p->done,
+                      (unsigned long long)p->total, p->unit, rate_text, eta);
+    }
+    p->shown = 1;
+    p->last_ns = now;
+}
+
+void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, uint64_t total)
+{
+    uint64_t now = kiln_now_ns();
+    *p = (kiln_progress){.what = what, .unit = unit, .total = total, .start_ns = now, .last_ns = now, .on_terminal = isatty(2)};
+}
+
+void kiln_progress_add(kiln_progress *p, uint64_t n)
+{
+    uint64_t now = kiln_now_ns();
+    p->done += n;
+    if (level == KILN_LOG_QUIET) return;
+    uint64_t wait = !p->on_terminal ? 5 * SECOND : p->shown ? SECOND / 10 : SECOND / 2;
+    if (now - p->last_ns >= wait) show(p, now);
+}
+
+void kiln_progress_stop(kiln_progress *p)
+{
+    if (p->shown && p->on_terminal) {
+        (void)fputs("\r\033[K", stderr); /* what is done needs no bar; the stage says what came of it */
+        (void)fflush(stderr);
+    }
+    p->shown = 0;
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    if (clock_gettime(id, &t)) return 0; /* cannot fail for these two clocks on Linux */
+    return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+uint64_t kiln_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+int64_t kiln_wall_ns(void) { return (int64_t)clock_ns(CLOCK_REALTIME); }
+
+uint64_t kiln_peak_rss(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) || u.ru_maxrss < 0) return 0;
+    return (uint64_t)u.ru_maxrss * 1024; /* Linux counts KiB */
+}

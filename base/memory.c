@@ -1,0 +1,73 @@
+/* memory -- the only way that stages and schema allocate: by count, the product checked. */
+#include "base/memory.h"
+#include "base/checked.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 }; /* a cache line, and two AVX registers */
+
+kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
+{
+    uint64_t bytes;
+    *out = NULL;
+    if (!kiln_mul(count, elem, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - ALIGNMENT)
+        return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu times %zu bytes", what, (unsigned long long)count, elem);
+    size_t rounded = kiln_div_up(bytes ? bytes : 1, ALIGNMENT) * ALIGNMENT;
+    *out = aligned_alloc(ALIGNMENT, rounded);
+    if (!*out) return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu bytes", what, (unsigned long long)bytes);
+    memset(*out, 0, rounded);
+    return KILN_OK;
+}
+
+/* Room for `bytes` more, by doubling: n appends cost O(n) together. */
+static kiln_status reserve(kiln_buffer *b, size_t bytes, kiln_error *err)
+{
+    if (bytes <= b->room - b->size) return KILN_OK;
+    uint64_t need;
+    if (!kiln_add(b->size, bytes, &need) || need > PTRDIFF_MAX / 2)
+        return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu and %zu bytes more", b->size, bytes);
+    size_t room = b->room ? b->room : 256;
+    while (room < need) room *= 2;
+    unsigned char *data = realloc(b->data, room);
+    if (!data) return kiln_fail(err, KILN_E_NOMEM, "no room for a buffer of %zu bytes", room);
+    b->data = data;
+    b->room = room;
+    return KILN_OK;
+}
+
+kiln_status kiln_buffer_put(kiln_buffer *b, const void *data, size_t bytes, kiln_error *err)
+{
+    if (!bytes) return KILN_OK;
+    KILN_TRY(reserve(b, bytes, err));
+    if (data)
+        memcpy(b->data + b->size, data, bytes);
+    else
+        memset(b->data + b->size, 0, bytes);
+    b->size += bytes;
+    return KILN_OK;
+}
+
+kiln_status kiln_buffer_printf(kiln_buffer *b, kiln_error *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0) return kiln_fail(err, KILN_E_BUG, "cannot format '%s'", fmt);
+    KILN_TRY(reserve(b, (size_t)n + 1, err)); /* vsnprintf ends with a NUL, which is not counted */
+    va_start(ap, fmt);
+    n = vsnprintf((char *)b->data + b->size, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    if (n < 0) return kiln_fail(err, KILN_E_BUG, "cannot format '%s'", fmt);
+    b->size += (size_t)n;
+    return KILN_OK;
+}
+
+void kiln_buffer_release(kiln_buffer *b)
+{
+    free(b->data);
+    *b = (kiln_buffer){0};
+}

@@ -1,0 +1,46 @@
+/* status -- the sentence of an error travels up in a fixed buffer, so that it works when memory is gone. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    int code;
+    const char *name, *text;
+} statuses[] = {
+#define X(name, code, text) [KILN_##name] = {code, #name, text},
+    KILN_STATUS_MAP(X)
+#undef X
+};
+
+kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...)
+{
+    char text[sizeof err->msg]; /* the arguments may point into err->msg */
+    va_list ap;
+    if (!err) return status;
+    va_start(ap, fmt);
+    if (vsnprintf(text, sizeof text, fmt, ap) < 0) text[0] = '\0';
+    va_end(ap);
+    err->status = status;
+    memcpy(err->msg, text, sizeof text);
+    return status;
+}
+
+void kiln_note(kiln_error *err, const char *fmt, ...)
+{
+    char was[sizeof err->msg];
+    va_list ap;
+    if (!err) return;
+    memcpy(was, err->msg, sizeof was);
+    va_start(ap, fmt);
+    int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= sizeof err->msg) return;
+    size_t room = sizeof err->msg - (size_t)n;
+    if (snprintf(err->msg + n, room, ": %s", was) < 0) err->msg[n] = '\0';
+}
+
+int kiln_exit_code(kiln_status status) { return statuses[status].code; }
+const char *kiln_status_text(kiln_status status) { return statuses[status].text; }
+const char *kiln_status_name(kiln_status status) { return statuses[status].name; }
