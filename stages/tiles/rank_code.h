@@ -1,0 +1,18 @@
+/* rank_code -- how a band's pairs are stored (DESIGN.md 7, SCHEMA.md): for each tile the increasing positions in
+ * `visible`, the first itself, then differences, as LEB128, tiles one after the other. */
+#ifndef KILN_STAGES_TILES_RANK_CODE_H
+#define KILN_STAGES_TILES_RANK_CODE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* At most five bytes a rank: out has room for that. tile_bytes [n_tiles] is filled; returns the bytes written. */
+size_t kiln_ranks_encode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *ranks, unsigned char *out, uint32_t *tile_bytes);
+/* The inverse; every count and bound is checked: KILN_E_IO says what is wrong. ranks has room for the sum of tile_counts;
+ * all ranks are below n_visible and increase within a tile. */
+kiln_status kiln_ranks_decode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *tile_bytes, const unsigned char *code,
+                              size_t code_bytes, uint64_t n_visible, uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
+
+#endif
