@@ -1,0 +1,175 @@
+/* knn on the CPU. The points of one leaf are asked for together, one in each lane, as a warp would serve them: a
+ * candidate is one value for all lanes, and keeping the k smallest is k min/max steps on lanes, which gcc makes vector
+ * code of. The leaf's own box and its worst bound decide which nodes to enter, the lanes' own bounds which leaves.
+ *
+ * The walk starts in the leaf and climbs: at each ancestor the siblings of the child it came from are tried, so that
+ * the bound is tight before anything far is looked at. A box is left out when its distance is at least the bound: what
+ * is in it could only give a value equal to one already held. So k zeros end the search, and equal points cost nothing.
+ */
+#include "kernels/knn/knn.h"
+
+#include "kernels/knn/knn_math.h"
+#include "kernels/knn/knn_tree.h"
+
+#include <float.h>
+#include <inttypes.h>
+
+kiln_knn_fn KILN_CPU(knn);
+
+enum { LANES = KNN_LEAF };
+
+typedef struct {
+    const knn_tree *tree;
+    uint32_t k;
+    float x[LANES], y[LANES], z[LANES];
+    float lo[3], hi[3];              /* the leaf's box */
+    float worst;                     /* largest of the lanes' bounds */
+    float best[KILN_KNN_MAX][LANES]; /* ascending; best[k - 1] is the bound */
+} query;
+
+static inline uint64_t leaf_count(const knn_tree *t, uint64_t leaf)
+{
+    const uint64_t rest = t->n - leaf * KNN_LEAF;
+    return rest < KNN_LEAF ? rest : KNN_LEAF;
+}
+
+static inline void keep_smallest(query *q, uint32_t k, float d[LANES])
+{
+    for (uint32_t i = 0; i < k; i++) {
+#pragma omp simd
+        for (int l = 0; l < LANES; l++) {
+            const float have = q->best[i][l], new = d[l];
+            q->best[i][l] = new < have ? new : have;
+            d[l] = new < have ? have : new;
+        }
+    }
+}
+
+static inline void distances(const query *q, float x, float y, float z, float d[LANES])
+{
+#pragma omp simd
+    for (int l = 0; l < LANES; l++) d[l] = kiln_knn_distance2(x - q->x[l], y - q->y[l], z - q->z[l]);
+}
+
+static inline int any_below(const float d[LANES], const float bound[LANES])
+{
+    int any = 0;
+#pragma omp simd reduction(| : any)
+    for (int l = 0; l < LANES; l++) any |= d[l] < bound[l];
+    return any;
+}
+
+static inline void update_worst(query *q, uint32_t k)
+{
+    float worst = 0.0f;
+#pragma omp simd reduction(max : worst)
+    for (int l = 0; l < LANES; l++) worst = q->best[k - 1][l] > worst ? q->best[k - 1][l] : worst;
+    q->worst = worst;
+}
+
+/* self: the candidate in lane i is the query itself */
+static inline void scan_leaf(query *q, uint32_t k, uint64_t leaf, int self)
+{
+    const knn_leaf *c = &q->tree->leaves[leaf];
+    const uint64_t count = leaf_count(q->tree, leaf);
+    for (uint64_t i = 0; i < count; i++) {
+        float d[LANES];
+        distances(q, c->at[0][i], c->at[1][i], c->at[2][i], d);
+        if (self) d[i] = FLT_MAX;
+        if (k > 4 && !any_below(d, q->best[k - 1])) continue;
+        keep_smallest(q, k, d);
+    }
+    update_worst(q, k);
+}
+
+/* May the leaf in that slot of a node improve any lane? */
+static inline int leaf_helps(const query *q, uint32_t k, const knn_node *node, unsigned slot)
+{
+    float d[LANES];
+    const float lo[3] = {node->lo[0][slot], node->lo[1][slot], node->lo[2][slot]};
+    const float hi[3] = {node->hi[0][slot], node->hi[1][slot], node->hi[2][slot]};
+#pragma omp simd
+    for (int l = 0; l < LANES; l++)
+        d[l] = kiln_knn_distance2(kiln_knn_gap(lo[0], hi[0], q->x[l], q->x[l]), kiln_knn_gap(lo[1], hi[1], q->y[l], q->y[l]),
+                                  kiln_knn_gap(lo[2], hi[2], q->z[l], q->z[l]));
+    return any_below(d, q->best[k - 1]);
+}
+
+static inline void node_distances(const query *q, const knn_node *node, float d[KNN_WIDE])
+{
+#pragma omp simd
+    for (int c = 0; c < KNN_WIDE; c++)
+        d[c] = kiln_knn_distance2(kiln_knn_gap(node->lo[0][c], node->hi[0][c], q->lo[0], q->hi[0]),
+                                  kiln_knn_gap(node->lo[1][c], node->hi[1][c], q->lo[1], q->hi[1]),
+                                  kiln_knn_gap(node->lo[2][c], node->hi[2][c], q->lo[2], q->hi[2]));
+}
+
+/* All children of a node but `skip`. */
+static void visit(query *q, uint32_t k, unsigned level, uint64_t index, unsigned skip)
+{
+    const knn_node *node = &q->tree->nodes[level][index];
+    float d[KNN_WIDE];
+    node_distances(q, node, d);
+    for (unsigned c = 0; c < KNN_WIDE; c++) {
+        if (c == skip || d[c] >= q->worst) continue;
+        if (level > 0)
+            visit(q, k, level - 1, index * KNN_WIDE + c, KNN_WIDE);
+        else if (leaf_helps(q, k, node, c))
+            scan_leaf(q, k, index * KNN_WIDE + c, 0);
+    }
+}
+
+static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, float *spacing2)
+{
+    query q = {.tree = t, .k = k};
+    const knn_leaf *own = &t->leaves[leaf];
+    const knn_node *node = &t->nodes[0][leaf / KNN_WIDE];
+    const uint64_t count = leaf_count(t, leaf);
+    for (unsigned l = 0; l < LANES; l++) {
+        q.x[l] = own->at[0][l];
+        q.y[l] = own->at[1][l];
+        q.z[l] = own->at[2][l];
+        for (uint32_t i = 0; i < k; i++) q.best[i][l] = l < count ? FLT_MAX : 0.0f; /* an empty lane wants nothing */
+    }
+    for (int a = 0; a < 3; a++) {
+        q.lo[a] = node->lo[a][leaf % KNN_WIDE];
+        q.hi[a] = node->hi[a][leaf % KNN_WIDE];
+    }
+    scan_leaf(&q, k, leaf, 1);
+    uint64_t child = leaf;
+    for (unsigned level = 0; level < t->n_levels && q.worst > 0.0f; level++) {
+        visit(&q, k, level, child / KNN_WIDE, (unsigned)(child % KNN_WIDE));
+        child /= KNN_WIDE;
+    }
+    for (uint64_t l = 0; l < count; l++) {
+        float sum = 0.0f;
+        for (uint32_t i = 0; i < k; i++) sum += q.best[i][l];
+        spacing2[own->row[l]] = sum / (float)k;
+    }
+}
+
+kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    knn_tree t;
+    if (a->k == 0 || a->k > KILN_KNN_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "knn: %u neighbours; from 1 to %d are possible", a->k, KILN_KNN_MAX);
+    if (a->n > UINT32_MAX - 1) return kiln_fail(err, KILN_E_INPUT, "knn: %" PRIu64 " rows; the most is 4294967294", a->n);
+    const size_t need = kiln_knn_tree_layout(&t, a->n, work);
+    if (!work) {
+        *work_bytes = need;
+        return KILN_OK;
+    }
+    if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes, was given %zu", need, *work_bytes);
+    kiln_knn_tree_build(&t, a->means, x->threads);
+
+    const int64_t n_leaves = (int64_t)t.n_leaves;
+    const int threads = (int)x->threads;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 256) if (n_leaves > 256)
+    for (int64_t leaf = 0; leaf < n_leaves; leaf++) {
+        if (a->k == 3)
+            answer_leaf(&t, 3, (uint64_t)leaf, a->spacing2); /* the usual case, unrolled */
+        else
+            answer_leaf(&t, a->k, (uint64_t)leaf, a->spacing2);
+    }
+    return KILN_OK;
+}

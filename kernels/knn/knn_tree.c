@@ -1,0 +1,225 @@
+/* knn_tree -- builds the tree: split at the middle rank along the longest axis of the points' own box, down to leaves.
+ *
+ * Borders come from ranks and boxes from the points, so distance from the origin, one outlier at 10^7 or a million equal
+ * points change neither the shape nor the cost (KERNELS part 4, traps 10 and 11): a grid or a curve over the data's box
+ * fails in all three. Which of equal coordinates goes left depends on the selection; knn's values do not.
+ */
+#include "kernels/knn/knn_tree.h"
+
+#include "base/carve.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a leaf's bytes hold while the tree is being built: the same 128 bytes as 8 records. */
+typedef struct {
+    float at[3];
+    uint32_t row;
+} record;
+_Static_assert(sizeof(knn_leaf) == KNN_LEAF * sizeof(record), "records and leaves share their memory");
+
+typedef struct {
+    float lo[3], hi[3];
+} box;
+
+enum { SMALL_SELECT = 24, TASK_LEAVES = 512 };
+
+size_t kiln_knn_tree_layout(knn_tree *t, uint64_t n, void *work)
+{
+    kiln_carve c = {work, 0};
+    memset(t, 0, sizeof *t);
+    t->n = n;
+    t->n_leaves = (n + KNN_LEAF - 1) / KNN_LEAF;
+    t->leaves = kiln_take(&c, t->n_leaves, sizeof *t->leaves);
+    uint64_t below = t->n_leaves;
+    do {
+        const uint64_t count = (below + KNN_WIDE - 1) / KNN_WIDE;
+        t->n_nodes[t->n_levels] = count;
+        t->nodes[t->n_levels++] = kiln_take(&c, count, sizeof(knn_node));
+        below = count;
+    } while (below > 1);
+    return c.used;
+}
+
+static box box_of(const record *r, uint64_t n)
+{
+    box b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    for (uint64_t i = 0; i < n; i++) {
+        for (int a = 0; a < 3; a++) {
+            const float v = r[i].at[a];
+            b.lo[a] = v < b.lo[a] ? v : b.lo[a];
+            b.hi[a] = v > b.hi[a] ? v : b.hi[a];
+        }
+    }
+    return b;
+}
+
+static int longest_axis(const box *b)
+{
+    int axis = 0;
+    for (int a = 1; a < 3; a++)
+        if (b->hi[a] - b->lo[a] > b->hi[axis] - b->lo[axis]) axis = a;
+    return axis;
+}
+
+static inline void swap(record *a, record *b)
+{
+    const record t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void insertion_sort(record *r, uint64_t n, int axis)
+{
+    for (uint64_t i = 1; i < n; i++) {
+        const record x = r[i];
+        uint64_t j = i;
+        for (; j > 0 && r[j - 1].at[axis] > x.at[axis]; j--) r[j] = r[j - 1];
+        r[j] = x;
+    }
+}
+
+static float median3(float a, float b, float c)
+{
+    if (a > b) {
+        const float t = a;
+        a = b;
+        b = t;
+    }
+    return c < a ? a : c > b ? b : c;
+}
+
+/* Median of three medians at pseudo-random places: no order of the input makes the selection quadratic. */
+static float choose_pivot(const record *r, uint64_t n, int axis, uint64_t *seed)
+{
+    float m[3];
+    for (int i = 0; i < 3; i++) {
+        float v[3];
+        for (int j = 0; j < 3; j++) {
+            *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+            v[j] = r[(*seed >> 32) % n].at[axis];
+        }
+        m[i] = median3(v[0], v[1], v[2]);
+    }
+    return median3(m[0], m[1], m[2]);
+}
+
+/* Moves records so that [0, k) are not above and [k, n) are not below each other along the axis (Hoare). Both scans stop
+ * at values equal to the pivot, which keeps runs of equal values balanced; a NaN stops them too. */
+static void select_rank(record *r, uint64_t n, uint64_t k, int axis)
+{
+    uint64_t seed = n;
+    while (n > SMALL_SELECT) {
+        const float pivot = choose_pivot(r, n, axis, &seed);
+        int64_t i = -1, j = (int64_t)n;
+        for (;;) {
+            do i++;
+            while (r[i].at[axis] < pivot);
+            do j--;
+            while (r[j].at[axis] > pivot);
+            if (i >= j) break;
+            swap(&r[i], &r[j]);
+        }
+        const uint64_t left = (uint64_t)j + 1; /* [0, left) <= pivot <= [left, n) */
+        if (left == n) break;
+        if (k == left) return;
+        if (k < left) {
+            n = left;
+        } else {
+            r += left;
+            n -= left;
+            k -= left;
+        }
+    }
+    insertion_sort(r, n, axis);
+}
+
+static void put_box(knn_node *node, unsigned slot, const box *b)
+{
+    for (int a = 0; a < 3; a++) {
+        node->lo[a][slot] = b->lo[a];
+        node->hi[a][slot] = b->hi[a];
+    }
+}
+
+/* From records to the leaf's own layout. Missing places repeat the first point; the search knows how many there are. */
+static void finish_leaf(knn_tree *t, uint64_t leaf)
+{
+    record r[KNN_LEAF];
+    knn_leaf *l = &t->leaves[leaf];
+    const uint64_t first = leaf * KNN_LEAF;
+    const uint64_t count = t->n - first < KNN_LEAF ? t->n - first : KNN_LEAF;
+    memcpy(r, l, sizeof r);
+    const box b = box_of(r, count);
+    for (uint64_t i = 0; i < KNN_LEAF; i++) {
+        const record *from = &r[i < count ? i : 0];
+        for (int a = 0; a < 3; a++) l->at[a][i] = from->at[a];
+        l->row[i] = from->row;
+    }
+    put_box(&t->nodes[0][leaf / KNN_WIDE], leaf % KNN_WIDE, &b);
+}
+
+/* The subtree of `size` leaves (a power of two) from leaf `first`; what lies beyond the last leaf does not exist. */
+static void build(knn_tree *t, uint64_t first, uint64_t size)
+{
+    while (size > 1 && first + size / 2 >= t->n_leaves) size /= 2;
+    if (size == 1) {
+        finish_leaf(t, first);
+        return;
+    }
+    const uint64_t half = size / 2;
+    const uint64_t end = first + size < t->n_leaves ? first + size : t->n_leaves;
+    record *r = (record *)(void *)&t->leaves[first];
+    const uint64_t n = (end * KNN_LEAF < t->n ? end * KNN_LEAF : t->n) - first * KNN_LEAF;
+    const box b = box_of(r, n);
+    const int axis = longest_axis(&b);
+    if (b.hi[axis] > b.lo[axis]) select_rank(r, n, half * KNN_LEAF, axis);
+#pragma omp task if (half >= TASK_LEAVES)
+    build(t, first, half);
+    build(t, first + half, half);
+#pragma omp taskwait
+}
+
+/* Boxes of a level from those of the level below; empty ones at the end. */
+static void build_level(knn_tree *t, unsigned level)
+{
+    const knn_node *below = t->nodes[level - 1];
+    for (uint64_t i = 0; i < t->n_nodes[level - 1]; i++) {
+        box b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+        for (int a = 0; a < 3; a++) {
+            for (int c = 0; c < KNN_WIDE; c++) {
+                b.lo[a] = below[i].lo[a][c] < b.lo[a] ? below[i].lo[a][c] : b.lo[a];
+                b.hi[a] = below[i].hi[a][c] > b.hi[a] ? below[i].hi[a][c] : b.hi[a];
+            }
+        }
+        put_box(&t->nodes[level][i / KNN_WIDE], (unsigned)(i % KNN_WIDE), &b);
+    }
+}
+
+static void empty_slots(knn_node *node, uint64_t used)
+{
+    const box none = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    for (uint64_t slot = used; slot < KNN_WIDE; slot++) put_box(node, (unsigned)slot, &none);
+}
+
+void kiln_knn_tree_build(knn_tree *t, const float *means, unsigned threads)
+{
+    const int64_t n = (int64_t)t->n;
+    record *r = (record *)(void *)t->leaves;
+    uint64_t size = 1, below = t->n_leaves;
+    if (n == 0) return;
+#pragma omp parallel for num_threads(threads) schedule(static) if (n > 65536)
+    for (int64_t i = 0; i < n; i++) {
+        for (int a = 0; a < 3; a++) r[i].at[a] = means[(size_t)a * (size_t)n + (size_t)i];
+        r[i].row = (uint32_t)i;
+    }
+    while (size < t->n_leaves) size *= 2;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+#pragma omp single
+    build(t, 0, size);
+    for (unsigned level = 0; level < t->n_levels; level++) {
+        if (level > 0) build_level(t, level);
+        empty_slots(&t->nodes[level][t->n_nodes[level] - 1], below - (t->n_nodes[level] - 1) * KNN_WIDE);
+        below = t->n_nodes[level];
+    }
+}
