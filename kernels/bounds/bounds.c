@@ -15,12 +15,12 @@ static float reach_of(float log_scale, float opacity_logit)
     return r < FLT_MAX ? r : FLT_MAX;
 }
 
-static float finite(float v) { return v < -FLT_MAX ? -FLT_MAX : v > FLT_MAX ? FLT_MAX : v; }
+static float cut(float v) { return v < -FLT_MAX ? -FLT_MAX : v > FLT_MAX ? FLT_MAX : v; }
 
 static void widen(kiln_bounds *b, const float mean[3], float reach)
 {
     for (int a = 0; a < 3; a++) {
-        const float from = finite(mean[a] - reach), to = finite(mean[a] + reach);
+        const float from = cut(mean[a] - reach), to = cut(mean[a] + reach);
         if (mean[a] < b->box_min[a]) b->box_min[a] = mean[a];
         if (mean[a] > b->box_max[a]) b->box_max[a] = mean[a];
         if (from < b->reach_min[a]) b->reach_min[a] = from;

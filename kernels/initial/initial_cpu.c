@@ -31,6 +31,6 @@ kiln_status KILN_CPU(initial)(const kiln_exec *x, const kiln_initial_args *a, vo
         a->quats[i] = 1.0f;
         a->opacity_logits[i] = logit;
     }
-    *a->n_fallback += (uint64_t)fallbacks;
+    *a->n_fallback = (uint64_t)fallbacks;
     return KILN_OK;
 }
