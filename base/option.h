@@ -2,8 +2,8 @@
  * the stored parameters come (DESIGN.md 10, STYLE.md 5).
  *
  * GNU long options (--name value, --name=value, an unambiguous prefix is NOT accepted), short letters where given,
- * --no-NAME for OPT_BOOL, "--" ends options; options and positionals may mix. Every value lives in a kiln_value of
- * the program's own struct. Values are kept as canonical text as well: what is stored, keyed and handed to workers.
+ * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, "--" ends options; options and positionals may mix. Every value lives
+ * in the program's own struct; its canonical text (kiln_opt_text) is what is stored, keyed and handed to workers.
  */
 #ifndef KILN_BASE_OPTION_H
 #define KILN_BASE_OPTION_H
@@ -14,13 +14,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef enum {
     KILN_OPT_END = 0,
     KILN_OPT_BOOL, /* bool *             no argument; --no-NAME unsets */
     KILN_OPT_U32,  /* uint32_t *         range "lo..hi" */
     KILN_OPT_U64,  /* uint64_t * */
-    KILN_OPT_F64,  /* double *           range "lo..hi", either end may be left out; "off" allowed where the default is "off": NAN */
+    KILN_OPT_F64,  /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" allowed where
+                                         the default is "off": NAN */
     KILN_OPT_SIZE, /* kiln_size *        512M, 1.5G, 50% */
     KILN_OPT_TEXT, /* const char **      anything; NULL when not given and no default */
     KILN_OPT_PATH, /* const char **      a leading ~ is expanded */
@@ -44,7 +46,7 @@ typedef struct {
     kiln_opt_kind kind;
     void *where;       /* storage of the program, type by kind */
     const char *arg;   /* name of the argument in --help: "N", "SIZE", "FILE" */
-    const char *def;   /* default as text, as a user would type it; NULL: none (TEXT, PATH: NULL pointer) */
+    const char *def;   /* default as text, as a user would type it; NULL: none (NULL pointer, 0, NAN, false), whose text is "" */
     const char *range; /* "1..32", "a|b|c" or NULL */
     const char *help;  /* one line, no full stop */
     unsigned flags;
@@ -55,7 +57,7 @@ typedef struct {
     const char *summary;      /* one line: what it does */
     const char *positionals;  /* "MANIFEST", "SCENE MANIFEST", "A B" */
     unsigned n_positionals;   /* exactly so many */
-    const char *const *tables_note; /* unused rows of prose for the man page; NULL-terminated; may be NULL */
+    const char *const *tables_note; /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
     const kiln_opt *options;  /* the program's own table, ended by a row with name NULL */
     const kiln_opt *common;   /* the shared rows (kiln_common_options) or NULL */
 } kiln_cli;
@@ -83,18 +85,21 @@ kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_pars
 bool kiln_opt_given(const kiln_cli *cli, const char *name);
 /* Any option with this flag given? */
 bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag);
-/* Sets one option from text, with the same checks as argv; `origin` is put in the message ("stored parameter"). */
+/* Sets one option from text, with the same checks as argv; `origin` is put in the message ("stored parameter").
+ * "" sets the default again, as it is the text of a value that is not there. The text is copied. */
 kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text, const char *origin, kiln_error *err) KILN_MUST_CHECK;
 /* Canonical text of the present value (numbers by shortest round-trip, sizes in bytes or percent); "" when none.
- * Written into buf, which is returned. */
+ * Written into buf, which is returned; KILN_PATH_MAX bytes hold every text, longer values are refused when set. */
 const char *kiln_opt_text(const kiln_opt *opt, char *buf, size_t size);
 
-void kiln_cli_help(const kiln_cli *cli, kiln_buffer *out);      /* "Usage: kiln-knn MANIFEST [options]" ... 80 columns */
-void kiln_cli_man(const kiln_cli *cli, kiln_buffer *out);       /* roff man(7), section 1 */
-void kiln_cli_help_json(const kiln_cli *cli, kiln_buffer *out);
-/* For the Makefile: one line "VARS_knn := NEIGHBORS:neighbors ..." of every option that is not hidden; `stage` is
- * the program's name without "kiln-". */
-void kiln_cli_help_make(const kiln_cli *cli, kiln_buffer *out);
+/* What --help, --man, --help-json and --help-make print. The caller checks the stream.
+ * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.
+ * make: one line "VARS_knn := NEIGHBORS:neighbors ... JOBS:threads", make variable and option; the stage is the
+ * program's name without "kiln-". */
+void kiln_cli_help(const kiln_cli *cli, FILE *out);
+void kiln_cli_man(const kiln_cli *cli, FILE *out);
+void kiln_cli_help_json(const kiln_cli *cli, FILE *out);
+void kiln_cli_help_make(const kiln_cli *cli, FILE *out);
 
 /* "512M" "1.5G" "50%" "64KiB" "1000" -> size. */
 kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err) KILN_MUST_CHECK;

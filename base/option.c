@@ -1,0 +1,282 @@
+/* option -- the command line. A process has one, so what was given, and the copies of texts that options point to,
+ * are kept here once; main fills them before any thread starts. */
+#include "base/option_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char kiln_version[] = "0.1.0";
+kiln_common kiln_common_values;
+
+static bool asked; /* storage of the rows that print something and end the program */
+
+const kiln_opt kiln_common_options[] = {
+    {"devices", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL,
+     "where to compute: auto, cpu, cuda, all, or numbers of GPUs such as 0,2", 0},
+    {"device", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices", KILN_HIDDEN},
+    {"gpu", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices", KILN_HIDDEN},
+    {"threads", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "CPU threads to use; 0 stands for all cores", 0},
+    {"ram", 0, KILN_OPT_SIZE, &kiln_common_values.ram, "SIZE", "50%", NULL,
+     "never use more host memory than this (512M, 1.5G, 50%)", 0},
+    {"vram", 0, KILN_OPT_SIZE, &kiln_common_values.vram, "SIZE", "80%", NULL, "never use more memory of a GPU than this", 0},
+    {"json", 0, KILN_OPT_BOOL, &kiln_common_values.json, NULL, NULL, NULL, "write the results to stdout as JSON", 0},
+    {"quiet", 'q', KILN_OPT_BOOL, &kiln_common_values.quiet, NULL, NULL, NULL, "no progress and no notes on stderr, errors only",
+     0},
+    {"verbose", 'v', KILN_OPT_BOOL, &kiln_common_values.verbose, NULL, NULL, NULL, "say more on stderr", 0},
+    {"sync", 0, KILN_OPT_BOOL, &kiln_common_values.sync, NULL, NULL, NULL,
+     "wait for each GPU kernel, so that a failure names the kernel", 0},
+    {"version", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the version and end", 0},
+    {"help", 'h', KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print this text and end", 0},
+    {"help-json", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the options as JSON and end", KILN_HIDDEN},
+    {"help-make", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the variables of make and end", KILN_HIDDEN},
+    {"man", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the man page and end", KILN_HIDDEN},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static void print_version(const kiln_cli *cli, FILE *out) { (void)fprintf(out, "%s %s\n", cli->program, kiln_version); }
+
+static const struct {
+    const char *option;
+    void (*print)(const kiln_cli *cli, FILE *out);
+} printers[] = {
+    {"help", kiln_cli_help},           {"version", print_version}, {"help-json", kiln_cli_help_json},
+    {"help-make", kiln_cli_help_make}, {"man", kiln_cli_man},
+};
+
+/* ---- what the process remembers of its command line ---------------------------------------------------------------- */
+
+enum { GIVEN_MAX = 128 };            /* distinct options; the longest table has a quarter of it */
+static const void *given[GIVEN_MAX]; /* by storage, so that an alias counts as the option it stands for */
+static size_t n_given;
+
+struct kept {
+    struct kept *next;
+    char text[];
+};
+static struct kept *kept; /* never freed: argv lives as long */
+
+kiln_status kiln_opt_keep(const char *text, bool expand, const char **out, kiln_error *err)
+{
+    const char *home = getenv("HOME");
+    bool tilde = expand && home && text[0] == '~' && (text[1] == '/' || text[1] == '\0');
+    size_t head = tilde ? strlen(home) : 0, tail = strlen(text + tilde);
+    struct kept *k;
+    KILN_TRY(kiln_alloc((void **)&k, sizeof *k + head + tail + 1, 1, "an option", err));
+    if (tilde) memcpy(k->text, home, head);
+    memcpy(k->text + head, text + tilde, tail + 1);
+    k->next = kept;
+    kept = k;
+    *out = k->text;
+    return KILN_OK;
+}
+
+static bool is_given(const kiln_opt *o)
+{
+    for (size_t i = 0; i < n_given; i++)
+        if (given[i] == o->where) return true;
+    return false;
+}
+
+static kiln_status mark_given(const kiln_opt *o, kiln_error *err)
+{
+    if (is_given(o)) return KILN_OK;
+    if (n_given == GIVEN_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d options", GIVEN_MAX);
+    given[n_given++] = o->where;
+    return KILN_OK;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------------------------- */
+
+const kiln_opt *kiln_opt_row(const kiln_cli *cli, size_t i)
+{
+    const kiln_opt *o = cli->options;
+    for (; o && o->name; o++)
+        if (i-- == 0) return o;
+    for (o = cli->common; o && o->name; o++)
+        if (i-- == 0) return o;
+    return NULL;
+}
+
+const kiln_opt *kiln_opt_find(const kiln_cli *cli, const char *name, size_t length)
+{
+    const kiln_opt *o;
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+        if (strlen(o->name) == length && !memcmp(o->name, name, length)) return o;
+    return NULL;
+}
+
+static const kiln_opt *find_letter(const kiln_cli *cli, char letter)
+{
+    const kiln_opt *o;
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+        if (o->letter == letter) return o;
+    return NULL;
+}
+
+bool kiln_opt_given(const kiln_cli *cli, const char *name)
+{
+    const kiln_opt *o = kiln_opt_find(cli, name, strlen(name));
+    return o && is_given(o);
+}
+
+bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag)
+{
+    const kiln_opt *o;
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+        if (o->flags & flag && is_given(o)) return true;
+    return false;
+}
+
+static kiln_status set_default(const kiln_opt *o, kiln_error *err)
+{
+    kiln_opt_value_none(o);
+    if (!o->def) return KILN_OK;
+    kiln_status st = kiln_opt_value_set(o, o->def, err);
+    if (st == KILN_E_USAGE) return kiln_fail(err, KILN_E_BUG, "the default of --%s, '%s', is out of its range", o->name, o->def);
+    return st;
+}
+
+kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text, const char *origin, kiln_error *err)
+{
+    const kiln_opt *o = kiln_opt_find(cli, name, strlen(name));
+    if (!o) return kiln_fail(err, KILN_E_USAGE, "%s: %s has no option --%s", origin, cli->program, name);
+    if (!text[0]) return set_default(o, err);
+    kiln_status st = kiln_opt_value_set(o, text, err);
+    if (st != KILN_OK) kiln_note(err, "%s", origin);
+    return st;
+}
+
+/* ---- an unknown option ------------------------------------------------------------------------------------------------ */
+
+/* Edits (insert, drop, change) between two names; Levenshtein's two-row form in one row. */
+static size_t edits(const char *a, size_t n, const char *b, size_t m)
+{
+    size_t row[64];
+    if (m >= sizeof row / sizeof *row) return SIZE_MAX;
+    for (size_t j = 0; j <= m; j++) row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+static kiln_status fail_unknown(const kiln_cli *cli, const char *name, size_t length, kiln_error *err)
+{
+    const kiln_opt *o, *nearest = NULL;
+    size_t best = length / 3 + 1; /* more edits than a third of the name: another word, not a slip */
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+        size_t known = strlen(o->name), n = edits(name, length, o->name, known);
+        if (length >= 3 && known > length && !memcmp(o->name, name, length)) n = 1; /* an abbreviation */
+        if (!(o->flags & KILN_HIDDEN) && n <= best && (!nearest || n < best)) {
+            best = n;
+            nearest = o;
+        }
+    }
+    if (nearest)
+        return kiln_fail(err, KILN_E_USAGE, "unknown option '--%.*s', did you mean '--%s'? See '%s --help'", (int)length, name,
+                         nearest->name, cli->program);
+    return kiln_fail(err, KILN_E_USAGE, "unknown option '--%.*s', see '%s --help'", (int)length, name, cli->program);
+}
+
+/* ---- argv ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const kiln_cli *cli;
+    int argc, next; /* next: the first element that is not read yet */
+    char **argv;
+    kiln_parsed *parsed;
+} reader;
+
+static kiln_status print_if_asked(reader *r, const kiln_opt *o, kiln_error *err)
+{
+    for (size_t i = 0; i < sizeof printers / sizeof *printers; i++) {
+        if (o->where != &asked || strcmp(o->name, printers[i].option)) continue;
+        printers[i].print(r->cli, stdout);
+        if (fflush(stdout) || ferror(stdout)) return kiln_fail(err, KILN_E_IO, "cannot write to stdout");
+        r->parsed->done = true;
+    }
+    return KILN_OK;
+}
+
+/* value == NULL: it is the next element of argv, or, for a switch, "yes". */
+static kiln_status take(reader *r, const kiln_opt *o, const char *value, kiln_error *err)
+{
+    if (!value && o->kind == KILN_OPT_BOOL) value = "yes";
+    if (!value && r->next < r->argc) value = r->argv[r->next++];
+    if (!value || !value[0])
+        return kiln_fail(err, KILN_E_USAGE, "--%s needs a value%s%s; see '%s --help'", o->name, o->arg ? ", " : "",
+                         o->arg ? o->arg : "", r->cli->program);
+    KILN_TRY(kiln_opt_value_set(o, value, err));
+    KILN_TRY(mark_given(o, err));
+    return print_if_asked(r, o, err);
+}
+
+static kiln_status take_long(reader *r, const char *name, kiln_error *err)
+{
+    const char *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const kiln_opt *o = kiln_opt_find(r->cli, name, length);
+    if (o) return take(r, o, equals ? equals + 1 : NULL, err);
+    if (length > 3 && !memcmp(name, "no-", 3)) {
+        o = kiln_opt_find(r->cli, name + 3, length - 3);
+        if (o && o->kind == KILN_OPT_BOOL && o->where != &asked) {
+            if (equals) return kiln_fail(err, KILN_E_USAGE, "--%.*s takes no value", (int)length, name);
+            return take(r, o, "no", err);
+        }
+    }
+    return fail_unknown(r->cli, name, length, err);
+}
+
+/* "-o FILE", "-oFILE", "-qv". */
+static kiln_status take_letters(reader *r, const char *letters, kiln_error *err)
+{
+    for (const char *at = letters; *at && !r->parsed->done; at++) {
+        const kiln_opt *o = find_letter(r->cli, *at);
+        if (!o) return kiln_fail(err, KILN_E_USAGE, "unknown option '-%c', see '%s --help'", *at, r->cli->program);
+        if (o->kind != KILN_OPT_BOOL) return take(r, o, at[1] ? at + 1 : NULL, err);
+        KILN_TRY(take(r, o, NULL, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status take_positional(reader *r, const char *text, kiln_error *err)
+{
+    unsigned max = sizeof r->parsed->positional / sizeof *r->parsed->positional;
+    if (r->parsed->n_positional == r->cli->n_positionals || r->parsed->n_positional == max)
+        return kiln_fail(err, KILN_E_USAGE, "'%.80s' is one argument too many, %s takes %s; see '%s --help'", text, r->cli->program,
+                         r->cli->n_positionals ? r->cli->positionals : "none", r->cli->program);
+    if (!text[0]) return kiln_fail(err, KILN_E_USAGE, "an argument is empty, %s takes %s", r->cli->program, r->cli->positionals);
+    return kiln_opt_keep(text, true, &r->parsed->positional[r->parsed->n_positional++], err);
+}
+
+kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_parsed *parsed, kiln_error *err)
+{
+    reader r = {.cli = cli, .argc = argc, .next = 1, .argv = argv, .parsed = parsed};
+    const kiln_opt *o;
+    bool options_end = false;
+    *parsed = (kiln_parsed){0};
+    n_given = 0;
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) KILN_TRY(set_default(o, err));
+    while (r.next < argc && !parsed->done) {
+        const char *word = argv[r.next++];
+        if (options_end || word[0] != '-' || !word[1])
+            KILN_TRY(take_positional(&r, word, err));
+        else if (word[1] != '-')
+            KILN_TRY(take_letters(&r, word + 1, err));
+        else if (word[2])
+            KILN_TRY(take_long(&r, word + 2, err));
+        else
+            options_end = true;
+    }
+    if (!parsed->done && parsed->n_positional < cli->n_positionals)
+        return kiln_fail(err, KILN_E_USAGE, "%s takes %s; see '%s --help'", cli->program, cli->positionals, cli->program);
+    return KILN_OK;
+}

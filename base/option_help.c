@@ -1,0 +1,249 @@
+/* option_help -- everything that is printed about a program's options, from the same table that parses them. */
+#include "base/option_internal.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { WIDTH = 80, HELP_COLUMN = 28 };
+
+/* Prints words from `column` on, breaking before WIDTH and starting new lines at `indent`; ends the line. */
+static void wrap(FILE *out, const char *text, int column, int indent)
+{
+    bool first = true;
+    while (*text) {
+        int n = (int)strcspn(text, " ");
+        if (!first && column + 1 + n >= WIDTH) {
+            (void)fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            first = true;
+        }
+        (void)fprintf(out, "%s%.*s", first ? "" : " ", n, text);
+        column += n + !first;
+        first = false;
+        text += n;
+        text += strspn(text, " ");
+    }
+    (void)fputc('\n', out);
+}
+
+static const char *arg_of(const kiln_opt *o)
+{
+    if (o->kind == KILN_OPT_BOOL) return NULL;
+    return o->arg ? o->arg : o->kind == KILN_OPT_ENUM ? "WORD" : "VALUE";
+}
+
+static bool default_yes(const kiln_opt *o) { return o->kind == KILN_OPT_BOOL && o->def && !strcmp(o->def, "yes"); }
+
+/* "neighbours averaged per point (1 to 32; default 3)" */
+static void describe(const kiln_opt *o, char *buf, size_t size)
+{
+    char bounds[256], notes[400];
+    if (o->kind == KILN_OPT_ENUM)
+        (void)kiln_opt_takes(o, bounds, sizeof bounds);
+    else
+        (void)kiln_opt_bounds(o, bounds, sizeof bounds);
+    bool with_default = o->def && (o->kind != KILN_OPT_BOOL || default_yes(o));
+    (void)snprintf(notes, sizeof notes, "%s%s%s%s", bounds, bounds[0] && with_default ? "; " : "", with_default ? "default " : "",
+                   with_default ? o->def : "");
+    (void)snprintf(buf, size, notes[0] ? "%s (%s)" : "%s%s", o->help, notes);
+}
+
+static void help_row(FILE *out, const kiln_opt *o)
+{
+    char text[1024], left[128], letter[8] = "    ";
+    const char *arg = arg_of(o);
+    if (o->letter) (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    (void)snprintf(left, sizeof left, "%s %s--%s%s%s%s", o->flags & KILN_KEYED ? "*" : " ", letter, default_yes(o) ? "[no-]" : "",
+                   o->name, arg ? " " : "", arg ? arg : "");
+    describe(o, text, sizeof text);
+    if ((int)strlen(left) > HELP_COLUMN - 2)
+        (void)fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
+    else
+        (void)fprintf(out, "%-*s", HELP_COLUMN, left);
+    wrap(out, text, HELP_COLUMN, HELP_COLUMN);
+}
+
+static void help_rows(FILE *out, const char *title, const kiln_opt *table)
+{
+    bool any = false;
+    for (const kiln_opt *o = table; o && o->name; o++) {
+        if (o->flags & KILN_HIDDEN) continue;
+        if (!any) (void)fprintf(out, "\n%s:\n", title);
+        any = true;
+        help_row(out, o);
+    }
+}
+
+static bool any_keyed(const kiln_cli *cli)
+{
+    const kiln_opt *o;
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+        if (o->flags & KILN_KEYED && !(o->flags & KILN_HIDDEN)) return true;
+    return false;
+}
+
+void kiln_cli_help(const kiln_cli *cli, FILE *out)
+{
+    char line[256];
+    (void)fprintf(out, "Usage: %s%s%s [options]\n\n", cli->program, cli->n_positionals ? " " : "",
+                  cli->n_positionals ? cli->positionals : "");
+    wrap(out, cli->summary, 0, 0);
+    help_rows(out, "Options", cli->options);
+    if (any_keyed(cli)) {
+        (void)fputc('\n', out);
+        wrap(out, "* What is given here is stored in the manifest and used by later runs too.", 0, 2);
+    }
+    help_rows(out, "Options of every kiln program", cli->common);
+    (void)snprintf(line, sizeof line, "The manual, with the exit codes: %s --man | man -l -", cli->program);
+    (void)fputc('\n', out);
+    wrap(out, line, 0, 0);
+}
+
+/* ---- man(7) ---------------------------------------------------------------------------------------------------------- */
+
+/* A dash is a hyphen to roff unless escaped, a backslash starts a command, and so does a dot or quote in column one. */
+static void roff(FILE *out, const char *text)
+{
+    if (*text == '.' || *text == '\'') (void)fputs("\\&", out);
+    for (; *text; text++) {
+        if (*text == '\\')
+            (void)fputs("\\e", out);
+        else if (*text == '-')
+            (void)fputs("\\-", out);
+        else
+            (void)fputc(*text, out);
+    }
+}
+
+static void roff_line(FILE *out, const char *before, const char *text, const char *after)
+{
+    (void)fputs(before, out);
+    roff(out, text);
+    (void)fputs(after, out);
+}
+
+static void man_row(FILE *out, const kiln_opt *o)
+{
+    char text[1024];
+    const char *arg = arg_of(o);
+    (void)fputs(".TP\n", out);
+    if (o->letter) (void)fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
+    roff_line(out, default_yes(o) ? "\\fB\\-\\-[no\\-]" : "\\fB\\-\\-", o->name, "\\fR");
+    if (arg) roff_line(out, " \\fI", arg, "\\fR");
+    describe(o, text, sizeof text);
+    roff_line(out, "\n", text, ".\n");
+    if (o->flags & KILN_KEYED) (void)fputs("Stored in the manifest.\n", out);
+}
+
+static void man_exit_status(FILE *out)
+{
+    static const struct {
+        int code;
+        const char *text;
+    } rows[] = {
+#define X(name, code, text) {code, text},
+        KILN_STATUS_MAP(X)
+#undef X
+    };
+    (void)fputs(".SH EXIT STATUS\n", out);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        (void)fprintf(out, ".TP\n\\fB%d\\fR\n%s.\n", rows[i].code, rows[i].text);
+}
+
+void kiln_cli_man(const kiln_cli *cli, FILE *out)
+{
+    const kiln_opt *o;
+    (void)fputs(".TH ", out);
+    for (const char *c = cli->program; *c; c++) (void)fprintf(out, *c == '-' ? "\\-" : "%c", toupper((unsigned char)*c));
+    (void)fprintf(out, " 1 \"\" \"SplatKiln %s\" \"SplatKiln\"\n", kiln_version);
+    roff_line(out, ".SH NAME\n", cli->program, " \\- ");
+    roff_line(out, "", cli->summary, "\n");
+    roff_line(out, ".SH SYNOPSIS\n\\fB", cli->program, "\\fR");
+    if (cli->n_positionals) roff_line(out, " \\fI", cli->positionals, "\\fR");
+    roff_line(out, " [options]\n.SH DESCRIPTION\n", cli->program, ": ");
+    roff_line(out, "", cli->summary, ".\n");
+    for (const char *const *note = cli->tables_note; note && *note; note++) roff_line(out, ".PP\n", *note, "\n");
+    if (any_keyed(cli))
+        (void)fputs(".PP\nOptions that change the result are stored in the manifest and used by later runs too.\n", out);
+    (void)fputs(".SH OPTIONS\n", out);
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+        if (!(o->flags & KILN_HIDDEN)) man_row(out, o);
+    man_exit_status(out);
+}
+
+/* ---- for programs ---------------------------------------------------------------------------------------------------- */
+
+static void json_text(FILE *out, const char *text)
+{
+    if (!text) {
+        (void)fputs("null", out);
+        return;
+    }
+    (void)fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            (void)fprintf(out, "\\%c", *text);
+        else if ((unsigned char)*text < 0x20)
+            (void)fprintf(out, "\\u%04x", (unsigned)(unsigned char)*text);
+        else
+            (void)fputc(*text, out);
+    }
+    (void)fputc('"', out);
+}
+
+static void json_field(FILE *out, const char *name, const char *value)
+{
+    (void)fprintf(out, "\"%s\": ", name);
+    json_text(out, value);
+    (void)fputs(", ", out);
+}
+
+void kiln_cli_help_json(const kiln_cli *cli, FILE *out)
+{
+    static const char *const kinds[] = {
+        [KILN_OPT_BOOL] = "bool", [KILN_OPT_U32] = "u32",   [KILN_OPT_U64] = "u64",   [KILN_OPT_F64] = "f64",
+        [KILN_OPT_SIZE] = "size", [KILN_OPT_TEXT] = "text", [KILN_OPT_PATH] = "path", [KILN_OPT_ENUM] = "enum"};
+    const kiln_opt *o;
+    const char *separator = "\n";
+    (void)fputs("{\"version\": 1, ", out);
+    json_field(out, "program", cli->program);
+    json_field(out, "summary", cli->summary);
+    json_field(out, "positionals", cli->n_positionals ? cli->positionals : "");
+    (void)fputs("\"options\": [", out);
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+        char letter[2] = {o->letter, '\0'};
+        if (o->flags & KILN_HIDDEN) continue;
+        (void)fprintf(out, "%s  {", separator);
+        json_field(out, "name", o->name);
+        json_field(out, "letter", o->letter ? letter : NULL);
+        json_field(out, "kind", kinds[o->kind]);
+        json_field(out, "arg", arg_of(o));
+        json_field(out, "default", o->def);
+        json_field(out, "range", o->range);
+        json_field(out, "help", o->help);
+        (void)fprintf(out, "\"stored\": %s}", o->flags & KILN_KEYED ? "true" : "false");
+        separator = ",\n";
+    }
+    (void)fputs("\n]}\n", out);
+}
+
+/* Variables that people know under another name than the option's. */
+static const struct {
+    const char *option, *variable;
+} make_names[] = {{"threads", "JOBS"}, {"devices", "DEVICE"}};
+
+void kiln_cli_help_make(const kiln_cli *cli, FILE *out)
+{
+    const kiln_opt *o;
+    const char *dash = strchr(cli->program, '-');
+    (void)fprintf(out, "VARS_%s :=", dash ? dash + 1 : cli->program);
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+        if (o->flags & KILN_HIDDEN || !strcmp(o->name, "help") || !strcmp(o->name, "version")) continue;
+        (void)fputc(' ', out);
+        for (const char *c = o->name; *c; c++) (void)fputc(*c == '-' ? '_' : toupper((unsigned char)*c), out);
+        (void)fprintf(out, ":%s", o->name);
+        for (size_t k = 0; k < sizeof make_names / sizeof *make_names; k++)
+            if (!strcmp(o->name, make_names[k].option)) (void)fprintf(out, " %s:%s", make_names[k].variable, o->name);
+    }
+    (void)fputc('\n', out);
+}

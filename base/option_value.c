@@ -1,0 +1,347 @@
+/* option_value -- one value: text to storage with every check, storage back to its canonical text. The two are
+ * inverse to each other, because the text is what the manifest stores, what unit keys hash and what workers get. */
+#include "base/option_internal.h"
+#include "base/checked.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends of "lo..hi" as text; either may be empty. False where there is no range. */
+static bool split_range(const char *range, char lo[32], char hi[32])
+{
+    const char *dots = range ? strstr(range, "..") : NULL;
+    if (!dots || dots - range > 31) return false;
+    (void)snprintf(lo, 32, "%.*s", (int)(dots - range), range);
+    (void)snprintf(hi, 32, "%s", dots + 2);
+    return true;
+}
+
+const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size)
+{
+    char lo[32], hi[32];
+    buf[0] = '\0';
+    if (o->kind == KILN_OPT_ENUM || !split_range(o->range, lo, hi)) return buf;
+    if (lo[0] && hi[0])
+        (void)snprintf(buf, size, "%s to %s", lo, hi);
+    else if (lo[0] || hi[0])
+        (void)snprintf(buf, size, "at %s %s", lo[0] ? "least" : "most", lo[0] ? lo : hi);
+    return buf;
+}
+
+static bool may_be_off(const kiln_opt *o) { return o->kind == KILN_OPT_F64 && o->def && !strcmp(o->def, "off"); }
+
+const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
+{
+    char bounds[96];
+    const char *what = "a text";
+    if (o->kind == KILN_OPT_ENUM) {
+        (void)snprintf(buf, size, "%s", o->range);
+        return buf;
+    }
+    if (o->kind == KILN_OPT_BOOL) what = "yes or no";
+    if (o->kind == KILN_OPT_U32 || o->kind == KILN_OPT_U64) what = "a whole number";
+    if (o->kind == KILN_OPT_F64) what = "a number";
+    if (o->kind == KILN_OPT_SIZE) what = "a size such as 512M, 1.5G or 50%";
+    if (o->kind == KILN_OPT_PATH) what = "a path";
+    kiln_opt_bounds(o, bounds, sizeof bounds);
+    (void)snprintf(buf, size, "%s%s%s%s", what, bounds[0] ? (bounds[0] == 'a' ? " of " : " from ") : "", bounds,
+                   may_be_off(o) ? ", or off" : "");
+    return buf;
+}
+
+static bool parse_whole(const char *text, uint64_t *out)
+{
+    if (!text[0] || text[strspn(text, "0123456789")]) return false; /* strtoull would take blanks and signs */
+    errno = 0;
+    *out = strtoull(text, NULL, 10);
+    return errno == 0;
+}
+
+static bool parse_real(const char *text, size_t length, double *out)
+{
+    char copy[64], *end;
+    if (length == 0 || length >= sizeof copy) return false;
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)length, text);
+    if (copy[strspn(copy, "0123456789.eE+-")]) return false; /* strtod would take blanks, hex, inf and nan */
+    *out = strtod(copy, &end);
+    return !*end && isfinite(*out);
+}
+
+/* "0.5", "1e-3", or a quotient: opacities are thought of as 1/255. */
+static bool parse_number(const char *text, double *out)
+{
+    const char *slash = strchr(text, '/');
+    double below = 1;
+    if (!parse_real(text, slash ? (size_t)(slash - text) : strlen(text), out)) return false;
+    if (slash && !parse_real(slash + 1, strlen(slash + 1), &below)) return false;
+    *out /= below;
+    return isfinite(*out);
+}
+
+static bool set_whole(const kiln_opt *o, const char *text)
+{
+    char lo[32], hi[32];
+    uint64_t v, bound;
+    if (!parse_whole(text, &v)) return false;
+    if (split_range(o->range, lo, hi)) {
+        if (parse_whole(lo, &bound) && v < bound) return false;
+        if (parse_whole(hi, &bound) && v > bound) return false;
+    }
+    if (o->kind == KILN_OPT_U32) return kiln_to_u32(v, o->where);
+    *(uint64_t *)o->where = v;
+    return true;
+}
+
+static bool set_number(const kiln_opt *o, const char *text)
+{
+    char lo[32], hi[32];
+    double v, bound;
+    if (may_be_off(o) && !strcmp(text, "off")) {
+        *(double *)o->where = NAN;
+        return true;
+    }
+    if (!parse_number(text, &v)) return false;
+    if (split_range(o->range, lo, hi)) {
+        if (parse_number(lo, &bound) && v < bound) return false;
+        if (parse_number(hi, &bound) && v > bound) return false;
+    }
+    *(double *)o->where = v + 0.0; /* -0 and 0 are one value and get one text */
+    return true;
+}
+
+static bool set_bool(const kiln_opt *o, const char *text)
+{
+    static const char *const words[][2] = {{"no", "yes"}, {"0", "1"}, {"false", "true"}, {"off", "on"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (int v = 0; v < 2; v++)
+            if (!strcmp(text, words[i][v])) {
+                *(bool *)o->where = v;
+                return true;
+            }
+    return false;
+}
+
+static bool set_choice(const kiln_opt *o, const char *text)
+{
+    uint32_t index = 0;
+    size_t length = strlen(text);
+    for (const char *at = o->range; at; index++) {
+        const char *bar = strchr(at, '|');
+        size_t n = bar ? (size_t)(bar - at) : strlen(at);
+        if (n == length && !memcmp(at, text, n)) {
+            *(uint32_t *)o->where = index;
+            return true;
+        }
+        at = bar ? bar + 1 : NULL;
+    }
+    return false;
+}
+
+kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *err)
+{
+    char takes[256];
+    bool good = false;
+    if (strlen(text) >= KILN_PATH_MAX)
+        return kiln_fail(err, KILN_E_USAGE, "the value of --%s is longer than %d bytes", o->name, KILN_PATH_MAX - 1);
+    switch (o->kind) {
+    case KILN_OPT_BOOL:
+        good = set_bool(o, text);
+        break;
+    case KILN_OPT_U32:
+    case KILN_OPT_U64:
+        good = set_whole(o, text);
+        break;
+    case KILN_OPT_F64:
+        good = set_number(o, text);
+        break;
+    case KILN_OPT_SIZE:
+        good = kiln_size_parse(text, o->where, NULL) == KILN_OK;
+        break;
+    case KILN_OPT_ENUM:
+        good = set_choice(o, text);
+        break;
+    case KILN_OPT_TEXT:
+    case KILN_OPT_PATH:
+        return kiln_opt_keep(text, o->kind == KILN_OPT_PATH, o->where, err);
+    case KILN_OPT_END:
+        break;
+    }
+    if (good) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--%s takes %s, not '%.80s'", o->name, kiln_opt_takes(o, takes, sizeof takes), text);
+}
+
+void kiln_opt_value_none(const kiln_opt *o)
+{
+    switch (o->kind) {
+    case KILN_OPT_BOOL:
+        *(bool *)o->where = false;
+        break;
+    case KILN_OPT_U32:
+    case KILN_OPT_ENUM:
+        *(uint32_t *)o->where = 0;
+        break;
+    case KILN_OPT_U64:
+        *(uint64_t *)o->where = 0;
+        break;
+    case KILN_OPT_F64:
+        *(double *)o->where = NAN;
+        break;
+    case KILN_OPT_SIZE:
+        *(kiln_size *)o->where = (kiln_size){.percent = -1};
+        break;
+    case KILN_OPT_TEXT:
+    case KILN_OPT_PATH:
+        *(const char **)o->where = NULL;
+        break;
+    case KILN_OPT_END:
+        break;
+    }
+}
+
+/* The shortest of three precisions that reads back as the same double. */
+static void number_text(double v, char *buf, size_t size)
+{
+    static const int digits[] = {9, 15, 17};
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+        (void)snprintf(buf, size, "%.*g", digits[i], v);
+        if (strtod(buf, NULL) == v) return;
+    }
+}
+
+static void size_value_text(const kiln_size *s, char *buf, size_t size)
+{
+    if (s->percent < 0) {
+        (void)snprintf(buf, size, "%llu", (unsigned long long)s->bytes);
+        return;
+    }
+    char number[32];
+    number_text(s->percent, number, sizeof number);
+    (void)snprintf(buf, size, "%s%%", number);
+}
+
+static void choice_text(const kiln_opt *o, char *buf, size_t size)
+{
+    const char *at = o->range;
+    for (uint32_t i = 0; i < *(const uint32_t *)o->where; i++) {
+        at = strchr(at, '|');
+        if (!at) return; /* the program wrote an index of its own; there is no such choice */
+        at++;
+    }
+    (void)snprintf(buf, size, "%.*s", (int)strcspn(at, "|"), at);
+}
+
+/* Numbers without a default are "not there" at the value that kiln_opt_value_none gives. */
+static bool is_none(const kiln_opt *o)
+{
+    if (o->def) return false;
+    switch (o->kind) {
+    case KILN_OPT_U32:
+        return *(const uint32_t *)o->where == 0;
+    case KILN_OPT_U64:
+        return *(const uint64_t *)o->where == 0;
+    case KILN_OPT_F64:
+        return isnan(*(const double *)o->where);
+    case KILN_OPT_SIZE:
+        return ((const kiln_size *)o->where)->percent < 0 && ((const kiln_size *)o->where)->bytes == 0;
+    default:
+        return false;
+    }
+}
+
+const char *kiln_opt_text(const kiln_opt *o, char *buf, size_t size)
+{
+    buf[0] = '\0';
+    if (is_none(o)) return buf;
+    switch (o->kind) {
+    case KILN_OPT_BOOL:
+        (void)snprintf(buf, size, "%s", *(const bool *)o->where ? "yes" : "no");
+        break;
+    case KILN_OPT_U32:
+        (void)snprintf(buf, size, "%u", *(const uint32_t *)o->where);
+        break;
+    case KILN_OPT_U64:
+        (void)snprintf(buf, size, "%llu", (unsigned long long)*(const uint64_t *)o->where);
+        break;
+    case KILN_OPT_F64:
+        if (isnan(*(const double *)o->where))
+            (void)snprintf(buf, size, "off");
+        else
+            number_text(*(const double *)o->where, buf, size);
+        break;
+    case KILN_OPT_SIZE:
+        size_value_text(o->where, buf, size);
+        break;
+    case KILN_OPT_ENUM:
+        choice_text(o, buf, size);
+        break;
+    case KILN_OPT_TEXT:
+    case KILN_OPT_PATH:
+        (void)snprintf(buf, size, "%s", *(const char **)o->where ? *(const char **)o->where : "");
+        break;
+    case KILN_OPT_END:
+        break;
+    }
+    return buf;
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+/* "", "B", "K", "KB", "KiB", ... to a power of 1024, as ls and free read them; -1 for anything else. */
+static int unit_power(const char *unit)
+{
+    static const char letters[] = "KMGT";
+    if (!unit[0] || !strcmp(unit, "B")) return 0;
+    char first = unit[0] >= 'a' ? (char)(unit[0] - 'a' + 'A') : unit[0];
+    const char *at = strchr(letters, first);
+    if (!at) return -1;
+    return !unit[1] || !strcmp(unit + 1, "B") || !strcmp(unit + 1, "iB") ? (int)(at - letters) + 1 : -1;
+}
+
+kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err)
+{
+    size_t digits = strspn(text, "0123456789.");
+    const char *unit = text + digits + strspn(text + digits, " ");
+    char number[32];
+    uint64_t whole;
+    double real;
+    kiln_size size = {.percent = -1};
+    if (digits == 0 || digits >= sizeof number || !parse_real(text, digits, &real)) goto bad;
+    if (!strcmp(unit, "%")) {
+        if (real > 100) goto bad;
+        size.percent = real;
+        goto good;
+    }
+    int power = unit_power(unit);
+    if (power < 0) goto bad;
+    (void)snprintf(number, sizeof number, "%.*s", (int)digits, text);
+    if (parse_whole(number, &whole)) {
+        if (!kiln_mul(whole, UINT64_C(1) << (10 * power), &size.bytes)) goto bad;
+    } else {
+        real = ldexp(real, 10 * power);
+        if (real >= 0x1p63) goto bad;
+        size.bytes = (uint64_t)real;
+    }
+good:
+    *out = size;
+    return KILN_OK;
+bad:
+    return kiln_fail(err, KILN_E_USAGE, "'%.40s' is not a size such as 512M, 1.5G or 50%%", text);
+}
+
+uint64_t kiln_size_resolve(kiln_size s, uint64_t whole)
+{
+    return s.percent < 0 ? s.bytes : (uint64_t)(s.percent / 100 * (double)whole);
+}
+
+const char *kiln_size_text(uint64_t bytes, char buf[32])
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    size_t i = 0;
+    for (; v >= 1024 && i + 1 < sizeof units / sizeof *units; i++) v /= 1024;
+    (void)snprintf(buf, 32, "%.*f %s", i > 0 && v < 10 ? 1 : 0, v, units[i]);
+    return buf;
+}
