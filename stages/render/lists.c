@@ -1,0 +1,132 @@
+/* lists -- tables are read with every bound checked: the manifest is a file that may have been edited. */
+#include "stages/render/lists.h"
+
+#include "stages/tiles/rank_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void kiln_lists_release(kiln_lists *l)
+{
+    free(l->starts);
+    free(l->pairs);
+    if (l->table) kiln_tile_tables_free(l->table, 1);
+    memset(l, 0, sizeof *l);
+}
+
+static kiln_status alloc_bands(kiln_lists *l, uint64_t n, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&l->starts, n + 1, "bands", err));
+    return KILN_ALLOC(&l->pairs, n, "bands", err);
+}
+
+/* Bands as stored; they must cover the image from the top without a gap. */
+static kiln_status bands_of_table(kiln_lists *l, const kiln_shot *shot, kiln_error *err)
+{
+    const kiln_tile_table *t = l->table;
+    uint32_t row = 0;
+    KILN_TRY(alloc_bands(l, t->n_bands, err));
+    l->n_bands = t->n_bands;
+    for (uint32_t b = 0; b < t->n_bands; b++) {
+        const kiln_tile_band *band = &t->bands[b];
+        if (band->row0 != row || band->row1 <= row)
+            return kiln_fail(err, KILN_E_IO, "the tile table of '%s' has a gap before tile row %u; run kiln-tiles again", t->camera, row);
+        row = band->row1;
+        l->starts[b] = band->row0;
+        l->starts[b + 1] = band->row1;
+        l->pairs[b] = band->pairs;
+        l->total += band->pairs;
+    }
+    if (row != kiln_view_tiles_y(&shot->view))
+        return kiln_fail(err, KILN_E_IO, "the tile table of '%s' ends at tile row %u; run kiln-tiles again", t->camera, row);
+    return KILN_OK;
+}
+
+static kiln_status bands_by_counting(kiln_worker *w, kiln_lists *l, const kiln_frame *f, const kiln_shot *shot, kiln_error *err)
+{
+    kiln_status st;
+    uint64_t *row_pairs = NULL;
+    uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
+    KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "pairs of tile rows", err));
+    KILN_GO(alloc_bands(l, tiles_y, err));
+    kiln_tile_pairs_count_args a = {
+        .n = f->n, .splats = f->splats, .view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
+    KILN_GO(KILN_WORK(w, tile_pairs_count, &a, err));
+    l->n_bands = kiln_tile_bands(row_pairs, tiles_y, l->starts);
+    for (uint32_t b = 0; b < l->n_bands; b++) {
+        for (uint32_t r = l->starts[b]; r < l->starts[b + 1]; r++) l->pairs[b] += row_pairs[r];
+        l->total += l->pairs[b];
+    }
+done:
+    free(row_pairs);
+    return st;
+}
+
+kiln_status kiln_lists_open(kiln_worker *w, const kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
+                            kiln_lists *out, kiln_error *err)
+{
+    kiln_manifest *m;
+    memset(out, 0, sizeof *out);
+    KILN_TRY(kiln_worker_manifest(w, &m, err));
+    KILN_TRY(kiln_tile_table_get(m, camera, kiln_profiles[shot->profile].name, shot->antialiased, shot->near_m, &out->table, err));
+    if (out->table && (!kiln_hash_equal(out->table->key, table_key) || out->table->visible != f->n)) {
+        kiln_tile_tables_free(out->table, 1); /* made from other inputs */
+        out->table = NULL;
+    }
+    return out->table ? bands_of_table(out, shot, err) : bands_by_counting(w, out, f, shot, err);
+}
+
+/* One array of a band into memory of its own, of a size that the table must have. */
+static kiln_status read_array(kiln_manifest *m, const kiln_array *a, uint64_t bytes, void **out, kiln_error *err)
+{
+    if (a->raw_bytes != bytes)
+        return kiln_fail(err, KILN_E_IO, "%llu bytes where %llu belong", (unsigned long long)a->raw_bytes, (unsigned long long)bytes);
+    KILN_TRY(kiln_alloc(out, bytes, 1, "tile table", err));
+    return kiln_manifest_read_array(m, a, *out, err);
+}
+
+static kiln_status band_of_table(kiln_worker *w, const kiln_lists *l, uint32_t b, uint64_t n_visible, uint32_t tiles_x,
+                                 uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
+{
+    kiln_status st;
+    kiln_manifest *m;
+    const kiln_tile_band *band = &l->table->bands[b];
+    uint32_t n_tiles = (band->row1 - band->row0) * tiles_x, *bytes = NULL;
+    unsigned char *code = NULL;
+    uint64_t sum = 0;
+    KILN_GO(kiln_worker_manifest(w, &m, err));
+    if (band->tile_count.raw_bytes != n_tiles * sizeof *tile_counts) {
+        st = kiln_fail(err, KILN_E_IO, "the tile counts are of another size");
+        goto done;
+    }
+    KILN_GO(kiln_manifest_read_array(m, &band->tile_count, tile_counts, err));
+    for (uint32_t t = 0; t < n_tiles; t++) sum += tile_counts[t];
+    if (sum != band->pairs) {
+        st = kiln_fail(err, KILN_E_IO, "the tile counts add up to %llu pairs, not %llu", (unsigned long long)sum,
+                       (unsigned long long)band->pairs);
+        goto done;
+    }
+    KILN_GO(read_array(m, &band->tile_bytes, n_tiles * sizeof *bytes, (void **)&bytes, err));
+    KILN_GO(read_array(m, &band->rank_delta, band->rank_delta.raw_bytes, (void **)&code, err));
+    KILN_GO(kiln_ranks_decode(n_tiles, tile_counts, bytes, code, band->rank_delta.raw_bytes, n_visible, ranks, err));
+done:
+    if (st != KILN_OK) kiln_note(err, "the tile table of '%s', tile row %u (run kiln-tiles again)", l->table->camera, band->row0);
+    free(code);
+    free(bytes);
+    return st;
+}
+
+kiln_status kiln_lists_band(kiln_worker *w, const kiln_lists *l, const kiln_frame *f, const kiln_shot *shot, uint32_t b,
+                            uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
+{
+    if (l->table) return band_of_table(w, l, b, f->n, kiln_view_tiles_x(&shot->view), tile_counts, ranks, err);
+    kiln_tile_pairs_emit_args a = {.n = f->n,
+                                   .splats = f->splats,
+                                   .view = &shot->view,
+                                   .row0 = l->starts[b],
+                                   .row1 = l->starts[b + 1],
+                                   .room = l->pairs[b],
+                                   .tile_counts = tile_counts,
+                                   .ranks = ranks};
+    return KILN_WORK(w, tile_pairs_emit, &a, err);
+}

@@ -1,0 +1,24 @@
+/* lists -- a camera's tile lists band by band, from its stored table where there is one, else computed. The picture
+ * drawn from them has the same bits either way. */
+#ifndef KILN_STAGES_RENDER_LISTS_H
+#define KILN_STAGES_RENDER_LISTS_H
+
+#include "stages/frame/frame.h"
+
+typedef struct {
+    uint32_t n_bands;
+    uint32_t *starts;          /* [n_bands + 1] tile rows; owned */
+    uint64_t *pairs;           /* [n_bands]; owned */
+    uint64_t total;
+    kiln_tile_table *table;    /* NULL: computed */
+} kiln_lists;
+
+/* table_key: only a table made from the same inputs counts. */
+kiln_status kiln_lists_open(kiln_worker *w, const kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
+                            kiln_lists *out, kiln_error *err) KILN_MUST_CHECK;
+/* tile_counts and ranks of band b, as tile_pairs_emit gives them. */
+kiln_status kiln_lists_band(kiln_worker *w, const kiln_lists *l, const kiln_frame *f, const kiln_shot *shot, uint32_t b,
+                            uint32_t *tile_counts, uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
+void kiln_lists_release(kiln_lists *l);
+
+#endif

@@ -1,0 +1,192 @@
+/* units -- draws one camera in the worker: lists band by band, raster, then hash, metrics and files. */
+#include "stages/render/units.h"
+
+#include "stages/render/lists.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A picture in the making. */
+typedef struct {
+    uint32_t width, height;
+    float *rgba, *depth; /* depth NULL when not asked for */
+    uint64_t visible, pairs;
+    bool from_table;
+    double psnr, ssim;
+    char note[256];
+} picture;
+
+static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const kiln_frame *f, const kiln_lists *l, picture *p,
+                              kiln_error *err)
+{
+    kiln_status st;
+    uint32_t *counts = NULL, *ranks = NULL, tiles_x = kiln_view_tiles_x(&u->shot.view);
+    uint64_t most_pairs = 0, most_rows = 0;
+    for (uint32_t b = 0; b < l->n_bands; b++) {
+        if (l->pairs[b] > most_pairs) most_pairs = l->pairs[b];
+        if (l->starts[b + 1] - l->starts[b] > most_rows) most_rows = l->starts[b + 1] - l->starts[b];
+    }
+    KILN_GO(KILN_ALLOC(&counts, most_rows * tiles_x, "tile counts", err));
+    KILN_GO(KILN_ALLOC(&ranks, most_pairs, "pairs of a band", err));
+    for (uint32_t b = 0; b < l->n_bands; b++) {
+        size_t at = (size_t)l->starts[b] * KILN_TILE * p->width;
+        KILN_GO(kiln_lists_band(w, l, f, &u->shot, b, counts, ranks, err));
+        kiln_raster_args a = {.n = f->n,
+                              .splats = f->splats,
+                              .view = &u->shot.view,
+                              .profile = u->shot.profile,
+                              .row0 = l->starts[b],
+                              .row1 = l->starts[b + 1],
+                              .tile_counts = counts,
+                              .ranks = ranks,
+                              .n_pairs = l->pairs[b],
+                              .rgba = p->rgba + 4 * at,
+                              .depth = p->depth ? p->depth + at : NULL};
+        for (int c = 0; c < 3; c++) a.background[c] = (float)u->background[c];
+        KILN_GO(KILN_WORK(w, raster, &a, err));
+    }
+done:
+    free(ranks);
+    free(counts);
+    return st;
+}
+
+static kiln_status draw(kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    kiln_frame_state *s;
+    const kiln_frame *f;
+    kiln_lists l = {0};
+    kiln_status st;
+    uint64_t pixels = (uint64_t)p->width * p->height;
+    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, &s, err));
+    KILN_GO(kiln_frame_make(w, s, &u->shot, true, &f, err));
+    KILN_GO(kiln_lists_open(w, f, &u->shot, u->camera, u->table_key, &l, err));
+    KILN_GO(KILN_ALLOC(&p->rgba, 4 * pixels, "picture", err));
+    if (u->depth[0]) KILN_GO(KILN_ALLOC(&p->depth, pixels, "depth", err));
+    KILN_GO(draw_bands(w, u, f, &l, p, err));
+    p->visible = f->n;
+    p->pairs = l.total;
+    p->from_table = l.table != NULL;
+done:
+    kiln_lists_release(&l);
+    return st;
+}
+
+/* A photo with alpha is put over the background, as the picture is. */
+static kiln_status compose_photo(kiln_picture *photo, const double background[3], kiln_error *err)
+{
+    uint64_t pixels = (uint64_t)photo->width * photo->height;
+    uint32_t n = photo->channels;
+    bool grey = n < 3, has_alpha = n == 2 || n == 4;
+    float *rgb;
+    KILN_TRY(KILN_ALLOC(&rgb, 3 * pixels, "photo", err));
+    for (uint64_t i = 0; i < pixels; i++) {
+        const float *v = photo->data + i * n;
+        float alpha = has_alpha ? v[n - 1] : 1.0f;
+        for (int c = 0; c < 3; c++) {
+            float colour = grey ? v[0] : v[c];
+            rgb[3 * i + c] = colour * alpha + (float)background[c] * (1.0f - alpha);
+        }
+    }
+    free(photo->data);
+    photo->data = rgb;
+    photo->channels = 3;
+    return KILN_OK;
+}
+
+static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    kiln_status st;
+    kiln_metrics result;
+    kiln_picture photo = {0};
+    p->psnr = p->ssim = NAN;
+    if (!u->photo[0]) return KILN_OK;
+    KILN_GO(kiln_picture_read(u->photo, &photo, err));
+    if (photo.width != p->width || photo.height != p->height) {
+        snprintf(p->note, sizeof p->note, "its photo is %u x %u pixels, the camera %u x %u: not measured", photo.width, photo.height,
+                 p->width, p->height);
+        goto done;
+    }
+    KILN_GO(compose_photo(&photo, u->background, err));
+    kiln_metrics_args a = {.width = p->width,
+                           .height = p->height,
+                           .a = p->rgba,
+                           .b = photo.data,
+                           .a_step = 4,
+                           .b_step = 3,
+                           .a_row = p->width,
+                           .b_row = p->width,
+                           .out = &result};
+    KILN_GO(KILN_WORK(w, metrics, &a, err));
+    p->psnr = result.psnr;
+    p->ssim = result.ssim_same;
+done:
+    kiln_picture_release(&photo);
+    return st;
+}
+
+static kiln_status write_depth(const kiln_render_unit *u, const picture *p, kiln_error *err)
+{
+    kiln_picture_format format = kiln_picture_format_of(u->depth);
+    if (format == KILN_NPY)
+        return kiln_picture_write(u->depth, KILN_NPY, p->depth, p->width, p->height, 1, 1, NULL, 0, err);
+    /* 16-bit PNG: the farthest depth is 65535; the text says what one step is */
+    float far_m = 0, *scaled;
+    char text[96];
+    uint64_t pixels = (uint64_t)p->width * p->height;
+    KILN_TRY(KILN_ALLOC(&scaled, pixels, "depth", err));
+    for (uint64_t i = 0; i < pixels; i++)
+        if (p->depth[i] > far_m) far_m = p->depth[i];
+    for (uint64_t i = 0; i < pixels; i++) scaled[i] = far_m > 0 ? p->depth[i] / far_m : 0.0f;
+    snprintf(text, sizeof text, "expected depth in scene units = value * %.9g", (double)far_m / 65535);
+    const kiln_picture_text unit = {"Unit", text};
+    kiln_status st = kiln_picture_write(u->depth, KILN_PNG16, scaled, p->width, p->height, 1, 1, &unit, 1, err);
+    free(scaled);
+    return st;
+}
+
+static kiln_status write_files(const kiln_render_unit *u, const picture *p, kiln_error *err)
+{
+    uint32_t channels = u->format == KILN_NPY || u->alpha ? 4 : 3;
+    const kiln_picture_text text[] = {{"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}};
+    KILN_TRY(kiln_picture_write(u->picture, (kiln_picture_format)u->format, p->rgba, p->width, p->height, 4, channels, text, 2, err));
+    return u->depth[0] ? write_depth(u, p, err) : KILN_OK;
+}
+
+static kiln_status hand_in(kiln_worker *w, const picture *p, kiln_error *err)
+{
+    kiln_hash pixels = kiln_hash_of(p->rgba, (size_t)p->width * p->height * 4 * sizeof *p->rgba);
+    KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
+    json_t *c = json_pack("{s:I, s:I, s:b}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
+                          (int)p->from_table);
+    if (!c) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
+    if (isinf(p->psnr)) json_object_set_new(c, "psnr", json_string("inf")); /* equal pictures; JSON has no infinity */
+    if (isfinite(p->psnr)) json_object_set_new(c, "psnr", json_real(p->psnr));
+    if (isfinite(p->ssim)) json_object_set_new(c, "ssim", json_real(p->ssim));
+    if (p->note[0]) json_object_set_new(c, "note", json_string(p->note));
+    kiln_status st = kiln_worker_counters(w, c, err);
+    json_decref(c);
+    return st;
+}
+
+kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
+{
+    kiln_status st;
+    kiln_render_unit *u = NULL;
+    picture p = {0};
+    if (payload_bytes != sizeof *u) return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
+    KILN_GO(KILN_ALLOC(&u, 1, "unit", err));
+    memcpy(u, payload, sizeof *u);
+    p.width = u->shot.view.width;
+    p.height = u->shot.view.height;
+    KILN_GO(draw(w, u, &p, err));
+    KILN_GO(measure(w, u, &p, err));
+    KILN_GO(write_files(u, &p, err));
+    KILN_GO(hand_in(w, &p, err));
+done:
+    free(p.depth);
+    free(p.rgba);
+    free(u);
+    return st;
+}

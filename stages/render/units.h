@@ -1,0 +1,26 @@
+/* units -- what a worker of kiln-render computes: one camera's picture, its files, and its distance to the photo. */
+#ifndef KILN_STAGES_RENDER_UNITS_H
+#define KILN_STAGES_RENDER_UNITS_H
+
+#include "base/file.h"
+#include "stages/frame/frame.h"
+#include "stages/image/image.h"
+
+typedef struct {
+    kiln_shot shot;
+    kiln_hash layer;             /* digest of the baked layer */
+    char camera[1025];           /* name, to find its table */
+    kiln_hash table_key;         /* a stored table is used when it has this key */
+    double background[3];
+    char photo[KILN_PATH_MAX];   /* compared with when not "" */
+    char picture[KILN_PATH_MAX]; /* absolute path of the file to write */
+    char depth[KILN_PATH_MAX];   /* "" for none */
+    uint32_t format;             /* kiln_picture_format of the picture */
+    bool alpha;                  /* RGBA instead of RGB in a PNG */
+} kiln_render_unit;
+
+/* Outputs: "pixels" (the 16 bytes of the float picture's hash). Counters: visible, pairs, psnr, ssim (absent without a
+ * photo), from_table, note. The files are written before the unit is handed in, each under a temporary name first. */
+kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
+
+#endif
