@@ -1,0 +1,116 @@
+/* jpeg_read -- JPEG, grey or colour, to floats.
+ *
+ * libjpeg reports an error by a callback that must not return: it jumps back into decode(), which has no local that
+ * changes after setjmp. A file that ends too early is a mere warning to libjpeg, which fills the rest with grey; a photo
+ * to measure against must not be half grey, so that we refuse it.
+ */
+#include "stages/image/image_internal.h"
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+/* Every 8 x 8 block of the finest component takes at least one bit of a Huffman-coded file: fewer bytes than
+ * pixels / 512 cannot hold the picture, and no memory is asked for. */
+enum { PIXELS_A_BYTE = 512, SCANS_MAX = 500 };
+
+typedef struct {
+    struct jpeg_error_mgr errors; /* first: libjpeg hands it back as cinfo->err */
+    struct jpeg_progress_mgr progress;
+    struct jpeg_decompress_struct cinfo;
+    jmp_buf jump;
+    const char *path;
+    FILE *f;
+    uint64_t file_size;
+    int size_only;
+    kiln_picture *out;
+    unsigned char *row;
+    kiln_error *err;
+    kiln_status st;
+} jpeg_job;
+
+static void on_error(j_common_ptr cinfo)
+{
+    jpeg_job *j = (jpeg_job *)cinfo->err;
+    char text[JMSG_LENGTH_MAX];
+    cinfo->err->format_message(cinfo, text);
+    j->st = kiln_fail(j->err, KILN_E_INPUT, "cannot read '%s' as JPEG: %s; is the file complete?", j->path, text);
+    longjmp(j->jump, 1);
+}
+
+static void on_message(j_common_ptr cinfo, int level)
+{
+    const int code = cinfo->err->msg_code;
+    if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) on_error(cinfo);
+}
+
+/* A progressive file may repeat scans without end, each of them a pass over the whole picture. */
+static void on_progress(j_common_ptr cinfo)
+{
+    jpeg_job *j = (jpeg_job *)cinfo->err;
+    if (j->cinfo.input_scan_number <= SCANS_MAX) return;
+    j->st = kiln_fail(j->err, KILN_E_INPUT, "'%s' has more than %d scans; save it again as a plain JPEG", j->path, SCANS_MAX);
+    longjmp(j->jump, 1);
+}
+
+static kiln_status read_header(jpeg_job *j)
+{
+    struct jpeg_decompress_struct *c = &j->cinfo;
+    jpeg_stdio_src(c, j->f);
+    if (jpeg_read_header(c, TRUE) != JPEG_HEADER_OK) return kiln_fail(j->err, KILN_E_INPUT, "'%s' has no JPEG header", j->path);
+    if (c->jpeg_color_space == JCS_CMYK || c->jpeg_color_space == JCS_YCCK)
+        return kiln_fail(j->err, KILN_E_INPUT, "'%s' is a CMYK JPEG; convert it to RGB", j->path);
+    KILN_TRY(kiln_picture_check(j->path, c->image_width, c->image_height, j->err));
+    if ((uint64_t)c->image_width * c->image_height / PIXELS_A_BYTE > j->file_size)
+        return kiln_fail(j->err, KILN_E_INPUT, "'%s' is too short for its %u x %u pixels; is the file complete?", j->path, c->image_width,
+                         c->image_height);
+    j->out->width = c->image_width;
+    j->out->height = c->image_height;
+    return KILN_OK;
+}
+
+static kiln_status read_rows(jpeg_job *j)
+{
+    struct jpeg_decompress_struct *c = &j->cinfo;
+    kiln_picture *p = j->out;
+    c->out_color_space = c->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    (void)jpeg_start_decompress(c); /* false only for a suspending source, which stdio is not */
+    p->channels = (uint32_t)c->output_components;
+    p->depth_bits = 8;
+    const size_t n = (size_t)p->width * p->channels;
+    KILN_TRY(KILN_ALLOC(&j->row, n, "a row of a JPEG", j->err));
+    KILN_TRY(KILN_ALLOC(&p->data, n * p->height, "pixels of a JPEG", j->err));
+    while (c->output_scanline < c->output_height) {
+        float *dst = p->data + c->output_scanline * n;
+        (void)jpeg_read_scanlines(c, &j->row, 1);
+        for (size_t i = 0; i < n; i++) dst[i] = (float)j->row[i] / 255.f;
+    }
+    (void)jpeg_finish_decompress(c);
+    return KILN_OK;
+}
+
+static kiln_status decode(jpeg_job *j)
+{
+    if (setjmp(j->jump)) return j->st;
+    jpeg_create_decompress(&j->cinfo);
+    j->cinfo.progress = &j->progress;
+    KILN_TRY(read_header(j));
+    return j->size_only ? KILN_OK : read_rows(j);
+}
+
+kiln_status kiln_jpeg_read(const char *path, int size_only, kiln_picture *out, kiln_error *err)
+{
+    jpeg_job j = {.path = path, .size_only = size_only, .out = out, .err = err, .st = KILN_E_INPUT};
+    KILN_TRY(kiln_picture_open(path, &j.f, &j.file_size, err));
+    j.cinfo.err = jpeg_std_error(&j.errors);
+    j.errors.error_exit = on_error;
+    j.errors.emit_message = on_message;
+    j.progress.progress_monitor = on_progress;
+    kiln_status st = decode(&j);
+    jpeg_destroy_decompress(&j.cinfo);
+    free(j.row);
+    fclose(j.f); /* opened for reading: nothing to lose */
+    return st;
+}

@@ -1,0 +1,144 @@
+/* picture -- which format a file is, and how a written one reaches its place.
+ *
+ * A format is told by its first bytes; names lie. A picture is written to NAME.tmp.PID and renamed when it is complete
+ * and on disk, so that no reader ever sees half of one.
+ */
+#include "stages/image/image_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *magic;
+    size_t length;
+    kiln_status (*read)(const char *path, int size_only, kiln_picture *out, kiln_error *err);
+} picture_reader;
+
+/* A new format: its file with a read function, its row here. */
+static const picture_reader readers[] = {
+    {"\x89PNG\r\n\x1a\n", 8, kiln_png_read},
+    {"\xff\xd8\xff", 3, kiln_jpeg_read},
+    {"\x93NUMPY", 6, kiln_npy_read},
+};
+
+void kiln_picture_release(kiln_picture *p)
+{
+    free(p->data);
+    *p = (kiln_picture){0};
+}
+
+kiln_status kiln_picture_check(const char *path, uint64_t width, uint64_t height, kiln_error *err)
+{
+    if (width == 0 || height == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' has no pixels", path);
+    if (width > KILN_PICTURE_AXIS_MAX || height > KILN_PICTURE_AXIS_MAX || width * height > KILN_PICTURE_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' claims %llu x %llu pixels; at most %u an axis and 2^30 in all are read", path,
+                         (unsigned long long)width, (unsigned long long)height, KILN_PICTURE_AXIS_MAX);
+    return KILN_OK;
+}
+
+kiln_status kiln_picture_open(const char *path, FILE **f, uint64_t *size, kiln_error *err)
+{
+    int fd = -1;
+    struct stat s;
+    KILN_TRY(kiln_file_open(path, &fd, err));
+    if (fstat(fd, &s) != 0 || !(*f = fdopen(fd, "rb"))) {
+        kiln_status st = kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
+        close(fd);
+        return st;
+    }
+    *size = (uint64_t)s.st_size;
+    return KILN_OK;
+}
+
+static kiln_status find_reader(const char *path, const picture_reader **out, kiln_error *err)
+{
+    FILE *f = NULL;
+    uint64_t size;
+    char head[8] = {0};
+    KILN_TRY(kiln_picture_open(path, &f, &size, err));
+    size_t got = fread(head, 1, sizeof head, f);
+    int failed = ferror(f);
+    fclose(f); /* opened for reading: nothing to lose */
+    if (failed) return kiln_fail(err, KILN_E_IO, "cannot read '%s'", path);
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (got >= readers[i].length && memcmp(head, readers[i].magic, readers[i].length) == 0) {
+            *out = &readers[i];
+            return KILN_OK;
+        }
+    return kiln_fail(err, KILN_E_INPUT, size == 0 ? "'%s' is empty, no picture" : "'%s' is no picture of a known kind; convert it to PNG or JPEG",
+                     path);
+}
+
+kiln_status kiln_picture_read(const char *path, kiln_picture *out, kiln_error *err)
+{
+    const picture_reader *f = NULL;
+    *out = (kiln_picture){0};
+    KILN_TRY(find_reader(path, &f, err));
+    kiln_status st = f->read(path, 0, out, err);
+    if (st != KILN_OK) kiln_picture_release(out);
+    return st;
+}
+
+kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *height, kiln_error *err)
+{
+    const picture_reader *f = NULL;
+    kiln_picture p = {0};
+    KILN_TRY(find_reader(path, &f, err));
+    kiln_status st = f->read(path, 1, &p, err);
+    *width = p.width;
+    *height = p.height;
+    kiln_picture_release(&p);
+    return st;
+}
+
+kiln_picture_format kiln_picture_format_of(const char *path)
+{
+    return strcasecmp(kiln_path_suffix(path), "npy") == 0 ? KILN_NPY : KILN_PNG8;
+}
+
+/* Flushes to the disk and closes; the first failure is the one told. */
+static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln_error *err)
+{
+    if (st == KILN_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0))
+        st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    return st;
+}
+
+static kiln_status write_job(const kiln_picture_job *job, kiln_picture_format format, kiln_error *err)
+{
+    char tmp[KILN_PATH_MAX];
+    int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", job->path, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof tmp) return kiln_fail(err, KILN_E_INPUT, "the name '%.100s...' is too long", job->path);
+    KILN_TRY(kiln_make_parents(job->path, err));
+    FILE *f = fopen(tmp, "wb");
+    if (!f) return kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));
+    kiln_status st = format == KILN_NPY ? kiln_npy_write(job, f, err) : kiln_png_write(job, f, err);
+    st = close_written(f, job->path, st, err);
+    if (st == KILN_OK && rename(tmp, job->path) != 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", tmp, job->path, strerror(errno));
+    if (st != KILN_OK) unlink(tmp); /* best effort: the failure is already told */
+    return st;
+}
+
+kiln_status kiln_picture_write(const char *path, kiln_picture_format format, const float *data, uint32_t width, uint32_t height,
+                               uint32_t step, uint32_t channels, const kiln_picture_text *text, uint32_t n_text, kiln_error *err)
+{
+    const kiln_picture_job job = {.path = path,
+                                  .data = data,
+                                  .width = width,
+                                  .height = height,
+                                  .step = step,
+                                  .channels = channels,
+                                  .depth_bits = format == KILN_PNG16 ? 16 : format == KILN_NPY ? 32 : 8,
+                                  .text = text,
+                                  .n_text = n_text};
+    if ((channels != 1 && channels != 3 && channels != 4) || step < channels)
+        return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", path, channels, step);
+    KILN_TRY(kiln_picture_check(path, width, height, err));
+    return write_job(&job, format, err);
+}

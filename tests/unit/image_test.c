@@ -1,0 +1,411 @@
+/* image_test -- pictures survive a round trip, every kind of PNG is read, and a damaged file gives a sentence.
+ *
+ * Pictures of other kinds than we write (palette, interlaced, few bits, JPEG) are made with libpng and libjpeg directly. */
+#include "stages/image/image.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jpeglib.h>
+#include <math.h>
+#include <png.h>
+#include <zlib.h>
+
+static char folder[64];
+
+static const char *at(const char *name)
+{
+    static char path[2][256];
+    static int turn;
+    turn = !turn;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
+    return path[turn];
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/kiln-image-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+static void put(const char *name, const void *data, size_t bytes)
+{
+    FILE *f = fopen(at(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, bytes, f), bytes);
+    assert_int_equal(fclose(f), 0);
+}
+
+static size_t get(const char *name, unsigned char *data, size_t room)
+{
+    FILE *f = fopen(at(name), "rb");
+    assert_non_null(f);
+    const size_t n = fread(data, 1, room, f);
+    fclose(f);
+    return n;
+}
+
+static kiln_picture read_ok(const char *name)
+{
+    kiln_error err = {0};
+    kiln_picture p;
+    if (kiln_picture_read(at(name), &p, &err) != KILN_OK) fail_msg("%s", err.msg);
+    return p;
+}
+
+static void refused(const char *name, const char *because)
+{
+    kiln_error err = {0};
+    kiln_picture p;
+    assert_int_equal(kiln_picture_read(at(name), &p, &err), KILN_E_INPUT);
+    assert_null(p.data);
+    assert_non_null(strstr(err.msg, name));
+    if (!strstr(err.msg, because)) fail_msg("'%s' does not say '%s'", err.msg, because);
+}
+
+enum { W = 37, H = 11 };
+
+static void fill(float *data, size_t n)
+{
+    unsigned s = 12345;
+    for (size_t i = 0; i < n; i++) {
+        s = s * 1664525u + 1013904223u;
+        data[i] = (float)(s >> 8) / 16777216.f * 1.2f - 0.1f; /* beyond [0,1] on both sides */
+    }
+}
+
+static void round_trip(kiln_picture_format format, const char *name, uint32_t channels, float top)
+{
+    float data[W * H * 4];
+    uint32_t width, height;
+    kiln_error err = {0};
+    fill(data, W * H * 4);
+    assert_int_equal(kiln_picture_write(at(name), format, data, W, H, 4, channels, NULL, 0, &err), KILN_OK);
+    assert_int_equal(kiln_picture_size(at(name), &width, &height, &err), KILN_OK);
+    kiln_picture p = read_ok(name);
+    assert_int_equal(p.width, W);
+    assert_int_equal(p.height, H);
+    assert_int_equal(width, W);
+    assert_int_equal(height, H);
+    assert_int_equal(p.channels, channels);
+    for (size_t i = 0; i < W * H; i++)
+        for (uint32_t c = 0; c < channels; c++) {
+            const float v = data[i * 4 + c], clamped = fminf(fmaxf(v, 0.f), 1.f);
+            const float expected = top > 0 ? (float)(unsigned)(clamped * top + .5f) / top : v;
+            assert_true(memcmp(&expected, &p.data[i * channels + c], sizeof expected) == 0);
+        }
+    kiln_picture_release(&p);
+}
+
+static void written_pictures_come_back(void **state)
+{
+    (void)state;
+    for (uint32_t channels = 1; channels <= 4; channels += channels == 1 ? 2 : 1) {
+        round_trip(KILN_PNG8, "deep/er/a.png", channels, 255.f);
+        round_trip(KILN_PNG16, "b.png", channels, 65535.f);
+        round_trip(KILN_NPY, "c.npy", channels, 0.f);
+    }
+}
+
+static void same_pixels_give_the_same_bytes(void **state)
+{
+    float data[W * H * 3];
+    unsigned char one[1 << 14], two[1 << 14];
+    kiln_error err = {0};
+    (void)state;
+    fill(data, W * H * 3);
+    assert_int_equal(kiln_picture_write(at("1.png"), KILN_PNG8, data, W, H, 3, 3, NULL, 0, &err), KILN_OK);
+    assert_int_equal(kiln_picture_write(at("2.png"), KILN_PNG8, data, W, H, 3, 3, NULL, 0, &err), KILN_OK);
+    const size_t n = get("1.png", one, sizeof one);
+    assert_int_equal(get("2.png", two, sizeof two), n);
+    assert_memory_equal(one, two, n);
+}
+
+static void every_code_of_16_bits_survives(void **state)
+{
+    float *data = malloc(65536 * sizeof *data);
+    kiln_error err = {0};
+    (void)state;
+    assert_non_null(data);
+    for (unsigned i = 0; i < 65536; i++) data[i] = (float)i / 65535.f;
+    assert_int_equal(kiln_picture_write(at("all.png"), KILN_PNG16, data, 256, 256, 1, 1, NULL, 0, &err), KILN_OK);
+    kiln_picture p = read_ok("all.png");
+    assert_int_equal(p.depth_bits, 16);
+    assert_memory_equal(p.data, data, 65536 * sizeof *data);
+    kiln_picture_release(&p);
+    free(data);
+}
+
+static void not_a_number_is_written_as_black(void **state)
+{
+    const float data[3] = {NAN, INFINITY, -INFINITY};
+    kiln_error err = {0};
+    (void)state;
+    assert_int_equal(kiln_picture_write(at("n.png"), KILN_PNG8, data, 1, 1, 3, 3, NULL, 0, &err), KILN_OK);
+    kiln_picture p = read_ok("n.png");
+    assert_true(p.data[0] == 0.f && p.data[1] == 1.f && p.data[2] == 0.f);
+    kiln_picture_release(&p);
+}
+
+static void text_is_stored(void **state)
+{
+    const float data[1] = {0};
+    const kiln_picture_text text[1] = {{"Unit", "depth in scene units = value * 0.001"}};
+    unsigned char bytes[1024];
+    kiln_error err = {0};
+    (void)state;
+    assert_int_equal(kiln_picture_write(at("t.png"), KILN_PNG16, data, 1, 1, 1, 1, text, 1, &err), KILN_OK);
+    const size_t n = get("t.png", bytes, sizeof bytes);
+    assert_non_null(memmem(bytes, n, "tEXtUnit\0depth in scene units = value * 0.001", 45));
+}
+
+/* A PNG of any kind, made with libpng: samples are the row bytes as PNG wants them. */
+static void make_png(const char *name, int width, int height, int bits, int colour, int interlace, const unsigned char *rows, size_t stride)
+{
+    static const png_color palette[4] = {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}, {51, 102, 153}};
+    static const unsigned char alpha[2] = {255, 51};
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    FILE *f = fopen(at(name), "wb");
+    assert_non_null(f);
+    png_init_io(png, f);
+    png_set_IHDR(png, info, (png_uint_32)width, (png_uint_32)height, bits, colour, interlace, 0, 0);
+    if (colour == PNG_COLOR_TYPE_PALETTE) {
+        png_set_PLTE(png, info, palette, 4);
+        png_set_tRNS(png, info, alpha, 2, NULL);
+    }
+    png_write_info(png, info);
+    const int passes = png_set_interlace_handling(png);
+    for (int pass = 0; pass < passes; pass++)
+        for (int y = 0; y < height; y++) png_write_row(png, rows + (size_t)y * stride);
+    png_write_end(png, NULL);
+    png_destroy_write_struct(&png, &info);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void palettes_become_colours_with_alpha(void **state)
+{
+    const unsigned char rows[1] = {0x1b}; /* indices 0 1 2 3 in two bits each */
+    const float expected[16] = {1, 0, 0, 1, 0, 1, 0, 51 / 255.f, 0, 0, 1, 1, 51 / 255.f, 102 / 255.f, 153 / 255.f, 1};
+    (void)state;
+    make_png("p.png", 4, 1, 2, PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, rows, 1);
+    kiln_picture p = read_ok("p.png");
+    assert_int_equal(p.channels, 4);
+    assert_memory_equal(p.data, expected, sizeof expected);
+    kiln_picture_release(&p);
+}
+
+static void one_bit_grey_is_black_and_white(void **state)
+{
+    const unsigned char rows[1] = {0xa0};
+    const float expected[3] = {1, 0, 1};
+    (void)state;
+    make_png("g1.png", 3, 1, 1, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE, rows, 1);
+    kiln_picture p = read_ok("g1.png");
+    assert_int_equal(p.channels, 1);
+    assert_int_equal(p.depth_bits, 8);
+    assert_memory_equal(p.data, expected, sizeof expected);
+    kiln_picture_release(&p);
+}
+
+static void interlaced_equals_plain(void **state)
+{
+    unsigned char rows[H * W * 8];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows; i++) rows[i] = (unsigned char)(i * 37 + i / 7);
+    make_png("plain.png", W, H, 16, PNG_COLOR_TYPE_RGB_ALPHA, PNG_INTERLACE_NONE, rows, W * 8);
+    make_png("adam7.png", W, H, 16, PNG_COLOR_TYPE_RGB_ALPHA, PNG_INTERLACE_ADAM7, rows, W * 8);
+    kiln_picture a = read_ok("plain.png"), b = read_ok("adam7.png");
+    assert_int_equal(a.channels, 4);
+    assert_int_equal(a.depth_bits, 16);
+    assert_memory_equal(a.data, b.data, W * H * 4 * sizeof(float));
+    assert_true(a.data[1] == (float)(rows[2] << 8 | rows[3]) / 65535.f);
+    kiln_picture_release(&a);
+    kiln_picture_release(&b);
+}
+
+static void make_jpeg(const char *name, int channels, J_COLOR_SPACE space)
+{
+    struct jpeg_compress_struct c;
+    struct jpeg_error_mgr e;
+    unsigned char row[64 * 4], *rows[1] = {row};
+    FILE *f = fopen(at(name), "wb");
+    assert_non_null(f);
+    c.err = jpeg_std_error(&e);
+    jpeg_create_compress(&c);
+    jpeg_stdio_dest(&c, f);
+    c.image_width = 64;
+    c.image_height = 48;
+    c.input_components = channels;
+    c.in_color_space = space;
+    jpeg_set_defaults(&c);
+    jpeg_set_quality(&c, 100, TRUE);
+    jpeg_start_compress(&c, TRUE);
+    for (int y = 0; y < 48; y++) {
+        for (int i = 0; i < 64 * channels; i++) row[i] = (unsigned char)(i % channels == 0 ? 200 : 40 + y);
+        jpeg_write_scanlines(&c, rows, 1);
+    }
+    jpeg_finish_compress(&c);
+    jpeg_destroy_compress(&c);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void jpegs_are_read(void **state)
+{
+    uint32_t width, height;
+    kiln_error err = {0};
+    (void)state;
+    make_jpeg("a.jpg", 3, JCS_RGB);
+    make_jpeg("a.grey", 1, JCS_GRAYSCALE);
+    kiln_picture p = read_ok("a.jpg"), g = read_ok("a.grey");
+    assert_int_equal(p.channels, 3);
+    assert_int_equal(g.channels, 1);
+    assert_int_equal(p.width * 1000 + p.height, 64048);
+    assert_float_equal(p.data[0], 200 / 255.f, 0.02f);
+    assert_float_equal(p.data[47 * 64 * 3 + 1], 87 / 255.f, 0.02f);
+    assert_float_equal(g.data[0], 200 / 255.f, 0.02f);
+    assert_int_equal(kiln_picture_size(at("a.jpg"), &width, &height, &err), KILN_OK);
+    assert_int_equal(width * 1000 + height, 64048);
+    kiln_picture_release(&p);
+    kiln_picture_release(&g);
+}
+
+static void cmyk_is_refused(void **state)
+{
+    (void)state;
+    make_jpeg("cmyk.jpg", 4, JCS_CMYK);
+    refused("cmyk.jpg", "CMYK");
+}
+
+/* Every proper beginning of a good file is refused; nothing reads beyond it (the sanitizers watch). */
+static void cut_everywhere(const char *name, const char *cut, size_t tail)
+{
+    static unsigned char bytes[1 << 16];
+    const size_t n = get(name, bytes, sizeof bytes);
+    assert_true(n > 0 && n < sizeof bytes);
+    for (size_t keep = 0; keep + tail < n; keep += 1 + keep / 40) {
+        put(cut, bytes, keep);
+        refused(cut, "");
+    }
+}
+
+static void make_whole_files(void)
+{
+    float data[W * H * 4];
+    kiln_error err = {0};
+    fill(data, W * H * 4);
+    assert_int_equal(kiln_picture_write(at("whole.png"), KILN_PNG16, data, W, H, 4, 4, NULL, 0, &err), KILN_OK);
+    assert_int_equal(kiln_picture_write(at("whole.npy"), KILN_NPY, data, W, H, 4, 4, NULL, 0, &err), KILN_OK);
+    make_jpeg("whole.jpg", 3, JCS_RGB);
+}
+
+static void truncated_files_are_refused(void **state)
+{
+    (void)state;
+    make_whole_files();
+    cut_everywhere("whole.png", "cut.png", 0);
+    cut_everywhere("whole.npy", "cut.npy", 0);
+    cut_everywhere("whole.jpg", "cut.jpg", 2); /* without its end marker alone a JPEG is whole */
+}
+
+static void flipped_bits_never_crash(void **state)
+{
+    static unsigned char bytes[1 << 16];
+    const char *names[] = {"whole.png", "whole.npy", "whole.jpg"};
+    (void)state;
+    make_whole_files();
+    for (int k = 0; k < 3; k++) {
+        const size_t n = get(names[k], bytes, sizeof bytes);
+        for (size_t i = 0; i < n; i += 1 + i / 60) {
+            kiln_error err = {0};
+            kiln_picture p;
+            bytes[i] ^= 0x55;
+            put("flip", bytes, n);
+            if (kiln_picture_read(at("flip"), &p, &err) != KILN_OK) assert_true(err.msg[0] != 0);
+            kiln_picture_release(&p);
+            bytes[i] ^= 0x55;
+        }
+    }
+}
+
+static void huge_claims_are_refused_before_memory_is_asked_for(void **state)
+{
+    /* signature, IHDR of 30000 x 30000 RGBA16 with its right sum, an empty IDAT */
+    static const unsigned char png[] = {0x89, 'P', 'N', 'G', 13, 10, 26, 10, 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0x75, 0x30, 0, 0, 0x75, 0x30,
+                                        16, 6, 0, 0, 0, 0, 0, 0, 0};
+    unsigned char bytes[64];
+    (void)state;
+    memcpy(bytes, png, sizeof png);
+    const uint32_t sum = (uint32_t)crc32(0, bytes + 12, 17);
+    for (int i = 0; i < 4; i++) bytes[29 + i] = (unsigned char)(sum >> (24 - 8 * i));
+    memcpy(bytes + 33, "\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
+    put("huge.png", bytes, 45);
+    refused("huge.png", "too short");
+    put("huge.npy", "\x93NUMPY\x01\x00\x56\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 4294967297, 4), }\n", 96);
+    refused("huge.npy", "");
+}
+
+static void other_files_are_refused_with_a_sentence(void **state)
+{
+    const float one[1] = {0};
+    kiln_error err = {0};
+    (void)state;
+    put("empty.png", "", 0);
+    refused("empty.png", "empty");
+    put("text.png", "hello, world", 12);
+    refused("text.png", "no picture of a known kind");
+    put("f8.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }      \n12345678", 84);
+    refused("f8.npy", "float32");
+    put("fortran.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }       \n1234", 80);
+    refused("fortran.npy", "Fortran");
+    put("flat.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }        \n1234", 80);
+    refused("flat.npy", "shape");
+    refused("nothing.png", "No such file");
+    assert_int_equal(kiln_picture_write("/proc/nowhere/x.png", KILN_PNG8, one, 1, 1, 1, 1, NULL, 0, &err), KILN_E_IO);
+}
+
+static void format_follows_the_suffix(void **state)
+{
+    (void)state;
+    assert_int_equal(kiln_picture_format_of("a/b.npy"), KILN_NPY);
+    assert_int_equal(kiln_picture_format_of("a/b.NPY"), KILN_NPY);
+    assert_int_equal(kiln_picture_format_of("a/b.png"), KILN_PNG8);
+    assert_int_equal(kiln_picture_format_of("npy"), KILN_PNG8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(written_pictures_come_back),
+        cmocka_unit_test(same_pixels_give_the_same_bytes),
+        cmocka_unit_test(every_code_of_16_bits_survives),
+        cmocka_unit_test(not_a_number_is_written_as_black),
+        cmocka_unit_test(text_is_stored),
+        cmocka_unit_test(palettes_become_colours_with_alpha),
+        cmocka_unit_test(one_bit_grey_is_black_and_white),
+        cmocka_unit_test(interlaced_equals_plain),
+        cmocka_unit_test(jpegs_are_read),
+        cmocka_unit_test(cmyk_is_refused),
+        cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(flipped_bits_never_crash),
+        cmocka_unit_test(huge_claims_are_refused_before_memory_is_asked_for),
+        cmocka_unit_test(other_files_are_refused_with_a_sentence),
+        cmocka_unit_test(format_follows_the_suffix),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
