@@ -18,7 +18,7 @@ LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/op
 CU_SRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/*/*.cu))
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
-PART_SRC := $(wildcard stages/import/*.c stages/export/*.c stages/engine/*.c stages/image/*.c stages/frame/*.c stages/tiles/*.c stages/render/*.c stages/prune/*.c stages/chunk/*.c)
+PART_SRC := $(wildcard stages/import/*.c stages/export/*.c stages/engine/*.c stages/image/*.c stages/frame/*.c stages/tiles/*.c stages/render/*.c stages/prune/*.c stages/chunk/*.c stages/generate/*.c)
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 TOOLS   := $(patsubst stages/tools/%.c,%,$(wildcard stages/tools/*.c))
 BIN     := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)

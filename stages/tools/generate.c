@@ -1,0 +1,58 @@
+/* kiln-generate -- writes a scene directory from a seed: `scene` is the benchmark scene of stages/generate/inputs.h at any
+ * size, `demo` a small yard with photos. */
+#include "stages/engine/engine.h"
+#include "stages/generate/generate.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+static struct {
+    uint64_t gaussians, seed;
+    uint32_t cameras, explode;
+    double explode_by;
+    const char *size;
+} o;
+
+static const kiln_opt options[] = {
+    {"gaussians", 'n', KILN_OPT_U64, &o.gaussians, "N", "120000", "1..4294967294", "how many", 0},
+    {"cameras", 'c', KILN_OPT_U32, &o.cameras, "K", "12", "1..100000", "cameras on an orbit", 0},
+    {"size", 's', KILN_OPT_TEXT, &o.size, "WxH", NULL, NULL, "of the pictures; demo: 640x400, scene: 1920x1080", 0},
+    {"seed", 0, KILN_OPT_U64, &o.seed, "N", "1", NULL, "scene: another seed, another scene", 0},
+    {"explode", 0, KILN_OPT_U32, &o.explode, "PERMILLE", "0", "0..1000", "scene: share of Gaussians whose scales explode", 0},
+    {"explode-by", 0, KILN_OPT_F64, &o.explode_by, "LOG", "4", "0..50", "scene: by how much their log scales grow", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const kiln_cli cli = {.program = "kiln-generate",
+                             .summary = "writes a scene directory from a seed: demo or scene",
+                             .positionals = "demo|scene DIR",
+                             .n_positionals = 2,
+                             .options = options,
+                             .common = kiln_common_options};
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    const kiln_parsed *args = kiln_run_args(r);
+    const char *what = args->positional[0], *dir = args->positional[1];
+    bool demo = strcmp(what, "demo") == 0;
+    kiln_generate_options g = {.gaussians = o.gaussians,
+                               .seed = o.seed,
+                               .cameras = o.cameras,
+                               .width = demo ? 640 : 1920,
+                               .height = demo ? 400 : 1080,
+                               .explode_per_mille = o.explode,
+                               .explode_by = o.explode_by,
+                               .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
+    if (!demo && strcmp(what, "scene") != 0) return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo' or 'scene', not '%s'", what);
+    char end;
+    if (o.size && (sscanf(o.size, "%ux%u%c", &g.width, &g.height, &end) != 2 || !g.width || !g.height || g.width > 16384 || g.height > 16384))
+        return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to 16384, not '%s'", o.size);
+    KILN_TRY(demo ? kiln_generate_demo(dir, &g, err) : kiln_generate_scene(dir, &g, err));
+    if (!kiln_run_json(r)) printf("%s: %llu Gaussians, %u cameras\n", dir, (unsigned long long)g.gaussians, g.cameras);
+    return KILN_OK;
+}
+
+static const kiln_stage_program program = {.name = "generate", .cli = &cli, .opens_itself = true, .run = run};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
