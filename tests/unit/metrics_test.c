@@ -1,0 +1,301 @@
+/* metrics_test -- PSNR and SSIM against a plain two-dimensional computation, against fused-ssim's own numbers, and
+ * against themselves on other threads and instruction sets. */
+#include "kernels/ops.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+typedef struct {
+    uint32_t width, height, a_step, b_step, a_row, b_row;
+    float *a, *b;
+} pair;
+
+static pair pair_make(uint32_t width, uint32_t height, uint32_t a_step, uint32_t b_step, uint32_t margin)
+{
+    pair p = {.width = width, .height = height, .a_step = a_step, .b_step = b_step, .a_row = width + margin, .b_row = width};
+    p.a = calloc((size_t)p.a_row * height * a_step, sizeof *p.a);
+    p.b = calloc((size_t)p.b_row * height * b_step, sizeof *p.b);
+    assert_true(p.a && p.b);
+    return p;
+}
+
+static void pair_free(pair *p)
+{
+    free(p->a);
+    free(p->b);
+}
+
+static float *at(float *v, uint32_t row, uint32_t step, uint32_t x, uint32_t y, uint32_t c)
+{
+    return v + ((size_t)y * row + x) * step + c;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull; /* Knuth, MMIX */
+    return *state >> 33;
+}
+
+/* Noise over a gradient, some of it outside [0,1]; the rest of each row and the alpha are poison that must not be read. */
+static void fill(pair *p, uint64_t seed, float level, float amplitude)
+{
+    for (size_t i = 0; i < (size_t)p->a_row * p->height * p->a_step; i++) p->a[i] = NAN;
+    for (size_t i = 0; i < (size_t)p->b_row * p->height * p->b_step; i++) p->b[i] = NAN;
+    for (uint32_t y = 0; y < p->height; y++)
+        for (uint32_t x = 0; x < p->width; x++)
+            for (uint32_t c = 0; c < 3; c++) {
+                float u = (float)next_random(&seed) / 2147483648.0f - 0.5f;
+                float v = (float)next_random(&seed) / 2147483648.0f - 0.5f;
+                float base = level + 0.3f * (float)x / (float)p->width;
+                *at(p->a, p->a_row, p->a_step, x, y, c) = base + amplitude * u;
+                *at(p->b, p->b_row, p->b_step, x, y, c) = base + amplitude * (0.7f * u + 0.3f * v);
+            }
+}
+
+static kiln_metrics measure(const kiln_ops *ops, const pair *p, unsigned threads)
+{
+    kiln_metrics m;
+    kiln_exec x = {.device = -1, .threads = threads};
+    kiln_metrics_args args = {.width = p->width,
+                              .height = p->height,
+                              .a = p->a,
+                              .b = p->b,
+                              .a_step = p->a_step,
+                              .b_step = p->b_step,
+                              .a_row = p->a_row,
+                              .b_row = p->b_row,
+                              .out = &m};
+    kiln_error err = {0};
+    size_t bytes = 0;
+    assert_int_equal(ops->metrics(&x, &args, NULL, &bytes, &err), KILN_OK);
+    void *work = malloc(bytes);
+    assert_non_null(work);
+    assert_int_equal(ops->metrics(&x, &args, work, &bytes, &err), KILN_OK);
+    free(work);
+    return m;
+}
+
+static double clamped(float v) { return v > 0 ? v < 1 ? (double)v : 1.0 : 0.0; }
+
+static double reference_map(const pair *p, int x, int y, uint32_t c, const double weight[11])
+{
+    double e[5] = {0};
+    for (int j = -5; j <= 5; j++)
+        for (int i = -5; i <= 5; i++) {
+            if (x + i < 0 || y + j < 0 || x + i >= (int)p->width || y + j >= (int)p->height) continue;
+            double u = clamped(*at(p->a, p->a_row, p->a_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
+            double v = clamped(*at(p->b, p->b_row, p->b_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
+            double w = weight[i + 5] * weight[j + 5];
+            e[0] += w * u, e[1] += w * v, e[2] += w * u * u, e[3] += w * v * v, e[4] += w * u * v;
+        }
+    double s1 = fmax(0, e[2] - e[0] * e[0]), s2 = fmax(0, e[3] - e[1] * e[1]), s12 = e[4] - e[0] * e[1];
+    double v = (2 * e[0] * e[1] + 1e-4) * (2 * s12 + 9e-4) / ((e[0] * e[0] + e[1] * e[1] + 1e-4) * (s1 + s2 + 9e-4));
+    return fmin(1, fmax(-1, v));
+}
+
+static kiln_metrics reference(const pair *p)
+{
+    static const float half[6] = {0.0010283801f, 0.0075987582f, 0.0360007733f,
+                                  0.1093606874f, 0.2130055279f, 0.2660117149f}; /* fused-ssim */
+    double weight[11];
+    for (int i = 0; i < 11; i++) weight[i] = (double)half[i < 6 ? i : 10 - i];
+    kiln_metrics m = {0};
+    double inner = 0;
+    for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t y = 0; y < p->height; y++)
+            for (uint32_t x = 0; x < p->width; x++) {
+                double u = clamped(*at(p->a, p->a_row, p->a_step, x, y, c)), v = clamped(*at(p->b, p->b_row, p->b_step, x, y, c));
+                double map = reference_map(p, (int)x, (int)y, c, weight);
+                m.mean_a[c] += u / p->width / p->height;
+                m.mean_b[c] += v / p->width / p->height;
+                m.mse += (u - v) * (u - v) / 3 / p->width / p->height;
+                m.ssim_same += map / 3 / p->width / p->height;
+                if (x < 5 || y < 5 || x + 5 >= p->width || y + 5 >= p->height) continue;
+                m.ssim_valid += map;
+                inner++;
+            }
+    m.ssim_valid = inner > 0 ? m.ssim_valid / inner : NAN;
+    m.psnr = -10 * log10(m.mse);
+    return m;
+}
+
+static void assert_near(double got, double want, double tolerance, const char *what)
+{
+    if (isnan(want) ? isnan(got) : fabs(got - want) <= tolerance) return;
+    fail_msg("%s is %.12g, not %.12g", what, got, want);
+}
+
+static void metrics_equal_the_plain_computation(void **state)
+{
+    (void)state;
+    /* 1, the filter's edges 10, 11, 12, one over a piece (128 x 64), several pieces */
+    static const uint32_t sizes[][2] = {{1, 1}, {3, 40}, {10, 11}, {11, 11}, {12, 40}, {129, 65}, {128, 64}, {260, 30}, {20, 140}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        pair p = pair_make(sizes[i][0], sizes[i][1], 3 + i % 2, 4 - i % 2, (uint32_t)i);
+        fill(&p, i, i % 3 == 0 ? -0.05f : 0.4f, i % 3 == 1 ? 0.001f : 1.0f);
+        kiln_metrics m = measure(kiln_ops_cpu(), &p, 2), want = reference(&p);
+        assert_near(m.psnr, want.psnr, 1e-6, "psnr");
+        assert_near(m.mse, want.mse, 1e-14, "mse");
+        assert_near(m.ssim_same, want.ssim_same, 1e-10, "ssim same");
+        assert_near(m.ssim_valid, want.ssim_valid, 1e-10, "ssim valid");
+        for (int c = 0; c < 3; c++) {
+            assert_near(m.mean_a[c], want.mean_a[c], 1e-12, "mean a");
+            assert_near(m.mean_b[c], want.mean_b[c], 1e-12, "mean b");
+        }
+        pair_free(&p);
+    }
+}
+
+/* The test pictures of shared/bench/generate.h (kg_image): splitmix64 and three octaves of value noise. */
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+
+static uint64_t draw(uint64_t seed, uint64_t stream, uint64_t i)
+{
+    const uint64_t golden = 0x9E3779B97F4A7C15ull;
+    uint64_t key = mix(mix(seed + golden) ^ (stream * 0xD1342543DE82EF95ull));
+    return mix(key + (i + 1) * golden);
+}
+
+static uint32_t noise(uint64_t seed, uint32_t c, uint32_t x, uint32_t y)
+{
+    uint32_t sum = 0;
+    for (uint32_t o = 0; o < 3; o++) {
+        uint32_t shift = 6 - 2 * o;
+        uint64_t n = 1u << shift, fx = x & (n - 1), fy = y & (n - 1), corner[4];
+        for (uint32_t k = 0; k < 4; k++) {
+            uint64_t cx = (x >> shift) + (k & 1), cy = (y >> shift) + (k >> 1);
+            corner[k] = (uint32_t)(draw(seed, 20, (((uint64_t)o * 3 + c) << 40) ^ (cy << 20) ^ cx) >> 48);
+        }
+        uint64_t top = corner[0] * (n - fx) + corner[1] * fx, bottom = corner[2] * (n - fx) + corner[3] * fx;
+        sum += (uint32_t)((top * (n - fy) + bottom * fy) >> (2 * shift)) >> (o + 1);
+    }
+    return sum;
+}
+
+static void fill_noise(pair *p, uint64_t seed)
+{
+    for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t y = 0; y < p->height; y++)
+            for (uint32_t x = 0; x < p->width; x++) {
+                uint32_t v = noise(seed, c, x, y);
+                int32_t w = (int32_t)v + (int32_t)(draw(seed, 21, ((uint64_t)c << 40) ^ ((uint64_t)y << 20) ^ x) >> 51) - 4096;
+                w = w < 0 ? 0 : w > 65535 ? 65535 : w;
+                *at(p->a, p->a_row, p->a_step, x, y, c) = (float)v / 65535.0f;
+                *at(p->b, p->b_row, p->b_step, x, y, c) = (float)w / 65535.0f;
+            }
+}
+
+static void metrics_equal_fused_ssim(void **state)
+{
+    (void)state;
+    /* rows `ssim` of shared/truth/truth.json: fused-ssim 0ac916a on kg_image, and the same in float64 */
+    static const struct {
+        uint32_t seed, width, height;
+        double fused_same, fused_valid, same, valid, psnr, mean_a[3], mean_b[3];
+    } truth[] = {
+        {1,
+         480,
+         270,
+         0.580926836,
+         0.563590527,
+         0.580926809489,
+         0.563590500127,
+         28.8561925459,
+         {0.421268618, 0.441509663, 0.43308567},
+         {0.421203458, 0.441231537, 0.433088967}},
+        {2,
+         1001,
+         701,
+         0.57315886,
+         0.565992594,
+         0.573158829775,
+         0.565992624925,
+         28.8531481749,
+         {0.435642247, 0.447729593, 0.429943878},
+         {0.435689473, 0.447761442, 0.429966188}},
+    };
+    for (size_t i = 0; i < sizeof truth / sizeof *truth; i++) {
+        pair p = pair_make(truth[i].width, truth[i].height, 3, 4, 0);
+        fill_noise(&p, truth[i].seed);
+        kiln_metrics m = measure(kiln_ops_cpu(), &p, 2);
+        assert_near(m.ssim_same, truth[i].fused_same, 1e-6, "fused-ssim same");
+        assert_near(m.ssim_valid, truth[i].fused_valid, 1e-6, "fused-ssim valid");
+        assert_near(m.ssim_same, truth[i].same, 1e-7, "float64 same");
+        assert_near(m.ssim_valid, truth[i].valid, 1e-7, "float64 valid");
+        assert_near(m.psnr, truth[i].psnr, 1e-6, "psnr");
+        for (int c = 0; c < 3; c++) {
+            assert_near(m.mean_a[c], truth[i].mean_a[c], 1e-9, "mean of picture 0");
+            assert_near(m.mean_b[c], truth[i].mean_b[c], 1e-9, "mean of picture 1");
+        }
+        pair_free(&p);
+    }
+}
+
+static void metrics_do_not_depend_on_threads_or_instructions(void **state)
+{
+    (void)state;
+    pair p = pair_make(301, 203, 4, 3, 2);
+    fill(&p, 7, 0.3f, 0.8f);
+    kiln_metrics one = measure(kiln_ops_cpu_baseline(), &p, 1);
+    for (unsigned threads = 1; threads <= 5; threads++) {
+        kiln_metrics base = measure(kiln_ops_cpu_baseline(), &p, threads), best = measure(kiln_ops_cpu(), &p, threads);
+        assert_memory_equal(&one, &base, sizeof one);
+        assert_memory_equal(&one, &best, sizeof one);
+    }
+    pair_free(&p);
+}
+
+static void equal_pictures_have_infinite_psnr_and_ssim_one(void **state)
+{
+    (void)state;
+    pair p = pair_make(40, 30, 3, 3, 0);
+    fill(&p, 3, 0.9f, 0.5f); /* partly clamped: white and flat there */
+    memcpy(p.b, p.a, (size_t)p.width * p.height * 3 * sizeof *p.a);
+    kiln_metrics m = measure(kiln_ops_cpu(), &p, 1);
+    assert_true(isinf(m.psnr) && m.psnr > 0);
+    assert_true(m.mse == 0 && m.ssim_same == 1 && m.ssim_valid == 1);
+    pair_free(&p);
+}
+
+static void pictures_that_cannot_be_measured_are_refused(void **state)
+{
+    (void)state;
+    static const kiln_metrics_args bad[] = {
+        {.width = 0, .height = 4, .a_step = 3, .b_step = 3, .a_row = 4, .b_row = 4},
+        {.width = 4, .height = 4, .a_step = 1, .b_step = 3, .a_row = 4, .b_row = 4},
+        {.width = 4, .height = 4, .a_step = 3, .b_step = 3, .a_row = 3, .b_row = 4},
+    };
+    kiln_exec x = {.device = -1, .threads = 1};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kiln_error err = {0};
+        size_t bytes = 0;
+        assert_int_equal(kiln_ops_cpu()->metrics(&x, &bad[i], NULL, &bytes, &err), KILN_OK);
+        void *work = malloc(bytes);
+        assert_int_equal(kiln_ops_cpu()->metrics(&x, &bad[i], work, &bytes, &err), KILN_E_INPUT);
+        bytes = 1;
+        assert_int_equal(kiln_ops_cpu()->metrics(&x, &bad[i], work, &bytes, &err), KILN_E_CAP);
+        free(work);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(metrics_equal_the_plain_computation),
+        cmocka_unit_test(metrics_equal_fused_ssim),
+        cmocka_unit_test(metrics_do_not_depend_on_threads_or_instructions),
+        cmocka_unit_test(equal_pictures_have_infinite_psnr_and_ssim_one),
+        cmocka_unit_test(pictures_that_cannot_be_measured_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
