@@ -51,6 +51,7 @@ $O/%.avx2.o: %.c
 $O/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
+-include schema/schema.mk
 -include $(shell find $O -name '*.d' 2>/dev/null)
 
 clean: ; rm -rf $O

@@ -1,0 +1,157 @@
+/* lock -- one writer per manifest, across processes, and which file systems can be trusted with that.
+ *
+ * An OFD lock (fcntl F_OFD_SETLK) on PATH.lock: it goes with the last descriptor, so a killed process leaves none, and
+ * unlike a classic POSIX lock it does not vanish when some other part of the process closes the file. The file holds
+ * text for people: pid, host, stage, start. It is removed on release; whoever waited on a removed file would hold a lock
+ * that nobody sees, so after locking the path must still name the locked file, else the round starts again. */
+#include "base/memory.h"
+#include "schema/manifest_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROUNDS = 100 }; /* each lost round means that another process finished in between */
+
+kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    if (length >= 4096) return kiln_fail(err, KILN_E_INPUT, "path '%.200s...' is longer than 4095 bytes", path);
+    memcpy(out, path, length);
+    out[length] = '\0';
+    if (length == 0) strcpy(out, slash ? "/" : ".");
+    return KILN_OK;
+}
+
+bool kiln_magic_is_network(uint64_t f_type)
+{
+    /* linux/magic.h, and statfs(2) for those that it leaves out. Not FUSE: it may be a local disk. */
+    static const uint32_t network[] = {
+        0x6969,     /* NFS */
+        0x517B,     /* SMB */
+        0xFF534D42, /* CIFS */
+        0xFE534D42, /* SMB2 */
+        0x5346414F, /* AFS */
+        0x6B414653, /* kAFS */
+        0x73757245, /* Coda */
+        0x00C36400, /* Ceph */
+        0x0BD00BD0, /* Lustre */
+        0x47504653, /* GPFS */
+        0x19830326, /* BeeGFS */
+    };
+    for (size_t i = 0; i < sizeof network / sizeof *network; i++)
+        if ((uint32_t)f_type == network[i]) return true; /* f_type is a signed word: CIFS arrives sign-extended */
+    return false;
+}
+
+kiln_status kiln_refuse_network(const char *path, kiln_error *err)
+{
+    char folder[4096];
+    struct statfs fs;
+    KILN_TRY(kiln_folder_of(path, folder, err));
+    if (statfs(folder, &fs) != 0) return kiln_fail(err, KILN_E_INPUT, "cannot look at folder '%s': %s", folder, strerror(errno));
+    if (!kiln_magic_is_network((uint64_t)fs.f_type)) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO,
+                     "'%s' is on a network file system, where SQLite's locks cannot be trusted; put it on a local disk, or give "
+                     "--allow-network-fs when only this machine uses it",
+                     path);
+}
+
+/* "pid 123, host h, stage knn, since T" from the lock file's lines; what a holder has not written yet stays out. */
+static void describe_holder(int fd, char *out, size_t size)
+{
+    char text[512];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0) {
+        snprintf(out, size, "another process");
+        return;
+    }
+    text[n] = '\0';
+    size_t end = strlen(text);
+    while (end > 0 && text[end - 1] == '\n') text[--end] = '\0';
+    size_t used = 0;
+    for (const char *p = text; *p && used + 2 < size; p++) {
+        if (*p == '\n') out[used++] = ',';
+        out[used++] = (unsigned char)*p < 32 ? ' ' : *p;
+    }
+    out[used] = '\0';
+}
+
+static kiln_status write_holder(int fd, const char *path, const char *stage, kiln_error *err)
+{
+    char host[256] = "unknown", start[64] = "unknown", text[512];
+    if (gethostname(host, sizeof host - 1) != 0) strcpy(host, "unknown");
+    time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc)) strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    int n = snprintf(text, sizeof text, "pid %ld\nhost %s\nstage %.64s\nstart %s\n", (long)getpid(), host, stage ? stage : "?", start);
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
+        return kiln_fail(err, KILN_E_IO, "cannot write lock file '%s': %s", path, strerror(errno));
+    return KILN_OK;
+}
+
+static bool still_names(const char *path, int fd)
+{
+    struct stat by_path, by_fd;
+    return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_dev == by_fd.st_dev && by_path.st_ino == by_fd.st_ino;
+}
+
+/* *taken false: the file was removed under us, try again. */
+static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken, kiln_error *err)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    *taken = false;
+    l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (l->fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open lock file '%s': %s", l->path, strerror(errno));
+    if (fcntl(l->fd, F_OFD_SETLK, &whole) != 0) {
+        if (errno != EAGAIN && errno != EACCES) return kiln_fail(err, KILN_E_IO, "cannot lock '%s': %s", l->path, strerror(errno));
+        char holder[600];
+        describe_holder(l->fd, holder, sizeof holder);
+        return kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path, holder);
+    }
+    *taken = still_names(l->path, l->fd);
+    return KILN_OK;
+}
+
+kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lock *out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    bool taken = false;
+    size_t room = strlen(manifest_path) + sizeof ".lock";
+    *out = (kiln_lock){.fd = -1};
+    KILN_TRY(KILN_ALLOC(&out->path, room, "the lock's path", err));
+    snprintf(out->path, room, "%s.lock", manifest_path);
+    for (int round = 0; !taken && round < ROUNDS; round++) {
+        if (out->fd >= 0) close(out->fd);
+        KILN_GO(try_lock(out, manifest_path, &taken, err));
+    }
+    if (!taken) {
+        st = kiln_fail(err, KILN_E_BUSY, "lock file '%s' keeps being removed by other processes; try again", out->path);
+        goto done;
+    }
+    KILN_GO(write_holder(out->fd, out->path, stage, err));
+    return KILN_OK;
+done:
+    if (taken) (void)unlink(out->path);
+    if (out->fd >= 0) close(out->fd);
+    free(out->path);
+    *out = (kiln_lock){.fd = -1};
+    return st;
+}
+
+void kiln_lock_release(kiln_lock *l)
+{
+    if (l->fd >= 0) {
+        (void)unlink(l->path); /* while held: see above. A file that stays is harmless, the lock goes with the descriptor */
+        close(l->fd);
+    }
+    free(l->path);
+    *l = (kiln_lock){.fd = -1};
+}

@@ -1,0 +1,120 @@
+/* manifest_internal -- what the files of schema/ share: the connection, and queries whose every SQLite call is checked.
+ *
+ *   kiln_query q;
+ *   KILN_TRY(kiln_query_open(m, &q, "UPDATE t SET a = ?, b = ? WHERE c = ?", err));
+ *   kiln_bind_i64(&q, 7);
+ *   kiln_bind_text(&q, "seven");
+ *   kiln_bind_hash(&q, key);
+ *   return kiln_query_run(&q, err);
+ *
+ * Binds and columns go from left to right. A failure of theirs is kept in the query and reported by the next run, step
+ * or close, so that a list of binds reads as a list. Statements are compiled once for a connection and kept: the SQL
+ * text must be a literal, its address is the key. What is bound is borrowed until the query is closed.
+ */
+#ifndef KILN_SCHEMA_MANIFEST_INTERNAL_H
+#define KILN_SCHEMA_MANIFEST_INTERNAL_H
+
+#include "schema/manifest.h"
+
+#include <sqlite3.h>
+
+enum {
+    KILN_APPLICATION_ID = 0x4b494c4e, /* 'KILN' */
+    KILN_SCHEMA_VERSION = 1,
+    KILN_STATEMENTS_MAX = 128, /* all different statements of the library: about 70 */
+};
+
+extern const char kiln_manifest_sql[]; /* manifest.sql, NUL-terminated */
+
+typedef struct {
+    int fd; /* -1: not held */
+    char *path;
+} kiln_lock;
+
+struct kiln_manifest {
+    char *path; /* as given */
+    sqlite3 *db;
+    kiln_lock lock;
+    bool writer, created;
+    bool made_folder;   /* the folder of `path` was made by this open */
+    int wal_pages;      /* frames in the WAL after the last commit */
+    uint32_t n_statements;
+    struct {
+        const char *sql;
+        sqlite3_stmt *statement;
+    } statements[KILN_STATEMENTS_MAX];
+};
+
+/* ---- lock.c ------------------------------------------------------------------------------------------------------ */
+/* Takes PATH.lock and writes who holds it. KILN_E_BUSY names the holder. */
+kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lock *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_lock_release(kiln_lock *l); /* removes the file; accepts one that is not held */
+/* Is this f_type of statfs a file system of another machine? */
+bool kiln_magic_is_network(uint64_t f_type);
+/* KILN_E_IO when the folder of `path` is on one. */
+kiln_status kiln_refuse_network(const char *path, kiln_error *err) KILN_MUST_CHECK;
+/* The folder that holds `path`: "." where it has none. KILN_E_INPUT when it does not fit. */
+kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- query.c ----------------------------------------------------------------------------------------------------- */
+typedef struct {
+    kiln_manifest *m;
+    sqlite3_stmt *statement;
+    int next_bind, next_column;
+    kiln_status status;  /* first failure of a bind or column */
+    const char *problem; /* its reason, a literal; NULL: SQLite's own text */
+} kiln_query;
+
+/* Translates a result code of SQLite, with its own text; `doing` completes "cannot ... 'PATH'". */
+kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_error *err);
+/* Runs SQL that returns nothing worth reading. */
+kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err) KILN_MUST_CHECK;
+
+kiln_status kiln_query_open(kiln_manifest *m, kiln_query *q, const char *sql, kiln_error *err) KILN_MUST_CHECK;
+void kiln_bind_i64(kiln_query *q, int64_t v);
+void kiln_bind_u64(kiln_query *q, uint64_t v); /* above 2^63 - 1 is a failure */
+void kiln_bind_f64(kiln_query *q, double v);   /* NaN becomes NULL */
+void kiln_bind_text(kiln_query *q, const char *v); /* NULL is a failure */
+void kiln_bind_bytes(kiln_query *q, const void *v, size_t bytes);
+void kiln_bind_hash(kiln_query *q, kiln_hash v);
+void kiln_bind_null(kiln_query *q);
+/* For statements without rows: steps once, closes. */
+kiln_status kiln_query_run(kiln_query *q, kiln_error *err) KILN_MUST_CHECK;
+/* *row false: no more rows. Does not close. */
+kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err) KILN_MUST_CHECK;
+/* A column that the row cannot have (NULL, too long, out of range) is damage: KILN_E_IO at the next check. */
+int64_t kiln_column_i64(kiln_query *q);
+uint64_t kiln_column_u64(kiln_query *q);
+uint32_t kiln_column_u32(kiln_query *q);
+bool kiln_column_bool(kiln_query *q);
+double kiln_column_f64(kiln_query *q); /* NULL gives NaN */
+float kiln_column_f32(kiln_query *q);
+kiln_hash kiln_column_hash(kiln_query *q);
+void kiln_column_text(kiln_query *q, char *dst, size_t size);
+char *kiln_column_text_dup(kiln_query *q); /* free(); never NULL but after a failure */
+const void *kiln_column_bytes(kiln_query *q, size_t *bytes); /* until the next step; NULL when empty */
+/* Reports a failure of the columns read since the last step. */
+kiln_status kiln_query_check(kiln_query *q, kiln_error *err) KILN_MUST_CHECK;
+void kiln_query_close(kiln_query *q); /* accepts one that was never opened ({0}) or is closed */
+/* Whole query with one number: its first column of its first row. SQL without parameters. */
+kiln_status kiln_query_number(kiln_manifest *m, const char *sql, int64_t *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* A group of statements that is one change: begins a transaction unless one is open; *own says whether it did.
+ * end commits or, when st is a failure, rolls back, both only if own. Returns st or commit's failure. */
+kiln_status kiln_group_begin(kiln_manifest *m, bool *own, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_group_end(kiln_manifest *m, bool own, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- digest.c ---------------------------------------------------------------------------------------------------- */
+void kiln_hash_text(kiln_hasher *h, const char *text); /* with its NUL */
+void kiln_hash_u64(kiln_hasher *h, uint64_t v);        /* little-endian */
+void kiln_hash_array(kiln_hasher *h, const kiln_array *a);
+/* Percent-encodes blanks, control bytes, '%' and DEL. */
+kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- blob.c ------------------------------------------------------------------------------------------------------ */
+uint32_t kiln_array_segments(uint64_t raw_bytes);                            /* how many an array of this size has */
+uint64_t kiln_array_segment_bytes(uint64_t raw_bytes, uint32_t segment);
+/* An array from a list that grows row by row: appends one segment's hash. */
+kiln_status kiln_array_append(kiln_array *a, kiln_hash hash, uint64_t raw_bytes, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,288 @@
+/* open -- a connection to a manifest: who may open what, how it is configured, transactions, and how it ends.
+ *
+ * A file that is not ours is never given to SQLite for writing before its header says that it may be: opening a foreign
+ * database could replay its journal. A manifest is made in one transaction, so that a crash leaves an empty database,
+ * which the next CREATE fills; any error of an open that made the file removes it again. */
+#include "base/file.h"
+#include "schema/manifest_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    BUSY_MS = 10000,
+    CLOSE_BUSY_MS = 200,     /* a reader in mid-query must not keep a finished stage from ending */
+    CHECKPOINT_PAGES = 256,  /* 16 MiB of WAL; schema/DESIGN.md has the measurement */
+    HEADER_BYTES = 100,      /* of an SQLite file */
+};
+
+static const char *const companions[] = {"-wal", "-shm", "-journal", ".lock"};
+
+/* ---- before SQLite ----------------------------------------------------------------------------------------------- */
+static uint32_t big_endian(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Looks at the file's own header. Offsets 60 and 68: user_version, application_id (sqlite.org/fileformat2.html 1.3).
+ * An id of 0 may be a manifest whose making was cut: check_tables decides. */
+static kiln_status check_header(const char *path, kiln_error *err)
+{
+    unsigned char head[HEADER_BYTES];
+    kiln_status st = KILN_OK;
+    FILE *f = fopen(path, "rb");
+    if (!f) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
+    size_t n = fread(head, 1, sizeof head, f);
+    if (ferror(f)) {
+        st = kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", path, strerror(errno));
+        goto done;
+    }
+    if (n < sizeof head || memcmp(head, "SQLite format 3", 16) != 0) {
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes", path);
+        goto done;
+    }
+    uint32_t id = big_endian(head + 68);
+    if (id != KILN_APPLICATION_ID && id != 0)
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program (application_id 0x%08x)",
+                       path, id);
+done:
+    fclose(f);
+    return st;
+}
+
+/* *exists: with content. An empty file counts as missing. */
+static kiln_status check_file(const char *path, kiln_open_mode mode, bool *exists, kiln_error *err)
+{
+    struct stat s;
+    *exists = false;
+    if (stat(path, &s) != 0) {
+        if (errno == ENOENT && mode == KILN_OPEN_CREATE) return KILN_OK;
+        return kiln_fail(err, KILN_E_INPUT, "cannot open manifest '%s': %s%s", path, strerror(errno),
+                         errno == ENOENT ? "; kiln-import makes one" : "");
+    }
+    if (S_ISDIR(s.st_mode)) return kiln_fail(err, KILN_E_INPUT, "'%s' is a directory; a manifest is a file", path);
+    if (!S_ISREG(s.st_mode)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file; a manifest is one", path);
+    if (s.st_size == 0 && mode == KILN_OPEN_CREATE) return KILN_OK;
+    if (s.st_size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", path);
+    *exists = true;
+    return check_header(path, err);
+}
+
+static kiln_status make_folder(kiln_manifest *m, kiln_error *err)
+{
+    char folder[4096];
+    KILN_TRY(kiln_folder_of(m->path, folder, err));
+    if (kiln_is_dir(folder)) return KILN_OK;
+    KILN_TRY(kiln_make_parents(m->path, err));
+    m->made_folder = true;
+    return KILN_OK;
+}
+
+/* ---- SQLite ------------------------------------------------------------------------------------------------------ */
+static int note_wal(void *context, sqlite3 *db, const char *schema, int pages)
+{
+    (void)db, (void)schema;
+    ((kiln_manifest *)context)->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+/* Read-only media: SQLite needs its -shm file to read a WAL database, unless told that nobody can change it. */
+static kiln_status is_immutable(const char *path, bool *immutable, kiln_error *err)
+{
+    char folder[4096], wal[4096 + 8];
+    struct stat s;
+    *immutable = false;
+    KILN_TRY(kiln_folder_of(path, folder, err));
+    if (access(folder, W_OK) == 0) return KILN_OK;
+    snprintf(wal, sizeof wal, "%.4095s-wal", path);
+    *immutable = stat(wal, &s) != 0 || s.st_size == 0;
+    return KILN_OK;
+}
+
+/* file:PATH?immutable=1 with what URIs reserve written as %XX. */
+static kiln_status immutable_uri(const char *path, kiln_buffer *uri, kiln_error *err)
+{
+    KILN_TRY(kiln_buffer_printf(uri, err, path[0] == '/' ? "file://" : "file:"));
+    for (const char *p = path; *p; p++) {
+        bool plain = *p > 32 && *p < 127 && !strchr("%?#", *p);
+        KILN_TRY(kiln_buffer_printf(uri, err, plain ? "%c" : "%%%02X", (unsigned char)*p));
+    }
+    return kiln_buffer_printf(uri, err, "?immutable=1");
+}
+
+static kiln_status connect(kiln_manifest *m, kiln_error *err)
+{
+    kiln_buffer uri = {0};
+    const char *name = m->path;
+    int flags = SQLITE_OPEN_NOMUTEX | (m->writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+    bool immutable = false;
+    kiln_status st = KILN_OK;
+    if (!m->writer) KILN_GO(is_immutable(m->path, &immutable, err));
+    if (immutable) {
+        KILN_GO(immutable_uri(m->path, &uri, err));
+        name = (const char *)uri.data;
+        flags |= SQLITE_OPEN_URI;
+    }
+    int rc = sqlite3_open_v2(name, &m->db, flags, NULL);
+    if (rc != SQLITE_OK) {
+        st = kiln_sqlite_fail(m, rc, "open", err);
+        goto done;
+    }
+    (void)sqlite3_extended_result_codes(m->db, 1);       /* fails only without a connection */
+    (void)sqlite3_busy_timeout(m->db, BUSY_MS);          /* likewise */
+    (void)sqlite3_wal_hook(m->db, note_wal, m);          /* and no automatic checkpoint: commit decides */
+    /* A manifest may come from a stranger: nothing in its schema may call functions with side effects. */
+    KILN_GO(kiln_sql(m, "PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384", err));
+done:
+    kiln_buffer_release(&uri);
+    return st;
+}
+
+static kiln_status initialise(kiln_manifest *m, kiln_error *err)
+{
+    KILN_TRY(kiln_sql(m, "PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err));
+    KILN_TRY(kiln_manifest_begin(m, err));
+    KILN_TRY(kiln_sql(m, kiln_manifest_sql, err));
+    KILN_TRY(kiln_manifest_commit(m, err));
+    /* so that the header of the file itself says what it is, for check_header */
+    int rc = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return rc == SQLITE_OK || rc == SQLITE_BUSY ? KILN_OK : kiln_sqlite_fail(m, rc, "write", err);
+}
+
+/* Is what SQLite sees a manifest of a version that we know? *empty: no tables at all. */
+static kiln_status check_tables(kiln_manifest *m, bool *empty, kiln_error *err)
+{
+    int64_t id, version, tables;
+    kiln_status st = kiln_query_number(m, "PRAGMA application_id", &id, err);
+    if (st != KILN_OK) return st;
+    KILN_TRY(kiln_query_number(m, "PRAGMA user_version", &version, err));
+    KILN_TRY(kiln_query_number(m, "SELECT count(*) FROM sqlite_schema", &tables, err));
+    *empty = id == 0 && tables == 0;
+    if (*empty && m->writer) return KILN_OK;
+    if (id != KILN_APPLICATION_ID)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program", m->path);
+    if (version > KILN_SCHEMA_VERSION)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "manifest '%s' has schema version %lld, this program knows up to %d; use the SplatKiln that wrote it, or a newer one",
+                         m->path, (long long)version, KILN_SCHEMA_VERSION);
+    return KILN_OK;
+}
+
+static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err)
+{
+    bool empty = true;
+    KILN_TRY(connect(m, err));
+    if (!m->created) KILN_TRY(check_tables(m, &empty, err));
+    if (!empty) return m->writer ? kiln_sql(m, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err) : KILN_OK;
+    if (mode != KILN_OPEN_CREATE)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", m->path);
+    m->created = true;
+    return initialise(m, err);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+static void remove_files(const kiln_manifest *m)
+{
+    char name[4096 + 64];
+    (void)unlink(m->path); /* what cannot be removed stays; there is nobody left to tell */
+    for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
+        snprintf(name, sizeof name, "%.4095s%s", m->path, companions[i]);
+        (void)unlink(name);
+    }
+}
+
+/* A folder that this open made stays when something is in it: rmdir removes empty ones only. */
+static void remove_empty_folder(const kiln_manifest *m)
+{
+    char folder[4096];
+    if (m->made_folder && kiln_folder_of(m->path, folder, NULL) == KILN_OK) (void)rmdir(folder);
+}
+
+static void disconnect(kiln_manifest *m)
+{
+    for (uint32_t i = 0; i < m->n_statements; i++) (void)sqlite3_finalize(m->statements[i].statement);
+    m->n_statements = 0;
+    (void)sqlite3_close(m->db); /* accepts NULL; cannot be busy, all statements are finalized */
+    m->db = NULL;
+}
+
+static void let_go(kiln_manifest *m, bool discard)
+{
+    if (m->db && m->writer) kiln_manifest_rollback(m);
+    if (m->db && m->writer && !discard) {
+        (void)sqlite3_busy_timeout(m->db, CLOSE_BUSY_MS);
+        /* Busy or failed: the WAL stays, which loses nothing. */
+        (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    }
+    disconnect(m);
+    if (discard) remove_files(m);
+    kiln_lock_release(&m->lock);
+    remove_empty_folder(m);
+    free(m->path);
+    free(m);
+}
+
+kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,
+                               kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_manifest *m = NULL;
+    bool exists = false;
+    *out = NULL;
+    if (strlen(path) >= 4096) return kiln_fail(err, KILN_E_INPUT, "manifest path '%.200s...' is longer than 4095 bytes", path);
+    KILN_TRY(check_file(path, mode, &exists, err));
+    KILN_TRY(KILN_ALLOC(&m, 1, "a manifest", err));
+    m->lock.fd = -1;
+    m->writer = mode != KILN_OPEN_READ;
+    KILN_GO(KILN_ALLOC(&m->path, strlen(path) + 1, "a path", err));
+    strcpy(m->path, path);
+    if (mode == KILN_OPEN_CREATE) KILN_GO(make_folder(m, err));
+    if (!allow_network) KILN_GO(kiln_refuse_network(path, err));
+    if (m->writer) {
+        KILN_GO(kiln_lock_take(path, stage, &m->lock, err));
+        KILN_GO(check_file(path, mode, &exists, err)); /* again: it may have been made or discarded before we had the lock */
+        m->created = !exists;
+    }
+    KILN_GO(set_up(m, mode, err));
+    *out = m;
+    return KILN_OK;
+done:
+    let_go(m, m->created);
+    return st;
+}
+
+void kiln_manifest_close(kiln_manifest *m)
+{
+    if (m) let_go(m, false);
+}
+
+void kiln_manifest_discard(kiln_manifest *m)
+{
+    if (m) let_go(m, m->created);
+}
+
+bool kiln_manifest_created(const kiln_manifest *m) { return m->created; }
+const char *kiln_manifest_path(const kiln_manifest *m) { return m->path; }
+void *kiln_manifest_sqlite(kiln_manifest *m) { return m->db; }
+
+/* ---- transactions ------------------------------------------------------------------------------------------------ */
+kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err) { return kiln_sql(m, m->writer ? "BEGIN IMMEDIATE" : "BEGIN", err); }
+
+kiln_status kiln_manifest_commit(kiln_manifest *m, kiln_error *err)
+{
+    KILN_TRY(kiln_sql(m, "COMMIT", err));
+    if (m->wal_pages < CHECKPOINT_PAGES) return KILN_OK;
+    int rc = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY) return kiln_sqlite_fail(m, rc, "write", err);
+    return KILN_OK;
+}
+
+void kiln_manifest_rollback(kiln_manifest *m)
+{
+    /* SQLite has rolled back by itself after some errors (disk full); a failed rollback leaves nothing visible either. */
+    if (!sqlite3_get_autocommit(m->db)) (void)sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* query -- the one file that binds, steps and reads columns, and that turns SQLite's codes into our statuses.
+ *
+ * Statements are cached for the life of the connection because a bake runs the same few a hundred thousand times.
+ * closing a query resets it at once: an open read statement would hold a read transaction, and that keeps checkpoints
+ * of the writer from finishing. */
+#include "base/memory.h"
+#include "schema/manifest_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kiln_status status_of(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return KILN_E_BUSY;
+    case SQLITE_NOMEM: return KILN_E_NOMEM;
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE: return KILN_E_BUG;
+    default: return KILN_E_IO;
+    }
+}
+
+static const char *advice_of(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_FULL: return "; free some space and run again, finished units are kept";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return "; kiln-verify says what is damaged";
+    case SQLITE_BUSY: return "; another program holds it, try again";
+    default: return "";
+    }
+}
+
+kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_error *err)
+{
+    const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
+    return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s", doing, m->path, text, advice_of(rc));
+}
+
+kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err)
+{
+    int rc = sqlite3_exec(m->db, sql, NULL, NULL, NULL);
+    if (rc == SQLITE_OK) return KILN_OK;
+    return kiln_sqlite_fail(m, rc, m->writer ? "write" : "read", err);
+}
+
+static sqlite3_stmt *cached(const kiln_manifest *m, const char *sql)
+{
+    for (uint32_t i = 0; i < m->n_statements; i++)
+        if (m->statements[i].sql == sql) return m->statements[i].statement;
+    return NULL;
+}
+
+kiln_status kiln_query_open(kiln_manifest *m, kiln_query *q, const char *sql, kiln_error *err)
+{
+    *q = (kiln_query){.m = m, .next_bind = 1};
+    q->statement = cached(m, sql);
+    if (q->statement) {
+        if (!sqlite3_stmt_busy(q->statement)) return KILN_OK;
+        q->statement = NULL;
+        return kiln_fail(err, KILN_E_BUG, "a query was used inside itself: %s", sql);
+    }
+    if (m->n_statements == KILN_STATEMENTS_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d statements", KILN_STATEMENTS_MAX);
+    int rc = sqlite3_prepare_v3(m->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &q->statement, NULL);
+    if (rc != SQLITE_OK) return kiln_sqlite_fail(m, rc, "read", err);
+    m->statements[m->n_statements].sql = sql;
+    m->statements[m->n_statements++].statement = q->statement;
+    return KILN_OK;
+}
+
+void kiln_query_close(kiln_query *q)
+{
+    if (!q->statement) return;
+    (void)sqlite3_reset(q->statement); /* repeats the code of a step that was reported */
+    (void)sqlite3_clear_bindings(q->statement); /* always SQLITE_OK */
+    q->statement = NULL;
+}
+
+/* ---- binds ------------------------------------------------------------------------------------------------------- */
+static void keep_failure(kiln_query *q, kiln_status status, const char *problem)
+{
+    if (q->status != KILN_OK) return;
+    q->status = status;
+    q->problem = problem;
+}
+
+static void bound(kiln_query *q, int rc)
+{
+    if (rc != SQLITE_OK) keep_failure(q, status_of(rc), NULL);
+}
+
+void kiln_bind_i64(kiln_query *q, int64_t v) { bound(q, sqlite3_bind_int64(q->statement, q->next_bind++, v)); }
+
+void kiln_bind_u64(kiln_query *q, uint64_t v)
+{
+    if (v > INT64_MAX) keep_failure(q, KILN_E_BUG, "a number is above 2^63 - 1");
+    kiln_bind_i64(q, (int64_t)v);
+}
+
+void kiln_bind_f64(kiln_query *q, double v) { bound(q, sqlite3_bind_double(q->statement, q->next_bind++, v)); }
+
+void kiln_bind_text(kiln_query *q, const char *v)
+{
+    if (!v) keep_failure(q, KILN_E_BUG, "a text is missing");
+    bound(q, sqlite3_bind_text(q->statement, q->next_bind++, v, -1, SQLITE_STATIC));
+}
+
+void kiln_bind_bytes(kiln_query *q, const void *v, size_t bytes)
+{
+    bound(q, sqlite3_bind_blob64(q->statement, q->next_bind++, bytes ? v : "", bytes, SQLITE_STATIC));
+}
+
+void kiln_bind_hash(kiln_query *q, kiln_hash v)
+{
+    bound(q, sqlite3_bind_blob(q->statement, q->next_bind++, v.bytes, sizeof v.bytes, SQLITE_TRANSIENT));
+}
+
+void kiln_bind_null(kiln_query *q) { bound(q, sqlite3_bind_null(q->statement, q->next_bind++)); }
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+kiln_status kiln_query_check(kiln_query *q, kiln_error *err)
+{
+    if (q->status == KILN_OK) return KILN_OK;
+    const char *why = q->problem ? q->problem : sqlite3_errmsg(q->m->db);
+    return kiln_fail(err, q->status, "'%s': %s, in: %s", q->m->path, why, sqlite3_sql(q->statement));
+}
+
+kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err)
+{
+    *row = false;
+    KILN_TRY(kiln_query_check(q, err));
+    int rc = sqlite3_step(q->statement);
+    q->next_column = 0;
+    if (rc == SQLITE_DONE) return KILN_OK;
+    if (rc != SQLITE_ROW) return kiln_sqlite_fail(q->m, rc, sqlite3_stmt_readonly(q->statement) ? "read" : "write", err);
+    *row = true;
+    return KILN_OK;
+}
+
+kiln_status kiln_query_run(kiln_query *q, kiln_error *err)
+{
+    bool row;
+    kiln_status st = kiln_query_step(q, &row, err);
+    kiln_query_close(q);
+    return st;
+}
+
+kiln_status kiln_query_number(kiln_manifest *m, const char *sql, int64_t *out, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    *out = 0;
+    KILN_TRY(kiln_query_open(m, &q, sql, err));
+    kiln_status st = kiln_query_step(&q, &row, err);
+    if (st == KILN_OK && row) *out = kiln_column_i64(&q);
+    if (st == KILN_OK) st = kiln_query_check(&q, err);
+    kiln_query_close(&q);
+    return st;
+}
+
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
+static int next_column(kiln_query *q, int type)
+{
+    int column = q->next_column++;
+    if (sqlite3_column_type(q->statement, column) != type) keep_failure(q, KILN_E_IO, "a column has another type than it must have");
+    return column;
+}
+
+int64_t kiln_column_i64(kiln_query *q) { return sqlite3_column_int64(q->statement, next_column(q, SQLITE_INTEGER)); }
+
+uint64_t kiln_column_u64(kiln_query *q)
+{
+    int64_t v = kiln_column_i64(q);
+    if (v < 0) keep_failure(q, KILN_E_IO, "a count is negative");
+    return (uint64_t)v;
+}
+
+uint32_t kiln_column_u32(kiln_query *q)
+{
+    uint64_t v = kiln_column_u64(q);
+    if (v > UINT32_MAX) keep_failure(q, KILN_E_IO, "a number is above 2^32 - 1");
+    return (uint32_t)v;
+}
+
+bool kiln_column_bool(kiln_query *q) { return kiln_column_i64(q) != 0; }
+
+double kiln_column_f64(kiln_query *q)
+{
+    int column = q->next_column;
+    if (sqlite3_column_type(q->statement, column) == SQLITE_NULL) {
+        q->next_column++;
+        return NAN;
+    }
+    return sqlite3_column_double(q->statement, next_column(q, SQLITE_FLOAT));
+}
+
+float kiln_column_f32(kiln_query *q) { return (float)kiln_column_f64(q); }
+
+kiln_hash kiln_column_hash(kiln_query *q)
+{
+    kiln_hash h = {{0}};
+    size_t bytes;
+    const void *p = kiln_column_bytes(q, &bytes);
+    if (bytes == sizeof h.bytes)
+        memcpy(h.bytes, p, sizeof h.bytes);
+    else
+        keep_failure(q, KILN_E_IO, "a hash has not 16 bytes");
+    return h;
+}
+
+const void *kiln_column_bytes(kiln_query *q, size_t *bytes)
+{
+    int column = next_column(q, SQLITE_BLOB);
+    const void *p = sqlite3_column_blob(q->statement, column); /* before the size, as SQLite asks */
+    *bytes = (size_t)sqlite3_column_bytes(q->statement, column);
+    if (!p && *bytes > 0) keep_failure(q, KILN_E_NOMEM, "out of memory");
+    if (!p) *bytes = 0;
+    return p;
+}
+
+static const char *column_text(kiln_query *q, size_t *length)
+{
+    int column = next_column(q, SQLITE_TEXT);
+    const char *p = (const char *)sqlite3_column_text(q->statement, column);
+    *length = (size_t)sqlite3_column_bytes(q->statement, column);
+    if (!p) *length = 0;
+    return p ? p : "";
+}
+
+void kiln_column_text(kiln_query *q, char *dst, size_t size)
+{
+    size_t length;
+    const char *p = column_text(q, &length);
+    if (length >= size) {
+        keep_failure(q, KILN_E_IO, "a text is longer than it can be");
+        length = 0;
+    }
+    memcpy(dst, p, length);
+    dst[length] = '\0';
+}
+
+char *kiln_column_text_dup(kiln_query *q)
+{
+    size_t length;
+    const char *p = column_text(q, &length);
+    char *copy;
+    if (KILN_ALLOC(&copy, length + 1, "a text", NULL) != KILN_OK) {
+        keep_failure(q, KILN_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    memcpy(copy, p, length);
+    return copy;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+kiln_status kiln_group_begin(kiln_manifest *m, bool *own, kiln_error *err)
+{
+    *own = sqlite3_get_autocommit(m->db) != 0;
+    return *own ? kiln_manifest_begin(m, err) : KILN_OK;
+}
+
+kiln_status kiln_group_end(kiln_manifest *m, bool own, kiln_status st, kiln_error *err)
+{
+    if (own && st == KILN_OK) st = kiln_manifest_commit(m, err);
+    if (own && st != KILN_OK) kiln_manifest_rollback(m);
+    return st;
+}

@@ -1,0 +1,2 @@
+# .incbin is unseen by -MMD.
+$O/schema/manifest_sql.c.o: schema/manifest.sql

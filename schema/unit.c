@@ -1,0 +1,173 @@
+/* unit -- the build cache: what was made under which key. */
+#include "base/log.h"
+#include "base/memory.h"
+#include "schema/manifest_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kiln_status read_output(kiln_query *q, kiln_unit_result *r, kiln_error *err)
+{
+    kiln_unit_output *more = realloc(r->outputs, (r->n + (size_t)1) * sizeof *more);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu32 " outputs of a unit", r->n + 1);
+    r->outputs = more;
+    kiln_unit_output *o = &more[r->n++];
+    *o = (kiln_unit_output){0};
+    kiln_column_text(q, o->name, sizeof o->name);
+    o->segment = kiln_column_u32(q);
+    o->hash = kiln_column_hash(q);
+    o->raw_bytes = kiln_column_u64(q);
+    o->elem = kiln_column_u32(q);
+    return kiln_query_check(q, err);
+}
+
+static kiln_status read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(
+        m, &q, "SELECT name, segment, hash, raw_bytes, elem FROM unit_output WHERE unit = ? ORDER BY name, segment", err));
+    kiln_bind_i64(&q, unit);
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(read_output(&q, r, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err)
+{
+    kiln_query q;
+    int64_t unit = 0;
+    *found = false;
+    *out = (kiln_unit_result){0};
+    KILN_TRY(kiln_query_open(m, &q, "SELECT id, counters FROM unit WHERE key = ?", err));
+    kiln_bind_hash(&q, key);
+    kiln_status st = kiln_query_step(&q, found, err);
+    if (st == KILN_OK && *found) {
+        unit = kiln_column_i64(&q);
+        out->counters = kiln_column_text_dup(&q);
+        st = kiln_query_check(&q, err);
+    }
+    kiln_query_close(&q);
+    if (st == KILN_OK && *found) st = read_outputs(m, unit, out, err);
+    if (st != KILN_OK) {
+        kiln_unit_result_release(out);
+        *found = false;
+    }
+    return st;
+}
+
+static kiln_status insert_unit(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const char *counters, int64_t wall_ns,
+                               kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(
+        m, &q, "INSERT INTO unit (key, stage, name, counters, wall_ns, finished_ns) VALUES (?, ?, ?, ?, ?, ?)", err));
+    kiln_bind_hash(&q, key);
+    kiln_bind_text(&q, stage);
+    kiln_bind_text(&q, name);
+    kiln_bind_text(&q, counters ? counters : "{}");
+    kiln_bind_i64(&q, wall_ns);
+    kiln_bind_i64(&q, kiln_wall_ns());
+    return kiln_query_run(&q, err);
+}
+
+static kiln_status insert_output(kiln_manifest *m, int64_t unit, const kiln_unit_output *o, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(
+        m, &q, "INSERT INTO unit_output (unit, name, segment, hash, raw_bytes, elem) VALUES (?, ?, ?, ?, ?, ?)", err));
+    kiln_bind_i64(&q, unit);
+    kiln_bind_text(&q, o->name);
+    kiln_bind_i64(&q, o->segment);
+    kiln_bind_hash(&q, o->hash);
+    kiln_bind_u64(&q, o->raw_bytes);
+    kiln_bind_i64(&q, o->elem);
+    return kiln_query_run(&q, err);
+}
+
+static kiln_status unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM unit WHERE key = ?", err));
+    kiln_bind_hash(&q, key);
+    kiln_status st = kiln_query_step(&q, stored, err);
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const kiln_unit_result *r,
+                            const kiln_blob *blobs, int64_t wall_ns, kiln_error *err)
+{
+    bool stored, own;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_group_begin(m, &own, err));
+    KILN_GO(unit_is_stored(m, key, &stored, err));
+    if (stored) goto done;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (blobs[i].packed) KILN_GO(kiln_manifest_put_blob(m, &blobs[i], err));
+    KILN_GO(insert_unit(m, key, stage, name, r->counters, wall_ns, err));
+    int64_t unit = sqlite3_last_insert_rowid(m->db);
+    for (uint32_t i = 0; i < r->n; i++) KILN_GO(insert_output(m, unit, &r->outputs[i], err));
+done:
+    return kiln_group_end(m, own, st, err);
+}
+
+kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "DELETE FROM unit WHERE key = ?", err));
+    kiln_bind_hash(&q, key);
+    return kiln_query_run(&q, err);
+}
+
+void kiln_unit_result_release(kiln_unit_result *r)
+{
+    free(r->outputs);
+    free(r->counters);
+    *r = (kiln_unit_result){0};
+}
+
+kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, kiln_array *a, kiln_error *err)
+{
+    *a = (kiln_array){0};
+    for (uint32_t i = 0; i < r->n; i++) {
+        const kiln_unit_output *o = &r->outputs[i];
+        if (strcmp(o->name, name) != 0) continue;
+        kiln_status st = o->segment == a->n_segments
+                             ? kiln_array_append(a, o->hash, o->raw_bytes, err)
+                             : kiln_fail(err, KILN_E_IO, "output '%s' of a unit lacks segment %" PRIu32, name, a->n_segments);
+        if (st != KILN_OK) {
+            free(a->segments);
+            *a = (kiln_array){0};
+            return st;
+        }
+    }
+    if (a->n_segments == 0) return kiln_fail(err, KILN_E_STALE, "a unit has no output '%s'", name);
+    return KILN_OK;
+}
+
+kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name, void **data, uint64_t *bytes,
+                                  kiln_error *err)
+{
+    kiln_array a;
+    *data = NULL;
+    *bytes = 0;
+    KILN_TRY(kiln_unit_result_array(r, name, &a, err));
+    kiln_status st = kiln_alloc(data, a.raw_bytes, 1, name, err);
+    if (st == KILN_OK) st = kiln_manifest_read_array(m, &a, *data, err);
+    if (st == KILN_OK)
+        *bytes = a.raw_bytes;
+    else {
+        free(*data);
+        *data = NULL;
+    }
+    free(a.segments);
+    return st;
+}
