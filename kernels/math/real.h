@@ -5,10 +5,10 @@
  * these into vector code with -mavx2 -mfma.
  *
  * Largest error, found by trying every float (tests/unit/real_test.c repeats a part of it), in ulp of the result:
- *   kiln_expf      0.89 ulp
- *   kiln_logf      0.81 ulp
- *   kiln_sigmoidf  1.94 ulp
- *   kiln_logitf    3.9 ulp
+ *   kiln_expf      0.90 ulp
+ *   kiln_logf      0.85 ulp
+ *   kiln_sigmoidf  1.97 ulp
+ *   kiln_logitf    4.0 ulp
  * NaN gives NaN; infinities, zeros and denormals give what the exact function gives.
  *
  * Polynomials: weighted minimax fits of our own (Remez exchange), rounded to float32; the leading coefficients are

@@ -1,0 +1,83 @@
+/* gsplat -- the steps that gsplat-1.5 and gsplat-1.6 share (KERNELS 1.4): nerfstudio-project/gsplat, rasterization()
+ * with packed=False, radius_clip 0 and eps2d 0.3. Formulas and constants are those of its
+ * gsplat/cuda/csrc/ProjectionEWA3DGSFused.cu and gsplat/cuda/include/Utils.cuh; the code is ours.
+ *
+ * Extents of these versions lose no pixel that reaches alpha 1/255, so the tile bounds here are ours: a box that holds
+ * every pixel with power >= power_min, whatever float rounding does (DESIGN.md 7). */
+#ifndef KILN_KERNELS_PROFILES_GSPLAT_H
+#define KILN_KERNELS_PROFILES_GSPLAT_H
+
+#include "kernels/profiles/steps.h"
+
+#define KILN_GSPLAT_NEAR 0.01f            /* near_plane of rasterization() */
+#define KILN_GSPLAT_FAR 1e10f             /* far_plane */
+#define KILN_GSPLAT_MARGIN 0.3f           /* persp_proj: lim_x_pos = (width - cx) / fx + 0.3f * tan_fovx */
+#define KILN_GSPLAT_DILATION 0.3f         /* eps2d */
+#define KILN_GSPLAT_SIGMAS 3.33f          /* extend = min(3.33, sqrt(2 ln(opacity / ALPHA_THRESHOLD))) */
+#define KILN_GSPLAT_MIN_OPACITY (1.0f / 255.0f) /* ALPHA_THRESHOLD */
+
+static inline KILN_HD void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v, float aa_floor)
+{
+    const float tan_x = 0.5f * l->width / v->fx, tan_y = 0.5f * l->height / v->fy;
+    l->z_min = v->near_m > 0.0f ? v->near_m : kiln_next_above(0.0f);
+    l->z_max = v->far_m < 3.40282347e38f ? v->far_m : 3.40282347e38f;
+    l->u_max = (l->width - v->cx) / v->fx + KILN_GSPLAT_MARGIN * tan_x;
+    l->u_min = -(v->cx / v->fx + KILN_GSPLAT_MARGIN * tan_x);
+    l->v_max = (l->height - v->cy) / v->fy + KILN_GSPLAT_MARGIN * tan_y;
+    l->v_min = -(v->cy / v->fy + KILN_GSPLAT_MARGIN * tan_y);
+    l->quat_floor = 0.0f; /* a zero quaternion gives NaN there: never visible */
+    l->aa_floor = aa_floor;
+}
+
+/* Half width (of the ellipse's box) along the axis whose conic entry is `own`, the other axis' entry being `other`:
+ * sqrt(t other / (own other - b^2)). In float32 the pinned power exceeds the exact one by at most
+ * 6 * 2^-24 (A dx^2 + C dy^2), which entries made smaller by 2^-19 allow for; what then is no ellipse any more has no
+ * bound. The difference of products is Kahan's, exact to 2 ulp: a thin diagonal one cancels nearly all digits. */
+static inline KILN_HD float kiln_gsplat_half_width(float t, float own, float b, float other)
+{
+    const float shrink = 1.0f - 0x1p-19f;
+    const float p = own * shrink, q = other * shrink;
+    const float bb = b * b;
+    const float det = fmaf(p, q, -bb) - fmaf(b, b, -bb);
+    const float half = sqrtf(t * q / det) * 1.0001f;
+    return det > 0.0f ? half : 1e30f;
+}
+
+/* First tile, and one past the last, of the pixel centres within `half` of `mean`; one pixel more on each side. */
+static inline KILN_HD void kiln_gsplat_tiles(float mean, float half, float tiles, int32_t *first, int32_t *end)
+{
+    const float slack = 0.5f + 1e-6f * (fabsf(mean) + half);
+    const float lo = mean - half - 1.0f - slack, hi = mean + half + slack;
+    *first = kiln_tile_border(lo * 0.0625f, tiles);
+    *end = kiln_tile_border(hi * 0.0625f + 1.0f, tiles);
+    *end = *end > *first ? *end : *first;
+}
+
+static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_seen *g, kiln_outline *o)
+{
+    const float inv_z = 1.0f / g->cam[2];
+    const float xx = g->xx + KILN_GSPLAT_DILATION, yy = g->yy + KILN_GSPLAT_DILATION;
+    const float det = kiln_det2(xx, g->xy, yy);
+    const float inv_det = 1.0f / det;
+    o->x = fmaf(l->fx * g->cam[0], inv_z, l->cx);
+    o->y = fmaf(l->fy * g->cam[1], inv_z, l->cy);
+    o->a = yy * inv_det;
+    o->b = -g->xy * inv_det;
+    o->c = xx * inv_det;
+    o->opacity = g->opacity * kiln_aa_factor(l, kiln_det2(g->xx, g->xy, g->yy), det);
+    o->power_min = kiln_power_min(o->opacity);
+
+    const int regular = (det > 0.0f) & (det < INFINITY) & (o->opacity >= KILN_GSPLAT_MIN_OPACITY);
+    const float reach = sqrtf(2.0f * kiln_logf(255.0f * o->opacity));
+    const float sigmas = reach < KILN_GSPLAT_SIGMAS ? reach : KILN_GSPLAT_SIGMAS;
+    const float rx = ceilf(sigmas * sqrtf(xx)), ry = ceilf(sigmas * sqrtf(yy));
+    const int on_screen = (o->x + rx > 0.0f) & (o->x - rx < l->width) & (o->y + ry > 0.0f) & (o->y - ry < l->height);
+    const int finite = (fabsf(o->x) < INFINITY) & (fabsf(o->y) < INFINITY) & (rx < INFINITY) & (ry < INFINITY);
+
+    const float t = -2.0f * o->power_min;
+    kiln_gsplat_tiles(o->x, kiln_gsplat_half_width(t, o->a, o->b, o->c), l->tiles_x, &o->tile_x0, &o->tile_x1);
+    kiln_gsplat_tiles(o->y, kiln_gsplat_half_width(t, o->c, o->b, o->a), l->tiles_y, &o->tile_y0, &o->tile_y1);
+    return regular & finite & on_screen & ((rx > 0.0f) | (ry > 0.0f));
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* inria -- the profile of graphdeco-inria/diff-gaussian-rasterization 59f5f77 (KERNELS 1.2), the rasteriser of Kerbl et
+ * al. 2023, called as its train.py and render.py do; antialiased as its dr_aa branch (KERNELS 1.3). The formulas and
+ * constants are those of its cuda_rasterizer/forward.cu and auxiliary.h; the code is ours.
+ *
+ * far_m of the view is not used: the program has no far plane. cx, cy are not used: its projection matrix is made of
+ * the two fields of view, so the principal point is the middle of the image. */
+#ifndef KILN_KERNELS_PROFILES_INRIA_H
+#define KILN_KERNELS_PROFILES_INRIA_H
+
+#include "kernels/profiles/steps.h"
+
+#define KILN_INRIA_NEAR 0.2f          /* in_frustum: p_view.z <= 0.2f is culled */
+#define KILN_INRIA_MAX_ALPHA 0.99f    /* renderCUDA */
+#define KILN_INRIA_FRUSTUM 1.3f       /* computeCov2D: limx = 1.3f * tan_fovx */
+#define KILN_INRIA_DILATION 0.3f      /* preprocessCUDA: h_var */
+#define KILN_INRIA_AA_FLOOR 0.000025f /* dr_aa: h_convolution_scaling */
+#define KILN_INRIA_SIGMAS 3.0f        /* radius = ceil(3 sqrt(lambda)) */
+#define KILN_INRIA_SPREAD_FLOOR 0.1f  /* sqrt(max(0.1, mid^2 - det)) */
+#define KILN_INRIA_W_SHIFT 0.0000001f /* 1 / (w + 1e-7) */
+#define KILN_INRIA_QUAT_FLOOR 1e-12f  /* torch.nn.functional.normalize in its caller, gaussian_model.py */
+
+/* Fills what depends on the profile. */
+static inline KILN_HD void kiln_inria_lens(kiln_lens *l, const kiln_view *v)
+{
+    const float tan_x = 0.5f * l->width / v->fx, tan_y = 0.5f * l->height / v->fy;
+    l->z_min = kiln_next_above(v->near_m);
+    l->z_max = 3.40282347e38f;
+    l->u_max = KILN_INRIA_FRUSTUM * tan_x;
+    l->u_min = -l->u_max;
+    l->v_max = KILN_INRIA_FRUSTUM * tan_y;
+    l->v_min = -l->v_max;
+    l->quat_floor = KILN_INRIA_QUAT_FLOOR;
+    l->aa_floor = KILN_INRIA_AA_FLOOR;
+}
+
+/* ndc2Pix: pixel centres at integers, computed in double and rounded once. */
+static inline KILN_HD float kiln_inria_pixel(float ndc, float size)
+{
+    return (float)((((double)ndc + 1.0) * (double)size - 1.0) * 0.5);
+}
+
+/* ceil(3 sqrt(lambda)), lambda the larger eigenvalue with the program's floor under the root. */
+static inline KILN_HD float kiln_inria_radius(float xx, float yy, float det)
+{
+    const float mid = 0.5f * (xx + yy);
+    const float spread = fmaf(mid, mid, -det);
+    const float lambda = mid + sqrtf(spread > KILN_INRIA_SPREAD_FLOOR ? spread : KILN_INRIA_SPREAD_FLOOR);
+    return ceilf(KILN_INRIA_SIGMAS * sqrtf(lambda));
+}
+
+/* Is it visible, and how. The tile rectangle is getRect of integer-centred coordinates; what is stored has its centres
+ * at + 0.5. Opacity plays no part: one of 0 takes its tiles too. */
+static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_seen *g, kiln_outline *o)
+{
+    const float inv_w = 1.0f / (kiln_row4(l->clip_w, g->world[0], g->world[1], g->world[2]) + KILN_INRIA_W_SHIFT);
+    const float px = kiln_inria_pixel(kiln_row4(l->clip_x, g->world[0], g->world[1], g->world[2]) * inv_w, l->width);
+    const float py = kiln_inria_pixel(kiln_row4(l->clip_y, g->world[0], g->world[1], g->world[2]) * inv_w, l->height);
+    const float xx = g->xx + KILN_INRIA_DILATION, yy = g->yy + KILN_INRIA_DILATION;
+    const float det = kiln_det2(xx, g->xy, yy);
+    const float inv_det = 1.0f / det;
+    const float radius = kiln_inria_radius(xx, yy, det);
+
+    o->x = px + 0.5f;
+    o->y = py + 0.5f;
+    o->a = yy * inv_det;
+    o->b = -g->xy * inv_det;
+    o->c = xx * inv_det;
+    o->opacity = g->opacity * kiln_aa_factor(l, kiln_det2(g->xx, g->xy, g->yy), det);
+    o->power_min = kiln_power_min(o->opacity);
+    o->tile_x0 = kiln_tile_border((px - radius) * 0.0625f, l->tiles_x);
+    o->tile_y0 = kiln_tile_border((py - radius) * 0.0625f, l->tiles_y);
+    o->tile_x1 = kiln_tile_border((px + radius + 16.0f - 1.0f) * 0.0625f, l->tiles_x);
+    o->tile_y1 = kiln_tile_border((py + radius + 16.0f - 1.0f) * 0.0625f, l->tiles_y);
+
+    const int regular = (det > 0.0f) | (det < 0.0f);
+    const int finite = (fabsf(det) < INFINITY) & (radius < INFINITY) & (fabsf(px) < INFINITY) & (fabsf(py) < INFINITY) &
+                       (o->opacity >= 0.0f);
+    return regular & finite & (o->tile_x0 < o->tile_x1) & (o->tile_y0 < o->tile_y1);
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* steps -- what the profiles' headers share: the constants of one camera, what a profile is given for one Gaussian and
+ * what it gives back, and the few pieces of arithmetic that are the same in all of them. Host and device code.
+ *
+ * Order of operations (KERNELS 1.2): a*b + c*d + e*f is fma(e,f, fma(a,b, c*d)) throughout, as nvcc contracts the
+ * renderers' own sources; a translation is added last, without fma. Comparisons are written so that NaN fails them. */
+#ifndef KILN_KERNELS_PROFILES_STEPS_H
+#define KILN_KERNELS_PROFILES_STEPS_H
+
+#include "kernels/math/power_math.h"
+#include "kernels/view.h"
+
+/* Constants of one (view, profile, antialiased): made on the host, passed by value to loops and device functions. */
+typedef struct {
+    float r[9], t[3], centre[3];
+    float clip_x[4], clip_y[4], clip_w[4];   /* rows of the full projection matrix */
+    float fx, fy, cx, cy;
+    float z_min, z_max;                      /* visible: z_min <= z <= z_max; z_min > 0 */
+    float u_min, u_max, v_min, v_max;        /* bounds of x/z and y/z in the Jacobian */
+    float width, height, tiles_x, tiles_y;
+    float quat_floor;                        /* least length that a quaternion is divided by */
+    float aa_floor;                          /* least det0/det in the antialias factor */
+    int antialiased;
+} kiln_lens;
+
+/* One Gaussian as the camera has it, before dilation. */
+typedef struct {
+    float world[3], cam[3];  /* mean */
+    float xx, xy, yy;        /* 2D covariance, pixels squared */
+    float opacity;           /* after the sigmoid */
+} kiln_seen;
+
+/* What the profile makes of it. Fields as in kiln_splat2d. */
+typedef struct {
+    float x, y, a, b, c, opacity, power_min;
+    int32_t tile_x0, tile_y0, tile_x1, tile_y1;
+} kiln_outline;
+
+/* a.x + b.y + c.z */
+static inline KILN_HD float kiln_dot3(float a, float b, float c, float x, float y, float z)
+{
+    return fmaf(c, z, fmaf(a, x, b * y));
+}
+
+/* Row of a 3x4 matrix times (x, y, z, 1). */
+static inline KILN_HD float kiln_row4(const float m[4], float x, float y, float z)
+{
+    return kiln_dot3(m[0], m[1], m[2], x, y, z) + m[3];
+}
+
+static inline KILN_HD float kiln_det2(float xx, float xy, float yy) { return fmaf(xx, yy, -(xy * xy)); }
+
+/* The factor that an antialiased variant multiplies the opacity with; 1 in the classic one. det0 and det are the
+ * determinants before and after dilation. */
+static inline KILN_HD float kiln_aa_factor(const kiln_lens *l, float det0, float det)
+{
+    const float ratio = det0 / det;
+    const float factor = sqrtf(ratio > l->aa_floor ? ratio : l->aa_floor);
+    return l->antialiased ? factor : 1.0f;
+}
+
+/* Truncates to a tile border within [0, tiles]; NaN is 0. */
+static inline KILN_HD int32_t kiln_tile_border(float f, float tiles)
+{
+    f = f > 0.0f ? f : 0.0f;
+    f = f < tiles ? f : tiles;
+    return (int32_t)f;
+}
+
+/* The least float above v, for v >= 0: turns z > v into z >= ... */
+static inline KILN_HD float kiln_next_above(float v) { return kiln_float_of(kiln_bits_of(v > 0.0f ? v : 0.0f) + 1u); }
+
+#endif

@@ -1,0 +1,214 @@
+/* project_cpu -- blocks of rows, each in structure-of-arrays form so that the compiler turns its loops into vector code:
+ * cull by depth, gather what is left, outline it as the profile says, gather what is visible, colour that.
+ *
+ * A block writes its visible splats to the place of its first row (room >= n), then the blocks are moved together: the
+ * output is in row order whatever the number of threads. work holds one count for each block.
+ */
+#include "base/carve.h"
+#include "kernels/project/project.h"
+#include "kernels/project/project_math.h"
+#include "kernels/project/sh_math.h"
+
+#include <string.h>
+
+enum { BLOCK = 256 };
+
+/* One block while it is worked on: about 60 KiB, of the thread's stack. */
+typedef struct {
+    uint32_t n;                  /* rows that are still in */
+    uint32_t row[BLOCK];
+    float depth[BLOCK];
+    float mean[3][BLOCK], log_scale[3][BLOCK], quat[4][BLOCK], opacity_logit[BLOCK];
+    float x[BLOCK], y[BLOCK], a[BLOCK], b[BLOCK], c[BLOCK], opacity[BLOCK], power_min[BLOCK];
+    int32_t tile_x0[BLOCK], tile_y0[BLOCK], tile_x1[BLOCK], tile_y1[BLOCK];
+    int32_t visible[BLOCK];
+    float basis[KILN_SH_COEFFICIENTS_MAX][BLOCK];
+    float rgb[3][BLOCK];
+} block;
+
+static void cull_depth(const kiln_project_args *a, const kiln_lens *lens, uint64_t first, uint32_t n, block *k)
+{
+    const kiln_lens l = *lens; /* a copy, which no store below can change: the loop vectorises */
+    const float *x = a->means + first, *y = x + a->n, *z = y + a->n;
+    float depth[BLOCK];
+    for (uint32_t i = 0; i < n; i++) depth[i] = kiln_project_depth(&l, x[i], y[i], z[i]);
+    k->n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        k->row[k->n] = (uint32_t)(first + i);
+        k->depth[k->n] = depth[i];
+        k->n += (uint32_t)kiln_project_in_depth(&l, depth[i]);
+    }
+}
+
+static void gather(const float *plane, const block *k, float *restrict out)
+{
+    for (uint32_t i = 0; i < k->n; i++) out[i] = plane[k->row[i]];
+}
+
+static void gather_raw(const kiln_project_args *a, block *k)
+{
+    for (uint32_t c = 0; c < 3; c++) {
+        gather(a->means + c * a->n, k, k->mean[c]);
+        gather(a->log_scales + c * a->n, k, k->log_scale[c]);
+    }
+    for (uint32_t c = 0; c < 4; c++) gather(a->quats + c * a->n, k, k->quat[c]);
+    gather(a->opacity_logits, k, k->opacity_logit);
+}
+
+typedef int outline_fn(const kiln_lens *l, const kiln_seen *g, kiln_outline *o);
+
+/* Always inlined with a constant `outline`, so that each profile gets a loop of its own. */
+static inline __attribute__((always_inline)) void outline_with(outline_fn *outline, const kiln_lens *lens, block *restrict k)
+{
+    const kiln_lens l = *lens;
+    const uint32_t n = k->n;
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_raw raw = {.mean = {k->mean[0][i], k->mean[1][i], k->mean[2][i]},
+                              .log_scale = {k->log_scale[0][i], k->log_scale[1][i], k->log_scale[2][i]},
+                              .quat = {k->quat[0][i], k->quat[1][i], k->quat[2][i], k->quat[3][i]},
+                              .opacity_logit = k->opacity_logit[i]};
+        kiln_seen seen;
+        kiln_outline o;
+        kiln_project_see(&l, &raw, &seen);
+        k->visible[i] = outline(&l, &seen, &o);
+        k->x[i] = o.x;
+        k->y[i] = o.y;
+        k->a[i] = o.a;
+        k->b[i] = o.b;
+        k->c[i] = o.c;
+        k->opacity[i] = o.opacity;
+        k->power_min[i] = o.power_min;
+        k->tile_x0[i] = o.tile_x0;
+        k->tile_y0[i] = o.tile_y0;
+        k->tile_x1[i] = o.tile_x1;
+        k->tile_y1[i] = o.tile_y1;
+    }
+}
+
+static __attribute__((flatten)) void outline_inria(const kiln_lens *l, block *k) { outline_with(kiln_inria_outline, l, k); }
+static __attribute__((flatten)) void outline_gsplat(const kiln_lens *l, block *k) { outline_with(kiln_gsplat_outline, l, k); }
+
+/* Visible ones to `out`; k keeps their rows and means for the colour. */
+static void keep_visible(block *k, kiln_splat2d *out)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < k->n; i++) {
+        if (!k->visible[i]) continue;
+        out[kept] = (kiln_splat2d){.x = k->x[i],
+                                   .y = k->y[i],
+                                   .conic = {k->a[i], k->b[i], k->c[i]},
+                                   .opacity = k->opacity[i],
+                                   .power_min = k->power_min[i],
+                                   .depth = k->depth[i],
+                                   .row = k->row[i],
+                                   .tile_x0 = k->tile_x0[i],
+                                   .tile_y0 = k->tile_y0[i],
+                                   .tile_x1 = k->tile_x1[i],
+                                   .tile_y1 = k->tile_y1[i]};
+        k->row[kept] = k->row[i];
+        for (int c = 0; c < 3; c++) k->mean[c][kept] = k->mean[c][i];
+        kept++;
+    }
+    k->n = kept;
+}
+
+/* Basis functions at the direction from the camera's centre to the mean. */
+static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k)
+{
+    const float cx = lens->centre[0], cy = lens->centre[1], cz = lens->centre[2];
+    const uint32_t n = k->n;
+    for (uint32_t i = 0; i < n; i++) {
+        const float x = k->mean[0][i] - cx, y = k->mean[1][i] - cy, z = k->mean[2][i] - cz;
+        const float scale = 1.0f / sqrtf(kiln_dot3(x, y, z, x, y, z));
+        k->mean[0][i] = x * scale;
+        k->mean[1][i] = y * scale;
+        k->mean[2][i] = z * scale;
+    }
+#define DEGREE(l)                                                                                   \
+    if (degree >= (l))                                                                              \
+        for (uint32_t i = 0; i < n; i++) {                                                          \
+            float f[2 * (l) + 1];                                                                   \
+            kiln_sh_basis##l(k->mean[0][i], k->mean[1][i], k->mean[2][i], f);                       \
+            for (int m = 0; m < 2 * (l) + 1; m++) k->basis[(l) * (l) + m][i] = f[m];                \
+        }
+    DEGREE(1)
+    DEGREE(2)
+    DEGREE(3)
+    DEGREE(4)
+#undef DEGREE
+}
+
+static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n, float *restrict sum)
+{
+    for (uint32_t i = 0; i < n; i++) sum[i] = fmaf(basis[i], plane[row[i]], sum[i]);
+}
+
+/* The sum over coefficients in their order, one fmaf each; the first is a product. */
+static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kiln_splat2d *out)
+{
+    const uint32_t degree = a->shN ? a->sh_degree : 0;
+    const uint32_t coefficients = (degree + 1) * (degree + 1);
+    if (degree > 0) directions(l, degree, k);
+    for (uint32_t c = 0; c < 3; c++) {
+        gather(a->sh0 + c * a->n, k, k->rgb[c]);
+        for (uint32_t i = 0; i < k->n; i++) k->rgb[c][i] *= KILN_SH_C0;
+    }
+    for (uint32_t j = 1; j < coefficients; j++)
+        for (uint32_t c = 0; c < 3; c++) add_plane(a->shN + (3 * (uint64_t)(j - 1) + c) * a->n, k->row, k->basis[j], k->n, k->rgb[c]);
+    for (uint32_t i = 0; i < k->n; i++)
+        for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][i]);
+}
+
+static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint32_t n)
+{
+    block k;
+    kiln_splat2d *out = a->splats + first;
+    cull_depth(a, l, first, n, &k);
+    if (k.n == 0) return 0;
+    gather_raw(a, &k);
+    if (a->profile == KILN_PROFILE_INRIA)
+        outline_inria(l, &k);
+    else
+        outline_gsplat(l, &k);
+    keep_visible(&k, out);
+    if (a->sh0 && k.n > 0) colour(a, l, &k, out);
+    return k.n;
+}
+
+static uint64_t close_gaps(kiln_splat2d *splats, const uint32_t *counts, uint64_t blocks)
+{
+    uint64_t n = 0;
+    for (uint64_t b = 0; b < blocks; b++) {
+        if (n != b * BLOCK && counts[b] > 0) memmove(splats + n, splats + b * BLOCK, counts[b] * sizeof *splats);
+        n += counts[b];
+    }
+    return n;
+}
+
+kiln_project_fn KILN_CPU(project);
+
+kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    const uint64_t blocks = a->n / BLOCK + (a->n % BLOCK != 0);
+    kiln_carve carve = {.base = work};
+    uint32_t *counts = kiln_take(&carve, blocks, sizeof *counts);
+    if (a->n > UINT32_MAX - 1)
+        return kiln_fail(err, KILN_E_INPUT, "project: %llu Gaussians in one chunk, at most 2^32 - 2 can be numbered", (unsigned long long)a->n);
+    if (a->sh_degree > KILN_SH_DEGREE_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "project: spherical harmonics of degree %u, at most %d are known", a->sh_degree, KILN_SH_DEGREE_MAX);
+    if (!work) {
+        *work_bytes = carve.used;
+        return KILN_OK;
+    }
+    if (*work_bytes < carve.used) return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes, was given %zu", carve.used, *work_bytes);
+
+    kiln_lens lens;
+    kiln_project_lens(&lens, a->view, a->profile, a->antialiased);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(x->threads)
+    for (uint64_t b = 0; b < blocks; b++) {
+        const uint64_t first = b * BLOCK, left = a->n - first;
+        counts[b] = project_block(a, &lens, first, (uint32_t)(left < BLOCK ? left : BLOCK));
+    }
+    *a->n_visible = close_gaps(a->splats, counts, blocks);
+    return KILN_OK;
+}

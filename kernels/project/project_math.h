@@ -1,0 +1,125 @@
+/* project_math -- the arithmetic of project up to the point where profiles differ: activation, 3D covariance, camera
+ * coordinates, 2D covariance (EWA splatting, Zwicker et al. 2001, as in KERNELS 1.2). Compiled as C and as CUDA. */
+#ifndef KILN_KERNELS_PROJECT_MATH_H
+#define KILN_KERNELS_PROJECT_MATH_H
+
+#include "kernels/math/real.h"
+#include "kernels/profiles/gsplat_15.h"
+#include "kernels/profiles/gsplat_16.h"
+#include "kernels/profiles/inria.h"
+#include "kernels/profiles/profiles.h"
+
+/* Raw parameters of one Gaussian, as the planes hold them. */
+typedef struct {
+    float mean[3], log_scale[3], quat[4], opacity_logit;
+} kiln_raw;
+
+static inline KILN_HD void kiln_project_lens(kiln_lens *l, const kiln_view *v, kiln_profile_id profile, int antialiased)
+{
+    for (int i = 0; i < 9; i++) l->r[i] = v->r[i];
+    for (int i = 0; i < 3; i++) {
+        l->t[i] = v->t[i];
+        l->centre[i] = v->centre[i];
+    }
+    for (int i = 0; i < 4; i++) {
+        l->clip_x[i] = v->proj[i];
+        l->clip_y[i] = v->proj[4 + i];
+        l->clip_w[i] = v->proj[12 + i];
+    }
+    l->fx = v->fx;
+    l->fy = v->fy;
+    l->cx = v->cx;
+    l->cy = v->cy;
+    l->width = (float)v->width;
+    l->height = (float)v->height;
+    l->tiles_x = (float)kiln_view_tiles_x(v);
+    l->tiles_y = (float)kiln_view_tiles_y(v);
+    l->antialiased = antialiased;
+    if (profile == KILN_PROFILE_INRIA)
+        kiln_inria_lens(l, v);
+    else
+        kiln_gsplat_lens(l, v, profile == KILN_PROFILE_GSPLAT_15 ? KILN_GSPLAT_15_AA_FLOOR : KILN_GSPLAT_16_AA_FLOOR);
+}
+
+/* Camera z of a mean: the first thing asked of every Gaussian. */
+static inline KILN_HD float kiln_project_depth(const kiln_lens *l, float x, float y, float z)
+{
+    return kiln_dot3(l->r[6], l->r[7], l->r[8], x, y, z) + l->t[2];
+}
+
+static inline KILN_HD int kiln_project_in_depth(const kiln_lens *l, float z) { return (z >= l->z_min) & (z <= l->z_max); }
+
+/* R diag(scale): row-major, the columns are the axes of the ellipsoid. */
+static inline KILN_HD void kiln_project_axes(const kiln_raw *g, float quat_floor, float m[9])
+{
+    const float sx = kiln_expf(g->log_scale[0]), sy = kiln_expf(g->log_scale[1]), sz = kiln_expf(g->log_scale[2]);
+    const float *q = g->quat;
+    const float length = sqrtf(fmaf(q[3], q[3], fmaf(q[2], q[2], fmaf(q[0], q[0], q[1] * q[1]))));
+    const float scale = 1.0f / (length < quat_floor ? quat_floor : length);
+    const float w = q[0] * scale, x = q[1] * scale, y = q[2] * scale, z = q[3] * scale;
+    m[0] = fmaf(-2.0f, fmaf(y, y, z * z), 1.0f) * sx;
+    m[1] = 2.0f * fmaf(x, y, -(w * z)) * sy;
+    m[2] = 2.0f * fmaf(x, z, w * y) * sz;
+    m[3] = 2.0f * fmaf(x, y, w * z) * sx;
+    m[4] = fmaf(-2.0f, fmaf(x, x, z * z), 1.0f) * sy;
+    m[5] = 2.0f * fmaf(y, z, -(w * x)) * sz;
+    m[6] = 2.0f * fmaf(x, z, -(w * y)) * sx;
+    m[7] = 2.0f * fmaf(y, z, w * x) * sy;
+    m[8] = fmaf(-2.0f, fmaf(x, x, y * y), 1.0f) * sz;
+}
+
+/* m m^T: xx xy xz yy yz zz */
+static inline KILN_HD void kiln_project_covariance(const float m[9], float s[6])
+{
+    s[0] = kiln_dot3(m[0], m[1], m[2], m[0], m[1], m[2]);
+    s[1] = kiln_dot3(m[0], m[1], m[2], m[3], m[4], m[5]);
+    s[2] = kiln_dot3(m[0], m[1], m[2], m[6], m[7], m[8]);
+    s[3] = kiln_dot3(m[3], m[4], m[5], m[3], m[4], m[5]);
+    s[4] = kiln_dot3(m[3], m[4], m[5], m[6], m[7], m[8]);
+    s[5] = kiln_dot3(m[6], m[7], m[8], m[6], m[7], m[8]);
+}
+
+static inline KILN_HD float kiln_between(float v, float lo, float hi)
+{
+    v = v > lo ? v : lo;
+    return v < hi ? v : hi;
+}
+
+/* (J R) S (J R)^T with S symmetric: J is the Jacobian of the perspective at the mean, its direction clamped. */
+static inline KILN_HD void kiln_project_flatten(const kiln_lens *l, const float s[6], kiln_seen *g)
+{
+    const float *r = l->r, z = g->cam[2], zz = z * z;
+    const float tx = kiln_between(g->cam[0] / z, l->u_min, l->u_max) * z;
+    const float ty = kiln_between(g->cam[1] / z, l->v_min, l->v_max) * z;
+    const float j00 = l->fx / z, j02 = -(l->fx * tx) / zz, j11 = l->fy / z, j12 = -(l->fy * ty) / zz;
+    const float a0 = fmaf(j02, r[6], j00 * r[0]), a1 = fmaf(j02, r[7], j00 * r[1]), a2 = fmaf(j02, r[8], j00 * r[2]);
+    const float b0 = fmaf(j12, r[6], j11 * r[3]), b1 = fmaf(j12, r[7], j11 * r[4]), b2 = fmaf(j12, r[8], j11 * r[5]);
+    const float u0 = kiln_dot3(s[0], s[1], s[2], a0, a1, a2);
+    const float u1 = kiln_dot3(s[1], s[3], s[4], a0, a1, a2);
+    const float u2 = kiln_dot3(s[2], s[4], s[5], a0, a1, a2);
+    const float v0 = kiln_dot3(s[0], s[1], s[2], b0, b1, b2);
+    const float v1 = kiln_dot3(s[1], s[3], s[4], b0, b1, b2);
+    const float v2 = kiln_dot3(s[2], s[4], s[5], b0, b1, b2);
+    g->xx = kiln_dot3(a0, a1, a2, u0, u1, u2);
+    g->xy = kiln_dot3(b0, b1, b2, u0, u1, u2);
+    g->yy = kiln_dot3(b0, b1, b2, v0, v1, v2);
+}
+
+/* All that a profile's outline is made from. */
+static inline KILN_HD void kiln_project_see(const kiln_lens *l, const kiln_raw *g, kiln_seen *o)
+{
+    float axes[9], covariance[6];
+    const float x = g->mean[0], y = g->mean[1], z = g->mean[2];
+    o->world[0] = x;
+    o->world[1] = y;
+    o->world[2] = z;
+    o->cam[0] = kiln_dot3(l->r[0], l->r[1], l->r[2], x, y, z) + l->t[0];
+    o->cam[1] = kiln_dot3(l->r[3], l->r[4], l->r[5], x, y, z) + l->t[1];
+    o->cam[2] = kiln_project_depth(l, x, y, z);
+    o->opacity = kiln_sigmoidf(g->opacity_logit);
+    kiln_project_axes(g, l->quat_floor, axes);
+    kiln_project_covariance(axes, covariance);
+    kiln_project_flatten(l, covariance, o);
+}
+
+#endif
