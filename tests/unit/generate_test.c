@@ -1,0 +1,128 @@
+/* generate_test -- the benchmark inputs have the hashes that were published with them, and the PLY holds just these bytes. */
+#include "stages/generate/generate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static uint64_t hash_points(int clustered, uint64_t n, uint64_t seed)
+{
+    uint64_t h = KG_FNV;
+    for (uint64_t i = 0; i < n; i++) {
+        float p[3];
+        if (clustered)
+            kg_clustered_point(seed, i, p);
+        else
+            kg_uniform_point(seed, i, p);
+        h = kg_fnv1a(h, p, sizeof p);
+    }
+    return h;
+}
+
+static void points_have_the_published_hashes(void **state)
+{
+    (void)state;
+    assert_int_equal(hash_points(0, 1000, 1), 0xc4776a99f14e2d3full);
+    assert_int_equal(hash_points(1, 1000, 1), 0xf5156867f136f883ull);
+    assert_int_equal(hash_points(0, 1000, 2), 0x6c36b8b960a0a887ull);
+    assert_int_equal(hash_points(1, 1000, 2), 0x2d74fb0e716487fdull);
+    assert_int_equal(hash_points(0, 100000, 1), 0x05f1a011b92a6c8aull);
+    assert_int_equal(hash_points(1, 100000, 1), 0xd6100411cc0f7e13ull);
+}
+
+static void splats_have_the_published_hashes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n, plain, exploded;
+    } rows[] = {{1000, 0x5a8832c9364717b6ull, 0xda35845d24abe2c1ull}, {50000, 0xfd7c07dfeaf5cf65ull, 0xe019b947496b6c76ull}};
+    for (int k = 0; k < 2; k++) {
+        kg_scene s;
+        uint64_t h = KG_FNV, e = KG_FNV;
+        kg_scene_init(&s, rows[k].n, 1);
+        for (uint64_t i = 0; i < rows[k].n; i++) {
+            kg_splat g;
+            kg_splat_at(&s, i, &g);
+            h = kg_fnv1a(h, &g, sizeof g);
+            kg_explode(&s, i, 10, &g);
+            e = kg_fnv1a(e, &g, sizeof g);
+        }
+        assert_int_equal(h, rows[k].plain);
+        assert_int_equal(e, rows[k].exploded);
+    }
+}
+
+static void cameras_and_images_have_the_published_hashes(void **state)
+{
+    (void)state;
+    uint64_t h = KG_FNV;
+    for (int k = 0; k < 16; k++) {
+        kg_cam c;
+        kg_camera(k, 16, 1920, 1080, &c);
+        h = kg_fnv1a(h, &c, sizeof c);
+    }
+    assert_int_equal(h, 0xc119a5e1c5469855ull);
+    h = KG_FNV;
+    for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t y = 0; y < 270; y++)
+            for (uint32_t x = 0; x < 480; x++) {
+                uint32_t v = kg_image(1, 0, c, x, y);
+                h = kg_fnv1a(h, &v, 4);
+            }
+    assert_int_equal(h, 0x3e160d9eef78a7d5ull);
+}
+
+static void ply_holds_the_generated_rows_and_explodes_the_picked_ones(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/kiln-generate-XXXXXX", path[64];
+    kiln_error err;
+    const kiln_generate_options o = {.gaussians = 20000, .seed = 1, .cameras = 2, .width = 64, .height = 32, .explode_per_mille = 100,
+                                     .explode_by = 6.9078, .threads = 3};
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(kiln_generate_scene(dir, &o, &err), KILN_OK);
+    snprintf(path, sizeof path, "%s/scene.ply", dir);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    char line[128] = "";
+    while (strcmp(line, "end_header\n") != 0) assert_non_null(fgets(line, sizeof line, f));
+    kg_scene s;
+    kg_scene_init(&s, o.gaussians, o.seed);
+    uint64_t exploded = 0;
+    for (uint64_t i = 0; i < o.gaussians; i++) {
+        float v[62];
+        kg_splat g, e;
+        assert_int_equal(fread(v, sizeof v, 1, f), 1);
+        kg_splat_at(&s, i, &g);
+        e = g;
+        kg_explode(&s, i, 100, &e);
+        int picked = memcmp(e.scale, g.scale, sizeof g.scale) != 0;
+        exploded += (uint64_t)picked;
+        assert_memory_equal(v, g.pos, sizeof g.pos);
+        assert_memory_equal(v + 58, g.rot, sizeof g.rot);
+        assert_true(v[55] == (picked ? (float)((double)g.scale[0] + 6.9078) : g.scale[0]));
+    }
+    assert_true(exploded > 1500 && exploded < 2500);
+    assert_int_equal(fgetc(f), EOF);
+    fclose(f);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/cameras.json", dir);
+    unlink(path);
+    rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_have_the_published_hashes),
+        cmocka_unit_test(splats_have_the_published_hashes),
+        cmocka_unit_test(cameras_and_images_have_the_published_hashes),
+        cmocka_unit_test(ply_holds_the_generated_rows_and_explodes_the_picked_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* rank_code_test -- what is encoded is decoded; what is damaged is refused with a sentence. */
+#include "stages/tiles/rank_code.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TILES = 5, PAIRS = 12 };
+static const uint32_t counts[TILES] = {3, 0, 1, 6, 2};
+static const uint32_t ranks[PAIRS] = {0, 1, 127, 4294967293u, 5, 133, 16517, 16518, 2113670, 270549126, 0, 4294967293u};
+static const uint64_t n_visible = 4294967294u;
+
+static size_t encode(unsigned char *code, uint32_t *bytes) { return kiln_ranks_encode(TILES, counts, ranks, code, bytes); }
+
+static void every_length_of_difference_comes_back(void **state)
+{
+    (void)state;
+    unsigned char code[5 * PAIRS];
+    uint32_t bytes[TILES], back[PAIRS];
+    kiln_error err;
+    size_t n = encode(code, bytes);
+    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, n, n_visible, back, &err), KILN_OK);
+    assert_memory_equal(back, ranks, sizeof ranks);
+    assert_int_equal(bytes[0], 3);
+    assert_int_equal(bytes[1], 0);
+    assert_int_equal(bytes[2], 5);
+}
+
+static void damage_is_refused(void **state)
+{
+    (void)state;
+    unsigned char code[5 * PAIRS + 1] = {0}, bad[5 * PAIRS + 1];
+    uint32_t bytes[TILES], back[PAIRS], wrong[TILES];
+    kiln_error err;
+    size_t n = encode(code, bytes);
+    for (size_t cut = 0; cut < n; cut++)
+        assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, cut, n_visible, back, &err), KILN_E_IO);
+    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, n + 1, n_visible, back, &err), KILN_E_IO);
+    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, code, n, n_visible - 1, back, &err), KILN_E_IO); /* a rank too large */
+    memcpy(bad, code, sizeof code);
+    bad[1] = 0; /* 1 - 0 becomes 0: not increasing */
+    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, bad, n, n_visible, back, &err), KILN_E_IO);
+    memcpy(wrong, bytes, sizeof bytes);
+    wrong[0]++;
+    assert_int_equal(kiln_ranks_decode(TILES, counts, wrong, code, n, n_visible, back, &err), KILN_E_IO);
+    memset(bad, 255, sizeof bad); /* a number without an end */
+    assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, bad, n, n_visible, back, &err), KILN_E_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_length_of_difference_comes_back),
+        cmocka_unit_test(damage_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
