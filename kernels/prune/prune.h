@@ -5,7 +5,9 @@
  *   log_scales_out [3][n] f32 out  clamped where a clamping rule says so; may not overlap the input
  *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1] rows clamped.
  *                                  A row counts for each rule that touched it until one drops it.
- * Rules run in the order of kiln_prune_rule. Thresholds that are NAN switch a rule off.
+ * Rules run in the order of kiln_prune_rule, rows merged away first of all. Thresholds that are NAN switch a rule off.
+ * Clamping a scale keeps the row: axes below the floor are raised to it, axes above a ceiling lowered to it, the longest
+ * axis of a needle lowered to ratio * middle axis.
  * work as in knn.h.
  */
 #ifndef KILN_KERNELS_PRUNE_H
@@ -39,6 +41,7 @@ typedef enum {
     KILN_PRUNE_RULES
 } kiln_prune_rule;
 
+typedef enum { KILN_PRUNE_STAY = 0, KILN_PRUNE_NAMED = 1, KILN_PRUNE_MERGED = 2 } kiln_prune_mark;
 typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
 
 typedef struct {
@@ -47,7 +50,8 @@ typedef struct {
     float sphere_centre[3], sphere_radius;   /* drop outside; radius NAN: off */
     float max_spacing2;                      /* drop above; needs spacing2 */
     float log_floor, log_ceiling, log_extent; /* of any axis */
-    float spacing_factor;                    /* an axis above factor * sqrt(spacing2) */
+    float spacing_factor;                    /* an axis above factor * sqrt(max(spacing2, spacing_floor2)) */
+    float spacing_floor2;                    /* where both are 0, as among duplicates, the rule does not look at the row */
     float needle_ratio;                      /* longest / middle above this */
     kiln_prune_policy floor_policy, ceiling_policy, extent_policy, spacing_policy, needle_policy;
 } kiln_prune_rules;
@@ -55,7 +59,7 @@ typedef struct {
 typedef struct {
     uint64_t n;
     const float *means, *log_scales, *quats, *opacity_logits, *spacing2;
-    const uint8_t *drop;  /* [n] or NULL: rows named by the user or merged away; counted under rule `row` */
+    const uint8_t *drop;  /* [n] or NULL; kiln_prune_mark: named by the user (rule `row`), merged away (rule `merge`) */
     const kiln_prune_rules *rules;
     uint8_t *keep;
     float *log_scales_out;
