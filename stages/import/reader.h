@@ -16,13 +16,21 @@
 #include "schema/manifest.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { KILN_BLOCK_ROWS = 65536, KILN_EXTRAS_MAX = 256 };
 
+typedef enum {
+    KILN_KEEP_ALWAYS,   /* a column that we do not know, or one that a dialect changes on the way in */
+    KILN_KEEP_IF_LOSSY, /* a known column in a type that float32 cannot always hold: kept when it loses a bit in any row */
+} kiln_keep;
+
 typedef struct {
     char name[64];   /* as in the file */
     kiln_type type;
+    kiln_keep keep;
+    int axis;        /* 0, 1, 2: a coordinate, which a non-zero origin makes lossy; else -1 */
 } kiln_extra;
 
 typedef enum { KILN_DIALECT_3DGS, KILN_DIALECT_2DGS } kiln_dialect;
@@ -36,9 +44,11 @@ typedef struct {
     bool wide;               /* coordinates are doubles: origin and extra/x.. planes apply */
     bool has_rgb;            /* points: colours present (else they are 0 and counted) ; splats: colour came as rgb, not f_dc */
     bool rgb_u8;
+    bool folded;             /* filter_3D went into log_scales and opacity_logits; the raw columns are extras */
+    bool needs_full_scan;    /* rows have no fixed size: only a whole pass validates them and finds the blocks */
     char up_axis[64];        /* from comments, "" unknown */
     char writer[64];         /* "inria", "gsplat", "brush", ... as far as the file says */
-    kiln_extra extras[KILN_EXTRAS_MAX]; /* columns that we do not know, in file order; for wide files also known columns whose doubles float32 would change */
+    kiln_extra extras[KILN_EXTRAS_MAX]; /* see kiln_keep; in file order */
     uint32_t n_extras;
     char layout[8192];       /* JSON: what export needs to write the same columns again: property order, types, comments */
     char notes[1024];        /* sentence(s) for the user, "" none: trailing bytes, dialect found, filter_3D folded */
@@ -76,6 +86,7 @@ typedef struct {
 } kiln_reader;
 
 extern const kiln_reader *const kiln_readers[]; /* NULL-terminated */
+const kiln_reader *kiln_reader_named(const char *name); /* NULL when there is none */
 /* The reader of a file, by content; NULL and KILN_E_INPUT with one sentence when none knows it (or it is one that comes later). */
 kiln_status kiln_reader_find(const char *path, const kiln_reader **out, kiln_error *err) KILN_MUST_CHECK;
 
