@@ -1,0 +1,155 @@
+/* camera -- the list of cameras with their photos. Written whole, read whole, in bytewise order of names. */
+#include "base/memory.h"
+#include "schema/manifest_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- put --------------------------------------------------------------------------------------------------------- */
+/* Parameters as little-endian float64: exact, and one column for every model. x86-64 is little-endian. */
+static kiln_status insert_camera(kiln_manifest *m, const kiln_camera *c, kiln_error *err)
+{
+    kiln_query q;
+    if (c->n_params > KILN_CAMERA_PARAMS)
+        return kiln_fail(err, KILN_E_BUG, "camera '%s' has %" PRIu32 " parameters, %d fit", c->name, c->n_params, KILN_CAMERA_PARAMS);
+    KILN_TRY(kiln_query_open(m, &q,
+                             "INSERT INTO camera (name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, width, height, fx, fy,"
+                             " cx, cy, model, params, distorted, synthetic, split)"
+                             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                             err));
+    kiln_bind_text(&q, c->name);
+    for (int i = 0; i < 9; i++) kiln_bind_f64(&q, c->r[i]);
+    for (int i = 0; i < 3; i++) kiln_bind_f64(&q, c->t[i]);
+    kiln_bind_i64(&q, c->width);
+    kiln_bind_i64(&q, c->height);
+    kiln_bind_f64(&q, c->fx);
+    kiln_bind_f64(&q, c->fy);
+    kiln_bind_f64(&q, c->cx);
+    kiln_bind_f64(&q, c->cy);
+    kiln_bind_text(&q, c->model);
+    kiln_bind_bytes(&q, c->params, c->n_params * sizeof *c->params);
+    kiln_bind_i64(&q, c->distorted);
+    kiln_bind_i64(&q, c->synthetic);
+    kiln_bind_text(&q, c->split);
+    return kiln_query_run(&q, err);
+}
+
+static kiln_status insert_photo(kiln_manifest *m, const kiln_camera *c, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "INSERT INTO photo (camera, path, width, height) VALUES (?, ?, ?, ?)", err));
+    kiln_bind_text(&q, c->name);
+    kiln_bind_text(&q, c->photo);
+    kiln_bind_i64(&q, c->photo_width);
+    kiln_bind_i64(&q, c->photo_height);
+    return kiln_query_run(&q, err);
+}
+
+kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n, kiln_error *err)
+{
+    bool own;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_group_begin(m, &own, err));
+    KILN_GO(kiln_sql(m, "DELETE FROM camera", err)); /* photos go with them */
+    for (uint32_t i = 0; i < n; i++) {
+        KILN_GO(insert_camera(m, &cameras[i], err));
+        if (cameras[i].photo[0]) KILN_GO(insert_photo(m, &cameras[i], err));
+    }
+done:
+    return kiln_group_end(m, own, st, err);
+}
+
+/* ---- get --------------------------------------------------------------------------------------------------------- */
+static kiln_status read_params(kiln_query *q, kiln_camera *c, kiln_error *err)
+{
+    size_t bytes;
+    const void *params = kiln_column_bytes(q, &bytes);
+    if (bytes > sizeof c->params || bytes % sizeof *c->params != 0)
+        return kiln_fail(err, KILN_E_IO, "'%s': camera '%s' has %zu bytes of parameters", q->m->path, c->name, bytes);
+    if (bytes) memcpy(c->params, params, bytes);
+    c->n_params = (uint32_t)(bytes / sizeof *c->params);
+    return KILN_OK;
+}
+
+static kiln_status read_camera(kiln_query *q, kiln_camera *c, kiln_error *err)
+{
+    kiln_column_text(q, c->name, sizeof c->name);
+    for (int i = 0; i < 9; i++) c->r[i] = kiln_column_f64(q);
+    for (int i = 0; i < 3; i++) c->t[i] = kiln_column_f64(q);
+    c->width = kiln_column_u32(q);
+    c->height = kiln_column_u32(q);
+    c->fx = kiln_column_f64(q);
+    c->fy = kiln_column_f64(q);
+    c->cx = kiln_column_f64(q);
+    c->cy = kiln_column_f64(q);
+    kiln_column_text(q, c->model, sizeof c->model);
+    KILN_TRY(read_params(q, c, err));
+    c->distorted = kiln_column_bool(q);
+    c->synthetic = kiln_column_bool(q);
+    kiln_column_text(q, c->split, sizeof c->split);
+    kiln_column_text(q, c->photo, sizeof c->photo);
+    c->photo_width = kiln_column_u32(q);
+    c->photo_height = kiln_column_u32(q);
+    return kiln_query_check(q, err);
+}
+
+static kiln_status read_cameras(kiln_manifest *m, kiln_camera *cameras, uint32_t room, uint32_t *n, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, camera.width, camera.height, fx, fy,"
+                             " cx, cy, model, params, distorted, synthetic, split, coalesce(path, ''), coalesce(photo.width, 0),"
+                             " coalesce(photo.height, 0) FROM camera LEFT JOIN photo ON photo.camera = camera.name ORDER BY name",
+                             err));
+    for (*n = 0; *n < room; ++*n) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(read_camera(&q, &cameras[*n], err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err)
+{
+    bool own;
+    int64_t count;
+    kiln_camera *cameras = NULL;
+    kiln_status st = KILN_OK;
+    *out = NULL;
+    *n = 0;
+    KILN_TRY(kiln_group_begin(m, &own, err)); /* the count and the rows from one state */
+    KILN_GO(kiln_query_number(m, "SELECT count(*) FROM camera", &count, err));
+    KILN_GO(KILN_ALLOC(&cameras, (uint64_t)count, "cameras", err));
+    KILN_GO(read_cameras(m, cameras, (uint32_t)count, n, err));
+    *out = cameras;
+done:
+    st = kiln_group_end(m, own, st, err);
+    if (st != KILN_OK) {
+        free(cameras);
+        *out = NULL;
+        *n = 0;
+    }
+    return st;
+}
+
+kiln_hash kiln_camera_hash(const kiln_camera *c)
+{
+    /* + 0.0 turns -0 into 0: SQLite does not keep the sign of a zero, and a camera must hash alike before and after */
+    kiln_hasher *h = kiln_key_begin("camera", 1);
+    for (int i = 0; i < 9; i++) kiln_key_f64(h, "r", c->r[i] + 0.0);
+    for (int i = 0; i < 3; i++) kiln_key_f64(h, "t", c->t[i] + 0.0);
+    kiln_key_u64(h, "width", c->width);
+    kiln_key_u64(h, "height", c->height);
+    kiln_key_f64(h, "fx", c->fx + 0.0);
+    kiln_key_f64(h, "fy", c->fy + 0.0);
+    kiln_key_f64(h, "cx", c->cx + 0.0);
+    kiln_key_f64(h, "cy", c->cy + 0.0);
+    kiln_key_text(h, "model", c->model);
+    for (uint32_t i = 0; i < c->n_params; i++) kiln_key_f64(h, "param", c->params[i] + 0.0);
+    return kiln_key_end(h);
+}
