@@ -49,6 +49,7 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHE
 bool kiln_run_is_once(const kiln_run *r); /* a KILN_ONCE option was given: change no state */
 bool kiln_run_force(const kiln_run *r);
 bool kiln_run_json(const kiln_run *r);
+bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for programs that open their manifest themselves */
 /* Device kind the units run on, for image keys: "cpu" or "cuda"; and whether --devices named one. */
 const char *kiln_run_device_kind(kiln_run *r, bool *named);
 

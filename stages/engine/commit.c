@@ -1,0 +1,250 @@
+/* The end of a run: one transaction makes the output current, marks what follows as stale and records the run.
+ *
+ * A later stage becomes stale when something that it reads came out differently: the digests of this stage's outputs
+ * before and after are compared. So a redone stage whose output is as before ends the chain here. Import also gives
+ * cameras (read by stages that make tables or images) and the scene row (read by all). Whatever needs a stage that
+ * became stale becomes stale too; if it then turns out that nothing changed, kiln_run_is_fresh makes it fresh at once. */
+#include "stages/engine/engine_internal.h"
+
+#include "base/file.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROLES_MAX = 8 };
+
+typedef struct {
+    char name[32];
+    kiln_hash digest;
+} role;
+
+typedef struct {
+    role items[ROLES_MAX];
+    unsigned n;
+} role_list;
+
+/* ---- digests of what a stage gives to later ones ------------------------------------------------------------------------ */
+static kiln_status digest_scene(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_scene *s;
+    KILN_TRY(KILN_ALLOC(&s, 1, "the scene", err));
+    kiln_status st = kiln_scene_get(m, s, err);
+    if (st == KILN_OK) {
+        kiln_hasher *h = kiln_hasher_new();
+        kiln_key_u64(h, "kind", s->kind);
+        kiln_key_u64(h, "sh_degree", s->sh_degree);
+        kiln_key_bytes(h, "origin", s->origin, sizeof s->origin);
+        kiln_key_bytes(h, "root_centre", s->root_centre, sizeof s->root_centre);
+        kiln_key_f64(h, "root_half", s->root_half);
+        *out = kiln_hasher_end(h);
+    }
+    free(s);
+    return st;
+}
+
+static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_camera *cameras = NULL;
+    kiln_scene *s = NULL;
+    uint32_t n = 0;
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC(&s, 1, "the scene", err));
+    KILN_GO(kiln_scene_get(m, s, err));
+    KILN_GO(kiln_cameras_get(m, &cameras, &n, err));
+    kiln_hasher *h = kiln_hasher_new();
+    kiln_key_u64(h, "antialiased", s->antialiased);
+    kiln_key_u64(h, "has_background", s->has_background);
+    kiln_key_bytes(h, "background", s->background, sizeof s->background);
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_key_text(h, "name", cameras[i].name);
+        kiln_key_hash(h, "camera", kiln_camera_hash(&cameras[i]));
+        kiln_key_text(h, "split", cameras[i].split);
+        kiln_key_text(h, "photo", cameras[i].photo);
+    }
+    *out = kiln_hasher_end(h);
+done:
+    free(s);
+    free(cameras);
+    return st;
+}
+
+static kiln_status digest_tables(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_tile_table *tables = NULL;
+    uint32_t n = 0;
+    KILN_TRY(kiln_tile_tables_get(m, false, &tables, &n, err));
+    kiln_hasher *h = kiln_hasher_new();
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_key_text(h, "camera", tables[i].camera);
+        kiln_key_hash(h, "digest", tables[i].digest);
+    }
+    kiln_tile_tables_free(tables, n);
+    *out = kiln_hasher_end(h);
+    return KILN_OK;
+}
+
+static kiln_status digest_role(kiln_manifest *m, const char *stage, const char *name, kiln_hash *out, kiln_error *err)
+{
+    if (!strcmp(name, "scene")) return digest_scene(m, out, err);
+    if (!strcmp(name, "cameras")) return digest_cameras(m, out, err);
+    if (!strcmp(name, "tables")) return digest_tables(m, out, err);
+    return kiln_stage_output_get(m, stage, name, out, err);
+}
+
+/* A role that is not there yet has digest zero. */
+static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, role_list *list, kiln_error *err)
+{
+    char makes[128];
+    const char *at = makes;
+    size_t length = strlen(stage->makes);
+    bool import = !strcmp(stage->name, "import");
+    if (length + sizeof " cameras scene" > sizeof makes) return kiln_fail(err, KILN_E_BUG, "stages.def: %s makes too much", stage->name);
+    memcpy(makes, stage->makes, length + 1);
+    if (import) memcpy(makes + length, " cameras scene", sizeof " cameras scene");
+    for (list->n = 0; list->n < ROLES_MAX && kiln_word_next(&at, list->items[list->n].name, sizeof list->items->name); list->n++) {
+        role *r = &list->items[list->n];
+        r->digest = (kiln_hash){{0}};
+        kiln_status st = digest_role(m, stage->name, r->name, &r->digest, err);
+        if (st != KILN_OK && st != KILN_E_STALE) return st;
+    }
+    return KILN_OK;
+}
+
+/* ---- stale ---------------------------------------------------------------------------------------------------------------- */
+static bool reads(const kiln_stage_info *later, const char *role_name)
+{
+    if (!strcmp(role_name, "cameras")) return kiln_words_have(later->makes, "tables") || kiln_words_have(later->makes, "images");
+    return true;
+}
+
+static bool input_changed(const kiln_stage_info *later, const role_list *before, const role_list *after)
+{
+    for (unsigned i = 0; i < after->n; i++)
+        if (reads(later, after->items[i].name) && !kiln_hash_equal(before->items[i].digest, after->items[i].digest)) return true;
+    return false;
+}
+
+static kiln_status mark_stale(kiln_run *r, const role_list *before, const role_list *after, kiln_error *err)
+{
+    char stale[256] = ""; /* names of the stages found stale so far: stages.def is in order, one pass follows the chain */
+    char need[32];
+    for (const kiln_stage_info *later = r->stage + 1; later->name; later++) {
+        bool hit = kiln_words_have(later->needs, r->stage->name) && input_changed(later, before, after);
+        const char *at = later->needs;
+        while (!hit && kiln_word_next(&at, need, sizeof need)) hit = kiln_words_have(stale, need);
+        if (!hit) continue;
+        size_t used = strlen(stale);
+        if (used + strlen(later->name) + 2 > sizeof stale) return kiln_fail(err, KILN_E_BUG, "stages.def has more stages than expected");
+        stale[used] = ' ';
+        memcpy(stale + used + 1, later->name, strlen(later->name) + 1);
+        kiln_stage_row row;
+        KILN_TRY(kiln_stage_get(r->manifest, later->name, &row, err));
+        if (row.state != KILN_STAGE_FRESH) continue;
+        row.state = KILN_STAGE_STALE;
+        KILN_TRY(kiln_stage_put(r->manifest, &row, err));
+    }
+    return KILN_OK;
+}
+
+/* ---- the record of the run ------------------------------------------------------------------------------------------------ */
+json_t *kiln_run_summary(const kiln_run *r, const char *status)
+{
+    json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
+    json_t *tail = json_pack("{s:{s:I, s:I}, s:s, s:f, s:{s:I, s:I}}", "units", "done", (json_int_t)r->units_done, "cached",
+                             (json_int_t)r->units_cached, "device", r->device_text, "wall_s",
+                             (double)(kiln_now_ns() - r->start_ns) * 1e-9, "peak_rss_bytes", "parent", (json_int_t)kiln_peak_rss(), "worker",
+                             (json_int_t)r->worker_peak_rss);
+    if (!head || !tail || json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, tail) != 0) {
+        json_decref(head);
+        head = NULL;
+    }
+    json_decref(tail);
+    return head;
+}
+
+static char *parameters_json(const kiln_run *r)
+{
+    char text[KILN_PATH_MAX];
+    json_t *all = json_object();
+    for (const kiln_opt *o = r->cli.options; all && o && o->name; o++) {
+        if (!(o->flags & KILN_KEYED)) continue;
+        if (json_object_set_new(all, o->name, json_string(kiln_opt_text(o, text, sizeof text))) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    }
+    char *out = all ? json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(all);
+    return out;
+}
+
+kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, kiln_error *err)
+{
+    char program[64];
+    kiln_status st;
+    (void)snprintf(program, sizeof program, "%s %s", r->cli.program, kiln_version);
+    json_t *summary = kiln_run_summary(r, end == KILN_OK ? "done" : "failed");
+    if (summary && sentence && json_object_set_new(summary, "error", json_string(sentence)) != 0) {
+        json_decref(summary);
+        summary = NULL;
+    }
+    char *counters = summary ? json_dumps(summary, JSON_COMPACT) : NULL;
+    char *parameters = parameters_json(r);
+    kiln_run_row row = {.program = program, .parameters = parameters, .device = r->device_text, .counters = counters,
+                        .start_ns = r->start_wall_ns, .stop_ns = kiln_wall_ns(), .exit_code = kiln_exit_code(end)};
+    (void)snprintf(row.stage, sizeof row.stage, "%s", r->program->name);
+    st = counters && parameters ? kiln_run_put(r->manifest, &row, err) : kiln_fail(err, KILN_E_NOMEM, "cannot write the run's record");
+    free(parameters);
+    free(counters);
+    json_decref(summary);
+    return st;
+}
+
+kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err)
+{
+    role_list before, after;
+    kiln_status st = KILN_OK;
+    if (!r->stage || !r->manifest || kiln_run_is_once(r))
+        return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
+    KILN_TRY(kiln_interrupt_check(err));
+    kiln_stage_row row = {.version = r->stage->version, .state = KILN_STAGE_FRESH, .input_key = input_key, .finished_ns = kiln_wall_ns()};
+    (void)snprintf(row.name, sizeof row.name, "%s", r->stage->name);
+    KILN_GO(kiln_manifest_begin(r->manifest, err));
+    KILN_GO(take_roles(r->manifest, r->stage, &before, err));
+    KILN_GO(make(r, r->manifest, context, err));
+    KILN_GO(take_roles(r->manifest, r->stage, &after, err));
+    KILN_GO(kiln_stage_put(r->manifest, &row, err));
+    KILN_GO(kiln_run_store_parameters(r, err));
+    KILN_GO(mark_stale(r, &before, &after, err));
+    KILN_GO(kiln_run_record(r, KILN_OK, NULL, err));
+    KILN_GO(kiln_manifest_commit(r->manifest, err));
+    r->committed = true;
+done:
+    if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
+    return st;
+}
+
+kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
+{
+    kiln_run_row last = {0};
+    bool found = false;
+    kiln_say("%s: nothing to do, its output is up to date", r->program->name);
+    if (kiln_engine_values.reset || kiln_opt_flag_given(&r->cli, KILN_KEYED)) {
+        KILN_TRY(kiln_manifest_begin(r->manifest, err));
+        kiln_status st = kiln_run_store_parameters(r, err); /* given values count although they change nothing now */
+        if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, err);
+        if (st != KILN_OK) {
+            kiln_manifest_rollback(r->manifest);
+            return st;
+        }
+    }
+    KILN_TRY(kiln_run_last(r->manifest, r->program->name, &found, &last, err));
+    if (found) r->stored_report = json_loads(last.counters, 0, NULL);
+    kiln_run_row_release(&last);
+    if (!r->stored_report) r->stored_report = json_object();
+    if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
+    r->committed = true;
+    return KILN_OK;
+}

@@ -1,0 +1,30 @@
+/* SIGINT and SIGTERM in a parent: noted, not obeyed at once, so that the worker is ended, finished units are stored and
+ * the manifest is closed. The flag is the one global that a signal handler leaves no way around. A second signal has
+ * its default effect (SA_RESETHAND): whoever insists is obeyed, and the manifest stands a kill at any moment. */
+#include "stages/engine/engine_internal.h"
+
+#include <signal.h>
+#include <string.h>
+
+static volatile sig_atomic_t caught;
+
+static void note_signal(int signal) { caught = signal; }
+
+void kiln_interrupt_watch(void)
+{
+    struct sigaction act;
+    memset(&act, 0, sizeof act);
+    act.sa_handler = note_signal;
+    act.sa_flags = SA_RESETHAND;
+    sigemptyset(&act.sa_mask);
+    /* cannot fail for these two; were it to, the default action ends the process, which is safe too */
+    (void)sigaction(SIGINT, &act, NULL);
+    (void)sigaction(SIGTERM, &act, NULL);
+}
+
+kiln_status kiln_interrupt_check(kiln_error *err)
+{
+    if (!caught) return KILN_OK;
+    kiln_status st = caught == SIGINT ? KILN_E_INTERRUPTED : KILN_E_TERMINATED;
+    return kiln_fail(err, st, "%s; finished units are kept, run the same command to go on", kiln_status_text(st));
+}

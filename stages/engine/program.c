@@ -1,0 +1,169 @@
+/* main of every program: options, then the worker's loop or the parent's run, then the report, the error, the exit code. */
+#include "stages/engine/engine_internal.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+kiln_engine_options kiln_engine_values;
+
+static const kiln_opt network_row = {"allow-network-fs", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_network, NULL, NULL, NULL,
+                                     "work on a manifest on a network file system too", 0};
+static const kiln_opt stage_rows[] = {
+    {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL, "compute again and compare with what is stored", 0},
+    {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
+    {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
+     "go on from stages that finished partially", 0},
+};
+
+enum { COMMON_ROWS_MAX = 64, N_STAGE_ROWS = sizeof stage_rows / sizeof *stage_rows };
+static kiln_opt common_rows[COMMON_ROWS_MAX]; /* the engine's, then the program's common ones, then the end */
+
+static bool has_row(const kiln_opt *rows, const char *name)
+{
+    for (; rows && rows->name; rows++)
+        if (!strcmp(rows->name, name)) return true;
+    return false;
+}
+
+/* Puts the engine's own options in front of the common ones, in a copy of the program's cli. */
+static kiln_status merge_options(const kiln_stage_program *p, kiln_cli *out, kiln_error *err)
+{
+    unsigned n = 0;
+    *out = *p->cli;
+    if (kiln_stage_find(p->name))
+        for (unsigned i = 0; i < N_STAGE_ROWS; i++)
+            if (!has_row(out->options, stage_rows[i].name)) common_rows[n++] = stage_rows[i];
+    if (out->n_positionals > 0 && !has_row(out->options, network_row.name)) common_rows[n++] = network_row;
+    for (const kiln_opt *o = p->cli->common; o && o->name; o++) {
+        if (n + 1 == COMMON_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d common options", COMMON_ROWS_MAX);
+        common_rows[n++] = *o;
+    }
+    common_rows[n] = (kiln_opt){0};
+    out->common = common_rows;
+    return KILN_OK;
+}
+
+static kiln_status open_manifest(kiln_run *r, kiln_error *err)
+{
+    const kiln_stage_program *p = r->program;
+    if (p->opens_itself) return KILN_OK;
+    if (p->manifest_arg >= r->parsed.n_positional) return kiln_fail(err, KILN_E_BUG, "%s has no argument MANIFEST", p->name);
+    /* a run that changes nothing needs no lock, waits for nobody and works on read-only media */
+    kiln_open_mode mode = kiln_run_is_once(r) ? KILN_OPEN_READ : p->open;
+    KILN_TRY(kiln_manifest_open(r->parsed.positional[p->manifest_arg], mode, p->name, kiln_engine_values.allow_network, &r->manifest, err));
+    return kiln_run_load_parameters(r, err);
+}
+
+/* A manifest that this run made is left behind only when it holds finished work: never after bad input. */
+static bool should_discard(const kiln_run *r, kiln_status st)
+{
+    if (st == KILN_OK || !r->manifest || !kiln_manifest_created(r->manifest)) return false;
+    return r->units_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
+}
+
+/* Failed runs are recorded when they left units behind; others leave no trace. */
+static void record_failure(kiln_run *r, kiln_status st, const kiln_error *failure)
+{
+    if (r->units_stored == 0 || r->committed || kiln_run_is_once(r)) return;
+    kiln_error err = {0};
+    kiln_status recorded = kiln_manifest_begin(r->manifest, &err);
+    if (recorded == KILN_OK) recorded = kiln_run_record(r, st, failure->msg, &err);
+    if (recorded == KILN_OK) recorded = kiln_manifest_commit(r->manifest, &err);
+    if (recorded == KILN_OK) return;
+    kiln_manifest_rollback(r->manifest);
+    kiln_warn("the failed run could not be recorded: %s", err.msg);
+}
+
+static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
+{
+    for (unsigned i = 0; i < r->n_devices; i++) kiln_worker_stop(&r->workers[i]);
+    if (should_discard(r, st)) {
+        kiln_manifest_discard(r->manifest);
+    } else {
+        if (st != KILN_OK) record_failure(r, st, failure);
+        kiln_manifest_close(r->manifest);
+    }
+    r->manifest = NULL;
+}
+
+/* ---- what stdout gets ----------------------------------------------------------------------------------------------------- */
+static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
+{
+    if (st != KILN_OK)
+        return json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "stage", r->program->name, "status", "failed", "error",
+                         kiln_status_name(st), "message", failure->msg);
+    if (!r->stored_report) return kiln_run_summary(r, "done");
+    json_t *out = json_deep_copy(r->stored_report);
+    if (out && (json_object_set_new(out, "version", json_integer(1)) || json_object_set_new(out, "stage", json_string(r->program->name)) ||
+                json_object_set_new(out, "status", json_string("nothing to do")))) {
+        json_decref(out);
+        out = NULL;
+    }
+    return out;
+}
+
+/* A tool that left its report empty has printed its own. */
+static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_error *failure, kiln_error *err)
+{
+    if (!kiln_common_values.json || (!r->stage && st == KILN_OK && json_object_size(r->report) == 0)) return KILN_OK;
+    json_t *out = make_report(r, st, failure);
+    char *text = out ? json_dumps(out, JSON_INDENT(2)) : NULL;
+    json_decref(out);
+    if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report as JSON");
+    (void)puts(text); /* checked with everything else on stdout */
+    free(text);
+    return KILN_OK;
+}
+
+static kiln_status close_stdout(kiln_error *err)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) return kiln_fail(err, KILN_E_IO, "cannot write to stdout; is the disk full or the pipe closed?");
+    return KILN_OK;
+}
+
+static kiln_status parent(kiln_run *r, kiln_error *err)
+{
+    KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
+    r->report = json_object();
+    if (!r->report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
+    if (r->program->unit) kiln_interrupt_watch();
+    KILN_TRY(open_manifest(r, err));
+    return r->program->run(r, err);
+}
+
+static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
+{
+    if (st != KILN_OK) (void)fprintf(stderr, "%s: %s\n", cli->program, err->msg);
+    return kiln_exit_code(st);
+}
+
+int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
+{
+    static kiln_run r; /* one a process; too big for the stack */
+    kiln_error err = {0}, late = {0};
+    r.program = p;
+    r.stage = kiln_stage_find(p->name);
+    r.start_ns = kiln_now_ns();
+    r.start_wall_ns = kiln_wall_ns();
+    kiln_status st = merge_options(p, &r.cli, &err);
+    if (st != KILN_OK) return end_with(p->cli, st, &err);
+    if (argc > 1 && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG)))
+        return kiln_worker_main(p, &r.cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
+    st = kiln_cli_parse(&r.cli, argc, argv, &r.parsed, &err);
+    if (st != KILN_OK || r.parsed.done) return end_with(p->cli, st, &err);
+    kiln_log_init(p->cli->program, kiln_common_values.quiet ? KILN_LOG_QUIET : kiln_common_values.verbose ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    st = parent(&r, &err);
+    finish(&r, st, &err);
+    kiln_status printed = print_report(&r, st, &err, &late);
+    if (printed == KILN_OK) printed = close_stdout(&late);
+    if (st == KILN_OK && printed != KILN_OK) {
+        st = printed;
+        err = late;
+    }
+    json_decref(r.report);
+    json_decref(r.stored_report);
+    return end_with(p->cli, st, &err);
+}

@@ -1,0 +1,117 @@
+/* Messages over a SOCK_SEQPACKET pair with at most one descriptor each, and the sealed memfds that carry the bulk. */
+#include "stages/engine/protocol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+kiln_status kiln_message_send(int fd, const kiln_message *m, int memfd, kiln_error *err)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    memset(&control, 0, sizeof control);
+    struct iovec part = {.iov_base = (void *)(uintptr_t)m, .iov_len = sizeof *m};
+    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
+    if (memfd >= 0) {
+        head.msg_control = control.bytes;
+        head.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&head);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &memfd, sizeof memfd);
+    }
+    ssize_t sent;
+    do {
+        sent = sendmsg(fd, &head, MSG_NOSIGNAL); /* a dead peer is an error here, not a signal */
+    } while (sent < 0 && errno == EINTR);
+    if (sent != (ssize_t)sizeof *m)
+        return kiln_fail(err, KILN_E_IO, "cannot send a message between parent and worker: %s", strerror(errno));
+    return KILN_OK;
+}
+
+static int take_descriptor(struct msghdr *head)
+{
+    int fd = -1;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    return fd;
+}
+
+kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *closed, kiln_error *err)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = m, .iov_len = sizeof *m};
+    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    *memfd = -1;
+    *closed = false;
+    ssize_t got;
+    do {
+        got = recvmsg(fd, &head, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) {
+        *closed = true;
+        return KILN_OK;
+    }
+    if (got < 0) return kiln_fail(err, KILN_E_IO, "cannot receive a message between parent and worker: %s", strerror(errno));
+    *memfd = take_descriptor(&head);
+    if (got != (ssize_t)sizeof *m || m->version != KILN_PROTOCOL_VERSION || (m->bytes > 0) != (*memfd >= 0)) {
+        if (*memfd >= 0) (void)close(*memfd);
+        *memfd = -1;
+        return kiln_fail(err, KILN_E_BUG, "parent and worker do not understand each other (message of %zd bytes, version %u); "
+                         "was the program replaced while it ran?", got, m->version);
+    }
+    m->text[sizeof m->text - 1] = '\0';
+    return KILN_OK;
+}
+
+kiln_status kiln_memfd_new(int *fd, kiln_error *err)
+{
+    *fd = memfd_create("kiln", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot make a shared memory file: %s", strerror(errno));
+    return KILN_OK;
+}
+
+kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err)
+{
+    const char *at = data;
+    while (bytes > 0) {
+        ssize_t put = write(fd, at, bytes);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes, strerror(errno));
+        at += put;
+        bytes -= (size_t)put;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_memfd_seal(int fd, kiln_error *err)
+{
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot seal a shared memory file: %s", strerror(errno));
+    return KILN_OK;
+}
+
+kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err)
+{
+    struct stat s;
+    *data = NULL;
+    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at shared memory: %s", strerror(errno));
+    if (bytes == 0 || (uint64_t)s.st_size != bytes)
+        return kiln_fail(err, KILN_E_BUG, "shared memory of %lld bytes came where %llu were announced", (long long)s.st_size,
+                         (unsigned long long)bytes);
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        return kiln_fail(err, KILN_E_NOMEM, "cannot map %llu bytes of shared memory: %s", (unsigned long long)bytes, strerror(errno));
+    *data = map;
+    return KILN_OK;
+}

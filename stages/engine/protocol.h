@@ -1,0 +1,61 @@
+/* protocol -- what parent and worker say to each other.
+ *
+ * A SOCK_SEQPACKET pair carries fixed-size messages; bulk (payloads, results) travels beside a message as one memfd, so
+ * that the socket never fills up and nothing is copied through it.
+ *
+ *   worker -> parent   HELLO   text: the device
+ *   parent -> worker   UNIT    unit, text: its name, flags; memfd: the payload (bytes of it; none when 0)
+ *   worker -> parent   RESULT  unit, n_outputs, counters_bytes; memfd: n_outputs kiln_wire_output, the counters with
+ *                              their NUL, then the blobs at the offsets that the table gives
+ *                      FAILED  unit, status, text: the sentence
+ * End of file on the socket ends the worker. Both ends are one executable, so layouts cannot differ; the version
+ * catches an executable that was replaced while it ran.
+ */
+#ifndef KILN_STAGES_PROTOCOL_H
+#define KILN_STAGES_PROTOCOL_H
+
+#include "base/status.h"
+#include "schema/manifest.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KILN_PROTOCOL_VERSION = 1 };
+
+typedef enum { KILN_MSG_HELLO = 1, KILN_MSG_UNIT, KILN_MSG_RESULT, KILN_MSG_FAILED } kiln_message_kind;
+
+enum { KILN_MSG_VOLATILE = 1 }; /* flags of UNIT: the result comes back raw, in one piece per output */
+
+typedef struct {
+    uint32_t version, kind;
+    uint64_t unit;           /* index in the list of the kiln_run_units call */
+    uint64_t bytes;          /* size of the memfd that comes along; 0: none does */
+    uint32_t flags;
+    int32_t status;          /* FAILED: a kiln_status */
+    uint32_t n_outputs;
+    uint32_t counters_bytes; /* with the NUL */
+    uint64_t wall_ns;        /* RESULT: what the unit took */
+    uint64_t peak_rss;       /* of the worker so far */
+    char text[1024];
+} kiln_message;
+
+typedef struct {
+    kiln_unit_output head;
+    uint64_t at;     /* offset in the memfd */
+    uint64_t packed; /* bytes there: compressed, or raw for a volatile result */
+} kiln_wire_output;
+
+/* memfd -1: none. The descriptor stays the caller's. */
+kiln_status kiln_message_send(int fd, const kiln_message *m, int memfd, kiln_error *err) KILN_MUST_CHECK;
+/* *memfd -1 or a descriptor that the caller closes. *closed: the peer is gone and nothing was received. */
+kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *closed, kiln_error *err) KILN_MUST_CHECK;
+
+kiln_status kiln_memfd_new(int *fd, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+/* No write nor truncation after this: whoever maps it cannot be hurt by the other side. */
+kiln_status kiln_memfd_seal(int fd, kiln_error *err) KILN_MUST_CHECK;
+/* Maps it read-only; KILN_E_BUG when it is not exactly `bytes` long. munmap(*data, bytes). bytes > 0. */
+kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,127 @@
+/* The parent's view of its run: options, keys, parameters, what is fresh. */
+#include "stages/engine/engine_internal.h"
+
+#include "base/file.h"
+#include "base/log.h"
+
+#include <string.h>
+
+kiln_manifest *kiln_run_manifest(kiln_run *r) { return r->manifest; }
+void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m) { r->manifest = m; }
+const kiln_parsed *kiln_run_args(const kiln_run *r) { return &r->parsed; }
+bool kiln_run_is_once(const kiln_run *r) { return kiln_opt_flag_given(&r->cli, KILN_ONCE); }
+bool kiln_run_force(const kiln_run *r)
+{
+    (void)r; /* options are the process's, the signature leaves that open */
+    return kiln_engine_values.force;
+}
+bool kiln_run_allow_network(const kiln_run *r)
+{
+    (void)r;
+    return kiln_engine_values.allow_network;
+}
+bool kiln_run_json(const kiln_run *r)
+{
+    (void)r;
+    return kiln_common_values.json;
+}
+json_t *kiln_run_report(kiln_run *r) { return r->report; }
+
+const char *kiln_run_device_kind(kiln_run *r, bool *named)
+{
+    (void)r;
+    return kiln_devices_kind(kiln_common_values.devices, named) == KILN_DEVICE_CPU ? "cpu" : "cuda";
+}
+
+/* ---- keys ----------------------------------------------------------------------------------------------------------------- */
+kiln_hasher *kiln_run_key_bare(kiln_run *r, const char *what)
+{
+    kiln_hasher *h = kiln_key_begin(r->program->name, r->stage ? r->stage->version : 0);
+    kiln_key_text(h, "what", what);
+    return h;
+}
+
+kiln_hasher *kiln_run_key(kiln_run *r)
+{
+    char text[KILN_PATH_MAX];
+    kiln_hasher *h = kiln_key_begin(r->program->name, r->stage ? r->stage->version : 0);
+    for (const kiln_opt *o = r->cli.options; o && o->name; o++)
+        if (o->flags & KILN_KEYED) kiln_key_text(h, o->name, kiln_opt_text(o, text, sizeof text));
+    return h;
+}
+
+/* ---- parameters ----------------------------------------------------------------------------------------------------------- */
+static const kiln_opt *keyed_option(const kiln_run *r, const char *name)
+{
+    for (const kiln_opt *o = r->cli.options; o && o->name; o++)
+        if (o->flags & KILN_KEYED && !strcmp(o->name, name)) return o;
+    return NULL;
+}
+
+kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
+{
+    kiln_parameter *stored = NULL;
+    uint32_t n = 0;
+    if (!r->stage || !r->manifest || kiln_engine_values.reset) return KILN_OK;
+    KILN_TRY(kiln_parameters_get(r->manifest, r->stage->name, &stored, &n, err));
+    kiln_status st = KILN_OK;
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
+        if (!keyed_option(r, stored[i].name))
+            kiln_warn("the stored parameter '%s' is of another version of this program and not used", stored[i].name);
+        else if (!kiln_opt_given(&r->cli, stored[i].name))
+            st = kiln_opt_set(&r->cli, stored[i].name, stored[i].value, "stored parameter (--reset forgets it)", err);
+    }
+    kiln_parameters_free(stored, n);
+    return st;
+}
+
+kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err)
+{
+    char text[KILN_PATH_MAX];
+    if (!r->stage) return KILN_OK;
+    if (kiln_engine_values.reset) KILN_TRY(kiln_parameters_clear(r->manifest, r->stage->name, err));
+    for (const kiln_opt *o = r->cli.options; o && o->name; o++)
+        if (o->flags & KILN_KEYED && kiln_opt_given(&r->cli, o->name))
+            KILN_TRY(kiln_parameter_put(r->manifest, r->stage->name, o->name, kiln_opt_text(o, text, sizeof text), err));
+    return KILN_OK;
+}
+
+/* ---- what is fresh -------------------------------------------------------------------------------------------------------- */
+kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err)
+{
+    const kiln_stage_info *info = kiln_stage_find(stage);
+    kiln_stage_row row;
+    if (!info || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s cannot need the stage '%s'", r->program->name, stage);
+    KILN_TRY(kiln_stage_get(r->manifest, stage, &row, err));
+    kiln_stage_state state = row.state;
+    if (state == KILN_STAGE_FRESH && row.version != info->version) state = KILN_STAGE_STALE;
+    if (state == KILN_STAGE_FRESH || (state == KILN_STAGE_PARTIAL && kiln_engine_values.allow_partial)) return KILN_OK;
+    const char *what = state == KILN_STAGE_MISSING ? "has not run" : state == KILN_STAGE_STALE ? "is stale" : "finished partially";
+    if (!strcmp(stage, "import"))
+        return kiln_fail(err, KILN_E_STALE, "import %s for '%s'; run kiln-import SCENE '%s' first", what,
+                         kiln_manifest_path(r->manifest), kiln_manifest_path(r->manifest));
+    return kiln_fail(err, KILN_E_STALE, "%s %s for '%s'; run kiln-%s '%s' first%s", stage, what, kiln_manifest_path(r->manifest), stage,
+                     kiln_manifest_path(r->manifest), state == KILN_STAGE_PARTIAL ? ", or give --allow-partial" : "");
+}
+
+kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err)
+{
+    kiln_stage_row row;
+    *fresh = false;
+    if (!r->stage || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s is no stage", r->program->name);
+    if (kiln_engine_values.force || kiln_run_is_once(r)) return KILN_OK;
+    KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));
+    if (row.version != r->stage->version || !kiln_hash_equal(row.input_key, input_key)) return KILN_OK;
+    if (row.state == KILN_STAGE_STALE) { /* what it reads changed and changed back, or came out as before */
+        row.state = KILN_STAGE_FRESH;
+        KILN_TRY(kiln_manifest_begin(r->manifest, err));
+        kiln_status st = kiln_stage_put(r->manifest, &row, err);
+        if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, err);
+        if (st != KILN_OK) {
+            kiln_manifest_rollback(r->manifest);
+            return st;
+        }
+    }
+    *fresh = row.state == KILN_STAGE_FRESH;
+    return KILN_OK;
+}

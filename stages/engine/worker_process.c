@@ -1,0 +1,197 @@
+/* Starting, ending and mourning worker processes.
+ *
+ * A worker is this executable again (/proc/self/exe), forked from the main thread, with every option resolved to text
+ * and the socket as descriptor 3. It dies with its parent: PR_SET_PDEATHSIG, checked again with getppid because the
+ * parent may have died between fork and prctl, and end of file on the socket. It inherits no other descriptor, above
+ * all not the manifest's lock. */
+#include "stages/engine/engine_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WORKER_FD = 3, EXEC_FAILED = 127, STOP_MS = 3000 };
+
+/* ---- the command line of a worker --------------------------------------------------------------------------------- */
+typedef struct {
+    char **items;
+    size_t n, room;
+} argument_list;
+
+static void arguments_release(argument_list *a)
+{
+    for (size_t i = 0; i < a->n; i++) free(a->items[i]);
+    free(a->items);
+}
+
+static kiln_status add_argument(argument_list *a, const char *before, const char *name, const char *between, const char *value, kiln_error *err)
+{
+    kiln_buffer text = {0};
+    if (a->n + 1 >= a->room) { /* one more than asked: the list stays NULL-terminated */
+        size_t room = a->room ? 2 * a->room : 64;
+        char **items;
+        KILN_TRY(KILN_ALLOC(&items, room, "a worker's arguments", err));
+        if (a->n) memcpy(items, a->items, a->n * sizeof *items);
+        free(a->items);
+        a->items = items;
+        a->room = room;
+    }
+    kiln_status st = kiln_buffer_printf(&text, err, "%s%s%s%s", before, name, between, value);
+    if (st != KILN_OK) {
+        kiln_buffer_release(&text);
+        return st;
+    }
+    a->items[a->n++] = (char *)text.data;
+    return KILN_OK;
+}
+
+/* Rows such as --help, which print something and end the program, share one storage. */
+static const void *printer_storage(const kiln_opt *o)
+{
+    for (; o && o->name; o++)
+        if (!strcmp(o->name, "help")) return o->where;
+    return NULL;
+}
+
+static kiln_status add_option(argument_list *a, const kiln_opt *o, kiln_error *err)
+{
+    if (o->kind == KILN_OPT_BOOL) return add_argument(a, *(const bool *)o->where ? "--" : "--no-", o->name, "", "", err);
+    if (o->kind == KILN_OPT_TEXT || o->kind == KILN_OPT_PATH) {
+        const char *text = *(const char *const *)o->where;
+        return text && *text ? add_argument(a, "--", o->name, "=", text, err) : KILN_OK;
+    }
+    char text[256];
+    kiln_opt_text(o, text, sizeof text);
+    return *text ? add_argument(a, "--", o->name, "=", text, err) : KILN_OK;
+}
+
+static kiln_status make_arguments(const kiln_run *r, argument_list *a, kiln_error *err)
+{
+    char fd[16];
+    (void)snprintf(fd, sizeof fd, "%d", WORKER_FD);
+    KILN_TRY(add_argument(a, "", r->cli.program, "", "", err));
+    KILN_TRY(add_argument(a, "", KILN_WORKER_FLAG, "", fd, err));
+    for (const kiln_opt *o = r->cli.options; o && o->name; o++) KILN_TRY(add_option(a, o, err));
+    const void *printers = printer_storage(r->cli.common);
+    for (const kiln_opt *o = r->cli.common; o && o->name; o++)
+        if (o->where != printers) KILN_TRY(add_option(a, o, err));
+    KILN_TRY(add_argument(a, "--", "", "", "", err));
+    for (unsigned i = 0; i < r->parsed.n_positional; i++) KILN_TRY(add_argument(a, "", r->parsed.positional[i], "", "", err));
+    return KILN_OK;
+}
+
+/* ---- start ---------------------------------------------------------------------------------------------------------- */
+/* Between fork and exec: only calls that are safe there. Does not return. */
+static void become_worker(char **argv, int fd, const char *visible, pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(EXEC_FAILED);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(EXEC_FAILED);
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(EXEC_FAILED); /* stdout is the parent's data */
+    if (fd == WORKER_FD) {
+        if (fcntl(fd, F_SETFD, 0) != 0) _exit(EXEC_FAILED);
+    } else if (dup2(fd, WORKER_FD) < 0) {
+        _exit(EXEC_FAILED);
+    }
+    (void)close_range(WORKER_FD + 1, ~0U, 0); /* where the kernel lacks it: ours are close-on-exec anyway */
+    if (*visible && setenv("CUDA_VISIBLE_DEVICES", visible, 1) != 0) _exit(EXEC_FAILED);
+    execv("/proc/self/exe", argv);
+    _exit(EXEC_FAILED);
+}
+
+static kiln_status await_hello(kiln_worker_process *w, kiln_error *err)
+{
+    kiln_message m;
+    int memfd;
+    bool closed;
+    KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
+    if (closed) return kiln_worker_death(w, "its start", err);
+    if (memfd >= 0) (void)close(memfd);
+    if (m.kind != KILN_MSG_HELLO) return kiln_fail(err, KILN_E_BUG, "the worker began with message %u", m.kind);
+    (void)snprintf(w->device_text, sizeof w->device_text, "%.127s", m.text);
+    return KILN_OK;
+}
+
+kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln_worker_process *w, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    argument_list a = {0};
+    int pair[2] = {-1, -1};
+    KILN_GO(make_arguments(r, &a, err));
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        st = kiln_fail(err, KILN_E_IO, "cannot make a socket for the worker: %s", strerror(errno));
+        goto done;
+    }
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) become_worker(a.items, pair[1], device->visible, parent);
+    if (pid < 0) {
+        st = kiln_fail(err, KILN_E_NOMEM, "cannot start a worker: %s", strerror(errno));
+        goto done;
+    }
+    *w = (kiln_worker_process){.pid = pid, .fd = pair[0], .device = device};
+    pair[0] = -1;
+    (void)close(pair[1]); /* now: its end of file is how we learn of its death */
+    pair[1] = -1;
+    KILN_GO(await_hello(w, err));
+done:
+    for (int i = 0; i < 2; i++)
+        if (pair[i] >= 0) (void)close(pair[i]);
+    arguments_release(&a);
+    return st;
+}
+
+/* ---- end ------------------------------------------------------------------------------------------------------------ */
+/* Waits so long for the end, then kills. The wait status. */
+static int reap(pid_t pid, int patience_ms)
+{
+    int status = 0;
+    for (int ms = 0; ms < patience_ms; ms++) {
+        pid_t got = waitpid(pid, &status, WNOHANG);
+        if (got == pid) return status;
+        if (got < 0 && errno != EINTR) return 0;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    (void)kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    return status;
+}
+
+void kiln_worker_stop(kiln_worker_process *w)
+{
+    if (w->pid <= 0) return;
+    (void)close(w->fd);
+    (void)reap(w->pid, w->n_flight ? 0 : STOP_MS);
+    w->pid = 0;
+    w->n_flight = 0;
+}
+
+kiln_status kiln_worker_death(kiln_worker_process *w, const char *unit, kiln_error *err)
+{
+    static const char go_on[] = "finished units are kept, run the same command to go on";
+    int status = reap(w->pid, STOP_MS);
+    (void)close(w->fd);
+    w->pid = 0;
+    w->n_flight = 0;
+    bool on_gpu = w->device->kind == KILN_DEVICE_CUDA;
+    if (WIFSIGNALED(status)) {
+        int signal = WTERMSIG(status);
+        if (signal == SIGKILL)
+            return kiln_fail(err, KILN_E_NOMEM, "the worker was killed (signal 9) while it computed '%s', perhaps because the machine ran "
+                             "out of memory; %s", unit, go_on);
+        return kiln_fail(err, on_gpu ? KILN_E_DEVICE : KILN_E_BUG, "the worker died of signal %d (%s) while it computed '%s'; %s", signal,
+                         strsignal(signal), unit, go_on);
+    }
+    if (WEXITSTATUS(status) == EXEC_FAILED)
+        return kiln_fail(err, KILN_E_IO, "the worker could not be started; is /proc mounted and the program still in its place?");
+    return kiln_fail(err, on_gpu ? KILN_E_DEVICE : KILN_E_BUG, "the worker ended with exit code %d while it computed '%s'; %s",
+                     WEXITSTATUS(status), unit, go_on);
+}
