@@ -1,4 +1,5 @@
 /* plane -- element types, and reading one plane of a chunk. */
+#include "base/checked.h"
 #include "schema/manifest_internal.h"
 
 #include <inttypes.h>
@@ -37,6 +38,11 @@ kiln_status kiln_plane_read(kiln_manifest *m, const kiln_chunk *c, const char *n
 {
     const kiln_plane *p = kiln_chunk_plane(c, name);
     if (!p) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", c->name, name);
+    uint64_t elements, bytes;
+    if (!kiln_mul(c->count, p->components, &elements) || !kiln_mul(elements, kiln_type_size(p->type), &bytes) ||
+        bytes != p->data.raw_bytes)
+        return kiln_fail(err, KILN_E_IO, "'%s' is damaged: chunk '%s', plane '%s' has %" PRIu64 " bytes for %" PRIu64 " rows",
+                         kiln_manifest_path(m), c->name, name, p->data.raw_bytes, c->count);
     if (p->data.raw_bytes > dst_bytes)
         return kiln_fail(err, KILN_E_BUG, "chunk '%s', plane '%s': %" PRIu64 " bytes do not fit into %zu", c->name, name, p->data.raw_bytes,
                          dst_bytes);

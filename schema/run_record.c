@@ -1,0 +1,62 @@
+/* run_record -- one row for each execution of a stage. */
+#include "schema/manifest_internal.h"
+
+#include <stdlib.h>
+
+kiln_status kiln_run_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q,
+                             "INSERT INTO run (stage, program, parameters, device, counters, start_ns, stop_ns, exit_code)"
+                             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                             err));
+    kiln_bind_text(&q, r->stage);
+    kiln_bind_text(&q, r->program ? r->program : "");
+    kiln_bind_text(&q, r->parameters ? r->parameters : "{}");
+    kiln_bind_text(&q, r->device ? r->device : "");
+    kiln_bind_text(&q, r->counters ? r->counters : "{}");
+    kiln_bind_i64(&q, r->start_ns);
+    kiln_bind_i64(&q, r->stop_ns);
+    kiln_bind_i64(&q, r->exit_code);
+    return kiln_query_run(&q, err);
+}
+
+kiln_status kiln_run_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err)
+{
+    kiln_query q;
+    *out = (kiln_run_row){0};
+    *found = false;
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code FROM run"
+                             " WHERE stage = ? AND exit_code = 0 ORDER BY id DESC LIMIT 1",
+                             err));
+    kiln_bind_text(&q, stage);
+    kiln_status st = kiln_query_step(&q, found, err);
+    if (st == KILN_OK && *found) {
+        out->id = kiln_column_i64(&q);
+        kiln_column_text(&q, out->stage, sizeof out->stage);
+        out->program = kiln_column_text_dup(&q);
+        out->parameters = kiln_column_text_dup(&q);
+        out->device = kiln_column_text_dup(&q);
+        out->counters = kiln_column_text_dup(&q);
+        out->start_ns = kiln_column_i64(&q);
+        out->stop_ns = kiln_column_i64(&q);
+        out->exit_code = (int)kiln_column_i64(&q);
+        st = kiln_query_check(&q, err);
+    }
+    kiln_query_close(&q);
+    if (st != KILN_OK) {
+        kiln_run_row_release(out);
+        *found = false;
+    }
+    return st;
+}
+
+void kiln_run_row_release(kiln_run_row *r)
+{
+    free(r->program);
+    free(r->parameters);
+    free(r->device);
+    free(r->counters);
+    *r = (kiln_run_row){0};
+}
