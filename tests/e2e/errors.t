@@ -1,0 +1,26 @@
+#!/bin/bash
+# Promise 6: errors say what and end with their code; bad input leaves nothing behind and changes nothing.
+. tests/e2e/lib.sh
+one_sentence() { [ "$(grep -c . "$KILN_TMP/err")" = 1 ] || fail "not one sentence: $(cat "$KILN_TMP/err")"; }
+printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n4 five 6\n' >"$KILN_TMP/bad.ply"
+must 3 kiln import "$KILN_TMP/bad.ply" "$KILN_TMP/new/x.db"; one_sentence
+[ -z "$(ls -A "$KILN_TMP/new" 2>/dev/null)" ] || fail "a rejected file left something: $(ls -A "$KILN_TMP/new")"
+must 3 kiln import "$KILN_TMP/none.ply" "$KILN_TMP/new/x.db"; one_sentence
+
+scene "$KILN_TMP/s" 2000 1 64x64
+db=$KILN_TMP/x.db
+kiln import "$KILN_TMP/s" "$db" >/dev/null || fail "import"
+sum=$(sha256sum <"$db")
+must 3 kiln import "$KILN_TMP/bad.ply" "$db"; one_sentence
+[ "$sum" = "$(sha256sum <"$db")" ] || fail "a rejected file changed the manifest"
+must 2 kiln knn "$db" --neighbours 3; one_sentence
+grep -q -- '--neighbors' "$KILN_TMP/err" || fail "no suggestion: $(cat "$KILN_TMP/err")"
+must 2 kiln knn "$db" --neighbors 99; one_sentence
+must 2 kiln knn; one_sentence
+must 2 kiln chunk "$db" --max 100 --min 200; one_sentence
+must 4 kiln tiles "$db"; one_sentence
+must 4 kiln render "$db"; one_sentence
+must 6 kiln knn "$db" --devices cuda; one_sentence
+must 3 kiln knn "$KILN_TMP/s/scene.ply"; one_sentence
+must 0 kiln knn "$db" --help
+must 0 kiln knn --version

@@ -1,0 +1,23 @@
+#!/bin/bash
+# Promise 3: kill -9 of parent and worker at random moments, the same command again: the digests of a bake in one go.
+. tests/e2e/lib.sh
+scene "$KILN_TMP/s" 20000 3 320x200
+bake "$KILN_TMP/s" "$KILN_TMP/straight.db" --max 2048
+
+db=$KILN_TMP/killed.db
+all() { # in its own process group, so that one kill takes parent and workers
+    kiln import "$KILN_TMP/s" "$db" && kiln knn "$db" && kiln prune "$db" && kiln chunk "$db" --max 2048 && kiln tiles "$db" &&
+        kiln render "$db" && kiln export "$db"
+}
+RANDOM=${SEED:-7}
+kills=0 done=0
+for _ in $(seq 20); do
+    set -m; all >"$KILN_TMP/log" 2>&1 & pid=$!; set +m
+    sleep "0.$(printf %03d $((RANDOM % 600)))"
+    if kill -9 -- "-$pid" 2>/dev/null; then kills=$((kills + 1)); fi
+    wait $pid 2>/dev/null && done=1
+    [ ! -f "$db" ] || kiln verify "$db" >/dev/null || fail "what is visible after a kill is not whole"
+done
+[ $kills -ge 3 ] || fail "only $kills kills hit"
+all >"$KILN_TMP/log" 2>&1 || fail "the last run: $(cat "$KILN_TMP/log")"
+same "$KILN_TMP/straight.db" "$db"

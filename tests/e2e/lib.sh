@@ -1,0 +1,30 @@
+# lib -- what the end-to-end tests share. Sourced by bash scripts that run from the repository's root, with KILN_BIN (programs),
+# KILN_TMP (scratch, empty) and KILN_SHARED (reference data or empty) set by tests/run, or with defaults when run by hand.
+set -u
+KILN_BIN=${KILN_BIN:-$PWD/build/bin}
+KILN_SHARED=${KILN_SHARED:-}
+[ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); trap 'rm -rf "$KILN_TMP"' EXIT; }
+STAGES='knn prune chunk tiles render export'
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+skip() { echo "SKIP: $*"; exit 77; }
+kiln() { local program=$1; shift; "$KILN_BIN/kiln-$program" --quiet "$@"; }
+# must STATUS command...: it ends with just that status
+must() {
+    local want=$1 got; shift
+    "$@" >"$KILN_TMP/out" 2>"$KILN_TMP/err"; got=$?
+    [ "$got" = "$want" ] || { cat "$KILN_TMP/err" >&2; fail "exit $got, not $want: $*"; }
+}
+# scene DIR N CAMERAS SIZE [options]: a generated scene
+scene() { local dir=$1 n=$2 k=$3 size=$4; shift 4; kiln generate scene "$dir" --gaussians "$n" --cameras "$k" --size "$size" "$@" >/dev/null || fail "generate"; }
+# bake SCENE MANIFEST [options of chunk]: every stage
+bake() {
+    local from=$1 db=$2 s; shift 2
+    kiln import "$from" "$db" >/dev/null || fail "import $from"
+    for s in $STAGES; do
+        if [ "$s" = chunk ]; then kiln chunk "$db" "$@" >/dev/null || fail "chunk"; else kiln "$s" "$db" >/dev/null || fail "$s"; fi
+    done
+}
+digest() { kiln verify "$1" --digest || fail "digest of $1"; }
+# same A B: equal digests, with the difference shown
+same() { diff <(digest "$1") <(digest "$2") >&2 || fail "$1 and $2 differ"; }

@@ -1,0 +1,37 @@
+#!/bin/bash
+# Promise 1: nothing changed, nothing done; a changed rule redoes what it changed; a parameter is kept until --reset.
+. tests/e2e/lib.sh
+db=$KILN_TMP/a/manifest.db
+scene "$KILN_TMP/s" 6000 3 160x120
+bake "$KILN_TMP/s" "$db" --max 512
+before=$(digest "$db")
+
+for s in import $STAGES; do
+    if [ $s = import ]; then args=("$KILN_TMP/s" "$db"); else args=("$db"); fi
+    "$KILN_BIN/kiln-$s" "${args[@]}" >"$KILN_TMP/out" 2>&1 || fail "second $s"
+    grep -q 'nothing to do' "$KILN_TMP/out" || fail "second $s did something: $(cat "$KILN_TMP/out")"
+done
+[ "$before" = "$(digest "$db")" ] || fail "a second run changed the digests"
+
+kiln prune "$db" --min-opacity 0.2 >/dev/null || fail "prune"
+kiln info "$db" --json >"$KILN_TMP/info" || fail "info"
+for s in chunk tiles render export; do
+    tr -d ' \n' <"$KILN_TMP/info" | grep -q "\"name\":\"$s\"[^}]*\"state\":\"stale\"" || fail "$s is not stale after prune"
+done
+must 4 kiln tiles "$db"
+for s in chunk tiles render export; do kiln $s "$db" >/dev/null || fail "$s again"; done
+changed=$(digest "$db")
+[ "$before" != "$changed" ] || fail "another rule gave the same bake"
+
+"$KILN_BIN/kiln-prune" "$db" 2>&1 | grep -q 'nothing to do' || fail "prune forgot the stored rule"
+kiln prune "$db" --reset >/dev/null || fail "prune --reset"
+for s in chunk tiles render export; do kiln $s "$db" >/dev/null || fail "$s after reset"; done
+[ "$before" = "$(digest "$db")" ] || fail "--reset did not bring the first bake back"
+
+rm "$KILN_TMP/a/renders/cam1.png"
+kiln render "$db" >/dev/null || fail "render"
+[ -f "$KILN_TMP/a/renders/cam1.png" ] || fail "a missing picture was not drawn again"
+rm "$KILN_TMP/a/export/scene.ply"
+kiln export "$db" >/dev/null || fail "export"
+[ -f "$KILN_TMP/a/export/scene.ply" ] || fail "a missing export was not written again"
+kiln verify "$db" >/dev/null || fail "verify"
