@@ -10,7 +10,8 @@
 
 kiln_depth_order_fn KILN_CPU(depth_order);
 
-kiln_status KILN_CPU(depth_order)(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(depth_order)(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes,
+                                  kiln_error *err)
 {
     kiln_carve c = {work, 0};
     if (a->n > UINT32_MAX - 1) return kiln_fail(err, KILN_E_INPUT, "depth_order: %" PRIu64 " rows; the most is 4294967294", a->n);

@@ -89,10 +89,10 @@ static inline KILN_HD int kiln_prune_row(const kiln_prune_rules *r, kiln_prune_o
     if (kiln_prune_outside_sphere(r, one->mean)) return KILN_PRUNE_crop_sphere;
     if (one->spacing2 > r->max_spacing2) return KILN_PRUNE_outlier;
 
-#define KILN_PRUNE_SCALE(rule, policy, hit)                          \
-    if (hit) {                                                       \
-        if (r->policy == KILN_PRUNE_DROP) return KILN_PRUNE_##rule;  \
-        one->clamped |= 1u << KILN_PRUNE_##rule;                     \
+#define KILN_PRUNE_SCALE(rule, policy, hit)                         \
+    if (hit) {                                                      \
+        if (r->policy == KILN_PRUNE_DROP) return KILN_PRUNE_##rule; \
+        one->clamped |= 1u << KILN_PRUNE_##rule;                    \
     }
     KILN_PRUNE_SCALE(floor, floor_policy, kiln_prune_raise(s, r->log_floor))
     KILN_PRUNE_SCALE(ceiling, ceiling_policy, kiln_prune_lower(s, r->log_ceiling))

@@ -125,8 +125,13 @@ void kiln_sort_pairs(uint64_t n, uint64_t *keys, uint32_t *values, unsigned thre
     }
     const layout l = lay_out(n, threads, work);
     const uint64_t diff = differing_bits(n, keys);
-    pass p = {.keys = keys, .values = values, .out_keys = l.keys, .out_values = l.values, .n = n,
-              .pieces = piece_count(n, threads), .counts = l.counts};
+    pass p = {.keys = keys,
+              .values = values,
+              .out_keys = l.keys,
+              .out_values = l.values,
+              .n = n,
+              .pieces = piece_count(n, threads),
+              .counts = l.counts};
     for (p.shift = 0; p.shift < 64; p.shift += DIGIT_BITS) {
         if ((diff >> p.shift & (DIGITS - 1)) == 0) continue;
         run_pass(&p);

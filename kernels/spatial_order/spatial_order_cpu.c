@@ -9,11 +9,11 @@
 
 kiln_spatial_order_fn KILN_CPU(spatial_order);
 
-kiln_status KILN_CPU(spatial_order)(const kiln_exec *x, const kiln_spatial_order_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(spatial_order)(const kiln_exec *x, const kiln_spatial_order_args *a, void *work, size_t *work_bytes,
+                                    kiln_error *err)
 {
     const size_t need = kiln_sort_bytes(a->n, x->threads);
-    if (a->n > UINT32_MAX - 1)
-        return kiln_fail(err, KILN_E_INPUT, "spatial_order: %" PRIu64 " rows; the most is 4294967294", a->n);
+    if (a->n > UINT32_MAX - 1) return kiln_fail(err, KILN_E_INPUT, "spatial_order: %" PRIu64 " rows; the most is 4294967294", a->n);
     if (!work) {
         *work_bytes = need;
         return KILN_OK;

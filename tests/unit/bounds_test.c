@@ -1,0 +1,96 @@
+/* bounds_test -- what a chunk says about itself holds for every Gaussian in it. */
+#include "kernels/bounds/bounds.h"
+#include "stages/generate/inputs.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 2000 };
+static float means[3 * N], log_scales[3 * N], logits[N];
+
+static void fill(void)
+{
+    kg_scene s;
+    kg_scene_init(&s, N, 1);
+    for (uint64_t i = 0; i < N; i++) {
+        kg_splat g;
+        kg_splat_at(&s, i, &g);
+        for (uint64_t a = 0; a < 3; a++) {
+            means[a * N + i] = g.pos[a];
+            log_scales[a * N + i] = g.scale[a];
+        }
+        logits[i] = g.opacity;
+    }
+}
+
+static void boxes_hold_every_row(void **state)
+{
+    (void)state;
+    kiln_bounds b;
+    fill();
+    kiln_chunk_bounds(N, means, log_scales, logits, &b);
+    float scale = -FLT_MAX, logit = -FLT_MAX;
+    for (int i = 0; i < N; i++) {
+        const double longest = fmax(log_scales[i], fmax(log_scales[N + i], log_scales[2 * N + i]));
+        const double peak = 255 / (1 + exp(-(double)logits[i]));
+        const double reach = peak > 1 ? exp(longest) * sqrt(2 * log(peak)) : 0;
+        for (int a = 0; a < 3; a++) {
+            const double at = means[a * N + i];
+            assert_true(b.box_min[a] <= at && at <= b.box_max[a]);
+            assert_true(b.reach_min[a] <= at - reach * (1 - 1e-6) && at + reach * (1 - 1e-6) <= b.reach_max[a]);
+        }
+        scale = fmaxf(scale, (float)longest);
+        logit = fmaxf(logit, logits[i]);
+    }
+    assert_true(b.max_log_scale == scale && b.max_opacity_logit == logit);
+}
+
+static void reach_is_not_wider_than_the_gaussian(void **state)
+{
+    (void)state;
+    kiln_bounds b;
+    const float mean[3] = {1, 2, 3}, scale[3] = {0, -1, -2}, opaque = 80, faint = -5.6f; /* logit of 1/255: -5.537 */
+    kiln_chunk_bounds(1, mean, scale, &opaque, &b);
+    assert_true(fabs(b.reach_max[0] - 1 - sqrt(2 * log(255))) < 1e-5);
+    assert_true(b.box_min[1] == 2 && b.box_max[1] == 2);
+    kiln_chunk_bounds(1, mean, scale, &faint, &b);
+    assert_true(b.reach_min[2] == 3 && b.reach_max[2] == 3);
+}
+
+static void huge_scales_stay_finite(void **state)
+{
+    (void)state;
+    kiln_bounds b;
+    const float mean[3] = {-FLT_MAX, 0, FLT_MAX}, scale[3] = {88, 88, 88}, opaque = 80;
+    kiln_chunk_bounds(1, mean, scale, &opaque, &b);
+    for (int a = 0; a < 3; a++)
+        assert_true(isfinite(b.reach_min[a]) && isfinite(b.reach_max[a]) && b.reach_min[a] < b.reach_max[a]);
+}
+
+static void no_row_no_bounds(void **state)
+{
+    (void)state;
+    kiln_bounds b, zero;
+    memset(&zero, 0, sizeof zero);
+    memset(&b, 0xff, sizeof b);
+    kiln_chunk_bounds(0, NULL, NULL, NULL, &b);
+    assert_memory_equal(&b, &zero, sizeof b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(boxes_hold_every_row),
+        cmocka_unit_test(reach_is_not_wider_than_the_gaussian),
+        cmocka_unit_test(huge_scales_stay_finite),
+        cmocka_unit_test(no_row_no_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

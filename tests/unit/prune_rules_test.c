@@ -1,0 +1,260 @@
+/* prune_rules_test -- each rule fires where its text says, in the order of the map, and counts what it did. */
+#include "kernels/ops.h"
+#include "stages/generate/inputs.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 12 };
+
+typedef struct {
+    float means[3 * N], log_scales[3 * N], opacity_logits[N], spacing2[N];
+    uint8_t drop[N];
+} block;
+
+typedef struct {
+    uint8_t keep[N];
+    float log_scales[3 * N];
+    uint64_t counts[KILN_PRUNE_RULES][2];
+} pruned;
+
+static kiln_prune_rules no_rules(void)
+{
+    return (kiln_prune_rules){.min_opacity_logit = NAN,
+                              .box_min = {NAN, NAN, NAN},
+                              .box_max = {NAN, NAN, NAN},
+                              .sphere_radius = NAN,
+                              .max_spacing2 = NAN,
+                              .log_floor = NAN,
+                              .log_ceiling = NAN,
+                              .log_extent = NAN,
+                              .spacing_factor = NAN,
+                              .needle_ratio = NAN};
+}
+
+/* rows at x = row, unit scales, opacity 1/2, spacing 1 */
+static block plain(void)
+{
+    block b;
+    memset(&b, 0, sizeof b);
+    for (int i = 0; i < N; i++) {
+        b.means[i] = (float)i;
+        b.spacing2[i] = 1.0f;
+    }
+    return b;
+}
+
+static pruned run(const block *b, const kiln_prune_rules *rules)
+{
+    kiln_error err;
+    size_t bytes = 0;
+    pruned p;
+    memset(&p, 0, sizeof p);
+    const kiln_exec x = {.device = -1, .threads = 2};
+    const kiln_prune_args a = {.n = N,
+                               .means = b->means,
+                               .log_scales = b->log_scales,
+                               .opacity_logits = b->opacity_logits,
+                               .spacing2 = b->spacing2,
+                               .drop = b->drop,
+                               .rules = rules,
+                               .keep = p.keep,
+                               .log_scales_out = p.log_scales,
+                               .counts = p.counts};
+    assert_int_equal(kiln_ops_cpu()->prune(&x, &a, &p, &bytes, &err), KILN_OK);
+    pruned q;
+    memset(&q, 0, sizeof q);
+    kiln_prune_args other = a;
+    other.keep = q.keep;
+    other.log_scales_out = q.log_scales;
+    other.counts = q.counts;
+    assert_int_equal(kiln_ops_cpu_baseline()->prune(&x, &other, &q, &bytes, &err), KILN_OK);
+    assert_memory_equal(&p, &q, sizeof p);
+    return p;
+}
+
+/* Exactly this row is dropped, by that rule; -1: none. */
+static void expect_dropped(const pruned *p, int row, int rule)
+{
+    for (int i = 0; i < N; i++) assert_int_equal(p->keep[i], i != row);
+    for (int r = 0; r < KILN_PRUNE_RULES; r++) assert_int_equal(p->counts[r][0], r == rule && row >= 0);
+}
+
+static void expect_clamped(const pruned *p, int rule, uint64_t rows)
+{
+    for (int r = 0; r < KILN_PRUNE_RULES; r++) assert_int_equal(p->counts[r][1], r == rule ? rows : 0);
+}
+
+static void without_rules_nothing_changes(void **state)
+{
+    (void)state;
+    block b = plain();
+    b.log_scales[3] = 80;
+    b.log_scales[4] = -87;
+    b.opacity_logits[5] = -80;
+    const kiln_prune_rules r = no_rules();
+    const pruned p = run(&b, &r);
+    expect_dropped(&p, -1, 0);
+    expect_clamped(&p, 0, 0);
+    assert_memory_equal(p.log_scales, b.log_scales, sizeof b.log_scales);
+}
+
+static void rows_are_dropped_by_the_rule_that_says_so(void **state)
+{
+    (void)state;
+    kiln_prune_rules r = no_rules();
+    block b = plain();
+    b.drop[2] = KILN_PRUNE_NAMED;
+    pruned p = run(&b, &r);
+    expect_dropped(&p, 2, KILN_PRUNE_row);
+    b.drop[2] = KILN_PRUNE_MERGED;
+    p = run(&b, &r);
+    expect_dropped(&p, 2, KILN_PRUNE_merge);
+
+    b = plain();
+    b.opacity_logits[3] = -5.6f;
+    r.min_opacity_logit = -5.5f;
+    p = run(&b, &r);
+    expect_dropped(&p, 3, KILN_PRUNE_opacity);
+
+    r = no_rules();
+    r.box_max[0] = N - 1.5f;
+    b = plain();
+    p = run(&b, &r);
+    expect_dropped(&p, N - 1, KILN_PRUNE_crop_box);
+    r = no_rules();
+    r.box_min[0] = 0.5f;
+    p = run(&b, &r);
+    expect_dropped(&p, 0, KILN_PRUNE_crop_box);
+
+    r = no_rules();
+    r.sphere_radius = N - 2;
+    p = run(&b, &r);
+    expect_dropped(&p, N - 1, KILN_PRUNE_crop_sphere);
+
+    r = no_rules();
+    r.max_spacing2 = 4;
+    b.spacing2[6] = 4.5f;
+    p = run(&b, &r);
+    expect_dropped(&p, 6, KILN_PRUNE_outlier);
+}
+
+static void scales_are_clamped_or_dropped_as_the_policy_says(void **state)
+{
+    (void)state;
+    kiln_prune_rules r = no_rules();
+    block b = plain();
+    b.log_scales[1] = 3;
+    b.log_scales[N + 2] = 2;
+    r.log_ceiling = 2;
+    pruned p = run(&b, &r);
+    expect_dropped(&p, -1, 0);
+    expect_clamped(&p, KILN_PRUNE_ceiling, 1);
+    assert_true(p.log_scales[1] == 2 && p.log_scales[N + 2] == 2 && p.log_scales[N + 1] == 0);
+    r.ceiling_policy = KILN_PRUNE_DROP;
+    p = run(&b, &r);
+    expect_dropped(&p, 1, KILN_PRUNE_ceiling);
+    expect_clamped(&p, 0, 0);
+
+    r = no_rules();
+    r.log_extent = 2;
+    p = run(&b, &r);
+    expect_clamped(&p, KILN_PRUNE_extent, 1);
+
+    r = no_rules();
+    b = plain();
+    b.log_scales[5] = -50;
+    r.log_floor = -20;
+    p = run(&b, &r);
+    expect_clamped(&p, KILN_PRUNE_floor, 1);
+    assert_true(p.log_scales[5] == -20);
+    r.floor_policy = KILN_PRUNE_DROP;
+    p = run(&b, &r);
+    expect_dropped(&p, 5, KILN_PRUNE_floor);
+}
+
+static void spacing_is_local_but_not_below_its_floor(void **state)
+{
+    (void)state;
+    kiln_prune_rules r = no_rules();
+    block b = plain();
+    r.spacing_factor = 8;
+    r.spacing_policy = KILN_PRUNE_DROP;
+    b.spacing2[4] = 1e-6f; /* limit 8 * 0.001 */
+    pruned p = run(&b, &r);
+    expect_dropped(&p, 4, KILN_PRUNE_spacing);
+    r.spacing_floor2 = 1.0f / 49;
+    p = run(&b, &r);
+    expect_dropped(&p, -1, 0);
+    r.spacing_floor2 = 0;
+    b.spacing2[4] = 0; /* duplicates say nothing */
+    p = run(&b, &r);
+    expect_dropped(&p, -1, 0);
+    b.spacing2[4] = 1e-6f;
+    r.spacing_policy = KILN_PRUNE_CLAMP;
+    p = run(&b, &r);
+    expect_clamped(&p, KILN_PRUNE_spacing, 1);
+    for (int a = 0; a < 3; a++) assert_true(fabs((double)p.log_scales[a * N + 4] - log(0.008)) < 1e-5);
+}
+
+static void needles_are_cut_to_their_middle_axis(void **state)
+{
+    (void)state;
+    kiln_prune_rules r = no_rules();
+    block b = plain();
+    r.needle_ratio = 10;
+    for (int longest = 0; longest < 3; longest++) b.log_scales[longest * N + longest] = 3; /* e^3 = 20 times */
+    b.log_scales[5] = b.log_scales[N + 5] = 3;                                             /* a disc is no needle */
+    pruned p = run(&b, &r);
+    expect_clamped(&p, KILN_PRUNE_needle, 3);
+    for (int i = 0; i < 3; i++) assert_true(fabs((double)p.log_scales[i * N + i] - log(10)) < 1e-6);
+    assert_true(p.log_scales[5] == 3);
+}
+
+static void a_row_counts_until_a_rule_drops_it(void **state)
+{
+    (void)state;
+    kiln_prune_rules r = no_rules();
+    block b = plain();
+    r.log_floor = -20;
+    r.log_ceiling = 2;
+    r.log_extent = 1;
+    r.extent_policy = KILN_PRUNE_DROP;
+    r.needle_ratio = 2;
+    b.log_scales[3] = 5;
+    b.log_scales[N + 3] = -30;
+    const pruned p = run(&b, &r);
+    expect_dropped(&p, 3, KILN_PRUNE_extent);
+    assert_int_equal(p.counts[KILN_PRUNE_floor][1], 1);
+    assert_int_equal(p.counts[KILN_PRUNE_ceiling][1], 1);
+    assert_int_equal(p.counts[KILN_PRUNE_needle][1], 0);
+}
+
+static void histogram_puts_the_rest_in_the_end_bins(void **state)
+{
+    (void)state;
+    uint64_t bins[4] = {0};
+    const float values[] = {-100, 0, 0.99f, 1, 2.5f, 3.999f, 4, 1e30f, NAN};
+    kiln_histogram_add(bins, 4, 0, 4, values, sizeof values / sizeof *values);
+    assert_true(bins[0] == 3 && bins[1] == 1 && bins[2] == 1 && bins[3] == 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_rules_nothing_changes),
+        cmocka_unit_test(rows_are_dropped_by_the_rule_that_says_so),
+        cmocka_unit_test(scales_are_clamped_or_dropped_as_the_policy_says),
+        cmocka_unit_test(spacing_is_local_but_not_below_its_floor),
+        cmocka_unit_test(needles_are_cut_to_their_middle_axis),
+        cmocka_unit_test(a_row_counts_until_a_rule_drops_it),
+        cmocka_unit_test(histogram_puts_the_rest_in_the_end_bins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
