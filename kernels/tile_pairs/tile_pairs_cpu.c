@@ -1,0 +1,313 @@
+/* tile_pairs_cpu -- counts and lists the pairs on the CPU: the definition.
+ *
+ * The work of one Gaussian on one tile row is row_tiles(): it marks the tiles that are reached in a bit map, at most
+ * 65,536 bits. The proven intervals of all 16 pixel rows come first, in one loop that vectorises; then the few pixels whose
+ * side the proof leaves open are evaluated, and only in tiles that are not marked yet.
+ *
+ * count: threads take blocks of splats and add to their own row sums.
+ * emit: the depth order is cut into pieces; each piece counts its pairs of every tile, a scan over tiles and pieces gives
+ * each (piece, tile) its place, each piece writes there. Within a tile, pieces follow one another in depth order, so any
+ * cut gives the same lists.
+ */
+#include "kernels/tile_pairs/tile_pairs.h"
+
+#include "base/carve.h"
+#include "base/checked.h"
+#include "kernels/tile_pairs/tile_pairs_math.h"
+
+#include <omp.h>
+#include <string.h>
+
+enum {
+    WORDS = (1 << 20) / KILN_TILE / 64, /* bits for the widest view of kernels/view.h */
+    COUNT_BLOCK = 4096,                 /* splats a thread takes at a time */
+    PIECES_PER_THREAD = 4,
+    CURSORS_MAX = 1 << 22, /* pieces x tiles: 32 MiB, more only where one piece has more tiles */
+};
+
+/* The tile columns [first, first + n) of one Gaussian; bit i of `bits` is column first + i. */
+typedef struct {
+    int32_t first, n;
+    uint64_t bits[WORDS];
+} tile_set;
+
+typedef struct {
+    float half_a, half_c;
+    uint32_t py0, rows;
+    int32_t px0, px1; /* first and last pixel column, ends included */
+    kiln_row_span span[KILN_TILE];
+} row_job;
+
+static uint32_t count_bits(const tile_set *t)
+{
+    uint32_t sum = 0;
+    for (int32_t w = 0; w <= (t->n - 1) >> 6; w++) sum += (uint32_t)__builtin_popcountll(t->bits[w]);
+    return sum;
+}
+
+static bool is_marked(const tile_set *t, int32_t column)
+{
+    int32_t i = column - t->first;
+    return t->bits[i >> 6] >> (i & 63) & 1;
+}
+
+static void mark(tile_set *t, int32_t first, int32_t last)
+{
+    int32_t i = first - t->first, j = last - t->first;
+    uint64_t from = ~0ull << (i & 63), to = ~0ull >> (63 - (j & 63));
+    if (i >> 6 == j >> 6) {
+        t->bits[i >> 6] |= from & to;
+        return;
+    }
+    t->bits[i >> 6] |= from;
+    for (int32_t w = (i >> 6) + 1; w < j >> 6; w++) t->bits[w] = ~0ull;
+    t->bits[j >> 6] |= to;
+}
+
+static bool pixel_reached(const kiln_splat2d *s, uint32_t px, uint32_t py)
+{
+    float dx = kiln_power_offset(s->x, px), dy = kiln_power_offset(s->y, py);
+    return kiln_power(s->conic[0], s->conic[1], s->conic[2], dx, dy) >= s->power_min;
+}
+
+/* Evaluates the pixels [first, last] of a row, but for those of marked tiles. */
+static void mark_by_pixels(const kiln_splat2d *s, tile_set *t, int32_t first, int32_t last, uint32_t py)
+{
+    int32_t px = first;
+    while (px <= last) {
+        int32_t column = px / KILN_TILE;
+        if (!is_marked(t, column)) {
+            if (!pixel_reached(s, (uint32_t)px, py)) {
+                px++;
+                continue;
+            }
+            mark(t, column, column);
+        }
+        px = (column + 1) * KILN_TILE;
+    }
+}
+
+static void find_spans(const kiln_splat2d *s, row_job *j)
+{
+    const float x = s->x, y = s->y, b = s->conic[1], t = s->power_min, half_a = j->half_a, half_c = j->half_c;
+    const int32_t px0 = j->px0, px1 = j->px1;
+    const uint32_t py0 = j->py0;
+    int32_t spans[4][KILN_TILE];
+#pragma omp simd
+    for (uint32_t i = 0; i < KILN_TILE; i++) {
+        float dy = kiln_power_offset(y, py0 + i);
+        kiln_row_span r = kiln_row_reach(x, half_a, kiln_power_slope(b, dy), kiln_power_base(half_c, dy), t, px0, px1);
+        spans[0][i] = r.sure_first;
+        spans[1][i] = r.sure_last;
+        spans[2][i] = r.may_first;
+        spans[3][i] = r.may_last;
+    }
+    for (uint32_t i = 0; i < KILN_TILE; i++) j->span[i] = (kiln_row_span){spans[0][i], spans[1][i], spans[2][i], spans[3][i]};
+}
+
+static void mark_intervals(const kiln_splat2d *s, row_job *j, tile_set *t)
+{
+    find_spans(s, j);
+    for (uint32_t i = 0; i < j->rows; i++) {
+        const kiln_row_span *r = &j->span[i];
+        if (r->sure_first <= r->sure_last) mark(t, r->sure_first / KILN_TILE, r->sure_last / KILN_TILE);
+    }
+    for (uint32_t i = 0; i < j->rows; i++) {
+        const kiln_row_span *r = &j->span[i];
+        if (r->sure_first > r->sure_last) {
+            mark_by_pixels(s, t, r->may_first, r->may_last, j->py0 + i);
+            continue;
+        }
+        mark_by_pixels(s, t, r->may_first, r->sure_first - 1, j->py0 + i);
+        mark_by_pixels(s, t, r->sure_last + 1, r->may_last, j->py0 + i);
+    }
+}
+
+/* No interval is proven: tile by tile, row by row, the ends first where they decide. */
+static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set *t, bool ends_decide)
+{
+    for (int32_t column = t->first; column < t->first + t->n; column++) {
+        int32_t first = column * KILN_TILE, last = first + KILN_TILE - 1;
+        if (last > j->px1) last = j->px1;
+        for (uint32_t i = 0; i < j->rows && !is_marked(t, column); i++) {
+            float dy = kiln_power_offset(s->y, j->py0 + i);
+            if (ends_decide &&
+                kiln_ends_miss(j->half_a, kiln_power_slope(s->conic[1], dy), kiln_power_base(j->half_c, dy), s->power_min,
+                               kiln_power_offset(s->x, (uint32_t)first), kiln_power_offset(s->x, (uint32_t)last)))
+                continue;
+            mark_by_pixels(s, t, last, last, j->py0 + i);
+            mark_by_pixels(s, t, first, last, j->py0 + i);
+        }
+    }
+}
+
+/* Marks in *t the tiles of the tile row that the Gaussian reaches. */
+static void row_tiles(const kiln_splat2d *s, kiln_reach reach, const kiln_view *v, uint32_t tile_row, tile_set *t)
+{
+    int32_t tiles_x = (int32_t)kiln_view_tiles_x(v);
+    int32_t end = s->tile_x1 < tiles_x ? s->tile_x1 : tiles_x;
+    t->first = s->tile_x0 > 0 ? s->tile_x0 : 0;
+    t->n = end > t->first ? end - t->first : 0;
+    if (t->n == 0) return;
+    memset(t->bits, 0, (size_t)((t->n + 63) / 64) * sizeof *t->bits);
+
+    row_job j = {.py0 = tile_row * KILN_TILE};
+    j.half_a = kiln_power_half(s->conic[0]);
+    j.half_c = kiln_power_half(s->conic[2]);
+    j.rows = v->height - j.py0 < KILN_TILE ? v->height - j.py0 : KILN_TILE;
+    j.px0 = t->first * KILN_TILE;
+    j.px1 = (int32_t)v->width < end * KILN_TILE ? (int32_t)v->width - 1 : end * KILN_TILE - 1;
+    if (reach == KILN_REACH_INTERVAL)
+        mark_intervals(s, &j, t);
+    else
+        mark_tile_by_tile(s, &j, t, reach == KILN_REACH_ENDS);
+}
+
+/* The tile rows of [row0, row1) inside the Gaussian's own bounds; false when there are none or nothing is reached. */
+static bool clip_rows(const kiln_splat2d *s, uint32_t row0, uint32_t row1, uint32_t *first, uint32_t *end, kiln_reach *reach)
+{
+    if (s->tile_y1 <= 0 || s->tile_x1 <= 0 || s->tile_x0 >= s->tile_x1) return false;
+    *first = s->tile_y0 > (int32_t)row0 ? (uint32_t)s->tile_y0 : row0;
+    *end = (uint32_t)s->tile_y1 < row1 ? (uint32_t)s->tile_y1 : row1;
+    if (*first >= *end) return false;
+    *reach = kiln_splat_reach(s);
+    return *reach != KILN_REACH_NONE;
+}
+
+static kiln_status check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_error *err)
+{
+    if (n > UINT32_MAX - 1)
+        return kiln_fail(err, KILN_E_INPUT, "tile_pairs: %llu Gaussians are visible, 2^32 - 2 can be listed",
+                         (unsigned long long)n);
+    if (v->width == 0 || v->height == 0 || v->width > 1u << 20 || v->height > 1u << 20)
+        return kiln_fail(err, KILN_E_INPUT, "tile_pairs: a view of %u x %u pixels; 1 to 2^20 each way is possible", v->width,
+                         v->height);
+    if (row0 > row1 || row1 > kiln_view_tiles_y(v))
+        return kiln_fail(err, KILN_E_BUG, "tile_pairs: tile rows %u to %u of %u", row0, row1, kiln_view_tiles_y(v));
+    return KILN_OK;
+}
+
+static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
+{
+    uint32_t first, end;
+    kiln_reach reach;
+    if (!clip_rows(s, a->row0, a->row1, &first, &end, &reach)) return;
+    tile_set t;
+    for (uint32_t row = first; row < end; row++) {
+        row_tiles(s, reach, a->view, row, &t);
+        row_pairs[row - a->row0] += count_bits(&t);
+    }
+}
+
+kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work, size_t *work_bytes,
+                                       kiln_error *err)
+{
+    KILN_TRY(check(a->n, a->view, a->row0, a->row1, err));
+    const uint64_t rows = a->row1 - a->row0;
+    kiln_carve c = {.base = work};
+    uint64_t *mine = kiln_take(&c, x->threads * rows, sizeof *mine);
+    if (!work) {
+        *work_bytes = c.used;
+        return KILN_OK;
+    }
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "tile_pairs_count needs %zu bytes, was given %zu", c.used, *work_bytes);
+
+    memset(mine, 0, (size_t)(x->threads * rows) * sizeof *mine);
+    const int64_t blocks = (int64_t)kiln_div_up(a->n, COUNT_BLOCK);
+#pragma omp parallel for num_threads(x->threads) schedule(dynamic)
+    for (int64_t b = 0; b < blocks; b++) {
+        uint64_t *row_pairs = mine + (uint64_t)omp_get_thread_num() * rows;
+        uint64_t first = (uint64_t)b * COUNT_BLOCK, end = first + COUNT_BLOCK < a->n ? first + COUNT_BLOCK : a->n;
+        for (uint64_t i = first; i < end; i++) count_splat(&a->splats[i], a, row_pairs);
+    }
+    for (uint64_t r = 0; r < rows; r++) {
+        a->row_pairs[r] = 0;
+        for (unsigned k = 0; k < x->threads; k++) a->row_pairs[r] += mine[k * rows + r];
+    }
+    return KILN_OK;
+}
+
+/* The work of emit: cursor[piece][tile] is first a count, then the next place to write. */
+typedef struct {
+    uint64_t pieces, tiles;
+    uint64_t *cursor;
+} emit_plan;
+
+static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, kiln_carve *c)
+{
+    emit_plan p = {.tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)};
+    p.pieces = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
+    while (p.pieces > 1 && p.pieces * p.tiles > CURSORS_MAX) p.pieces /= 2;
+    p.cursor = kiln_take(c, p.pieces * p.tiles, sizeof *p.cursor);
+    return p;
+}
+
+/* Calls for every pair of one splat: counts it, or writes it where the cursor points when ranks are given. */
+static void emit_splat(const kiln_tile_pairs_emit_args *a, uint64_t rank, uint64_t *cursor, uint32_t *ranks)
+{
+    const kiln_splat2d *s = &a->splats[rank];
+    uint32_t first, end;
+    kiln_reach reach;
+    if (!clip_rows(s, a->row0, a->row1, &first, &end, &reach)) return;
+    tile_set t;
+    for (uint32_t row = first; row < end; row++) {
+        row_tiles(s, reach, a->view, row, &t);
+        uint64_t *at = cursor + (uint64_t)(row - a->row0) * kiln_view_tiles_x(a->view) + (uint32_t)t.first;
+        for (int32_t w = 0; w < (t.n + 63) / 64; w++)
+            for (uint64_t bits = t.bits[w]; bits; bits &= bits - 1) {
+                uint64_t *next = &at[w * 64 + __builtin_ctzll(bits)];
+                if (ranks) ranks[*next] = (uint32_t)rank;
+                ++*next;
+            }
+    }
+}
+
+static void emit_piece(const kiln_tile_pairs_emit_args *a, const emit_plan *p, uint64_t piece, uint32_t *ranks)
+{
+    uint64_t size = kiln_div_up(a->n, p->pieces), first = piece * size;
+    uint64_t end = first + size < a->n ? first + size : a->n;
+    uint64_t *cursor = p->cursor + piece * p->tiles;
+    for (uint64_t i = first; i < end; i++) emit_splat(a, i, cursor, ranks);
+}
+
+/* Counts become places: tile after tile, within a tile piece after piece. Returns the number of pairs. */
+static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
+{
+    uint64_t next = 0;
+    for (uint64_t tile = 0; tile < p->tiles; tile++) {
+        uint64_t start = next;
+        for (uint64_t piece = 0; piece < p->pieces; piece++) {
+            uint64_t *c = &p->cursor[piece * p->tiles + tile], count = *c;
+            *c = next;
+            next += count;
+        }
+        a->tile_counts[tile] = (uint32_t)(next - start); /* at most n */
+    }
+    return next;
+}
+
+kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
+                                      kiln_error *err)
+{
+    KILN_TRY(check(a->n, a->view, a->row0, a->row1, err));
+    kiln_carve c = {.base = work};
+    const emit_plan p = plan_emit(x, a, &c);
+    if (!work) {
+        *work_bytes = c.used;
+        return KILN_OK;
+    }
+    if (*work_bytes < c.used)
+        return kiln_fail(err, KILN_E_CAP, "tile_pairs_emit needs %zu bytes, was given %zu", c.used, *work_bytes);
+
+    memset(p.cursor, 0, (size_t)(p.pieces * p.tiles) * sizeof *p.cursor);
+#pragma omp parallel for num_threads(x->threads) schedule(dynamic)
+    for (int64_t i = 0; i < (int64_t)p.pieces; i++) emit_piece(a, &p, (uint64_t)i, NULL);
+    const uint64_t pairs = scan(a, &p);
+    if (pairs != a->room)
+        return kiln_fail(err, KILN_E_BUG, "tile_pairs_emit: tile rows %u to %u hold %llu pairs, %llu were counted", a->row0,
+                         a->row1, (unsigned long long)pairs, (unsigned long long)a->room);
+#pragma omp parallel for num_threads(x->threads) schedule(dynamic)
+    for (int64_t i = 0; i < (int64_t)p.pieces; i++) emit_piece(a, &p, (uint64_t)i, a->ranks);
+    return KILN_OK;
+}

@@ -1,0 +1,102 @@
+/* tile_pairs_math -- which pixels of one pixel row a Gaussian reaches, with proof: shared by both siblings.
+ *
+ * On a pixel row the pinned power is a polynomial in dx with float coefficients (power_math.h):
+ *
+ *   P(dx) = (half_a dx + slope) dx + base            computed: p = fl(fl(half_a dx + slope) dx + base)
+ *
+ * How far p is from P. With w = (half_a dx + slope) dx and u = 2^-24, p = fl(w (1 + d) + base), |d| <= u, and
+ * |w| <= |P| + |base|. Rounding is monotonic, so
+ *   P >= T + E gives p >= T,  and  P <= T - E gives p < T,  for every E >= 2u (|T| + |base|) + what denormals lose;
+ * it holds far from the threshold too, as P grows faster than its error. E here is twice that, which also covers the
+ * double arithmetic below (2^-48 of the largest term). dx itself is rounded: at most u |dx| from where the pixel is.
+ *
+ * With half_a < 0 the row is a parabola that opens downwards, and what it reaches is an interval around its vertex:
+ * one square root at T + E gives the pixels that are reached for sure, one at T - E those that may be. Between the
+ * two (about 1e-5 px wide for ordinary Gaussians) the caller evaluates kiln_power itself.
+ */
+#ifndef KILN_KERNELS_TILE_PAIRS_MATH_H
+#define KILN_KERNELS_TILE_PAIRS_MATH_H
+
+#include "kernels/math/power_math.h"
+#include "kernels/project/project.h"
+
+/* Pixel columns, ends included; empty where first > last. sure lies within may. */
+typedef struct {
+    int32_t sure_first, sure_last, may_first, may_last;
+} kiln_row_span;
+
+typedef enum {
+    KILN_REACH_NONE,     /* no pixel can be reached */
+    KILN_REACH_INTERVAL, /* kiln_row_reach is proven */
+    KILN_REACH_ENDS,     /* not concave along a row: kiln_ends_miss is proven */
+    KILN_REACH_UNKNOWN,  /* infinities or near overflow: only kiln_power itself tells */
+} kiln_reach;
+
+static inline KILN_HD kiln_reach kiln_splat_reach(const kiln_splat2d *s)
+{
+    const float largest = 1e15f, farthest = 1e9f; /* no product of theirs overflows: 1e15 * 1e9^2 < 3e38 */
+    const float a = s->conic[0], b = s->conic[1], c = s->conic[2], t = s->power_min;
+    if (a != a || b != b || c != c || t != t || s->x != s->x || s->y != s->y) return KILN_REACH_NONE; /* a power that is NaN */
+    if (!(fabsf(a) <= largest && fabsf(b) <= largest && fabsf(c) <= largest && fabsf(s->x) <= farthest && fabsf(s->y) <= farthest))
+        return KILN_REACH_UNKNOWN;
+    if (t > 1e38f) return KILN_REACH_NONE; /* powers are below 1e34 here */
+    if (t < -1e30f) return KILN_REACH_UNKNOWN;
+    return a >= 1e-20f ? KILN_REACH_INTERVAL : KILN_REACH_ENDS;
+}
+
+/* The first whole number at or above v, the last at or below, within [first, last]; double to int32 by truncation vectorises
+ * on any x86-64, ceil and floor do not. */
+static inline KILN_HD int32_t kiln_first_at(double v, int32_t first, int32_t last)
+{
+    double w = v > (double)first ? v : (double)first;
+    w = w < (double)last + 1.0 ? w : (double)last + 1.0;
+    int32_t i = (int32_t)w;
+    return i + ((double)i < w);
+}
+
+static inline KILN_HD int32_t kiln_last_at(double v, int32_t first, int32_t last)
+{
+    double w = v < (double)last ? v : (double)last;
+    w = w > (double)first - 1.0 ? w : (double)first - 1.0;
+    int32_t i = (int32_t)(w + 1.0); /* first >= 0: not negative, so truncation is floor */
+    return i - 1;
+}
+
+/* KILN_REACH_INTERVAL: columns within [first, last] that reach `t` on a row with these coefficients. */
+static inline KILN_HD kiln_row_span kiln_row_reach(float x, float half_a, float slope, float base, float t, int32_t first,
+                                                   int32_t last)
+{
+    const double h = -(double)half_a, s = (double)slope, p0 = (double)base;
+    const double lift = s * s / (4.0 * h); /* the vertex is this much above the base */
+    const double vertex = s / (2.0 * h), above = (p0 + lift) - (double)t;
+    const double e = 2.384185791015625e-7 * (fabs(p0) + fabs((double)t)) /* 2^-22 */
+                     + 3.552713678800501e-15 * lift + 1e-30;             /* 2^-48; denormals */
+    const double in2 = above - e, out2 = above + e;
+    const double in = sqrt((in2 > 0.0 ? in2 : 0.0) / h), out = sqrt((out2 > 0.0 ? out2 : 0.0) / h);
+    const double centre = ((double)x - 0.5) - vertex;
+    const double slack = 2.384185791015625e-7 * (fabs(vertex) + out) + 1.4210854715202004e-14 * fabs((double)x) /* 2^-46 */
+                         + 1e-6;
+    const double inner = in2 >= 0.0 ? in - slack : -1.0, outer = out2 >= 0.0 ? out + slack : -1.0;
+    kiln_row_span r;
+    r.sure_first = kiln_first_at(centre - inner, first, last);
+    r.sure_last = kiln_last_at(centre + inner, first, last);
+    r.may_first = kiln_first_at(centre - outer, first, last);
+    r.may_last = kiln_last_at(centre + outer, first, last);
+    return r;
+}
+
+/* KILN_REACH_ENDS: a parabola that opens upwards, or a line, is highest at an end; one that is less curved than
+ * 1e-20 downwards rises above its ends by less than 1e-15 within a tile. True where the pixels at dx0 and dx1, in one
+ * tile, and all between them are below t; false says nothing. */
+static inline KILN_HD int kiln_ends_miss(float half_a, float slope, float base, float t, float dx0, float dx1)
+{
+    const double h = (double)half_a, s = (double)slope, p0 = (double)base;
+    const double q0 = h * (double)dx0 * (double)dx0, q1 = h * (double)dx1 * (double)dx1;
+    const double l0 = s * (double)dx0, l1 = s * (double)dx1;
+    const double e = 2.384185791015625e-7 * (fabs(p0) + fabs((double)t)) +
+                     3.552713678800501e-15 * (fabs(q0) + fabs(q1) + fabs(l0) + fabs(l1)) + 1e-15;
+    const double limit = (double)t - e;
+    return (q0 + l0) + p0 < limit && (q1 + l1) + p0 < limit;
+}
+
+#endif
