@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends of "lo..hi" as text; either may be empty. False where there is no range. */
+/* Ends of "lo..hi" or "lo..hi|off" as text; either may be empty. False where there is no range. */
 static bool split_range(const char *range, char lo[32], char hi[32])
 {
     const char *dots = range ? strstr(range, "..") : NULL;
     if (!dots || dots - range > 31) return false;
     (void)snprintf(lo, 32, "%.*s", (int)(dots - range), range);
-    (void)snprintf(hi, 32, "%s", dots + 2);
+    (void)snprintf(hi, 32, "%.*s", (int)strcspn(dots + 2, "|"), dots + 2);
     return true;
 }
 
@@ -31,7 +31,11 @@ const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size)
     return buf;
 }
 
-static bool may_be_off(const kiln_opt *o) { return o->kind == KILN_OPT_F64 && o->def && !strcmp(o->def, "off"); }
+static bool may_be_off(const kiln_opt *o)
+{
+    const char *bar = o->range ? strchr(o->range, '|') : NULL;
+    return o->kind == KILN_OPT_F64 && ((o->def && !strcmp(o->def, "off")) || (bar && !strcmp(bar, "|off")));
+}
 
 const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
 {
