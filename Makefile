@@ -1,12 +1,14 @@
-# SplatKiln. `make help` lists the targets.
-#   make CUDA=0        build without CUDA
-#   make O=dir         build elsewhere; make test T=unit/knn: one test
+# SplatKiln. `make help` lists the targets; pipelines/pipeline.mk has those that bake a scene.
 -include config.mk
 O       ?= build
 CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CUDA    ?= $(if $(shell command -v nvcc),1,0)
 CFLAGS  ?= -O2 -g
 NVFLAGS ?= -O3 -lineinfo
+PREFIX  ?= /usr/local
+# What Debian and Ubuntu call the things we need; pipelines/packages.sh looks after them.
+DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libxxhash-dev zlib1g-dev libjansson-dev
+TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
 STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp
 AVX2    := -mavx2 -mfma -DKILN_CPU_ISA=_avx2
@@ -18,16 +20,26 @@ LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/op
 CU_SRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/*/*.cu))
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
-PART_SRC := $(wildcard stages/import/*.c stages/export/*.c stages/engine/*.c stages/image/*.c stages/frame/*.c stages/tiles/*.c stages/render/*.c stages/prune/*.c stages/chunk/*.c stages/generate/*.c)
+PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 TOOLS   := $(patsubst stages/tools/%.c,%,$(wildcard stages/tools/*.c))
 BIN     := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
 UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_test.c))
+HEADERS := $(wildcard base/*.h kernels/*.h kernels/*/*.h schema/*.h)
+C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/*,$d/*.[ch] $d/*.cu $d/*.cuh))
 
 .SECONDARY:
-.PHONY: all tests clean
+.PHONY: all tests check test bless asan format lint man install clean help
+## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA)
 all: $(BIN)
-tests: $(UNIT)
+
+# Goals that promise to work on a bare machine install what is missing; the others only say it.
+include pipelines/pipeline.mk schema/schema.mk
+WANTED := $(DEBS) $(if $(filter test tests check asan bless,$(MAKECMDGOALS)),$(TEST_DEBS))
+READY  := $O/packages$(if $(filter $(TEST_DEBS),$(WANTED)),-test)
+$O/packages $O/packages-test: Makefile pipelines/packages.sh
+	@mkdir -p $O
+	@pipelines/packages.sh $(if $(BAKES)$(filter test,$(MAKECMDGOALS)),install,tell) $(WANTED) && touch $@
 
 $(STAGES:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/%.c.o $O/libstages.a $O/libsplatkiln.a
 	@mkdir -p $(@D)
@@ -35,23 +47,68 @@ $(STAGES:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/%.c.o $O/libstages.a $O/libs
 $(TOOLS:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/tools/%.c.o $O/libstages.a $O/libsplatkiln.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
-$O/tests/unit/%: $O/tests/unit/%.c.o $O/libstages.a $O/libsplatkiln.a
+$O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $O/libstages.a $O/libsplatkiln.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 $O/libstages.a: $(PART_SRC:%=$O/%.o)
 	rm -f $@ && $(AR) rcs $@ $^
 $O/libsplatkiln.a: $(LIB_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
-$O/%.c.o: %.c
+$O/%.c.o: %.c | $(READY)
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c $< -o $@
-$O/%.avx2.o: %.c
+$O/%.avx2.o: %.c | $(READY)
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(AVX2) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -O3 -c $< -o $@
-$O/%.cu.o: %.cu
+$O/%.cu.o: %.cu | $(READY)
 	@mkdir -p $(@D)
 	nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
--include schema/schema.mk
 -include $(shell find $O -name '*.d' 2>/dev/null)
 
+## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
+check: tests
+	@O='$O' tests/run $(if $T,'$T',unit golden)
+## test: check and the end-to-end tests (V=1 shows output, KEEP=1 keeps the scratch folders)
+test: tests
+	@O='$O' tests/run $(if $T,'$T',unit golden e2e)
+## bless: writes what a golden test gives as what is expected: make bless T=golden/import/odd-ply
+bless: tests
+	@O='$O' KILN_BLESS=1 tests/run $(if $T,'$T',golden)
+export V KEEP
+# T names a unit test: its binary is all that it needs.
+ONE   := $(patsubst unit/%,$O/tests/unit/%_test,$(filter unit/%,$(firstword $(subst :, ,$T))))
+tests: $(or $(filter $(ONE),$(UNIT)),$(BIN) $(UNIT))
+## asan: check under AddressSanitizer and UBSan, in build-asan
+asan:
+	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) check O=build-asan KILN_SLOW=4 CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+export KILN_SLOW
+
+## format: puts every C file into the layout of .clang-format
+format:
+	clang-format -i $(C_FILES)
+## lint: layout, whitespace, headers that compile alone
+lint:
+	@tests/run unit/layers
+	@if git grep -nIE '[[:blank:]]+$$' -- ':!*.md' ':!tests/data'; then echo 'lint: blanks at the end of these lines'; exit 1; fi
+	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror $(C_FILES); else echo 'lint: no clang-format, layout not checked'; fi
+
+## man: man pages from the option tables, into build/man
+man: $(BIN:$O/bin/%=$O/man/%.1)
+$O/man/%.1: $O/bin/%
+	@mkdir -p $(@D)
+	$< --man > $@.tmp && mv $@.tmp $@
+## install: programs, man pages, library and headers under PREFIX (DESTDIR before it)
+install: $(BIN) $(BIN:$O/bin/%=$O/man/%.1) $O/libsplatkiln.a
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/share/man/man1'
+	install $(BIN) '$(DESTDIR)$(PREFIX)/bin'
+	install -m 644 $(BIN:$O/bin/%=$O/man/%.1) '$(DESTDIR)$(PREFIX)/share/man/man1'
+	install -m 644 $O/libsplatkiln.a '$(DESTDIR)$(PREFIX)/lib'
+	for h in $(HEADERS); do install -D -m 644 $$h "$(DESTDIR)$(PREFIX)/include/splatkiln/$$h" || exit 1; done
+	printf '%s\n' 'Name: splatkiln' 'Description: reads bakes of 3D Gaussian Splatting scenes' 'Version: $(VERSION)' \
+	    'Cflags: -I$(PREFIX)/include/splatkiln' 'Libs: -L$(PREFIX)/lib -lsplatkiln -fopenmp $(LDLIBS)' \
+	    > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/splatkiln.pc'
+VERSION = $(shell sed -n 's/.*kiln_version\[\] = "\(.*\)";/\1/p' base/option.c)
+## clean: removes the build folder
 clean: ; rm -rf $O
+## help: this list
+help: ; @sed -n 's/^## //p' $(MAKEFILE_LIST)

@@ -1,0 +1,286 @@
+/* base -- status, memory, files, paths, checked arithmetic, the log's counters. */
+#include "base/carve.h"
+#include "base/checked.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[128];
+
+static int make_folder(void **state)
+{
+    const char *tmp = getenv("KILN_TMP");
+    (void)state;
+    if (tmp && strlen(tmp) < sizeof folder - 20)
+        (void)snprintf(folder, sizeof folder, "%s/base.XXXXXX", tmp);
+    else
+        (void)snprintf(folder, sizeof folder, "/tmp/kiln-base.XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void fail_returns_its_status_and_note_puts_context_in_front(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    assert_int_equal(kiln_fail(&err, KILN_E_CAP, "needs %d MiB", 12), KILN_E_CAP);
+    kiln_note(&err, "chunk %s", "r07");
+    kiln_note(&err, "tiles");
+    assert_string_equal(err.msg, "tiles: chunk r07: needs 12 MiB");
+    assert_int_equal(err.status, KILN_E_CAP);
+    assert_int_equal(kiln_fail(&err, KILN_E_IO, "again: %s", err.msg), KILN_E_IO); /* an argument from the message itself */
+    assert_string_equal(err.msg, "again: tiles: chunk r07: needs 12 MiB");
+    assert_int_equal(kiln_fail(NULL, KILN_E_INPUT, "x"), KILN_E_INPUT);
+}
+
+static void a_sentence_too_long_is_cut_and_stays_a_string(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    char text[3000];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    kiln_fail(&err, KILN_E_INPUT, "%s", text);
+    assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+    kiln_note(&err, "where");
+    assert_memory_equal(err.msg, "where: aaa", 10);
+    assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+    kiln_note(&err, "%s", text);
+    assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+}
+
+static void exit_codes_are_those_of_the_contract(void **state)
+{
+    (void)state;
+    assert_int_equal(kiln_exit_code(KILN_OK), 0);
+    assert_int_equal(kiln_exit_code(KILN_E_USAGE), 2);
+    assert_int_equal(kiln_exit_code(KILN_E_NOMEM), 5);
+    assert_int_equal(kiln_exit_code(KILN_E_BUG), 70);
+    assert_int_equal(kiln_exit_code(KILN_E_BUSY), 75);
+    assert_int_equal(kiln_exit_code(KILN_E_TERMINATED), 143);
+    assert_string_equal(kiln_status_name(KILN_E_STALE), "E_STALE");
+}
+
+static void alloc_gives_zeroed_aligned_memory_and_refuses_overflow(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    double *v = NULL;
+    assert_int_equal(KILN_ALLOC(&v, 1000, "numbers", &err), KILN_OK);
+    assert_int_equal((uintptr_t)v % 64, 0);
+    for (int i = 0; i < 1000; i++) assert_true(v[i] == 0);
+    free(v);
+    assert_int_equal(KILN_ALLOC(&v, 0, "nothing", &err), KILN_OK);
+    assert_non_null(v);
+    free(v);
+    assert_int_equal(KILN_ALLOC(&v, UINT64_MAX / 4, "pairs", &err), KILN_E_NOMEM);
+    assert_null(v);
+    assert_non_null(strstr(err.msg, "pairs"));
+    assert_int_equal(KILN_ALLOC(&v, UINT64_C(1) << 58, "pairs", &err), KILN_E_NOMEM);
+}
+
+static void a_buffer_keeps_what_was_put_across_growth(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_buffer b = {0};
+    assert_int_equal(kiln_buffer_put(&b, NULL, 0, &err), KILN_OK);
+    assert_null(b.data);
+    for (int i = 0; i < 1000; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "%04d", i), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, NULL, 3, &err), KILN_OK);
+    assert_int_equal(b.size, 4003);
+    assert_memory_equal(b.data + 4 * 777, "0777", 4);
+    assert_memory_equal(b.data + 4000, "\0\0", 3);
+    kiln_buffer_release(&b);
+    assert_null(b.data);
+    assert_int_equal(b.size, 0);
+}
+
+static void checked_arithmetic_says_when_it_does_not_fit(void **state)
+{
+    (void)state;
+    uint64_t v;
+    uint32_t small;
+    assert_true(kiln_mul(UINT32_MAX, UINT32_MAX, &v));
+    assert_false(kiln_mul(UINT64_C(1) << 32, UINT64_C(1) << 32, &v));
+    assert_true(kiln_add(UINT64_MAX, 0, &v));
+    assert_false(kiln_add(UINT64_MAX, 1, &v));
+    assert_true(kiln_to_u32(UINT32_MAX, &small));
+    assert_false(kiln_to_u32(UINT64_C(1) << 32, &small));
+    assert_true(kiln_div_up(UINT64_MAX, 2) == UINT64_C(1) << 63);
+    assert_true(kiln_div_up(0, 7) == 0);
+}
+
+static void carving_measures_what_it_lays_out(void **state)
+{
+    (void)state;
+    kiln_carve c = {0};
+    assert_null(kiln_take(&c, 3, 4));
+    assert_null(kiln_take(&c, 1, 8));
+    assert_int_equal(c.used, 264);
+    kiln_take(&c, SIZE_MAX / 4, 8);
+    assert_true(c.used == SIZE_MAX);
+    kiln_take(&c, 1, 1);
+    assert_true(c.used == SIZE_MAX);
+}
+
+static void a_written_file_reads_back_and_leaves_no_temporary(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    unsigned char *data;
+    size_t size;
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", in_folder("a/b/c.bin"));
+    assert_int_equal(kiln_file_write(path, "one", 3, &err), KILN_OK);
+    assert_int_equal(kiln_file_write(path, "second\0", 7, &err), KILN_OK);
+    assert_int_equal(kiln_file_read(path, 7, &data, &size, &err), KILN_OK);
+    assert_int_equal(size, 7);
+    assert_memory_equal(data, "second\0", 8); /* and the NUL behind */
+    free(data);
+    assert_int_equal(kiln_file_read(path, 6, &data, &size, &err), KILN_E_INPUT);
+    assert_null(data);
+    (void)snprintf(path, sizeof path, "%s.tmp.%ld", in_folder("a/b/c.bin"), (long)getpid());
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void a_failed_write_keeps_the_old_file(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", in_folder("d/taken"));
+    assert_int_equal(kiln_file_write(in_folder("d/taken/x"), "x", 1, &err), KILN_OK);
+    assert_int_equal(kiln_file_write(path, "y", 1, &err), KILN_E_IO); /* a folder is there */
+    assert_true(kiln_is_dir(path));
+    (void)snprintf(path, sizeof path, "%s.tmp.%ld", in_folder("d/taken"), (long)getpid());
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(kiln_file_write(in_folder("d/taken/x/y"), "z", 1, &err), KILN_E_IO); /* a file is where a folder must be */
+}
+
+static void reading_past_the_end_names_the_byte(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    int fd;
+    char got[8];
+    assert_int_equal(kiln_file_write(in_folder("short"), "12345", 5, &err), KILN_OK);
+    assert_int_equal(kiln_file_open(in_folder("short"), &fd, &err), KILN_OK);
+    assert_int_equal(kiln_file_read_at(fd, "short", 2, got, 3, &err), KILN_OK);
+    assert_memory_equal(got, "345", 3);
+    assert_int_equal(kiln_file_read_at(fd, "short", 2, got, 4, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "ends at byte 5"));
+    assert_int_equal(kiln_file_read_at(fd, "short", UINT64_MAX, got, 1, &err), KILN_E_INPUT);
+    close(fd);
+}
+
+static void what_is_no_regular_file_is_bad_input(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_file_info info;
+    int fd;
+    assert_int_equal(kiln_file_open(in_folder("missing"), &fd, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_file_open(folder, &fd, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "is a directory"));
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_int_equal(kiln_file_open(in_folder("pipe"), &fd, &err), KILN_E_INPUT);
+    assert_int_equal(fd, -1);
+    assert_int_equal(kiln_file_stat(in_folder("missing"), &info, &err), KILN_E_IO);
+    assert_int_equal(kiln_file_stat(folder, &info, &err), KILN_OK);
+    assert_true(info.is_dir && !info.is_file);
+}
+
+static void joined_paths_have_one_slash_and_fit(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    char out[16];
+    assert_int_equal(kiln_path_join(out, sizeof out, "a", "b", &err), KILN_OK);
+    assert_string_equal(out, "a/b");
+    assert_int_equal(kiln_path_join(out, sizeof out, "a/", "b", &err), KILN_OK);
+    assert_string_equal(out, "a/b");
+    assert_int_equal(kiln_path_join(out, sizeof out, "a", "/b", &err), KILN_OK);
+    assert_string_equal(out, "/b");
+    assert_int_equal(kiln_path_join(out, sizeof out, "", "b", &err), KILN_OK);
+    assert_string_equal(out, "b");
+    assert_int_equal(kiln_path_join(out, sizeof out, "1234567", "12345678", &err), KILN_E_INPUT);
+    assert_int_equal(kiln_path_join(out, sizeof out, "1234567", "1234567", &err), KILN_OK);
+}
+
+static void base_and_suffix_look_behind_the_last_slash(void **state)
+{
+    (void)state;
+    assert_string_equal(kiln_path_base("a.b/c.ply"), "c.ply");
+    assert_string_equal(kiln_path_suffix("a.b/c.tar.gz"), "gz");
+    assert_string_equal(kiln_path_suffix("a.b/c"), "");
+    assert_string_equal(kiln_path_base("c"), "c");
+}
+
+static void names_from_inside_files_stay_in_their_folder(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a.png", "train/r_0", "..a", "a../b", "a..b", ".hidden", "\xc3\xa9t\xc3\xa9.jpg"};
+    static const char *const bad[] = {"",     "/etc/passwd",  "..",       "../a",     "a/../b",           "a/..",
+                                      "a\\b", "a\nb",         "a\x7f",    "\xc0\xaf", "\xed\xa0\x80.png", "\xf4\x90\x80\x80",
+                                      "\xc3", "\xe0\x80\x80", "\xf8\x88", "a\x80"};
+    const char *why;
+    char longest[1026];
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(kiln_name_is_safe(good[i], &why));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(kiln_name_is_safe(bad[i], &why));
+        assert_non_null(why);
+    }
+    memset(longest, 'a', 1025);
+    longest[1025] = '\0';
+    assert_false(kiln_name_is_safe(longest, &why));
+    assert_true(kiln_name_is_safe(longest + 1, &why));
+}
+
+static void clocks_run_and_memory_is_seen(void **state)
+{
+    (void)state;
+    uint64_t a = kiln_now_ns(), b = kiln_now_ns();
+    assert_true(b >= a && a > 0);
+    assert_true(kiln_wall_ns() > INT64_C(1600000000) * 1000000000);
+    assert_true(kiln_peak_rss() > 100000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fail_returns_its_status_and_note_puts_context_in_front),
+        cmocka_unit_test(a_sentence_too_long_is_cut_and_stays_a_string),
+        cmocka_unit_test(exit_codes_are_those_of_the_contract),
+        cmocka_unit_test(alloc_gives_zeroed_aligned_memory_and_refuses_overflow),
+        cmocka_unit_test(a_buffer_keeps_what_was_put_across_growth),
+        cmocka_unit_test(checked_arithmetic_says_when_it_does_not_fit),
+        cmocka_unit_test(carving_measures_what_it_lays_out),
+        cmocka_unit_test(a_written_file_reads_back_and_leaves_no_temporary),
+        cmocka_unit_test(a_failed_write_keeps_the_old_file),
+        cmocka_unit_test(reading_past_the_end_names_the_byte),
+        cmocka_unit_test(what_is_no_regular_file_is_bad_input),
+        cmocka_unit_test(joined_paths_have_one_slash_and_fit),
+        cmocka_unit_test(base_and_suffix_look_behind_the_last_slash),
+        cmocka_unit_test(names_from_inside_files_stay_in_their_folder),
+        cmocka_unit_test(clocks_run_and_memory_is_seen),
+    };
+    return cmocka_run_group_tests(tests, make_folder, NULL);
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Every program: help that starts with Usage:, fits 80 columns and lists each option of --help-json once; a man page
+# that lists them too; a make variable for each; a version; exit 2 with one sentence for an option it has not.
+# time-limit: 60
+set -u
+bad=0
+say() { echo "$program: $*"; bad=1; }
+lexgrog=$(command -v lexgrog)
+shopt -s nullglob
+programs=("$KILN_BIN"/kiln-*)
+[ ${#programs[@]} -gt 0 ] || { echo 'no program was built'; exit 1; }
+for path in "${programs[@]}"; do
+    program=${path##*/}
+    help=$("$path" --help) || say "--help ends with $?"
+    man=$("$path" --man) || say "--man ends with $?"
+    make=$("$path" --help-make) || say "--help-make ends with $?"
+    json=$("$path" --help-json) || say "--help-json ends with $?"
+    [[ $help == "Usage: $program "* ]] || say '--help does not start with Usage:'
+    wide=$(awk 'length > 80' <<<"$help")
+    [ -z "$wide" ] || say "--help is wider than 80 columns: $wide"
+    [[ $("$path" --version) == "$program "[0-9]* ]] || say '--version is odd'
+    names=$(sed -n 's/.*{"name": "\([^"]*\)".*/\1/p' <<<"$json")
+    [ -n "$names" ] || say '--help-json lists no option'
+    twice=$(sort <<<"$names" | uniq -d)
+    [ -z "$twice" ] || say "options twice: $twice"
+    letters=$(sed -n 's/.*"letter": "\(.\)".*/\1/p' <<<"$json" | sort | uniq -d)
+    [ -z "$letters" ] || say "letters twice: $letters"
+    for name in $names; do
+        grep -qE -- "--(\[no-\])?$name( |\$)" <<<"$help" || say "--help lacks --$name"
+        grep -qF -- "${name//-/\\-}\\fR" <<<"$man" || say "the man page lacks --$name"
+        case $name in help | version) ;; *) grep -qF -- ":$name" <<<"$make" || say "--help-make lacks $name" ;; esac
+    done
+    sentence=$("$path" --no-such-option 2>&1 >/dev/null)
+    code=$?
+    [ $code -eq 2 ] || say "an unknown option ends with $code, not 2"
+    [ "$(wc -l <<<"$sentence")" -eq 1 ] || say "an unknown option gets more than a sentence: $sentence"
+    if [ -n "$lexgrog" ]; then
+        "$path" --man >"$KILN_TMP/$program.1"
+        lexgrog "$KILN_TMP/$program.1" >/dev/null || say 'man cannot find its NAME line'
+    fi
+done
+exit $bad

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Who may include whom (STYLE of the house: stages -> kernels, schema -> base), and headers that compile alone.
+# time-limit: 120
+set -u
+bad=0
+forbid() { # pattern in an #include, files, the rule
+    local pattern=$1 rule=$2 hits
+    shift 2
+    hits=$(grep -nE "^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*[<\"]$pattern" "$@" /dev/null)
+    [ -z "$hits" ] || { printf '%s:\n%s\n' "$rule" "$hits"; bad=1; }
+}
+shopt -s nullglob globstar
+base=(base/*.[ch]) schema=(schema/*.[ch]) kernels=(kernels/**/*.[ch] kernels/**/*.cu kernels/**/*.cuh) all_c=({base,schema,kernels,stages}/**/*.[ch])
+[ ${#base[@]} -gt 0 ] && [ ${#kernels[@]} -gt 0 ] || { echo 'no sources found'; exit 1; }
+forbid '(schema|kernels|stages|tests)/' 'base is the leaf' "${base[@]}"
+forbid '(sqlite3|zstd|png|jpeglib|jansson|xxhash|zlib)' 'base includes libc only' "${base[@]}"
+forbid '(cuda|cub|nvml|thrust)' 'no CUDA in base and schema' "${base[@]}" "${schema[@]}"
+forbid '(kernels|stages|tests)/' 'schema knows neither kernels nor stages' "${schema[@]}"
+forbid '(schema|stages|tests)/' 'kernels know neither schema nor stages' "${kernels[@]}"
+forbid '(sqlite3|zstd|png|jpeglib|jansson|stdio|fcntl)' 'kernels know no SQL and no files' "${kernels[@]}"
+forbid '(cuda|cub/|thrust)' 'CUDA is in .cu and .cuh files only' "${all_c[@]}"
+forbid 'tests/' 'nothing includes tests' "${all_c[@]}"
+
+# One compiler run a header, some at a time; a header that needs another include first fails here.
+headers=({base,schema,kernels,stages}/**/*.h)
+flags='-std=c11 -D_GNU_SOURCE -I. -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-const-variable -fsyntax-only -x c'
+# shellcheck disable=SC2086
+printf '%s\0' "${headers[@]}" | xargs -0 -n 1 -P "$(nproc)" ${CC:-gcc} $flags || { echo 'a header does not compile alone'; bad=1; }
+exit $bad

@@ -1,0 +1,355 @@
+/* option -- the command line of a made-up program with one option of each kind. */
+#include "base/file.h"
+#include "base/option.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct {
+    bool merge, dry;
+    uint32_t k, format, none32;
+    uint64_t rows;
+    double opacity, ceiling, free;
+    kiln_size cache;
+    const char *camera, *out;
+} o;
+
+static const kiln_opt options[] = {
+    {"neighbors", 'k', KILN_OPT_U32, &o.k, "K", "3", "1..32", "neighbours averaged per point", KILN_KEYED},
+    {"rows", 0, KILN_OPT_U64, &o.rows, "N", "0", "0..", "rows to keep", KILN_KEYED},
+    {"min-opacity", 0, KILN_OPT_F64, &o.opacity, "X", "1/255", "0..1", "drop what is fainter", KILN_KEYED},
+    {"ceiling", 0, KILN_OPT_F64, &o.ceiling, "X", "off", "0..", "largest scale", KILN_KEYED},
+    {"free", 0, KILN_OPT_F64, &o.free, "X", NULL, NULL, "any number", 0},
+    {"cache", 0, KILN_OPT_SIZE, &o.cache, "SIZE", "25%", NULL, "room for decoded planes", 0},
+    {"format", 0, KILN_OPT_ENUM, &o.format, "NAME", "png", "png|png16|npy", "what to write", KILN_KEYED},
+    {"camera", 0, KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "one camera", KILN_ONCE},
+    {"out", 'o', KILN_OPT_PATH, &o.out, "FILE", NULL, NULL, "where to write", KILN_ONCE},
+    {"merge", 'm', KILN_OPT_BOOL, &o.merge, NULL, "yes", NULL, "merge near-duplicates", KILN_KEYED},
+    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry, NULL, NULL, NULL, "write nothing", KILN_ONCE},
+    {"secret", 0, KILN_OPT_U32, &o.none32, "N", NULL, NULL, "for tests", KILN_HIDDEN},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const char *const notes[] = {".leading dot and a \\ backslash", NULL};
+static const kiln_cli cli = {.program = "kiln-try",
+                             .summary = "tries things",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .tables_note = notes,
+                             .options = options,
+                             .common = kiln_common_options};
+
+static kiln_parsed parsed;
+static kiln_error err;
+
+/* Words split at blanks, "kiln-try" in front. */
+static kiln_status parse(const char *line)
+{
+    static char copy[8192];
+    char *argv[32] = {(char[]){"kiln-try"}};
+    int argc = 1;
+    (void)snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+    return kiln_cli_parse(&cli, argc, argv, &parsed, &err);
+}
+
+static const kiln_opt *row(const char *name)
+{
+    for (const kiln_opt *at = options; at->name; at++)
+        if (!strcmp(at->name, name)) return at;
+    return NULL;
+}
+
+static const char *text_of(const char *name)
+{
+    static char buf[KILN_PATH_MAX];
+    return kiln_opt_text(row(name), buf, sizeof buf);
+}
+
+static void assert_refused(const char *line, const char *part)
+{
+    assert_int_equal(parse(line), KILN_E_USAGE);
+    if (!strstr(err.msg, part)) fail_msg("'%s' gives '%s', without '%s'", line, err.msg, part);
+}
+
+static void defaults_come_from_the_table(void **state)
+{
+    (void)state;
+    memset(&o, 0xa5, sizeof o);
+    assert_int_equal(parse("m.db"), KILN_OK);
+    assert_int_equal(o.k, 3);
+    assert_true(o.opacity == 1.0 / 255);
+    assert_true(isnan(o.ceiling) && isnan(o.free));
+    assert_true(o.cache.percent == 25);
+    assert_true(o.merge && !o.dry);
+    assert_null(o.camera);
+    assert_int_equal(o.none32, 0);
+    assert_string_equal(kiln_common_values.devices, "auto");
+    assert_string_equal(parsed.positional[0], "m.db");
+    assert_false(kiln_opt_given(&cli, "neighbors"));
+}
+
+static void every_spelling_of_an_option_is_read(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("-k5 --format=npy m.db --rows 18446744073709551615 -o x -mn --no-merge"), KILN_OK);
+    assert_int_equal(o.k, 5);
+    assert_int_equal(o.format, 2);
+    assert_true(o.rows == UINT64_MAX);
+    assert_string_equal(o.out, "x");
+    assert_true(o.dry && !o.merge);
+    assert_int_equal(parse("--dry-run=no --merge=0 -k 7 -- --odd-name"), KILN_OK);
+    assert_true(!o.dry && !o.merge);
+    assert_string_equal(parsed.positional[0], "--odd-name");
+    assert_int_equal(parse("-"), KILN_OK);
+}
+
+static void values_out_of_range_are_refused_with_what_is_taken(void **state)
+{
+    (void)state;
+    assert_refused("m --neighbors 33", "--neighbors takes a whole number from 1 to 32, not '33'");
+    assert_refused("m --neighbors 0", "from 1 to 32");
+    assert_refused("m --neighbors -1", "not '-1'");
+    assert_refused("m --neighbors 3x", "not '3x'");
+    assert_refused("m --rows 18446744073709551616", "whole number of at least 0");
+    assert_refused("m --min-opacity 1.01", "a number from 0 to 1");
+    assert_refused("m --min-opacity nan", "not 'nan'");
+    assert_refused("m --min-opacity 0x1", "not '0x1'");
+    assert_refused("m --min-opacity 1/0", "not '1/0'");
+    assert_refused("m --min-opacity off", "not 'off'");
+    assert_refused("m --ceiling -1", "of at least 0, or off");
+    assert_refused("m --format jpg", "png|png16|npy, not 'jpg'");
+    assert_refused("m --format pn", "not 'pn'");
+    assert_refused("m --cache 101%", "a size such as");
+    assert_refused("m --dry-run=maybe", "yes or no");
+    assert_refused("m --threads 1025", "from 0 to 1024");
+}
+
+static void a_wrong_command_line_says_what_is_wrong(void **state)
+{
+    (void)state;
+    assert_refused("", "takes MANIFEST");
+    assert_refused("a b", "'b' is one argument too many");
+    assert_refused("m --neighbours 3", "did you mean '--neighbors'?");
+    assert_refused("m --min 3", "did you mean '--min-opacity'?");
+    assert_refused("m --secrets 3", "unknown option '--secrets', see"); /* hidden ones are not proposed */
+    assert_refused("m --no-neighbors", "unknown option");
+    assert_refused("m -z", "unknown option '-z'");
+    assert_refused("m --neighbors", "needs a value");
+    assert_refused("m --camera=", "needs a value");
+    assert_refused("m --neighb 3", "did you mean '--neighbors'?"); /* a prefix is not accepted */
+}
+
+static void a_value_longer_than_a_path_is_refused(void **state)
+{
+    (void)state;
+    char line[6000] = "m --camera ";
+    memset(line + 11, 'a', KILN_PATH_MAX);
+    assert_refused(line, "longer than 4095 bytes");
+    line[11 + KILN_PATH_MAX - 1] = '\0';
+    assert_int_equal(parse(line), KILN_OK);
+    assert_int_equal(strlen(text_of("camera")), KILN_PATH_MAX - 1);
+}
+
+static void text_and_value_are_inverse(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"0", "1", "0.1", "0.02", "1e-300", "0.3333333333333333", "5e-324", "0.1234567891234567"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        assert_int_equal(kiln_opt_set(&cli, "min-opacity", numbers[i], "test", &err), KILN_OK);
+        double v = o.opacity;
+        char text[64];
+        (void)snprintf(text, sizeof text, "%s", text_of("min-opacity"));
+        assert_int_equal(kiln_opt_set(&cli, "min-opacity", text, "test", &err), KILN_OK);
+        assert_true(o.opacity == v);
+    }
+    assert_int_equal(parse("m --min-opacity 0.10 --ceiling -0 --cache 1.5G --no-merge --format png16"), KILN_OK);
+    assert_string_equal(text_of("min-opacity"), "0.1");
+    assert_string_equal(text_of("ceiling"), "0");
+    assert_string_equal(text_of("cache"), "1610612736");
+    assert_string_equal(text_of("merge"), "no");
+    assert_string_equal(text_of("format"), "png16");
+    assert_string_equal(text_of("camera"), "");
+    assert_string_equal(text_of("free"), "");
+    assert_string_equal(text_of("secret"), "");
+    assert_int_equal(parse("m --ceiling off"), KILN_OK);
+    assert_string_equal(text_of("ceiling"), "off");
+    assert_string_equal(text_of("cache"), "25%");
+}
+
+static void every_text_can_be_set_again(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("m"), KILN_OK);
+    for (const kiln_opt *at = options; at->name; at++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "%s", text_of(at->name));
+        assert_int_equal(kiln_opt_set(&cli, at->name, text, "test", &err), KILN_OK);
+        assert_string_equal(text_of(at->name), text);
+    }
+}
+
+static void a_stored_text_is_checked_copied_and_not_given(void **state)
+{
+    (void)state;
+    char stored[] = "r_0";
+    assert_int_equal(parse("m"), KILN_OK);
+    assert_int_equal(kiln_opt_set(&cli, "camera", stored, "stored parameter", &err), KILN_OK);
+    stored[0] = 'x';
+    assert_string_equal(o.camera, "r_0");
+    assert_false(kiln_opt_given(&cli, "camera"));
+    assert_int_equal(kiln_opt_set(&cli, "camera", "", "stored parameter", &err), KILN_OK);
+    assert_null(o.camera);
+    assert_int_equal(kiln_opt_set(&cli, "neighbors", "99", "stored parameter", &err), KILN_E_USAGE);
+    assert_string_equal(err.msg, "stored parameter: --neighbors takes a whole number from 1 to 32, not '99'");
+    assert_int_equal(kiln_opt_set(&cli, "gone", "99", "stored parameter", &err), KILN_E_USAGE);
+}
+
+static void given_knows_aliases_flags_and_only_this_line(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("m --gpu 1 -n"), KILN_OK);
+    assert_string_equal(kiln_common_values.devices, "1");
+    assert_true(kiln_opt_given(&cli, "devices") && kiln_opt_given(&cli, "device"));
+    assert_true(kiln_opt_flag_given(&cli, KILN_ONCE));
+    assert_false(kiln_opt_flag_given(&cli, KILN_KEYED));
+    assert_int_equal(parse("m -k 3"), KILN_OK);
+    assert_false(kiln_opt_given(&cli, "devices") || kiln_opt_flag_given(&cli, KILN_ONCE));
+    assert_true(kiln_opt_given(&cli, "neighbors")); /* given, though it is the default */
+}
+
+static void a_tilde_in_front_becomes_home_in_paths_only(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("HOME", "/home/me", 1), 0);
+    assert_int_equal(parse("~/m.db -o ~ --camera ~/x"), KILN_OK);
+    assert_string_equal(parsed.positional[0], "/home/me/m.db");
+    assert_string_equal(o.out, "/home/me");
+    assert_string_equal(o.camera, "~/x");
+    assert_int_equal(parse("a~/m.db -o ~you/x"), KILN_OK);
+    assert_string_equal(parsed.positional[0], "a~/m.db");
+    assert_string_equal(o.out, "~you/x");
+}
+
+static void sizes_are_read_as_people_write_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {{"1000", 1000},
+                {"512M", 512ull << 20},
+                {"1.5G", 3ull << 29},
+                {"64KiB", 65536},
+                {"64kB", 65536},
+                {"2 GB", 2ull << 30},
+                {"8T", 8ull << 40},
+                {"7B", 7},
+                {"0", 0},
+                {"0.5K", 512},
+                {"18446744073709551615", UINT64_MAX}};
+    static const char *const bad[] = {"",       "M",     "-1",  "1X",   "1.5.1G", "1e9", "99999999999G",
+                                      "100.1%", "1KiBs", "5%%", "0x10", "64kb"};
+    kiln_size s;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(kiln_size_parse(good[i].text, &s, &err), KILN_OK);
+        assert_true(s.bytes == good[i].bytes && s.percent < 0);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (kiln_size_parse(bad[i], &s, &err) != KILN_E_USAGE) fail_msg("'%s' was taken as a size", bad[i]);
+    assert_int_equal(kiln_size_parse("50%", &s, &err), KILN_OK);
+    assert_true(kiln_size_resolve(s, 1000) == 500);
+    char buf[32];
+    assert_string_equal(kiln_size_text(912ull << 20, buf), "912 MiB");
+    assert_string_equal(kiln_size_text(1536ull << 20, buf), "1.5 GiB");
+    assert_string_equal(kiln_size_text(17, buf), "17 bytes");
+}
+
+/* What one of the printers writes; free() it. */
+static char *printed(void (*print)(const kiln_cli *, FILE *))
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    assert_non_null(f);
+    print(&cli, f);
+    assert_int_equal(fclose(f), 0);
+    return text;
+}
+
+static void help_fits_80_columns_and_hides_what_is_hidden(void **state)
+{
+    (void)state;
+    char *text = printed(kiln_cli_help);
+    assert_memory_equal(text, "Usage: kiln-try MANIFEST [options]\n", 35);
+    assert_non_null(strstr(text, "* -k, --neighbors K "));
+    assert_non_null(strstr(text, "(1 to 32; default 3)"));
+    assert_non_null(strstr(text, "--[no-]merge"));
+    assert_null(strstr(text, "secret"));
+    assert_null(strstr(text, "--gpu"));
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) assert_in_range(strlen(line), 0, 80);
+    free(text);
+}
+
+static void make_variables_name_their_options(void **state)
+{
+    (void)state;
+    char *text = printed(kiln_cli_help_make);
+    assert_memory_equal(text, "VARS_try := NEIGHBORS:neighbors ROWS:rows MIN_OPACITY:min-opacity", 65);
+    assert_non_null(strstr(text, " JOBS:threads"));
+    assert_non_null(strstr(text, " DEVICE:devices"));
+    assert_null(strstr(text, "VERSION"));
+    free(text);
+}
+
+static void the_man_page_escapes_what_roff_would_eat(void **state)
+{
+    (void)state;
+    char *text = printed(kiln_cli_man);
+    assert_non_null(strstr(text, "\n\\&.leading dot and a \\e backslash\n"));
+    assert_non_null(strstr(text, "\\-\\-min\\-opacity"));
+    assert_non_null(strstr(text, "\n.SH EXIT STATUS\n"));
+    free(text);
+}
+
+static void asking_for_help_ends_the_reading(void **state)
+{
+    (void)state;
+    int was = dup(1);
+    assert_true(was >= 0);
+    assert_non_null(freopen("/dev/null", "w", stdout));
+    kiln_status st = parse("--version --no-such-thing");
+    (void)fflush(stdout);
+    assert_true(dup2(was, 1) >= 0);
+    close(was);
+    assert_int_equal(st, KILN_OK);
+    assert_true(parsed.done);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_come_from_the_table),
+        cmocka_unit_test(every_spelling_of_an_option_is_read),
+        cmocka_unit_test(values_out_of_range_are_refused_with_what_is_taken),
+        cmocka_unit_test(a_wrong_command_line_says_what_is_wrong),
+        cmocka_unit_test(a_value_longer_than_a_path_is_refused),
+        cmocka_unit_test(text_and_value_are_inverse),
+        cmocka_unit_test(every_text_can_be_set_again),
+        cmocka_unit_test(a_stored_text_is_checked_copied_and_not_given),
+        cmocka_unit_test(given_knows_aliases_flags_and_only_this_line),
+        cmocka_unit_test(a_tilde_in_front_becomes_home_in_paths_only),
+        cmocka_unit_test(sizes_are_read_as_people_write_them),
+        cmocka_unit_test(help_fits_80_columns_and_hides_what_is_hidden),
+        cmocka_unit_test(make_variables_name_their_options),
+        cmocka_unit_test(the_man_page_escapes_what_roff_would_eat),
+        cmocka_unit_test(asking_for_help_ends_the_reading),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
