@@ -67,17 +67,17 @@ static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_see
     o->opacity = g->opacity * kiln_aa_factor(l, kiln_det2(g->xx, g->xy, g->yy), det);
     o->power_min = kiln_power_min(o->opacity);
 
-    const int regular = (det > 0.0f) & (det < INFINITY) & (o->opacity >= KILN_GSPLAT_MIN_OPACITY);
+    const int regular = (det > 0.0f) & (o->opacity >= KILN_GSPLAT_MIN_OPACITY); /* det infinite: as for inria */
     const float reach = sqrtf(2.0f * kiln_logf(255.0f * o->opacity));
     const float sigmas = reach < KILN_GSPLAT_SIGMAS ? reach : KILN_GSPLAT_SIGMAS;
     const float rx = ceilf(sigmas * sqrtf(xx)), ry = ceilf(sigmas * sqrtf(yy));
     const int on_screen = (o->x + rx > 0.0f) & (o->x - rx < l->width) & (o->y + ry > 0.0f) & (o->y - ry < l->height);
-    const int finite = (fabsf(o->x) < INFINITY) & (fabsf(o->y) < INFINITY) & (rx < INFINITY) & (ry < INFINITY);
+    const int placed = (rx < INFINITY) & (ry < INFINITY) & ((rx > 0.0f) | (ry > 0.0f));
 
     const float t = -2.0f * o->power_min;
     kiln_gsplat_tiles(o->x, kiln_gsplat_half_width(t, o->a, o->b, o->c), l->tiles_x, &o->tile_x0, &o->tile_x1);
     kiln_gsplat_tiles(o->y, kiln_gsplat_half_width(t, o->c, o->b, o->a), l->tiles_y, &o->tile_y0, &o->tile_y1);
-    return regular & finite & on_screen & ((rx > 0.0f) | (ry > 0.0f));
+    return regular & placed & on_screen & kiln_outline_is_finite(o);
 }
 
 #endif

@@ -58,6 +58,13 @@ static inline KILN_HD float kiln_aa_factor(const kiln_lens *l, float det0, float
     return l->antialiased ? factor : 1.0f;
 }
 
+/* What is not a number, or not finite, is not visible in any profile. */
+static inline KILN_HD int kiln_outline_is_finite(const kiln_outline *o)
+{
+    return (fabsf(o->x) < INFINITY) & (fabsf(o->y) < INFINITY) & (fabsf(o->a) < INFINITY) & (fabsf(o->b) < INFINITY) &
+           (fabsf(o->c) < INFINITY) & (o->opacity >= 0.0f) & (o->opacity < INFINITY);
+}
+
 /* Truncates to a tile border within [0, tiles]; NaN is 0. */
 static inline KILN_HD int32_t kiln_tile_border(float f, float tiles)
 {

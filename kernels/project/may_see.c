@@ -23,8 +23,8 @@ static double most(const double weight[3], double constant, const kiln_project_b
     double value = constant, size = fabs(constant);
     for (int i = 0; i < 3; i++) {
         const double lo = weight[i] * b->box_min[i], hi = weight[i] * b->box_max[i];
-        value += lo > hi ? lo : hi;
-        size += fabs(lo) > fabs(hi) ? fabs(lo) : fabs(hi);
+        value += 0.5 * (lo + hi) + 0.5 * fabs(hi - lo); /* the larger of them, and NaN where one is */
+        size += fabs(lo) + fabs(hi);
     }
     return value + slack * size;
 }
@@ -36,7 +36,7 @@ static double most_of_rows(const kiln_lens *l, int i, double a, double c, const 
     for (int k = 0; k < 3; k++) weight[k] = a * l->r[3 * i + k] + c * l->r[6 + k];
     double value = most(weight, a * l->t[i] + c * l->t[2], b);
     for (int k = 0; k < 3; k++) { /* the two rows may cancel where the projection's own roundings do not */
-        const double far_out = fmax(fabs(b->box_min[k]), fabs(b->box_max[k]));
+        const double far_out = fabs((double)b->box_min[k]) + fabs((double)b->box_max[k]);
         value += slack * far_out * (fabs(a * l->r[3 * i + k]) + fabs(c * l->r[6 + k]));
     }
     return value + slack * (fabs(a * l->t[i]) + fabs(c * l->t[2]));
