@@ -111,7 +111,7 @@ static kiln_status text_line(kiln_lines *l, kiln_words *words, bool *got, kiln_e
         if (!line) return KILN_OK;
         *words = (kiln_words){line, line + size};
         kiln_words look = *words;
-        if (kiln_word_next(&look, &w, &n) && w[0] != '#') return KILN_OK;
+        if (kiln_token_next(&look, &w, &n) && w[0] != '#') return KILN_OK;
     }
 }
 
@@ -126,7 +126,7 @@ static kiln_status text_numbers(points_source *s, kiln_words *words, double v[7]
     const char *w;
     size_t n;
     for (int i = 0; i < 7; i++) {
-        if (!kiln_word_next(words, &w, &n)) return text_bad(s, "the line has too few fields; it takes ID X Y Z R G B ERROR", err);
+        if (!kiln_token_next(words, &w, &n)) return text_bad(s, "the line has too few fields; it takes ID X Y Z R G B ERROR", err);
         if (kiln_parse_f64(&s->lines, w, n, &v[i]) != KILN_NUMBER_OK) return text_bad(s, "a value is not a number", err);
     }
     return KILN_OK;
@@ -141,7 +141,7 @@ static kiln_status text_next(points_source *s, point *p, bool *got, kiln_error *
     uint64_t id;
     KILN_TRY(text_line(&s->lines, &words, got, err));
     if (!*got) return KILN_OK;
-    if (!kiln_word_next(&words, &w, &n) || kiln_parse_u64(w, n, &p->id) != KILN_NUMBER_OK) return text_bad(s, "its id is not a number", err);
+    if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &p->id) != KILN_NUMBER_OK) return text_bad(s, "its id is not a number", err);
     KILN_TRY(text_numbers(s, &words, v, err));
     memcpy(p->xyz, v, sizeof p->xyz);
     for (int i = 0; i < 3; i++) {
@@ -149,7 +149,7 @@ static kiln_status text_next(points_source *s, point *p, bool *got, kiln_error *
         p->rgb[i] = (uint8_t)v[3 + i];
     }
     p->error = v[6];
-    for (p->track_length = 0; kiln_word_next(&words, &w, &n); p->track_length++)
+    for (p->track_length = 0; kiln_token_next(&words, &w, &n); p->track_length++)
         if (kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK) return text_bad(s, "its track holds a value that is not a number", err);
     if (p->track_length % 2) return text_bad(s, "its track is not a list of pairs", err);
     p->track_length /= 2;

@@ -135,14 +135,14 @@ static kiln_status parse_row(ply_source *s, uint64_t row, const char *line, size
     size_t n;
     for (uint32_t i = 0; i < s->header.n_columns; i++) {
         const kiln_ply_property *p = &s->header.columns[i];
-        if (!kiln_word_next(&words, &w, &n))
+        if (!kiln_token_next(&words, &w, &n))
             return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu has %u values instead of %u", s->path, (unsigned long long)row, i, s->header.n_columns);
         kiln_number r = parse_value(&s->lines, w, n, p->type, dst + p->offset);
         if (r != KILN_NUMBER_OK)
             return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu, property %s: the value %s", s->path, (unsigned long long)row, p->name,
                              r == KILN_NUMBER_NOT_ONE ? "is not a number" : "does not fit its type");
     }
-    if (kiln_word_next(&words, &w, &n))
+    if (kiln_token_next(&words, &w, &n))
         return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu has more than %u values", s->path, (unsigned long long)row, s->header.n_columns);
     return KILN_OK;
 }
@@ -152,7 +152,7 @@ static bool is_blank_line(const char *line, size_t size)
     kiln_words words = {line, line + size};
     const char *w;
     size_t n;
-    return !kiln_word_next(&words, &w, &n);
+    return !kiln_token_next(&words, &w, &n);
 }
 
 /* The next line with something in it; NULL at the end. */

@@ -75,7 +75,7 @@ kiln_status kiln_lines_next(kiln_lines *l, const char **line, size_t *size, kiln
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
-bool kiln_word_next(kiln_words *w, const char **word, size_t *size)
+bool kiln_token_next(kiln_words *w, const char **word, size_t *size)
 {
     while (w->at < w->end && is_blank(*w->at)) w->at++;
     const char *start = w->at;

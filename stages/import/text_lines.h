@@ -36,7 +36,7 @@ typedef struct {
     const char *at, *end;
 } kiln_words;
 /* The next word of a line (blanks and tabs separate); false when there is none. */
-bool kiln_word_next(kiln_words *w, const char **word, size_t *size);
+bool kiln_token_next(kiln_words *w, const char **word, size_t *size);
 
 typedef enum { KILN_NUMBER_OK, KILN_NUMBER_NOT_ONE, KILN_NUMBER_TOO_LARGE } kiln_number;
 /* Decimal floats, nan and inf; no hexadecimal, no decimal comma. A finite literal that overflows is too large. */

@@ -1,0 +1,516 @@
+/* kiln-import -- reads a scene: Gaussians or points, cameras, photos.
+ *
+ * 1. The data set is looked through and the files that matter are hashed where they changed: nothing changed, nothing done.
+ * 2. A scan in the worker validates the whole file of rows before a manifest is made or touched.
+ * 3. Blocks of 65,536 rows are read again, sanitised and stored, each a unit; the root cube is one more.
+ * 4. One transaction makes it all current.
+ * Memory does not grow with the file: the parent holds 8 bytes a block, the worker one block. */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/engine.h"
+#include "stages/import/blocks.h"
+#include "stages/import/orbit.h"
+#include "stages/import/random_points.h"
+#include "stages/import/scan.h"
+#include "stages/import/scene.h"
+#include "stages/import/sources.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct {
+    const char *cameras, *background;
+    uint64_t random_points, seed;
+    bool list, list_formats, rehash;
+} o;
+
+static const kiln_opt options[] = {
+    {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
+     "cameras from here: cameras.json, transforms.json, a COLMAP folder or a list of camera objects", KILN_KEYED},
+    {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none", KILN_KEYED},
+    {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "of the random points", KILN_KEYED},
+    {"background", 0, KILN_OPT_TEXT, &o.background, "COLOUR", NULL, NULL, "of the scene: white, black or r,g,b in 0..1; else what the data set says", KILN_KEYED},
+    {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
+    {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read", 0},
+    {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL, "look at the content of every source, not only at its time", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const kiln_cli cli = {.program = "kiln-import",
+                             .summary = "reads a scene into a manifest: Gaussians or points, cameras, photos",
+                             .positionals = "SCENE MANIFEST",
+                             .n_positionals = 2,
+                             .options = options,
+                             .common = kiln_common_options};
+
+/* ---- the worker ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    char reader[32];
+    char path[4096];
+} scan_request;
+#define SCAN_UNIT "scan"
+#define CUBE_UNIT "root cube"
+
+static kiln_status scan_unit(kiln_worker *w, const scan_request *q, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_scan *scan = NULL;
+    kiln_buffer offsets = {0};
+    const kiln_reader *reader = kiln_reader_named(q->reader);
+    if (!reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
+    KILN_GO(KILN_ALLOC(&scan, 1, "scan", err));
+    KILN_GO(kiln_scan_source(reader, q->path, scan, &offsets, err));
+    KILN_GO(kiln_worker_put(w, "scan", scan, sizeof *scan, 1, err));
+    KILN_GO(kiln_worker_put(w, "offsets", offsets.data, offsets.size, 8, err));
+done:
+    kiln_buffer_release(&offsets);
+    free(scan);
+    return st;
+}
+
+static kiln_status unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+{
+    if (strcmp(name, KILN_HASH_UNIT) == 0) return kiln_sources_unit(w, payload, bytes, err);
+    if (strcmp(name, CUBE_UNIT) == 0) return kiln_cube_unit(w, payload, bytes / sizeof(kiln_cube_part), err);
+    if (strcmp(name, SCAN_UNIT) == 0 && bytes == sizeof(scan_request)) return scan_unit(w, payload, err);
+    if (bytes == sizeof(kiln_block_request)) return kiln_block_unit(w, payload, err);
+    return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
+}
+
+/* ---- arguments -------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status parse_background(const char *text, double rgb[3], kiln_error *err)
+{
+    char rest[2];
+    if (strcmp(text, "white") == 0 || strcmp(text, "black") == 0) {
+        rgb[0] = rgb[1] = rgb[2] = text[0] == 'w';
+        return KILN_OK;
+    }
+    if (sscanf(text, "%lf,%lf,%lf%1s", &rgb[0], &rgb[1], &rgb[2], rest) != 3)
+        return kiln_fail(err, KILN_E_USAGE, "--background '%s' is neither white, black nor three numbers as in 0.5,0.5,0.5", text);
+    for (int i = 0; i < 3; i++)
+        if (!(rgb[i] >= 0 && rgb[i] <= 1)) return kiln_fail(err, KILN_E_USAGE, "--background '%s' lies outside 0..1", text);
+    return KILN_OK;
+}
+
+/* Relative to the folder of this run; a later one may start elsewhere, so the absolute path is what is stored. */
+static kiln_status absolute_cameras(kiln_error *err)
+{
+    char full[KILN_PATH_MAX];
+    if (!o.cameras || !kiln_opt_given(&cli, "cameras")) return KILN_OK;
+    if (!realpath(o.cameras, full)) return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", o.cameras, strerror(errno));
+    return kiln_opt_set(&cli, "cameras", full, "--cameras", err);
+}
+
+/* The absolute path of the folder that the manifest lies or will lie in: of what exists of it, with the rest behind.
+ * "" when the scene itself lies in there, which then cannot be left out. */
+static kiln_status folder_to_avoid(const char *scene, const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    char head[KILN_PATH_MAX], rest[KILN_PATH_MAX] = "", full[KILN_PATH_MAX], next[KILN_PATH_MAX], of_scene[KILN_PATH_MAX];
+    snprintf(head, sizeof head, "%s%s", manifest[0] == '/' ? "" : "./", manifest);
+    char *slash = strrchr(head, '/');
+    *slash = '\0';
+    while (!realpath(head[0] ? head : "/", full)) {
+        slash = strrchr(head, '/');
+        if (!slash || errno != ENOENT) return kiln_fail(err, KILN_E_IO, "cannot look at the folder of '%s': %s", manifest, strerror(errno));
+        if (snprintf(next, sizeof next, "%s%s", slash, rest) >= (int)sizeof next) return kiln_fail(err, KILN_E_INPUT, "the path '%s' is too long", manifest);
+        memcpy(rest, next, sizeof rest);
+        *slash = '\0';
+    }
+    if (snprintf(out, KILN_PATH_MAX, "%s%s", full, rest) >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_INPUT, "the path '%s' is too long", manifest);
+    size_t n = strlen(out);
+    if (realpath(scene, of_scene) && strncmp(of_scene, out, n) == 0 && (of_scene[n] == '/' || of_scene[n] == '\0' || n == 1)) out[0] = '\0';
+    return KILN_OK;
+}
+
+/* ---- what was found ---------------------------------------------------------------------------------------------------------- */
+
+static void say_findings(const kiln_dataset *d)
+{
+    for (uint32_t i = 0; i < d->n_findings; i++) {
+        const kiln_finding *f = &d->findings[i];
+        if (f->used) kiln_say("%s: %s (%s)", f->role, f->path, f->what);
+        else kiln_chat("not used: %s (%s): %s", f->path, f->what, f->why_not);
+    }
+    char *notes = strdup(d->notes), *at = notes;
+    for (char *line = at ? strsep(&at, "\n") : NULL; line; line = strsep(&at, "\n"))
+        if (line[0]) kiln_warn("%s", line);
+    free(notes);
+}
+
+static kiln_status list_findings(kiln_run *r, const kiln_dataset *d, kiln_error *err)
+{
+    json_t *list = json_array();
+    if (!list || json_object_set_new(kiln_run_report(r), "findings", list) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < d->n_findings; i++) {
+        const kiln_finding *f = &d->findings[i];
+        json_t *j = json_pack("{s:s, s:s, s:s, s:b, s:s}", "path", f->path, "what", f->what, "role", f->role, "used", f->used, "why_not", f->why_not);
+        if (!j || json_array_append_new(list, j) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
+        if (!kiln_run_json(r)) printf("%-8s %-8s %s: %s%s%s\n", f->used ? "uses" : "leaves", f->role, f->path, f->what, f->used ? "" : ": ", f->why_not);
+    }
+    if (!kiln_run_json(r) && d->n_findings == 0) printf("nothing found in %s\n", d->root);
+    return KILN_OK;
+}
+
+/* ---- key --------------------------------------------------------------------------------------------------------------------- */
+
+static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
+{
+    kiln_hasher *h = kiln_run_key(r);
+    kiln_key_text(h, "name", i->data.name);
+    kiln_key_text(h, "root", i->data.root);
+    kiln_key_text(h, "rows", i->data.rows_path);
+    kiln_key_text(h, "reader", i->data.reader ? i->data.reader->name : "");
+    for (uint32_t k = 0; k < s->n; k++) {
+        kiln_key_text(h, "path", s->files[k].path);
+        kiln_key_hash(h, "content", s->files[k].hash);
+    }
+    return kiln_key_end(h);
+}
+
+/* Nothing to do; a file that only looks newer is noted, so that the next run need not read it again. */
+static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    if (s->touched) {
+        KILN_TRY(kiln_manifest_begin(m, err));
+        kiln_status st = kiln_sources_put(m, s->files, s->n, err);
+        if (st == KILN_OK) st = kiln_manifest_commit(m, err);
+        if (st != KILN_OK) {
+            kiln_manifest_rollback(m);
+            return st;
+        }
+    }
+    return kiln_run_nothing_to_do(r, err);
+}
+
+/* ---- scan --------------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    void *data = NULL;
+    uint64_t bytes;
+    scan_request q;
+    kiln_unit u = {.name = SCAN_UNIT, .payload = &q, .payload_bytes = sizeof q, .volatile_result = true};
+    memset(&q, 0, sizeof q);
+    snprintf(q.reader, sizeof q.reader, "%s", i->data.reader->name);
+    snprintf(q.path, sizeof q.path, "%s", i->data.rows_path);
+    KILN_GO(kiln_run_units(r, "checking", &u, 1, err));
+    KILN_GO(kiln_unit_data(r, &u, "scan", &data, &bytes, err));
+    if (bytes == sizeof i->scan) memcpy(&i->scan, data, sizeof i->scan);
+    else st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes", (unsigned long long)bytes);
+    if (st == KILN_OK) st = kiln_unit_data(r, &u, "offsets", (void **)offsets, &bytes, err);
+    if (st == KILN_OK && bytes != i->scan.n_blocks * sizeof **offsets) st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes of offsets", (unsigned long long)bytes);
+done:
+    free(data);
+    kiln_units_release(&u, 1);
+    return st;
+}
+
+static bool is_blender(const kiln_dataset *d)
+{
+    for (uint32_t i = 0; i < d->n_findings; i++)
+        if (d->findings[i].used && strcmp(d->findings[i].role, "cameras") == 0 && strncmp(kiln_path_base(d->findings[i].path), "transforms_", 11) == 0) return true;
+    return false;
+}
+
+/* Without rows in the data set: random ones if asked for, else a sentence. */
+static void plan_without_rows(kiln_import_result *i)
+{
+    memset(&i->scan, 0, sizeof i->scan);
+    i->random = o.random_points > 0 && i->data.n_cameras > 0;
+    if (i->random) {
+        i->scan.info.kind = KILN_SCENE_POINTS;
+        i->scan.info.n_rows = o.random_points;
+        i->scan.info.has_rgb = true;
+        i->scan.n_blocks = (o.random_points + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS;
+        return;
+    }
+    kiln_warn("'%s' holds %u cameras but neither Gaussians nor points; --random-points N makes N to start from", i->data.root, i->data.n_cameras);
+}
+
+static kiln_status scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
+{
+    if (i->data.reader) KILN_TRY(run_scan(r, i, offsets, err));
+    if (i->scan.info.n_rows == 0) {
+        if (i->data.n_cameras == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import", i->data.root);
+        plan_without_rows(i);
+    } else if (o.random_points) {
+        kiln_say("--random-points is not needed: '%s' has rows", i->data.rows_path);
+    }
+    return KILN_OK;
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------------------------------------- */
+
+static void fill_request(const kiln_import_result *i, const uint64_t *offsets, const double box[6], uint64_t block, kiln_block_request *q)
+{
+    memset(q, 0, sizeof *q);
+    snprintf(q->path, sizeof q->path, "%s", i->random ? "" : i->data.rows_path);
+    snprintf(q->reader, sizeof q->reader, "%s", i->random ? KILN_RANDOM_READER : i->data.reader->name);
+    q->block = block;
+    q->first = block * KILN_BLOCK_ROWS;
+    q->n = i->scan.info.n_rows - q->first < KILN_BLOCK_ROWS ? i->scan.info.n_rows - q->first : KILN_BLOCK_ROWS;
+    q->offset = offsets ? offsets[block] : UINT64_MAX;
+    memcpy(q->origin, i->scan.origin, sizeof q->origin);
+    memcpy(q->keep, i->scan.keep, sizeof q->keep);
+    if (!i->random) return;
+    q->seed = o.seed;
+    memcpy(q->box, box, sizeof q->box);
+}
+
+static kiln_hash block_key(kiln_run *r, const kiln_block_request *q, const kiln_sources *s)
+{
+    const kiln_source_file *f = q->path[0] ? kiln_sources_find(s, q->path) : NULL;
+    kiln_hasher *h = kiln_run_key_bare(r, "block");
+    kiln_key_text(h, "reader", q->reader);
+    kiln_key_hash(h, "content", f ? f->hash : (kiln_hash){{0}});
+    kiln_key_u64(h, "first", q->first);
+    kiln_key_u64(h, "n", q->n);
+    kiln_key_bytes(h, "origin", q->origin, sizeof q->origin);
+    kiln_key_bytes(h, "keep", q->keep, sizeof q->keep);
+    kiln_key_u64(h, "seed", q->seed);
+    kiln_key_bytes(h, "box", q->box, sizeof q->box);
+    return kiln_key_end(h);
+}
+
+static kiln_status take_counters(kiln_import_result *i, const kiln_unit *u, kiln_error *err)
+{
+    json_t *c = NULL;
+    kiln_row_counts counts;
+    KILN_TRY(kiln_unit_counters(u, &c, err));
+    kiln_status st = kiln_row_counts_parse(json_object_get(c, "dropped"), json_object_get(c, "clamped"), &counts, err);
+    if (st == KILN_OK) {
+        counts.read = (uint64_t)json_integer_value(json_object_get(c, "rows"));
+        counts.kept = (uint64_t)json_integer_value(json_object_get(c, "kept"));
+        kiln_row_counts_add(&i->counts, &counts);
+        if (json_array_size(i->dropped_rows) < 100 && json_array_extend(i->dropped_rows, json_object_get(c, "dropped_rows")) != 0)
+            st = kiln_fail(err, KILN_E_NOMEM, "out of memory while counting rows");
+    }
+    json_decref(c);
+    return st;
+}
+
+static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t *offsets, const kiln_sources *s, kiln_unit *units,
+                              kiln_block_request *requests, kiln_error *err)
+{
+    double box[6] = {0};
+    if (i->random) kiln_random_box(i->data.cameras, i->data.n_cameras, is_blender(&i->data), box);
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
+        fill_request(i, offsets, box, b, &requests[b]);
+        snprintf(units[b].name, sizeof units[b].name, "block %llu", (unsigned long long)b);
+        units[b].key = block_key(r, &requests[b], s);
+        units[b].payload = &requests[b];
+        units[b].payload_bytes = sizeof requests[b];
+        units[b].cost = requests[b].n;
+    }
+    KILN_TRY(kiln_run_units(r, "importing", units, i->scan.n_blocks, err));
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) KILN_TRY(take_counters(i, &units[b], err));
+    return KILN_OK;
+}
+
+static kiln_status run_cube(kiln_run *r, kiln_import_result *i, const kiln_layer *l, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_cube_part *parts = NULL;
+    void *data = NULL;
+    uint64_t bytes;
+    kiln_unit u = {.name = CUBE_UNIT};
+    KILN_TRY(KILN_ALLOC(&parts, l->n_chunks, "blocks", err));
+    kiln_hasher *h = kiln_run_key_bare(r, "cube");
+    for (uint32_t b = 0; b < l->n_chunks; b++) {
+        const kiln_plane *means = kiln_chunk_plane(&l->chunks[b], "means");
+        parts[b] = (kiln_cube_part){.means = means->data.segments[0], .n = l->chunks[b].count};
+        kiln_key_hash(h, "means", parts[b].means);
+    }
+    u.key = kiln_key_end(h);
+    u.payload = parts;
+    u.payload_bytes = l->n_chunks * sizeof *parts;
+    KILN_GO(kiln_run_units(r, "measuring", &u, 1, err));
+    KILN_GO(kiln_unit_data(r, &u, "cube", &data, &bytes, err));
+    if (bytes == sizeof i->cube) memcpy(&i->cube, data, sizeof i->cube);
+    else st = kiln_fail(err, KILN_E_BUG, "the root cube has %llu bytes", (unsigned long long)bytes);
+done:
+    free(data);
+    kiln_units_release(&u, 1);
+    free(parts);
+    return st;
+}
+
+/* ---- commit --------------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status choose_cameras(kiln_import_result *i, kiln_error *err)
+{
+    double lo[3], hi[3];
+    i->cameras = i->data.cameras;
+    i->n_cameras = i->data.n_cameras;
+    if (i->n_cameras > 0 || i->counts.kept == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&i->orbit, KILN_ORBIT_CAMERAS, "cameras", err));
+    for (int a = 0; a < 3; a++) {
+        lo[a] = i->scan.origin[a] + (double)i->cube.inner_lo[a];
+        hi[a] = i->scan.origin[a] + (double)i->cube.inner_hi[a];
+    }
+    kiln_orbit(i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.up_axis, lo, hi, i->orbit);
+    i->cameras = i->orbit;
+    i->n_cameras = KILN_ORBIT_CAMERAS;
+    kiln_say("no cameras found; %d synthetic ones look at the scene from an orbit", KILN_ORBIT_CAMERAS);
+    return KILN_OK;
+}
+
+typedef struct {
+    const kiln_import_result *result;
+    const kiln_sources *sources;
+    kiln_layer *layer; /* NULL: no rows */
+    kiln_scene scene;
+} commit_context;
+
+static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+{
+    commit_context *c = context;
+    (void)r;
+    KILN_TRY(kiln_stage_outputs_clear(m, "import", err));
+    if (c->layer) {
+        KILN_TRY(kiln_layer_put(m, c->layer, err));
+        KILN_TRY(kiln_stage_output_put(m, "import", "source", c->layer->digest, err));
+    }
+    KILN_TRY(kiln_scene_put(m, &c->scene, err));
+    KILN_TRY(kiln_cameras_put(m, c->result->cameras, c->result->n_cameras, err));
+    return kiln_sources_put(m, c->sources->files, c->sources->n, err);
+}
+
+static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_layer *layer, kiln_hash key, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    commit_context *c = NULL;
+    KILN_TRY(KILN_ALLOC(&c, 1, "scene", err));
+    c->result = i;
+    c->sources = s;
+    c->layer = layer;
+    KILN_GO(choose_cameras(i, err));
+    KILN_GO(kiln_import_scene(i, &c->scene, err));
+    KILN_GO(kiln_import_report(i, kiln_run_report(r), err));
+    KILN_GO(kiln_sources_unchanged(s, err));
+    KILN_GO(kiln_run_commit(r, key, make, c, err));
+    kiln_say("%llu %s, %u cameras", (unsigned long long)i->counts.kept, i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussians" : "points", i->n_cameras);
+done:
+    free(c);
+    return st;
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
+{
+    kiln_manifest *m = NULL;
+    struct stat s;
+    if (stat(path, &s) != 0 || s.st_size == 0) return KILN_OK; /* made later, once the scene is known to be good */
+    KILN_TRY(kiln_manifest_open(path, o.list ? KILN_OPEN_READ : KILN_OPEN_WRITE, "import", kiln_run_allow_network(r), &m, err));
+    kiln_run_set_manifest(r, m);
+    return kiln_run_load_parameters(r, err);
+}
+
+static kiln_status create(kiln_run *r, const char *path, kiln_error *err)
+{
+    kiln_manifest *m = NULL;
+    if (kiln_run_manifest(r)) return KILN_OK;
+    KILN_TRY(kiln_manifest_open(path, KILN_OPEN_CREATE, "import", kiln_run_allow_network(r), &m, err));
+    kiln_run_set_manifest(r, m);
+    return KILN_OK;
+}
+
+static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const uint64_t *offsets, const kiln_sources *s, kiln_hash key, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_unit *units = NULL;
+    kiln_block_request *requests = NULL;
+    kiln_layer *layer = NULL;
+    uint64_t n = i->scan.n_blocks;
+    KILN_GO(KILN_ALLOC(&units, n, "units", err));
+    KILN_GO(KILN_ALLOC(&requests, n, "units", err));
+    KILN_GO(run_blocks(r, i, offsets, s, units, requests, err));
+    if (n) {
+        KILN_GO(kiln_import_layer(i, r, units, &layer, err));
+        KILN_GO(run_cube(r, i, layer, err));
+    }
+    KILN_GO(commit(r, i, s, layer, key, err));
+done:
+    kiln_layer_free(layer);
+    if (units) kiln_units_release(units, n);
+    free(requests);
+    free(units);
+    return st;
+}
+
+static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_sources sources = {0};
+    uint64_t *offsets = NULL;
+    bool fresh = false;
+    KILN_GO(kiln_sources_collect(&i->data, &sources, err));
+    KILN_GO(kiln_sources_hash(&sources, r, o.rehash, err));
+    kiln_hash key = input_key(r, i, &sources);
+    if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));
+    if (fresh) {
+        st = finish_fresh(r, &sources, err);
+        goto done;
+    }
+    KILN_GO(scan(r, i, &offsets, err));
+    KILN_GO(create(r, manifest, err));
+    KILN_GO(import_rows(r, i, offsets, &sources, key, err));
+done:
+    free(offsets);
+    kiln_sources_release(&sources);
+    return st;
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
+    char avoid[KILN_PATH_MAX];
+    kiln_status st = KILN_OK;
+    kiln_import_result *i = NULL;
+    KILN_TRY(absolute_cameras(err));
+    KILN_TRY(open_existing(r, manifest, err));
+    KILN_TRY(folder_to_avoid(scene, manifest, avoid, err));
+    KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
+    i->has_background = o.background != NULL;
+    if (o.background) KILN_GO(parse_background(o.background, i->background, err));
+    i->dropped_rows = json_array();
+    KILN_GO(kiln_dataset_find(scene, o.cameras, avoid, &i->data, err));
+    if (!o.background) {
+        i->has_background = i->data.has_background;
+        memcpy(i->background, i->data.background, sizeof i->background);
+    }
+    if (!o.list) say_findings(&i->data);
+    st = o.list ? list_findings(r, &i->data, err) : import_dataset(r, manifest, i, err);
+done:
+    kiln_dataset_release(&i->data);
+    json_decref(i->dropped_rows);
+    free(i->orbit);
+    free(i);
+    return st;
+}
+
+/* Needs no scene, so it is answered before the arguments are counted. */
+static bool lists_formats(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--list-formats") == 0) return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    static const kiln_stage_program program = {.name = "import", .cli = &cli, .opens_itself = true, .manifest_arg = 1, .run = run, .unit = unit};
+    if (!lists_formats(argc, argv)) return kiln_program_main(&program, argc, argv);
+    for (const kiln_reader *const *f = kiln_readers; *f; f++) printf("%-12s .%-6s %s\n", (*f)->name, (*f)->suffixes, (*f)->summary);
+    return fflush(stdout) == 0 ? 0 : kiln_exit_code(KILN_E_IO);
+}

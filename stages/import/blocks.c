@@ -1,0 +1,143 @@
+/* blocks -- the block unit. The reader stays open from block to block in the worker's state. */
+#include "stages/import/blocks.h"
+
+#include "base/memory.h"
+#include "stages/import/random_points.h"
+#include "stages/import/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DROPPED_ROWS_LISTED = 100 };
+
+typedef struct {
+    char path[4096], reader_name[32];
+    const kiln_reader *reader; /* NULL: random points */
+    kiln_source *source;
+    kiln_source_info info;
+    kiln_rows rows;
+    kiln_clean clean;
+} block_state;
+
+static void free_state(void *state)
+{
+    block_state *s = state;
+    if (!s) return;
+    if (s->reader && s->source) s->reader->close(s->source);
+    kiln_rows_release(&s->rows);
+    kiln_clean_release(&s->clean);
+    free(s);
+}
+
+static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_error *err)
+{
+    memcpy(s->path, q->path, sizeof s->path);
+    memcpy(s->reader_name, q->reader, sizeof s->reader_name);
+    if (strcmp(q->reader, KILN_RANDOM_READER) == 0) {
+        s->info.kind = KILN_SCENE_POINTS;
+    } else {
+        s->reader = kiln_reader_named(q->reader);
+        if (!s->reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
+        KILN_TRY(s->reader->open(q->path, &s->source, &s->info, err));
+    }
+    KILN_TRY(kiln_rows_alloc(&s->rows, &s->info, err));
+    return kiln_clean_alloc(&s->clean, err);
+}
+
+static kiln_status get_state(kiln_worker *w, const kiln_block_request *q, block_state **out, kiln_error *err)
+{
+    block_state *s = kiln_worker_state(w);
+    *out = s;
+    if (s && strcmp(s->path, q->path) == 0 && strcmp(s->reader_name, q->reader) == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&s, 1, "block reader", err));
+    kiln_status st = fill_state(s, q, err);
+    if (st != KILN_OK) {
+        free_state(s);
+        return st;
+    }
+    kiln_worker_set_state(w, s, free_state);
+    *out = s;
+    return KILN_OK;
+}
+
+static void take_stats(const block_state *s, kiln_block_stats *out)
+{
+    const uint64_t n = s->clean.n;
+    memset(out, 0, sizeof *out);
+    out->n = n;
+    for (uint32_t c = 0; c < 3 && n; c++) {
+        out->box_min[c] = HUGE_VALF;
+        out->box_max[c] = -HUGE_VALF;
+        for (uint64_t i = 0; i < n; i++) {
+            out->box_min[c] = fminf(out->box_min[c], s->clean.means[c * n + i]);
+            out->box_max[c] = fmaxf(out->box_max[c], s->clean.means[c * n + i]);
+        }
+    }
+    if (!n || s->info.kind != KILN_SCENE_SPLATS) return;
+    out->max_log_scale = out->max_opacity_logit = -HUGE_VALF;
+    for (uint64_t i = 0; i < 3 * n; i++) out->max_log_scale = fmaxf(out->max_log_scale, s->rows.log_scales[i]);
+    for (uint64_t i = 0; i < n; i++) out->max_opacity_logit = fmaxf(out->max_opacity_logit, s->rows.opacity_logits[i]);
+}
+
+static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln_block_request *q, const kiln_row_counts *counts, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    json_t *listed = json_array(), *c = NULL;
+    for (uint64_t i = 0; i < q->n && listed && json_array_size(listed) < DROPPED_ROWS_LISTED; i++)
+        if (s->clean.reason[i] && json_array_append_new(listed, json_integer((json_int_t)(q->first + i))) != 0) break;
+    c = json_pack("{s:I, s:I, s:o*, s:o*, s:O*}", "rows", (json_int_t)counts->read, "kept", (json_int_t)counts->kept, "dropped",
+                  kiln_dropped_json(counts), "clamped", kiln_clamped_json(counts), "dropped_rows", listed);
+    if (!c) st = kiln_fail(err, KILN_E_NOMEM, "out of memory while counting rows");
+    else st = kiln_worker_counters(w, c, err);
+    json_decref(c);
+    json_decref(listed);
+    return st;
+}
+
+static kiln_status put_f32(kiln_worker *w, const char *name, const float *v, uint64_t components, uint64_t n, kiln_error *err)
+{
+    return components ? kiln_worker_put(w, name, v, components * n * sizeof *v, sizeof *v, err) : KILN_OK;
+}
+
+static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_block_request *q, kiln_error *err)
+{
+    const uint64_t n = s->clean.n;
+    const uint32_t degree = s->info.sh_degree;
+    KILN_TRY(put_f32(w, "means", s->clean.means, 3, n, err));
+    KILN_TRY(kiln_worker_put(w, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
+    if (s->info.kind == KILN_SCENE_SPLATS) {
+        KILN_TRY(put_f32(w, "log_scales", s->rows.log_scales, 3, n, err));
+        KILN_TRY(put_f32(w, "quats", s->rows.quats, 4, n, err));
+        KILN_TRY(put_f32(w, "opacity_logits", s->rows.opacity_logits, 1, n, err));
+        KILN_TRY(put_f32(w, "sh0", s->rows.sh0, 3, n, err));
+        KILN_TRY(put_f32(w, "shN", s->rows.shN, 3 * ((degree + 1) * (degree + 1) - 1), n, err));
+    } else if (s->info.has_rgb || !s->reader) {
+        KILN_TRY(put_f32(w, "rgb", s->rows.rgb, 3, n, err));
+    }
+    for (uint32_t e = 0; e < s->info.n_extras; e++) {
+        char name[96];
+        uint32_t size = kiln_type_size(s->info.extras[e].type);
+        if (!q->keep[e]) continue;
+        snprintf(name, sizeof name, "extra/%s", s->info.extras[e].name);
+        KILN_TRY(kiln_worker_put(w, name, s->rows.extras[e], n * size, size, err));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err)
+{
+    block_state *s;
+    kiln_row_counts counts = {0};
+    kiln_block_stats stats;
+    uint64_t next;
+    KILN_TRY(get_state(w, q, &s, err));
+    if (s->reader) KILN_TRY(s->reader->read(s->source, q->first, q->n, q->offset, &s->rows, &next, err));
+    else kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
+    kiln_rows_clean(&s->rows, &s->info, q->origin, q->first, &s->clean, &counts);
+    take_stats(s, &stats);
+    KILN_TRY(put_planes(w, s, q, err));
+    KILN_TRY(kiln_worker_put(w, "stats", &stats, sizeof stats, 1, err));
+    return put_counters(w, s, q, &counts, err);
+}

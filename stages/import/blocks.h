@@ -1,0 +1,44 @@
+/* blocks -- the units of import: 65,536 source rows, read again, sanitised and put as planes; and the root cube, which
+ * needs all of them. Requests travel to the worker as they lie in memory: it is the same executable.
+ */
+#ifndef KILN_STAGES_IMPORT_BLOCKS_H
+#define KILN_STAGES_IMPORT_BLOCKS_H
+
+#include "stages/engine/engine.h"
+#include "stages/import/reader.h"
+
+typedef struct {
+    char path[4096];   /* "" with the reader "random" */
+    char reader[32];
+    uint64_t block, first, n, offset;
+    double origin[3];
+    uint8_t keep[KILN_EXTRAS_MAX];
+    uint64_t seed;     /* random points */
+    double box[6];
+} kiln_block_request;
+#define KILN_RANDOM_READER "random"
+
+/* Output "stats" of a block; the others are named as planes. Counters: rows, dropped, clamped, dropped_rows (the first 100). */
+typedef struct {
+    uint64_t n;
+    float box_min[3], box_max[3]; /* of means; 0 when n is */
+    float max_log_scale, max_opacity_logit;
+} kiln_block_stats;
+kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
+
+/* Request of the cube unit: one of these per block. */
+typedef struct {
+    kiln_hash means;
+    uint64_t n;
+} kiln_cube_part;
+typedef struct {
+    double centre[3], half;
+    float inner_lo[3], inner_hi[3]; /* central 96 %: what synthetic cameras frame */
+} kiln_cube;
+/* Output "cube". */
+kiln_status kiln_cube_unit(kiln_worker *w, const kiln_cube_part *parts, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
+
+/* The root cube of DESIGN.md 6 from the 0.1 % and 99.9 % nearest ranks. */
+void kiln_root_cube(const float lo[3], const float hi[3], double centre[3], double *half);
+
+#endif
