@@ -1,0 +1,279 @@
+/* kiln-chunk -- cuts a layer of Gaussians into spatial chunks: the layer `baked` that tables, renders and exports read.
+ *
+ * One unit plans (it needs all means), then each chunk is a unit of its own, keyed by the rows that it takes and the
+ * blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
+#include "base/memory.h"
+#include "stages/chunk/units.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/layers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAYER_PRUNED, LAYER_INITIAL, LAYER_SOURCE };
+static const char *const layer_kinds[] = {"pruned", "initial", "source"};
+
+static struct {
+    uint32_t layer, max, min;
+} o;
+
+static const kiln_opt options[] = {
+    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "pruned", "pruned|initial|source", "what to cut: pruned, initial or source", KILN_KEYED},
+    {"max", 0, KILN_OPT_U32, &o.max, "N", "65536", "1..65536", "split a cell with more Gaussians than this", KILN_KEYED},
+    {"min", 0, KILN_OPT_U32, &o.min, "N", "0", "0..65536", "join cells with fewer; 0 stands for a quarter of --max, 1 joins none",
+     KILN_KEYED},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const kiln_cli cli = {.program = "kiln-chunk",
+                             .summary = "cuts the scene into spatial chunks",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .options = options,
+                             .common = kiln_common_options};
+
+typedef struct {
+    kiln_scene scene;
+    kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
+    kiln_chunk_unit plan_payload;
+    kiln_unit plan;
+    kiln_planned_chunk *chunks;  /* of the plan */
+    uint32_t *blocks;
+    uint64_t n_chunks;
+    kiln_hash *block_keys;       /* [input->n_chunks] of all planes of a block */
+    kiln_chunk_unit *payloads;   /* [n_chunks] */
+    kiln_unit *units;
+} cutting;
+
+static void cutting_release(cutting *k)
+{
+    if (k->units) kiln_units_release(k->units, k->n_chunks);
+    free(k->units);
+    free(k->payloads);
+    free(k->block_keys);
+    free(k->blocks);
+    free(k->chunks);
+    kiln_units_release(&k->plan, 1);
+    kiln_layer_free(k->spacing);
+    kiln_layer_free(k->input);
+}
+
+static uint32_t least_rows(void) { return o.min ? o.min : o.max / 4; }
+
+/* ---- what is cut -------------------------------------------------------------------------------------------------------- */
+static kiln_status need_input(kiln_run *r, kiln_error *err)
+{
+    kiln_stage_row prune;
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_run_need(r, "import", err));
+    if (o.layer != LAYER_PRUNED) return kiln_run_need(r, "knn", err);
+    KILN_TRY(kiln_stage_get(m, "prune", &prune, err));
+    if (prune.state == KILN_STAGE_MISSING && !kiln_opt_given(&cli, "layer"))
+        return kiln_fail(err, KILN_E_STALE, "prune has not run for '%s'; run kiln-prune '%s' first, or name what to cut with --layer",
+                         kiln_manifest_path(m), kiln_manifest_path(m));
+    return kiln_run_need(r, "prune", err);
+}
+
+static kiln_status open_input(kiln_run *r, cutting *k, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_scene_get(m, &k->scene, err));
+    if (o.layer == LAYER_INITIAL && k->scene.kind == KILN_SCENE_SPLATS)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source", kiln_manifest_path(m));
+    if (o.layer == LAYER_SOURCE && k->scene.kind != KILN_SCENE_SPLATS)
+        return kiln_fail(err, KILN_E_INPUT, "the source of '%s' has no Gaussians; use --layer initial", kiln_manifest_path(m));
+    KILN_TRY(kiln_layer_get(m, layer_kinds[o.layer], &k->input, err));
+    if (o.layer == LAYER_SOURCE) KILN_TRY(kiln_layer_get(m, "spacing", &k->spacing, err));
+    if (k->input->count && !k->scene.has_root)
+        return kiln_fail(err, KILN_E_IO, "'%s' has no root cube; import the scene again", kiln_manifest_path(m));
+    return KILN_OK;
+}
+
+static kiln_hash input_key(kiln_run *r, const cutting *k)
+{
+    kiln_hasher *h = kiln_run_key(r);
+    kiln_key_hash(h, "input", k->input->digest);
+    if (k->spacing) kiln_key_hash(h, "spacing", k->spacing->digest);
+    kiln_key_bytes(h, "root_centre", k->scene.root_centre, sizeof k->scene.root_centre);
+    kiln_key_f64(h, "root_half", k->scene.root_half);
+    return kiln_key_end(h);
+}
+
+/* ---- the plan ----------------------------------------------------------------------------------------------------------- */
+static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
+{
+    kiln_chunk_unit *u = &k->plan_payload;
+    *u = (kiln_chunk_unit){.unit = KILN_CHUNK_PLAN, .max = o.max, .min = least_rows(), .root_half = k->scene.root_half, .layer = k->input->digest};
+    memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
+    memcpy(u->kind, k->input->kind, sizeof u->kind);
+    if (k->spacing) u->spacing = k->spacing->digest;
+    kiln_hasher *h = kiln_run_key_bare(r, "plan");
+    kiln_key_u64(h, "max", u->max);
+    kiln_key_u64(h, "min", u->min);
+    kiln_key_bytes(h, "root_centre", u->root_centre, sizeof u->root_centre);
+    kiln_key_f64(h, "root_half", u->root_half);
+    for (uint32_t i = 0; i < k->input->n_chunks; i++) kiln_key_plane(h, &k->input->chunks[i], "means");
+    k->plan = (kiln_unit){.name = "plan", .key = kiln_key_end(h), .payload = u, .payload_bytes = sizeof *u, .cost = k->input->count};
+    KILN_TRY(kiln_run_units(r, "planning chunks", &k->plan, 1, err));
+
+    uint64_t bytes = 0, block_bytes = 0;
+    KILN_TRY(kiln_unit_data(r, &k->plan, "chunks", (void **)&k->chunks, &bytes, err));
+    KILN_TRY(kiln_unit_data(r, &k->plan, "blocks", (void **)&k->blocks, &block_bytes, err));
+    k->n_chunks = bytes / sizeof *k->chunks;
+    if (bytes % sizeof *k->chunks || k->n_chunks > UINT32_MAX) return kiln_fail(err, KILN_E_IO, "the plan of the chunks has %llu bytes", (unsigned long long)bytes);
+    for (uint64_t i = 0; i < k->n_chunks; i++)
+        if (k->chunks[i].first_block + k->chunks[i].n_blocks > block_bytes / sizeof *k->blocks)
+            return kiln_fail(err, KILN_E_IO, "the plan of chunk '%.95s' is incomplete", k->chunks[i].cells.name);
+    return KILN_OK;
+}
+
+/* ---- the chunks --------------------------------------------------------------------------------------------------------- */
+static kiln_status key_blocks(cutting *k, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&k->block_keys, k->input->n_chunks, "the keys of the blocks", err));
+    for (uint32_t i = 0; i < k->input->n_chunks; i++) {
+        const kiln_chunk *block = &k->input->chunks[i];
+        kiln_hasher *h = kiln_hasher_new();
+        for (uint32_t p = 0; p < block->n_planes; p++) {
+            kiln_key_text(h, "type", kiln_type_name(block->planes[p].type));
+            kiln_key_plane(h, block, block->planes[p].name);
+        }
+        if (k->spacing && i < k->spacing->n_chunks) kiln_key_plane(h, &k->spacing->chunks[i], "spacing2");
+        k->block_keys[i] = kiln_hasher_end(h);
+    }
+    return KILN_OK;
+}
+
+static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
+{
+    KILN_TRY(key_blocks(k, err));
+    KILN_TRY(KILN_ALLOC(&k->payloads, k->n_chunks, "the chunks", err));
+    KILN_TRY(KILN_ALLOC(&k->units, k->n_chunks, "the chunks", err));
+    for (uint64_t i = 0; i < k->n_chunks; i++) {
+        const kiln_planned_chunk *c = &k->chunks[i];
+        k->payloads[i] = k->plan_payload;
+        k->payloads[i].unit = KILN_CHUNK_GATHER;
+        k->payloads[i].plan = k->plan.key;
+        k->payloads[i].begin = c->cells.begin;
+        k->payloads[i].end = c->cells.end;
+        kiln_hasher *h = kiln_run_key_bare(r, "chunk");
+        kiln_key_hash(h, "rows", c->rows);
+        for (uint64_t b = c->first_block; b < c->first_block + c->n_blocks; b++) {
+            kiln_key_u64(h, "block", k->blocks[b]);
+            if (k->blocks[b] < k->input->n_chunks) kiln_key_hash(h, "planes", k->block_keys[k->blocks[b]]);
+        }
+        k->units[i] = (kiln_unit){.key = kiln_key_end(h), .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i],
+                                  .cost = c->cells.end - c->cells.begin};
+        (void)snprintf(k->units[i].name, sizeof k->units[i].name, "chunk %s", c->cells.name);
+    }
+    return kiln_run_units(r, "cutting chunks", k->units, k->n_chunks, err);
+}
+
+/* ---- the layer ---------------------------------------------------------------------------------------------------------- */
+static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const kiln_chunk *model, kiln_chunk *c, kiln_error *err)
+{
+    const kiln_planned_chunk *plan = &k->chunks[i];
+    const kiln_unit *u = &k->units[i];
+    kiln_bounds *bounds;
+    uint64_t bytes;
+    memcpy(c->name, plan->cells.name, sizeof c->name);
+    memcpy(c->parent, plan->cells.parent, sizeof c->parent);
+    c->count = plan->cells.end - plan->cells.begin;
+    c->hilbert_lo = plan->hilbert_lo;
+    c->hilbert_hi = plan->hilbert_hi;
+    for (uint32_t p = 0; p < model->n_planes; p++) {
+        const kiln_plane *plane = &model->planes[p];
+        KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type, plane->components, err));
+    }
+    if (k->spacing) KILN_TRY(kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
+    KILN_TRY(kiln_unit_data(r, u, "bounds", (void **)&bounds, &bytes, err));
+    if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
+    free(bounds);
+    return bytes == sizeof *bounds ? KILN_OK : kiln_fail(err, KILN_E_IO, "the bounds of chunk '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+}
+
+static const kiln_chunk *model_block(const kiln_layer *l)
+{
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        if (l->chunks[i].count) return &l->chunks[i];
+    return NULL;
+}
+
+static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+{
+    const cutting *k = context;
+    kiln_layer *l = NULL;
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_layer_new("baked", k->input->sh_degree, (uint32_t)k->n_chunks, &l, err));
+    l->count = k->input->count;
+    for (uint64_t i = 0; i < k->n_chunks; i++) KILN_GO(fill_chunk(r, k, i, model_block(k->input), &l->chunks[i], err));
+    KILN_GO(kiln_layer_put(m, l, err));
+    KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));
+    KILN_GO(kiln_stage_output_put(m, "chunk", "baked", l->digest, err));
+done:
+    kiln_layer_free(l);
+    return st;
+}
+
+/* ---- report ------------------------------------------------------------------------------------------------------------- */
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
+{
+    uint64_t *sizes, n = k->n_chunks;
+    uint64_t deepest = 0;
+    KILN_TRY(KILN_ALLOC(&sizes, n, "the sizes of the chunks", err));
+    for (uint64_t i = 0; i < n; i++) {
+        sizes[i] = k->chunks[i].cells.end - k->chunks[i].cells.begin;
+        if (k->chunks[i].cells.depth > deepest) deepest = k->chunks[i].cells.depth;
+    }
+    if (n) qsort(sizes, n, sizeof *sizes, by_size);
+    uint64_t least = n ? sizes[0] : 0, median = n ? sizes[(n - 1) / 2] : 0, most = n ? sizes[n - 1] : 0;
+    free(sizes);
+    json_t *out = kiln_run_report(r);
+    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:{s:I, s:I, s:I}}", "layer", k->input->kind, "gaussians", (json_int_t)k->input->count,
+                            "chunks", (json_int_t)n, "levels", (int)deepest, "rows_per_chunk", "min", (json_int_t)least, "median",
+                            (json_int_t)median, "max", (json_int_t)most);
+    int bad = !all || json_object_update(out, all);
+    json_decref(all);
+    if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
+    if (!kiln_run_json(r))
+        printf("%llu Gaussians of layer '%s' in %llu chunks of %llu to %llu (median %llu), %u octree levels\n",
+               (unsigned long long)k->input->count, k->input->kind, (unsigned long long)n, (unsigned long long)least,
+               (unsigned long long)most, (unsigned long long)median, (unsigned)deepest);
+    return KILN_OK;
+}
+
+static kiln_status run_stage(kiln_run *r, cutting *k, kiln_error *err)
+{
+    bool fresh;
+    if (o.min > o.max) return kiln_fail(err, KILN_E_USAGE, "--min %u is above --max %u", o.min, o.max);
+    KILN_TRY(need_input(r, err));
+    KILN_TRY(open_input(r, k, err));
+    kiln_hash key = input_key(r, k);
+    KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
+    if (fresh) return kiln_run_nothing_to_do(r, err);
+    KILN_TRY(make_plan(r, k, err));
+    KILN_TRY(make_chunks(r, k, err));
+    KILN_TRY(report(r, k, err));
+    return kiln_run_commit(r, key, put_layer, k, err);
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    cutting *k;
+    KILN_TRY(KILN_ALLOC(&k, 1, "the state of chunk", err));
+    kiln_status st = run_stage(r, k, err);
+    cutting_release(k);
+    free(k);
+    return st;
+}
+
+static const kiln_stage_program program = {.name = "chunk", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_chunk_compute};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

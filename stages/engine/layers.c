@@ -1,0 +1,102 @@
+/* Putting layers together and reading their means. */
+#include "stages/engine/layers.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out, kiln_error *err)
+{
+    kiln_layer *l;
+    *out = NULL;
+    KILN_TRY(KILN_ALLOC(&l, 1, "a layer", err));
+    kiln_status st = KILN_ALLOC(&l->chunks, n_chunks, "the chunks of a layer", err);
+    if (st != KILN_OK) {
+        free(l);
+        return st;
+    }
+    (void)snprintf(l->kind, sizeof l->kind, "%s", kind);
+    l->sh_degree = sh_degree;
+    l->n_chunks = n_chunks;
+    *out = l;
+    return KILN_OK;
+}
+
+/* Takes the segments of *p over, also when it fails. */
+static kiln_status add_plane(kiln_chunk *c, kiln_plane *p, kiln_error *err)
+{
+    kiln_plane *planes = realloc(c->planes, (c->n_planes + (size_t)1) * sizeof *planes);
+    if (!planes) {
+        free(p->data.segments);
+        return kiln_fail(err, KILN_E_NOMEM, "no memory for plane '%s' of '%s'", p->name, c->name);
+    }
+    c->planes = planes;
+    c->planes[c->n_planes++] = *p;
+    return KILN_OK;
+}
+
+kiln_status kiln_chunk_add_copy(kiln_chunk *c, const kiln_plane *plane, kiln_error *err)
+{
+    kiln_plane p = *plane;
+    KILN_TRY(KILN_ALLOC(&p.data.segments, p.data.n_segments, "the segments of a plane", err));
+    if (p.data.n_segments) memcpy(p.data.segments, plane->data.segments, p.data.n_segments * sizeof *p.data.segments);
+    return add_plane(c, &p, err);
+}
+
+kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, const char *output, const char *name, kiln_type type,
+                                  uint32_t components, kiln_error *err)
+{
+    kiln_plane p = {.type = type, .components = components};
+    if ((size_t)snprintf(p.name, sizeof p.name, "%s", name) >= sizeof p.name)
+        return kiln_fail(err, KILN_E_BUG, "the name of plane '%s' is too long", name);
+    KILN_TRY(kiln_unit_result_array(r, output, &p.data, err));
+    return add_plane(c, &p, err);
+}
+
+void kiln_chunk_set_bounds(kiln_chunk *c, const kiln_bounds *b)
+{
+    memcpy(c->box_min, b->box_min, sizeof c->box_min);
+    memcpy(c->box_max, b->box_max, sizeof c->box_max);
+    memcpy(c->reach_min, b->reach_min, sizeof c->reach_min);
+    memcpy(c->reach_max, b->reach_max, sizeof c->reach_max);
+    c->max_log_scale = b->max_log_scale;
+    c->max_opacity_logit = b->max_opacity_logit;
+}
+
+kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    float *means = NULL, *block = NULL;
+    uint64_t largest = 0, first = 0;
+    *out = NULL;
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        if (l->chunks[i].count > largest) largest = l->chunks[i].count;
+    KILN_GO(kiln_alloc((void **)&means, l->count, 3 * sizeof *means, "the means of a layer", err));
+    KILN_GO(kiln_alloc((void **)&block, largest, 3 * sizeof *block, "the means of a block", err));
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        uint64_t n = l->chunks[i].count;
+        if (n == 0) continue;
+        if (n > l->count - first) KILN_GO(kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it says", l->kind));
+        KILN_GO(kiln_plane_read(m, &l->chunks[i], "means", block, n * 3 * sizeof *block, err));
+        for (int c = 0; c < 3; c++) memcpy(means + c * l->count + first, block + c * n, n * sizeof *block);
+        first += n;
+    }
+    *out = means;
+    means = NULL;
+done:
+    free(block);
+    free(means);
+    return st;
+}
+
+void kiln_key_plane(kiln_hasher *h, const kiln_chunk *c, const char *plane)
+{
+    const kiln_plane *p = kiln_chunk_plane(c, plane);
+    kiln_key_text(h, "chunk", c->name);
+    kiln_key_u64(h, "rows", c->count);
+    kiln_key_text(h, "plane", plane);
+    if (!p) return;
+    for (uint32_t i = 0; i < p->data.n_segments; i++) kiln_key_hash(h, "segment", p->data.segments[i]);
+}

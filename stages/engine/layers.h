@@ -1,0 +1,22 @@
+/* layers -- what stages do with layers again and again: putting one together from the results of units and from planes
+ * that stay as they are, and reading the means of a whole one. */
+#ifndef KILN_STAGES_LAYERS_H
+#define KILN_STAGES_LAYERS_H
+
+#include "kernels/bounds/bounds.h"
+#include "schema/manifest.h"
+
+/* An empty layer of n_chunks chunks without planes; kiln_layer_free. */
+kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
+/* Adds a plane that exists already (its bytes are not copied, only their hashes). */
+kiln_status kiln_chunk_add_copy(kiln_chunk *c, const kiln_plane *plane, kiln_error *err) KILN_MUST_CHECK;
+/* Adds the output `output` of a unit as the plane `name`. */
+kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, const char *output, const char *name, kiln_type type,
+                                  uint32_t components, kiln_error *err) KILN_MUST_CHECK;
+void kiln_chunk_set_bounds(kiln_chunk *c, const kiln_bounds *b);
+/* The means of all chunks in layer order as one planar array [3][count]; free(*out). */
+kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out, kiln_error *err) KILN_MUST_CHECK;
+/* Adds a chunk's name, count and the hashes of its plane to a key; nothing of the plane where the chunk has none. */
+void kiln_key_plane(kiln_hasher *h, const kiln_chunk *c, const char *plane);
+
+#endif

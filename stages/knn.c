@@ -1,0 +1,238 @@
+/* kiln-knn -- measures how far apart the Gaussians or points of the source layer are, and makes points Gaussians.
+ *
+ * The spacing needs all means at once, so it is one unit over the whole source layer; its outputs go back to the source
+ * blocks as the layer `spacing`. For a scene of points each block is then a unit of its own: the layer `initial`.
+ *
+ * Fallback. A value is missing when the layer has no more points than neighbours are asked for (distCUDA2 would give
+ * infinities), and useless when it is infinite or so large that later sums overflow. The stored spacing is then 1 % of
+ * the half edge of the root cube: small beside the scene, visible in it. Counted and warned of. */
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/layers.h"
+#include "stages/knn/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    uint32_t neighbors;
+    double initial_opacity;
+} o;
+
+static const kiln_opt options[] = {
+    {"neighbors", 'k', KILN_OPT_U32, &o.neighbors, "N", "3", "1..32", "neighbours averaged per point", KILN_KEYED},
+    {"initial-opacity", 0, KILN_OPT_F64, &o.initial_opacity, "X", "0.1", "0.001..0.999", "opacity of Gaussians made from points",
+     KILN_KEYED},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const kiln_cli cli = {.program = "kiln-knn",
+                             .summary = "measures the spacing of the Gaussians and gives points a scale",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .options = options,
+                             .common = kiln_common_options};
+
+/* 2^120: squares of spacings up to here can be summed 256 times below the largest float32 */
+static const double most2 = 0x1p120;
+
+typedef struct {
+    kiln_scene scene;
+    kiln_layer *source;
+    kiln_knn_unit spacing_payload;
+    kiln_unit spacing;
+    kiln_knn_unit *payloads; /* [source->n_chunks], points only */
+    kiln_unit *units;
+    bool points;
+} measurement;
+
+static void measurement_release(measurement *k)
+{
+    kiln_units_release(&k->spacing, 1);
+    if (k->units) kiln_units_release(k->units, k->source->n_chunks);
+    free(k->units);
+    free(k->payloads);
+    kiln_layer_free(k->source);
+}
+
+static double fallback_spacing(const kiln_scene *s)
+{
+    double spacing = 0.01 * (s->has_root ? s->root_half : 1);
+    return spacing * spacing <= most2 ? spacing : sqrt(most2);
+}
+
+/* ---- units -------------------------------------------------------------------------------------------------------------- */
+static kiln_status measure(kiln_run *r, measurement *k, kiln_error *err)
+{
+    double fallback = fallback_spacing(&k->scene);
+    k->spacing_payload = (kiln_knn_unit){.kind = KILN_KNN_SPACING, .neighbors = o.neighbors, .source = k->source->digest,
+                                         .fallback2 = (float)(fallback * fallback), .most2 = (float)most2};
+    kiln_hasher *h = kiln_run_key_bare(r, "spacing");
+    kiln_key_u64(h, "neighbors", o.neighbors);
+    kiln_key_f64(h, "fallback2", (double)k->spacing_payload.fallback2);
+    for (uint32_t i = 0; i < k->source->n_chunks; i++) kiln_key_plane(h, &k->source->chunks[i], "means");
+    k->spacing = (kiln_unit){.name = "spacing", .key = kiln_key_end(h), .payload = &k->spacing_payload,
+                             .payload_bytes = sizeof k->spacing_payload, .cost = k->source->count};
+    return kiln_run_units(r, "measuring spacing", &k->spacing, 1, err);
+}
+
+static kiln_hash initial_key(kiln_run *r, const measurement *k, const kiln_chunk *c)
+{
+    kiln_hasher *h = kiln_run_key_bare(r, "initial");
+    kiln_key_f64(h, "opacity", o.initial_opacity);
+    kiln_key_plane(h, c, "means");
+    kiln_key_plane(h, c, "rgb");
+    for (uint32_t i = 0; i < k->spacing.result.n; i++)
+        if (!strcmp(k->spacing.result.outputs[i].name, c->name)) kiln_key_hash(h, "spacing2", k->spacing.result.outputs[i].hash);
+    return kiln_key_end(h);
+}
+
+static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
+{
+    uint32_t n = k->source->n_chunks;
+    KILN_TRY(KILN_ALLOC(&k->payloads, n, "the units of knn", err));
+    KILN_TRY(KILN_ALLOC(&k->units, n, "the units of knn", err));
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_chunk *c = &k->source->chunks[i];
+        k->payloads[i] = (kiln_knn_unit){.kind = KILN_KNN_INITIAL, .block = i, .opacity = (float)o.initial_opacity,
+                                         .source = k->source->digest, .spacing = k->spacing.key};
+        k->units[i] = (kiln_unit){.key = initial_key(r, k, c), .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i],
+                                  .cost = c->count};
+        (void)snprintf(k->units[i].name, sizeof k->units[i].name, "block %s", c->name);
+    }
+    return kiln_run_units(r, "making Gaussians", k->units, n, err);
+}
+
+/* ---- layers ------------------------------------------------------------------------------------------------------------- */
+static kiln_status make_spacing_layer(const measurement *k, kiln_layer *l, kiln_error *err)
+{
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        const kiln_chunk *from = &k->source->chunks[i];
+        kiln_chunk *c = &l->chunks[i];
+        memcpy(c->name, from->name, sizeof c->name);
+        c->count = from->count;
+        l->count += c->count;
+        KILN_TRY(kiln_chunk_add_output(c, &k->spacing.result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status add_made_planes(kiln_chunk *c, const kiln_unit_result *r, kiln_error *err)
+{
+    KILN_TRY(kiln_chunk_add_output(c, r, "log_scales", "log_scales", KILN_TYPE_F32, 3, err));
+    KILN_TRY(kiln_chunk_add_output(c, r, "quats", "quats", KILN_TYPE_F32, 4, err));
+    KILN_TRY(kiln_chunk_add_output(c, r, "opacity_logits", "opacity_logits", KILN_TYPE_F32, 1, err));
+    return kiln_chunk_add_output(c, r, "sh0", "sh0", KILN_TYPE_F32, 3, err);
+}
+
+/* What the source has is kept as it is; its colours live on as sh0. */
+static kiln_status make_initial_layer(kiln_run *r, const measurement *k, kiln_layer *l, kiln_error *err)
+{
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        const kiln_chunk *from = &k->source->chunks[i];
+        kiln_chunk *c = &l->chunks[i];
+        kiln_bounds *bounds;
+        uint64_t bytes;
+        memcpy(c->name, from->name, sizeof c->name);
+        c->count = from->count;
+        l->count += c->count;
+        for (uint32_t p = 0; p < from->n_planes; p++)
+            if (strcmp(from->planes[p].name, "rgb")) KILN_TRY(kiln_chunk_add_copy(c, &from->planes[p], err));
+        KILN_TRY(add_made_planes(c, &k->units[i].result, err));
+        KILN_TRY(kiln_chunk_add_output(c, &k->spacing.result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
+        KILN_TRY(kiln_unit_data(r, &k->units[i], "bounds", (void **)&bounds, &bytes, err));
+        if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
+        free(bounds);
+        if (bytes != sizeof *bounds) return kiln_fail(err, KILN_E_IO, "the bounds of block '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+    }
+    return KILN_OK;
+}
+
+static kiln_status put_layers(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+{
+    const measurement *k = context;
+    kiln_layer *spacing = NULL, *initial = NULL;
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_stage_outputs_clear(m, "knn", err));
+    KILN_GO(kiln_layer_new("spacing", 0, k->source->n_chunks, &spacing, err));
+    KILN_GO(make_spacing_layer(k, spacing, err));
+    KILN_GO(kiln_layer_put(m, spacing, err));
+    KILN_GO(kiln_stage_output_put(m, "knn", "spacing", spacing->digest, err));
+    if (k->points) {
+        KILN_GO(kiln_layer_new("initial", 0, k->source->n_chunks, &initial, err));
+        KILN_GO(make_initial_layer(r, k, initial, err));
+        KILN_GO(kiln_layer_put(m, initial, err));
+        KILN_GO(kiln_stage_output_put(m, "knn", "initial", initial->digest, err));
+    }
+done:
+    kiln_layer_free(initial);
+    kiln_layer_free(spacing);
+    return st;
+}
+
+/* ---- report ------------------------------------------------------------------------------------------------------------- */
+static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
+{
+    json_t *c = NULL;
+    double min2 = 0, median2 = 0, max2 = 0;
+    json_int_t fallbacks = 0;
+    const char *rows = k->points ? "points" : "gaussians";
+    KILN_TRY(kiln_unit_counters(&k->spacing, &c, err));
+    int bad = json_unpack(c, "{s:F, s:F, s:F, s:I}", "min2", &min2, "median2", &median2, "max2", &max2, "fallbacks", &fallbacks);
+    json_decref(c);
+    if (bad) return kiln_fail(err, KILN_E_IO, "the counters of the spacing are incomplete");
+    json_t *s = json_pack("{s:f, s:f, s:f, s:I, s:f}", "min", sqrt(min2), "median", sqrt(median2), "max", sqrt(max2), "fallbacks",
+                          fallbacks, "fallback", fallback_spacing(&k->scene));
+    json_t *out = kiln_run_report(r);
+    if (json_object_set_new(out, rows, json_integer((json_int_t)k->source->count)) ||
+        json_object_set_new(out, "neighbors", json_integer(o.neighbors)) || json_object_set_new(out, "spacing", s))
+        return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
+    if (fallbacks)
+        kiln_warn("%lld of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
+                  (long long)fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
+    if (!kiln_run_json(r))
+        printf("%llu %s, %u neighbours: spacing min %g, median %g, max %g%s\n", (unsigned long long)k->source->count, rows, o.neighbors,
+               sqrt(min2), sqrt(median2), sqrt(max2), k->points ? "; made Gaussians of them" : "");
+    return KILN_OK;
+}
+
+static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
+{
+    bool fresh;
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_run_need(r, "import", err));
+    KILN_TRY(kiln_scene_get(m, &k->scene, err));
+    if (k->scene.kind == KILN_SCENE_NONE)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points; import a scene that has some, or with --random-points N",
+                         kiln_manifest_path(m));
+    k->points = k->scene.kind == KILN_SCENE_POINTS;
+    KILN_TRY(kiln_layer_get(m, "source", &k->source, err));
+    kiln_hasher *h = kiln_run_key(r);
+    kiln_key_hash(h, "source", k->source->digest);
+    kiln_key_u64(h, "points", k->points);
+    kiln_key_f64(h, "fallback", fallback_spacing(&k->scene));
+    kiln_hash key = kiln_key_end(h);
+    KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
+    if (fresh) return kiln_run_nothing_to_do(r, err);
+    KILN_TRY(measure(r, k, err));
+    if (k->points) KILN_TRY(make_gaussians(r, k, err));
+    KILN_TRY(report(r, k, err));
+    return kiln_run_commit(r, key, put_layers, k, err);
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    measurement *k;
+    KILN_TRY(KILN_ALLOC(&k, 1, "the state of knn", err));
+    kiln_status st = run_stage(r, k, err);
+    measurement_release(k);
+    free(k);
+    return st;
+}
+
+static const kiln_stage_program program = {.name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_knn_compute};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
