@@ -1,0 +1,248 @@
+/* chunks_writer -- a folder of raw planes for renderers that want no SQLite: each blob is one file named by the hash of
+ * its content, little-endian, component after component; index.json says what is where. The same plane is one file
+ * however many chunks share it, and a second export writes only what changed.
+ *
+ *   index.json   {"format": "splatkiln-chunks", "version": 1, "scene": {...}, "layer": {...}, "chunks": [
+ *                  {"name": "/0/3", "count": 1200, "box_min": [...], ..., "planes": {"means":
+ *                    {"type": "f32", "components": 3, "file": "9f....bin", "bytes": 14400}, ...}}]}
+ */
+#include "stages/export/writers.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INDEX "index.json"
+enum { INDEX_MAX = 1 << 30 };
+
+typedef struct {
+    const kiln_export *e;
+    kiln_manifest *m;
+} chunks_state;
+
+/* Name of a plane's file: the blob's own hash, or of all its blobs' hashes where it has several. */
+static void file_name(const kiln_plane *p, char out[40])
+{
+    char hex[33];
+    kiln_hash h = p->data.n_segments == 1 ? p->data.segments[0] : kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
+    snprintf(out, 40, "%s.bin", kiln_hash_hex(h, hex));
+}
+
+static kiln_status begin(const kiln_export *e, kiln_error *err)
+{
+    char inside[KILN_PATH_MAX];
+    if (!kiln_export_sample(e)) return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty", e->layer->kind);
+    if (kiln_is_file(e->target)) return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
+    KILN_TRY(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
+    return kiln_make_parents(inside, err);
+}
+
+static kiln_status open_state(const kiln_export *e, kiln_manifest *m, void **state, kiln_error *err)
+{
+    chunks_state *s = NULL;
+    KILN_TRY(KILN_ALLOC(&s, 1, "chunks writer", err));
+    *s = (chunks_state){.e = e, .m = m};
+    *state = s;
+    return KILN_OK;
+}
+
+static bool has_size(const char *path, uint64_t bytes)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && (uint64_t)s.st_size == bytes;
+}
+
+/* Is this file there with these bytes? Then it is left alone. */
+static bool same_content(const char *path, const void *data, size_t bytes)
+{
+    unsigned char *there = NULL;
+    size_t size = 0;
+    if (!has_size(path, bytes) || kiln_file_read(path, bytes, &there, &size, NULL) != KILN_OK) return false;
+    bool same = size == bytes && memcmp(there, data, bytes) == 0;
+    free(there);
+    return same;
+}
+
+static kiln_status write_plane(const chunks_state *s, const kiln_chunk *chunk, const kiln_plane *p, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    char name[40], path[KILN_PATH_MAX];
+    void *data = NULL;
+    file_name(p, name);
+    KILN_TRY(kiln_path_join(path, sizeof path, s->e->target, name, err));
+    KILN_GO(kiln_alloc(&data, p->data.raw_bytes, 1, "a plane", err));
+    KILN_GO(kiln_plane_read(s->m, chunk, p->name, data, p->data.raw_bytes, err));
+    if (!same_content(path, data, p->data.raw_bytes)) KILN_GO(kiln_file_write(path, data, p->data.raw_bytes, err));
+done:
+    free(data);
+    return st;
+}
+
+static kiln_status write_chunk(void *state, uint32_t number, uint64_t first_row, kiln_error *err)
+{
+    const chunks_state *s = state;
+    const kiln_chunk *chunk = &s->e->layer->chunks[number];
+    (void)first_row;
+    for (uint32_t i = 0; i < chunk->n_planes; i++) KILN_TRY(write_plane(s, chunk, &chunk->planes[i], err));
+    return KILN_OK;
+}
+
+/* ---- index -------------------------------------------------------------------------------------------------------------------- */
+
+static json_t *vector(const float *v) { return json_pack("[f, f, f]", (double)v[0], (double)v[1], (double)v[2]); }
+
+static json_t *plane_json(const kiln_plane *p)
+{
+    char name[40];
+    file_name(p, name);
+    return json_pack("{s:s, s:I, s:s, s:I}", "type", kiln_type_name(p->type), "components", (json_int_t)p->components, "file", name, "bytes",
+                     (json_int_t)p->data.raw_bytes);
+}
+
+static json_t *chunk_json(const kiln_chunk *c)
+{
+    json_t *planes = json_object();
+    for (uint32_t i = 0; i < c->n_planes && planes; i++)
+        if (json_object_set_new(planes, c->planes[i].name, plane_json(&c->planes[i])) != 0) {
+            json_decref(planes);
+            planes = NULL;
+        }
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "name", c->name, "parent", c->parent, "count",
+                     (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", (json_int_t)c->hilbert_lo, "hilbert_last",
+                     (json_int_t)c->hilbert_hi, "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
+                     vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale", (double)c->max_log_scale,
+                     "max_opacity_logit", (double)c->max_opacity_logit, "planes", planes);
+}
+
+static json_t *index_json(const kiln_export *e)
+{
+    const kiln_scene *s = e->scene;
+    char hex[33];
+    json_t *chunks = json_array();
+    for (uint32_t i = 0; i < e->layer->n_chunks && chunks; i++)
+        if (e->chosen[i] && json_array_append_new(chunks, chunk_json(&e->layer->chunks[i])) != 0) {
+            json_decref(chunks);
+            chunks = NULL;
+        }
+    return json_pack("{s:s, s:i, s:{s:s, s:i, s:b, s:[f,f,f], s:[f,f,f], s:f, s:s}, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks",
+                     "version", 1, "scene", "name", s->name, "sh_degree", (int)e->layer->sh_degree, "antialiased", s->antialiased, "origin",
+                     s->origin[0], s->origin[1], s->origin[2], "root_centre", s->root_centre[0], s->root_centre[1], s->root_centre[2],
+                     "root_half", s->root_half, "up_axis", s->up_axis, "layer", "kind", e->layer->kind, "digest",
+                     kiln_hash_hex(e->layer->digest, hex), "rows", (json_int_t)e->n_rows, "chunks", chunks);
+}
+
+static json_t *load_index(const char *folder)
+{
+    char path[KILN_PATH_MAX];
+    unsigned char *text = NULL;
+    size_t size = 0;
+    if (kiln_path_join(path, sizeof path, folder, INDEX, NULL) != KILN_OK || !kiln_is_file(path) ||
+        kiln_file_read(path, INDEX_MAX, &text, &size, NULL) != KILN_OK)
+        return NULL;
+    json_t *index = json_loadb((const char *)text, size, 0, NULL);
+    free(text);
+    return index;
+}
+
+/* Calls fn for every file that an index names; false as soon as fn says so, or the index is not one. */
+typedef bool file_fn(void *context, const char *name, uint64_t bytes);
+static bool each_file(const json_t *index, file_fn *fn, void *context)
+{
+    size_t i;
+    json_t *chunk, *plane;
+    const char *key;
+    if (!json_is_array(json_object_get(index, "chunks"))) return false;
+    json_array_foreach(json_object_get(index, "chunks"), i, chunk)
+    {
+        json_object_foreach(json_object_get(chunk, "planes"), key, plane)
+        {
+            const char *name = json_string_value(json_object_get(plane, "file")), *why;
+            if (!name || !kiln_name_is_safe(name, &why)) return false;
+            if (!fn(context, name, (uint64_t)json_integer_value(json_object_get(plane, "bytes")))) return false;
+        }
+    }
+    return true;
+}
+
+static bool is_there(void *context, const char *name, uint64_t bytes)
+{
+    char path[KILN_PATH_MAX];
+    return kiln_path_join(path, sizeof path, context, name, NULL) == KILN_OK && has_size(path, bytes);
+}
+
+static bool complete(const char *target)
+{
+    char folder[KILN_PATH_MAX];
+    json_t *index = load_index(target);
+    snprintf(folder, sizeof folder, "%s", target);
+    bool all = index && each_file(index, is_there, folder);
+    json_decref(index);
+    return all;
+}
+
+/* ---- what an earlier export left --------------------------------------------------------------------------------------------- */
+
+static bool remember(void *context, const char *name, uint64_t bytes)
+{
+    (void)bytes;
+    return json_object_set_new(context, name, json_true()) == 0;
+}
+
+typedef struct {
+    const char *folder;
+    const json_t *needed;
+} leftovers;
+
+/* Only what an index of ours named is ever removed. */
+static bool remove_unneeded(void *context, const char *name, uint64_t bytes)
+{
+    const leftovers *l = context;
+    char path[KILN_PATH_MAX];
+    (void)bytes;
+    if (!json_object_get(l->needed, name) && kiln_path_join(path, sizeof path, l->folder, name, NULL) == KILN_OK)
+        (void)unlink(path); /* two chunks may have shared it */
+    return true;
+}
+
+static kiln_status finish(const kiln_export *e, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    char path[KILN_PATH_MAX];
+    json_t *before = load_index(e->target), *now = index_json(e), *needed = json_object();
+    char *text = now ? json_dumps(now, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    if (!text || !needed || !each_file(now, remember, needed)) {
+        st = kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", e->target);
+        goto done;
+    }
+    KILN_GO(kiln_path_join(path, sizeof path, e->target, INDEX, err));
+    KILN_GO(kiln_file_write(path, text, strlen(text), err));
+    if (before) (void)each_file(before, remove_unneeded, &(leftovers){e->target, needed});
+done:
+    free(text);
+    json_decref(needed);
+    json_decref(now);
+    json_decref(before);
+    return st;
+}
+
+static void abandon(const kiln_export *e) { (void)e; /* files are whole and named by content; the next export uses them */ }
+
+const kiln_writer kiln_writer_chunks = {
+    .name = "chunks",
+    .default_name = "chunks",
+    .summary = "a folder: raw planes in files named by their hash, and index.json",
+    .last_file = INDEX,
+    .begin = begin,
+    .open = open_state,
+    .write = write_chunk,
+    .close = free,
+    .finish = finish,
+    .abandon = abandon,
+    .complete = complete,
+};

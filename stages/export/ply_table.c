@@ -1,0 +1,296 @@
+/* ply_table -- the plan: columns and header text. ply_encode.c has the values. */
+#include "stages/export/ply_table.h"
+
+#include "base/option.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const role_planes[] = {
+    [KILN_ROLE_NONE] = "",      [KILN_ROLE_MEAN] = "means", [KILN_ROLE_LOG_SCALE] = "log_scales", [KILN_ROLE_QUAT] = "quats",
+    [KILN_ROLE_OPACITY] = "opacity_logits", [KILN_ROLE_SH0] = "sh0", [KILN_ROLE_SHN] = "shN", [KILN_ROLE_RGB] = "rgb", [KILN_ROLE_FILTER] = "",
+};
+
+typedef struct {
+    const kiln_export *e;
+    const kiln_chunk *sample;
+    kiln_ply_table *f;
+    kiln_buffer *notes;
+    bool moved;     /* the scene has an origin other than 0 */
+} planner;
+
+static kiln_status note(planner *p, const char *sentence, kiln_error *err)
+{
+    return p->notes ? kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", sentence) : KILN_OK;
+}
+
+static kiln_status add_column(planner *p, const kiln_ply_column *c, kiln_error *err)
+{
+    kiln_ply_table *f = p->f;
+    if (f->n_columns == KILN_PLY_COLUMNS_MAX) return kiln_fail(err, KILN_E_INPUT, "the layer has more than %d columns to write", KILN_PLY_COLUMNS_MAX);
+    f->columns[f->n_columns] = *c;
+    f->columns[f->n_columns++].offset = f->row_bytes;
+    f->row_bytes += kiln_type_size(c->type);
+    return KILN_OK;
+}
+
+/* The kept raw copy of a column, where the layer has it. */
+static void find_kept(const planner *p, kiln_ply_column *c)
+{
+    snprintf(c->kept, sizeof c->kept, "extra/%s", c->name);
+    const kiln_plane *plane = kiln_chunk_plane(p->sample, c->kept);
+    if (plane && plane->components == 1) c->kept_type = plane->type;
+    else c->kept[0] = '\0';
+}
+
+/* A column of a known meaning. */
+static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_ply_use use, bool folded, kiln_error *err)
+{
+    kiln_ply_column c = {.type = type, .role = use.role, .component = use.component};
+    bool from_source = strcmp(p->e->layer->kind, "source") == 0;
+    bool folds = folded && (use.role == KILN_ROLE_LOG_SCALE || use.role == KILN_ROLE_OPACITY || use.role == KILN_ROLE_FILTER);
+    snprintf(c.name, sizeof c.name, "%s", name);
+    if (use.role == KILN_ROLE_FILTER && !from_source) return KILN_OK;
+    const char *plane = use.role == KILN_ROLE_RGB && p->f->splats ? "sh0" : role_planes[use.role];
+    snprintf(c.plane, sizeof c.plane, "%s", plane);
+    find_kept(p, &c);
+    if (folds && !from_source) c.kept[0] = '\0';
+    c.kept_always = folds && c.kept[0];
+    if (use.role == KILN_ROLE_MEAN && p->moved) c.type = p->e->keep_origin ? KILN_TYPE_F32 : KILN_TYPE_F64;
+    bool whole_number = c.type != KILN_TYPE_F32 && c.type != KILN_TYPE_F64;
+    if (whole_number && use.role != KILN_ROLE_RGB && !from_source) c.type = KILN_TYPE_F32; /* a stage may have changed it */
+    if (use.role == KILN_ROLE_MEAN && c.type == KILN_TYPE_F32) c.kept[0] = '\0';
+    return add_column(p, &c, err);
+}
+
+static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kiln_error *err)
+{
+    char sentence[160];
+    kiln_ply_column c = {.type = type, .role = KILN_ROLE_NONE};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.plane, sizeof c.plane, "extra/%s", name);
+    const kiln_plane *plane = kiln_chunk_plane(p->sample, c.plane);
+    if (plane && plane->type == type && plane->components == 1) return add_column(p, &c, err);
+    snprintf(sentence, sizeof sentence, "column '%s' of the source is not in this layer and left out", name);
+    return note(p, sentence, err);
+}
+
+/* ---- the source's own columns ---------------------------------------------------------------------------------------------- */
+
+static json_t *source_layout(const kiln_export *e)
+{
+    json_t *notes = strcmp(e->scene->source_format, "ply") == 0 ? json_loads(e->scene->notes, 0, NULL) : NULL;
+    json_t *layout = json_incref(json_object_get(notes, "layout"));
+    json_decref(notes);
+    return layout;
+}
+
+/* "float x;float y;..." as the reader's header has it. */
+static kiln_status parse_columns(const char *text, kiln_ply_header *h, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&h->columns, KILN_PLY_COLUMNS_MAX, "columns", err));
+    h->n_rows = 1;
+    for (const char *at = text; *at;) {
+        char type[16];
+        kiln_ply_property *p = &h->columns[h->n_columns];
+        size_t n = strcspn(at, ";"), space = strcspn(at, " ");
+        bool good = h->n_columns < KILN_PLY_COLUMNS_MAX && space < n && space < sizeof type && n - space - 1 < sizeof p->name;
+        if (good) {
+            memcpy(type, at, space);
+            type[space] = '\0';
+            memcpy(p->name, at + space + 1, n - space - 1);
+            good = kiln_ply_type_find(type, &p->type);
+        }
+        if (!good) return kiln_fail(err, KILN_E_IO, "the scene's notes hold a column list that cannot be read; import again");
+        h->n_columns++;
+        at += n + (at[n] == ';');
+    }
+    return KILN_OK;
+}
+
+/* *used: the layer can be written with the columns of its source. */
+static kiln_status add_source_columns(planner *p, const char *text, bool *used, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_ply_header h = {0};
+    kiln_ply_use *uses = NULL;
+    kiln_source_info *info = NULL;
+    *used = false;
+    KILN_GO(parse_columns(text, &h, err));
+    KILN_GO(KILN_ALLOC(&uses, h.n_columns, "columns", err));
+    KILN_GO(KILN_ALLOC(&info, 1, "columns", err));
+    KILN_GO(kiln_ply_plan(&h, "the scene's notes", uses, info, err));
+    *used = (info->kind == KILN_SCENE_SPLATS) == p->f->splats && (!p->f->splats || info->sh_degree == p->e->layer->sh_degree);
+    for (uint32_t i = 0; i < h.n_columns && *used; i++) {
+        const kiln_ply_property *c = &h.columns[i];
+        if (uses[i].role == KILN_ROLE_NONE) KILN_GO(add_unknown(p, c->name, c->type, err));
+        else KILN_GO(add_known(p, c->name, c->type, uses[i], info->folded, err));
+    }
+    if (*used && info->folded && strcmp(p->e->layer->kind, "source") != 0)
+        KILN_GO(note(p, "filter_3D is folded into scales and opacities and left out", err));
+done:
+    free(info);
+    free(uses);
+    kiln_ply_header_release(&h);
+    return st;
+}
+
+/* ---- INRIA's columns --------------------------------------------------------------------------------------------------------- */
+
+static kiln_status add_named(planner *p, const char *name, kiln_error *err)
+{
+    kiln_ply_use use = kiln_ply_role(name, p->f->splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS, p->f->splats, p->e->layer->sh_degree);
+    return add_known(p, name, use.role == KILN_ROLE_RGB ? KILN_TYPE_U8 : KILN_TYPE_F32, use, false, err);
+}
+
+static kiln_status add_normals(planner *p, kiln_error *err)
+{
+    static const char *const names[] = {"nx", "ny", "nz"};
+    for (int i = 0; i < 3; i++) {
+        kiln_ply_column c = {.type = KILN_TYPE_F32};
+        snprintf(c.name, sizeof c.name, "%s", names[i]);
+        snprintf(c.plane, sizeof c.plane, "extra/%s", names[i]);
+        const kiln_plane *plane = kiln_chunk_plane(p->sample, c.plane);
+        if (!plane || plane->type != KILN_TYPE_F32) c.plane[0] = '\0';
+        KILN_TRY(add_column(p, &c, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status add_numbered(planner *p, const char *stem, uint32_t n, kiln_error *err)
+{
+    char name[32];
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s_%u", stem, i);
+        KILN_TRY(add_named(p, name, err));
+    }
+    return KILN_OK;
+}
+
+/* What a PLY source had beside its known columns; other formats' extras have no meaning in a PLY. */
+static kiln_status add_extras(planner *p, kiln_error *err)
+{
+    if (strcmp(p->e->scene->source_format, "ply") != 0) return KILN_OK;
+    for (uint32_t i = 0; i < p->sample->n_planes; i++) {
+        const kiln_plane *plane = &p->sample->planes[i];
+        const char *name = plane->name + 6;
+        bool there = strncmp(plane->name, "extra/", 6) != 0;
+        for (uint32_t c = 0; c < p->f->n_columns && !there; c++) there = strcmp(p->f->columns[c].name, name) == 0;
+        if (!there && kiln_ply_role(name, KILN_SCENE_SPLATS, false, p->e->layer->sh_degree).role == KILN_ROLE_NONE)
+            KILN_TRY(add_unknown(p, name, plane->type, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status add_default_columns(planner *p, kiln_error *err)
+{
+    static const char *const xyz[] = {"x", "y", "z"}, *const rgb[] = {"red", "green", "blue"};
+    uint32_t degree = p->e->layer->sh_degree;
+    for (int i = 0; i < 3; i++) {
+        kiln_ply_use use = {.role = KILN_ROLE_MEAN, .component = (uint32_t)i, .extra = -1};
+        char kept[16];
+        snprintf(kept, sizeof kept, "extra/%s", xyz[i]);
+        bool wide = !p->f->splats && !p->e->keep_origin && kiln_chunk_plane(p->sample, kept);
+        KILN_TRY(add_known(p, xyz[i], wide ? KILN_TYPE_F64 : KILN_TYPE_F32, use, false, err));
+    }
+    if (p->f->splats) {
+        KILN_TRY(add_normals(p, err));
+        KILN_TRY(add_numbered(p, "f_dc", 3, err));
+        KILN_TRY(add_numbered(p, "f_rest", 3 * ((degree + 1) * (degree + 1) - 1), err));
+        KILN_TRY(add_named(p, "opacity", err));
+        KILN_TRY(add_numbered(p, "scale", 3, err));
+        KILN_TRY(add_numbered(p, "rot", 4, err));
+    } else if (kiln_chunk_plane(p->sample, "rgb")) {
+        for (int i = 0; i < 3; i++) KILN_TRY(add_named(p, rgb[i], err));
+    }
+    return add_extras(p, err);
+}
+
+/* ---- header ------------------------------------------------------------------------------------------------------------------ */
+
+static kiln_status put_comment(kiln_buffer *h, const char *kind, const char *text, kiln_error *err)
+{
+    return kiln_buffer_printf(h, err, "%s %s\n", kind, text);
+}
+
+static kiln_status put_hex_comment(kiln_buffer *h, const char *hex, kiln_error *err)
+{
+    char kind = 0;
+    unsigned byte;
+    for (size_t i = 0; hex[i] && hex[i + 1] && sscanf(hex + i, "%2x", &byte) == 1; i += 2) {
+        unsigned char c = (unsigned char)byte;
+        if (i == 0) kind = (char)c;
+        if (i == 0) KILN_TRY(kiln_buffer_printf(h, err, "%s", kind == 'o' ? "obj_info" : "comment"));
+        else KILN_TRY(kiln_buffer_put(h, &c, 1, err));
+    }
+    return kiln_buffer_put(h, "\n", 1, err);
+}
+
+/* The source's own comments again, in their order. */
+static kiln_status put_source_comments(kiln_buffer *h, const json_t *comments, kiln_error *err)
+{
+    size_t i;
+    json_t *c;
+    json_array_foreach(comments, i, c)
+    {
+        const char *text = json_string_value(c), *hex = json_string_value(json_object_get(c, "hex"));
+        if (text && strlen(text) >= 2) KILN_TRY(put_comment(h, text[0] == 'o' ? "obj_info" : "comment", text + 2, err));
+        if (hex) KILN_TRY(put_hex_comment(h, hex, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status put_own_comments(const planner *p, kiln_buffer *h, kiln_error *err)
+{
+    const kiln_scene *s = p->e->scene;
+    KILN_TRY(kiln_buffer_printf(h, err, "comment Generated by SplatKiln %s\n", kiln_version));
+    if (s->up_axis[0]) KILN_TRY(kiln_buffer_printf(h, err, "comment Vertical axis: %s\n", s->up_axis));
+    if (s->antialiased && p->f->splats) KILN_TRY(put_comment(h, "comment", "SplatRenderMode: mip", err));
+    return KILN_OK;
+}
+
+static kiln_status put_header(const planner *p, const json_t *comments, kiln_error *err)
+{
+    kiln_buffer *h = &p->f->header;
+    const double *o = p->e->scene->origin;
+    KILN_TRY(kiln_buffer_printf(h, err, "ply\nformat binary_little_endian 1.0\n"));
+    KILN_TRY(comments ? put_source_comments(h, comments, err) : put_own_comments(p, h, err));
+    if (p->moved && p->e->keep_origin)
+        KILN_TRY(kiln_buffer_printf(h, err, "comment Origin: %.17g %.17g %.17g, to be added to x y z\n", o[0], o[1], o[2]));
+    KILN_TRY(kiln_buffer_printf(h, err, "element vertex %llu\n", (unsigned long long)p->e->n_rows));
+    for (uint32_t i = 0; i < p->f->n_columns; i++)
+        KILN_TRY(kiln_buffer_printf(h, err, "property %s %s\n", kiln_ply_type_name(p->f->columns[i].type), p->f->columns[i].name));
+    return kiln_buffer_printf(h, err, "end_header\n");
+}
+
+kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_buffer *notes, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    planner p = {.e = e, .sample = kiln_export_sample(e), .f = out, .notes = notes};
+    const double *o = e->scene->origin;
+    json_t *layout = NULL;
+    bool used = false;
+    memset(out, 0, sizeof *out);
+    if (!p.sample) return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty", e->layer->kind);
+    out->splats = kiln_chunk_plane(p.sample, "log_scales") != NULL;
+    p.moved = o[0] != 0 || o[1] != 0 || o[2] != 0;
+    if (!e->keep_origin) memcpy(out->origin, o, sizeof out->origin);
+    KILN_GO(KILN_ALLOC(&out->columns, KILN_PLY_COLUMNS_MAX, "columns", err));
+    layout = source_layout(e);
+    const char *columns = json_string_value(json_object_get(layout, "columns"));
+    if (columns) KILN_GO(add_source_columns(&p, columns, &used, err));
+    if (!used) KILN_GO(add_default_columns(&p, err));
+    KILN_GO(put_header(&p, used ? json_object_get(layout, "comments") : NULL, err));
+done:
+    json_decref(layout);
+    return st;
+}
+
+void kiln_ply_table_release(kiln_ply_table *f)
+{
+    kiln_buffer_release(&f->header);
+    free(f->columns);
+    memset(f, 0, sizeof *f);
+}

@@ -1,0 +1,56 @@
+/* ply_table -- which columns an exported PLY has, and how a chunk becomes rows.
+ *
+ * A layer whose source was a PLY is written with the columns, types and comments of that file again; any other in INRIA's
+ * order. A source column that float32 or a dialect could not carry was kept as extra/NAME: the kept value is written
+ * wherever it still means what the plane holds, else the plane's value. So what no stage touched comes out bit by bit.
+ * A file with filter_3D gets its raw columns back from the source layer only; from later layers the folded values are
+ * written, without filter_3D, as mip-splatting's save_fused_ply does.
+ */
+#ifndef KILN_STAGES_EXPORT_PLY_TABLE_H
+#define KILN_STAGES_EXPORT_PLY_TABLE_H
+
+#include "base/memory.h"
+#include "stages/export/writer.h"
+#include "stages/import/ply_columns.h"
+
+typedef struct {
+    char name[64];
+    kiln_type type;
+    uint32_t offset;
+    char plane[96];      /* "" : zeros */
+    uint32_t component;
+    kiln_role role;      /* KILN_ROLE_NONE: the plane's bytes as they are */
+    char kept[96];       /* plane with the source's own value, "" none */
+    kiln_type kept_type;
+    bool kept_always;
+} kiln_ply_column;
+
+typedef struct {
+    kiln_buffer header;         /* text, up to and with end_header; owned */
+    uint32_t row_bytes, n_columns;
+    kiln_ply_column *columns;   /* owned */
+    double origin[3];           /* added to coordinates */
+    bool splats;
+} kiln_ply_table;
+
+/* The parent plans for the header, each worker for the columns: the same from the same layer. notes: sentences for the
+ * user, NULL when they are not wanted again. */
+kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_buffer *notes, kiln_error *err) KILN_MUST_CHECK;
+void kiln_ply_table_release(kiln_ply_table *f);
+
+/* Planes of one chunk, read once each. */
+typedef struct {
+    uint32_t n;
+    struct {
+        char name[96];
+        void *data;
+    } *items; /* owned */
+    uint64_t count;
+} kiln_ply_planes;
+kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, kiln_manifest *m, const kiln_chunk *chunk, kiln_error *err) KILN_MUST_CHECK;
+void kiln_ply_planes_release(kiln_ply_planes *p);
+
+/* rows [n][row_bytes] of the chunk's elements order[0..n) */
+void kiln_ply_encode(const kiln_ply_table *f, const kiln_ply_planes *p, const uint32_t *order, uint64_t n, unsigned char *rows);
+
+#endif

@@ -1,0 +1,51 @@
+/* writer -- a format that a layer can be written to: one file and one row of writers[] in writers.c.
+ *
+ * Adding one: write stages/export/NAME_writer.c, add its row; --format, --help and --list-formats come by themselves.
+ *
+ * The parent begins (a temporary file, its header) and finishes (index, fsync, rename); workers write chunk after chunk,
+ * in any order, perhaps several of them at once: a chunk's bytes go to a place of their own.
+ */
+#ifndef KILN_STAGES_EXPORT_WRITER_H
+#define KILN_STAGES_EXPORT_WRITER_H
+
+#include "base/status.h"
+#include "schema/manifest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is exported, as parent and workers see it. */
+typedef struct {
+    const kiln_scene *scene;
+    const kiln_layer *layer;
+    const uint8_t *chosen;  /* [layer->n_chunks]: this chunk is written */
+    uint64_t n_rows;        /* of the chosen chunks */
+    bool source_order;      /* by source_row, else as the layer has them */
+    bool keep_origin;       /* float coordinates relative to the origin, not absolute doubles */
+    const char *target;     /* file or folder as the user named it */
+    const char *temporary;  /* beside it: what is written until it is whole (files only) */
+} kiln_export;
+
+typedef struct {
+    const char *name;          /* "ply" */
+    const char *default_name;  /* below export/, beside the manifest */
+    const char *summary;
+    const char *last_file;     /* in a folder: the file that is written last, "" when the target is a file */
+    kiln_status (*begin)(const kiln_export *e, kiln_error *err);
+    /* worker: *state is freed by close. m is its own read-only connection. */
+    kiln_status (*open)(const kiln_export *e, kiln_manifest *m, void **state, kiln_error *err);
+    kiln_status (*write)(void *state, uint32_t chunk, uint64_t first_row, kiln_error *err);
+    void (*close)(void *state);
+    kiln_status (*finish)(const kiln_export *e, kiln_error *err);
+    void (*abandon)(const kiln_export *e);
+    /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */
+    bool (*complete)(const char *target);
+} kiln_writer;
+
+extern const kiln_writer *const kiln_writers[]; /* NULL-terminated */
+const kiln_writer *kiln_writer_named(const char *name);
+
+/* The first chosen chunk with rows: what planes there are can be seen there. NULL when there is none. */
+const kiln_chunk *kiln_export_sample(const kiln_export *e);
+
+#endif
