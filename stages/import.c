@@ -398,7 +398,8 @@ static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources
     KILN_GO(kiln_import_report(i, kiln_run_report(r), err));
     KILN_GO(kiln_sources_unchanged(s, err));
     KILN_GO(kiln_run_commit(r, key, make, c, err));
-    kiln_say("%llu %s, %u cameras", (unsigned long long)i->counts.kept, i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussians" : "points", i->n_cameras);
+    if (i->counts.kept == 0) kiln_say("%u cameras", i->n_cameras);
+    else kiln_say("%llu %s, %u cameras", (unsigned long long)i->counts.kept, i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussians" : "points", i->n_cameras);
 done:
     free(c);
     return st;

@@ -293,7 +293,7 @@ static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, u
         if (n == room) return kiln_fail(err, KILN_E_INPUT, "'%s': its point ids are not spread as unique ids are", s->path);
         ids[n++] = p.id;
     }
-    qsort(ids, n, sizeof *ids, by_id);
+    if (n) qsort(ids, n, sizeof *ids, by_id);
     for (uint64_t i = 1; i < n; i++)
         if (ids[i] == ids[i - 1])
             return kiln_fail(err, KILN_E_INPUT, "'%s': point id %llu occurs twice", s->path, (unsigned long long)ids[i]);

@@ -35,7 +35,7 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
         snprintf(f->path, sizeof f->path, "%s", d->rows_path);
         snprintf(f->role, sizeof f->role, "rows");
     }
-    qsort(out->files, out->n, sizeof *out->files, by_path);
+    if (out->n) qsort(out->files, out->n, sizeof *out->files, by_path);
     for (uint32_t i = 0; i < out->n; i++) /* a file that serves twice: its first role */
         if (n == 0 || strcmp(out->files[n - 1].path, out->files[i].path) != 0) out->files[n++] = out->files[i];
     out->n = n;
@@ -68,7 +68,7 @@ static kiln_status reuse_hashes(kiln_sources *s, kiln_manifest *m, bool rehash, 
 {
     kiln_sources stored = {0};
     if (m) KILN_TRY(kiln_sources_get(m, &stored.files, &stored.n, err));
-    qsort(stored.files, stored.n, sizeof *stored.files, by_path);
+    if (stored.n) qsort(stored.files, stored.n, sizeof *stored.files, by_path);
     for (uint32_t i = 0; i < s->n; i++) {
         const kiln_source_file *f = stored.n ? kiln_sources_find(&stored, s->files[i].path) : NULL;
         bool same = f && same_state(f, &s->files[i]);
