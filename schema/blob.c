@@ -98,6 +98,11 @@ uint64_t kiln_array_segment_bytes(uint64_t raw_bytes, uint32_t segment)
     return left < KILN_BLOB_MAX ? left : KILN_BLOB_MAX;
 }
 
+bool kiln_array_is_whole(const kiln_array *a)
+{
+    return a->raw_bytes == 0 || kiln_div_up(a->raw_bytes, KILN_BLOB_MAX) == a->n_segments;
+}
+
 kiln_status kiln_array_append(kiln_array *a, kiln_hash hash, uint64_t raw_bytes, kiln_error *err)
 {
     kiln_hash *more = realloc(a->segments, (a->n_segments + (size_t)1) * sizeof *more);
@@ -111,7 +116,7 @@ kiln_status kiln_array_append(kiln_array *a, kiln_hash hash, uint64_t raw_bytes,
 kiln_status kiln_manifest_read_array(kiln_manifest *m, const kiln_array *a, void *dst, kiln_error *err)
 {
     if (a->raw_bytes == 0) return KILN_OK;
-    if (a->n_segments != kiln_array_segments(a->raw_bytes))
+    if (!kiln_array_is_whole(a))
         return kiln_fail(err, KILN_E_IO, "'%s': an array of %" PRIu64 " bytes has %" PRIu32 " segments, it must have %" PRIu32, m->path,
                          a->raw_bytes, a->n_segments, kiln_array_segments(a->raw_bytes));
     unsigned char *at = dst;

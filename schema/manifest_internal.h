@@ -114,6 +114,7 @@ kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_erro
 /* ---- blob.c ------------------------------------------------------------------------------------------------------ */
 uint32_t kiln_array_segments(uint64_t raw_bytes);                            /* how many an array of this size has */
 uint64_t kiln_array_segment_bytes(uint64_t raw_bytes, uint32_t segment);
+bool kiln_array_is_whole(const kiln_array *a); /* has it as many segments as its size needs? Before its size is trusted */
 /* An array from a list that grows row by row: appends one segment's hash. */
 kiln_status kiln_array_append(kiln_array *a, kiln_hash hash, uint64_t raw_bytes, kiln_error *err) KILN_MUST_CHECK;
 

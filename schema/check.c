@@ -1,0 +1,146 @@
+/* check -- kiln_manifest_verify: SQLite's own structure, every blob against its hash, every reference and count, then
+ * what the blobs hold (check_layers.c, check_tables.c).
+ *
+ * What can be said in SQL is a row of `rules`: a query whose rows are the sentences of what is wrong. */
+#include "schema/check.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const rules[] = {
+    "SELECT 'SQLite: ' || integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
+    "SELECT 'a row of ' || \"table\" || ' refers to a row of ' || parent || ' that is missing' FROM pragma_foreign_key_check LIMIT 20",
+    "SELECT 'unit ''' || unit.name || ''', output ''' || o.name || ''' says another size than its blob'"
+    " FROM unit_output o JOIN unit ON unit.id = o.unit JOIN blob ON blob.hash = o.hash"
+    " WHERE o.raw_bytes <> blob.raw_bytes OR o.elem <> blob.elem",
+    "SELECT 'the counters of unit ''' || name || ''' are no JSON' FROM unit WHERE NOT json_valid(counters)",
+    "SELECT 'the counters or parameters of run ' || id || ' are no JSON' FROM run WHERE NOT (json_valid(counters) AND"
+    " json_valid(parameters))",
+    "SELECT 'the scene''s notes or transforms are no JSON' FROM scene WHERE NOT (json_valid(notes) AND json_valid(transforms))",
+    "SELECT 'layer ''' || kind || ''' says ' || count || ' rows, its chunks have ' || n FROM"
+    " (SELECT kind, layer.count, coalesce(sum(chunk.count), 0) AS n FROM layer LEFT JOIN chunk ON chunk.layer = layer.id GROUP BY layer.id)"
+    " WHERE n <> count",
+    "SELECT 'layer ''' || kind || ''' has ' || n || ' chunks, the last one is number ' || last FROM"
+    " (SELECT kind, count(*) AS n, max(ordinal) AS last FROM layer JOIN chunk ON chunk.layer = layer.id GROUP BY layer.id)"
+    " WHERE n <> last + 1",
+    "SELECT 'chunk ''' || chunk || ''', plane ''' || name || ''' has ' || n || ' bytes in its segments, not ' || raw_bytes FROM"
+    " (SELECT chunk.name AS chunk, plane.name, plane.raw_bytes, coalesce(sum(blob.raw_bytes), 0) AS n FROM plane"
+    " JOIN chunk ON chunk.id = plane.chunk LEFT JOIN plane_segment s ON s.plane = plane.id LEFT JOIN blob ON blob.hash = s.hash"
+    " GROUP BY plane.id) WHERE n <> raw_bytes",
+    "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which is not there' FROM stage_output"
+    " WHERE layer IS NULL AND role IN ('source', 'spacing', 'initial', 'pruned', 'baked')",
+    "SELECT 'stage ' || stage || ' names layer ''' || role || ''' by another digest or kind' FROM stage_output o"
+    " JOIN layer ON layer.id = o.layer WHERE o.digest <> layer.digest OR o.role <> layer.kind",
+    "SELECT 'the tile table of camera ''' || camera || ''': an array says another size than its blob' FROM tile_segment s"
+    " JOIN tile_table t ON t.id = s.tile_table JOIN blob ON blob.hash = s.hash WHERE s.raw_bytes <> blob.raw_bytes",
+    "SELECT 'a tile table is of camera ''' || camera || ''', which is not there' FROM tile_table"
+    " WHERE camera NOT IN (SELECT name FROM camera)",
+    "SELECT 'an image is of camera ''' || camera || ''', which is not there' FROM image WHERE camera NOT IN (SELECT name FROM camera)",
+};
+
+void kiln_check_problem(kiln_check *c, const char *fmt, ...)
+{
+    char sentence[1200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(sentence, sizeof sentence, fmt, ap);
+    va_end(ap);
+    if (c->problems++ == 0) snprintf(c->first, sizeof c->first, "%.599s", sentence);
+    if (c->report) c->report(c->context, sentence);
+}
+
+kiln_status kiln_check_take(kiln_check *c, kiln_status st, const kiln_error *err)
+{
+    if (st != KILN_E_IO && st != KILN_E_INPUT && st != KILN_E_STALE && st != KILN_E_BUG) return st;
+    kiln_check_problem(c, "%s", err->msg);
+    return KILN_OK;
+}
+
+kiln_status kiln_scratch_want(kiln_scratch *s, uint64_t bytes, kiln_error *err)
+{
+    if (bytes <= s->room && s->data) return KILN_OK;
+    free(s->data);
+    s->data = NULL;
+    s->room = 0;
+    KILN_TRY(kiln_alloc(&s->data, bytes, 1, "what is being checked", err));
+    s->room = bytes;
+    return KILN_OK;
+}
+
+static kiln_status run_rule(kiln_check *c, const char *sql, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    char sentence[1200];
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(c->m, &q, sql, err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_column_text(&q, sentence, sizeof sentence);
+        KILN_GO(kiln_query_check(&q, err));
+        kiln_check_problem(c, "%s", sentence);
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+static kiln_status check_blob(kiln_check *c, kiln_query *q, kiln_scratch *s, kiln_error *err)
+{
+    kiln_blob b = {.hash = kiln_column_hash(q), .elem = kiln_column_u32(q)};
+    b.raw_bytes = kiln_column_u64(q);
+    b.packed = (unsigned char *)kiln_column_bytes(q, &b.packed_bytes); /* read only */
+    KILN_TRY(kiln_query_check(q, err));
+    KILN_TRY(kiln_scratch_want(s, b.raw_bytes <= KILN_BLOB_MAX ? b.raw_bytes : 0, err)); /* larger is refused by unpack */
+    KILN_TRY(kiln_blob_unpack(&b, s->data, err));
+    c->bytes += b.raw_bytes;
+    return KILN_OK;
+}
+
+static kiln_status check_blobs(kiln_check *c, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_scratch s = {0};
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(c->m, &q, "SELECT hash, elem, raw_bytes, packed FROM blob ORDER BY id", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(kiln_check_take(c, check_blob(c, &q, &s, err), err));
+        q.status = KILN_OK; /* the row that failed is reported; the next one has its own chance */
+    }
+done:
+    free(s.data);
+    kiln_query_close(&q);
+    return st;
+}
+
+static kiln_status check_all(kiln_check *c, kiln_error *err)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) KILN_TRY(kiln_check_take(c, run_rule(c, rules[i], err), err));
+    KILN_TRY(kiln_check_take(c, check_blobs(c, err), err));
+    KILN_TRY(kiln_check_take(c, kiln_check_layers(c, err), err));
+    return kiln_check_take(c, kiln_check_tables(c, err), err);
+}
+
+kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void *context, uint64_t *checked_bytes, kiln_error *err)
+{
+    kiln_error own_error = {0};
+    kiln_check c = {.m = m, .report = report, .context = context};
+    bool own;
+    if (!err) err = &own_error; /* problems are read from it */
+    *checked_bytes = 0;
+    KILN_TRY(kiln_group_begin(m, &own, err)); /* one state, while a writer goes on */
+    KILN_TRY(kiln_group_end(m, own, check_all(&c, err), err));
+    *checked_bytes = c.bytes;
+    if (c.problems == 0) return KILN_OK;
+    if (c.problems == 1) return kiln_fail(err, KILN_E_IO, "manifest '%s' is damaged: %s", m->path, c.first);
+    return kiln_fail(err, KILN_E_IO, "manifest '%s' is damaged: %s (and %" PRIu64 " more)", m->path, c.first, c.problems - 1);
+}

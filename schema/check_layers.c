@@ -1,0 +1,185 @@
+/* check_layers -- what the planes hold against what is said about them: digests, sizes, types, bounds, finite numbers.
+ * Planes that planes.def knows are read; extra/NAME may hold anything. */
+#include "schema/check.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    kiln_type type;
+    uint32_t components; /* 0: by the degree of the spherical harmonics */
+} plane_row;
+
+static const plane_row known[] = {
+#define PLANE(name, type, components, meaning) {#name, KILN_TYPE_##type, components},
+#include "schema/planes.def"
+#undef PLANE
+};
+
+static const plane_row *known_plane(const char *name)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0) return &known[i];
+    return NULL;
+}
+
+/* Where: "layer 'baked', chunk '/0/3'", for the sentences. */
+typedef struct {
+    kiln_check *check;
+    const kiln_layer *layer;
+    const kiln_chunk *chunk;
+    uint64_t source_rows; /* of the scene; UINT64_MAX when unknown */
+} place;
+
+#define PROBLEM(at, fmt, ...)                                                                                                    \
+    kiln_check_problem((at)->check, "layer '%s', chunk '%s': " fmt, (at)->layer->kind, (at)->chunk->name, __VA_ARGS__)
+
+static void check_finite(const place *at, const char *plane, const float *v, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (isfinite(v[i])) continue;
+        PROBLEM(at, "plane '%s' holds %g at element %" PRIu64, plane, (double)v[i], i);
+        return;
+    }
+}
+
+static void check_box(const place *at, const float *means, uint64_t n)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        float low = n ? INFINITY : 0, high = n ? -INFINITY : 0;
+        for (uint64_t i = 0; i < n; i++) {
+            low = fminf(low, means[axis * n + i]);
+            high = fmaxf(high, means[axis * n + i]);
+        }
+        if (low == at->chunk->box_min[axis] && high == at->chunk->box_max[axis]) continue;
+        PROBLEM(at, "its box says %g..%g on axis %d, its means span %g..%g", (double)at->chunk->box_min[axis],
+                (double)at->chunk->box_max[axis], axis, (double)low, (double)high);
+    }
+}
+
+static void check_largest(const place *at, const char *plane, const float *v, uint64_t n, float said)
+{
+    float largest = -INFINITY;
+    for (uint64_t i = 0; i < n; i++) largest = fmaxf(largest, v[i]);
+    if (n && largest != said) PROBLEM(at, "it says that the largest of '%s' is %g, it is %g", plane, (double)said, (double)largest);
+}
+
+static void check_rows(const place *at, const uint32_t *rows, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (rows[i] < at->source_rows) continue;
+        PROBLEM(at, "row %" PRIu64 " comes from source row %" PRIu32 ", the source has %" PRIu64, i, rows[i], at->source_rows);
+        return;
+    }
+}
+
+static void check_content(const place *at, const kiln_plane *p, const void *data)
+{
+    uint64_t n = at->chunk->count;
+    if (p->type == KILN_TYPE_F32) check_finite(at, p->name, data, n * p->components);
+    if (strcmp(p->name, "means") == 0) check_box(at, data, n);
+    if (strcmp(p->name, "log_scales") == 0) check_largest(at, p->name, data, 3 * n, at->chunk->max_log_scale);
+    if (strcmp(p->name, "opacity_logits") == 0) check_largest(at, p->name, data, n, at->chunk->max_opacity_logit);
+    if (strcmp(p->name, "source_row") == 0) check_rows(at, data, n);
+}
+
+static kiln_status check_plane(const place *at, const kiln_plane *p, kiln_scratch *s, kiln_error *err)
+{
+    const plane_row *row = known_plane(p->name);
+    uint32_t bands = (at->layer->sh_degree + 1) * (at->layer->sh_degree + 1) - 1;
+    if (!row) {
+        if (strncmp(p->name, "extra/", 6) != 0) PROBLEM(at, "plane '%s' is neither known nor extra/NAME", p->name);
+        return KILN_OK;
+    }
+    if (p->type != row->type || p->components != (row->components ? row->components : 3 * bands)) {
+        PROBLEM(at, "plane '%s' is %s x %" PRIu32, p->name, kiln_type_name(p->type), p->components);
+        return KILN_OK;
+    }
+    if (!kiln_array_is_whole(&p->data)) {
+        PROBLEM(at, "plane '%s' of %" PRIu64 " bytes has %" PRIu32 " segments", p->name, p->data.raw_bytes, p->data.n_segments);
+        return KILN_OK;
+    }
+    KILN_TRY(kiln_scratch_want(s, p->data.raw_bytes, err));
+    KILN_TRY(kiln_plane_read(at->check->m, at->chunk, p->name, s->data, p->data.raw_bytes, err));
+    check_content(at, p, s->data);
+    return KILN_OK;
+}
+
+static void check_reach(const place *at)
+{
+    const kiln_chunk *c = at->chunk;
+    for (int axis = 0; axis < 3; axis++)
+        if (!(c->reach_min[axis] <= c->reach_max[axis]))
+            PROBLEM(at, "its reach is %g..%g on axis %d", (double)c->reach_min[axis], (double)c->reach_max[axis], axis);
+    if (c->hilbert_lo > c->hilbert_hi) PROBLEM(at, "its Hilbert codes are %" PRIu64 "..%" PRIu64, c->hilbert_lo, c->hilbert_hi);
+}
+
+static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest, uint64_t source_rows, kiln_scratch *s, kiln_error *err)
+{
+    kiln_layer *l = NULL;
+    kiln_status st = KILN_OK;
+    char said[33], is[33];
+    KILN_GO(kiln_layer_get_digest(c->m, kind, digest, &l, err));
+    kiln_hash computed = kiln_layer_digest(l);
+    if (!kiln_hash_equal(computed, digest))
+        kiln_check_problem(c, "layer '%s' says digest %s, it is %s", kind, kiln_hash_hex(digest, said), kiln_hash_hex(computed, is));
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        place at = {.check = c, .layer = l, .chunk = &l->chunks[i], .source_rows = source_rows};
+        check_reach(&at);
+        for (uint32_t p = 0; p < at.chunk->n_planes; p++)
+            KILN_GO(kiln_check_take(c, check_plane(&at, &at.chunk->planes[p], s, err), err));
+    }
+done:
+    kiln_layer_free(l);
+    return st;
+}
+
+/* Kinds and digests first: the query must be closed before layers are read. */
+typedef struct {
+    char kind[16];
+    kiln_hash digest;
+} layer_name;
+
+static kiln_status list_layers(kiln_check *c, kiln_buffer *names, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(c->m, &q, "SELECT kind, digest FROM layer ORDER BY id", err));
+    for (;;) {
+        layer_name name = {.kind = ""};
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_column_text(&q, name.kind, sizeof name.kind);
+        name.digest = kiln_column_hash(&q);
+        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_buffer_put(names, &name, sizeof name, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+kiln_status kiln_check_layers(kiln_check *c, kiln_error *err)
+{
+    kiln_buffer names = {0};
+    kiln_scratch s = {0};
+    int64_t rows = -1;
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_query_number(c->m, "SELECT coalesce(max(rows_read), -1) FROM scene", &rows, err));
+    KILN_GO(list_layers(c, &names, err));
+    for (size_t i = 0; i < names.size / sizeof(layer_name); i++) {
+        layer_name name;
+        memcpy(&name, names.data + i * sizeof name, sizeof name);
+        KILN_GO(kiln_check_take(c, check_layer(c, name.kind, name.digest, rows < 0 ? UINT64_MAX : (uint64_t)rows, &s, err), err));
+    }
+done:
+    free(s.data);
+    kiln_buffer_release(&names);
+    return st;
+}

@@ -1,0 +1,211 @@
+/* check_tables -- tile tables from the inside: bands that tile the picture, codes that decode to increasing positions
+ * within the visible list, slots and rows that exist (SCHEMA.md, "Tile tables"). */
+#include "schema/check.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TILE = 16 };
+
+typedef struct {
+    kiln_check *check;
+    const kiln_tile_table *table;
+    const kiln_layer *baked; /* NULL when there is none */
+    kiln_scratch a, b, code;
+} place;
+
+static void problem(const place *at, const char *fmt, ...) KILN_PRINTF(2, 3);
+static void problem(const place *at, const char *fmt, ...)
+{
+    char what[600];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    kiln_check_problem(at->check, "tile table of camera '%.300s': %s", at->table->camera, what);
+}
+
+/* Reads an array of exactly n elements; *fits false after a report when it has another size. */
+static kiln_status read_exact(place *at, const kiln_array *a, const char *name, uint64_t n, uint32_t elem, kiln_scratch *s, bool *fits,
+                              kiln_error *err)
+{
+    *fits = a->raw_bytes / elem == n && a->raw_bytes % elem == 0 && kiln_array_is_whole(a);
+    if (!*fits) {
+        problem(at, "array '%s' has %" PRIu64 " bytes, %" PRIu64 " elements of %" PRIu32 " are expected", name, a->raw_bytes, n, elem);
+        return KILN_OK;
+    }
+    KILN_TRY(kiln_scratch_want(s, a->raw_bytes, err));
+    return kiln_manifest_read_array(at->check->m, a, s->data, err);
+}
+
+/* ---- the visible list -------------------------------------------------------------------------------------------- */
+static const kiln_chunk *find_chunk(const kiln_layer *l, const char *name)
+{
+    for (uint32_t i = 0; l && i < l->n_chunks; i++)
+        if (strcmp(l->chunks[i].name, name) == 0) return &l->chunks[i];
+    return NULL;
+}
+
+/* rows[slot] = rows of the chunk of that name; 65,536, what a u16 can say, where the layer of the table is gone. */
+static kiln_status read_slots(place *at, uint64_t **rows, uint32_t *n, kiln_error *err)
+{
+    char *names = NULL;
+    uint64_t bytes = at->table->chunks.raw_bytes;
+    kiln_status st = KILN_OK;
+    *n = 0;
+    if (!kiln_array_is_whole(&at->table->chunks)) KILN_GO(kiln_fail(err, KILN_E_IO, "array 'chunks' lacks segments"));
+    KILN_GO(KILN_ALLOC(&names, bytes + 1, "chunk names", err));
+    KILN_GO(kiln_manifest_read_array(at->check->m, &at->table->chunks, names, err));
+    if (bytes && names[bytes - 1] != '\0') problem(at, "its list of chunks does not end with a NUL");
+    for (uint64_t i = 0; i < bytes; i++) *n += names[i] == '\0';
+    KILN_GO(KILN_ALLOC(rows, *n, "rows of chunks", err));
+    const char *name = names;
+    for (uint32_t i = 0; i < *n; i++, name += strlen(name) + 1) {
+        const kiln_chunk *c = find_chunk(at->baked, name);
+        (*rows)[i] = c ? c->count : 65536;
+        if (!c && at->baked) problem(at, "chunk '%s' is not in the baked layer", name);
+    }
+done:
+    free(names);
+    return st;
+}
+
+static kiln_status check_visible(place *at, kiln_error *err)
+{
+    const kiln_tile_table *t = at->table;
+    uint64_t *rows = NULL;
+    uint32_t n_slots = 0;
+    bool slots_fit, rows_fit = false;
+    kiln_status st = KILN_OK;
+    KILN_GO(read_slots(at, &rows, &n_slots, err));
+    KILN_GO(read_exact(at, &t->visible_slot, "visible_slot", t->visible, 4, &at->a, &slots_fit, err));
+    KILN_GO(read_exact(at, &t->visible_row, "visible_row", t->visible, 2, &at->b, &rows_fit, err));
+    const uint32_t *slot = at->a.data;
+    const uint16_t *row = at->b.data;
+    for (uint64_t i = 0; slots_fit && rows_fit && i < t->visible; i++) {
+        if (slot[i] < n_slots && row[i] < rows[slot[i]]) continue;
+        problem(at, "visible Gaussian %" PRIu64 " is row %u of slot %" PRIu32 ", which is not there", i, row[i], slot[i]);
+        break;
+    }
+done:
+    free(rows);
+    return st;
+}
+
+/* ---- bands ------------------------------------------------------------------------------------------------------- */
+/* One LEB128 number from code[*used..end); false when it is cut, longer than five bytes or above 2^32 - 1. */
+static bool leb128(const unsigned char *code, uint64_t end, uint64_t *used, uint32_t *out)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 35; shift += 7) {
+        if (*used == end) return false;
+        unsigned char byte = code[(*used)++];
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte & 0x80) continue;
+        *out = (uint32_t)v;
+        return v <= UINT32_MAX;
+    }
+    return false;
+}
+
+static bool tile_is_sound(const unsigned char *code, uint64_t bytes, uint32_t count, uint64_t visible)
+{
+    uint64_t used = 0, rank = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t delta;
+        if (!leb128(code, bytes, &used, &delta) || (i > 0 && delta == 0)) return false;
+        rank += delta;
+        if (rank >= visible) return false;
+    }
+    return used == bytes;
+}
+
+static kiln_status check_band(place *at, const kiln_tile_band *b, kiln_error *err)
+{
+    const kiln_tile_table *t = at->table;
+    bool counts_fit, bytes_fit;
+    uint64_t tiles = (uint64_t)(b->row1 - b->row0) * t->tiles_x, pairs = 0, used = 0, code_bytes = b->rank_delta.raw_bytes;
+    KILN_TRY(read_exact(at, &b->tile_count, "tile_count", tiles, 4, &at->a, &counts_fit, err));
+    KILN_TRY(read_exact(at, &b->tile_bytes, "tile_bytes", tiles, 4, &at->b, &bytes_fit, err));
+    if (!counts_fit || !bytes_fit) return KILN_OK;
+    if (!kiln_array_is_whole(&b->rank_delta)) return kiln_fail(err, KILN_E_IO, "array 'rank_delta' lacks segments");
+    KILN_TRY(kiln_scratch_want(&at->code, code_bytes, err));
+    KILN_TRY(kiln_manifest_read_array(at->check->m, &b->rank_delta, at->code.data, err));
+    const uint32_t *count = at->a.data, *bytes = at->b.data;
+    for (uint64_t i = 0; i < tiles; i++) {
+        if (bytes[i] > code_bytes - used ||
+            !tile_is_sound((const unsigned char *)at->code.data + used, bytes[i], count[i], t->visible)) {
+            problem(at, "the code of tile %" PRIu64 " of rows %" PRIu32 "..%" PRIu32 " is damaged", i, b->row0, b->row1);
+            return KILN_OK;
+        }
+        used += bytes[i];
+        pairs += count[i];
+    }
+    if (used != code_bytes) problem(at, "rows %" PRIu32 "..%" PRIu32 " have %" PRIu64 " bytes too many", b->row0, b->row1, code_bytes - used);
+    if (pairs != b->pairs) problem(at, "rows %" PRIu32 "..%" PRIu32 " say %" PRIu64 " pairs, they have %" PRIu64, b->row0, b->row1, b->pairs, pairs);
+    return KILN_OK;
+}
+
+static kiln_status check_table(place *at, kiln_error *err)
+{
+    const kiln_tile_table *t = at->table;
+    uint64_t pairs = 0;
+    uint32_t row = 0;
+    if (!kiln_hash_equal(kiln_tile_table_digest(t), t->digest)) problem(at, "it has another digest than it says");
+    if (t->tiles_x != (t->width + (uint64_t)TILE - 1) / TILE || t->tiles_y != (t->height + (uint64_t)TILE - 1) / TILE)
+        problem(at, "%" PRIu32 " x %" PRIu32 " tiles do not cover %" PRIu32 " x %" PRIu32 " pixels", t->tiles_x, t->tiles_y, t->width, t->height);
+    KILN_TRY(kiln_check_take(at->check, check_visible(at, err), err));
+    for (uint32_t i = 0; i < t->n_bands; i++) {
+        const kiln_tile_band *b = &t->bands[i];
+        if (b->row0 != row || b->row1 <= b->row0) {
+            problem(at, "band %" PRIu32 " has tile rows %" PRIu32 "..%" PRIu32 ", row %" PRIu32 " comes next", i, b->row0, b->row1, row);
+            return KILN_OK;
+        }
+        row = b->row1;
+        pairs += b->pairs;
+        KILN_TRY(kiln_check_take(at->check, check_band(at, b, err), err));
+    }
+    if (row != t->tiles_y) problem(at, "its bands end at tile row %" PRIu32 " of %" PRIu32, row, t->tiles_y);
+    if (pairs != t->pairs) problem(at, "it says %" PRIu64 " pairs, its bands have %" PRIu64, t->pairs, pairs);
+    return KILN_OK;
+}
+
+/* Do the tables belong to the layer that is current? A stage chunk that ran again leaves them stale, not damaged. */
+static kiln_status tables_are_current(kiln_check *c, bool *current, kiln_error *err)
+{
+    kiln_stage_row chunk, tiles;
+    KILN_TRY(kiln_stage_get(c->m, "chunk", &chunk, err));
+    KILN_TRY(kiln_stage_get(c->m, "tiles", &tiles, err));
+    *current = chunk.state == KILN_STAGE_FRESH && tiles.state == KILN_STAGE_FRESH;
+    return KILN_OK;
+}
+
+kiln_status kiln_check_tables(kiln_check *c, kiln_error *err)
+{
+    kiln_tile_table *tables = NULL;
+    kiln_layer *baked = NULL;
+    uint32_t n = 0;
+    bool current;
+    place at = {.check = c};
+    kiln_status st = KILN_OK;
+    KILN_GO(tables_are_current(c, &current, err));
+    if (current) KILN_GO(kiln_check_take(c, kiln_layer_get(c->m, "baked", &baked, err), err));
+    at.baked = baked;
+    KILN_GO(kiln_tile_tables_get(c->m, true, &tables, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        at.table = &tables[i];
+        KILN_GO(kiln_check_take(c, check_table(&at, err), err));
+    }
+done:
+    free(at.a.data);
+    free(at.b.data);
+    free(at.code.data);
+    kiln_tile_tables_free(tables, n);
+    kiln_layer_free(baked);
+    return st;
+}

@@ -1,0 +1,163 @@
+/* digest_lines -- the lines of `kiln-verify --digest`: what two bakes are compared by. A name has no blank in it, so that
+ * a line is three words, and nothing of when, where and on what it was made:
+ *
+ *   layer KIND DIGEST
+ *   table CAMERA:PROFILE[_aa]:near=N DIGEST
+ *   image CAMERA:PROFILE[_aa]:near=N DIGEST      hash of the float32 pixels
+ *
+ * Blanks, control bytes and '%' of a camera's name are percent-encoded. */
+#include "base/memory.h"
+#include "schema/manifest_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *kind;
+    char name[3400]; /* a camera's name of 1024 bytes with every byte encoded, profile, near */
+    kiln_hash digest;
+} digest_line;
+
+typedef struct {
+    digest_line *lines;
+    size_t n, room;
+} line_list;
+
+kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_error *err)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    size_t used = 0;
+    for (const unsigned char *p = (const unsigned char *)name; *p; p++) {
+        if (used + 4 > size) return kiln_fail(err, KILN_E_BUG, "name '%.200s' does not fit into %zu bytes", name, size);
+        if (*p > ' ' && *p != '%' && *p != 0x7f) {
+            out[used++] = (char)*p;
+            continue;
+        }
+        out[used++] = '%';
+        out[used++] = digits[*p >> 4];
+        out[used++] = digits[*p & 15];
+    }
+    out[used] = '\0';
+    return KILN_OK;
+}
+
+/* The shortest decimal that reads back as v: 0.2, not 0.20000000000000001. */
+static void shortest(double v, char out[32])
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(out, 32, "%.*g", digits, v);
+        if (strtod(out, NULL) == v) return;
+    }
+}
+
+static kiln_status add_line(line_list *list, const char *kind, kiln_hash digest, digest_line **out, kiln_error *err)
+{
+    if (list->n == list->room) {
+        size_t room = list->room ? list->room * 2 : 16;
+        digest_line *more = realloc(list->lines, room * sizeof *more);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %zu digest lines", room);
+        list->lines = more;
+        list->room = room;
+    }
+    *out = &list->lines[list->n++];
+    (*out)->kind = kind;
+    (*out)->digest = digest;
+    (*out)->name[0] = '\0';
+    return KILN_OK;
+}
+
+static kiln_status name_view(digest_line *line, const char *camera, const char *profile, bool antialiased, double near_m, kiln_error *err)
+{
+    char near_text[32];
+    shortest(near_m, near_text);
+    KILN_TRY(kiln_name_encode(camera, line->name, sizeof line->name - 100, err));
+    size_t used = strlen(line->name);
+    snprintf(line->name + used, sizeof line->name - used, ":%.31s%s:near=%s", profile, antialiased ? "_aa" : "", near_text);
+    return KILN_OK;
+}
+
+static kiln_status add_layers(kiln_manifest *m, line_list *list, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    digest_line *line;
+    char kind[16];
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT kind, layer.digest FROM stage_output JOIN layer ON layer.id = stage_output.layer", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        kiln_column_text(&q, kind, sizeof kind);
+        kiln_hash digest = kiln_column_hash(&q);
+        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(add_line(list, "layer", digest, &line, err));
+        KILN_GO(kiln_name_encode(kind, line->name, sizeof line->name, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+static kiln_status add_tables(kiln_manifest *m, line_list *list, kiln_error *err)
+{
+    kiln_tile_table *tables = NULL;
+    uint32_t n = 0;
+    digest_line *line;
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_tile_tables_get(m, false, &tables, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_tile_table *t = &tables[i];
+        KILN_GO(add_line(list, "table", t->digest, &line, err));
+        KILN_GO(name_view(line, t->camera, t->profile, t->antialiased, t->near_m, err));
+    }
+done:
+    kiln_tile_tables_free(tables, n);
+    return st;
+}
+
+static kiln_status add_images(kiln_manifest *m, line_list *list, kiln_error *err)
+{
+    kiln_image *images = NULL;
+    uint32_t n = 0;
+    digest_line *line;
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_images_get(m, &images, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_image *g = &images[i];
+        KILN_GO(add_line(list, "image", g->pixels, &line, err));
+        KILN_GO(name_view(line, g->camera, g->profile, g->antialiased, g->near_m, err));
+    }
+done:
+    free(images);
+    return st;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const digest_line *x = a, *y = b;
+    int c = strcmp(x->kind, y->kind);
+    if (c == 0) c = strcmp(x->name, y->name);
+    return c ? c : memcmp(x->digest.bytes, y->digest.bytes, sizeof x->digest.bytes);
+}
+
+kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, void *context, kiln_error *err)
+{
+    bool own;
+    line_list list = {0};
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_group_begin(m, &own, err)); /* all lines of one state */
+    KILN_GO(add_layers(m, &list, err));
+    KILN_GO(add_tables(m, &list, err));
+    KILN_GO(add_images(m, &list, err));
+    if (list.n) qsort(list.lines, list.n, sizeof *list.lines, compare_lines);
+    for (size_t i = 0; i < list.n; i++) {
+        /* a picture drawn on two kinds of device with the same pixels is one line */
+        if (i > 0 && compare_lines(&list.lines[i - 1], &list.lines[i]) == 0) continue;
+        line(context, list.lines[i].kind, list.lines[i].name, list.lines[i].digest);
+    }
+done:
+    free(list.lines);
+    return kiln_group_end(m, own, st, err);
+}
