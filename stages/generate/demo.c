@@ -177,7 +177,7 @@ static void tree(kg_rng *r, dab *d)
     for (int c = 0; c < 3; c++) d->n[c] = kg_n(r);
     unit(d->n);
     double centre[3] = {-2.7 + 0.62 * kg_n(&clump), -2.35 + 0.42 * kg_n(&clump), 1.3 + 0.62 * kg_n(&clump)};
-    double radius = 0.36 * cbrt(0.35 + 0.65 * kg_u(r)), tone = 0.10 * kg_n(&clump) + 0.05 * kg_n(r);
+    double radius = 0.42 * cbrt(0.15 + 0.85 * kg_u(r)) * (1 + 0.25 * kg_n(r)), tone = 0.10 * kg_n(&clump) + 0.05 * kg_n(r);
     for (int c = 0; c < 3; c++) d->p[c] = centre[c] + radius * d->n[c];
     d->size = 0.034, d->flat = 0.4, d->opacity = 0.85;
     paint(d, 0.26 + tone, 0.50 + tone, 0.16 + 0.5 * tone);
@@ -185,10 +185,10 @@ static void tree(kg_rng *r, dab *d)
 
 static void sky(kg_rng *r, dab *d)
 {
-    double up = kg_u(r), turn = 2 * PI * kg_u(r), high = 1.05 * up - 0.05, ring = sqrt(1 - high * high);
+    double up = kg_u(r), turn = 2 * PI * kg_u(r), high = 1.2 * up - 0.2, ring = sqrt(1 - high * high);
     d->n[0] = -ring * cos(turn), d->n[1] = high, d->n[2] = -ring * sin(turn);
     for (int c = 0; c < 3; c++) d->p[c] = -45 * d->n[c];
-    d->size = 1.5, d->lit = 0, d->opacity = 0.97;
+    d->size = 2.0, d->lit = 0, d->opacity = 0.97;
     double cloud = sin(5 * turn + 3 * sin(9 * high)) + sin(11 * turn - 14 * high) + 0.6 * sin(23 * turn + 31 * high);
     cloud = high > 0.12 && high < 0.7 ? fmax(0, cloud - 0.9) * 0.4 : 0;
     cloud = cloud > 1 ? 1 : cloud;
@@ -201,7 +201,7 @@ typedef struct {
     void (*make)(kg_rng *r, dab *d);
     unsigned share; /* per mille of the Gaussians */
 } part;
-static const part parts[] = {{ground, 300}, {grass, 60}, {dome, 240}, {chimney, 90}, {pot, 110}, {plank, 50}, {tree, 120}, {sky, 30}};
+static const part parts[] = {{ground, 290}, {grass, 60}, {dome, 235}, {chimney, 90}, {pot, 110}, {plank, 45}, {tree, 120}, {sky, 50}};
 
 /* ---- from a dab to a Gaussian ------------------------------------------------------------------------------------------ */
 static void shade_dab(dab *d)
