@@ -284,7 +284,7 @@ static kiln_status check_rows(const parser *p, kiln_error *err)
 static kiln_status check_size(parser *p, kiln_error *err)
 {
     kiln_ply_header *h = p->h;
-    uint64_t left = h->file_bytes - h->data_offset, rows, need;
+    uint64_t left = h->file_bytes - h->data_offset, rows = 0, need = 0;
     uint64_t row = h->format == KILN_PLY_ASCII ? 2 * (uint64_t)h->n_columns : h->row_bytes;
     bool fits = kiln_mul(h->n_rows, row, &rows);
     if (fits && h->format == KILN_PLY_ASCII) fits = rows - 1 <= left && h->lines_before <= left;

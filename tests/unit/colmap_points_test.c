@@ -68,7 +68,7 @@ static void damage_is_told_apart(void **state)
     }
 }
 
-/* Records of odd lengths, more than a window of the reader, over two block borders. */
+/* Records of odd lengths, some longer than what is left of the reader's window or than the window, over two block borders. */
 static void blocks_begin_where_the_scan_found_them(void **state)
 {
     enum { N = 2 * KILN_BLOCK_ROWS + 5 };
@@ -78,7 +78,7 @@ static void blocks_begin_where_the_scan_found_them(void **state)
     uint64_t n = N;
     (void)state;
     put(&f, &n, 8);
-    for (uint64_t i = 0; i < N; i++) put_point(&f, i * 3, (double)i, i % 7 == 0 ? 5 : i == 1000 ? 200000 : 0);
+    for (uint64_t i = 0; i < N; i++) put_point(&f, i * 3, (double)i, i % 7 == 0 ? 5 : i % 1000 == 1 ? 10000 : i == 1003 ? 200000 : 0);
     if (read_it(&f, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(s.n, N);
     for (uint64_t i = 0; i < N; i++) {

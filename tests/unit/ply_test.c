@@ -138,6 +138,34 @@ static void rows_at_the_borders_of_blocks_are_all_there(void **state)
         }
 }
 
+/* What stays moves together: each column with its row, extras too. */
+static void rows_that_stay_keep_their_own_values(void **state)
+{
+    enum { N = 200 };
+    file f = {{0}};
+    import_source s;
+    uint64_t kept = 0;
+    (void)state;
+    splat_header(&f, "ascii", N, "float");
+    f.b.size -= strlen("end_header\n");
+    text(&f, "property ushort tag\nend_header\n");
+    for (uint64_t i = 0; i < N; i++) {
+        for (int c = 0; c < MINIMAL; c++) {
+            if (i % 3 == 1 && c == (int)(i % MINIMAL)) text(&f, "nan ");
+            else text(&f, "%d ", value_of(i, c));
+        }
+        text(&f, "%d\n", (int)i);
+    }
+    must_read(&f, &s);
+    check_values(&s, N - N / 3 - 1 + (N % 3 == 0));
+    for (uint64_t i = 0; i < N; i++) {
+        if (i % 3 == 1) continue;
+        assert_int_equal(s.source_row[kept], i);
+        assert_true(s.extras[kept++] == (double)i);
+    }
+    import_source_free(&s);
+}
+
 static void f_rest_goes_from_channel_major_to_coefficient_major(void **state)
 {
     file f = {{0}};
@@ -428,6 +456,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_name_and_byte_order_reads_the_same),
         cmocka_unit_test(rows_at_the_borders_of_blocks_are_all_there),
+        cmocka_unit_test(rows_that_stay_keep_their_own_values),
         cmocka_unit_test(f_rest_goes_from_channel_major_to_coefficient_major),
         cmocka_unit_test(unknown_columns_are_kept_with_their_type),
         cmocka_unit_test(comments_say_axis_and_mode_in_any_case_and_the_last_one_wins),
