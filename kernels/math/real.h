@@ -40,11 +40,11 @@ static inline KILN_HD float kiln_float_of(uint32_t u)
 /* exp(x) = 2^n p, n = the integer nearest to x log2(e), p = exp(r) in [0.707, 1.415]. Returns p; |x| <= 2^21. */
 static inline KILN_HD float kiln_exp_reduce(float x, uint32_t *n)
 {
-    const float magic = 12582912.0f;                          /* 1.5 * 2^23: adding it rounds to an integer */
-    const float shifted = fmaf(x, 1.44269504f, magic);        /* log2(e) */
+    const float magic = 12582912.0f;                   /* 1.5 * 2^23: adding it rounds to an integer */
+    const float shifted = fmaf(x, 1.44269504f, magic); /* log2(e) */
     const float whole = shifted - magic;
-    float r = fmaf(whole, -0.693145752f, x);                  /* -ln 2, its upper 16 bits: the product is exact */
-    r = fmaf(whole, -1.42860677e-6f, r);                      /* and the rest of it */
+    float r = fmaf(whole, -0.693145752f, x); /* -ln 2, its upper 16 bits: the product is exact */
+    r = fmaf(whole, -1.42860677e-6f, r);     /* and the rest of it */
     *n = kiln_bits_of(shifted) - kiln_bits_of(magic);
     float q = fmaf(0x1.6b6e42p-10f, r, 0x1.122f88p-7f);
     q = fmaf(q, r, 0x1.555688p-5f);
@@ -63,12 +63,12 @@ static inline KILN_HD float kiln_expf_normal(float x)
 
 static inline KILN_HD float kiln_expf(float x)
 {
-    float c = x > 89.0f ? 89.0f : x;                          /* exp(89) overflows, */
-    c = c < -104.0f ? -104.0f : c;                            /* exp(-104) is under half the least denormal; NaN stays */
+    float c = x > 89.0f ? 89.0f : x; /* exp(89) overflows, */
+    c = c < -104.0f ? -104.0f : c;   /* exp(-104) is under half the least denormal; NaN stays */
     uint32_t n;
     const float p = kiln_exp_reduce(c, &n);
-    const uint32_t bias = n + 254u;                           /* 2^n in two factors, each of them a normal number, */
-    const uint32_t half = bias >> 1;                          /* so that only the last product rounds */
+    const uint32_t bias = n + 254u;  /* 2^n in two factors, each of them a normal number, */
+    const uint32_t half = bias >> 1; /* so that only the last product rounds */
     const float lo = kiln_float_of(half << 23);
     const float hi = kiln_float_of((bias - half) << 23);
     const float y = p * lo * hi;
@@ -87,32 +87,32 @@ static inline KILN_HD float kiln_log_core(float f, float e)
     q = fmaf(q, f, -0.249998192f);
     q = fmaf(q, f, 0.333333387f);
     q = fmaf(q, f, -0.5f);
-    const float whole = e * 0.693145752f;                     /* exact: 16 bits times 8 */
+    const float whole = e * 0.693145752f; /* exact: 16 bits times 8 */
     const float hi = whole + f;
-    const float lost = (whole - hi) + f;                      /* exact: |whole| > |f|, or whole is 0 */
+    const float lost = (whole - hi) + f; /* exact: |whole| > |f|, or whole is 0 */
     const float lo = fmaf(f * f, q, fmaf(e, 1.42860677e-6f, lost));
     return hi + lo;
 }
 
 static inline KILN_HD float kiln_logf(float x)
 {
-    const int tiny = x < 1.17549435e-38f;                     /* denormal, zero or negative */
+    const int tiny = x < 1.17549435e-38f; /* denormal, zero or negative */
     const uint32_t u = kiln_bits_of(tiny ? x * 8388608.0f : x);
-    const uint32_t above = u - 0x3f2aaaabu;                   /* m = x / 2^e in [2/3, 4/3) */
+    const uint32_t above = u - 0x3f2aaaabu; /* m = x / 2^e in [2/3, 4/3) */
     const int32_t e = (int32_t)above >> 23;
     const float m = kiln_float_of(u - ((uint32_t)e << 23));
     float y = kiln_log_core(m - 1.0f, (float)(tiny ? e - 23 : e));
-    y = x > 3.40282347e38f ? x : y;                           /* +infinity */
-    y = x > 0.0f ? y : NAN;                                   /* negative, NaN, */
+    y = x > 3.40282347e38f ? x : y; /* +infinity */
+    y = x > 0.0f ? y : NAN;         /* negative, NaN, */
     return x == 0.0f ? -INFINITY : y;
 }
 
 /* 1 / (1 + exp(-x)) */
 static inline KILN_HD float kiln_sigmoidf(float x)
 {
-    const float z = kiln_expf(x > 0.0f ? -x : x);             /* at most 1: nothing overflows */
+    const float z = kiln_expf(x > 0.0f ? -x : x); /* at most 1: nothing overflows */
     const float below = 1.0f + z;
-    const float lost = z - (below - 1.0f);                    /* exact */
+    const float lost = z - (below - 1.0f); /* exact */
     const float y = (x > 0.0f ? 1.0f : z) / below;
     return fmaf(-y, lost / below, y);
 }

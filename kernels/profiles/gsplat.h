@@ -9,11 +9,11 @@
 
 #include "kernels/profiles/steps.h"
 
-#define KILN_GSPLAT_NEAR 0.01f            /* near_plane of rasterization() */
-#define KILN_GSPLAT_FAR 1e10f             /* far_plane */
-#define KILN_GSPLAT_MARGIN 0.3f           /* persp_proj: lim_x_pos = (width - cx) / fx + 0.3f * tan_fovx */
-#define KILN_GSPLAT_DILATION 0.3f         /* eps2d */
-#define KILN_GSPLAT_SIGMAS 3.33f          /* extend = min(3.33, sqrt(2 ln(opacity / ALPHA_THRESHOLD))) */
+#define KILN_GSPLAT_NEAR 0.01f                  /* near_plane of rasterization() */
+#define KILN_GSPLAT_FAR 1e10f                   /* far_plane */
+#define KILN_GSPLAT_MARGIN 0.3f                 /* persp_proj: lim_x_pos = (width - cx) / fx + 0.3f * tan_fovx */
+#define KILN_GSPLAT_DILATION 0.3f               /* eps2d */
+#define KILN_GSPLAT_SIGMAS 3.33f                /* extend = min(3.33, sqrt(2 ln(opacity / ALPHA_THRESHOLD))) */
 #define KILN_GSPLAT_MIN_OPACITY (1.0f / 255.0f) /* ALPHA_THRESHOLD */
 
 static inline KILN_HD void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v, float aa_floor)
@@ -30,16 +30,14 @@ static inline KILN_HD void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v, fl
 }
 
 /* Half width (of the ellipse's box) along the axis whose conic entry is `own`, the other axis' entry being `other`:
- * sqrt(t other / (own other - b^2)). In float32 the pinned power exceeds the exact one by at most
- * 6 * 2^-24 (A dx^2 + C dy^2), which entries made smaller by 2^-19 allow for; what then is no ellipse any more has no
- * bound. The difference of products is Kahan's, exact to 2 ulp: a thin diagonal one cancels nearly all digits. */
+ * sqrt(t other / (own other - b^2)). The pinned power exceeds the exact one by at most 6 * 2^-24 (A dx^2 + C dy^2) and the
+ * determinant here is off by 2^-23 A C, most of it where a thin diagonal ellipse cancels nearly all digits; entries made
+ * smaller by 2^-19 allow for both. What then is no ellipse any more has no bound. */
 static inline KILN_HD float kiln_gsplat_half_width(float t, float own, float b, float other)
 {
     const float shrink = 1.0f - 0x1p-19f;
-    const float p = own * shrink, q = other * shrink;
-    const float bb = b * b;
-    const float det = fmaf(p, q, -bb) - fmaf(b, b, -bb);
-    const float half = sqrtf(t * q / det) * 1.0001f;
+    const float det = kiln_det2(own * shrink, b, other * shrink);
+    const float half = sqrtf(t * other / det) * 1.0001f;
     return det > 0.0f ? half : 1e30f;
 }
 

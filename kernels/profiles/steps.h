@@ -12,21 +12,21 @@
 /* Constants of one (view, profile, antialiased): made on the host, passed by value to loops and device functions. */
 typedef struct {
     float r[9], t[3], centre[3];
-    float clip_x[4], clip_y[4], clip_w[4];   /* rows of the full projection matrix */
+    float clip_x[4], clip_y[4], clip_w[4]; /* rows of the full projection matrix */
     float fx, fy, cx, cy;
-    float z_min, z_max;                      /* visible: z_min <= z <= z_max; z_min > 0 */
-    float u_min, u_max, v_min, v_max;        /* bounds of x/z and y/z in the Jacobian */
+    float z_min, z_max;               /* visible: z_min <= z <= z_max; z_min > 0 */
+    float u_min, u_max, v_min, v_max; /* bounds of x/z and y/z in the Jacobian */
     float width, height, tiles_x, tiles_y;
-    float quat_floor;                        /* least length that a quaternion is divided by */
-    float aa_floor;                          /* least det0/det in the antialias factor */
+    float quat_floor; /* least length that a quaternion is divided by */
+    float aa_floor;   /* least det0/det in the antialias factor */
     int antialiased;
 } kiln_lens;
 
 /* One Gaussian as the camera has it, before dilation. */
 typedef struct {
-    float world[3], cam[3];  /* mean */
-    float xx, xy, yy;        /* 2D covariance, pixels squared */
-    float opacity;           /* after the sigmoid */
+    float world[3], cam[3]; /* mean */
+    float xx, xy, yy;       /* 2D covariance, pixels squared */
+    float opacity;          /* after the sigmoid */
 } kiln_seen;
 
 /* What the profile makes of it. Fields as in kiln_splat2d. */

@@ -25,13 +25,13 @@
 
 /* One projected Gaussian, 64 bytes. Pixel coordinates as in view.h for every profile (centres at + 0.5). */
 typedef struct {
-    float x, y;             /* 2D mean, pixels */
-    float conic[3];         /* inverse 2D covariance: A (xx), B (xy), C (yy) */
-    float opacity;          /* after the sigmoid and the antialias factor */
-    float power_min;        /* ln((1 - 2^-14) / (255 opacity)), pinned */
-    float depth;            /* camera z, > 0 */
-    float rgb[3];           /* SH colour + 0.5, not below 0; 0 when no colour was asked for */
-    uint32_t row;           /* row in its chunk */
+    float x, y;                                 /* 2D mean, pixels */
+    float conic[3];                             /* inverse 2D covariance: A (xx), B (xy), C (yy) */
+    float opacity;                              /* after the sigmoid and the antialias factor */
+    float power_min;                            /* ln((1 - 2^-14) / (255 opacity)), pinned */
+    float depth;                                /* camera z, > 0 */
+    float rgb[3];                               /* SH colour + 0.5, not below 0; 0 when no colour was asked for */
+    uint32_t row;                               /* row in its chunk */
     int32_t tile_x0, tile_y0, tile_x1, tile_y1; /* the profile's own bounds in tiles, end exclusive, inside the image:
                                inria's rectangle; for gsplat a box that holds every pixel with power >= power_min */
 } kiln_splat2d;
@@ -47,7 +47,8 @@ typedef struct {
     uint64_t *n_visible;
 } kiln_project_args;
 
-typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
+                                    kiln_error *err);
 
 /* May any Gaussian of a box be visible? Conservative: false only where the profile's cull rules all of them out.
  * box of means, largest log scale and opacity logit over the chunk (scene coordinates minus origin). */

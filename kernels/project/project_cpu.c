@@ -15,7 +15,7 @@ enum { BLOCK = 256 };
 
 /* One block while it is worked on: about 60 KiB, of the thread's stack. */
 typedef struct {
-    uint32_t n;                  /* rows that are still in */
+    uint32_t n; /* rows that are still in */
     uint32_t row[BLOCK];
     float depth[BLOCK];
     float mean[3][BLOCK], log_scale[3][BLOCK], quat[4][BLOCK], opacity_logit[BLOCK];
@@ -124,12 +124,12 @@ static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k
         k->mean[1][i] = y * scale;
         k->mean[2][i] = z * scale;
     }
-#define DEGREE(l)                                                                                   \
-    if (degree >= (l))                                                                              \
-        for (uint32_t i = 0; i < n; i++) {                                                          \
-            float f[2 * (l) + 1];                                                                   \
-            kiln_sh_basis##l(k->mean[0][i], k->mean[1][i], k->mean[2][i], f);                       \
-            for (int m = 0; m < 2 * (l) + 1; m++) k->basis[(l) * (l) + m][i] = f[m];                \
+#define DEGREE(l)                                                                    \
+    if (degree >= (l))                                                               \
+        for (uint32_t i = 0; i < n; i++) {                                           \
+            float f[2 * (l) + 1];                                                    \
+            kiln_sh_basis##l(k->mean[0][i], k->mean[1][i], k->mean[2][i], f);        \
+            for (int m = 0; m < 2 * (l) + 1; m++) k->basis[(l) * (l) + m][i] = f[m]; \
         }
     DEGREE(1)
     DEGREE(2)
@@ -138,7 +138,8 @@ static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k
 #undef DEGREE
 }
 
-static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n, float *restrict sum)
+static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
+                      float *restrict sum)
 {
     for (uint32_t i = 0; i < n; i++) sum[i] = fmaf(basis[i], plane[row[i]], sum[i]);
 }
@@ -154,7 +155,8 @@ static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kil
         for (uint32_t i = 0; i < k->n; i++) k->rgb[c][i] *= KILN_SH_C0;
     }
     for (uint32_t j = 1; j < coefficients; j++)
-        for (uint32_t c = 0; c < 3; c++) add_plane(a->shN + (3 * (uint64_t)(j - 1) + c) * a->n, k->row, k->basis[j], k->n, k->rgb[c]);
+        for (uint32_t c = 0; c < 3; c++)
+            add_plane(a->shN + (3 * (uint64_t)(j - 1) + c) * a->n, k->row, k->basis[j], k->n, k->rgb[c]);
     for (uint32_t i = 0; i < k->n; i++)
         for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][i]);
 }
@@ -193,14 +195,17 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
     kiln_carve carve = {.base = work};
     uint32_t *counts = kiln_take(&carve, blocks, sizeof *counts);
     if (a->n > UINT32_MAX - 1)
-        return kiln_fail(err, KILN_E_INPUT, "project: %llu Gaussians in one chunk, at most 2^32 - 2 can be numbered", (unsigned long long)a->n);
+        return kiln_fail(err, KILN_E_INPUT, "project: %llu Gaussians in one chunk, at most 2^32 - 2 can be numbered",
+                         (unsigned long long)a->n);
     if (a->sh_degree > KILN_SH_DEGREE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "project: spherical harmonics of degree %u, at most %d are known", a->sh_degree, KILN_SH_DEGREE_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "project: spherical harmonics of degree %u, at most %d are known", a->sh_degree,
+                         KILN_SH_DEGREE_MAX);
     if (!work) {
         *work_bytes = carve.used;
         return KILN_OK;
     }
-    if (*work_bytes < carve.used) return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes, was given %zu", carve.used, *work_bytes);
+    if (*work_bytes < carve.used)
+        return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes, was given %zu", carve.used, *work_bytes);
 
     kiln_lens lens;
     kiln_project_lens(&lens, a->view, a->profile, a->antialiased);

@@ -64,6 +64,47 @@ static void gsplat_bounds_hold_every_pixel_that_can_show(void **state)
     free(p.data);
 }
 
+/* In a large image, diagonal needles a thousand pixels long: nearly all digits of the determinant cancel, and a bound made
+ * from its float32 value would cut off tips. In each column outside the bounds the best pixels are looked at. */
+static void bounds_of_long_needles_cut_off_no_tip(void **state)
+{
+    (void)state;
+    enum { N = 200, SIZE = 8192 };
+    static gaussian g[N];
+    static kiln_splat2d out[N];
+    const double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, zero[3] = {0, 0, 0}, intrinsics[4] = {SIZE, SIZE, SIZE / 2, SIZE / 2};
+    kiln_view view;
+    kg_rng random = {kg_stream(6, 6), 0};
+    kiln_view_init(&view, r, zero, zero, intrinsics, SIZE, SIZE, 0.2f, 100.0f);
+    random_gaussians(g, N, 7);
+    for (uint64_t i = 0; i < N; i++) {
+        const double half_turn = uniform(&random, 0.7, 0.87) / 2; /* about 45 degrees around z */
+        g[i].mean[0] = (float)uniform(&random, -0.05, 0.05);
+        g[i].mean[1] = (float)uniform(&random, -0.05, 0.05);
+        g[i].mean[2] = 1;
+        g[i].log_scale[0] = (float)uniform(&random, -3, -2);
+        g[i].log_scale[1] = g[i].log_scale[2] = -14;
+        g[i].quat[0] = (float)cos(half_turn);
+        g[i].quat[1] = g[i].quat[2] = 0;
+        g[i].quat[3] = (float)sin(half_turn);
+        g[i].opacity_logit = 6;
+    }
+    const planes p = planes_of(g, N);
+    assert_int_equal(project(&p, &view, (how){.profile = KILN_PROFILE_GSPLAT_16}, out), N);
+    free(p.data);
+    for (const kiln_splat2d *s = out; s < out + N; s++)
+        for (uint32_t x = 0; x < SIZE; x++) {
+            if ((int32_t)x / KILN_TILE >= s->tile_x0 && (int32_t)x / KILN_TILE < s->tile_x1) continue;
+            const float dx = kiln_power_offset(s->x, x);
+            const double best = s->y + (double)s->conic[1] * dx / s->conic[2]; /* where dy = -B dx / C */
+            for (int k = -3; k <= 3; k++) {
+                if (best + k < 0 || best + k >= SIZE) continue;
+                const float dy = kiln_power_offset(s->y, (uint32_t)(best + k));
+                assert_false(kiln_power(s->conic[0], s->conic[1], s->conic[2], dx, dy) >= s->power_min);
+            }
+        }
+}
+
 /* A camera anywhere, looking anywhere. */
 static void any_view(kg_rng *r, kiln_view *v)
 {
@@ -166,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gsplat_bounds_hold_every_pixel_that_can_show),
+        cmocka_unit_test(bounds_of_long_needles_cut_off_no_tip),
         cmocka_unit_test(a_chunk_is_ruled_out_only_when_nothing_of_it_is_visible),
         cmocka_unit_test(plain_cases_are_ruled_out_and_unsure_ones_are_seen),
     };

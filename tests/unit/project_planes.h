@@ -63,10 +63,19 @@ static inline uint64_t project(const planes *p, const kiln_view *view, how h, ki
     kiln_error err;
     const kiln_exec x = {.device = -1, .threads = h.threads ? h.threads : 1};
     const kiln_ops *ops = h.ops ? h.ops : kiln_ops_cpu();
-    const kiln_project_args a = {.n = p->n, .means = p->means, .log_scales = p->log_scales, .quats = p->quats,
-                                 .opacity_logits = p->opacity_logits, .sh0 = h.no_colour ? NULL : p->sh0, .shN = p->shN,
-                                 .sh_degree = h.degree, .view = view, .profile = h.profile, .antialiased = h.aa,
-                                 .splats = out, .n_visible = &visible};
+    const kiln_project_args a = {.n = p->n,
+                                 .means = p->means,
+                                 .log_scales = p->log_scales,
+                                 .quats = p->quats,
+                                 .opacity_logits = p->opacity_logits,
+                                 .sh0 = h.no_colour ? NULL : p->sh0,
+                                 .shN = p->shN,
+                                 .sh_degree = h.degree,
+                                 .view = view,
+                                 .profile = h.profile,
+                                 .antialiased = h.aa,
+                                 .splats = out,
+                                 .n_visible = &visible};
     assert_int_equal(ops->project(&x, &a, NULL, &bytes, &err), KILN_OK);
     void *work = malloc(bytes + 1);
     assert_non_null(work);

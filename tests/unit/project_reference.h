@@ -10,7 +10,7 @@
 
 typedef struct {
     int visible;
-    double margin; /* relative distance of the nearest decision from its threshold: below 1e-4 float32 may differ */
+    double margin;    /* relative distance of the nearest decision from its threshold: below 1e-4 float32 may differ */
     double condition; /* how much of the determinant cancels: a c / det */
     double x, y, conic[3], opacity, depth, rgb[3], radius[2];
 } reference;
@@ -124,7 +124,8 @@ static reference reference_project(const gaussian *g, const kiln_view *v, kiln_p
 
     const double tan_x = v->width / (2.0 * v->fx), tan_y = v->height / (2.0 * v->fy);
     const double cx = inria ? v->width / 2.0 : v->cx, cy = inria ? v->height / 2.0 : v->cy;
-    const double right = inria ? 1.3 * tan_x : (v->width - cx) / v->fx + 0.3 * tan_x, left = inria ? right : cx / v->fx + 0.3 * tan_x;
+    const double right = inria ? 1.3 * tan_x : (v->width - cx) / v->fx + 0.3 * tan_x,
+                 left = inria ? right : cx / v->fx + 0.3 * tan_x;
     const double down = inria ? 1.3 * tan_y : (v->height - cy) / v->fy + 0.3 * tan_y, up = inria ? down : cy / v->fy + 0.3 * tan_y;
     const double tx = z * fmax(-left, fmin(right, x / z)), ty = z * fmax(-up, fmin(down, y / z));
     const double jacobian[9] = {v->fx / z, 0, -v->fx * tx / (z * z), 0, v->fy / z, -v->fy * ty / (z * z), 0, 0, 0};

@@ -128,7 +128,8 @@ static inline __attribute__((always_inline)) uint64_t sweep(void)
             y[4][i] = kiln_power(0.7f, -0.3f, 0.9f, x, 3.0f) + kiln_power_min(x);
         }
         for (uint32_t f = 0; f < 5; f++)
-            for (uint32_t i = 0; i < PIECE; i++) h = (h ^ (y[f][i] == y[f][i] ? kiln_bits_of(y[f][i]) : 0x7fc00000u)) * 0x100000001b3ull;
+            for (uint32_t i = 0; i < PIECE; i++)
+                h = (h ^ (y[f][i] == y[f][i] ? kiln_bits_of(y[f][i]) : 0x7fc00000u)) * 0x100000001b3ull;
     }
     return h;
 }

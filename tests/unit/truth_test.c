@@ -37,15 +37,15 @@ static void picture_release(picture *p)
     *p = (picture){0};
 }
 
-#define RUN(op, args)                                                                                       \
-    do {                                                                                                    \
-        size_t bytes = 0;                                                                                   \
-        KILN_GO(ops->op(&exec_cpu, (args), NULL, &bytes, err));                                             \
-        void *work = NULL;                                                                                  \
-        KILN_GO(kiln_alloc(&work, bytes, 1, #op, err));                                                     \
-        st = ops->op(&exec_cpu, (args), work, &bytes, err);                                                 \
-        free(work);                                                                                         \
-        if (st != KILN_OK) goto done;                                                                       \
+#define RUN(op, args)                                           \
+    do {                                                        \
+        size_t bytes = 0;                                       \
+        KILN_GO(ops->op(&exec_cpu, (args), NULL, &bytes, err)); \
+        void *work = NULL;                                      \
+        KILN_GO(kiln_alloc(&work, bytes, 1, #op, err));         \
+        st = ops->op(&exec_cpu, (args), work, &bytes, err);     \
+        free(work);                                             \
+        if (st != KILN_OK) goto done;                           \
     } while (0)
 
 /* Visible Gaussians of the scene in depth order; *splats is the caller's. */
@@ -57,9 +57,19 @@ static kiln_status look(const kiln_ops *ops, const truth_scene *s, const kiln_vi
     float *depths = NULL;
     uint32_t *rows = NULL, *order = NULL;
     KILN_GO(KILN_ALLOC(&found, s->n, "splats", err));
-    kiln_project_args project = {.n = s->n, .means = s->means, .log_scales = s->log_scales, .quats = s->quats,
-                                 .opacity_logits = s->opacity_logits, .sh0 = s->sh0, .shN = s->shN, .sh_degree = 3,
-                                 .view = view, .profile = profile, .antialiased = aa, .splats = found, .n_visible = visible};
+    kiln_project_args project = {.n = s->n,
+                                 .means = s->means,
+                                 .log_scales = s->log_scales,
+                                 .quats = s->quats,
+                                 .opacity_logits = s->opacity_logits,
+                                 .sh0 = s->sh0,
+                                 .shN = s->shN,
+                                 .sh_degree = 3,
+                                 .view = view,
+                                 .profile = profile,
+                                 .antialiased = aa,
+                                 .splats = found,
+                                 .n_visible = visible};
     RUN(project, &project);
     KILN_GO(KILN_ALLOC(&depths, *visible, "depths", err));
     KILN_GO(KILN_ALLOC(&rows, *visible, "rows", err));
@@ -98,13 +108,26 @@ static kiln_status draw(const kiln_ops *ops, const truth_scene *s, const kiln_vi
     for (uint32_t r = 0; r < tiles_y; r++) p->pairs += row_pairs[r];
     KILN_GO(KILN_ALLOC(&tile_counts, tiles_x * tiles_y, "tile counts", err));
     KILN_GO(KILN_ALLOC(&ranks, p->pairs, "ranks", err));
-    kiln_tile_pairs_emit_args emit = {.n = p->visible, .splats = splats, .view = view, .row1 = tiles_y, .room = p->pairs,
-                                      .tile_counts = tile_counts, .ranks = ranks};
+    kiln_tile_pairs_emit_args emit = {.n = p->visible,
+                                      .splats = splats,
+                                      .view = view,
+                                      .row1 = tiles_y,
+                                      .room = p->pairs,
+                                      .tile_counts = tile_counts,
+                                      .ranks = ranks};
     RUN(tile_pairs_emit, &emit);
     KILN_GO(KILN_ALLOC(&p->rgba, (uint64_t)4 * view->width * view->height, "picture", err));
     KILN_GO(KILN_ALLOC(&p->depth, (uint64_t)view->width * view->height, "depth", err));
-    kiln_raster_args raster = {.n = p->visible, .splats = splats, .view = view, .profile = profile, .row1 = tiles_y,
-                               .tile_counts = tile_counts, .ranks = ranks, .n_pairs = p->pairs, .rgba = p->rgba, .depth = p->depth};
+    kiln_raster_args raster = {.n = p->visible,
+                               .splats = splats,
+                               .view = view,
+                               .profile = profile,
+                               .row1 = tiles_y,
+                               .tile_counts = tile_counts,
+                               .ranks = ranks,
+                               .n_pairs = p->pairs,
+                               .rgba = p->rgba,
+                               .depth = p->depth};
     RUN(raster, &raster);
 done:
     free(ranks);
@@ -212,8 +235,8 @@ static bool check(const fixture *f, const char *name, const json_t *render)
         good = db >= 85.0 && means <= 2e-6 && close_to((double)p.visible, visible, 2.0) && close_to((double)p.pairs, exact, room);
         if (profile == KILN_PROFILE_INRIA) good = good && close_to((double)p.rectangles, field(render, "pairs"), 5.0);
         if (!good || getenv("KILN_TRUTH_VERBOSE"))
-            print_message("%-36s %6.2f dB  means %.1e  visible %+.0f of %.0f  pairs %+.0f of %.0f  tiles in bounds %llu of %.0f\n", name, db,
-                          means, (double)p.visible - visible, visible, (double)p.pairs - exact, exact,
+            print_message("%-36s %6.2f dB  means %.1e  visible %+.0f of %.0f  pairs %+.0f of %.0f  tiles in bounds %llu of %.0f\n",
+                          name, db, means, (double)p.visible - visible, visible, (double)p.pairs - exact, exact,
                           (unsigned long long)p.rectangles, field(render, "pairs"));
     }
     if (err.msg[0]) print_message("%s: %s\n", name, err.msg);
@@ -268,7 +291,8 @@ static void every_profile_meets_its_renderer(void **state)
         print_message("skipped: no %s/truth/truth.json; set KILN_SHARED\n", f->shared);
         skip();
     }
-    json_object_foreach(json_object_get(f->truth, "renders"), name, render) {
+    json_object_foreach(json_object_get(f->truth, "renders"), name, render)
+    {
         failed += !check(f, name, render);
         renders++;
     }
