@@ -1,0 +1,390 @@
+/* kiln-info -- what a manifest holds: stages with their state, counts, the scene, cameras with their metrics.
+ *
+ * Everything is first gathered as the JSON document that --json prints; the table for people is printed from it, so that
+ * the two cannot disagree. Cameras carry the numbers of one profile, which is named: the one that most images have. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "stages/engine/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const kiln_opt options[] = {{NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
+
+static const kiln_cli cli = {.program = "kiln-info",
+                             .summary = "says what a manifest holds and which stages are fresh",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .options = options,
+                             .common = kiln_common_options};
+
+static const char *const stage_names[] = {
+#define STAGE(name, version, needs, makes, what) #name,
+#include "pipelines/stages.def"
+#undef STAGE
+};
+enum { N_STAGES = sizeof stage_names / sizeof *stage_names };
+
+static const char *const layer_kinds[] = {"source", "initial", "pruned", "baked"}; /* in the order in which they are made */
+
+/* ---- JSON helpers ------------------------------------------------------------------------------------------------ */
+/* Takes `value`; a NULL one, or one that cannot be added, is out of memory. */
+static kiln_status set(json_t *object, const char *key, json_t *value, kiln_error *err)
+{
+    if (json_object_set_new(object, key, value) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory for '%s'", key);
+}
+
+static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
+
+static json_t *count(uint64_t v) { return json_integer((json_int_t)v); }
+
+/* JSON is UTF-8, paths are bytes: where they are no UTF-8, what is not ASCII becomes '?'. */
+static json_t *path_text(const char *path)
+{
+    char plain[KILN_PATH_MAX];
+    size_t n = 0;
+    json_t *v = json_string(path);
+    if (v) return v;
+    for (; path[n] && n + 1 < sizeof plain; n++) plain[n] = (unsigned char)path[n] < 0x80 ? path[n] : '?';
+    plain[n] = '\0';
+    return json_string(plain);
+}
+
+/* Text that is JSON itself, as an object; as it stands where it is damaged. */
+static json_t *parsed(const char *text)
+{
+    json_t *v = json_loads(text, JSON_DECODE_ANY, NULL);
+    return v ? v : path_text(text);
+}
+
+static json_t *vector(const double v[3]) { return json_pack("[o, o, o]", number(v[0]), number(v[1]), number(v[2])); }
+
+static json_t *utc(int64_t ns)
+{
+    char text[32];
+    time_t s = (time_t)(ns / 1000000000);
+    struct tm t;
+    if (ns == 0 || !gmtime_r(&s, &t)) return json_null();
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t);
+    return json_string(text);
+}
+
+/* ---- stages, scene, counts --------------------------------------------------------------------------------------- */
+static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, kiln_error *err)
+{
+    kiln_stage_row row;
+    kiln_run_row last = {0};
+    bool ran;
+    KILN_TRY(kiln_stage_get(m, name, &row, err));
+    KILN_TRY(kiln_run_last(m, name, &ran, &last, err));
+    double seconds = ran ? (double)(last.stop_ns - last.start_ns) * 1e-9 : NAN;
+    json_t *s = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
+                          row.state == KILN_STAGE_MISSING ? json_null() : count(row.version), "finished", utc(row.finished_ns), "seconds",
+                          number(seconds), "device", ran ? json_string(last.device) : json_null(), "run",
+                          ran ? parsed(last.counters) : json_null());
+    kiln_run_row_release(&last);
+    if (json_array_append_new(list, s) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory for stage '%s'", name);
+}
+
+static kiln_status add_stages(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    json_t *list = json_array();
+    KILN_TRY(set(info, "stages", list, err));
+    for (int i = 0; i < N_STAGES; i++) KILN_TRY(add_stage(m, stage_names[i], list, err));
+    return KILN_OK;
+}
+
+static json_t *scene_json(const kiln_scene *s)
+{
+    static const char *const kinds[] = {"none", "points", "splats"};
+    json_t *scene = json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "name", path_text(s->name), "kind", kinds[s->kind], "source",
+                              path_text(s->source_path), "format", s->source_format, "sh_degree", (int)s->sh_degree, "antialiased", s->antialiased,
+                              "frame", s->frame, "up_axis", s->up_axis, "unit", s->unit, "origin", vector(s->origin), "transforms",
+                              parsed(s->transforms));
+    json_t *root = s->has_root ? json_pack("{s:o, s:o}", "centre", vector(s->root_centre), "half", number(s->root_half)) : json_null();
+    json_t *background = s->has_background ? vector(s->background) : json_null();
+    if (json_object_set_new(scene, "root", root) == 0 && json_object_set_new(scene, "background", background) == 0 &&
+        json_object_set_new(scene, "notes", parsed(s->notes)) == 0)
+        return scene;
+    json_decref(scene);
+    return NULL;
+}
+
+/* Rows of each layer that there is; chunks: of the baked one. */
+static kiln_status add_layer_counts(kiln_manifest *m, json_t *counts, kiln_error *err)
+{
+    uint64_t rows[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        kiln_layer *l = NULL;
+        kiln_status st = kiln_layer_get(m, layer_kinds[i], &l, err);
+        if (st != KILN_OK && st != KILN_E_STALE) return st;
+        bool is_baked = strcmp(layer_kinds[i], "baked") == 0;
+        json_t *chunks = l && is_baked ? count(l->n_chunks) : json_null();
+        json_t *n = l ? count(l->count) : json_null();
+        rows[i] = l ? l->count : UINT64_MAX;
+        kiln_layer_free(l);
+        st = set(counts, layer_kinds[i], n, err);
+        if (is_baked && st == KILN_OK)
+            st = set(counts, "chunks", chunks, err);
+        else
+            json_decref(chunks);
+        if (st != KILN_OK) return st;
+    }
+    uint64_t before = rows[1] != UINT64_MAX ? rows[1] : rows[0];
+    bool known = rows[2] != UINT64_MAX && before != UINT64_MAX && before >= rows[2];
+    return set(counts, "pruned_away", known ? count(before - rows[2]) : json_null(), err);
+}
+
+static kiln_status add_scene(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    kiln_scene *s = NULL;
+    json_t *counts = json_object();
+    KILN_TRY(set(info, "counts", counts, err));
+    KILN_TRY(KILN_ALLOC(&s, 1, "a scene", err));
+    kiln_status st = kiln_scene_get(m, s, err);
+    bool imported = st == KILN_OK;
+    if (st == KILN_E_STALE) st = KILN_OK;
+    if (st == KILN_OK) st = set(info, "scene", imported ? scene_json(s) : json_null(), err);
+    if (st == KILN_OK) st = set(counts, "rows_read", imported ? count(s->rows_read) : json_null(), err);
+    if (st == KILN_OK) st = set(counts, "rows_dropped", imported ? count(s->rows_dropped) : json_null(), err);
+    if (st == KILN_OK) st = add_layer_counts(m, counts, err);
+    free(s);
+    return st;
+}
+
+/* ---- cameras and their metrics ----------------------------------------------------------------------------------- */
+typedef struct {
+    kiln_camera *cameras;
+    kiln_image *images;
+    kiln_tile_table *tables;
+    uint32_t n_cameras, n_images, n_tables;
+    char profile[32]; /* what the numbers are of; "" when there are none */
+    bool antialiased;
+    double near_m;
+} views;
+
+static void views_release(views *v)
+{
+    free(v->cameras);
+    free(v->images);
+    kiln_tile_tables_free(v->tables, v->n_tables);
+}
+
+static bool image_is_of(const kiln_image *i, const char *profile, bool antialiased, double near_m)
+{
+    return strcmp(i->profile, profile) == 0 && i->antialiased == antialiased && i->near_m == near_m;
+}
+
+/* The profile that most images have (the first of equals), else that of the tables. */
+static void choose_profile(views *v)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < v->n_images; i++) {
+        const kiln_image *a = &v->images[i];
+        uint32_t n = 0;
+        if (v->profile[0] && image_is_of(a, v->profile, v->antialiased, v->near_m)) continue;
+        for (uint32_t k = 0; k < v->n_images; k++) n += image_is_of(&v->images[k], a->profile, a->antialiased, a->near_m);
+        if (n <= most) continue;
+        most = n;
+        strcpy(v->profile, a->profile);
+        v->antialiased = a->antialiased;
+        v->near_m = a->near_m;
+    }
+    if (most || !v->n_tables) return;
+    strcpy(v->profile, v->tables[0].profile);
+    v->antialiased = v->tables[0].antialiased;
+    v->near_m = v->tables[0].near_m;
+}
+
+static const kiln_image *image_of(const views *v, const char *camera)
+{
+    for (uint32_t i = 0; i < v->n_images; i++)
+        if (strcmp(v->images[i].camera, camera) == 0 && image_is_of(&v->images[i], v->profile, v->antialiased, v->near_m)) return &v->images[i];
+    return NULL;
+}
+
+static const kiln_tile_table *table_of(const views *v, const char *camera)
+{
+    for (uint32_t i = 0; i < v->n_tables; i++) {
+        const kiln_tile_table *t = &v->tables[i];
+        if (strcmp(t->camera, camera) == 0 && strcmp(t->profile, v->profile) == 0 && t->antialiased == v->antialiased && t->near_m == v->near_m)
+            return t;
+    }
+    return NULL;
+}
+
+static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const kiln_tile_table *table)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "split", c->split, "width",
+                     (json_int_t)c->width, "height", (json_int_t)c->height, "photo", c->photo[0] ? path_text(c->photo) : json_null(),
+                     "distorted", c->distorted, "synthetic", c->synthetic, "pairs",
+                     image ? count(image->pairs) : table ? count(table->pairs) : json_null(), "visible",
+                     image ? count(image->visible) : table ? count(table->visible) : json_null(), "psnr", number(image ? image->psnr : NAN),
+                     "ssim", number(image ? image->ssim : NAN), "image", image && image->path[0] ? path_text(image->path) : json_null());
+}
+
+/* Means over the cameras of the test split that have both numbers. */
+typedef struct {
+    double psnr, ssim;
+    uint64_t n;
+} test_sums;
+
+static void add_to_test(test_sums *t, const kiln_camera *c, const kiln_image *image)
+{
+    if (!image || strcmp(c->split, "test") != 0 || isnan(image->psnr) || isnan(image->ssim)) return;
+    t->psnr += image->psnr;
+    t->ssim += image->ssim;
+    t->n++;
+}
+
+static kiln_status add_cameras(const views *v, json_t *info, kiln_error *err)
+{
+    json_t *list = json_array();
+    test_sums test = {0};
+    uint64_t photos = 0;
+    KILN_TRY(set(info, "cameras", list, err));
+    for (uint32_t i = 0; i < v->n_cameras; i++) {
+        const kiln_camera *c = &v->cameras[i];
+        const kiln_image *image = image_of(v, c->name);
+        photos += c->photo[0] != '\0';
+        add_to_test(&test, c, image);
+        if (json_array_append_new(list, camera_json(c, image, table_of(v, c->name))) != 0)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for camera '%s'", c->name);
+    }
+    json_t *counts = json_object_get(info, "counts");
+    KILN_TRY(set(counts, "cameras", count(v->n_cameras), err));
+    KILN_TRY(set(counts, "photos", count(photos), err));
+    KILN_TRY(set(counts, "tables", count(v->n_tables), err));
+    KILN_TRY(set(counts, "images", count(v->n_images), err));
+    json_t *profile = v->profile[0] ? json_pack("{s:s, s:b, s:o}", "name", v->profile, "antialiased", v->antialiased, "near", number(v->near_m))
+                                    : json_null();
+    KILN_TRY(set(info, "profile", profile, err));
+    return set(info, "test",
+               json_pack("{s:o, s:o, s:o}", "psnr", number(test.n ? test.psnr / (double)test.n : NAN), "ssim",
+                         number(test.n ? test.ssim / (double)test.n : NAN), "views", count(test.n)),
+               err);
+}
+
+static kiln_status add_views(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    views v = {0};
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_cameras_get(m, &v.cameras, &v.n_cameras, err));
+    KILN_GO(kiln_images_get(m, &v.images, &v.n_images, err));
+    KILN_GO(kiln_tile_tables_get(m, false, &v.tables, &v.n_tables, err));
+    choose_profile(&v);
+    KILN_GO(add_cameras(&v, info, err));
+done:
+    views_release(&v);
+    return st;
+}
+
+/* ---- the table for people ---------------------------------------------------------------------------------------- */
+static const char *text_of(const json_t *object, const char *key, const char *none)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s && *s ? s : none;
+}
+
+static const char *count_text(const json_t *object, const char *key, char buf[32])
+{
+    json_t *v = json_object_get(object, key);
+    snprintf(buf, 32, json_is_integer(v) ? "%" JSON_INTEGER_FORMAT : "-", json_integer_value(v));
+    return buf;
+}
+
+static const char *real_text(const json_t *object, const char *key, int digits, char buf[32])
+{
+    json_t *v = json_object_get(object, key);
+    if (json_is_real(v))
+        snprintf(buf, 32, "%.*f", digits, json_real_value(v));
+    else
+        strcpy(buf, "-");
+    return buf;
+}
+
+static void print_stages(const json_t *info)
+{
+    size_t i;
+    json_t *s;
+    char seconds[32];
+    printf("\n%-8s  %-8s  %9s  %-20s  %s\n", "stage", "state", "seconds", "finished", "device");
+    json_array_foreach(json_object_get(info, "stages"), i, s)
+        printf("%-8s  %-8s  %9s  %-20s  %s\n", text_of(s, "name", "?"), text_of(s, "state", "?"), real_text(s, "seconds", 2, seconds),
+               text_of(s, "finished", "-"), text_of(s, "device", "-"));
+}
+
+static void print_scene(const json_t *info)
+{
+    const json_t *s = json_object_get(info, "scene"), *c = json_object_get(info, "counts");
+    static const char *const keys[] = {"rows_read", "rows_dropped", "pruned_away", "baked", "chunks", "cameras", "photos", "tables", "images"};
+    static const char *const words[] = {"rows read", "dropped", "pruned away", "baked", "chunks", "cameras", "photos", "tile tables", "images"};
+    char buf[32];
+    printf("%s: %s '%s' (%s), SH degree %s%s\n", text_of(info, "manifest", "?"), text_of(s, "kind", "nothing imported"),
+           text_of(s, "source", ""), text_of(s, "format", "-"), count_text(s, "sh_degree", buf),
+           json_is_true(json_object_get(s, "antialiased")) ? ", antialiased" : "");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) printf("%s%s %s", i ? ", " : "", words[i], count_text(c, keys[i], buf));
+    printf("\n");
+}
+
+static void print_cameras(const json_t *info)
+{
+    size_t i;
+    json_t *c;
+    char size[32], pairs[32], visible[32], psnr[32], ssim[32];
+    const json_t *p = json_object_get(info, "profile"), *test = json_object_get(info, "test");
+    if (json_array_size(json_object_get(info, "cameras")) == 0) return;
+    if (json_is_object(p))
+        printf("\nprofile %s%s, near %g\n", text_of(p, "name", "?"), json_is_true(json_object_get(p, "antialiased")) ? ", antialiased" : "",
+               json_number_value(json_object_get(p, "near")));
+    printf("\n%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", "camera", "split", "size", "visible", "pairs", "PSNR", "SSIM");
+    json_array_foreach(json_object_get(info, "cameras"), i, c) {
+        snprintf(size, sizeof size, "%lldx%lld", (long long)json_integer_value(json_object_get(c, "width")),
+                 (long long)json_integer_value(json_object_get(c, "height")));
+        printf("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", text_of(c, "name", "?"), text_of(c, "split", "?"), size,
+               count_text(c, "visible", visible), count_text(c, "pairs", pairs), real_text(c, "psnr", 3, psnr), real_text(c, "ssim", 5, ssim));
+    }
+    if (json_integer_value(json_object_get(test, "views")) > 0)
+        printf("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", "mean", "test", "", "", "", real_text(test, "psnr", 3, psnr),
+               real_text(test, "ssim", 5, ssim));
+}
+
+static kiln_status print_json(const json_t *info, kiln_error *err)
+{
+    char *text = json_dumps(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    puts(text); /* stdout is checked at the end of main */
+    free(text);
+    return KILN_OK;
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    kiln_status st = KILN_OK;
+    json_t *info = json_object();
+    if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    KILN_GO(set(info, "version", json_integer(1), err));
+    KILN_GO(set(info, "manifest", path_text(kiln_manifest_path(m)), err));
+    KILN_GO(add_stages(m, info, err));
+    KILN_GO(add_scene(m, info, err));
+    KILN_GO(add_views(m, info, err));
+    if (kiln_run_json(r)) KILN_GO(print_json(info, err));
+    else {
+        print_scene(info);
+        print_stages(info);
+        print_cameras(info);
+    }
+done:
+    json_decref(info);
+    return st;
+}
+
+static const kiln_stage_program program = {.name = "info", .cli = &cli, .open = KILN_OPEN_READ, .run = run};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
