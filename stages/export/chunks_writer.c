@@ -95,6 +95,8 @@ static kiln_status write_chunk(void *state, uint32_t number, uint64_t first_row,
 
 /* ---- index -------------------------------------------------------------------------------------------------------------------- */
 
+/* 63 bits: more than the numbers of JavaScript hold, so text. */
+static json_t *code(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
 static json_t *vector(const float *v) { return json_pack("[f, f, f]", (double)v[0], (double)v[1], (double)v[2]); }
 
 static json_t *plane_json(const kiln_plane *p)
@@ -113,9 +115,9 @@ static json_t *chunk_json(const kiln_chunk *c)
             json_decref(planes);
             planes = NULL;
         }
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "name", c->name, "parent", c->parent, "count",
-                     (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", (json_int_t)c->hilbert_lo, "hilbert_last",
-                     (json_int_t)c->hilbert_hi, "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "name", c->name, "parent", c->parent, "count",
+                     (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code(c->hilbert_lo), "hilbert_last",
+                     code(c->hilbert_hi), "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
                      vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale", (double)c->max_log_scale,
                      "max_opacity_logit", (double)c->max_opacity_logit, "planes", planes);
 }
