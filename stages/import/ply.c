@@ -1,8 +1,8 @@
 /* ply -- the rows of a PLY file.
  *
  * A piece of the file (4 MiB of rows) is read, or for ascii parsed, into binary rows of this machine's byte order, then
- * taken apart into planes in tiles of rows that stay in the L2 cache: one tight loop per column and tile. A 248-byte row
- * gathered column by column over a whole block would fetch every cache line 62 times.
+ * taken apart into planes in tiles of rows that stay in the L2 cache: one tight loop per column and tile. Gathering 248-byte
+ * rows column by column over a whole block takes three times as long (DESIGN.md).
  */
 #include "stages/import/readers.h"
 
