@@ -1,11 +1,11 @@
 /* truth_test -- every picture of shared/truth, drawn by our kernels, is what the renderer itself drew (truth/README.md).
  *
  * For each render: at least 85 dB over the stored rectangle, RGBA; means of the whole unclamped picture within 2e-6;
- * `visible` within 2; pairs within 0.05 % of exact_pairs, at least 3. A line is printed for each that fails, or for all
- * with KILN_TRUTH_VERBOSE set. */
-#include "kernels/ops.h"
+ * mean expected depth within 1e-5; `visible` within 2; pairs within 0.05 % of exact_pairs, at least 3. A line is printed
+ * for each that fails, or for all with KILN_TRUTH_VERBOSE set. */
+#include "kernels/math/power_math.h"
 #include "stages/image/image.h"
-#include "tests/unit/truth_scene.h"
+#include "tests/unit/truth_draw.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,127 +15,11 @@
 
 #include <cmocka.h>
 
-static const kiln_exec exec_cpu = {.device = -1, .threads = 2};
-
 typedef struct {
     char shared[3072];
     json_t *truth; /* NULL: shared/ is absent */
     truth_scene scenes[3];
 } fixture;
-
-/* What a view of a scene comes to. Owned by whoever calls picture_release. */
-typedef struct {
-    uint64_t visible, pairs, rectangles;
-    uint32_t width, height;
-    float *rgba, *depth;
-} picture;
-
-static void picture_release(picture *p)
-{
-    free(p->rgba);
-    free(p->depth);
-    *p = (picture){0};
-}
-
-#define RUN(op, args)                                           \
-    do {                                                        \
-        size_t bytes = 0;                                       \
-        KILN_GO(ops->op(&exec_cpu, (args), NULL, &bytes, err)); \
-        void *work = NULL;                                      \
-        KILN_GO(kiln_alloc(&work, bytes, 1, #op, err));         \
-        st = ops->op(&exec_cpu, (args), work, &bytes, err);     \
-        free(work);                                             \
-        if (st != KILN_OK) goto done;                           \
-    } while (0)
-
-/* Visible Gaussians of the scene in depth order; *splats is the caller's. */
-static kiln_status look(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
-                        kiln_splat2d **splats, uint64_t *visible, kiln_error *err)
-{
-    kiln_status st;
-    kiln_splat2d *found = NULL;
-    float *depths = NULL;
-    uint32_t *rows = NULL, *order = NULL;
-    KILN_GO(KILN_ALLOC(&found, s->n, "splats", err));
-    kiln_project_args project = {.n = s->n,
-                                 .means = s->means,
-                                 .log_scales = s->log_scales,
-                                 .quats = s->quats,
-                                 .opacity_logits = s->opacity_logits,
-                                 .sh0 = s->sh0,
-                                 .shN = s->shN,
-                                 .sh_degree = 3,
-                                 .view = view,
-                                 .profile = profile,
-                                 .antialiased = aa,
-                                 .splats = found,
-                                 .n_visible = visible};
-    RUN(project, &project);
-    KILN_GO(KILN_ALLOC(&depths, *visible, "depths", err));
-    KILN_GO(KILN_ALLOC(&rows, *visible, "rows", err));
-    KILN_GO(KILN_ALLOC(&order, *visible, "order", err));
-    KILN_GO(KILN_ALLOC(splats, *visible, "splats", err));
-    for (uint64_t i = 0; i < *visible; i++) {
-        depths[i] = found[i].depth;
-        rows[i] = found[i].row;
-    }
-    kiln_depth_order_args sort = {.n = *visible, .depths = depths, .source_rows = rows, .order = order};
-    RUN(depth_order, &sort);
-    for (uint64_t i = 0; i < *visible; i++) (*splats)[i] = found[order[i]];
-done:
-    free(order);
-    free(rows);
-    free(depths);
-    free(found);
-    return st;
-}
-
-static kiln_status draw(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
-                        picture *p, kiln_error *err)
-{
-    kiln_status st;
-    const uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view);
-    kiln_splat2d *splats = NULL;
-    uint64_t *row_pairs = NULL;
-    uint32_t *tile_counts = NULL, *ranks = NULL;
-    *p = (picture){.width = view->width, .height = view->height};
-    KILN_GO(look(ops, s, view, profile, aa, &splats, &p->visible, err));
-    for (uint64_t i = 0; i < p->visible; i++)
-        p->rectangles += (uint64_t)(splats[i].tile_x1 - splats[i].tile_x0) * (uint64_t)(splats[i].tile_y1 - splats[i].tile_y0);
-    KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "row pairs", err));
-    kiln_tile_pairs_count_args count = {.n = p->visible, .splats = splats, .view = view, .row1 = tiles_y, .row_pairs = row_pairs};
-    RUN(tile_pairs_count, &count);
-    for (uint32_t r = 0; r < tiles_y; r++) p->pairs += row_pairs[r];
-    KILN_GO(KILN_ALLOC(&tile_counts, tiles_x * tiles_y, "tile counts", err));
-    KILN_GO(KILN_ALLOC(&ranks, p->pairs, "ranks", err));
-    kiln_tile_pairs_emit_args emit = {.n = p->visible,
-                                      .splats = splats,
-                                      .view = view,
-                                      .row1 = tiles_y,
-                                      .room = p->pairs,
-                                      .tile_counts = tile_counts,
-                                      .ranks = ranks};
-    RUN(tile_pairs_emit, &emit);
-    KILN_GO(KILN_ALLOC(&p->rgba, (uint64_t)4 * view->width * view->height, "picture", err));
-    KILN_GO(KILN_ALLOC(&p->depth, (uint64_t)view->width * view->height, "depth", err));
-    kiln_raster_args raster = {.n = p->visible,
-                               .splats = splats,
-                               .view = view,
-                               .profile = profile,
-                               .row1 = tiles_y,
-                               .tile_counts = tile_counts,
-                               .ranks = ranks,
-                               .n_pairs = p->pairs,
-                               .rgba = p->rgba,
-                               .depth = p->depth};
-    RUN(raster, &raster);
-done:
-    free(ranks);
-    free(tile_counts);
-    free(row_pairs);
-    free(splats);
-    return st;
-}
 
 /* ---- truth.json -------------------------------------------------------------------------------------------------- */
 
@@ -153,16 +37,34 @@ static void camera_view(const json_t *camera, float near_m, kiln_profile_id prof
                    kiln_profiles[profile].far_m);
 }
 
-/* "chair/cam0/gsplat-1.6_aa" */
-static bool parse_name(const char *name, char scene[32], unsigned *camera, kiln_profile_id *profile, bool *aa)
+/* What the name of a render, such as "chair/cam0/gsplat-1.6_aa", stands for. */
+typedef struct {
+    const truth_scene *scene;
+    const json_t *camera;
+    kiln_profile_id profile;
+    bool aa;
+} subject;
+
+static bool find_subject(const fixture *f, const char *name, subject *out)
 {
-    char rest[32];
-    if (sscanf(name, "%31[^/]/cam%u/%31s", scene, camera, rest) != 3) return false;
+    char scene[32], rest[32];
+    unsigned camera;
+    if (sscanf(name, "%31[^/]/cam%u/%31s", scene, &camera, rest) != 3) return false;
     char *suffix = strstr(rest, "_aa");
-    *aa = suffix != NULL;
     if (suffix) *suffix = '\0';
-    *profile = kiln_profile_find(rest);
-    return *profile != KILN_PROFILE_COUNT;
+    *out = (subject){.profile = kiln_profile_find(rest),
+                     .aa = suffix != NULL,
+                     .camera = json_array_get(json_object_get(json_object_get(f->truth, "cameras"), scene), camera)};
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(f->scenes[i].name, scene) == 0) out->scene = &f->scenes[i];
+    return out->scene && out->camera && out->profile != KILN_PROFILE_COUNT;
+}
+
+static kiln_status draw_subject(const subject *s, float near_m, float background, picture *p, kiln_error *err)
+{
+    kiln_view view;
+    camera_view(s->camera, near_m, s->profile, &view);
+    return draw(kiln_ops_cpu(), s->scene, &view, s->profile, s->aa, background, p, err);
 }
 
 static double clamp01(double v) { return v < 0.0 ? 0.0 : v > 1.0 ? 1.0 : v; }
@@ -178,13 +80,13 @@ static double stored_db(const fixture *f, const json_t *render, const picture *p
     if (kiln_picture_read(path, &stored, err) != KILN_OK) return NAN;
     const size_t x0 = (size_t)number(json_array_get(rect, 0)), y0 = (size_t)number(json_array_get(rect, 1));
     double sum = 0.0;
-    if (stored.channels != 4 || x0 + stored.width > p->width || y0 + stored.height > p->height) {
+    if (stored.channels != 4 || x0 + stored.width > p->view.width || y0 + stored.height > p->view.height) {
         kiln_picture_release(&stored);
         return NAN;
     }
     for (size_t y = 0; y < stored.height; y++)
         for (size_t i = 0; i < (size_t)stored.width * 4; i++) {
-            const double ours = clamp01(p->rgba[((y0 + y) * p->width + x0) * 4 + i]);
+            const double ours = clamp01(p->rgba[((y0 + y) * p->view.width + x0) * 4 + i]);
             const double d = ours - stored.data[y * stored.width * 4 + i];
             sum += d * d;
         }
@@ -197,7 +99,7 @@ static double stored_db(const fixture *f, const json_t *render, const picture *p
 static double means_off(const json_t *render, const picture *p)
 {
     double mean[4] = {0}, worst = 0.0;
-    const size_t pixels = (size_t)p->width * p->height;
+    const size_t pixels = (size_t)p->view.width * p->view.height;
     for (size_t i = 0; i < pixels; i++)
         for (size_t c = 0; c < 4; c++) mean[c] += p->rgba[4 * i + c];
     for (size_t c = 0; c < 4; c++) {
@@ -210,38 +112,55 @@ static double means_off(const json_t *render, const picture *p)
 
 static bool close_to(double got, double want, double tolerance) { return fabs(got - want) <= tolerance; }
 
-/* True when the render meets its truth. */
-static bool check(const fixture *f, const char *name, const json_t *render)
+/* Relative difference of the mean expected depth; 0 where none is given. */
+static double depth_off(const json_t *render, const picture *p)
 {
-    char scene[32];
-    unsigned camera;
-    kiln_profile_id profile;
-    bool aa;
-    kiln_view view;
-    picture p = {0};
+    const json_t *want = json_object_get(render, "mean_expected_depth");
+    const size_t pixels = (size_t)p->view.width * p->view.height;
+    double mean = 0.0;
+    if (!want) return 0.0;
+    for (size_t i = 0; i < pixels; i++) mean += p->depth[i];
+    return fabs(mean / (double)pixels / number(want) - 1.0);
+}
+
+/* True when the render meets its truth. */
+static bool meets_truth(const fixture *f, const char *name, const json_t *render, const subject *s, const picture *p)
+{
     kiln_error err = {0};
-    if (!parse_name(name, scene, &camera, &profile, &aa)) return false;
-    const truth_scene *s = NULL;
-    for (size_t i = 0; i < 3; i++)
-        if (strcmp(f->scenes[i].name, scene) == 0) s = &f->scenes[i];
-    if (!s) return false;
-    const json_t *cameras = json_object_get(json_object_get(f->truth, "cameras"), scene);
-    camera_view(json_array_get(cameras, camera), (float)field(render, "near"), profile, &view);
-    bool good = false;
-    if (draw(kiln_ops_cpu(), s, &view, profile, aa, &p, &err) == KILN_OK) {
-        const double db = stored_db(f, render, &p, &err), means = means_off(render, &p);
-        const double exact = field(render, "exact_pairs"), visible = field(render, "visible");
-        const double room = exact * 0.0005 > 3.0 ? exact * 0.0005 : 3.0;
-        good = db >= 85.0 && means <= 2e-6 && close_to((double)p.visible, visible, 2.0) && close_to((double)p.pairs, exact, room);
-        if (profile == KILN_PROFILE_INRIA) good = good && close_to((double)p.rectangles, field(render, "pairs"), 5.0);
-        if (!good || getenv("KILN_TRUTH_VERBOSE"))
-            print_message("%-36s %6.2f dB  means %.1e  visible %+.0f of %.0f  pairs %+.0f of %.0f  tiles in bounds %llu of %.0f\n",
-                          name, db, means, (double)p.visible - visible, visible, (double)p.pairs - exact, exact,
-                          (unsigned long long)p.rectangles, field(render, "pairs"));
-    }
+    const double db = stored_db(f, render, p, &err), means = means_off(render, p), depth = depth_off(render, p);
+    const double exact = field(render, "exact_pairs"), visible = field(render, "visible");
+    const double room = exact * 0.0005 > 3.0 ? exact * 0.0005 : 3.0;
+    bool good = db >= 85.0 && means <= 2e-6 && depth <= 1e-5 && close_to((double)p->visible, visible, 2.0) &&
+                close_to((double)p->pairs, exact, room);
+    if (s->profile == KILN_PROFILE_INRIA) good = good && close_to((double)p->rectangles, field(render, "pairs"), 5.0);
+    if (!good || getenv("KILN_TRUTH_VERBOSE"))
+        print_message("%-36s %6.2f dB  means %.1e  depth %.1e  visible %+.0f of %.0f  pairs %+.0f of %.0f  bounds %llu of %.0f\n",
+                      name, db, means, depth, (double)p->visible - visible, visible, (double)p->pairs - exact, exact,
+                      (unsigned long long)p->rectangles, field(render, "pairs"));
     if (err.msg[0]) print_message("%s: %s\n", name, err.msg);
-    picture_release(&p);
     return good;
+}
+
+/* PSNR and SSIM ("same") of the float picture against a photo of three channels. */
+static kiln_status measure(const picture *p, const kiln_picture *photo, double *psnr, double *ssim, kiln_error *err)
+{
+    kiln_status st;
+    const kiln_ops *ops = kiln_ops_cpu();
+    kiln_metrics m = {0};
+    kiln_metrics_args a = {.width = p->view.width,
+                           .height = p->view.height,
+                           .a = p->rgba,
+                           .b = photo->data,
+                           .a_step = 4,
+                           .b_step = 3,
+                           .a_row = p->view.width,
+                           .b_row = p->view.width,
+                           .out = &m};
+    RUN(metrics, &a);
+    *psnr = m.psnr;
+    *ssim = m.ssim_same;
+done:
+    return st;
 }
 
 /* ---- fixture ------------------------------------------------------------------------------------------------------- */
@@ -281,27 +200,152 @@ static int teardown(void **state)
     return 0;
 }
 
+#define NEED_TRUTH(f)                                                                         \
+    do {                                                                                      \
+        if (!(f)->truth) {                                                                    \
+            print_message("skipped: no %s/truth/truth.json; set KILN_SHARED\n", (f)->shared); \
+            skip();                                                                           \
+        }                                                                                     \
+    } while (0)
+
 static void every_profile_meets_its_renderer(void **state)
 {
     const fixture *f = *state;
     const char *name;
     json_t *render;
     unsigned failed = 0, renders = 0;
-    if (!f->truth) {
-        print_message("skipped: no %s/truth/truth.json; set KILN_SHARED\n", f->shared);
-        skip();
-    }
+    NEED_TRUTH(f);
     json_object_foreach(json_object_get(f->truth, "renders"), name, render)
     {
-        failed += !check(f, name, render);
+        subject s;
+        picture p;
+        kiln_error err;
+        assert_true(find_subject(f, name, &s));
+        assert_int_equal(draw_subject(&s, (float)field(render, "near"), 0.0f, &p, &err), KILN_OK);
+        failed += !meets_truth(f, name, render, &s, &p);
         renders++;
+        picture_release(&p);
     }
     assert_int_equal(renders, 48);
     assert_int_equal(failed, 0);
 }
 
+static void gsplat_meets_itself_at_its_own_near_plane(void **state)
+{
+    const fixture *f = *state;
+    const char *name;
+    json_t *render;
+    NEED_TRUTH(f);
+    json_object_foreach(json_object_get(f->truth, "renders"), name, render)
+    {
+        const json_t *close = json_object_get(render, "near_0.01");
+        subject s;
+        picture p;
+        kiln_error err;
+        if (!close || !strstr(name, "synthetic50k") || !strstr(name, "1.6")) continue;
+        assert_true(find_subject(f, name, &s));
+        assert_int_equal(draw_subject(&s, kiln_profiles[s.profile].near_m, 0.0f, &p, &err), KILN_OK);
+        assert_true(means_off(close, &p) <= 2e-6);
+        assert_true(close_to((double)p.visible, field(close, "visible"), 2.0));
+        picture_release(&p);
+    }
+}
+
+static void photographs_are_as_far_away_as_from_the_renderer(void **state)
+{
+    const fixture *f = *state;
+    const char *name;
+    json_t *render;
+    unsigned measured = 0;
+    NEED_TRUTH(f);
+    json_object_foreach(json_object_get(f->truth, "renders"), name, render)
+    {
+        if (!json_object_get(render, "photo_psnr")) continue;
+        subject s;
+        picture p;
+        kiln_picture photo;
+        kiln_error err;
+        double psnr = NAN, ssim = NAN;
+        char path[4096];
+        assert_true(find_subject(f, name, &s));
+        snprintf(path, sizeof path, "%s/%s", f->shared, json_string_value(json_object_get(s.camera, "photo")));
+        assert_int_equal(kiln_picture_read(path, &photo, &err), KILN_OK);
+        assert_true(photo.channels == 3 && photo.width == field(s.camera, "width") && photo.height == field(s.camera, "height"));
+        assert_int_equal(draw_subject(&s, (float)field(render, "near"), (float)field(s.camera, "photo_background"), &p, &err),
+                         KILN_OK);
+        assert_int_equal(measure(&p, &photo, &psnr, &ssim, &err), KILN_OK);
+        assert_true(close_to(psnr, field(render, "photo_psnr"), 0.002));
+        assert_true(close_to(ssim, field(render, "photo_ssim"), 0.00005));
+        kiln_picture_release(&photo);
+        picture_release(&p);
+        measured++;
+    }
+    assert_true(measured >= 6);
+}
+
+/* Does some pixel of the tile reach the threshold? The definition of DESIGN.md 7, without any shortcut. */
+static bool tile_is_reached(const kiln_splat2d *g, const kiln_view *v, uint32_t tx, uint32_t ty)
+{
+    for (uint32_t y = ty * KILN_TILE; y < (ty + 1) * KILN_TILE && y < v->height; y++)
+        for (uint32_t x = tx * KILN_TILE; x < (tx + 1) * KILN_TILE && x < v->width; x++)
+            if (kiln_power(g->conic[0], g->conic[1], g->conic[2], kiln_power_offset(g->x, x), kiln_power_offset(g->y, y)) >=
+                g->power_min)
+                return true;
+    return false;
+}
+
+/* Every tile of the profile's bounds (that those lose no pixel is project_bounds_test's claim), in depth order. */
+static void assert_lists_are_brute_force(const picture *p)
+{
+    const uint32_t tiles_x = kiln_view_tiles_x(&p->view), tiles = tiles_x * kiln_view_tiles_y(&p->view);
+    uint64_t *next = calloc(tiles, sizeof *next), begin = 0, total = 0; /* where each list goes on */
+    assert_non_null(next);
+    for (uint32_t t = 0; t < tiles; t++) {
+        next[t] = begin;
+        begin += p->tile_counts[t];
+    }
+    assert_true(begin == p->pairs);
+    for (uint32_t rank = 0; rank < p->visible; rank++) {
+        const kiln_splat2d *g = &p->splats[rank];
+        for (int32_t ty = g->tile_y0; ty < g->tile_y1; ty++)
+            for (int32_t tx = g->tile_x0; tx < g->tile_x1; tx++) {
+                if (!tile_is_reached(g, &p->view, (uint32_t)tx, (uint32_t)ty)) continue;
+                const uint32_t tile = (uint32_t)ty * tiles_x + (uint32_t)tx;
+                assert_true(next[tile] < p->pairs && p->ranks[next[tile]] == rank);
+                next[tile]++;
+                total++;
+            }
+    }
+    assert_true(total == p->pairs);
+    free(next);
+}
+
+static void lists_are_those_of_brute_force(void **state)
+{
+    const fixture *f = *state;
+    const char *name;
+    json_t *render;
+    NEED_TRUTH(f);
+    json_object_foreach(json_object_get(f->truth, "renders"), name, render)
+    {
+        subject s;
+        picture p;
+        kiln_error err;
+        assert_true(find_subject(f, name, &s));
+        if (!strstr(name, "cam0")) continue;
+        assert_int_equal(draw_subject(&s, (float)field(render, "near"), 0.0f, &p, &err), KILN_OK);
+        assert_lists_are_brute_force(&p);
+        picture_release(&p);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_profile_meets_its_renderer)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_profile_meets_its_renderer),
+        cmocka_unit_test(gsplat_meets_itself_at_its_own_near_plane),
+        cmocka_unit_test(photographs_are_as_far_away_as_from_the_renderer),
+        cmocka_unit_test(lists_are_those_of_brute_force),
+    };
     return cmocka_run_group_tests_name("truth", tests, setup, teardown);
 }
