@@ -1,0 +1,120 @@
+/* block_unit -- the pruned planes of one block: every plane that its source has, without the dropped rows and with the
+ * scales that the rules left, and spacing2. A block that lost all its rows keeps its planes, empty. */
+#include "kernels/bounds/bounds.h"
+#include "stages/prune/tally.h"
+#include "stages/prune/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Component after component, kept rows only; returns the bytes. */
+static size_t compact(const kiln_pruned_rows *r, const void *from, uint32_t components, uint32_t elem, void *to)
+{
+    const unsigned char *src = from;
+    unsigned char *dst = to;
+    for (uint32_t c = 0; c < components; c++) {
+        for (uint64_t i = 0; i < r->n; i++, src += elem) {
+            if (!r->keep[i]) continue;
+            memmove(dst, src, elem); /* in place it may be where it belongs already */
+            dst += elem;
+        }
+    }
+    return (size_t)(dst - (unsigned char *)to);
+}
+
+/* The plane as pruning leaves it, all rows; NULL: as the source has it. */
+static const float *replaced(const kiln_pruned_rows *r, const char *name)
+{
+    if (strcmp(name, "means") == 0) return r->means;
+    if (strcmp(name, "log_scales") == 0) return r->log_scales_after;
+    if (strcmp(name, "quats") == 0) return r->quats;
+    if (strcmp(name, "opacity_logits") == 0) return r->opacity_logits;
+    return NULL;
+}
+
+static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
+                             const kiln_plane *plane, kiln_error *err)
+{
+    const uint32_t elem = kiln_type_size(plane->type);
+    const void *from = replaced(r, plane->name);
+    void *all = NULL, *kept = NULL;
+    kiln_status st;
+    KILN_GO(kiln_alloc(&kept, r->n * plane->components, elem, "a pruned plane", err));
+    if (!from) {
+        const void *source;
+        KILN_GO(kiln_alloc(&all, r->n * plane->components, elem, "a plane", err));
+        if (r->n) {
+            KILN_GO(kiln_prune_plane(w, in, q->head->block, plane->name, &source, err));
+            memcpy(all, source, r->n * plane->components * elem);
+        }
+        if (plane->name[0] == 's' && plane->name[1] == 'h') /* sh0, shN: weighted means where rows were merged */
+            KILN_GO(kiln_prune_merge_plane(w, in, q, q->head->block, plane, all, err));
+        from = all;
+    }
+    KILN_GO(kiln_worker_put(w, plane->name, kept, compact(r, from, plane->components, elem, kept), elem, err));
+done:
+    free(all);
+    free(kept);
+    return st;
+}
+
+static kiln_status put_planes(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
+                              kiln_error *err)
+{
+    const kiln_chunk *c = &in->layer->chunks[q->head->block];
+    for (uint32_t i = 0; i < c->n_planes; i++) KILN_TRY(put_plane(w, in, q, r, &c->planes[i], err));
+    if (!in->spacing) return KILN_OK;
+    const kiln_plane spacing = {.name = "spacing2", .type = KILN_TYPE_F32, .components = 1};
+    return put_plane(w, in, q, r, &spacing, err);
+}
+
+/* Of the rows that stay; uses the copies, which nobody needs after this. */
+static kiln_status put_bounds(kiln_worker *w, kiln_pruned_rows *r, kiln_error *err)
+{
+    kiln_bounds b;
+    (void)compact(r, r->means, 3, sizeof *r->means, r->means); /* to the left within one array */
+    (void)compact(r, r->log_scales_after, 3, sizeof *r->log_scales_after, r->log_scales_after);
+    (void)compact(r, r->opacity_logits, 1, sizeof *r->opacity_logits, r->opacity_logits);
+    kiln_chunk_bounds(r->kept, r->means, r->log_scales_after, r->opacity_logits, &b);
+    return kiln_worker_put(w, "bounds", &b, sizeof b, 4, err);
+}
+
+static kiln_status put_tally(kiln_worker *w, kiln_prune_input *in, uint32_t block, const kiln_pruned_rows *r, kiln_error *err)
+{
+    kiln_tally *t;
+    const void *log_scales = NULL, *logits = NULL;
+    kiln_status st = KILN_OK;
+    KILN_TRY(KILN_ALLOC(&t, 1, "a tally", err));
+    t->rows = r->n;
+    t->kept = r->kept;
+    memcpy(t->counts, r->counts, sizeof t->counts);
+    if (r->n) {
+        KILN_GO(kiln_prune_plane(w, in, block, "log_scales", &log_scales, err));
+        KILN_GO(kiln_prune_plane(w, in, block, "opacity_logits", &logits, err));
+        kiln_tally_rows(t, 0, r->n, log_scales, logits, NULL);
+        kiln_tally_rows(t, 1, r->n, r->log_scales_after, r->opacity_logits, r->keep);
+    }
+    KILN_GO(kiln_worker_put(w, "tally", t, sizeof *t, 8, err));
+done:
+    free(t);
+    return st;
+}
+
+kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
+{
+    kiln_prune_input *in;
+    kiln_pruned_rows r;
+    kiln_status st;
+    KILN_TRY(kiln_prune_input_get(w, q->head, &in, err));
+    if (q->head->block >= in->layer->n_chunks)
+        return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
+    KILN_TRY(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));
+    KILN_GO(put_tally(w, in, q->head->block, &r, err));
+    if (q->head->planes) {
+        KILN_GO(put_planes(w, in, q, &r, err));
+        KILN_GO(put_bounds(w, &r, err));
+    }
+done:
+    kiln_pruned_rows_release(&r);
+    return st;
+}

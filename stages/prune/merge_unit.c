@@ -1,0 +1,234 @@
+/* merge_unit -- --merge: the planning unit that finds near-duplicates in the whole layer, and what the survivors of a
+ * block become. The members of a group may lie in any block; they are read one by one through the plane cache. */
+#include "base/carve.h"
+#include "kernels/prune/merge.h"
+#include "stages/prune/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which rows --------------------------------------------------------------------------------------------------- */
+/* The planes of the whole layer that decide, block after block within each component. */
+typedef struct {
+    float *means, *log_scales, *quats, *sh0;
+    uint8_t *skip;
+    uint32_t *into, *block, *row;
+    void *work;
+    char *store;
+} whole;
+
+static size_t lay_out(whole *a, uint64_t n, char *store)
+{
+    kiln_carve c = {store, 0};
+    a->means = kiln_take(&c, n, 3 * sizeof *a->means);
+    a->log_scales = kiln_take(&c, n, 3 * sizeof *a->log_scales);
+    a->quats = kiln_take(&c, n, 4 * sizeof *a->quats);
+    a->sh0 = kiln_take(&c, n, 3 * sizeof *a->sh0);
+    a->skip = kiln_take(&c, n, sizeof *a->skip);
+    a->into = kiln_take(&c, n, sizeof *a->into);
+    a->block = kiln_take(&c, n, sizeof *a->block);
+    a->row = kiln_take(&c, n, sizeof *a->row);
+    a->work = kiln_take(&c, kiln_merge_find_bytes(n), 1);
+    return c.used;
+}
+
+static bool in_rows(const kiln_prune_request *q, uint32_t row)
+{
+    uint64_t lo = 0, hi = q->head->n_rows;
+    while (lo < hi) {
+        const uint64_t mid = lo + (hi - lo) / 2;
+        if (q->rows[mid] < row)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < q->head->n_rows && q->rows[lo] == row;
+}
+
+static kiln_status gather_block(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, uint64_t first,
+                                whole *a, kiln_error *err)
+{
+    const uint64_t n = in->layer->chunks[block].count, all = in->layer->count;
+    const struct {
+        const char *name;
+        float *to;
+        uint64_t components;
+    } planes[] = {{"means", a->means, 3}, {"log_scales", a->log_scales, 3}, {"quats", a->quats, 4}, {"sh0", a->sh0, 3}};
+    const void *data;
+    for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
+        KILN_TRY(kiln_prune_plane(w, in, block, planes[p].name, &data, err));
+        for (uint64_t c = 0; c < planes[p].components; c++)
+            memcpy(planes[p].to + c * all + first, (const float *)data + c * n, n * sizeof(float));
+    }
+    KILN_TRY(kiln_prune_plane(w, in, block, "source_row", &data, err));
+    for (uint64_t i = 0; i < n; i++) {
+        a->block[first + i] = block;
+        a->row[first + i] = (uint32_t)i;
+        a->skip[first + i] = in_rows(q, ((const uint32_t *)data)[i]);
+    }
+    return KILN_OK;
+}
+
+static int by_survivor(const void *a, const void *b)
+{
+    const kiln_merged_row *p = a, *q = b;
+    const uint32_t x[4] = {p->into_block, p->into_row, p->block, p->row}, y[4] = {q->into_block, q->into_row, q->block, q->row};
+    for (int i = 0; i < 4; i++)
+        if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+static kiln_status put_merges(kiln_worker *w, const whole *a, uint64_t n, kiln_error *err)
+{
+    uint64_t count = 0, k = 0;
+    kiln_merged_row *rows;
+    for (uint64_t i = 0; i < n; i++) count += a->into[i] != i;
+    KILN_TRY(KILN_ALLOC(&rows, count, "merged rows", err));
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t into = a->into[i];
+        if (into == i) continue;
+        rows[k++] = (kiln_merged_row){.into_block = a->block[into], .into_row = a->row[into], .block = a->block[i], .row = a->row[i]};
+    }
+    qsort(rows, count, sizeof *rows, by_survivor);
+    kiln_status st = kiln_worker_put(w, "merges", rows, count * sizeof *rows, 4, err);
+    free(rows);
+    return st;
+}
+
+kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
+{
+    kiln_prune_input *in;
+    whole a = {0};
+    kiln_status st = KILN_OK;
+    uint64_t first = 0;
+    KILN_TRY(kiln_prune_input_get(w, q->head, &in, err));
+    const uint64_t n = in->layer->count;
+    KILN_TRY(KILN_ALLOC(&a.store, lay_out(&a, n, NULL), "the layer's geometry", err));
+    (void)lay_out(&a, n, a.store);
+    for (uint32_t i = 0; i < in->layer->n_chunks; i++) {
+        if (in->layer->chunks[i].count == 0) continue;
+        KILN_GO(gather_block(w, in, q, i, first, &a, err));
+        first += in->layer->chunks[i].count;
+    }
+    kiln_merge_find_args f = {.n = n, .means = a.means, .log_scales = a.log_scales, .quats = a.quats, .sh0 = a.sh0, .skip = a.skip,
+                              .distance = q->head->merge_distance, .into = a.into};
+    memcpy(f.lo, q->head->stats.lo, sizeof f.lo);
+    memcpy(f.hi, q->head->stats.hi, sizeof f.hi);
+    kiln_merge_find(&f, a.work);
+    KILN_GO(put_merges(w, &a, n, err));
+done:
+    free(a.store);
+    return st;
+}
+
+/* ---- what the survivors become ------------------------------------------------------------------------------------ */
+/* [i, end) is the next group with its survivor in this block; false when there is none. */
+static bool next_group(const kiln_prune_request *q, uint32_t block, uint64_t *i, uint64_t *end)
+{
+    const kiln_merged_row *m = q->merges;
+    const uint64_t n = q->head->n_merges;
+    while (*i < n && m[*i].into_block != block) ++*i;
+    for (*end = *i; *end < n && m[*end].into_block == block && m[*end].into_row == m[*i].into_row;) ++*end;
+    return *i < n;
+}
+
+static kiln_status read_one(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row, kiln_merge_gaussian *g, kiln_error *err)
+{
+    const struct {
+        const char *name;
+        float *to;
+        uint64_t components;
+    } planes[] = {{"means", g->mean, 3}, {"log_scales", g->log_scale, 3}, {"quats", g->quat, 4}, {"opacity_logits", &g->opacity_logit, 1}};
+    if (block >= in->layer->n_chunks || row >= in->layer->chunks[block].count)
+        return kiln_fail(err, KILN_E_BUG, "row %u of block %u is to be merged and is not there", row, block);
+    for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
+        const void *data;
+        KILN_TRY(kiln_prune_plane(w, in, block, planes[p].name, &data, err));
+        for (uint64_t c = 0; c < planes[p].components; c++)
+            planes[p].to[c] = ((const float *)data)[c * in->layer->chunks[block].count + row];
+    }
+    return KILN_OK;
+}
+
+/* The survivor first, then the others; weights as for colours. Both arrays are the caller's to free. */
+static kiln_status read_group(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint64_t i, uint64_t end,
+                              double **weights, kiln_merge_gaussian *out, kiln_error *err)
+{
+    kiln_merge_gaussian *g = NULL;
+    kiln_status st;
+    const uint32_t n = (uint32_t)(end - i + 1);
+    *weights = NULL;
+    KILN_GO(KILN_ALLOC(&g, n, "merged rows", err));
+    KILN_GO(KILN_ALLOC(weights, n, "merged rows", err));
+    KILN_GO(read_one(w, in, q->merges[i].into_block, q->merges[i].into_row, &g[0], err));
+    for (uint32_t k = 1; k < n; k++) KILN_GO(read_one(w, in, q->merges[i + k - 1].block, q->merges[i + k - 1].row, &g[k], err));
+    kiln_merge_moments(g, n, *weights, out);
+done:
+    free(g);
+    return st;
+}
+
+kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                      kiln_pruned_rows *r, kiln_error *err)
+{
+    uint64_t end;
+    for (uint64_t i = 0; next_group(q, block, &i, &end); i = end) {
+        const uint64_t row = q->merges[i].into_row;
+        kiln_merge_gaussian g;
+        double *weights;
+        kiln_status st = read_group(w, in, q, i, end, &weights, &g, err);
+        free(weights);
+        KILN_TRY(st);
+        for (uint64_t c = 0; c < 3; c++) {
+            r->means[c * r->n + row] = g.mean[c];
+            r->log_scales[c * r->n + row] = g.log_scale[c];
+        }
+        for (uint64_t c = 0; c < 4; c++) r->quats[c * r->n + row] = g.quat[c];
+        r->opacity_logits[row] = g.opacity_logit;
+        r->merged[row] = 1;
+    }
+    return KILN_OK;
+}
+
+static kiln_status add_row(kiln_worker *w, kiln_prune_input *in, const kiln_plane *plane, uint32_t block, uint32_t row, double weight,
+                           double *sum, kiln_error *err)
+{
+    const void *data;
+    KILN_TRY(kiln_prune_plane(w, in, block, plane->name, &data, err));
+    const uint64_t n = in->layer->chunks[block].count;
+    for (uint64_t c = 0; c < plane->components; c++) sum[c] += weight * (double)((const float *)data)[c * n + row];
+    return KILN_OK;
+}
+
+static kiln_status merge_row(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_plane *plane, uint64_t i,
+                             uint64_t end, double *sum, kiln_error *err)
+{
+    kiln_merge_gaussian g;
+    double *weights;
+    kiln_status st;
+    KILN_GO(read_group(w, in, q, i, end, &weights, &g, err));
+    memset(sum, 0, plane->components * sizeof *sum);
+    KILN_GO(add_row(w, in, plane, q->merges[i].into_block, q->merges[i].into_row, weights[0], sum, err));
+    for (uint64_t k = i; k < end; k++)
+        KILN_GO(add_row(w, in, plane, q->merges[k].block, q->merges[k].row, weights[k - i + 1], sum, err));
+done:
+    free(weights);
+    return st;
+}
+
+kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                   const kiln_plane *plane, float *data, kiln_error *err)
+{
+    const uint64_t n = in->layer->chunks[block].count;
+    kiln_status st = KILN_OK;
+    uint64_t end;
+    double *sum;
+    KILN_TRY(KILN_ALLOC(&sum, plane->components, "colours", err));
+    for (uint64_t i = 0; next_group(q, block, &i, &end); i = end) {
+        KILN_GO(merge_row(w, in, q, plane, i, end, sum, err));
+        for (uint64_t c = 0; c < plane->components; c++) data[c * n + q->merges[i].into_row] = (float)sum[c];
+    }
+done:
+    free(sum);
+    return st;
+}

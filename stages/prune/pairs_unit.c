@@ -1,0 +1,158 @@
+/* pairs_unit -- the pairs that a camera's lists take before and after pruning, block by block in fixed memory. No pruned
+ * layer is needed for that, so that --dry-run predicts too: rows that the rules leave alone are projected once and counted
+ * for both sides, rows that they drop count before, rows that they change are projected again. */
+#include "base/carve.h"
+#include "stages/prune/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    kiln_worker *w;
+    kiln_prune_input *in;
+    const kiln_shot *shot;
+    kiln_splat2d *splats, *some;
+    float *changed;      /* means, log_scales, quats, opacity_logits of changed rows */
+    uint64_t *row_pairs; /* of tile rows */
+    kiln_prune_pairs sum;
+    char *store;
+} counting;
+
+static kiln_status project_rows(counting *c, uint64_t n, const float *means, const float *log_scales, const float *quats,
+                                const float *opacity_logits, uint64_t *visible, kiln_error *err)
+{
+    kiln_project_args a = {.n = n,
+                           .means = means,
+                           .log_scales = log_scales,
+                           .quats = quats,
+                           .opacity_logits = opacity_logits,
+                           .view = &c->shot->view,
+                           .profile = c->shot->profile,
+                           .antialiased = c->shot->antialiased,
+                           .splats = c->splats,
+                           .n_visible = visible};
+    *visible = 0;
+    return n ? KILN_WORK(c->w, project, &a, err) : KILN_OK;
+}
+
+static kiln_status count_splats(counting *c, uint64_t n, const kiln_splat2d *splats, uint64_t *pairs, kiln_error *err)
+{
+    const uint32_t tiles_y = kiln_view_tiles_y(&c->shot->view);
+    kiln_tile_pairs_count_args a = {
+        .n = n, .splats = splats, .view = &c->shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = c->row_pairs};
+    *pairs = 0;
+    if (n == 0) return KILN_OK;
+    KILN_TRY(KILN_WORK(c->w, tile_pairs_count, &a, err));
+    for (uint32_t r = 0; r < tiles_y; r++) *pairs += c->row_pairs[r];
+    return KILN_OK;
+}
+
+static bool is_changed(const kiln_pruned_rows *r, const float *source_log_scales, uint64_t i)
+{
+    for (uint64_t a = 0; a < 3; a++)
+        if (r->log_scales_after[a * r->n + i] != source_log_scales[a * r->n + i]) return true;
+    return false;
+}
+
+/* Moves the splats of rows for which want[row] holds to `to`, keeping order on both sides. Returns how many. */
+static uint64_t take_out(kiln_splat2d *splats, uint64_t *n, const uint8_t *stays, kiln_splat2d *to)
+{
+    uint64_t left = 0, taken = 0;
+    for (uint64_t i = 0; i < *n; i++) {
+        if (stays[splats[i].row])
+            splats[left++] = splats[i];
+        else
+            to[taken++] = splats[i];
+    }
+    *n = left;
+    return taken;
+}
+
+/* Gathers the rows that stay with other values; returns how many. */
+static uint64_t gather_changed(const kiln_pruned_rows *r, const uint8_t *same, float *to)
+{
+    const struct {
+        const float *from;
+        uint64_t components;
+    } planes[] = {{r->means, 3}, {r->log_scales_after, 3}, {r->quats, 4}, {r->opacity_logits, 1}};
+    uint64_t k = 0;
+    for (uint64_t i = 0; i < r->n; i++) k += r->keep[i] && !same[i];
+    for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
+        for (uint64_t c = 0; c < planes[p].components; c++)
+            for (uint64_t i = 0; i < r->n; i++)
+                if (r->keep[i] && !same[i]) *to++ = planes[p].from[c * r->n + i];
+    }
+    return k;
+}
+
+static kiln_status project_source(counting *c, uint32_t block, uint64_t *visible, kiln_error *err)
+{
+    const void *means, *log_scales, *quats, *logits;
+    KILN_TRY(kiln_prune_plane(c->w, c->in, block, "means", &means, err));
+    KILN_TRY(kiln_prune_plane(c->w, c->in, block, "log_scales", &log_scales, err));
+    KILN_TRY(kiln_prune_plane(c->w, c->in, block, "quats", &quats, err));
+    KILN_TRY(kiln_prune_plane(c->w, c->in, block, "opacity_logits", &logits, err));
+    return project_rows(c, c->in->layer->chunks[block].count, means, log_scales, quats, logits, visible, err);
+}
+
+/* mark becomes: 1 where the row stays as it is. */
+static kiln_status find_same(counting *c, uint32_t block, kiln_pruned_rows *r, kiln_error *err)
+{
+    const void *log_scales;
+    KILN_TRY(kiln_prune_plane(c->w, c->in, block, "log_scales", &log_scales, err));
+    for (uint64_t i = 0; i < r->n; i++) r->mark[i] = r->keep[i] && !r->merged[i] && !is_changed(r, log_scales, i);
+    return KILN_OK;
+}
+
+static kiln_status count_block(counting *c, const kiln_prune_request *q, uint32_t block, kiln_error *err)
+{
+    kiln_pruned_rows r;
+    kiln_status st;
+    uint64_t visible, pairs, gone, again, changed;
+    KILN_TRY(kiln_pruned_rows_make(c->w, c->in, q, block, &r, err));
+    KILN_GO(find_same(c, block, &r, err));
+    KILN_GO(project_source(c, block, &visible, err));
+    gone = take_out(c->splats, &visible, r.mark, c->some);
+    KILN_GO(count_splats(c, visible, c->splats, &pairs, err));
+    for (int side = 0; side < 2; side++) {
+        c->sum.pairs[side] += pairs;
+        c->sum.visible[side] += visible;
+    }
+    KILN_GO(count_splats(c, gone, c->some, &pairs, err));
+    c->sum.pairs[0] += pairs;
+    c->sum.visible[0] += gone;
+    changed = gather_changed(&r, r.mark, c->changed);
+    KILN_GO(project_rows(c, changed, c->changed, c->changed + 3 * changed, c->changed + 6 * changed, c->changed + 10 * changed, &again,
+                         err));
+    KILN_GO(count_splats(c, again, c->splats, &pairs, err));
+    c->sum.pairs[1] += pairs;
+    c->sum.visible[1] += again;
+done:
+    kiln_pruned_rows_release(&r);
+    return st;
+}
+
+static size_t lay_out(counting *c, char *store)
+{
+    kiln_carve at = {store, 0};
+    c->splats = kiln_take(&at, c->in->largest, sizeof *c->splats);
+    c->some = kiln_take(&at, c->in->largest, sizeof *c->some);
+    c->changed = kiln_take(&at, c->in->largest, 11 * sizeof *c->changed);
+    c->row_pairs = kiln_take(&at, kiln_view_tiles_y(&c->shot->view), sizeof *c->row_pairs);
+    return at.used;
+}
+
+kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
+{
+    counting c = {.w = w, .shot = &q->head->shot};
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_prune_input_get(w, q->head, &c.in, err));
+    KILN_TRY(KILN_ALLOC(&c.store, lay_out(&c, NULL), "projected Gaussians", err));
+    (void)lay_out(&c, c.store);
+    for (uint32_t i = 0; i < c.in->layer->n_chunks; i++)
+        if (kiln_shot_may_see(c.shot, &c.in->layer->chunks[i])) KILN_GO(count_block(&c, q, i, err));
+    KILN_GO(kiln_worker_put(w, "pairs", &c.sum, sizeof c.sum, 8, err));
+done:
+    free(c.store);
+    return st;
+}

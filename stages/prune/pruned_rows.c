@@ -1,0 +1,103 @@
+/* pruned_rows -- the geometry of one block with the rules applied: what the block's unit writes and what a camera's unit
+ * counts. Merged rows are looked up first, because their planes lie in any block and the cache holds one block at a time. */
+#include "base/carve.h"
+#include "stages/prune/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t lay_out(kiln_pruned_rows *r, char *store)
+{
+    kiln_carve c = {store, 0};
+    const uint64_t n = r->n;
+    r->means = kiln_take(&c, n, 3 * sizeof *r->means);
+    r->log_scales = kiln_take(&c, n, 3 * sizeof *r->log_scales);
+    r->quats = kiln_take(&c, n, 4 * sizeof *r->quats);
+    r->opacity_logits = kiln_take(&c, n, sizeof *r->opacity_logits);
+    r->spacing2 = kiln_take(&c, n, sizeof *r->spacing2);
+    r->log_scales_after = kiln_take(&c, n, 3 * sizeof *r->log_scales_after);
+    r->mark = kiln_take(&c, n, sizeof *r->mark);
+    r->keep = kiln_take(&c, n, sizeof *r->keep);
+    r->merged = kiln_take(&c, n, sizeof *r->merged);
+    return c.used;
+}
+
+static kiln_status copy_planes(kiln_worker *w, kiln_prune_input *in, uint32_t block, kiln_pruned_rows *r, kiln_error *err)
+{
+    const struct {
+        const char *name;
+        float *to;
+        uint64_t components;
+    } planes[] = {{"spacing2", r->spacing2, 1},
+                  {"means", r->means, 3},
+                  {"log_scales", r->log_scales, 3},
+                  {"quats", r->quats, 4},
+                  {"opacity_logits", r->opacity_logits, 1}};
+    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
+        const void *data;
+        KILN_TRY(kiln_prune_plane(w, in, block, planes[i].name, &data, err));
+        memcpy(planes[i].to, data, r->n * planes[i].components * sizeof(float));
+    }
+    return KILN_OK;
+}
+
+/* Both lists ascend: source rows do in a block. */
+static kiln_status mark_named(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, kiln_pruned_rows *r,
+                              kiln_error *err)
+{
+    const void *data;
+    if (q->head->n_rows == 0) return KILN_OK;
+    KILN_TRY(kiln_prune_plane(w, in, block, "source_row", &data, err));
+    const uint32_t *source_row = data;
+    for (uint64_t i = 0, j = 0; i < r->n && j < q->head->n_rows;) {
+        if (source_row[i] == q->rows[j]) r->mark[i] = KILN_PRUNE_NAMED;
+        if (source_row[i] <= q->rows[j])
+            i++;
+        else
+            j++;
+    }
+    return KILN_OK;
+}
+
+static void mark_merged(const kiln_prune_request *q, uint32_t block, kiln_pruned_rows *r)
+{
+    for (uint64_t i = 0; i < q->head->n_merges; i++)
+        if (q->merges[i].block == block && q->merges[i].row < r->n) r->mark[q->merges[i].row] = KILN_PRUNE_MERGED;
+}
+
+kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                  kiln_pruned_rows *out, kiln_error *err)
+{
+    kiln_status st;
+    memset(out, 0, sizeof *out);
+    out->n = in->layer->chunks[block].count;
+    KILN_TRY(KILN_ALLOC(&out->store, lay_out(out, NULL), "the planes of a block", err));
+    (void)lay_out(out, out->store);
+    if (out->n == 0) return KILN_OK;
+    KILN_GO(copy_planes(w, in, block, out, err));
+    KILN_GO(kiln_prune_merge_geometry(w, in, q, block, out, err));
+    KILN_GO(mark_named(w, in, q, block, out, err));
+    mark_merged(q, block, out);
+    kiln_prune_args a = {.n = out->n,
+                         .means = out->means,
+                         .log_scales = out->log_scales,
+                         .quats = out->quats,
+                         .opacity_logits = out->opacity_logits,
+                         .spacing2 = out->spacing2,
+                         .drop = out->mark,
+                         .rules = &q->head->rules,
+                         .keep = out->keep,
+                         .log_scales_out = out->log_scales_after,
+                         .counts = out->counts};
+    KILN_GO(KILN_WORK(w, prune, &a, err));
+    for (uint64_t i = 0; i < out->n; i++) out->kept += out->keep[i];
+done:
+    if (st != KILN_OK) kiln_pruned_rows_release(out);
+    return st;
+}
+
+void kiln_pruned_rows_release(kiln_pruned_rows *r)
+{
+    free(r->store);
+    r->store = NULL;
+}

@@ -1,0 +1,44 @@
+/* rules -- what the user asked kiln-prune for, what the input looks like, and the thresholds that come of both. */
+#ifndef KILN_STAGES_PRUNE_RULES_H
+#define KILN_STAGES_PRUNE_RULES_H
+
+#include "base/status.h"
+#include "kernels/prune/prune.h"
+#include "schema/hash.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* As given; numbers that are NAN are off. */
+typedef struct {
+    double min_opacity, min_scale, max_scale, max_extent, max_spacing, max_needle, outlier, merge_distance;
+    uint32_t min_scale_policy, max_scale_policy, max_extent_policy, max_spacing_policy, max_needle_policy;
+    const char *crop_box, *crop_sphere, *drop_row;
+    bool merge;
+} kiln_prune_options;
+
+/* Of the whole input, before any row is dropped. */
+typedef struct {
+    uint64_t n;
+    float lo[3], hi[3];     /* nearest ranks 0.1 % and 99.9 % of the means */
+    float median_spacing2;
+    float median_log_scale; /* of the longest axis */
+} kiln_prune_stats;
+
+/* Longest side of the box of the central 99.8 % of the means, and six median longest axes: what is seen of the scene.
+ * The second part keeps a scene of one place from having no extent. */
+float kiln_prune_extent(const kiln_prune_stats *s);
+
+/* KILN_E_USAGE for a crop that cannot be read. Crops are in the coordinates of the source, origin not subtracted. */
+kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s, const double origin[3],
+                                  kiln_prune_rules *out, kiln_error *err) KILN_MUST_CHECK;
+/* Checks what can be checked before anything is opened: crops, lists. */
+kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err) KILN_MUST_CHECK;
+void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r);
+/* The threshold of a rule in the units of its option; NAN: off, or the rule has none. *drops: its policy. */
+double kiln_prune_rule_limit(const kiln_prune_options *o, kiln_prune_rule rule, bool *drops);
+
+/* "3,17,42" or "none": ascending, each once; free(*rows). KILN_E_USAGE says `option`. */
+kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows, uint64_t *n, kiln_error *err) KILN_MUST_CHECK;
+
+#endif
