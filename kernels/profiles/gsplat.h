@@ -16,7 +16,7 @@
 #define KILN_GSPLAT_SIGMAS 3.33f                /* extend = min(3.33, sqrt(2 ln(opacity / ALPHA_THRESHOLD))) */
 #define KILN_GSPLAT_MIN_OPACITY (1.0f / 255.0f) /* ALPHA_THRESHOLD */
 
-static inline KILN_HD void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v, float aa_floor)
+static inline void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v, float aa_floor)
 {
     const float tan_x = 0.5f * l->width / v->fx, tan_y = 0.5f * l->height / v->fy;
     l->z_min = v->near_m > 0.0f ? v->near_m : kiln_next_above(0.0f);

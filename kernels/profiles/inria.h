@@ -19,8 +19,8 @@
 #define KILN_INRIA_W_SHIFT 0.0000001f /* 1 / (w + 1e-7) */
 #define KILN_INRIA_QUAT_FLOOR 1e-12f  /* torch.nn.functional.normalize in its caller, gaussian_model.py */
 
-/* Fills what depends on the profile. */
-static inline KILN_HD void kiln_inria_lens(kiln_lens *l, const kiln_view *v)
+/* Fills what depends on the profile; on the host. */
+static inline void kiln_inria_lens(kiln_lens *l, const kiln_view *v)
 {
     const float tan_x = 0.5f * l->width / v->fx, tan_y = 0.5f * l->height / v->fy;
     l->z_min = kiln_next_above(v->near_m);

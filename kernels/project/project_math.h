@@ -14,7 +14,7 @@ typedef struct {
     float mean[3], log_scale[3], quat[4], opacity_logit;
 } kiln_raw;
 
-static inline KILN_HD void kiln_project_lens(kiln_lens *l, const kiln_view *v, kiln_profile_id profile, int antialiased)
+static inline void kiln_project_lens(kiln_lens *l, const kiln_view *v, kiln_profile_id profile, int antialiased)
 {
     for (int i = 0; i < 9; i++) l->r[i] = v->r[i];
     for (int i = 0; i < 3; i++) {
