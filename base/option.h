@@ -21,8 +21,8 @@ typedef enum {
     KILN_OPT_BOOL, /* bool *             no argument; --no-NAME unsets */
     KILN_OPT_U32,  /* uint32_t *         range "lo..hi" */
     KILN_OPT_U64,  /* uint64_t * */
-    KILN_OPT_F64,  /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" allowed where
-                                         the default is "off": NAN */
+    KILN_OPT_F64,  /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN,
+                                         allowed where it is the default or the range ends in "|off" */
     KILN_OPT_SIZE, /* kiln_size *        512M, 1.5G, 50% */
     KILN_OPT_TEXT, /* const char **      anything; NULL when not given and no default */
     KILN_OPT_PATH, /* const char **      a leading ~ is expanded */

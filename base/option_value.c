@@ -19,22 +19,23 @@ static bool split_range(const char *range, char lo[32], char hi[32])
     return true;
 }
 
-const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size)
-{
-    char lo[32], hi[32];
-    buf[0] = '\0';
-    if (o->kind == KILN_OPT_ENUM || !split_range(o->range, lo, hi)) return buf;
-    if (lo[0] && hi[0])
-        (void)snprintf(buf, size, "%s to %s", lo, hi);
-    else if (lo[0] || hi[0])
-        (void)snprintf(buf, size, "at %s %s", lo[0] ? "least" : "most", lo[0] ? lo : hi);
-    return buf;
-}
-
 static bool may_be_off(const kiln_opt *o)
 {
     const char *bar = o->range ? strchr(o->range, '|') : NULL;
     return o->kind == KILN_OPT_F64 && ((o->def && !strcmp(o->def, "off")) || (bar && !strcmp(bar, "|off")));
+}
+
+const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size)
+{
+    char lo[32], hi[32];
+    const char *off = may_be_off(o) ? " or off" : "";
+    buf[0] = '\0';
+    if (o->kind == KILN_OPT_ENUM || !split_range(o->range, lo, hi)) return buf;
+    if (lo[0] && hi[0])
+        (void)snprintf(buf, size, "%s to %s%s", lo, hi, off);
+    else if (lo[0] || hi[0])
+        (void)snprintf(buf, size, "at %s %s%s", lo[0] ? "least" : "most", lo[0] ? lo : hi, off);
+    return buf;
 }
 
 const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
@@ -51,8 +52,10 @@ const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
     if (o->kind == KILN_OPT_SIZE) what = "a size such as 512M, 1.5G or 50%";
     if (o->kind == KILN_OPT_PATH) what = "a path";
     kiln_opt_bounds(o, bounds, sizeof bounds);
-    (void)snprintf(buf, size, "%s%s%s%s", what, bounds[0] ? (bounds[0] == 'a' ? " of " : " from ") : "", bounds,
-                   may_be_off(o) ? ", or off" : "");
+    if (!bounds[0])
+        (void)snprintf(buf, size, "%s%s", what, may_be_off(o) ? " or off" : "");
+    else
+        (void)snprintf(buf, size, "%s %s %s", what, bounds[0] == 'a' ? "of" : "from", bounds);
     return buf;
 }
 

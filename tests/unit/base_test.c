@@ -147,7 +147,7 @@ static void a_written_file_reads_back_and_leaves_no_temporary(void **state)
     kiln_error err = {0};
     unsigned char *data;
     size_t size;
-    char path[256];
+    char path[600];
     (void)snprintf(path, sizeof path, "%s", in_folder("a/b/c.bin"));
     assert_int_equal(kiln_file_write(path, "one", 3, &err), KILN_OK);
     assert_int_equal(kiln_file_write(path, "second\0", 7, &err), KILN_OK);
@@ -165,7 +165,7 @@ static void a_failed_write_keeps_the_old_file(void **state)
 {
     (void)state;
     kiln_error err = {0};
-    char path[256];
+    char path[600];
     (void)snprintf(path, sizeof path, "%s", in_folder("d/taken"));
     assert_int_equal(kiln_file_write(in_folder("d/taken/x"), "x", 1, &err), KILN_OK);
     assert_int_equal(kiln_file_write(path, "y", 1, &err), KILN_E_IO); /* a folder is there */

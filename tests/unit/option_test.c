@@ -15,7 +15,7 @@ static struct {
     bool merge, dry;
     uint32_t k, format, none32;
     uint64_t rows;
-    double opacity, ceiling, free;
+    double opacity, ceiling, floor, free;
     kiln_size cache;
     const char *camera, *out;
 } o;
@@ -25,6 +25,7 @@ static const kiln_opt options[] = {
     {"rows", 0, KILN_OPT_U64, &o.rows, "N", "0", "0..", "rows to keep", KILN_KEYED},
     {"min-opacity", 0, KILN_OPT_F64, &o.opacity, "X", "1/255", "0..1", "drop what is fainter", KILN_KEYED},
     {"ceiling", 0, KILN_OPT_F64, &o.ceiling, "X", "off", "0..", "largest scale", KILN_KEYED},
+    {"floor", 0, KILN_OPT_F64, &o.floor, "X", "0.5", "0..1|off", "smallest scale", KILN_KEYED},
     {"free", 0, KILN_OPT_F64, &o.free, "X", NULL, NULL, "any number", 0},
     {"cache", 0, KILN_OPT_SIZE, &o.cache, "SIZE", "25%", NULL, "room for decoded planes", 0},
     {"format", 0, KILN_OPT_ENUM, &o.format, "NAME", "png", "png|png16|npy", "what to write", KILN_KEYED},
@@ -123,7 +124,8 @@ static void values_out_of_range_are_refused_with_what_is_taken(void **state)
     assert_refused("m --min-opacity 0x1", "not '0x1'");
     assert_refused("m --min-opacity 1/0", "not '1/0'");
     assert_refused("m --min-opacity off", "not 'off'");
-    assert_refused("m --ceiling -1", "of at least 0, or off");
+    assert_refused("m --ceiling -1", "of at least 0 or off");
+    assert_refused("m --floor 2", "a number from 0 to 1 or off, not '2'");
     assert_refused("m --format jpg", "png|png16|npy, not 'jpg'");
     assert_refused("m --format pn", "not 'pn'");
     assert_refused("m --cache 101%", "a size such as");
@@ -178,7 +180,9 @@ static void text_and_value_are_inverse(void **state)
     assert_string_equal(text_of("camera"), "");
     assert_string_equal(text_of("free"), "");
     assert_string_equal(text_of("secret"), "");
-    assert_int_equal(parse("m --ceiling off"), KILN_OK);
+    assert_string_equal(text_of("floor"), "0.5");
+    assert_int_equal(parse("m --ceiling off --floor off"), KILN_OK);
+    assert_string_equal(text_of("floor"), "off");
     assert_string_equal(text_of("ceiling"), "off");
     assert_string_equal(text_of("cache"), "25%");
 }
