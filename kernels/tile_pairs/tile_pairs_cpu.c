@@ -13,6 +13,7 @@
 
 #include "base/carve.h"
 #include "base/checked.h"
+#include "kernels/math/reach_math.h"
 #include "kernels/tile_pairs/tile_pairs_math.h"
 
 #include <omp.h>
@@ -20,7 +21,8 @@
 
 enum {
     WORDS = (1 << 20) / KILN_TILE / 64, /* bits for the widest view of kernels/view.h */
-    COUNT_BLOCK = 4096,                 /* splats a thread takes at a time */
+    FEW_TILES = 4,
+    COUNT_BLOCK = 4096, /* splats a thread takes at a time */
     PIECES_PER_THREAD = 4,
     CURSORS_MAX = 1 << 22, /* pieces x tiles: 32 MiB, more only where one piece has more tiles */
 };
@@ -31,10 +33,18 @@ typedef struct {
     uint64_t bits[WORDS];
 } tile_set;
 
+/* What is known of one Gaussian before its tile rows are walked. */
+typedef struct {
+    kiln_reach reach;
+    int32_t py_first, py_last;   /* pixel rows that may be reached, ends included; the picture may end before */
+    uint32_t row_first, row_end; /* their tile rows */
+} extent;
+
 typedef struct {
     float half_a, half_c;
-    uint32_t py0, rows;
-    int32_t px0, px1; /* first and last pixel column, ends included */
+    uint32_t py0;        /* of the tile row */
+    uint32_t begin, end; /* pixel rows to look at, from py0 */
+    int32_t px0, px1;    /* first and last pixel column, ends included */
     kiln_row_span span[KILN_TILE];
 } row_job;
 
@@ -87,32 +97,54 @@ static void mark_by_pixels(const kiln_splat2d *s, tile_set *t, int32_t first, in
     }
 }
 
+/* Fills j->span from row j->begin to row j->end, by eights: two vectors of doubles. */
 static void find_spans(const kiln_splat2d *s, row_job *j)
 {
     const float x = s->x, y = s->y, b = s->conic[1], t = s->power_min, half_a = j->half_a, half_c = j->half_c;
     const int32_t px0 = j->px0, px1 = j->px1;
-    const uint32_t py0 = j->py0;
-    int32_t spans[4][KILN_TILE];
+    for (uint32_t row = j->begin & ~7u; row < j->end; row += 8) {
+        const uint32_t py0 = j->py0 + row;
+        int32_t spans[4][8];
 #pragma omp simd
-    for (uint32_t i = 0; i < KILN_TILE; i++) {
-        float dy = kiln_power_offset(y, py0 + i);
-        kiln_row_span r = kiln_row_reach(x, half_a, kiln_power_slope(b, dy), kiln_power_base(half_c, dy), t, px0, px1);
-        spans[0][i] = r.sure_first;
-        spans[1][i] = r.sure_last;
-        spans[2][i] = r.may_first;
-        spans[3][i] = r.may_last;
+        for (uint32_t i = 0; i < 8; i++) {
+            float dy = kiln_power_offset(y, py0 + i);
+            kiln_row_span r = kiln_row_reach(x, half_a, kiln_power_slope(b, dy), kiln_power_base(half_c, dy), t, px0, px1);
+            spans[0][i] = r.sure_first;
+            spans[1][i] = r.sure_last;
+            spans[2][i] = r.may_first;
+            spans[3][i] = r.may_last;
+        }
+        for (uint32_t i = 0; i < 8; i++) j->span[row + i] = (kiln_row_span){spans[0][i], spans[1][i], spans[2][i], spans[3][i]};
     }
-    for (uint32_t i = 0; i < KILN_TILE; i++) j->span[i] = (kiln_row_span){spans[0][i], spans[1][i], spans[2][i], spans[3][i]};
+}
+
+/* A few tiles: the pixel nearest to the centre usually settles each. True when all are marked. */
+static bool mark_nearest(const kiln_splat2d *s, const row_job *j, tile_set *t)
+{
+    int32_t x = s->x > (float)j->px0 ? s->x < (float)j->px1 ? (int32_t)s->x : j->px1 : j->px0;
+    float low = (float)(j->py0 + j->begin), high = (float)(j->py0 + j->end - 1);
+    uint32_t y = (uint32_t)(s->y > low ? s->y < high ? s->y : high : low);
+    bool all = true;
+    for (int32_t column = t->first; column < t->first + t->n; column++) {
+        int32_t first = column * KILN_TILE, last = first + KILN_TILE - 1;
+        int32_t px = x < first ? first : x > last ? last : x;
+        if (pixel_reached(s, (uint32_t)px, y))
+            mark(t, column, column);
+        else
+            all = false;
+    }
+    return all;
 }
 
 static void mark_intervals(const kiln_splat2d *s, row_job *j, tile_set *t)
 {
+    if (t->n <= FEW_TILES && mark_nearest(s, j, t)) return;
     find_spans(s, j);
-    for (uint32_t i = 0; i < j->rows; i++) {
+    for (uint32_t i = j->begin; i < j->end; i++) {
         const kiln_row_span *r = &j->span[i];
         if (r->sure_first <= r->sure_last) mark(t, r->sure_first / KILN_TILE, r->sure_last / KILN_TILE);
     }
-    for (uint32_t i = 0; i < j->rows; i++) {
+    for (uint32_t i = j->begin; i < j->end; i++) {
         const kiln_row_span *r = &j->span[i];
         if (r->sure_first > r->sure_last) {
             mark_by_pixels(s, t, r->may_first, r->may_last, j->py0 + i);
@@ -129,7 +161,7 @@ static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set 
     for (int32_t column = t->first; column < t->first + t->n; column++) {
         int32_t first = column * KILN_TILE, last = first + KILN_TILE - 1;
         if (last > j->px1) last = j->px1;
-        for (uint32_t i = 0; i < j->rows && !is_marked(t, column); i++) {
+        for (uint32_t i = j->begin; i < j->end && !is_marked(t, column); i++) {
             float dy = kiln_power_offset(s->y, j->py0 + i);
             if (ends_decide &&
                 kiln_ends_miss(j->half_a, kiln_power_slope(s->conic[1], dy), kiln_power_base(j->half_c, dy), s->power_min,
@@ -142,36 +174,51 @@ static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set 
 }
 
 /* Marks in *t the tiles of the tile row that the Gaussian reaches. */
-static void row_tiles(const kiln_splat2d *s, kiln_reach reach, const kiln_view *v, uint32_t tile_row, tile_set *t)
+static void row_tiles(const kiln_splat2d *s, const extent *e, const kiln_view *v, uint32_t tile_row, tile_set *t)
 {
-    int32_t tiles_x = (int32_t)kiln_view_tiles_x(v);
-    int32_t end = s->tile_x1 < tiles_x ? s->tile_x1 : tiles_x;
+    const int32_t tiles_x = (int32_t)kiln_view_tiles_x(v), py0 = (int32_t)tile_row * KILN_TILE;
+    const int32_t end = s->tile_x1 < tiles_x ? s->tile_x1 : tiles_x;
+    int32_t py_end = py0 + KILN_TILE;
+    if (py_end > (int32_t)v->height) py_end = (int32_t)v->height;
+    if (py_end > e->py_last + 1) py_end = e->py_last + 1;
     t->first = s->tile_x0 > 0 ? s->tile_x0 : 0;
     t->n = end > t->first ? end - t->first : 0;
     if (t->n == 0) return;
     memset(t->bits, 0, (size_t)((t->n + 63) / 64) * sizeof *t->bits);
 
-    row_job j = {.py0 = tile_row * KILN_TILE};
+    row_job j = {.py0 = (uint32_t)py0};
+    j.begin = e->py_first > py0 ? (uint32_t)(e->py_first - py0) : 0;
+    j.end = py_end > py0 ? (uint32_t)(py_end - py0) : 0;
+    if (j.begin >= j.end) return;
     j.half_a = kiln_power_half(s->conic[0]);
     j.half_c = kiln_power_half(s->conic[2]);
-    j.rows = v->height - j.py0 < KILN_TILE ? v->height - j.py0 : KILN_TILE;
     j.px0 = t->first * KILN_TILE;
     j.px1 = (int32_t)v->width < end * KILN_TILE ? (int32_t)v->width - 1 : end * KILN_TILE - 1;
-    if (reach == KILN_REACH_INTERVAL)
+    if (e->reach == KILN_REACH_INTERVAL)
         mark_intervals(s, &j, t);
     else
-        mark_tile_by_tile(s, &j, t, reach == KILN_REACH_ENDS);
+        mark_tile_by_tile(s, &j, t, e->reach == KILN_REACH_ENDS);
 }
 
-/* The tile rows of [row0, row1) inside the Gaussian's own bounds; false when there are none or nothing is reached. */
-static bool clip_rows(const kiln_splat2d *s, uint32_t row0, uint32_t row1, uint32_t *first, uint32_t *end, kiln_reach *reach)
+/* What of [row0, row1) lies inside the Gaussian's own bounds and may be reached; false when nothing does. */
+static bool find_extent(const kiln_splat2d *s, uint32_t row0, uint32_t row1, extent *e)
 {
     if (s->tile_y1 <= 0 || s->tile_x1 <= 0 || s->tile_x0 >= s->tile_x1) return false;
-    *first = s->tile_y0 > (int32_t)row0 ? (uint32_t)s->tile_y0 : row0;
-    *end = (uint32_t)s->tile_y1 < row1 ? (uint32_t)s->tile_y1 : row1;
-    if (*first >= *end) return false;
-    *reach = kiln_splat_reach(s);
-    return *reach != KILN_REACH_NONE;
+    const int32_t first = s->tile_y0 > (int32_t)row0 ? s->tile_y0 : (int32_t)row0;
+    const int32_t end = s->tile_y1 < (int32_t)row1 ? s->tile_y1 : (int32_t)row1;
+    if (first >= end) return false;
+    e->reach = kiln_splat_reach(s);
+    if (e->reach == KILN_REACH_NONE) return false;
+    e->py_first = first * KILN_TILE;
+    e->py_last = end * KILN_TILE - 1;
+    if (e->reach == KILN_REACH_INTERVAL) {
+        double half = kiln_half_reach(s->conic[0], s->conic[1], s->conic[2], s->power_min);
+        kiln_reach_range(s->y, half, e->py_first, e->py_last, &e->py_first, &e->py_last);
+        if (e->py_first > e->py_last) return false;
+    }
+    e->row_first = (uint32_t)e->py_first / KILN_TILE;
+    e->row_end = (uint32_t)e->py_last / KILN_TILE + 1;
+    return true;
 }
 
 static kiln_status check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_error *err)
@@ -189,12 +236,11 @@ static kiln_status check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t
 
 static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
 {
-    uint32_t first, end;
-    kiln_reach reach;
-    if (!clip_rows(s, a->row0, a->row1, &first, &end, &reach)) return;
+    extent e;
+    if (!find_extent(s, a->row0, a->row1, &e)) return;
     tile_set t;
-    for (uint32_t row = first; row < end; row++) {
-        row_tiles(s, reach, a->view, row, &t);
+    for (uint32_t row = e.row_first; row < e.row_end; row++) {
+        row_tiles(s, &e, a->view, row, &t);
         row_pairs[row - a->row0] += count_bits(&t);
     }
 }
@@ -247,12 +293,11 @@ static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *
 static void emit_splat(const kiln_tile_pairs_emit_args *a, uint64_t rank, uint64_t *cursor, uint32_t *ranks)
 {
     const kiln_splat2d *s = &a->splats[rank];
-    uint32_t first, end;
-    kiln_reach reach;
-    if (!clip_rows(s, a->row0, a->row1, &first, &end, &reach)) return;
+    extent e;
+    if (!find_extent(s, a->row0, a->row1, &e)) return;
     tile_set t;
-    for (uint32_t row = first; row < end; row++) {
-        row_tiles(s, reach, a->view, row, &t);
+    for (uint32_t row = e.row_first; row < e.row_end; row++) {
+        row_tiles(s, &e, a->view, row, &t);
         uint64_t *at = cursor + (uint64_t)(row - a->row0) * kiln_view_tiles_x(a->view) + (uint32_t)t.first;
         for (int32_t w = 0; w < (t.n + 63) / 64; w++)
             for (uint64_t bits = t.bits[w]; bits; bits &= bits - 1) {

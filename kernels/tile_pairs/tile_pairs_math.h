@@ -66,13 +66,13 @@ static inline KILN_HD int32_t kiln_last_at(double v, int32_t first, int32_t last
 static inline KILN_HD kiln_row_span kiln_row_reach(float x, float half_a, float slope, float base, float t, int32_t first,
                                                    int32_t last)
 {
-    const double h = -(double)half_a, s = (double)slope, p0 = (double)base;
-    const double lift = s * s / (4.0 * h); /* the vertex is this much above the base */
-    const double vertex = s / (2.0 * h), above = (p0 + lift) - (double)t;
+    const double over = -1.0 / (double)half_a, s = (double)slope, p0 = (double)base;
+    const double vertex = 0.5 * s * over, lift = 0.5 * s * vertex; /* the vertex is this much above the base */
+    const double above = (p0 + lift) - (double)t;
     const double e = 2.384185791015625e-7 * (fabs(p0) + fabs((double)t)) /* 2^-22 */
                      + 3.552713678800501e-15 * lift + 1e-30;             /* 2^-48; denormals */
     const double in2 = above - e, out2 = above + e;
-    const double in = sqrt((in2 > 0.0 ? in2 : 0.0) / h), out = sqrt((out2 > 0.0 ? out2 : 0.0) / h);
+    const double in = sqrt((in2 > 0.0 ? in2 : 0.0) * over), out = sqrt((out2 > 0.0 ? out2 : 0.0) * over);
     const double centre = ((double)x - 0.5) - vertex;
     const double slack = 2.384185791015625e-7 * (fabs(vertex) + out) + 1.4210854715202004e-14 * fabs((double)x) /* 2^-46 */
                          + 1e-6;
