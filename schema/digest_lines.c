@@ -43,12 +43,14 @@ kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_erro
     return KILN_OK;
 }
 
-/* The shortest decimal that reads back as v: 0.2, not 0.20000000000000001. */
+/* The shortest decimal that reads back as v. Near planes are float32 numbers (views hold them so): then as float32, so
+ * that 0.2f is 0.2 and not 0.20000000298023224. */
 static void shortest(double v, char out[32])
 {
+    bool single = (double)(float)v == v;
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(out, 32, "%.*g", digits, v);
-        if (strtod(out, NULL) == v) return;
+        if (single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v) return;
     }
 }
 

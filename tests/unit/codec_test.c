@@ -1,0 +1,173 @@
+/* codec: what goes in comes out, and no damaged byte goes unseen. */
+#include "schema/codec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* Half regular, half noise: what float planes look like. */
+static unsigned char *sample(size_t bytes)
+{
+    unsigned char *p = malloc(bytes + 1);
+    assert_non_null(p);
+    uint32_t x = 12345;
+    for (size_t i = 0; i < bytes; i++) {
+        x = x * 1664525u + 1013904223u; /* Numerical Recipes */
+        p[i] = i % 4 < 2 ? (unsigned char)(x >> 24) : (unsigned char)(i >> 8);
+    }
+    return p;
+}
+
+static void assert_round_trip(size_t bytes, uint32_t elem)
+{
+    kiln_error err = {0};
+    kiln_blob b;
+    unsigned char *raw = sample(bytes), *back = malloc(bytes + 1);
+    assert_non_null(back);
+    assert_int_equal(kiln_blob_pack(raw, bytes, elem, &b, &err), KILN_OK);
+    assert_int_equal(b.raw_bytes, bytes);
+    assert_int_equal(b.elem, elem);
+    assert_true(kiln_hash_equal(b.hash, kiln_hash_of(raw, bytes)));
+    back[bytes] = 0x5a;
+    assert_int_equal(kiln_blob_unpack(&b, back, &err), KILN_OK);
+    assert_memory_equal(raw, back, bytes);
+    assert_int_equal(back[bytes], 0x5a); /* nothing behind the end is written */
+    free(b.packed);
+    free(raw);
+    free(back);
+}
+
+static void blob_round_trips_at_every_size(void **state)
+{
+    (void)state;
+    /* empty, one, around the shuffle's group of 4096 elements, a prime, a few blocks of zstd's 128 KiB */
+    static const size_t counts[] = {0, 1, 2, 3, 31, 4095, 4096, 4097, 8192, 10007, 300000};
+    static const uint32_t elems[] = {1, 2, 4, 8};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (size_t e = 0; e < 4; e++) assert_round_trip(counts[i] * elems[e], elems[e]);
+}
+
+static void blob_of_the_largest_size_round_trips_and_one_more_is_refused(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_blob b;
+    assert_round_trip(KILN_BLOB_MAX, 4);
+    unsigned char *raw = calloc(1, KILN_BLOB_MAX + 4);
+    assert_non_null(raw);
+    assert_int_equal(kiln_blob_pack(raw, KILN_BLOB_MAX + 4, 4, &b, &err), KILN_E_BUG);
+    assert_null(b.packed);
+    free(raw);
+}
+
+static void blob_with_a_wrong_element_size_is_refused(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_blob b;
+    unsigned char raw[24] = {0};
+    assert_int_equal(kiln_blob_pack(raw, 24, 3, &b, &err), KILN_E_BUG);
+    assert_int_equal(kiln_blob_pack(raw, 24, 0, &b, &err), KILN_E_BUG);
+    assert_int_equal(kiln_blob_pack(raw, 22, 4, &b, &err), KILN_E_BUG);
+}
+
+static void shuffle_pays_for_smooth_floats(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_blob as_floats, as_bytes;
+    float v[4096];
+    for (int i = 0; i < 4096; i++) v[i] = 1.0f + (float)i / 4096.0f;
+    assert_int_equal(kiln_blob_pack(v, sizeof v, 4, &as_floats, &err), KILN_OK);
+    assert_int_equal(kiln_blob_pack(v, sizeof v, 1, &as_bytes, &err), KILN_OK);
+    assert_true(as_floats.packed_bytes * 2 < as_bytes.packed_bytes);
+    assert_true(kiln_hash_equal(as_floats.hash, as_bytes.hash)); /* named by the raw bytes */
+    free(as_floats.packed);
+    free(as_bytes.packed);
+}
+
+static void every_flipped_byte_of_a_blob_is_found(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_blob b;
+    unsigned char *raw = sample(400), back[400];
+    assert_int_equal(kiln_blob_pack(raw, 400, 4, &b, &err), KILN_OK);
+    for (size_t i = 0; i < b.packed_bytes; i++) {
+        b.packed[i] ^= 0xff;
+        err.msg[0] = '\0';
+        assert_int_equal(kiln_blob_unpack(&b, back, &err), KILN_E_IO);
+        assert_non_null(strstr(err.msg, "is damaged: "));
+        b.packed[i] ^= 0xff;
+    }
+    assert_int_equal(kiln_blob_unpack(&b, back, &err), KILN_OK);
+    free(b.packed);
+    free(raw);
+}
+
+static void every_cut_and_every_tail_of_a_blob_is_found(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_blob b;
+    unsigned char *raw = sample(400), back[400];
+    assert_int_equal(kiln_blob_pack(raw, 400, 4, &b, &err), KILN_OK);
+    size_t whole = b.packed_bytes;
+    for (b.packed_bytes = 0; b.packed_bytes < whole; b.packed_bytes++) assert_int_equal(kiln_blob_unpack(&b, back, &err), KILN_E_IO);
+    unsigned char *longer = calloc(1, whole + 1);
+    assert_non_null(longer);
+    memcpy(longer, b.packed, whole);
+    kiln_blob tail = b;
+    tail.packed = longer;
+    tail.packed_bytes = whole + 1;
+    assert_int_equal(kiln_blob_unpack(&tail, back, &err), KILN_E_IO);
+    free(longer);
+    free(b.packed);
+    free(raw);
+}
+
+static void wrong_words_about_a_sound_frame_are_found(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_blob b;
+    unsigned char *raw = sample(400), back[800];
+    assert_int_equal(kiln_blob_pack(raw, 400, 4, &b, &err), KILN_OK);
+    kiln_blob lie = b;
+    lie.raw_bytes = 404;
+    assert_int_equal(kiln_blob_unpack(&lie, back, &err), KILN_E_IO);
+    lie = b;
+    lie.raw_bytes = UINT64_MAX; /* ZSTD_CONTENTSIZE_UNKNOWN */
+    assert_int_equal(kiln_blob_unpack(&lie, back, &err), KILN_E_IO);
+    lie = b;
+    lie.elem = 2;
+    assert_int_equal(kiln_blob_unpack(&lie, back, &err), KILN_E_IO);
+    lie = b;
+    lie.elem = 0;
+    assert_int_equal(kiln_blob_unpack(&lie, back, &err), KILN_E_IO);
+    lie = b;
+    lie.hash.bytes[7] ^= 1;
+    assert_int_equal(kiln_blob_unpack(&lie, back, &err), KILN_E_IO);
+    assert_non_null(strstr(err.msg, "another hash"));
+    free(b.packed);
+    free(raw);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blob_round_trips_at_every_size),
+        cmocka_unit_test(blob_of_the_largest_size_round_trips_and_one_more_is_refused),
+        cmocka_unit_test(blob_with_a_wrong_element_size_is_refused),
+        cmocka_unit_test(shuffle_pays_for_smooth_floats),
+        cmocka_unit_test(every_flipped_byte_of_a_blob_is_found),
+        cmocka_unit_test(every_cut_and_every_tail_of_a_blob_is_found),
+        cmocka_unit_test(wrong_words_about_a_sound_frame_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
