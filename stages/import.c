@@ -464,6 +464,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
         goto done;
     }
     KILN_GO(scan(r, i, &offsets, err));
+    say_findings(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     KILN_GO(create(r, manifest, err));
     KILN_GO(import_rows(r, i, offsets, &sources, key, err));
 done:
@@ -490,7 +491,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
         i->has_background = i->data.has_background;
         memcpy(i->background, i->data.background, sizeof i->background);
     }
-    if (!o.list) say_findings(&i->data);
     st = o.list ? list_findings(r, &i->data, err) : import_dataset(r, manifest, i, err);
 done:
     kiln_dataset_release(&i->data);
