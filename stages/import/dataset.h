@@ -3,9 +3,21 @@
  * Precedence, first found wins; --list prints all that was found and marks what is used.
  *   Gaussians: a file named on the command line; point_cloud/iteration_N/point_cloud.ply with the largest N; a splat
  *              file at the top of the directory (largest count when several)
- *   points:    COLMAP points3D; ply_file_path of transforms.json; input.ply, sparse_pc.ply, points3D.ply; any other point cloud
- *   cameras:   --cameras FILE; cameras.json (INRIA) ; COLMAP sparse model; transforms.json; transforms_{train,val,test}.json
- * Import never looks into the folder of the manifest nor into a folder that holds a manifest.
+ *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); COLMAP sparse model; transforms.json;
+ *              transforms_{train,val,test}.json, read together
+ *   points:    without Gaussians only: those of the cameras (COLMAP points3D; ply_file_path of transforms.json), because
+ *              both lie in one world; a COLMAP model's that is there; input.ply, sparse_pc.ply, points3D.ply; any other
+ *              point cloud (largest count when several)
+ * A file that cannot be read is left out with a note beside Gaussians, and is the error where there are none.
+ * A COLMAP model is sparse/N with most images, sparse, colmap/sparse/N, or the directory itself; binary before text.
+ * A file by itself has no cameras but those of --cameras; a .json file by itself is a camera file.
+ * Import never looks into the folder of the manifest nor into a folder that holds a manifest, but for the scene itself.
+ *
+ * A camera is named by its photo: the path as given, without leading ./, image folder (images, images_N) and extension.
+ * Photos are sought beside the camera file, in the directory and, for COLMAP, above sparse: by their path as given, then
+ * in images, images_2, images_4, images_8; by their own name, then as .png, .jpg, .jpeg. Intrinsics are scaled to the
+ * photo's true size. Frames of a transforms.json without photo are dropped and counted; other cameras stay without.
+ * Split: what the files say (transforms_test.json, test_filenames); else names beginning test/; else every 8th by name.
  */
 #ifndef KILN_STAGES_IMPORT_DATASET_H
 #define KILN_STAGES_IMPORT_DATASET_H
@@ -34,7 +46,9 @@ typedef struct {
     double background[3];
     char up_axis[64];              /* as the camera files say */
     char frame[64];
-    char transforms[2048];         /* JSON array */
+    char transforms[2048];         /* JSON array: what the camera files say was applied to the world; "" nothing */
+    char cfg_args[1024];           /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
+    char images[256];              /* image folder by cfg_args, "" unknown */
     kiln_finding *findings;        /* owned */
     uint32_t n_findings;
     char notes[4096];              /* sentences for the user, newline-separated */

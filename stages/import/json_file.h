@@ -1,0 +1,19 @@
+/* json_file -- a JSON file from outside, parsed with the limits that a foreign file needs. */
+#ifndef KILN_STAGES_IMPORT_JSON_FILE_H
+#define KILN_STAGES_IMPORT_JSON_FILE_H
+
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The whole file as one value; json_decref(*out). A byte order mark is skipped; numbers are reals.
+ * KILN_E_INPUT: empty, longer than 64 MiB, not UTF-8, nested deeper than 64, not JSON, a key twice, a number too large. */
+kiln_status kiln_json_file_read(const char *path, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+
+/* numbers[n] of an array of exactly n finite numbers; rows x columns of an array of arrays. False when it is not that. */
+bool kiln_json_vector(const json_t *array, uint32_t n, double *numbers);
+bool kiln_json_matrix(const json_t *array, uint32_t rows, uint32_t columns, double *numbers);
+
+#endif
