@@ -28,41 +28,48 @@ UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_tes
 HEADERS := $(wildcard base/*.h kernels/*.h kernels/*/*.h schema/*.h)
 C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/*,$d/*.[ch] $d/*.cu $d/*.cuh))
 
+# A line a file; V=1 shows the commands.
+say = $(if $V,,@printf '  %-4s %s\n' $1 $2; )
+
 .SECONDARY:
-.PHONY: all tests check test bless asan format lint man install clean help
+.PHONY: all cuda deps tests check test bless asan format lint man install clean help
 ## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA)
 all: $(BIN)
+## cuda: compiles the CUDA files alone, which needs no GPU
+cuda: $(CU_SRC:%=$O/%.o)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
 include pipelines/pipeline.mk schema/schema.mk
-WANTED := $(DEBS) $(if $(filter test tests check asan bless,$(MAKECMDGOALS)),$(TEST_DEBS))
+WANTED := $(DEBS) $(if $(filter test tests check asan bless deps,$(MAKECMDGOALS)),$(TEST_DEBS))
 READY  := $O/packages$(if $(filter $(TEST_DEBS),$(WANTED)),-test)
 $O/packages $O/packages-test: Makefile pipelines/packages.sh
 	@mkdir -p $O
-	@pipelines/packages.sh $(if $(BAKES)$(filter test,$(MAKECMDGOALS)),install,tell) $(WANTED) && touch $@
+	@pipelines/packages.sh $(if $(BAKES)$(filter test deps,$(MAKECMDGOALS)),install,tell) $(WANTED) && touch $@
+## deps: installs the Debian packages that are missing
+deps: $(READY)
 
 $(STAGES:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/%.c.o $O/libstages.a $O/libsplatkiln.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(TOOLS:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/tools/%.c.o $O/libstages.a $O/libsplatkiln.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $O/libstages.a $O/libsplatkiln.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 $O/libstages.a: $(PART_SRC:%=$O/%.o)
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 $O/libsplatkiln.a: $(LIB_OBJ)
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 $O/%.c.o: %.c | $(READY)
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,CC,$<)$(CC) $(STD) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $O/%.avx2.o: %.c | $(READY)
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(AVX2) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -O3 -c $< -o $@
+	$(call say,CC,$<)$(CC) $(STD) $(AVX2) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -O3 -c $< -o $@
 $O/%.cu.o: %.cu | $(READY)
 	@mkdir -p $(@D)
-	nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
+	$(call say,NVCC,$<)nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
 -include $(shell find $O -name '*.d' 2>/dev/null)
 
 ## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
