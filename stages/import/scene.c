@@ -175,9 +175,9 @@ static kiln_status put_count(json_t *report, const char *name, uint64_t n, kiln_
 static void say_counts(const kiln_import_result *i)
 {
     for (int d = 1; d < KILN_N_DROPS; d++)
-        if (i->counts.dropped[d]) kiln_warn("%llu rows dropped: %s", (unsigned long long)i->counts.dropped[d], kiln_drop_text((kiln_drop)d));
+        if (i->counts.dropped[d]) kiln_warn("%llu row%s dropped: %s", (unsigned long long)i->counts.dropped[d], i->counts.dropped[d] == 1 ? "" : "s", kiln_drop_text((kiln_drop)d));
     for (int c = 0; c < KILN_N_CLAMPS; c++)
-        if (i->counts.clamped[c]) kiln_say("%llu rows: %s", (unsigned long long)i->counts.clamped[c], kiln_clamp_text((kiln_clamp)c));
+        if (i->counts.clamped[c]) kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s", kiln_clamp_text((kiln_clamp)c));
     if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
 }
 
