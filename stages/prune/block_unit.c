@@ -47,7 +47,7 @@ static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_pr
             KILN_GO(kiln_prune_plane(w, in, q->head->block, plane->name, &source, err));
             memcpy(all, source, r->n * plane->components * elem);
         }
-        if (plane->name[0] == 's' && plane->name[1] == 'h') /* sh0, shN: weighted means where rows were merged */
+        if (strcmp(plane->name, "sh0") == 0 || strcmp(plane->name, "shN") == 0) /* weighted means where rows were merged */
             KILN_GO(kiln_prune_merge_plane(w, in, q, q->head->block, plane, all, err));
         from = all;
     }

@@ -87,7 +87,8 @@ static kiln_status put_merges(kiln_worker *w, const whole *a, uint64_t n, kiln_e
     for (uint64_t i = 0; i < n; i++) {
         const uint32_t into = a->into[i];
         if (into == i) continue;
-        rows[k++] = (kiln_merged_row){.into_block = a->block[into], .into_row = a->row[into], .block = a->block[i], .row = a->row[i]};
+        rows[k++] =
+            (kiln_merged_row){.into_block = a->block[into], .into_row = a->row[into], .block = a->block[i], .row = a->row[i]};
     }
     qsort(rows, count, sizeof *rows, by_survivor);
     kiln_status st = kiln_worker_put(w, "merges", rows, count * sizeof *rows, 4, err);
@@ -110,8 +111,14 @@ kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, 
         KILN_GO(gather_block(w, in, q, i, first, &a, err));
         first += in->layer->chunks[i].count;
     }
-    kiln_merge_find_args f = {.n = n, .means = a.means, .log_scales = a.log_scales, .quats = a.quats, .sh0 = a.sh0, .skip = a.skip,
-                              .distance = q->head->merge_distance, .into = a.into};
+    kiln_merge_find_args f = {.n = n,
+                              .means = a.means,
+                              .log_scales = a.log_scales,
+                              .quats = a.quats,
+                              .sh0 = a.sh0,
+                              .skip = a.skip,
+                              .distance = q->head->merge_distance,
+                              .into = a.into};
     memcpy(f.lo, q->head->stats.lo, sizeof f.lo);
     memcpy(f.hi, q->head->stats.hi, sizeof f.hi);
     kiln_merge_find(&f, a.work);
@@ -132,13 +139,15 @@ static bool next_group(const kiln_prune_request *q, uint32_t block, uint64_t *i,
     return *i < n;
 }
 
-static kiln_status read_one(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row, kiln_merge_gaussian *g, kiln_error *err)
+static kiln_status read_one(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row, kiln_merge_gaussian *g,
+                            kiln_error *err)
 {
     const struct {
         const char *name;
         float *to;
         uint64_t components;
-    } planes[] = {{"means", g->mean, 3}, {"log_scales", g->log_scale, 3}, {"quats", g->quat, 4}, {"opacity_logits", &g->opacity_logit, 1}};
+    } planes[] = {
+        {"means", g->mean, 3}, {"log_scales", g->log_scale, 3}, {"quats", g->quat, 4}, {"opacity_logits", &g->opacity_logit, 1}};
     if (block >= in->layer->n_chunks || row >= in->layer->chunks[block].count)
         return kiln_fail(err, KILN_E_BUG, "row %u of block %u is to be merged and is not there", row, block);
     for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
@@ -190,8 +199,8 @@ kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, cons
     return KILN_OK;
 }
 
-static kiln_status add_row(kiln_worker *w, kiln_prune_input *in, const kiln_plane *plane, uint32_t block, uint32_t row, double weight,
-                           double *sum, kiln_error *err)
+static kiln_status add_row(kiln_worker *w, kiln_prune_input *in, const kiln_plane *plane, uint32_t block, uint32_t row,
+                           double weight, double *sum, kiln_error *err)
 {
     const void *data;
     KILN_TRY(kiln_prune_plane(w, in, block, plane->name, &data, err));

@@ -122,8 +122,8 @@ static kiln_status count_block(counting *c, const kiln_prune_request *q, uint32_
     c->sum.pairs[0] += pairs;
     c->sum.visible[0] += gone;
     changed = gather_changed(&r, r.mark, c->changed);
-    KILN_GO(project_rows(c, changed, c->changed, c->changed + 3 * changed, c->changed + 6 * changed, c->changed + 10 * changed, &again,
-                         err));
+    KILN_GO(project_rows(c, changed, c->changed, c->changed + 3 * changed, c->changed + 6 * changed, c->changed + 10 * changed,
+                         &again, err));
     KILN_GO(count_splats(c, again, c->splats, &pairs, err));
     c->sum.pairs[1] += pairs;
     c->sum.visible[1] += again;

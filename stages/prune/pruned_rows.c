@@ -42,8 +42,8 @@ static kiln_status copy_planes(kiln_worker *w, kiln_prune_input *in, uint32_t bl
 }
 
 /* Both lists ascend: source rows do in a block. */
-static kiln_status mark_named(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, kiln_pruned_rows *r,
-                              kiln_error *err)
+static kiln_status mark_named(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                              kiln_pruned_rows *r, kiln_error *err)
 {
     const void *data;
     if (q->head->n_rows == 0) return KILN_OK;

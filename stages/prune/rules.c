@@ -40,8 +40,8 @@ static kiln_status parse_crops(const kiln_prune_options *o, double box[6], doubl
     for (int i = 0; i < 4; i++) sphere[i] = NAN;
     if (strcmp(o->crop_box, "off") != 0) {
         if (!parse_numbers(o->crop_box, 6, box) || !(box[0] <= box[3] && box[1] <= box[4] && box[2] <= box[5]))
-            return kiln_fail(err, KILN_E_USAGE, "--crop-box takes x0,y0,z0,x1,y1,z1 with the smaller corner first, or off, not '%s'",
-                             o->crop_box);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "--crop-box takes x0,y0,z0,x1,y1,z1 with the smaller corner first, or off, not '%s'", o->crop_box);
     }
     if (strcmp(o->crop_sphere, "off") != 0) {
         if (!parse_numbers(o->crop_sphere, 4, sphere) || !(sphere[3] >= 0))
@@ -96,11 +96,12 @@ kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_
 
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r)
 {
-    const float numbers[] = {r->min_opacity_logit, r->box_min[0],       r->box_min[1],       r->box_min[2],    r->box_max[0],
-                             r->box_max[1],        r->box_max[2],       r->sphere_centre[0], r->sphere_centre[1],
-                             r->sphere_centre[2],  r->sphere_radius,    r->max_spacing2,     r->log_floor,     r->log_ceiling,
-                             r->log_extent,        r->spacing_factor,   r->spacing_floor2,   r->needle_ratio};
-    const kiln_prune_policy policies[] = {r->floor_policy, r->ceiling_policy, r->extent_policy, r->spacing_policy, r->needle_policy};
+    const float numbers[] = {r->min_opacity_logit, r->box_min[0],     r->box_min[1],       r->box_min[2],       r->box_max[0],
+                             r->box_max[1],        r->box_max[2],     r->sphere_centre[0], r->sphere_centre[1], r->sphere_centre[2],
+                             r->sphere_radius,     r->max_spacing2,   r->log_floor,        r->log_ceiling,      r->log_extent,
+                             r->spacing_factor,    r->spacing_floor2, r->needle_ratio};
+    const kiln_prune_policy policies[] = {r->floor_policy, r->ceiling_policy, r->extent_policy, r->spacing_policy,
+                                          r->needle_policy};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) kiln_key_f64(h, "rule", (double)numbers[i]);
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) kiln_key_u64(h, "policy", policies[i]);
 }
@@ -145,8 +146,7 @@ kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t
     *rows = NULL;
     *n = 0;
     if (strlen(text) > LIST_TEXT_MAX)
-        return kiln_fail(err, KILN_E_USAGE, "%s takes at most %d characters, not %zu; use --crop-box or several runs", option, LIST_TEXT_MAX,
-                         strlen(text));
+        return kiln_fail(err, KILN_E_USAGE, "%s takes at most %d characters, not %zu", option, LIST_TEXT_MAX, strlen(text));
     for (const char *p = text; *p; p++) room += *p == ',';
     KILN_TRY(KILN_ALLOC(rows, room, "row numbers", err));
     if (strcmp(text, "none") == 0) return KILN_OK;
@@ -157,7 +157,7 @@ kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t
         if (*at < '0' || *at > '9' || errno || v > UINT32_MAX - 1 || (*end && *end != ',')) {
             free(*rows);
             *rows = NULL;
-            return kiln_fail(err, KILN_E_USAGE, "%s takes row numbers separated by commas, or none, not '%.100s'", option, text);
+            return kiln_fail(err, KILN_E_USAGE, "%s takes whole numbers separated by commas, or none, not '%.100s'", option, text);
         }
         (*rows)[(*n)++] = (uint32_t)v;
         if (!*end) break;

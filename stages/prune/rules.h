@@ -20,7 +20,7 @@ typedef struct {
 /* Of the whole input, before any row is dropped. */
 typedef struct {
     uint64_t n;
-    float lo[3], hi[3];     /* nearest ranks 0.1 % and 99.9 % of the means */
+    float lo[3], hi[3]; /* nearest ranks 0.1 % and 99.9 % of the means */
     float median_spacing2;
     float median_log_scale; /* of the longest axis */
 } kiln_prune_stats;
@@ -39,6 +39,7 @@ void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r);
 double kiln_prune_rule_limit(const kiln_prune_options *o, kiln_prune_rule rule, bool *drops);
 
 /* "3,17,42" or "none": ascending, each once; free(*rows). KILN_E_USAGE says `option`. */
-kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows, uint64_t *n, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows, uint64_t *n,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 #endif

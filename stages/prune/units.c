@@ -21,7 +21,8 @@ static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_re
     at += q->head->n_rows * sizeof *q->rows;
     q->text = at;
     at += q->head->text_bytes;
-    if (at != (const char *)payload + bytes) return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes does not hold what its head says", bytes);
+    if (at != (const char *)payload + bytes)
+        return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes does not hold what its head says", bytes);
     return KILN_OK;
 }
 
@@ -38,8 +39,8 @@ static void input_free(void *state)
 static kiln_status check_spacing(const kiln_prune_input *in, kiln_error *err)
 {
     if (in->spacing && in->spacing->n_chunks != in->layer->n_chunks)
-        return kiln_fail(err, KILN_E_IO, "the layer 'spacing' has %u blocks, '%s' has %u; run kiln-knn again", in->spacing->n_chunks,
-                         in->layer->kind, in->layer->n_chunks);
+        return kiln_fail(err, KILN_E_IO, "the layer 'spacing' has %u blocks, '%s' has %u; run kiln-knn again",
+                         in->spacing->n_chunks, in->layer->kind, in->layer->n_chunks);
     for (uint32_t i = 0; in->spacing && i < in->layer->n_chunks; i++)
         if (in->spacing->chunks[i].count != in->layer->chunks[i].count)
             return kiln_fail(err, KILN_E_IO, "block '%s' of the layer 'spacing' has another number of rows; run kiln-knn again",
@@ -70,7 +71,8 @@ done:
     return st;
 }
 
-kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out, kiln_error *err)
+kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
+                             kiln_error *err)
 {
     kiln_manifest *m;
     const kiln_layer *from = in->spacing && strcmp(name, "spacing2") == 0 ? in->spacing : in->layer;

@@ -33,9 +33,9 @@ typedef struct {
     char layer_kind[16];      /* "initial" or "source" */
     kiln_hash layer, spacing; /* spacing zero: the layer has spacing2 itself */
     kiln_prune_rules rules;
-    kiln_prune_stats stats;   /* MERGES */
-    float merge_distance;     /* MERGES: scene units */
-    kiln_shot shot;           /* PAIRS */
+    kiln_prune_stats stats; /* MERGES */
+    float merge_distance;   /* MERGES: scene units */
+    kiln_shot shot;         /* PAIRS */
     uint64_t n_merges, n_rows, text_bytes;
 } kiln_prune_unit;
 
@@ -53,11 +53,12 @@ typedef struct {
 typedef struct {
     kiln_layer *layer, *spacing; /* spacing NULL: in the layer */
     kiln_plane_cache *planes;
-    uint64_t largest;            /* rows of the largest block */
+    uint64_t largest; /* rows of the largest block */
 } kiln_prune_input;
 kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err) KILN_MUST_CHECK;
 /* A plane of a block, spacing2 from wherever it is. Borrowed as kiln_plane_cache_get says. */
-kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
+                             kiln_error *err) KILN_MUST_CHECK;
 
 /* A block with the rules applied. The planes here are copies, merged rows already in them. */
 typedef struct {

@@ -1,0 +1,517 @@
+/* kiln-prune -- normalises scales and drops what breaks renderers: the cure for exploded Gaussians whose tile lists take
+ * all memory. Statistics of the whole input first, then each block on its own, then pairs before and after by camera.
+ *
+ * The output has the blocks of the input with the same names and borders; a block that no rule touches keeps its bytes.
+ * Why the defaults are what they are: kernels/prune/DESIGN.md. */
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/layers.h"
+#include "stages/import/reader.h"
+#include "stages/prune/report.h"
+#include "stages/prune/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZES_MAX = 8, CAMERAS_USUAL = 32 };
+
+static struct {
+    kiln_prune_options rules;
+    bool dry_run, all_cameras;
+    const char *sizes, *against;
+} o;
+
+#define POLICY(option, field, def)                                                                                              \
+    {                                                                                                                           \
+        option "-policy", 0, KILN_OPT_ENUM, &o.rules.field, "WHAT", def, "clamp|drop", "what --" option " does: clamp or drop", \
+            KILN_KEYED                                                                                                          \
+    }
+
+static const kiln_opt options[] = {
+    {"min-opacity", 0, KILN_OPT_F64, &o.rules.min_opacity, "X", "1/255", "0..1|off", "drop what is fainter than this", KILN_KEYED},
+    {"min-scale", 0, KILN_OPT_F64, &o.rules.min_scale, "LENGTH", "1e-10", "0..|off", "shortest axis, scene units", KILN_KEYED},
+    POLICY("min-scale", min_scale_policy, "clamp"),
+    {"max-scale", 0, KILN_OPT_F64, &o.rules.max_scale, "LENGTH", "off", "1e-30..", "longest axis, scene units", KILN_KEYED},
+    POLICY("max-scale", max_scale_policy, "clamp"),
+    {"max-extent", 0, KILN_OPT_F64, &o.rules.max_extent, "SHARE", "0.5", "1e-6..|off",
+     "longest axis, as a share of the scene's robust extent", KILN_KEYED},
+    POLICY("max-extent", max_extent_policy, "clamp"),
+    {"max-spacing", 0, KILN_OPT_F64, &o.rules.max_spacing, "FACTOR", "32", "1e-6..|off",
+     "longest axis, in the largest of local spacing, median spacing and median axis", KILN_KEYED},
+    POLICY("max-spacing", max_spacing_policy, "drop"),
+    {"max-needle", 0, KILN_OPT_F64, &o.rules.max_needle, "RATIO", "off", "1..", "longest axis to middle axis", KILN_KEYED},
+    POLICY("max-needle", max_needle_policy, "clamp"),
+    {"outlier", 0, KILN_OPT_F64, &o.rules.outlier, "FACTOR", "off", "0..",
+     "drop what is this many median spacings from its neighbours", KILN_KEYED},
+    {"crop-box", 0, KILN_OPT_TEXT, &o.rules.crop_box, "BOX", "off", NULL, "keep means in x0,y0,z0,x1,y1,z1; or off", KILN_KEYED},
+    {"crop-sphere", 0, KILN_OPT_TEXT, &o.rules.crop_sphere, "SPHERE", "off", NULL, "keep means in x,y,z,radius; or off",
+     KILN_KEYED},
+    {"drop-row", 0, KILN_OPT_TEXT, &o.rules.drop_row, "ROWS", "none", NULL, "drop these source rows, N[,N...]; or none",
+     KILN_KEYED},
+    {"merge", 0, KILN_OPT_BOOL, &o.rules.merge, NULL, "no", NULL, "merge near-duplicates into one that has their moments",
+     KILN_KEYED},
+    {"merge-distance", 0, KILN_OPT_F64, &o.rules.merge_distance, "FACTOR", "0.1", "0..10",
+     "near-duplicates are this many median spacings apart at most", KILN_KEYED},
+    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would happen, write nothing", KILN_ONCE},
+    {"all-cameras", 0, KILN_OPT_BOOL, &o.all_cameras, NULL, NULL, NULL, "predict pairs for all cameras, not for 32 at most", 0},
+    {"sizes", 0, KILN_OPT_TEXT, &o.sizes, "PIXELS", NULL, NULL, "predict pairs at these sizes of the longer side, N[,N...]", 0},
+    {"against", 0, KILN_OPT_PATH, &o.against, "MANIFEST", NULL, NULL, "set the scales of another bake beside these", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const kiln_cli cli = {.program = "kiln-prune",
+                             .summary = "normalises scales and prunes what breaks renderers",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .options = options,
+                             .common = kiln_common_options};
+
+typedef struct {
+    kiln_scene scene;
+    kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
+    uint32_t *rows;              /* --drop-row */
+    uint64_t n_rows;
+    kiln_prune_stats stats;
+    kiln_prune_rules rules;
+    kiln_merged_row *merges;
+    uint64_t n_merges;
+    kiln_unit *blocks; /* [input->n_chunks] */
+    kiln_tally tally, other;
+    kiln_camera *cameras;
+    uint32_t n_cameras, n_views;
+    kiln_prune_view *views;
+    kiln_shot *shots; /* [n_views] */
+} pruning;
+
+static void units_free(kiln_unit *units, uint64_t n)
+{
+    if (!units) return;
+    kiln_units_release(units, n);
+    for (uint64_t i = 0; i < n; i++) free(units[i].payload);
+    free(units);
+}
+
+static void pruning_release(pruning *p)
+{
+    if (p->input) units_free(p->blocks, p->input->n_chunks);
+    free(p->shots);
+    free(p->views);
+    free(p->cameras);
+    free(p->merges);
+    free(p->rows);
+    kiln_layer_free(p->spacing);
+    kiln_layer_free(p->input);
+}
+
+/* ---- input ------------------------------------------------------------------------------------------------------------- */
+static kiln_status open_input(kiln_run *r, pruning *p, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_run_need(r, "import", err));
+    KILN_TRY(kiln_scene_get(m, &p->scene, err));
+    if (p->scene.kind == KILN_SCENE_NONE)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' holds neither Gaussians nor points; import a scene that has some, or with --random-points N",
+                         kiln_manifest_path(m));
+    KILN_TRY(kiln_run_need(r, "knn", err));
+    if (p->scene.kind == KILN_SCENE_POINTS) {
+        kiln_status st = kiln_layer_get(m, "initial", &p->input, err);
+        if (st != KILN_E_STALE) return st;
+        return kiln_fail(err, KILN_E_STALE, "'%s' holds points that are no Gaussians yet; run kiln-knn '%s' first",
+                         kiln_manifest_path(m), kiln_manifest_path(m));
+    }
+    KILN_TRY(kiln_layer_get(m, "source", &p->input, err));
+    return kiln_layer_get(m, "spacing", &p->spacing, err);
+}
+
+static kiln_hash input_key(kiln_run *r, const pruning *p)
+{
+    kiln_hasher *h = kiln_run_key(r);
+    kiln_key_hash(h, "input", p->input->digest);
+    if (p->spacing) kiln_key_hash(h, "spacing", p->spacing->digest);
+    kiln_key_bytes(h, "origin", p->scene.origin, sizeof p->scene.origin); /* crops are in the source's coordinates */
+    return kiln_key_end(h);
+}
+
+/* ---- payloads ---------------------------------------------------------------------------------------------------------- */
+static kiln_prune_unit head_of(const pruning *p, kiln_prune_unit_kind kind)
+{
+    kiln_prune_unit u;
+    memset(&u, 0, sizeof u);
+    u.kind = kind;
+    u.layer = p->input->digest;
+    memcpy(u.layer_kind, p->input->kind, sizeof u.layer_kind);
+    if (p->spacing) u.spacing = p->spacing->digest;
+    u.rules = p->rules;
+    return u;
+}
+
+static kiln_status set_payload(kiln_unit *unit, const kiln_prune_unit *head, const kiln_merged_row *merges, const uint32_t *rows,
+                               const char *text, kiln_error *err)
+{
+    kiln_buffer b = {0};
+    kiln_status st;
+    KILN_GO(kiln_buffer_put(&b, head, sizeof *head, err));
+    if (head->n_merges) KILN_GO(kiln_buffer_put(&b, merges, head->n_merges * sizeof *merges, err));
+    if (head->n_rows) KILN_GO(kiln_buffer_put(&b, rows, head->n_rows * sizeof *rows, err));
+    if (head->text_bytes) KILN_GO(kiln_buffer_put(&b, text, head->text_bytes, err));
+    unit->payload = b.data;
+    unit->payload_bytes = b.size;
+    return KILN_OK;
+done:
+    kiln_buffer_release(&b);
+    return st;
+}
+
+/* Runs one unit and reads its only output, of a known size (0: any). */
+static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, const char *output, uint64_t want, void **data,
+                           uint64_t *bytes, kiln_error *err)
+{
+    KILN_TRY(kiln_run_units(r, what, u, 1, err));
+    KILN_TRY(kiln_unit_data(r, u, output, data, bytes, err));
+    if (!want || *bytes == want) return KILN_OK;
+    free(*data);
+    *data = NULL;
+    return kiln_fail(err, KILN_E_IO, "'%s' of unit '%s' has %llu bytes, not %llu", output, u->name, (unsigned long long)*bytes,
+                     (unsigned long long)want);
+}
+
+static void key_planes(kiln_hasher *h, const pruning *p, uint32_t block, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) kiln_key_plane(h, &p->input->chunks[block], names[i]);
+    if (p->spacing) kiln_key_plane(h, &p->spacing->chunks[block], "spacing2");
+}
+
+/* ---- statistics, rules, merges ------------------------------------------------------------------------------------------ */
+static kiln_status take_statistics(kiln_run *r, pruning *p, kiln_error *err)
+{
+    static const char *const names[] = {"means", "log_scales", "spacing2"};
+    kiln_unit u = {.name = "statistics", .cost = p->input->count};
+    kiln_prune_unit head = head_of(p, KILN_PRUNE_STATS);
+    void *data = NULL;
+    uint64_t bytes;
+    kiln_status st;
+    kiln_hasher *h = kiln_run_key_bare(r, "statistics");
+    for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 3);
+    u.key = kiln_key_end(h);
+    KILN_GO(set_payload(&u, &head, NULL, NULL, NULL, err));
+    KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
+    memcpy(&p->stats, data, sizeof p->stats);
+    KILN_GO(kiln_prune_rules_make(&o.rules, &p->stats, p->scene.origin, &p->rules, err));
+done:
+    free(data);
+    kiln_units_release(&u, 1);
+    free(u.payload);
+    return st;
+}
+
+static kiln_status find_merges(kiln_run *r, pruning *p, kiln_error *err)
+{
+    static const char *const names[] = {"means", "log_scales", "quats", "sh0", "source_row"};
+    kiln_unit u = {.name = "near-duplicates", .cost = p->input->count};
+    kiln_prune_unit head = head_of(p, KILN_PRUNE_MERGES);
+    uint64_t bytes;
+    kiln_status st;
+    if (!o.rules.merge) return KILN_OK;
+    head.stats = p->stats;
+    head.merge_distance = (float)(o.rules.merge_distance * sqrt((double)p->stats.median_spacing2));
+    head.n_rows = p->n_rows;
+    kiln_hasher *h = kiln_run_key_bare(r, "merges");
+    kiln_key_f64(h, "distance", (double)head.merge_distance);
+    kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
+    for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 5);
+    u.key = kiln_key_end(h);
+    KILN_GO(set_payload(&u, &head, NULL, p->rows, NULL, err));
+    KILN_GO(run_one(r, "looking for near-duplicates", &u, "merges", 0, (void **)&p->merges, &bytes, err));
+    p->n_merges = bytes / sizeof *p->merges;
+done:
+    kiln_units_release(&u, 1);
+    free(u.payload);
+    return st;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------------ */
+/* All planes of a block: names, types, content. */
+static void key_block(kiln_hasher *h, const pruning *p, uint32_t block)
+{
+    const kiln_chunk *c = &p->input->chunks[block];
+    for (uint32_t i = 0; i < c->n_planes; i++) {
+        kiln_key_text(h, "type", kiln_type_name(c->planes[i].type));
+        kiln_key_plane(h, c, c->planes[i].name);
+    }
+    if (p->spacing) kiln_key_plane(h, &p->spacing->chunks[block], "spacing2");
+}
+
+/* Merges that concern a block: its own survivors with all that goes into them, and its own rows that go elsewhere. */
+static bool concerns(const kiln_merged_row *m, uint32_t block) { return m->block == block || m->into_block == block; }
+
+static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kiln_merged_row *merges, kiln_unit *u, kiln_error *err)
+{
+    kiln_prune_unit head = head_of(p, KILN_PRUNE_BLOCK);
+    const uint32_t *rows = p->rows;
+    uint64_t end = 0;
+    head.block = block;
+    head.planes = !kiln_run_is_once(r);
+    while (end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS < block) end++;
+    rows += end;
+    for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == block; end++) head.n_rows++;
+
+    kiln_hasher *h = kiln_run_key_bare(r, "block");
+    kiln_prune_rules_key(h, &p->rules);
+    key_block(h, p, block);
+    kiln_key_bytes(h, "rows", rows, head.n_rows * sizeof *rows);
+    for (uint64_t i = 0; i < p->n_merges; i++) {
+        const kiln_merged_row *m = &p->merges[i];
+        if (!concerns(m, block)) continue;
+        merges[head.n_merges++] = *m;
+        kiln_key_bytes(h, "merge", m, sizeof *m);
+        if (m->into_block == block && m->block != block) key_block(h, p, m->block);
+    }
+    (void)snprintf(u->name, sizeof u->name, "block %s", p->input->chunks[block].name);
+    u->key = kiln_key_end(h);
+    u->cost = p->input->chunks[block].count;
+    return set_payload(u, &head, merges, rows, NULL, err);
+}
+
+static kiln_status prune_blocks(kiln_run *r, pruning *p, kiln_error *err)
+{
+    const uint32_t n = p->input->n_chunks;
+    kiln_merged_row *merges = NULL;
+    kiln_tally *t = NULL;
+    kiln_status st;
+    KILN_GO(KILN_ALLOC(&p->blocks, n, "the blocks", err));
+    KILN_GO(KILN_ALLOC(&merges, p->n_merges, "merged rows", err));
+    for (uint32_t i = 0; i < n; i++) KILN_GO(plan_block(r, p, i, merges, &p->blocks[i], err));
+    KILN_GO(kiln_run_units(r, "pruning", p->blocks, n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bytes;
+        KILN_GO(kiln_unit_data(r, &p->blocks[i], "tally", (void **)&t, &bytes, err));
+        if (bytes != sizeof *t)
+            KILN_GO(kiln_fail(err, KILN_E_IO, "the tally of %s has %llu bytes", p->blocks[i].name, (unsigned long long)bytes));
+        kiln_tally_add(&p->tally, t);
+        free(t);
+        t = NULL;
+    }
+done:
+    free(t);
+    free(merges);
+    return st;
+}
+
+/* ---- prediction -------------------------------------------------------------------------------------------------------- */
+static kiln_status parse_sizes(uint32_t sizes[SIZES_MAX], uint32_t *n, kiln_error *err)
+{
+    uint32_t *list = NULL;
+    uint64_t count = 0;
+    *n = 1;
+    sizes[0] = 0; /* the camera's own */
+    if (!o.sizes) return KILN_OK;
+    KILN_TRY(kiln_prune_rows_parse("--sizes", o.sizes, &list, &count, err));
+    kiln_status st = KILN_OK;
+    if (count == 0 || count > SIZES_MAX || list[0] < 16 || list[count - 1] > 1u << 20)
+        st = kiln_fail(err, KILN_E_USAGE, "--sizes takes 1 to %d sizes from 16 to 1048576, not '%s'", SIZES_MAX, o.sizes);
+    for (uint64_t i = 0; st == KILN_OK && i < count; i++) sizes[i] = list[i];
+    if (st == KILN_OK) *n = (uint32_t)count;
+    free(list);
+    return st;
+}
+
+static uint32_t at_least_one(double v) { return v < 1 ? 1 : (uint32_t)(v + 0.5); }
+
+/* The same view with its longer side `size` pixels long. */
+static kiln_camera resized(const kiln_camera *c, uint32_t size)
+{
+    kiln_camera out = *c;
+    if (size == 0) return out;
+    const double s = (double)size / (c->width > c->height ? c->width : c->height);
+    out.width = at_least_one(c->width * s);
+    out.height = at_least_one(c->height * s);
+    const double sx = (double)out.width / c->width, sy = (double)out.height / c->height;
+    out.fx *= sx;
+    out.cx *= sx;
+    out.fy *= sy;
+    out.cy *= sy;
+    return out;
+}
+
+static kiln_status make_views(kiln_run *r, pruning *p, kiln_error *err)
+{
+    const kiln_shot_options shot = {.near_text = "profile"}; /* inria, as the scene says */
+    uint32_t sizes[SIZES_MAX], n_sizes, n;
+    KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &p->cameras, &p->n_cameras, err));
+    KILN_TRY(parse_sizes(sizes, &n_sizes, err));
+    n = o.all_cameras || p->n_cameras < CAMERAS_USUAL ? p->n_cameras : CAMERAS_USUAL;
+    p->n_views = n * n_sizes;
+    KILN_TRY(KILN_ALLOC(&p->views, p->n_views, "views", err));
+    KILN_TRY(KILN_ALLOC(&p->shots, p->n_views, "views", err));
+    for (uint32_t i = 0; i < p->n_views; i++) {
+        const kiln_camera *c = &p->cameras[(uint64_t)(i / n_sizes) * p->n_cameras / n]; /* evenly chosen */
+        const kiln_camera scaled = resized(c, sizes[i % n_sizes]);
+        p->views[i] = (kiln_prune_view){.camera = c->name, .width = scaled.width, .height = scaled.height};
+        KILN_TRY(kiln_shot_init(&p->shots[i], &shot, &p->scene, &scaled, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, kiln_unit *u, kiln_error *err)
+{
+    kiln_prune_unit head = head_of(p, KILN_PRUNE_PAIRS);
+    head.shot = p->shots[i];
+    head.n_rows = p->n_rows;
+    head.n_merges = p->n_merges;
+    kiln_hasher *h = kiln_run_key_bare(r, "pairs");
+    kiln_key_hash(h, "view", kiln_shot_table_key(&p->shots[i], p->input));
+    kiln_prune_rules_key(h, &p->rules);
+    for (uint32_t b = 0; b < p->input->n_chunks; b++)
+        if (kiln_shot_may_see(&p->shots[i], &p->input->chunks[b])) key_planes(h, p, b, (const char *const[]){"spacing2"}, 1);
+    kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
+    kiln_key_bytes(h, "merges", p->merges, p->n_merges * sizeof *p->merges);
+    (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
+    u->key = kiln_key_end(h);
+    u->cost = 1;
+    return set_payload(u, &head, p->merges, p->rows, NULL, err);
+}
+
+static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
+{
+    kiln_unit *units = NULL;
+    kiln_prune_pairs *pairs = NULL;
+    kiln_status st;
+    KILN_GO(make_views(r, p, err));
+    KILN_GO(KILN_ALLOC(&units, p->n_views, "views", err));
+    for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &units[i], err));
+    KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
+    for (uint32_t i = 0; i < p->n_views; i++) {
+        uint64_t bytes;
+        KILN_GO(kiln_unit_data(r, &units[i], "pairs", (void **)&pairs, &bytes, err));
+        if (bytes != sizeof *pairs)
+            KILN_GO(kiln_fail(err, KILN_E_IO, "the %s have %llu bytes", units[i].name, (unsigned long long)bytes));
+        p->views[i].count = *pairs;
+        free(pairs);
+        pairs = NULL;
+    }
+done:
+    free(pairs);
+    units_free(units, p->n_views);
+    return st;
+}
+
+static kiln_status look_at_other(kiln_run *r, pruning *p, kiln_error *err)
+{
+    kiln_unit u = {.name = "the other bake", .volatile_result = true, .cost = 1};
+    kiln_prune_unit head = head_of(p, KILN_PRUNE_SCALES);
+    void *data = NULL;
+    uint64_t bytes;
+    kiln_status st;
+    if (!o.against) return KILN_OK;
+    head.text_bytes = strlen(o.against) + 1;
+    KILN_GO(set_payload(&u, &head, NULL, NULL, o.against, err));
+    KILN_GO(run_one(r, "reading the other bake", &u, "tally", sizeof p->other, &data, &bytes, err));
+    memcpy(&p->other, data, sizeof p->other);
+done:
+    free(data);
+    kiln_units_release(&u, 1);
+    free(u.payload);
+    return st;
+}
+
+/* ---- the layer --------------------------------------------------------------------------------------------------------- */
+static kiln_status fill_block(kiln_run *r, const pruning *p, uint32_t i, kiln_chunk *c, kiln_error *err)
+{
+    const kiln_chunk *from = &p->input->chunks[i];
+    const kiln_unit *u = &p->blocks[i];
+    kiln_bounds *bounds;
+    uint64_t bytes;
+    memcpy(c->name, from->name, sizeof c->name);
+    for (uint32_t k = 0; k < from->n_planes; k++) {
+        const kiln_plane *plane = &from->planes[k];
+        KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type, plane->components, err));
+    }
+    if (p->spacing) KILN_TRY(kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
+    const kiln_plane *rows = kiln_chunk_plane(c, "source_row");
+    if (!rows) return kiln_fail(err, KILN_E_IO, "block '%s' has no plane 'source_row'; import the scene again", from->name);
+    c->count = rows->data.raw_bytes / sizeof(uint32_t);
+    KILN_TRY(kiln_unit_data(r, u, "bounds", (void **)&bounds, &bytes, err));
+    if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
+    free(bounds);
+    return bytes == sizeof *bounds
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_IO, "the bounds of block '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+}
+
+static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+{
+    const pruning *p = context;
+    kiln_layer *l = NULL;
+    kiln_status st;
+    KILN_GO(kiln_layer_new("pruned", p->input->sh_degree, p->input->n_chunks, &l, err));
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        KILN_GO(fill_block(r, p, i, &l->chunks[i], err));
+        l->count += l->chunks[i].count;
+    }
+    KILN_GO(kiln_layer_put(m, l, err));
+    KILN_GO(kiln_stage_outputs_clear(m, "prune", err));
+    KILN_GO(kiln_stage_output_put(m, "prune", "pruned", l->digest, err));
+done:
+    kiln_layer_free(l);
+    return st;
+}
+
+/* ---- run --------------------------------------------------------------------------------------------------------------- */
+static kiln_status report(kiln_run *r, const pruning *p, kiln_error *err)
+{
+    const kiln_prune_report what = {.options = &o.rules,
+                                    .stats = &p->stats,
+                                    .tally = &p->tally,
+                                    .other = o.against ? &p->other : NULL,
+                                    .against = o.against,
+                                    .views = p->views,
+                                    .n_views = p->n_views,
+                                    .dry_run = o.dry_run};
+    KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
+    if (!kiln_run_json(r)) kiln_prune_report_print(&what);
+    kiln_prune_report_warn(&what, p->n_rows);
+    return KILN_OK;
+}
+
+/* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
+static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
+
+static kiln_status run_stage(kiln_run *r, pruning *p, kiln_error *err)
+{
+    uint32_t sizes[SIZES_MAX], n_sizes;
+    bool fresh;
+    KILN_TRY(kiln_prune_options_check(&o.rules, err));
+    KILN_TRY(parse_sizes(sizes, &n_sizes, err));
+    KILN_TRY(kiln_prune_rows_parse("--drop-row", o.rules.drop_row, &p->rows, &p->n_rows, err));
+    KILN_TRY(open_input(r, p, err));
+    const kiln_hash key = input_key(r, p);
+    KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
+    if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
+    KILN_TRY(take_statistics(r, p, err));
+    KILN_TRY(find_merges(r, p, err));
+    KILN_TRY(prune_blocks(r, p, err));
+    KILN_TRY(predict(r, p, err));
+    KILN_TRY(look_at_other(r, p, err));
+    KILN_TRY(report(r, p, err));
+    return fresh || kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, put_layer, p, err);
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    pruning *p;
+    KILN_TRY(KILN_ALLOC(&p, 1, "the state of prune", err));
+    kiln_status st = run_stage(r, p, err);
+    pruning_release(p);
+    free(p);
+    return st;
+}
+
+static const kiln_stage_program program = {
+    .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_prune_compute};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -1,0 +1,231 @@
+/* report -- see the header. Numbers in the record are what the terminal shows, unrounded. */
+#include "stages/prune/report.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name, *text;
+} rule_words[KILN_PRUNE_RULES] = {
+#define X(id, name, text) {name, text},
+    KILN_PRUNE_RULE_MAP(X)
+#undef X
+};
+
+static const double shares[] = {0, 0.001, 0.01, 0.5, 0.99, 0.999, 1};
+static const char *const share_words[] = {"least", "0.1 %", "1 %", "median", "99 %", "99.9 %", "largest"};
+enum { N_SHARES = sizeof shares / sizeof *shares };
+
+/* ---- record --------------------------------------------------------------------------------------------------------- */
+static json_t *rules_json(const kiln_prune_report *r)
+{
+    json_t *out = json_object();
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) {
+        bool drops;
+        const double limit = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
+        json_t *row = json_pack("{s:I, s:I, s:s}", "dropped", (json_int_t)r->tally->counts[i][0], "clamped",
+                                (json_int_t)r->tally->counts[i][1], "policy", drops ? "drop" : "clamp");
+        if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", json_real(limit));
+        (void)json_object_set_new(out, rule_words[i].name, row); /* a NULL anywhere shows as a missing key: checked below */
+    }
+    return out;
+}
+
+static json_t *counts_json(const uint64_t *bins, int n)
+{
+    json_t *out = json_array();
+    for (int i = 0; i < n; i++) (void)json_array_append_new(out, json_integer((json_int_t)bins[i]));
+    return out;
+}
+
+/* Bins of the record are 16 of the tally's: 0.8 of the natural logarithm each. */
+static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES])
+{
+    enum { JOIN = 16, N = KILN_TALLY_SCALES / JOIN };
+    uint64_t bins[N] = {0};
+    json_t *out = json_object();
+    for (int i = 0; i < KILN_TALLY_SCALES; i++) bins[i / JOIN] += scales[i];
+    (void)json_object_set_new(out, "log_lo", json_real((double)KILN_TALLY_LO));
+    (void)json_object_set_new(out, "log_hi", json_real((double)KILN_TALLY_HI));
+    (void)json_object_set_new(out, "histogram", counts_json(bins, N));
+    for (int i = 0; i < N_SHARES; i++)
+        (void)json_object_set_new(out, share_words[i], json_real(kiln_tally_scale_at(scales, shares[i])));
+    return out;
+}
+
+static json_t *views_json(const kiln_prune_report *r)
+{
+    json_t *out = json_array();
+    for (uint32_t i = 0; i < r->n_views; i++) {
+        const kiln_prune_view *v = &r->views[i];
+        (void)json_array_append_new(out, json_pack("{s:s, s:i, s:i, s:[I,I], s:[I,I], s:[I,I]}", "camera", v->camera, "width",
+                                                   (int)v->width, "height", (int)v->height, "visible",
+                                                   (json_int_t)v->count.visible[0], (json_int_t)v->count.visible[1], "pairs",
+                                                   (json_int_t)v->count.pairs[0], (json_int_t)v->count.pairs[1], "list_bytes",
+                                                   (json_int_t)(KILN_PRUNE_LIST_BYTES * v->count.pairs[0]),
+                                                   (json_int_t)(KILN_PRUNE_LIST_BYTES * v->count.pairs[1])));
+    }
+    return out;
+}
+
+kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err)
+{
+    const kiln_tally *t = r->tally;
+    json_t *all = json_pack("{s:I, s:I, s:f, s:f, s:f, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "rows", (json_int_t)t->rows, "kept",
+                            (json_int_t)t->kept, "extent", (double)kiln_prune_extent(r->stats), "median_spacing",
+                            sqrt((double)r->stats->median_spacing2), "median_scale", exp((double)r->stats->median_log_scale),
+                            "rules", rules_json(r), "scales", "before", scales_json(t->scales[0]), "after",
+                            scales_json(t->scales[1]), "opacities", "before", counts_json(t->opacities[0], KILN_TALLY_OPACITIES),
+                            "after", counts_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
+    int failed = !all || json_object_update(out, all) != 0;
+    json_decref(all);
+    if (r->other && !failed)
+        failed = json_object_set_new(out, "against",
+                                     json_pack("{s:s, s:o}", "manifest", r->against, "scales", scales_json(r->other->scales[0])));
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report of prune") : KILN_OK;
+}
+
+/* ---- terminal ------------------------------------------------------------------------------------------------------- */
+static void print_rules(const kiln_prune_report *r)
+{
+    printf("\n%-14s %-50s %10s %12s %12s\n", "rule", "looks at", "limit", "dropped", "clamped");
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) {
+        const uint64_t *count = r->tally->counts[i];
+        bool drops;
+        char limit[32] = "";
+        const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
+        if (isnan(at) && count[0] + count[1] == 0) continue;
+        if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.6g", at);
+        printf("%-14s %-50s %10s %12" PRIu64 " %12" PRIu64 "\n", rule_words[i].name, rule_words[i].text, limit, count[0], count[1]);
+    }
+}
+
+static void print_bar(uint64_t count, uint64_t most)
+{
+    enum { WIDTH = 24 };
+    const int length = count ? 1 + (int)((double)count / (double)most * (WIDTH - 1)) : 0;
+    printf("  %10" PRIu64 " %-*.*s", count, WIDTH, length, "########################");
+}
+
+static void print_histogram(const char *head, uint32_t n, const double *edges, uint64_t (*bins)[2])
+{
+    uint64_t most = 1;
+    uint32_t first = n, last = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (int side = 0; side < 2; side++) most = bins[i][side] > most ? bins[i][side] : most;
+        if (bins[i][0] + bins[i][1] == 0) continue;
+        first = i < first ? i : first;
+        last = i;
+    }
+    printf("\n%-23s  %-35s  %s\n", head, "before", "after");
+    for (uint32_t i = first; i <= last && i < n; i++) {
+        printf("%10.3g .. %-9.3g", edges[i], edges[i + 1]);
+        print_bar(bins[i][0], most);
+        print_bar(bins[i][1], most);
+        printf("\n");
+    }
+}
+
+/* Two lines a decade. */
+static void print_scales(const kiln_tally *t)
+{
+    enum { LO = -26, HI = 12, N = HI - LO }; /* half decades: 10^-13 to 10^6 */
+    double edges[N + 1];
+    uint64_t bins[N][2] = {{0}};
+    const double width = ((double)KILN_TALLY_HI - (double)KILN_TALLY_LO) / KILN_TALLY_SCALES;
+    for (int i = 0; i <= N; i++) edges[i] = pow(10, 0.5 * (LO + i));
+    for (int i = 0; i < KILN_TALLY_SCALES; i++) {
+        const double at = (double)KILN_TALLY_LO + (i + 0.5) * width;
+        int bin = (int)floor(at / (0.5 * log(10))) - LO;
+        bin = bin < 0 ? 0 : bin >= N ? N - 1 : bin;
+        for (int side = 0; side < 2; side++) bins[bin][side] += t->scales[side][i];
+    }
+    print_histogram("longest axis", N, edges, bins);
+}
+
+static void print_opacities(const kiln_tally *t)
+{
+    enum { N = KILN_TALLY_OPACITIES / 2 };
+    double edges[N + 1];
+    uint64_t bins[N][2] = {{0}};
+    for (int i = 0; i <= N; i++) edges[i] = (double)i / N;
+    for (int i = 0; i < KILN_TALLY_OPACITIES; i++)
+        for (int side = 0; side < 2; side++) bins[i / 2][side] += t->opacities[side][i];
+    print_histogram("opacity", N, edges, bins);
+}
+
+static void print_views(const kiln_prune_report *r)
+{
+    uint64_t sum[2] = {0, 0}, most[2] = {0, 0};
+    char bytes[2][32];
+    if (r->n_views == 0) return;
+    printf("\n%-32s %11s %14s %14s %8s\n", "predicted pairs, profile inria", "size", "before", "after", "change");
+    for (uint32_t i = 0; i < r->n_views; i++) {
+        const kiln_prune_view *v = &r->views[i];
+        char size[32];
+        for (int side = 0; side < 2; side++) {
+            sum[side] += v->count.pairs[side];
+            most[side] = v->count.pairs[side] > most[side] ? v->count.pairs[side] : most[side];
+        }
+        (void)snprintf(size, sizeof size, "%ux%u", v->width, v->height);
+        printf("%-32.32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%\n", v->camera, size, v->count.pairs[0], v->count.pairs[1],
+               v->count.pairs[0] ? 100 * ((double)v->count.pairs[1] / (double)v->count.pairs[0] - 1) : 0.0);
+    }
+    printf("%-32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%\n", "all of these", "", sum[0], sum[1],
+           sum[0] ? 100 * ((double)sum[1] / (double)sum[0] - 1) : 0.0);
+    printf("largest lists at %d bytes a pair: %s before, %s after\n", KILN_PRUNE_LIST_BYTES,
+           kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]), kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
+}
+
+static void print_against(const kiln_prune_report *r)
+{
+    if (!r->other) return;
+    printf("\n%-14s %14s %14s %14s   longest axis; '%s' holds %" PRIu64 " Gaussians\n", "share of rows", "before", "after",
+           "the other", r->against, r->other->rows);
+    for (int i = 0; i < N_SHARES; i++)
+        printf("%-14s %14.4g %14.4g %14.4g\n", share_words[i], kiln_tally_scale_at(r->tally->scales[0], shares[i]),
+               kiln_tally_scale_at(r->tally->scales[1], shares[i]), kiln_tally_scale_at(r->other->scales[0], shares[i]));
+}
+
+void kiln_prune_report_print(const kiln_prune_report *r)
+{
+    printf("%" PRIu64 " Gaussians%s, %" PRIu64 " kept; extent %.4g, median spacing %.4g, median longest axis %.4g\n",
+           r->tally->rows, r->dry_run ? " (dry run: nothing is written)" : "", r->tally->kept, (double)kiln_prune_extent(r->stats),
+           sqrt((double)r->stats->median_spacing2), exp((double)r->stats->median_log_scale));
+    print_rules(r);
+    print_scales(r->tally);
+    print_opacities(r->tally);
+    print_views(r);
+    print_against(r);
+}
+
+/* ---- warnings ------------------------------------------------------------------------------------------------------- */
+static void warn_of_scales(const kiln_prune_report *r)
+{
+    for (int i = 1; r->other && i < N_SHARES; i++) { /* the least scale says nothing */
+        const double ours = kiln_tally_scale_at(r->tally->scales[1], shares[i]),
+                     theirs = kiln_tally_scale_at(r->other->scales[0], shares[i]);
+        if (ours <= 0 || theirs <= 0 || (ours <= 4 * theirs && theirs <= 4 * ours)) continue;
+        kiln_warn("the longest axes differ from those of '%s': %s is %.4g here and %.4g there, %.3g times as much; are both in the "
+                  "same unit?",
+                  r->against, share_words[i], ours, theirs, ours > theirs ? ours / theirs : theirs / ours);
+        return;
+    }
+}
+
+void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named)
+{
+    const kiln_tally *t = r->tally;
+    if (t->rows && t->kept == 0)
+        kiln_warn("ALL %" PRIu64
+                  " Gaussians are dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
+                  "--RULE off, or --reset",
+                  t->rows);
+    if (t->counts[KILN_PRUNE_row][0] < n_named)
+        kiln_warn("%" PRIu64 " of %" PRIu64 " rows named with --drop-row are not in the scene",
+                  n_named - t->counts[KILN_PRUNE_row][0], n_named);
+    warn_of_scales(r);
+}

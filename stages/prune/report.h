@@ -1,0 +1,36 @@
+/* report -- what kiln-prune tells: a table on the terminal, the same numbers in the run's record. */
+#ifndef KILN_STAGES_PRUNE_REPORT_H
+#define KILN_STAGES_PRUNE_REPORT_H
+
+#include "stages/prune/rules.h"
+#include "stages/prune/tally.h"
+#include "stages/prune/units.h"
+
+#include <jansson.h>
+
+typedef struct {
+    const char *camera;
+    uint32_t width, height;
+    kiln_prune_pairs count;
+} kiln_prune_view;
+
+typedef struct {
+    const kiln_prune_options *options;
+    const kiln_prune_stats *stats;
+    const kiln_tally *tally;
+    const kiln_tally *other; /* of --against; NULL without */
+    const char *against;
+    const kiln_prune_view *views;
+    uint32_t n_views;
+    bool dry_run;
+} kiln_prune_report;
+
+/* Bytes of tile lists: what gsplat's isect_tiles takes, 12 a pair, doubled by its sort (KERNELS part 4, trap 4). */
+enum { KILN_PRUNE_LIST_BYTES = 24 };
+
+kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_prune_report_print(const kiln_prune_report *r); /* stdout; the engine checks it at the end */
+/* Warnings to stderr: everything dropped, rows named that do not exist, scales far from those of the other bake. */
+void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named);
+
+#endif
