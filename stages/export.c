@@ -26,13 +26,17 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "ply", "ply|chunks", "ply: one file; chunks: a folder of raw planes with index.json", KILN_KEYED},
-    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "baked", "source|initial|pruned|baked", "what to write; baked: what was chunked", KILN_KEYED},
-    {"order", 0, KILN_OPT_ENUM, &o.order, "ORDER", "source", "source|baked", "of the rows of a PLY: as in the source, or chunk after chunk", KILN_KEYED},
+    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "ply", "ply|chunks",
+     "ply: one file; chunks: a folder of raw planes with index.json", KILN_KEYED},
+    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "baked", "source|initial|pruned|baked", "what to write; baked: what was chunked",
+     KILN_KEYED},
+    {"order", 0, KILN_OPT_ENUM, &o.order, "ORDER", "source", "source|baked",
+     "of the rows of a PLY: as in the source, or chunk after chunk", KILN_KEYED},
     {"chunks", 0, KILN_OPT_TEXT, &o.chunks, "LIST", NULL, NULL, "only these: names separated by commas, or #INDEX", KILN_KEYED},
     {"keep-origin", 0, KILN_OPT_BOOL, &o.keep_origin, NULL, NULL, NULL,
      "with an origin that is not 0: float coordinates relative to it instead of absolute doubles", KILN_KEYED},
-    {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "file or folder; else export/scene.ply or export/chunks beside the manifest", KILN_ONCE},
+    {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
+     "file or folder; else export/scene.ply or export/chunks beside the manifest", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -98,9 +102,16 @@ static kiln_status fill_state(worker_state *s, kiln_worker *w, const request *q,
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
     KILN_TRY(kiln_layer_get_digest(m, q->layer_kind, q->layer, &s->layer, err));
-    if (s->layer->n_chunks != q->n_chunks) return kiln_fail(err, KILN_E_BUG, "the layer has %u chunks, not %u", s->layer->n_chunks, q->n_chunks);
-    s->e = (kiln_export){.scene = &s->scene, .layer = s->layer, .chosen = s->chosen, .n_rows = q->n_rows, .source_order = q->source_order,
-                         .keep_origin = q->keep_origin, .target = s->target, .temporary = s->temporary};
+    if (s->layer->n_chunks != q->n_chunks)
+        return kiln_fail(err, KILN_E_BUG, "the layer has %u chunks, not %u", s->layer->n_chunks, q->n_chunks);
+    s->e = (kiln_export){.scene = &s->scene,
+                         .layer = s->layer,
+                         .chosen = s->chosen,
+                         .n_rows = q->n_rows,
+                         .source_order = q->source_order,
+                         .keep_origin = q->keep_origin,
+                         .target = s->target,
+                         .temporary = s->temporary};
     return s->writer->open(&s->e, m, &s->state, err);
 }
 
@@ -145,8 +156,8 @@ static kiln_status choose_one(job *j, const char *name, kiln_error *err)
         j->chosen[c] = 1;
         return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_USAGE, "the layer '%s' has no chunk '%s'; it has %u, from '%s' on", j->layer->kind, name, j->layer->n_chunks,
-                     j->layer->n_chunks ? j->layer->chunks[0].name : "");
+    return kiln_fail(err, KILN_E_USAGE, "the layer '%s' has no chunk '%s'; it has %u, from '%s' on", j->layer->kind, name,
+                     j->layer->n_chunks, j->layer->n_chunks ? j->layer->chunks[0].name : "");
 }
 
 static kiln_status choose_chunks(job *j, kiln_error *err)
@@ -172,8 +183,10 @@ static kiln_status choose_target(kiln_run *r, job *j, kiln_error *err)
     bool one_file = j->writer->last_file[0] == '\0';
     if (o.output) {
         snprintf(folder, sizeof folder, "%s", o.output);
-        if (one_file && kiln_is_dir(folder)) KILN_TRY(kiln_path_join(j->target, sizeof j->target, folder, j->writer->default_name, err));
-        else snprintf(j->target, sizeof j->target, "%s", folder);
+        if (one_file && kiln_is_dir(folder))
+            KILN_TRY(kiln_path_join(j->target, sizeof j->target, folder, j->writer->default_name, err));
+        else
+            snprintf(j->target, sizeof j->target, "%s", folder);
     } else {
         snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(manifest) - manifest), manifest);
         snprintf(name, sizeof name, "export/%s", j->writer->default_name);
@@ -192,7 +205,12 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(kiln_run_need(r, layers[o.layer].stage, err));
     KILN_TRY(kiln_scene_get(m, &j->scene, err));
     KILN_TRY(kiln_layer_get(m, layers[o.layer].kind, &j->layer, err));
-    j->e = (kiln_export){.scene = &j->scene, .layer = j->layer, .source_order = o.order == 0, .keep_origin = o.keep_origin, .target = j->target, .temporary = j->temporary};
+    j->e = (kiln_export){.scene = &j->scene,
+                         .layer = j->layer,
+                         .source_order = o.order == 0,
+                         .keep_origin = o.keep_origin,
+                         .target = j->target,
+                         .temporary = j->temporary};
     KILN_TRY(choose_chunks(j, err));
     j->e.chosen = j->chosen;
     return choose_target(r, j, err);
@@ -210,7 +228,8 @@ static kiln_hash input_key(kiln_run *r, const job *j)
     return kiln_key_end(h);
 }
 
-/* ---- the written file --------------------------------------------------------------------------------------------------------- */
+/* ---- the written file ---------------------------------------------------------------------------------------------------------
+ */
 
 /* What a file looked like when we had written it: the counters of a unit without outputs, found by the file's place. */
 static kiln_hash record_key(kiln_run *r)
@@ -263,7 +282,8 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
     return kiln_unit_store(m, record_key(r), "export", "written file", &record, NULL, 0, err);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the run ------------------------------------------------------------------------------------------------------------------
+ */
 
 static void fill_request(const job *j, request *q)
 {
@@ -307,7 +327,8 @@ static kiln_status write_chunks(kiln_run *r, const job *j, kiln_error *err)
         q.chunk = c;
         memcpy(payloads + n * bytes, &q, sizeof q);
         memcpy(payloads + n * bytes + sizeof q, tail.data, tail.size);
-        units[n] = (kiln_unit){.payload = payloads + n * bytes, .payload_bytes = bytes, .cost = j->layer->chunks[c].count, .volatile_result = true};
+        units[n] = (kiln_unit){
+            .payload = payloads + n * bytes, .payload_bytes = bytes, .cost = j->layer->chunks[c].count, .volatile_result = true};
         snprintf(units[n].name, sizeof units[n].name, "chunk %s", j->layer->chunks[c].name);
         q.first_row += j->layer->chunks[c].count;
         n++;
@@ -332,8 +353,8 @@ static kiln_status write_export(kiln_run *r, const job *j, kiln_error *err)
 
 static kiln_status report(kiln_run *r, const job *j, kiln_error *err)
 {
-    json_t *facts = json_pack("{s:s, s:s, s:s, s:I, s:I}", "path", j->target, "format", j->writer->name, "layer", j->layer->kind, "rows",
-                              (json_int_t)j->e.n_rows, "chunks", (json_int_t)j->n_chosen);
+    json_t *facts = json_pack("{s:s, s:s, s:s, s:I, s:I}", "path", j->target, "format", j->writer->name, "layer", j->layer->kind,
+                              "rows", (json_int_t)j->e.n_rows, "chunks", (json_int_t)j->n_chosen);
     int failed = facts ? json_object_update(kiln_run_report(r), facts) : -1;
     json_decref(facts);
     return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;

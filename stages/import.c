@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "stages/engine/engine.h"
 #include "stages/import/blocks.h"
+#include "stages/import/findings.h"
 #include "stages/import/orbit.h"
 #include "stages/import/random_points.h"
 #include "stages/import/scan.h"
@@ -32,9 +33,11 @@ static struct {
 static const kiln_opt options[] = {
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
      "cameras from here: cameras.json, transforms.json, a COLMAP folder or a list of camera objects", KILN_KEYED},
-    {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none", KILN_KEYED},
+    {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none",
+     KILN_KEYED},
     {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "of the random points", KILN_KEYED},
-    {"background", 0, KILN_OPT_TEXT, &o.background, "COLOUR", NULL, NULL, "of the scene: white, black or r,g,b in 0..1; else what the data set says", KILN_KEYED},
+    {"background", 0, KILN_OPT_TEXT, &o.background, "COLOUR", NULL, NULL,
+     "of the scene: white, black or r,g,b in 0..1; else what the data set says", KILN_KEYED},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read", 0},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL, "look at the content of every source, not only at its time", 0},
@@ -108,56 +111,6 @@ static kiln_status absolute_cameras(kiln_error *err)
     return kiln_opt_set(&cli, "cameras", full, "--cameras", err);
 }
 
-/* The absolute path of the folder that the manifest lies or will lie in: of what exists of it, with the rest behind.
- * "" when the scene itself lies in there, which then cannot be left out. */
-static kiln_status folder_to_avoid(const char *scene, const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
-{
-    char head[KILN_PATH_MAX], rest[KILN_PATH_MAX] = "", full[KILN_PATH_MAX], next[KILN_PATH_MAX], of_scene[KILN_PATH_MAX];
-    snprintf(head, sizeof head, "%s%s", manifest[0] == '/' ? "" : "./", manifest);
-    char *slash = strrchr(head, '/');
-    *slash = '\0';
-    while (!realpath(head[0] ? head : "/", full)) {
-        slash = strrchr(head, '/');
-        if (!slash || errno != ENOENT) return kiln_fail(err, KILN_E_IO, "cannot look at the folder of '%s': %s", manifest, strerror(errno));
-        if (snprintf(next, sizeof next, "%s%s", slash, rest) >= (int)sizeof next) return kiln_fail(err, KILN_E_INPUT, "the path '%s' is too long", manifest);
-        memcpy(rest, next, sizeof rest);
-        *slash = '\0';
-    }
-    if (snprintf(out, KILN_PATH_MAX, "%s%s", full, rest) >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_INPUT, "the path '%s' is too long", manifest);
-    size_t n = strlen(out);
-    if (realpath(scene, of_scene) && strncmp(of_scene, out, n) == 0 && (of_scene[n] == '/' || of_scene[n] == '\0' || n == 1)) out[0] = '\0';
-    return KILN_OK;
-}
-
-/* ---- what was found ---------------------------------------------------------------------------------------------------------- */
-
-static void say_findings(const kiln_dataset *d)
-{
-    for (uint32_t i = 0; i < d->n_findings; i++) {
-        const kiln_finding *f = &d->findings[i];
-        if (f->used) kiln_say("%s: %s (%s)", f->role, f->path, f->what);
-        else kiln_chat("not used: %s (%s): %s", f->path, f->what, f->why_not);
-    }
-    char *notes = strdup(d->notes), *at = notes;
-    for (char *line = at ? strsep(&at, "\n") : NULL; line; line = strsep(&at, "\n"))
-        if (line[0]) kiln_warn("%s", line);
-    free(notes);
-}
-
-static kiln_status list_findings(kiln_run *r, const kiln_dataset *d, kiln_error *err)
-{
-    json_t *list = json_array();
-    if (!list || json_object_set_new(kiln_run_report(r), "findings", list) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < d->n_findings; i++) {
-        const kiln_finding *f = &d->findings[i];
-        json_t *j = json_pack("{s:s, s:s, s:s, s:b, s:s}", "path", f->path, "what", f->what, "role", f->role, "used", f->used, "why_not", f->why_not);
-        if (!j || json_array_append_new(list, j) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
-        if (!kiln_run_json(r)) printf("%-8s %-8s %s: %s%s%s\n", f->used ? "uses" : "leaves", f->role, f->path, f->what, f->used ? "" : ": ", f->why_not);
-    }
-    if (!kiln_run_json(r) && d->n_findings == 0) printf("nothing found in %s\n", d->root);
-    return KILN_OK;
-}
-
 /* ---- key --------------------------------------------------------------------------------------------------------------------- */
 
 static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
@@ -190,7 +143,8 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
     return kiln_run_nothing_to_do(r, err);
 }
 
-/* ---- scan --------------------------------------------------------------------------------------------------------------------- */
+/* ---- scan ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
 {
@@ -204,10 +158,13 @@ static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offse
     snprintf(q.path, sizeof q.path, "%s", i->data.rows_path);
     KILN_GO(kiln_run_units(r, "checking", &u, 1, err));
     KILN_GO(kiln_unit_data(r, &u, "scan", &data, &bytes, err));
-    if (bytes == sizeof i->scan) memcpy(&i->scan, data, sizeof i->scan);
-    else st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes", (unsigned long long)bytes);
+    if (bytes == sizeof i->scan)
+        memcpy(&i->scan, data, sizeof i->scan);
+    else
+        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes", (unsigned long long)bytes);
     if (st == KILN_OK) st = kiln_unit_data(r, &u, "offsets", (void **)offsets, &bytes, err);
-    if (st == KILN_OK && bytes != i->scan.n_blocks * sizeof **offsets) st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes of offsets", (unsigned long long)bytes);
+    if (st == KILN_OK && bytes != i->scan.n_blocks * sizeof **offsets)
+        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes of offsets", (unsigned long long)bytes);
 done:
     free(data);
     kiln_units_release(&u, 1);
@@ -217,7 +174,9 @@ done:
 static bool is_blender(const kiln_dataset *d)
 {
     for (uint32_t i = 0; i < d->n_findings; i++)
-        if (d->findings[i].used && strcmp(d->findings[i].role, "cameras") == 0 && strncmp(kiln_path_base(d->findings[i].path), "transforms_", 11) == 0) return true;
+        if (d->findings[i].used && strcmp(d->findings[i].role, "cameras") == 0 &&
+            strncmp(kiln_path_base(d->findings[i].path), "transforms_", 11) == 0)
+            return true;
     return false;
 }
 
@@ -233,14 +192,17 @@ static void plan_without_rows(kiln_import_result *i)
         i->scan.n_blocks = (o.random_points + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS;
         return;
     }
-    kiln_warn("'%s' holds %u cameras but neither Gaussians nor points; --random-points N makes N to start from", i->data.root, i->data.n_cameras);
+    kiln_warn("'%s' holds %u cameras but neither Gaussians nor points; --random-points N makes N to start from", i->data.root,
+              i->data.n_cameras);
 }
 
 static kiln_status scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
 {
     if (i->data.reader) KILN_TRY(run_scan(r, i, offsets, err));
     if (i->scan.info.n_rows == 0) {
-        if (i->data.n_cameras == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import", i->data.root);
+        if (i->data.n_cameras == 0)
+            return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import",
+                             i->data.root);
         plan_without_rows(i);
     } else if (o.random_points) {
         kiln_say("--random-points is not needed: '%s' has rows", i->data.rows_path);
@@ -248,9 +210,11 @@ static kiln_status scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, 
     return KILN_OK;
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks --------------------------------------------------------------------------------------------------------------------
+ */
 
-static void fill_request(const kiln_import_result *i, const uint64_t *offsets, const double box[6], uint64_t block, kiln_block_request *q)
+static void fill_request(const kiln_import_result *i, const uint64_t *offsets, const double box[6], uint64_t block,
+                         kiln_block_request *q)
 {
     memset(q, 0, sizeof *q);
     snprintf(q->path, sizeof q->path, "%s", i->random ? "" : i->data.rows_path);
@@ -335,8 +299,10 @@ static kiln_status run_cube(kiln_run *r, kiln_import_result *i, const kiln_layer
     u.payload_bytes = l->n_chunks * sizeof *parts;
     KILN_GO(kiln_run_units(r, "measuring", &u, 1, err));
     KILN_GO(kiln_unit_data(r, &u, "cube", &data, &bytes, err));
-    if (bytes == sizeof i->cube) memcpy(&i->cube, data, sizeof i->cube);
-    else st = kiln_fail(err, KILN_E_BUG, "the root cube has %llu bytes", (unsigned long long)bytes);
+    if (bytes == sizeof i->cube)
+        memcpy(&i->cube, data, sizeof i->cube);
+    else
+        st = kiln_fail(err, KILN_E_BUG, "the root cube has %llu bytes", (unsigned long long)bytes);
 done:
     free(data);
     kiln_units_release(&u, 1);
@@ -344,7 +310,8 @@ done:
     return st;
 }
 
-/* ---- commit --------------------------------------------------------------------------------------------------------------------- */
+/* ---- commit ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static kiln_status choose_cameras(kiln_import_result *i, kiln_error *err)
 {
@@ -385,7 +352,8 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
     return kiln_sources_put(m, c->sources->files, c->sources->n, err);
 }
 
-static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_layer *layer, kiln_hash key, kiln_error *err)
+static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_layer *layer, kiln_hash key,
+                          kiln_error *err)
 {
     kiln_status st = KILN_OK;
     commit_context *c = NULL;
@@ -398,14 +366,18 @@ static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources
     KILN_GO(kiln_import_report(i, kiln_run_report(r), err));
     KILN_GO(kiln_sources_unchanged(s, err));
     KILN_GO(kiln_run_commit(r, key, make, c, err));
-    if (i->counts.kept == 0) kiln_say("%u cameras", i->n_cameras);
-    else kiln_say("%llu %s, %u cameras", (unsigned long long)i->counts.kept, i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussians" : "points", i->n_cameras);
+    if (i->counts.kept == 0)
+        kiln_say("%u cameras", i->n_cameras);
+    else
+        kiln_say("%llu %s, %u cameras", (unsigned long long)i->counts.kept,
+                 i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussians" : "points", i->n_cameras);
 done:
     free(c);
     return st;
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the run
+ * --------------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
 {
@@ -426,7 +398,8 @@ static kiln_status create(kiln_run *r, const char *path, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const uint64_t *offsets, const kiln_sources *s, kiln_hash key, kiln_error *err)
+static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const uint64_t *offsets, const kiln_sources *s, kiln_hash key,
+                               kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_unit *units = NULL;
@@ -464,7 +437,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
         goto done;
     }
     KILN_GO(scan(r, i, &offsets, err));
-    say_findings(&i->data); /* now that it is good: what is refused gets its one sentence alone */
+    kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     KILN_GO(create(r, manifest, err));
     KILN_GO(import_rows(r, i, offsets, &sources, key, err));
 done:
@@ -481,7 +454,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     kiln_import_result *i = NULL;
     KILN_TRY(absolute_cameras(err));
     KILN_TRY(open_existing(r, manifest, err));
-    KILN_TRY(folder_to_avoid(scene, manifest, avoid, err));
+    KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->has_background = o.background != NULL;
     if (o.background) KILN_GO(parse_background(o.background, i->background, err));
@@ -491,7 +464,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
         i->has_background = i->data.has_background;
         memcpy(i->background, i->data.background, sizeof i->background);
     }
-    st = o.list ? list_findings(r, &i->data, err) : import_dataset(r, manifest, i, err);
+    st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
 done:
     kiln_dataset_release(&i->data);
     json_decref(i->dropped_rows);
@@ -510,7 +483,8 @@ static bool lists_formats(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static const kiln_stage_program program = {.name = "import", .cli = &cli, .opens_itself = true, .manifest_arg = 1, .run = run, .unit = unit};
+    static const kiln_stage_program program = {
+        .name = "import", .cli = &cli, .opens_itself = true, .manifest_arg = 1, .run = run, .unit = unit};
     if (!lists_formats(argc, argv)) return kiln_program_main(&program, argc, argv);
     for (const kiln_reader *const *f = kiln_readers; *f; f++) printf("%-12s .%-6s %s\n", (*f)->name, (*f)->suffixes, (*f)->summary);
     return fflush(stdout) == 0 ? 0 : kiln_exit_code(KILN_E_IO);

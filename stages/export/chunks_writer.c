@@ -30,15 +30,19 @@ typedef struct {
 static void file_name(const kiln_plane *p, char out[40])
 {
     char hex[33];
-    kiln_hash h = p->data.n_segments == 1 ? p->data.segments[0] : kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
+    kiln_hash h = p->data.n_segments == 1 ? p->data.segments[0]
+                                          : kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
     snprintf(out, 40, "%s.bin", kiln_hash_hex(h, hex));
 }
 
 static kiln_status begin(const kiln_export *e, kiln_error *err)
 {
     char inside[KILN_PATH_MAX];
-    if (!kiln_export_sample(e)) return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty", e->layer->kind);
-    if (kiln_is_file(e->target)) return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
+    if (!kiln_export_sample(e))
+        return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty",
+                         e->layer->kind);
+    if (kiln_is_file(e->target))
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
     KILN_TRY(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
     return kiln_make_parents(inside, err);
 }
@@ -93,7 +97,8 @@ static kiln_status write_chunk(void *state, uint32_t number, uint64_t first_row,
     return KILN_OK;
 }
 
-/* ---- index -------------------------------------------------------------------------------------------------------------------- */
+/* ---- index --------------------------------------------------------------------------------------------------------------------
+ */
 
 /* 63 bits: more than the numbers of JavaScript hold, so text. */
 static json_t *code(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
@@ -103,8 +108,8 @@ static json_t *plane_json(const kiln_plane *p)
 {
     char name[40];
     file_name(p, name);
-    return json_pack("{s:s, s:I, s:s, s:I}", "type", kiln_type_name(p->type), "components", (json_int_t)p->components, "file", name, "bytes",
-                     (json_int_t)p->data.raw_bytes);
+    return json_pack("{s:s, s:I, s:s, s:I}", "type", kiln_type_name(p->type), "components", (json_int_t)p->components, "file", name,
+                     "bytes", (json_int_t)p->data.raw_bytes);
 }
 
 static json_t *chunk_json(const kiln_chunk *c)
@@ -115,9 +120,9 @@ static json_t *chunk_json(const kiln_chunk *c)
             json_decref(planes);
             planes = NULL;
         }
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "name", c->name, "parent", c->parent, "count",
-                     (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code(c->hilbert_lo), "hilbert_last",
-                     code(c->hilbert_hi), "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "name", c->name, "parent", c->parent,
+                     "count", (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code(c->hilbert_lo),
+                     "hilbert_last", code(c->hilbert_hi), "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
                      vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale", (double)c->max_log_scale,
                      "max_opacity_logit", (double)c->max_opacity_logit, "planes", planes);
 }
@@ -132,11 +137,12 @@ static json_t *index_json(const kiln_export *e)
             json_decref(chunks);
             chunks = NULL;
         }
-    return json_pack("{s:s, s:i, s:{s:s, s:i, s:b, s:[f,f,f], s:[f,f,f], s:f, s:s}, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks",
-                     "version", 1, "scene", "name", s->name, "sh_degree", (int)e->layer->sh_degree, "antialiased", s->antialiased, "origin",
-                     s->origin[0], s->origin[1], s->origin[2], "root_centre", s->root_centre[0], s->root_centre[1], s->root_centre[2],
-                     "root_half", s->root_half, "up_axis", s->up_axis, "layer", "kind", e->layer->kind, "digest",
-                     kiln_hash_hex(e->layer->digest, hex), "rows", (json_int_t)e->n_rows, "chunks", chunks);
+    return json_pack("{s:s, s:i, s:{s:s, s:i, s:b, s:[f,f,f], s:[f,f,f], s:f, s:s}, s:{s:s, s:s, s:I}, s:o}", "format",
+                     "splatkiln-chunks", "version", 1, "scene", "name", s->name, "sh_degree", (int)e->layer->sh_degree,
+                     "antialiased", s->antialiased, "origin", s->origin[0], s->origin[1], s->origin[2], "root_centre",
+                     s->root_centre[0], s->root_centre[1], s->root_centre[2], "root_half", s->root_half, "up_axis", s->up_axis,
+                     "layer", "kind", e->layer->kind, "digest", kiln_hash_hex(e->layer->digest, hex), "rows", (json_int_t)e->n_rows,
+                     "chunks", chunks);
 }
 
 static json_t *load_index(const char *folder)

@@ -8,7 +8,8 @@
 
 enum { TILE_ROWS = 512 };
 
-kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, kiln_manifest *m, const kiln_chunk *chunk, kiln_error *err)
+kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, kiln_manifest *m, const kiln_chunk *chunk,
+                                 kiln_error *err)
 {
     memset(p, 0, sizeof *p);
     p->count = chunk->count;
@@ -19,7 +20,8 @@ kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, ki
         for (uint32_t k = 0; k < p->n && !there; k++) there = strcmp(p->items[k].name, name) == 0;
         if (there) continue;
         const kiln_plane *plane = kiln_chunk_plane(chunk, name);
-        if (!plane) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", chunk->name, name);
+        if (!plane)
+            return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", chunk->name, name);
         size_t bytes = (size_t)(chunk->count * plane->components * kiln_type_size(plane->type));
         strcpy(p->items[p->n].name, name);
         KILN_TRY(kiln_alloc(&p->items[p->n].data, bytes, 1, "planes", err));
@@ -45,14 +47,22 @@ static const void *find(const kiln_ply_planes *p, const char *name)
 static double read_value(const void *data, kiln_type type, uint64_t i)
 {
     switch (type) {
-    case KILN_TYPE_U8: return ((const uint8_t *)data)[i];
-    case KILN_TYPE_I8: return ((const int8_t *)data)[i];
-    case KILN_TYPE_U16: return ((const uint16_t *)data)[i];
-    case KILN_TYPE_I16: return ((const int16_t *)data)[i];
-    case KILN_TYPE_U32: return ((const uint32_t *)data)[i];
-    case KILN_TYPE_I32: return ((const int32_t *)data)[i];
-    case KILN_TYPE_F32: return (double)((const float *)data)[i];
-    case KILN_TYPE_F64: return ((const double *)data)[i];
+    case KILN_TYPE_U8:
+        return ((const uint8_t *)data)[i];
+    case KILN_TYPE_I8:
+        return ((const int8_t *)data)[i];
+    case KILN_TYPE_U16:
+        return ((const uint16_t *)data)[i];
+    case KILN_TYPE_I16:
+        return ((const int16_t *)data)[i];
+    case KILN_TYPE_U32:
+        return ((const uint32_t *)data)[i];
+    case KILN_TYPE_I32:
+        return ((const int32_t *)data)[i];
+    case KILN_TYPE_F32:
+        return (double)((const float *)data)[i];
+    case KILN_TYPE_F64:
+        return ((const double *)data)[i];
     }
     return 0;
 }
@@ -92,8 +102,8 @@ static double present_value(const kiln_ply_table *f, const kiln_ply_column *c, f
     return (double)now;
 }
 
-static void encode_converted(const kiln_ply_table *f, const kiln_ply_column *c, const float *plane, const void *kept, const uint32_t *order,
-                             uint64_t n, unsigned char *dst)
+static void encode_converted(const kiln_ply_table *f, const kiln_ply_column *c, const float *plane, const void *kept,
+                             const uint32_t *order, uint64_t n, unsigned char *dst)
 {
     for (uint64_t i = 0; i < n; i++, dst += f->row_bytes) {
         float now = plane ? plane[order[i]] : 0;
@@ -102,7 +112,8 @@ static void encode_converted(const kiln_ply_table *f, const kiln_ply_column *c, 
     }
 }
 
-static void encode_raw(const unsigned char *plane, size_t size, size_t stride, const uint32_t *order, uint64_t n, unsigned char *dst)
+static void encode_raw(const unsigned char *plane, size_t size, size_t stride, const uint32_t *order, uint64_t n,
+                       unsigned char *dst)
 {
     if (size == 4)
         for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, plane + (size_t)order[i] * 4, 4);
@@ -110,8 +121,8 @@ static void encode_raw(const unsigned char *plane, size_t size, size_t stride, c
         for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, plane + (size_t)order[i] * size, size);
 }
 
-static void encode_column(const kiln_ply_table *f, const kiln_ply_planes *p, const kiln_ply_column *c, const uint32_t *order, uint64_t n,
-                          unsigned char *rows)
+static void encode_column(const kiln_ply_table *f, const kiln_ply_planes *p, const kiln_ply_column *c, const uint32_t *order,
+                          uint64_t n, unsigned char *rows)
 {
     const unsigned char *plane = find(p, c->plane);
     const void *kept = find(p, c->kept);
@@ -123,9 +134,12 @@ static void encode_column(const kiln_ply_table *f, const kiln_ply_planes *p, con
     }
     if (plane) plane += c->component * p->count * (c->role == KILN_ROLE_NONE ? size : sizeof(float));
     bool moved = c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0;
-    bool as_it_is = c->role == KILN_ROLE_NONE || (c->type == KILN_TYPE_F32 && !kept && !moved && !(c->role == KILN_ROLE_RGB && f->splats));
-    if (as_it_is) encode_raw(plane, size, f->row_bytes, order, n, dst);
-    else encode_converted(f, c, (const float *)(const void *)plane, kept, order, n, dst);
+    bool as_it_is =
+        c->role == KILN_ROLE_NONE || (c->type == KILN_TYPE_F32 && !kept && !moved && !(c->role == KILN_ROLE_RGB && f->splats));
+    if (as_it_is)
+        encode_raw(plane, size, f->row_bytes, order, n, dst);
+    else
+        encode_converted(f, c, (const float *)(const void *)plane, kept, order, n, dst);
 }
 
 /* Tile by tile, so that a row is in the cache for all its columns. */

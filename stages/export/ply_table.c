@@ -9,8 +9,15 @@
 #include <string.h>
 
 static const char *const role_planes[] = {
-    [KILN_ROLE_NONE] = "",      [KILN_ROLE_MEAN] = "means", [KILN_ROLE_LOG_SCALE] = "log_scales", [KILN_ROLE_QUAT] = "quats",
-    [KILN_ROLE_OPACITY] = "opacity_logits", [KILN_ROLE_SH0] = "sh0", [KILN_ROLE_SHN] = "shN", [KILN_ROLE_RGB] = "rgb", [KILN_ROLE_FILTER] = "",
+    [KILN_ROLE_NONE] = "",
+    [KILN_ROLE_MEAN] = "means",
+    [KILN_ROLE_LOG_SCALE] = "log_scales",
+    [KILN_ROLE_QUAT] = "quats",
+    [KILN_ROLE_OPACITY] = "opacity_logits",
+    [KILN_ROLE_SH0] = "sh0",
+    [KILN_ROLE_SHN] = "shN",
+    [KILN_ROLE_RGB] = "rgb",
+    [KILN_ROLE_FILTER] = "",
 };
 
 typedef struct {
@@ -18,7 +25,7 @@ typedef struct {
     const kiln_chunk *sample;
     kiln_ply_table *f;
     kiln_buffer *notes;
-    bool moved;     /* the scene has an origin other than 0 */
+    bool moved; /* the scene has an origin other than 0 */
 } planner;
 
 static kiln_status note(planner *p, const char *sentence, kiln_error *err)
@@ -29,7 +36,8 @@ static kiln_status note(planner *p, const char *sentence, kiln_error *err)
 static kiln_status add_column(planner *p, const kiln_ply_column *c, kiln_error *err)
 {
     kiln_ply_table *f = p->f;
-    if (f->n_columns == KILN_PLY_COLUMNS_MAX) return kiln_fail(err, KILN_E_INPUT, "the layer has more than %d columns to write", KILN_PLY_COLUMNS_MAX);
+    if (f->n_columns == KILN_PLY_COLUMNS_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "the layer has more than %d columns to write", KILN_PLY_COLUMNS_MAX);
     f->columns[f->n_columns] = *c;
     f->columns[f->n_columns++].offset = f->row_bytes;
     f->row_bytes += kiln_type_size(c->type);
@@ -41,8 +49,10 @@ static void find_kept(const planner *p, kiln_ply_column *c)
 {
     snprintf(c->kept, sizeof c->kept, "extra/%s", c->name);
     const kiln_plane *plane = kiln_chunk_plane(p->sample, c->kept);
-    if (plane && plane->components == 1) c->kept_type = plane->type;
-    else c->kept[0] = '\0';
+    if (plane && plane->components == 1)
+        c->kept_type = plane->type;
+    else
+        c->kept[0] = '\0';
 }
 
 /* A column of a known meaning. */
@@ -125,8 +135,10 @@ static kiln_status add_source_columns(planner *p, const char *text, bool *used, 
     *used = (info->kind == KILN_SCENE_SPLATS) == p->f->splats && (!p->f->splats || info->sh_degree == p->e->layer->sh_degree);
     for (uint32_t i = 0; i < h.n_columns && *used; i++) {
         const kiln_ply_property *c = &h.columns[i];
-        if (uses[i].role == KILN_ROLE_NONE) KILN_GO(add_unknown(p, c->name, c->type, err));
-        else KILN_GO(add_known(p, c->name, c->type, uses[i], info->folded, err));
+        if (uses[i].role == KILN_ROLE_NONE)
+            KILN_GO(add_unknown(p, c->name, c->type, err));
+        else
+            KILN_GO(add_known(p, c->name, c->type, uses[i], info->folded, err));
     }
     if (*used && info->folded && strcmp(p->e->layer->kind, "source") != 0)
         KILN_GO(note(p, "filter_3D is folded into scales and opacities and left out", err));
@@ -141,7 +153,8 @@ done:
 
 static kiln_status add_named(planner *p, const char *name, kiln_error *err)
 {
-    kiln_ply_use use = kiln_ply_role(name, p->f->splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS, p->f->splats, p->e->layer->sh_degree);
+    kiln_ply_use use =
+        kiln_ply_role(name, p->f->splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS, p->f->splats, p->e->layer->sh_degree);
     return add_known(p, name, use.role == KILN_ROLE_RGB ? KILN_TYPE_U8 : KILN_TYPE_F32, use, false, err);
 }
 
@@ -222,8 +235,10 @@ static kiln_status put_hex_comment(kiln_buffer *h, const char *hex, kiln_error *
     for (size_t i = 0; hex[i] && hex[i + 1] && sscanf(hex + i, "%2x", &byte) == 1; i += 2) {
         unsigned char c = (unsigned char)byte;
         if (i == 0) kind = (char)c;
-        if (i == 0) KILN_TRY(kiln_buffer_printf(h, err, "%s", kind == 'o' ? "obj_info" : "comment"));
-        else KILN_TRY(kiln_buffer_put(h, &c, 1, err));
+        if (i == 0)
+            KILN_TRY(kiln_buffer_printf(h, err, "%s", kind == 'o' ? "obj_info" : "comment"));
+        else
+            KILN_TRY(kiln_buffer_put(h, &c, 1, err));
     }
     return kiln_buffer_put(h, "\n", 1, err);
 }
@@ -273,7 +288,9 @@ kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_
     json_t *layout = NULL;
     bool used = false;
     memset(out, 0, sizeof *out);
-    if (!p.sample) return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty", e->layer->kind);
+    if (!p.sample)
+        return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty",
+                         e->layer->kind);
     out->splats = kiln_chunk_plane(p.sample, "log_scales") != NULL;
     p.moved = o[0] != 0 || o[1] != 0 || o[2] != 0;
     if (!e->keep_origin) memcpy(out->origin, o, sizeof out->origin);

@@ -17,19 +17,19 @@ typedef struct {
     char name[64];
     kiln_type type;
     uint32_t offset;
-    char plane[96];      /* "" : zeros */
+    char plane[96]; /* "" : zeros */
     uint32_t component;
-    kiln_role role;      /* KILN_ROLE_NONE: the plane's bytes as they are */
-    char kept[96];       /* plane with the source's own value, "" none */
+    kiln_role role; /* KILN_ROLE_NONE: the plane's bytes as they are */
+    char kept[96];  /* plane with the source's own value, "" none */
     kiln_type kept_type;
     bool kept_always;
 } kiln_ply_column;
 
 typedef struct {
-    kiln_buffer header;         /* text, up to and with end_header; owned */
+    kiln_buffer header; /* text, up to and with end_header; owned */
     uint32_t row_bytes, n_columns;
-    kiln_ply_column *columns;   /* owned */
-    double origin[3];           /* added to coordinates */
+    kiln_ply_column *columns; /* owned */
+    double origin[3];         /* added to coordinates */
     bool splats;
 } kiln_ply_table;
 
@@ -44,10 +44,11 @@ typedef struct {
     struct {
         char name[96];
         void *data;
-    } *items; /* owned */
+    } * items; /* owned */
     uint64_t count;
 } kiln_ply_planes;
-kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, kiln_manifest *m, const kiln_chunk *chunk, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, kiln_manifest *m, const kiln_chunk *chunk,
+                                 kiln_error *err) KILN_MUST_CHECK;
 void kiln_ply_planes_release(kiln_ply_planes *p);
 
 /* rows [n][row_bytes] of the chunk's elements order[0..n) */

@@ -62,7 +62,8 @@ static kiln_status begin(const kiln_export *e, kiln_error *err)
     if (ftruncate(fd, (off_t)(table.header.size + e->n_rows * table.row_bytes)) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot make room in '%s': %s", e->temporary, strerror(errno));
 done:
-    if (fd >= 0 && close(fd) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
+    if (fd >= 0 && close(fd) != 0 && st == KILN_OK)
+        st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
     kiln_buffer_release(&notes);
     kiln_ply_table_release(&table);
     return st;
@@ -106,8 +107,10 @@ static kiln_status open_state(const kiln_export *e, kiln_manifest *m, void **sta
     if (s->fd < 0) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
     if (st == KILN_OK) st = kiln_ply_table_plan(e, &s->table, NULL, err);
     if (st == KILN_OK && e->source_order) st = kiln_row_ranks_init(&s->ranks, e, m, err);
-    if (st != KILN_OK) close_state(s);
-    else *state = s;
+    if (st != KILN_OK)
+        close_state(s);
+    else
+        *state = s;
     return st;
 }
 

@@ -18,19 +18,19 @@
 typedef struct {
     const kiln_scene *scene;
     const kiln_layer *layer;
-    const uint8_t *chosen;  /* [layer->n_chunks]: this chunk is written */
-    uint64_t n_rows;        /* of the chosen chunks */
-    bool source_order;      /* by source_row, else as the layer has them */
-    bool keep_origin;       /* float coordinates relative to the origin, not absolute doubles */
-    const char *target;     /* file or folder as the user named it */
-    const char *temporary;  /* beside it: what is written until it is whole (files only) */
+    const uint8_t *chosen; /* [layer->n_chunks]: this chunk is written */
+    uint64_t n_rows;       /* of the chosen chunks */
+    bool source_order;     /* by source_row, else as the layer has them */
+    bool keep_origin;      /* float coordinates relative to the origin, not absolute doubles */
+    const char *target;    /* file or folder as the user named it */
+    const char *temporary; /* beside it: what is written until it is whole (files only) */
 } kiln_export;
 
 typedef struct {
-    const char *name;          /* "ply" */
-    const char *default_name;  /* below export/, beside the manifest */
+    const char *name;         /* "ply" */
+    const char *default_name; /* below export/, beside the manifest */
     const char *summary;
-    const char *last_file;     /* in a folder: the file that is written last, "" when the target is a file */
+    const char *last_file; /* in a folder: the file that is written last, "" when the target is a file */
     kiln_status (*begin)(const kiln_export *e, kiln_error *err);
     /* worker: *state is freed by close. m is its own read-only connection. */
     kiln_status (*open)(const kiln_export *e, kiln_manifest *m, void **state, kiln_error *err);

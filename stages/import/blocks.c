@@ -81,7 +81,8 @@ static void take_stats(const block_state *s, kiln_block_stats *out)
     for (uint64_t i = 0; i < n; i++) out->max_opacity_logit = fmaxf(out->max_opacity_logit, s->rows.opacity_logits[i]);
 }
 
-static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln_block_request *q, const kiln_row_counts *counts, kiln_error *err)
+static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln_block_request *q, const kiln_row_counts *counts,
+                                kiln_error *err)
 {
     kiln_status st = KILN_OK;
     json_t *listed = json_array(), *c = NULL;
@@ -89,8 +90,10 @@ static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln
         if (s->clean.reason[i] && json_array_append_new(listed, json_integer((json_int_t)(q->first + i))) != 0) break;
     c = json_pack("{s:I, s:I, s:o*, s:o*, s:O*}", "rows", (json_int_t)counts->read, "kept", (json_int_t)counts->kept, "dropped",
                   kiln_dropped_json(counts), "clamped", kiln_clamped_json(counts), "dropped_rows", listed);
-    if (!c) st = kiln_fail(err, KILN_E_NOMEM, "out of memory while counting rows");
-    else st = kiln_worker_counters(w, c, err);
+    if (!c)
+        st = kiln_fail(err, KILN_E_NOMEM, "out of memory while counting rows");
+    else
+        st = kiln_worker_counters(w, c, err);
     json_decref(c);
     json_decref(listed);
     return st;
@@ -106,7 +109,8 @@ static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_b
     const uint64_t n = s->clean.n;
     const uint32_t degree = s->info.sh_degree;
     KILN_TRY(put_f32(w, "means", s->clean.means, 3, n, err));
-    KILN_TRY(kiln_worker_put(w, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
+    KILN_TRY(
+        kiln_worker_put(w, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
     if (s->info.kind == KILN_SCENE_SPLATS) {
         KILN_TRY(put_f32(w, "log_scales", s->rows.log_scales, 3, n, err));
         KILN_TRY(put_f32(w, "quats", s->rows.quats, 4, n, err));
@@ -133,8 +137,10 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
     kiln_block_stats stats;
     uint64_t next;
     KILN_TRY(get_state(w, q, &s, err));
-    if (s->reader) KILN_TRY(s->reader->read(s->source, q->first, q->n, q->offset, &s->rows, &next, err));
-    else kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
+    if (s->reader)
+        KILN_TRY(s->reader->read(s->source, q->first, q->n, q->offset, &s->rows, &next, err));
+    else
+        kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
     kiln_rows_clean(&s->rows, &s->info, q->origin, q->first, &s->clean, &counts);
     take_stats(s, &stats);
     KILN_TRY(put_planes(w, s, q, err));

@@ -8,12 +8,12 @@
 #include "stages/import/reader.h"
 
 typedef struct {
-    char path[4096];   /* "" with the reader "random" */
+    char path[4096]; /* "" with the reader "random" */
     char reader[32];
     uint64_t block, first, n, offset;
     double origin[3];
     uint8_t keep[KILN_EXTRAS_MAX];
-    uint64_t seed;     /* random points */
+    uint64_t seed; /* random points */
     double box[6];
 } kiln_block_request;
 #define KILN_RANDOM_READER "random"

@@ -60,8 +60,8 @@ static kiln_status bin_peek(points_source *s, size_t n, const unsigned char **ou
         uint64_t left = s->file_bytes - bin_offset(s);
         bin_seek(s, bin_offset(s));
         if (left < n)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it ends inside point %llu of %llu; is the download complete?", s->path,
-                             (unsigned long long)s->next, (unsigned long long)s->n_points);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it ends inside point %llu of %llu; is the download complete?",
+                             s->path, (unsigned long long)s->next, (unsigned long long)s->n_points);
         s->have = left < WINDOW ? (size_t)left : WINDOW;
         KILN_TRY(kiln_file_read_at(s->fd, s->path, s->base, s->window, s->have, err));
     }
@@ -80,21 +80,27 @@ static kiln_status bin_next(points_source *s, point *p, kiln_error *err)
     memcpy(&p->track_length, r + 43, 8);
     uint64_t left = s->file_bytes - bin_offset(s) - RECORD;
     if (p->track_length > left / TRACK_ELEMENT)
-        return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu at offset %llu: the file is shorter than its track length %llu says", s->path,
-                         (unsigned long long)s->next, (unsigned long long)bin_offset(s), (unsigned long long)p->track_length);
+        return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu at offset %llu: the file is shorter than its track length %llu says",
+                         s->path, (unsigned long long)s->next, (unsigned long long)bin_offset(s),
+                         (unsigned long long)p->track_length);
     uint64_t skip = RECORD + p->track_length * TRACK_ELEMENT;
-    if (skip <= s->have - s->at) s->at += (size_t)skip;
-    else bin_seek(s, bin_offset(s) + skip);
+    if (skip <= s->have - s->at)
+        s->at += (size_t)skip;
+    else
+        bin_seek(s, bin_offset(s) + skip);
     s->next++;
     return KILN_OK;
 }
 
 static kiln_status bin_count(points_source *s, kiln_error *err)
 {
-    if (s->file_bytes < 8) return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it has %llu bytes, no room for its count", s->path, (unsigned long long)s->file_bytes);
+    if (s->file_bytes < 8)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it has %llu bytes, no room for its count", s->path,
+                         (unsigned long long)s->file_bytes);
     KILN_TRY(kiln_file_read_at(s->fd, s->path, 0, &s->n_points, 8, err));
     if (s->n_points > (s->file_bytes - 8) / RECORD)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is shorter than its count of %llu points says", s->path, (unsigned long long)s->n_points);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is shorter than its count of %llu points says", s->path,
+                         (unsigned long long)s->n_points);
     return KILN_OK;
 }
 
@@ -141,11 +147,13 @@ static kiln_status text_next(points_source *s, point *p, bool *got, kiln_error *
     uint64_t id;
     KILN_TRY(text_line(&s->lines, &words, got, err));
     if (!*got) return KILN_OK;
-    if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &p->id) != KILN_NUMBER_OK) return text_bad(s, "its id is not a number", err);
+    if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &p->id) != KILN_NUMBER_OK)
+        return text_bad(s, "its id is not a number", err);
     KILN_TRY(text_numbers(s, &words, v, err));
     memcpy(p->xyz, v, sizeof p->xyz);
     for (int i = 0; i < 3; i++) {
-        if (!(v[3 + i] >= 0 && v[3 + i] <= 255 && v[3 + i] == floor(v[3 + i]))) return text_bad(s, "a colour is outside 0..255", err);
+        if (!(v[3 + i] >= 0 && v[3 + i] <= 255 && v[3 + i] == floor(v[3 + i])))
+            return text_bad(s, "a colour is outside 0..255", err);
         p->rgb[i] = (uint8_t)v[3 + i];
     }
     p->error = v[6];
@@ -220,7 +228,8 @@ static kiln_status open_points(const char *path, bool text, kiln_source **out, k
         KILN_GO(bin_count(s, err));
     }
     if (s->n_points > UINT32_MAX - 1) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", path, (unsigned long long)s->n_points);
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", path,
+                       (unsigned long long)s->n_points);
         goto done;
     }
     describe(s, info);
@@ -231,14 +240,22 @@ done:
     return st;
 }
 
-static kiln_status open_bin(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err) { return open_points(path, false, out, info, err); }
-static kiln_status open_txt(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err) { return open_points(path, true, out, info, err); }
+static kiln_status open_bin(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err)
+{
+    return open_points(path, false, out, info, err);
+}
+static kiln_status open_txt(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err)
+{
+    return open_points(path, true, out, info, err);
+}
 
 static void go_to(points_source *s, uint64_t point_number, uint64_t offset)
 {
     s->next = point_number;
-    if (s->text) kiln_lines_seek(&s->lines, offset);
-    else bin_seek(s, offset);
+    if (s->text)
+        kiln_lines_seek(&s->lines, offset);
+    else
+        bin_seek(s, offset);
 }
 
 static uint64_t first_offset(const points_source *s) { return s->text ? 0 : 8; }
@@ -247,17 +264,23 @@ static kiln_status next_point(points_source *s, point *p, kiln_error *err)
 {
     bool got = true;
     KILN_TRY(s->text ? text_next(s, p, &got, err) : bin_next(s, p, err));
-    if (!got) return kiln_fail(err, KILN_E_INPUT, "'%s' ends before point %llu; it changed while it was read", s->path, (unsigned long long)s->next);
+    if (!got)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' ends before point %llu; it changed while it was read", s->path,
+                         (unsigned long long)s->next);
     return KILN_OK;
 }
 
-static kiln_status read_points(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset, kiln_error *err)
+static kiln_status read_points(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                               uint64_t *next_offset, kiln_error *err)
 {
     points_source *s = (points_source *)source;
     rows->n = n;
-    if (offset != UINT64_MAX) go_to(s, first, offset);
-    else if (first == 0) go_to(s, 0, first_offset(s));
-    else if (s->next != first) return kiln_fail(err, KILN_E_BUG, "'%s': points asked for out of order", s->path);
+    if (offset != UINT64_MAX)
+        go_to(s, first, offset);
+    else if (first == 0)
+        go_to(s, 0, first_offset(s));
+    else if (s->next != first)
+        return kiln_fail(err, KILN_E_BUG, "'%s': points asked for out of order", s->path);
     for (uint64_t i = 0; i < n; i++) {
         point p;
         KILN_TRY(next_point(s, &p, err));
@@ -317,7 +340,8 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
     points_source *s = (points_source *)source;
     KILN_TRY(check_ids(s, err));
     if (s->n_points == 0) go_to(s, 0, first_offset(s));
-    if (!s->text && bin_offset(s) < s->file_bytes) snprintf(info->notes, sizeof info->notes, "bytes after the last point are ignored");
+    if (!s->text && bin_offset(s) < s->file_bytes)
+        snprintf(info->notes, sizeof info->notes, "bytes after the last point are ignored");
     return KILN_OK;
 }
 

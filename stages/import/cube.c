@@ -10,7 +10,7 @@
 enum { RANKS = 4 }; /* per axis: 0.1 %, 99.9 %, 2 %, 98 % */
 
 typedef struct {
-    uint64_t rank;   /* reduced as bins are found */
+    uint64_t rank; /* reduced as bins are found */
     uint32_t high;
     float value;
 } rank_search;
@@ -19,8 +19,8 @@ typedef struct {
     kiln_worker *w;
     const kiln_cube_part *parts;
     uint64_t n_parts, n;
-    float *means;                /* [3][largest part] */
-    uint64_t *counts;            /* [3 * RANKS][KILN_RANK_BINS]; pass 0 uses the first of each axis */
+    float *means;     /* [3][largest part] */
+    uint64_t *counts; /* [3 * RANKS][KILN_RANK_BINS]; pass 0 uses the first of each axis */
     rank_search search[3][RANKS];
 } cube_work;
 
@@ -31,13 +31,20 @@ static uint64_t nearest_rank(uint64_t n, uint64_t thousandths)
     return r ? r - 1 : 0;
 }
 
-static uint64_t *counts_of(const cube_work *c, uint32_t axis, uint32_t rank) { return c->counts + (axis * RANKS + rank) * (size_t)KILN_RANK_BINS; }
+static uint64_t *counts_of(const cube_work *c, uint32_t axis, uint32_t rank)
+{
+    return c->counts + (axis * RANKS + rank) * (size_t)KILN_RANK_BINS;
+}
 
 static kiln_status count_part(cube_work *c, const kiln_cube_part *part, uint32_t pass, kiln_error *err)
 {
     for (uint32_t a = 0; a < 3; a++)
         for (uint32_t k = 0; k < (pass == 0 ? 1u : RANKS); k++) {
-            kiln_ranks_args args = {.n = part->n, .values = c->means + a * part->n, .pass = pass, .high = c->search[a][k].high, .counts = counts_of(c, a, k)};
+            kiln_ranks_args args = {.n = part->n,
+                                    .values = c->means + a * part->n,
+                                    .pass = pass,
+                                    .high = c->search[a][k].high,
+                                    .counts = counts_of(c, a, k)};
             KILN_TRY(KILN_WORK(c->w, ranks, &args, err));
         }
     return KILN_OK;

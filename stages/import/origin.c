@@ -58,7 +58,8 @@ static void settle(kiln_origin *o)
 {
     for (uint32_t t = 0; t < 6; t++) {
         uint32_t bin = 0;
-        if (o->pass == 0) o->rank[t] = (t < 3 ? o->n / 100 + (o->n % 100 != 0) : o->n - o->n / 100) - 1; /* ceil(n/100), ceil(99n/100) */
+        if (o->pass == 0)
+            o->rank[t] = (t < 3 ? o->n / 100 + (o->n % 100 != 0) : o->n - o->n / 100) - 1; /* ceil(n/100), ceil(99n/100) */
         while (bin < BINS - 1 && o->rank[t] >= o->counts[t * BINS + bin]) o->rank[t] -= o->counts[t * BINS + bin++];
         o->prefix[t] = o->prefix[t] << 16 | bin;
     }

@@ -16,12 +16,12 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t n;          /* rows counted in the first pass */
+    uint64_t n; /* rows counted in the first pass */
     double max_abs;
-    unsigned pass;       /* 0..3 */
-    uint64_t prefix[6];  /* settled high bits of the keys: low x y z, high x y z */
-    uint64_t rank[6];    /* from 0, among the keys with that prefix */
-    uint64_t *counts;    /* [6][65536] owned */
+    unsigned pass;      /* 0..3 */
+    uint64_t prefix[6]; /* settled high bits of the keys: low x y z, high x y z */
+    uint64_t rank[6];   /* from 0, among the keys with that prefix */
+    uint64_t *counts;   /* [6][65536] owned */
 } kiln_origin;
 
 kiln_status kiln_origin_init(kiln_origin *o, kiln_error *err) KILN_MUST_CHECK;

@@ -32,10 +32,10 @@ typedef struct {
     kiln_source_info info;
     unsigned char *piece; /* [piece_rows][row_bytes] */
     uint64_t piece_rows;
-    bool flat;            /* no third scale: 2DGS */
-    float *filter;        /* [KILN_BLOCK_ROWS] filter_3D, when the file has it */
-    kiln_lines lines;     /* ascii */
-    uint64_t next_row;    /* ascii: the row at which lines stands */
+    bool flat;         /* no third scale: 2DGS */
+    float *filter;     /* [KILN_BLOCK_ROWS] filter_3D, when the file has it */
+    kiln_lines lines;  /* ascii */
+    uint64_t next_row; /* ascii: the row at which lines stands */
 } ply_source;
 
 static int probe(const unsigned char *head, size_t len, const char *path)
@@ -136,14 +136,16 @@ static kiln_status parse_row(ply_source *s, uint64_t row, const char *line, size
     for (uint32_t i = 0; i < s->header.n_columns; i++) {
         const kiln_ply_property *p = &s->header.columns[i];
         if (!kiln_token_next(&words, &w, &n))
-            return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu has %u values instead of %u", s->path, (unsigned long long)row, i, s->header.n_columns);
+            return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu has %u values instead of %u", s->path, (unsigned long long)row, i,
+                             s->header.n_columns);
         kiln_number r = parse_value(&s->lines, w, n, p->type, dst + p->offset);
         if (r != KILN_NUMBER_OK)
-            return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu, property %s: the value %s", s->path, (unsigned long long)row, p->name,
-                             r == KILN_NUMBER_NOT_ONE ? "is not a number" : "does not fit its type");
+            return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu, property %s: the value %s", s->path, (unsigned long long)row,
+                             p->name, r == KILN_NUMBER_NOT_ONE ? "is not a number" : "does not fit its type");
     }
     if (kiln_token_next(&words, &w, &n))
-        return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu has more than %u values", s->path, (unsigned long long)row, s->header.n_columns);
+        return kiln_fail(err, KILN_E_INPUT, "'%s', row %llu has more than %u values", s->path, (unsigned long long)row,
+                         s->header.n_columns);
     return KILN_OK;
 }
 
@@ -209,27 +211,41 @@ static void swap_column(unsigned char *rows, uint64_t n, size_t stride, size_t s
         }
 }
 
-#define GATHER(ctype, dtype)                                       \
-    for (uint64_t i = 0; i < n; i++) {                             \
-        ctype v;                                                   \
-        memcpy(&v, rows + i * stride, sizeof v);                   \
-        dst[i] = (dtype)v;                                         \
-    }                                                              \
+#define GATHER(ctype, dtype)                     \
+    for (uint64_t i = 0; i < n; i++) {           \
+        ctype v;                                 \
+        memcpy(&v, rows + i * stride, sizeof v); \
+        dst[i] = (dtype)v;                       \
+    }                                            \
     break
-#define GATHER_SWITCH(type, dtype)                                 \
-    switch (type) {                                                \
-    case KILN_TYPE_U8: GATHER(uint8_t, dtype);                     \
-    case KILN_TYPE_I8: GATHER(int8_t, dtype);                      \
-    case KILN_TYPE_U16: GATHER(uint16_t, dtype);                   \
-    case KILN_TYPE_I16: GATHER(int16_t, dtype);                    \
-    case KILN_TYPE_U32: GATHER(uint32_t, dtype);                   \
-    case KILN_TYPE_I32: GATHER(int32_t, dtype);                    \
-    case KILN_TYPE_F32: GATHER(float, dtype);                      \
-    case KILN_TYPE_F64: GATHER(double, dtype);                     \
+#define GATHER_SWITCH(type, dtype) \
+    switch (type) {                \
+    case KILN_TYPE_U8:             \
+        GATHER(uint8_t, dtype);    \
+    case KILN_TYPE_I8:             \
+        GATHER(int8_t, dtype);     \
+    case KILN_TYPE_U16:            \
+        GATHER(uint16_t, dtype);   \
+    case KILN_TYPE_I16:            \
+        GATHER(int16_t, dtype);    \
+    case KILN_TYPE_U32:            \
+        GATHER(uint32_t, dtype);   \
+    case KILN_TYPE_I32:            \
+        GATHER(int32_t, dtype);    \
+    case KILN_TYPE_F32:            \
+        GATHER(float, dtype);      \
+    case KILN_TYPE_F64:            \
+        GATHER(double, dtype);     \
     }
 
-static void gather_f32(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n, float *dst) { GATHER_SWITCH(type, float) }
-static void gather_f64(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n, double *dst) { GATHER_SWITCH(type, double) }
+static void gather_f32(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n, float *dst)
+{
+    GATHER_SWITCH(type, float)
+}
+static void gather_f64(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n, double *dst)
+{
+    GATHER_SWITCH(type, double)
+}
 
 static void gather_raw(const unsigned char *rows, size_t stride, size_t size, uint64_t n, unsigned char *dst)
 {
@@ -249,15 +265,30 @@ static float *target(const ply_source *s, const kiln_rows *rows, const kiln_ply_
 {
     float *base = NULL;
     switch (u->role) {
-    case KILN_ROLE_LOG_SCALE: base = rows->log_scales; break;
-    case KILN_ROLE_QUAT: base = rows->quats; break;
-    case KILN_ROLE_OPACITY: base = rows->opacity_logits; break;
-    case KILN_ROLE_SH0: base = rows->sh0; break;
-    case KILN_ROLE_SHN: base = rows->shN; break;
-    case KILN_ROLE_RGB: base = s->info.kind == KILN_SCENE_SPLATS ? rows->sh0 : rows->rgb; break;
-    case KILN_ROLE_FILTER: base = s->filter; break;
+    case KILN_ROLE_LOG_SCALE:
+        base = rows->log_scales;
+        break;
+    case KILN_ROLE_QUAT:
+        base = rows->quats;
+        break;
+    case KILN_ROLE_OPACITY:
+        base = rows->opacity_logits;
+        break;
+    case KILN_ROLE_SH0:
+        base = rows->sh0;
+        break;
+    case KILN_ROLE_SHN:
+        base = rows->shN;
+        break;
+    case KILN_ROLE_RGB:
+        base = s->info.kind == KILN_SCENE_SPLATS ? rows->sh0 : rows->rgb;
+        break;
+    case KILN_ROLE_FILTER:
+        base = s->filter;
+        break;
     case KILN_ROLE_MEAN:
-    case KILN_ROLE_NONE: return NULL;
+    case KILN_ROLE_NONE:
+        return NULL;
     }
     return base + u->component * rows->n;
 }
@@ -294,7 +325,8 @@ static void take_piece(const ply_source *s, uint64_t at, uint64_t n, kiln_rows *
         take_tile(s, s->piece + i * s->header.row_bytes, at + i, n - i < step ? n - i : step, rows);
 }
 
-static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset, kiln_error *err)
+static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
+                             uint64_t *next_offset, kiln_error *err)
 {
     ply_source *s = (ply_source *)source;
     const kiln_ply_header *h = &s->header;
@@ -303,8 +335,11 @@ static kiln_status read_rows(kiln_source *source, uint64_t first, uint64_t n, ui
     if (ascii) KILN_TRY(seek_ascii(s, first, offset, err));
     for (uint64_t at = 0; at < n; at += s->piece_rows) {
         uint64_t k = n - at < s->piece_rows ? n - at : s->piece_rows;
-        if (ascii) KILN_TRY(read_ascii(s, first + at, k, err));
-        else KILN_TRY(kiln_file_read_at(s->fd, s->path, h->vertex_offset + (first + at) * h->row_bytes, s->piece, k * h->row_bytes, err));
+        if (ascii)
+            KILN_TRY(read_ascii(s, first + at, k, err));
+        else
+            KILN_TRY(
+                kiln_file_read_at(s->fd, s->path, h->vertex_offset + (first + at) * h->row_bytes, s->piece, k * h->row_bytes, err));
         take_piece(s, at, k, rows);
     }
     if (s->flat)
@@ -319,7 +354,8 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
     ply_source *s = (ply_source *)source;
     const char *line = NULL;
     size_t size;
-    if (s->header.format == KILN_PLY_ASCII && s->next_row == s->info.n_rows && !s->header.more_elements) KILN_TRY(next_line(s, &line, &size, err));
+    if (s->header.format == KILN_PLY_ASCII && s->next_row == s->info.n_rows && !s->header.more_elements)
+        KILN_TRY(next_line(s, &line, &size, err));
     if (line || s->header.trailing_bytes) {
         size_t at = strlen(info->notes);
         snprintf(info->notes + at, sizeof info->notes - at, "%sbytes after the last declared row are ignored", at ? "; " : "");

@@ -16,14 +16,29 @@ static const struct {
     kiln_role role;
     uint32_t component;
 } known[] = {
-    {"x", KILN_ROLE_MEAN, 0},          {"y", KILN_ROLE_MEAN, 1},            {"z", KILN_ROLE_MEAN, 2},
-    {"f_dc_0", KILN_ROLE_SH0, 0},      {"f_dc_1", KILN_ROLE_SH0, 1},        {"f_dc_2", KILN_ROLE_SH0, 2},
+    {"x", KILN_ROLE_MEAN, 0},
+    {"y", KILN_ROLE_MEAN, 1},
+    {"z", KILN_ROLE_MEAN, 2},
+    {"f_dc_0", KILN_ROLE_SH0, 0},
+    {"f_dc_1", KILN_ROLE_SH0, 1},
+    {"f_dc_2", KILN_ROLE_SH0, 2},
     {"opacity", KILN_ROLE_OPACITY, 0},
-    {"scale_0", KILN_ROLE_LOG_SCALE, 0}, {"scale_1", KILN_ROLE_LOG_SCALE, 1}, {"scale_2", KILN_ROLE_LOG_SCALE, 2},
-    {"rot_0", KILN_ROLE_QUAT, 0},      {"rot_1", KILN_ROLE_QUAT, 1},        {"rot_2", KILN_ROLE_QUAT, 2}, {"rot_3", KILN_ROLE_QUAT, 3},
-    {"red", KILN_ROLE_RGB, 0},         {"green", KILN_ROLE_RGB, 1},         {"blue", KILN_ROLE_RGB, 2},
-    {"r", KILN_ROLE_RGB, 0},           {"g", KILN_ROLE_RGB, 1},             {"b", KILN_ROLE_RGB, 2},
-    {"diffuse_red", KILN_ROLE_RGB, 0}, {"diffuse_green", KILN_ROLE_RGB, 1}, {"diffuse_blue", KILN_ROLE_RGB, 2},
+    {"scale_0", KILN_ROLE_LOG_SCALE, 0},
+    {"scale_1", KILN_ROLE_LOG_SCALE, 1},
+    {"scale_2", KILN_ROLE_LOG_SCALE, 2},
+    {"rot_0", KILN_ROLE_QUAT, 0},
+    {"rot_1", KILN_ROLE_QUAT, 1},
+    {"rot_2", KILN_ROLE_QUAT, 2},
+    {"rot_3", KILN_ROLE_QUAT, 3},
+    {"red", KILN_ROLE_RGB, 0},
+    {"green", KILN_ROLE_RGB, 1},
+    {"blue", KILN_ROLE_RGB, 2},
+    {"r", KILN_ROLE_RGB, 0},
+    {"g", KILN_ROLE_RGB, 1},
+    {"b", KILN_ROLE_RGB, 2},
+    {"diffuse_red", KILN_ROLE_RGB, 0},
+    {"diffuse_green", KILN_ROLE_RGB, 1},
+    {"diffuse_blue", KILN_ROLE_RGB, 2},
     {"filter_3D", KILN_ROLE_FILTER, 0}, /* mip-splatting */
 };
 
@@ -103,7 +118,8 @@ static census count_names(const kiln_ply_header *h)
     }
     c.f_dc = c.seen[KILN_ROLE_SH0] != 0;
     c.filter = c.seen[KILN_ROLE_FILTER] != 0;
-    c.splats = c.f_dc || c.n_rest || (c.seen[KILN_ROLE_OPACITY] != 0) + (c.seen[KILN_ROLE_LOG_SCALE] != 0) + (c.seen[KILN_ROLE_QUAT] != 0) >= 2;
+    c.splats = c.f_dc || c.n_rest ||
+               (c.seen[KILN_ROLE_OPACITY] != 0) + (c.seen[KILN_ROLE_LOG_SCALE] != 0) + (c.seen[KILN_ROLE_QUAT] != 0) >= 2;
     return c;
 }
 
@@ -113,7 +129,8 @@ static kiln_status check_rest(const kiln_ply_header *h, const char *path, census
     uint32_t degree = 0;
     while (degree < 4 && 3 * ((degree + 1) * (degree + 1) - 1) < c->n_rest) degree++;
     if (3 * ((degree + 1) * (degree + 1) - 1) != c->n_rest)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %u f_rest properties; only 0, 9, 24, 45 or 72 make whole SH degrees", path, c->n_rest);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %u f_rest properties; only 0, 9, 24, 45 or 72 make whole SH degrees", path,
+                         c->n_rest);
     for (uint32_t i = 0; i < h->n_columns; i++) {
         int n = rest_number(plain(h->columns[i].name));
         if (n >= 0 && (uint32_t)n < c->n_rest) there[n] = true;
@@ -131,7 +148,7 @@ static kiln_status check_names(const kiln_ply_header *h, const char *path, censu
         bool there = c->seen[known[i].role] >> known[i].component & 1;
         if (there || known[i].role == KILN_ROLE_FILTER) continue;
         if (known[i].role != KILN_ROLE_MEAN && !c->splats) continue;
-        if (strcmp(name, "scale_2") == 0) continue; /* 2DGS */
+        if (strcmp(name, "scale_2") == 0) continue;                                              /* 2DGS */
         if (known[i].role == KILN_ROLE_SH0 && !c->f_dc && c->seen[KILN_ROLE_RGB] == 7) continue; /* nerfstudio's rgb mode */
         if (known[i].role == KILN_ROLE_RGB) continue;
         return kiln_fail(err, KILN_E_INPUT, "'%s': property %s is missing", path, name);
@@ -143,10 +160,10 @@ static kiln_status check_dialect(const kiln_ply_header *h, const char *path, kil
 {
     bool packed = h->has_chunks;
     for (uint32_t i = 0; i < h->n_columns; i++) packed |= strncmp(h->columns[i].name, "packed_", 7) == 0;
-    if (packed)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': compressed PLY is not read yet; convert it to a plain PLY first", path);
+    if (packed) return kiln_fail(err, KILN_E_INPUT, "'%s': compressed PLY is not read yet; convert it to a plain PLY first", path);
     if (h->has_codebook)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': PLY with codebooks (INRIA's reduced form) is not read; use the full point_cloud.ply", path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s': PLY with codebooks (INRIA's reduced form) is not read; use the full point_cloud.ply", path);
     return KILN_OK;
 }
 
@@ -215,7 +232,8 @@ static kiln_status write_layout(const kiln_ply_header *h, kiln_source_info *info
     json_t *layout = NULL, *comments = json_array();
     const size_t room = sizeof info->layout;
     for (uint32_t i = 0; i < h->n_columns; i++)
-        KILN_GO(kiln_buffer_printf(&columns, err, "%s%s %s", i ? ";" : "", kiln_ply_type_name(h->columns[i].type), h->columns[i].name));
+        KILN_GO(
+            kiln_buffer_printf(&columns, err, "%s%s %s", i ? ";" : "", kiln_ply_type_name(h->columns[i].type), h->columns[i].name));
     const char *c = (const char *)h->comments.data;
     for (uint32_t i = 0; i < h->n_comments; i++, c += strlen(c) + 1) json_array_append_new(comments, comment_json(c));
     layout = json_pack("{s:s, s:O}", "columns", (const char *)columns.data, "comments", comments);
@@ -245,13 +263,15 @@ static bool float32_holds(kiln_type t) { return t != KILN_TYPE_F64 && t != KILN_
  * change from colours to coefficients does not give back. */
 static bool wants_extra(const kiln_ply_property *p, const kiln_ply_use *use, const kiln_source_info *info, kiln_keep *keep)
 {
-    bool folds = info->folded && (use->role == KILN_ROLE_LOG_SCALE || use->role == KILN_ROLE_OPACITY || use->role == KILN_ROLE_FILTER);
+    bool folds =
+        info->folded && (use->role == KILN_ROLE_LOG_SCALE || use->role == KILN_ROLE_OPACITY || use->role == KILN_ROLE_FILTER);
     bool colour = info->kind == KILN_SCENE_SPLATS && use->role == KILN_ROLE_RGB;
     *keep = use->role == KILN_ROLE_NONE || folds || colour ? KILN_KEEP_ALWAYS : KILN_KEEP_IF_LOSSY;
     return *keep == KILN_KEEP_ALWAYS || !float32_holds(p->type);
 }
 
-static kiln_status plan_extras(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info, kiln_error *err)
+static kiln_status plan_extras(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info,
+                               kiln_error *err)
 {
     for (uint32_t i = 0; i < h->n_columns; i++) {
         const kiln_ply_property *p = &h->columns[i];
@@ -277,8 +297,10 @@ static void plan_roles(const kiln_ply_header *h, const census *c, kiln_ply_use *
         bool twice = u.role == KILN_ROLE_SHN ? rest_taken[u.component] : (taken[u.role] >> u.component & 1) != 0;
         if (u.role == KILN_ROLE_RGB && c->seen[KILN_ROLE_RGB] != 7) twice = true; /* not a whole colour */
         if (u.role != KILN_ROLE_NONE && twice) u.role = KILN_ROLE_NONE;
-        if (u.role == KILN_ROLE_SHN) rest_taken[u.component] = true;
-        else taken[u.role] |= 1u << u.component;
+        if (u.role == KILN_ROLE_SHN)
+            rest_taken[u.component] = true;
+        else
+            taken[u.role] |= 1u << u.component;
         if (u.role == KILN_ROLE_MEAN && !float32_holds(h->columns[i].type)) info->wide = true;
         if (u.role == KILN_ROLE_RGB) {
             info->has_rgb = true;

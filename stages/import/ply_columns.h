@@ -29,7 +29,8 @@ typedef struct {
 
 /* uses[h->n_columns]; fills kind, dialect, degree, colours, extras, layout, axis and flags of info.
  * KILN_E_INPUT when a column is missing, numbered with gaps, or the file is of a dialect that is not read. */
-kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info,
+                          kiln_error *err) KILN_MUST_CHECK;
 
 /* The role of a name in a file of that kind, for the writer: "f_rest_7" of degree 1 is component 19 or so of shN. */
 kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc, uint32_t sh_degree);

@@ -19,12 +19,12 @@ typedef struct {
 typedef struct {
     const char *path;
     kiln_ply_header *h;
-    unsigned line;           /* from 1 */
+    unsigned line; /* from 1 */
     bool has_format, has_vertex, in_vertex, in_element;
-    bool list_before;        /* a list in an element in front of vertex */
+    bool list_before; /* a list in an element in front of vertex */
     bool list_after;
-    uint64_t element_count;  /* of the element whose properties are being read */
-    uint64_t element_bytes;  /* of one of its rows */
+    uint64_t element_count; /* of the element whose properties are being read */
+    uint64_t element_bytes; /* of one of its rows */
     uint64_t element_props;
     uint64_t bytes_before, bytes_after;
 } parser;
@@ -34,10 +34,10 @@ static const struct {
     kiln_type type;
 } types[] = {
     /* the first spelling of a type is the one we write */
-    {"char", KILN_TYPE_I8},    {"int8", KILN_TYPE_I8},    {"uchar", KILN_TYPE_U8},   {"uint8", KILN_TYPE_U8},
-    {"short", KILN_TYPE_I16},  {"int16", KILN_TYPE_I16},  {"ushort", KILN_TYPE_U16}, {"uint16", KILN_TYPE_U16},
-    {"int", KILN_TYPE_I32},    {"int32", KILN_TYPE_I32},  {"uint", KILN_TYPE_U32},   {"uint32", KILN_TYPE_U32},
-    {"float", KILN_TYPE_F32},  {"float32", KILN_TYPE_F32}, {"double", KILN_TYPE_F64}, {"float64", KILN_TYPE_F64},
+    {"char", KILN_TYPE_I8},   {"int8", KILN_TYPE_I8},     {"uchar", KILN_TYPE_U8},   {"uint8", KILN_TYPE_U8},
+    {"short", KILN_TYPE_I16}, {"int16", KILN_TYPE_I16},   {"ushort", KILN_TYPE_U16}, {"uint16", KILN_TYPE_U16},
+    {"int", KILN_TYPE_I32},   {"int32", KILN_TYPE_I32},   {"uint", KILN_TYPE_U32},   {"uint32", KILN_TYPE_U32},
+    {"float", KILN_TYPE_F32}, {"float32", KILN_TYPE_F32}, {"double", KILN_TYPE_F64}, {"float64", KILN_TYPE_F64},
 };
 
 bool kiln_ply_type_find(const char *name, kiln_type *out)
@@ -112,10 +112,14 @@ static kiln_status parse_format(parser *p, const word *w, unsigned n, kiln_error
     char q[44];
     if (p->has_format) return BAD(p, "a second format line");
     if (n != 3) return BAD(p, "a format line has the form 'format binary_little_endian 1.0'");
-    if (is(w[1], "ascii")) p->h->format = KILN_PLY_ASCII;
-    else if (is(w[1], "binary_little_endian")) p->h->format = KILN_PLY_LITTLE;
-    else if (is(w[1], "binary_big_endian")) p->h->format = KILN_PLY_BIG;
-    else return BAD(p, "format '%s' is none of ascii, binary_little_endian, binary_big_endian", quoted(w[1], q));
+    if (is(w[1], "ascii"))
+        p->h->format = KILN_PLY_ASCII;
+    else if (is(w[1], "binary_little_endian"))
+        p->h->format = KILN_PLY_LITTLE;
+    else if (is(w[1], "binary_big_endian"))
+        p->h->format = KILN_PLY_BIG;
+    else
+        return BAD(p, "format '%s' is none of ascii, binary_little_endian, binary_big_endian", quoted(w[1], q));
     if (!is(w[2], "1.0")) return BAD(p, "format version '%s'; only 1.0 exists", quoted(w[2], q));
     p->has_format = true;
     return KILN_OK;
@@ -180,8 +184,10 @@ static kiln_status parse_element(parser *p, const word *w, unsigned n, kiln_erro
 static kiln_status parse_list(parser *p, kiln_error *err)
 {
     if (p->in_vertex) return BAD(p, "a row of vertex cannot hold a list property");
-    if (p->has_vertex) p->list_after = true;
-    else p->list_before = true;
+    if (p->has_vertex)
+        p->list_after = true;
+    else
+        p->list_before = true;
     p->element_props++;
     return KILN_OK;
 }
@@ -256,7 +262,8 @@ static kiln_status parse_lines(parser *p, const char *text, size_t size, kiln_er
         if (lf && line.n && line.s[line.n - 1] == '\r') line.n--;
         if (memchr(line.s, '\r', line.n) && (lf || p->line == 1))
             return BAD(p, "a lone carriage return; header lines must end with LF or CR LF");
-        if (p->line == 1 && !(line.n >= 3 && memcmp(line.s, "ply", 3) == 0 && split(line, &(word){0}, 1) == 1 && (line.n == 3 || line.s[3] == ' ')))
+        if (p->line == 1 &&
+            !(line.n >= 3 && memcmp(line.s, "ply", 3) == 0 && split(line, &(word){0}, 1) == 1 && (line.n == 3 || line.s[3] == ' ')))
             return kiln_fail(err, KILN_E_INPUT, "'%s' is not a PLY file: its first line is not \"ply\"", p->path);
         if (!lf)
             return kiln_fail(err, KILN_E_INPUT, "'%s' has no end_header line within its first %zu bytes; is the download complete?",
@@ -275,7 +282,8 @@ static kiln_status check_rows(const parser *p, kiln_error *err)
     if (!p->has_vertex) return kiln_fail(err, KILN_E_INPUT, "'%s': its PLY header has no vertex element", p->path);
     if (h->n_rows == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' declares 0 vertices; there is nothing to import", p->path);
     if (p->list_before)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': a list property in front of vertex makes the place of its rows unknown", p->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': a list property in front of vertex makes the place of its rows unknown",
+                         p->path);
     if (h->n_columns == 0) return kiln_fail(err, KILN_E_INPUT, "'%s': its vertex element has no properties", p->path);
     return KILN_OK;
 }
@@ -290,13 +298,15 @@ static kiln_status check_size(parser *p, kiln_error *err)
     if (fits && h->format == KILN_PLY_ASCII) fits = rows - 1 <= left && h->lines_before <= left;
     if (fits && h->format != KILN_PLY_ASCII) fits = kiln_add(rows, p->bytes_before, &need) && need <= left;
     if (!fits)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is shorter than the %llu vertices that it declares: %llu bytes follow its header; is the download complete?",
-                         p->path, (unsigned long long)h->n_rows, (unsigned long long)left);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' is shorter than the %llu vertices that it declares: %llu bytes follow its header; is the download complete?",
+            p->path, (unsigned long long)h->n_rows, (unsigned long long)left);
     h->vertex_offset = h->data_offset + p->bytes_before;
     if (h->format == KILN_PLY_ASCII || p->list_after) return KILN_OK;
     if (!kiln_add(need, p->bytes_after, &need) || need > left)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' ends inside the elements that follow its vertices; is the download complete?", p->path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' ends inside the elements that follow its vertices; is the download complete?",
+                         p->path);
     h->trailing_bytes = left - need;
     return KILN_OK;
 }

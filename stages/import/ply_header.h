@@ -32,17 +32,17 @@ typedef struct {
 typedef struct {
     kiln_ply_format format;
     uint64_t file_bytes;
-    uint64_t data_offset;     /* first byte behind the header */
-    uint64_t n_rows;          /* of vertex */
-    uint32_t row_bytes;       /* of vertex; ascii rows are decoded to the same layout */
-    uint64_t vertex_offset;   /* binary: first vertex row */
-    uint64_t lines_before;    /* ascii: rows of elements in front of vertex */
-    uint64_t trailing_bytes;  /* binary: behind the last element, where its end is known */
-    bool more_elements;       /* something follows vertex */
+    uint64_t data_offset;          /* first byte behind the header */
+    uint64_t n_rows;               /* of vertex */
+    uint32_t row_bytes;            /* of vertex; ascii rows are decoded to the same layout */
+    uint64_t vertex_offset;        /* binary: first vertex row */
+    uint64_t lines_before;         /* ascii: rows of elements in front of vertex */
+    uint64_t trailing_bytes;       /* binary: behind the last element, where its end is known */
+    bool more_elements;            /* something follows vertex */
     bool has_chunks, has_codebook; /* elements of the compressed dialects */
     uint32_t n_columns;
     kiln_ply_property *columns; /* owned */
-    kiln_buffer comments;     /* "c text\0" and "o text\0" for each comment and obj_info line, as bytes */
+    kiln_buffer comments;       /* "c text\0" and "o text\0" for each comment and obj_info line, as bytes */
     uint32_t n_comments;
 } kiln_ply_header;
 

@@ -10,7 +10,10 @@ static uint64_t mix(uint64_t x)
 }
 
 /* [0, 1) in steps of 2^-24 */
-static double unit(uint64_t seed, uint64_t row, uint32_t column) { return (double)(mix(mix(seed) + row * 8 + column) >> 40) * 0x1p-24; }
+static double unit(uint64_t seed, uint64_t row, uint32_t column)
+{
+    return (double)(mix(mix(seed) + row * 8 + column) >> 40) * 0x1p-24;
+}
 
 void kiln_random_points(uint64_t seed, const double box[6], uint64_t first, uint64_t n, kiln_rows *rows)
 {

@@ -27,43 +27,43 @@ typedef enum {
 } kiln_keep;
 
 typedef struct {
-    char name[64];   /* as in the file */
+    char name[64]; /* as in the file */
     kiln_type type;
     kiln_keep keep;
-    int axis;        /* 0, 1, 2: a coordinate, which a non-zero origin makes lossy; else -1 */
+    int axis; /* 0, 1, 2: a coordinate, which a non-zero origin makes lossy; else -1 */
 } kiln_extra;
 
 typedef enum { KILN_DIALECT_3DGS, KILN_DIALECT_2DGS } kiln_dialect;
 
 typedef struct {
-    kiln_scene_kind kind;    /* points or splats */
+    kiln_scene_kind kind; /* points or splats */
     kiln_dialect dialect;
     uint64_t n_rows;
     uint32_t sh_degree;
     bool antialiased;
-    bool wide;               /* coordinates are doubles: origin and extra/x.. planes apply */
-    bool has_rgb;            /* points: colours present (else they are 0 and counted) ; splats: colour came as rgb, not f_dc */
+    bool wide;    /* coordinates are doubles: origin and extra/x.. planes apply */
+    bool has_rgb; /* points: colours present (else they are 0 and counted) ; splats: colour came as rgb, not f_dc */
     bool rgb_u8;
-    bool folded;             /* filter_3D went into log_scales and opacity_logits; the raw columns are extras */
-    bool needs_full_scan;    /* rows have no fixed size: only a whole pass validates them and finds the blocks */
-    char up_axis[64];        /* from comments, "" unknown */
-    char writer[64];         /* "inria", "gsplat", "brush", ... as far as the file says */
+    bool folded;                        /* filter_3D went into log_scales and opacity_logits; the raw columns are extras */
+    bool needs_full_scan;               /* rows have no fixed size: only a whole pass validates them and finds the blocks */
+    char up_axis[64];                   /* from comments, "" unknown */
+    char writer[64];                    /* "inria", "gsplat", "brush", ... as far as the file says */
     kiln_extra extras[KILN_EXTRAS_MAX]; /* see kiln_keep; in file order */
     uint32_t n_extras;
-    char layout[8192];       /* JSON: what export needs to write the same columns again: property order, types, comments */
-    char notes[1024];        /* sentence(s) for the user, "" none: trailing bytes, dialect found, filter_3D folded */
+    char layout[8192]; /* JSON: what export needs to write the same columns again: property order, types, comments */
+    char notes[1024];  /* sentence(s) for the user, "" none: trailing bytes, dialect found, filter_3D folded */
 } kiln_source_info;
 
 /* A batch of rows, planar. Arrays have room for KILN_BLOCK_ROWS rows; stride (distance between components) is n. */
 typedef struct {
     uint64_t n;
-    double *means;           /* [3][n] */
-    float *log_scales;       /* [3][n], splats only */
-    float *quats;            /* [4][n] */
-    float *opacity_logits;   /* [n] */
-    float *sh0;              /* [3][n]; */
-    float *shN;              /* [3K][n] coefficient-major */
-    float *rgb;              /* [3][n], 0..1; points, or splats with rgb */
+    double *means;                 /* [3][n] */
+    float *log_scales;             /* [3][n], splats only */
+    float *quats;                  /* [4][n] */
+    float *opacity_logits;         /* [n] */
+    float *sh0;                    /* [3][n]; */
+    float *shN;                    /* [3K][n] coefficient-major */
+    float *rgb;                    /* [3][n], 0..1; points, or splats with rgb */
     void *extras[KILN_EXTRAS_MAX]; /* [n] of extras[i].type */
 } kiln_rows;
 kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
@@ -72,20 +72,21 @@ void kiln_rows_release(kiln_rows *rows);
 typedef struct kiln_source kiln_source; /* a reader's own */
 
 typedef struct {
-    const char *name;      /* "ply" */
-    const char *suffixes;  /* "ply", blank-separated */
-    const char *summary;   /* for --list-formats */
+    const char *name;     /* "ply" */
+    const char *suffixes; /* "ply", blank-separated */
+    const char *summary;  /* for --list-formats */
     int (*probe)(const unsigned char *head, size_t len, const char *path);
     kiln_status (*open)(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err);
     /* rows [first, first + n), n <= KILN_BLOCK_ROWS, into rows (rows->n set to n). offset: byte position of row `first`,
      * or UINT64_MAX: the reader stands there already (sequential) or computes it. *next_offset: of the row behind. */
-    kiln_status (*read)(kiln_source *s, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset, kiln_error *err);
+    kiln_status (*read)(kiln_source *s, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
+                        kiln_error *err);
     /* after the last row of a whole pass: checks the tail; may add to info->notes */
     kiln_status (*finish)(kiln_source *s, kiln_source_info *info, kiln_error *err);
     void (*close)(kiln_source *s);
 } kiln_reader;
 
-extern const kiln_reader *const kiln_readers[]; /* NULL-terminated */
+extern const kiln_reader *const kiln_readers[];         /* NULL-terminated */
 const kiln_reader *kiln_reader_named(const char *name); /* NULL when there is none */
 /* The reader of a file, by content; NULL and KILN_E_INPUT with one sentence when none knows it (or it is one that comes later). */
 kiln_status kiln_reader_find(const char *path, const kiln_reader **out, kiln_error *err) KILN_MUST_CHECK;

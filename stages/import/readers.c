@@ -49,7 +49,9 @@ static kiln_status unknown(const char *path, const unsigned char *head, size_t l
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is no splat or point file that we know: a PLY begins with \"ply\"; --list-formats names the formats", path);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' is no splat or point file that we know: a PLY begins with \"ply\"; --list-formats names the formats",
+                     path);
 }
 
 kiln_status kiln_reader_find(const char *path, const kiln_reader **out, kiln_error *err)

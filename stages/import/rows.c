@@ -107,7 +107,8 @@ static void mark_not_finite(unsigned char *reason, const float *v, uint64_t n, u
 static void mark_positions(unsigned char *reason, const double *means, uint64_t n, const double origin[3])
 {
     for (uint32_t c = 0; c < 3; c++)
-        for (uint64_t i = 0; i < n; i++) mark(reason, i, !(fabs(means[c * n + i] - origin[c]) <= (double)FLT_MAX), KILN_DROP_POSITION);
+        for (uint64_t i = 0; i < n; i++)
+            mark(reason, i, !(fabs(means[c * n + i] - origin[c]) <= (double)FLT_MAX), KILN_DROP_POSITION);
 }
 
 static void mark_splats(unsigned char *reason, const kiln_rows *r, uint32_t sh_components)
@@ -197,8 +198,10 @@ void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double
     bool splats = info->kind == KILN_SCENE_SPLATS;
     memset(c->reason, KILN_DROP_NONE, n);
     mark_positions(c->reason, rows->means, n, origin);
-    if (splats) mark_splats(c->reason, rows, sh_components);
-    else mark_not_finite(c->reason, rows->rgb, n, 3, KILN_DROP_COLOUR);
+    if (splats)
+        mark_splats(c->reason, rows, sh_components);
+    else
+        mark_not_finite(c->reason, rows->rgb, n, 3, KILN_DROP_COLOUR);
     c->n = 0;
     for (uint64_t i = 0; i < n; i++) {
         c->source_row[c->n] = (uint32_t)i;
@@ -242,9 +245,11 @@ json_t *kiln_clamped_json(const kiln_row_counts *c) { return counts_json(clamp_n
 
 kiln_status kiln_row_counts_parse(json_t *dropped, json_t *clamped, kiln_row_counts *out, kiln_error *err)
 {
-    if (!json_is_object(dropped) || !json_is_object(clamped)) return kiln_fail(err, KILN_E_BUG, "a block's counters lack what was dropped");
+    if (!json_is_object(dropped) || !json_is_object(clamped))
+        return kiln_fail(err, KILN_E_BUG, "a block's counters lack what was dropped");
     memset(out, 0, sizeof *out);
     for (int i = 1; i < KILN_N_DROPS; i++) out->dropped[i] = (uint64_t)json_integer_value(json_object_get(dropped, drop_names[i]));
-    for (int i = 0; i < KILN_N_CLAMPS; i++) out->clamped[i] = (uint64_t)json_integer_value(json_object_get(clamped, clamp_names[i]));
+    for (int i = 0; i < KILN_N_CLAMPS; i++)
+        out->clamped[i] = (uint64_t)json_integer_value(json_object_get(clamped, clamp_names[i]));
     return KILN_OK;
 }

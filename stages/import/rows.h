@@ -8,17 +8,17 @@
 #include <jansson.h>
 
 /* Why a row is dropped; the first reason that holds counts. name: the key in counters and in --json */
-#define KILN_DROP_MAP(X)                                                       \
-    X(POSITION, "position_not_finite", "position not finite in float32")      \
-    X(SCALE, "scale_not_finite", "scale not finite or log scale above 88")    \
-    X(ROTATION, "rotation_not_finite", "rotation not finite")                 \
-    X(ZERO_ROTATION, "rotation_zero", "rotation zero")                        \
-    X(OPACITY, "opacity_nan", "opacity not a number")                         \
+#define KILN_DROP_MAP(X)                                                   \
+    X(POSITION, "position_not_finite", "position not finite in float32")   \
+    X(SCALE, "scale_not_finite", "scale not finite or log scale above 88") \
+    X(ROTATION, "rotation_not_finite", "rotation not finite")              \
+    X(ZERO_ROTATION, "rotation_zero", "rotation zero")                     \
+    X(OPACITY, "opacity_nan", "opacity not a number")                      \
     X(COLOUR, "colour_not_finite", "colour or spherical harmonics not finite")
-#define KILN_CLAMP_MAP(X)                                                      \
-    X(OPACITY_HIGH, "opacity_infinite", "opacity of 1 made 254.75/255")       \
-    X(OPACITY_LOW, "opacity_minus_infinite", "opacity of 0 made 0.25/255")    \
-    X(SCALE_LOW, "scale_below_range", "log scale below -87 made -87")         \
+#define KILN_CLAMP_MAP(X)                                                  \
+    X(OPACITY_HIGH, "opacity_infinite", "opacity of 1 made 254.75/255")    \
+    X(OPACITY_LOW, "opacity_minus_infinite", "opacity of 0 made 0.25/255") \
+    X(SCALE_LOW, "scale_below_range", "log scale below -87 made -87")      \
     X(EXTRA, "unknown_column_not_finite", "a column of unknown meaning not finite, kept as it is")
 
 typedef enum {
@@ -26,14 +26,14 @@ typedef enum {
 #define X(id, name, text) KILN_DROP_##id,
     KILN_DROP_MAP(X)
 #undef X
-    KILN_N_DROPS
+        KILN_N_DROPS
 } kiln_drop;
 
 typedef enum {
 #define X(id, name, text) KILN_CLAMP_##id,
     KILN_CLAMP_MAP(X)
 #undef X
-    KILN_N_CLAMPS
+        KILN_N_CLAMPS
 } kiln_clamp;
 
 typedef struct {
@@ -41,15 +41,15 @@ typedef struct {
     uint64_t dropped[KILN_N_DROPS], clamped[KILN_N_CLAMPS]; /* rows */
 } kiln_row_counts;
 
-#define KILN_LOGIT_LOW (-6.92657709f)/* logit(0.25 / 255) */
+#define KILN_LOGIT_LOW (-6.92657709f) /* logit(0.25 / 255) */
 #define KILN_LOGIT_HIGH 6.92657709f   /* logit(254.75 / 255) */
 #define KILN_LOG_SCALE_MIN (-87.0f)
 #define KILN_LOG_SCALE_MAX 88.0f
 
 typedef struct {
-    uint64_t n;          /* rows that stay */
-    float *means;        /* [3][n] relative to the origin */
-    uint32_t *source_row; /* [n] */
+    uint64_t n;            /* rows that stay */
+    float *means;          /* [3][n] relative to the origin */
+    uint32_t *source_row;  /* [n] */
     unsigned char *reason; /* [rows read] kiln_drop of each */
 } kiln_clean;
 kiln_status kiln_clean_alloc(kiln_clean *c, kiln_error *err) KILN_MUST_CHECK; /* room for a block */

@@ -26,7 +26,7 @@ static bool loses_bits(const void *column, kiln_type type, uint64_t n)
 {
     bool lossy = false;
     for (uint64_t i = 0; i < n; i++) {
-        double v = type == KILN_TYPE_F64 ? ((const double *)column)[i]
+        double v = type == KILN_TYPE_F64   ? ((const double *)column)[i]
                    : type == KILN_TYPE_U32 ? (double)((const uint32_t *)column)[i]
                                            : (double)((const int32_t *)column)[i];
         lossy |= v == v && (double)(float)v != v;
@@ -96,8 +96,9 @@ static kiln_status check_usable(const scanner *s, const char *path, kiln_error *
     for (int d = 2; d < KILN_N_DROPS; d++)
         if (s->counts.dropped[d] > s->counts.dropped[worst]) worst = d;
     if (s->counts.kept || s->out->info.n_rows == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' has no usable row: %llu of %llu have a %s", path, (unsigned long long)s->counts.dropped[worst],
-                     (unsigned long long)s->counts.read, kiln_drop_text((kiln_drop)worst));
+    return kiln_fail(err, KILN_E_INPUT, "'%s' has no usable row: %llu of %llu have a %s", path,
+                     (unsigned long long)s->counts.dropped[worst], (unsigned long long)s->counts.read,
+                     kiln_drop_text((kiln_drop)worst));
 }
 
 static void decide_extras(kiln_scan *out)

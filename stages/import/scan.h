@@ -16,7 +16,8 @@ typedef struct {
 
 /* offsets: u64 per block appended, UINT64_MAX where the reader finds the place itself.
  * KILN_E_INPUT also when no row is usable. A source of 0 rows (a COLMAP model without points) is accepted: n_blocks 0. */
-kiln_status kiln_scan_source(const kiln_reader *reader, const char *path, kiln_scan *out, kiln_buffer *offsets, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_scan_source(const kiln_reader *reader, const char *path, kiln_scan *out, kiln_buffer *offsets,
+                             kiln_error *err) KILN_MUST_CHECK;
 
 /* XXH3-128 of a file's content, streamed. */
 kiln_status kiln_hash_file(const char *path, kiln_hash *out, kiln_error *err) KILN_MUST_CHECK;

@@ -17,8 +17,9 @@ static json_t *make_notes(const kiln_import_result *i)
     json_t *layout = info->layout[0] ? json_loads(info->layout, 0, NULL) : NULL;
     json_t *cfg = i->data.cfg_args[0] ? json_loads(i->data.cfg_args, 0, NULL) : NULL;
     json_t *n = json_pack("{s:o*, s:o*, s:s, s:s, s:b, s:b, s:b, s:b}", "dropped", kiln_dropped_json(&i->counts), "clamped",
-                          kiln_clamped_json(&i->counts), "writer", info->writer, "dialect", info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs",
-                          "folded", info->folded, "wide", info->wide, "has_rgb", info->has_rgb, "random", i->random);
+                          kiln_clamped_json(&i->counts), "writer", info->writer, "dialect",
+                          info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs", "folded", info->folded, "wide", info->wide,
+                          "has_rgb", info->has_rgb, "random", i->random);
     if (n && layout && json_object_set(n, "layout", layout) != 0) goto fail;
     if (n && cfg && json_object_set(n, "cfg_args", cfg) != 0) goto fail;
     json_decref(layout);
@@ -103,10 +104,7 @@ static kiln_status describe_plane(const kiln_source_info *info, const char *name
     return kiln_fail(err, KILN_E_BUG, "a block has an output '%s' that no plane is called", name);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
 
 static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_result *res, kiln_chunk *c, kiln_error *err)
 {
@@ -121,7 +119,8 @@ static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_res
     return KILN_OK;
 }
 
-static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c, kiln_error *err)
+static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
+                              kiln_error *err)
 {
     void *data = NULL;
     uint64_t bytes = 0;
@@ -163,7 +162,8 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
 
 static kiln_status put(json_t *report, const char *name, json_t *value, kiln_error *err)
 {
-    if (!value || json_object_set_new(report, name, value) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
+    if (!value || json_object_set_new(report, name, value) != 0)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
     return KILN_OK;
 }
 
@@ -175,9 +175,13 @@ static kiln_status put_count(json_t *report, const char *name, uint64_t n, kiln_
 static void say_counts(const kiln_import_result *i)
 {
     for (int d = 1; d < KILN_N_DROPS; d++)
-        if (i->counts.dropped[d]) kiln_warn("%llu row%s dropped: %s", (unsigned long long)i->counts.dropped[d], i->counts.dropped[d] == 1 ? "" : "s", kiln_drop_text((kiln_drop)d));
+        if (i->counts.dropped[d])
+            kiln_warn("%llu row%s dropped: %s", (unsigned long long)i->counts.dropped[d], i->counts.dropped[d] == 1 ? "" : "s",
+                      kiln_drop_text((kiln_drop)d));
     for (int c = 0; c < KILN_N_CLAMPS; c++)
-        if (i->counts.clamped[c]) kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s", kiln_clamp_text((kiln_clamp)c));
+        if (i->counts.clamped[c])
+            kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s",
+                     kiln_clamp_text((kiln_clamp)c));
     if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
 }
 

@@ -12,21 +12,22 @@
 /* All that one import found out. */
 typedef struct {
     kiln_dataset data;
-    kiln_scan scan;         /* info.kind KILN_SCENE_NONE: no rows */
-    bool random;            /* rows are random points */
+    kiln_scan scan; /* info.kind KILN_SCENE_NONE: no rows */
+    bool random;    /* rows are random points */
     kiln_row_counts counts;
-    json_t *dropped_rows;   /* the first 100, owned */
+    json_t *dropped_rows; /* the first 100, owned */
     bool has_background;
     double background[3];
     kiln_cube cube;
-    kiln_camera *cameras;   /* borrowed from data, or the orbit below */
+    kiln_camera *cameras; /* borrowed from data, or the orbit below */
     uint32_t n_cameras;
-    kiln_camera *orbit;     /* owned */
+    kiln_camera *orbit; /* owned */
 } kiln_import_result;
 
 kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *out, kiln_error *err) KILN_MUST_CHECK;
 /* Names and types of the planes that the blocks have, in one chunk after the other. kiln_layer_free(*out). */
-kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out,
+                              kiln_error *err) KILN_MUST_CHECK;
 /* rows_read, rows_dropped, dropped {reason: count}, frames_read, ...; also to stderr as sentences. */
 kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln_error *err) KILN_MUST_CHECK;
 

@@ -84,7 +84,9 @@ static kiln_status take_hashes(kiln_sources *s, kiln_run *r, const kiln_unit *u,
     kiln_hash *hashes = NULL;
     uint64_t bytes = 0, k = 0;
     KILN_TRY(kiln_unit_data(r, u, "hashes", (void **)&hashes, &bytes, err));
-    kiln_status st = bytes == n * sizeof *hashes ? KILN_OK : kiln_fail(err, KILN_E_BUG, "%llu bytes of hashes for %llu files", (unsigned long long)bytes, (unsigned long long)n);
+    kiln_status st = bytes == n * sizeof *hashes ? KILN_OK
+                                                 : kiln_fail(err, KILN_E_BUG, "%llu bytes of hashes for %llu files",
+                                                             (unsigned long long)bytes, (unsigned long long)n);
     for (uint32_t i = 0; i < s->n && st == KILN_OK; i++)
         if (kiln_hash_is_zero(s->files[i].hash)) s->files[i].hash = hashes[k++];
     free(hashes);
@@ -120,7 +122,8 @@ kiln_status kiln_sources_unchanged(const kiln_sources *s, kiln_error *err)
         kiln_source_file now = s->files[i];
         KILN_TRY(look_at(&now, err));
         if (!same_state(&now, &s->files[i]))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was being imported; import again once it is complete", now.path);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was being imported; import again once it is complete",
+                             now.path);
     }
     return KILN_OK;
 }

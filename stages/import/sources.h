@@ -10,7 +10,7 @@
 typedef struct {
     kiln_source_file *files; /* owned; in order of path, unique */
     uint32_t n;
-    bool touched;            /* some file's size, mtime or inode differs from what is stored */
+    bool touched; /* some file's size, mtime or inode differs from what is stored */
 } kiln_sources;
 
 /* The file of rows and all that the data set names, as they lie there now; hashes zero. */

@@ -92,7 +92,8 @@ static kiln_number copy_token(const char *word, size_t size, char out[KILN_TOKEN
     if (size > KILN_TOKEN_MAX) return KILN_NUMBER_TOO_LARGE;
     memcpy(out, word, size);
     out[size] = '\0';
-    *literal = !(strcasecmp(out + sign, "nan") == 0 || strcasecmp(out + sign, "inf") == 0 || strcasecmp(out + sign, "infinity") == 0);
+    *literal =
+        !(strcasecmp(out + sign, "nan") == 0 || strcasecmp(out + sign, "inf") == 0 || strcasecmp(out + sign, "infinity") == 0);
     if (!*literal) return KILN_NUMBER_OK;
     for (size_t i = 0; i < size; i++)
         if (!memchr("0123456789+-.eE", out[i], 15) || !out[i]) return KILN_NUMBER_NOT_ONE;

@@ -16,13 +16,13 @@
 enum { KILN_LINE_MAX = 1 << 20, KILN_TOKEN_MAX = 255 };
 
 typedef struct {
-    int fd;             /* borrowed */
-    const char *path;   /* borrowed */
-    char *data;         /* [2 * KILN_LINE_MAX] owned */
+    int fd;           /* borrowed */
+    const char *path; /* borrowed */
+    char *data;       /* [2 * KILN_LINE_MAX] owned */
     size_t at, have;
-    uint64_t base;      /* file offset of data[0] */
-    bool at_end;        /* the file holds nothing behind data[have] */
-    locale_t c_locale;  /* owned */
+    uint64_t base;     /* file offset of data[0] */
+    bool at_end;       /* the file holds nothing behind data[have] */
+    locale_t c_locale; /* owned */
 } kiln_lines;
 
 kiln_status kiln_lines_init(kiln_lines *l, int fd, const char *path, kiln_error *err) KILN_MUST_CHECK;

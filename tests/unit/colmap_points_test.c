@@ -78,7 +78,8 @@ static void blocks_begin_where_the_scan_found_them(void **state)
     uint64_t n = N;
     (void)state;
     put(&f, &n, 8);
-    for (uint64_t i = 0; i < N; i++) put_point(&f, i * 3, (double)i, i % 7 == 0 ? 5 : i % 1000 == 1 ? 10000 : i == 1003 ? 200000 : 0);
+    for (uint64_t i = 0; i < N; i++)
+        put_point(&f, i * 3, (double)i, i % 7 == 0 ? 5 : i % 1000 == 1 ? 10000 : i == 1003 ? 200000 : 0);
     if (read_it(&f, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(s.n, N);
     for (uint64_t i = 0; i < N; i++) {

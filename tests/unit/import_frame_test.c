@@ -14,7 +14,8 @@
 
 #include <cmocka.h>
 
-/* ---- origin ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- origin
+ * ---------------------------------------------------------------------------------------------------------------------- */
 
 static unsigned find_origin(const double *means, const unsigned char *skip, uint64_t n, double out[3])
 {
@@ -93,7 +94,8 @@ static void an_ordinary_scene_needs_one_pass_and_dropped_rows_do_not_count(void 
     assert_int_equal(find_origin(means, skip, N, origin), 1);
 }
 
-/* ---- root cube -------------------------------------------------------------------------------------------------------------------- */
+/* ---- root cube
+ * -------------------------------------------------------------------------------------------------------------------- */
 
 static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
 {
@@ -101,11 +103,9 @@ static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
         float lo[3], hi[3];
         double half;
     } cases[] = {
-        {{-1, -1, -1}, {1, 1, 1}, 2},             /* 1.01 is more than 1 */
-        {{-0.99f, 0, 0}, {0.99f, 0, 0}, 1},
-        {{5, 5, 5}, {5, 5, 5}, 0x1p-20},          /* all points equal */
-        {{0, -100, 3}, {1, 300, 4}, 256},
-        {{0, 0, 0}, {1e-9f, 0, 0}, 0x1p-20},
+        {{-1, -1, -1}, {1, 1, 1}, 2},                                        /* 1.01 is more than 1 */
+        {{-0.99f, 0, 0}, {0.99f, 0, 0}, 1}, {{5, 5, 5}, {5, 5, 5}, 0x1p-20}, /* all points equal */
+        {{0, -100, 3}, {1, 300, 4}, 256},   {{0, 0, 0}, {1e-9f, 0, 0}, 0x1p-20},
     };
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -120,7 +120,8 @@ static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
     }
 }
 
-/* ---- orbit ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- orbit
+ * ------------------------------------------------------------------------------------------------------------------------ */
 
 static void project(const kiln_camera *c, const double p[3], double out[3])
 {
@@ -161,7 +162,8 @@ static void orbit_cameras_see_the_whole_box_the_right_way_up(void **state)
     }
 }
 
-/* ---- random points ---------------------------------------------------------------------------------------------------------------- */
+/* ---- random points
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void random_points_do_not_depend_on_how_they_are_cut(void **state)
 {

@@ -16,11 +16,11 @@
 typedef struct {
     kiln_scan scan;
     kiln_row_counts counts;
-    uint64_t n;          /* rows that stay */
-    uint32_t floats;     /* per row: xyz, quat 4, log scales 3, logit, sh 3 (K + 1); points: xyz, rgb */
-    float *rows;         /* [n][floats] owned */
+    uint64_t n;           /* rows that stay */
+    uint32_t floats;      /* per row: xyz, quat 4, log scales 3, logit, sh 3 (K + 1); points: xyz, rgb */
+    float *rows;          /* [n][floats] owned */
     uint32_t *source_row; /* [n] owned */
-    double *extras;      /* [n][info.n_extras] owned */
+    double *extras;       /* [n][info.n_extras] owned */
 } import_source;
 
 static inline void import_source_free(import_source *s)
@@ -34,14 +34,22 @@ static inline void import_source_free(import_source *s)
 static inline double import_source_value(const void *data, kiln_type t, uint64_t i)
 {
     switch (t) {
-    case KILN_TYPE_U8: return ((const uint8_t *)data)[i];
-    case KILN_TYPE_I8: return ((const int8_t *)data)[i];
-    case KILN_TYPE_U16: return ((const uint16_t *)data)[i];
-    case KILN_TYPE_I16: return ((const int16_t *)data)[i];
-    case KILN_TYPE_U32: return ((const uint32_t *)data)[i];
-    case KILN_TYPE_I32: return ((const int32_t *)data)[i];
-    case KILN_TYPE_F32: return (double)((const float *)data)[i];
-    case KILN_TYPE_F64: return ((const double *)data)[i];
+    case KILN_TYPE_U8:
+        return ((const uint8_t *)data)[i];
+    case KILN_TYPE_I8:
+        return ((const int8_t *)data)[i];
+    case KILN_TYPE_U16:
+        return ((const uint16_t *)data)[i];
+    case KILN_TYPE_I16:
+        return ((const int16_t *)data)[i];
+    case KILN_TYPE_U32:
+        return ((const uint32_t *)data)[i];
+    case KILN_TYPE_I32:
+        return ((const int32_t *)data)[i];
+    case KILN_TYPE_F32:
+        return (double)((const float *)data)[i];
+    case KILN_TYPE_F64:
+        return ((const double *)data)[i];
     }
     return 0;
 }
@@ -90,7 +98,8 @@ static inline kiln_status import_source_read(const char *path, import_source *s,
     KILN_GO(kiln_clean_alloc(&clean, err));
     for (uint64_t b = s->scan.n_blocks; b-- > 0;) { /* backwards: blocks are independent of what was read before */
         uint64_t next, first = b * KILN_BLOCK_ROWS, left = info->n_rows - first;
-        KILN_GO(reader->read(source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, ((const uint64_t *)offsets.data)[b], &rows, &next, err));
+        KILN_GO(reader->read(source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, ((const uint64_t *)offsets.data)[b],
+                             &rows, &next, err));
         kiln_rows_clean(&rows, info, s->scan.origin, first, &clean, &s->counts);
         import_source_take(s, &rows, &clean);
     }

@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-static const char *const minimal[] = {"x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"};
+static const char *const minimal[] = {"x",       "y",       "z",       "f_dc_0", "f_dc_1", "f_dc_2", "opacity",
+                                      "scale_0", "scale_1", "scale_2", "rot_0",  "rot_1",  "rot_2",  "rot_3"};
 enum { MINIMAL = 14 };
 
 /* A file under construction. */
@@ -67,9 +68,12 @@ static void put_typed(file *f, kiln_type t, int v, bool swap)
     double f64 = v;
     int64_t i = v;
     size_t n = kiln_type_size(t);
-    if (t == KILN_TYPE_F32) memcpy(raw, &f32, 4);
-    else if (t == KILN_TYPE_F64) memcpy(raw, &f64, 8);
-    else memcpy(raw, &i, n);
+    if (t == KILN_TYPE_F32)
+        memcpy(raw, &f32, 4);
+    else if (t == KILN_TYPE_F64)
+        memcpy(raw, &f64, 8);
+    else
+        memcpy(raw, &i, n);
     for (size_t k = 0; k < n; k++) out[k] = raw[swap ? n - 1 - k : k];
     bytes(f, out, n);
 }
@@ -95,8 +99,8 @@ static void check_values(const import_source *s, uint64_t n)
 
 static void every_type_name_and_byte_order_reads_the_same(void **state)
 {
-    static const char *const names[] = {"char", "int8", "uchar", "uint8", "short", "int16", "ushort", "uint16", "int", "int32", "uint", "uint32",
-                                        "float", "float32", "double", "float64"};
+    static const char *const names[] = {"char", "int8",  "uchar", "uint8",  "short", "int16",   "ushort", "uint16",
+                                        "int",  "int32", "uint",  "uint32", "float", "float32", "double", "float64"};
     static const char *const formats[] = {"binary_little_endian", "binary_big_endian", "ascii"};
     (void)state;
     for (size_t t = 0; t < sizeof names / sizeof *names; t++)
@@ -108,8 +112,10 @@ static void every_type_name_and_byte_order_reads_the_same(void **state)
             splat_header(&f, formats[k], 5, names[t]);
             for (uint64_t i = 0; i < 5; i++)
                 for (int c = 0; c < MINIMAL; c++) {
-                    if (k == 2) text(&f, "%d%s", value_of(i, c), c + 1 < MINIMAL ? " " : "\n");
-                    else put_typed(&f, type, value_of(i, c), k == 1);
+                    if (k == 2)
+                        text(&f, "%d%s", value_of(i, c), c + 1 < MINIMAL ? " " : "\n");
+                    else
+                        put_typed(&f, type, value_of(i, c), k == 1);
                 }
             must_read(&f, &s);
             check_values(&s, 5);
@@ -129,8 +135,10 @@ static void rows_at_the_borders_of_blocks_are_all_there(void **state)
             splat_header(&f, ascii ? "ascii" : "binary_little_endian", sizes[k], "uchar");
             for (uint64_t i = 0; i < sizes[k]; i++)
                 for (int c = 0; c < MINIMAL; c++) {
-                    if (ascii) text(&f, "%d%c", value_of(i, c), c + 1 < MINIMAL ? ' ' : '\n');
-                    else put_typed(&f, KILN_TYPE_U8, value_of(i, c), false);
+                    if (ascii)
+                        text(&f, "%d%c", value_of(i, c), c + 1 < MINIMAL ? ' ' : '\n');
+                    else
+                        put_typed(&f, KILN_TYPE_U8, value_of(i, c), false);
                 }
             must_read(&f, &s);
             check_values(&s, sizes[k]);
@@ -151,8 +159,10 @@ static void rows_that_stay_keep_their_own_values(void **state)
     text(&f, "property ushort tag\nend_header\n");
     for (uint64_t i = 0; i < N; i++) {
         for (int c = 0; c < MINIMAL; c++) {
-            if (i % 3 == 1 && c == (int)(i % MINIMAL)) text(&f, "nan ");
-            else text(&f, "%d ", value_of(i, c));
+            if (i % 3 == 1 && c == (int)(i % MINIMAL))
+                text(&f, "nan ");
+            else
+                text(&f, "%d ", value_of(i, c));
         }
         text(&f, "%d\n", (int)i);
     }
@@ -192,8 +202,9 @@ static void unknown_columns_are_kept_with_their_type(void **state)
     float one = 1;
     double label = 0.1;
     (void)state;
-    text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty double confidence\nproperty float x\nproperty float y\n"
-             "property float z\nproperty uchar tag\nend_header\n");
+    text(&f,
+         "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty double confidence\nproperty float x\nproperty float y\n"
+         "property float z\nproperty uchar tag\nend_header\n");
     bytes(&f, &label, 8);
     for (int i = 0; i < 3; i++) bytes(&f, &one, 4);
     bytes(&f, "\x07", 1);
@@ -229,7 +240,9 @@ static void comments_say_axis_and_mode_in_any_case_and_the_last_one_wins(void **
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         file f = {{0}};
         import_source s;
-        text(&f, "ply\nformat ascii 1.0\n%selement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n", cases[k].comments);
+        text(&f,
+             "ply\nformat ascii 1.0\n%selement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n",
+             cases[k].comments);
         must_read(&f, &s);
         assert_string_equal(s.scan.info.up_axis, cases[k].axis);
         assert_int_equal(s.scan.info.antialiased, cases[k].antialiased);
@@ -264,8 +277,10 @@ static void point_colours_are_decided_by_type_not_by_value(void **state)
         int code;
         float want;
     } cases[] = {
-        {"uchar", {"red", "green", "blue"}, 1, 1 / 255.0f},     {"float", {"r", "g", "b"}, 1, 1.0f},
-        {"ushort", {"diffuse_red", "diffuse_green", "diffuse_blue"}, 1, 1 / 65535.0f}, {"double", {"scalar_red", "scalar_green", "scalar_blue"}, 1, 1.0f},
+        {"uchar", {"red", "green", "blue"}, 1, 1 / 255.0f},
+        {"float", {"r", "g", "b"}, 1, 1.0f},
+        {"ushort", {"diffuse_red", "diffuse_green", "diffuse_blue"}, 1, 1 / 65535.0f},
+        {"double", {"scalar_red", "scalar_green", "scalar_blue"}, 1, 1.0f},
     };
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -286,7 +301,8 @@ static void cloud_compare_prefixes_are_read(void **state)
     file f = {{0}};
     import_source s;
     (void)state;
-    text(&f, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\n");
+    text(&f, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nproperty uchar "
+             "red\nproperty uchar green\nproperty uchar blue\n");
     for (int c = 3; c < MINIMAL; c++) text(&f, "property float scalar_%s\n", minimal[c]);
     text(&f, "end_header\n1 1 1 9 9 9 ");
     for (int c = 3; c < MINIMAL; c++) text(&f, "%d ", c);
@@ -305,7 +321,8 @@ static void doubles_are_kept_where_float32_would_lose_bits(void **state)
         import_source s;
         const double v[2][6] = {{1, 2, 3, -1, -2, -3}, {0.1, 2, 3, -1, -2, -3}};
         (void)state;
-        text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 2\nproperty double x\nproperty double y\nproperty double z\nend_header\n");
+        text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 2\nproperty double x\nproperty double y\nproperty double "
+                 "z\nend_header\n");
         bytes(&f, v[lossy], sizeof v[lossy]);
         must_read(&f, &s);
         assert_true(s.scan.info.wide);
@@ -324,9 +341,12 @@ static void elements_around_vertex_are_stepped_over(void **state)
     for (int k = 0; k < 2; k++) {
         file f = {{0}};
         import_source s;
-        text(&f, "ply\nformat %s 1.0\nelement camera 2\nproperty double f\nproperty ushort w\nelement nothing 3\nelement vertex 1\n", formats[k]);
+        text(&f,
+             "ply\nformat %s 1.0\nelement camera 2\nproperty double f\nproperty ushort w\nelement nothing 3\nelement vertex 1\n",
+             formats[k]);
         text(&f, "property uchar x\nproperty uchar y\nproperty uchar z\nelement face 1\nproperty list uchar int i\nend_header\n");
-        if (k) text(&f, "5 6\n7 8\n1 2 3\n3 0 0 0\n");
+        if (k)
+            text(&f, "5 6\n7 8\n1 2 3\n3 0 0 0\n");
         else {
             for (int i = 0; i < 2; i++) bytes(&f, "0123456789", 10);
             bytes(&f, "\1\2\3\1\0\0\0\0", 8);
@@ -364,13 +384,21 @@ static void what_cannot_be_read_is_refused_with_its_reason(void **state)
         {"format ascii 1.0\nelement vertex 0x10\n", "plain decimal"},
         {"format ascii 1.0\nelement vertex 1 2\n", "element line"},
         {"format ascii 1.0\nelement vertex 1\nproperty list uchar int x\n", "cannot hold a list"},
-        {"format ascii 1.0\nelement codebook_centers 1\nproperty float a\nelement vertex 1\nproperty float x\nend_header\n1\n1\n", "codebooks"},
-        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n0x1p3 0 0\n", "not a number"},
-        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1e99 0 0\n", "does not fit"},
-        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float z\nend_header\n256 0 0\n", "does not fit"},
-        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float z\nend_header\n1.5 0 0\n", "not a number"},
-        {"format binary_little_endian 1.0\nelement a 18446744073709551615\nproperty double q\nelement vertex 1\nproperty uchar x\nend_header\n", "overflow"},
-        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\nnan 0 0\n", "no usable row"},
+        {"format ascii 1.0\nelement codebook_centers 1\nproperty float a\nelement vertex 1\nproperty float x\nend_header\n1\n1\n",
+         "codebooks"},
+        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n0x1p3 0 0\n",
+         "not a number"},
+        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1e99 0 0\n",
+         "does not fit"},
+        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float z\nend_header\n256 0 0\n",
+         "does not fit"},
+        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float z\nend_header\n1.5 0 0\n",
+         "not a number"},
+        {"format binary_little_endian 1.0\nelement a 18446744073709551615\nproperty double q\nelement vertex 1\nproperty uchar "
+         "x\nend_header\n",
+         "overflow"},
+        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\nnan 0 0\n",
+         "no usable row"},
     };
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -389,7 +417,8 @@ static void filter_3d_is_folded_in(void **state)
     for (size_t a = 0; a < 5; a++)
         for (size_t b = 0; b < 6; b++)
             for (size_t c = 0; c < 5; c++) {
-                float f = filters[a], s[3] = {scales[b], scales[(b + 1) % 6], scales[(b + 2) % 6]}, o = logits[c], was[3], was_o = o;
+                float f = filters[a], s[3] = {scales[b], scales[(b + 1) % 6], scales[(b + 2) % 6]}, o = logits[c], was[3],
+                      was_o = o;
                 long double coef = 1;
                 memcpy(was, s, sizeof s);
                 kiln_mip_filter_fold(1, &f, s, &o);

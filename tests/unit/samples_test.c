@@ -35,7 +35,8 @@ static json_t *load(const char *name)
     return j;
 }
 
-/* ---- golden ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- golden
+ * ---------------------------------------------------------------------------------------------------------------------- */
 
 static void compare_row(const char *name, uint64_t row, const float *ours, const float *truth, uint32_t sh_floats)
 {
@@ -44,8 +45,8 @@ static void compare_row(const char *name, uint64_t row, const float *ours, const
         length += (double)ours[3 + i] * (double)ours[3 + i];
         dot += (double)ours[3 + i] * (double)truth[3 + i];
     }
-    bool same = memcmp(ours, truth, 3 * sizeof *ours) == 0;          /* positions bit by bit */
-    same &= memcmp(ours + 7, truth + 7, 3 * sizeof *ours) == 0;      /* log scales */
+    bool same = memcmp(ours, truth, 3 * sizeof *ours) == 0;     /* positions bit by bit */
+    same &= memcmp(ours + 7, truth + 7, 3 * sizeof *ours) == 0; /* log scales */
     same &= 1 - fabs(dot / sqrt(length)) < 1e-6;
     same &= fabs(alpha - (double)truth[10]) < 1e-6;
     same &= memcmp(ours + 11, truth + 11, sh_floats * sizeof *ours) == 0;
@@ -59,7 +60,8 @@ static void unfold(import_source *s)
     for (uint64_t i = 0; i < s->n; i++)
         for (uint32_t e = 0; e < info->n_extras; e++) {
             float v = (float)s->extras[i * info->n_extras + e];
-            if (strncmp(info->extras[e].name, "scale_", 6) == 0) s->rows[i * s->floats + 7 + (uint32_t)(info->extras[e].name[6] - '0')] = v;
+            if (strncmp(info->extras[e].name, "scale_", 6) == 0)
+                s->rows[i * s->floats + 7 + (uint32_t)(info->extras[e].name[6] - '0')] = v;
             if (strcmp(info->extras[e].name, "opacity") == 0) s->rows[i * s->floats + 10] = v;
         }
 }
@@ -76,7 +78,8 @@ static void check_golden(const char *path, const char *truth_path, uint32_t degr
     assert_int_equal(s.scan.info.sh_degree, degree);
     assert_int_equal(size, s.n * s.floats * sizeof(float));
     if (s.scan.info.folded) unfold(&s);
-    for (uint64_t i = 0; i < s.n; i++) compare_row(path, i, s.rows + i * s.floats, (const float *)(const void *)truth + i * s.floats, s.floats - 11);
+    for (uint64_t i = 0; i < s.n; i++)
+        compare_row(path, i, s.rows + i * s.floats, (const float *)(const void *)truth + i * s.floats, s.floats - 11);
     free(truth);
     import_source_free(&s);
 }
@@ -87,9 +90,12 @@ static void golden_files_of_the_repository_decode_to_their_truth(void **state)
         const char *file, *truth;
         uint32_t degree;
     } files[] = {
-        {"golden_ply_inria_sh1", "golden_ply_inria_sh1", 1},         {"golden_ply_bigendian_sh1", "golden_ply_inria_sh1", 1},
-        {"golden_ply_reversed_extra_sh1", "golden_ply_inria_sh1", 1}, {"golden_ply_ascii_crlf_sh0", "golden_ply_inria_sh0", 0},
-        {"golden_ply_extra_elements_sh0", "golden_ply_inria_sh0", 0}, {"golden_ply_mip_filter3d_sh0", "golden_ply_inria_sh0", 0},
+        {"golden_ply_inria_sh1", "golden_ply_inria_sh1", 1},
+        {"golden_ply_bigendian_sh1", "golden_ply_inria_sh1", 1},
+        {"golden_ply_reversed_extra_sh1", "golden_ply_inria_sh1", 1},
+        {"golden_ply_ascii_crlf_sh0", "golden_ply_inria_sh0", 0},
+        {"golden_ply_extra_elements_sh0", "golden_ply_inria_sh0", 0},
+        {"golden_ply_mip_filter3d_sh0", "golden_ply_inria_sh0", 0},
         {"golden_ply_2dgs_sh0", "golden_ply_2dgs_sh0", 0},
     };
     (void)state;
@@ -127,7 +133,8 @@ static void every_golden_ply_decodes_to_its_truth(void **state)
 static void filter_3d_folds_to_the_fused_values_of_its_sidecar(void **state)
 {
     json_t *j = load("golden_ply_mip_filter3d_sh0.json");
-    const json_t *scales = json_object_get(json_object_get(j, "fused"), "log_scales"), *alpha = json_object_get(json_object_get(j, "fused"), "alpha");
+    const json_t *scales = json_object_get(json_object_get(j, "fused"), "log_scales"),
+                 *alpha = json_object_get(json_object_get(j, "fused"), "alpha");
     import_source s;
     (void)state;
     assert_int_equal(import_source_read("tests/data/ply/golden_ply_mip_filter3d_sh0.ply", &s, NULL), KILN_OK);
@@ -165,7 +172,8 @@ static void every_golden_point_cloud_decodes_to_its_truth(void **state)
     }
 }
 
-/* ---- hostile ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- hostile
+ * ----------------------------------------------------------------------------------------------------------------------- */
 
 static void check_bad(const char *path, bool accept, uint64_t read, uint64_t dropped, const json_t *rows)
 {
@@ -188,9 +196,9 @@ static void hostile_files_of_the_repository_are_told_apart(void **state)
         bool accept;
         uint64_t read, dropped;
     } files[] = {
-        {"bad_ply_nonfinite", true, 16, 9},        {"bad_ply_ascii_nan", true, 8, 1},         {"bad_ply_cut_mid_row", false, 0, 0},
-        {"bad_ply_ascii_long_token", false, 0, 0}, {"bad_ply_f_rest_gap", false, 0, 0},       {"bad_ply_count_2pow61", false, 0, 0},
-        {"bad_ply_cr_only", false, 0, 0},          {"bad_ply_all_nan", false, 0, 0},          {"bad_cply_nan_bound", false, 0, 0},
+        {"bad_ply_nonfinite", true, 16, 9},        {"bad_ply_ascii_nan", true, 8, 1},   {"bad_ply_cut_mid_row", false, 0, 0},
+        {"bad_ply_ascii_long_token", false, 0, 0}, {"bad_ply_f_rest_gap", false, 0, 0}, {"bad_ply_count_2pow61", false, 0, 0},
+        {"bad_ply_cr_only", false, 0, 0},          {"bad_ply_all_nan", false, 0, 0},    {"bad_cply_nan_bound", false, 0, 0},
         {"bad_ply_face_before", false, 0, 0},
     };
     (void)state;
@@ -213,8 +221,8 @@ static void every_hostile_ply_is_refused_or_read_as_its_index_says(void **state)
         if (strncmp(file, "bad_ply_", 8) != 0 && strncmp(file, "bad_cply_", 9) != 0) continue;
         snprintf(path, sizeof path, "%s/%s", samples(), file);
         check_bad(path, strcmp(json_string_value(json_object_get(b, "expect")), "accept") == 0,
-                  (uint64_t)json_integer_value(json_object_get(b, "rows_read")), (uint64_t)json_integer_value(json_object_get(b, "rows_dropped")),
-                  json_object_get(b, "dropped_rows"));
+                  (uint64_t)json_integer_value(json_object_get(b, "rows_read")),
+                  (uint64_t)json_integer_value(json_object_get(b, "rows_dropped")), json_object_get(b, "dropped_rows"));
         n++;
     }
     json_decref(index);
