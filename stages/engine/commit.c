@@ -230,7 +230,7 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
 {
     kiln_run_row last = {0};
     bool found = false;
-    kiln_say("%s: nothing to do, its output is up to date", r->program->name);
+    kiln_say("nothing to do, the output is up to date");
     if (kiln_engine_values.reset || kiln_opt_flag_given(&r->cli, KILN_KEYED)) {
         KILN_TRY(kiln_manifest_begin(r->manifest, err));
         kiln_status st = kiln_run_store_parameters(r, err); /* given values count although they change nothing now */

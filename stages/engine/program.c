@@ -36,7 +36,8 @@ static kiln_status merge_options(const kiln_stage_program *p, kiln_cli *out, kil
     if (kiln_stage_find(p->name))
         for (unsigned i = 0; i < N_STAGE_ROWS; i++)
             if (!has_row(out->options, stage_rows[i].name)) common_rows[n++] = stage_rows[i];
-    if (out->n_positionals > 0 && !has_row(out->options, network_row.name)) common_rows[n++] = network_row;
+    bool has_manifest = !p->opens_itself || kiln_stage_find(p->name); /* kiln-compare reads pictures only */
+    if (has_manifest && !has_row(out->options, network_row.name)) common_rows[n++] = network_row;
     for (const kiln_opt *o = p->cli->common; o && o->name; o++) {
         if (n + 1 == COMMON_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d common options", COMMON_ROWS_MAX);
         common_rows[n++] = *o;

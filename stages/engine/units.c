@@ -161,6 +161,7 @@ static kiln_status take_result(job *j, const kiln_message *m, int memfd, kiln_er
         if (in_memory(j->run, u)) {
             KILN_GO(keep_in_memory(u, a.blobs, err));
         } else {
+            if (j->n_batch == BATCH_UNITS) KILN_GO(store_batch(j, err)); /* several workers may answer between two looks */
             if (j->n_batch == 0) j->batch_since_ns = kiln_now_ns();
             j->batch_bytes += m->bytes;
             j->batch[j->n_batch++] = a;
