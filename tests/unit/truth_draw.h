@@ -79,9 +79,9 @@ done:
     return st;
 }
 
-/* The picture over `background`, everything in one band. */
-static kiln_status draw(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
-                        float background, picture *p, kiln_error *err)
+/* The visible Gaussians and all tile lists, in one band. */
+static kiln_status list_pairs(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
+                              picture *p, kiln_error *err)
 {
     kiln_status st;
     const uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view);
@@ -105,13 +105,24 @@ static kiln_status draw(const kiln_ops *ops, const truth_scene *s, const kiln_vi
                                       .tile_counts = p->tile_counts,
                                       .ranks = p->ranks};
     RUN(tile_pairs_emit, &emit);
+done:
+    free(row_pairs);
+    return st;
+}
+
+/* The picture over `background`, and its depth. */
+static kiln_status draw(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
+                        float background, picture *p, kiln_error *err)
+{
+    kiln_status st;
+    KILN_GO(list_pairs(ops, s, view, profile, aa, p, err));
     KILN_GO(KILN_ALLOC(&p->rgba, (uint64_t)4 * view->width * view->height, "picture", err));
     KILN_GO(KILN_ALLOC(&p->depth, (uint64_t)view->width * view->height, "depth", err));
     kiln_raster_args raster = {.n = p->visible,
                                .splats = p->splats,
                                .view = view,
                                .profile = profile,
-                               .row1 = tiles_y,
+                               .row1 = kiln_view_tiles_y(view),
                                .tile_counts = p->tile_counts,
                                .ranks = p->ranks,
                                .n_pairs = p->pairs,
@@ -120,7 +131,6 @@ static kiln_status draw(const kiln_ops *ops, const truth_scene *s, const kiln_vi
                                .depth = p->depth};
     RUN(raster, &raster);
 done:
-    free(row_pairs);
     return st;
 }
 
