@@ -5,7 +5,8 @@
  *   log_scales_out [3][n] f32 out  clamped where a clamping rule says so; may not overlap the input
  *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1] rows clamped.
  *                                  A row counts for each rule that touched it until one drops it.
- * Rules run in the order of kiln_prune_rule, rows merged away first of all. Thresholds that are NAN switch a rule off.
+ * Rules run in the order of kiln_prune_rule, rows merged away first of all; spacing comes before the other ceilings,
+ * because an axis that they have lowered no longer shows that it was wrong. Thresholds that are NAN switch a rule off.
  * Clamping a scale keeps the row: axes below the floor are raised to it, axes above a ceiling lowered to it, the longest
  * axis of a needle lowered to ratio * middle axis.
  * work as in knn.h.
@@ -28,9 +29,9 @@
     X(crop_sphere, "crop-sphere", "mean outside the sphere")                           \
     X(outlier, "outlier", "neighbours too far away")                                   \
     X(floor, "scale-floor", "an axis below the least scale")                           \
+    X(spacing, "scale-spacing", "an axis above a multiple of the local spacing")       \
     X(ceiling, "scale-ceiling", "an axis above the absolute ceiling")                  \
     X(extent, "scale-extent", "an axis above a share of the scene's robust extent")    \
-    X(spacing, "scale-spacing", "an axis above a multiple of the local spacing")       \
     X(needle, "needle", "longest axis above a multiple of the middle one")             \
     X(merge, "merge", "near-duplicates merged into one")
 

@@ -95,9 +95,9 @@ static inline KILN_HD int kiln_prune_row(const kiln_prune_rules *r, kiln_prune_o
         one->clamped |= 1u << KILN_PRUNE_##rule;                    \
     }
     KILN_PRUNE_SCALE(floor, floor_policy, kiln_prune_raise(s, r->log_floor))
+    KILN_PRUNE_SCALE(spacing, spacing_policy, kiln_prune_lower(s, kiln_prune_spacing_limit(r, one->spacing2)))
     KILN_PRUNE_SCALE(ceiling, ceiling_policy, kiln_prune_lower(s, r->log_ceiling))
     KILN_PRUNE_SCALE(extent, extent_policy, kiln_prune_lower(s, r->log_extent))
-    KILN_PRUNE_SCALE(spacing, spacing_policy, kiln_prune_lower(s, kiln_prune_spacing_limit(r, one->spacing2)))
     KILN_PRUNE_SCALE(needle, needle_policy, kiln_prune_needle(s, r->needle_ratio))
 #undef KILN_PRUNE_SCALE
     return -1;
