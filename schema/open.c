@@ -144,7 +144,8 @@ done:
 
 static kiln_status initialise(kiln_manifest *m, kiln_error *err)
 {
-    KILN_TRY(kiln_sql(m, "PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err));
+    /* the cache's size again: SQLite turned it into a number of pages of the old size, which would now hold 256 MiB */
+    KILN_TRY(kiln_sql(m, "PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384", err));
     KILN_TRY(kiln_manifest_begin(m, err));
     KILN_TRY(kiln_sql(m, kiln_manifest_sql, err));
     KILN_TRY(kiln_manifest_commit(m, err));
