@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# pipelines/packages.sh over stand-ins for dpkg-query, apt-get, sudo and id.
+set -u
+bad=0
+fail() { echo "$*"; bad=1; }
+stand=$KILN_TMP/bin
+mkdir -p "$stand"
+script() { printf '#!/bin/sh\n%s\n' "$2" >"$stand/$1" && chmod +x "$stand/$1"; }
+for tool in sed tr env; do ln -s "$(command -v $tool)" "$stand/$tool"; done
+sh=$(command -v sh)
+# libz is there under its own name, libq as what libp provides; libgone was removed but left its settings.
+script dpkg-query 'printf "ii libz\nii \nii libp\nii libq (= 1), libr\nrc libgone\nrc \n"'
+script apt-get 'echo "apt-get $*"'
+script sudo 'echo "sudo $*"; exec "$@"'
+script id 'echo 1000'
+run() { PATH=$stand $sh pipelines/packages.sh "$@" 2>&1; }
+
+out=$(run tell libz libq libr) || fail 'what is there is called missing'
+[ -z "$out" ] || fail "it talks though nothing is missing: $out"
+out=$(run tell libz libgone libnew) && fail 'something missing ends with 0'
+[[ $out == *'apt-get install libgone libnew '* ]] || fail "the missing are not named: $out"
+out=$(run install libz libnew) || fail "installing ends with $?: $out"
+[[ $out == *'so this runs: sudo apt-get update && sudo env '* ]] || fail "the command is not said first: $out"
+[[ $out == *'apt-get install -y --no-install-recommends libnew' ]] || fail "it was not run: $out"
+script id 'echo 0'
+out=$(run install libnew) || fail "installing as root ends with $?"
+[[ $out != *sudo* ]] || fail "root needs no sudo: $out"
+script apt-get 'exit 100'
+out=$(run install libnew) && fail 'a failed apt-get ends with 0'
+[[ $out == *'could not install libnew'* ]] || fail "no sentence: $out"
+script id 'echo 1000'
+rm "$stand/sudo"
+out=$(run install libnew) && fail 'without sudo it ends with 0'
+[[ $out == *'there is no sudo'*'apt-get install libnew' ]] || fail "no sentence: $out"
+rm "$stand/dpkg-query"
+out=$(run install libnew) || fail 'another distribution ends with an error'
+[[ $out == *'not Debian'*libnew ]] || fail "no sentence: $out"
+exit $bad
