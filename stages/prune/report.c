@@ -103,11 +103,11 @@ static void print_rules(const kiln_prune_report *r)
     }
 }
 
-static void print_bar(uint64_t count, uint64_t most)
+static void print_bar(uint64_t count, uint64_t most, int width)
 {
-    enum { WIDTH = 24 };
-    const int length = count ? 1 + (int)((double)count / (double)most * (WIDTH - 1)) : 0;
-    printf("  %10" PRIu64 " %-*.*s", count, WIDTH, length, "########################");
+    enum { LONGEST = 24 };
+    const int length = count ? 1 + (int)((double)count / (double)most * (LONGEST - 1)) : 0;
+    printf("  %10" PRIu64 " %-*.*s", count, width, length, "########################");
 }
 
 static void print_histogram(const char *head, uint32_t n, const double *edges, uint64_t (*bins)[2])
@@ -123,8 +123,8 @@ static void print_histogram(const char *head, uint32_t n, const double *edges, u
     printf("\n%-23s  %-35s  %s\n", head, "before", "after");
     for (uint32_t i = first; i <= last && i < n; i++) {
         printf("%10.3g .. %-9.3g", edges[i], edges[i + 1]);
-        print_bar(bins[i][0], most);
-        print_bar(bins[i][1], most);
+        print_bar(bins[i][0], most, 24);
+        print_bar(bins[i][1], most, 0);
         printf("\n");
     }
 }
@@ -200,6 +200,7 @@ void kiln_prune_report_print(const kiln_prune_report *r)
     print_opacities(r->tally);
     print_views(r);
     print_against(r);
+    (void)fflush(stdout); /* so that warnings come after it; the engine looks at stdout's state at the end */
 }
 
 /* ---- warnings ------------------------------------------------------------------------------------------------------- */
