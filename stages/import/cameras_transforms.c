@@ -66,6 +66,13 @@ static bool is_listed(const json_t *names, const char *path)
     return false;
 }
 
+/* nerfstudio's explicit split: what is held out is test; val_filenames where there are no test_filenames. */
+static bool is_held_out(const json_t *file, const char *path)
+{
+    const json_t *test = json_object_get(file, "test_filenames");
+    return is_listed(json_array_size(test) ? test : json_object_get(file, "val_filenames"), path);
+}
+
 static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const json_t *frame, size_t index, kiln_error *err)
 {
     char who[200];
@@ -82,7 +89,7 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
         return KILN_OK;
     }
     if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: there is neither w and h nor a photo", f->path, who);
-    snprintf(c.split, sizeof c.split, "%s", is_listed(json_object_get(file, "test_filenames"), p.path) ? "test" : f->split);
+    snprintf(c.split, sizeof c.split, "%s", is_held_out(file, p.path) ? "test" : f->split);
     return kiln_dataset_add_camera(f->d, &c, err);
 }
 

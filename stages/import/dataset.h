@@ -17,7 +17,8 @@
  * Photos are sought beside the camera file, in the directory and, for COLMAP, above sparse: by their path as given, then
  * in images, images_2, images_4, images_8; by their own name, then as .png, .jpg, .jpeg. Intrinsics are scaled to the
  * photo's true size. Frames of a transforms.json without photo are dropped and counted; other cameras stay without.
- * Split: what the files say (transforms_test.json, test_filenames); else names beginning test/; else every 8th by name.
+ * Split: what the files say (transforms_test.json; test_filenames, or val_filenames
+ * where those are empty); else names beginning test/; else every 8th by name.
  */
 #ifndef KILN_STAGES_IMPORT_DATASET_H
 #define KILN_STAGES_IMPORT_DATASET_H

@@ -1,0 +1,654 @@
+/* dataset_test -- which of several sources a directory gives, how cameras are named, fitted to photos and split.
+ *
+ * Data sets are made in a scratch folder; photos are tiny PNGs of our own writer. */
+#include "base/file.h"
+#include "stages/image/image.h"
+#include "stages/import/camera_file.h"
+#include "stages/import/dataset.h"
+#include "stages/import/json_file.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char root[64];
+static kiln_dataset data;
+
+static int make_root(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/kiln-dataset-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+    char command[128];
+    (void)state;
+    kiln_dataset_release(&data);
+    snprintf(command, sizeof command, "rm -r '%s'", root);
+    return system(command);
+}
+
+static const char *at(const char *name)
+{
+    static char path[4][256];
+    static unsigned turn;
+    char *p = path[turn++ % 4];
+    snprintf(p, sizeof path[0], "%s/%s", root, name);
+    return p;
+}
+
+static void put(const char *name, const char *text)
+{
+    kiln_error err = {0};
+    if (kiln_file_write(at(name), text, strlen(text), &err) != KILN_OK) fail_msg("%s", err.msg);
+}
+
+static void put_photo(const char *name, uint32_t width, uint32_t height)
+{
+    kiln_error err = {0};
+    float *black = calloc((size_t)width * height, 3 * sizeof *black);
+    assert_non_null(black);
+    if (kiln_picture_write(at(name), KILN_PNG8, black, width, height, 3, 3, NULL, 0, &err) != KILN_OK) fail_msg("%s", err.msg);
+    free(black);
+}
+
+/* A PLY of n points, or of n Gaussians. */
+static void put_ply(const char *name, unsigned n, bool splats)
+{
+    static const char *const names[] = {"x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"};
+    kiln_buffer b = {0};
+    kiln_error err = {0};
+    const int columns = splats ? 14 : 3;
+    assert_int_equal(kiln_buffer_printf(&b, &err, "ply\nformat ascii 1.0\nelement vertex %u\n", n), KILN_OK);
+    for (int i = 0; i < columns; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "property float %s\n", names[i]), KILN_OK);
+    assert_int_equal(kiln_buffer_printf(&b, &err, "end_header\n"), KILN_OK);
+    for (unsigned k = 0; k < n; k++)
+        for (int i = 0; i < columns; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "%u%c", k + 1, i == columns - 1 ? '\n' : ' '), KILN_OK);
+    if (kiln_file_write(at(name), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
+    kiln_buffer_release(&b);
+}
+
+static void put_transforms(const char *name, const char *keys, const char *const *paths)
+{
+    kiln_buffer b = {0};
+    kiln_error err = {0};
+    assert_int_equal(kiln_buffer_printf(&b, &err, "{%s, \"frames\": [", keys), KILN_OK);
+    for (int i = 0; paths[i]; i++)
+        assert_int_equal(kiln_buffer_printf(&b, &err, "%s{\"file_path\": \"%s\", \"transform_matrix\": [[1,0,0,%d],[0,1,0,2],[0,0,1,3],[0,0,0,1]]}", i ? ", " : "",
+                                            paths[i], i), KILN_OK);
+    assert_int_equal(kiln_buffer_printf(&b, &err, "]}"), KILN_OK);
+    if (kiln_file_write(at(name), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
+    kiln_buffer_release(&b);
+}
+
+/* One PINHOLE or SIMPLE_RADIAL camera, images by name. */
+static void put_colmap(const char *folder, const char *camera, const char *const *images)
+{
+    char name[256];
+    kiln_buffer b = {0};
+    kiln_error err = {0};
+    snprintf(name, sizeof name, "%s/cameras.txt", folder);
+    put(name, camera);
+    for (int i = 0; images[i]; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "%d 1 0 0 0 %d 0 0 1 %s\n\n", i + 1, i, images[i]), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, "", 1, &err), KILN_OK);
+    snprintf(name, sizeof name, "%s/images.txt", folder);
+    put(name, (const char *)b.data);
+    snprintf(name, sizeof name, "%s/points3D.txt", folder);
+    put(name, "1 0 0 0 255 0 0 1\n2 1 0 0 255 0 0 1\n");
+    kiln_buffer_release(&b);
+}
+
+static const char pinhole[] = "1 PINHOLE 40 30 50 51 20 15\n";
+static const char inria_camera[] = "[{\"id\": 0, \"img_name\": \"a\", \"width\": 8, \"height\": 6, \"position\": [0, 0, 0], "
+                                   "\"rotation\": [[1, 0, 0], [0, 1, 0], [0, 0, 1]], \"fx\": 7, \"fy\": 7}]";
+
+static void find_with(const char *cameras, const char *avoid)
+{
+    kiln_error err = {0};
+    if (kiln_dataset_find(root, cameras, avoid, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+}
+
+static void find(void) { find_with(NULL, NULL); }
+
+static void find_refused(const char *because)
+{
+    kiln_error err = {0};
+    assert_int_equal(kiln_dataset_find(root, NULL, NULL, &data, &err), KILN_E_INPUT);
+    if (!strstr(err.msg, because)) fail_msg("'%s' does not say '%s'", err.msg, because);
+}
+
+static const char *rows(void) { return data.rows_path + strlen(root) + 1; }
+
+static void assert_near(double a, double b) { assert_true(fabs(a - b) < 1e-9); }
+
+/* ---- precedence ----------------------------------------------------------------------------------------------------------- */
+
+static void the_last_iteration_counts(void **state)
+{
+    (void)state;
+    put_ply("point_cloud/iteration_7000/point_cloud.ply", 9, true);
+    put_ply("point_cloud/iteration_30000/point_cloud.ply", 3, true);
+    put_ply("point_cloud/iteration_x/point_cloud.ply", 3, true);
+    put_ply("large.ply", 50, true);
+    put_ply("input.ply", 5, false);
+    find();
+    assert_string_equal(rows(), "point_cloud/iteration_30000/point_cloud.ply");
+    assert_int_equal(data.n_findings, 4);
+}
+
+static void the_largest_splat_file_counts(void **state)
+{
+    (void)state;
+    put_ply("a.ply", 3, true);
+    put_ply("b.ply", 5, true);
+    put_ply("c.ply", 4, true);
+    put_ply("points.ply", 90, false);
+    find();
+    assert_string_equal(rows(), "b.ply");
+}
+
+static void known_point_names_come_before_larger_clouds(void **state)
+{
+    (void)state;
+    put_ply("all.ply", 90, false);
+    put_ply("sparse_pc.ply", 3, false);
+    find();
+    assert_string_equal(rows(), "sparse_pc.ply");
+}
+
+static void a_broken_splat_file_does_not_become_points(void **state)
+{
+    (void)state;
+    put("scene.ply", "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float f_dc_0\nend_header\n1 2\n");
+    put_ply("input.ply", 5, false);
+    find_refused("scene.ply");
+}
+
+static void a_broken_file_beside_splats_is_told(void **state)
+{
+    (void)state;
+    put("broken.ply", "ply\nformat ascii 1.0\nelement vertex 3\nend_header\n");
+    put_ply("good.ply", 5, true);
+    find();
+    assert_string_equal(rows(), "good.ply");
+    assert_non_null(strstr(data.notes, "broken.ply"));
+}
+
+static void cameras_come_in_order_of_precedence(void **state)
+{
+    const char *const images[] = {"c.png", NULL}, *const blender[] = {"b.png", NULL}, *const frames[] = {"t.png", NULL};
+    (void)state;
+    put_photo("t.png", 8, 6);
+    put_photo("b.png", 8, 6);
+    put_ply("scene.ply", 3, true);
+    put_transforms("transforms_train.json", "\"fl_x\": 7", blender);
+    find();
+    assert_string_equal(data.cameras[0].name, "b");
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames);
+    find();
+    assert_string_equal(data.cameras[0].name, "t");
+    kiln_dataset_release(&data);
+    put_colmap("sparse/0", pinhole, images);
+    find();
+    assert_string_equal(data.cameras[0].name, "c");
+    kiln_dataset_release(&data);
+    put("cameras.json", inria_camera);
+    find();
+    assert_string_equal(data.cameras[0].name, "a");
+    assert_int_equal(data.n_cameras, 1);
+    kiln_dataset_release(&data);
+    find_with(at("transforms.json"), NULL);
+    assert_string_equal(data.cameras[0].name, "t");
+}
+
+static void a_foreign_cameras_json_is_passed_over(void **state)
+{
+    const char *const images[] = {"c.png", NULL};
+    (void)state;
+    put("cameras.json", "{\"viewer\": 3}");
+    put_colmap("sparse/0", pinhole, images);
+    find();
+    assert_string_equal(data.cameras[0].name, "c");
+    assert_non_null(strstr(data.findings[0].why_not, "no cameras"));
+}
+
+static void points_follow_the_cameras(void **state)
+{
+    const char *const frames[] = {"t.png", NULL};
+    (void)state;
+    put_photo("t.png", 8, 6);
+    put_ply("input.ply", 5, false);
+    put_ply("clouds/mine.ply", 3, false);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"ply_file_path\": \"clouds/mine.ply\"", frames);
+    find();
+    assert_string_equal(rows(), "clouds/mine.ply");
+}
+
+static void a_ply_path_that_leaves_the_folder_is_refused(void **state)
+{
+    const char *const frames[] = {"t.png", NULL};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"ply_file_path\": \"../mine.ply\"", frames);
+    find_refused("ply_file_path");
+}
+
+static void the_model_with_most_images_counts(void **state)
+{
+    const char *const one[] = {"a.png", NULL}, *const two[] = {"b.png", "c.png", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, one);
+    put_colmap("sparse/1", pinhole, two);
+    put_colmap("sparse/2", pinhole, two);
+    find();
+    assert_int_equal(data.n_cameras, 2);
+    assert_string_equal(rows(), "sparse/1/points3D.txt");
+}
+
+static void colmap_is_found_in_each_of_its_places(void **state)
+{
+    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0", "sparse", "."};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        char command[128];
+        put_colmap(places[i], pinhole, one);
+        find();
+        assert_int_equal(data.n_cameras, 1);
+        kiln_dataset_release(&data);
+        snprintf(command, sizeof command, "rm -r '%s'/*", root);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+static void folders_of_a_bake_are_not_looked_into(void **state)
+{
+    const char *const one[] = {"a.png", NULL};
+    (void)state;
+    put_ply("scene.ply", 3, true);
+    put_colmap("sparse/0", pinhole, one);
+    put("sparse/0/manifest.db", "x");
+    put_photo("images/a.png", 40, 30);
+    find();
+    assert_int_equal(data.n_cameras, 0);
+    kiln_dataset_release(&data);
+    assert_int_equal(unlink(at("sparse/0/manifest.db")), 0);
+    find_with(NULL, at("images"));
+    assert_int_equal(data.n_cameras, 1);
+    assert_string_equal(data.cameras[0].photo, "");
+}
+
+static void an_empty_folder_says_what_could_be_in_it(void **state)
+{
+    (void)state;
+    find_refused("nothing to import");
+}
+
+static void a_file_by_itself_has_no_cameras(void **state)
+{
+    kiln_error err = {0};
+    (void)state;
+    put_ply("scene.ply", 3, true);
+    put("cameras.json", inria_camera);
+    assert_int_equal(kiln_dataset_find(at("scene.ply"), NULL, NULL, &data, &err), KILN_OK);
+    assert_int_equal(data.n_cameras, 0);
+    assert_string_equal(data.name, "scene");
+    assert_string_equal(data.root, root);
+    kiln_dataset_release(&data);
+    assert_int_equal(kiln_dataset_find(at("scene.ply"), at("cameras.json"), NULL, &data, &err), KILN_OK);
+    assert_int_equal(data.n_cameras, 1);
+    assert_non_null(data.reader);
+}
+
+static void cfg_args_is_read_and_not_evaluated(void **state)
+{
+    (void)state;
+    put_ply("point_cloud/iteration_1/point_cloud.ply", 3, true);
+    put("cfg_args", "Namespace(eval=True, images='photos', my_white_background=False, sh_degree=3, source_path='/x', white_background=True)");
+    put_photo("photos/a.png", 8, 6);
+    put("cameras.json", inria_camera);
+    find();
+    assert_true(data.has_background && data.background[0] == 1);
+    assert_string_equal(data.cfg_args, "{\"white_background\":true,\"sh_degree\":3,\"eval\":true,\"images\":\"photos\"}");
+    assert_string_equal(data.cameras[0].photo, at("photos/a.png"));
+}
+
+/* ---- names and photos ------------------------------------------------------------------------------------------------------ */
+
+static void names_lose_image_folder_and_extension_only(void **state)
+{
+    const char *const frames[] = {"./images/a.b.png", "images_4/left/c.JPG", "sub/images/d", ".\\\\images\\\\e.jpeg", NULL};
+    const char *const names[] = {"a.b", "e", "left/c", "sub/images/d"};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put_photo("images/a.b.png", 8, 6);
+    put_photo("images_4/left/c.JPG", 8, 6);
+    put_photo("sub/images/d.png", 8, 6);
+    put_photo("images/e.jpeg", 8, 6);
+    find();
+    assert_int_equal(data.n_cameras, 4);
+    for (int i = 0; i < 4; i++) assert_string_equal(data.cameras[i].name, names[i]);
+}
+
+static void equal_names_are_refused(void **state)
+{
+    const char *const images[] = {"a.png", "a.jpg", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    find_refused("occurs twice");
+}
+
+static void intrinsics_follow_the_photo(void **state)
+{
+    const char *const images[] = {"a.png", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put_photo("images_2/a.png", 20, 15);
+    find();
+    const kiln_camera *c = &data.cameras[0];
+    assert_int_equal(c->width, 20);
+    assert_int_equal(c->height, 15);
+    assert_near(c->fx, 25);
+    assert_near(c->fy, 25.5);
+    assert_near(c->cx, 10);
+    assert_near(c->params[3], 7.5);
+    assert_non_null(strstr(data.notes, "scaled"));
+}
+
+static void one_focal_length_becomes_two_when_axes_scale_apart(void **state)
+{
+    const char *const images[] = {"a.png", NULL};
+    (void)state;
+    put_colmap("sparse/0", "1 SIMPLE_RADIAL 40 30 50 20 15 0.1\n", images);
+    put_photo("images/a.png", 20, 14);
+    find();
+    const kiln_camera *c = &data.cameras[0];
+    assert_string_equal(c->model, "OPENCV");
+    assert_int_equal(c->n_params, 8);
+    assert_near(c->fx, 25);
+    assert_near(c->fy, 50 * 14 / 30.);
+    assert_near(c->params[4], 0.1);
+    assert_near(c->params[5], 0);
+    assert_true(c->distorted);
+}
+
+static void unreadable_photos_leave_the_camera(void **state)
+{
+    const char *const images[] = {"a.png", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put("images/a.png", "RIFF....WEBP");
+    find();
+    assert_int_equal(data.n_cameras, 1);
+    assert_string_equal(data.cameras[0].photo, "");
+    assert_non_null(strstr(data.notes, "cannot be read"));
+}
+
+static void frames_without_photo_are_kept_when_only_cameras_are_asked_for(void **state)
+{
+    const char *const frames[] = {"a.png", "b.png", NULL};
+    kiln_error err = {0};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put_photo("b.png", 8, 6);
+    assert_int_equal(kiln_cameras_read(at("transforms.json"), NULL, &data, &err), KILN_OK);
+    assert_int_equal(data.n_cameras, 2);
+    kiln_dataset_release(&data);
+    find();
+    assert_int_equal(data.n_cameras, 1);
+    assert_int_equal(data.frames_dropped, 1);
+}
+
+static void every_source_is_listed(void **state)
+{
+    const char *const images[] = {"a.png", NULL};
+    (void)state;
+    put_colmap("sparse/0", pinhole, images);
+    put_photo("images/a.png", 40, 30);
+    find();
+    assert_int_equal(data.n_sources, 3);
+    assert_string_equal(data.sources[0].path, at("images/a.png"));
+    assert_string_equal(data.sources[0].role, "photo");
+    assert_string_equal(data.sources[1].path, at("sparse/0/cameras.txt"));
+    assert_true(data.sources[1].size == strlen(pinhole) && data.sources[1].inode);
+}
+
+/* ---- split ------------------------------------------------------------------------------------------------------------------ */
+
+static void every_8th_name_is_test_when_nothing_says_so(void **state)
+{
+    char names[17][16];
+    const char *images[18] = {0};
+    (void)state;
+    for (int i = 0; i < 17; i++) {
+        snprintf(names[i], sizeof names[i], "p%02d.png", 16 - i);
+        images[i] = names[i];
+    }
+    put_colmap("sparse/0", pinhole, images);
+    find();
+    for (uint32_t i = 0; i < 17; i++) {
+        snprintf(names[0], sizeof names[0], "p%02u", i);
+        assert_string_equal(data.cameras[i].name, names[0]);
+        assert_string_equal(data.cameras[i].split, i % 8 == 0 ? "test" : "train");
+    }
+}
+
+static void explicit_splits_win(void **state)
+{
+    const char *const frames[] = {"a.png", "b.png", "test/c.png", NULL};
+    (void)state;
+    put_photo("a.png", 8, 6);
+    put_photo("b.png", 8, 6);
+    put_photo("test/c.png", 8, 6);
+    put_transforms("transforms.json", "\"fl_x\": 7", frames);
+    find();
+    assert_string_equal(data.cameras[0].split, "train");
+    assert_string_equal(data.cameras[2].split, "test");
+    kiln_dataset_release(&data);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"test_filenames\": [\"./b.png\"]", frames);
+    find();
+    assert_string_equal(data.cameras[1].split, "test");
+    assert_string_equal(data.cameras[2].split, "train");
+}
+
+/* ---- camera files ------------------------------------------------------------------------------------------------------------ */
+
+static void lists_are_used_as_they_stand(void **state)
+{
+    kiln_error err = {0};
+    (void)state;
+    put("path.json", "[{\"R\": [0,-1,0, 1,0,0, 0,0,1], \"t\": [1,2,3], \"fx\": 9, \"fy\": 8, \"cx\": 3, \"cy\": 2.5, \"width\": 7, \"height\": 5},"
+                     " {\"R\": [[1,0,0],[0,1,0],[0,0,1]], \"t\": [0,0,0], \"fx\": 9, \"fy\": 9, \"width\": 8, \"height\": 6, \"name\": \"front\"}]");
+    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(data.n_cameras, 2);
+    const kiln_camera *c = &data.cameras[0];
+    assert_string_equal(c->name, "cam0");
+    assert_true(c->r[1] == -1 && c->r[3] == 1 && c->t[2] == 3 && c->fx == 9 && c->fy == 8 && c->cy == 2.5 && c->width == 7);
+    assert_string_equal(data.cameras[1].name, "front");
+    assert_true(data.cameras[1].cx == 4);
+}
+
+static void transposed_matrices_are_refused(void **state)
+{
+    (void)state;
+    put("transforms.json", "{\"fl_x\": 7, \"w\": 8, \"h\": 6, \"frames\": [{\"file_path\": \"a\", \"transform_matrix\": "
+                           "[[1,0,0,0],[0,1,0,0],[0,0,1,0],[4,5,6,1]]}]}");
+    find_refused("transposed");
+}
+
+static void a_frame_overrides_its_file(void **state)
+{
+    (void)state;
+    put_photo("a.png", 8, 6);
+    put("transforms.json", "{\"fl_x\": 7, \"fl_y\": 9, \"cx\": 1, \"frames\": [{\"file_path\": \"a.png\", \"camera_angle_x\": 1.5707963267948966, \"cy\": 2, "
+                           "\"transform_matrix\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}]}");
+    find();
+    assert_near(data.cameras[0].fx, 4);
+    assert_near(data.cameras[0].fy, 4);
+    assert_true(data.cameras[0].cx == 1 && data.cameras[0].cy == 2);
+}
+
+static void lenses_that_no_model_describes_are_refused(void **state)
+{
+    const char *const frames[] = {"a.png", NULL};
+    (void)state;
+    put_photo("a.png", 8, 6);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"ftheta_p0\": 1", frames);
+    find_refused("ftheta_p0");
+    put_transforms("transforms.json", "\"fl_x\": 7, \"camera_model\": \"VR180_L\"", frames);
+    find_refused("VR180_L");
+}
+
+static void degrees_of_instant_ngp_are_angles(void **state)
+{
+    const char *const frames[] = {"a.png", NULL};
+    (void)state;
+    put_photo("a.png", 8, 6);
+    put_transforms("transforms.json", "\"x_fov\": 90, \"camera_angle_x\": 1", frames);
+    find();
+    assert_near(data.cameras[0].fx, 4);
+    assert_near(data.cameras[0].fy, 4);
+}
+
+static void nesting_ends_at_64(void **state)
+{
+    char text[256];
+    json_t *json;
+    kiln_error err = {0};
+    (void)state;
+    for (int depth = 64; depth <= 65; depth++) {
+        const int n = snprintf(text, sizeof text, "%.*s\"[[[\\\"[[\"%.*s", depth, "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", depth,
+                               "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+        assert_int_equal(n, 2 * depth + 9);
+        put("deep.json", text);
+        assert_int_equal(kiln_json_file_read(at("deep.json"), &json, &err), depth == 64 ? KILN_OK : KILN_E_INPUT);
+        json_decref(json);
+    }
+    assert_non_null(strstr(err.msg, "nested deeper"));
+}
+
+/* 24 bytes times 2^61 is 0 in 64 bits. */
+static void keypoint_counts_whose_bytes_overflow_are_refused(void **state)
+{
+    const struct {
+        uint64_t count;
+        uint32_t id, model;
+        uint64_t width, height;
+        double params[4];
+    } camera = {1, 1, 1, 40, 30, {50, 51, 20, 15}};
+    const double pose[7] = {1};
+    const uint32_t one = 1;
+    const uint64_t count = 1, points = (uint64_t)1 << 61;
+    kiln_buffer b = {0};
+    kiln_error err = {0};
+    (void)state;
+    assert_int_equal(kiln_file_write(at("sparse/0/cameras.bin"), &camera, sizeof camera, &err), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, &count, sizeof count, &err), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, &one, sizeof one, &err), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, pose, sizeof pose, &err), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, &one, sizeof one, &err), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, "a.png", 6, &err), KILN_OK);
+    assert_int_equal(kiln_buffer_put(&b, &points, sizeof points, &err), KILN_OK);
+    assert_int_equal(kiln_file_write(at("sparse/0/images.bin"), b.data, b.size, &err), KILN_OK);
+    kiln_buffer_release(&b);
+    put("sparse/0/points3D.bin", "x");
+    find_refused("keypoints do not fit");
+}
+
+static void keys_that_occur_twice_are_refused(void **state)
+{
+    (void)state;
+    put("transforms.json", "{\"fl_x\": 7, \"fl_x\": 8, \"frames\": []}");
+    find_refused("not valid JSON");
+}
+
+static void keypoint_lines_have_no_bound(void **state)
+{
+    kiln_buffer b = {0};
+    kiln_error err = {0};
+    (void)state;
+    put("sparse/0/cameras.txt", pinhole);
+    put("sparse/0/points3D.txt", "1 0 0 0 255 0 0 1\n");
+    for (int image = 1; image <= 2; image++) {
+        assert_int_equal(kiln_buffer_printf(&b, &err, "%d 1 0 0 0 0 0 0 1 photo %d.png\n", image, image), KILN_OK);
+        for (int i = 0; i < 150000; i++) assert_int_equal(kiln_buffer_put(&b, "12.3456 65.4321 -1 ", 19, &err), KILN_OK);
+        assert_int_equal(kiln_buffer_put(&b, "\n", 1, &err), KILN_OK);
+    }
+    assert_int_equal(kiln_file_write(at("sparse/0/images.txt"), b.data, b.size, &err), KILN_OK);
+    kiln_buffer_release(&b);
+    find();
+    assert_int_equal(data.n_cameras, 2);
+    assert_string_equal(data.cameras[1].name, "photo 2");
+}
+
+static void every_colmap_model_knows_itself(void **state)
+{
+    const double params[KILN_CAMERA_PARAMS] = {50, 51, 20, 15};
+    (void)state;
+    for (int id = 0; id < 18; id++) {
+        kiln_camera c = {.width = 40, .height = 30};
+        kiln_error err = {0};
+        const kiln_camera_model *m = kiln_camera_model_by_id(id);
+        assert_non_null(m);
+        assert_ptr_equal(kiln_camera_model_by_name(m->name), m);
+        assert_true(m->n_params <= KILN_CAMERA_PARAMS && (!m->n_focal || m->n_focal + 2 + m->n_bending <= m->n_params));
+        assert_int_equal(m->stretched != NULL, m->n_focal == 1);
+        if (m->stretched) assert_true(kiln_camera_model_by_name(m->stretched)->n_params > m->n_params);
+        assert_int_equal(kiln_camera_set_lens(&c, m, params, "file", "camera 1", &err), KILN_OK);
+        kiln_camera_scale(&c, 2, 3, 80, 90);
+        if (m->n_focal) assert_true(c.fx == 100 && c.fy == (m->n_focal == 1 ? 150 : 153));
+    }
+    assert_null(kiln_camera_model_by_id(18));
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(the_last_iteration_counts),
+        IN_SCRATCH(the_largest_splat_file_counts),
+        IN_SCRATCH(known_point_names_come_before_larger_clouds),
+        IN_SCRATCH(a_broken_splat_file_does_not_become_points),
+        IN_SCRATCH(a_broken_file_beside_splats_is_told),
+        IN_SCRATCH(cameras_come_in_order_of_precedence),
+        IN_SCRATCH(a_foreign_cameras_json_is_passed_over),
+        IN_SCRATCH(points_follow_the_cameras),
+        IN_SCRATCH(a_ply_path_that_leaves_the_folder_is_refused),
+        IN_SCRATCH(the_model_with_most_images_counts),
+        IN_SCRATCH(colmap_is_found_in_each_of_its_places),
+        IN_SCRATCH(folders_of_a_bake_are_not_looked_into),
+        IN_SCRATCH(an_empty_folder_says_what_could_be_in_it),
+        IN_SCRATCH(a_file_by_itself_has_no_cameras),
+        IN_SCRATCH(cfg_args_is_read_and_not_evaluated),
+        IN_SCRATCH(names_lose_image_folder_and_extension_only),
+        IN_SCRATCH(equal_names_are_refused),
+        IN_SCRATCH(intrinsics_follow_the_photo),
+        IN_SCRATCH(one_focal_length_becomes_two_when_axes_scale_apart),
+        IN_SCRATCH(unreadable_photos_leave_the_camera),
+        IN_SCRATCH(frames_without_photo_are_kept_when_only_cameras_are_asked_for),
+        IN_SCRATCH(every_source_is_listed),
+        IN_SCRATCH(every_8th_name_is_test_when_nothing_says_so),
+        IN_SCRATCH(explicit_splits_win),
+        IN_SCRATCH(lists_are_used_as_they_stand),
+        IN_SCRATCH(transposed_matrices_are_refused),
+        IN_SCRATCH(a_frame_overrides_its_file),
+        IN_SCRATCH(lenses_that_no_model_describes_are_refused),
+        IN_SCRATCH(degrees_of_instant_ngp_are_angles),
+        IN_SCRATCH(nesting_ends_at_64),
+        IN_SCRATCH(keypoint_counts_whose_bytes_overflow_are_refused),
+        IN_SCRATCH(keys_that_occur_twice_are_refused),
+        IN_SCRATCH(keypoint_lines_have_no_bound),
+        cmocka_unit_test(every_colmap_model_knows_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
