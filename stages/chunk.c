@@ -19,7 +19,8 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "pruned", "pruned|initial|source", "what to cut: pruned, initial or source", KILN_KEYED},
+    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "pruned", "pruned|initial|source", "what to cut: pruned, initial or source",
+     KILN_KEYED},
     {"max", 0, KILN_OPT_U32, &o.max, "N", "65536", "1..65536", "split a cell with more Gaussians than this", KILN_KEYED},
     {"min", 0, KILN_OPT_U32, &o.min, "N", "0", "0..65536", "join cells with fewer; 0 stands for a quarter of --max, 1 joins none",
      KILN_KEYED},
@@ -38,11 +39,11 @@ typedef struct {
     kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
     kiln_chunk_unit plan_payload;
     kiln_unit plan;
-    kiln_planned_chunk *chunks;  /* of the plan */
+    kiln_planned_chunk *chunks; /* of the plan */
     uint32_t *blocks;
     uint64_t n_chunks;
-    kiln_hash *block_keys;       /* [input->n_chunks] of all planes of a block */
-    kiln_chunk_unit *payloads;   /* [n_chunks] */
+    kiln_hash *block_keys;     /* [input->n_chunks] of all planes of a block */
+    kiln_chunk_unit *payloads; /* [n_chunks] */
     kiln_unit *units;
 } cutting;
 
@@ -70,7 +71,8 @@ static kiln_status need_input(kiln_run *r, kiln_error *err)
     if (o.layer != LAYER_PRUNED) return kiln_run_need(r, "knn", err);
     KILN_TRY(kiln_stage_get(m, "prune", &prune, err));
     if (prune.state == KILN_STAGE_MISSING && !kiln_opt_given(&cli, "layer"))
-        return kiln_fail(err, KILN_E_STALE, "prune has not run for '%s'; run kiln-prune '%s' first, or name what to cut with --layer",
+        return kiln_fail(err, KILN_E_STALE,
+                         "prune has not run for '%s'; run kiln-prune '%s' first, or name what to cut with --layer",
                          kiln_manifest_path(m), kiln_manifest_path(m));
     return kiln_run_need(r, "prune", err);
 }
@@ -80,7 +82,8 @@ static kiln_status open_input(kiln_run *r, cutting *k, kiln_error *err)
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
     if (o.layer == LAYER_INITIAL && k->scene.kind == KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source", kiln_manifest_path(m));
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
+                         kiln_manifest_path(m));
     if (o.layer == LAYER_SOURCE && k->scene.kind != KILN_SCENE_SPLATS)
         return kiln_fail(err, KILN_E_INPUT, "the source of '%s' has no Gaussians; use --layer initial", kiln_manifest_path(m));
     KILN_TRY(kiln_layer_get(m, layer_kinds[o.layer], &k->input, err));
@@ -104,7 +107,8 @@ static kiln_hash input_key(kiln_run *r, const cutting *k)
 static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
 {
     kiln_chunk_unit *u = &k->plan_payload;
-    *u = (kiln_chunk_unit){.unit = KILN_CHUNK_PLAN, .max = o.max, .min = least_rows(), .root_half = k->scene.root_half, .layer = k->input->digest};
+    *u = (kiln_chunk_unit){
+        .unit = KILN_CHUNK_PLAN, .max = o.max, .min = least_rows(), .root_half = k->scene.root_half, .layer = k->input->digest};
     memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
     memcpy(u->kind, k->input->kind, sizeof u->kind);
     if (k->spacing) u->spacing = k->spacing->digest;
@@ -114,14 +118,16 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
     kiln_key_bytes(h, "root_centre", u->root_centre, sizeof u->root_centre);
     kiln_key_f64(h, "root_half", u->root_half);
     for (uint32_t i = 0; i < k->input->n_chunks; i++) kiln_key_plane(h, &k->input->chunks[i], "means");
-    k->plan = (kiln_unit){.name = "plan", .key = kiln_key_end(h), .payload = u, .payload_bytes = sizeof *u, .cost = k->input->count};
+    k->plan =
+        (kiln_unit){.name = "plan", .key = kiln_key_end(h), .payload = u, .payload_bytes = sizeof *u, .cost = k->input->count};
     KILN_TRY(kiln_run_units(r, "planning chunks", &k->plan, 1, err));
 
     uint64_t bytes = 0, block_bytes = 0;
     KILN_TRY(kiln_unit_data(r, &k->plan, "chunks", (void **)&k->chunks, &bytes, err));
     KILN_TRY(kiln_unit_data(r, &k->plan, "blocks", (void **)&k->blocks, &block_bytes, err));
     k->n_chunks = bytes / sizeof *k->chunks;
-    if (bytes % sizeof *k->chunks || k->n_chunks > UINT32_MAX) return kiln_fail(err, KILN_E_IO, "the plan of the chunks has %llu bytes", (unsigned long long)bytes);
+    if (bytes % sizeof *k->chunks || k->n_chunks > UINT32_MAX)
+        return kiln_fail(err, KILN_E_IO, "the plan of the chunks has %llu bytes", (unsigned long long)bytes);
     for (uint64_t i = 0; i < k->n_chunks; i++)
         if (k->chunks[i].first_block + k->chunks[i].n_blocks > block_bytes / sizeof *k->blocks)
             return kiln_fail(err, KILN_E_IO, "the plan of chunk '%.95s' is incomplete", k->chunks[i].cells.name);
@@ -163,7 +169,9 @@ static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
             kiln_key_u64(h, "block", k->blocks[b]);
             if (k->blocks[b] < k->input->n_chunks) kiln_key_hash(h, "planes", k->block_keys[k->blocks[b]]);
         }
-        k->units[i] = (kiln_unit){.key = kiln_key_end(h), .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i],
+        k->units[i] = (kiln_unit){.key = kiln_key_end(h),
+                                  .payload = &k->payloads[i],
+                                  .payload_bytes = sizeof k->payloads[i],
                                   .cost = c->cells.end - c->cells.begin};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "chunk %s", c->cells.name);
     }
@@ -190,7 +198,9 @@ static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const k
     KILN_TRY(kiln_unit_data(r, u, "bounds", (void **)&bounds, &bytes, err));
     if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
     free(bounds);
-    return bytes == sizeof *bounds ? KILN_OK : kiln_fail(err, KILN_E_IO, "the bounds of chunk '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+    return bytes == sizeof *bounds
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_IO, "the bounds of chunk '%s' have %llu bytes", c->name, (unsigned long long)bytes);
 }
 
 static const kiln_chunk *model_block(const kiln_layer *l)
@@ -236,9 +246,9 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     uint64_t least = n ? sizes[0] : 0, median = n ? sizes[(n - 1) / 2] : 0, most = n ? sizes[n - 1] : 0;
     free(sizes);
     json_t *out = kiln_run_report(r);
-    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:{s:I, s:I, s:I}}", "layer", k->input->kind, "gaussians", (json_int_t)k->input->count,
-                            "chunks", (json_int_t)n, "levels", (int)deepest, "rows_per_chunk", "min", (json_int_t)least, "median",
-                            (json_int_t)median, "max", (json_int_t)most);
+    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:{s:I, s:I, s:I}}", "layer", k->input->kind, "gaussians",
+                            (json_int_t)k->input->count, "chunks", (json_int_t)n, "levels", (int)deepest, "rows_per_chunk", "min",
+                            (json_int_t)least, "median", (json_int_t)median, "max", (json_int_t)most);
     int bad = !all || json_object_update(out, all);
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
@@ -274,6 +284,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {.name = "chunk", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_chunk_compute};
+static const kiln_stage_program program = {
+    .name = "chunk", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_chunk_compute};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -68,14 +68,20 @@ static double fallback_spacing(const kiln_scene *s)
 static kiln_status measure(kiln_run *r, measurement *k, kiln_error *err)
 {
     double fallback = fallback_spacing(&k->scene);
-    k->spacing_payload = (kiln_knn_unit){.kind = KILN_KNN_SPACING, .neighbors = o.neighbors, .source = k->source->digest,
-                                         .fallback2 = (float)(fallback * fallback), .most2 = (float)most2};
+    k->spacing_payload = (kiln_knn_unit){.kind = KILN_KNN_SPACING,
+                                         .neighbors = o.neighbors,
+                                         .source = k->source->digest,
+                                         .fallback2 = (float)(fallback * fallback),
+                                         .most2 = (float)most2};
     kiln_hasher *h = kiln_run_key_bare(r, "spacing");
     kiln_key_u64(h, "neighbors", o.neighbors);
     kiln_key_f64(h, "fallback2", (double)k->spacing_payload.fallback2);
     for (uint32_t i = 0; i < k->source->n_chunks; i++) kiln_key_plane(h, &k->source->chunks[i], "means");
-    k->spacing = (kiln_unit){.name = "spacing", .key = kiln_key_end(h), .payload = &k->spacing_payload,
-                             .payload_bytes = sizeof k->spacing_payload, .cost = k->source->count};
+    k->spacing = (kiln_unit){.name = "spacing",
+                             .key = kiln_key_end(h),
+                             .payload = &k->spacing_payload,
+                             .payload_bytes = sizeof k->spacing_payload,
+                             .cost = k->source->count};
     return kiln_run_units(r, "measuring spacing", &k->spacing, 1, err);
 }
 
@@ -97,10 +103,13 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&k->units, n, "the units of knn", err));
     for (uint32_t i = 0; i < n; i++) {
         const kiln_chunk *c = &k->source->chunks[i];
-        k->payloads[i] = (kiln_knn_unit){.kind = KILN_KNN_INITIAL, .block = i, .opacity = (float)o.initial_opacity,
-                                         .source = k->source->digest, .spacing = k->spacing.key};
-        k->units[i] = (kiln_unit){.key = initial_key(r, k, c), .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i],
-                                  .cost = c->count};
+        k->payloads[i] = (kiln_knn_unit){.kind = KILN_KNN_INITIAL,
+                                         .block = i,
+                                         .opacity = (float)o.initial_opacity,
+                                         .source = k->source->digest,
+                                         .spacing = k->spacing.key};
+        k->units[i] = (kiln_unit){
+            .key = initial_key(r, k, c), .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i], .cost = c->count};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "block %s", c->name);
     }
     return kiln_run_units(r, "making Gaussians", k->units, n, err);
@@ -146,7 +155,8 @@ static kiln_status make_initial_layer(kiln_run *r, const measurement *k, kiln_la
         KILN_TRY(kiln_unit_data(r, &k->units[i], "bounds", (void **)&bounds, &bytes, err));
         if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
         free(bounds);
-        if (bytes != sizeof *bounds) return kiln_fail(err, KILN_E_IO, "the bounds of block '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+        if (bytes != sizeof *bounds)
+            return kiln_fail(err, KILN_E_IO, "the bounds of block '%s' have %llu bytes", c->name, (unsigned long long)bytes);
     }
     return KILN_OK;
 }
@@ -191,11 +201,12 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
         json_object_set_new(out, "neighbors", json_integer(o.neighbors)) || json_object_set_new(out, "spacing", s))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (fallbacks)
-        kiln_warn("%lld of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
-                  (long long)fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
+        kiln_warn(
+            "%lld of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
+            (long long)fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
     if (!kiln_run_json(r))
-        printf("%llu %s, %u neighbours: spacing min %g, median %g, max %g%s\n", (unsigned long long)k->source->count, rows, o.neighbors,
-               sqrt(min2), sqrt(median2), sqrt(max2), k->points ? "; made Gaussians of them" : "");
+        printf("%llu %s, %u neighbours: spacing min %g, median %g, max %g%s\n", (unsigned long long)k->source->count, rows,
+               o.neighbors, sqrt(min2), sqrt(median2), sqrt(max2), k->points ? "; made Gaussians of them" : "");
     return KILN_OK;
 }
 
@@ -206,7 +217,8 @@ static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
     if (k->scene.kind == KILN_SCENE_NONE)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points; import a scene that has some, or with --random-points N",
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' holds neither Gaussians nor points; import a scene that has some, or with --random-points N",
                          kiln_manifest_path(m));
     k->points = k->scene.kind == KILN_SCENE_POINTS;
     KILN_TRY(kiln_layer_get(m, "source", &k->source, err));
@@ -233,6 +245,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {.name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_knn_compute};
+static const kiln_stage_program program = {
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_knn_compute};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

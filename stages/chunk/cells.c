@@ -20,8 +20,8 @@ typedef struct {
 } cutter;
 
 typedef struct {
-    uint64_t begin, end;     /* rows; empty: no group is open */
-    unsigned first, last;    /* children */
+    uint64_t begin, end;  /* rows; empty: no group is open */
+    unsigned first, last; /* children */
 } group;
 
 static kiln_status add(cutter *c, kiln_error *err, uint64_t begin, uint64_t end, uint32_t depth, kiln_cell_group **out)

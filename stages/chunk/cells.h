@@ -25,7 +25,8 @@ typedef struct {
 
 /* codes: [n] ascending, 63 bits, 3 a level. max >= 1; min: a group or cell with fewer rows joins its neighbour.
  * KILN_E_BUG when max is 0. kiln_cell_list_release also after a failure. */
-kiln_status kiln_cells_cut(const uint64_t *codes, uint64_t n, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_cells_cut(const uint64_t *codes, uint64_t n, uint32_t max, uint32_t min, kiln_cell_list *out,
+                           kiln_error *err) KILN_MUST_CHECK;
 void kiln_cell_list_release(kiln_cell_list *l);
 
 #endif

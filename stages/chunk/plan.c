@@ -34,7 +34,7 @@ typedef struct {
     uint64_t *codes, *starts;
     kiln_cell_list cells;
     kiln_planned_chunk *chunks;
-    kiln_buffer blocks; /* u32 */
+    kiln_buffer blocks;     /* u32 */
     unsigned char *is_read; /* [n_blocks] */
     uint32_t (*pairs)[2];   /* of the chunk in hand */
 } plan;

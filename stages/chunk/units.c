@@ -15,7 +15,7 @@ typedef struct {
     kiln_hash plan;              /* of which `order` is; zero: none read yet */
     uint32_t *order;
     uint64_t n_order;
-    uint64_t *starts;            /* rows of the layer by blocks (plan.h) */
+    uint64_t *starts; /* rows of the layer by blocks (plan.h) */
     kiln_plane_cache *cache;
 } kept;
 
@@ -95,9 +95,9 @@ done:
 
 /* ---- gathering ---------------------------------------------------------------------------------------------------------- */
 typedef struct {
-    uint32_t *from;    /* [n] row in its block, grouped by block */
-    uint32_t *to;      /* [n] place in the chunk */
-    uint64_t *starts;  /* [n_blocks + 1] of the groups */
+    uint32_t *from;   /* [n] row in its block, grouped by block */
+    uint32_t *to;     /* [n] place in the chunk */
+    uint64_t *starts; /* [n_blocks + 1] of the groups */
     uint64_t n;
 } row_list;
 
@@ -113,7 +113,8 @@ static kiln_status list_rows(const kept *k, const kiln_chunk_unit *u, row_list *
 {
     uint32_t n_blocks = k->layer->n_chunks;
     if (u->begin >= u->end || u->end > k->n_order || u->end - u->begin > KILN_CHUNK_ROWS_MAX)
-        return kiln_fail(err, KILN_E_BUG, "rows %llu to %llu are no chunk", (unsigned long long)u->begin, (unsigned long long)u->end);
+        return kiln_fail(err, KILN_E_BUG, "rows %llu to %llu are no chunk", (unsigned long long)u->begin,
+                         (unsigned long long)u->end);
     l->n = u->end - u->begin;
     KILN_TRY(KILN_ALLOC(&l->from, l->n, "the rows of a chunk", err));
     KILN_TRY(KILN_ALLOC(&l->to, l->n, "the rows of a chunk", err));
@@ -121,7 +122,9 @@ static kiln_status list_rows(const kept *k, const kiln_chunk_unit *u, row_list *
     uint64_t *next = l->starts + 1; /* after the second pass next[b] has become the end of b, the start of b + 1 */
     for (uint64_t i = 0; i < l->n; i++) {
         uint64_t row = k->order[u->begin + i];
-        if (row >= k->layer->count) return kiln_fail(err, KILN_E_IO, "the plan names row %llu of %llu", (unsigned long long)row, (unsigned long long)k->layer->count);
+        if (row >= k->layer->count)
+            return kiln_fail(err, KILN_E_IO, "the plan names row %llu of %llu", (unsigned long long)row,
+                             (unsigned long long)k->layer->count);
         next[kiln_block_of(k->starts, n_blocks, row) + 1]++;
     }
     for (uint32_t b = 0; b < n_blocks; b++) next[b + 1] += next[b];
@@ -171,9 +174,11 @@ static kiln_status gather_plane(kiln_worker *w, const kept *k, const kiln_layer 
         if (n == 0) continue;
         const kiln_plane *q = kiln_chunk_plane(block, p->name);
         if (q && (q->type != p->type || q->components != p->components))
-            return kiln_fail(err, KILN_E_IO, "plane '%s' of block '%s' has another type than in the other blocks", p->name, block->name);
+            return kiln_fail(err, KILN_E_IO, "plane '%s' of block '%s' has another type than in the other blocks", p->name,
+                             block->name);
         KILN_TRY(kiln_plane_cache_get(k->cache, m, block, p->name, &data, err));
-        strided s = {.from = data, .to = *out, .from_rows = block->count, .to_rows = rows->n, .components = p->components, .size = size};
+        strided s = {
+            .from = data, .to = *out, .from_rows = block->count, .to_rows = rows->n, .components = p->components, .size = size};
         copy_rows(&s, rows->from + first, rows->to + first, n, kiln_worker_exec(w)->threads);
     }
     return KILN_OK;
@@ -196,7 +201,8 @@ static kiln_status put_bounds(kiln_worker *w, const kiln_chunk *model, void *con
         if (!strcmp(model->planes[p].name, "log_scales")) log_scales = planes[p];
         if (!strcmp(model->planes[p].name, "opacity_logits")) opacity_logits = planes[p];
     }
-    if (!means || !log_scales || !opacity_logits) return kiln_fail(err, KILN_E_INPUT, "the layer has no Gaussians: planes are missing");
+    if (!means || !log_scales || !opacity_logits)
+        return kiln_fail(err, KILN_E_INPUT, "the layer has no Gaussians: planes are missing");
     kiln_chunk_bounds(n, means, log_scales, opacity_logits, &bounds);
     return kiln_worker_put(w, "bounds", &bounds, sizeof bounds, sizeof(float), err);
 }

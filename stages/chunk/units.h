@@ -10,13 +10,13 @@ typedef enum { KILN_CHUNK_PLAN, KILN_CHUNK_GATHER } kiln_chunk_unit_kind;
 /* Payload of both kinds. */
 typedef struct {
     kiln_chunk_unit_kind unit;
-    uint32_t max, min;              /* plan */
+    uint32_t max, min;                /* plan */
     double root_centre[3], root_half; /* plan */
-    char kind[16];                  /* of the input layer */
-    kiln_hash layer;                /* its digest */
-    kiln_hash spacing;              /* gather: digest of the layer whose spacing2 goes along; zero: the layer has its own */
-    kiln_hash plan;                 /* gather: key of the plan, whose output `order` is read */
-    uint64_t begin, end;            /* gather: rows [begin, end) of the order */
+    char kind[16];                    /* of the input layer */
+    kiln_hash layer;                  /* its digest */
+    kiln_hash spacing;                /* gather: digest of the layer whose spacing2 goes along; zero: the layer has its own */
+    kiln_hash plan;                   /* gather: key of the plan, whose output `order` is read */
+    uint64_t begin, end;              /* gather: rows [begin, end) of the order */
 } kiln_chunk_unit;
 
 /* One record of the plan's output `chunks`. */

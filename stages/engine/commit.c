@@ -100,7 +100,8 @@ static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, ro
     const char *at = makes;
     size_t length = strlen(stage->makes);
     bool import = !strcmp(stage->name, "import");
-    if (length + sizeof " cameras scene" > sizeof makes) return kiln_fail(err, KILN_E_BUG, "stages.def: %s makes too much", stage->name);
+    if (length + sizeof " cameras scene" > sizeof makes)
+        return kiln_fail(err, KILN_E_BUG, "stages.def: %s makes too much", stage->name);
     memcpy(makes, stage->makes, length + 1);
     if (import) memcpy(makes + length, " cameras scene", sizeof " cameras scene");
     for (list->n = 0; list->n < ROLES_MAX && kiln_word_next(&at, list->items[list->n].name, sizeof list->items->name); list->n++) {
@@ -136,7 +137,8 @@ static kiln_status mark_stale(kiln_run *r, const role_list *before, const role_l
         while (!hit && kiln_word_next(&at, need, sizeof need)) hit = kiln_words_have(stale, need);
         if (!hit) continue;
         size_t used = strlen(stale);
-        if (used + strlen(later->name) + 2 > sizeof stale) return kiln_fail(err, KILN_E_BUG, "stages.def has more stages than expected");
+        if (used + strlen(later->name) + 2 > sizeof stale)
+            return kiln_fail(err, KILN_E_BUG, "stages.def has more stages than expected");
         stale[used] = ' ';
         memcpy(stale + used + 1, later->name, strlen(later->name) + 1);
         kiln_stage_row row;
@@ -152,10 +154,10 @@ static kiln_status mark_stale(kiln_run *r, const role_list *before, const role_l
 json_t *kiln_run_summary(const kiln_run *r, const char *status)
 {
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
-    json_t *tail = json_pack("{s:{s:I, s:I}, s:s, s:f, s:{s:I, s:I}}", "units", "done", (json_int_t)r->units_done, "cached",
-                             (json_int_t)r->units_cached, "device", r->device_text, "wall_s",
-                             (double)(kiln_now_ns() - r->start_ns) * 1e-9, "peak_rss_bytes", "parent", (json_int_t)kiln_peak_rss(), "worker",
-                             (json_int_t)r->worker_peak_rss);
+    json_t *tail =
+        json_pack("{s:{s:I, s:I}, s:s, s:f, s:{s:I, s:I}}", "units", "done", (json_int_t)r->units_done, "cached",
+                  (json_int_t)r->units_cached, "device", r->device_text, "wall_s", (double)(kiln_now_ns() - r->start_ns) * 1e-9,
+                  "peak_rss_bytes", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)r->worker_peak_rss);
     if (!head || !tail || json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, tail) != 0) {
         json_decref(head);
         head = NULL;
@@ -192,10 +194,16 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     }
     char *counters = summary ? json_dumps(summary, JSON_COMPACT) : NULL;
     char *parameters = parameters_json(r);
-    kiln_run_row row = {.program = program, .parameters = parameters, .device = r->device_text, .counters = counters,
-                        .start_ns = r->start_wall_ns, .stop_ns = kiln_wall_ns(), .exit_code = kiln_exit_code(end)};
+    kiln_run_row row = {.program = program,
+                        .parameters = parameters,
+                        .device = r->device_text,
+                        .counters = counters,
+                        .start_ns = r->start_wall_ns,
+                        .stop_ns = kiln_wall_ns(),
+                        .exit_code = kiln_exit_code(end)};
     (void)snprintf(row.stage, sizeof row.stage, "%s", r->program->name);
-    st = counters && parameters ? kiln_run_put(r->manifest, &row, err) : kiln_fail(err, KILN_E_NOMEM, "cannot write the run's record");
+    st = counters && parameters ? kiln_run_put(r->manifest, &row, err)
+                                : kiln_fail(err, KILN_E_NOMEM, "cannot write the run's record");
     free(parameters);
     free(counters);
     json_decref(summary);
@@ -209,7 +217,8 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     if (!r->stage || !r->manifest || kiln_run_is_once(r))
         return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
     KILN_TRY(kiln_interrupt_check(err));
-    kiln_stage_row row = {.version = r->stage->version, .state = KILN_STAGE_FRESH, .input_key = input_key, .finished_ns = kiln_wall_ns()};
+    kiln_stage_row row = {
+        .version = r->stage->version, .state = KILN_STAGE_FRESH, .input_key = input_key, .finished_ns = kiln_wall_ns()};
     (void)snprintf(row.name, sizeof row.name, "%s", r->stage->name);
     KILN_GO(kiln_manifest_begin(r->manifest, err));
     KILN_GO(take_roles(r->manifest, r->stage, &before, err));

@@ -26,7 +26,8 @@ kiln_status kiln_devices_check(const char *text, kiln_error *err)
     for (const char *at = text;; at++) {
         size_t n = strcspn(at, ",");
         if (!is_device_entry(at, n))
-            return kiln_fail(err, KILN_E_USAGE, "--devices takes auto, cpu, cuda, all or a list such as 0,1 or GPU-..., not '%s'", text);
+            return kiln_fail(err, KILN_E_USAGE, "--devices takes auto, cpu, cuda, all or a list such as 0,1 or GPU-..., not '%s'",
+                             text);
         at += n;
         if (!*at) return KILN_OK;
     }

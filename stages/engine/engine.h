@@ -26,13 +26,14 @@ typedef struct kiln_run kiln_run;       /* the parent's side */
 typedef struct kiln_worker kiln_worker; /* the worker's side */
 
 typedef struct {
-    const char *name;           /* "knn": row of pipelines/stages.def, or a tool's name */
+    const char *name; /* "knn": row of pipelines/stages.def, or a tool's name */
     const kiln_cli *cli;
-    kiln_open_mode open;        /* how the manifest is opened before run(); import opens it itself */
-    bool opens_itself;          /* the engine opens nothing: import, compare */
-    unsigned manifest_arg;      /* which positional is the manifest: 0; import: 1 */
+    kiln_open_mode open;   /* how the manifest is opened before run(); import opens it itself */
+    bool opens_itself;     /* the engine opens nothing: import, compare */
+    unsigned manifest_arg; /* which positional is the manifest: 0; import: 1 */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
-    kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err); /* NULL: no units */
+    kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,
+                        kiln_error *err); /* NULL: no units */
 } kiln_stage_program;
 
 /* main() of every program: parses, dispatches to worker or parent, prints the error, returns the exit code. */
@@ -64,16 +65,16 @@ kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err) KILN_
 kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err) KILN_MUST_CHECK;
 
 typedef struct {
-    char name[160];             /* for people: "block 12", "camera test/r_0" */
+    char name[160]; /* for people: "block 12", "camera test/r_0" */
     kiln_hash key;
-    void *payload;              /* what unit() gets; owned by the caller */
+    void *payload; /* what unit() gets; owned by the caller */
     size_t payload_bytes;
-    uint64_t cost;              /* any unit; bigger first where order is free */
-    bool volatile_result;       /* not stored: always computed, result kept in memory only (one-off renders, scan) */
+    uint64_t cost;        /* any unit; bigger first where order is free */
+    bool volatile_result; /* not stored: always computed, result kept in memory only (one-off renders, scan) */
     /* out */
     bool was_cached;
-    kiln_unit_result result;    /* release with kiln_units_release */
-    void **volatile_data;       /* [result.n] raw bytes of volatile results; owned */
+    kiln_unit_result result; /* release with kiln_units_release */
+    void **volatile_data;    /* [result.n] raw bytes of volatile results; owned */
 } kiln_unit;
 
 /* Makes sure that all of them are done; fills result of each. Progress is shown as "what". Units go out in array order.
@@ -81,7 +82,8 @@ typedef struct {
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 void kiln_units_release(kiln_unit *units, uint64_t n); /* results and volatile data; not the array, not the payloads */
 /* Raw bytes of an output of a unit, stored or volatile; free(*data). */
-kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes,
+                           kiln_error *err) KILN_MUST_CHECK;
 /* The counters object of a unit, parsed; json_decref. */
 kiln_status kiln_unit_counters(const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
 
@@ -105,12 +107,14 @@ void *kiln_worker_state(kiln_worker *w);
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *));
 /* Adds an output of the unit in hand: shuffled, compressed and hashed here, on the worker's threads; longer than
  * KILN_BLOB_MAX: cut into segments. raw is copied out before the call returns. bytes may be 0. */
-kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem,
+                            kiln_error *err) KILN_MUST_CHECK;
 /* The unit's counters: JSON object, borrowed. Default "{}". */
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
 /* Runs a two-phase operation: asks for its workspace, takes it from a block that grows and is kept, runs it. */
-#define KILN_WORK(w, op, args, err)                                                                        \
-    kiln_worker_work((w), (kiln_status(*)(const kiln_exec *, const void *, void *, size_t *, kiln_error *))kiln_worker_ops(w)->op, (args), (err))
+#define KILN_WORK(w, op, args, err)                                                                                                \
+    kiln_worker_work((w), (kiln_status(*)(const kiln_exec *, const void *, void *, size_t *, kiln_error *))kiln_worker_ops(w)->op, \
+                     (args), (err))
 kiln_status kiln_worker_work(kiln_worker *w, kiln_status (*op)(const kiln_exec *, const void *, void *, size_t *, kiln_error *),
                              const void *args, kiln_error *err) KILN_MUST_CHECK;
 
@@ -120,7 +124,7 @@ kiln_status kiln_plane_cache_new(uint64_t budget_bytes, kiln_plane_cache **out, 
 void kiln_plane_cache_free(kiln_plane_cache *c);
 /* *data stays valid until the next call on this cache that may evict (hold at most one chunk's planes at a time; a plane
  * larger than the budget is held alone). Layout as stored. */
-kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane, const void **data,
-                                 kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
+                                 const void **data, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

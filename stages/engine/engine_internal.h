@@ -35,7 +35,7 @@ kiln_status kiln_interrupt_check(kiln_error *err) KILN_MUST_CHECK; /* KILN_E_INT
 /* ---- worker processes, the parent's side -------------------------------------------------------------------------- */
 enum { KILN_IN_FLIGHT = 2 }; /* one computed, one prefetched */
 typedef struct {
-    pid_t pid;   /* 0: none runs */
+    pid_t pid; /* 0: none runs */
     int fd;
     unsigned n_flight;
     uint64_t flight[KILN_IN_FLIGHT]; /* units handed out, oldest first */
@@ -43,7 +43,8 @@ typedef struct {
     char device_text[128];
     uint64_t peak_rss;
 } kiln_worker_process;
-kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln_worker_process *w, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln_worker_process *w,
+                              kiln_error *err) KILN_MUST_CHECK;
 void kiln_worker_stop(kiln_worker_process *w); /* an idle one is asked to end, a busy one killed; accepts one that does not run */
 /* Its socket is closed: reaps it and says why it died while it computed `unit`. Never KILN_OK. */
 kiln_status kiln_worker_death(kiln_worker_process *w, const char *unit, kiln_error *err) KILN_MUST_CHECK;
@@ -59,11 +60,13 @@ typedef struct {
     uint32_t n, room, n_packed; /* the first n_packed are compressed */
     uint64_t waiting_bytes;     /* raw bytes of those behind them */
     unsigned threads;
-    bool keep_raw;              /* volatile: nothing is cut nor compressed */
+    bool keep_raw; /* volatile: nothing is cut nor compressed */
 } kiln_outputs;
-kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem,
+                             kiln_error *err) KILN_MUST_CHECK;
 /* Packs what waits and writes the result (protocol.h) into a sealed memfd. */
-kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_message *m, int *memfd, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_message *m, int *memfd,
+                                kiln_error *err) KILN_MUST_CHECK;
 void kiln_outputs_clear(kiln_outputs *o);
 void kiln_outputs_release(kiln_outputs *o);
 
@@ -75,10 +78,10 @@ struct kiln_run {
     kiln_parsed parsed;
     kiln_manifest *manifest;
     kiln_device devices[KILN_DEVICES_MAX];
-    unsigned n_devices;           /* 0: not looked for yet */
+    unsigned n_devices;                            /* 0: not looked for yet */
     kiln_worker_process workers[KILN_DEVICES_MAX]; /* [n_devices] */
     json_t *report;
-    json_t *stored_report;        /* of the run that made what is there, when there was nothing to do */
+    json_t *stored_report; /* of the run that made what is there, when there was nothing to do */
     uint64_t units_done, units_cached, units_stored;
     uint64_t worker_peak_rss;
     char device_text[128];
@@ -90,6 +93,7 @@ struct kiln_run {
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Report, counters of units, times: what --json prints and the run record keeps. NULL when memory is gone. */
 json_t *kiln_run_summary(const kiln_run *r, const char *status);
-kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, kiln_error *err) KILN_MUST_CHECK; /* inside a transaction */
+kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence,
+                            kiln_error *err) KILN_MUST_CHECK; /* inside a transaction */
 
 #endif

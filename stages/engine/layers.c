@@ -78,7 +78,8 @@ kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out,
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         uint64_t n = l->chunks[i].count;
         if (n == 0) continue;
-        if (n > l->count - first) KILN_GO(kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it says", l->kind));
+        if (n > l->count - first)
+            KILN_GO(kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it says", l->kind));
         KILN_GO(kiln_plane_read(m, &l->chunks[i], "means", block, n * 3 * sizeof *block, err));
         for (int c = 0; c < 3; c++) memcpy(means + c * l->count + first, block + c * n, n * sizeof *block);
         first += n;

@@ -7,7 +7,8 @@
 #include "schema/manifest.h"
 
 /* An empty layer of n_chunks chunks without planes; kiln_layer_free. */
-kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out,
+                           kiln_error *err) KILN_MUST_CHECK;
 /* Adds a plane that exists already (its bytes are not copied, only their hashes). */
 kiln_status kiln_chunk_add_copy(kiln_chunk *c, const kiln_plane *plane, kiln_error *err) KILN_MUST_CHECK;
 /* Adds the output `output` of a unit as the plane `name`. */

@@ -36,7 +36,7 @@ static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
 {
     uint32_t first = o->n_packed, failed = UINT32_MAX;
     kiln_error first_error = {0};
-#pragma omp parallel for schedule(dynamic, 1) num_threads(o->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(o->threads) if (o->n - first > 1)
     for (uint32_t i = first; i < o->n; i++) {
         kiln_output *item = &o->items[i];
         kiln_error e = {0};
@@ -124,7 +124,8 @@ static kiln_status write_result(const kiln_outputs *o, const char *counters, kil
     uint64_t at = o->n * sizeof(kiln_wire_output) + m->counters_bytes;
     for (uint32_t i = 0; i < o->n; i++) {
         const kiln_output *item = &o->items[i];
-        kiln_wire_output wire = {.head = item->head, .at = at, .packed = o->keep_raw ? item->head.raw_bytes : item->blob.packed_bytes};
+        kiln_wire_output wire = {
+            .head = item->head, .at = at, .packed = o->keep_raw ? item->head.raw_bytes : item->blob.packed_bytes};
         at += wire.packed;
         KILN_TRY(kiln_memfd_append(fd, &wire, sizeof wire, err));
     }

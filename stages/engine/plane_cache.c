@@ -14,10 +14,10 @@
 enum { CHAINS = 4096 };
 
 typedef struct entry {
-    struct entry *chain;          /* next in the same chain */
-    struct entry *newer, *older;  /* in the order of use */
+    struct entry *chain;         /* next in the same chain */
+    struct entry *newer, *older; /* in the order of use */
     kiln_hash key;
-    const kiln_chunk *chunk;      /* for which it was asked for last */
+    const kiln_chunk *chunk; /* for which it was asked for last */
     uint64_t bytes;
     unsigned char *data;
 } entry;
@@ -89,7 +89,8 @@ static void make_room(kiln_plane_cache *c, uint64_t bytes, const kiln_chunk *kee
     }
 }
 
-static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out, kiln_error *err)
+static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out,
+                        kiln_error *err)
 {
     uint64_t bytes = p->data.raw_bytes;
     make_room(c, bytes, chunk);
@@ -113,8 +114,8 @@ static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk 
     return KILN_OK;
 }
 
-kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane, const void **data,
-                                 kiln_error *err)
+kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
+                                 const void **data, kiln_error *err)
 {
     const kiln_plane *p = kiln_chunk_plane(chunk, plane);
     if (!p) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", chunk->name, plane);

@@ -9,8 +9,15 @@
 
 kiln_engine_options kiln_engine_values;
 
-static const kiln_opt network_row = {"allow-network-fs", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_network, NULL, NULL, NULL,
-                                     "work on a manifest on a network file system too", 0};
+static const kiln_opt network_row = {"allow-network-fs",
+                                     0,
+                                     KILN_OPT_BOOL,
+                                     &kiln_engine_values.allow_network,
+                                     NULL,
+                                     NULL,
+                                     NULL,
+                                     "work on a manifest on a network file system too",
+                                     0};
 static const kiln_opt stage_rows[] = {
     {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL, "compute again and compare with what is stored", 0},
     {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
@@ -54,7 +61,8 @@ static kiln_status open_manifest(kiln_run *r, kiln_error *err)
     if (p->manifest_arg >= r->parsed.n_positional) return kiln_fail(err, KILN_E_BUG, "%s has no argument MANIFEST", p->name);
     /* a run that changes nothing needs no lock, waits for nobody and works on read-only media */
     kiln_open_mode mode = kiln_run_is_once(r) ? KILN_OPEN_READ : p->open;
-    KILN_TRY(kiln_manifest_open(r->parsed.positional[p->manifest_arg], mode, p->name, kiln_engine_values.allow_network, &r->manifest, err));
+    KILN_TRY(kiln_manifest_open(r->parsed.positional[p->manifest_arg], mode, p->name, kiln_engine_values.allow_network,
+                                &r->manifest, err));
     return kiln_run_load_parameters(r, err);
 }
 
@@ -98,8 +106,9 @@ static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *
                          kiln_status_name(st), "message", failure->msg);
     if (!r->stored_report) return kiln_run_summary(r, "done");
     json_t *out = json_deep_copy(r->stored_report);
-    if (out && (json_object_set_new(out, "version", json_integer(1)) || json_object_set_new(out, "stage", json_string(r->program->name)) ||
-                json_object_set_new(out, "status", json_string("nothing to do")))) {
+    if (out &&
+        (json_object_set_new(out, "version", json_integer(1)) || json_object_set_new(out, "stage", json_string(r->program->name)) ||
+         json_object_set_new(out, "status", json_string("nothing to do")))) {
         json_decref(out);
         out = NULL;
     }
@@ -121,7 +130,8 @@ static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_er
 
 static kiln_status close_stdout(kiln_error *err)
 {
-    if (fflush(stdout) != 0 || ferror(stdout)) return kiln_fail(err, KILN_E_IO, "cannot write to stdout; is the disk full or the pipe closed?");
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return kiln_fail(err, KILN_E_IO, "cannot write to stdout; is the disk full or the pipe closed?");
     return KILN_OK;
 }
 
@@ -155,7 +165,9 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
         return kiln_worker_main(p, &r.cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
     st = kiln_cli_parse(&r.cli, argc, argv, &r.parsed, &err);
     if (st != KILN_OK || r.parsed.done) return end_with(p->cli, st, &err);
-    kiln_log_init(p->cli->program, kiln_common_values.quiet ? KILN_LOG_QUIET : kiln_common_values.verbose ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    kiln_log_init(p->cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
+                                   : kiln_common_values.verbose ? KILN_LOG_VERBOSE
+                                                                : KILN_LOG_NORMAL);
     st = parent(&r, &err);
     finish(&r, st, &err);
     kiln_status printed = print_report(&r, st, &err, &late);

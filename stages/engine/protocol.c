@@ -31,6 +31,7 @@ kiln_status kiln_message_send(int fd, const kiln_message *m, int memfd, kiln_err
     do {
         sent = sendmsg(fd, &head, MSG_NOSIGNAL); /* a dead peer is an error here, not a signal */
     } while (sent < 0 && errno == EINTR);
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return kiln_fail(err, KILN_E_TERMINATED, "the other process is gone");
     if (sent != (ssize_t)sizeof *m)
         return kiln_fail(err, KILN_E_IO, "cannot send a message between parent and worker: %s", strerror(errno));
     return KILN_OK;
@@ -67,8 +68,10 @@ kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *clos
     if (got != (ssize_t)sizeof *m || m->version != KILN_PROTOCOL_VERSION || (m->bytes > 0) != (*memfd >= 0)) {
         if (*memfd >= 0) (void)close(*memfd);
         *memfd = -1;
-        return kiln_fail(err, KILN_E_BUG, "parent and worker do not understand each other (message of %zd bytes, version %u); "
-                         "was the program replaced while it ran?", got, m->version);
+        return kiln_fail(err, KILN_E_BUG,
+                         "parent and worker do not understand each other (message of %zd bytes, version %u); "
+                         "was the program replaced while it ran?",
+                         got, m->version);
     }
     m->text[sizeof m->text - 1] = '\0';
     return KILN_OK;
@@ -111,7 +114,8 @@ kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err)
                          (unsigned long long)bytes);
     void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
-        return kiln_fail(err, KILN_E_NOMEM, "cannot map %llu bytes of shared memory: %s", (unsigned long long)bytes, strerror(errno));
+        return kiln_fail(err, KILN_E_NOMEM, "cannot map %llu bytes of shared memory: %s", (unsigned long long)bytes,
+                         strerror(errno));
     *data = map;
     return KILN_OK;
 }

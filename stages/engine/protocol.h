@@ -29,10 +29,10 @@ enum { KILN_MSG_VOLATILE = 1 }; /* flags of UNIT: the result comes back raw, in 
 
 typedef struct {
     uint32_t version, kind;
-    uint64_t unit;           /* index in the list of the kiln_run_units call */
-    uint64_t bytes;          /* size of the memfd that comes along; 0: none does */
+    uint64_t unit;  /* index in the list of the kiln_run_units call */
+    uint64_t bytes; /* size of the memfd that comes along; 0: none does */
     uint32_t flags;
-    int32_t status;          /* FAILED: a kiln_status */
+    int32_t status; /* FAILED: a kiln_status */
     uint32_t n_outputs;
     uint32_t counters_bytes; /* with the NUL */
     uint64_t wall_ns;        /* RESULT: what the unit took */
@@ -46,7 +46,7 @@ typedef struct {
     uint64_t packed; /* bytes there: compressed, or raw for a volatile result */
 } kiln_wire_output;
 
-/* memfd -1: none. The descriptor stays the caller's. */
+/* memfd -1: none. The descriptor stays the caller's. KILN_E_TERMINATED: the peer is gone. */
 kiln_status kiln_message_send(int fd, const kiln_message *m, int memfd, kiln_error *err) KILN_MUST_CHECK;
 /* *memfd -1 or a descriptor that the caller closes. *closed: the peer is gone and nothing was received. */
 kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *closed, kiln_error *err) KILN_MUST_CHECK;

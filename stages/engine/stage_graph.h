@@ -8,10 +8,10 @@
 
 typedef struct {
     const char *name;
-    uint32_t version;    /* of the algorithm: part of every key */
-    const char *needs;   /* stages, separated by blanks */
-    const char *makes;   /* layer kinds, "tables", "images", separated by blanks */
-    const char *what;    /* one line for people */
+    uint32_t version;  /* of the algorithm: part of every key */
+    const char *needs; /* stages, separated by blanks */
+    const char *makes; /* layer kinds, "tables", "images", separated by blanks */
+    const char *what;  /* one line for people */
 } kiln_stage_info;
 
 /* In the order of `make pipeline`; ended by a row with name NULL. */

@@ -36,10 +36,7 @@ typedef struct {
     kiln_progress progress;
 } job;
 
-static bool in_memory(const kiln_run *r, const kiln_unit *u)
-{
-    return u->volatile_result || !r->manifest || kiln_run_is_once(r);
-}
+static bool in_memory(const kiln_run *r, const kiln_unit *u) { return u->volatile_result || !r->manifest || kiln_run_is_once(r); }
 
 /* ---- what is due -------------------------------------------------------------------------------------------------------- */
 static kiln_status find_due(job *j, uint64_t n, kiln_error *err)
@@ -50,7 +47,8 @@ static kiln_status find_due(job *j, uint64_t n, kiln_error *err)
         u->was_cached = false;
         u->result = (kiln_unit_result){0};
         u->volatile_data = NULL;
-        if (!u->volatile_result && j->run->manifest) KILN_TRY(kiln_unit_find(j->run->manifest, u->key, &u->was_cached, &u->result, err));
+        if (!u->volatile_result && j->run->manifest)
+            KILN_TRY(kiln_unit_find(j->run->manifest, u->key, &u->was_cached, &u->result, err));
         if (!u->was_cached || kiln_run_force(j->run))
             j->due[j->n_due++] = i;
         else
@@ -100,7 +98,8 @@ static kiln_status read_result(const kiln_message *m, const void *map, kiln_unit
     const kiln_wire_output *wire = map;
     uint64_t head = (uint64_t)m->n_outputs * sizeof *wire;
     if (head + m->counters_bytes > m->bytes || m->counters_bytes == 0)
-        return kiln_fail(err, KILN_E_BUG, "a result of %llu bytes cannot hold %u outputs", (unsigned long long)m->bytes, m->n_outputs);
+        return kiln_fail(err, KILN_E_BUG, "a result of %llu bytes cannot hold %u outputs", (unsigned long long)m->bytes,
+                         m->n_outputs);
     KILN_TRY(KILN_ALLOC(&out->outputs, m->n_outputs, "a unit's outputs", err));
     KILN_TRY(KILN_ALLOC(&out->counters, m->counters_bytes, "a unit's counters", err));
     out->n = m->n_outputs;
@@ -109,7 +108,9 @@ static kiln_status read_result(const kiln_message *m, const void *map, kiln_unit
         if (wire[i].at > m->bytes || wire[i].packed > m->bytes - wire[i].at)
             return kiln_fail(err, KILN_E_BUG, "output '%.95s' lies outside its result", wire[i].head.name);
         out->outputs[i] = wire[i].head;
-        blobs[i] = (kiln_blob){.hash = wire[i].head.hash, .raw_bytes = wire[i].head.raw_bytes, .elem = wire[i].head.elem,
+        blobs[i] = (kiln_blob){.hash = wire[i].head.hash,
+                               .raw_bytes = wire[i].head.raw_bytes,
+                               .elem = wire[i].head.elem,
                                .packed_bytes = wire[i].packed,
                                .packed = (unsigned char *)(uintptr_t)map + wire[i].at};
     }
@@ -124,9 +125,10 @@ static kiln_status compare(const kiln_unit *u, const kiln_unit_result *again, ki
     for (uint32_t i = 0; i < n; i++) {
         const kiln_unit_output *a = &u->result.outputs[i], *b = &again->outputs[i];
         if (!strcmp(a->name, b->name) && a->segment == b->segment && kiln_hash_equal(a->hash, b->hash)) continue;
-        return kiln_fail(err, KILN_E_BUG, "'%s' computed again differs from what is stored: output '%s' was %s, '%s' is %s now; "
-                         "report this, unless the machine's memory is failing", u->name, a->name, kiln_hash_hex(a->hash, was), b->name,
-                         kiln_hash_hex(b->hash, is));
+        return kiln_fail(err, KILN_E_BUG,
+                         "'%s' computed again differs from what is stored: output '%s' was %s, '%s' is %s now; "
+                         "report this, unless the machine's memory is failing",
+                         u->name, a->name, kiln_hash_hex(a->hash, was), b->name, kiln_hash_hex(b->hash, is));
     }
     if (u->result.n != again->n)
         return kiln_fail(err, KILN_E_BUG, "'%s' computed again has %u outputs where %u are stored", u->name, again->n, u->result.n);
@@ -191,8 +193,9 @@ static kiln_status hand_out(job *j, kiln_worker_process *w, kiln_error *err)
             KILN_TRY(kiln_memfd_new(&memfd, err));
             st = kiln_memfd_append(memfd, u->payload, u->payload_bytes, err);
         }
-        if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, NULL) == KILN_OK ? KILN_OK : kiln_worker_death(w, u->name, err);
+        if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, err);
         if (memfd >= 0) (void)close(memfd);
+        if (st == KILN_E_TERMINATED) return KILN_OK; /* hear() first takes the results that it sent before it died */
         if (st != KILN_OK) return st;
         w->flight[w->n_flight++] = index;
         j->next++;
@@ -206,7 +209,9 @@ static kiln_status hear(job *j, kiln_worker_process *w, kiln_error *err)
     int memfd;
     bool closed;
     KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
-    const char *oldest = w->n_flight ? j->units[w->flight[0]].name : "nothing";
+    const char *oldest = w->n_flight          ? j->units[w->flight[0]].name
+                         : j->next < j->n_due ? j->units[j->due[j->next]].name
+                                              : "nothing";
     if (closed) return kiln_worker_death(w, oldest, err);
     kiln_status st = KILN_OK;
     if (w->n_flight == 0 || m.unit != w->flight[0] || (m.kind != KILN_MSG_RESULT && m.kind != KILN_MSG_FAILED)) {

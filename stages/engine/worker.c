@@ -82,7 +82,8 @@ kiln_status kiln_worker_work(kiln_worker *w, kiln_status (*op)(const kiln_exec *
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------------- */
-static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, int *memfd, kiln_error *err)
+static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, int *memfd,
+                           kiln_error *err)
 {
     kiln_status st = KILN_OK;
     void *payload = NULL;
@@ -122,6 +123,7 @@ static kiln_status serve(kiln_worker *w, kiln_error *err)
         reply.peak_rss = kiln_peak_rss();
         st = kiln_message_send(w->fd, &reply, memfd, err);
         if (memfd >= 0) (void)close(memfd);
+        if (st == KILN_E_TERMINATED) return KILN_OK; /* nobody is left to tell */
         if (st != KILN_OK) return st;
     }
 }
@@ -152,7 +154,9 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
     (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the parent decides */
     argv[1] = argv[0];             /* what is left is a command line without the marker */
     KILN_GO(kiln_cli_parse(cli, argc - 1, argv + 1, &w.parsed, &err));
-    kiln_log_init(cli->program, kiln_common_values.quiet ? KILN_LOG_QUIET : kiln_common_values.verbose ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
+                                : kiln_common_values.verbose ? KILN_LOG_VERBOSE
+                                                             : KILN_LOG_NORMAL);
     w.exec.threads = w.outputs.threads = kiln_devices_threads(kiln_common_values.threads);
     w.exec.sync = kiln_common_values.sync;
     KILN_GO(say_hello(&w, &err));

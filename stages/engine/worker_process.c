@@ -32,7 +32,8 @@ static void arguments_release(argument_list *a)
     free(a->items);
 }
 
-static kiln_status add_argument(argument_list *a, const char *before, const char *name, const char *between, const char *value, kiln_error *err)
+static kiln_status add_argument(argument_list *a, const char *before, const char *name, const char *between, const char *value,
+                                kiln_error *err)
 {
     kiln_buffer text = {0};
     if (a->n + 1 >= a->room) { /* one more than asked: the list stays NULL-terminated */
@@ -103,6 +104,7 @@ static void become_worker(char **argv, int fd, const char *visible, pid_t parent
     }
     (void)close_range(WORKER_FD + 1, ~0U, 0); /* where the kernel lacks it: ours are close-on-exec anyway */
     if (*visible && setenv("CUDA_VISIBLE_DEVICES", visible, 1) != 0) _exit(EXEC_FAILED);
+    (void)setenv("OMP_WAIT_POLICY", "passive", 0); /* threads that wait leave the core to others; without: only slower */
     execv("/proc/self/exe", argv);
     _exit(EXEC_FAILED);
 }
@@ -185,10 +187,12 @@ kiln_status kiln_worker_death(kiln_worker_process *w, const char *unit, kiln_err
     if (WIFSIGNALED(status)) {
         int signal = WTERMSIG(status);
         if (signal == SIGKILL)
-            return kiln_fail(err, KILN_E_NOMEM, "the worker was killed (signal 9) while it computed '%s', perhaps because the machine ran "
-                             "out of memory; %s", unit, go_on);
-        return kiln_fail(err, on_gpu ? KILN_E_DEVICE : KILN_E_BUG, "the worker died of signal %d (%s) while it computed '%s'; %s", signal,
-                         strsignal(signal), unit, go_on);
+            return kiln_fail(err, KILN_E_NOMEM,
+                             "the worker was killed (signal 9) while it computed '%s', perhaps because the machine ran "
+                             "out of memory; %s",
+                             unit, go_on);
+        return kiln_fail(err, on_gpu ? KILN_E_DEVICE : KILN_E_BUG, "the worker died of signal %d (%s) while it computed '%s'; %s",
+                         signal, strsignal(signal), unit, go_on);
     }
     if (WEXITSTATUS(status) == EXEC_FAILED)
         return kiln_fail(err, KILN_E_IO, "the worker could not be started; is /proc mounted and the program still in its place?");

@@ -60,8 +60,8 @@ static kiln_status count_spacing(kiln_worker *w, const float *spacing2, uint64_t
         if (i == 0 || spacing2[i] > max2) max2 = spacing2[i];
     }
     if (n) KILN_TRY(median_of(w, spacing2, n, &median2, err));
-    json_t *c = json_pack("{s:f, s:f, s:f, s:I}", "min2", (double)min2, "median2", (double)median2, "max2", (double)max2, "fallbacks",
-                          (json_int_t)replaced);
+    json_t *c = json_pack("{s:f, s:f, s:f, s:I}", "min2", (double)min2, "median2", (double)median2, "max2", (double)max2,
+                          "fallbacks", (json_int_t)replaced);
     if (!c) return kiln_fail(err, KILN_E_NOMEM, "cannot write the counters of the spacing");
     kiln_status st = kiln_worker_counters(w, c, err);
     json_decref(c);
@@ -148,8 +148,15 @@ static kiln_status compute_initial(kiln_worker *w, const kiln_knn_unit *u, kiln_
     if (n) KILN_GO(kiln_plane_read(m, c, "means", means, n * 3 * sizeof *means, err));
     KILN_GO(read_colours(m, c, rgb, err));
     /* the stored spacing is always finite, so the operation's own fallback is never taken */
-    kiln_initial_args a = {.n = n, .spacing2 = spacing2, .rgb = rgb, .opacity = u->opacity, .log_scales = block + 6 * n,
-                           .quats = block + 9 * n, .opacity_logits = block + 13 * n, .sh0 = block + 14 * n, .n_fallback = &fallbacks};
+    kiln_initial_args a = {.n = n,
+                           .spacing2 = spacing2,
+                           .rgb = rgb,
+                           .opacity = u->opacity,
+                           .log_scales = block + 6 * n,
+                           .quats = block + 9 * n,
+                           .opacity_logits = block + 13 * n,
+                           .sh0 = block + 14 * n,
+                           .n_fallback = &fallbacks};
     KILN_GO(KILN_WORK(w, initial, &a, err));
     if (fallbacks) KILN_GO(kiln_fail(err, KILN_E_BUG, "%llu stored spacings are not finite", (unsigned long long)fallbacks));
     KILN_GO(put_planes(w, &a, means, err));

@@ -9,12 +9,12 @@ typedef enum { KILN_KNN_SPACING, KILN_KNN_INITIAL } kiln_knn_unit_kind;
 /* Payload of both kinds. */
 typedef struct {
     kiln_knn_unit_kind kind;
-    uint32_t neighbors;      /* spacing */
-    uint32_t block;          /* initial: index in the source layer */
-    float fallback2, most2;  /* spacing: what is stored where the value is not at most most2 */
-    float opacity;           /* initial */
-    kiln_hash source;        /* digest of the layer */
-    kiln_hash spacing;       /* initial: key of the spacing unit, whose output called as the block is read */
+    uint32_t neighbors;     /* spacing */
+    uint32_t block;         /* initial: index in the source layer */
+    float fallback2, most2; /* spacing: what is stored where the value is not at most most2 */
+    float opacity;          /* initial */
+    kiln_hash source;       /* digest of the layer */
+    kiln_hash spacing;      /* initial: key of the spacing unit, whose output called as the block is read */
 } kiln_knn_unit;
 
 /* Outputs: spacing: one f32 array per block, called as the block; counters min2, median2, max2, fallbacks.

@@ -47,9 +47,9 @@ static uint64_t make_codes(uint64_t *codes)
 
 /* ---- reading names back ----------------------------------------------------------------------------------------------- */
 typedef struct {
-    unsigned depth;         /* of the parent cell */
-    uint64_t prefix;        /* its digits */
-    unsigned first, last;   /* children */
+    unsigned depth;       /* of the parent cell */
+    uint64_t prefix;      /* its digits */
+    unsigned first, last; /* children */
     bool part, root;
 } parsed;
 
@@ -99,10 +99,7 @@ typedef struct {
     kiln_cell_list list;
 } tree;
 
-static void cut(tree *t)
-{
-    assert_int_equal(kiln_cells_cut(t->codes, t->n, t->max, t->min, &t->list, NULL), KILN_OK);
-}
+static void cut(tree *t) { assert_int_equal(kiln_cells_cut(t->codes, t->n, t->max, t->min, &t->list, NULL), KILN_OK); }
 
 static void check_chunk(const tree *t, const kiln_cell_group *c)
 {
@@ -271,9 +268,9 @@ static void a_tree_by_hand(void **state)
         const char *names[8];
     } cases[] = {
         {7, 1, {"/"}},
-        {6, 1, {"/0", "/1", "/3", "/4", "/7"}},         /* nobody is below 1 */
-        {6, 6, {"/0-4", "/7"}},                         /* 6 rows, then one more would be 7 */
-        {6, 2, {"/0-3", "/4-7"}},                       /* two big enough do not join, a small one does */
+        {6, 1, {"/0", "/1", "/3", "/4", "/7"}}, /* nobody is below 1 */
+        {6, 6, {"/0-4", "/7"}},                 /* 6 rows, then one more would be 7 */
+        {6, 2, {"/0-3", "/4-7"}},               /* two big enough do not join, a small one does */
         {3, 3, {"/0-3", "/4", "/7"}},
         {2, 2, {"/0-1", "/3", "/4/0-1", "/4/2", "/7"}}, /* 4 is split: no group goes past it */
     };

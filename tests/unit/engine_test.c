@@ -40,8 +40,12 @@ static const kiln_opt options[] = {
     {"once", 0, KILN_OPT_BOOL, &o.once, NULL, NULL, NULL, "change no state", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
-static const kiln_cli cli = {.program = "kiln-test", .summary = "tests", .positionals = "MANIFEST", .n_positionals = 1,
-                             .options = options, .common = kiln_common_options};
+static const kiln_cli cli = {.program = "kiln-test",
+                             .summary = "tests",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .options = options,
+                             .common = kiln_common_options};
 
 static kiln_status put_bulk(kiln_worker *w, uint32_t index, kiln_error *err)
 {
@@ -113,11 +117,13 @@ static kiln_status stage_run(kiln_run *r, kiln_error *err)
     if (st == KILN_OK) st = sum_units(r, units, &sum, err);
     kiln_units_release(units, o.count);
     KILN_TRY(st);
-    if (json_object_set_new(kiln_run_report(r), "sum", json_integer((json_int_t)sum))) return kiln_fail(err, KILN_E_NOMEM, "report");
+    if (json_object_set_new(kiln_run_report(r), "sum", json_integer((json_int_t)sum)))
+        return kiln_fail(err, KILN_E_NOMEM, "report");
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, put_output, &sum, err);
 }
 
-static const kiln_stage_program program = {.name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit};
+static const kiln_stage_program program = {
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit};
 
 /* ---- running it ----------------------------------------------------------------------------------------------------------- */
 static char folder[] = "/tmp/kiln-engine-XXXXXX";
@@ -428,7 +434,9 @@ static void long_outputs_are_cut_and_read_back_whole(void **state)
 static void signals_end_the_run_with_their_codes(void **state)
 {
     (void)state;
-    static const struct { int signal, code; } cases[] = {{SIGINT, 130}, {SIGTERM, 143}};
+    static const struct {
+        int signal, code;
+    } cases[] = {{SIGINT, 130}, {SIGTERM, 143}};
     for (int i = 0; i < 2; i++) {
         fresh_manifest(NULL);
         pid_t pid = start("--count=1000 --slow=100");
