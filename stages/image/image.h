@@ -35,7 +35,8 @@ typedef struct {
 /* data: height x width x step floats of which the first `channels` (1, 3 or 4) are written. Written to NAME.tmp.PID and
  * renamed; missing folders are made. The same pixels give the same bytes (one fixed filter, one level). */
 kiln_status kiln_picture_write(const char *path, kiln_picture_format format, const float *data, uint32_t width, uint32_t height,
-                               uint32_t step, uint32_t channels, const kiln_picture_text *text, uint32_t n_text, kiln_error *err) KILN_MUST_CHECK;
+                               uint32_t step, uint32_t channels, const kiln_picture_text *text, uint32_t n_text,
+                               kiln_error *err) KILN_MUST_CHECK;
 /* By suffix: "npy" -> NPY, anything else PNG8. */
 kiln_picture_format kiln_picture_format_of(const char *path);
 

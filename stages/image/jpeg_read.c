@@ -64,8 +64,8 @@ static kiln_status read_header(jpeg_job *j)
         return kiln_fail(j->err, KILN_E_INPUT, "'%s' is a CMYK JPEG; convert it to RGB", j->path);
     KILN_TRY(kiln_picture_check(j->path, c->image_width, c->image_height, j->err));
     if ((uint64_t)c->image_width * c->image_height / PIXELS_A_BYTE > j->file_size)
-        return kiln_fail(j->err, KILN_E_INPUT, "'%s' is too short for its %u x %u pixels; is the file complete?", j->path, c->image_width,
-                         c->image_height);
+        return kiln_fail(j->err, KILN_E_INPUT, "'%s' is too short for its %u x %u pixels; is the file complete?", j->path,
+                         c->image_width, c->image_height);
     j->out->width = c->image_width;
     j->out->height = c->image_height;
     return KILN_OK;

@@ -48,7 +48,8 @@ static kiln_status read_header(FILE *f, const char *path, char header[HEADER_MAX
         length |= (uint32_t)head[10] << 16 | (uint32_t)head[11] << 24;
         start = 12;
     }
-    if (length > HEADER_MAX) return kiln_fail(err, KILN_E_INPUT, "'%s' has an npy header of %u bytes; at most %d are read", path, length, HEADER_MAX);
+    if (length > HEADER_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has an npy header of %u bytes; at most %d are read", path, length, HEADER_MAX);
     if (fread(header, 1, length, f) != length) return kiln_fail(err, KILN_E_INPUT, "'%s' ends inside its npy header", path);
     header[length] = 0;
     *array_at = start + length;
@@ -64,7 +65,8 @@ static kiln_status check_header(const char *path, const char *header, uint64_t b
     if (!order || strncmp(order, "False", 5) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is in Fortran order; save it with numpy.ascontiguousarray", path);
     if (parse_shape(value_of(header, "'shape'"), dims) < 2 || dims[2] < 1 || dims[2] > 4)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has no shape of a picture: height, width and up to 4 channels are expected", path);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has no shape of a picture: height, width and up to 4 channels are expected",
+                         path);
     KILN_TRY(kiln_picture_check(path, dims[1], dims[0], err));
     if (bytes != dims[0] * dims[1] * dims[2] * sizeof(float))
         return kiln_fail(err, KILN_E_INPUT, "'%s' holds %llu bytes of pixels, its shape says %llu; is the file complete?", path,
@@ -99,7 +101,8 @@ static size_t write_rows(const kiln_picture_job *job, float *row, FILE *f)
     size_t written = 0;
     for (uint32_t y = 0; y < job->height; y++) {
         const float *src = job->data + (size_t)y * job->width * job->step;
-        for (uint32_t x = 0; x < job->width; x++) memcpy(row + (size_t)x * job->channels, src + (size_t)x * job->step, job->channels * sizeof *row);
+        for (uint32_t x = 0; x < job->width; x++)
+            memcpy(row + (size_t)x * job->channels, src + (size_t)x * job->step, job->channels * sizeof *row);
         written += fwrite(row, sizeof *row, (size_t)job->width * job->channels, f);
     }
     return written;
@@ -111,7 +114,8 @@ kiln_status kiln_npy_write(const kiln_picture_job *job, FILE *f, kiln_error *err
     float *row = NULL;
     memset(head, ' ', sizeof head);
     memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10); /* 118 = 128 - 10 */
-    int n = snprintf(head + 10, sizeof head - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%u, %u", job->height, job->width);
+    int n =
+        snprintf(head + 10, sizeof head - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%u, %u", job->height, job->width);
     n += snprintf(head + 10 + n, sizeof head - 10 - (size_t)n, job->channels == 1 ? "), }" : ", %u), }", job->channels);
     head[10 + n] = ' '; /* over the NUL */
     head[sizeof head - 1] = '\n';

@@ -69,7 +69,8 @@ static kiln_status find_reader(const char *path, const picture_reader **out, kil
             *out = &readers[i];
             return KILN_OK;
         }
-    return kiln_fail(err, KILN_E_INPUT, size == 0 ? "'%s' is empty, no picture" : "'%s' is no picture of a known kind; convert it to PNG or JPEG",
+    return kiln_fail(err, KILN_E_INPUT,
+                     size == 0 ? "'%s' is empty, no picture" : "'%s' is no picture of a known kind; convert it to PNG or JPEG",
                      path);
 }
 
@@ -134,7 +135,9 @@ kiln_status kiln_picture_write(const char *path, kiln_picture_format format, con
                                   .height = height,
                                   .step = step,
                                   .channels = channels,
-                                  .depth_bits = format == KILN_PNG16 ? 16 : format == KILN_NPY ? 32 : 8,
+                                  .depth_bits = format == KILN_PNG16 ? 16
+                                                : format == KILN_NPY ? 32
+                                                                     : 8,
                                   .text = text,
                                   .n_text = n_text};
     if ((channels != 1 && channels != 3 && channels != 4) || step < channels)

@@ -67,12 +67,14 @@ static void write_text(png_out *o)
 static kiln_status encode(png_out *o)
 {
     const kiln_picture_job *job = o->job;
-    const int colour = job->channels == 1 ? PNG_COLOR_TYPE_GRAY : job->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_RGB_ALPHA;
+    const int colour = job->channels == 1   ? PNG_COLOR_TYPE_GRAY
+                       : job->channels == 3 ? PNG_COLOR_TYPE_RGB
+                                            : PNG_COLOR_TYPE_RGB_ALPHA;
     if (setjmp(png_jmpbuf(o->png))) return o->st;
     png_init_io(o->png, o->f);
     png_set_user_limits(o->png, KILN_PICTURE_AXIS_MAX, KILN_PICTURE_AXIS_MAX);
-    png_set_IHDR(o->png, o->info, job->width, job->height, (int)job->depth_bits, colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
-                 PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(o->png, o->info, job->width, job->height, (int)job->depth_bits, colour, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_set_compression_level(o->png, LEVEL);
     png_set_filter(o->png, PNG_FILTER_TYPE_BASE, FILTER);
     write_text(o);

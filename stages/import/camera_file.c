@@ -9,7 +9,8 @@
 #include <strings.h>
 
 /* What a photo may be called; the first six are those that we read. */
-static const char *const extensions[] = {"png", "jpg", "jpeg", "bmp", "gif", "tga", "tif", "tiff", "webp", "exr", "ppm", "heic", "avif", "dng"};
+static const char *const extensions[] = {"png",  "jpg",  "jpeg", "bmp", "gif",  "tga",  "tif",
+                                         "tiff", "webp", "exr",  "ppm", "heic", "avif", "dng"};
 
 kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err)
 {
@@ -73,11 +74,13 @@ static size_t stem_length(const char *path)
     return strlen(path);
 }
 
-kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who, kiln_error *err)
+kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
+                                 kiln_error *err)
 {
     const char *why = NULL;
     while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");
-    if (!kiln_name_is_safe(given, &why)) return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path, who, why);
+    if (!kiln_name_is_safe(given, &why))
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path, who, why);
     snprintf(p->path, sizeof p->path, "%s", given);
     p->tail = image_folder_length(f, given);
     p->stem = stem_length(given);
@@ -115,7 +118,8 @@ kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err)
     if (d->n_cameras) qsort(d->cameras, d->n_cameras, sizeof *d->cameras, by_name);
     for (uint32_t i = 1; i < d->n_cameras; i++)
         if (strcmp(d->cameras[i - 1].name, d->cameras[i].name) == 0)
-            return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' occurs twice; two photos need different names", d->cameras[i].name);
+            return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' occurs twice; two photos need different names",
+                             d->cameras[i].name);
     give_split(d->cameras, d->n_cameras);
     if (d->n_sources) qsort(d->sources, d->n_sources, sizeof *d->sources, by_path);
     return KILN_OK;

@@ -24,18 +24,18 @@ typedef struct {
 } kiln_photo_path;
 
 typedef struct {
-    kiln_dataset *d;               /* borrowed: what is appended to */
-    const char *avoid;             /* folder that is never looked into; NULL none */
-    char path[KILN_PATH_MAX];      /* absolute: the file or folder that is read */
-    bool need_photos;              /* frames of a transforms.json without their photo are dropped */
-    const char *split;             /* of all its cameras: "test", or "" where the file does not say */
-    char images[256];              /* name of the image folder where one is known, "" else */
+    kiln_dataset *d;          /* borrowed: what is appended to */
+    const char *avoid;        /* folder that is never looked into; NULL none */
+    char path[KILN_PATH_MAX]; /* absolute: the file or folder that is read */
+    bool need_photos;         /* frames of a transforms.json without their photo are dropped */
+    const char *split;        /* of all its cameras: "test", or "" where the file does not say */
+    char images[256];         /* name of the image folder where one is known, "" else */
     /* where photos are sought; the first n_bases by their path as given, the others by what follows the image folder */
-    char (*dirs)[KILN_PATH_MAX];   /* owned */
+    char (*dirs)[KILN_PATH_MAX]; /* owned */
     uint32_t n_bases, n_dirs;
-    char points[KILN_PATH_MAX];    /* out: point file that belongs to the cameras, "" none */
+    char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* told in the notes at the end */
-    char unreadable[512];          /* why the first unreadable photo is that */
+    char unreadable[512];                                               /* why the first unreadable photo is that */
 } kiln_camera_file;
 
 /* root: the data set's folder or NULL. Finds the photo folders beside the file, inside root and, for a COLMAP model,
@@ -57,11 +57,13 @@ kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char
 /* The pose of cam_from_world given as it stands (r row-major), or by the camera's own axes and centre in the world
  * (columns of r: right, down, forward). Columns that are not of length 1 are normalised and counted.
  * KILN_E_INPUT: not finite, zero, not orthogonal to 1e-3, a reflection. */
-kiln_status kiln_camera_pose(kiln_camera_file *f, kiln_camera *c, const double r[9], const double t[3], const char *who, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_camera_pose_of_body(kiln_camera_file *f, kiln_camera *c, const double r[9], const double centre[3], const char *who,
-                                     kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_pose(kiln_camera_file *f, kiln_camera *c, const double r[9], const double t[3], const char *who,
+                             kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_pose_of_body(kiln_camera_file *f, kiln_camera *c, const double r[9], const double centre[3],
+                                     const char *who, kiln_error *err) KILN_MUST_CHECK;
 /* cam_from_world by a quaternion w, x, y, z of any length and t. */
-kiln_status kiln_camera_pose_of_quat(kiln_camera_file *f, kiln_camera *c, const double q[4], const double t[3], const char *who, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_pose_of_quat(kiln_camera_file *f, kiln_camera *c, const double q[4], const double t[3], const char *who,
+                                     kiln_error *err) KILN_MUST_CHECK;
 
 /* Seeks the photo; fills c->photo and its size, "" when there is none that can be read. */
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err) KILN_MUST_CHECK;
@@ -87,7 +89,8 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
 bool kiln_may_look_into(const char *dir, const char *avoid);
 /* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself;
  * among numbered ones the one with most images. *found false when there is none. */
-kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, char folder[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, char folder[KILN_PATH_MAX],
+                             kiln_error *err) KILN_MUST_CHECK;
 /* What is used of the model in that folder: "bin" or "txt"; how many images it claims; path of its points, "" when missing. */
 const char *kiln_colmap_look(const char *folder, uint64_t *images, char points[KILN_PATH_MAX]);
 

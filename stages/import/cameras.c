@@ -16,7 +16,8 @@ typedef struct {
 
 static bool is_transforms(const json_t *json)
 {
-    return json_is_object(json) && (json_object_get(json, "frames") || json_object_get(json, "camera_angle_x") || json_object_get(json, "fl_x"));
+    return json_is_object(json) &&
+           (json_object_get(json, "frames") || json_object_get(json, "camera_angle_x") || json_object_get(json, "fl_x"));
 }
 
 static bool is_list(const json_t *json)
@@ -56,8 +57,10 @@ static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_erro
     KILN_TRY(kiln_json_file_read(f->path, &json, err));
     const camera_kind *k = kind_of(json);
     kiln_status st = k ? k->read(f, json, err)
-                       : kiln_fail(err, KILN_E_INPUT, "'%s' holds no cameras: neither frames (transforms.json), nor a list with img_name and "
-                                                      "rotation (INRIA) or R and t", f->path);
+                       : kiln_fail(err, KILN_E_INPUT,
+                                   "'%s' holds no cameras: neither frames (transforms.json), nor a list with img_name and "
+                                   "rotation (INRIA) or R and t",
+                                   f->path);
     if (k && kind) *kind = k->name;
     if (st == KILN_OK) st = kiln_dataset_add_source(f->d, f->path, "cameras", err);
     json_decref(json);
@@ -70,7 +73,8 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
     bool found = false;
     if (!kiln_is_dir(f->path)) return append_json(f, kind, err);
     KILN_TRY(kiln_colmap_find(f->path, f->avoid, &found, folder, err));
-    if (!found) return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s': no cameras and images, .bin or .txt", f->path);
+    if (!found)
+        return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s': no cameras and images, .bin or .txt", f->path);
     if (kind) *kind = "COLMAP model";
     return kiln_cameras_colmap(f, folder, err);
 }

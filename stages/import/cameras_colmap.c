@@ -17,14 +17,14 @@ typedef struct {
 } colmap_camera;
 
 typedef struct {
-    uint32_t *id;      /* owned, sorted once it is complete */
+    uint32_t *id; /* owned, sorted once it is complete */
     uint32_t n;
 } id_list;
 
 struct kiln_colmap {
     kiln_camera_file *f;
-    const char *path;          /* of the file being read */
-    colmap_camera *cameras;    /* owned; sorted by id before the images are read */
+    const char *path;       /* of the file being read */
+    colmap_camera *cameras; /* owned; sorted by id before the images are read */
     uint32_t n_cameras;
     id_list images, rigs, framed; /* framed: images that belong to a frame */
 };
@@ -94,7 +94,8 @@ static kiln_status sort_cameras(kiln_colmap *m, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose[7], uint32_t camera_id, const char *name, kiln_error *err)
+kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose[7], uint32_t camera_id, const char *name,
+                                  kiln_error *err)
 {
     char who[40];
     kiln_camera c = {0};
@@ -118,14 +119,16 @@ kiln_status kiln_colmap_put_rig(kiln_colmap *m, uint32_t id, kiln_error *err) { 
 
 kiln_status kiln_colmap_put_frame(kiln_colmap *m, uint32_t id, uint32_t rig_id, kiln_error *err)
 {
-    if (!has_id(&m->rigs, rig_id)) return kiln_fail(err, KILN_E_INPUT, "'%s': frame %u names rig %u, which does not exist", m->path, id, rig_id);
+    if (!has_id(&m->rigs, rig_id))
+        return kiln_fail(err, KILN_E_INPUT, "'%s': frame %u names rig %u, which does not exist", m->path, id, rig_id);
     return KILN_OK;
 }
 
 kiln_status kiln_colmap_put_frame_image(kiln_colmap *m, uint32_t frame_id, uint64_t image_id, kiln_error *err)
 {
     if (image_id > UINT32_MAX || !has_id(&m->images, (uint32_t)image_id))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': frame %u names image %llu, which does not exist", m->path, frame_id, (unsigned long long)image_id);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': frame %u names image %llu, which does not exist", m->path, frame_id,
+                         (unsigned long long)image_id);
     return add_id(&m->framed, (uint32_t)image_id, err);
 }
 
@@ -150,7 +153,8 @@ static const encoding *encoding_of(const char *folder)
             has_part(folder, "points3D", encodings[i].suffix))
             return &encodings[i];
     for (size_t i = 0; i < n; i++)
-        if (has_part(folder, "cameras", encodings[i].suffix) || has_part(folder, "images", encodings[i].suffix)) return &encodings[i];
+        if (has_part(folder, "cameras", encodings[i].suffix) || has_part(folder, "images", encodings[i].suffix))
+            return &encodings[i];
     return NULL;
 }
 
@@ -164,7 +168,8 @@ const char *kiln_colmap_look(const char *folder, uint64_t *images, char points[K
     return e ? e->suffix : NULL;
 }
 
-static kiln_status read_part(kiln_colmap *m, const char *folder, const char *part, const char *suffix, kiln_colmap_read_fn *read, kiln_error *err)
+static kiln_status read_part(kiln_colmap *m, const char *folder, const char *part, const char *suffix, kiln_colmap_read_fn *read,
+                             kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     if (!part_path(path, folder, part, suffix)) return kiln_fail(err, KILN_E_INPUT, "the path of '%.200s...' is too long", folder);
@@ -234,7 +239,8 @@ static bool model_at(const char *dir, const char *avoid, int least_files, char f
 {
     if (best_numbered(dir, avoid, folder)) return true;
     const encoding *e = encoding_of(dir);
-    if (!e || has_part(dir, "cameras", e->suffix) + has_part(dir, "images", e->suffix) + has_part(dir, "points3D", e->suffix) < least_files)
+    if (!e || has_part(dir, "cameras", e->suffix) + has_part(dir, "images", e->suffix) + has_part(dir, "points3D", e->suffix) <
+                  least_files)
         return false;
     snprintf(folder, KILN_PATH_MAX, "%s", dir);
     return true;

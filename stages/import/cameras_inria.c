@@ -24,7 +24,8 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
         return kiln_fail(err, KILN_E_INPUT, "'%s': the rotation of %s is not 3 x 3 numbers", f->path, who);
     if (!kiln_json_vector(json_object_get(o, "position"), 3, centre))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the position of %s is not 3 numbers", f->path, who);
-    const double lens[4] = {json_number_value(json_object_get(o, "fx")), json_number_value(json_object_get(o, "fy")), width / 2, height / 2};
+    const double lens[4] = {json_number_value(json_object_get(o, "fx")), json_number_value(json_object_get(o, "fy")), width / 2,
+                            height / 2};
     KILN_TRY(kiln_camera_set_name(f, &c, name, &p, who, err));
     KILN_TRY(kiln_camera_set_size(&c, width, height, f->path, who, err));
     KILN_TRY(kiln_camera_set_lens(&c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err));

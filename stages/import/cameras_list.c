@@ -24,12 +24,14 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     kiln_photo_path p;
     const json_t *rotation = json_object_get(o, "R"), *name = json_object_get(o, "name");
     const double width = number_or(o, "width", 0), height = number_or(o, "height", 0);
-    const double lens[4] = {number_or(o, "fx", 0), number_or(o, "fy", 0), number_or(o, "cx", width / 2), number_or(o, "cy", height / 2)};
+    const double lens[4] = {number_or(o, "fx", 0), number_or(o, "fy", 0), number_or(o, "cx", width / 2),
+                            number_or(o, "cy", height / 2)};
     snprintf(who, sizeof who, "camera %zu", index);
     snprintf(numbered, sizeof numbered, "cam%zu", index);
     if (!kiln_json_vector(rotation, 9, r) && !kiln_json_matrix(rotation, 3, 3, r))
         return kiln_fail(err, KILN_E_INPUT, "'%s': R of %s is neither 9 numbers nor 3 x 3", f->path, who);
-    if (!kiln_json_vector(json_object_get(o, "t"), 3, t)) return kiln_fail(err, KILN_E_INPUT, "'%s': t of %s is not 3 numbers", f->path, who);
+    if (!kiln_json_vector(json_object_get(o, "t"), 3, t))
+        return kiln_fail(err, KILN_E_INPUT, "'%s': t of %s is not 3 numbers", f->path, who);
     if (name && !json_is_string(name)) return kiln_fail(err, KILN_E_INPUT, "'%s': the name of %s is not text", f->path, who);
     KILN_TRY(kiln_camera_set_name(f, &c, name ? json_string_value(name) : numbered, &p, who, err));
     KILN_TRY(kiln_camera_set_size(&c, width, height, f->path, who, err));

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status read_matrix(const kiln_camera_file *f, const json_t *rows, const char *key, const char *who, double m[12], kiln_error *err)
+static kiln_status read_matrix(const kiln_camera_file *f, const json_t *rows, const char *key, const char *who, double m[12],
+                               kiln_error *err)
 {
     double last[4] = {0, 0, 0, 1};
     const size_t n = json_array_size(rows);
@@ -25,7 +26,8 @@ static kiln_status read_matrix(const kiln_camera_file *f, const json_t *rows, co
         if (!kiln_json_vector(json_array_get(rows, i), 4, i < 3 ? m + 4 * i : last))
             return kiln_fail(err, KILN_E_INPUT, "'%s': the %s of %s holds a value that is not a number", f->path, key, who);
     if (fabs(last[0]) > 1e-3 || fabs(last[1]) > 1e-3 || fabs(last[2]) > 1e-3)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the last row of the %s of %s is not 0 0 0 1; is it transposed?", f->path, key, who);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the last row of the %s of %s is not 0 0 0 1; is it transposed?", f->path, key,
+                         who);
     return KILN_OK;
 }
 
@@ -38,7 +40,8 @@ static kiln_status set_pose(kiln_camera_file *f, kiln_camera *c, const json_t *f
 }
 
 /* file_path with instant-ngp's backslashes as slashes; `who` becomes "frame 7, 'images/a.png'". */
-static kiln_status set_path(kiln_camera_file *f, kiln_camera *c, const json_t *frame, size_t index, char who[200], kiln_photo_path *p, kiln_error *err)
+static kiln_status set_path(kiln_camera_file *f, kiln_camera *c, const json_t *frame, size_t index, char who[200],
+                            kiln_photo_path *p, kiln_error *err)
 {
     const json_t *path = json_object_get(frame, "file_path");
     char given[1100];
@@ -85,7 +88,8 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
     KILN_TRY(kiln_frame_lens(f, file, frame, &c, who, &sized, err));
     f->d->frames_read++;
     if (f->need_photos && !c.photo[0]) {
-        if (f->d->frames_dropped++ == 0) kiln_dataset_note(f->d, "'%s': frames without their photo are dropped; the first: %s", f->path, who);
+        if (f->d->frames_dropped++ == 0)
+            kiln_dataset_note(f->d, "'%s': frames without their photo are dropped; the first: %s", f->path, who);
         return KILN_OK;
     }
     if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: there is neither w and h nor a photo", f->path, who);
@@ -101,7 +105,8 @@ static kiln_status note_transforms(kiln_camera_file *f, const json_t *file, kiln
     if (applied) KILN_TRY(read_matrix(f, applied, "applied_transform", "the file", m, err));
     if (scale && !json_is_number(scale)) return kiln_fail(err, KILN_E_INPUT, "'%s': applied_scale is not a number", f->path);
     if (applied || json_object_get(file, "aabb_scale") || strncmp(kiln_path_base(f->path), "transforms_", 11) == 0)
-        snprintf(f->d->up_axis, sizeof f->d->up_axis, "z"); /* nerfstudio's, instant-ngp's and Blender's writers turn the world so */
+        snprintf(f->d->up_axis, sizeof f->d->up_axis,
+                 "z"); /* nerfstudio's, instant-ngp's and Blender's writers turn the world so */
     snprintf(f->d->frame, sizeof f->d->frame, "opengl");
     if (!applied && !scale) return KILN_OK;
     json_t *note = json_object();
@@ -121,7 +126,8 @@ static kiln_status find_points(kiln_camera_file *f, const json_t *file, kiln_err
     const char *why = NULL;
     if (!name || json_is_null(name)) return KILN_OK;
     if (!json_is_string(name)) return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is not text", f->path);
-    if (!kiln_name_is_safe(json_string_value(name), &why)) return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is refused: %s", f->path, why);
+    if (!kiln_name_is_safe(json_string_value(name), &why))
+        return kiln_fail(err, KILN_E_INPUT, "'%s': ply_file_path is refused: %s", f->path, why);
     KILN_TRY(kiln_path_join(f->points, sizeof f->points, f->dirs[0], json_string_value(name), err));
     if (kiln_is_file(f->points)) return KILN_OK;
     kiln_dataset_note(f->d, "'%s' names the points '%s', which are not there", f->path, json_string_value(name));

@@ -50,7 +50,8 @@ static kiln_status truncated(const stream *s, const char *what)
 static kiln_status take(stream *s, void *dst, size_t bytes, const char *what)
 {
     if (bytes > s->size - s->at) return truncated(s, what);
-    if (fread(dst, 1, bytes, s->f) != bytes) return kiln_fail(s->err, KILN_E_IO, "cannot read '%s' at byte %llu", s->path, (unsigned long long)s->at);
+    if (fread(dst, 1, bytes, s->f) != bytes)
+        return kiln_fail(s->err, KILN_E_IO, "cannot read '%s' at byte %llu", s->path, (unsigned long long)s->at);
     s->at += bytes;
     return KILN_OK;
 }
@@ -58,7 +59,8 @@ static kiln_status take(stream *s, void *dst, size_t bytes, const char *what)
 static kiln_status skip(stream *s, uint64_t bytes, const char *what)
 {
     if (bytes > s->size - s->at) return truncated(s, what);
-    if (fseeko(s->f, (off_t)bytes, SEEK_CUR) != 0) return kiln_fail(s->err, KILN_E_IO, "cannot seek in '%s': %s", s->path, strerror(errno));
+    if (fseeko(s->f, (off_t)bytes, SEEK_CUR) != 0)
+        return kiln_fail(s->err, KILN_E_IO, "cannot seek in '%s': %s", s->path, strerror(errno));
     s->at += bytes;
     return KILN_OK;
 }
@@ -86,8 +88,8 @@ static kiln_status read_camera(stream *s, kiln_colmap *m)
     KILN_TRY(take(s, &head, sizeof head, "a camera"));
     const kiln_camera_model *model = kiln_camera_model_by_id(head.model);
     if (!model)
-        return kiln_fail(s->err, KILN_E_INPUT, "'%s': camera model %d of camera %u is unknown, and with it the size of its record", s->path, head.model,
-                         head.id);
+        return kiln_fail(s->err, KILN_E_INPUT, "'%s': camera model %d of camera %u is unknown, and with it the size of its record",
+                         s->path, head.model, head.id);
     KILN_TRY(take(s, params, model->n_params * sizeof *params, "the parameters of a camera"));
     return kiln_colmap_put_camera(m, head.id, model, head.size[0], head.size[1], params, s->err);
 }
@@ -151,8 +153,8 @@ static kiln_status read_frame(stream *s, kiln_colmap *m)
 }
 
 /* A file of records that take at least `least` bytes each. */
-static kiln_status read_all(const char *path, kiln_colmap *m, uint64_t least, const char *what, kiln_status (*read)(stream *, kiln_colmap *),
-                            kiln_error *err)
+static kiln_status read_all(const char *path, kiln_colmap *m, uint64_t least, const char *what,
+                            kiln_status (*read)(stream *, kiln_colmap *), kiln_error *err)
 {
     stream s;
     uint64_t n;
@@ -173,7 +175,10 @@ kiln_status kiln_colmap_bin_images(const char *path, kiln_colmap *m, kiln_error 
     return read_all(path, m, 4 + POSE + 4 + 1 + 8, "images", read_image, err);
 }
 
-kiln_status kiln_colmap_bin_rigs(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, 8, "rigs", read_rig, err); }
+kiln_status kiln_colmap_bin_rigs(const char *path, kiln_colmap *m, kiln_error *err)
+{
+    return read_all(path, m, 8, "rigs", read_rig, err);
+}
 
 kiln_status kiln_colmap_bin_frames(const char *path, kiln_colmap *m, kiln_error *err)
 {

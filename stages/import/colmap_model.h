@@ -13,7 +13,8 @@ typedef struct kiln_colmap kiln_colmap;
 kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camera_model *model, uint64_t width, uint64_t height,
                                    const double *params, kiln_error *err) KILN_MUST_CHECK;
 /* pose: quaternion w x y z, then t; name: NUL-terminated, borrowed. */
-kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose[7], uint32_t camera_id, const char *name, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose[7], uint32_t camera_id, const char *name,
+                                  kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_colmap_put_rig(kiln_colmap *m, uint32_t id, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_colmap_put_frame(kiln_colmap *m, uint32_t id, uint32_t rig_id, kiln_error *err) KILN_MUST_CHECK;
 /* An image of the frame put last. */

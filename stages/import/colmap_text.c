@@ -60,10 +60,11 @@ static kiln_status take_u64(text *t, kiln_words *w, uint64_t limit, const char *
 {
     const char *word;
     size_t size;
-    if (!kiln_token_next(w, &word, &size)) return kiln_fail(t->err, KILN_E_INPUT, "'%s': a line has too few fields: %s is missing", t->path, what);
+    if (!kiln_token_next(w, &word, &size))
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': a line has too few fields: %s is missing", t->path, what);
     if (kiln_parse_u64(word, size, out) != KILN_NUMBER_OK || *out > limit)
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': %s '%.*s' is not an unsigned number of at most %llu", t->path, what, (int)(size < 40 ? size : 40),
-                         word, (unsigned long long)limit);
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': %s '%.*s' is not an unsigned number of at most %llu", t->path, what,
+                         (int)(size < 40 ? size : 40), word, (unsigned long long)limit);
     return KILN_OK;
 }
 
@@ -79,14 +80,19 @@ static kiln_status take_number(text *t, kiln_words *w, const char *what, uint32_
 {
     const char *word;
     size_t size;
-    if (!kiln_token_next(w, &word, &size)) return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of %s %u has too few fields", t->path, what, id);
+    if (!kiln_token_next(w, &word, &size))
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of %s %u has too few fields", t->path, what, id);
     switch (kiln_parse_f64(&t->lines, word, size, out)) {
-    case KILN_NUMBER_OK: return KILN_OK;
-    case KILN_NUMBER_TOO_LARGE: *out = INFINITY; return KILN_OK; /* refused as not finite where it is used */
-    default: break;
+    case KILN_NUMBER_OK:
+        return KILN_OK;
+    case KILN_NUMBER_TOO_LARGE:
+        *out = INFINITY;
+        return KILN_OK; /* refused as not finite where it is used */
+    default:
+        break;
     }
-    return kiln_fail(t->err, KILN_E_INPUT, "'%s': %s %u has a parameter that is not a number: '%.*s'", t->path, what, id, (int)(size < 40 ? size : 40),
-                     word);
+    return kiln_fail(t->err, KILN_E_INPUT, "'%s': %s %u has a parameter that is not a number: '%.*s'", t->path, what, id,
+                     (int)(size < 40 ? size : 40), word);
 }
 
 static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
@@ -98,7 +104,8 @@ static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
     size_t size;
     double params[KILN_CAMERA_PARAMS], v;
     KILN_TRY(take_id(t, w, "a camera id", &id));
-    if (!kiln_token_next(w, &word, &size)) return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of camera %u has too few fields", t->path, id);
+    if (!kiln_token_next(w, &word, &size))
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of camera %u has too few fields", t->path, id);
     snprintf(name, sizeof name, "%.*s", (int)(size < sizeof name ? size : sizeof name - 1), word);
     const kiln_camera_model *model = kiln_camera_model_by_name(name);
     if (!model) return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera model %s of camera %u is unknown", t->path, name, id);
@@ -109,7 +116,8 @@ static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
         if (n < KILN_CAMERA_PARAMS) params[n] = v;
     }
     if (n != model->n_params)
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera %u has %u parameters instead of the %u of %s", t->path, id, n, model->n_params, model->name);
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera %u has %u parameters instead of the %u of %s", t->path, id, n,
+                         model->n_params, model->name);
     return kiln_colmap_put_camera(m, id, model, width, height, params, t->err);
 }
 
@@ -155,7 +163,8 @@ static kiln_status check_keypoints(text *t, uint32_t image)
         kiln_lines_seek(l, at);
     }
     if (k.words % 3 || k.strange)
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the keypoint line of image %u is not a list of triples of numbers", t->path, image);
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the keypoint line of image %u is not a list of triples of numbers", t->path,
+                         image);
     return KILN_OK;
 }
 
@@ -164,10 +173,12 @@ static kiln_status take_name(text *t, kiln_words *w, uint32_t image, char name[1
 {
     const char *word, *end = w->end;
     size_t size;
-    if (!kiln_token_next(w, &word, &size)) return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of image %u has too few fields", t->path, image);
+    if (!kiln_token_next(w, &word, &size))
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of image %u has too few fields", t->path, image);
     while (end[-1] == ' ' || end[-1] == '\t') end--;
     size = (size_t)(end - word);
-    if (size >= 1100) return kiln_fail(t->err, KILN_E_INPUT, "'%s': the name of image %u is longer than 1024 bytes", t->path, image);
+    if (size >= 1100)
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the name of image %u is longer than 1024 bytes", t->path, image);
     if (memchr(word, 0, size)) return kiln_fail(t->err, KILN_E_INPUT, "'%s': the name of image %u has a NUL byte", t->path, image);
     memcpy(name, word, size);
     name[size] = 0;
@@ -207,7 +218,8 @@ static kiln_status read_frame(text *t, kiln_words *w, kiln_colmap *m)
         const char *type;
         size_t size;
         uint64_t data;
-        if (!kiln_token_next(w, &type, &size)) return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of frame %u has too few fields", t->path, id);
+        if (!kiln_token_next(w, &type, &size))
+            return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of frame %u has too few fields", t->path, id);
         KILN_TRY(take_id(t, w, "the sensor id of a frame", &sensor));
         KILN_TRY(take_u64(t, w, UINT64_MAX, "the data id of a frame", &data));
         if (size == 6 && memcmp(type, "CAMERA", 6) == 0) KILN_TRY(kiln_colmap_put_frame_image(m, id, data, t->err));
@@ -215,7 +227,8 @@ static kiln_status read_frame(text *t, kiln_words *w, kiln_colmap *m)
     return KILN_OK;
 }
 
-static kiln_status read_all(const char *path, kiln_colmap *m, kiln_status (*read)(text *, kiln_words *, kiln_colmap *), kiln_error *err)
+static kiln_status read_all(const char *path, kiln_colmap *m, kiln_status (*read)(text *, kiln_words *, kiln_colmap *),
+                            kiln_error *err)
 {
     text t;
     kiln_words w;
@@ -230,7 +243,10 @@ static kiln_status read_all(const char *path, kiln_colmap *m, kiln_status (*read
     return st;
 }
 
-kiln_status kiln_colmap_txt_cameras(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, read_camera, err); }
+kiln_status kiln_colmap_txt_cameras(const char *path, kiln_colmap *m, kiln_error *err)
+{
+    return read_all(path, m, read_camera, err);
+}
 kiln_status kiln_colmap_txt_images(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, read_image, err); }
 kiln_status kiln_colmap_txt_rigs(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, read_rig, err); }
 kiln_status kiln_colmap_txt_frames(const char *path, kiln_colmap *m, kiln_error *err) { return read_all(path, m, read_frame, err); }

@@ -18,8 +18,8 @@
 /* Point clouds that trainers leave under fixed names, before any other. */
 static const char *const known_points[] = {"input.ply", "sparse_pc.ply", "points3D.ply"};
 
-kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const char *role, bool used, const char *what, const char *why_not,
-                                     kiln_error *err)
+kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const char *role, bool used, const char *what,
+                                     const char *why_not, kiln_error *err)
 {
     KILN_TRY(kiln_grow((void **)&d->findings, d->n_findings, sizeof *d->findings, "findings", err));
     kiln_finding *f = &d->findings[d->n_findings++];
@@ -47,7 +47,8 @@ static const kiln_candidate *best_points(const kiln_search *s)
     const kiln_candidate *best = NULL;
     for (size_t k = 0; k < sizeof known_points / sizeof *known_points; k++)
         for (uint32_t i = 0; i < s->n_files; i++)
-            if (s->files[i].reader && s->files[i].kind == KILN_SCENE_POINTS && strcmp(kiln_path_base(s->files[i].path), known_points[k]) == 0)
+            if (s->files[i].reader && s->files[i].kind == KILN_SCENE_POINTS &&
+                strcmp(kiln_path_base(s->files[i].path), known_points[k]) == 0)
                 return &s->files[i];
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
@@ -70,7 +71,8 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
         return KILN_OK;
     }
     if (s->has_point_cloud && !s->trained)
-        return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?", s->d->root);
+        return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?",
+                         s->d->root);
     for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
         if (!s->files[i].reader) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
     return KILN_OK;
@@ -87,7 +89,8 @@ static kiln_status choose_points(kiln_search *s, kiln_error *err)
     } else if (best) {
         use_rows(d, best->path, best->reader);
     } else if (s->camera_kind && strcmp(s->camera_kind, "COLMAP model") == 0) {
-        return kiln_fail(err, KILN_E_INPUT, "the points of the COLMAP model in '%s' are missing: points3D.bin or points3D.txt", d->root);
+        return kiln_fail(err, KILN_E_INPUT, "the points of the COLMAP model in '%s' are missing: points3D.bin or points3D.txt",
+                         d->root);
     }
     return KILN_OK;
 }
@@ -101,15 +104,21 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
         const kiln_candidate *c = &s->files[i];
         const bool used = strcmp(c->path, d->rows_path) == 0, points = c->reader && c->kind == KILN_SCENE_POINTS;
         snprintf(what, sizeof what, "unreadable");
-        if (c->reader) snprintf(what, sizeof what, "%s, %llu %s", c->reader->name, (unsigned long long)c->n_rows, points ? "points" : "Gaussians");
+        if (c->reader)
+            snprintf(what, sizeof what, "%s, %llu %s", c->reader->name, (unsigned long long)c->n_rows,
+                     points ? "points" : "Gaussians");
         KILN_TRY(kiln_dataset_add_finding(d, c->path, points ? "points" : "splats", used, what,
-                                          used ? "" : c->reader ? "another file takes precedence" : c->why.msg, err));
+                                          used        ? ""
+                                          : c->reader ? "another file takes precedence"
+                                                      : c->why.msg,
+                                          err));
         if (!c->reader) kiln_dataset_note(d, "a file is left out: %s", c->why.msg);
         told |= used;
     }
     if (d->reader && !told) KILN_TRY(kiln_dataset_add_finding(d, d->rows_path, "points", true, d->reader->name, "", err));
     if (s->points[0] && strcmp(s->points, d->rows_path) != 0)
-        KILN_TRY(kiln_dataset_add_finding(d, s->points, "points", false, "points of the cameras", "a splat file takes precedence", err));
+        KILN_TRY(
+            kiln_dataset_add_finding(d, s->points, "points", false, "points of the cameras", "a splat file takes precedence", err));
     return KILN_OK;
 }
 
@@ -124,11 +133,15 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(tell_files(s, err));
     if (!d->reader && d->n_cameras == 0)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds nothing to import: no splat or point file, no COLMAP model (sparse/0), no transforms.json, no cameras.json",
-                         d->root);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' holds nothing to import: no splat or point file, no COLMAP model (sparse/0), no transforms.json, no cameras.json",
+            d->root);
     KILN_TRY(kiln_path_join(path, sizeof path, d->root, "dataparser_transforms.json", err));
     if (kiln_is_file(path))
-        kiln_dataset_note(d, "'%s': splats trained by nerfstudio lie in the frame of that file, the cameras here in that of transforms.json", path);
+        kiln_dataset_note(
+            d, "'%s': splats trained by nerfstudio lie in the frame of that file, the cameras here in that of transforms.json",
+            path);
     return KILN_OK;
 }
 

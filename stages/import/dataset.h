@@ -26,37 +26,38 @@
 #include "stages/import/reader.h"
 
 typedef struct {
-    char path[4096];       /* file or folder */
-    char what[160];        /* "COLMAP model (binary), 23 cameras, 1,443 points" */
-    char role[16];         /* "splats", "points", "cameras", "photos" */
+    char path[4096]; /* file or folder */
+    char what[160];  /* "COLMAP model (binary), 23 cameras, 1,443 points" */
+    char role[16];   /* "splats", "points", "cameras", "photos" */
     bool used;
-    char why_not[200];     /* "a splat file takes precedence" */
+    char why_not[200]; /* "a splat file takes precedence" */
 } kiln_finding;
 
 typedef struct {
-    char root[4096];               /* absolute */
+    char root[4096]; /* absolute */
     char name[256];
-    const kiln_reader *reader;     /* of rows_path; NULL when there is none */
-    char rows_path[4096];          /* splat or point file; COLMAP: the points3D file; "" none */
-    kiln_camera *cameras;          /* owned; sorted by name, unique */
+    const kiln_reader *reader; /* of rows_path; NULL when there is none */
+    char rows_path[4096];      /* splat or point file; COLMAP: the points3D file; "" none */
+    kiln_camera *cameras;      /* owned; sorted by name, unique */
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
-    kiln_source_file *sources;     /* camera files and photos looked at; hashes not filled; owned */
+    kiln_source_file *sources; /* camera files and photos looked at; hashes not filled; owned */
     uint32_t n_sources;
     bool has_background;
     double background[3];
-    char up_axis[64];              /* as the camera files say */
+    char up_axis[64]; /* as the camera files say */
     char frame[64];
-    char transforms[2048];         /* JSON array: what the camera files say was applied to the world; "" nothing */
-    char cfg_args[1024];           /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
-    char images[256];              /* image folder by cfg_args, "" unknown */
-    kiln_finding *findings;        /* owned */
+    char transforms[2048];  /* JSON array: what the camera files say was applied to the world; "" nothing */
+    char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
+    char images[256];       /* image folder by cfg_args, "" unknown */
+    kiln_finding *findings; /* owned */
     uint32_t n_findings;
-    char notes[4096];              /* sentences for the user, newline-separated */
+    char notes[4096]; /* sentences for the user, newline-separated */
 } kiln_dataset;
 
 /* scene: directory or file. cameras: --cameras FILE or NULL. avoid: folder of the manifest (absolute). */
-kiln_status kiln_dataset_find(const char *scene, const char *cameras, const char *avoid, kiln_dataset *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_dataset_find(const char *scene, const char *cameras, const char *avoid, kiln_dataset *out,
+                              kiln_error *err) KILN_MUST_CHECK;
 void kiln_dataset_release(kiln_dataset *d);
 
 /* One list of cameras from a file or folder: INRIA cameras.json, transforms*.json, a COLMAP folder, or a JSON list of

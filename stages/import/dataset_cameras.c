@@ -60,7 +60,11 @@ static kiln_status try_files(kiln_search *s, const char *const *names, const cha
         if (used && yes)
             KILN_TRY(read_source(s, path, strcmp(*names, "transforms_test.json") == 0 ? "test" : "", err));
         else
-            KILN_TRY(pass_over(s, path, *names, !yes ? "it holds no cameras that we know" : taken ? taken : "other cameras take precedence", err));
+            KILN_TRY(pass_over(s, path, *names,
+                               !yes    ? "it holds no cameras that we know"
+                               : taken ? taken
+                                       : "other cameras take precedence",
+                               err));
     }
     return KILN_OK;
 }
@@ -85,7 +89,8 @@ static void photo_folder(const kiln_camera *c, char folder[KILN_PATH_MAX])
     const char *suffix = kiln_path_suffix(c->photo);
     const size_t stem = *suffix ? (size_t)(suffix - 1 - c->photo) : strlen(c->photo), name = strlen(c->name);
     const bool named = stem > name && strncmp(c->photo + stem - name, c->name, name) == 0;
-    snprintf(folder, KILN_PATH_MAX, "%.*s", (int)(named ? stem - name - 1 : (size_t)(kiln_path_base(c->photo) - c->photo - 1)), c->photo);
+    snprintf(folder, KILN_PATH_MAX, "%.*s", (int)(named ? stem - name - 1 : (size_t)(kiln_path_base(c->photo) - c->photo - 1)),
+             c->photo);
 }
 
 static kiln_status add_photos(kiln_search *s, kiln_error *err)
@@ -95,7 +100,8 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
     for (uint32_t i = 0; i < s->d->n_cameras; i++)
         if (s->d->cameras[i].photo[0] && n++ == 0) photo_folder(&s->d->cameras[i], folder);
     if (n < s->d->n_cameras)
-        kiln_dataset_note(s->d, "%u of %u cameras have no photo; they are drawn, not measured", s->d->n_cameras - n, s->d->n_cameras);
+        kiln_dataset_note(s->d, "%u of %u cameras have no photo; they are drawn, not measured", s->d->n_cameras - n,
+                          s->d->n_cameras);
     if (n == 0) return KILN_OK;
     snprintf(what, sizeof what, "%u photos", n);
     return kiln_dataset_add_finding(s->d, folder, "photos", true, what, "", err);

@@ -63,7 +63,8 @@ static kiln_status add_file(kiln_search *s, const char *path, uint64_t iteration
 static bool iteration_of(const char *name, uint64_t *n)
 {
     const char *digits = name + 10;
-    if (strncmp(name, "iteration_", 10) != 0 || !*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > 18) return false;
+    if (strncmp(name, "iteration_", 10) != 0 || !*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > 18)
+        return false;
     *n = strtoull(digits, NULL, 10);
     return true;
 }
@@ -83,7 +84,8 @@ static kiln_status list_iterations(kiln_search *s, const char *dir, kiln_error *
     if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", dir, strerror(errno));
     for (const struct dirent *e; st == KILN_OK && s->n_files < FILES_MAX && (e = readdir(d));) {
         const int length = snprintf(path, sizeof path, "%s/%s/point_cloud.ply", dir, e->d_name);
-        if (iteration_of(e->d_name, &n) && length > 0 && (size_t)length < sizeof path && kiln_is_file(path)) st = add_file(s, path, n, err);
+        if (iteration_of(e->d_name, &n) && length > 0 && (size_t)length < sizeof path && kiln_is_file(path))
+            st = add_file(s, path, n, err);
     }
     closedir(d); /* opened for reading: nothing to lose */
     return st;
@@ -101,14 +103,18 @@ static kiln_status find_iteration(kiln_search *s, kiln_error *err)
     qsort(s->files, s->n_files, sizeof *s->files, later_first);
     for (uint32_t i = 1; i < s->n_files; i++) {
         snprintf(what, sizeof what, "iteration %llu", (unsigned long long)s->files[i].iteration);
-        KILN_TRY(kiln_dataset_add_finding(s->d, s->files[i].path, "splats", false, what, "a later iteration takes precedence", err));
+        KILN_TRY(
+            kiln_dataset_add_finding(s->d, s->files[i].path, "splats", false, what, "a later iteration takes precedence", err));
     }
     s->n_files = 1;
     s->trained = true;
     return KILN_OK;
 }
 
-static int by_path(const void *a, const void *b) { return strcmp(((const kiln_candidate *)a)->path, ((const kiln_candidate *)b)->path); }
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const kiln_candidate *)a)->path, ((const kiln_candidate *)b)->path);
+}
 
 static kiln_status list_directory(kiln_search *s, kiln_error *err)
 {
@@ -127,8 +133,8 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     if (st != KILN_OK) return st;
     if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
     if (s->n_files - first > FILES_MAX) {
-        kiln_dataset_note(s->d, "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another", s->d->root,
-                          s->n_files - first, FILES_MAX);
+        kiln_dataset_note(s->d, "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another",
+                          s->d->root, s->n_files - first, FILES_MAX);
         s->n_files = first + FILES_MAX;
     }
     return KILN_OK;

@@ -36,7 +36,8 @@ static void add_dir(kiln_camera_file *f, const char *dir)
 static bool up(char *dir)
 {
     const char *base = kiln_path_base(dir);
-    const bool part = strcmp(base, "sparse") == 0 || strcmp(base, "colmap") == 0 || (*base && base[strspn(base, "0123456789")] == 0);
+    const bool part =
+        strcmp(base, "sparse") == 0 || strcmp(base, "colmap") == 0 || (*base && base[strspn(base, "0123456789")] == 0);
     if (!part || base <= dir + 1) return false;
     dir[base - dir - 1] = 0;
     return true;
@@ -66,7 +67,8 @@ static void find_dirs(kiln_camera_file *f, const char *root)
     }
 }
 
-kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const char *path, const char *root, const char *avoid, kiln_error *err)
+kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const char *path, const char *root, const char *avoid,
+                                   kiln_error *err)
 {
     char images[sizeof f->images];
     *f = (kiln_camera_file){.d = d, .avoid = avoid, .split = ""};
@@ -81,7 +83,8 @@ kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const c
 void kiln_camera_file_end(kiln_camera_file *f)
 {
     if (f->n_unreadable)
-        kiln_dataset_note(f->d, "%llu photos cannot be read and are left out; the first: %s", (unsigned long long)f->n_unreadable, f->unreadable);
+        kiln_dataset_note(f->d, "%llu photos cannot be read and are left out; the first: %s", (unsigned long long)f->n_unreadable,
+                          f->unreadable);
     if (f->n_scaled)
         kiln_dataset_note(f->d, "'%s': the intrinsics of %llu cameras were scaled to the true size of their photos", f->path,
                           (unsigned long long)f->n_scaled);

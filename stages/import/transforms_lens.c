@@ -17,9 +17,18 @@ static const struct {
     const char *name;
     projection projection;
 } camera_models[] = {
-    {"SIMPLE_PINHOLE", PERSPECTIVE}, {"PINHOLE", PERSPECTIVE},  {"SIMPLE_RADIAL", PERSPECTIVE},     {"RADIAL", PERSPECTIVE},
-    {"OPENCV", PERSPECTIVE},         {"OPENCV_FISHEYE", FISHEYE}, {"EQUIRECTANGULAR", PANORAMA},    {"OMNIDIRECTIONALSTEREO_L", NOT_OURS},
-    {"OMNIDIRECTIONALSTEREO_R", NOT_OURS}, {"VR180_L", NOT_OURS}, {"VR180_R", NOT_OURS},            {"ORTHOPHOTO", NOT_OURS},
+    {"SIMPLE_PINHOLE", PERSPECTIVE},
+    {"PINHOLE", PERSPECTIVE},
+    {"SIMPLE_RADIAL", PERSPECTIVE},
+    {"RADIAL", PERSPECTIVE},
+    {"OPENCV", PERSPECTIVE},
+    {"OPENCV_FISHEYE", FISHEYE},
+    {"EQUIRECTANGULAR", PANORAMA},
+    {"OMNIDIRECTIONALSTEREO_L", NOT_OURS},
+    {"OMNIDIRECTIONALSTEREO_R", NOT_OURS},
+    {"VR180_L", NOT_OURS},
+    {"VR180_R", NOT_OURS},
+    {"ORTHOPHOTO", NOT_OURS},
     {"FISHEYE624", NOT_OURS},
 };
 
@@ -43,13 +52,15 @@ static kiln_status number_of(const kiln_camera_file *f, const json_t *v, const c
 }
 
 /* Focal length of one axis by what one object (a frame or the file) says. */
-static kiln_status focal_of_axis(const kiln_camera_file *f, const json_t *o, bool y, double size, bool *there, double *focal, kiln_error *err)
+static kiln_status focal_of_axis(const kiln_camera_file *f, const json_t *o, bool y, double size, bool *there, double *focal,
+                                 kiln_error *err)
 {
     const char *length = y ? "fl_y" : "fl_x", *degrees = y ? "y_fov" : "x_fov", *radians = y ? "camera_angle_y" : "camera_angle_x";
     const char *angle_key = degrees;
     double angle = 0;
     KILN_TRY(number_of(f, json_object_get(o, length), length, there, focal, err));
-    if (*there && !(*focal > 0)) return kiln_fail(err, KILN_E_INPUT, "'%s': the focal length %s is not positive: %g", f->path, length, *focal);
+    if (*there && !(*focal > 0))
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the focal length %s is not positive: %g", f->path, length, *focal);
     if (*there) return KILN_OK;
     KILN_TRY(number_of(f, json_object_get(o, degrees), degrees, there, &angle, err));
     angle *= M_PI / 180;
@@ -59,13 +70,14 @@ static kiln_status focal_of_axis(const kiln_camera_file *f, const json_t *o, boo
     }
     if (!*there) return KILN_OK;
     if (!(angle > 0 && angle < M_PI))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': %s must lie between 0 and %s", f->path, angle_key, angle_key == radians ? "pi" : "180");
+        return kiln_fail(err, KILN_E_INPUT, "'%s': %s must lie between 0 and %s", f->path, angle_key,
+                         angle_key == radians ? "pi" : "180");
     *focal = size / (2 * tan(angle / 2));
     return KILN_OK;
 }
 
-static kiln_status focal_lengths(const kiln_camera_file *f, const json_t *file, const json_t *frame, double width, double height, double focal[2],
-                                 const char *who, kiln_error *err)
+static kiln_status focal_lengths(const kiln_camera_file *f, const json_t *file, const json_t *frame, double width, double height,
+                                 double focal[2], const char *who, kiln_error *err)
 {
     const json_t *levels[2] = {frame, file};
     for (int i = 0; i < 2; i++) {
@@ -76,15 +88,19 @@ static kiln_status focal_lengths(const kiln_camera_file *f, const json_t *file, 
         if (y && !x) focal[0] = focal[1];
         if (x || y) return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_INPUT, "'%s': %s has neither a focal length (fl_x) nor a field of view (camera_angle_x)", f->path, who);
+    return kiln_fail(err, KILN_E_INPUT, "'%s': %s has neither a focal length (fl_x) nor a field of view (camera_angle_x)", f->path,
+                     who);
 }
 
-static kiln_status find_projection(const kiln_camera_file *f, const json_t *file, const json_t *frame, projection *out, kiln_error *err)
+static kiln_status find_projection(const kiln_camera_file *f, const json_t *file, const json_t *frame, projection *out,
+                                   kiln_error *err)
 {
     const json_t *name = kiln_frame_get(file, frame, "camera_model");
     for (size_t i = 0; i < sizeof foreign_lenses / sizeof *foreign_lenses; i++) {
         const json_t *v = kiln_frame_get(file, frame, foreign_lenses[i]);
-        if (v && !json_is_false(v)) return kiln_fail(err, KILN_E_INPUT, "'%s': the lens '%s' is not supported; undistort the photos first", f->path, foreign_lenses[i]);
+        if (v && !json_is_false(v))
+            return kiln_fail(err, KILN_E_INPUT, "'%s': the lens '%s' is not supported; undistort the photos first", f->path,
+                             foreign_lenses[i]);
     }
     *out = json_is_true(kiln_frame_get(file, frame, "is_fisheye")) ? FISHEYE : PERSPECTIVE;
     if (!name || json_is_null(name)) return KILN_OK;
@@ -102,7 +118,8 @@ static kiln_status find_projection(const kiln_camera_file *f, const json_t *file
 enum { K1, K2, K3, K4, P1, P2, K5, K6, N_TERMS };
 
 /* k1 ... by name, or nerfstudio's distortion_params: k1 k2 k3 k4 p1 p2. *given: the file speaks of distortion at all. */
-static kiln_status lens_terms(const kiln_camera_file *f, const json_t *file, const json_t *frame, double k[N_TERMS], bool *given, kiln_error *err)
+static kiln_status lens_terms(const kiln_camera_file *f, const json_t *file, const json_t *frame, double k[N_TERMS], bool *given,
+                              kiln_error *err)
 {
     static const char *const names[N_TERMS] = {"k1", "k2", "k3", "k4", "p1", "p2", "k5", "k6"};
     const json_t *array = kiln_frame_get(file, frame, "distortion_params");
@@ -118,14 +135,15 @@ static kiln_status lens_terms(const kiln_camera_file *f, const json_t *file, con
     return KILN_OK;
 }
 
-static kiln_status set_lens(kiln_camera_file *f, const json_t *file, const json_t *frame, double width, double height, kiln_camera *c,
-                            const char *who, kiln_error *err)
+static kiln_status set_lens(kiln_camera_file *f, const json_t *file, const json_t *frame, double width, double height,
+                            kiln_camera *c, const char *who, kiln_error *err)
 {
     projection kind = PERSPECTIVE;
     double k[N_TERMS], focal[2] = {0, 0}, cx = width / 2, cy = height / 2;
     bool given, there;
     KILN_TRY(find_projection(f, file, frame, &kind, err));
-    if (kind == PANORAMA) return kiln_camera_set_lens(c, kiln_camera_model_by_name("EQUIRECTANGULAR"), (double[]){width, height}, f->path, who, err);
+    if (kind == PANORAMA)
+        return kiln_camera_set_lens(c, kiln_camera_model_by_name("EQUIRECTANGULAR"), (double[]){width, height}, f->path, who, err);
     KILN_TRY(focal_lengths(f, file, frame, width, height, focal, who, err));
     KILN_TRY(number_of(f, kiln_frame_get(file, frame, "cx"), "cx", &there, &cx, err));
     KILN_TRY(number_of(f, kiln_frame_get(file, frame, "cy"), "cy", &there, &cy, err));
@@ -134,11 +152,15 @@ static kiln_status set_lens(kiln_camera_file *f, const json_t *file, const json_
     const double opencv[12] = {focal[0], focal[1], cx, cy, k[K1], k[K2], k[P1], k[P2], k[K3], k[K4], k[K5], k[K6]};
     const bool higher = k[K3] != 0 || k[K4] != 0 || k[K5] != 0 || k[K6] != 0;
     if (kind == FISHEYE) return kiln_camera_set_lens(c, kiln_camera_model_by_name("OPENCV_FISHEYE"), fisheye, f->path, who, err);
-    return kiln_camera_set_lens(c, kiln_camera_model_by_name(higher ? "FULL_OPENCV" : given ? "OPENCV" : "PINHOLE"), opencv, f->path, who, err);
+    return kiln_camera_set_lens(c,
+                                kiln_camera_model_by_name(higher  ? "FULL_OPENCV"
+                                                          : given ? "OPENCV"
+                                                                  : "PINHOLE"),
+                                opencv, f->path, who, err);
 }
 
-kiln_status kiln_frame_lens(kiln_camera_file *f, const json_t *file, const json_t *frame, kiln_camera *c, const char *who, bool *sized,
-                            kiln_error *err)
+kiln_status kiln_frame_lens(kiln_camera_file *f, const json_t *file, const json_t *frame, kiln_camera *c, const char *who,
+                            bool *sized, kiln_error *err)
 {
     double width = c->photo_width, height = c->photo_height;
     bool w, h;

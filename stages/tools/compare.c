@@ -79,23 +79,24 @@ static kiln_status read_picture(const char *path, kiln_picture *p, kiln_error *e
     KILN_TRY(kiln_picture_read(path, p, err));
     for (size_t i = 0; i < (size_t)p->width * p->height * p->channels; i++)
         if (!isfinite(p->data[i]))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' holds a value that is not finite, at pixel %zu,%zu", path, i / p->channels % p->width,
-                             i / p->channels / p->width);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' holds a value that is not finite, at pixel %zu,%zu", path,
+                             i / p->channels % p->width, i / p->channels / p->width);
     return spread_grey(p, err);
 }
 
 /* The part of B that lies against the part of A: all of it, or the same part when B is as large as A. */
-static kiln_status place(const rect *part, const char *path, const kiln_picture *a, const kiln_picture *b, rect *in_b, kiln_error *err)
+static kiln_status place(const rect *part, const char *path, const kiln_picture *a, const kiln_picture *b, rect *in_b,
+                         kiln_error *err)
 {
     if ((uint64_t)part->x + part->width > a->width || (uint64_t)part->y + part->height > a->height || !part->width || !part->height)
-        return kiln_fail(err, KILN_E_USAGE, "the rectangle %u,%u,%u,%u does not lie in A, which has %u x %u pixels", part->x, part->y, part->width,
-                         part->height, a->width, a->height);
+        return kiln_fail(err, KILN_E_USAGE, "the rectangle %u,%u,%u,%u does not lie in A, which has %u x %u pixels", part->x,
+                         part->y, part->width, part->height, a->width, a->height);
     *in_b = *part;
     if (b->width == a->width && b->height == a->height) return KILN_OK;
     in_b->x = in_b->y = 0;
     if (b->width == part->width && b->height == part->height) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' has %u x %u pixels, compared are %u x %u; choose a part of A with --rect", path, b->width, b->height,
-                     part->width, part->height);
+    return kiln_fail(err, KILN_E_INPUT, "'%s' has %u x %u pixels, compared are %u x %u; choose a part of A with --rect", path,
+                     b->width, b->height, part->width, part->height);
 }
 
 static view view_of(const kiln_picture *p, const rect *part)
@@ -121,7 +122,8 @@ static double alpha_mse(const view *a, const view *b, const rect *part)
     double sum = 0;
     for (uint32_t y = 0; y < part->height; y++)
         for (uint32_t x = 0; x < part->width; x++) {
-            const double d = clamp01((double)a->data[((size_t)y * a->row + x) * 4 + 3]) - clamp01((double)b->data[((size_t)y * b->row + x) * 4 + 3]);
+            const double d = clamp01((double)a->data[((size_t)y * a->row + x) * 4 + 3]) -
+                             clamp01((double)b->data[((size_t)y * b->row + x) * 4 + 3]);
             sum += d * d;
         }
     return sum / ((double)part->width * part->height);
@@ -129,7 +131,8 @@ static double alpha_mse(const view *a, const view *b, const rect *part)
 
 static kiln_status measure(const view *a, const view *b, const rect *part, comparison *out, kiln_error *err)
 {
-    const kiln_exec x = {.device = -1, .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
+    const kiln_exec x = {.device = -1,
+                         .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
     const kiln_metrics_args args = {.width = part->width,
                                     .height = part->height,
                                     .a = a->data,
@@ -171,9 +174,10 @@ static json_t *numbers(const double *v, uint32_t n)
 /* psnr is null for equal pictures, where it is infinite; ssim_valid below 11 pixels, where it is not defined. */
 static kiln_status print_json(const comparison *c, const rect *part, kiln_error *err)
 {
-    json_t *doc = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "width", (int)part->width, "height", (int)part->height,
-                            "psnr", number(c->colour.psnr), "mse", number(c->colour.mse), "ssim_same", number(c->colour.ssim_same), "ssim_valid",
-                            number(c->colour.ssim_valid), "mean_a", numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
+    json_t *doc = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "width", (int)part->width, "height",
+                            (int)part->height, "psnr", number(c->colour.psnr), "mse", number(c->colour.mse), "ssim_same",
+                            number(c->colour.ssim_same), "ssim_valid", number(c->colour.ssim_valid), "mean_a",
+                            numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
     const bool whole = doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", number(c->psnr_rgba)) == 0);
     char *text = whole ? json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) puts(text); /* stdout is checked at the end of main */

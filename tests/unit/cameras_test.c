@@ -65,8 +65,10 @@ static void check_pose(const kiln_camera *c, const json_t *rows, double toleranc
     assert_int_equal(json_array_size(rows), 3);
     for (size_t i = 0; i < 3; i++)
         for (size_t k = 0; k < 4; k++) {
-            const double truth = json_number_value(json_array_get(json_array_get(rows, i), k)), ours = k < 3 ? c->r[3 * i + k] : c->t[i];
-            if (!(fabs(truth - ours) <= tolerance)) fail_msg("%s: row %zu, column %zu is %.17g, not %.17g", c->name, i, k, ours, truth);
+            const double truth = json_number_value(json_array_get(json_array_get(rows, i), k)),
+                         ours = k < 3 ? c->r[3 * i + k] : c->t[i];
+            if (!(fabs(truth - ours) <= tolerance))
+                fail_msg("%s: row %zu, column %zu is %.17g, not %.17g", c->name, i, k, ours, truth);
         }
 }
 
@@ -165,8 +167,8 @@ static void check_accepted(const json_t *o, const char *path, const kiln_dataset
     const uint64_t read = (uint64_t)json_integer_value(images ? images : json_object_get(o, "frames_read"));
     const uint64_t dropped = (uint64_t)json_integer_value(json_object_get(o, images ? "images_dropped" : "frames_dropped"));
     if (d->frames_read != read || d->frames_dropped != dropped || d->n_cameras != read - dropped)
-        fail_msg("%s: %llu frames read, %llu dropped, %u cameras", path, (unsigned long long)d->frames_read, (unsigned long long)d->frames_dropped,
-                 d->n_cameras);
+        fail_msg("%s: %llu frames read, %llu dropped, %u cameras", path, (unsigned long long)d->frames_read,
+                 (unsigned long long)d->frames_dropped, d->n_cameras);
     if (points) assert_int_equal(rows->n, json_integer_value(points) - json_integer_value(json_object_get(o, "points_dropped")));
 }
 

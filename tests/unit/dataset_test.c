@@ -65,7 +65,8 @@ static void put_photo(const char *name, uint32_t width, uint32_t height)
 /* A PLY of n points, or of n Gaussians. */
 static void put_ply(const char *name, unsigned n, bool splats)
 {
-    static const char *const names[] = {"x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"};
+    static const char *const names[] = {"x",       "y",       "z",       "f_dc_0", "f_dc_1", "f_dc_2", "opacity",
+                                        "scale_0", "scale_1", "scale_2", "rot_0",  "rot_1",  "rot_2",  "rot_3"};
     kiln_buffer b = {0};
     kiln_error err = {0};
     const int columns = splats ? 14 : 3;
@@ -73,7 +74,8 @@ static void put_ply(const char *name, unsigned n, bool splats)
     for (int i = 0; i < columns; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "property float %s\n", names[i]), KILN_OK);
     assert_int_equal(kiln_buffer_printf(&b, &err, "end_header\n"), KILN_OK);
     for (unsigned k = 0; k < n; k++)
-        for (int i = 0; i < columns; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "%u%c", k + 1, i == columns - 1 ? '\n' : ' '), KILN_OK);
+        for (int i = 0; i < columns; i++)
+            assert_int_equal(kiln_buffer_printf(&b, &err, "%u%c", k + 1, i == columns - 1 ? '\n' : ' '), KILN_OK);
     if (kiln_file_write(at(name), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_buffer_release(&b);
 }
@@ -84,8 +86,11 @@ static void put_transforms(const char *name, const char *keys, const char *const
     kiln_error err = {0};
     assert_int_equal(kiln_buffer_printf(&b, &err, "{%s, \"frames\": [", keys), KILN_OK);
     for (int i = 0; paths[i]; i++)
-        assert_int_equal(kiln_buffer_printf(&b, &err, "%s{\"file_path\": \"%s\", \"transform_matrix\": [[1,0,0,%d],[0,1,0,2],[0,0,1,3],[0,0,0,1]]}", i ? ", " : "",
-                                            paths[i], i), KILN_OK);
+        assert_int_equal(
+            kiln_buffer_printf(&b, &err,
+                               "%s{\"file_path\": \"%s\", \"transform_matrix\": [[1,0,0,%d],[0,1,0,2],[0,0,1,3],[0,0,0,1]]}",
+                               i ? ", " : "", paths[i], i),
+            KILN_OK);
     assert_int_equal(kiln_buffer_printf(&b, &err, "]}"), KILN_OK);
     if (kiln_file_write(at(name), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_buffer_release(&b);
@@ -99,7 +104,8 @@ static void put_colmap(const char *folder, const char *camera, const char *const
     kiln_error err = {0};
     snprintf(name, sizeof name, "%s/cameras.txt", folder);
     put(name, camera);
-    for (int i = 0; images[i]; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "%d 1 0 0 0 %d 0 0 1 %s\n\n", i + 1, i, images[i]), KILN_OK);
+    for (int i = 0; images[i]; i++)
+        assert_int_equal(kiln_buffer_printf(&b, &err, "%d 1 0 0 0 %d 0 0 1 %s\n\n", i + 1, i, images[i]), KILN_OK);
     assert_int_equal(kiln_buffer_put(&b, "", 1, &err), KILN_OK);
     snprintf(name, sizeof name, "%s/images.txt", folder);
     put(name, (const char *)b.data);
@@ -313,7 +319,8 @@ static void cfg_args_is_read_and_not_evaluated(void **state)
 {
     (void)state;
     put_ply("point_cloud/iteration_1/point_cloud.ply", 3, true);
-    put("cfg_args", "Namespace(eval=True, images='photos', my_white_background=False, sh_degree=3, source_path='/x', white_background=True)");
+    put("cfg_args",
+        "Namespace(eval=True, images='photos', my_white_background=False, sh_degree=3, source_path='/x', white_background=True)");
     put_photo("photos/a.png", 8, 6);
     put("cameras.json", inria_camera);
     find();
@@ -466,8 +473,10 @@ static void lists_are_used_as_they_stand(void **state)
 {
     kiln_error err = {0};
     (void)state;
-    put("path.json", "[{\"R\": [0,-1,0, 1,0,0, 0,0,1], \"t\": [1,2,3], \"fx\": 9, \"fy\": 8, \"cx\": 3, \"cy\": 2.5, \"width\": 7, \"height\": 5},"
-                     " {\"R\": [[1,0,0],[0,1,0],[0,0,1]], \"t\": [0,0,0], \"fx\": 9, \"fy\": 9, \"width\": 8, \"height\": 6, \"name\": \"front\"}]");
+    put("path.json", "[{\"R\": [0,-1,0, 1,0,0, 0,0,1], \"t\": [1,2,3], \"fx\": 9, \"fy\": 8, \"cx\": 3, \"cy\": 2.5, \"width\": 7, "
+                     "\"height\": 5},"
+                     " {\"R\": [[1,0,0],[0,1,0],[0,0,1]], \"t\": [0,0,0], \"fx\": 9, \"fy\": 9, \"width\": 8, \"height\": 6, "
+                     "\"name\": \"front\"}]");
     if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(data.n_cameras, 2);
     const kiln_camera *c = &data.cameras[0];
@@ -489,7 +498,8 @@ static void a_frame_overrides_its_file(void **state)
 {
     (void)state;
     put_photo("a.png", 8, 6);
-    put("transforms.json", "{\"fl_x\": 7, \"fl_y\": 9, \"cx\": 1, \"frames\": [{\"file_path\": \"a.png\", \"camera_angle_x\": 1.5707963267948966, \"cy\": 2, "
+    put("transforms.json", "{\"fl_x\": 7, \"fl_y\": 9, \"cx\": 1, \"frames\": [{\"file_path\": \"a.png\", \"camera_angle_x\": "
+                           "1.5707963267948966, \"cy\": 2, "
                            "\"transform_matrix\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}]}");
     find();
     assert_near(data.cameras[0].fx, 4);
@@ -526,7 +536,8 @@ static void nesting_ends_at_64(void **state)
     kiln_error err = {0};
     (void)state;
     for (int depth = 64; depth <= 65; depth++) {
-        const int n = snprintf(text, sizeof text, "%.*s\"[[[\\\"[[\"%.*s", depth, "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", depth,
+        const int n = snprintf(text, sizeof text, "%.*s\"[[[\\\"[[\"%.*s", depth,
+                               "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", depth,
                                "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
         assert_int_equal(n, 2 * depth + 9);
         put("deep.json", text);

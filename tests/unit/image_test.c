@@ -175,7 +175,8 @@ static void text_is_stored(void **state)
 }
 
 /* A PNG of any kind, made with libpng: samples are the row bytes as PNG wants them. */
-static void make_png(const char *name, int width, int height, int bits, int colour, int interlace, const unsigned char *rows, size_t stride)
+static void make_png(const char *name, int width, int height, int bits, int colour, int interlace, const unsigned char *rows,
+                     size_t stride)
 {
     static const png_color palette[4] = {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}, {51, 102, 153}};
     static const unsigned char alpha[2] = {255, 51};
@@ -346,8 +347,8 @@ static void flipped_bits_never_crash(void **state)
 static void huge_claims_are_refused_before_memory_is_asked_for(void **state)
 {
     /* signature, IHDR of 30000 x 30000 RGBA16 with its right sum, an empty IDAT */
-    static const unsigned char png[] = {0x89, 'P', 'N', 'G', 13, 10, 26, 10, 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0x75, 0x30, 0, 0, 0x75, 0x30,
-                                        16, 6, 0, 0, 0, 0, 0, 0, 0};
+    static const unsigned char png[] = {0x89, 'P',  'N',  'G', 13, 10,   26,   10, 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0,
+                                        0,    0x75, 0x30, 0,   0,  0x75, 0x30, 16, 6, 0, 0, 0,  0,   0,   0,   0};
     unsigned char bytes[64];
     (void)state;
     memcpy(bytes, png, sizeof png);
@@ -356,7 +357,9 @@ static void huge_claims_are_refused_before_memory_is_asked_for(void **state)
     memcpy(bytes + 33, "\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
     put("huge.png", bytes, 45);
     refused("huge.png", "too short");
-    put("huge.npy", "\x93NUMPY\x01\x00\x56\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 4294967297, 4), }\n", 96);
+    put("huge.npy",
+        "\x93NUMPY\x01\x00\x56\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 4294967297, 4), }\n",
+        96);
     refused("huge.npy", "");
 }
 
