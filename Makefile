@@ -28,8 +28,8 @@ UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_tes
 HEADERS := $(wildcard base/*.h kernels/*.h kernels/*/*.h schema/*.h)
 C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/*,$d/*.[ch] $d/*.cu $d/*.cuh))
 
-# A line a file; V=1 shows the commands.
-say = $(if $V,,@printf '  %-4s %s\n' $1 $2; )
+# A line a file; V=1 shows the commands, -s nothing.
+say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )
 
 .SECONDARY:
 .PHONY: all cuda deps tests check test bless asan format lint man install clean help
