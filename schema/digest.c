@@ -1,68 +1,83 @@
-/* digest -- what layers and tile tables are named by: a hash over names and hashes, in a byte sequence that SCHEMA.md
- * ("Digests") spells out for other programs. Texts end with their NUL, numbers are 64-bit little-endian, so that the
- * sequence can be taken apart again in one way only. */
+/* digest -- what layers and tile tables are named by: the hash of a text made of names, counts and hashes, which SCHEMA.md
+ * ("Digests") gives as the SQL that prints it, so that any program can make it. Names are written in hexadecimal: no name
+ * can pretend to be the next field. */
 #include "schema/manifest_internal.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-void kiln_hash_text(kiln_hasher *h, const char *text) { kiln_hasher_update(h, text, strlen(text) + 1); }
-
-void kiln_hash_u64(kiln_hasher *h, uint64_t v)
+/* Upper-case, as SQLite's hex(). */
+static void put_hex(kiln_hasher *h, const void *data, size_t bytes)
 {
-    unsigned char le[8];
-    for (int i = 0; i < 8; i++) le[i] = (unsigned char)(v >> (8 * i));
-    kiln_hasher_update(h, le, sizeof le);
+    static const char digits[] = "0123456789ABCDEF";
+    const unsigned char *p = data;
+    for (size_t i = 0; i < bytes; i++) kiln_hasher_update(h, (const char[]){digits[p[i] >> 4], digits[p[i] & 15]}, 2);
 }
 
-void kiln_hash_array(kiln_hasher *h, const kiln_array *a)
+static void put_text(kiln_hasher *h, const char *fmt, ...) KILN_PRINTF(2, 3);
+static void put_text(kiln_hasher *h, const char *fmt, ...)
 {
-    kiln_hash_u64(h, a->raw_bytes);
-    if (a->raw_bytes == 0) return; /* with one empty segment or with none: alike */
-    for (uint32_t i = 0; i < a->n_segments; i++) kiln_hasher_update(h, a->segments[i].bytes, sizeof a->segments[i].bytes);
+    char line[128]; /* numbers and names of our own only */
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    kiln_hasher_update(h, line, (size_t)n);
+}
+
+/* One line for a segment; one without a hash for a chunk without planes or a plane without bytes. */
+static void put_plane_line(kiln_hasher *h, const kiln_chunk *c, const kiln_plane *p, const kiln_hash *segment)
+{
+    put_hex(h, c->name, strlen(c->name));
+    put_text(h, " %" PRIu64 " ", c->count);
+    if (p) {
+        put_hex(h, p->name, strlen(p->name));
+        put_text(h, " %s %" PRIu32 " ", kiln_type_name(p->type), p->components);
+    }
+    if (segment) put_hex(h, segment->bytes, sizeof segment->bytes);
+    put_text(h, "\n");
 }
 
 kiln_hash kiln_layer_digest(const kiln_layer *l)
 {
     kiln_hasher *h = kiln_hasher_new();
-    kiln_hash_text(h, "kiln-layer-1");
-    kiln_hash_u64(h, l->n_chunks);
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
-        kiln_hash_text(h, c->name);
-        kiln_hash_u64(h, c->count);
-        kiln_hash_u64(h, c->n_planes);
-        for (uint32_t p = 0; p < c->n_planes; p++) {
-            kiln_hash_text(h, c->planes[p].name);
-            kiln_hash_text(h, kiln_type_name(c->planes[p].type));
-            kiln_hash_u64(h, c->planes[p].components);
-            kiln_hash_array(h, &c->planes[p].data);
+        if (c->n_planes == 0) put_plane_line(h, c, NULL, NULL);
+        for (uint32_t k = 0; k < c->n_planes; k++) {
+            const kiln_plane *p = &c->planes[k];
+            bool empty = p->data.raw_bytes == 0; /* with one empty segment or with none: alike */
+            if (empty) put_plane_line(h, c, p, NULL);
+            for (uint32_t s = 0; !empty && s < p->data.n_segments; s++) put_plane_line(h, c, p, &p->data.segments[s]);
         }
     }
     return kiln_hasher_end(h);
 }
 
+static void put_array_lines(kiln_hasher *h, const char *name, const kiln_array *a)
+{
+    for (uint32_t i = 0; a->raw_bytes && i < a->n_segments; i++) {
+        put_text(h, "%s ", name);
+        put_hex(h, a->segments[i].bytes, sizeof a->segments[i].bytes);
+        put_text(h, "\n");
+    }
+}
+
 kiln_hash kiln_tile_table_digest(const kiln_tile_table *t)
 {
     kiln_hasher *h = kiln_hasher_new();
-    kiln_hash_text(h, "kiln-table-1");
-    kiln_hash_u64(h, t->width);
-    kiln_hash_u64(h, t->height);
-    kiln_hash_u64(h, t->visible);
-    kiln_hash_u64(h, t->pairs);
-    kiln_hash_array(h, &t->chunks);
-    kiln_hash_array(h, &t->visible_slot);
-    kiln_hash_array(h, &t->visible_row);
-    kiln_hash_u64(h, t->n_bands);
+    put_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", t->width, t->height, t->visible, t->pairs);
+    put_array_lines(h, "chunks", &t->chunks);
+    put_array_lines(h, "visible_row", &t->visible_row);
+    put_array_lines(h, "visible_slot", &t->visible_slot);
     for (uint32_t i = 0; i < t->n_bands; i++) {
         const kiln_tile_band *b = &t->bands[i];
-        kiln_hash_u64(h, b->row0);
-        kiln_hash_u64(h, b->row1);
-        kiln_hash_u64(h, b->pairs);
-        kiln_hash_array(h, &b->tile_count);
-        kiln_hash_array(h, &b->tile_bytes);
-        kiln_hash_array(h, &b->rank_delta);
+        put_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", b->row0, b->row1, b->pairs);
+        put_array_lines(h, "rank_delta", &b->rank_delta);
+        put_array_lines(h, "tile_bytes", &b->tile_bytes);
+        put_array_lines(h, "tile_count", &b->tile_count);
     }
     return kiln_hasher_end(h);
 }

@@ -5,7 +5,7 @@
  *   table CAMERA:PROFILE[_aa]:near=N DIGEST
  *   image CAMERA:PROFILE[_aa]:near=N DIGEST      hash of the float32 pixels
  *
- * Blanks, control bytes and '%' of a camera's name are percent-encoded. */
+ * Blanks, control bytes and '%' of a camera's name are percent-encoded; N is printed by %g. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
 
@@ -43,17 +43,6 @@ kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_erro
     return KILN_OK;
 }
 
-/* The shortest decimal that reads back as v. Near planes are float32 numbers (views hold them so): then as float32, so
- * that 0.2f is 0.2 and not 0.20000000298023224. */
-static void shortest(double v, char out[32])
-{
-    bool single = (double)(float)v == v;
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(out, 32, "%.*g", digits, v);
-        if (single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v) return;
-    }
-}
-
 static kiln_status add_line(line_list *list, const char *kind, kiln_hash digest, digest_line **out, kiln_error *err)
 {
     if (list->n == list->room) {
@@ -72,11 +61,9 @@ static kiln_status add_line(line_list *list, const char *kind, kiln_hash digest,
 
 static kiln_status name_view(digest_line *line, const char *camera, const char *profile, bool antialiased, double near_m, kiln_error *err)
 {
-    char near_text[32];
-    shortest(near_m, near_text);
     KILN_TRY(kiln_name_encode(camera, line->name, sizeof line->name - 100, err));
     size_t used = strlen(line->name);
-    snprintf(line->name + used, sizeof line->name - used, ":%.31s%s:near=%s", profile, antialiased ? "_aa" : "", near_text);
+    snprintf(line->name + used, sizeof line->name - used, ":%.31s%s:near=%g", profile, antialiased ? "_aa" : "", near_m);
     return KILN_OK;
 }
 

@@ -255,3 +255,31 @@ CREATE TABLE image (
     format       TEXT NOT NULL,                                    -- "png", "png16", "npy"
     PRIMARY KEY (camera, device_kind)
 ) STRICT, WITHOUT ROWID;
+
+-- Views for other programs: what is current, without knowing how it is kept.
+CREATE VIEW plane_data AS                                          -- planes of the current layers, a row for each segment
+SELECT role AS layer,                                              -- kind: "baked"
+       ordinal, chunk.name AS chunk, count AS rows,                -- of the chunk
+       plane.name AS plane, type, components, segment,             -- of the plane
+       elem, blob.raw_bytes AS raw_bytes, packed, hash             -- of the blob
+FROM stage_output JOIN chunk USING (layer) JOIN plane ON plane.chunk = chunk.id JOIN plane_segment ON plane_segment.plane = plane.id
+     JOIN blob USING (hash);
+
+CREATE VIEW tile_data AS                                           -- arrays of the tile tables, a row for each segment
+SELECT tile_table,                                                 -- tile_table.id
+       band, name, segment, elem, blob.raw_bytes AS raw_bytes, packed, hash
+FROM tile_segment JOIN blob USING (hash);
+
+CREATE VIEW digest_line AS                                         -- SCHEMA.md, "Digests": what layers and tables are hashed over
+SELECT 'layer' AS kind, role AS name,                              -- of the line that kiln-verify --digest prints
+       ordinal AS major, plane.name AS minor, segment,             -- lines are in the order of these
+       hex(chunk.name) || ' ' || count || ' ' || ifnull(hex(plane.name) || ' ' || type || ' ' || components || ' ', '') || hex(hash)
+           || char(10) AS line                                     -- ends with its line feed
+FROM stage_output JOIN chunk USING (layer) LEFT JOIN plane ON plane.chunk = chunk.id LEFT JOIN plane_segment ON plane_segment.plane = plane.id
+UNION ALL
+SELECT 'table', name, band, part, segment, line || char(10)
+FROM (SELECT id, replace(replace(camera, '%', '%25'), ' ', '%20') || ':' || profile || iif(antialiased, '_aa', '') || printf(':near=%g', near_m) AS name
+      FROM tile_table)
+     JOIN (SELECT id, -1 AS band, '' AS part, 0 AS segment, width || ' ' || height || ' ' || visible || ' ' || pairs AS line FROM tile_table
+           UNION ALL SELECT tile_table, band, '', 0, row0 || ' ' || row1 || ' ' || pairs FROM tile_band
+           UNION ALL SELECT tile_table, band, name, segment, name || ' ' || hex(hash) FROM tile_segment) USING (id);

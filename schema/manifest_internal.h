@@ -104,10 +104,7 @@ kiln_status kiln_query_number(kiln_manifest *m, const char *sql, int64_t *out, k
 kiln_status kiln_group_begin(kiln_manifest *m, bool *own, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_group_end(kiln_manifest *m, bool own, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 
-/* ---- digest.c ---------------------------------------------------------------------------------------------------- */
-void kiln_hash_text(kiln_hasher *h, const char *text); /* with its NUL */
-void kiln_hash_u64(kiln_hasher *h, uint64_t v);        /* little-endian */
-void kiln_hash_array(kiln_hasher *h, const kiln_array *a);
+/* ---- digest_lines.c ------------------------------------------------------------------------------------------------ */
 /* Percent-encodes blanks, control bytes, '%' and DEL. */
 kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_error *err) KILN_MUST_CHECK;
 

@@ -118,14 +118,16 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
 {
     kiln_buffer uri = {0};
     const char *name = m->path;
-    int flags = SQLITE_OPEN_NOMUTEX | (m->writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+    /* Readers too: the last one to close may then remove -wal and -shm, and clear what a killed writer left. SQLite falls
+     * back to read-only by itself where it must; query_only keeps our own statements from writing. */
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | (m->writer ? SQLITE_OPEN_CREATE : 0);
     bool immutable = false;
     kiln_status st = KILN_OK;
     if (!m->writer) KILN_GO(is_immutable(m->path, &immutable, err));
     if (immutable) {
         KILN_GO(immutable_uri(m->path, &uri, err));
         name = (const char *)uri.data;
-        flags |= SQLITE_OPEN_URI;
+        flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
     }
     int rc = sqlite3_open_v2(name, &m->db, flags, NULL);
     if (rc != SQLITE_OK) {
@@ -137,6 +139,7 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
     (void)sqlite3_wal_hook(m->db, note_wal, m);          /* and no automatic checkpoint: commit decides */
     /* A manifest may come from a stranger: nothing in its schema may call functions with side effects. */
     KILN_GO(kiln_sql(m, "PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384", err));
+    if (!m->writer) KILN_GO(kiln_sql(m, "PRAGMA query_only = ON", err));
 done:
     kiln_buffer_release(&uri);
     return st;

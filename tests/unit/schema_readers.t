@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The two readers of schema/SCHEMA.md, cut out of the page, give kiln-verify's digests and agree with each other; the
+# page's table of planes is planes.def.
+# time-limit: 120
+set -u
+page=schema/SCHEMA.md
+: "${KILN_BIN:=$PWD/build/bin}"
+[ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); trap 'rm -rf "$KILN_TMP"' EXIT; }
+fail() { echo "$*"; exit 1; }
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$page" | sed '1d;$d'; } # language of the fence
+
+# planes.def: PLANE(name, TYPE, components, "meaning") -> | `name` | type | components | meaning |
+sed -n 's/^PLANE(\([^,]*\), \([^,]*\), \([^,]*\), "\(.*\)")$/| `\1` | \L\2\E | \3 | \4 |/p' schema/planes.def |
+    sed 's/ | 0 | / | 3 ((d + 1)^2 - 1) | /' >"$KILN_TMP/planes"
+[ -s "$KILN_TMP/planes" ] || fail 'no planes in planes.def'
+sed -n '/^<!-- planes -->$/,/^<!-- end of planes -->$/p' "$page" | sed '1,3d;$d' | diff "$KILN_TMP/planes" - || fail "$page: another table of planes than planes.def"
+
+# A manifest with several chunks, several tile tables and a camera name with a blank in it.
+db=$KILN_TMP/manifest.db
+step() { "$KILN_BIN/kiln-$1" --quiet "${@:2}" >"$KILN_TMP/log" 2>&1 || { cat "$KILN_TMP/log"; fail "kiln-$1 failed"; }; }
+step generate scene "$KILN_TMP/scene" --gaussians 3000 --cameras 3 --size 200x120
+step import "$KILN_TMP/scene" "$db"
+step knn "$db"
+step prune "$db"
+step chunk "$db" --max 512
+step tiles "$db"
+if command -v sqlite3 >/dev/null; then
+    sqlite3 "$db" "UPDATE tile_table SET camera = 'a 100% view' WHERE id = 1; UPDATE camera SET name = 'a 100% view' WHERE name NOT IN (SELECT camera FROM tile_table)" ||
+        fail 'cannot rename a camera'
+fi
+"$KILN_BIN/kiln-verify" --digest "$db" | grep -v '^image ' >"$KILN_TMP/want" || fail 'no digests'
+grep -q '^layer baked ' "$KILN_TMP/want" || fail 'no baked layer'
+[ "$(grep -c '^table ' "$KILN_TMP/want")" -eq 3 ] || fail 'not three tables'
+
+block c >"$KILN_TMP/reader.c"
+block python >"$KILN_TMP/reader.py"
+${CC:-gcc} -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-sign-compare "$KILN_TMP/reader.c" -lsqlite3 -lzstd -lxxhash -lm -o "$KILN_TMP/reader" ||
+    fail 'the reader in C does not compile'
+"$KILN_TMP/reader" "$db" >"$KILN_TMP/c.out" 2>"$KILN_TMP/c.err" || { cat "$KILN_TMP/c.err"; fail 'the reader in C failed'; }
+sort "$KILN_TMP/c.out" | diff "$KILN_TMP/want" - || fail 'the reader in C gives other digests'
+[ "$(grep -c '^chunk /' "$KILN_TMP/c.err")" -eq 3 ] || fail 'the reader in C found no Gaussians'
+
+command -v python3 >/dev/null || { echo 'the reader in C is right; the one in Python was not run: no python3'; exit 0; }
+python3 "$KILN_TMP/reader.py" "$db" >"$KILN_TMP/py.out" 2>"$KILN_TMP/py.err" || { cat "$KILN_TMP/py.err"; fail 'the reader in Python failed'; }
+sort "$KILN_TMP/py.out" | diff "$KILN_TMP/want" - || fail 'the reader in Python gives other digests'
+diff "$KILN_TMP/c.err" "$KILN_TMP/py.err" || fail 'the two readers see other Gaussians'
+
+# Both refuse a blob that is not what its hash says.
+if command -v sqlite3 >/dev/null; then
+    sqlite3 "$db" "UPDATE blob SET hash = zeroblob(16) WHERE hash = (SELECT hash FROM tile_data WHERE name = 'visible_slot' LIMIT 1);
+                   UPDATE tile_segment SET hash = zeroblob(16) WHERE hash NOT IN (SELECT hash FROM blob)" || fail 'cannot damage'
+    "$KILN_TMP/reader" "$db" >/dev/null 2>&1 && fail 'the reader in C takes a wrong hash'
+    python3 "$KILN_TMP/reader.py" "$db" >/dev/null 2>&1 && fail 'the reader in Python takes a wrong hash'
+fi
+exit 0
