@@ -1,0 +1,63 @@
+#!/bin/bash
+# Pruning bites where it should and nowhere else: exploded Gaussians go, a sound scene keeps its bytes, one dropped row
+# touches one block, merging keeps the rest, a dry run changes nothing, threads change nothing.
+. tests/e2e/lib.sh
+ok=$KILN_TMP/ok/manifest.db
+ex=$KILN_TMP/ex/manifest.db
+rows=80000 # two blocks
+scene "$KILN_TMP/s" $rows 3 320x180
+scene "$KILN_TMP/x" $rows 3 320x180 --explode 1 --explode-by 6.9078
+for pair in "s $ok" "x $ex"; do
+    set -- $pair
+    kiln import "$KILN_TMP/$1" "$2" >/dev/null || fail "import $1"
+    kiln knn "$2" >/dev/null || fail "knn $1"
+    kiln prune "$2" --json >"$KILN_TMP/$1.json" || fail "prune $1"
+done
+number() { python3 -c "import json,sys; r=json.load(open(sys.argv[1])); print($2)" "$1"; }
+pairs() { number "$1" "sum(c['pairs'][$2] for c in r['cameras'])"; }
+plane() { digest "$1" | awk '/^layer pruned/ {print $3}'; }
+
+# a sound scene: nothing happens
+[ "$(number "$KILN_TMP/s.json" "r['kept']")" = $rows ] || fail "a sound scene lost rows"
+[ "$(number "$KILN_TMP/s.json" "sum(v['clamped'] for v in r['rules'].values())")" = 0 ] || fail "a sound scene was clamped"
+# a broken one: at least 90 % of what it takes too much is gone
+sound=$(pairs "$KILN_TMP/s.json" 0) before=$(pairs "$KILN_TMP/x.json" 0) after=$(pairs "$KILN_TMP/x.json" 1)
+[ $((before - sound)) -gt $((sound / 20)) ] || fail "the broken scene is not broken: $before pairs, $sound in the sound one"
+[ $((10 * (after - sound))) -le $((before - sound)) ] || fail "of $before pairs $after are left, $sound in the sound scene"
+# and the picture is the sound scene's
+for name in ok ex; do
+    kiln chunk "$KILN_TMP/$name/manifest.db" >/dev/null && kiln render "$KILN_TMP/$name/manifest.db" --camera cam0 -o "$KILN_TMP/$name.npy" >/dev/null ||
+        fail "picture of $name"
+done
+db=$(kiln compare "$KILN_TMP/ex.npy" "$KILN_TMP/ok.npy" --json | python3 -c 'import json,sys; print(int(json.load(sys.stdin)["psnr"]))') || fail "compare"
+[ "$db" -ge 35 ] || fail "the pruned picture is $db dB from the sound one"
+
+# a dry run leaves the file alone, also without a right to write
+sum=$(md5sum <"$ok")
+kiln prune "$ok" --dry-run --min-opacity 0.5 >"$KILN_TMP/out" || fail "dry run"
+grep -q 'nothing is written' "$KILN_TMP/out" || fail "a dry run does not say so"
+[ "$sum" = "$(md5sum <"$ok")" ] || fail "a dry run wrote"
+"$KILN_BIN/kiln-prune" "$ok" 2>&1 | grep -q 'nothing to do' || fail "a dry run changed the stored rules"
+
+# one row of the second block: planes of the first keep their bytes
+first=$(plane "$ok")
+kiln prune "$ok" --drop-row 70000 --json >"$KILN_TMP/one.json" || fail "drop-row"
+[ "$(number "$KILN_TMP/one.json" "r['kept']")" = $((rows - 1)) ] || fail "one row was to go"
+[ "$(number "$KILN_TMP/one.json" "r['units']['cached']")" -ge 2 ] || fail "statistics and the other block were computed again"
+[ "$first" != "$(plane "$ok")" ] || fail "the layer did not change"
+kiln prune "$ok" --drop-row none --threads 1 >/dev/null || fail "drop-row none"
+[ "$first" = "$(plane "$ok")" ] || fail "taking the row back did not bring the layer back"
+kiln prune "$ok" --force --threads 3 >/dev/null || fail "computed again with threads: other bytes"
+
+# merging, cropping, policies; a second bake beside it
+must 0 "$KILN_BIN/kiln-prune" "$ok" --merge --merge-distance 1 --crop-sphere 0,0,0,20 --max-scale 0.5 --max-scale-policy drop --sizes 64,128 --against "$ex"
+grep -q '^merge ' "$KILN_TMP/out" || fail "nothing was merged"
+grep -q '^scale-ceiling ' "$KILN_TMP/out" || fail "nothing was above --max-scale"
+[ "$(grep -c '^cam' "$KILN_TMP/out")" = 6 ] || fail "three cameras at two sizes are six lines"
+grep -q 'share of rows' "$KILN_TMP/out" || fail "the other bake is not shown"
+grep -q 'warning' "$KILN_TMP/err" || fail "no warning about scales that differ"
+must 0 "$KILN_BIN/kiln-prune" "$ok" --max-extent off --max-spacing off --min-opacity 1
+grep -q 'ALL 80000 Gaussians' "$KILN_TMP/err" || fail "no warning when everything is dropped"
+kiln verify "$ok" >/dev/null || fail "an empty layer does not verify"
+must 2 "$KILN_BIN/kiln-prune" "$ok" --crop-box 1,2,3
+must 2 "$KILN_BIN/kiln-prune" "$ok" --drop-row 1-3
