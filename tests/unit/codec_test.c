@@ -76,6 +76,20 @@ static void blob_with_a_wrong_element_size_is_refused(void **state)
     assert_int_equal(kiln_blob_pack(raw, 22, 4, &b, &err), KILN_E_BUG);
 }
 
+/* The bytes that schema/SCHEMA.md ("Blobs") walks through. */
+static void worked_example_of_the_page_unpacks(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    unsigned char page[] = {0x28, 0xb5, 0x2f, 0xfd, 0x24, 0x10, 0x81, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+                            0x00, 0x00, 0x80, 0x00, 0x40, 0x80, 0x3f, 0x40, 0x40, 0x40, 0xb4, 0x93, 0x6d, 0xf8};
+    kiln_blob b = {.raw_bytes = 16, .elem = 4, .packed_bytes = sizeof page, .packed = page};
+    float v[4];
+    assert_true(kiln_hash_parse("2babafcad3709c7ce3b3073547aa9dc3", &b.hash));
+    assert_int_equal(kiln_blob_unpack(&b, v, &err), KILN_OK);
+    for (int i = 0; i < 4; i++) assert_true(v[i] == (float)(i + 1));
+}
+
 static void shuffle_pays_for_smooth_floats(void **state)
 {
     (void)state;
@@ -164,6 +178,7 @@ int main(void)
         cmocka_unit_test(blob_round_trips_at_every_size),
         cmocka_unit_test(blob_of_the_largest_size_round_trips_and_one_more_is_refused),
         cmocka_unit_test(blob_with_a_wrong_element_size_is_refused),
+        cmocka_unit_test(worked_example_of_the_page_unpacks),
         cmocka_unit_test(shuffle_pays_for_smooth_floats),
         cmocka_unit_test(every_flipped_byte_of_a_blob_is_found),
         cmocka_unit_test(every_cut_and_every_tail_of_a_blob_is_found),
