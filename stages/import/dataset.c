@@ -81,41 +81,38 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
 static kiln_status choose_points(kiln_search *s, kiln_error *err)
 {
     kiln_dataset *d = s->d;
-    const kiln_reader *reader = NULL;
-    const kiln_candidate *best = best_points(s);
+    const kiln_candidate *c = NULL;
     if (s->points[0]) {
-        KILN_TRY(kiln_reader_find(s->points, &reader, err));
-        use_rows(d, s->points, reader);
-    } else if (best) {
-        use_rows(d, best->path, best->reader);
-    } else if (s->camera_kind && strcmp(s->camera_kind, "COLMAP model") == 0) {
+        KILN_TRY(kiln_search_file(s, s->points, &c, err));
+        if (!c->reader) return kiln_fail(err, c->why.status, "%s", c->why.msg);
+    } else {
+        c = best_points(s);
+    }
+    if (c) use_rows(d, c->path, c->reader);
+    if (!c && s->camera_kind && strcmp(s->camera_kind, "COLMAP model") == 0)
         return kiln_fail(err, KILN_E_INPUT, "the points of the COLMAP model in '%s' are missing: points3D.bin or points3D.txt",
                          d->root);
-    }
     return KILN_OK;
 }
 
 static kiln_status tell_files(kiln_search *s, kiln_error *err)
 {
     kiln_dataset *d = s->d;
-    bool told = false;
     char what[160];
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
         const bool used = strcmp(c->path, d->rows_path) == 0, points = c->reader && c->kind == KILN_SCENE_POINTS;
         snprintf(what, sizeof what, "unreadable");
         if (c->reader)
-            snprintf(what, sizeof what, "%s, %llu %s", c->reader->name, (unsigned long long)c->n_rows,
-                     points ? "points" : "Gaussians");
+            snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
+                     points ? "point" : "Gaussian", c->n_rows == 1 ? "" : "s");
         KILN_TRY(kiln_dataset_add_finding(d, c->path, points ? "points" : "splats", used, what,
                                           used        ? ""
                                           : c->reader ? "another file takes precedence"
                                                       : c->why.msg,
                                           err));
         if (!c->reader) kiln_dataset_note(d, "a file is left out: %s", c->why.msg);
-        told |= used;
     }
-    if (d->reader && !told) KILN_TRY(kiln_dataset_add_finding(d, d->rows_path, "points", true, d->reader->name, "", err));
     if (s->points[0] && strcmp(s->points, d->rows_path) != 0)
         KILN_TRY(
             kiln_dataset_add_finding(d, s->points, "points", false, "points of the cameras", "a splat file takes precedence", err));
@@ -149,12 +146,12 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
 static kiln_status find_in_file(kiln_search *s, const char *path, const char *cameras, kiln_error *err)
 {
     kiln_dataset *d = s->d;
-    KILN_TRY(kiln_search_file(s, path, err));
-    const kiln_candidate c = s->files[0];
-    const bool is_json = !c.reader && !cameras && strcmp(kiln_path_suffix(path), "json") == 0;
-    if (!c.reader && !is_json) return kiln_fail(err, c.why.status, "%s", c.why.msg);
+    const kiln_candidate *c = NULL;
+    KILN_TRY(kiln_search_file(s, path, &c, err));
+    const bool is_json = !c->reader && !cameras && strcmp(kiln_path_suffix(path), "json") == 0;
+    if (!c->reader && !is_json) return kiln_fail(err, c->why.status, "%s", c->why.msg);
+    if (c->reader) use_rows(d, path, c->reader);
     if (is_json) s->n_files = 0;
-    if (c.reader) use_rows(d, path, c.reader);
     if (cameras || is_json) KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
     return tell_files(s, err);

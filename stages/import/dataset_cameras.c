@@ -26,7 +26,8 @@ static kiln_status read_source(kiln_search *s, const char *path, const char *spl
     if (st == KILN_OK && f.points[0]) snprintf(s->points, sizeof s->points, "%s", f.points);
     kiln_camera_file_end(&f);
     if (st != KILN_OK) return st;
-    snprintf(what, sizeof what, "%s, %u cameras", s->camera_kind, s->d->n_cameras - before);
+    const uint32_t n = s->d->n_cameras - before;
+    snprintf(what, sizeof what, "%s, %u camera%s", s->camera_kind, n, n == 1 ? "" : "s");
     return kiln_dataset_add_finding(s->d, path, "cameras", true, what, "", err);
 }
 
@@ -47,24 +48,22 @@ static kiln_status holds_cameras(const char *path, bool *yes, kiln_error *err)
     return KILN_OK;
 }
 
-/* Files of one JSON source, one of which makes it there. */
+/* Files of one JSON source, each of which makes it there. */
 static kiln_status try_files(kiln_search *s, const char *const *names, const char *taken, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    const bool used = s->camera_kind == NULL && !taken;
+    const char *before_us = taken ? taken : s->camera_kind ? "other cameras take precedence" : NULL;
     for (; *names; names++) {
+        const char *why_not = before_us;
         bool yes = true;
         KILN_TRY(kiln_path_join(path, sizeof path, s->d->root, *names, err));
         if (!kiln_is_file(path)) continue;
-        if (used && names[0] == inria_files[0]) KILN_TRY(holds_cameras(path, &yes, err));
-        if (used && yes)
-            KILN_TRY(read_source(s, path, strcmp(*names, "transforms_test.json") == 0 ? "test" : "", err));
+        if (!why_not && names[0] == inria_files[0]) KILN_TRY(holds_cameras(path, &yes, err));
+        if (!yes) why_not = "it holds no cameras that we know";
+        if (why_not)
+            KILN_TRY(pass_over(s, path, "camera file", why_not, err));
         else
-            KILN_TRY(pass_over(s, path, *names,
-                               !yes    ? "it holds no cameras that we know"
-                               : taken ? taken
-                                       : "other cameras take precedence",
-                               err));
+            KILN_TRY(read_source(s, path, strcmp(*names, "transforms_test.json") == 0 ? "test" : "", err));
     }
     return KILN_OK;
 }
@@ -103,7 +102,7 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
         kiln_dataset_note(s->d, "%u of %u cameras have no photo; they are drawn, not measured", s->d->n_cameras - n,
                           s->d->n_cameras);
     if (n == 0) return KILN_OK;
-    snprintf(what, sizeof what, "%u photos", n);
+    snprintf(what, sizeof what, "%u photo%s", n, n == 1 ? "" : "s");
     return kiln_dataset_add_finding(s->d, folder, "photos", true, what, "", err);
 }
 

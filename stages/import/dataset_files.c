@@ -147,8 +147,14 @@ kiln_status kiln_search_files(kiln_search *s, kiln_error *err)
     return look_at_files(s, 0, err);
 }
 
-kiln_status kiln_search_file(kiln_search *s, const char *path, kiln_error *err)
+kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err)
 {
-    KILN_TRY(add_file(s, path, 0, err));
-    return look_at_files(s, s->n_files - 1, err);
+    uint32_t i = 0;
+    while (i < s->n_files && strcmp(s->files[i].path, path) != 0) i++;
+    if (i == s->n_files) {
+        KILN_TRY(add_file(s, path, 0, err));
+        KILN_TRY(look_at_files(s, i, err));
+    }
+    *out = &s->files[i];
+    return KILN_OK;
 }

@@ -29,9 +29,10 @@ typedef struct {
     char points[KILN_PATH_MAX]; /* point file that belongs to the cameras, "" none */
 } kiln_search;
 
-/* dataset_files.c: probes the splat and point files of the directory; or one file, whatever it is called. */
+/* dataset_files.c: probes the splat and point files of the directory; or one file, whatever it is called: *out is in
+ * s->files, valid until the next search. */
 kiln_status kiln_search_files(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_search_file(kiln_search *s, const char *path, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err) KILN_MUST_CHECK;
 /* dataset_cameras.c: reads the cameras; file: --cameras or NULL. */
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err) KILN_MUST_CHECK;
 
