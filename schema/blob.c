@@ -117,8 +117,8 @@ kiln_status kiln_manifest_read_array(kiln_manifest *m, const kiln_array *a, void
 {
     if (a->raw_bytes == 0) return KILN_OK;
     if (!kiln_array_is_whole(a))
-        return kiln_fail(err, KILN_E_IO, "'%s': an array of %" PRIu64 " bytes has %" PRIu32 " segments, it must have %" PRIu32, m->path,
-                         a->raw_bytes, a->n_segments, kiln_array_segments(a->raw_bytes));
+        return kiln_fail(err, KILN_E_IO, "'%s': an array of %" PRIu64 " bytes has %" PRIu32 " segments, it must have %" PRIu32,
+                         m->path, a->raw_bytes, a->n_segments, kiln_array_segments(a->raw_bytes));
     unsigned char *at = dst;
     for (uint32_t i = 0; i < a->n_segments; i++) {
         uint64_t bytes = kiln_array_segment_bytes(a->raw_bytes, i);

@@ -12,12 +12,14 @@ static kiln_status insert_camera(kiln_manifest *m, const kiln_camera *c, kiln_er
 {
     kiln_query q;
     if (c->n_params > KILN_CAMERA_PARAMS)
-        return kiln_fail(err, KILN_E_BUG, "camera '%s' has %" PRIu32 " parameters, %d fit", c->name, c->n_params, KILN_CAMERA_PARAMS);
-    KILN_TRY(kiln_query_open(m, &q,
-                             "INSERT INTO camera (name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, width, height, fx, fy,"
-                             " cx, cy, model, params, distorted, synthetic, split)"
-                             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             err));
+        return kiln_fail(err, KILN_E_BUG, "camera '%s' has %" PRIu32 " parameters, %d fit", c->name, c->n_params,
+                         KILN_CAMERA_PARAMS);
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "INSERT INTO camera (name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, width, height, fx, fy,"
+                        " cx, cy, model, params, distorted, synthetic, split)"
+                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        err));
     kiln_bind_text(&q, c->name);
     for (int i = 0; i < 9; i++) kiln_bind_f64(&q, c->r[i]);
     for (int i = 0; i < 3; i++) kiln_bind_f64(&q, c->t[i]);
@@ -99,11 +101,12 @@ static kiln_status read_cameras(kiln_manifest *m, kiln_camera *cameras, uint32_t
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, camera.width, camera.height, fx, fy,"
-                             " cx, cy, model, params, distorted, synthetic, split, coalesce(path, ''), coalesce(photo.width, 0),"
-                             " coalesce(photo.height, 0) FROM camera LEFT JOIN photo ON photo.camera = camera.name ORDER BY name",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "SELECT name, r00, r01, r02, r10, r11, r12, r20, r21, r22, t0, t1, t2, camera.width, camera.height, fx, fy,"
+                        " cx, cy, model, params, distorted, synthetic, split, coalesce(path, ''), coalesce(photo.width, 0),"
+                        " coalesce(photo.height, 0) FROM camera LEFT JOIN photo ON photo.camera = camera.name ORDER BY name",
+                        err));
     for (*n = 0; *n < room; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;

@@ -14,7 +14,8 @@
 
 static const char *const rules[] = {
     "SELECT 'SQLite: ' || integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
-    "SELECT 'a row of ' || \"table\" || ' refers to a row of ' || parent || ' that is missing' FROM pragma_foreign_key_check LIMIT 20",
+    "SELECT 'a row of ' || \"table\" || ' refers to a row of ' || parent || ' that is missing' FROM pragma_foreign_key_check LIMIT "
+    "20",
     "SELECT 'unit ''' || unit.name || ''', output ''' || o.name || ''' says another size than its blob'"
     " FROM unit_output o JOIN unit ON unit.id = o.unit JOIN blob ON blob.hash = o.hash"
     " WHERE o.raw_bytes <> blob.raw_bytes OR o.elem <> blob.elem",
@@ -23,7 +24,8 @@ static const char *const rules[] = {
     " json_valid(parameters))",
     "SELECT 'the scene''s notes or transforms are no JSON' FROM scene WHERE NOT (json_valid(notes) AND json_valid(transforms))",
     "SELECT 'layer ''' || kind || ''' says ' || count || ' rows, its chunks have ' || n FROM"
-    " (SELECT kind, layer.count, coalesce(sum(chunk.count), 0) AS n FROM layer LEFT JOIN chunk ON chunk.layer = layer.id GROUP BY layer.id)"
+    " (SELECT kind, layer.count, coalesce(sum(chunk.count), 0) AS n FROM layer LEFT JOIN chunk ON chunk.layer = layer.id GROUP BY "
+    "layer.id)"
     " WHERE n <> count",
     "SELECT 'layer ''' || kind || ''' has ' || n || ' chunks, the last one is number ' || last FROM"
     " (SELECT kind, count(*) AS n, max(ordinal) AS last FROM layer JOIN chunk ON chunk.layer = layer.id GROUP BY layer.id)"
@@ -40,7 +42,8 @@ static const char *const rules[] = {
     " JOIN tile_table t ON t.id = s.tile_table JOIN blob ON blob.hash = s.hash WHERE s.raw_bytes <> blob.raw_bytes",
     "SELECT 'a tile table is of camera ''' || camera || ''', which is not there' FROM tile_table"
     " WHERE camera NOT IN (SELECT name FROM camera)",
-    "SELECT 'an image is of camera ''' || camera || ''', which is not there' FROM image WHERE camera NOT IN (SELECT name FROM camera)",
+    "SELECT 'an image is of camera ''' || camera || ''', which is not there' FROM image WHERE camera NOT IN (SELECT name FROM "
+    "camera)",
 };
 
 void kiln_check_problem(kiln_check *c, const char *fmt, ...)

@@ -9,8 +9,8 @@ typedef struct {
     kiln_problem_fn *report;
     void *context;
     uint64_t problems;
-    uint64_t bytes;      /* raw bytes whose hash was computed */
-    char first[600];     /* the first sentence, for the error */
+    uint64_t bytes;  /* raw bytes whose hash was computed */
+    char first[600]; /* the first sentence, for the error */
 } kiln_check;
 
 void kiln_check_problem(kiln_check *c, const char *fmt, ...) KILN_PRINTF(2, 3);

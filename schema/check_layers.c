@@ -36,7 +36,7 @@ typedef struct {
     uint64_t source_rows; /* of the scene; UINT64_MAX when unknown */
 } place;
 
-#define PROBLEM(at, fmt, ...)                                                                                                    \
+#define PROBLEM(at, fmt, ...) \
     kiln_check_problem((at)->check, "layer '%s', chunk '%s': " fmt, (at)->layer->kind, (at)->chunk->name, __VA_ARGS__)
 
 static void check_finite(const place *at, const char *plane, const float *v, uint64_t n)
@@ -119,7 +119,8 @@ static void check_reach(const place *at)
     if (c->hilbert_lo > c->hilbert_hi) PROBLEM(at, "its Hilbert codes are %" PRIu64 "..%" PRIu64, c->hilbert_lo, c->hilbert_hi);
 }
 
-static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest, uint64_t source_rows, kiln_scratch *s, kiln_error *err)
+static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest, uint64_t source_rows, kiln_scratch *s,
+                               kiln_error *err)
 {
     kiln_layer *l = NULL;
     kiln_status st = KILN_OK;
@@ -127,7 +128,8 @@ static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest
     KILN_GO(kiln_layer_get_digest(c->m, kind, digest, &l, err));
     kiln_hash computed = kiln_layer_digest(l);
     if (!kiln_hash_equal(computed, digest))
-        kiln_check_problem(c, "layer '%s' says digest %s, it is %s", kind, kiln_hash_hex(digest, said), kiln_hash_hex(computed, is));
+        kiln_check_problem(c, "layer '%s' says digest %s, it is %s", kind, kiln_hash_hex(digest, said),
+                           kiln_hash_hex(computed, is));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         place at = {.check = c, .layer = l, .chunk = &l->chunks[i], .source_rows = source_rows};
         check_reach(&at);

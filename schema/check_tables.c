@@ -31,12 +31,13 @@ static void problem(const place *at, const char *fmt, ...)
 }
 
 /* Reads an array of exactly n elements; *fits false after a report when it has another size. */
-static kiln_status read_exact(place *at, const kiln_array *a, const char *name, uint64_t n, uint32_t elem, kiln_scratch *s, bool *fits,
-                              kiln_error *err)
+static kiln_status read_exact(place *at, const kiln_array *a, const char *name, uint64_t n, uint32_t elem, kiln_scratch *s,
+                              bool *fits, kiln_error *err)
 {
     *fits = a->raw_bytes / elem == n && a->raw_bytes % elem == 0 && kiln_array_is_whole(a);
     if (!*fits) {
-        problem(at, "array '%s' has %" PRIu64 " bytes, %" PRIu64 " elements of %" PRIu32 " are expected", name, a->raw_bytes, n, elem);
+        problem(at, "array '%s' has %" PRIu64 " bytes, %" PRIu64 " elements of %" PRIu32 " are expected", name, a->raw_bytes, n,
+                elem);
         return KILN_OK;
     }
     KILN_TRY(kiln_scratch_want(s, a->raw_bytes, err));
@@ -146,8 +147,10 @@ static kiln_status check_band(place *at, const kiln_tile_band *b, kiln_error *er
         used += bytes[i];
         pairs += count[i];
     }
-    if (used != code_bytes) problem(at, "rows %" PRIu32 "..%" PRIu32 " have %" PRIu64 " bytes too many", b->row0, b->row1, code_bytes - used);
-    if (pairs != b->pairs) problem(at, "rows %" PRIu32 "..%" PRIu32 " say %" PRIu64 " pairs, they have %" PRIu64, b->row0, b->row1, b->pairs, pairs);
+    if (used != code_bytes)
+        problem(at, "rows %" PRIu32 "..%" PRIu32 " have %" PRIu64 " bytes too many", b->row0, b->row1, code_bytes - used);
+    if (pairs != b->pairs)
+        problem(at, "rows %" PRIu32 "..%" PRIu32 " say %" PRIu64 " pairs, they have %" PRIu64, b->row0, b->row1, b->pairs, pairs);
     return KILN_OK;
 }
 
@@ -158,12 +161,14 @@ static kiln_status check_table(place *at, kiln_error *err)
     uint32_t row = 0;
     if (!kiln_hash_equal(kiln_tile_table_digest(t), t->digest)) problem(at, "it has another digest than it says");
     if (t->tiles_x != (t->width + (uint64_t)TILE - 1) / TILE || t->tiles_y != (t->height + (uint64_t)TILE - 1) / TILE)
-        problem(at, "%" PRIu32 " x %" PRIu32 " tiles do not cover %" PRIu32 " x %" PRIu32 " pixels", t->tiles_x, t->tiles_y, t->width, t->height);
+        problem(at, "%" PRIu32 " x %" PRIu32 " tiles do not cover %" PRIu32 " x %" PRIu32 " pixels", t->tiles_x, t->tiles_y,
+                t->width, t->height);
     KILN_TRY(kiln_check_take(at->check, check_visible(at, err), err));
     for (uint32_t i = 0; i < t->n_bands; i++) {
         const kiln_tile_band *b = &t->bands[i];
         if (b->row0 != row || b->row1 <= b->row0) {
-            problem(at, "band %" PRIu32 " has tile rows %" PRIu32 "..%" PRIu32 ", row %" PRIu32 " comes next", i, b->row0, b->row1, row);
+            problem(at, "band %" PRIu32 " has tile rows %" PRIu32 "..%" PRIu32 ", row %" PRIu32 " comes next", i, b->row0, b->row1,
+                    row);
             return KILN_OK;
         }
         row = b->row1;

@@ -75,8 +75,8 @@ kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kil
 {
     *out = (kiln_blob){0};
     if (!elem_is_known(elem) || raw_bytes > KILN_BLOB_MAX || raw_bytes % elem != 0)
-        return kiln_fail(err, KILN_E_BUG, "a blob of %zu bytes with elements of %" PRIu32 " cannot be stored: the most is %zu", raw_bytes,
-                         elem, KILN_BLOB_MAX);
+        return kiln_fail(err, KILN_E_BUG, "a blob of %zu bytes with elements of %" PRIu32 " cannot be stored: the most is %zu",
+                         raw_bytes, elem, KILN_BLOB_MAX);
     unsigned char *shuffled = NULL;
     const void *src = raw ? raw : "";
     if (elem > 1 && raw_bytes > 0) {
@@ -114,8 +114,10 @@ kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
     if (!fault && !direct) KILN_TRY(KILN_ALLOC(&shuffled, bytes, "a blob", err));
     if (!fault) {
         size_t z = ZSTD_decompress(direct ? dst : shuffled, bytes, b->packed, b->packed_bytes);
-        if (ZSTD_isError(z)) fault = ZSTD_getErrorName(z);
-        else if (z != bytes) fault = "the zstd frame holds another number of bytes";
+        if (ZSTD_isError(z))
+            fault = ZSTD_getErrorName(z);
+        else if (z != bytes)
+            fault = "the zstd frame holds another number of bytes";
     }
     if (!fault && !direct) unshuffle(shuffled, dst, bytes / b->elem, b->elem);
     if (!fault && !kiln_hash_equal(kiln_hash_of(dst, bytes), b->hash)) fault = "its content has another hash";

@@ -12,9 +12,9 @@
 #define KILN_BLOB_MAX ((size_t)64 << 20) /* raw bytes of one blob */
 
 typedef struct {
-    kiln_hash hash;        /* of the raw bytes */
+    kiln_hash hash; /* of the raw bytes */
     uint64_t raw_bytes;
-    uint32_t elem;         /* element size of the shuffle: 1, 2, 4 or 8 */
+    uint32_t elem; /* element size of the shuffle: 1, 2, 4 or 8 */
     size_t packed_bytes;
     unsigned char *packed; /* owned by whoever got it from kiln_blob_pack; free() */
 } kiln_blob;

@@ -59,7 +59,8 @@ static kiln_status add_line(line_list *list, const char *kind, kiln_hash digest,
     return KILN_OK;
 }
 
-static kiln_status name_view(digest_line *line, const char *camera, const char *profile, bool antialiased, double near_m, kiln_error *err)
+static kiln_status name_view(digest_line *line, const char *camera, const char *profile, bool antialiased, double near_m,
+                             kiln_error *err)
 {
     KILN_TRY(kiln_name_encode(camera, line->name, sizeof line->name - 100, err));
     size_t used = strlen(line->name);
@@ -74,7 +75,8 @@ static kiln_status add_layers(kiln_manifest *m, line_list *list, kiln_error *err
     digest_line *line;
     char kind[16];
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "SELECT kind, layer.digest FROM stage_output JOIN layer ON layer.id = stage_output.layer", err));
+    KILN_TRY(
+        kiln_query_open(m, &q, "SELECT kind, layer.digest FROM stage_output JOIN layer ON layer.id = stage_output.layer", err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;

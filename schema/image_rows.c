@@ -7,11 +7,12 @@
 kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "INSERT OR REPLACE INTO image (camera, device_kind, profile, antialiased, near_m, background_r, background_g,"
-                             " background_b, width, height, key, pixels, visible, pairs, psnr, ssim, path, format)"
-                             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "INSERT OR REPLACE INTO image (camera, device_kind, profile, antialiased, near_m, background_r, background_g,"
+        " background_b, width, height, key, pixels, visible, pairs, psnr, ssim, path, format)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        err));
     kiln_bind_text(&q, i->camera);
     kiln_bind_text(&q, i->device_kind);
     kiln_bind_text(&q, i->profile);
@@ -57,10 +58,11 @@ static kiln_status read_images(kiln_manifest *m, kiln_image *images, uint32_t ro
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT camera, device_kind, profile, antialiased, near_m, background_r, background_g, background_b, width,"
-                             " height, key, pixels, visible, pairs, psnr, ssim, path, format FROM image ORDER BY camera, device_kind",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "SELECT camera, device_kind, profile, antialiased, near_m, background_r, background_g, background_b, width,"
+                        " height, key, pixels, visible, pairs, psnr, ssim, path, format FROM image ORDER BY camera, device_kind",
+                        err));
     for (*n = 0; *n < room; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;

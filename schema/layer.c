@@ -13,8 +13,8 @@ static kiln_status check_plane(const kiln_chunk *c, const kiln_plane *p, kiln_er
 {
     uint64_t want = c->count * p->components * kiln_type_size(p->type);
     if (p->data.raw_bytes == want && (want == 0 || p->data.n_segments == kiln_array_segments(want))) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "chunk '%s', plane '%s': %" PRIu64 " bytes in %" PRIu32 " segments, %" PRIu64 " are needed", c->name,
-                     p->name, p->data.raw_bytes, p->data.n_segments, want);
+    return kiln_fail(err, KILN_E_BUG, "chunk '%s', plane '%s': %" PRIu64 " bytes in %" PRIu32 " segments, %" PRIu64 " are needed",
+                     c->name, p->name, p->data.raw_bytes, p->data.n_segments, want);
 }
 
 /* Brings a layer into the order that its digest is defined over, and refuses what could not be read again. */
@@ -52,12 +52,13 @@ static void bind_vector(kiln_query *q, const float v[3])
 static kiln_status insert_chunk(kiln_manifest *m, int64_t layer, uint32_t ordinal, const kiln_chunk *c, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "INSERT INTO chunk (layer, ordinal, name, parent, count, level, hilbert_lo, hilbert_hi, box_min_x, box_min_y,"
-                             " box_min_z, box_max_x, box_max_y, box_max_z, reach_min_x, reach_min_y, reach_min_z, reach_max_x,"
-                             " reach_max_y, reach_max_z, max_log_scale, max_opacity_logit)"
-                             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "INSERT INTO chunk (layer, ordinal, name, parent, count, level, hilbert_lo, hilbert_hi, box_min_x, box_min_y,"
+        " box_min_z, box_max_x, box_max_y, box_max_z, reach_min_x, reach_min_y, reach_min_z, reach_max_x,"
+        " reach_max_y, reach_max_z, max_log_scale, max_opacity_logit)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        err));
     kiln_bind_i64(&q, layer);
     kiln_bind_i64(&q, ordinal);
     kiln_bind_text(&q, c->name);
@@ -161,11 +162,12 @@ static kiln_status read_chunks(kiln_manifest *m, int64_t layer, kiln_layer *l, k
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT name, parent, count, level, hilbert_lo, hilbert_hi, box_min_x, box_min_y, box_min_z, box_max_x,"
-                             " box_max_y, box_max_z, reach_min_x, reach_min_y, reach_min_z, reach_max_x, reach_max_y, reach_max_z,"
-                             " max_log_scale, max_opacity_logit FROM chunk WHERE layer = ? ORDER BY ordinal",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "SELECT name, parent, count, level, hilbert_lo, hilbert_hi, box_min_x, box_min_y, box_min_z, box_max_x,"
+                        " box_max_y, box_max_z, reach_min_x, reach_min_y, reach_min_z, reach_max_x, reach_max_y, reach_max_z,"
+                        " max_log_scale, max_opacity_logit FROM chunk WHERE layer = ? ORDER BY ordinal",
+                        err));
     kiln_bind_i64(&q, layer);
     for (uint64_t room = 0;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
@@ -206,8 +208,8 @@ static kiln_status read_plane_row(kiln_query *q, kiln_layer *l, kiln_error *err)
     int64_t segment = kiln_column_i64(q);
     KILN_TRY(kiln_query_check(q, err));
     if (ordinal >= l->n_chunks || !kiln_type_find(type, &p.type))
-        return kiln_fail(err, KILN_E_IO, "'%s': plane '%s' has type '%s' in chunk number %" PRIu32 " of %" PRIu32, q->m->path, p.name, type,
-                         ordinal, l->n_chunks);
+        return kiln_fail(err, KILN_E_IO, "'%s': plane '%s' has type '%s' in chunk number %" PRIu32 " of %" PRIu32, q->m->path,
+                         p.name, type, ordinal, l->n_chunks);
     kiln_chunk *c = &l->chunks[ordinal];
     if (c->n_planes == 0 || strcmp(c->planes[c->n_planes - 1].name, p.name) != 0) KILN_TRY(add_plane(c, &p, err));
     kiln_plane *at = &c->planes[c->n_planes - 1];
@@ -223,11 +225,12 @@ static kiln_status read_planes(kiln_manifest *m, int64_t layer, kiln_layer *l, k
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT ordinal, plane.name, type, components, raw_bytes, coalesce(segment, -1), hash"
-                             " FROM chunk JOIN plane ON plane.chunk = chunk.id LEFT JOIN plane_segment ON plane_segment.plane = plane.id"
-                             " WHERE layer = ? ORDER BY ordinal, plane.name, segment",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "SELECT ordinal, plane.name, type, components, raw_bytes, coalesce(segment, -1), hash"
+                        " FROM chunk JOIN plane ON plane.chunk = chunk.id LEFT JOIN plane_segment ON plane_segment.plane = plane.id"
+                        " WHERE layer = ? ORDER BY ordinal, plane.name, segment",
+                        err));
     kiln_bind_i64(&q, layer);
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));

@@ -91,7 +91,8 @@ static kiln_status write_holder(int fd, const char *path, const char *stage, kil
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    int n = snprintf(text, sizeof text, "pid %ld\nhost %s\nstage %.64s\nstart %s\n", (long)getpid(), host, stage ? stage : "?", start);
+    int n =
+        snprintf(text, sizeof text, "pid %ld\nhost %s\nstage %.64s\nstart %s\n", (long)getpid(), host, stage ? stage : "?", start);
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
         return kiln_fail(err, KILN_E_IO, "cannot write lock file '%s': %s", path, strerror(errno));
     return KILN_OK;
@@ -114,7 +115,8 @@ static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken
         if (errno != EAGAIN && errno != EACCES) return kiln_fail(err, KILN_E_IO, "cannot lock '%s': %s", l->path, strerror(errno));
         char holder[600];
         describe_holder(l->fd, holder, sizeof holder);
-        return kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path, holder);
+        return kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path,
+                         holder);
     }
     *taken = still_names(l->path, l->fd);
     return KILN_OK;

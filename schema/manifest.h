@@ -46,9 +46,11 @@ void kiln_manifest_rollback(kiln_manifest *m);
 /* Stores it unless a blob of that hash is there. Inside a transaction. */
 kiln_status kiln_manifest_put_blob(kiln_manifest *m, const kiln_blob *b, kiln_error *err) KILN_MUST_CHECK;
 /* Raw bytes of a blob into dst[raw_bytes]; the hash is checked. KILN_E_IO when missing, damaged or of another size. */
-kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, uint64_t raw_bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, uint64_t raw_bytes,
+                                   kiln_error *err) KILN_MUST_CHECK;
 /* Allocates: *data (free it) and *raw_bytes. */
-kiln_status kiln_manifest_read_blob(kiln_manifest *m, kiln_hash hash, void **data, uint64_t *raw_bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_manifest_read_blob(kiln_manifest *m, kiln_hash hash, void **data, uint64_t *raw_bytes,
+                                    kiln_error *err) KILN_MUST_CHECK;
 bool kiln_manifest_has_blob(kiln_manifest *m, kiln_hash hash);
 
 /* An array longer than KILN_BLOB_MAX is a list of segments of KILN_BLOB_MAX bytes, the last one shorter. */
@@ -61,7 +63,7 @@ kiln_status kiln_manifest_read_array(kiln_manifest *m, const kiln_array *a, void
 
 /* ---- units: the build cache ------------------------------------------------------------------------------------- */
 typedef struct {
-    char name[96];       /* "means", "plan", "extra/nx", ...; unique in its unit together with segment */
+    char name[96]; /* "means", "plan", "extra/nx", ...; unique in its unit together with segment */
     uint32_t segment;
     kiln_hash hash;
     uint64_t raw_bytes;
@@ -94,21 +96,21 @@ typedef enum { KILN_SCENE_NONE, KILN_SCENE_POINTS, KILN_SCENE_SPLATS } kiln_scen
 typedef struct {
     char name[256];
     kiln_scene_kind kind;
-    char source_path[4096];  /* the chosen splat or point file, "" when none */
-    char source_format[32];  /* reader's name */
+    char source_path[4096]; /* the chosen splat or point file, "" when none */
+    char source_format[32]; /* reader's name */
     uint64_t rows_read, rows_dropped;
     uint32_t sh_degree;
     bool antialiased;
-    char frame[64];          /* "opencv", "opengl", "" unknown */
-    char up_axis[64];        /* "y", "-y", "z", "0 0.5 1"; "" unknown */
+    char frame[64];   /* "opencv", "opengl", "" unknown */
+    char up_axis[64]; /* "y", "-y", "z", "0 0.5 1"; "" unknown */
     char unit[32];
-    double origin[3];        /* float64, subtracted from every coordinate and pose */
-    char transforms[2048];   /* JSON array: what was applied to coordinates, in order */
+    double origin[3];      /* float64, subtracted from every coordinate and pose */
+    char transforms[2048]; /* JSON array: what was applied to coordinates, in order */
     double root_centre[3], root_half;
     bool has_root;
     bool has_background;
     double background[3];
-    char notes[8192];        /* JSON object: header comments, counters by reason, cfg_args, what export needs to be lossless */
+    char notes[8192]; /* JSON object: header comments, counters by reason, cfg_args, what export needs to be lossless */
 } kiln_scene;
 kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err) KILN_MUST_CHECK; /* KILN_E_STALE: nothing imported */
 kiln_status kiln_scene_put(kiln_manifest *m, const kiln_scene *s, kiln_error *err) KILN_MUST_CHECK;
@@ -121,64 +123,76 @@ typedef struct {
     uint64_t inode;
     kiln_hash hash;
 } kiln_source_file;
-kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK; /* free(*out) */
-kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n, kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n,
+                             kiln_error *err) KILN_MUST_CHECK; /* free(*out) */
+kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n,
+                             kiln_error *err) KILN_MUST_CHECK; /* replaces all */
 
 /* ---- cameras ----------------------------------------------------------------------------------------------------- */
 enum { KILN_CAMERA_PARAMS = 16 };
 typedef struct {
     char name[1025];
-    double r[9], t[3];       /* cam_from_world, row-major; x right, y down, z forward; world as in the source (origin not subtracted) */
+    double r[9], t[3]; /* cam_from_world, row-major; x right, y down, z forward; world as in the source (origin not subtracted) */
     uint32_t width, height;
-    double fx, fy, cx, cy;   /* pixels; centre of the first pixel at 0.5 */
-    char model[40];          /* COLMAP model name: "PINHOLE", "OPENCV", ... */
+    double fx, fy, cx, cy; /* pixels; centre of the first pixel at 0.5 */
+    char model[40];        /* COLMAP model name: "PINHOLE", "OPENCV", ... */
     uint32_t n_params;
     double params[KILN_CAMERA_PARAMS]; /* all parameters of that model, COLMAP order, scaled to width x height */
-    bool distorted;          /* a lens term that is not zero: drawn as pinhole, no metrics */
-    bool synthetic;          /* made by us on an orbit */
-    char split[8];           /* "train" or "test" */
-    char photo[4096];        /* absolute path, "" when there is none */
+    bool distorted;                    /* a lens term that is not zero: drawn as pinhole, no metrics */
+    bool synthetic;                    /* made by us on an orbit */
+    char split[8];                     /* "train" or "test" */
+    char photo[4096];                  /* absolute path, "" when there is none */
     uint32_t photo_width, photo_height;
 } kiln_camera;
 /* Sorted by name (bytewise). free(*out). */
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n, kiln_error *err) KILN_MUST_CHECK; /* replaces all */
+kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
+                             kiln_error *err) KILN_MUST_CHECK; /* replaces all */
 /* Hash of what the picture depends on: pose, size, intrinsics, model, params. Not name, split, photo. */
 kiln_hash kiln_camera_hash(const kiln_camera *c);
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
-typedef enum { KILN_TYPE_U8, KILN_TYPE_I8, KILN_TYPE_U16, KILN_TYPE_I16, KILN_TYPE_U32, KILN_TYPE_I32, KILN_TYPE_F32, KILN_TYPE_F64 } kiln_type;
+typedef enum {
+    KILN_TYPE_U8,
+    KILN_TYPE_I8,
+    KILN_TYPE_U16,
+    KILN_TYPE_I16,
+    KILN_TYPE_U32,
+    KILN_TYPE_I32,
+    KILN_TYPE_F32,
+    KILN_TYPE_F64
+} kiln_type;
 const char *kiln_type_name(kiln_type t); /* "u8" ... "f64" */
 bool kiln_type_find(const char *name, kiln_type *out);
 uint32_t kiln_type_size(kiln_type t);
 
 typedef struct {
-    char name[96];       /* "means", "extra/nx" */
+    char name[96]; /* "means", "extra/nx" */
     kiln_type type;
     uint32_t components; /* planar: component after component, count elements each */
     kiln_array data;
 } kiln_plane;
 
 typedef struct {
-    char name[96];       /* block: "00000012"; chunk: octree path, e.g. "/0/3/5-7" or "/0/3.2" for a rank part */
-    char parent[96];     /* path of the parent cell, "" for blocks */
+    char name[96];   /* block: "00000012"; chunk: octree path, e.g. "/0/3/5-7" or "/0/3.2" for a rank part */
+    char parent[96]; /* path of the parent cell, "" for blocks */
     uint64_t count;
-    uint32_t level;      /* of detail: 0 */
-    uint64_t hilbert_lo, hilbert_hi; /* first and last code, 0 for blocks */
-    float box_min[3], box_max[3];    /* of means; empty chunk: 0 */
+    uint32_t level;                   /* of detail: 0 */
+    uint64_t hilbert_lo, hilbert_hi;  /* first and last code, 0 for blocks */
+    float box_min[3], box_max[3];     /* of means; empty chunk: 0 */
     float reach_min[3], reach_max[3]; /* where a Gaussian can still reach alpha 1/255 */
     float max_log_scale, max_opacity_logit;
     uint32_t n_planes;
-    kiln_plane *planes;  /* sorted by name */
+    kiln_plane *planes; /* sorted by name */
 } kiln_chunk;
 
 typedef struct {
-    char kind[16];       /* "source", "spacing", "initial", "pruned", "baked" */
-    kiln_hash digest;    /* over chunk names and order, plane names, types and blob hashes; filled by put and get */
-    uint64_t count;      /* rows of all chunks */
+    char kind[16];    /* "source", "spacing", "initial", "pruned", "baked" */
+    kiln_hash digest; /* over chunk names and order, plane names, types and blob hashes; filled by put and get */
+    uint64_t count;   /* rows of all chunks */
     uint32_t sh_degree;
     uint32_t n_chunks;
-    kiln_chunk *chunks;  /* in order */
+    kiln_chunk *chunks; /* in order */
 } kiln_layer;
 
 kiln_hash kiln_layer_digest(const kiln_layer *l);
@@ -186,11 +200,13 @@ kiln_hash kiln_layer_digest(const kiln_layer *l);
 kiln_status kiln_layer_put(kiln_manifest *m, kiln_layer *l, kiln_error *err) KILN_MUST_CHECK;
 /* The current output of that kind. KILN_E_STALE when there is none. kiln_layer_free. */
 kiln_status kiln_layer_get(kiln_manifest *m, const char *kind, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_layer_get_digest(kiln_manifest *m, const char *kind, kiln_hash digest, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_layer_get_digest(kiln_manifest *m, const char *kind, kiln_hash digest, kiln_layer **out,
+                                  kiln_error *err) KILN_MUST_CHECK;
 void kiln_layer_free(kiln_layer *l);
 const kiln_plane *kiln_chunk_plane(const kiln_chunk *c, const char *name); /* NULL when it has none */
 /* dst has count * components * size bytes; checks every hash. KILN_E_INPUT when the chunk has no such plane. */
-kiln_status kiln_plane_read(kiln_manifest *m, const kiln_chunk *c, const char *name, void *dst, size_t dst_bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_plane_read(kiln_manifest *m, const kiln_chunk *c, const char *name, void *dst, size_t dst_bytes,
+                            kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- stages ------------------------------------------------------------------------------------------------------- */
 typedef enum { KILN_STAGE_MISSING, KILN_STAGE_FRESH, KILN_STAGE_STALE, KILN_STAGE_PARTIAL } kiln_stage_state;
@@ -198,17 +214,19 @@ const char *kiln_stage_state_name(kiln_stage_state s);
 
 typedef struct {
     char name[32];
-    uint32_t version;        /* algorithm version it was made with */
+    uint32_t version; /* algorithm version it was made with */
     kiln_stage_state state;
-    kiln_hash input_key;     /* of parameters, version and inputs: equal means nothing to do */
+    kiln_hash input_key; /* of parameters, version and inputs: equal means nothing to do */
     int64_t finished_ns;
 } kiln_stage_row;
 /* A stage without a row is MISSING. */
 kiln_status kiln_stage_get(kiln_manifest *m, const char *stage, kiln_stage_row *out, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_put(kiln_manifest *m, const kiln_stage_row *row, kiln_error *err) KILN_MUST_CHECK;
 /* Named outputs of a stage: role -> digest ("source", "spacing", "initial", "pruned", "baked"). zero when there is none. */
-kiln_status kiln_stage_output_get(kiln_manifest *m, const char *stage, const char *role, kiln_hash *out, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_stage_output_put(kiln_manifest *m, const char *stage, const char *role, kiln_hash digest, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_stage_output_get(kiln_manifest *m, const char *stage, const char *role, kiln_hash *out,
+                                  kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_stage_output_put(kiln_manifest *m, const char *stage, const char *role, kiln_hash digest,
+                                  kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_outputs_clear(kiln_manifest *m, const char *stage, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------- */
@@ -216,19 +234,21 @@ typedef struct {
     char name[64];
     char *value; /* owned */
 } kiln_parameter;
-kiln_status kiln_parameters_get(kiln_manifest *m, const char *stage, kiln_parameter **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_parameters_get(kiln_manifest *m, const char *stage, kiln_parameter **out, uint32_t *n,
+                                kiln_error *err) KILN_MUST_CHECK;
 void kiln_parameters_free(kiln_parameter *p, uint32_t n);
-kiln_status kiln_parameter_put(kiln_manifest *m, const char *stage, const char *name, const char *value, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_parameter_put(kiln_manifest *m, const char *stage, const char *name, const char *value,
+                               kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_parameters_clear(kiln_manifest *m, const char *stage, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- runs ---------------------------------------------------------------------------------------------------------- */
 typedef struct {
     int64_t id;
     char stage[32];
-    char *program;     /* "kiln-knn 0.1.0" */
-    char *parameters;  /* JSON */
-    char *device;      /* "cpu-avx2, 2 threads" or a UUID */
-    char *counters;    /* JSON: the stage's numbers, units done and skipped, peak memory */
+    char *program;    /* "kiln-knn 0.1.0" */
+    char *parameters; /* JSON */
+    char *device;     /* "cpu-avx2, 2 threads" or a UUID */
+    char *counters;   /* JSON: the stage's numbers, units done and skipped, peak memory */
     int64_t start_ns, stop_ns;
     int exit_code;
 } kiln_run_row;
@@ -239,7 +259,7 @@ void kiln_run_row_release(kiln_run_row *r);
 
 /* ---- tile tables --------------------------------------------------------------------------------------------------- */
 typedef struct {
-    uint32_t row0, row1;  /* tile rows */
+    uint32_t row0, row1; /* tile rows */
     uint64_t pairs;
     kiln_array tile_count, tile_bytes, rank_delta;
 } kiln_tile_band;
@@ -250,8 +270,8 @@ typedef struct {
     bool antialiased;
     double near_m;
     uint32_t width, height, tiles_x, tiles_y;
-    kiln_hash key;         /* of what it was made from: the render's table is the one with the key that it expects */
-    kiln_hash digest;      /* of the bytes; filled by put and get */
+    kiln_hash key;    /* of what it was made from: the render's table is the one with the key that it expects */
+    kiln_hash digest; /* of the bytes; filled by put and get */
     uint64_t visible, pairs;
     kiln_array chunks;       /* NUL-separated names of the chunks with at least one visible Gaussian */
     kiln_array visible_slot; /* u32: index into chunks */
@@ -266,10 +286,12 @@ kiln_status kiln_tile_table_put(kiln_manifest *m, kiln_tile_table *t, kiln_error
 kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char *profile, bool antialiased, double near_m,
                                 kiln_tile_table **out, kiln_error *err) KILN_MUST_CHECK;
 /* All of them without their arrays' segments unless with_arrays; sorted by (camera, profile, antialiased, near). */
-kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out, uint32_t *n,
+                                 kiln_error *err) KILN_MUST_CHECK;
 void kiln_tile_tables_free(kiln_tile_table *t, uint32_t n);
 /* Drops the tables whose camera is gone or whose (profile, antialiased, near) is another one. Inside a transaction. */
-kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool antialiased, double near_m, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool antialiased, double near_m,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- images --------------------------------------------------------------------------------------------------------- */
 typedef struct {
@@ -278,17 +300,19 @@ typedef struct {
     bool antialiased;
     double near_m;
     double background[3];
-    char device_kind[8];   /* "cpu" or "cuda" */
+    char device_kind[8]; /* "cpu" or "cuda" */
     uint32_t width, height;
     kiln_hash key;
-    kiln_hash pixels;      /* hash of the float32 picture [height][width][4] */
+    kiln_hash pixels; /* hash of the float32 picture [height][width][4] */
     uint64_t visible, pairs;
-    double psnr, ssim;     /* NAN when there is no photo */
-    char path[4096];       /* file written, relative to the manifest's folder where below it; "" for none */
-    char format[8];        /* "png", "png16", "npy" */
+    double psnr, ssim; /* NAN when there is no photo */
+    char path[4096];   /* file written, relative to the manifest's folder where below it; "" for none */
+    char format[8];    /* "png", "png16", "npy" */
 } kiln_image;
-kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK; /* sorted; free(*out) */
-kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i, kiln_error *err) KILN_MUST_CHECK; /* replaces that of (camera, device_kind) */
+kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n,
+                            kiln_error *err) KILN_MUST_CHECK; /* sorted; free(*out) */
+kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i,
+                           kiln_error *err) KILN_MUST_CHECK; /* replaces that of (camera, device_kind) */
 kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- whole-manifest checks ------------------------------------------------------------------------------------------ */
@@ -297,6 +321,7 @@ typedef void kiln_digest_line_fn(void *context, const char *kind, const char *na
 kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Every hash, count, bound and reference; *problems lines through `report`. KILN_E_IO when any was found. */
 typedef void kiln_problem_fn(void *context, const char *sentence);
-kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void *context, uint64_t *checked_bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void *context, uint64_t *checked_bytes,
+                                 kiln_error *err) KILN_MUST_CHECK;
 
 #endif

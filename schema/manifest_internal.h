@@ -36,8 +36,8 @@ struct kiln_manifest {
     sqlite3 *db;
     kiln_lock lock;
     bool writer, created;
-    bool made_folder;   /* the folder of `path` was made by this open */
-    int wal_pages;      /* frames in the WAL after the last commit */
+    bool made_folder; /* the folder of `path` was made by this open */
+    int wal_pages;    /* frames in the WAL after the last commit */
     uint32_t n_statements;
     struct {
         const char *sql;
@@ -72,8 +72,8 @@ kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err) KILN_MU
 
 kiln_status kiln_query_open(kiln_manifest *m, kiln_query *q, const char *sql, kiln_error *err) KILN_MUST_CHECK;
 void kiln_bind_i64(kiln_query *q, int64_t v);
-void kiln_bind_u64(kiln_query *q, uint64_t v); /* above 2^63 - 1 is a failure */
-void kiln_bind_f64(kiln_query *q, double v);   /* NaN becomes NULL */
+void kiln_bind_u64(kiln_query *q, uint64_t v);     /* above 2^63 - 1 is a failure */
+void kiln_bind_f64(kiln_query *q, double v);       /* NaN becomes NULL */
 void kiln_bind_text(kiln_query *q, const char *v); /* NULL is a failure */
 void kiln_bind_bytes(kiln_query *q, const void *v, size_t bytes);
 void kiln_bind_hash(kiln_query *q, kiln_hash v);
@@ -91,7 +91,7 @@ double kiln_column_f64(kiln_query *q); /* NULL gives NaN */
 float kiln_column_f32(kiln_query *q);
 kiln_hash kiln_column_hash(kiln_query *q);
 void kiln_column_text(kiln_query *q, char *dst, size_t size);
-char *kiln_column_text_dup(kiln_query *q); /* free(); never NULL but after a failure */
+char *kiln_column_text_dup(kiln_query *q);                   /* free(); never NULL but after a failure */
 const void *kiln_column_bytes(kiln_query *q, size_t *bytes); /* until the next step; NULL when empty */
 /* Reports a failure of the columns read since the last step. */
 kiln_status kiln_query_check(kiln_query *q, kiln_error *err) KILN_MUST_CHECK;
@@ -109,7 +109,7 @@ kiln_status kiln_group_end(kiln_manifest *m, bool own, kiln_status st, kiln_erro
 kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- blob.c ------------------------------------------------------------------------------------------------------ */
-uint32_t kiln_array_segments(uint64_t raw_bytes);                            /* how many an array of this size has */
+uint32_t kiln_array_segments(uint64_t raw_bytes); /* how many an array of this size has */
 uint64_t kiln_array_segment_bytes(uint64_t raw_bytes, uint32_t segment);
 bool kiln_array_is_whole(const kiln_array *a); /* has it as many segments as its size needs? Before its size is trusted */
 /* An array from a list that grows row by row: appends one segment's hash. */

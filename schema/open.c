@@ -15,9 +15,9 @@
 
 enum {
     BUSY_MS = 10000,
-    CLOSE_BUSY_MS = 200,     /* a reader in mid-query must not keep a finished stage from ending */
-    CHECKPOINT_PAGES = 256,  /* 16 MiB of WAL; schema/DESIGN.md has the measurement */
-    HEADER_BYTES = 100,      /* of an SQLite file */
+    CLOSE_BUSY_MS = 200,    /* a reader in mid-query must not keep a finished stage from ending */
+    CHECKPOINT_PAGES = 256, /* 16 MiB of WAL; schema/DESIGN.md has the measurement */
+    HEADER_BYTES = 100,     /* of an SQLite file */
 };
 
 static const char *const companions[] = {"-wal", "-shm", "-journal", ".lock"};
@@ -42,7 +42,8 @@ static kiln_status check_header(const char *path, kiln_error *err)
         goto done;
     }
     if (n < sizeof head || memcmp(head, "SQLite format 3", 16) != 0) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes", path);
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes",
+                       path);
         goto done;
     }
     uint32_t id = big_endian(head + 68);
@@ -134,9 +135,9 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
         st = kiln_sqlite_fail(m, rc, "open", err);
         goto done;
     }
-    (void)sqlite3_extended_result_codes(m->db, 1);       /* fails only without a connection */
-    (void)sqlite3_busy_timeout(m->db, BUSY_MS);          /* likewise */
-    (void)sqlite3_wal_hook(m->db, note_wal, m);          /* and no automatic checkpoint: commit decides */
+    (void)sqlite3_extended_result_codes(m->db, 1); /* fails only without a connection */
+    (void)sqlite3_busy_timeout(m->db, BUSY_MS);    /* likewise */
+    (void)sqlite3_wal_hook(m->db, note_wal, m);    /* and no automatic checkpoint: commit decides */
     /* A manifest may come from a stranger: nothing in its schema may call functions with side effects. */
     KILN_GO(kiln_sql(m, "PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384", err));
     if (!m->writer) KILN_GO(kiln_sql(m, "PRAGMA query_only = ON", err));
@@ -148,7 +149,8 @@ done:
 static kiln_status initialise(kiln_manifest *m, kiln_error *err)
 {
     /* the cache's size again: SQLite turned it into a number of pages of the old size, which would now hold 256 MiB */
-    KILN_TRY(kiln_sql(m, "PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384", err));
+    KILN_TRY(kiln_sql(
+        m, "PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384", err));
     KILN_TRY(kiln_manifest_begin(m, err));
     KILN_TRY(kiln_sql(m, kiln_manifest_sql, err));
     KILN_TRY(kiln_manifest_commit(m, err));
@@ -170,9 +172,10 @@ static kiln_status check_tables(kiln_manifest *m, bool *empty, kiln_error *err)
     if (id != KILN_APPLICATION_ID)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program", m->path);
     if (version > KILN_SCHEMA_VERSION)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "manifest '%s' has schema version %lld, this program knows up to %d; use the SplatKiln that wrote it, or a newer one",
-                         m->path, (long long)version, KILN_SCHEMA_VERSION);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "manifest '%s' has schema version %lld, this program knows up to %d; use the SplatKiln that wrote it, or a newer one",
+            m->path, (long long)version, KILN_SCHEMA_VERSION);
     return KILN_OK;
 }
 
@@ -274,7 +277,10 @@ const char *kiln_manifest_path(const kiln_manifest *m) { return m->path; }
 void *kiln_manifest_sqlite(kiln_manifest *m) { return m->db; }
 
 /* ---- transactions ------------------------------------------------------------------------------------------------ */
-kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err) { return kiln_sql(m, m->writer ? "BEGIN IMMEDIATE" : "BEGIN", err); }
+kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err)
+{
+    return kiln_sql(m, m->writer ? "BEGIN IMMEDIATE" : "BEGIN", err);
+}
 
 kiln_status kiln_manifest_commit(kiln_manifest *m, kiln_error *err)
 {

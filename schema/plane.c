@@ -44,8 +44,8 @@ kiln_status kiln_plane_read(kiln_manifest *m, const kiln_chunk *c, const char *n
         return kiln_fail(err, KILN_E_IO, "'%s' is damaged: chunk '%s', plane '%s' has %" PRIu64 " bytes for %" PRIu64 " rows",
                          kiln_manifest_path(m), c->name, name, p->data.raw_bytes, c->count);
     if (p->data.raw_bytes > dst_bytes)
-        return kiln_fail(err, KILN_E_BUG, "chunk '%s', plane '%s': %" PRIu64 " bytes do not fit into %zu", c->name, name, p->data.raw_bytes,
-                         dst_bytes);
+        return kiln_fail(err, KILN_E_BUG, "chunk '%s', plane '%s': %" PRIu64 " bytes do not fit into %zu", c->name, name,
+                         p->data.raw_bytes, dst_bytes);
     kiln_status st = kiln_manifest_read_array(m, &p->data, dst, err);
     if (st != KILN_OK) kiln_note(err, "chunk '%s', plane '%s'", c->name, name);
     return st;

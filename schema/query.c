@@ -15,23 +15,31 @@ static kiln_status status_of(int rc)
 {
     switch (rc & 0xff) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return KILN_E_BUSY;
-    case SQLITE_NOMEM: return KILN_E_NOMEM;
+    case SQLITE_LOCKED:
+        return KILN_E_BUSY;
+    case SQLITE_NOMEM:
+        return KILN_E_NOMEM;
     case SQLITE_CONSTRAINT:
     case SQLITE_MISUSE:
-    case SQLITE_RANGE: return KILN_E_BUG;
-    default: return KILN_E_IO;
+    case SQLITE_RANGE:
+        return KILN_E_BUG;
+    default:
+        return KILN_E_IO;
     }
 }
 
 static const char *advice_of(int rc)
 {
     switch (rc & 0xff) {
-    case SQLITE_FULL: return "; free some space and run again, finished units are kept";
+    case SQLITE_FULL:
+        return "; free some space and run again, finished units are kept";
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return "; kiln-verify says what is damaged";
-    case SQLITE_BUSY: return "; another program holds it, try again";
-    default: return "";
+    case SQLITE_NOTADB:
+        return "; kiln-verify says what is damaged";
+    case SQLITE_BUSY:
+        return "; another program holds it, try again";
+    default:
+        return "";
     }
 }
 
@@ -75,7 +83,7 @@ kiln_status kiln_query_open(kiln_manifest *m, kiln_query *q, const char *sql, ki
 void kiln_query_close(kiln_query *q)
 {
     if (!q->statement) return;
-    (void)sqlite3_reset(q->statement); /* repeats the code of a step that was reported */
+    (void)sqlite3_reset(q->statement);          /* repeats the code of a step that was reported */
     (void)sqlite3_clear_bindings(q->statement); /* always SQLITE_OK */
     q->statement = NULL;
 }
@@ -166,7 +174,8 @@ kiln_status kiln_query_number(kiln_manifest *m, const char *sql, int64_t *out, k
 static int next_column(kiln_query *q, int type)
 {
     int column = q->next_column++;
-    if (sqlite3_column_type(q->statement, column) != type) keep_failure(q, KILN_E_IO, "a column has another type than it must have");
+    if (sqlite3_column_type(q->statement, column) != type)
+        keep_failure(q, KILN_E_IO, "a column has another type than it must have");
     return column;
 }
 

@@ -20,12 +20,13 @@ static void bind_optional(kiln_query *q, bool has, double v)
 kiln_status kiln_scene_put(kiln_manifest *m, const kiln_scene *s, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "INSERT OR REPLACE INTO scene (id, name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree,"
-                             " antialiased, frame, up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, root_y, root_z,"
-                             " root_half, background_r, background_g, background_b, notes)"
-                             " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "INSERT OR REPLACE INTO scene (id, name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree,"
+        " antialiased, frame, up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, root_y, root_z,"
+        " root_half, background_r, background_g, background_b, notes)"
+        " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        err));
     kiln_bind_text(&q, s->name);
     kiln_bind_text(&q, kinds[s->kind]);
     kiln_bind_text(&q, s->source_path);
@@ -86,11 +87,12 @@ kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err)
     kiln_query q;
     bool row;
     *out = (kiln_scene){0};
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree, antialiased, frame,"
-                             " up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, root_y, root_z, root_half,"
-                             " background_r, background_g, background_b, notes FROM scene",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "SELECT name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree, antialiased, frame,"
+                        " up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, root_y, root_z, root_half,"
+                        " background_r, background_g, background_b, notes FROM scene",
+                        err));
     kiln_status st = kiln_query_step(&q, &row, err);
     if (st == KILN_OK && !row) st = kiln_fail(err, KILN_E_STALE, "nothing is imported into '%s'; run kiln-import first", m->path);
     if (st == KILN_OK) {
@@ -105,8 +107,8 @@ kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err)
 static kiln_status insert_source(kiln_manifest *m, const kiln_source_file *f, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(
-        m, &q, "INSERT INTO source_file (path, role, size, mtime_ns, inode, hash) VALUES (?, ?, ?, ?, ?, ?)", err));
+    KILN_TRY(
+        kiln_query_open(m, &q, "INSERT INTO source_file (path, role, size, mtime_ns, inode, hash) VALUES (?, ?, ?, ?, ?, ?)", err));
     kiln_bind_text(&q, f->path);
     kiln_bind_text(&q, f->role);
     kiln_bind_u64(&q, f->size);

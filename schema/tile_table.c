@@ -34,7 +34,8 @@ static kiln_status insert_array(kiln_manifest *m, int64_t table, int band, const
     kiln_query q;
     uint32_t n = kiln_array_segments(a->raw_bytes);
     if (n > a->n_segments || (n && n != a->n_segments))
-        return kiln_fail(err, KILN_E_BUG, "array '%s' of %" PRIu64 " bytes has %" PRIu32 " segments", name, a->raw_bytes, a->n_segments);
+        return kiln_fail(err, KILN_E_BUG, "array '%s' of %" PRIu64 " bytes has %" PRIu32 " segments", name, a->raw_bytes,
+                         a->n_segments);
     for (uint32_t i = 0; i < n; i++) {
         KILN_TRY(kiln_query_open(
             m, &q, "INSERT INTO tile_segment (tile_table, band, name, segment, hash, raw_bytes) VALUES (?, ?, ?, ?, ?, ?)", err));
@@ -67,8 +68,8 @@ static kiln_status insert_band(kiln_manifest *m, int64_t table, int band, kiln_t
 static kiln_status delete_table(kiln_manifest *m, const kiln_tile_table *t, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(
-        m, &q, "DELETE FROM tile_table WHERE camera = ? AND profile = ? AND antialiased = ? AND near_m = ?", err));
+    KILN_TRY(
+        kiln_query_open(m, &q, "DELETE FROM tile_table WHERE camera = ? AND profile = ? AND antialiased = ? AND near_m = ?", err));
     kiln_bind_text(&q, t->camera);
     kiln_bind_text(&q, t->profile);
     kiln_bind_i64(&q, t->antialiased);
@@ -79,10 +80,11 @@ static kiln_status delete_table(kiln_manifest *m, const kiln_tile_table *t, kiln
 static kiln_status insert_table(kiln_manifest *m, const kiln_tile_table *t, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "INSERT INTO tile_table (camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest,"
-                             " visible, pairs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "INSERT INTO tile_table (camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest,"
+        " visible, pairs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        err));
     kiln_bind_text(&q, t->camera);
     kiln_bind_text(&q, t->profile);
     kiln_bind_i64(&q, t->antialiased);
@@ -185,7 +187,9 @@ static kiln_status read_segments(kiln_manifest *m, int64_t table, kiln_tile_tabl
         uint64_t bytes = kiln_column_u64(&q);
         KILN_GO(kiln_query_check(&q, err));
         kiln_array *a = find_array(t, band, name);
-        if (!a) KILN_GO(kiln_fail(err, KILN_E_IO, "'%s': tile table of '%s' has an array '%s' in band %" PRId64, m->path, t->camera, name, band));
+        if (!a)
+            KILN_GO(kiln_fail(err, KILN_E_IO, "'%s': tile table of '%s' has an array '%s' in band %" PRId64, m->path, t->camera,
+                              name, band));
         KILN_GO(kiln_array_append(a, hash, bytes, err));
     }
 done:
@@ -225,10 +229,11 @@ static kiln_status find_table(kiln_manifest *m, const kiln_tile_table *like, kil
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
-                             " pairs FROM tile_table WHERE camera = ? AND profile = ? AND antialiased = ? AND near_m = ?",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
+                        " pairs FROM tile_table WHERE camera = ? AND profile = ? AND antialiased = ? AND near_m = ?",
+                        err));
     kiln_bind_text(&q, like->camera);
     kiln_bind_text(&q, like->profile);
     kiln_bind_i64(&q, like->antialiased);
@@ -260,15 +265,17 @@ kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char
     return st;
 }
 
-static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_table *tables, uint32_t room, uint32_t *n, kiln_error *err)
+static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_table *tables, uint32_t room, uint32_t *n,
+                               kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
-                             " pairs FROM tile_table ORDER BY camera, profile, antialiased, near_m",
-                             err));
+    KILN_TRY(
+        kiln_query_open(m, &q,
+                        "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
+                        " pairs FROM tile_table ORDER BY camera, profile, antialiased, near_m",
+                        err));
     for (*n = 0; *n < room;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;

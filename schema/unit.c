@@ -63,12 +63,12 @@ kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_un
     return st;
 }
 
-static kiln_status insert_unit(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const char *counters, int64_t wall_ns,
-                               kiln_error *err)
+static kiln_status insert_unit(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const char *counters,
+                               int64_t wall_ns, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(
-        m, &q, "INSERT INTO unit (key, stage, name, counters, wall_ns, finished_ns) VALUES (?, ?, ?, ?, ?, ?)", err));
+    KILN_TRY(kiln_query_open(m, &q, "INSERT INTO unit (key, stage, name, counters, wall_ns, finished_ns) VALUES (?, ?, ?, ?, ?, ?)",
+                             err));
     kiln_bind_hash(&q, key);
     kiln_bind_text(&q, stage);
     kiln_bind_text(&q, name);

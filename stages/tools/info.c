@@ -83,8 +83,8 @@ static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, k
     KILN_TRY(kiln_run_last(m, name, &ran, &last, err));
     double seconds = ran ? (double)(last.stop_ns - last.start_ns) * 1e-9 : NAN;
     json_t *s = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
-                          row.state == KILN_STAGE_MISSING ? json_null() : count(row.version), "finished", utc(row.finished_ns), "seconds",
-                          number(seconds), "device", ran ? json_string(last.device) : json_null(), "run",
+                          row.state == KILN_STAGE_MISSING ? json_null() : count(row.version), "finished", utc(row.finished_ns),
+                          "seconds", number(seconds), "device", ran ? json_string(last.device) : json_null(), "run",
                           ran ? parsed(last.counters) : json_null());
     kiln_run_row_release(&last);
     if (json_array_append_new(list, s) == 0) return KILN_OK;
@@ -102,11 +102,12 @@ static kiln_status add_stages(kiln_manifest *m, json_t *info, kiln_error *err)
 static json_t *scene_json(const kiln_scene *s)
 {
     static const char *const kinds[] = {"none", "points", "splats"};
-    json_t *scene = json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "name", path_text(s->name), "kind", kinds[s->kind], "source",
-                              path_text(s->source_path), "format", s->source_format, "sh_degree", (int)s->sh_degree, "antialiased", s->antialiased,
-                              "frame", s->frame, "up_axis", s->up_axis, "unit", s->unit, "origin", vector(s->origin), "transforms",
-                              parsed(s->transforms));
-    json_t *root = s->has_root ? json_pack("{s:o, s:o}", "centre", vector(s->root_centre), "half", number(s->root_half)) : json_null();
+    json_t *scene = json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "name", path_text(s->name), "kind",
+                              kinds[s->kind], "source", path_text(s->source_path), "format", s->source_format, "sh_degree",
+                              (int)s->sh_degree, "antialiased", s->antialiased, "frame", s->frame, "up_axis", s->up_axis, "unit",
+                              s->unit, "origin", vector(s->origin), "transforms", parsed(s->transforms));
+    json_t *root =
+        s->has_root ? json_pack("{s:o, s:o}", "centre", vector(s->root_centre), "half", number(s->root_half)) : json_null();
     json_t *background = s->has_background ? vector(s->background) : json_null();
     if (json_object_set_new(scene, "root", root) == 0 && json_object_set_new(scene, "background", background) == 0 &&
         json_object_set_new(scene, "notes", parsed(s->notes)) == 0)
@@ -204,7 +205,8 @@ static void choose_profile(views *v)
 static const kiln_image *image_of(const views *v, const char *camera)
 {
     for (uint32_t i = 0; i < v->n_images; i++)
-        if (strcmp(v->images[i].camera, camera) == 0 && image_is_of(&v->images[i], v->profile, v->antialiased, v->near_m)) return &v->images[i];
+        if (strcmp(v->images[i].camera, camera) == 0 && image_is_of(&v->images[i], v->profile, v->antialiased, v->near_m))
+            return &v->images[i];
     return NULL;
 }
 
@@ -212,7 +214,8 @@ static const kiln_tile_table *table_of(const views *v, const char *camera)
 {
     for (uint32_t i = 0; i < v->n_tables; i++) {
         const kiln_tile_table *t = &v->tables[i];
-        if (strcmp(t->camera, camera) == 0 && strcmp(t->profile, v->profile) == 0 && t->antialiased == v->antialiased && t->near_m == v->near_m)
+        if (strcmp(t->camera, camera) == 0 && strcmp(t->profile, v->profile) == 0 && t->antialiased == v->antialiased &&
+            t->near_m == v->near_m)
             return t;
     }
     return NULL;
@@ -221,11 +224,17 @@ static const kiln_tile_table *table_of(const views *v, const char *camera)
 static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const kiln_tile_table *table)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "split", c->split, "width",
-                     (json_int_t)c->width, "height", (json_int_t)c->height, "photo", c->photo[0] ? path_text(c->photo) : json_null(),
-                     "distorted", c->distorted, "synthetic", c->synthetic, "pairs",
-                     image ? count(image->pairs) : table ? count(table->pairs) : json_null(), "visible",
-                     image ? count(image->visible) : table ? count(table->visible) : json_null(), "psnr", number(image ? image->psnr : NAN),
-                     "ssim", number(image ? image->ssim : NAN), "image", image && image->path[0] ? path_text(image->path) : json_null());
+                     (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
+                     c->photo[0] ? path_text(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic, "pairs",
+                     image   ? count(image->pairs)
+                     : table ? count(table->pairs)
+                             : json_null(),
+                     "visible",
+                     image   ? count(image->visible)
+                     : table ? count(table->visible)
+                             : json_null(),
+                     "psnr", number(image ? image->psnr : NAN), "ssim", number(image ? image->ssim : NAN), "image",
+                     image && image->path[0] ? path_text(image->path) : json_null());
 }
 
 /* Means over the cameras of the test split that have both numbers. */
@@ -261,8 +270,9 @@ static kiln_status add_cameras(const views *v, json_t *info, kiln_error *err)
     KILN_TRY(set(counts, "photos", count(photos), err));
     KILN_TRY(set(counts, "tables", count(v->n_tables), err));
     KILN_TRY(set(counts, "images", count(v->n_images), err));
-    json_t *profile = v->profile[0] ? json_pack("{s:s, s:b, s:o}", "name", v->profile, "antialiased", v->antialiased, "near", number(v->near_m))
-                                    : json_null();
+    json_t *profile =
+        v->profile[0] ? json_pack("{s:s, s:b, s:o}", "name", v->profile, "antialiased", v->antialiased, "near", number(v->near_m))
+                      : json_null();
     KILN_TRY(set(info, "profile", profile, err));
     return set(info, "test",
                json_pack("{s:o, s:o, s:o}", "psnr", number(test.n ? test.psnr / (double)test.n : NAN), "ssim",
@@ -315,15 +325,17 @@ static void print_stages(const json_t *info)
     char seconds[32];
     printf("\n%-8s  %-8s  %9s  %-20s  %s\n", "stage", "state", "seconds", "finished", "device");
     json_array_foreach(json_object_get(info, "stages"), i, s)
-        printf("%-8s  %-8s  %9s  %-20s  %s\n", text_of(s, "name", "?"), text_of(s, "state", "?"), real_text(s, "seconds", 2, seconds),
-               text_of(s, "finished", "-"), text_of(s, "device", "-"));
+        printf("%-8s  %-8s  %9s  %-20s  %s\n", text_of(s, "name", "?"), text_of(s, "state", "?"),
+               real_text(s, "seconds", 2, seconds), text_of(s, "finished", "-"), text_of(s, "device", "-"));
 }
 
 static void print_scene(const json_t *info)
 {
     const json_t *s = json_object_get(info, "scene"), *c = json_object_get(info, "counts");
-    static const char *const keys[] = {"rows_read", "rows_dropped", "pruned_away", "baked", "chunks", "cameras", "photos", "tables", "images"};
-    static const char *const words[] = {"rows read", "dropped", "pruned away", "baked", "chunks", "cameras", "photos", "tile tables", "images"};
+    static const char *const keys[] = {"rows_read", "rows_dropped", "pruned_away", "baked", "chunks",
+                                       "cameras",   "photos",       "tables",      "images"};
+    static const char *const words[] = {"rows read", "dropped", "pruned away", "baked", "chunks",
+                                        "cameras",   "photos",  "tile tables", "images"};
     char buf[32];
     printf("%s: %s '%s' (%s), SH degree %s%s\n", text_of(info, "manifest", "?"), text_of(s, "kind", "nothing imported"),
            text_of(s, "source", ""), text_of(s, "format", "-"), count_text(s, "sh_degree", buf),
@@ -340,14 +352,17 @@ static void print_cameras(const json_t *info)
     const json_t *p = json_object_get(info, "profile"), *test = json_object_get(info, "test");
     if (json_array_size(json_object_get(info, "cameras")) == 0) return;
     if (json_is_object(p))
-        printf("\nprofile %s%s, near %g\n", text_of(p, "name", "?"), json_is_true(json_object_get(p, "antialiased")) ? ", antialiased" : "",
+        printf("\nprofile %s%s, near %g\n", text_of(p, "name", "?"),
+               json_is_true(json_object_get(p, "antialiased")) ? ", antialiased" : "",
                json_number_value(json_object_get(p, "near")));
     printf("\n%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", "camera", "split", "size", "visible", "pairs", "PSNR", "SSIM");
-    json_array_foreach(json_object_get(info, "cameras"), i, c) {
+    json_array_foreach(json_object_get(info, "cameras"), i, c)
+    {
         snprintf(size, sizeof size, "%lldx%lld", (long long)json_integer_value(json_object_get(c, "width")),
                  (long long)json_integer_value(json_object_get(c, "height")));
         printf("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", text_of(c, "name", "?"), text_of(c, "split", "?"), size,
-               count_text(c, "visible", visible), count_text(c, "pairs", pairs), real_text(c, "psnr", 3, psnr), real_text(c, "ssim", 5, ssim));
+               count_text(c, "visible", visible), count_text(c, "pairs", pairs), real_text(c, "psnr", 3, psnr),
+               real_text(c, "ssim", 5, ssim));
     }
     if (json_integer_value(json_object_get(test, "views")) > 0)
         printf("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", "mean", "test", "", "", "", real_text(test, "psnr", 3, psnr),
@@ -374,7 +389,8 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_GO(add_stages(m, info, err));
     KILN_GO(add_scene(m, info, err));
     KILN_GO(add_views(m, info, err));
-    if (kiln_run_json(r)) KILN_GO(print_json(info, err));
+    if (kiln_run_json(r))
+        KILN_GO(print_json(info, err));
     else {
         print_scene(info);
         print_stages(info);

@@ -46,7 +46,8 @@ static void add_line(void *context, const char *kind, const char *name, kiln_has
     char hex[33];
     json_t *lines = context;
     /* an entry that cannot be made is seen by its count */
-    (void)json_array_append_new(lines, json_pack("{s:s, s:s, s:s}", "kind", kind, "name", name, "digest", kiln_hash_hex(digest, hex)));
+    (void)json_array_append_new(lines,
+                                json_pack("{s:s, s:s, s:s}", "kind", kind, "name", name, "digest", kiln_hash_hex(digest, hex)));
 }
 
 static void count_line(void *context, const char *kind, const char *name, kiln_hash digest)
@@ -82,14 +83,10 @@ static void tell(void *context, const char *sentence)
 static const struct {
     const char *key, *what, *sql;
 } counted[] = {
-    {"blobs", "blobs", "SELECT count(*) FROM blob"},
-    {"units", "units", "SELECT count(*) FROM unit"},
-    {"layers", "layers", "SELECT count(*) FROM layer"},
-    {"chunks", "blocks and chunks", "SELECT count(*) FROM chunk"},
-    {"planes", "planes", "SELECT count(*) FROM plane"},
-    {"tile_tables", "tile tables", "SELECT count(*) FROM tile_table"},
-    {"cameras", "cameras", "SELECT count(*) FROM camera"},
-    {"images", "images", "SELECT count(*) FROM image"},
+    {"blobs", "blobs", "SELECT count(*) FROM blob"},       {"units", "units", "SELECT count(*) FROM unit"},
+    {"layers", "layers", "SELECT count(*) FROM layer"},    {"chunks", "blocks and chunks", "SELECT count(*) FROM chunk"},
+    {"planes", "planes", "SELECT count(*) FROM plane"},    {"tile_tables", "tile tables", "SELECT count(*) FROM tile_table"},
+    {"cameras", "cameras", "SELECT count(*) FROM camera"}, {"images", "images", "SELECT count(*) FROM image"},
     {"runs", "runs", "SELECT count(*) FROM run"},
 };
 enum { N_COUNTED = sizeof counted / sizeof *counted };

@@ -132,7 +132,8 @@ static void every_cut_and_every_tail_of_a_blob_is_found(void **state)
     unsigned char *raw = sample(400), back[400];
     assert_int_equal(kiln_blob_pack(raw, 400, 4, &b, &err), KILN_OK);
     size_t whole = b.packed_bytes;
-    for (b.packed_bytes = 0; b.packed_bytes < whole; b.packed_bytes++) assert_int_equal(kiln_blob_unpack(&b, back, &err), KILN_E_IO);
+    for (b.packed_bytes = 0; b.packed_bytes < whole; b.packed_bytes++)
+        assert_int_equal(kiln_blob_unpack(&b, back, &err), KILN_E_IO);
     unsigned char *longer = calloc(1, whole + 1);
     assert_non_null(longer);
     memcpy(longer, b.packed, whole);

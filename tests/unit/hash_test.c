@@ -102,7 +102,8 @@ static void key_keeps_the_kinds_of_its_items(void **state)
 static void key_depends_on_stage_and_version(void **state)
 {
     (void)state;
-    kiln_hash a = kiln_key_end(kiln_key_begin("knn", 1)), b = kiln_key_end(kiln_key_begin("knn", 2)), c = kiln_key_end(kiln_key_begin("kn", 1));
+    kiln_hash a = kiln_key_end(kiln_key_begin("knn", 1)), b = kiln_key_end(kiln_key_begin("knn", 2)),
+              c = kiln_key_end(kiln_key_begin("kn", 1));
     assert_false(kiln_hash_equal(a, b));
     assert_false(kiln_hash_equal(a, c));
 }
@@ -128,14 +129,10 @@ static void key_of_a_double_goes_by_bits_but_nans_are_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hash_is_xxh3_128_in_canonical_order),
-        cmocka_unit_test(hash_text_round_trips_and_refuses_the_rest),
-        cmocka_unit_test(hash_in_pieces_equals_hash_at_once),
-        cmocka_unit_test(hasher_that_is_null_gives_zero),
-        cmocka_unit_test(key_keeps_the_borders_of_its_items),
-        cmocka_unit_test(key_keeps_the_kinds_of_its_items),
-        cmocka_unit_test(key_depends_on_stage_and_version),
-        cmocka_unit_test(key_of_a_double_goes_by_bits_but_nans_are_alike),
+        cmocka_unit_test(hash_is_xxh3_128_in_canonical_order), cmocka_unit_test(hash_text_round_trips_and_refuses_the_rest),
+        cmocka_unit_test(hash_in_pieces_equals_hash_at_once),  cmocka_unit_test(hasher_that_is_null_gives_zero),
+        cmocka_unit_test(key_keeps_the_borders_of_its_items),  cmocka_unit_test(key_keeps_the_kinds_of_its_items),
+        cmocka_unit_test(key_depends_on_stage_and_version),    cmocka_unit_test(key_of_a_double_goes_by_bits_but_nans_are_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

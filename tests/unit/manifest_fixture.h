@@ -119,7 +119,7 @@ static inline void fixture_layer_make(kiln_manifest *m, fixture_layer *f, const 
     static const struct {
         const char *name;
         uint32_t components;
-    } rows[FIXTURE_PLANES] = {{"extra/a b", 1}, {"log_scales", 3}, {"means", 3}, {"opacity_logits", 1},
+    } rows[FIXTURE_PLANES] = {{"extra/a b", 1}, {"log_scales", 3}, {"means", 3},     {"opacity_logits", 1},
                               {"quats", 4},     {"sh0", 3},        {"source_row", 1}};
     static const uint64_t counts[FIXTURE_CHUNKS] = {3, 1};
     *f = (fixture_layer){.layer = {.count = 4, .sh_degree = 0, .n_chunks = FIXTURE_CHUNKS}};
@@ -132,15 +132,21 @@ static inline void fixture_layer_make(kiln_manifest *m, fixture_layer *f, const 
         fill_plane(rows[p].name, counts[c], rows[p].components, c, words);
         f->hashes[c][p] = put_bytes(m, words, bytes, 4);
         kiln_plane *plane = &f->planes[c][p];
-        *plane = (kiln_plane){.type = strcmp(rows[p].name, "source_row") ? KILN_TYPE_F32 : KILN_TYPE_U32, .components = rows[p].components,
+        *plane = (kiln_plane){.type = strcmp(rows[p].name, "source_row") ? KILN_TYPE_F32 : KILN_TYPE_U32,
+                              .components = rows[p].components,
                               .data = array_of(&f->hashes[c][p], bytes)};
         snprintf(plane->name, sizeof plane->name, "%s", rows[p].name);
     }
     for (uint32_t c = 0; c < FIXTURE_CHUNKS; c++) {
         kiln_chunk *chunk = &f->chunks[c];
         float n = (float)counts[c], last = (float)c + (3 * n - 1) * 0.25f;
-        *chunk = (kiln_chunk){.count = counts[c], .hilbert_lo = c * 100, .hilbert_hi = c * 100 + 99, .max_log_scale = last,
-                              .max_opacity_logit = (float)c + (n - 1) * 0.25f, .n_planes = FIXTURE_PLANES, .planes = f->planes[c]};
+        *chunk = (kiln_chunk){.count = counts[c],
+                              .hilbert_lo = c * 100,
+                              .hilbert_hi = c * 100 + 99,
+                              .max_log_scale = last,
+                              .max_opacity_logit = (float)c + (n - 1) * 0.25f,
+                              .n_planes = FIXTURE_PLANES,
+                              .planes = f->planes[c]};
         snprintf(chunk->name, sizeof chunk->name, "/%u", c);
         strcpy(chunk->parent, "/");
         for (int axis = 0; axis < 3; axis++) {
@@ -165,8 +171,15 @@ static inline void fixture_table_make(kiln_manifest *m, fixture_table *f, const 
     static const uint32_t slots[4] = {0, 1, 0, 0}, count0[2] = {3, 0}, bytes0[2] = {3, 0}, count1[2] = {1, 2}, bytes1[2] = {1, 2};
     static const uint16_t rows[4] = {2, 0, 1, 0};
     static const unsigned char code0[3] = {0, 1, 2}, code1[3] = {2, 0, 3};
-    *f = (fixture_table){.table = {.profile = "inria", .near_m = 0.2, .width = 20, .height = 30, .tiles_x = 2, .tiles_y = 2, .visible = 4,
-                                   .pairs = 6, .n_bands = 2}};
+    *f = (fixture_table){.table = {.profile = "inria",
+                                   .near_m = 0.2,
+                                   .width = 20,
+                                   .height = 30,
+                                   .tiles_x = 2,
+                                   .tiles_y = 2,
+                                   .visible = 4,
+                                   .pairs = 6,
+                                   .n_bands = 2}};
     kiln_hash *h = f->hashes;
     kiln_tile_table *t = &f->table;
     snprintf(t->camera, sizeof t->camera, "%s", camera);
@@ -181,29 +194,59 @@ static inline void fixture_table_make(kiln_manifest *m, fixture_table *f, const 
     h[3] = put_bytes(m, count0, sizeof count0, 4);
     h[4] = put_bytes(m, bytes0, sizeof bytes0, 4);
     h[5] = put_bytes(m, code0, sizeof code0, 1);
-    f->bands[0] = (kiln_tile_band){.row0 = 0, .row1 = 1, .pairs = 3, .tile_count = array_of(&h[3], 8), .tile_bytes = array_of(&h[4], 8),
+    f->bands[0] = (kiln_tile_band){.row0 = 0,
+                                   .row1 = 1,
+                                   .pairs = 3,
+                                   .tile_count = array_of(&h[3], 8),
+                                   .tile_bytes = array_of(&h[4], 8),
                                    .rank_delta = array_of(&h[5], 3)};
     h[6] = put_bytes(m, count1, sizeof count1, 4);
     h[7] = put_bytes(m, bytes1, sizeof bytes1, 4);
     h[8] = put_bytes(m, code1, sizeof code1, 1);
-    f->bands[1] = (kiln_tile_band){.row0 = 1, .row1 = 2, .pairs = 3, .tile_count = array_of(&h[6], 8), .tile_bytes = array_of(&h[7], 8),
+    f->bands[1] = (kiln_tile_band){.row0 = 1,
+                                   .row1 = 2,
+                                   .pairs = 3,
+                                   .tile_count = array_of(&h[6], 8),
+                                   .tile_bytes = array_of(&h[7], 8),
                                    .rank_delta = array_of(&h[8], 3)};
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 static inline kiln_camera fixture_camera(const char *name)
 {
-    kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .t = {0.1, -0.2, 3}, .width = 20, .height = 30, .fx = 25, .fy = 26, .cx = 10, .cy = 15,
-                     .model = "SIMPLE_RADIAL", .n_params = 4, .params = {25, 10, 15, 0.01}, .distorted = true, .split = "test",
-                     .photo = "/photos/view 1.png", .photo_width = 20, .photo_height = 30};
+    kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                     .t = {0.1, -0.2, 3},
+                     .width = 20,
+                     .height = 30,
+                     .fx = 25,
+                     .fy = 26,
+                     .cx = 10,
+                     .cy = 15,
+                     .model = "SIMPLE_RADIAL",
+                     .n_params = 4,
+                     .params = {25, 10, 15, 0.01},
+                     .distorted = true,
+                     .split = "test",
+                     .photo = "/photos/view 1.png",
+                     .photo_width = 20,
+                     .photo_height = 30};
     snprintf(c.name, sizeof c.name, "%s", name);
     return c;
 }
 
 static inline kiln_image fixture_image(const char *camera)
 {
-    kiln_image i = {.profile = "inria", .near_m = 0.2, .device_kind = "cpu", .width = 20, .height = 30, .visible = 4, .pairs = 6, .psnr = 30.5,
-                    .ssim = 0.9, .path = "renders/view 1.png", .format = "png"};
+    kiln_image i = {.profile = "inria",
+                    .near_m = 0.2,
+                    .device_kind = "cpu",
+                    .width = 20,
+                    .height = 30,
+                    .visible = 4,
+                    .pairs = 6,
+                    .psnr = 30.5,
+                    .ssim = 0.9,
+                    .path = "renders/view 1.png",
+                    .format = "png"};
     snprintf(i.camera, sizeof i.camera, "%s", camera);
     i.pixels = kiln_hash_of("pixels", 6);
     return i;
@@ -218,7 +261,8 @@ static inline void fixture_fill(kiln_manifest *m, bool backwards)
     assert_true(layer && table && scene);
     kiln_camera camera = fixture_camera("view 1");
     kiln_image image = fixture_image("view 1");
-    kiln_stage_row chunk = {.name = "chunk", .version = 1, .state = KILN_STAGE_FRESH}, tiles = {.name = "tiles", .version = 1, .state = KILN_STAGE_FRESH};
+    kiln_stage_row chunk = {.name = "chunk", .version = 1, .state = KILN_STAGE_FRESH},
+                   tiles = {.name = "tiles", .version = 1, .state = KILN_STAGE_FRESH};
     strcpy(scene->name, "fixture");
     scene->kind = KILN_SCENE_SPLATS;
     scene->rows_read = 4;

@@ -362,7 +362,8 @@ static void references_hold_against_deletion(void **state)
     static const char *const sql[] = {"DELETE FROM blob", "DELETE FROM layer", "UPDATE blob SET hash = zeroblob(16) WHERE id = 1"};
     kiln_manifest *m = new_manifest(state, "m.db");
     fixture_fill(m, false);
-    for (size_t i = 0; i < 3; i++) assert_int_equal(sqlite3_exec(kiln_manifest_sqlite(m), sql[i], NULL, NULL, NULL) & 0xff, SQLITE_CONSTRAINT);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(sqlite3_exec(kiln_manifest_sqlite(m), sql[i], NULL, NULL, NULL) & 0xff, SQLITE_CONSTRAINT);
     kiln_manifest_close(m);
 }
 
@@ -392,7 +393,8 @@ static void stage_parameters_and_runs_round_trip(void **state)
     OK(kiln_stage_get(m, "knn", &row, &err));
     assert_int_equal(row.state, KILN_STAGE_MISSING);
     assert_string_equal(row.name, "knn");
-    row = (kiln_stage_row){.name = "knn", .version = 3, .state = KILN_STAGE_PARTIAL, .input_key = kiln_hash_of("k", 1), .finished_ns = 12};
+    row = (kiln_stage_row){
+        .name = "knn", .version = 3, .state = KILN_STAGE_PARTIAL, .input_key = kiln_hash_of("k", 1), .finished_ns = 12};
     kiln_stage_row got;
     OK(kiln_stage_put(m, &row, &err));
     OK(kiln_stage_get(m, "knn", &got, &err));

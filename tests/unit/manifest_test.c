@@ -150,12 +150,12 @@ static void empty_file_is_filled_by_create_only(void **state)
 static void network_file_systems_are_told_by_their_magic(void **state)
 {
     (void)state;
-    assert_true(kiln_magic_is_network(0x6969));                       /* NFS */
-    assert_true(kiln_magic_is_network(0xFF534D42));                   /* CIFS */
+    assert_true(kiln_magic_is_network(0x6969));                        /* NFS */
+    assert_true(kiln_magic_is_network(0xFF534D42));                    /* CIFS */
     assert_true(kiln_magic_is_network((uint64_t)(int32_t)0xFF534D42)); /* sign-extended, as statfs gives it on 32 bits */
-    assert_false(kiln_magic_is_network(0xEF53));                      /* ext4 */
-    assert_false(kiln_magic_is_network(0x01021994));                  /* tmpfs */
-    assert_false(kiln_magic_is_network(0x65735546));                  /* FUSE */
+    assert_false(kiln_magic_is_network(0xEF53));                       /* ext4 */
+    assert_false(kiln_magic_is_network(0x01021994));                   /* tmpfs */
+    assert_false(kiln_magic_is_network(0x65735546));                   /* FUSE */
 }
 
 /* Root may write anywhere, so the reader is a child that is nobody. */

@@ -67,10 +67,14 @@ static const struct {
     {"DELETE FROM tile_band WHERE band = 1", "in band 1"},
     {"UPDATE tile_band SET row0 = 0 WHERE band = 1", "row 1 comes next"},
     {"UPDATE tile_segment SET raw_bytes = 4 WHERE name = 'tile_count' AND band = 0", "another size than its blob"},
-    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'rank_delta' AND band = 1) WHERE name = 'rank_delta'"
-     " AND band = 0", "the code of tile 0 of rows 0..1 is damaged"},
-    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'visible_row'), raw_bytes = 8 WHERE name = 'tile_count'"
-     " AND band = 0", "is damaged"},
+    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'rank_delta' AND band = 1) WHERE name = "
+     "'rank_delta'"
+     " AND band = 0",
+     "the code of tile 0 of rows 0..1 is damaged"},
+    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'visible_row'), raw_bytes = 8 WHERE name = "
+     "'tile_count'"
+     " AND band = 0",
+     "is damaged"},
     {"DELETE FROM tile_segment WHERE name = 'chunks'", "row 2 of slot 0, which is not there"},
     {"UPDATE chunk SET count = 1 WHERE ordinal = 0", "has 36 bytes for 1 rows"},
 };
