@@ -40,10 +40,11 @@ static const char *const rules[] = {
     " JOIN layer ON layer.id = o.layer WHERE o.digest <> layer.digest OR o.role <> layer.kind",
     "SELECT 'the tile table of camera ''' || camera || ''': an array says another size than its blob' FROM tile_segment s"
     " JOIN tile_table t ON t.id = s.tile_table JOIN blob ON blob.hash = s.hash WHERE s.raw_bytes <> blob.raw_bytes",
+    /* a scene that lost a camera leaves these stale, not damaged, until their stage runs again */
     "SELECT 'a tile table is of camera ''' || camera || ''', which is not there' FROM tile_table"
-    " WHERE camera NOT IN (SELECT name FROM camera)",
-    "SELECT 'an image is of camera ''' || camera || ''', which is not there' FROM image WHERE camera NOT IN (SELECT name FROM "
-    "camera)",
+    " WHERE camera NOT IN (SELECT name FROM camera) AND EXISTS (SELECT 1 FROM stage WHERE name = 'tiles' AND state = 'fresh')",
+    "SELECT 'an image is of camera ''' || camera || ''', which is not there' FROM image"
+    " WHERE camera NOT IN (SELECT name FROM camera) AND EXISTS (SELECT 1 FROM stage WHERE name = 'render' AND state = 'fresh')",
 };
 
 void kiln_check_problem(kiln_check *c, const char *fmt, ...)
@@ -96,7 +97,9 @@ done:
 
 static kiln_status check_blob(kiln_check *c, kiln_query *q, kiln_scratch *s, kiln_error *err)
 {
-    kiln_blob b = {.hash = kiln_column_hash(q), .elem = kiln_column_u32(q)};
+    kiln_blob b = {0};
+    b.hash = kiln_column_hash(q);
+    b.elem = kiln_column_u32(q);
     b.raw_bytes = kiln_column_u64(q);
     b.packed = (unsigned char *)kiln_column_bytes(q, &b.packed_bytes); /* read only */
     KILN_TRY(kiln_query_check(q, err));

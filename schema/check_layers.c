@@ -145,6 +145,7 @@ done:
 typedef struct {
     char kind[16];
     kiln_hash digest;
+    bool fresh; /* output of a fresh stage: only these must fit the scene that is imported now */
 } layer_name;
 
 static kiln_status list_layers(kiln_check *c, kiln_buffer *names, kiln_error *err)
@@ -152,13 +153,17 @@ static kiln_status list_layers(kiln_check *c, kiln_buffer *names, kiln_error *er
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(c->m, &q, "SELECT kind, digest FROM layer ORDER BY id", err));
+    KILN_TRY(kiln_query_open(c->m, &q,
+                             "SELECT kind, digest, EXISTS (SELECT 1 FROM stage_output o JOIN stage s ON s.name = o.stage"
+                             " WHERE o.layer = layer.id AND s.state = 'fresh') FROM layer ORDER BY id",
+                             err));
     for (;;) {
         layer_name name = {.kind = ""};
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         kiln_column_text(&q, name.kind, sizeof name.kind);
         name.digest = kiln_column_hash(&q);
+        name.fresh = kiln_column_bool(&q);
         KILN_GO(kiln_query_check(&q, err));
         KILN_GO(kiln_buffer_put(names, &name, sizeof name, err));
     }
@@ -178,7 +183,8 @@ kiln_status kiln_check_layers(kiln_check *c, kiln_error *err)
     for (size_t i = 0; i < names.size / sizeof(layer_name); i++) {
         layer_name name;
         memcpy(&name, names.data + i * sizeof name, sizeof name);
-        KILN_GO(kiln_check_take(c, check_layer(c, name.kind, name.digest, rows < 0 ? UINT64_MAX : (uint64_t)rows, &s, err), err));
+        uint64_t source_rows = rows < 0 || !name.fresh ? UINT64_MAX : (uint64_t)rows;
+        KILN_GO(kiln_check_take(c, check_layer(c, name.kind, name.digest, source_rows, &s, err), err));
     }
 done:
     free(s.data);
