@@ -34,7 +34,7 @@ static inline KILN_HD float kiln_power_base(float half_c, float dy) { return hal
 
 static inline KILN_HD float kiln_power_at(float half_a, float slope, float base, float dx)
 {
-    return fmaf(fmaf(half_a, dx, slope), dx, base);
+    return kiln_fmaf(kiln_fmaf(half_a, dx, slope), dx, base);
 }
 
 static inline KILN_HD float kiln_power(float a, float b, float c, float dx, float dy)

@@ -1,6 +1,6 @@
 /* real -- exp, log, sigmoid and logit of float32 with the same bits on every machine (DESIGN.md 5).
  *
- * No libm but fmaf; every fused operation is written as fmaf, so the result does not depend on the compiler as long as
+ * No libm; every fused operation is a kiln_fmaf (fma_math.h), so the result does not depend on the compiler as long as
  * it does not contract (-ffp-contract=off, --fmad=false). Straight-line code with selects only: gcc turns loops of
  * these into vector code with -mavx2 -mfma.
  *
@@ -17,7 +17,7 @@
 #ifndef KILN_KERNELS_MATH_REAL_H
 #define KILN_KERNELS_MATH_REAL_H
 
-#include "base/hd.h"
+#include "kernels/math/fma_math.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -41,16 +41,16 @@ static inline KILN_HD float kiln_float_of(uint32_t u)
 static inline KILN_HD float kiln_exp_reduce(float x, uint32_t *n)
 {
     const float magic = 12582912.0f;                   /* 1.5 * 2^23: adding it rounds to an integer */
-    const float shifted = fmaf(x, 1.44269504f, magic); /* log2(e) */
+    const float shifted = kiln_fmaf(x, 1.44269504f, magic); /* log2(e) */
     const float whole = shifted - magic;
-    float r = fmaf(whole, -0.693145752f, x); /* -ln 2, its upper 16 bits: the product is exact */
-    r = fmaf(whole, -1.42860677e-6f, r);     /* and the rest of it */
+    float r = kiln_fmaf(whole, -0.693145752f, x); /* -ln 2, its upper 16 bits: the product is exact */
+    r = kiln_fmaf(whole, -1.42860677e-6f, r);     /* and the rest of it */
     *n = kiln_bits_of(shifted) - kiln_bits_of(magic);
-    float q = fmaf(0x1.6b6e42p-10f, r, 0x1.122f88p-7f);
-    q = fmaf(q, r, 0x1.555688p-5f);
-    q = fmaf(q, r, 0x1.5554a4p-3f);
-    q = fmaf(q, r, 0.5f);
-    return fmaf(fmaf(q, r, 1.0f), r, 1.0f);
+    float q = kiln_fmaf(0x1.6b6e42p-10f, r, 0x1.122f88p-7f);
+    q = kiln_fmaf(q, r, 0x1.555688p-5f);
+    q = kiln_fmaf(q, r, 0x1.5554a4p-3f);
+    q = kiln_fmaf(q, r, 0.5f);
+    return kiln_fmaf(kiln_fmaf(q, r, 1.0f), r, 1.0f);
 }
 
 /* The bits of kiln_expf for -87 <= x <= 88, where the result is a normal number; anything else gives nonsense. */
@@ -78,19 +78,19 @@ static inline KILN_HD float kiln_expf(float x)
 /* log(1 + f) + e ln 2 for -1/3 <= f <= 1/3 and whole |e| <= 150. */
 static inline KILN_HD float kiln_log_core(float f, float e)
 {
-    float q = fmaf(0.123587400f, f, -0.128477904f);
-    q = fmaf(q, f, 0.106611778f);
-    q = fmaf(q, f, -0.121951483f);
-    q = fmaf(q, f, 0.143128544f);
-    q = fmaf(q, f, -0.166796242f);
-    q = fmaf(q, f, 0.199993055f);
-    q = fmaf(q, f, -0.249998192f);
-    q = fmaf(q, f, 0.333333387f);
-    q = fmaf(q, f, -0.5f);
+    float q = kiln_fmaf(0.123587400f, f, -0.128477904f);
+    q = kiln_fmaf(q, f, 0.106611778f);
+    q = kiln_fmaf(q, f, -0.121951483f);
+    q = kiln_fmaf(q, f, 0.143128544f);
+    q = kiln_fmaf(q, f, -0.166796242f);
+    q = kiln_fmaf(q, f, 0.199993055f);
+    q = kiln_fmaf(q, f, -0.249998192f);
+    q = kiln_fmaf(q, f, 0.333333387f);
+    q = kiln_fmaf(q, f, -0.5f);
     const float whole = e * 0.693145752f; /* exact: 16 bits times 8 */
     const float hi = whole + f;
     const float lost = (whole - hi) + f; /* exact: |whole| > |f|, or whole is 0 */
-    const float lo = fmaf(f * f, q, fmaf(e, 1.42860677e-6f, lost));
+    const float lo = kiln_fmaf(f * f, q, kiln_fmaf(e, 1.42860677e-6f, lost));
     return hi + lo;
 }
 
@@ -114,7 +114,7 @@ static inline KILN_HD float kiln_sigmoidf(float x)
     const float below = 1.0f + z;
     const float lost = z - (below - 1.0f); /* exact */
     const float y = (x > 0.0f ? 1.0f : z) / below;
-    return fmaf(-y, lost / below, y);
+    return kiln_fmaf(-y, lost / below, y);
 }
 
 /* log(p / (1 - p)); outside [0, 1]: NaN. Around 1/2 through log(1 + f), where the quotient alone loses all digits. */
