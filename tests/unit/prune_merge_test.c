@@ -26,7 +26,8 @@ static void fill(void)
         for (uint64_t c = 0; c < 3; c++) {
             const double u = kg_u(&r);
             means[c * N + i] = of == i ? (float)u : means[c * N + of] + (float)(0.02 * (u - 0.5));
-            log_scales[c * N + i] = of == i ? (float)(-4 + kg_n(&r)) : log_scales[((c + i) % 3) * N + of] + (float)(change * kg_n(&r));
+            log_scales[c * N + i] =
+                of == i ? (float)(-4 + kg_n(&r)) : log_scales[((c + i) % 3) * N + of] + (float)(change * kg_n(&r));
             sh0[c * N + i] = of == i ? (float)kg_n(&r) : sh0[c * N + of] + (float)(change * (kg_u(&r) - 0.5));
         }
         for (uint64_t c = 0; c < 4; c++)
@@ -37,8 +38,16 @@ static void fill(void)
 
 static kiln_merge_find_args arguments(float distance, uint32_t *into)
 {
-    return (kiln_merge_find_args){.n = N, .means = means, .log_scales = log_scales, .quats = quats, .sh0 = sh0, .skip = skip_row,
-                                  .distance = distance, .lo = {0, 0, 0}, .hi = {1, 1, 1}, .into = into};
+    return (kiln_merge_find_args){.n = N,
+                                  .means = means,
+                                  .log_scales = log_scales,
+                                  .quats = quats,
+                                  .sh0 = sh0,
+                                  .skip = skip_row,
+                                  .distance = distance,
+                                  .lo = {0, 0, 0},
+                                  .hi = {1, 1, 1},
+                                  .into = into};
 }
 
 static uint64_t find(const kiln_merge_find_args *a)
@@ -180,7 +189,8 @@ static void moments_are_those_of_the_mixture(void **state)
             double one[9];
             covariance(&g[i], one);
             for (int k = 0; k < 9; k++)
-                want[k] += weights[i] * (one[k] + ((double)g[i].mean[k / 3] - mean[k / 3]) * ((double)g[i].mean[k % 3] - mean[k % 3]));
+                want[k] +=
+                    weights[i] * (one[k] + ((double)g[i].mean[k / 3] - mean[k / 3]) * ((double)g[i].mean[k % 3] - mean[k % 3]));
         }
         covariance(&m, got);
         for (int k = 0; k < 9; k += 4) scale += want[k];
@@ -205,7 +215,7 @@ static void opaque_ones_keep_a_finite_logit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_equal_brute_force),       cmocka_unit_test(an_outlier_changes_nothing),
+        cmocka_unit_test(groups_equal_brute_force),         cmocka_unit_test(an_outlier_changes_nothing),
         cmocka_unit_test(without_distance_only_duplicates), cmocka_unit_test(moments_are_those_of_the_mixture),
         cmocka_unit_test(opaque_ones_keep_a_finite_logit),
     };

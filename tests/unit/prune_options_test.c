@@ -16,13 +16,22 @@ static const double origin[3] = {100, 0, -50};
 
 static kiln_prune_options all_off(void)
 {
-    return (kiln_prune_options){.min_opacity = NAN, .min_scale = NAN, .max_scale = NAN, .max_extent = NAN, .max_spacing = NAN,
-                                .max_needle = NAN, .outlier = NAN, .crop_box = "off", .crop_sphere = "off", .drop_row = "none"};
+    return (kiln_prune_options){.min_opacity = NAN,
+                                .min_scale = NAN,
+                                .max_scale = NAN,
+                                .max_extent = NAN,
+                                .max_spacing = NAN,
+                                .max_needle = NAN,
+                                .outlier = NAN,
+                                .crop_box = "off",
+                                .crop_sphere = "off",
+                                .drop_row = "none"};
 }
 
 static kiln_prune_stats room(void)
 {
-    return (kiln_prune_stats){.n = 1000, .lo = {-1, -2, -3}, .hi = {1, 2, 7}, .median_spacing2 = 0.04f, .median_log_scale = -2.302585f};
+    return (kiln_prune_stats){
+        .n = 1000, .lo = {-1, -2, -3}, .hi = {1, 2, 7}, .median_spacing2 = 0.04f, .median_log_scale = -2.302585f};
 }
 
 static void off_is_off(void **state)
@@ -64,8 +73,16 @@ static void thresholds_come_from_the_statistics(void **state)
 static void crops_are_read_strictly(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "1,2,3", "0,0,0,1,1", "0,0,0,1,1,1,1", "1,0,0,0,1,1", "0,0,0,1,1,nan", "0,0,0,1,1,1e999",
-                                      "0,0,0, 1,1,1", "0,0,0,1,1,1 ", "a,b,c,d,e,f"};
+    static const char *const bad[] = {"",
+                                      "1,2,3",
+                                      "0,0,0,1,1",
+                                      "0,0,0,1,1,1,1",
+                                      "1,0,0,0,1,1",
+                                      "0,0,0,1,1,nan",
+                                      "0,0,0,1,1,1e999",
+                                      "0,0,0, 1,1,1",
+                                      "0,0,0,1,1,1 ",
+                                      "a,b,c,d,e,f"};
     kiln_error err;
     kiln_prune_options o = all_off();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -94,7 +111,8 @@ static void rows_are_sorted_and_once(void **state)
     assert_int_equal(kiln_prune_rows_parse("--x", "none", &rows, &n, &err), KILN_OK);
     assert_int_equal(n, 0);
     free(rows);
-    static const char *const bad[] = {"", ",", "1,", ",1", "-1", "1;2", "4294967295", "99999999999999999999", "0x10", "1, 2", "one"};
+    static const char *const bad[] = {"",     ",",    "1,", ",1", "-1", "1;2", "4294967295", "99999999999999999999",
+                                      "0x10", "1, 2", "one"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(kiln_prune_rows_parse("--x", bad[i], &rows, &n, &err), KILN_E_USAGE);
     char *text = calloc(5001, 1);

@@ -140,6 +140,7 @@ static void rows_are_dropped_by_the_rule_that_says_so(void **state)
 
     r = no_rules();
     r.max_spacing2 = 4;
+    b.spacing2[5] = 4;
     b.spacing2[6] = 4.5f;
     p = run(&b, &r);
     expect_dropped(&p, 6, KILN_PRUNE_outlier);
@@ -209,11 +210,16 @@ static void needles_are_cut_to_their_middle_axis(void **state)
     kiln_prune_rules r = no_rules();
     block b = plain();
     r.needle_ratio = 10;
-    for (int longest = 0; longest < 3; longest++) b.log_scales[longest * N + longest] = 3; /* e^3 = 20 times */
-    b.log_scales[5] = b.log_scales[N + 5] = 3;                                             /* a disc is no needle */
+    for (int longest = 0; longest < 3; longest++) {
+        for (int row = longest; row < N; row += 3) b.log_scales[longest * N + row] = 3; /* e^3 = 20 times */
+        b.log_scales[(longest + 1) % 3 * N + 6 + longest] = -5;                         /* the middle axis may be */
+        b.log_scales[(longest + 2) % 3 * N + 9 + longest] = -5;                         /* either of the others */
+    }
+    for (int c = 0; c < 3; c++) b.log_scales[c * N + 5] = c < 2 ? 3.0f : 0.0f; /* a disc is no needle */
     pruned p = run(&b, &r);
-    expect_clamped(&p, KILN_PRUNE_needle, 3);
-    for (int i = 0; i < 3; i++) assert_true(fabs((double)p.log_scales[i * N + i] - log(10)) < 1e-6);
+    expect_clamped(&p, KILN_PRUNE_needle, N - 1);
+    for (int i = 0; i < N; i++)
+        if (i != 5) assert_true(fabs((double)p.log_scales[i % 3 * N + i] - log(10)) < 1e-6);
     assert_true(p.log_scales[5] == 3);
 }
 
