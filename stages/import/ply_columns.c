@@ -179,6 +179,8 @@ static const char *after(const char *comment, const char *keyword)
     return comment;
 }
 
+/* Which way is up. A bare "y" only names the vertical axis; Brush writes it into files whose y points down, as in every
+ * camera frame (checked on a published one), while a bare "z" or "x" is a world axis and points up. */
 static void read_axis(const char *text, char out[64])
 {
     double v[3];
@@ -187,7 +189,7 @@ static void read_axis(const char *text, char out[64])
         double length2 = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
         if (isfinite(length2) && length2 > 0) snprintf(out, 64, "%.9g %.9g %.9g", v[0], v[1], v[2]);
     } else if (sscanf(text, " %c%1s", &axis, rest) == 1 && strchr("xyzXYZ", axis)) {
-        snprintf(out, 64, "%c", axis | 0x20);
+        snprintf(out, 64, "%s%c", (axis | 0x20) == 'y' ? "-" : "", axis | 0x20);
     } else if (sscanf(text, " %c%c%1s", &sign, &axis, rest) == 2 && strchr("+-", sign) && strchr("xyzXYZ", axis)) {
         snprintf(out, 64, "%s%c", sign == '-' ? "-" : "", axis | 0x20);
     }
