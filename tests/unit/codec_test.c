@@ -90,6 +90,17 @@ static void worked_example_of_the_page_unpacks(void **state)
     for (int i = 0; i < 4; i++) assert_true(v[i] == (float)(i + 1));
 }
 
+/* RFC 8878 3.1.1.1.1: bit 2 of the byte behind the magic. Other programs check it where they do not check our hash. */
+static void frame_carries_a_checksum(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_blob b;
+    assert_int_equal(kiln_blob_pack("content", 7, 1, &b, &err), KILN_OK);
+    assert_true(b.packed[4] & 4);
+    free(b.packed);
+}
+
 static void shuffle_pays_for_smooth_floats(void **state)
 {
     (void)state;
@@ -180,6 +191,7 @@ int main(void)
         cmocka_unit_test(blob_of_the_largest_size_round_trips_and_one_more_is_refused),
         cmocka_unit_test(blob_with_a_wrong_element_size_is_refused),
         cmocka_unit_test(worked_example_of_the_page_unpacks),
+        cmocka_unit_test(frame_carries_a_checksum),
         cmocka_unit_test(shuffle_pays_for_smooth_floats),
         cmocka_unit_test(every_flipped_byte_of_a_blob_is_found),
         cmocka_unit_test(every_cut_and_every_tail_of_a_blob_is_found),

@@ -271,6 +271,45 @@ static void old_lock_file_with_any_content_is_no_obstacle(void **state)
     assert_false(exists(lock));
 }
 
+/* Takes and releases the lock for a while; inside, nobody else may be. */
+static void take_turns(const char *path, const char *inside)
+{
+    kiln_error err = {0};
+    kiln_lock lock;
+    for (int taken = 0, tries = 0; taken < 300 && tries < 1000000; tries++) {
+        kiln_status st = kiln_lock_take(path, "test", &lock, &err);
+        if (st == KILN_E_BUSY) continue;
+        if (st != KILN_OK) _exit(1);
+        int fd = open(inside, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        if (fd < 0) _exit(2);
+        close(fd);
+        if (unlink(inside) != 0) _exit(3);
+        kiln_lock_release(&lock);
+        taken++;
+    }
+    _exit(0);
+}
+
+static void lock_has_one_holder_while_its_file_comes_and_goes(void **state)
+{
+    enum { CHILDREN = 4 };
+    char path[600], inside[600];
+    pid_t children[CHILDREN];
+    int status;
+    in_scratch(state, "m.db", path);
+    in_scratch(state, "inside", inside);
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) take_turns(path, inside);
+    }
+    for (int i = 0; i < CHILDREN; i++) {
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
 /* ---- transactions ------------------------------------------------------------------------------------------------ */
 static void reader_sees_the_last_commit_while_a_writer_writes(void **state)
 {
@@ -446,6 +485,7 @@ int main(void)
         TEST(second_writer_is_told_who_holds_the_lock),
         TEST(second_writer_in_the_same_process_is_refused_too),
         TEST(old_lock_file_with_any_content_is_no_obstacle),
+        TEST(lock_has_one_holder_while_its_file_comes_and_goes),
         TEST(reader_sees_the_last_commit_while_a_writer_writes),
         TEST(reader_cannot_write),
         TEST(rollback_leaves_nothing),

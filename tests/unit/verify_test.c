@@ -60,6 +60,7 @@ static const struct {
     {"UPDATE stage_output SET layer = NULL", "which is not there"},
     {"DELETE FROM camera", "a tile table is of camera 'view 1', which is not there"},
     {"UPDATE tile_table SET visible = 3", "array 'visible_slot' has 16 bytes, 3 elements of 4 are expected"},
+    {"UPDATE tile_table SET visible = 3", "the code of tile 0 of rows 0..1 is damaged"}, /* it has rank 3 */
     {"UPDATE tile_table SET pairs = 7", "it says 7 pairs, its bands have 6"},
     {"UPDATE tile_table SET width = 40", "do not cover 40 x 30 pixels"},
     {"UPDATE tile_table SET key = zeroblob(16), digest = zeroblob(16)", "another digest"},
@@ -95,6 +96,22 @@ static void every_kind_of_damage_is_named(void **state)
         assert_says(&err, in_scratch(state, name, path));
         kiln_manifest_close(m);
     }
+}
+
+static void bytes_behind_the_last_tile_are_found(void **state)
+{
+    kiln_error err = {0};
+    lines l = {.n = 0};
+    uint64_t bytes;
+    char hex[33], sql[300];
+    kiln_manifest *m = filled(state, "m.db", false);
+    kiln_hash longer = put_bytes(m, "\0\1\2\3", 4, 1); /* the code of band 0 and one byte more */
+    snprintf(sql, sizeof sql, "UPDATE tile_segment SET raw_bytes = 4, hash = x'%s' WHERE name = 'rank_delta' AND band = 0",
+             kiln_hash_hex(longer, hex));
+    run_sql(m, sql);
+    assert_int_equal(kiln_manifest_verify(m, add_sentence, &l, &bytes, &err), KILN_E_IO);
+    if (!strstr(l.text, "rows 0..1 have 1 bytes too many")) fail_msg("%s", l.text);
+    kiln_manifest_close(m);
 }
 
 /* A new import of a smaller scene leaves the old outputs in the file until their stages run, or kiln-gc. */
@@ -186,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(sound_manifest_passes),
         TEST(every_kind_of_damage_is_named),
+        TEST(bytes_behind_the_last_tile_are_found),
         TEST(what_is_stale_is_no_damage),
         TEST(damage_of_the_file_itself_is_found),
         TEST(digest_lines_are_three_words_each_and_sorted),
