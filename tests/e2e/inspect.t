@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# kiln-verify names what is damaged and ends with 74; kiln-info says what is there. Neither changes the manifest.
+# time-limit: 120
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+scene scene 2000 9 96x64 # the 1st and the 9th of the sorted names are the test split
+bake scene m.db --max 512
+before=$(cksum m.db)
+
+# verify: says how much it checked
+must 0 "$KILN_BIN/kiln-verify" m.db
+grep -qE '^m\.db: checked [0-9.]+ [KM]iB in [0-9]+ blobs, .* 9 tile tables, 9 cameras, 9 images, .*: all is well$' out || fail "verify says $(cat out)"
+must 0 "$KILN_BIN/kiln-verify" --digest m.db
+[ "$(cut -d' ' -f1 out | sort | uniq -c | tr -s ' \n' ' ')" = ' 9 image 4 layer 9 table ' ] || fail "digest lines: $(cat out)"
+LC_ALL=C sort -c out || fail 'digest lines are not sorted'
+grep -vqE '^(image|layer|table) [^ ]+ [0-9a-f]{32}$' out && fail 'a digest line is not three words'
+
+# info: a table for people, JSON for machines, of the same content
+must 0 "$KILN_BIN/kiln-info" m.db
+for stage in import knn prune chunk tiles render; do grep -qE "^$stage +fresh " out || fail "info does not say that $stage is fresh"; done
+must 0 "$KILN_BIN/kiln-info" --json m.db
+if command -v python3 >/dev/null; then
+    python3 - out <<'PY' || fail 'info --json'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["version"] == 1
+assert {s["name"]: s["state"] for s in d["stages"]}["render"] == "fresh"
+assert d["counts"]["rows_read"] == 2000 and d["counts"]["cameras"] == 9 and d["counts"]["chunks"] > 1
+assert d["counts"]["source"] - d["counts"]["pruned_away"] == d["counts"]["pruned"] == d["counts"]["baked"]
+assert d["profile"]["name"] == "inria" and len(d["cameras"]) == 9
+assert sorted(c["name"] for c in d["cameras"]) == [c["name"] for c in d["cameras"]]
+assert all(c["visible"] > 0 and c["pairs"] > 0 and c["split"] in ("train", "test") for c in d["cameras"])
+assert d["test"]["views"] == 0 and d["test"]["psnr"] is None  # there are no photos
+PY
+fi
+[ "$before" = "$(cksum m.db)" ] || fail 'looking changed the manifest'
+[ -z "$(ls m.db-* m.db.lock 2>/dev/null)" ] || fail "looking left $(ls m.db-* m.db.lock 2>/dev/null)"
+
+# damage: 64 bytes in the middle of each of some places
+pages=$(($(stat -c %s m.db) / 65536))
+for page in 3 $((pages / 2)) $((pages - 2)); do
+    cp m.db bad.db
+    head -c 64 /dev/zero | tr '\0' '\252' | dd of=bad.db bs=1 seek=$((page * 65536 + 30000)) conv=notrunc status=none
+    cmp -s m.db bad.db && continue
+    "$KILN_BIN/kiln-verify" bad.db >out 2>err
+    code=$?
+    [ $code -eq 74 ] || [ $code -eq 0 ] || fail "page $page: exit $code"
+    [ $code -eq 0 ] || { grep -q 'damaged' err && found=1; }
+done
+[ -n "${found:-}" ] || fail 'no damage was found'
+
+# what is no manifest
+must 3 "$KILN_BIN/kiln-verify" none.db
+must 3 "$KILN_BIN/kiln-info" scene/cameras.json
+grep -q 'not a manifest' err || fail 'no sentence for a file that is no manifest'
+must 2 "$KILN_BIN/kiln-info"
+exit 0
