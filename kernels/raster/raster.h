@@ -6,7 +6,9 @@
  *                              background, alpha = 1 - T; float32, not clamped
  *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth of KERNELS 1.4
  * The picture's bits depend on nothing but the inputs (not on threads, bands or where the lists came from).
- * work as in knn.h. KILN_E_INPUT: a rank at or above n.
+ * Opacities are at most 1. work as in knn.h.
+ * KILN_E_INPUT: a rank at or above n (found where it is read: not behind the end of an opaque tile); n_pairs is not the
+ * sum of tile_counts; a view without pixels or above 2^20 either way.
  */
 #ifndef KILN_KERNELS_RASTER_H
 #define KILN_KERNELS_RASTER_H

@@ -1,0 +1,257 @@
+/* raster_cpu -- blends tile by tile on the CPU: the definition.
+ *
+ * A tile keeps the state of its 256 pixels in one struct (7 KiB, first-level cache) and takes its list in batches: a
+ * batch gathers what the pixels need of each Gaussian into a compact array, with the rows and the half rows of the
+ * tile that it can reach at all (reach_math.h). Then, Gaussian by Gaussian, half a pixel row is one vector of eight:
+ * the powers first, and only where one of them reaches the threshold the exponential and the blend. Rows of which every
+ * pixel has stopped are not visited, and a tile ends with its last row.
+ *
+ * A pixel's arithmetic is the same whatever is skipped around it, so neither the vector width, nor the threads, nor the
+ * bands show in the picture.
+ */
+#include "kernels/raster/raster.h"
+
+#include "base/carve.h"
+#include "kernels/math/reach_math.h"
+#include "kernels/raster/raster_math.h"
+
+enum {
+    BATCH = 128,
+    LANES = 8,
+    HALVES = KILN_TILE / LANES,
+    TILES_AT_A_TIME = 4,
+};
+
+/* What a tile needs of one Gaussian. */
+typedef struct {
+    float x, y, half_a, b, half_c, power_min, opacity, depth, rgb[3];
+    uint32_t row_first, row_last, half_first, half_last; /* of the tile, ends included */
+} entry;
+
+/* Eight pixels side by side. */
+typedef struct {
+    float t[LANES]; /* transmittance */
+    float red[LANES], green[LANES], blue[LANES];
+    float least[LANES];                /* a power must reach this too: -INFINITY, or INFINITY for a pixel that has stopped */
+    float weight[LANES], depth[LANES]; /* sum(w), sum(w z) */
+} group;
+
+typedef struct {
+    group pixels[HALVES][KILN_TILE];
+    float minus_x[HALVES][LANES]; /* 0 - (px + 0.5): exact, so that x + minus_x has the bits of kiln_power_offset */
+    uint32_t py0;
+    uint32_t live[HALVES]; /* one bit a row: some pixel of the group has not stopped */
+} tile;
+
+typedef struct {
+    const kiln_raster_args *a;
+    const uint64_t *starts; /* of each tile's list */
+    kiln_blend_rule rule;
+    uint64_t bad; /* lowest pair with a rank at or above n; UINT64_MAX: none */
+} job;
+
+/* Selections by masks: gcc makes branches of ?: here at -O2 and then does not vectorise. */
+static inline uint32_t mask_of(int truth) { return 0u - (uint32_t)truth; }
+
+static inline float where(uint32_t mask, float yes, float no)
+{
+    return kiln_float_of((kiln_bits_of(yes) & mask) | (kiln_bits_of(no) & ~mask));
+}
+
+/* Powers of eight pixels; those that are not drawn become 1. False when none is drawn. */
+static bool find_powers(const entry *restrict e, const group *restrict g, const float *restrict minus_x, float slope, float base,
+                        float *restrict power)
+{
+    const float x = e->x, half_a = e->half_a, power_min = e->power_min;
+    uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+    for (int i = 0; i < LANES; i++) {
+        const float p = kiln_power_at(half_a, slope, base, x + minus_x[i]);
+        const uint32_t drawn = mask_of(p >= power_min) & mask_of(p >= g->least[i]) & mask_of(p <= 0.0f);
+        power[i] = where(drawn, p, 1.0f);
+        any |= drawn;
+    }
+    return any != 0;
+}
+
+/* Blends where power is not 1; weight is alpha T where the Gaussian is drawn, else 0. True when a pixel has stopped. */
+static bool blend(const entry *restrict e, kiln_blend_rule rule, const float *restrict power, group *restrict g,
+                  float *restrict weight)
+{
+    const float opacity = e->opacity, red_of = e->rgb[0], green_of = e->rgb[1], blue_of = e->rgb[2];
+    uint32_t stopped = 0;
+#pragma omp simd reduction(| : stopped)
+    for (int i = 0; i < LANES; i++) {
+        const float alpha = kiln_alpha(opacity, where(mask_of(power[i] <= 0.0f), power[i], 0.0f), rule.max_alpha);
+        const uint32_t shows = mask_of(power[i] <= 0.0f) & mask_of(kiln_alpha_shows(alpha));
+        const float t = g->t[i], left = t * (1.0f - alpha), w = alpha * t;
+        const uint32_t ends = mask_of(left < rule.stop_below), draws = shows & ~ends, stops = shows & ends;
+        g->red[i] += where(draws, red_of * w, 0.0f); /* selected after the product: a colour may be infinite */
+        g->green[i] += where(draws, green_of * w, 0.0f);
+        g->blue[i] += where(draws, blue_of * w, 0.0f);
+        g->t[i] = where(draws, left, t);
+        g->least[i] = where(stops, INFINITY, g->least[i]);
+        weight[i] = where(draws, w, 0.0f);
+        stopped |= stops;
+    }
+    return stopped != 0;
+}
+
+static void blend_depth(float depth, const float *restrict weight, group *restrict g)
+{
+#pragma omp simd
+    for (int i = 0; i < LANES; i++) {
+        const float d = depth * weight[i];
+        g->weight[i] += weight[i];
+        g->depth[i] += weight[i] > 0.0f ? d : 0.0f;
+    }
+}
+
+static bool all_stopped(const group *g)
+{
+    int live = 0;
+    for (int i = 0; i < LANES; i++) live |= g->least[i] < 0.0f;
+    return !live;
+}
+
+static void draw_entry(const entry *e, kiln_blend_rule rule, tile *t, bool with_depth)
+{
+    float power[LANES], weight[LANES];
+    const uint32_t rows = (2u << e->row_last) - (1u << e->row_first);
+    for (uint32_t half = e->half_first; half <= e->half_last; half++)
+        for (uint32_t left = rows & t->live[half]; left; left &= left - 1) {
+            const uint32_t row = (uint32_t)__builtin_ctz(left);
+            const float dy = kiln_power_offset(e->y, t->py0 + row);
+            const float slope = kiln_power_slope(e->b, dy), base = kiln_power_base(e->half_c, dy);
+            group *g = &t->pixels[half][row];
+            if (!find_powers(e, g, t->minus_x[half], slope, base, power)) continue;
+            const bool stopped = blend(e, rule, power, g, weight);
+            if (with_depth) blend_depth(e->depth, weight, g);
+            if (stopped && all_stopped(g)) t->live[half] &= ~(1u << row);
+        }
+}
+
+/* False when the Gaussian cannot reach the tile. */
+static bool fill_entry(const kiln_splat2d *s, int32_t px0, int32_t py0, entry *e)
+{
+    const float a = s->conic[0], b = s->conic[1], c = s->conic[2];
+    int32_t x0, x1, y0, y1;
+    kiln_reach_range(s->y, kiln_half_reach(a, b, c, s->power_min), py0, py0 + KILN_TILE - 1, &y0, &y1);
+    kiln_reach_range(s->x, kiln_half_reach(c, b, a, s->power_min), px0, px0 + KILN_TILE - 1, &x0, &x1);
+    if (y0 > y1 || x0 > x1) return false;
+    *e = (entry){.x = s->x,
+                 .y = s->y,
+                 .half_a = kiln_power_half(a),
+                 .b = b,
+                 .half_c = kiln_power_half(c),
+                 .power_min = kiln_least_power(s->power_min),
+                 .opacity = s->opacity,
+                 .depth = s->depth,
+                 .rgb = {s->rgb[0], s->rgb[1], s->rgb[2]}};
+    e->row_first = (uint32_t)(y0 - py0);
+    e->row_last = (uint32_t)(y1 - py0);
+    e->half_first = (uint32_t)(x0 - px0) / LANES;
+    e->half_last = (uint32_t)(x1 - px0) / LANES;
+    return true;
+}
+
+static void start_tile(tile *t, const kiln_view *v, uint32_t px0, uint32_t py0)
+{
+    *t = (tile){.py0 = py0};
+    for (uint32_t half = 0; half < HALVES; half++)
+        for (uint32_t i = 0; i < LANES; i++) t->minus_x[half][i] = kiln_power_offset(0.0f, px0 + half * LANES + i);
+    for (uint32_t half = 0; half < HALVES; half++)
+        for (uint32_t row = 0; row < KILN_TILE; row++)
+            for (uint32_t i = 0; i < LANES; i++) {
+                const bool inside = px0 + half * LANES + i < v->width && py0 + row < v->height;
+                t->pixels[half][row].t[i] = 1.0f;
+                t->pixels[half][row].least[i] = inside ? -INFINITY : INFINITY;
+                if (inside) t->live[half] |= 1u << row;
+            }
+}
+
+static void write_tile(const kiln_raster_args *a, const tile *t, uint32_t px0)
+{
+    for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
+        for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
+            const group *g = &t->pixels[(px - px0) / LANES][py - t->py0];
+            const uint32_t i = (px - px0) % LANES;
+            const size_t at = (size_t)(py - a->row0 * KILN_TILE) * a->view->width + px;
+            a->rgba[4 * at] = g->red[i] + g->t[i] * a->background[0];
+            a->rgba[4 * at + 1] = g->green[i] + g->t[i] * a->background[1];
+            a->rgba[4 * at + 2] = g->blue[i] + g->t[i] * a->background[2];
+            a->rgba[4 * at + 3] = 1.0f - g->t[i];
+            if (a->depth) a->depth[at] = g->depth[i] / (g->weight[i] > 1e-10f ? g->weight[i] : 1e-10f);
+        }
+}
+
+static void note_bad_rank(job *j, uint64_t pair)
+{
+#pragma omp critical(kiln_raster_bad)
+    if (pair < j->bad) j->bad = pair;
+}
+
+static void draw_tile(job *j, uint64_t index)
+{
+    const kiln_raster_args *a = j->a;
+    const uint32_t tiles_x = kiln_view_tiles_x(a->view);
+    const uint32_t px0 = (uint32_t)(index % tiles_x) * KILN_TILE, py0 = (a->row0 + (uint32_t)(index / tiles_x)) * KILN_TILE;
+    const uint64_t end = j->starts[index] + a->tile_counts[index];
+    tile t;
+    entry batch[BATCH];
+    start_tile(&t, a->view, px0, py0);
+    for (uint64_t i = j->starts[index]; i < end && (t.live[0] | t.live[1]);) {
+        uint32_t n = 0;
+        for (; i < end && n < BATCH; i++) {
+            if (a->ranks[i] >= a->n) {
+                note_bad_rank(j, i);
+                return;
+            }
+            n += fill_entry(&a->splats[a->ranks[i]], (int32_t)px0, (int32_t)py0, &batch[n]);
+        }
+        for (uint32_t k = 0; k < n && (t.live[0] | t.live[1]); k++) draw_entry(&batch[k], j->rule, &t, a->depth != NULL);
+    }
+    write_tile(a, &t, px0);
+}
+
+static kiln_status check(const kiln_raster_args *a, kiln_error *err)
+{
+    const kiln_view *v = a->view;
+    if (v->width == 0 || v->height == 0 || v->width > 1u << 20 || v->height > 1u << 20)
+        return kiln_fail(err, KILN_E_INPUT, "raster: a view of %u x %u pixels; 1 to 2^20 each way is possible", v->width,
+                         v->height);
+    if (a->row0 > a->row1 || a->row1 > kiln_view_tiles_y(v) || a->profile >= KILN_PROFILE_COUNT)
+        return kiln_fail(err, KILN_E_BUG, "raster: tile rows %u to %u of %u, profile %d", a->row0, a->row1, kiln_view_tiles_y(v),
+                         (int)a->profile);
+    return KILN_OK;
+}
+
+kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    KILN_TRY(check(a, err));
+    const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
+    kiln_carve c = {.base = work};
+    uint64_t *starts = kiln_take(&c, tiles, sizeof *starts);
+    if (!work) {
+        *work_bytes = c.used;
+        return KILN_OK;
+    }
+    if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "raster needs %zu bytes, was given %zu", c.used, *work_bytes);
+
+    uint64_t pairs = 0;
+    for (uint64_t i = 0; i < tiles; i++) {
+        starts[i] = pairs;
+        pairs += a->tile_counts[i];
+    }
+    if (pairs != a->n_pairs)
+        return kiln_fail(err, KILN_E_INPUT, "raster: the tiles list %llu pairs, %llu were given", (unsigned long long)pairs,
+                         (unsigned long long)a->n_pairs);
+    job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
+    j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
+#pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)
+    for (int64_t i = 0; i < (int64_t)tiles; i++) draw_tile(&j, (uint64_t)i);
+    if (j.bad != UINT64_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "raster: pair %llu names Gaussian %u of %llu", (unsigned long long)j.bad,
+                         a->ranks[j.bad], (unsigned long long)a->n);
+    return KILN_OK;
+}
