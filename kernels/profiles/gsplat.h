@@ -57,8 +57,8 @@ static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_see
     const float xx = g->xx + KILN_GSPLAT_DILATION, yy = g->yy + KILN_GSPLAT_DILATION;
     const float det = kiln_det2(xx, g->xy, yy);
     const float inv_det = 1.0f / det;
-    o->x = fmaf(l->fx * g->cam[0], inv_z, l->cx);
-    o->y = fmaf(l->fy * g->cam[1], inv_z, l->cy);
+    o->x = kiln_fmaf(l->fx * g->cam[0], inv_z, l->cx);
+    o->y = kiln_fmaf(l->fy * g->cam[1], inv_z, l->cy);
     o->a = yy * inv_det;
     o->b = -g->xy * inv_det;
     o->c = xx * inv_det;

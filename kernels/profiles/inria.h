@@ -43,7 +43,7 @@ static inline KILN_HD float kiln_inria_pixel(float ndc, float size)
 static inline KILN_HD float kiln_inria_radius(float xx, float yy, float det)
 {
     const float mid = 0.5f * (xx + yy);
-    const float spread = fmaf(mid, mid, -det);
+    const float spread = kiln_fmaf(mid, mid, -det);
     const float lambda = mid + sqrtf(spread > KILN_INRIA_SPREAD_FLOOR ? spread : KILN_INRIA_SPREAD_FLOOR);
     return ceilf(KILN_INRIA_SIGMAS * sqrtf(lambda));
 }

@@ -38,7 +38,7 @@ typedef struct {
 /* a.x + b.y + c.z */
 static inline KILN_HD float kiln_dot3(float a, float b, float c, float x, float y, float z)
 {
-    return fmaf(c, z, fmaf(a, x, b * y));
+    return kiln_fmaf(c, z, kiln_fmaf(a, x, b * y));
 }
 
 /* Row of a 3x4 matrix times (x, y, z, 1). */
@@ -47,7 +47,7 @@ static inline KILN_HD float kiln_row4(const float m[4], float x, float y, float 
     return kiln_dot3(m[0], m[1], m[2], x, y, z) + m[3];
 }
 
-static inline KILN_HD float kiln_det2(float xx, float xy, float yy) { return fmaf(xx, yy, -(xy * xy)); }
+static inline KILN_HD float kiln_det2(float xx, float xy, float yy) { return kiln_fmaf(xx, yy, -(xy * xy)); }
 
 /* The factor that an antialiased variant multiplies the opacity with; 1 in the classic one. det0 and det are the
  * determinants before and after dilation. */

@@ -141,10 +141,10 @@ static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k
 static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
                       float *restrict sum)
 {
-    for (uint32_t i = 0; i < n; i++) sum[i] = fmaf(basis[i], plane[row[i]], sum[i]);
+    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[row[i]], sum[i]);
 }
 
-/* The sum over coefficients in their order, one fmaf each; the first is a product. */
+/* The sum over coefficients in their order, one fused multiply-add each; the first is a product. */
 static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kiln_splat2d *out)
 {
     const uint32_t degree = a->shN ? a->sh_degree : 0;

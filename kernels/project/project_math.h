@@ -54,18 +54,18 @@ static inline KILN_HD void kiln_project_axes(const kiln_raw *g, float quat_floor
 {
     const float sx = kiln_expf(g->log_scale[0]), sy = kiln_expf(g->log_scale[1]), sz = kiln_expf(g->log_scale[2]);
     const float *q = g->quat;
-    const float length = sqrtf(fmaf(q[3], q[3], fmaf(q[2], q[2], fmaf(q[0], q[0], q[1] * q[1]))));
+    const float length = sqrtf(kiln_fmaf(q[3], q[3], kiln_fmaf(q[2], q[2], kiln_fmaf(q[0], q[0], q[1] * q[1]))));
     const float scale = 1.0f / (length < quat_floor ? quat_floor : length);
     const float w = q[0] * scale, x = q[1] * scale, y = q[2] * scale, z = q[3] * scale;
-    m[0] = fmaf(-2.0f, fmaf(y, y, z * z), 1.0f) * sx;
-    m[1] = 2.0f * fmaf(x, y, -(w * z)) * sy;
-    m[2] = 2.0f * fmaf(x, z, w * y) * sz;
-    m[3] = 2.0f * fmaf(x, y, w * z) * sx;
-    m[4] = fmaf(-2.0f, fmaf(x, x, z * z), 1.0f) * sy;
-    m[5] = 2.0f * fmaf(y, z, -(w * x)) * sz;
-    m[6] = 2.0f * fmaf(x, z, -(w * y)) * sx;
-    m[7] = 2.0f * fmaf(y, z, w * x) * sy;
-    m[8] = fmaf(-2.0f, fmaf(x, x, y * y), 1.0f) * sz;
+    m[0] = kiln_fmaf(-2.0f, kiln_fmaf(y, y, z * z), 1.0f) * sx;
+    m[1] = 2.0f * kiln_fmaf(x, y, -(w * z)) * sy;
+    m[2] = 2.0f * kiln_fmaf(x, z, w * y) * sz;
+    m[3] = 2.0f * kiln_fmaf(x, y, w * z) * sx;
+    m[4] = kiln_fmaf(-2.0f, kiln_fmaf(x, x, z * z), 1.0f) * sy;
+    m[5] = 2.0f * kiln_fmaf(y, z, -(w * x)) * sz;
+    m[6] = 2.0f * kiln_fmaf(x, z, -(w * y)) * sx;
+    m[7] = 2.0f * kiln_fmaf(y, z, w * x) * sy;
+    m[8] = kiln_fmaf(-2.0f, kiln_fmaf(x, x, y * y), 1.0f) * sz;
 }
 
 /* m m^T: xx xy xz yy yz zz */
@@ -92,8 +92,8 @@ static inline KILN_HD void kiln_project_flatten(const kiln_lens *l, const float 
     const float tx = kiln_between(g->cam[0] / z, l->u_min, l->u_max) * z;
     const float ty = kiln_between(g->cam[1] / z, l->v_min, l->v_max) * z;
     const float j00 = l->fx / z, j02 = -(l->fx * tx) / zz, j11 = l->fy / z, j12 = -(l->fy * ty) / zz;
-    const float a0 = fmaf(j02, r[6], j00 * r[0]), a1 = fmaf(j02, r[7], j00 * r[1]), a2 = fmaf(j02, r[8], j00 * r[2]);
-    const float b0 = fmaf(j12, r[6], j11 * r[3]), b1 = fmaf(j12, r[7], j11 * r[4]), b2 = fmaf(j12, r[8], j11 * r[5]);
+    const float a0 = kiln_fmaf(j02, r[6], j00 * r[0]), a1 = kiln_fmaf(j02, r[7], j00 * r[1]), a2 = kiln_fmaf(j02, r[8], j00 * r[2]);
+    const float b0 = kiln_fmaf(j12, r[6], j11 * r[3]), b1 = kiln_fmaf(j12, r[7], j11 * r[4]), b2 = kiln_fmaf(j12, r[8], j11 * r[5]);
     const float u0 = kiln_dot3(s[0], s[1], s[2], a0, a1, a2);
     const float u1 = kiln_dot3(s[1], s[3], s[4], a0, a1, a2);
     const float u2 = kiln_dot3(s[2], s[4], s[5], a0, a1, a2);
