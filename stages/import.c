@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 
 static struct {
-    const char *cameras, *background;
+    const char *cameras;
     uint64_t random_points, seed;
     bool list, list_formats, rehash;
 } o;
@@ -36,8 +36,6 @@ static const kiln_opt options[] = {
     {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none",
      KILN_KEYED},
     {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "of the random points", KILN_KEYED},
-    {"background", 0, KILN_OPT_TEXT, &o.background, "COLOUR", NULL, NULL,
-     "of the scene: white, black or r,g,b in 0..1; else what the data set says", KILN_KEYED},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read", 0},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL, "look at the content of every source, not only at its time", 0},
@@ -87,20 +85,6 @@ static kiln_status unit(kiln_worker *w, const char *name, const void *payload, s
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------------------------------- */
-
-static kiln_status parse_background(const char *text, double rgb[3], kiln_error *err)
-{
-    char rest[2];
-    if (strcmp(text, "white") == 0 || strcmp(text, "black") == 0) {
-        rgb[0] = rgb[1] = rgb[2] = text[0] == 'w';
-        return KILN_OK;
-    }
-    if (sscanf(text, "%lf,%lf,%lf%1s", &rgb[0], &rgb[1], &rgb[2], rest) != 3)
-        return kiln_fail(err, KILN_E_USAGE, "--background '%s' is neither white, black nor three numbers as in 0.5,0.5,0.5", text);
-    for (int i = 0; i < 3; i++)
-        if (!(rgb[i] >= 0 && rgb[i] <= 1)) return kiln_fail(err, KILN_E_USAGE, "--background '%s' lies outside 0..1", text);
-    return KILN_OK;
-}
 
 /* Relative to the folder of this run; a later one may start elsewhere, so the absolute path is what is stored. */
 static kiln_status absolute_cameras(kiln_error *err)
@@ -456,14 +440,10 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(open_existing(r, manifest, err));
     KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
-    i->has_background = o.background != NULL;
-    if (o.background) KILN_GO(parse_background(o.background, i->background, err));
     i->dropped_rows = json_array();
     KILN_GO(kiln_dataset_find(scene, o.cameras, avoid, &i->data, err));
-    if (!o.background) {
-        i->has_background = i->data.has_background;
-        memcpy(i->background, i->data.background, sizeof i->background);
-    }
+    i->has_background = i->data.has_background;
+    memcpy(i->background, i->data.background, sizeof i->background);
     st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
 done:
     kiln_dataset_release(&i->data);

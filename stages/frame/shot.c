@@ -3,8 +3,21 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The near plane is a float32 to the arithmetic; it is named by the shortest decimal of that, so that a default of 0.2f and
+ * --near 0.2 are the same 0.2 in keys, names and reports. */
+static double shortest_decimal(float v)
+{
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)v);
+        if (strtof(text, NULL) == v) break;
+    }
+    return strtod(text, NULL);
+}
 
 kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_scene *scene, const kiln_camera *camera,
                            kiln_error *err)
@@ -21,6 +34,7 @@ kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_
         if (errno || *end || end == o->near_text || !(s->near_m > 0) || !isfinite(s->near_m))
             return kiln_fail(err, KILN_E_USAGE, "--near takes a distance above 0 or 'profile', not '%s'", o->near_text);
     }
+    s->near_m = shortest_decimal((float)s->near_m);
     const double intrinsics[4] = {camera->fx, camera->fy, camera->cx, camera->cy};
     kiln_view_init(&s->view, camera->r, camera->t, scene->origin, intrinsics, camera->width, camera->height, (float)s->near_m,
                    p->far_m);

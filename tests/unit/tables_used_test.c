@@ -81,7 +81,7 @@ static void remove_one_pair(void)
     char path[256];
     snprintf(path, sizeof path, "%s/m.db", dir);
     OK(kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, &err));
-    OK(kiln_tile_table_get(m, "cam0", "inria", false, (double)0.2f, &t, &err));
+    OK(kiln_tile_table_get(m, "cam0", "inria", false, 0.2, &t, &err));
     assert_non_null(t);
     kiln_tile_band *b = &t->bands[0];
     uint32_t n_tiles = (b->row1 - b->row0) * t->tiles_x, tile = 0, *bytes = read_array(m, &b->tile_bytes), at = 0;
