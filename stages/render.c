@@ -180,7 +180,9 @@ static bool files_there(const job *j)
     return kiln_is_file(j->payload.picture) && (!j->payload.depth[0] || kiln_is_file(j->payload.depth));
 }
 
-/* The unit of the kind that would run, or of the other kind where that is already there and none was named. */
+/* The unit of the kind that would run, or of the other kind where that is already there and none was named. A camera has
+ * one unit at a time, that of the picture in its file: with other options the file is drawn over, and whoever asks for the
+ * first picture again must not find its unit done. Inside a transaction. */
 static kiln_status choose_unit(kiln_run *r, const shoot *s, job *j, kiln_unit *u, kiln_error *err)
 {
     static const char *const kinds[] = {"cpu", "cuda"};
@@ -198,12 +200,9 @@ static kiln_status choose_unit(kiln_run *r, const shoot *s, job *j, kiln_unit *u
         u->key = key;
         snprintf(j->device_kind, sizeof j->device_kind, "%s", kinds[k]);
     }
-    if (u->volatile_result || files_there(j)) return KILN_OK;
-    KILN_TRY(kiln_manifest_begin(m, err)); /* its file is gone: due again */
-    kiln_status st = kiln_unit_forget(m, u->key, err);
-    if (st == KILN_OK) return kiln_manifest_commit(m, err);
-    kiln_manifest_rollback(m);
-    return st;
+    if (u->volatile_result) return KILN_OK;
+    if (!files_there(j)) KILN_TRY(kiln_unit_forget(m, u->key, err)); /* due again */
+    return kiln_unit_forget_others(m, "render", u->name, u->key, err);
 }
 
 /* ---- plan --------------------------------------------------------------------------------------------------------------- */
@@ -241,23 +240,34 @@ static kiln_status plan(kiln_run *r, shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
+/* Are the pictures there that the current rows name, and of the device kind that was named? A row whose unit is gone has
+ * been drawn over by a run with other options that did not end. */
+static kiln_status images_intact(kiln_run *r, bool *intact, kiln_error *err)
+{
+    bool named, found;
+    const char *kind = kiln_run_device_kind(r, &named);
+    kiln_unit_result unit;
+    kiln_image *images;
+    uint32_t n;
+    KILN_TRY(kiln_images_get(kiln_run_manifest(r), &images, &n, err));
+    kiln_status st = KILN_OK;
+    for (uint32_t i = 0; i < n && st == KILN_OK && *intact; i++) {
+        st = kiln_unit_find(kiln_run_manifest(r), images[i].key, &found, &unit, err);
+        kiln_unit_result_release(&unit);
+        *intact = found && (!named || strcmp(images[i].device_kind, kind) == 0);
+    }
+    free(images);
+    return st;
+}
+
 static kiln_status is_fresh(kiln_run *r, const shoot *s, kiln_hash key, bool *fresh, kiln_error *err)
 {
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
     for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) *fresh = files_there(&s->jobs[i]);
-    bool named;
-    const char *kind = kiln_run_device_kind(r, &named);
-    if (!*fresh || !named) return KILN_OK;
-    kiln_image *images;
-    uint32_t n;
-    KILN_TRY(kiln_images_get(kiln_run_manifest(r), &images, &n, err));
-    for (uint32_t i = 0; i < n; i++)
-        if (strcmp(images[i].device_kind, kind) != 0) *fresh = false;
-    free(images);
-    return KILN_OK;
+    return *fresh ? images_intact(r, fresh, err) : KILN_OK;
 }
 
-static kiln_status draw_all(kiln_run *r, shoot *s, kiln_error *err)
+static kiln_status choose_units(kiln_run *r, shoot *s, kiln_error *err)
 {
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         kiln_unit *u = &s->units[i];
@@ -268,6 +278,19 @@ static kiln_status draw_all(kiln_run *r, shoot *s, kiln_error *err)
         u->cost = (uint64_t)j->camera->width * j->camera->height;
         u->volatile_result = kiln_run_is_once(r);
         KILN_TRY(choose_unit(r, s, j, u, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status draw_all(kiln_run *r, shoot *s, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_manifest_begin(m, err));
+    kiln_status st = choose_units(r, s, err);
+    if (st == KILN_OK) st = kiln_manifest_commit(m, err);
+    if (st != KILN_OK) {
+        kiln_manifest_rollback(m);
+        return st;
     }
     return kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
 }

@@ -31,6 +31,22 @@ for s in chunk tiles render export; do kiln $s "$db" >/dev/null || fail "$s afte
 rm "$KILN_TMP/a/renders/cam1.png"
 kiln render "$db" >/dev/null || fail "render"
 [ -f "$KILN_TMP/a/renders/cam1.png" ] || fail "a missing picture was not drawn again"
+
+# Pictures of other options are drawn over: with the first options again, they must be the first pictures again.
+first=$(cat "$KILN_TMP"/a/renders/*.png | md5sum)
+kiln render "$db" --background white >/dev/null || fail "render over white"
+[ "$first" != "$(cat "$KILN_TMP"/a/renders/*.png | md5sum)" ] || fail "the background changed nothing"
+kiln render "$db" --background black >/dev/null || fail "render over black"
+[ "$first" = "$(cat "$KILN_TMP"/a/renders/*.png | md5sum)" ] || fail "pictures of other options were taken for the first"
+# The same after a run with other options that drew some of them and failed.
+mv "$KILN_TMP/a/renders/cam2.png" "$KILN_TMP/cam2.png"
+mkdir "$KILN_TMP/a/renders/cam2.png"
+"$KILN_BIN/kiln-render" "$db" --background white >/dev/null 2>&1 && fail "a picture was written over a folder"
+rmdir "$KILN_TMP/a/renders/cam2.png"
+mv "$KILN_TMP/cam2.png" "$KILN_TMP/a/renders/cam2.png"
+kiln render "$db" >/dev/null || fail "render after a failed run"
+[ "$first" = "$(cat "$KILN_TMP"/a/renders/*.png | md5sum)" ] || fail "pictures of a failed run were taken for the first"
+
 rm "$KILN_TMP/a/export/scene.ply"
 kiln export "$db" >/dev/null || fail "export"
 [ -f "$KILN_TMP/a/export/scene.ply" ] || fail "a missing export was not written again"
