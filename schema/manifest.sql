@@ -32,7 +32,7 @@ CREATE TABLE unit_output (
     segment   INTEGER NOT NULL CHECK (segment >= 0),               -- 0, 1, ... of an array above 64 MiB
     hash      BLOB NOT NULL REFERENCES blob (hash),                -- its bytes
     raw_bytes INTEGER NOT NULL CHECK (raw_bytes >= 0),             -- as the blob says
-    elem      INTEGER NOT NULL CHECK (elem IN (1, 2, 4, 8)),       -- as the blob says
+    elem      INTEGER NOT NULL CHECK (elem IN (1, 2, 4, 8)),       -- its own; equal bytes of other elements are the same blob
     PRIMARY KEY (unit, name, segment)
 ) STRICT, WITHOUT ROWID;
 

@@ -49,6 +49,14 @@ for page in 3 $((pages / 2)) $((pages - 2)); do
 done
 [ -n "${found:-}" ] || fail 'no damage was found'
 
+# a bake that nothing is left of is whole: its empty arrays share one blob, whatever their elements
+kiln import scene none.db >/dev/null || fail 'import'
+kiln knn none.db >/dev/null || fail 'knn'
+kiln prune none.db --crop-box 9e5,9e5,9e5,9e6,9e6,9e6 >/dev/null || fail 'prune'
+for stage in chunk tiles render; do kiln $stage none.db >/dev/null || fail "$stage of nothing"; done
+must 0 "$KILN_BIN/kiln-verify" none.db
+rm none.db
+
 # what is no manifest
 must 3 "$KILN_BIN/kiln-verify" none.db
 must 3 "$KILN_BIN/kiln-info" scene/cameras.json
