@@ -152,6 +152,7 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
         goto done;
     }
     (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the parent decides */
+    (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
     argv[1] = argv[0];             /* what is left is a command line without the marker */
     KILN_GO(kiln_cli_parse(cli, argc - 1, argv + 1, &w.parsed, &err));
     kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
