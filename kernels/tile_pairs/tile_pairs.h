@@ -1,7 +1,7 @@
 /* tile_pairs -- which Gaussians touch which 16x16 tile: exactly the set of DESIGN.md 7.
  *
  * A pair (tile, Gaussian) is in the set when, for some pixel centre of the tile inside the image and inside the
- * Gaussian's tile bounds, kiln_power() >= power_min. kiln_power is pinned (kernels/raster/power_math.h); the raster
+ * Gaussian's tile bounds, kiln_power() >= power_min. kiln_power is pinned (kernels/math/power_math.h); the raster
  * evaluates the same function.
  *
  *   splats  [n]   in   visible Gaussians in depth order
