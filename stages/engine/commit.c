@@ -2,8 +2,9 @@
  *
  * A later stage becomes stale when something that it reads came out differently: the digests of this stage's outputs
  * before and after are compared. So a redone stage whose output is as before ends the chain here. Import also gives
- * cameras (read by stages that make tables or images) and the scene row (read by all). Whatever needs a stage that
- * became stale becomes stale too; if it then turns out that nothing changed, kiln_run_is_fresh makes it fresh at once. */
+ * cameras with their photos (read by stages that make tables or images), the scene row (read by all) and its words (read
+ * by those that write files). Whatever needs a stage that became stale becomes stale too; if it then turns out that
+ * nothing changed, kiln_run_is_fresh makes it fresh at once. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/file.h"
@@ -44,6 +45,38 @@ static kiln_status digest_scene(kiln_manifest *m, kiln_hash *out, kiln_error *er
     return st;
 }
 
+/* What a file for other renderers says of the scene besides its Gaussians. */
+static kiln_status digest_words(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_scene *s;
+    KILN_TRY(KILN_ALLOC(&s, 1, "the scene", err));
+    kiln_status st = kiln_scene_get(m, s, err);
+    if (st == KILN_OK) {
+        kiln_hasher *h = kiln_hasher_new();
+        kiln_key_text(h, "name", s->name);
+        kiln_key_text(h, "notes", s->notes);
+        kiln_key_text(h, "up_axis", s->up_axis);
+        kiln_key_u64(h, "antialiased", s->antialiased);
+        *out = kiln_hasher_end(h);
+    }
+    free(s);
+    return st;
+}
+
+static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, kiln_error *err)
+{
+    kiln_source_file *files = NULL;
+    uint32_t n = 0;
+    KILN_TRY(kiln_sources_get(m, &files, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(files[i].role, "photo") != 0) continue;
+        kiln_key_text(h, "path", files[i].path);
+        kiln_key_hash(h, "content", files[i].hash);
+    }
+    free(files);
+    return KILN_OK;
+}
+
 static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
     kiln_camera *cameras = NULL;
@@ -63,6 +96,7 @@ static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *
         kiln_key_text(h, "split", cameras[i].split);
         kiln_key_text(h, "photo", cameras[i].photo);
     }
+    st = key_photos(m, h, err);
     *out = kiln_hasher_end(h);
 done:
     free(s);
@@ -89,9 +123,12 @@ static kiln_status digest_role(kiln_manifest *m, const char *stage, const char *
 {
     if (!strcmp(name, "scene")) return digest_scene(m, out, err);
     if (!strcmp(name, "cameras")) return digest_cameras(m, out, err);
+    if (!strcmp(name, "words")) return digest_words(m, out, err);
     if (!strcmp(name, "tables")) return digest_tables(m, out, err);
     return kiln_stage_output_get(m, stage, name, out, err);
 }
+
+static const char import_roles[] = " cameras scene words"; /* besides its layer */
 
 /* A role that is not there yet has digest zero. */
 static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, role_list *list, kiln_error *err)
@@ -100,10 +137,10 @@ static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, ro
     const char *at = makes;
     size_t length = strlen(stage->makes);
     bool import = !strcmp(stage->name, "import");
-    if (length + sizeof " cameras scene" > sizeof makes)
+    if (length + sizeof import_roles > sizeof makes)
         return kiln_fail(err, KILN_E_BUG, "stages.def: %s makes too much", stage->name);
     memcpy(makes, stage->makes, length + 1);
-    if (import) memcpy(makes + length, " cameras scene", sizeof " cameras scene");
+    if (import) memcpy(makes + length, import_roles, sizeof import_roles);
     for (list->n = 0; list->n < ROLES_MAX && kiln_word_next(&at, list->items[list->n].name, sizeof list->items->name); list->n++) {
         role *r = &list->items[list->n];
         r->digest = (kiln_hash){{0}};
@@ -117,6 +154,7 @@ static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, ro
 static bool reads(const kiln_stage_info *later, const char *role_name)
 {
     if (!strcmp(role_name, "cameras")) return kiln_words_have(later->makes, "tables") || kiln_words_have(later->makes, "images");
+    if (!strcmp(role_name, "words")) return !*later->makes; /* it writes files */
     return true;
 }
 

@@ -50,4 +50,19 @@ kiln render "$db" >/dev/null || fail "render after a failed run"
 rm "$KILN_TMP/a/export/scene.ply"
 kiln export "$db" >/dev/null || fail "export"
 [ -f "$KILN_TMP/a/export/scene.ply" ] || fail "a missing export was not written again"
+
+# What a stage reads and import changed makes just that stage stale: a photo the pictures' distances, a comment the export.
+state() { kiln info "$db" --json | tr -d ' \n' | sed -n "s/.*\"name\":\"$1\"[^}]*\"state\":\"\([a-z]*\)\".*/\1/p"; }
+mkdir "$KILN_TMP/s/images"
+cp "$KILN_TMP/a/renders/cam0.png" "$KILN_TMP/s/images/cam0.png"
+kiln import "$KILN_TMP/s" "$db" >/dev/null && kiln tiles "$db" >/dev/null && kiln render "$db" >/dev/null || fail "import with a photo"
+cp "$KILN_TMP/a/renders/cam1.png" "$KILN_TMP/s/images/cam0.png"
+kiln import "$KILN_TMP/s" "$db" >/dev/null || fail "import with another photo"
+[ "$(state render)" = stale ] || fail "render is $(state render) after a photo changed"
+[ "$(state export)" = fresh ] || fail "export is $(state export) after a photo changed"
+sed -i '0,/^format.*/s//&\ncomment antialiased 1/' "$KILN_TMP/s/"*.ply
+kiln import "$KILN_TMP/s" "$db" >/dev/null || fail "import with a comment"
+[ "$(state export)" = stale ] || fail "export is $(state export) after the header changed"
+[ "$(state chunk)" = fresh ] || fail "chunk is $(state chunk) after the header changed"
+for s in tiles render export; do kiln $s "$db" >/dev/null || fail "$s after import"; done
 kiln verify "$db" >/dev/null || fail "verify"
