@@ -29,6 +29,14 @@ kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *er
     return KILN_OK;
 }
 
+kiln_status kiln_file_unchanged(const char *path, const kiln_file_info *then, kiln_error *err)
+{
+    kiln_file_info now;
+    KILN_TRY(kiln_file_stat(path, &now, err));
+    if (now.size == then->size && now.mtime_ns == then->mtime_ns && now.inode == then->inode) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "'%s' changed since it was looked at; import again once it is complete", path);
+}
+
 bool kiln_is_file(const char *path)
 {
     struct stat s;

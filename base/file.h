@@ -20,6 +20,9 @@ typedef struct {
 
 /* KILN_E_IO when it cannot be looked at; kiln_path_exists says only whether something is there. */
 kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_INPUT, or KILN_E_IO when it is gone: the file is not the one that `then` described (size, mtime, inode). What was
+ * read of it after `then` was taken and before this call is of one state. */
+kiln_status kiln_file_unchanged(const char *path, const kiln_file_info *then, kiln_error *err) KILN_MUST_CHECK;
 bool kiln_is_file(const char *path);
 bool kiln_is_dir(const char *path);
 

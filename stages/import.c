@@ -197,12 +197,13 @@ static kiln_status scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, 
 /* ---- blocks --------------------------------------------------------------------------------------------------------------------
  */
 
-static void fill_request(const kiln_import_result *i, const uint64_t *offsets, const double box[6], uint64_t block,
-                         kiln_block_request *q)
+static void fill_request(const kiln_import_result *i, const uint64_t *offsets, const kiln_source_file *file, const double box[6],
+                         uint64_t block, kiln_block_request *q)
 {
     memset(q, 0, sizeof *q);
     snprintf(q->path, sizeof q->path, "%s", i->random ? "" : i->data.rows_path);
     snprintf(q->reader, sizeof q->reader, "%s", i->random ? KILN_RANDOM_READER : i->data.reader->name);
+    if (file) q->file = (kiln_file_info){.size = file->size, .mtime_ns = file->mtime_ns, .inode = file->inode};
     q->block = block;
     q->first = block * KILN_BLOCK_ROWS;
     q->n = i->scan.info.n_rows - q->first < KILN_BLOCK_ROWS ? i->scan.info.n_rows - q->first : KILN_BLOCK_ROWS;
@@ -214,12 +215,11 @@ static void fill_request(const kiln_import_result *i, const uint64_t *offsets, c
     memcpy(q->box, box, sizeof q->box);
 }
 
-static kiln_hash block_key(kiln_run *r, const kiln_block_request *q, const kiln_sources *s)
+static kiln_hash block_key(kiln_run *r, const kiln_block_request *q, const kiln_source_file *file)
 {
-    const kiln_source_file *f = q->path[0] ? kiln_sources_find(s, q->path) : NULL;
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_key_text(h, "reader", q->reader);
-    kiln_key_hash(h, "content", f ? f->hash : (kiln_hash){{0}});
+    kiln_key_hash(h, "content", file ? file->hash : (kiln_hash){{0}});
     kiln_key_u64(h, "first", q->first);
     kiln_key_u64(h, "n", q->n);
     kiln_key_bytes(h, "origin", q->origin, sizeof q->origin);
@@ -250,11 +250,12 @@ static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t
                               kiln_block_request *requests, kiln_error *err)
 {
     double box[6] = {0};
+    const kiln_source_file *file = i->random ? NULL : kiln_sources_find(s, i->data.rows_path);
     if (i->random) kiln_random_box(i->data.cameras, i->data.n_cameras, is_blender(&i->data), box);
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
-        fill_request(i, offsets, box, b, &requests[b]);
+        fill_request(i, offsets, file, box, b, &requests[b]);
         snprintf(units[b].name, sizeof units[b].name, "block %llu", (unsigned long long)b);
-        units[b].key = block_key(r, &requests[b], s);
+        units[b].key = block_key(r, &requests[b], file);
         units[b].payload = &requests[b];
         units[b].payload_bytes = sizeof requests[b];
         units[b].cost = requests[b].n;

@@ -143,10 +143,17 @@ static kiln_status place_files(const shoot *s, job *j, kiln_error *err)
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------ */
-static void key_photo(kiln_hasher *h, const shoot *s, const kiln_camera *c)
+static const kiln_source_file *photo_source(const shoot *s, const kiln_camera *c)
 {
     for (uint32_t i = 0; c->photo[0] && i < s->n_sources; i++)
-        if (strcmp(s->sources[i].path, c->photo) == 0) kiln_key_hash(h, "photo", s->sources[i].hash);
+        if (strcmp(s->sources[i].path, c->photo) == 0) return &s->sources[i];
+    return NULL;
+}
+
+static void key_photo(kiln_hasher *h, const shoot *s, const kiln_camera *c)
+{
+    const kiln_source_file *f = photo_source(s, c);
+    if (f) kiln_key_hash(h, "photo", f->hash);
     kiln_key_text(h, "photo", c->photo);
     kiln_key_u64(h, "distorted", c->distorted);
 }
@@ -214,7 +221,9 @@ static kiln_status make_job(shoot *s, job *j, const kiln_camera *c, kiln_error *
     j->payload.table_key = kiln_shot_table_key(&j->payload.shot, s->layer);
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
     memcpy(j->payload.background, s->background, sizeof s->background);
+    const kiln_source_file *f = photo_source(s, c);
     if (!c->distorted) snprintf(j->payload.photo, sizeof j->payload.photo, "%s", c->photo);
+    if (f) j->payload.photo_file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
     return place_files(s, j, err);
 }
 

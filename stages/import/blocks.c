@@ -141,6 +141,7 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
         KILN_TRY(s->reader->read(s->source, q->first, q->n, q->offset, &s->rows, &next, err));
     else
         kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
+    if (s->reader) KILN_TRY(kiln_file_unchanged(q->path, &q->file, err));
     kiln_rows_clean(&s->rows, &s->info, q->origin, q->first, &s->clean, &counts);
     take_stats(s, &stats);
     KILN_TRY(put_planes(w, s, q, err));

@@ -4,11 +4,13 @@
 #ifndef KILN_STAGES_IMPORT_BLOCKS_H
 #define KILN_STAGES_IMPORT_BLOCKS_H
 
+#include "base/file.h"
 #include "stages/engine/engine.h"
 #include "stages/import/reader.h"
 
 typedef struct {
-    char path[4096]; /* "" with the reader "random" */
+    char path[4096];     /* "" with the reader "random" */
+    kiln_file_info file; /* as it was hashed: the unit's key says so, its bytes must be of that state */
     char reader[32];
     uint64_t block, first, n, offset;
     double origin[3];

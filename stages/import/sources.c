@@ -34,15 +34,12 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
         kiln_source_file *f = &out->files[out->n++];
         snprintf(f->path, sizeof f->path, "%s", d->rows_path);
         snprintf(f->role, sizeof f->role, "rows");
+        KILN_TRY(look_at(f, err));
     }
     if (out->n) qsort(out->files, out->n, sizeof *out->files, by_path);
     for (uint32_t i = 0; i < out->n; i++) /* a file that serves twice: its first role */
         if (n == 0 || strcmp(out->files[n - 1].path, out->files[i].path) != 0) out->files[n++] = out->files[i];
     out->n = n;
-    for (uint32_t i = 0; i < n; i++) {
-        out->files[i].hash = (kiln_hash){{0}};
-        KILN_TRY(look_at(&out->files[i], err));
-    }
     return KILN_OK;
 }
 
@@ -119,11 +116,9 @@ done:
 kiln_status kiln_sources_unchanged(const kiln_sources *s, kiln_error *err)
 {
     for (uint32_t i = 0; i < s->n; i++) {
-        kiln_source_file now = s->files[i];
-        KILN_TRY(look_at(&now, err));
-        if (!same_state(&now, &s->files[i]))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was being imported; import again once it is complete",
-                             now.path);
+        const kiln_source_file *f = &s->files[i];
+        const kiln_file_info then = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
+        KILN_TRY(kiln_file_unchanged(f->path, &then, err));
     }
     return KILN_OK;
 }

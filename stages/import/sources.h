@@ -13,7 +13,8 @@ typedef struct {
     bool touched; /* some file's size, mtime or inode differs from what is stored */
 } kiln_sources;
 
-/* The file of rows and all that the data set names, as they lie there now; hashes zero. */
+/* The file of rows as it lies there now and all that the data set names as it lay there when it was looked through; hashes
+ * zero. */
 kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_sources_release(kiln_sources *s);
 /* Fills hashes: from the manifest (NULL: none) where nothing about a file changed, the others by a unit in the worker. */

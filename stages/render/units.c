@@ -103,6 +103,7 @@ static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p
     p->psnr = p->ssim = NAN;
     if (!u->photo[0]) return KILN_OK;
     KILN_GO(kiln_picture_read(u->photo, &photo, err));
+    if (u->photo_file.size) KILN_GO(kiln_file_unchanged(u->photo, &u->photo_file, err));
     if (photo.width != p->width || photo.height != p->height) {
         snprintf(p->note, sizeof p->note, "its photo is %u x %u pixels, the camera %u x %u: not measured", photo.width, photo.height,
                  p->width, p->height);

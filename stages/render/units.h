@@ -13,6 +13,7 @@ typedef struct {
     kiln_hash table_key;         /* a stored table is used when it has this key */
     double background[3];
     char photo[KILN_PATH_MAX];   /* compared with when not "" */
+    kiln_file_info photo_file;   /* as import hashed it, which the unit's key says; size 0: not known */
     char picture[KILN_PATH_MAX]; /* absolute path of the file to write */
     char depth[KILN_PATH_MAX];   /* "" for none */
     uint32_t format;             /* kiln_picture_format of the picture */

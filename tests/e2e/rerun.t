@@ -60,6 +60,10 @@ cp "$KILN_TMP/a/renders/cam1.png" "$KILN_TMP/s/images/cam0.png"
 kiln import "$KILN_TMP/s" "$db" >/dev/null || fail "import with another photo"
 [ "$(state render)" = stale ] || fail "render is $(state render) after a photo changed"
 [ "$(state export)" = fresh ] || fail "export is $(state export) after a photo changed"
+cp "$KILN_TMP/a/renders/cam2.png" "$KILN_TMP/s/images/cam0.png"
+kiln tiles "$db" >/dev/null || fail "tiles"
+must 3 "$KILN_BIN/kiln-render" "$db" # the picture would be measured against another photo than its unit says
+grep -q 'changed' "$KILN_TMP/err" || fail "render says $(cat "$KILN_TMP/err")"
 sed -i '0,/^format.*/s//&\ncomment antialiased 1/' "$KILN_TMP/s/"*.ply
 kiln import "$KILN_TMP/s" "$db" >/dev/null || fail "import with a comment"
 [ "$(state export)" = stale ] || fail "export is $(state export) after the header changed"

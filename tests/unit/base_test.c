@@ -208,6 +208,26 @@ static void what_is_no_regular_file_is_bad_input(void **state)
     assert_true(info.is_dir && !info.is_file);
 }
 
+static void a_file_that_was_replaced_or_written_to_is_another(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_file_info then;
+    assert_int_equal(kiln_file_write(in_folder("watched"), "one", 3, &err), KILN_OK);
+    assert_int_equal(kiln_file_stat(in_folder("watched"), &then, &err), KILN_OK);
+    assert_int_equal(kiln_file_unchanged(in_folder("watched"), &then, &err), KILN_OK);
+    then.mtime_ns--;
+    assert_int_equal(kiln_file_unchanged(in_folder("watched"), &then, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "watched' changed"));
+    then.mtime_ns++;
+    then.inode++;
+    assert_int_equal(kiln_file_unchanged(in_folder("watched"), &then, &err), KILN_E_INPUT);
+    then.inode--;
+    then.size++;
+    assert_int_equal(kiln_file_unchanged(in_folder("watched"), &then, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_file_unchanged(in_folder("missing"), &then, &err), KILN_E_IO);
+}
+
 static void joined_paths_have_one_slash_and_fit(void **state)
 {
     (void)state;
@@ -277,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_failed_write_keeps_the_old_file),
         cmocka_unit_test(reading_past_the_end_names_the_byte),
         cmocka_unit_test(what_is_no_regular_file_is_bad_input),
+        cmocka_unit_test(a_file_that_was_replaced_or_written_to_is_another),
         cmocka_unit_test(joined_paths_have_one_slash_and_fit),
         cmocka_unit_test(base_and_suffix_look_behind_the_last_slash),
         cmocka_unit_test(names_from_inside_files_stay_in_their_folder),
