@@ -82,7 +82,7 @@ static kiln_status list_iterations(kiln_search *s, const char *dir, kiln_error *
     kiln_status st = KILN_OK;
     DIR *d = opendir(dir);
     if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", dir, strerror(errno));
-    for (const struct dirent *e; st == KILN_OK && s->n_files < FILES_MAX && (e = readdir(d));) {
+    for (const struct dirent *e; st == KILN_OK && (e = readdir(d));) {
         const int length = snprintf(path, sizeof path, "%s/%s/point_cloud.ply", dir, e->d_name);
         if (iteration_of(e->d_name, &n) && length > 0 && (size_t)length < sizeof path && kiln_is_file(path))
             st = add_file(s, path, n, err);

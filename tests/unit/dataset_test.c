@@ -152,6 +152,18 @@ static void the_last_iteration_counts(void **state)
     assert_int_equal(data.n_findings, 4);
 }
 
+static void the_last_of_many_iterations_counts(void **state)
+{
+    (void)state;
+    char name[64];
+    for (unsigned i = 100; i > 0; i--) { /* the last one first: a folder in memory lists it at its end */
+        snprintf(name, sizeof name, "point_cloud/iteration_%u/point_cloud.ply", i);
+        put_ply(name, 3, true);
+    }
+    find();
+    assert_string_equal(rows(), "point_cloud/iteration_100/point_cloud.ply");
+}
+
 static void the_largest_splat_file_counts(void **state)
 {
     (void)state;
@@ -627,6 +639,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(the_last_iteration_counts),
+        IN_SCRATCH(the_last_of_many_iterations_counts),
         IN_SCRATCH(the_largest_splat_file_counts),
         IN_SCRATCH(known_point_names_come_before_larger_clouds),
         IN_SCRATCH(a_broken_splat_file_does_not_become_points),
