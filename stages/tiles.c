@@ -22,7 +22,7 @@ static struct {
 static const kiln_opt options[] = {
     KILN_SHOT_OPTION_ROWS(o.shot),
     {"tables", 0, KILN_OPT_TEXT, &o.tables, "WHICH", "auto", NULL,
-     "auto (all while they are predicted below 4 GiB), all, none, or camera names separated by commas", KILN_KEYED},
+     "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas", KILN_KEYED},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera (or #INDEX); nothing becomes current", KILN_ONCE},
     {"predict", 0, KILN_OPT_BOOL, &o.predict, NULL, NULL, NULL, "count pairs, bytes and memory, make no table", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
@@ -173,29 +173,40 @@ done:
     return st;
 }
 
-static bool in_list(const char *list, const char *name)
+/* The cameras that --tables names; a name that no camera has is a slip of the pen. */
+static kiln_status want_listed(bake *b, kiln_error *err)
 {
-    size_t n = strlen(name);
-    for (const char *p = list; p; p = strchr(p, ','), p += p != NULL)
-        if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0')) return true;
-    return false;
+    char name[sizeof b->cameras->name];
+    for (const char *at = o.tables; *at;) {
+        size_t n = strcspn(at, ",");
+        uint32_t index = 0;
+        snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name - 1, at);
+        kiln_status st = kiln_camera_pick(b->cameras, b->n_cameras, name, &index, err);
+        if (st != KILN_OK) {
+            kiln_note(err, "--tables");
+            return st;
+        }
+        for (uint32_t i = 0; i < b->n_jobs; i++)
+            if (b->jobs[i].camera == &b->cameras[index]) b->jobs[i].wanted = true;
+        at += n + (at[n] == ',');
+    }
+    return KILN_OK;
 }
 
-static void choose(bake *b)
+static kiln_status choose(bake *b, kiln_error *err)
 {
     uint64_t total = 0;
     for (uint32_t i = 0; i < b->n_jobs; i++) total += b->jobs[i].bytes;
-    bool none = strcmp(o.tables, "none") == 0, all = strcmp(o.tables, "all") == 0;
-    if (strcmp(o.tables, "auto") == 0) {
+    bool automatic = strcmp(o.tables, "auto") == 0, none = strcmp(o.tables, "none") == 0, all = strcmp(o.tables, "all") == 0;
+    if (automatic && total > TABLES_AUTO_BYTES) {
         char text[32];
-        all = total <= TABLES_AUTO_BYTES;
-        none = !all;
-        if (none)
-            kiln_say("tables would take about %s; none are made (rendering does not need them); --tables all makes them",
-                     kiln_size_text(total, text));
+        kiln_say("tables would take about %s; none are made (rendering does not need them); --tables all makes them",
+                 kiln_size_text(total, text));
+        none = true;
     }
-    for (uint32_t i = 0; i < b->n_jobs; i++)
-        b->jobs[i].wanted = all || (!none && in_list(o.tables, b->jobs[i].camera->name));
+    if (!automatic && !none && !all) return want_listed(b, err);
+    for (uint32_t i = 0; i < b->n_jobs; i++) b->jobs[i].wanted = !none;
+    return KILN_OK;
 }
 
 static void add_unit(kiln_run *r, bake *b, job *j, const char *what, uint32_t row0, uint32_t row1, uint64_t pairs)
@@ -336,7 +347,7 @@ static kiln_status bake_tables(kiln_run *r, bake *b, kiln_error *err)
     }
     KILN_TRY(count_all(r, b, err));
     if (!o.predict) {
-        choose(b);
+        KILN_TRY(choose(b, err));
         KILN_TRY(make_units(r, b, err));
     }
     report(r, b);

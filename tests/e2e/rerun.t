@@ -51,6 +51,12 @@ rm "$KILN_TMP/a/export/scene.ply"
 kiln export "$db" >/dev/null || fail "export"
 [ -f "$KILN_TMP/a/export/scene.ply" ] || fail "a missing export was not written again"
 
+# A list of cameras for --tables is checked: a name that no camera has would quietly give no table.
+must 2 "$KILN_BIN/kiln-tiles" "$db" --tables cam0,cam9
+kiln tiles "$db" --tables 'cam0,#2' >/dev/null || fail "tiles of a list"
+[ "$(digest "$db" | grep -c '^table')" = 2 ] || fail "a list of two cameras gave $(digest "$db" | grep '^table')"
+kiln tiles "$db" --reset >/dev/null || fail "tiles --reset"
+
 # What a stage reads and import changed makes just that stage stale: a photo the pictures' distances, a comment the export.
 state() { kiln info "$db" --json | tr -d ' \n' | sed -n "s/.*\"name\":\"$1\"[^}]*\"state\":\"\([a-z]*\)\".*/\1/p"; }
 mkdir "$KILN_TMP/s/images"
