@@ -1,6 +1,8 @@
 /* shot -- what a table or a picture depends on, in one place, and the keys made of it. */
 #include "stages/frame/frame.h"
 
+#include "stages/engine/stage_graph.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +33,7 @@ kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_
         char *end;
         errno = 0;
         s->near_m = strtod(o->near_text, &end);
-        if (errno || *end || end == o->near_text || !(s->near_m > 0) || !isfinite(s->near_m))
+        if (errno || *end || end == o->near_text || !((float)s->near_m > 0) || !isfinite((float)s->near_m))
             return kiln_fail(err, KILN_E_USAGE, "--near takes a distance above 0 or 'profile', not '%s'", o->near_text);
     }
     s->near_m = shortest_decimal((float)s->near_m);
@@ -75,19 +77,23 @@ static void key_shot(kiln_hasher *h, const kiln_shot *s, const kiln_layer *layer
     }
 }
 
-/* Versions of the arithmetic behind tables and pictures: raise when their bytes change. */
-enum { TABLE_VERSION = 1, PICTURE_VERSION = 1 };
+/* stages.def says it: raised there, tables and pictures of before are no longer found. */
+static uint32_t version_of(const char *stage)
+{
+    const kiln_stage_info *info = kiln_stage_find(stage);
+    return info ? info->version : 0;
+}
 
 kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_layer *layer)
 {
-    kiln_hasher *h = kiln_key_begin("tiles", TABLE_VERSION);
+    kiln_hasher *h = kiln_key_begin("tiles", version_of("tiles"));
     key_shot(h, s, layer, false);
     return kiln_key_end(h);
 }
 
 kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, const double background[3], const char *device_kind)
 {
-    kiln_hasher *h = kiln_key_begin("render", PICTURE_VERSION);
+    kiln_hasher *h = kiln_key_begin("render", version_of("render"));
     key_shot(h, s, layer, true);
     for (int c = 0; c < 3; c++) kiln_key_f64(h, "background", background[c]);
     kiln_key_text(h, "device", device_kind);
