@@ -89,9 +89,6 @@ kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, 
 kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name, void **data, uint64_t *bytes,
                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK; /* for --force and quarantine */
-/* Forgets the other units of this stage and name: what they wrote outside of the manifest is about to be overwritten. */
-kiln_status kiln_unit_forget_others(kiln_manifest *m, const char *stage, const char *name, kiln_hash key,
-                                    kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- scene ------------------------------------------------------------------------------------------------------- */
 typedef enum { KILN_SCENE_NONE, KILN_SCENE_POINTS, KILN_SCENE_SPLATS } kiln_scene_kind;

@@ -127,16 +127,6 @@ kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err)
     return kiln_query_run(&q, err);
 }
 
-kiln_status kiln_unit_forget_others(kiln_manifest *m, const char *stage, const char *name, kiln_hash key, kiln_error *err)
-{
-    kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q, "DELETE FROM unit WHERE stage = ? AND name = ? AND key <> ?", err));
-    kiln_bind_text(&q, stage);
-    kiln_bind_text(&q, name);
-    kiln_bind_hash(&q, key);
-    return kiln_query_run(&q, err);
-}
-
 void kiln_unit_result_release(kiln_unit_result *r)
 {
     free(r->outputs);

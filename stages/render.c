@@ -5,6 +5,7 @@
  * tool: it draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/background.h"
 #include "stages/render/units.h"
+#include "stages/render/written.h"
 
 #include "base/log.h"
 #include "stages/import/dataset.h"
@@ -182,34 +183,39 @@ static kiln_hash input_key(kiln_run *r, const shoot *s)
     return kiln_key_end(h);
 }
 
-static bool files_there(const job *j)
+/* Are the files of a unit that was done still those that it wrote? */
+static kiln_status files_intact(const job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
 {
-    return kiln_is_file(j->payload.picture) && (!j->payload.depth[0] || kiln_is_file(j->payload.depth));
+    json_t *c;
+    const kiln_unit unit = {.name = "a picture", .result = *done};
+    KILN_TRY(kiln_unit_counters(&unit, &c, err));
+    *intact = kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture) &&
+              (!j->payload.depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), j->payload.depth));
+    json_decref(c);
+    return KILN_OK;
 }
 
-/* The unit of the kind that would run, or of the other kind where that is already there and none was named. A camera has
- * one unit at a time, that of the picture in its file: with other options the file is drawn over, and whoever asks for the
- * first picture again must not find its unit done. Inside a transaction. */
-static kiln_status choose_unit(kiln_run *r, const shoot *s, job *j, kiln_unit *u, kiln_error *err)
+/* Is the picture there? *key is that of the kind that would run, or of the other kind where that one is there and
+ * --devices named none. *done: a unit has it, though its file may be gone or drawn over. */
+static kiln_status find_picture(kiln_run *r, const shoot *s, job *j, kiln_hash *key, bool *done, bool *intact, kiln_error *err)
 {
-    static const char *const kinds[] = {"cpu", "cuda"};
-    bool named, found = false;
+    bool named;
+    const char *kinds[] = {kiln_run_device_kind(r, &named), "cpu", "cuda"};
     kiln_unit_result result;
-    const char *kind = kiln_run_device_kind(r, &named);
-    kiln_manifest *m = kiln_run_manifest(r);
-    snprintf(j->device_kind, sizeof j->device_kind, "%s", kind);
-    u->key = unit_key(r, s, j, kind);
-    for (size_t k = 0; !u->volatile_result && !named && !found && k < 2; k++) {
-        kiln_hash key = unit_key(r, s, j, kinds[k]);
-        KILN_TRY(kiln_unit_find(m, key, &found, &result, err));
-        if (!found) continue;
+    *done = *intact = false;
+    for (size_t k = 0; !*intact && k < (named ? 1 : 3); k++) {
+        bool found;
+        kiln_hash of_kind = unit_key(r, s, j, kinds[k]);
+        KILN_TRY(kiln_unit_find(kiln_run_manifest(r), of_kind, &found, &result, err));
+        kiln_status st = found ? files_intact(j, &result, intact, err) : KILN_OK;
         kiln_unit_result_release(&result);
-        u->key = key;
+        if (st != KILN_OK) return st;
+        if (k > 0 && !*intact) continue;
+        *key = of_kind;
+        *done = found;
         snprintf(j->device_kind, sizeof j->device_kind, "%s", kinds[k]);
     }
-    if (u->volatile_result) return KILN_OK;
-    if (!files_there(j)) KILN_TRY(kiln_unit_forget(m, u->key, err)); /* due again */
-    return kiln_unit_forget_others(m, "render", u->name, u->key, err);
+    return KILN_OK;
 }
 
 /* ---- plan --------------------------------------------------------------------------------------------------------------- */
@@ -249,31 +255,23 @@ static kiln_status plan(kiln_run *r, shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
-/* Are the pictures there that the current rows name, and of the device kind that was named? A row whose unit is gone has
- * been drawn over by a run with other options that did not end. */
-static kiln_status images_intact(kiln_run *r, bool *intact, kiln_error *err)
-{
-    bool named, found;
-    const char *kind = kiln_run_device_kind(r, &named);
-    kiln_unit_result unit;
-    kiln_image *images;
-    uint32_t n;
-    KILN_TRY(kiln_images_get(kiln_run_manifest(r), &images, &n, err));
-    kiln_status st = KILN_OK;
-    for (uint32_t i = 0; i < n && st == KILN_OK && *intact; i++) {
-        st = kiln_unit_find(kiln_run_manifest(r), images[i].key, &found, &unit, err);
-        kiln_unit_result_release(&unit);
-        *intact = found && (!named || strcmp(images[i].device_kind, kind) == 0);
-    }
-    free(images);
-    return st;
-}
-
-static kiln_status is_fresh(kiln_run *r, const shoot *s, kiln_hash key, bool *fresh, kiln_error *err)
+static kiln_status is_fresh(kiln_run *r, shoot *s, kiln_hash key, bool *fresh, kiln_error *err)
 {
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
-    for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) *fresh = files_there(&s->jobs[i]);
-    return *fresh ? images_intact(r, fresh, err) : KILN_OK;
+    for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) {
+        kiln_hash unit;
+        bool done;
+        KILN_TRY(find_picture(r, s, &s->jobs[i], &unit, &done, fresh, err));
+    }
+    return KILN_OK;
+}
+
+/* A unit whose file is gone or was drawn over is due again. */
+static kiln_status choose_unit(kiln_run *r, const shoot *s, job *j, kiln_unit *u, kiln_error *err)
+{
+    bool done, intact;
+    KILN_TRY(find_picture(r, s, j, &u->key, &done, &intact, err));
+    return done && !intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
 }
 
 static kiln_status choose_units(kiln_run *r, shoot *s, kiln_error *err)
@@ -286,7 +284,7 @@ static kiln_status choose_units(kiln_run *r, shoot *s, kiln_error *err)
         u->payload_bytes = sizeof j->payload;
         u->cost = (uint64_t)j->camera->width * j->camera->height;
         u->volatile_result = kiln_run_is_once(r);
-        KILN_TRY(choose_unit(r, s, j, u, err));
+        if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, u, err));
     }
     return KILN_OK;
 }

@@ -2,6 +2,7 @@
 #include "stages/render/units.h"
 
 #include "stages/render/lists.h"
+#include "stages/render/written.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -155,7 +156,16 @@ static kiln_status write_files(const kiln_render_unit *u, const picture *p, kiln
     return u->depth[0] ? write_depth(u, p, err) : KILN_OK;
 }
 
-static kiln_status hand_in(kiln_worker *w, const picture *p, kiln_error *err)
+static kiln_status describe_file(json_t *counters, const char *name, const char *path, kiln_error *err)
+{
+    json_t *written = NULL;
+    if (!path[0]) return KILN_OK;
+    KILN_TRY(kiln_written_describe(path, &written, err));
+    return json_object_set_new(counters, name, written) == 0 ? KILN_OK
+                                                             : kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
+}
+
+static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
     kiln_hash pixels = kiln_hash_of(p->rgba, (size_t)p->width * p->height * 4 * sizeof *p->rgba);
     KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
@@ -166,7 +176,9 @@ static kiln_status hand_in(kiln_worker *w, const picture *p, kiln_error *err)
     if (isfinite(p->psnr)) json_object_set_new(c, "psnr", json_real(p->psnr));
     if (isfinite(p->ssim)) json_object_set_new(c, "ssim", json_real(p->ssim));
     if (p->note[0]) json_object_set_new(c, "note", json_string(p->note));
-    kiln_status st = kiln_worker_counters(w, c, err);
+    kiln_status st = describe_file(c, "picture", u->picture, err);
+    if (st == KILN_OK) st = describe_file(c, "depth", u->depth, err);
+    if (st == KILN_OK) st = kiln_worker_counters(w, c, err);
     json_decref(c);
     return st;
 }
@@ -184,7 +196,7 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     KILN_GO(draw(w, u, &p, err));
     KILN_GO(measure(w, u, &p, err));
     KILN_GO(write_files(u, &p, err));
-    KILN_GO(hand_in(w, &p, err));
+    KILN_GO(hand_in(w, u, &p, err));
 done:
     free(p.depth);
     free(p.rgba);

@@ -21,7 +21,7 @@ typedef struct {
 } kiln_render_unit;
 
 /* Outputs: "pixels" (the 16 bytes of the float picture's hash). Counters: visible, pairs, psnr, ssim (absent without a
- * photo), from_table, note. The files are written before the unit is handed in, each under a temporary name first. */
+ * photo), from_table, note; picture, depth: the files as written (written.h). The files are written before the unit is handed in, each under a temporary name first. */
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 #endif

@@ -51,6 +51,16 @@ rm "$KILN_TMP/a/export/scene.ply"
 kiln export "$db" >/dev/null || fail "export"
 [ -f "$KILN_TMP/a/export/scene.ply" ] || fail "a missing export was not written again"
 
+# And after a look through one camera without -o, which draws into its usual place.
+kiln render "$db" --camera cam1 --background white >/dev/null || fail "render of one camera"
+kiln render "$db" >/dev/null || fail "render after one camera"
+[ "$first" = "$(cat "$KILN_TMP"/a/renders/*.png | md5sum)" ] || fail "another picture of one camera was taken for the first"
+# A copy of a bake is as fresh as the bake.
+cp -r "$KILN_TMP/a" "$KILN_TMP/copy"
+"$KILN_BIN/kiln-render" "$KILN_TMP/copy/manifest.db" 2>&1 | grep -q 'nothing to do' || fail "a copied bake was drawn again"
+kiln render "$db" --force >/dev/null || fail "render --force"
+"$KILN_BIN/kiln-render" "$db" 2>&1 | grep -q 'nothing to do' || fail "there was something to do after --force"
+
 # A list of cameras for --tables is checked: a name that no camera has would quietly give no table.
 must 2 "$KILN_BIN/kiln-tiles" "$db" --tables cam0,cam9
 kiln tiles "$db" --tables 'cam0,#2' >/dev/null || fail "tiles of a list"

@@ -1,0 +1,29 @@
+#include "stages/render/written.h"
+
+#include "base/file.h"
+#include "schema/hash.h"
+#include "stages/import/scan.h"
+
+kiln_status kiln_written_describe(const char *path, json_t **out, kiln_error *err)
+{
+    char hex[33];
+    kiln_file_info info;
+    kiln_hash hash;
+    KILN_TRY(kiln_file_stat(path, &info, err));
+    KILN_TRY(kiln_hash_file(path, &hash, err));
+    *out = json_pack("{s:I, s:I, s:s}", "size", (json_int_t)info.size, "mtime_ns", (json_int_t)info.mtime_ns, "hash",
+                     kiln_hash_hex(hash, hex));
+    return *out ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory while describing '%s'", path);
+}
+
+bool kiln_written_is_intact(const json_t *described, const char *path)
+{
+    kiln_error none;
+    kiln_file_info info;
+    kiln_hash was, is;
+    const char *hex = json_string_value(json_object_get(described, "hash"));
+    if (!hex || !kiln_hash_parse(hex, &was) || !kiln_is_file(path) || kiln_file_stat(path, &info, &none) != KILN_OK) return false;
+    if ((json_int_t)info.size != json_integer_value(json_object_get(described, "size"))) return false;
+    if ((json_int_t)info.mtime_ns == json_integer_value(json_object_get(described, "mtime_ns"))) return true;
+    return kiln_hash_file(path, &is, &none) == KILN_OK && kiln_hash_equal(was, is);
+}
