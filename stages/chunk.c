@@ -203,13 +203,6 @@ static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const k
                : kiln_fail(err, KILN_E_IO, "the bounds of chunk '%s' have %llu bytes", c->name, (unsigned long long)bytes);
 }
 
-static const kiln_chunk *model_block(const kiln_layer *l)
-{
-    for (uint32_t i = 0; i < l->n_chunks; i++)
-        if (l->chunks[i].count) return &l->chunks[i];
-    return NULL;
-}
-
 static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     const cutting *k = context;
@@ -217,7 +210,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     kiln_status st = KILN_OK;
     KILN_GO(kiln_layer_new("baked", k->input->sh_degree, (uint32_t)k->n_chunks, &l, err));
     l->count = k->input->count;
-    for (uint64_t i = 0; i < k->n_chunks; i++) KILN_GO(fill_chunk(r, k, i, model_block(k->input), &l->chunks[i], err));
+    for (uint64_t i = 0; i < k->n_chunks; i++) KILN_GO(fill_chunk(r, k, i, kiln_layer_model(k->input), &l->chunks[i], err));
     KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));
     KILN_GO(kiln_stage_output_put(m, "chunk", "baked", l->digest, err));

@@ -1,4 +1,4 @@
-/* kiln_rank_pick: the bin in which a rank falls. */
+/* Which rank is meant, and the bin in which it falls. */
 #include "kernels/ranks/ranks.h"
 
 uint32_t kiln_rank_pick(const uint64_t counts[KILN_RANK_BINS], uint64_t *rank)
@@ -6,4 +6,10 @@ uint32_t kiln_rank_pick(const uint64_t counts[KILN_RANK_BINS], uint64_t *rank)
     uint32_t bin = 0;
     while (bin < KILN_RANK_BINS - 1 && *rank >= counts[bin]) *rank -= counts[bin++];
     return bin;
+}
+
+uint64_t kiln_rank_nearest(uint64_t n, uint64_t thousandths)
+{
+    uint64_t up = n / 1000 * thousandths + (n % 1000 * thousandths + 999) / 1000; /* no product of n itself: it may be large */
+    return up ? up - 1 : 0;
 }

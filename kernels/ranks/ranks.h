@@ -45,5 +45,7 @@ static inline KILN_HD float kiln_rank_value(uint32_t key)
 }
 /* The bin that holds the element of rank `rank` (from 0), and *rank reduced by what lies in bins before it. */
 uint32_t kiln_rank_pick(const uint64_t counts[KILN_RANK_BINS], uint64_t *rank);
+/* The nearest rank, from 0, of a share of n elements in thousandths: ceil(share n) - 1, and 0 at least. */
+uint64_t kiln_rank_nearest(uint64_t n, uint64_t thousandths);
 
 #endif

@@ -184,14 +184,6 @@ static kiln_status gather_plane(kiln_worker *w, const kept *k, const kiln_layer 
     return KILN_OK;
 }
 
-/* Any block that has rows has all planes: the first of them tells which there are. */
-static const kiln_chunk *model_block(const kiln_layer *l)
-{
-    for (uint32_t i = 0; i < l->n_chunks; i++)
-        if (l->chunks[i].count) return &l->chunks[i];
-    return NULL;
-}
-
 static kiln_status put_bounds(kiln_worker *w, const kiln_chunk *model, void *const *planes, uint64_t n, kiln_error *err)
 {
     const float *means = NULL, *log_scales = NULL, *opacity_logits = NULL;
@@ -209,7 +201,7 @@ static kiln_status put_bounds(kiln_worker *w, const kiln_chunk *model, void *con
 
 static kiln_status gather_layer(kiln_worker *w, const kept *k, const row_list *rows, kiln_error *err)
 {
-    const kiln_chunk *model = model_block(k->layer);
+    const kiln_chunk *model = kiln_layer_model(k->layer);
     void **planes;
     kiln_status st = KILN_OK;
     KILN_TRY(KILN_ALLOC(&planes, model->n_planes, "the planes of a chunk", err));

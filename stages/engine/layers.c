@@ -55,6 +55,13 @@ kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, cons
     return add_plane(c, &p, err);
 }
 
+const kiln_chunk *kiln_layer_model(const kiln_layer *l)
+{
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        if (l->chunks[i].count) return &l->chunks[i];
+    return NULL;
+}
+
 void kiln_chunk_set_bounds(kiln_chunk *c, const kiln_bounds *b)
 {
     memcpy(c->box_min, b->box_min, sizeof c->box_min);

@@ -14,6 +14,8 @@ kiln_status kiln_chunk_add_copy(kiln_chunk *c, const kiln_plane *plane, kiln_err
 /* Adds the output `output` of a unit as the plane `name`. */
 kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, const char *output, const char *name, kiln_type type,
                                   uint32_t components, kiln_error *err) KILN_MUST_CHECK;
+/* The first chunk that has rows: it has every plane that any chunk has. NULL where the layer has no rows. */
+const kiln_chunk *kiln_layer_model(const kiln_layer *l);
 void kiln_chunk_set_bounds(kiln_chunk *c, const kiln_bounds *b);
 /* The means of all chunks in layer order as one planar array [3][count]; free(*out). */
 kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out, kiln_error *err) KILN_MUST_CHECK;

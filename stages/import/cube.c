@@ -24,13 +24,6 @@ typedef struct {
     rank_search search[3][RANKS];
 } cube_work;
 
-/* Nearest rank, from 0: ceil(share * n) - 1 with the share in thousandths. */
-static uint64_t nearest_rank(uint64_t n, uint64_t thousandths)
-{
-    uint64_t r = n / 1000 * thousandths + (n % 1000 * thousandths + 999) / 1000;
-    return r ? r - 1 : 0;
-}
-
 static uint64_t *counts_of(const cube_work *c, uint32_t axis, uint32_t rank)
 {
     return c->counts + (axis * RANKS + rank) * (size_t)KILN_RANK_BINS;
@@ -70,7 +63,7 @@ static kiln_status find_ranks(cube_work *c, kiln_error *err)
     for (uint32_t a = 0; a < 3; a++)
         for (uint32_t k = 0; k < RANKS; k++) {
             rank_search *s = &c->search[a][k];
-            s->rank = nearest_rank(c->n, thousandths[k]);
+            s->rank = kiln_rank_nearest(c->n, thousandths[k]);
             s->high = kiln_rank_pick(counts_of(c, a, 0), &s->rank);
         }
     KILN_TRY(count_all(c, 1, err));

@@ -64,16 +64,9 @@ static kiln_status elements_at(counting *c, series s, unsigned n, const uint64_t
     return KILN_OK;
 }
 
-/* Nearest rank, from 0, of per_mille / 1000. */
-static uint64_t nearest_rank(uint64_t n, uint64_t per_mille)
-{
-    const uint64_t up = n / 1000 * per_mille + (n % 1000 * per_mille + 999) / 1000;
-    return up ? up - 1 : 0;
-}
-
 static kiln_status statistics(counting *c, kiln_prune_stats *s, kiln_error *err)
 {
-    const uint64_t ends[2] = {nearest_rank(s->n, 1), nearest_rank(s->n, 999)}, middle = nearest_rank(s->n, 500);
+    const uint64_t ends[2] = {kiln_rank_nearest(s->n, 1), kiln_rank_nearest(s->n, 999)}, middle = kiln_rank_nearest(s->n, 500);
     for (int a = 0; a < 3; a++) {
         float v[2];
         KILN_TRY(elements_at(c, (series)(SERIES_X + a), 2, ends, v, err));
