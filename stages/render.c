@@ -23,8 +23,8 @@ static struct {
 
 static const kiln_opt options[] = {
     KILN_SHOT_OPTION_ROWS(o.shot),
-    {"background", 'b', KILN_OPT_TEXT, &o.background, "COLOUR", "scene", NULL, "scene (what it says, else black), white, black or r,g,b",
-     KILN_KEYED},
+    {"background", 'b', KILN_OPT_TEXT, &o.background, "COLOUR", "scene", NULL,
+     "scene (what it says, else black), white, black or r,g,b", KILN_KEYED},
     {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", "png|png16|npy",
      "8- or 16-bit PNG, or .npy float32 RGBA; by the suffix of -o where that is given", KILN_KEYED},
     {"alpha", 0, KILN_OPT_BOOL, &o.alpha, NULL, NULL, NULL, "write PNGs with an alpha channel (colour stays over the background)",
@@ -56,7 +56,7 @@ typedef struct {
 typedef struct {
     kiln_scene scene;
     kiln_layer *layer;
-    kiln_dataset file;  /* cameras of --cameras */
+    kiln_dataset file; /* cameras of --cameras */
     kiln_camera *cameras;
     uint32_t n_cameras;
     kiln_source_file *sources;
@@ -138,7 +138,8 @@ static kiln_status place_files(const shoot *s, job *j, kiln_error *err)
     if (!o.depth) return KILN_OK;
     const char *picture = j->payload.picture, *dot = strrchr(kiln_path_base(picture), '.');
     int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
-    if ((size_t)snprintf(j->payload.depth, sizeof j->payload.depth, "%.*s.depth.%s", stem, picture, suffix) >= sizeof j->payload.depth)
+    if ((size_t)snprintf(j->payload.depth, sizeof j->payload.depth, "%.*s.depth.%s", stem, picture, suffix) >=
+        sizeof j->payload.depth)
         return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
     return KILN_OK;
 }
@@ -374,9 +375,9 @@ static kiln_status report_view(kiln_run *r, const shoot *s, uint32_t i, json_t *
 {
     const job *j = &s->jobs[i];
     KILN_TRY(read_result(&s->units[i], v, err));
-    json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "name", j->camera->name, "split", j->camera->split, "file",
-                            j->payload.picture, "visible", (json_int_t)v->visible, "pairs", (json_int_t)v->pairs, "from_table",
-                            (int)v->from_table);
+    json_t *row =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "name", j->camera->name, "split", j->camera->split, "file", j->payload.picture,
+                  "visible", (json_int_t)v->visible, "pairs", (json_int_t)v->pairs, "from_table", (int)v->from_table);
     json_object_set_new(row, "psnr", number_or_null(v->psnr));
     json_object_set_new(row, "ssim", number_or_null(v->ssim));
     if (v->note[0]) json_object_set_new(row, "note", json_string(v->note));
@@ -409,10 +410,12 @@ static kiln_status report(kiln_run *r, const shoot *s, kiln_error *err)
         kiln_warn("%u of %u cameras have lens distortion: drawn as pinhole, not measured until photos are undistorted", n_distorted,
                   s->n_jobs);
     if (n_test == 0) return KILN_OK;
-    json_object_set_new(out, "test",
-                        json_pack("{s:i, s:o, s:f}", "views", (int)n_test, "psnr", number_or_null(psnr / n_test), "ssim", ssim / n_test));
-    if (!kiln_run_json(r)) printf("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)\n", n_test, psnr / n_test, ssim / n_test,
-                                  kiln_profiles[o.shot.profile].name);
+    json_object_set_new(
+        out, "test",
+        json_pack("{s:i, s:o, s:f}", "views", (int)n_test, "psnr", number_or_null(psnr / n_test), "ssim", ssim / n_test));
+    if (!kiln_run_json(r))
+        printf("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)\n", n_test, psnr / n_test, ssim / n_test,
+               kiln_profiles[o.shot.profile].name);
     return KILN_OK;
 }
 

@@ -23,7 +23,8 @@ static const kiln_opt options[] = {
     KILN_SHOT_OPTION_ROWS(o.shot),
     {"tables", 0, KILN_OPT_TEXT, &o.tables, "WHICH", "auto", NULL,
      "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas", KILN_KEYED},
-    {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera (or #INDEX); nothing becomes current", KILN_ONCE},
+    {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera (or #INDEX); nothing becomes current",
+     KILN_ONCE},
     {"predict", 0, KILN_OPT_BOOL, &o.predict, NULL, NULL, NULL, "count pairs, bytes and memory, make no table", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -323,12 +324,13 @@ static void report(kiln_run *r, const bake *b)
                                               (json_int_t)j->bytes, "predicted_peak_bytes", (json_int_t)j->peak, "bands",
                                               (int)j->n_bands, "table", (int)j->wanted));
         if (kiln_run_json(r)) continue;
-        printf("%-32s visible %9llu  pairs %11llu  table about %9s  needs about %9s\n", j->camera->name, (unsigned long long)j->visible,
-               (unsigned long long)j->pairs, kiln_size_text(j->bytes, size), kiln_size_text(j->peak, peak));
+        printf("%-32s visible %9llu  pairs %11llu  table about %9s  needs about %9s\n", j->camera->name,
+               (unsigned long long)j->visible, (unsigned long long)j->pairs, kiln_size_text(j->bytes, size),
+               kiln_size_text(j->peak, peak));
     }
     if (!kiln_run_json(r))
-        printf("%u cameras, %llu pairs, tables about %s, profile %s\n", b->n_jobs, (unsigned long long)pairs, kiln_size_text(bytes, size),
-               kiln_profiles[o.shot.profile].name);
+        printf("%u cameras, %llu pairs, tables about %s, profile %s\n", b->n_jobs, (unsigned long long)pairs,
+               kiln_size_text(bytes, size), kiln_profiles[o.shot.profile].name);
     json_t *out = kiln_run_report(r);
     json_object_set_new(out, "cameras", rows);
     json_object_set_new(out, "profile", json_string(kiln_profiles[o.shot.profile].name));

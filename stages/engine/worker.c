@@ -151,9 +151,9 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
         st = kiln_fail(&err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
         goto done;
     }
-    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the parent decides */
+    (void)signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent decides */
     (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
-    argv[1] = argv[0];             /* what is left is a command line without the marker */
+    argv[1] = argv[0];              /* what is left is a command line without the marker */
     KILN_GO(kiln_cli_parse(cli, argc - 1, argv + 1, &w.parsed, &err));
     kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
                                 : kiln_common_values.verbose ? KILN_LOG_VERBOSE

@@ -17,13 +17,23 @@ typedef struct {
     const char *near_text; /* "profile" or a number */
 } kiln_shot_options;
 
-#define KILN_SHOT_OPTION_ROWS(o)                                                                                              \
-    {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", "inria|gsplat-1.5|gsplat-1.6",                             \
-     "whose arithmetic draws: inria, gsplat-1.5 or gsplat-1.6", KILN_KEYED},                                                  \
-    {"antialiased", 0, KILN_OPT_ENUM, &(o).antialiased, "WHEN", "scene", "scene|on|off",                                      \
-     "mip compensation: as the scene says, on or off", KILN_KEYED},                                                           \
-    {"near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL,                                                          \
-     "near plane in scene units; 'profile': 0.2 for inria, 0.01 for gsplat", KILN_KEYED}
+#define KILN_SHOT_OPTION_ROWS(o)                                                                   \
+    {"profile",                                                                                    \
+     'p',                                                                                          \
+     KILN_OPT_ENUM,                                                                                \
+     &(o).profile,                                                                                 \
+     "NAME",                                                                                       \
+     "inria",                                                                                      \
+     "inria|gsplat-1.5|gsplat-1.6",                                                                \
+     "whose arithmetic draws: inria, gsplat-1.5 or gsplat-1.6",                                    \
+     KILN_KEYED},                                                                                  \
+        {"antialiased", 0,       KILN_OPT_ENUM,  &(o).antialiased,                                 \
+         "WHEN",        "scene", "scene|on|off", "mip compensation: as the scene says, on or off", \
+         KILN_KEYED},                                                                              \
+    {                                                                                              \
+        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL,                            \
+            "near plane in scene units; 'profile': 0.2 for inria, 0.01 for gsplat", KILN_KEYED     \
+    }
 
 /* ---- shot ----------------------------------------------------------------------------------------------------------- */
 typedef struct {
@@ -45,14 +55,15 @@ kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, con
 /* ---- frame (worker) ------------------------------------------------------------------------------------------------- */
 typedef struct {
     uint64_t n;
-    kiln_splat2d *splats;    /* depth order; .row is the row in its chunk */
-    uint32_t *chunk;         /* [n] index into the layer's chunks */
+    kiln_splat2d *splats; /* depth order; .row is the row in its chunk */
+    uint32_t *chunk;      /* [n] index into the layer's chunks */
 } kiln_frame;
 
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame. */
 typedef struct kiln_frame_state kiln_frame_state;
 /* The worker's state, made at first use for this layer (kind, digest). `kind` as in kiln_layer_get_digest. */
-kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out,
+                                 kiln_error *err) KILN_MUST_CHECK;
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
 /* Borrowed until the next call; the same shot again costs nothing. */
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, const kiln_frame **out,
@@ -63,6 +74,7 @@ kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_sho
 
 /* ---- cameras by name ------------------------------------------------------------------------------------------------- */
 /* NAME, or #INDEX from 0 in sorted name order; KILN_E_USAGE names the nearest or the range. */
-kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index,
+                             kiln_error *err) KILN_MUST_CHECK;
 
 #endif

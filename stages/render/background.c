@@ -32,7 +32,8 @@ kiln_status kiln_background_parse(const char *text, const kiln_scene *scene, dou
         return KILN_OK;
     }
     if (!three_numbers(text, out))
-        return kiln_fail(err, KILN_E_USAGE, "--background takes scene, white, black or r,g,b (0 to 1, or 0 to 255), not '%s'", text);
+        return kiln_fail(err, KILN_E_USAGE, "--background takes scene, white, black or r,g,b (0 to 1, or 0 to 255), not '%s'",
+                         text);
     if (out[0] > 1 || out[1] > 1 || out[2] > 1)
         for (int c = 0; c < 3; c++) out[c] /= 255;
     return KILN_OK;

@@ -30,7 +30,8 @@ static kiln_status bands_of_table(kiln_lists *l, const kiln_shot *shot, kiln_err
     for (uint32_t b = 0; b < t->n_bands; b++) {
         const kiln_tile_band *band = &t->bands[b];
         if (band->row0 != row || band->row1 <= row)
-            return kiln_fail(err, KILN_E_IO, "the tile table of '%s' has a gap before tile row %u; run kiln-tiles again", t->camera, row);
+            return kiln_fail(err, KILN_E_IO, "the tile table of '%s' has a gap before tile row %u; run kiln-tiles again", t->camera,
+                             row);
         row = band->row1;
         l->starts[b] = band->row0;
         l->starts[b + 1] = band->row1;
@@ -80,7 +81,8 @@ kiln_status kiln_lists_open(kiln_worker *w, const kiln_frame *f, const kiln_shot
 static kiln_status read_array(kiln_manifest *m, const kiln_array *a, uint64_t bytes, void **out, kiln_error *err)
 {
     if (a->raw_bytes != bytes)
-        return kiln_fail(err, KILN_E_IO, "%llu bytes where %llu belong", (unsigned long long)a->raw_bytes, (unsigned long long)bytes);
+        return kiln_fail(err, KILN_E_IO, "%llu bytes where %llu belong", (unsigned long long)a->raw_bytes,
+                         (unsigned long long)bytes);
     KILN_TRY(kiln_alloc(out, bytes, 1, "tile table", err));
     return kiln_manifest_read_array(m, a, *out, err);
 }

@@ -7,10 +7,10 @@
 
 typedef struct {
     uint32_t n_bands;
-    uint32_t *starts;          /* [n_bands + 1] tile rows; owned */
-    uint64_t *pairs;           /* [n_bands]; owned */
+    uint32_t *starts; /* [n_bands + 1] tile rows; owned */
+    uint64_t *pairs;  /* [n_bands]; owned */
     uint64_t total;
-    kiln_tile_table *table;    /* NULL: computed */
+    kiln_tile_table *table; /* NULL: computed */
 } kiln_lists;
 
 /* table_key: only a table made from the same inputs counts. */

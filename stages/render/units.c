@@ -106,8 +106,8 @@ static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p
     KILN_GO(kiln_picture_read(u->photo, &photo, err));
     if (u->photo_file.size) KILN_GO(kiln_file_unchanged(u->photo, &u->photo_file, err));
     if (photo.width != p->width || photo.height != p->height) {
-        snprintf(p->note, sizeof p->note, "its photo is %u x %u pixels, the camera %u x %u: not measured", photo.width, photo.height,
-                 p->width, p->height);
+        snprintf(p->note, sizeof p->note, "its photo is %u x %u pixels, the camera %u x %u: not measured", photo.width,
+                 photo.height, p->width, p->height);
         goto done;
     }
     KILN_GO(compose_photo(&photo, u->background, err));
@@ -131,8 +131,7 @@ done:
 static kiln_status write_depth(const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
     kiln_picture_format format = kiln_picture_format_of(u->depth);
-    if (format == KILN_NPY)
-        return kiln_picture_write(u->depth, KILN_NPY, p->depth, p->width, p->height, 1, 1, NULL, 0, err);
+    if (format == KILN_NPY) return kiln_picture_write(u->depth, KILN_NPY, p->depth, p->width, p->height, 1, 1, NULL, 0, err);
     /* 16-bit PNG: the farthest depth is 65535; the text says what one step is */
     float far_m = 0, *scaled;
     char text[96];
@@ -152,7 +151,8 @@ static kiln_status write_files(const kiln_render_unit *u, const picture *p, kiln
 {
     uint32_t channels = u->format == KILN_NPY || u->alpha ? 4 : 3;
     const kiln_picture_text text[] = {{"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}};
-    KILN_TRY(kiln_picture_write(u->picture, (kiln_picture_format)u->format, p->rgba, p->width, p->height, 4, channels, text, 2, err));
+    KILN_TRY(
+        kiln_picture_write(u->picture, (kiln_picture_format)u->format, p->rgba, p->width, p->height, 4, channels, text, 2, err));
     return u->depth[0] ? write_depth(u, p, err) : KILN_OK;
 }
 

@@ -8,9 +8,9 @@
 
 typedef struct {
     kiln_shot shot;
-    kiln_hash layer;             /* digest of the baked layer */
-    char camera[1025];           /* name, to find its table */
-    kiln_hash table_key;         /* a stored table is used when it has this key */
+    kiln_hash layer;     /* digest of the baked layer */
+    char camera[1025];   /* name, to find its table */
+    kiln_hash table_key; /* a stored table is used when it has this key */
     double background[3];
     char photo[KILN_PATH_MAX];   /* compared with when not "" */
     kiln_file_info photo_file;   /* as import hashed it, which the unit's key says; size 0: not known */
@@ -21,7 +21,8 @@ typedef struct {
 } kiln_render_unit;
 
 /* Outputs: "pixels" (the 16 bytes of the float picture's hash). Counters: visible, pairs, psnr, ssim (absent without a
- * photo), from_table, note; picture, depth: the files as written (written.h). The files are written before the unit is handed in, each under a temporary name first. */
+ * photo), from_table, note; picture, depth: the files as written (written.h). The files are written before the unit is handed in,
+ * each under a temporary name first. */
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 #endif

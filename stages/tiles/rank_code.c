@@ -2,7 +2,8 @@
  * a byte or two before zstd sees it. */
 #include "stages/tiles/rank_code.h"
 
-size_t kiln_ranks_encode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *ranks, unsigned char *out, uint32_t *tile_bytes)
+size_t kiln_ranks_encode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *ranks, unsigned char *out,
+                         uint32_t *tile_bytes)
 {
     unsigned char *p = out;
     for (uint32_t t = 0; t < n_tiles; t++) {

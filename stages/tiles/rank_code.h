@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /* At most five bytes a rank: out has room for that. tile_bytes [n_tiles] is filled; returns the bytes written. */
-size_t kiln_ranks_encode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *ranks, unsigned char *out, uint32_t *tile_bytes);
+size_t kiln_ranks_encode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *ranks, unsigned char *out,
+                         uint32_t *tile_bytes);
 /* The inverse; every count and bound is checked: KILN_E_IO says what is wrong. ranks has room for the sum of tile_counts;
  * all ranks are below n_visible and increase within a tile. */
 kiln_status kiln_ranks_decode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *tile_bytes, const unsigned char *code,

@@ -32,7 +32,8 @@ done:
 }
 
 /* slot_of[chunk of the layer] = place among the chunks with a visible Gaussian; names collects those, NUL-ended. */
-static kiln_status number_slots(const kiln_layer *layer, const kiln_frame *f, uint32_t *slot_of, kiln_buffer *names, kiln_error *err)
+static kiln_status number_slots(const kiln_layer *layer, const kiln_frame *f, uint32_t *slot_of, kiln_buffer *names,
+                                kiln_error *err)
 {
     uint32_t n = 0;
     for (uint64_t i = 0; i < f->n; i++) slot_of[f->chunk[i]] = 1;
@@ -115,9 +116,12 @@ kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *pay
     memcpy(&u, payload, sizeof u);
     KILN_TRY(kiln_frame_state_get(w, "baked", u.layer, &s, err));
     switch (u.kind) {
-    case KILN_TILES_COUNT: return count_unit(w, s, &u, err);
-    case KILN_TILES_PLAN: return plan_unit(w, s, &u, err);
-    case KILN_TILES_BAND: return band_unit(w, s, &u, err);
+    case KILN_TILES_COUNT:
+        return count_unit(w, s, &u, err);
+    case KILN_TILES_PLAN:
+        return plan_unit(w, s, &u, err);
+    case KILN_TILES_BAND:
+        return band_unit(w, s, &u, err);
     }
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of no known kind", name);
 }

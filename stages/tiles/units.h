@@ -13,9 +13,9 @@ typedef enum {
 typedef struct {
     kiln_tiles_unit_kind kind;
     kiln_shot shot;
-    kiln_hash layer;      /* digest of the baked layer */
-    uint32_t row0, row1;  /* band */
-    uint64_t pairs;       /* band: what the counting pass said */
+    kiln_hash layer;     /* digest of the baked layer */
+    uint32_t row0, row1; /* band */
+    uint64_t pairs;      /* band: what the counting pass said */
 } kiln_tiles_unit;
 
 kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);

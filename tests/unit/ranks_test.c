@@ -77,8 +77,8 @@ static void the_nearest_rank_is_that_of_sorted_elements(void **state)
     (void)state;
     static const struct {
         uint64_t n, thousandths, rank;
-    } cases[] = {{1, 1, 0},      {1, 999, 0},    {1000, 1, 0},   {1001, 1, 1},   {1000, 999, 998},
-                 {1001, 999, 999}, {7, 500, 3},  {8, 500, 3},    {0, 500, 0},    {UINT32_MAX, 1, 4294967}};
+    } cases[] = {{1, 1, 0},        {1, 999, 0}, {1000, 1, 0}, {1001, 1, 1}, {1000, 999, 998},
+                 {1001, 999, 999}, {7, 500, 3}, {8, 500, 3},  {0, 500, 0},  {UINT32_MAX, 1, 4294967}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(kiln_rank_nearest(cases[i].n, cases[i].thousandths), cases[i].rank);
 }
