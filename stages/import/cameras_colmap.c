@@ -2,9 +2,11 @@
  *
  * An image with its camera is one of our cameras. Its pose is taken from the image, which repeats what rigs and frames
  * say; those are only checked, when both are there. Points are a reader's (colmap_points.c). Keypoints and tracks that
- * name missing things are COLMAP's own loose ends and harm nobody.
+ * name missing things are COLMAP's own loose ends and harm nobody. Keypoints are for visitors (colmap_visit.h), who get
+ * the images instead of the list of cameras.
  */
 #include "stages/import/colmap_model.h"
+#include "stages/import/colmap_visit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,8 @@ struct kiln_colmap {
     colmap_camera *cameras; /* owned; sorted by id before the images are read */
     uint32_t n_cameras;
     id_list images, rigs, framed; /* framed: images that belong to a frame */
+    const kiln_colmap_visitor *visitor;
+    bool wanted; /* the keypoints of the image put last, by the visitor */
 };
 
 typedef struct {
@@ -106,6 +110,7 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
     if (!from) return kiln_fail(err, KILN_E_INPUT, "'%s': image %u names camera %u, which does not exist", m->path, id, camera_id);
     KILN_TRY(add_id(&m->images, id, err));
     KILN_TRY(kiln_camera_set_name(m->f, &c, name, &p, who, err));
+    if (m->visitor) return m->visitor->image(m->visitor->context, c.name, from->width, from->height, &m->wanted, err);
     KILN_TRY(kiln_camera_pose_of_quat(m->f, &c, pose, pose + 4, who, err));
     KILN_TRY(kiln_camera_set_size(&c, from->width, from->height, m->path, who, err));
     KILN_TRY(kiln_camera_set_lens(&c, from->model, from->params, m->path, who, err));
@@ -113,6 +118,13 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
     kiln_photo_fit(m->f, &c, from->width, from->height);
     m->f->d->frames_read++;
     return kiln_dataset_add_camera(m->f->d, &c, err);
+}
+
+bool kiln_colmap_wants_keypoints(const kiln_colmap *m) { return m->visitor && m->wanted; }
+
+kiln_status kiln_colmap_put_keypoint(kiln_colmap *m, double x, double y, uint64_t point, kiln_error *err)
+{
+    return m->visitor->keypoint(m->visitor->context, x, y, point, err);
 }
 
 kiln_status kiln_colmap_put_rig(kiln_colmap *m, uint32_t id, kiln_error *err) { return add_id(&m->rigs, id, err); }
@@ -213,6 +225,21 @@ done:
     free(m.images.id);
     free(m.rigs.id);
     free(m.framed.id);
+    return st;
+}
+
+kiln_status kiln_colmap_visit(const char *folder, const char *suffix, const kiln_colmap_visitor *v, kiln_error *err)
+{
+    kiln_dataset d = {0};
+    kiln_camera_file f = {.d = &d};
+    kiln_colmap m = {.f = &f, .visitor = v};
+    const encoding *e = strcmp(suffix, encodings[0].suffix) == 0 ? &encodings[0] : &encodings[1];
+    snprintf(f.path, sizeof f.path, "%s", folder);
+    kiln_status st = read_part(&m, folder, "cameras", e->suffix, e->cameras, err);
+    if (st == KILN_OK) st = read_part(&m, folder, "images", e->suffix, e->images, err);
+    free(m.cameras);
+    free(m.images.id);
+    kiln_dataset_release(&d);
     return st;
 }
 

@@ -7,7 +7,7 @@
  *   frames   u64 count; u32 id, u32 rig id, f64 pose[7], u32 n, n x (i32 sensor type, u32 sensor id, u64 data id)
  *
  * The file is read as a stream; every count is held against the bytes that are left before anything is done with it, and
- * keypoints are skipped, so that memory does not grow with the file.
+ * keypoints are skipped or handed on one by one, so that memory does not grow with the file.
  */
 #include "stages/import/colmap_model.h"
 
@@ -103,6 +103,21 @@ static kiln_status take_name(stream *s, char name[NAME_MAX_BYTES + 1], uint32_t 
     return kiln_fail(s->err, KILN_E_INPUT, "'%s': the name of image %u is longer than %d bytes", s->path, image, NAME_MAX_BYTES);
 }
 
+static kiln_status read_keypoints(stream *s, kiln_colmap *m, uint64_t n)
+{
+    struct {
+        double x, y;
+        uint64_t point;
+    } k;
+    _Static_assert(sizeof k == KEYPOINT, "as in the file");
+    if (!kiln_colmap_wants_keypoints(m)) return skip(s, n * KEYPOINT, "keypoints");
+    for (uint64_t i = 0; i < n; i++) {
+        KILN_TRY(take(s, &k, sizeof k, "keypoints"));
+        KILN_TRY(kiln_colmap_put_keypoint(m, k.x, k.y, k.point, s->err));
+    }
+    return KILN_OK;
+}
+
 static kiln_status read_image(stream *s, kiln_colmap *m)
 {
     uint32_t id, camera;
@@ -114,8 +129,8 @@ static kiln_status read_image(stream *s, kiln_colmap *m)
     KILN_TRY(take(s, &camera, sizeof camera, "an image"));
     KILN_TRY(take_name(s, name, id));
     KILN_TRY(take_count(s, &n_points, KEYPOINT, "keypoints"));
-    KILN_TRY(skip(s, n_points * KEYPOINT, "keypoints"));
-    return kiln_colmap_put_image(m, id, pose, camera, name, s->err);
+    KILN_TRY(kiln_colmap_put_image(m, id, pose, camera, name, s->err));
+    return read_keypoints(s, m, n_points);
 }
 
 static kiln_status read_rig(stream *s, kiln_colmap *m)

@@ -15,6 +15,10 @@ kiln_status kiln_colmap_put_camera(kiln_colmap *m, uint32_t id, const kiln_camer
 /* pose: quaternion w x y z, then t; name: NUL-terminated, borrowed. */
 kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose[7], uint32_t camera_id, const char *name,
                                   kiln_error *err) KILN_MUST_CHECK;
+/* Does anybody want the keypoints of the image put last? Else they need not be taken apart. */
+bool kiln_colmap_wants_keypoints(const kiln_colmap *m);
+/* A keypoint of that image, in its pixels (the centre of the first at 0.5), and the id of the point that it observes. */
+kiln_status kiln_colmap_put_keypoint(kiln_colmap *m, double x, double y, uint64_t point, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_colmap_put_rig(kiln_colmap *m, uint32_t id, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_colmap_put_frame(kiln_colmap *m, uint32_t id, uint32_t rig_id, kiln_error *err) KILN_MUST_CHECK;
 /* An image of the frame put last. */

@@ -121,47 +121,83 @@ static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
     return kiln_colmap_put_camera(m, id, model, width, height, params, t->err);
 }
 
+/* The second line of an image, taken word by word. */
 typedef struct {
+    const kiln_lines *lines;
+    kiln_colmap *m; /* NULL, or who wants the keypoints */
+    kiln_error *err;
     uint64_t words;
     bool in_word, strange;
-} keypoint_count;
+    char word[KILN_TOKEN_MAX + 1]; /* the one in hand; one that fills this is too long for a number */
+    size_t size;
+    double xy[2];
+    bool usable; /* both are numbers */
+} keypoint_line;
 
-static void count_keypoint_words(keypoint_count *k, const char *s, size_t n)
+/* A keypoint whose numbers are none, or that observes no point (-1), is nobody's. */
+static kiln_status end_word(keypoint_line *k)
+{
+    const uint64_t part = (k->words - 1) % 3;
+    const size_t size = k->size;
+    uint64_t point;
+    k->in_word = false;
+    k->size = 0;
+    if (!k->m) return KILN_OK;
+    if (part == 0) k->usable = true;
+    if (part < 2) {
+        k->usable &= kiln_parse_f64(k->lines, k->word, size, &k->xy[part]) == KILN_NUMBER_OK;
+        return KILN_OK;
+    }
+    if (!k->usable || kiln_parse_u64(k->word, size, &point) != KILN_NUMBER_OK) return KILN_OK;
+    return kiln_colmap_put_keypoint(k->m, k->xy[0], k->xy[1], point, k->err);
+}
+
+static kiln_status take_keypoint_words(keypoint_line *k, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const bool blank = s[i] == ' ' || s[i] == '\t' || s[i] == '\r';
-        if (!blank && !k->in_word) k->words++;
-        k->in_word = !blank;
-        if (!blank && !memchr("0123456789+-.eEnaifNAIF", s[i], 23)) k->strange = true;
+        if (blank && k->in_word) KILN_TRY(end_word(k));
+        if (blank) continue;
+        if (!k->in_word) k->words++;
+        k->in_word = true;
+        if (!memchr("0123456789+-.eEnaifNAIF", s[i], 23)) k->strange = true;
+        if (k->m && k->size < sizeof k->word) k->word[k->size++] = s[i];
     }
+    return KILN_OK;
 }
 
-/* The second line of an image. It has no bound (60 bytes a keypoint), so that a line that is not whole in the buffer is
- * read past it, in pieces. */
-static kiln_status check_keypoints(text *t, uint32_t image)
+/* A line that is not whole in the buffer is read past it, in pieces: it has no bound (60 bytes a keypoint). */
+static kiln_status read_long_line(text *t, keypoint_line *k)
+{
+    char piece[1 << 14];
+    uint64_t at = kiln_lines_offset(&t->lines);
+    for (bool ended = false; !ended;) {
+        const ssize_t got = pread(t->fd, piece, sizeof piece, (off_t)at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return kiln_fail(t->err, KILN_E_IO, "cannot read '%s': %s", t->path, strerror(errno));
+        const char *lf = memchr(piece, '\n', (size_t)got);
+        KILN_TRY(take_keypoint_words(k, piece, lf ? (size_t)(lf - piece) : (size_t)got));
+        at += lf ? (uint64_t)(lf - piece) + 1 : (uint64_t)got;
+        ended = lf || got == 0;
+    }
+    kiln_lines_seek(&t->lines, at);
+    return KILN_OK;
+}
+
+/* The second line of an image; m NULL: only to get past it. */
+static kiln_status read_keypoints(text *t, uint32_t image, kiln_colmap *m)
 {
     kiln_lines *l = &t->lines;
-    keypoint_count k = {0};
-    const char *lf = memchr(l->data + l->at, '\n', l->have - l->at);
-    if (lf || l->at_end) {
+    keypoint_line k = {.lines = l, .m = m && kiln_colmap_wants_keypoints(m) ? m : NULL, .err = t->err};
+    if (l->at_end || memchr(l->data + l->at, '\n', l->have - l->at)) {
         const char *line;
         size_t size;
         KILN_TRY(kiln_lines_next(l, &line, &size, t->err));
-        if (line) count_keypoint_words(&k, line, size);
+        if (line) KILN_TRY(take_keypoint_words(&k, line, size));
     } else {
-        char piece[1 << 14];
-        uint64_t at = kiln_lines_offset(l);
-        for (bool ended = false; !ended;) {
-            const ssize_t got = pread(t->fd, piece, sizeof piece, (off_t)at);
-            if (got < 0 && errno == EINTR) continue;
-            if (got < 0) return kiln_fail(t->err, KILN_E_IO, "cannot read '%s': %s", t->path, strerror(errno));
-            lf = memchr(piece, '\n', (size_t)got);
-            count_keypoint_words(&k, piece, lf ? (size_t)(lf - piece) : (size_t)got);
-            at += lf ? (uint64_t)(lf - piece) + 1 : (uint64_t)got;
-            ended = lf || got == 0;
-        }
-        kiln_lines_seek(l, at);
+        KILN_TRY(read_long_line(t, &k));
     }
+    if (k.in_word) KILN_TRY(end_word(&k));
     if (k.words % 3 || k.strange)
         return kiln_fail(t->err, KILN_E_INPUT, "'%s': the keypoint line of image %u is not a list of triples of numbers", t->path,
                          image);
@@ -194,8 +230,8 @@ static kiln_status read_image(text *t, kiln_words *w, kiln_colmap *m)
     for (int i = 0; i < 7; i++) KILN_TRY(take_number(t, w, "image", id, &pose[i]));
     KILN_TRY(take_id(t, w, "the camera id of an image", &camera));
     KILN_TRY(take_name(t, w, id, name));
-    KILN_TRY(check_keypoints(t, id));
-    return kiln_colmap_put_image(m, id, pose, camera, name, t->err);
+    KILN_TRY(kiln_colmap_put_image(m, id, pose, camera, name, t->err));
+    return read_keypoints(t, id, m);
 }
 
 static kiln_status read_rig(text *t, kiln_words *w, kiln_colmap *m)
@@ -258,7 +294,7 @@ uint64_t kiln_colmap_txt_count(const char *path)
     uint64_t n = 0;
     bool more = true;
     if (open_text(&t, path, NULL) != KILN_OK) return 0;
-    while (next_record(&t, &w, &more) == KILN_OK && more && check_keypoints(&t, 0) == KILN_OK) n++;
+    while (next_record(&t, &w, &more) == KILN_OK && more && read_keypoints(&t, 0, NULL) == KILN_OK) n++;
     close_text(&t);
     return n;
 }
