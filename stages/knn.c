@@ -1,7 +1,8 @@
 /* kiln-knn -- measures how far apart the Gaussians or points of the source layer are, and makes points Gaussians.
  *
  * The spacing needs all means at once, so it is one unit over the whole source layer; its outputs go back to the source
- * blocks as the layer `spacing`. For a scene of points each block is then a unit of its own: the layer `initial`.
+ * blocks as the layer `spacing`. For a scene of points each block is then a unit of its own: the layer `initial`. Before
+ * that, one unit seeks colours in the photos for the points of a COLMAP model that have none.
  *
  * Fallback. A value is missing when the layer has no more points than neighbours are asked for (distCUDA2 would give
  * infinities), and useless when it is infinite or so large that later sums overflow. The stored spacing is then 1 % of
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/layers.h"
+#include "stages/knn/tracks.h"
 #include "stages/knn/units.h"
 
 #include <math.h>
@@ -44,6 +46,9 @@ typedef struct {
     kiln_layer *source;
     kiln_knn_unit spacing_payload;
     kiln_unit spacing;
+    kiln_tracks tracks;
+    kiln_knn_unit colours_payload;
+    kiln_unit colours;       /* COLMAP's points only */
     kiln_knn_unit *payloads; /* [source->n_chunks], points only */
     kiln_unit *units;
     bool points;
@@ -52,6 +57,8 @@ typedef struct {
 static void measurement_release(measurement *k)
 {
     kiln_units_release(&k->spacing, 1);
+    kiln_units_release(&k->colours, 1);
+    kiln_tracks_release(&k->tracks);
     if (k->units) kiln_units_release(k->units, k->source->n_chunks);
     free(k->units);
     free(k->payloads);
@@ -85,7 +92,41 @@ static kiln_status measure(kiln_run *r, measurement *k, kiln_error *err)
     return kiln_run_units(r, "measuring spacing", &k->spacing, 1, err);
 }
 
-static kiln_hash initial_key(kiln_run *r, const measurement *k, const kiln_chunk *c)
+static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
+{
+    if (!k->tracks.colmap) return KILN_OK;
+    k->colours_payload = (kiln_knn_unit){.kind = KILN_KNN_COLOURS, .source = k->source->digest};
+    kiln_hasher *h = kiln_run_key_bare(r, "colours");
+    kiln_key_tracks(h, &k->tracks);
+    for (uint32_t i = 0; i < k->source->n_chunks; i++) {
+        kiln_key_plane(h, &k->source->chunks[i], "rgb");
+        kiln_key_plane(h, &k->source->chunks[i], "extra/point_id");
+    }
+    k->colours = (kiln_unit){.name = "colours",
+                             .key = kiln_key_end(h),
+                             .payload = &k->colours_payload,
+                             .payload_bytes = sizeof k->colours_payload,
+                             .cost = k->source->count};
+    return kiln_run_units(r, "looking for colours", &k->colours, 1, err);
+}
+
+/* Are there colours for points of this block? Their hashes go into its key. */
+static bool key_colours(kiln_hasher *h, const measurement *k, const kiln_chunk *c)
+{
+    char rows[96], rgb[96];
+    bool any = false;
+    (void)snprintf(rows, sizeof rows, KILN_KNN_COLOURED_ROWS, c->name);
+    (void)snprintf(rgb, sizeof rgb, KILN_KNN_COLOURED_RGB, c->name);
+    for (uint32_t i = 0; i < k->colours.result.n; i++) {
+        const kiln_unit_output *out = &k->colours.result.outputs[i];
+        if (strcmp(out->name, rows) && strcmp(out->name, rgb)) continue;
+        kiln_key_hash(h, "colours", out->hash);
+        any = true;
+    }
+    return any;
+}
+
+static kiln_hash initial_key(kiln_run *r, const measurement *k, const kiln_chunk *c, bool *colours)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "initial");
     kiln_key_f64(h, "opacity", o.initial_opacity);
@@ -93,6 +134,7 @@ static kiln_hash initial_key(kiln_run *r, const measurement *k, const kiln_chunk
     kiln_key_plane(h, c, "rgb");
     for (uint32_t i = 0; i < k->spacing.result.n; i++)
         if (!strcmp(k->spacing.result.outputs[i].name, c->name)) kiln_key_hash(h, "spacing2", k->spacing.result.outputs[i].hash);
+    *colours = key_colours(h, k, c);
     return kiln_key_end(h);
 }
 
@@ -103,13 +145,15 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&k->units, n, "the units of knn", err));
     for (uint32_t i = 0; i < n; i++) {
         const kiln_chunk *c = &k->source->chunks[i];
+        bool colours;
+        const kiln_hash key = initial_key(r, k, c, &colours);
         k->payloads[i] = (kiln_knn_unit){.kind = KILN_KNN_INITIAL,
                                          .block = i,
                                          .opacity = (float)o.initial_opacity,
                                          .source = k->source->digest,
-                                         .spacing = k->spacing.key};
-        k->units[i] = (kiln_unit){
-            .key = initial_key(r, k, c), .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i], .cost = c->count};
+                                         .spacing = k->spacing.key,
+                                         .colours = colours ? k->colours.key : (kiln_hash){{0}}};
+        k->units[i] = (kiln_unit){.key = key, .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i], .cost = c->count};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "block %s", c->name);
     }
     return kiln_run_units(r, "making Gaussians", k->units, n, err);
@@ -210,6 +254,23 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error *err)
+{
+    json_t *c = NULL;
+    json_int_t points = 0, coloured = 0, photos = 0;
+    if (!k->tracks.colmap) return KILN_OK;
+    KILN_TRY(kiln_unit_counters(&k->colours, &c, err));
+    int bad = json_unpack(c, "{s:I, s:I, s:I}", "points", &points, "coloured", &coloured, "photos", &photos);
+    json_decref(c);
+    if (bad) return kiln_fail(err, KILN_E_IO, "the counters of the colours are incomplete");
+    json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
+    if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
+    if (points && !kiln_run_json(r))
+        printf("%lld points without colour: %lld coloured from %lld photos, %lld stay black\n", (long long)points,
+               (long long)coloured, (long long)photos, (long long)(points - coloured));
+    return KILN_OK;
+}
+
 static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
 {
     bool fresh;
@@ -222,16 +283,20 @@ static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
                          kiln_manifest_path(m));
     k->points = k->scene.kind == KILN_SCENE_POINTS;
     KILN_TRY(kiln_layer_get(m, "source", &k->source, err));
+    KILN_TRY(kiln_tracks_get(m, &k->scene, &k->tracks, err));
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "source", k->source->digest);
     kiln_key_u64(h, "points", k->points);
     kiln_key_f64(h, "fallback", fallback_spacing(&k->scene));
+    kiln_key_tracks(h, &k->tracks);
     kiln_hash key = kiln_key_end(h);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(measure(r, k, err));
+    KILN_TRY(find_colours(r, k, err));
     if (k->points) KILN_TRY(make_gaussians(r, k, err));
     KILN_TRY(report(r, k, err));
+    KILN_TRY(report_colours(r, k, err));
     return kiln_run_commit(r, key, put_layers, k, err);
 }
 

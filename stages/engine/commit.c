@@ -2,9 +2,10 @@
  *
  * A later stage becomes stale when something that it reads came out differently: the digests of this stage's outputs
  * before and after are compared. So a redone stage whose output is as before ends the chain here. Import also gives
- * cameras with their photos (read by stages that make tables or images), the scene row (read by all) and its words (read
- * by those that write files). Whatever needs a stage that became stale becomes stale too; if it then turns out that
- * nothing changed, kiln_run_is_fresh makes it fresh at once. */
+ * cameras with their photos (read by stages that make tables or images), the scene row (read by all), its words (read
+ * by those that write files) and tracks, the way from COLMAP's points to photos (read by the stage that makes `initial`). Whatever
+ * needs a stage that became stale becomes stale too; if it then turns out that nothing changed, kiln_run_is_fresh makes it fresh at
+ * once. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/file.h"
@@ -104,6 +105,26 @@ done:
     return st;
 }
 
+/* Camera files and photos, where the points are of a COLMAP model; else nothing, zero. */
+static kiln_status digest_tracks(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_source_file *files = NULL;
+    kiln_scene *s = NULL;
+    uint32_t n = 0;
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC(&s, 1, "the scene", err));
+    KILN_GO(kiln_scene_get(m, s, err));
+    if (strncmp(s->source_format, "colmap-", 7) != 0) goto done;
+    KILN_GO(kiln_sources_get(m, &files, &n, err));
+    kiln_hasher *h = kiln_hasher_new();
+    for (uint32_t i = 0; i < n; i++) kiln_key_hash(h, files[i].role, files[i].hash);
+    *out = kiln_hasher_end(h);
+done:
+    free(files);
+    free(s);
+    return st;
+}
+
 static kiln_status digest_tables(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
     kiln_tile_table *tables = NULL;
@@ -124,11 +145,12 @@ static kiln_status digest_role(kiln_manifest *m, const char *stage, const char *
     if (!strcmp(name, "scene")) return digest_scene(m, out, err);
     if (!strcmp(name, "cameras")) return digest_cameras(m, out, err);
     if (!strcmp(name, "words")) return digest_words(m, out, err);
+    if (!strcmp(name, "tracks")) return digest_tracks(m, out, err);
     if (!strcmp(name, "tables")) return digest_tables(m, out, err);
     return kiln_stage_output_get(m, stage, name, out, err);
 }
 
-static const char import_roles[] = " cameras scene words"; /* besides its layer */
+static const char import_roles[] = " cameras scene words tracks"; /* besides its layer */
 
 /* A role that is not there yet has digest zero. */
 static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, role_list *list, kiln_error *err)
@@ -154,6 +176,7 @@ static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, ro
 static bool reads(const kiln_stage_info *later, const char *role_name)
 {
     if (!strcmp(role_name, "cameras")) return kiln_words_have(later->makes, "tables") || kiln_words_have(later->makes, "images");
+    if (!strcmp(role_name, "tracks")) return kiln_words_have(later->makes, "initial");
     if (!strcmp(role_name, "words")) return !*later->makes; /* it writes files */
     return true;
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "stages/engine/layers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,11 +112,43 @@ done:
     return st;
 }
 
-/* The colours of a block's points, black where the source has none. */
-static kiln_status read_colours(kiln_manifest *m, const kiln_chunk *c, float *rgb, kiln_error *err)
+/* What the unit of colours found for points of this block goes over what the source has. */
+static kiln_status put_colours(kiln_manifest *m, kiln_hash key, const kiln_chunk *c, float *rgb, kiln_error *err)
+{
+    kiln_unit_result r = {0};
+    bool found;
+    char name[96];
+    uint32_t *rows = NULL;
+    float *from = NULL;
+    uint64_t bytes = 0, n = 0;
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_unit_find(m, key, &found, &r, err));
+    if (!found) KILN_GO(kiln_fail(err, KILN_E_BUG, "the colours of block '%s' are not stored", c->name));
+    (void)snprintf(name, sizeof name, KILN_KNN_COLOURED_ROWS, c->name);
+    KILN_GO(kiln_unit_result_read(m, &r, name, (void **)&rows, &bytes, err));
+    n = bytes / sizeof *rows;
+    (void)snprintf(name, sizeof name, KILN_KNN_COLOURED_RGB, c->name);
+    KILN_GO(kiln_unit_result_read(m, &r, name, (void **)&from, &bytes, err));
+    if (bytes != 3 * n * sizeof *from)
+        KILN_GO(kiln_fail(err, KILN_E_IO, "the colours of block '%s' have %llu bytes for %llu points", c->name,
+                          (unsigned long long)bytes, (unsigned long long)n));
+    for (uint64_t i = 0; i < n; i++) {
+        if (rows[i] >= c->count) KILN_GO(kiln_fail(err, KILN_E_IO, "block '%s' has no row %u to colour", c->name, rows[i]));
+        for (uint64_t k = 0; k < 3; k++) rgb[k * c->count + rows[i]] = from[k * n + i];
+    }
+done:
+    free(from);
+    free(rows);
+    kiln_unit_result_release(&r);
+    return st;
+}
+
+/* The colours of a block's points, black where neither the source nor a photo has one. */
+static kiln_status read_colours(kiln_manifest *m, const kiln_chunk *c, kiln_hash colours, float *rgb, kiln_error *err)
 {
     if (!kiln_chunk_plane(c, "rgb")) return KILN_OK;
-    return kiln_plane_read(m, c, "rgb", rgb, c->count * 3 * sizeof *rgb, err);
+    KILN_TRY(kiln_plane_read(m, c, "rgb", rgb, c->count * 3 * sizeof *rgb, err));
+    return kiln_hash_is_zero(colours) ? KILN_OK : put_colours(m, colours, c, rgb, err);
 }
 
 static kiln_status put_planes(kiln_worker *w, const kiln_initial_args *a, const float *means, kiln_error *err)
@@ -146,7 +179,7 @@ static kiln_status compute_initial(kiln_worker *w, const kiln_knn_unit *u, kiln_
     float *means = block, *rgb = block + 3 * n;
     KILN_GO(read_spacing(m, u->spacing, c, &spacing2, err));
     if (n) KILN_GO(kiln_plane_read(m, c, "means", means, n * 3 * sizeof *means, err));
-    KILN_GO(read_colours(m, c, rgb, err));
+    KILN_GO(read_colours(m, c, u->colours, rgb, err));
     /* the stored spacing is always finite, so the operation's own fallback is never taken */
     kiln_initial_args a = {.n = n,
                            .spacing2 = spacing2,
@@ -171,5 +204,10 @@ kiln_status kiln_knn_compute(kiln_worker *w, const char *name, const void *paylo
     kiln_knn_unit u;
     if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
+    if (u.kind == KILN_KNN_COLOURS) {
+        const kiln_layer *l;
+        KILN_TRY(source_layer(w, u.source, &l, err));
+        return kiln_knn_colours(w, l, err);
+    }
     return u.kind == KILN_KNN_SPACING ? compute_spacing(w, &u, err) : compute_initial(w, &u, err);
 }
