@@ -1,8 +1,9 @@
 """tracks -- writes a small COLMAP model with photos whose colours are known, and checks those that its points got.
 
-tracks.py write DIR bin|txt         the scene
+tracks.py write DIR bin|txt|many    the scene; many: binary, more points than a block holds, ids falling
 tracks.py photos DIR [RED]          its photos alone; the red of photo a is multiplied by RED
-tracks.py check PLY [RED]           the exported layer `initial`"""
+tracks.py check PLY [RED]           the exported layer `initial`
+tracks.py check-many PLY            of the scene with many points"""
 import os
 import struct
 import sys
@@ -20,6 +21,7 @@ POINTS = {
     8: ((0, 0, 1), [("a", 20.0, 20.0)]),
 }
 WANT = {11: (0, 0, 0), 77: (0, 0, 0), 2: (10, 200, 30), 8: (0, 0, 1)}
+MANY = {70000 - k: ((0, 0, 0), [("a", 1 + k % 38, 1 + k // 38 % 30)]) for k in range(70000)}
 LONELY = [(1.0, 1.0), (2.5, 2.5)]  # keypoints that observe no point
 
 
@@ -77,7 +79,7 @@ def photos(scene, red=1):
 def write(scene, encoding):
     photos(scene)
     os.makedirs(f"{scene}/sparse/0", exist_ok=True)
-    (write_bin if encoding == "bin" else write_txt)(f"{scene}/sparse/0", ["a", "b", "c"])
+    (write_txt if encoding == "txt" else write_bin)(f"{scene}/sparse/0", ["a", "b", "c"])
 
 
 def expected(i, red):
@@ -115,6 +117,8 @@ def check(ply, red=1):
 
 
 mode, path, *rest = sys.argv[1:]
+if mode == "check-many" or rest == ["many"]:
+    POINTS, WANT = MANY, {}
 if mode == "write":
     write(path, *rest)
 elif mode == "photos":

@@ -4,11 +4,11 @@
 command -v python3 >/dev/null || skip "no python3 to write a COLMAP model with"
 tracks() { python3 tests/e2e/tracks.py "$@"; }
 state() { kiln info "$1" --json | python3 -c 'import json, sys; print(*(s["state"] for s in json.load(sys.stdin)["stages"] if s["name"] == "knn"))'; }
-coloured() { # MANIFEST [RED]: as expected
-    local db=$1; shift
+coloured() { # check|check-many MANIFEST [RED]: as expected
+    local check=$1 db=$2; shift 2
     rm -f "$KILN_TMP/x.ply"
     kiln export "$db" --format ply --layer initial -o "$KILN_TMP/x.ply" >/dev/null || fail "export"
-    tracks check "$KILN_TMP/x.ply" "$@" || fail "colours of $db"
+    tracks "$check" "$KILN_TMP/x.ply" "$@" || fail "colours of $db"
 }
 digest_of() { digest "$1" | grep "^layer $2 "; }
 
@@ -17,9 +17,14 @@ for e in txt bin; do
     kiln import "$KILN_TMP/$e" "$KILN_TMP/$e.db" >/dev/null || fail "import"
     said=$(kiln knn "$KILN_TMP/$e.db" | tail -n 1)
     [ "$said" = '5 points without colour: 3 coloured from 2 photos, 2 stay black' ] || fail "it said: $said"
-    coloured "$KILN_TMP/$e.db"
+    coloured check "$KILN_TMP/$e.db"
 done
 same "$KILN_TMP/txt.db" "$KILN_TMP/bin.db"
+
+# points of several blocks, in another order than their ids
+tracks write "$KILN_TMP/many" many || fail "write"
+kiln import "$KILN_TMP/many" "$KILN_TMP/many.db" >/dev/null && kiln knn "$KILN_TMP/many.db" >/dev/null || fail "many"
+coloured check-many "$KILN_TMP/many.db"
 
 # another photo: knn is due, its colours are new, its spacing is not
 spacing=$(digest_of "$KILN_TMP/txt.db" spacing)
@@ -27,7 +32,7 @@ tracks photos "$KILN_TMP/txt" 0 || fail "write"
 kiln import "$KILN_TMP/txt" "$KILN_TMP/txt.db" >/dev/null || fail "import"
 [ "$(state "$KILN_TMP/txt.db")" = stale ] || fail "knn is $(state "$KILN_TMP/txt.db") after a photo changed"
 kiln knn "$KILN_TMP/txt.db" >/dev/null || fail "knn"
-coloured "$KILN_TMP/txt.db" 0
+coloured check "$KILN_TMP/txt.db" 0
 [ "$(digest_of "$KILN_TMP/txt.db" spacing)" = "$spacing" ] || fail "the spacing changed with a photo"
 
 # a photo that changed behind the manifest's back is not taken for the one that was imported
