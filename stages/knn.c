@@ -51,7 +51,7 @@ typedef struct {
     kiln_unit colours;       /* COLMAP's points only */
     kiln_knn_unit *payloads; /* [source->n_chunks], points only */
     kiln_unit *units;
-    bool points;
+    bool points, grey;
 } measurement;
 
 static void measurement_release(measurement *k)
@@ -110,6 +110,23 @@ static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
     return kiln_run_units(r, "looking for colours", &k->colours, 1, err);
 }
 
+/* A cloud without colours has no rgb plane, or one of zeros: many writers put 0 0 0 where they know none. One coloured
+ * point is enough for black to mean black. Told by the planes' hashes, so nothing is read. */
+static kiln_status look_for_colour(measurement *k, kiln_error *err)
+{
+    k->grey = true;
+    for (uint32_t i = 0; k->grey && i < k->source->n_chunks; i++) {
+        const kiln_plane *rgb = kiln_chunk_plane(&k->source->chunks[i], "rgb");
+        void *zeros;
+        if (!rgb || rgb->data.raw_bytes == 0) continue;
+        KILN_TRY(kiln_alloc(&zeros, rgb->data.raw_bytes, 1, "a black plane", err));
+        /* a block's colours are 12 bytes a row, far from a second segment */
+        k->grey = rgb->data.n_segments == 1 && kiln_hash_equal(kiln_hash_of(zeros, rgb->data.raw_bytes), rgb->data.segments[0]);
+        free(zeros);
+    }
+    return KILN_OK;
+}
+
 /* Are there colours for points of this block? Their hashes go into its key. */
 static bool key_colours(kiln_hasher *h, const measurement *k, const kiln_chunk *c)
 {
@@ -132,6 +149,7 @@ static kiln_hash initial_key(kiln_run *r, const measurement *k, const kiln_chunk
     kiln_key_f64(h, "opacity", o.initial_opacity);
     kiln_key_plane(h, c, "means");
     kiln_key_plane(h, c, "rgb");
+    kiln_key_u64(h, "grey", k->grey);
     for (uint32_t i = 0; i < k->spacing.result.n; i++)
         if (!strcmp(k->spacing.result.outputs[i].name, c->name)) kiln_key_hash(h, "spacing2", k->spacing.result.outputs[i].hash);
     *colours = key_colours(h, k, c);
@@ -141,6 +159,7 @@ static kiln_hash initial_key(kiln_run *r, const measurement *k, const kiln_chunk
 static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
 {
     uint32_t n = k->source->n_chunks;
+    KILN_TRY(look_for_colour(k, err));
     KILN_TRY(KILN_ALLOC(&k->payloads, n, "the units of knn", err));
     KILN_TRY(KILN_ALLOC(&k->units, n, "the units of knn", err));
     for (uint32_t i = 0; i < n; i++) {
@@ -150,6 +169,7 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
         k->payloads[i] = (kiln_knn_unit){.kind = KILN_KNN_INITIAL,
                                          .block = i,
                                          .opacity = (float)o.initial_opacity,
+                                         .grey = k->grey,
                                          .source = k->source->digest,
                                          .spacing = k->spacing.key,
                                          .colours = colours ? k->colours.key : (kiln_hash){{0}}};
@@ -258,6 +278,7 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
 {
     json_t *c = NULL;
     json_int_t points = 0, coloured = 0, photos = 0;
+    if (k->points && k->grey) kiln_say("the points have no colours; those that no photo colours are made grey");
     if (!k->tracks.colmap) return KILN_OK;
     KILN_TRY(kiln_unit_counters(&k->colours, &c, err));
     int bad = json_unpack(c, "{s:I, s:I, s:I}", "points", &points, "coloured", &coloured, "photos", &photos);
@@ -266,8 +287,8 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (points && !kiln_run_json(r))
-        printf("%lld points without colour: %lld coloured from %lld photos, %lld stay black\n", (long long)points,
-               (long long)coloured, (long long)photos, (long long)(points - coloured));
+        printf("%lld points without colour: %lld coloured from %lld photos, %lld stay %s\n", (long long)points,
+               (long long)coloured, (long long)photos, (long long)(points - coloured), k->grey ? "grey" : "black");
     return KILN_OK;
 }
 

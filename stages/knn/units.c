@@ -143,12 +143,14 @@ done:
     return st;
 }
 
-/* The colours of a block's points, black where neither the source nor a photo has one. */
-static kiln_status read_colours(kiln_manifest *m, const kiln_chunk *c, kiln_hash colours, float *rgb, kiln_error *err)
+/* The colours of a block's points; a cloud without any starts as grey, so that its picture shows something. */
+static kiln_status read_colours(kiln_manifest *m, const kiln_chunk *c, const kiln_knn_unit *u, float *rgb, kiln_error *err)
 {
-    if (!kiln_chunk_plane(c, "rgb")) return KILN_OK;
-    KILN_TRY(kiln_plane_read(m, c, "rgb", rgb, c->count * 3 * sizeof *rgb, err));
-    return kiln_hash_is_zero(colours) ? KILN_OK : put_colours(m, colours, c, rgb, err);
+    if (u->grey)
+        for (uint64_t i = 0; i < 3 * c->count; i++) rgb[i] = 0.5f;
+    else if (kiln_chunk_plane(c, "rgb"))
+        KILN_TRY(kiln_plane_read(m, c, "rgb", rgb, c->count * 3 * sizeof *rgb, err));
+    return kiln_hash_is_zero(u->colours) ? KILN_OK : put_colours(m, u->colours, c, rgb, err);
 }
 
 static kiln_status put_planes(kiln_worker *w, const kiln_initial_args *a, const float *means, kiln_error *err)
@@ -179,7 +181,7 @@ static kiln_status compute_initial(kiln_worker *w, const kiln_knn_unit *u, kiln_
     float *means = block, *rgb = block + 3 * n;
     KILN_GO(read_spacing(m, u->spacing, c, &spacing2, err));
     if (n) KILN_GO(kiln_plane_read(m, c, "means", means, n * 3 * sizeof *means, err));
-    KILN_GO(read_colours(m, c, u->colours, rgb, err));
+    KILN_GO(read_colours(m, c, u, rgb, err));
     /* the stored spacing is always finite, so the operation's own fallback is never taken */
     kiln_initial_args a = {.n = n,
                            .spacing2 = spacing2,

@@ -14,6 +14,7 @@ typedef struct {
     uint32_t block;         /* initial: index in the source layer */
     float fallback2, most2; /* spacing: what is stored where the value is not at most most2 */
     float opacity;          /* initial */
+    bool grey;              /* initial: no point of the cloud has a colour, so those that no photo colours are grey */
     kiln_hash source;       /* digest of the layer */
     kiln_hash spacing;      /* initial: key of the spacing unit, whose output called as the block is read */
     kiln_hash colours;      /* initial: key of the colours unit where it coloured points of this block, else zero */
