@@ -17,7 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 100 }; /* each lost round means that another process finished in between */
+enum {
+    ROUNDS = 100,   /* each lost round means that another process finished in between */
+    HOLDER_MS = 200 /* for a holder to say who it is */
+};
 
 kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err)
 {
@@ -64,11 +67,16 @@ kiln_status kiln_refuse_network(const char *path, kiln_error *err)
                      path);
 }
 
-/* "pid 123, host h, stage knn, since T" from the lock file's lines; what a holder has not written yet stays out. */
+/* "pid 123, host h, stage knn, start T" from the lock file's lines. A holder writes them right after it has the lock: who
+ * looks in between waits for it a moment. */
 static void describe_holder(int fd, char *out, size_t size)
 {
     char text[512];
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    for (int ms = 0; n == 0 && ms < HOLDER_MS; ms++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        n = pread(fd, text, sizeof text - 1, 0);
+    }
     if (n <= 0) {
         snprintf(out, size, "another process");
         return;

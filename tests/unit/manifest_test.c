@@ -252,6 +252,32 @@ static void second_writer_is_told_who_holds_the_lock(void **state)
     kiln_manifest_close(open_manifest(path, KILN_OPEN_WRITE)); /* a dead holder holds nothing */
 }
 
+/* As between a holder's taking the lock and its writing who it is, only longer. */
+static void hold_the_lock_and_say_who_later(const char *path, int ready)
+{
+    char name[700];
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(name, sizeof name, "%s.lock", path);
+    int fd = open(name, O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &whole) != 0) _exit(1);
+    say_ready(ready);
+    usleep(30000);
+    if (write(fd, "pid 4711\n", 9) != 9) _exit(2);
+    for (;;) pause();
+}
+
+static void holder_that_just_took_the_lock_is_named_too(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    kiln_manifest *m = NULL;
+    kiln_manifest_close(open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE));
+    pid_t child = start_child(hold_the_lock_and_say_who_later, path);
+    assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "knn", false, &m, &err), KILN_E_BUSY);
+    assert_says(&err, "pid 4711");
+    kill_child(child);
+}
+
 static void second_writer_in_the_same_process_is_refused_too(void **state)
 {
     char path[600];
@@ -483,6 +509,7 @@ int main(void)
         TEST(network_file_systems_are_told_by_their_magic),
         TEST(reading_works_in_a_folder_that_cannot_be_written),
         TEST(second_writer_is_told_who_holds_the_lock),
+        TEST(holder_that_just_took_the_lock_is_named_too),
         TEST(second_writer_in_the_same_process_is_refused_too),
         TEST(old_lock_file_with_any_content_is_no_obstacle),
         TEST(lock_has_one_holder_while_its_file_comes_and_goes),
