@@ -348,7 +348,7 @@ static kiln_status bake_tables(kiln_run *r, bake *b, kiln_error *err)
         if (fresh) return kiln_run_nothing_to_do(r, err);
     }
     KILN_TRY(count_all(r, b, err));
-    if (!o.predict) {
+    if (!kiln_run_is_once(r)) {
         KILN_TRY(choose(b, err));
         KILN_TRY(make_units(r, b, err));
     }
