@@ -11,9 +11,9 @@ typedef enum { KILN_LOG_QUIET = 0, KILN_LOG_NORMAL = 1, KILN_LOG_VERBOSE = 2 } k
 
 void kiln_log_init(const char *program, kiln_log_level level); /* program is borrowed for ever: a literal */
 kiln_log_level kiln_log_get(void);
-void kiln_warn(const char *fmt, ...) KILN_PRINTF(1, 2);    /* "kiln-knn: warning: ..." unless quiet */
-void kiln_say(const char *fmt, ...) KILN_PRINTF(1, 2);     /* "kiln-knn: ..." unless quiet */
-void kiln_chat(const char *fmt, ...) KILN_PRINTF(1, 2);    /* only when verbose */
+void kiln_warn(const char *fmt, ...) KILN_PRINTF(1, 2); /* "kiln-knn: warning: ..." unless quiet */
+void kiln_say(const char *fmt, ...) KILN_PRINTF(1, 2);  /* "kiln-knn: ..." unless quiet */
+void kiln_chat(const char *fmt, ...) KILN_PRINTF(1, 2); /* only when verbose */
 
 /* A bar with rate and ETA on a terminal, otherwise a line every few seconds; silent when quiet, and for work
  * shorter than half a second. Not thread-safe: the parent alone reports. */
@@ -27,8 +27,8 @@ void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, u
 void kiln_progress_add(kiln_progress *p, uint64_t n);
 void kiln_progress_stop(kiln_progress *p);
 
-uint64_t kiln_now_ns(void);      /* monotonic */
-int64_t kiln_wall_ns(void);      /* since 1970 */
-uint64_t kiln_peak_rss(void);    /* bytes, this process so far */
+uint64_t kiln_now_ns(void);   /* monotonic */
+int64_t kiln_wall_ns(void);   /* since 1970 */
+uint64_t kiln_peak_rss(void); /* bytes, this process so far */
 
 #endif

@@ -30,8 +30,8 @@ typedef enum {
 } kiln_opt_kind;
 
 typedef struct {
-    uint64_t bytes;   /* as given, when percent < 0 */
-    double percent;   /* 0..100, else -1 */
+    uint64_t bytes; /* as given, when percent < 0 */
+    double percent; /* 0..100, else -1 */
 } kiln_size;
 
 enum {
@@ -41,8 +41,8 @@ enum {
 };
 
 typedef struct {
-    const char *name;  /* "min-opacity"; NULL in the last row */
-    char letter;       /* 0 for none */
+    const char *name; /* "min-opacity"; NULL in the last row */
+    char letter;      /* 0 for none */
     kiln_opt_kind kind;
     void *where;       /* storage of the program, type by kind */
     const char *arg;   /* name of the argument in --help: "N", "SIZE", "FILE" */
@@ -53,19 +53,19 @@ typedef struct {
 } kiln_opt;
 
 typedef struct {
-    const char *program;      /* "kiln-knn" */
-    const char *summary;      /* one line: what it does */
-    const char *positionals;  /* "MANIFEST", "SCENE MANIFEST", "A B" */
-    unsigned n_positionals;   /* exactly so many */
+    const char *program;            /* "kiln-knn" */
+    const char *summary;            /* one line: what it does */
+    const char *positionals;        /* "MANIFEST", "SCENE MANIFEST", "A B" */
+    unsigned n_positionals;         /* exactly so many */
     const char *const *tables_note; /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
-    const kiln_opt *options;  /* the program's own table, ended by a row with name NULL */
-    const kiln_opt *common;   /* the shared rows (kiln_common_options) or NULL */
+    const kiln_opt *options;        /* the program's own table, ended by a row with name NULL */
+    const kiln_opt *common;         /* the shared rows (kiln_common_options) or NULL */
 } kiln_cli;
 
 /* Shared by every program. */
 typedef struct {
-    const char *devices;  /* --devices, aliases --device and --gpu: "auto", "cpu", "cuda", "all" or a list */
-    uint32_t threads;     /* 0: all cores */
+    const char *devices; /* --devices, aliases --device and --gpu: "auto", "cpu", "cuda", "all" or a list */
+    uint32_t threads;    /* 0: all cores */
     kiln_size ram, vram;
     bool json, quiet, verbose, sync;
 } kiln_common;
@@ -73,8 +73,8 @@ extern kiln_common kiln_common_values;
 extern const kiln_opt kiln_common_options[];
 
 typedef struct {
-    bool done;                    /* --help, --version, --help-json, --help-make, --man printed: end with 0 */
-    const char *positional[8];    /* borrowed from argv, ~ expanded (then owned by the process) */
+    bool done;                 /* --help, --version, --help-json, --help-make, --man printed: end with 0 */
+    const char *positional[8]; /* borrowed from argv, ~ expanded (then owned by the process) */
     unsigned n_positional;
 } kiln_parsed;
 
@@ -87,7 +87,8 @@ bool kiln_opt_given(const kiln_cli *cli, const char *name);
 bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag);
 /* Sets one option from text, with the same checks as argv; `origin` is put in the message ("stored parameter").
  * "" sets the default again, as it is the text of a value that is not there. The text is copied. */
-kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text, const char *origin, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text, const char *origin,
+                         kiln_error *err) KILN_MUST_CHECK;
 /* Canonical text of the present value (numbers by shortest round-trip, sizes in bytes or percent); "" when none.
  * Written into buf, which is returned; KILN_PATH_MAX bytes hold every text, longer values are refused when set. */
 const char *kiln_opt_text(const kiln_opt *opt, char *buf, size_t size);
@@ -103,8 +104,8 @@ void kiln_cli_help_make(const kiln_cli *cli, FILE *out);
 
 /* "512M" "1.5G" "50%" "64KiB" "1000" -> size. */
 kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err) KILN_MUST_CHECK;
-uint64_t kiln_size_resolve(kiln_size s, uint64_t whole); /* bytes; percent of whole */
-const char *kiln_size_text(uint64_t bytes, char buf[32]);  /* "912 MiB" for people */
-extern const char kiln_version[]; /* "0.1.0" */
+uint64_t kiln_size_resolve(kiln_size s, uint64_t whole);  /* bytes; percent of whole */
+const char *kiln_size_text(uint64_t bytes, char buf[32]); /* "912 MiB" for people */
+extern const char kiln_version[];                         /* "0.1.0" */
 
 #endif

@@ -12,19 +12,19 @@ extern "C" {
 #endif
 
 /* name, exit code of a program that ends with it, text */
-#define KILN_STATUS_MAP(X)                                  \
-    X(OK, 0, "done")                                        \
-    X(E_USAGE, 2, "wrong command line")                     \
-    X(E_INPUT, 3, "bad input")                              \
+#define KILN_STATUS_MAP(X)                                       \
+    X(OK, 0, "done")                                             \
+    X(E_USAGE, 2, "wrong command line")                          \
+    X(E_INPUT, 3, "bad input")                                   \
     X(E_STALE, 4, "a needed stage is missing, stale or partial") \
-    X(E_CAP, 5, "the memory cap is too small")              \
-    X(E_NOMEM, 5, "out of memory")                          \
-    X(E_DEVICE, 6, "device failed")                         \
-    X(E_PARTIAL, 7, "finished partially")                   \
-    X(E_BUG, 70, "a bug of ours")                           \
-    X(E_IO, 74, "read or write failed")                     \
-    X(E_BUSY, 75, "held by another process")                \
-    X(E_INTERRUPTED, 130, "interrupted")                    \
+    X(E_CAP, 5, "the memory cap is too small")                   \
+    X(E_NOMEM, 5, "out of memory")                               \
+    X(E_DEVICE, 6, "device failed")                              \
+    X(E_PARTIAL, 7, "finished partially")                        \
+    X(E_BUG, 70, "a bug of ours")                                \
+    X(E_IO, 74, "read or write failed")                          \
+    X(E_BUSY, 75, "held by another process")                     \
+    X(E_INTERRUPTED, 130, "interrupted")                         \
     X(E_TERMINATED, 143, "terminated")
 
 typedef enum {
@@ -50,16 +50,16 @@ int kiln_exit_code(kiln_status status);
 const char *kiln_status_text(kiln_status status);
 const char *kiln_status_name(kiln_status status);
 
-#define KILN_TRY(call)                               \
-    do {                                             \
-        kiln_status kiln_try_ = (call);              \
-        if (kiln_try_ != KILN_OK) return kiln_try_;  \
+#define KILN_TRY(call)                              \
+    do {                                            \
+        kiln_status kiln_try_ = (call);             \
+        if (kiln_try_ != KILN_OK) return kiln_try_; \
     } while (0)
 /* the same with one exit: needs `kiln_status st` and a label `done` in scope */
-#define KILN_GO(call)                    \
-    do {                                 \
-        st = (call);                     \
-        if (st != KILN_OK) goto done;    \
+#define KILN_GO(call)                 \
+    do {                              \
+        st = (call);                  \
+        if (st != KILN_OK) goto done; \
     } while (0)
 
 #ifdef __cplusplus

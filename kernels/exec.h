@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 typedef struct {
-    int device;                  /* CUDA ordinal of this process; -1: the CPU */
-    struct CUstream_st *stream;  /* CUDA only */
-    unsigned threads;            /* CPU only, at least 1; results do not depend on it */
-    bool sync;                   /* wait after every launch and name the kernel that failed */
+    int device;                 /* CUDA ordinal of this process; -1: the CPU */
+    struct CUstream_st *stream; /* CUDA only */
+    unsigned threads;           /* CPU only, at least 1; results do not depend on it */
+    bool sync;                  /* wait after every launch and name the kernel that failed */
 } kiln_exec;
 
 #ifndef KILN_CPU_ISA

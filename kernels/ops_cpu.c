@@ -8,17 +8,15 @@
 KILN_OP_MAP(OP)
 #undef OP
 
-static const kiln_ops baseline = {
-    .name = "cpu",
+static const kiln_ops baseline = {.name = "cpu",
 #define OP(op) .op = kiln_##op##_cpu,
-    KILN_OP_MAP(OP)
+                                  KILN_OP_MAP(OP)
 #undef OP
 };
 
-static const kiln_ops avx2 = {
-    .name = "cpu-avx2",
+static const kiln_ops avx2 = {.name = "cpu-avx2",
 #define OP(op) .op = kiln_##op##_cpu_avx2,
-    KILN_OP_MAP(OP)
+                              KILN_OP_MAP(OP)
 #undef OP
 };
 

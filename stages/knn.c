@@ -287,8 +287,8 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (points && !kiln_run_json(r))
-        printf("%lld points without colour: %lld coloured from %lld photos, %lld stay %s\n", (long long)points,
-               (long long)coloured, (long long)photos, (long long)(points - coloured), k->grey ? "grey" : "black");
+        printf("%lld points without colour: %lld coloured from %lld photos, %lld stay %s\n", (long long)points, (long long)coloured,
+               (long long)photos, (long long)(points - coloured), k->grey ? "grey" : "black");
     return KILN_OK;
 }
 

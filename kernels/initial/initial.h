@@ -22,6 +22,7 @@ typedef struct {
     uint64_t *n_fallback;
 } kiln_initial_args;
 
-typedef kiln_status kiln_initial_fn(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_initial_fn(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes,
+                                    kiln_error *err);
 
 #endif

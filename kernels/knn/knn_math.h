@@ -6,7 +6,10 @@
 #include "kernels/math/fma_math.h"
 
 /* As nvcc compiles simple-knn (KERNELS 1.1): the same rounding is part of the definition. */
-static inline KILN_HD float kiln_knn_distance2(float dx, float dy, float dz) { return kiln_fmaf(dz, dz, kiln_fmaf(dx, dx, dy * dy)); }
+static inline KILN_HD float kiln_knn_distance2(float dx, float dy, float dz)
+{
+    return kiln_fmaf(dz, dz, kiln_fmaf(dx, dx, dy * dy));
+}
 
 /* The gap between [lo, hi] and [from, to] on one axis, 0 where they overlap. Rounding is monotonic: for any p in the one
  * and q in the other, fl(|p - q|) is at least this, so kiln_knn_distance2 of three gaps is at most that of any two points. */

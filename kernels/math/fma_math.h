@@ -4,8 +4,8 @@
  * instructions each on machines that have no such unit either. Here it is straight-line double arithmetic that
  * vectorises: the product of two floats is exact in double; the sum is rounded to odd (of the two neighbours of an
  * inexact sum the one with an odd last digit), after which rounding to float is the only rounding that counts, as 53
- * digits are at least 24 + 2. Boldo and Melquiond, Emulation of FMA and correctly rounded sums (2008). The error of the sum is Knuth's
- * TwoSum. Infinities and NaN make it NaN, which counts as exact and leaves the sum alone.
+ * digits are at least 24 + 2. Boldo and Melquiond, Emulation of FMA and correctly rounded sums (2008). The error of the sum is
+ * Knuth's TwoSum. Infinities and NaN make it NaN, which counts as exact and leaves the sum alone.
  */
 #ifndef KILN_KERNELS_MATH_FMA_MATH_H
 #define KILN_KERNELS_MATH_FMA_MATH_H
@@ -26,7 +26,7 @@ static inline KILN_HD float kiln_fma_by_double(float a, float b, float c)
     const uint64_t twice = rest << 1;
     const uint64_t inexact = (twice | (0 - twice)) >> 63;
     const uint64_t infinite = ((rest & 0x7ff0000000000000u) + 0x0010000000000000u) >> 63; /* lost is NaN */
-    const uint64_t inward = (rest ^ bits) >> 63;                                            /* the signs differ */
+    const uint64_t inward = (rest ^ bits) >> 63;                                          /* the signs differ */
     const uint64_t moves = inexact & ~infinite & ~bits & 1;
     bits += (1 - 2 * inward) & (0 - moves);
     double odd;

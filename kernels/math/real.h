@@ -40,7 +40,7 @@ static inline KILN_HD float kiln_float_of(uint32_t u)
 /* exp(x) = 2^n p, n = the integer nearest to x log2(e), p = exp(r) in [0.707, 1.415]. Returns p; |x| <= 2^21. */
 static inline KILN_HD float kiln_exp_reduce(float x, uint32_t *n)
 {
-    const float magic = 12582912.0f;                   /* 1.5 * 2^23: adding it rounds to an integer */
+    const float magic = 12582912.0f;                        /* 1.5 * 2^23: adding it rounds to an integer */
     const float shifted = kiln_fmaf(x, 1.44269504f, magic); /* log2(e) */
     const float whole = shifted - magic;
     float r = kiln_fmaf(whole, -0.693145752f, x); /* -ln 2, its upper 16 bits: the product is exact */

@@ -28,6 +28,7 @@ typedef struct {
     kiln_metrics *out;
 } kiln_metrics_args;
 
-typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes,
+                                    kiln_error *err);
 
 #endif

@@ -22,45 +22,45 @@
 #include <stdint.h>
 
 /* name as the counter is called, what it looks at */
-#define KILN_PRUNE_RULE_MAP(X)                                                         \
-    X(row, "row", "rows named with --drop-row")                                        \
-    X(opacity, "opacity", "opacity below the least that can show")                     \
-    X(crop_box, "crop-box", "mean outside the box")                                    \
-    X(crop_sphere, "crop-sphere", "mean outside the sphere")                           \
-    X(outlier, "outlier", "neighbours too far away")                                   \
-    X(floor, "scale-floor", "an axis below the least scale")                           \
-    X(spacing, "scale-spacing", "an axis above a multiple of the local spacing")       \
-    X(ceiling, "scale-ceiling", "an axis above the absolute ceiling")                  \
-    X(extent, "scale-extent", "an axis above a share of the scene's robust extent")    \
-    X(needle, "needle", "longest axis above a multiple of the middle one")             \
+#define KILN_PRUNE_RULE_MAP(X)                                                      \
+    X(row, "row", "rows named with --drop-row")                                     \
+    X(opacity, "opacity", "opacity below the least that can show")                  \
+    X(crop_box, "crop-box", "mean outside the box")                                 \
+    X(crop_sphere, "crop-sphere", "mean outside the sphere")                        \
+    X(outlier, "outlier", "neighbours too far away")                                \
+    X(floor, "scale-floor", "an axis below the least scale")                        \
+    X(spacing, "scale-spacing", "an axis above a multiple of the local spacing")    \
+    X(ceiling, "scale-ceiling", "an axis above the absolute ceiling")               \
+    X(extent, "scale-extent", "an axis above a share of the scene's robust extent") \
+    X(needle, "needle", "longest axis above a multiple of the middle one")          \
     X(merge, "merge", "near-duplicates merged into one")
 
 typedef enum {
 #define X(id, name, text) KILN_PRUNE_##id,
     KILN_PRUNE_RULE_MAP(X)
 #undef X
-    KILN_PRUNE_RULES
+        KILN_PRUNE_RULES
 } kiln_prune_rule;
 
 typedef enum { KILN_PRUNE_STAY = 0, KILN_PRUNE_NAMED = 1, KILN_PRUNE_MERGED = 2 } kiln_prune_mark;
 typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
 
 typedef struct {
-    float min_opacity_logit;                 /* drop below */
-    float box_min[3], box_max[3];            /* drop outside; NAN: off */
-    float sphere_centre[3], sphere_radius;   /* drop outside; radius NAN: off */
-    float max_spacing2;                      /* drop above; needs spacing2 */
+    float min_opacity_logit;                  /* drop below */
+    float box_min[3], box_max[3];             /* drop outside; NAN: off */
+    float sphere_centre[3], sphere_radius;    /* drop outside; radius NAN: off */
+    float max_spacing2;                       /* drop above; needs spacing2 */
     float log_floor, log_ceiling, log_extent; /* of any axis */
-    float spacing_factor;                    /* an axis above factor * sqrt(max(spacing2, spacing_floor2)) */
-    float spacing_floor2;                    /* where both are 0, as among duplicates, the rule does not look at the row */
-    float needle_ratio;                      /* longest / middle above this */
+    float spacing_factor;                     /* an axis above factor * sqrt(max(spacing2, spacing_floor2)) */
+    float spacing_floor2;                     /* where both are 0, as among duplicates, the rule does not look at the row */
+    float needle_ratio;                       /* longest / middle above this */
     kiln_prune_policy floor_policy, ceiling_policy, extent_policy, spacing_policy, needle_policy;
 } kiln_prune_rules;
 
 typedef struct {
     uint64_t n;
     const float *means, *log_scales, *quats, *opacity_logits, *spacing2;
-    const uint8_t *drop;  /* [n] or NULL; kiln_prune_mark: named by the user (rule `row`), merged away (rule `merge`) */
+    const uint8_t *drop; /* [n] or NULL; kiln_prune_mark: named by the user (rule `row`), merged away (rule `merge`) */
     const kiln_prune_rules *rules;
     uint8_t *keep;
     float *log_scales_out;

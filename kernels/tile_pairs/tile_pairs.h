@@ -35,8 +35,8 @@ typedef struct {
     uint32_t *ranks;
 } kiln_tile_pairs_emit_args;
 
-typedef kiln_status kiln_tile_pairs_count_fn(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work, size_t *work_bytes,
-                                             kiln_error *err);
+typedef kiln_status kiln_tile_pairs_count_fn(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work,
+                                             size_t *work_bytes, kiln_error *err);
 typedef kiln_status kiln_tile_pairs_emit_fn(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
                                             kiln_error *err);
 

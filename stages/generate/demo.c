@@ -16,7 +16,7 @@
 
 typedef struct {
     double p[3], n[3], colour[3];
-    double size, flat;    /* standard deviation along the surface; across it as a share of that */
+    double size, flat;     /* standard deviation along the surface; across it as a share of that */
     double opacity, gloss; /* gloss: view-dependent whiteness */
     int lit;
 } dab;
@@ -29,13 +29,10 @@ static void unit(double v[3])
     for (int c = 0; c < 3; c++) v[c] /= l > 1e-12 ? l : 1;
 }
 
-static void paint(dab *d, double r, double g, double b)
-{
-    d->colour[0] = r, d->colour[1] = g, d->colour[2] = b;
-}
+static void paint(dab *d, double r, double g, double b) { d->colour[0] = r, d->colour[1] = g, d->colour[2] = b; }
 
 /* Solids that throw shadows: centre, radius. Good enough for soft ground shadows. */
-static const double shade[][4] = {{0, -0.55, 0, 1.15}, {0.55, -2.2, 0.2, 0.3}, {2.6, -0.3, -0.9, 0.34}, {2.1, -0.3, -1.7, 0.3},
+static const double shade[][4] = {{0, -0.55, 0, 1.15},    {0.55, -2.2, 0.2, 0.3}, {2.6, -0.3, -0.9, 0.34}, {2.1, -0.3, -1.7, 0.3},
                                   {3.0, -0.3, -0.1, 0.3}, {-2.7, -2.3, 1.3, 1.0}, {-2.7, -0.8, 1.3, 0.2}};
 static const double sun[3] = {0.48, -0.76, -0.44};
 
@@ -64,9 +61,12 @@ static void ground(kg_rng *r, dab *d)
     double noise = 0.06 * kg_n(r);
     int path = fabs(d->p[0] - 0.25 * d->p[2]) < 0.8 && d->p[2] < -0.9;
     int tile = ((int)floor(d->p[0] * 2.5 + 64) ^ (int)floor(d->p[2] * 2.5 + 64)) & 1;
-    if (path && tile) paint(d, 0.72 + noise, 0.62 + noise, 0.50 + noise);
-    else if (path) paint(d, 0.50 + noise, 0.40 + noise, 0.32 + noise);
-    else paint(d, 0.33 + noise, 0.48 + 1.4 * noise, 0.20 + noise);
+    if (path && tile)
+        paint(d, 0.72 + noise, 0.62 + noise, 0.50 + noise);
+    else if (path)
+        paint(d, 0.50 + noise, 0.40 + noise, 0.32 + noise);
+    else
+        paint(d, 0.33 + noise, 0.48 + 1.4 * noise, 0.20 + noise);
     if (path) d->size *= 0.75;
 }
 
@@ -88,8 +88,10 @@ static void brick(kg_rng *r, dab *d, double turn, double height, double around)
     double u = along - cell, v = course - row;
     kg_rng own = {kg_at(77, (uint64_t)(int64_t)(cell + 1000 * row + 50000)), 0};
     double tone = 0.07 * kg_n(&own), noise = 0.025 * kg_n(r);
-    if (u < 0.07 || v < 0.12) paint(d, 0.74 + noise, 0.70 + noise, 0.64 + noise);
-    else paint(d, 0.66 + tone + noise, 0.32 + 0.6 * tone + noise, 0.22 + 0.4 * tone + noise);
+    if (u < 0.07 || v < 0.12)
+        paint(d, 0.74 + noise, 0.70 + noise, 0.64 + noise);
+    else
+        paint(d, 0.66 + tone + noise, 0.32 + 0.6 * tone + noise, 0.22 + 0.4 * tone + noise);
 }
 
 static void dome(kg_rng *r, dab *d)
@@ -122,8 +124,8 @@ static void chimney(kg_rng *r, dab *d)
 /* Radius of a pot at height v of 0..1, three shapes. */
 static double profile(int which, double v)
 {
-    static const double shape[3][6] = {{0.16, 0.27, 0.32, 0.27, 0.14, 0.17}, {0.14, 0.20, 0.27, 0.30, 0.25, 0.16},
-                                       {0.20, 0.29, 0.29, 0.18, 0.11, 0.15}};
+    static const double shape[3][6] = {
+        {0.16, 0.27, 0.32, 0.27, 0.14, 0.17}, {0.14, 0.20, 0.27, 0.30, 0.25, 0.16}, {0.20, 0.29, 0.29, 0.18, 0.11, 0.15}};
     double at = v * 5;
     int i = at >= 5 ? 4 : (int)at;
     double f = at - i;
@@ -142,9 +144,12 @@ static void pot(kg_rng *r, dab *d)
     d->size = 0.010, d->gloss = 0.35;
     int band = v > 0.42 && v < 0.60 && sin(turn * 8 + (v > 0.51 ? 0 : PI)) > 0.2;
     double dip = 0.30 + 0.05 * sin(3 * turn + which);
-    if (band) paint(d, 0.94, 0.92, 0.86);
-    else if (v < dip) paint(d, 0.70, 0.44, 0.30), d->gloss = 0.05;
-    else paint(d, glaze[which][0], glaze[which][1], glaze[which][2]);
+    if (band)
+        paint(d, 0.94, 0.92, 0.86);
+    else if (v < dip)
+        paint(d, 0.70, 0.44, 0.30), d->gloss = 0.05;
+    else
+        paint(d, glaze[which][0], glaze[which][1], glaze[which][2]);
 }
 
 static void plank(kg_rng *r, dab *d)
@@ -153,8 +158,9 @@ static void plank(kg_rng *r, dab *d)
     double along[2] = {0.485, 0.874}, across[2] = {0.874, -0.485}; /* the line through the pots */
     d->n[1] = -1;
     d->p[1] = -0.12;
-    if (side < 0.25) b = b > 0 ? 0.42 : -0.42, d->p[1] = -0.12 * kg_u(r), d->n[0] = b > 0 ? across[0] : -across[0], d->n[1] = 0,
-                     d->n[2] = b > 0 ? across[1] : -across[1];
+    if (side < 0.25)
+        b = b > 0 ? 0.42 : -0.42, d->p[1] = -0.12 * kg_u(r), d->n[0] = b > 0 ? across[0] : -across[0], d->n[1] = 0,
+        d->n[2] = b > 0 ? across[1] : -across[1];
     d->p[0] = 2.55 + a * along[0] + b * across[0], d->p[2] = -0.9 + a * along[1] + b * across[1];
     d->size = 0.018;
     double grain = 0.05 * sin(60 * b + 3 * sin(4 * a)) + 0.02 * kg_n(r);
@@ -201,7 +207,8 @@ typedef struct {
     void (*make)(kg_rng *r, dab *d);
     unsigned share; /* per mille of the Gaussians */
 } part;
-static const part parts[] = {{ground, 290}, {grass, 60}, {dome, 235}, {chimney, 90}, {pot, 110}, {plank, 45}, {tree, 120}, {sky, 50}};
+static const part parts[] = {{ground, 290}, {grass, 60}, {dome, 235}, {chimney, 90},
+                             {pot, 110},    {plank, 45}, {tree, 120}, {sky, 50}};
 
 /* ---- from a dab to a Gaussian ------------------------------------------------------------------------------------------ */
 static void shade_dab(dab *d)

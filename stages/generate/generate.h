@@ -31,7 +31,8 @@ typedef void kiln_splat_source(const void *context, uint64_t i, kg_splat *out);
 kiln_status kiln_write_splats(const char *path, uint64_t n, kiln_splat_source *source, const void *context, unsigned threads,
                               kiln_error *err) KILN_MUST_CHECK;
 /* A JSON list of camera objects; names[i] becomes "name" (NULL: camN). */
-kiln_status kiln_write_cameras(const char *path, const kg_cam *cameras, const char *const *names, uint32_t n, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_write_cameras(const char *path, const kg_cam *cameras, const char *const *names, uint32_t n,
+                               kiln_error *err) KILN_MUST_CHECK;
 /* Draws the Gaussians through a camera of three times the size and averages 3 x 3 pixels: rgb [height][width][3], owned by
  * the caller. */
 kiln_status kiln_photograph(const kg_splat *splats, uint64_t n, const kg_cam *camera, unsigned threads, float **rgb,

@@ -66,9 +66,18 @@ static kiln_status project(const kiln_exec *x, const kg_splat *in, uint64_t n, c
     uint32_t *rows = NULL, *order = NULL;
     KILN_GO(planes_of(in, n, &p, err));
     KILN_GO(KILN_ALLOC(&found, n, "projected", err));
-    kiln_project_args a = {.n = n, .means = p.means, .log_scales = p.log_scales, .quats = p.quats,
-                           .opacity_logits = p.opacity_logits, .sh0 = p.sh0, .shN = p.shN, .sh_degree = 3, .view = view,
-                           .profile = KILN_PROFILE_INRIA, .splats = found, .n_visible = visible};
+    kiln_project_args a = {.n = n,
+                           .means = p.means,
+                           .log_scales = p.log_scales,
+                           .quats = p.quats,
+                           .opacity_logits = p.opacity_logits,
+                           .sh0 = p.sh0,
+                           .shN = p.shN,
+                           .sh_degree = 3,
+                           .view = view,
+                           .profile = KILN_PROFILE_INRIA,
+                           .splats = found,
+                           .n_visible = visible};
     KILN_GO(RUN(project, &a));
     KILN_GO(KILN_ALLOC(&depths, *visible, "depths", err));
     KILN_GO(KILN_ALLOC(&rows, *visible, "rows", err));
@@ -84,7 +93,8 @@ done:
     return st;
 }
 
-static kiln_status draw(const kiln_exec *x, const kiln_view *view, const kiln_splat2d *splats, uint64_t n, float *rgba, kiln_error *err)
+static kiln_status draw(const kiln_exec *x, const kiln_view *view, const kiln_splat2d *splats, uint64_t n, float *rgba,
+                        kiln_error *err)
 {
     kiln_status st;
     uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view), n_bands;
@@ -102,11 +112,24 @@ static kiln_status draw(const kiln_exec *x, const kiln_view *view, const kiln_sp
         free(ranks);
         ranks = NULL;
         KILN_GO(KILN_ALLOC(&ranks, pairs, "pairs", err));
-        kiln_tile_pairs_emit_args e = {.n = n, .splats = splats, .view = view, .row0 = starts[b], .row1 = starts[b + 1],
-                                       .room = pairs, .tile_counts = counts, .ranks = ranks};
+        kiln_tile_pairs_emit_args e = {.n = n,
+                                       .splats = splats,
+                                       .view = view,
+                                       .row0 = starts[b],
+                                       .row1 = starts[b + 1],
+                                       .room = pairs,
+                                       .tile_counts = counts,
+                                       .ranks = ranks};
         KILN_GO(RUN(tile_pairs_emit, &e));
-        kiln_raster_args a = {.n = n, .splats = splats, .view = view, .profile = KILN_PROFILE_INRIA, .row0 = starts[b],
-                              .row1 = starts[b + 1], .tile_counts = counts, .ranks = ranks, .n_pairs = pairs,
+        kiln_raster_args a = {.n = n,
+                              .splats = splats,
+                              .view = view,
+                              .profile = KILN_PROFILE_INRIA,
+                              .row0 = starts[b],
+                              .row1 = starts[b + 1],
+                              .tile_counts = counts,
+                              .ranks = ranks,
+                              .n_pairs = pairs,
                               .rgba = rgba + 4 * (size_t)starts[b] * KILN_TILE * view->width};
         KILN_GO(RUN(raster, &a));
     }
@@ -130,7 +153,8 @@ static void average(const float *rgba, uint32_t width, uint32_t height, float *r
             }
 }
 
-kiln_status kiln_photograph(const kg_splat *splats, uint64_t n, const kg_cam *camera, unsigned threads, float **rgb, kiln_error *err)
+kiln_status kiln_photograph(const kg_splat *splats, uint64_t n, const kg_cam *camera, unsigned threads, float **rgb,
+                            kiln_error *err)
 {
     kiln_status st;
     const kiln_exec exec = {.device = -1, .threads = threads}, *x = &exec;

@@ -80,9 +80,9 @@ kiln_status kiln_write_cameras(const char *path, const kg_cam *cameras, const ch
         KILN_GO(kiln_buffer_printf(&b, err, "\", \"R\": ["));
         for (int k = 0; k < 9; k++) KILN_GO(kiln_buffer_printf(&b, err, "%s%.9g", k ? ", " : "", (double)c->R[k]));
         KILN_GO(kiln_buffer_printf(&b, err, "], \"t\": [%.9g, %.9g, %.9g], ", (double)c->t[0], (double)c->t[1], (double)c->t[2]));
-        KILN_GO(kiln_buffer_printf(&b, err, "\"fx\": %.9g, \"fy\": %.9g, \"cx\": %.9g, \"cy\": %.9g, \"width\": %d, \"height\": %d}%s\n",
-                                   (double)c->fx, (double)c->fy, (double)c->cx, (double)c->cy, c->width, c->height,
-                                   i + 1 < n ? "," : ""));
+        KILN_GO(kiln_buffer_printf(
+            &b, err, "\"fx\": %.9g, \"fy\": %.9g, \"cx\": %.9g, \"cy\": %.9g, \"width\": %d, \"height\": %d}%s\n", (double)c->fx,
+            (double)c->fy, (double)c->cx, (double)c->cy, c->width, c->height, i + 1 < n ? "," : ""));
     }
     KILN_GO(kiln_buffer_printf(&b, err, "]\n"));
     KILN_GO(kiln_file_write(path, b.data, b.size, err));

@@ -44,9 +44,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                .explode_per_mille = o.explode,
                                .explode_by = o.explode_by,
                                .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
-    if (!demo && strcmp(what, "scene") != 0) return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo' or 'scene', not '%s'", what);
+    if (!demo && strcmp(what, "scene") != 0)
+        return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo' or 'scene', not '%s'", what);
     char end;
-    if (o.size && (sscanf(o.size, "%ux%u%c", &g.width, &g.height, &end) != 2 || !g.width || !g.height || g.width > 16384 || g.height > 16384))
+    if (o.size &&
+        (sscanf(o.size, "%ux%u%c", &g.width, &g.height, &end) != 2 || !g.width || !g.height || g.width > 16384 || g.height > 16384))
         return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to 16384, not '%s'", o.size);
     KILN_TRY(demo ? kiln_generate_demo(dir, &g, err) : kiln_generate_scene(dir, &g, err));
     if (!kiln_run_json(r)) printf("%s: %llu Gaussians, %u cameras\n", dir, (unsigned long long)g.gaussians, g.cameras);

@@ -19,12 +19,15 @@ while [ $kills -lt "${KILLS:-20}" ]; do
     set -m; all >"$KILN_TMP/log" 2>&1 & pid=$!; set +m
     ms=$((RANDOM * bake_ms / 40000)) # of 0 .. 32767: up to four fifths of a bake
     sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
-    kill -9 -- "-$pid" 2>/dev/null && kills=$((kills + 1))
+    hit=0
+    kill -9 -- "-$pid" 2>/dev/null && hit=1 kills=$((kills + 1))
     if wait $pid 2>/dev/null; then # it came through: right, and once more from nothing
         same "$KILN_TMP/straight.db" "$db"
         rm -f "$db"*
         bakes=$((bakes + 1))
         [ $bakes -lt 60 ] || break
+    elif [ $hit = 0 ]; then
+        fail "a bake failed by itself: $(cat "$KILN_TMP/log")"
     elif [ -f "$db" ]; then
         kiln verify "$db" >/dev/null || fail "what is visible after a kill is not whole"
     fi

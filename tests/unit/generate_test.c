@@ -82,8 +82,14 @@ static void ply_holds_the_generated_rows_and_explodes_the_picked_ones(void **sta
     (void)state;
     char dir[] = "/tmp/kiln-generate-XXXXXX", path[64];
     kiln_error err;
-    const kiln_generate_options o = {.gaussians = 20000, .seed = 1, .cameras = 2, .width = 64, .height = 32, .explode_per_mille = 100,
-                                     .explode_by = 6.9078, .threads = 3};
+    const kiln_generate_options o = {.gaussians = 20000,
+                                     .seed = 1,
+                                     .cameras = 2,
+                                     .width = 64,
+                                     .height = 32,
+                                     .explode_per_mille = 100,
+                                     .explode_by = 6.9078,
+                                     .threads = 3};
     assert_non_null(mkdtemp(dir));
     assert_int_equal(kiln_generate_scene(dir, &o, &err), KILN_OK);
     snprintf(path, sizeof path, "%s/scene.ply", dir);

@@ -47,8 +47,8 @@ static int same_files(const char *a, const char *b)
     return same;
 }
 
-#define OK(call) \
-    do { \
+#define OK(call)                                        \
+    do {                                                \
         if ((call) != KILN_OK) fail_msg("%s", err.msg); \
     } while (0)
 
