@@ -151,9 +151,10 @@ kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_mess
     m->counters_bytes = (uint32_t)strlen(counters) + 1;
     KILN_TRY(kiln_memfd_new(memfd, err));
     kiln_status st = write_result(o, counters, m, *memfd, err);
-    if (st != KILN_OK) {
+    if (st != KILN_OK) { /* the message that reports this announces no bytes */
         (void)close(*memfd);
         *memfd = -1;
+        m->bytes = 0;
     }
     return st;
 }

@@ -99,7 +99,8 @@ kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error
 
 kiln_status kiln_memfd_seal(int fd, kiln_error *err)
 {
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+    /* not F_SEAL_WRITE: the kernel refuses it with EBUSY while anything holds one of the file's pages for a moment */
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return kiln_fail(err, KILN_E_IO, "cannot seal a shared memory file: %s", strerror(errno));
     return KILN_OK;
 }

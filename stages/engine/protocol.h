@@ -53,7 +53,7 @@ kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *clos
 
 kiln_status kiln_memfd_new(int *fd, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
-/* No write nor truncation after this: whoever maps it cannot be hurt by the other side. */
+/* Its size stays after this: whoever maps it cannot be killed by a truncation on the other side. */
 kiln_status kiln_memfd_seal(int fd, kiln_error *err) KILN_MUST_CHECK;
 /* Maps it read-only; KILN_E_BUG when it is not exactly `bytes` long. munmap(*data, bytes). bytes > 0. */
 kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err) KILN_MUST_CHECK;
