@@ -139,6 +139,14 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err)
     return KILN_OK;
 }
 
+kiln_status kiln_file_replaceable(const char *path, kiln_error *err)
+{
+    struct stat s;
+    if (stat(path, &s) || S_ISREG(s.st_mode)) return KILN_OK; /* what cannot be looked at, the write itself will tell */
+    return kiln_fail(err, KILN_E_IO, "cannot write '%s': it is a %s, not a file; give another name", path,
+                     S_ISDIR(s.st_mode) ? "folder" : "device or pipe");
+}
+
 static kiln_status write_all(int fd, const char *path, const unsigned char *data, size_t size, kiln_error *err)
 {
     for (size_t done = 0; done < size;) {
@@ -157,6 +165,7 @@ kiln_status kiln_file_write(const char *path, const void *data, size_t size, kil
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof tmp)
         return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path, KILN_PATH_MAX - 20);
+    KILN_TRY(kiln_file_replaceable(path, err));
     KILN_TRY(kiln_make_parents(path, err));
     int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));

@@ -32,6 +32,9 @@ kiln_status kiln_file_open(const char *path, int *fd, kiln_error *err) KILN_MUST
 kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 /* The whole file, NUL-terminated behind its size; free(*data). KILN_E_INPUT above `limit` bytes. */
 kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **data, size_t *size, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_IO when something that is no regular file stands at `path`: a rename would put a file in the place of a folder, a
+ * pipe or (for root) a device. Links are followed. */
+kiln_status kiln_file_replaceable(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Writes NAME.tmp.PID, fsync, rename. Creates missing parent folders. */
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err) KILN_MUST_CHECK;
 /* mkdir -p of the folder that holds `path`. */

@@ -194,7 +194,7 @@ static kiln_status choose_target(kiln_run *r, job *j, kiln_error *err)
     }
     if (snprintf(j->temporary, sizeof j->temporary, "%s.tmp.%ld", j->target, (long)getpid()) >= (int)sizeof j->temporary)
         return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", j->target);
-    return KILN_OK;
+    return one_file ? kiln_file_replaceable(j->target, err) : KILN_OK;
 }
 
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
@@ -204,6 +204,9 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need(r, layers[o.layer].stage, err));
     KILN_TRY(kiln_scene_get(m, &j->scene, err));
+    if (!strcmp(layers[o.layer].kind, "initial") && j->scene.kind == KILN_SCENE_SPLATS)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
+                         kiln_manifest_path(m));
     KILN_TRY(kiln_layer_get(m, layers[o.layer].kind, &j->layer, err));
     j->e = (kiln_export){.scene = &j->scene,
                          .layer = j->layer,

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static struct {
     kiln_shot_options shot;
@@ -109,6 +110,18 @@ static bool output_is_file(const shoot *s)
     if (!o.output || s->n_jobs != 1) return false;
     size_t n = strlen(o.output);
     return n > 0 && o.output[n - 1] != '/' && !kiln_is_dir(o.output);
+}
+
+/* Many pictures under the name of one: a folder called view.png is never what was meant. */
+static kiln_status check_output(const shoot *s, kiln_error *err)
+{
+    if (o.cameras && !o.output)
+        return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera)");
+    if (!o.output || s->n_jobs == 1 || kiln_is_dir(o.output)) return KILN_OK;
+    const char *suffix = kiln_path_suffix(o.output);
+    if (strcasecmp(suffix, "png") && strcasecmp(suffix, "npy")) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera",
+                     o.output, s->n_jobs);
 }
 
 static kiln_picture_format format_now(const shoot *s)
@@ -249,7 +262,7 @@ static kiln_status plan(kiln_run *r, shoot *s, kiln_error *err)
         KILN_TRY(kiln_camera_pick(s->cameras, s->n_cameras, o.camera, &first, err));
         s->n_jobs = 1;
     }
-    if (o.cameras && !o.output) return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera)");
+    KILN_TRY(check_output(s, err));
     KILN_TRY(KILN_ALLOC(&s->jobs, s->n_jobs, "cameras", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
     for (uint32_t i = 0; i < s->n_jobs; i++) KILN_TRY(make_job(s, &s->jobs[i], &s->cameras[first + i], err));

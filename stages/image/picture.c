@@ -115,6 +115,7 @@ static kiln_status write_job(const kiln_picture_job *job, kiln_picture_format fo
     char tmp[KILN_PATH_MAX];
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", job->path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof tmp) return kiln_fail(err, KILN_E_INPUT, "the name '%.100s...' is too long", job->path);
+    KILN_TRY(kiln_file_replaceable(job->path, err));
     KILN_TRY(kiln_make_parents(job->path, err));
     FILE *f = fopen(tmp, "wb");
     if (!f) return kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));

@@ -22,5 +22,19 @@ must 4 kiln tiles "$db"; one_sentence
 must 4 kiln render "$db"; one_sentence
 must 6 kiln knn "$db" --devices cuda; one_sentence
 must 3 kiln knn "$KILN_TMP/s/scene.ply"; one_sentence
+
+# a finished file is renamed to its place: that must never put it in the place of a pipe, a device or a folder
+bake "$KILN_TMP/s" "$KILN_TMP/b/x.db"
+db=$KILN_TMP/b/x.db
+mkfifo "$KILN_TMP/pipe"; ln -s pipe "$KILN_TMP/link"
+for to in pipe link; do
+    must 74 kiln render "$db" --camera '#0' -o "$KILN_TMP/$to"; one_sentence
+    must 74 kiln export "$db" -o "$KILN_TMP/$to"; one_sentence
+done
+[ -p "$KILN_TMP/pipe" ] && [ -L "$KILN_TMP/link" ] || fail "a pipe was replaced by a file"
+must 3 kiln export "$db" --layer initial; one_sentence
+scene "$KILN_TMP/t" 10 2 16x16
+must 2 kiln render "$db" --cameras "$KILN_TMP/t/cameras.json" -o "$KILN_TMP/one.png"; one_sentence
+[ ! -e "$KILN_TMP/one.png" ] || fail "a folder with the name of a picture"
 must 0 kiln knn "$db" --help
 must 0 kiln knn --version
