@@ -68,9 +68,13 @@ else file=$${scene##*/}; out=$${scene%"$$file"}$${file%.*}.bake; fi; \
 manifest=$$out/manifest.db
 endef
 
-# A bake stops at the first stage that fails; make shows the exit code behind that stage's own sentence.
-bake: $(BAKES:%=$O/bin/kiln-%) $(DEMO)
-	@$(places); $(foreach s,$(BAKES),\
+# A slip in an option of the last stage is told before the first one has worked for an hour: --version ends a program
+# after its options have been read.
+# A bake stops at the first stage that fails; make shows the exit code behind that stage's own sentence. The programs that
+# only look (kiln-info, kiln-verify) are built with it: they are what a user reaches for next.
+bake: $(BAKES:%=$O/bin/kiln-%) $(BIN) $(DEMO)
+	@$(foreach s,$(BAKES),$O/bin/kiln-$s $(call stage_args,$s) --version >/dev/null || exit;) \
+	$(places); $(foreach s,$(BAKES),\
 	  $(if $V,echo kiln-$s $(call quote,$(call stage_args,$s)) >&2;) \
 	  $O/bin/kiln-$s $(if $(filter import,$s),"$$scene") "$$manifest" $(call stage_args,$s) || exit;) \
 	echo "baked: $$manifest; pictures: $$out/renders; for other renderers: $$out/export"

@@ -20,6 +20,11 @@ if [ "$1" = --help-make ]; then
     echo "VARS_$stage := $own THREADS:threads JOBS:threads DEVICES:devices DEVICE:devices"
     exit
 fi
+case " $* " in *' --version '*)
+    case "$stage $*" in *--min-opacity=abc*) echo 'kiln-prune: not a number' >&2; exit 2 ;; esac
+    exit
+    ;;
+esac
 [ "$stage" != generate ] || mkdir -p "$2"
 printf '%s' "$stage"
 printf ' <%s>' "$@"
@@ -64,6 +69,10 @@ out=$(bake pipeline "SCENE=$S" FORMAT=npy) && fail 'an ambiguous name was accept
 grep -q 'EXPORT_FORMAT or RENDER_FORMAT?' <<<"$out" || fail "no suggestion: $out"
 out=$(bake knn "SCENE=$S" MIN_OPACITY=1) && fail 'an option of another stage was accepted'
 lacks "$out" 'knn <'
+
+out=$(bake pipeline "SCENE=$S" MIN_OPACITY=abc) && fail 'a wrong value was accepted'
+has "$out" 'kiln-prune: not a number'
+lacks "$out" 'import <' # told before any stage works
 
 out=$(BROKEN=prune bake pipeline "SCENE=$S") && fail 'a failed stage does not fail the pipeline'
 grep -q 'Error 3' <<<"$out" || fail "the exit code is not shown: $out"
