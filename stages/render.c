@@ -115,13 +115,13 @@ static bool output_is_file(const shoot *s)
 /* Many pictures under the name of one: a folder called view.png is never what was meant. */
 static kiln_status check_output(const shoot *s, kiln_error *err)
 {
-    if (o.cameras && !o.output)
-        return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera)");
+    if (o.cameras && !o.output) return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera)");
     if (!o.output || s->n_jobs == 1 || kiln_is_dir(o.output)) return KILN_OK;
     const char *suffix = kiln_path_suffix(o.output);
     if (strcasecmp(suffix, "png") && strcasecmp(suffix, "npy")) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera",
-                     o.output, s->n_jobs);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera", o.output,
+                     s->n_jobs);
 }
 
 static kiln_picture_format format_now(const shoot *s)
