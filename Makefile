@@ -5,6 +5,8 @@ CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CUDA    ?= $(if $(shell command -v nvcc),1,0)
 CFLAGS  ?= -O2 -g
 NVFLAGS ?= -O3 -lineinfo
+# Compute capabilities to compile for: those of the GPUs here, else Hopper's; PTX of the last one is for newer ones.
+CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -x '[0-9]*' | sort -nu),90)
 PREFIX  ?= /usr/local
 # What Debian and Ubuntu call the things we need; pipelines/packages.sh looks after them.
 DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libxxhash-dev zlib1g-dev libjansson-dev
@@ -12,13 +14,18 @@ TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
 STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp
 AVX2    := -mavx2 -mfma -DKILN_CPU_ISA=_avx2
-NVSTD   := -std=c++17 --fmad=false
+NVSTD   := -std=c++17 --fmad=false -DTHRUST_CUB_WRAPPED_NAMESPACE=kiln_cub -Xcompiler -Wall,-fPIC,-fno-gnu-unique \
+           $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) \
+           $(foreach a,$(lastword $(CUDA_ARCHS)),-gencode arch=compute_$a,code=compute_$a)
 WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wstrict-prototypes -Wno-unknown-pragmas
 LDLIBS  := -lsqlite3 -lzstd -lpng -ljpeg -lxxhash -ljansson -lz -lm -ldl -lpthread
 
 LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/ops_%,$(wildcard kernels/*.c)) kernels/ops_cpu.c
 CU_SRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/*/*.cu))
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
+# The runtime is linked in: no program needs a CUDA toolkit to run, and libcuda is loaded by whoever first uses a GPU.
+CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc)))
+LDLIBS  += $(if $(CU_SRC),-L$(CUDA_HOME)/lib64 -lcudart_static -lrt -lstdc++)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
 PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
@@ -59,18 +66,23 @@ $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $O/libstages.a $O/libsp
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 $O/libstages.a: $(PART_SRC:%=$O/%.o)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
-$O/libsplatkiln.a: $(LIB_OBJ)
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+$O/libsplatkiln.a: $(LIB_OBJ) $O/cuda-archs
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 $O/%.c.o: %.c | $(READY)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(STD) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $O/%.avx2.o: %.c | $(READY)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(STD) $(AVX2) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -O3 -c $< -o $@
-$O/%.cu.o: %.cu | $(READY)
+$O/%.cu.o: %.cu $O/cuda-archs | $(READY)
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
 -include $(shell find $O -name '*.d' 2>/dev/null)
+# Changes when CUDA comes or goes or is compiled for other GPUs.
+CUDA_NOW := $(if $(CU_SRC),$(CUDA_ARCHS),none)
+$O/cuda-archs: $(if $(filter-out $(file <$O/cuda-archs),$(CUDA_NOW))$(filter-out $(CUDA_NOW),$(file <$O/cuda-archs)),FORCE)
+	@mkdir -p $(@D) && echo '$(CUDA_NOW)' > $@
+FORCE:
 
 ## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
 check: tests

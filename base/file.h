@@ -4,12 +4,15 @@
 #ifndef KILN_BASE_FILE_H
 #define KILN_BASE_FILE_H
 
+#include "base/extern_c.h"
 #include "base/memory.h"
 #include "base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef struct {
     uint64_t size;
@@ -50,5 +53,7 @@ const char *kiln_path_suffix(const char *path);
  * no control byte, valid UTF-8, at most 1024 bytes. On false *why is a static reason. */
 bool kiln_name_is_safe(const char *name, const char **why);
 bool kiln_utf8_valid(const unsigned char *s, size_t n);
+
+KILN_C_END
 
 #endif

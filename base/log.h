@@ -3,9 +3,12 @@
 #ifndef KILN_BASE_LOG_H
 #define KILN_BASE_LOG_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef enum { KILN_LOG_QUIET = 0, KILN_LOG_NORMAL = 1, KILN_LOG_VERBOSE = 2 } kiln_log_level;
 
@@ -30,5 +33,7 @@ void kiln_progress_stop(kiln_progress *p);
 uint64_t kiln_now_ns(void);   /* monotonic */
 int64_t kiln_wall_ns(void);   /* since 1970 */
 uint64_t kiln_peak_rss(void); /* bytes, this process so far */
+
+KILN_C_END
 
 #endif

@@ -2,10 +2,13 @@
 #ifndef KILN_BASE_MEMORY_H
 #define KILN_BASE_MEMORY_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 /* *out = count * elem bytes, zeroed, 64-byte aligned; free() it. count == 0 gives a valid pointer.
  * KILN_E_NOMEM names `what` and the size. */
@@ -21,5 +24,7 @@ typedef struct {
 kiln_status kiln_buffer_put(kiln_buffer *b, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_buffer_printf(kiln_buffer *b, kiln_error *err, const char *fmt, ...) KILN_PRINTF(3, 4) KILN_MUST_CHECK;
 void kiln_buffer_release(kiln_buffer *b);
+
+KILN_C_END
 
 #endif

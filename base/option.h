@@ -8,6 +8,7 @@
 #ifndef KILN_BASE_OPTION_H
 #define KILN_BASE_OPTION_H
 
+#include "base/extern_c.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -15,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+KILN_C_BEGIN
 
 typedef enum {
     KILN_OPT_END = 0,
@@ -107,5 +110,7 @@ kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err) K
 uint64_t kiln_size_resolve(kiln_size s, uint64_t whole);  /* bytes; percent of whole */
 const char *kiln_size_text(uint64_t bytes, char buf[32]); /* "912 MiB" for people */
 extern const char kiln_version[];                         /* "0.1.0" */
+
+KILN_C_END
 
 #endif

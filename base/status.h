@@ -7,9 +7,9 @@
 #ifndef KILN_BASE_STATUS_H
 #define KILN_BASE_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/extern_c.h"
+
+KILN_C_BEGIN
 
 /* name, exit code of a program that ends with it, text */
 #define KILN_STATUS_MAP(X)                                       \
@@ -62,7 +62,6 @@ const char *kiln_status_name(kiln_status status);
         if (st != KILN_OK) goto done; \
     } while (0)
 
-#ifdef __cplusplus
-}
-#endif
+KILN_C_END
+
 #endif

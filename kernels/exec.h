@@ -8,12 +8,14 @@
 #define KILN_KERNELS_EXEC_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct {
     int device;                 /* CUDA ordinal of this process; -1: the CPU */
     struct CUstream_st *stream; /* CUDA only */
     unsigned threads;           /* CPU only, at least 1; results do not depend on it */
     bool sync;                  /* wait after every launch and name the kernel that failed */
+    uint64_t *fault;            /* CUDA only: device memory, KILN_FAULT_NONE before the call (fault.h); NULL: not asked for */
 } kiln_exec;
 
 #ifndef KILN_CPU_ISA

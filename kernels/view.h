@@ -5,7 +5,11 @@
 #ifndef KILN_KERNELS_VIEW_H
 #define KILN_KERNELS_VIEW_H
 
+#include "base/extern_c.h"
+
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 enum { KILN_TILE = 16 };
 
@@ -24,5 +28,7 @@ void kiln_view_init(kiln_view *v, const double r[9], const double t[3], const do
 
 static inline uint32_t kiln_view_tiles_x(const kiln_view *v) { return (v->width + KILN_TILE - 1) / KILN_TILE; }
 static inline uint32_t kiln_view_tiles_y(const kiln_view *v) { return (v->height + KILN_TILE - 1) / KILN_TILE; }
+
+KILN_C_END
 
 #endif

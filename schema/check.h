@@ -2,7 +2,10 @@
 #ifndef KILN_SCHEMA_CHECK_H
 #define KILN_SCHEMA_CHECK_H
 
+#include "base/extern_c.h"
 #include "schema/manifest_internal.h"
+
+KILN_C_BEGIN
 
 typedef struct {
     kiln_manifest *m;
@@ -25,5 +28,7 @@ kiln_status kiln_scratch_want(kiln_scratch *s, uint64_t bytes, kiln_error *err) 
 
 kiln_status kiln_check_layers(kiln_check *c, kiln_error *err) KILN_MUST_CHECK; /* check_layers.c */
 kiln_status kiln_check_tables(kiln_check *c, kiln_error *err) KILN_MUST_CHECK; /* check_tables.c */
+
+KILN_C_END
 
 #endif

@@ -6,9 +6,13 @@
 #ifndef KILN_SCHEMA_HASH_H
 #define KILN_SCHEMA_HASH_H
 
+#include "base/extern_c.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef struct {
     unsigned char bytes[16]; /* canonical (big-endian) */
@@ -33,5 +37,7 @@ void kiln_key_f64(kiln_hasher *h, const char *name, double value); /* by bits; a
 void kiln_key_bytes(kiln_hasher *h, const char *name, const void *data, size_t bytes);
 void kiln_key_hash(kiln_hasher *h, const char *name, kiln_hash value);
 #define kiln_key_end kiln_hasher_end
+
+KILN_C_END
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef KILN_SCHEMA_MANIFEST_H
 #define KILN_SCHEMA_MANIFEST_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "schema/codec.h"
 #include "schema/hash.h"
@@ -15,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef struct kiln_manifest kiln_manifest;
 
@@ -323,5 +326,7 @@ kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, v
 typedef void kiln_problem_fn(void *context, const char *sentence);
 kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void *context, uint64_t *checked_bytes,
                                  kiln_error *err) KILN_MUST_CHECK;
+
+KILN_C_END
 
 #endif

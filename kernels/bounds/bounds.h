@@ -10,7 +10,11 @@
 #ifndef KILN_KERNELS_BOUNDS_H
 #define KILN_KERNELS_BOUNDS_H
 
+#include "base/extern_c.h"
+
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef struct {
     float box_min[3], box_max[3];     /* of means */
@@ -19,5 +23,7 @@ typedef struct {
 } kiln_bounds;
 
 void kiln_chunk_bounds(uint64_t n, const float *means, const float *log_scales, const float *opacity_logits, kiln_bounds *out);
+
+KILN_C_END
 
 #endif

@@ -6,11 +6,14 @@
 #ifndef KILN_KERNELS_DEPTH_ORDER_H
 #define KILN_KERNELS_DEPTH_ORDER_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "kernels/exec.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef struct {
     uint64_t n;
@@ -21,5 +24,13 @@ typedef struct {
 
 typedef kiln_status kiln_depth_order_fn(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes,
                                         kiln_error *err);
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_depth_order(A) \
+    A(IN, depths, a->n)            \
+    A(IN, source_rows, a->n)       \
+    A(OUT, order, a->n)
+
+KILN_C_END
 
 #endif

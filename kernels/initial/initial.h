@@ -8,11 +8,14 @@
 #ifndef KILN_KERNELS_INITIAL_H
 #define KILN_KERNELS_INITIAL_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "kernels/exec.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef struct {
     uint64_t n;
@@ -24,5 +27,17 @@ typedef struct {
 
 typedef kiln_status kiln_initial_fn(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_initial(A)   \
+    A(IN, spacing2, a->n)        \
+    A(IN, rgb, 3 * a->n)         \
+    A(OUT, log_scales, 3 * a->n) \
+    A(OUT, quats, 4 * a->n)      \
+    A(OUT, opacity_logits, a->n) \
+    A(OUT, sh0, 3 * a->n)        \
+    A(OUT, n_fallback, 1)
+
+KILN_C_END
 
 #endif

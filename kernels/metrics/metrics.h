@@ -10,11 +10,14 @@
 #ifndef KILN_KERNELS_METRICS_H
 #define KILN_KERNELS_METRICS_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "kernels/exec.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef struct {
     double psnr, mse, ssim_same, ssim_valid;
@@ -30,5 +33,19 @@ typedef struct {
 
 typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
+
+/* Floats of a picture with these rows, from its first to its last. */
+static inline uint64_t kiln_metrics_floats(uint32_t row, uint32_t step, uint32_t width, uint32_t height)
+{
+    return height == 0 ? 0 : ((uint64_t)row * (height - 1) + width) * step;
+}
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_metrics(A)                                              \
+    A(IN, a, kiln_metrics_floats(a->a_row, a->a_step, a->width, a->height)) \
+    A(IN, b, kiln_metrics_floats(a->b_row, a->b_step, a->width, a->height)) \
+    A(OUT, out, 1)
+
+KILN_C_END
 
 #endif

@@ -6,8 +6,12 @@
 #ifndef KILN_KERNELS_PROFILES_H
 #define KILN_KERNELS_PROFILES_H
 
+#include "base/extern_c.h"
+
 #include <stdbool.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 typedef enum { KILN_PROFILE_INRIA, KILN_PROFILE_GSPLAT_15, KILN_PROFILE_GSPLAT_16, KILN_PROFILE_COUNT } kiln_profile_id;
 
@@ -23,5 +27,7 @@ typedef struct {
 extern const kiln_profile kiln_profiles[KILN_PROFILE_COUNT];
 /* KILN_PROFILE_COUNT when there is none of that name. */
 kiln_profile_id kiln_profile_find(const char *name);
+
+KILN_C_END
 
 #endif

@@ -14,6 +14,7 @@
 #ifndef KILN_KERNELS_PROJECT_H
 #define KILN_KERNELS_PROJECT_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "kernels/exec.h"
 #include "kernels/profiles/profiles.h"
@@ -22,6 +23,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 /* One projected Gaussian, 64 bytes. Pixel coordinates as in view.h for every profile (centres at + 0.5). */
 typedef struct {
@@ -56,5 +59,18 @@ typedef struct {
     float box_min[3], box_max[3], max_log_scale, max_opacity_logit;
 } kiln_project_bound;
 bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool antialiased, const kiln_project_bound *b);
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_project(A)                                                     \
+    A(IN, means, 3 * a->n)                                                         \
+    A(IN, log_scales, 3 * a->n)                                                    \
+    A(IN, quats, 4 * a->n)                                                         \
+    A(IN, opacity_logits, a->n)                                                    \
+    A(IN, sh0, 3 * a->n)                                                           \
+    A(IN, shN, 3 * (((uint64_t)a->sh_degree + 1) * (a->sh_degree + 1) - 1) * a->n) \
+    A(OUT, n_visible, 1)                                                           \
+    A(OUT_USED, splats, a->n, a->n_visible)
+
+KILN_C_END
 
 #endif

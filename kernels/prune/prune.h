@@ -14,12 +14,15 @@
 #ifndef KILN_KERNELS_PRUNE_H
 #define KILN_KERNELS_PRUNE_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "kernels/exec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 /* name as the counter is called, what it looks at */
 #define KILN_PRUNE_RULE_MAP(X)                                                      \
@@ -71,5 +74,18 @@ typedef kiln_status kiln_prune_fn(const kiln_exec *x, const kiln_prune_args *a, 
 
 /* Histogram: bins of equal width over [lo, hi), values below and above in the first and last bin. NaN is not counted. */
 void kiln_histogram_add(uint64_t *bins, uint32_t n_bins, float lo, float hi, const float *values, uint64_t n);
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_prune(A)         \
+    A(IN, means, 3 * a->n)           \
+    A(IN, log_scales, 3 * a->n)      \
+    A(IN, opacity_logits, a->n)      \
+    A(IN, spacing2, a->n)            \
+    A(IN, drop, a->n)                \
+    A(OUT, keep, a->n)               \
+    A(OUT, log_scales_out, 3 * a->n) \
+    A(INOUT, counts, KILN_PRUNE_RULES)
+
+KILN_C_END
 
 #endif

@@ -11,6 +11,7 @@
 #ifndef KILN_KERNELS_RANKS_H
 #define KILN_KERNELS_RANKS_H
 
+#include "base/extern_c.h"
 #include "base/hd.h"
 #include "base/status.h"
 #include "kernels/exec.h"
@@ -18,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+KILN_C_BEGIN
 
 enum { KILN_RANK_BINS = 65536 };
 
@@ -47,5 +50,12 @@ static inline KILN_HD float kiln_rank_value(uint32_t key)
 uint32_t kiln_rank_pick(const uint64_t counts[KILN_RANK_BINS], uint64_t *rank);
 /* The nearest rank, from 0, of a share of n elements in thousandths: ceil(share n) - 1, and 0 at least. */
 uint64_t kiln_rank_nearest(uint64_t n, uint64_t thousandths);
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_ranks(A) \
+    A(IN, values, a->n)      \
+    A(INOUT, counts, KILN_RANK_BINS)
+
+KILN_C_END
 
 #endif

@@ -8,12 +8,15 @@
  * The picture's bits depend on nothing but the inputs (not on threads, bands or where the lists came from).
  * Opacities are at most 1. work as in knn.h.
  * KILN_E_INPUT: a rank at or above n (found where it is read: not behind the end of an opaque tile); n_pairs is not the
- * sum of tile_counts; a view without pixels or above 2^20 either way.
+ * sum of tile_counts (these two in x->fault by CUDA, fault.h); a view without pixels or above 2^20 either way.
  */
 #ifndef KILN_KERNELS_RASTER_H
 #define KILN_KERNELS_RASTER_H
 
+#include "base/extern_c.h"
 #include "kernels/project/project.h"
+
+KILN_C_BEGIN
 
 typedef struct {
     uint64_t n;
@@ -30,5 +33,23 @@ typedef struct {
 } kiln_raster_args;
 
 typedef kiln_status kiln_raster_fn(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err);
+
+/* Pixels of the tile rows [row0, row1) inside the image. */
+static inline uint64_t kiln_raster_pixels(const kiln_raster_args *a)
+{
+    const uint64_t from = (uint64_t)a->row0 * KILN_TILE, end = (uint64_t)a->row1 * KILN_TILE;
+    const uint64_t height = a->view->height;
+    return ((end < height ? end : height) - (from < height ? from : height)) * a->view->width;
+}
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_raster(A)                                                      \
+    A(IN, splats, a->n)                                                            \
+    A(IN, tile_counts, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)) \
+    A(IN, ranks, a->n_pairs)                                                       \
+    A(OUT, rgba, 4 * kiln_raster_pixels(a))                                        \
+    A(OUT, depth, kiln_raster_pixels(a))
+
+KILN_C_END
 
 #endif

@@ -12,11 +12,14 @@
 #ifndef KILN_KERNELS_SPATIAL_ORDER_H
 #define KILN_KERNELS_SPATIAL_ORDER_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "kernels/exec.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 enum { KILN_HILBERT_BITS = 21 };
 
@@ -30,5 +33,13 @@ typedef struct {
 
 typedef kiln_status kiln_spatial_order_fn(const kiln_exec *x, const kiln_spatial_order_args *a, void *work, size_t *work_bytes,
                                           kiln_error *err);
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_spatial_order(A) \
+    A(IN, means, 3 * a->n)           \
+    A(OUT, order, a->n)              \
+    A(OUT, codes, a->n)
+
+KILN_C_END
 
 #endif

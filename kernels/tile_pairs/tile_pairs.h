@@ -9,13 +9,17 @@
  * tile_pairs_count: row_pairs [row1-row0] u64 out: pairs of each tile row. In fixed memory.
  * tile_pairs_emit:  tile_counts [(row1-row0) * tiles_x] u32 out, row-major; ranks [room] u32 out: for each tile the
  *                   increasing positions in splats, tiles one after the other. room is what count said;
- *                   KILN_E_BUG when the pairs are not exactly `room`.
+ *                   KILN_E_BUG when the pairs are not exactly `room` (in x->fault by CUDA, fault.h; nothing is written
+ *                   behind room).
  * work as in knn.h. KILN_E_INPUT: n above 2^32 - 2.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_H
 #define KILN_KERNELS_TILE_PAIRS_H
 
+#include "base/extern_c.h"
 #include "kernels/project/project.h"
+
+KILN_C_BEGIN
 
 typedef struct {
     uint64_t n;
@@ -44,5 +48,18 @@ typedef kiln_status kiln_tile_pairs_emit_fn(const kiln_exec *x, const kiln_tile_
  * starts[b] .. starts[b+1]; returns the number of bands; room for tiles_y + 1 starts. */
 enum { KILN_BAND_PAIRS = 1 << 22 };
 uint32_t kiln_tile_bands(const uint64_t *row_pairs, uint32_t tiles_y, uint32_t *starts);
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_tile_pairs_count(A) \
+    A(IN, splats, a->n)                 \
+    A(OUT, row_pairs, a->row1 - a->row0)
+
+/* What it reads and writes, for kernels/arrays.h. */
+#define KILN_ARRAYS_tile_pairs_emit(A)                                              \
+    A(IN, splats, a->n)                                                             \
+    A(OUT, tile_counts, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)) \
+    A(OUT, ranks, a->room)
+
+KILN_C_END
 
 #endif

@@ -1,0 +1,48 @@
+/* arrays -- the operations as data: which arrays each reads and writes, and one call for all of them.
+ *
+ * The header of operation `op` lists its arrays in KILN_ARRAYS_op(A), one row each:
+ *   A(IN | OUT | INOUT, field, elements)      field: the pointer in its args, `a` in the expression; NULL is left out
+ *   A(OUT_USED, field, elements, used)        room for `elements`; afterwards the first *used hold something; `used` is
+ *                                             an OUT array of the same operation
+ * kiln_view and kiln_prune_rules are not arrays: they are host memory for both siblings, read before the call returns.
+ * From this list come copies to a device and back (runner.h) and the test that all siblings give the same bits.
+ */
+#ifndef KILN_KERNELS_ARRAYS_H
+#define KILN_KERNELS_ARRAYS_H
+
+#include "base/extern_c.h"
+#include "kernels/ops.h"
+
+KILN_C_BEGIN
+
+typedef enum {
+#define OP(op) KILN_OP_##op,
+    KILN_OP_MAP(OP)
+#undef OP
+        KILN_OP_COUNT
+} kiln_op_id;
+
+typedef enum { KILN_ARRAY_IN = 1, KILN_ARRAY_OUT = 2, KILN_ARRAY_INOUT = 3 } kiln_array_direction;
+
+typedef struct {
+    const char *name;
+    kiln_array_direction direction;
+    size_t field; /* where its pointer is in the args */
+    size_t elem;  /* bytes of one element */
+    uint64_t elements;
+    const uint64_t *used; /* NULL: all elements */
+} kiln_op_array;
+
+enum { KILN_OP_ARRAYS_MAX = 8 };
+
+const char *kiln_op_name(kiln_op_id op);
+size_t kiln_op_args_bytes(kiln_op_id op); /* sizeof its args */
+/* The arrays that are given (not NULL), those with `used` last; returns how many. */
+unsigned kiln_op_arrays(kiln_op_id op, const void *args, kiln_op_array out[KILN_OP_ARRAYS_MAX]);
+/* ops->op(x, args, ...): two-phase, as in knn.h. */
+kiln_status kiln_op_call(const kiln_ops *ops, kiln_op_id op, const kiln_exec *x, const void *args, void *work, size_t *work_bytes,
+                         kiln_error *err) KILN_MUST_CHECK;
+
+KILN_C_END
+
+#endif

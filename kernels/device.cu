@@ -1,0 +1,226 @@
+/* device -- see device.h. The driver's functions come from cudaGetDriverEntryPointByVersion, so that nothing links
+ * against libcuda and a program that uses no device never loads it. */
+#include "kernels/device.h"
+
+#include "kernels/cuda.cuh"
+
+#include <nvtx3/nvToolsExt.h>
+#include <string.h>
+
+namespace
+{
+
+struct driver {
+    CUresult (*get)(CUcontext *);
+    CUresult (*set)(CUcontext);
+    cudaError_t error;
+};
+
+/* Found once: constant afterwards, so any thread may ask. */
+driver find_driver()
+{
+    driver d = {};
+    cudaDriverEntryPointQueryResult found;
+    d.error =
+        cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", reinterpret_cast<void **>(&d.get), 4000, cudaEnableDefault, &found);
+    if (d.error == cudaSuccess && !d.get) d.error = cudaErrorSymbolNotFound;
+    if (d.error != cudaSuccess) return d;
+    d.error =
+        cudaGetDriverEntryPointByVersion("cuCtxSetCurrent", reinterpret_cast<void **>(&d.set), 4000, cudaEnableDefault, &found);
+    if (d.error == cudaSuccess && !d.set) d.error = cudaErrorSymbolNotFound;
+    return d;
+}
+
+const driver &the_driver()
+{
+    static const driver d = find_driver();
+    return d;
+}
+
+__global__ void nothing() {}
+
+kiln_exec only(int device)
+{
+    kiln_exec x = {};
+    x.device = device;
+    return x;
+}
+
+kiln_status check_versions(kiln_device_info *out, kiln_error *err)
+{
+    int built = 0, has = 0;
+    cudaError_t e = cudaRuntimeGetVersion(&built);
+    if (e == cudaSuccess) e = cudaDriverGetVersion(&has);
+    if (e != cudaSuccess)
+        return kiln_fail(err, KILN_E_DEVICE, "cannot ask for the CUDA version: %s; use --devices cpu", cudaGetErrorString(e));
+    out->built_version = static_cast<uint32_t>(built);
+    out->driver_version = static_cast<uint32_t>(has);
+    if (has == 0) return kiln_fail(err, KILN_E_DEVICE, "there is no CUDA driver; install NVIDIA's driver or use --devices cpu");
+    if (has / 1000 < built / 1000)
+        return kiln_fail(err, KILN_E_DEVICE,
+                         "this build is of CUDA %d.%d, the driver has CUDA %d.%d; update the driver or use --devices cpu",
+                         built / 1000, built % 1000 / 10, has / 1000, has % 1000 / 10);
+    return KILN_OK;
+}
+
+/* As nvidia-smi writes it: GPU-, then 8-4-4-4-12 hexadecimal digits. */
+void write_uuid(const cudaUUID_t &id, char *out)
+{
+    const char digits[] = "0123456789abcdef";
+    memcpy(out, "GPU-", 4);
+    out += 4;
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+        *out++ = digits[(id.bytes[i] >> 4) & 15];
+        *out++ = digits[id.bytes[i] & 15];
+    }
+    *out = '\0';
+}
+
+} // namespace
+
+extern "C" cudaError_t kiln_context_get(CUcontext *out)
+{
+    const driver &d = the_driver();
+    if (d.error != cudaSuccess) return d.error;
+    const CUresult r = d.get(out);
+    if (r == CUDA_SUCCESS) return cudaSuccess;
+    if (r != CUDA_ERROR_NOT_INITIALIZED) return cudaErrorUnknown;
+    *out = nullptr; /* nobody has used CUDA yet: no context is current */
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t kiln_context_set(CUcontext context)
+{
+    const driver &d = the_driver();
+    if (d.error != cudaSuccess) return d.error;
+    return d.set(context) == CUDA_SUCCESS ? cudaSuccess : cudaErrorUnknown;
+}
+
+extern "C" kiln_status kiln_cuda_fail(kiln_error *err, int device, cudaError_t e, const char *what, const char *file, int line)
+{
+    (void)cudaGetLastError();
+    return kiln_fail(err, KILN_E_DEVICE, "'%s' failed on CUDA device %d: %s (%s), %s:%d", what, device, cudaGetErrorString(e),
+                     cudaGetErrorName(e), file, line);
+}
+
+kiln::entry::entry(const kiln_exec *x, const char *name) : guard(x->device), error(guard.error) { nvtxRangePushA(name); }
+kiln::entry::~entry() { nvtxRangePop(); }
+
+extern "C" void kiln_range_push(const char *name) { nvtxRangePushA(name); }
+extern "C" void kiln_range_pop(void) { nvtxRangePop(); }
+
+extern "C" kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
+{
+    const kiln_exec exec = only(device), *x = &exec;
+    memset(out, 0, sizeof *out);
+    KILN_TRY(check_versions(out, err));
+    int devices = 0;
+    CUDA_TRY(cudaGetDeviceCount(&devices));
+    if (device < 0 || device >= devices)
+        return kiln_fail(err, KILN_E_DEVICE, "there is no CUDA device %d; this process sees %d", device, devices);
+    const kiln::device_guard guard(device);
+    CUDA_TRY(guard.error);
+    cudaDeviceProp p;
+    CUDA_TRY(cudaGetDeviceProperties(&p, device));
+    static_assert(sizeof p.name == sizeof out->name, "a device's name is copied whole");
+    memcpy(out->name, p.name, sizeof p.name);
+    write_uuid(p.uuid, out->uuid);
+    out->major = static_cast<uint32_t>(p.major);
+    out->minor = static_cast<uint32_t>(p.minor);
+    cudaFuncAttributes has;
+    const cudaError_t code = cudaFuncGetAttributes(&has, nothing);
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
+        (void)cudaGetLastError();
+        return kiln_fail(
+            err, KILN_E_DEVICE,
+            "this build has no code for the %s (compute capability %d.%d); build with make release or use --devices cpu", p.name,
+            p.major, p.minor);
+    }
+    CUDA_TRY(code);
+    size_t left = 0, total = 0;
+    CUDA_TRY(cudaMemGetInfo(&left, &total));
+    out->free_bytes = left;
+    out->total_bytes = total;
+    return KILN_OK;
+}
+
+extern "C" kiln_status kiln_device_stream_new(int device, struct CUstream_st **out, kiln_error *err)
+{
+    const kiln_exec exec = only(device), *x = &exec;
+    const kiln::device_guard guard(device);
+    CUDA_TRY(guard.error);
+    CUDA_TRY(cudaStreamCreateWithFlags(out, cudaStreamNonBlocking));
+    return KILN_OK;
+}
+
+extern "C" void kiln_device_stream_free(int device, struct CUstream_st *stream)
+{
+    if (!stream) return;
+    const kiln::device_guard guard(device);
+    (void)cudaStreamDestroy(stream);
+}
+
+extern "C" kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *err)
+{
+    const kiln_exec exec = only(device), *x = &exec;
+    const kiln::device_guard guard(device);
+    CUDA_TRY(guard.error);
+    const cudaError_t e = cudaMalloc(out, bytes > 0 ? bytes : 1);
+    if (e == cudaErrorMemoryAllocation) {
+        size_t left = 0, total = 0;
+        (void)cudaGetLastError();
+        CUDA_TRY(cudaMemGetInfo(&left, &total));
+        return kiln_fail(err, KILN_E_CAP, "CUDA device %d has %zu MiB free where %zu MiB are needed; give a smaller --vram", device,
+                         left >> 20, (bytes >> 20) + 1);
+    }
+    CUDA_TRY(e);
+    return KILN_OK;
+}
+
+extern "C" void kiln_device_free(int device, void *p)
+{
+    if (!p) return;
+    const kiln::device_guard guard(device);
+    (void)cudaFree(p);
+}
+
+extern "C" kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from, size_t bytes,
+                                           kiln_error *err)
+{
+    if (bytes == 0) return KILN_OK;
+    const kiln::device_guard guard(x->device);
+    CUDA_TRY(guard.error);
+    CUDA_TRY(cudaMemcpyAsync(device_to, host_from, bytes, cudaMemcpyHostToDevice, x->stream));
+    return KILN_OK;
+}
+
+extern "C" kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes,
+                                            kiln_error *err)
+{
+    if (bytes == 0) return KILN_OK;
+    const kiln::device_guard guard(x->device);
+    CUDA_TRY(guard.error);
+    CUDA_TRY(cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->stream));
+    return KILN_OK;
+}
+
+extern "C" kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
+{
+    if (bytes == 0) return KILN_OK;
+    const kiln::device_guard guard(x->device);
+    CUDA_TRY(guard.error);
+    CUDA_TRY(cudaMemsetAsync(device_to, byte, bytes, x->stream));
+    return KILN_OK;
+}
+
+extern "C" kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
+{
+    const kiln::device_guard guard(x->device);
+    CUDA_TRY(guard.error);
+    const cudaError_t e = cudaStreamSynchronize(x->stream);
+    if (e == cudaSuccess) return KILN_OK;
+    (void)kiln_cuda_fail(err, x->device, e, "cudaStreamSynchronize", __FILE__, __LINE__);
+    if (!x->sync) kiln_note(err, "a kernel that was started before (--sync names it)");
+    return KILN_E_DEVICE;
+}

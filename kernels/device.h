@@ -1,0 +1,56 @@
+/* device -- the little that a program needs of a CUDA device besides the operations: what it is, memory, a stream,
+ * copies. Every function takes its device, sets it, and leaves the caller's current context as it found it, none
+ * included; any thread. In a build without CUDA each returns KILN_E_DEVICE.
+ *
+ * A device is a CUDA ordinal of this process, after CUDA_VISIBLE_DEVICES. The first call that names one makes its
+ * primary context (about 520 MiB of device memory, a tenth of a second); no other device is touched.
+ * KILN_E_DEVICE names the call, the device, file and line of what failed.
+ */
+#ifndef KILN_KERNELS_DEVICE_H
+#define KILN_KERNELS_DEVICE_H
+
+#include "base/extern_c.h"
+#include "base/status.h"
+#include "kernels/exec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+KILN_C_BEGIN
+
+typedef struct {
+    char name[256], uuid[48];               /* "NVIDIA H200", "GPU-xxxxxxxx-..." */
+    uint32_t major, minor;                  /* compute capability */
+    uint32_t built_version, driver_version; /* CUDA runtime linked in, CUDA that the driver has: 13000 is 13.0 */
+    uint64_t total_bytes, free_bytes;       /* of device memory, now */
+} kiln_device_info;
+
+/* Compares the CUDA versions of build and driver before anything else, and says so when the driver is too old; also where
+ * this build has no code for the device. */
+kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* A stream of its own; never the legacy default one. */
+kiln_status kiln_device_stream_new(int device, struct CUstream_st **out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_device_stream_free(int device, struct CUstream_st *stream); /* NULL: nothing */
+
+/* KILN_E_CAP with needed and free bytes when the device has not so much. bytes == 0 gives a valid pointer. */
+kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_device_free(int device, void *p); /* NULL: nothing */
+
+/* On x->stream of x->device; host memory may be used again when kiln_device_wait has returned. */
+kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from, size_t bytes,
+                                kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes,
+                                 kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
+                             kiln_error *err) KILN_MUST_CHECK;
+/* Until x->stream is idle. Here the failure of a kernel shows that ran without --sync. */
+kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err) KILN_MUST_CHECK;
+
+/* Named ranges for profilers (NVTX); nested; no device needed. */
+void kiln_range_push(const char *name);
+void kiln_range_pop(void);
+
+KILN_C_END
+
+#endif

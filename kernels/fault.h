@@ -1,0 +1,37 @@
+/* fault -- what an operation says of input that is bad in a way that only its data show. The CPU sibling returns the
+ * sentence; a CUDA kernel cannot, so it leaves a number in exec->fault, and whoever waits for the stream makes the
+ * sentence of it. Of several faults the lowest number stays, so the answer does not depend on which thread came first. */
+#ifndef KILN_KERNELS_FAULT_H
+#define KILN_KERNELS_FAULT_H
+
+#include "base/extern_c.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+KILN_C_BEGIN
+
+/* name, status, sentence with one number in it */
+#define KILN_FAULT_MAP(X)                                                                   \
+    X(RASTER_RANK, E_INPUT, "raster: pair %llu names a Gaussian that is not there")         \
+    X(RASTER_PAIRS, E_INPUT, "raster: the tiles list %llu pairs, another number was given") \
+    X(EMIT_PAIRS, E_BUG, "tile_pairs_emit: the tile rows hold %llu pairs, another number was counted")
+
+typedef enum {
+#define X(name, status, text) KILN_FAULT_##name,
+    KILN_FAULT_MAP(X)
+#undef X
+        KILN_FAULT_COUNT
+} kiln_fault_id;
+
+/* What lies in *exec->fault while there is none. */
+#define KILN_FAULT_NONE UINT64_MAX
+/* The number that stands for a fault; value below 2^56. */
+#define KILN_FAULT(id, value) ((uint64_t)(id) << 56 | (uint64_t)(value))
+
+/* KILN_OK for KILN_FAULT_NONE; else the status and the sentence of the fault. */
+kiln_status kiln_fault_fail(uint64_t fault, kiln_error *err) KILN_MUST_CHECK;
+
+KILN_C_END
+
+#endif

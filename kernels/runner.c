@@ -1,0 +1,190 @@
+/* runner -- one block of device memory: fault word, arrays, workspace, laid out anew for each operation. */
+#include "kernels/runner.h"
+
+#include "base/carve.h"
+#include "base/memory.h"
+#include "kernels/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARGS_BYTES_MAX = 512 };
+
+struct kiln_runner {
+    kiln_exec host, exec; /* exec is host on the CPU */
+    const kiln_ops *host_ops, *ops;
+    kiln_runner_info info;
+    void *block; /* device memory */
+    uint64_t block_bytes;
+    void *work; /* host memory */
+    size_t work_bytes;
+};
+
+/* The block as an operation sees it. base NULL: measured only. */
+typedef struct {
+    kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
+    void *at[KILN_OP_ARRAYS_MAX];
+    unsigned n;
+    uint64_t *fault;
+    void *work;
+    size_t work_bytes;
+    uint64_t bytes;
+    _Alignas(16) unsigned char args[ARGS_BYTES_MAX]; /* the caller's, with the pointers of the block */
+} layout;
+
+static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args, char *base, layout *l, kiln_error *err)
+{
+    kiln_carve c = {base, 0};
+    const size_t args_bytes = kiln_op_args_bytes(op);
+    if (args_bytes > sizeof l->args)
+        return kiln_fail(err, KILN_E_BUG, "the arguments of %s take %zu bytes", kiln_op_name(op), args_bytes);
+    memcpy(l->args, args, args_bytes);
+    l->n = kiln_op_arrays(op, args, l->arrays);
+    l->fault = kiln_take(&c, 1, sizeof *l->fault);
+    for (unsigned i = 0; i < l->n; i++) {
+        l->at[i] = kiln_take(&c, l->arrays[i].elements, l->arrays[i].elem);
+        if (base) memcpy(l->args + l->arrays[i].field, &l->at[i], sizeof l->at[i]);
+    }
+    KILN_TRY(kiln_op_call(r->ops, op, &r->exec, l->args, NULL, &l->work_bytes, err));
+    l->work = kiln_take(&c, l->work_bytes, 1);
+    l->bytes = c.used;
+    return c.used == SIZE_MAX ? kiln_fail(err, KILN_E_CAP, "%s: its arrays do not fit into memory", kiln_op_name(op)) : KILN_OK;
+}
+
+static kiln_status grow(kiln_runner *r, uint64_t bytes, kiln_error *err)
+{
+    if (bytes <= r->block_bytes) return KILN_OK;
+    kiln_device_free(r->exec.device, r->block); /* first: both together might exceed the cap */
+    r->block = NULL;
+    r->block_bytes = 0;
+    KILN_TRY(kiln_device_alloc(r->exec.device, bytes, &r->block, err));
+    r->block_bytes = bytes;
+    if (bytes > r->info.peak_bytes) r->info.peak_bytes = bytes;
+    return KILN_OK;
+}
+
+static kiln_status copy_in(const kiln_runner *r, const layout *l, const void *args, kiln_error *err)
+{
+    for (unsigned i = 0; i < l->n; i++) {
+        const kiln_op_array *a = &l->arrays[i];
+        void *host;
+        memcpy(&host, (const char *)args + a->field, sizeof host);
+        if (a->direction & KILN_ARRAY_IN) KILN_TRY(kiln_device_copy_in(&r->exec, l->at[i], host, a->elements * a->elem, err));
+    }
+    return KILN_OK;
+}
+
+/* Arrays with a count of their own follow when the count is here. */
+static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *args, bool counted, kiln_error *err)
+{
+    for (unsigned i = 0; i < l->n; i++) {
+        const kiln_op_array *a = &l->arrays[i];
+        void *host;
+        if (!(a->direction & KILN_ARRAY_OUT) || counted != (a->used != NULL)) continue;
+        const uint64_t elements = a->used && *a->used < a->elements ? *a->used : a->elements;
+        memcpy(&host, (const char *)args + a->field, sizeof host);
+        KILN_TRY(kiln_device_copy_out(&r->exec, host, l->at[i], elements * a->elem, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args, layout *l, kiln_error *err)
+{
+    uint64_t fault = KILN_FAULT_NONE;
+    kiln_exec x = r->exec;
+    size_t work_bytes = l->work_bytes;
+    KILN_TRY(grow(r, l->bytes, err));
+    KILN_TRY(lay_out(r, op, args, r->block, l, err));
+    x.fault = l->fault;
+    KILN_TRY(kiln_device_copy_in(&x, l->fault, &fault, sizeof fault, err));
+    KILN_TRY(copy_in(r, l, args, err));
+    KILN_TRY(kiln_op_call(r->ops, op, &x, l->args, l->work, &work_bytes, err));
+    KILN_TRY(kiln_device_copy_out(&x, &fault, l->fault, sizeof fault, err));
+    KILN_TRY(copy_out(r, l, args, false, err));
+    KILN_TRY(kiln_device_wait(&x, err));
+    KILN_TRY(kiln_fault_fail(fault, err));
+    KILN_TRY(copy_out(r, l, args, true, err));
+    KILN_TRY(kiln_device_wait(&x, err));
+    r->info.n_device++;
+    return KILN_OK;
+}
+
+static kiln_status run_on_host(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
+{
+    size_t need = 0;
+    KILN_TRY(kiln_op_call(r->host_ops, op, &r->host, args, NULL, &need, err));
+    if (need > r->work_bytes || !r->work) {
+        free(r->work);
+        r->work = NULL;
+        r->work_bytes = 0;
+        KILN_TRY(kiln_alloc(&r->work, need, 1, "the workspace of an operation", err));
+        r->work_bytes = need;
+    }
+    size_t have = r->work_bytes;
+    return kiln_op_call(r->host_ops, op, &r->host, args, r->work, &have, err);
+}
+
+kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
+{
+    layout l;
+    if (r->exec.device < 0) return run_on_host(r, op, args, err);
+    KILN_TRY(lay_out(r, op, args, NULL, &l, err));
+    if (l.bytes <= r->info.cap_bytes) {
+        const kiln_status st = run_on_device(r, op, args, &l, err);
+        if (st == KILN_E_DEVICE) kiln_note(err, "%s", kiln_op_name(op));
+        return st;
+    }
+    r->info.n_host++;
+    return run_on_host(r, op, args, err);
+}
+
+kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *bytes, kiln_error *err)
+{
+    layout l;
+    *bytes = 0;
+    if (r->exec.device < 0) return KILN_OK;
+    KILN_TRY(lay_out(r, op, args, NULL, &l, err));
+    *bytes = l.bytes;
+    return KILN_OK;
+}
+
+static kiln_status open_device(kiln_runner *r, const kiln_runner_options *o, kiln_error *err)
+{
+    KILN_TRY(kiln_device_open(o->device, &r->info.device, err));
+    KILN_TRY(kiln_device_stream_new(o->device, &r->exec.stream, err));
+    r->exec.device = o->device;
+    r->exec.sync = o->sync;
+    r->ops = kiln_ops_cuda();
+    r->info.cap_bytes = o->cap_bytes ? o->cap_bytes : r->info.device.free_bytes / 5 * 4;
+    return KILN_OK;
+}
+
+kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kiln_error *err)
+{
+    kiln_runner *r;
+    *out = NULL;
+    KILN_TRY(KILN_ALLOC(&r, 1, "a runner", err));
+    r->host = r->exec = (kiln_exec){.device = KILN_RUNNER_CPU, .threads = o->threads ? o->threads : 1};
+    r->host_ops = r->ops = kiln_ops_cpu();
+    r->info.cap_bytes = UINT64_MAX;
+    const kiln_status st = o->device == KILN_RUNNER_CPU ? KILN_OK : open_device(r, o, err);
+    if (st == KILN_OK)
+        *out = r;
+    else
+        kiln_runner_free(r);
+    return st;
+}
+
+void kiln_runner_free(kiln_runner *r)
+{
+    if (!r) return;
+    if (r->exec.device >= 0) {
+        kiln_device_free(r->exec.device, r->block);
+        kiln_device_stream_free(r->exec.device, r->exec.stream);
+    }
+    free(r->work);
+    free(r);
+}
+
+kiln_runner_info kiln_runner_tell(const kiln_runner *r) { return r->info; }
+const char *kiln_runner_name(const kiln_runner *r) { return r->ops->name; }

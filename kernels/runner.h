@@ -1,0 +1,49 @@
+/* runner -- runs operations on arrays in host memory, wherever they compute: the CPU sibling in place, a CUDA sibling on
+ * copies in device memory. Whoever calls it needs no CUDA and gets the same bits from both (raster's picture included).
+ *
+ * A runner of a device owns one stream and one block of device memory, which grows up to `cap_bytes` and is reused; an
+ * operation that needs more than that runs on the CPU instead, and is counted. One thread at a time; several runners,
+ * also of one device, may work side by side. The caller's current CUDA context stays as it was.
+ */
+#ifndef KILN_KERNELS_RUNNER_H
+#define KILN_KERNELS_RUNNER_H
+
+#include "base/extern_c.h"
+#include "kernels/arrays.h"
+#include "kernels/device.h"
+
+KILN_C_BEGIN
+
+enum { KILN_RUNNER_CPU = -1 };
+
+typedef struct {
+    int device;         /* CUDA ordinal of this process, or KILN_RUNNER_CPU */
+    unsigned threads;   /* of CPU siblings; 0 counts as 1 */
+    bool sync;          /* CUDA: wait after every launch, so that a failure names its kernel */
+    uint64_t cap_bytes; /* CUDA: most device memory that is allocated; 0: four fifths of what is free now */
+} kiln_runner_options;
+
+typedef struct {
+    kiln_device_info device;   /* all zero for the CPU */
+    uint64_t cap_bytes;        /* UINT64_MAX for the CPU */
+    uint64_t peak_bytes;       /* largest device memory held so far */
+    uint64_t n_device, n_host; /* operations that ran on the device; on the CPU because the cap is too small for them */
+} kiln_runner_info;
+
+typedef struct kiln_runner kiln_runner;
+
+/* KILN_E_DEVICE as kiln_device_open; kiln_runner_free. */
+kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_runner_free(kiln_runner *r); /* NULL: nothing */
+kiln_runner_info kiln_runner_tell(const kiln_runner *r);
+const char *kiln_runner_name(const kiln_runner *r); /* "cpu", "cpu-avx2" or "cuda" */
+
+/* Runs ops->op on host arrays; done when it returns. Errors as the operation's; after KILN_E_DEVICE the runner is lost. */
+kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err) KILN_MUST_CHECK;
+/* Device memory that it would take: arrays and workspace; 0 on the CPU. The arrays need not be there, but their pointers
+ * must be non-NULL where they will be. */
+kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *bytes, kiln_error *err) KILN_MUST_CHECK;
+
+KILN_C_END
+
+#endif
