@@ -53,6 +53,9 @@ typedef struct {
 typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
 
+/* KILN_E_INPUT: more rows or a higher degree than can be. Both siblings ask first. */
+kiln_status kiln_project_check(const kiln_project_args *a, kiln_error *err) KILN_MUST_CHECK;
+
 /* May any Gaussian of a box be visible? Conservative: false only where the profile's cull rules all of them out.
  * box of means, largest log scale and opacity logit over the chunk (scene coordinates minus origin). */
 typedef struct {

@@ -194,12 +194,7 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
     const uint64_t blocks = a->n / BLOCK + (a->n % BLOCK != 0);
     kiln_carve carve = {.base = work};
     uint32_t *counts = kiln_take(&carve, blocks, sizeof *counts);
-    if (a->n > UINT32_MAX - 1)
-        return kiln_fail(err, KILN_E_INPUT, "project: %llu Gaussians in one chunk, at most 2^32 - 2 can be numbered",
-                         (unsigned long long)a->n);
-    if (a->sh_degree > KILN_SH_DEGREE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "project: spherical harmonics of degree %u, at most %d are known", a->sh_degree,
-                         KILN_SH_DEGREE_MAX);
+    KILN_TRY(kiln_project_check(a, err));
     if (!work) {
         *work_bytes = carve.used;
         return KILN_OK;

@@ -33,6 +33,9 @@ typedef struct {
 
 typedef kiln_status kiln_ranks_fn(const kiln_exec *x, const kiln_ranks_args *a, void *work, size_t *work_bytes, kiln_error *err);
 
+/* KILN_E_INPUT: no such pass or bin. */
+kiln_status kiln_ranks_check(const kiln_ranks_args *a, kiln_error *err) KILN_MUST_CHECK;
+
 static inline KILN_HD uint32_t kiln_rank_key(float v)
 {
     uint32_t u;

@@ -11,9 +11,7 @@ kiln_status KILN_CPU(ranks)(const kiln_exec *x, const kiln_ranks_args *a, void *
         *work_bytes = 0;
         return KILN_OK;
     }
-    if (a->pass > 1 || a->high >= KILN_RANK_BINS)
-        return kiln_fail(err, KILN_E_INPUT, "ranks: pass %u of bin %u; passes are 0 and 1, bins below %d", a->pass, a->high,
-                         KILN_RANK_BINS);
+    KILN_TRY(kiln_ranks_check(a, err));
     for (uint64_t i = 0; i < a->n; i++) {
         const uint32_t key = kiln_rank_key(a->values[i]);
         if (a->pass == 0)

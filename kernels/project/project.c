@@ -1,0 +1,15 @@
+/* What both siblings of project ask of their arguments. */
+#include "kernels/project/project.h"
+
+#include "kernels/project/sh_math.h"
+
+kiln_status kiln_project_check(const kiln_project_args *a, kiln_error *err)
+{
+    if (a->n > UINT32_MAX - 1)
+        return kiln_fail(err, KILN_E_INPUT, "project: %llu Gaussians in one chunk, at most 2^32 - 2 can be numbered",
+                         (unsigned long long)a->n);
+    if (a->sh_degree > KILN_SH_DEGREE_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "project: spherical harmonics of degree %u, at most %d are known", a->sh_degree,
+                         KILN_SH_DEGREE_MAX);
+    return KILN_OK;
+}
