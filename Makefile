@@ -18,28 +18,30 @@ NVSTD   := -std=c++17 --fmad=false -DTHRUST_CUB_WRAPPED_NAMESPACE=kiln_cub -Xcom
            $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) \
            $(foreach a,$(lastword $(CUDA_ARCHS)),-gencode arch=compute_$a,code=compute_$a)
 WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wstrict-prototypes -Wno-unknown-pragmas
-LDLIBS  := -lsqlite3 -lzstd -lpng -ljpeg -lxxhash -ljansson -lz -lm -ldl -lpthread
+# One set of objects for programs, static and shared library.
+PIC     := -fPIC -fno-semantic-interposition
+LIB_LDLIBS := -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread
 
 LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/ops_%,$(wildcard kernels/*.c)) kernels/ops_cpu.c
 CU_SRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/*/*.cu))
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 # The runtime is linked in: no program needs a CUDA toolkit to run, and libcuda is loaded by whoever first uses a GPU.
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc)))
-LDLIBS  += $(if $(CU_SRC),-L$(CUDA_HOME)/lib64 -lcudart_static -lrt -lstdc++)
+LIB_LDLIBS += $(if $(CU_SRC),-L$(CUDA_HOME)/lib64 -lcudart_static -lrt -lstdc++)
+LDLIBS  := -lpng -ljpeg -ljansson -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
 PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 TOOLS   := $(patsubst stages/tools/%.c,%,$(wildcard stages/tools/*.c))
 BIN     := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
 UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_test.c))
-HEADERS := $(wildcard base/*.h kernels/*.h kernels/*/*.h schema/*.h)
-C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/*,$d/*.[ch] $d/*.cu $d/*.cuh))
+C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/* examples,$d/*.[ch] $d/*.cu $d/*.cuh))
 
 # A line a file; V=1 shows the commands, -s nothing.
 say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )
 
 .SECONDARY:
-.PHONY: all cuda deps tests check test bless asan format lint man install clean help
+.PHONY: all cuda deps tests check test bless asan format lint man clean help
 ## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA)
 all: $(BIN)
 ## cuda: compiles the CUDA files alone, which needs no GPU
@@ -70,10 +72,10 @@ $O/libsplatkiln.a: $(LIB_OBJ) $O/cuda-archs
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 $O/%.c.o: %.c | $(READY)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(STD) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,CC,$<)$(CC) $(STD) $(PIC) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $O/%.avx2.o: %.c | $(READY)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(STD) $(AVX2) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -O3 -c $< -o $@
+	$(call say,CC,$<)$(CC) $(STD) $(PIC) $(AVX2) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -O3 -c $< -o $@
 $O/%.cu.o: %.cu $O/cuda-archs | $(READY)
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
@@ -116,17 +118,7 @@ man: $(BIN:$O/bin/%=$O/man/%.1)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
 	$< --man > $@.tmp && mv $@.tmp $@
-## install: programs, man pages, library and headers under PREFIX (DESTDIR before it)
-install: $(BIN) $(BIN:$O/bin/%=$O/man/%.1) $O/libsplatkiln.a
-	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/share/man/man1'
-	install $(BIN) '$(DESTDIR)$(PREFIX)/bin'
-	install -m 644 $(BIN:$O/bin/%=$O/man/%.1) '$(DESTDIR)$(PREFIX)/share/man/man1'
-	install -m 644 $O/libsplatkiln.a '$(DESTDIR)$(PREFIX)/lib'
-	for h in $(HEADERS); do install -D -m 644 $$h "$(DESTDIR)$(PREFIX)/include/splatkiln/$$h" || exit 1; done
-	printf '%s\n' 'Name: splatkiln' 'Description: reads bakes of 3D Gaussian Splatting scenes' 'Version: $(VERSION)' \
-	    'Cflags: -I$(PREFIX)/include/splatkiln' 'Libs: -L$(PREFIX)/lib -lsplatkiln -fopenmp $(LDLIBS)' \
-	    > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/splatkiln.pc'
-VERSION = $(shell sed -n 's/.*kiln_version\[\] = "\(.*\)";/\1/p' base/option.c)
+include library.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O
 ## help: this list

@@ -1,0 +1,197 @@
+/* draw -- see draw.h. Chunks are projected one at a time, so what the camera does not see takes no memory. */
+#include "kernels/draw/draw.h"
+
+#include "base/memory.h"
+#include "kernels/raster/raster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Visible Gaussians in the order of chunks and rows; the arrays grow together. */
+typedef struct {
+    uint64_t n, room;
+    kiln_splat2d *splats;
+    uint32_t *chunk, *source_rows;
+} gathered;
+
+static void gathered_release(gathered *g)
+{
+    free(g->splats);
+    free(g->chunk);
+    free(g->source_rows);
+}
+
+static bool grow_one(void **array, uint64_t room, size_t elem)
+{
+    void *more = room <= SIZE_MAX / elem ? realloc(*array, (size_t)room * elem) : NULL;
+    if (more) *array = more;
+    return more != NULL;
+}
+
+static kiln_status grow(gathered *g, uint64_t need, kiln_error *err)
+{
+    const uint64_t room = need + need / 2;
+    if (need <= g->room) return KILN_OK;
+    if (!grow_one((void **)&g->splats, room, sizeof *g->splats) || !grow_one((void **)&g->chunk, room, sizeof *g->chunk) ||
+        !grow_one((void **)&g->source_rows, room, sizeof *g->source_rows))
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %llu visible Gaussians", (unsigned long long)need);
+    g->room = room;
+    return KILN_OK;
+}
+
+static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t i, gathered *g, kiln_error *err)
+{
+    kiln_draw_chunk c = {0};
+    uint64_t visible = 0;
+    KILN_TRY(s->chunk(s->context, i, &c, err));
+    if (c.n == 0) return KILN_OK;
+    KILN_TRY(grow(g, g->n + c.n, err));
+    const kiln_project_args a = {.n = c.n,
+                                 .means = c.means,
+                                 .log_scales = c.log_scales,
+                                 .quats = c.quats,
+                                 .opacity_logits = c.opacity_logits,
+                                 .sh0 = c.sh0,
+                                 .shN = c.sh0 && s->sh_degree > 0 ? c.shN : NULL,
+                                 .sh_degree = c.sh0 ? s->sh_degree : 0,
+                                 .view = s->view,
+                                 .profile = s->profile,
+                                 .antialiased = s->antialiased,
+                                 .splats = g->splats + g->n,
+                                 .n_visible = &visible};
+    KILN_TRY(kiln_runner_run(r, KILN_OP_project, &a, err));
+    for (uint64_t k = g->n; k < g->n + visible; k++) {
+        g->chunk[k] = i;
+        g->source_rows[k] = c.source_rows[g->splats[k].row];
+    }
+    g->n += visible;
+    return KILN_OK;
+}
+
+static kiln_status put_in_order(kiln_runner *r, const gathered *g, kiln_drawing *out, kiln_error *err)
+{
+    kiln_status st;
+    float *depths = NULL;
+    uint32_t *order = NULL;
+    KILN_GO(KILN_ALLOC(&depths, g->n, "depths", err));
+    KILN_GO(KILN_ALLOC(&order, g->n, "drawing order", err));
+    KILN_GO(KILN_ALLOC(&out->splats, g->n, "visible Gaussians", err));
+    KILN_GO(KILN_ALLOC(&out->chunk, g->n, "visible Gaussians", err));
+    for (uint64_t i = 0; i < g->n; i++) depths[i] = g->splats[i].depth;
+    const kiln_depth_order_args a = {.n = g->n, .depths = depths, .source_rows = g->source_rows, .order = order};
+    KILN_GO(kiln_runner_run(r, KILN_OP_depth_order, &a, err));
+    for (uint64_t i = 0; i < g->n; i++) {
+        out->splats[i] = g->splats[order[i]];
+        out->chunk[i] = g->chunk[order[i]];
+    }
+    out->n = g->n;
+done:
+    free(order);
+    free(depths);
+    return st;
+}
+
+kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
+{
+    gathered g = {0};
+    kiln_status st = KILN_OK;
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
+        st = gather_chunk(r, s, i, &g, err);
+        if (st == KILN_OK && g.n > UINT32_MAX - 1) st = kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible");
+    }
+    if (st == KILN_OK) st = put_in_order(r, &g, out, err);
+    gathered_release(&g);
+    if (st != KILN_OK) kiln_drawing_release(out);
+    return st;
+}
+
+void kiln_drawing_release(kiln_drawing *d)
+{
+    free(d->splats);
+    free(d->chunk);
+    memset(d, 0, sizeof *d);
+}
+
+/* ---- picture ---------------------------------------------------------------------------------------------------------- */
+
+/* Bands of tile rows; row_pairs [tiles_y] and starts [tiles_y + 1] are owned. */
+typedef struct {
+    uint32_t n, *starts;
+    uint64_t *row_pairs, most_pairs, most_rows, total;
+} bands;
+
+static void bands_release(bands *b)
+{
+    free(b->starts);
+    free(b->row_pairs);
+}
+
+static uint64_t pairs_of(const bands *b, uint32_t band)
+{
+    uint64_t pairs = 0;
+    for (uint32_t row = b->starts[band]; row < b->starts[band + 1]; row++) pairs += b->row_pairs[row];
+    return pairs;
+}
+
+static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, bands *b, kiln_error *err)
+{
+    const uint32_t tiles_y = kiln_view_tiles_y(s->view);
+    KILN_TRY(KILN_ALLOC(&b->row_pairs, tiles_y, "pairs of tile rows", err));
+    KILN_TRY(KILN_ALLOC(&b->starts, (uint64_t)tiles_y + 1, "bands", err));
+    const kiln_tile_pairs_count_args a = {
+        .n = d->n, .splats = d->splats, .view = s->view, .row0 = 0, .row1 = tiles_y, .row_pairs = b->row_pairs};
+    KILN_TRY(kiln_runner_run(r, KILN_OP_tile_pairs_count, &a, err));
+    b->n = kiln_tile_bands(b->row_pairs, tiles_y, b->starts);
+    for (uint32_t i = 0; i < b->n; i++) {
+        const uint64_t pairs = pairs_of(b, i), rows = b->starts[i + 1] - b->starts[i];
+        if (pairs > b->most_pairs) b->most_pairs = pairs;
+        if (rows > b->most_rows) b->most_rows = rows;
+        b->total += pairs;
+    }
+    return KILN_OK;
+}
+
+/* `a` is the whole picture's; its rows, lists and pointers are set to the band's. */
+static kiln_status draw_band(kiln_runner *r, const bands *b, uint32_t band, uint32_t *counts, uint32_t *ranks, kiln_raster_args a,
+                             kiln_error *err)
+{
+    const uint64_t first = (uint64_t)b->starts[band] * KILN_TILE * a.view->width;
+    const kiln_tile_pairs_emit_args e = {.n = a.n,
+                                         .splats = a.splats,
+                                         .view = a.view,
+                                         .row0 = b->starts[band],
+                                         .row1 = b->starts[band + 1],
+                                         .room = pairs_of(b, band),
+                                         .tile_counts = counts,
+                                         .ranks = ranks};
+    KILN_TRY(kiln_runner_run(r, KILN_OP_tile_pairs_emit, &e, err));
+    a.row0 = e.row0;
+    a.row1 = e.row1;
+    a.tile_counts = counts;
+    a.ranks = ranks;
+    a.n_pairs = e.room;
+    a.rgba += 4 * first;
+    if (a.depth) a.depth += first;
+    return kiln_runner_run(r, KILN_OP_raster, &a, err);
+}
+
+kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, const float background[3],
+                              float *rgba, float *depth, uint64_t *pairs, kiln_error *err)
+{
+    kiln_status st;
+    bands b = {0};
+    uint32_t *counts = NULL, *ranks = NULL;
+    kiln_raster_args a = {.n = d->n, .splats = d->splats, .view = s->view, .profile = s->profile, .rgba = rgba, .depth = depth};
+    memcpy(a.background, background, sizeof a.background);
+    KILN_GO(count_pairs(r, s, d, &b, err));
+    KILN_GO(KILN_ALLOC(&counts, b.most_rows * kiln_view_tiles_x(s->view), "tile counts", err));
+    KILN_GO(KILN_ALLOC(&ranks, b.most_pairs, "pairs of a band", err));
+    for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, &b, i, counts, ranks, a, err));
+    if (pairs) *pairs = b.total;
+done:
+    free(ranks);
+    free(counts);
+    bands_release(&b);
+    return st;
+}

@@ -1,0 +1,60 @@
+/* draw -- a camera's picture of Gaussians that come chunk by chunk, for programs that are no stage of ours: project,
+ * put into drawing order, list by tile, blend. Not an operation: it calls the operations through a runner, in host memory,
+ * so a picture has the bits that kiln-render's has on the same kind of device.
+ *
+ *   kiln_draw_collect   what the camera sees, nearest first; a renderer of its own may want just this, and the lists that
+ *                       tile_pairs_count and tile_pairs_emit make of it
+ *   kiln_draw_picture   lists band by band (tile_pairs.h), blended as the profile says
+ *
+ * Host memory: up to 184 bytes a visible Gaussian while collecting, 68 afterwards; for a picture 4 bytes a pair of its
+ * largest band. Device memory is the runner's. One thread for each runner.
+ * Errors are those of the callback and of the operations; KILN_E_NOMEM.
+ */
+#ifndef KILN_KERNELS_DRAW_H
+#define KILN_KERNELS_DRAW_H
+
+#include "base/extern_c.h"
+#include "kernels/project/project.h"
+#include "kernels/runner.h"
+
+KILN_C_BEGIN
+
+/* Planar and raw as in project.h; borrowed until the next chunk is asked for. */
+typedef struct {
+    uint64_t n; /* 0: nothing of it can be seen (kiln_project_may_see); no array is looked at */
+    const float *means, *log_scales, *quats, *opacity_logits;
+    const float *sh0, *shN;      /* sh0 NULL: no colour, for kiln_draw_collect alone; shN is not read for degree 0 */
+    const uint32_t *source_rows; /* [n] decide between equal depths */
+} kiln_draw_chunk;
+
+typedef kiln_status kiln_draw_chunk_fn(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err);
+
+/* What is drawn, from where, and as whom. */
+typedef struct {
+    const kiln_view *view;
+    kiln_profile_id profile;
+    bool antialiased;
+    uint32_t sh_degree; /* of every chunk */
+    uint32_t n_chunks;
+    kiln_draw_chunk_fn *chunk; /* called for 0 .. n_chunks - 1, in order, by the calling thread */
+    void *context;
+} kiln_draw_scene;
+
+typedef struct {
+    uint64_t n;
+    kiln_splat2d *splats; /* [n] nearest first; .row is the row in its chunk */
+    uint32_t *chunk;      /* [n] which chunk it is of */
+} kiln_drawing;
+
+/* *out is empty after a failure. KILN_E_INPUT also when more than 2^32 - 2 Gaussians are visible. kiln_drawing_release. */
+kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_drawing_release(kiln_drawing *d);
+
+/* The picture as in raster.h: rgba [height][width][4]; depth [height][width] or NULL; *pairs, if not NULL: how many (tile,
+ * Gaussian) pairs were listed. s: view and profile of kiln_draw_collect. */
+kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, const float background[3],
+                              float *rgba, float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
+
+KILN_C_END
+
+#endif
