@@ -41,7 +41,7 @@ C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* 
 say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )
 
 .SECONDARY:
-.PHONY: all cuda deps tests check test bless asan format lint man clean help
+.PHONY: FORCE all cuda deps tests check test bless asan format lint man clean help
 ## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA)
 all: $(BIN)
 ## cuda: compiles the CUDA files alone, which needs no GPU
@@ -80,7 +80,7 @@ $O/%.cu.o: %.cu $O/cuda-archs | $(READY)
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
 -include $(shell find $O -name '*.d' 2>/dev/null)
-# Changes when CUDA comes or goes or is compiled for other GPUs.
+# Changes when CUDA comes or goes or is compiled for other GPUs. (FORCE is phony: .SECONDARY would leave it unmade.)
 CUDA_NOW := $(if $(CU_SRC),$(CUDA_ARCHS),none)
 $O/cuda-archs: $(if $(filter-out $(file <$O/cuda-archs),$(CUDA_NOW))$(filter-out $(CUDA_NOW),$(file <$O/cuda-archs)),FORCE)
 	@mkdir -p $(@D) && echo '$(CUDA_NOW)' > $@

@@ -1,0 +1,110 @@
+#!/bin/bash
+# The installed library is all that another program needs: public headers alone, C and C++, shared and static, and its
+# picture of a bake has the values of kiln-render's. KILN_TEST_DEVICES=cuda: on the GPU too.
+. tests/e2e/lib.sh
+command -v pkg-config >/dev/null && command -v "${CC:-gcc}" >/dev/null && command -v "${CXX:-g++}" >/dev/null ||
+    skip "no pkg-config, C or C++ compiler"
+O=${KILN_BIN%/bin}
+usr=$KILN_TMP/usr src=$KILN_TMP/src db=$KILN_TMP/b/manifest.db
+archs=$(cat "$O/cuda-archs") || fail "no library in $O"
+settings=(O="$O" PREFIX="$usr" CUDA=1 CUDA_ARCHS="$archs")
+[ "$archs" != none ] || settings=(O="$O" PREFIX="$usr" CUDA=0)
+make -s "${settings[@]}" install >"$KILN_TMP/install" 2>&1 || { cat "$KILN_TMP/install"; fail "make install"; }
+export PKG_CONFIG_PATH=$usr/lib/pkgconfig
+mkdir "$src"
+cp examples/draw_camera.c "$src"
+root=$PWD
+cd "$src" || fail "cd" # away from the tree: what compiles here needs the installed headers alone
+
+# shellcheck disable=SC2046,SC2086 # flags are words
+build() { # compiler, file, program, shared|static
+    local libs
+    libs=$(pkg-config --libs splatkiln)
+    [ "$4" = shared ] || libs=$(pkg-config --static --libs splatkiln | sed 's/-lsplatkiln/-l:libsplatkiln.a/')
+    $1 -Wall -Wextra -Werror -O1 $(pkg-config --cflags splatkiln) "$2" $libs -o "$3" || fail "$1 $2, $4"
+}
+
+# every header alone, in both languages
+(cd "$usr/include/splatkiln" && find . -name '*.h' -printf '%P\n') >headers
+while read -r h; do
+    printf '#include "%s"\n#include "%s"\n' "$h" "$h" >one.c
+    cp one.c one.cc
+    "${CC:-gcc}" -std=c11 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.c || fail "$h in C"
+    "${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -I"$usr/include/splatkiln" -fsyntax-only one.cc || fail "$h in C++"
+done <headers
+
+# what the shared library shows
+shown=$(nm -D --defined-only "$usr/lib/libsplatkiln.so.0" | awk '$3 !~ /^(kiln_|SPLATKILN_)/ {print $3}')
+[ -z "$shown" ] || fail "the shared library shows more than kiln_*: $shown"
+readelf -d "$usr/lib/libsplatkiln.so.0" >needed || fail "readelf"
+grep -q 'soname: \[libsplatkiln.so.0\]' needed || fail "no soname"
+! grep NEEDED needed | grep -E 'cuda|png|jpeg|jansson' || fail "the shared library needs what it should not"
+
+cat >points.cc <<'E2'
+#include "kernels/runner.h"
+#include "schema/manifest.h"
+#include <cstdio>
+int main(int argc, char **argv)
+{
+    kiln_error err = {};
+    kiln_manifest *m = nullptr;
+    kiln_layer *layer = nullptr;
+    kiln_runner *runner = nullptr;
+    kiln_runner_options cpu = {};
+    cpu.device = KILN_RUNNER_CPU;
+    const float means[12] = {0, 1, 2, 3}; /* x of four points in a row */
+    float spacing2[4] = {};
+    kiln_knn_args knn = {};
+    knn.n = 4, knn.k = 1, knn.means = means, knn.spacing2 = spacing2;
+    if (argc != 2 || kiln_manifest_open(argv[1], KILN_OPEN_READ, "points", false, &m, &err) != KILN_OK ||
+        kiln_layer_get(m, "baked", &layer, &err) != KILN_OK || kiln_runner_new(&cpu, &runner, &err) != KILN_OK ||
+        kiln_runner_run(runner, KILN_OP_knn, &knn, &err) != KILN_OK) {
+        std::fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    std::printf("%llu %g\n", (unsigned long long)layer->count, spacing2[0] + spacing2[3]);
+    kiln_runner_free(runner);
+    kiln_layer_free(layer);
+    kiln_manifest_close(m);
+}
+E2
+for kind in shared static; do
+    build "${CC:-gcc} -std=gnu11" draw_camera.c "draw-$kind" $kind
+    build "${CXX:-g++} -std=c++17" points.cc "points-$kind" $kind
+done
+export LD_LIBRARY_PATH=$usr/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+ldd draw-shared | grep -q "$usr/lib/libsplatkiln.so.0" || fail "draw-shared does not use the shared library"
+! ldd draw-static | grep -q libsplatkiln || fail "draw-static uses the shared library"
+
+# the same values as kiln-render, whose .npy is rounded as the example rounds
+cd "$root" || fail "cd"
+scene "$KILN_TMP/s" 20000 2 200x120
+bake "$KILN_TMP/s" "$db" --max 4096
+cat >"$src/same.py" <<'E3'
+import array, struct, sys
+npy, ppm = open(sys.argv[1], "rb").read(), open(sys.argv[2], "rb").read()
+values = array.array("f", npy[10 + struct.unpack("<H", npy[8:10])[0]:])
+magic, size, depth, pixels = ppm.split(b"\n", 3)
+assert (magic, size, depth) == (b"P6", b"200 120", b"255"), (magic, size, depth)
+f32 = lambda v: struct.unpack("f", struct.pack("f", v))[0]
+eight = lambda v: 255 if v >= 1 else int(f32(f32(v * 255) + 0.5)) if v > 0 else 0
+want = bytes(eight(v) for i, v in enumerate(values) if i % 4 != 3)
+assert len(want) == len(pixels) and max(want) > 100
+assert want == pixels, "%d values differ" % sum(a != b for a, b in zip(want, pixels))
+E3
+same_picture() { # --devices, the example's device
+    kiln render "$db" --camera cam1 --devices "$1" -o "$KILN_TMP/$1.npy" >/dev/null || fail "kiln-render on $1"
+    for kind in shared static; do
+        must 0 "$src/draw-$kind" "$db" cam1 "$2" "$KILN_TMP/$1-$kind.ppm"
+        python3 "$src/same.py" "$KILN_TMP/$1.npy" "$KILN_TMP/$1-$kind.ppm" || fail "another picture: $kind on $1"
+    done
+}
+same_picture cpu -1
+case ${KILN_TEST_DEVICES:-} in *cuda*) same_picture cuda 0 ;; esac
+[ "$("$src/points-shared" "$db")" = '20000 2' ] && [ "$("$src/points-static" "$db")" = '20000 2' ] || fail "the C++ program"
+must 2 "$src/draw-shared" "$db" nowhere -1 "$KILN_TMP/no.ppm"
+must 6 "$src/draw-shared" "$db" cam1 1000 "$KILN_TMP/no.ppm"
+must 74 "$src/draw-shared" "$db" cam1 -1 "$KILN_TMP/no/such/folder.ppm"
+
+make -s "${settings[@]}" uninstall >/dev/null || fail "make uninstall"
+[ -z "$(find "$usr" ! -type d)" ] || fail "uninstall leaves $(find "$usr" ! -type d)"
