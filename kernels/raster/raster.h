@@ -34,6 +34,9 @@ typedef struct {
 
 typedef kiln_status kiln_raster_fn(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err);
 
+/* What both siblings ask of their arguments first: view, tile rows, profile. */
+kiln_status kiln_raster_check(const kiln_raster_args *a, kiln_error *err) KILN_MUST_CHECK;
+
 /* Pixels of the tile rows [row0, row1) inside the image. */
 static inline uint64_t kiln_raster_pixels(const kiln_raster_args *a)
 {

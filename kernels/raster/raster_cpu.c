@@ -12,6 +12,7 @@
 #include "kernels/raster/raster.h"
 
 #include "base/carve.h"
+#include "kernels/fault.h"
 #include "kernels/math/reach_math.h"
 #include "kernels/raster/raster_math.h"
 
@@ -214,21 +215,9 @@ static void draw_tile(job *j, uint64_t index)
     write_tile(a, &t, px0);
 }
 
-static kiln_status check(const kiln_raster_args *a, kiln_error *err)
-{
-    const kiln_view *v = a->view;
-    if (v->width == 0 || v->height == 0 || v->width > 1u << 20 || v->height > 1u << 20)
-        return kiln_fail(err, KILN_E_INPUT, "raster: a view of %u x %u pixels; 1 to 2^20 each way is possible", v->width,
-                         v->height);
-    if (a->row0 > a->row1 || a->row1 > kiln_view_tiles_y(v) || a->profile >= KILN_PROFILE_COUNT)
-        return kiln_fail(err, KILN_E_BUG, "raster: tile rows %u to %u of %u, profile %d", a->row0, a->row1, kiln_view_tiles_y(v),
-                         (int)a->profile);
-    return KILN_OK;
-}
-
 kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
-    KILN_TRY(check(a, err));
+    KILN_TRY(kiln_raster_check(a, err));
     const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     kiln_carve c = {.base = work};
     uint64_t *starts = kiln_take(&c, tiles, sizeof *starts);
@@ -243,15 +232,10 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
         starts[i] = pairs;
         pairs += a->tile_counts[i];
     }
-    if (pairs != a->n_pairs)
-        return kiln_fail(err, KILN_E_INPUT, "raster: the tiles list %llu pairs, %llu were given", (unsigned long long)pairs,
-                         (unsigned long long)a->n_pairs);
+    if (pairs != a->n_pairs) return kiln_fault_fail(kiln_raster_pairs_fault(pairs), err);
     job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
     j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)
     for (int64_t i = 0; i < (int64_t)tiles; i++) draw_tile(&j, (uint64_t)i);
-    if (j.bad != UINT64_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "raster: pair %llu names Gaussian %u of %llu", (unsigned long long)j.bad,
-                         a->ranks[j.bad], (unsigned long long)a->n);
-    return KILN_OK;
+    return j.bad == UINT64_MAX ? KILN_OK : kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_RANK, j.bad), err);
 }
