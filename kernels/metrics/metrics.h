@@ -34,6 +34,9 @@ typedef struct {
 typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
 
+/* What both siblings ask of their arguments: size, step, rows. */
+kiln_status kiln_metrics_check(const kiln_metrics_args *a, kiln_error *err) KILN_MUST_CHECK;
+
 /* Floats of a picture with these rows, from its first to its last. */
 static inline uint64_t kiln_metrics_floats(uint32_t row, uint32_t step, uint32_t width, uint32_t height)
 {

@@ -14,43 +14,21 @@
 #include <omp.h>
 
 enum {
-    PIECE_ROWS = 64,
-    PIECE_COLUMNS = 128,
+    PIECE_COLUMNS = KILN_METRICS_PIECE_COLUMNS,
     WIDE = PIECE_COLUMNS + 2 * KILN_SSIM_RADIUS,
     QUANTITIES = 5, /* x, y, x^2, y^2, xy */
-    SIDE_MAX = 1 << 20,
 };
-
-typedef struct {
-    kiln_fixed_total mse, same, valid, a[3], b[3];
-} totals;
 
 /* One thread's own. */
 typedef struct {
     double wide[QUANTITIES][WIDE];
     double ring[KILN_SSIM_TAPS][QUANTITIES][PIECE_COLUMNS];
     int64_t map[PIECE_COLUMNS];
-    totals sum;
+    kiln_metrics_totals sum;
 } scratch;
 
-typedef struct {
-    uint32_t channel;
-    int64_t x0, x1, y0, y1; /* ends exclusive */
-} piece;
-
-static piece piece_at(const kiln_metrics_args *a, int64_t i)
-{
-    int64_t across = (a->width + PIECE_COLUMNS - 1) / PIECE_COLUMNS;
-    int64_t down = (a->height + PIECE_ROWS - 1) / PIECE_ROWS;
-    int64_t column = i % across, row = i / across % down;
-    piece p = {.channel = (uint32_t)(i / across / down), .x0 = column * PIECE_COLUMNS, .y0 = row * PIECE_ROWS};
-    p.x1 = p.x0 + PIECE_COLUMNS < a->width ? p.x0 + PIECE_COLUMNS : a->width;
-    p.y1 = p.y0 + PIECE_ROWS < a->height ? p.y0 + PIECE_ROWS : a->height;
-    return p;
-}
-
 /* Row y of both pictures with its margins, zero outside; adds the piece's own values to the sums. */
-static void read_row(const kiln_metrics_args *a, const piece *p, int64_t y, scratch *s)
+static void read_row(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y, scratch *s)
 {
     double *va = s->wide[0], *vb = s->wide[1];
     const float *ra = a->a + (size_t)y * a->a_row * a->a_step + p->channel;
@@ -88,7 +66,7 @@ static void filter_along(const double *restrict v, double *restrict out)
 }
 
 /* Row y into its place of the ring; rows outside the picture are zero. */
-static void fill_ring(const kiln_metrics_args *a, const piece *p, int64_t y, scratch *s)
+static void fill_ring(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y, scratch *s)
 {
     double(*slot)[PIECE_COLUMNS] = s->ring[(y + KILN_SSIM_TAPS) % KILN_SSIM_TAPS];
     if (y < 0 || y >= a->height) {
@@ -116,7 +94,7 @@ static void map_row(int64_t y, scratch *s)
         s->map[i] = kiln_fixed(kiln_ssim_value(e[0][i], e[1][i], e[2][i], e[3][i], e[4][i]));
 }
 
-static void sum_map(const kiln_metrics_args *a, const piece *p, int64_t y, scratch *s)
+static void sum_map(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y, scratch *s)
 {
     int64_t same = 0, valid = 0;
     for (int64_t x = p->x0; x < p->x1; x++) {
@@ -128,7 +106,7 @@ static void sum_map(const kiln_metrics_args *a, const piece *p, int64_t y, scrat
     if (y >= KILN_SSIM_RADIUS && y < (int64_t)a->height - KILN_SSIM_RADIUS) s->sum.valid += valid;
 }
 
-static void do_piece(const kiln_metrics_args *a, const piece *p, scratch *s)
+static void do_piece(const kiln_metrics_args *a, const kiln_metrics_piece *p, scratch *s)
 {
     for (int64_t y = p->y0 - KILN_SSIM_RADIUS; y < p->y1 + KILN_SSIM_RADIUS; y++) {
         fill_ring(a, p, y, s);
@@ -137,36 +115,6 @@ static void do_piece(const kiln_metrics_args *a, const piece *p, scratch *s)
         map_row(ready, s);
         sum_map(a, p, ready, s);
     }
-}
-
-static void finish(const kiln_metrics_args *a, const totals *t)
-{
-    const uint64_t margin = 2 * KILN_SSIM_RADIUS;
-    uint64_t w = a->width, h = a->height;
-    uint64_t inner = w > margin && h > margin ? (w - margin) * (h - margin) : 0;
-    kiln_metrics *o = a->out;
-    o->mse = kiln_fixed_mean(t->mse, 3 * w * h);
-    o->psnr = kiln_psnr(o->mse);
-    o->ssim_same = kiln_fixed_mean(t->same, 3 * w * h);
-    o->ssim_valid = kiln_fixed_mean(t->valid, 3 * inner);
-    for (int c = 0; c < 3; c++) {
-        o->mean_a[c] = kiln_fixed_mean(t->a[c], w * h);
-        o->mean_b[c] = kiln_fixed_mean(t->b[c], w * h);
-    }
-}
-
-static kiln_status check(const kiln_metrics_args *a, kiln_error *err)
-{
-    if (a->width == 0 || a->height == 0 || a->width > SIDE_MAX || a->height > SIDE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "metrics: a picture of %u x %u pixels; 1 to %d each way can be measured", a->width,
-                         a->height, SIDE_MAX);
-    if (a->a_step < 3 || a->a_step > 4 || a->b_step < 3 || a->b_step > 4)
-        return kiln_fail(err, KILN_E_INPUT, "metrics: %u and %u channels a pixel; RGB and RGBA can be measured", a->a_step,
-                         a->b_step);
-    if (a->a_row < a->width || a->b_row < a->width)
-        return kiln_fail(err, KILN_E_INPUT, "metrics: rows of %u and %u pixels hold no picture of width %u", a->a_row, a->b_row,
-                         a->width);
-    return KILN_OK;
 }
 
 kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes, kiln_error *err)
@@ -178,18 +126,18 @@ kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, vo
         return KILN_OK;
     }
     if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "metrics needs %zu bytes, was given %zu", c.used, *work_bytes);
-    KILN_TRY(check(a, err));
+    KILN_TRY(kiln_metrics_check(a, err));
 
     for (unsigned t = 0; t < x->threads; t++) memset(&all[t].sum, 0, sizeof all[t].sum);
-    int64_t n = 3 * (int64_t)((a->width + PIECE_COLUMNS - 1) / PIECE_COLUMNS) * ((a->height + PIECE_ROWS - 1) / PIECE_ROWS);
+    const int64_t n = kiln_metrics_pieces(a->width, a->height);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)
     for (int64_t i = 0; i < n; i++) {
-        piece p = piece_at(a, i);
+        const kiln_metrics_piece p = kiln_metrics_piece_at(a->width, a->height, i);
         do_piece(a, &p, &all[omp_get_thread_num()]);
     }
-    totals t = {0};
+    kiln_metrics_totals t = {0};
     for (unsigned k = 0; k < x->threads; k++) {
-        const totals *s = &all[k].sum;
+        const kiln_metrics_totals *s = &all[k].sum;
         t.mse += s->mse;
         t.same += s->same;
         t.valid += s->valid;
@@ -198,6 +146,6 @@ kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, vo
             t.b[i] += s->b[i];
         }
     }
-    finish(a, &t);
+    *a->out = kiln_metrics_finish(a->width, a->height, &t);
     return KILN_OK;
 }

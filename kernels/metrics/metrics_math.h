@@ -9,6 +9,7 @@
 #define KILN_KERNELS_METRICS_MATH_H
 
 #include "base/hd.h"
+#include "kernels/metrics/metrics.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -18,11 +19,50 @@ enum {
     KILN_SSIM_RADIUS = 5,
     KILN_SSIM_TAPS = 11,
     KILN_FIXED_BITS = 48, /* |value| <= 1 becomes round(value * 2^48) */
+    KILN_METRICS_PIECE_ROWS = 64,
+    KILN_METRICS_PIECE_COLUMNS = 128,
 };
 
-/* Sums of fixed-point values. One piece of at most 2^14 values fits 64 bits (14 + 48 < 63); the totals of up to
+/* Sums of fixed-point values. One piece of 2^13 values fits 64 bits (13 + 48 < 63); the totals of up to
  * 3 * 2^40 values take 128. */
 __extension__ typedef __int128 kiln_fixed_total;
+
+typedef struct {
+    kiln_fixed_total mse, same, valid, a[3], b[3];
+} kiln_metrics_totals;
+
+/* A picture is cut into pieces of one channel; a side is at most 2^20, so there are less than 2^29. */
+typedef struct {
+    uint32_t channel;
+    int64_t x0, x1, y0, y1; /* ends exclusive, inside the picture */
+} kiln_metrics_piece;
+
+static inline KILN_HD int64_t kiln_metrics_across(uint32_t width)
+{
+    return ((int64_t)width + KILN_METRICS_PIECE_COLUMNS - 1) / KILN_METRICS_PIECE_COLUMNS;
+}
+
+static inline KILN_HD int64_t kiln_metrics_down(uint32_t height)
+{
+    return ((int64_t)height + KILN_METRICS_PIECE_ROWS - 1) / KILN_METRICS_PIECE_ROWS;
+}
+
+static inline KILN_HD int64_t kiln_metrics_pieces(uint32_t width, uint32_t height)
+{
+    return 3 * kiln_metrics_across(width) * kiln_metrics_down(height);
+}
+
+static inline KILN_HD kiln_metrics_piece kiln_metrics_piece_at(uint32_t width, uint32_t height, int64_t i)
+{
+    const int64_t across = kiln_metrics_across(width), down = kiln_metrics_down(height);
+    kiln_metrics_piece p;
+    p.channel = (uint32_t)(i / across / down);
+    p.x0 = i % across * KILN_METRICS_PIECE_COLUMNS;
+    p.y0 = i / across % down * KILN_METRICS_PIECE_ROWS;
+    p.x1 = p.x0 + KILN_METRICS_PIECE_COLUMNS < width ? p.x0 + KILN_METRICS_PIECE_COLUMNS : width;
+    p.y1 = p.y0 + KILN_METRICS_PIECE_ROWS < height ? p.y0 + KILN_METRICS_PIECE_ROWS : height;
+    return p;
+}
 
 /* Into [0,1]; what is not a number counts as 0. */
 static inline KILN_HD double kiln_metrics_clamp(float v)
@@ -70,11 +110,25 @@ static inline KILN_HD int64_t kiln_fixed(double v)
     return bits - zero;
 }
 
+/* The double nearest to v, ties to even. Halving keeps in the last bit whether anything was lost, so that the conversion
+ * of the 64 bits that are left is the only rounding; written out because a device's own conversion promises none. */
+static inline KILN_HD double kiln_fixed_to_double(kiln_fixed_total v)
+{
+    kiln_fixed_total size = v < 0 ? -v : v;
+    double unit = 1.0;
+    while (size >> 64) {
+        size = size >> 1 | (size & 1);
+        unit = unit * 2.0;
+    }
+    const double d = (double)(uint64_t)size * unit;
+    return v < 0 ? -d : d;
+}
+
 /* Mean of `count` values summed by kiln_fixed; NAN when there are none. */
 static inline KILN_HD double kiln_fixed_mean(kiln_fixed_total sum, uint64_t count)
 {
     if (count == 0) return (double)NAN;
-    return ((double)sum / 281474976710656.0) / (double)count;
+    return (kiln_fixed_to_double(sum) / 281474976710656.0) / (double)count;
 }
 
 /* Natural logarithm of a positive normal number, within 1e-15 of its size: x = m 2^e with m near 1, then
@@ -100,6 +154,22 @@ static inline KILN_HD double kiln_psnr(double mse)
 {
     if (mse == 0.0) return (double)INFINITY;
     return -4.342944819032518 * kiln_metrics_log(mse); /* 10 / ln 10 */
+}
+
+static inline KILN_HD kiln_metrics kiln_metrics_finish(uint32_t width, uint32_t height, const kiln_metrics_totals *t)
+{
+    const uint64_t margin = 2 * KILN_SSIM_RADIUS, w = width, h = height;
+    const uint64_t inner = w > margin && h > margin ? (w - margin) * (h - margin) : 0;
+    kiln_metrics m;
+    m.mse = kiln_fixed_mean(t->mse, 3 * w * h);
+    m.psnr = kiln_psnr(m.mse);
+    m.ssim_same = kiln_fixed_mean(t->same, 3 * w * h);
+    m.ssim_valid = kiln_fixed_mean(t->valid, 3 * inner);
+    for (int c = 0; c < 3; c++) {
+        m.mean_a[c] = kiln_fixed_mean(t->a[c], w * h);
+        m.mean_b[c] = kiln_fixed_mean(t->b[c], w * h);
+    }
+    return m;
 }
 
 #endif
