@@ -110,6 +110,8 @@ kiln::entry::~entry() { nvtxRangePop(); }
 extern "C" void kiln_range_push(const char *name) { nvtxRangePushA(name); }
 extern "C" void kiln_range_pop(void) { nvtxRangePop(); }
 
+extern "C" uint32_t kiln_device_built_version(void) { return CUDART_VERSION; }
+
 extern "C" kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
 {
     const kiln_exec exec = only(device), *x = &exec;

@@ -25,6 +25,9 @@ typedef struct {
     uint64_t total_bytes, free_bytes;       /* of device memory, now */
 } kiln_device_info;
 
+/* The CUDA runtime linked in: 13000 is 13.0; 0 in a build without CUDA. A constant: touches no CUDA. */
+uint32_t kiln_device_built_version(void);
+
 /* Compares the CUDA versions of build and driver before anything else, and says so when the driver is too old; also where
  * this build has no code for the device. */
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err) KILN_MUST_CHECK;

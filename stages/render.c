@@ -197,6 +197,11 @@ static kiln_hash input_key(kiln_run *r, const shoot *s)
     return kiln_key_end(h);
 }
 
+typedef struct {
+    kiln_hash key;
+    bool done, intact; /* a unit has it; its files are still those that it wrote */
+} picture;
+
 /* Are the files of a unit that was done still those that it wrote? */
 static kiln_status files_intact(const job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
 {
@@ -209,27 +214,24 @@ static kiln_status files_intact(const job *j, const kiln_unit_result *done, bool
     return KILN_OK;
 }
 
-/* Is the picture there? *key is that of the kind that would run, or of the other kind where that one is there and
- * --devices named none. *done: a unit has it, though its file may be gone or drawn over. */
-static kiln_status find_picture(kiln_run *r, const shoot *s, job *j, kiln_hash *key, bool *done, bool *intact, kiln_error *err)
+/* Is the picture of this kind there? *done: a unit has it, though its file may be gone or drawn over. */
+static kiln_status find_of_kind(kiln_run *r, const shoot *s, job *j, const char *kind, picture *p, kiln_error *err)
 {
-    bool named;
-    const char *kinds[] = {kiln_run_device_kind(r, &named), "cpu", "cuda"};
     kiln_unit_result result;
-    *done = *intact = false;
-    for (size_t k = 0; !*intact && k < (named ? 1 : 3); k++) {
-        bool found;
-        kiln_hash of_kind = unit_key(r, s, j, kinds[k]);
-        KILN_TRY(kiln_unit_find(kiln_run_manifest(r), of_kind, &found, &result, err));
-        kiln_status st = found ? files_intact(j, &result, intact, err) : KILN_OK;
-        kiln_unit_result_release(&result);
-        if (st != KILN_OK) return st;
-        if (k > 0 && !*intact) continue;
-        *key = of_kind;
-        *done = found;
-        snprintf(j->device_kind, sizeof j->device_kind, "%s", kinds[k]);
-    }
-    return KILN_OK;
+    *p = (picture){.key = unit_key(r, s, j, kind)};
+    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), p->key, &p->done, &result, err));
+    const kiln_status st = p->done ? files_intact(j, &result, &p->intact, err) : KILN_OK;
+    kiln_unit_result_release(&result);
+    snprintf(j->device_kind, sizeof j->device_kind, "%s", kind);
+    return st;
+}
+
+/* One of either kind will do unless --devices names one; none is looked for yet. */
+static kiln_status find_picture(kiln_run *r, const shoot *s, job *j, picture *p, kiln_error *err)
+{
+    const char *named = kiln_run_named_kind(r);
+    KILN_TRY(find_of_kind(r, s, j, named ? named : "cpu", p, err));
+    return named || p->intact ? KILN_OK : find_of_kind(r, s, j, "cuda", p, err);
 }
 
 /* ---- plan --------------------------------------------------------------------------------------------------------------- */
@@ -273,19 +275,26 @@ static kiln_status is_fresh(kiln_run *r, shoot *s, kiln_hash key, bool *fresh, k
 {
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
     for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) {
-        kiln_hash unit;
-        bool done;
-        KILN_TRY(find_picture(r, s, &s->jobs[i], &unit, &done, fresh, err));
+        picture p;
+        KILN_TRY(find_picture(r, s, &s->jobs[i], &p, err));
+        *fresh = p.intact;
     }
     return KILN_OK;
 }
 
-/* A unit whose file is gone or was drawn over is due again. */
+/* A unit that is due gets the key of the kind that computes it: so does every one with --force, or a picture of one kind
+ * would be compared with that of the other. One whose file is gone or was drawn over is due again. */
 static kiln_status choose_unit(kiln_run *r, const shoot *s, job *j, kiln_unit *u, kiln_error *err)
 {
-    bool done, intact;
-    KILN_TRY(find_picture(r, s, j, &u->key, &done, &intact, err));
-    return done && !intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
+    const char *kind;
+    picture p;
+    KILN_TRY(find_picture(r, s, j, &p, err));
+    if (!p.intact || kiln_run_force(r)) {
+        KILN_TRY(kiln_run_device_kind(r, &kind, err));
+        KILN_TRY(find_of_kind(r, s, j, kind, &p, err));
+    }
+    u->key = p.key;
+    return p.done && !p.intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
 }
 
 static kiln_status choose_units(kiln_run *r, shoot *s, kiln_error *err)

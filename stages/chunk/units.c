@@ -179,7 +179,7 @@ static kiln_status gather_plane(kiln_worker *w, const kept *k, const kiln_layer 
         KILN_TRY(kiln_plane_cache_get(k->cache, m, block, p->name, &data, err));
         strided s = {
             .from = data, .to = *out, .from_rows = block->count, .to_rows = rows->n, .components = p->components, .size = size};
-        copy_rows(&s, rows->from + first, rows->to + first, n, kiln_worker_exec(w)->threads);
+        copy_rows(&s, rows->from + first, rows->to + first, n, kiln_worker_threads(w));
     }
     return KILN_OK;
 }

@@ -212,14 +212,26 @@ static kiln_status mark_stale(kiln_run *r, const role_list *before, const role_l
 }
 
 /* ---- the record of the run ------------------------------------------------------------------------------------------------ */
+/* Device memory, where workers were on GPUs: the most that one took, of what one was allowed. */
+static int add_vram(json_t *summary, const kiln_worker_use *use)
+{
+    if (json_object_set_new(summary, "vram_peak_bytes", json_integer((json_int_t)use->vram_peak)) != 0) return -1;
+    if (use->vram_cap == 0) return 0;
+    if (json_object_set_new(summary, "vram_cap_bytes", json_integer((json_int_t)use->vram_cap)) != 0) return -1;
+    return json_object_set_new(summary, "ran_on_cpu_for_memory", json_integer((json_int_t)use->n_host));
+}
+
 json_t *kiln_run_summary(const kiln_run *r, const char *status)
 {
+    char devices[KILN_DEVICES_TEXT];
+    const kiln_worker_use use = kiln_workers_use(r->workers, r->n_workers);
+    kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
-    json_t *tail =
-        json_pack("{s:{s:I, s:I}, s:s, s:f, s:{s:I, s:I}}", "units", "done", (json_int_t)r->units_done, "cached",
-                  (json_int_t)r->units_cached, "device", r->device_text, "wall_s", (double)(kiln_now_ns() - r->start_ns) * 1e-9,
-                  "peak_rss_bytes", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)r->worker_peak_rss);
-    if (!head || !tail || json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, tail) != 0) {
+    json_t *tail = json_pack("{s:{s:I, s:I}, s:s, s:f, s:{s:I, s:I}}", "units", "done", (json_int_t)r->units_done, "cached",
+                             (json_int_t)r->units_cached, "device", devices, "wall_s", (double)(kiln_now_ns() - r->start_ns) * 1e-9,
+                             "peak_rss_bytes", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
+    if (!head || !tail || add_vram(tail, &use) != 0 || json_object_update_missing(head, r->report) != 0 ||
+        json_object_update_missing(head, tail) != 0) {
         json_decref(head);
         head = NULL;
     }
@@ -245,9 +257,10 @@ static char *parameters_json(const kiln_run *r)
 
 kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, kiln_error *err)
 {
-    char program[64];
+    char program[64], devices[KILN_DEVICES_TEXT];
     kiln_status st;
     (void)snprintf(program, sizeof program, "%s %s", r->cli.program, kiln_version);
+    kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
     json_t *summary = kiln_run_summary(r, end == KILN_OK ? "done" : "failed");
     if (summary && sentence && json_object_set_new(summary, "error", json_string(sentence)) != 0) {
         json_decref(summary);
@@ -257,7 +270,7 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     char *parameters = parameters_json(r);
     kiln_run_row row = {.program = program,
                         .parameters = parameters,
-                        .device = r->device_text,
+                        .device = devices,
                         .counters = counters,
                         .start_ns = r->start_wall_ns,
                         .stop_ns = kiln_wall_ns(),

@@ -1,55 +1,244 @@
-/* Which devices --devices names. Nothing here touches CUDA: the parent never does (DESIGN.md 9). `auto` takes the CPU
- * until the CUDA siblings are there; their finding through NVML has its place in kiln_devices_resolve. */
-#include "stages/engine/engine_internal.h"
+/* Which devices --devices names. Nothing here touches CUDA: the parent never does (DESIGN.md, "Devices"). First the list of
+ * what is visible, then the choice from it, so that numbers always count visible GPUs, as CUDA's own do. */
+#include "stages/engine/devices.h"
+
+#include "kernels/device.h"
 
 #include <ctype.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool is_device_entry(const char *s, size_t n)
+/* ---- words ---------------------------------------------------------------------------------------------------------------- */
+static bool starts(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
+static bool is_index(const char *s) { return *s && !s[strspn(s, "0123456789")]; }
+
+/* GPU-xxxxxxxx-..., MIG-xxxxxxxx-..., and MIG-GPU-xxxxxxxx-.../1/2 as drivers before 470 name an instance; or the beginning. */
+static bool is_uuid(const char *s)
 {
-    if (n == 0 || n >= sizeof(((kiln_device *)0)->visible)) return false;
-    if (!strncmp(s, "GPU-", 4) || !strncmp(s, "MIG-", 4)) {
-        for (size_t i = 4; i < n; i++)
-            if (!isxdigit((unsigned char)s[i]) && s[i] != '-' && s[i] != '/') return false;
-        return n > 4;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!isdigit((unsigned char)s[i])) return false;
+    if (!starts(s, "GPU-") && !starts(s, "MIG-")) return false;
+    const char *digits = s + (starts(s, "MIG-GPU-") ? 8 : 4);
+    for (const char *c = digits; *c; c++)
+        if (!isxdigit((unsigned char)*c) && !strchr("-/", *c)) return false;
+    return *digits;
+}
+
+/* Copies the next entry of a list without the blanks around it; false behind the last. "" is one empty entry. */
+static bool next_entry(const char **at, char *out, size_t size)
+{
+    if (!*at) return false;
+    const char *first = *at + strspn(*at, " \t");
+    size_t length = strcspn(first, ",");
+    *at = first[length] ? first + length + 1 : NULL;
+    while (length && strchr(" \t", first[length - 1])) length--;
+    (void)snprintf(out, size, "%.*s", length < size ? (int)length : 0, first); /* too long to be anything: empty, so invalid */
     return true;
 }
 
 kiln_status kiln_devices_check(const char *text, kiln_error *err)
 {
-    if (!text || !strcmp(text, "auto") || !strcmp(text, "cpu") || !strcmp(text, "cuda") || !strcmp(text, "all")) return KILN_OK;
-    for (const char *at = text;; at++) {
-        size_t n = strcspn(at, ",");
-        if (!is_device_entry(at, n))
+    static const char *const words[] = {"auto", "cpu", "cuda", "all"};
+    char entry[sizeof(((kiln_device *)0)->visible)];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!text || strcmp(text, words[i]) == 0) return KILN_OK;
+    for (const char *at = text; next_entry(&at, entry, sizeof entry);)
+        if (!is_index(entry) && !is_uuid(entry))
             return kiln_fail(err, KILN_E_USAGE, "--devices takes auto, cpu, cuda, all or a list such as 0,1 or GPU-..., not '%s'",
                              text);
-        at += n;
-        if (!*at) return KILN_OK;
-    }
-}
-
-kiln_device_kind kiln_devices_kind(const char *text, bool *named)
-{
-    bool is_auto = !text || !strcmp(text, "auto");
-    if (named) *named = !is_auto;
-    return is_auto || !strcmp(text, "cpu") ? KILN_DEVICE_CPU : KILN_DEVICE_CUDA;
-}
-
-kiln_status kiln_devices_resolve(const char *text, kiln_device *out, unsigned *n, kiln_error *err)
-{
-    if (kiln_devices_kind(text, NULL) == KILN_DEVICE_CUDA) {
-        if (!kiln_ops_cuda())
-            return kiln_fail(err, KILN_E_DEVICE, "this build has no CUDA, so '--devices %s' finds none; use --devices cpu", text);
-        return kiln_fail(err, KILN_E_DEVICE, "this version computes on the CPU only; use --devices cpu instead of '%s'", text);
-    }
-    *n = 1;
-    out[0] = (kiln_device){.kind = KILN_DEVICE_CPU};
     return KILN_OK;
+}
+
+const char *kiln_devices_named_kind(const char *text)
+{
+    if (!text || strcmp(text, "auto") == 0) return NULL;
+    return strcmp(text, "cpu") == 0 ? "cpu" : "cuda";
+}
+
+/* ---- what is visible ------------------------------------------------------------------------------------------------------ */
+typedef struct {
+    kiln_device items[KILN_DEVICES_MAX];
+    unsigned n;
+    char note[sizeof(((kiln_device_list *)0)->note)]; /* why there is none, or no more; "" when nothing is hidden */
+} visible_list;
+
+/* NVML counts by PCI address. CUDA does when told to, and where all GPUs are alike: then none is faster. */
+static bool counts_by_address(const kiln_devices_question *q)
+{
+    if (q->order && strcmp(q->order, "PCI_BUS_ID") == 0) return true;
+    for (uint32_t i = 1; i < q->gpus->n; i++)
+        if (strcmp(q->gpus->items[i].name, q->gpus->items[0].name) != 0) return false;
+    return true;
+}
+
+/* An index becomes a UUID where both sides count alike; an instance of a GPU has none of its own. */
+static bool see_index(const kiln_devices_question *q, const char *entry, kiln_device *d)
+{
+    const unsigned long index = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : UINT32_MAX;
+    if (index >= q->gpus->n_gpus) return false;
+    for (uint32_t i = 0; i < q->gpus->n; i++) {
+        const kiln_gpu *g = &q->gpus->items[i];
+        if (g->gpu == index && starts(g->uuid, "GPU-") && counts_by_address(q))
+            (void)snprintf(d->uuid, sizeof d->uuid, "%s", g->uuid);
+    }
+    return true;
+}
+
+/* The beginning of just one UUID. Names of instances in the old form are not NVML's: CUDA must judge them. */
+static bool see_uuid(const kiln_devices_question *q, const char *entry, kiln_device *d)
+{
+    unsigned n = 0;
+    if (!is_uuid(entry)) return false;
+    for (uint32_t i = 0; i < q->gpus->n; i++) {
+        if (!starts(q->gpus->items[i].uuid, entry)) continue;
+        (void)snprintf(d->uuid, sizeof d->uuid, "%s", q->gpus->items[i].uuid);
+        n++;
+    }
+    return n == 1 || (n == 0 && starts(entry, "MIG-GPU-"));
+}
+
+static bool same_device(const kiln_device *a, const kiln_device *b)
+{
+    return strcmp(a->visible, b->visible) == 0 || (*a->uuid && strcmp(a->uuid, b->uuid) == 0);
+}
+
+static bool has_device(const kiln_device *items, unsigned n, const kiln_device *d)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (same_device(&items[i], d)) return true;
+    return false;
+}
+
+/* Without CUDA_VISIBLE_DEVICES: every GPU, by UUID. */
+static void see_all(const kiln_devices_question *q, visible_list *v)
+{
+    for (uint32_t i = 0; i < q->gpus->n; i++) {
+        kiln_device *d = &v->items[v->n++];
+        *d = (kiln_device){.kind = KILN_DEVICE_CUDA, .chosen = true};
+        memcpy(d->visible, q->gpus->items[i].uuid, sizeof d->visible);
+        memcpy(d->uuid, q->gpus->items[i].uuid, sizeof d->uuid);
+    }
+}
+
+static void see(const kiln_devices_question *q, visible_list *v)
+{
+    kiln_device d;
+    *v = (visible_list){0};
+    if (!q->visible) {
+        see_all(q, v);
+        return;
+    }
+    for (const char *at = q->visible; v->n < KILN_DEVICES_MAX;) {
+        d = (kiln_device){.kind = KILN_DEVICE_CUDA};
+        if (!next_entry(&at, d.visible, sizeof d.visible)) return;
+        if (is_index(d.visible) ? !see_index(q, d.visible, &d) : !see_uuid(q, d.visible, &d)) {
+            (void)snprintf(v->note, sizeof v->note, "CUDA_VISIBLE_DEVICES is '%.80s', and '%.80s' names no GPU here", q->visible,
+                           d.visible);
+            return;
+        }
+        if (has_device(v->items, v->n, &d)) {
+            (void)snprintf(v->note, sizeof v->note,
+                           "CUDA_VISIBLE_DEVICES is '%.80s', which names a GPU twice; CUDA then shows none", q->visible);
+            v->n = 0;
+            return;
+        }
+        v->items[v->n++] = d;
+    }
+}
+
+/* ---- the choice ----------------------------------------------------------------------------------------------------------- */
+/* Why no GPU can be used at all; "" when one can. */
+static void why_no_gpu(const kiln_devices_question *q, const visible_list *v, char *why, size_t size)
+{
+    const uint32_t built = q->built_version, has = q->gpus->driver_version;
+    why[0] = '\0';
+    if (built == 0)
+        (void)snprintf(why, size, "this build has no CUDA");
+    else if (q->gpus->why_none[0])
+        (void)snprintf(why, size, "%s", q->gpus->why_none);
+    else if (q->gpus->n == 0)
+        (void)snprintf(why, size, "the NVIDIA driver shows no GPU%s",
+                       q->gpus->n_gpus ? " that may be used (all are cut into instances, of which there is none)" : "");
+    else if (has && has / 1000 < built / 1000) /* within a major version the older driver will do */
+        (void)snprintf(why, size, "this build is of CUDA %u.%u, the driver has CUDA %u.%u; update the driver", built / 1000,
+                       built % 1000 / 10, has / 1000, has % 1000 / 10);
+    else if (v->n == 0)
+        (void)snprintf(why, size, "%s", *q->visible ? v->note : "CUDA_VISIBLE_DEVICES is empty, which hides all GPUs");
+}
+
+static kiln_status take(const kiln_devices_question *q, const kiln_device *d, kiln_device_list *out, kiln_error *err)
+{
+    if (has_device(out->items, out->n, d) || out->n == KILN_DEVICES_MAX)
+        return kiln_fail(err, KILN_E_USAGE, "--devices %s names '%s' twice", q->asked, *d->uuid ? d->uuid : d->visible);
+    out->items[out->n++] = *d;
+    return KILN_OK;
+}
+
+static kiln_status fail_entry(const kiln_devices_question *q, const visible_list *v, const char *entry, const char *what,
+                              kiln_error *err)
+{
+    char numbers[32] = "number 0", hidden[128] = "";
+    if (v->n > 1) (void)snprintf(numbers, sizeof numbers, "numbers 0 to %u", v->n - 1);
+    if (q->visible) (void)snprintf(hidden, sizeof hidden, " (CUDA_VISIBLE_DEVICES is '%.80s')", q->visible);
+    return kiln_fail(err, KILN_E_DEVICE, "--devices %s: '%s' %s; %u GPU%s visible, %s%s", q->asked, entry, what, v->n,
+                     v->n == 1 ? " is" : "s are", numbers, hidden);
+}
+
+/* A number counts visible GPUs; a UUID must be of one of them, whatever CUDA_VISIBLE_DEVICES calls it. */
+static kiln_status take_entry(const kiln_devices_question *q, const visible_list *v, const char *entry, kiln_device_list *out,
+                              kiln_error *err)
+{
+    const kiln_device *found = NULL;
+    if (is_index(entry)) {
+        const unsigned long index = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : UINT32_MAX;
+        if (index >= v->n) return fail_entry(q, v, entry, "is not there", err);
+        return take(q, &v->items[index], out, err);
+    }
+    for (unsigned i = 0; i < v->n; i++) {
+        if (!starts(v->items[i].uuid, entry) && strcmp(v->items[i].visible, entry) != 0) continue;
+        if (found) return fail_entry(q, v, entry, "is the beginning of several", err);
+        found = &v->items[i];
+    }
+    if (found) return take(q, found, out, err);
+    if (q->visible || !starts(entry, "MIG-GPU-")) return fail_entry(q, v, entry, "is none of them", err);
+    kiln_device old = {.kind = KILN_DEVICE_CUDA, .chosen = true};
+    (void)snprintf(old.visible, sizeof old.visible, "%s", entry);
+    return take(q, &old, out, err);
+}
+
+kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list *out, kiln_error *err)
+{
+    const char *kind = kiln_devices_named_kind(q->asked);
+    char why[sizeof out->note], entry[sizeof out->items->visible];
+    visible_list v;
+    *out = (kiln_device_list){.n = 1, .items = {{.kind = KILN_DEVICE_CPU}}};
+    if (kind && strcmp(kind, "cpu") == 0) return KILN_OK;
+    see(q, &v);
+    why_no_gpu(q, &v, why, sizeof why);
+    (void)snprintf(out->note, sizeof out->note, "%s", *why ? why : v.note);
+    if (!kind && *why) return KILN_OK;
+    if (*why) return kiln_fail(err, KILN_E_DEVICE, "--devices %s: %s; or use --devices cpu", q->asked, why);
+    out->n = 0;
+    if (!kind || strcmp(q->asked, "cuda") == 0) return take(q, &v.items[0], out, err);
+    if (strcmp(q->asked, "all") == 0) {
+        for (unsigned i = 0; i < v.n; i++) KILN_TRY(take(q, &v.items[i], out, err));
+        return KILN_OK;
+    }
+    for (const char *at = q->asked; next_entry(&at, entry, sizeof entry);) KILN_TRY(take_entry(q, &v, entry, out, err));
+    return KILN_OK;
+}
+
+kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_error *err)
+{
+    kiln_gpu_list gpus = {0};
+    const kiln_devices_question q = {.asked = text ? text : "auto",
+                                     .visible = getenv("CUDA_VISIBLE_DEVICES"),
+                                     .order = getenv("CUDA_DEVICE_ORDER"),
+                                     .built_version = kiln_device_built_version(),
+                                     .gpus = &gpus};
+    if (q.built_version && strcmp(q.asked, "cpu") != 0) kiln_gpus_list(&gpus);
+    return kiln_devices_choose(&q, out, err);
 }
 
 unsigned kiln_devices_threads(uint32_t asked)

@@ -6,7 +6,8 @@
  * resume, rerun and chunk-wise rebake (DESIGN.md 4).
  *
  * The parent never computes and never touches CUDA; it alone writes the manifest. A worker is the same executable,
- * started with the same options (resolved, as text) and a socket; it opens the manifest read-only when first asked.
+ * started with the same options (resolved, as text) and a socket, one for each device; it opens the manifest read-only
+ * when first asked and runs operations through a runner of its device, so that a unit is written once for CPU and GPU.
  * Results come back as memfds over the socket and are inserted in short transactions. A worker's death ends the run
  * with its reason; finished units stay.
  */
@@ -15,7 +16,7 @@
 
 #include "base/option.h"
 #include "base/status.h"
-#include "kernels/ops.h"
+#include "kernels/runner.h"
 #include "schema/manifest.h"
 
 #include <jansson.h>
@@ -30,6 +31,7 @@ typedef struct {
     const kiln_cli *cli;
     kiln_open_mode open;   /* how the manifest is opened before run(); import opens it itself */
     bool opens_itself;     /* the engine opens nothing: import, compare */
+    bool cpu_only;         /* its units run no operation: its worker makes no CUDA context, whatever --devices says */
     unsigned manifest_arg; /* which positional is the manifest: 0; import: 1 */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,
@@ -51,8 +53,10 @@ bool kiln_run_is_once(const kiln_run *r); /* a KILN_ONCE option was given: chang
 bool kiln_run_force(const kiln_run *r);
 bool kiln_run_json(const kiln_run *r);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for programs that open their manifest themselves */
-/* Device kind the units run on, for image keys: "cpu" or "cuda"; and whether --devices named one. */
-const char *kiln_run_device_kind(kiln_run *r, bool *named);
+/* The kind of device that --devices names, for image keys: "cpu" or "cuda"; NULL for auto. Looks at no device. */
+const char *kiln_run_named_kind(const kiln_run *r);
+/* The kind that units run on. With auto this looks for a GPU, once: ask only when a unit is due. */
+kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err) KILN_MUST_CHECK;
 
 /* A hash builder seeded with stage, algorithm version and every KEYED option's text. */
 kiln_hasher *kiln_run_key(kiln_run *r);
@@ -98,8 +102,9 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
 kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker ------------------------------------------------------------------------------------------------------ */
-const kiln_exec *kiln_worker_exec(kiln_worker *w);
-const kiln_ops *kiln_worker_ops(kiln_worker *w);
+/* Runs operations on the worker's device, its memory under --vram; the worker's own. */
+kiln_runner *kiln_worker_runner(kiln_worker *w);
+unsigned kiln_worker_threads(const kiln_worker *w); /* for a unit's own loops */
 /* Read-only connection, opened at first use. */
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
 /* A stage's own state kept between units (a projected camera, decoded planes); freed with free_fn at the end or when replaced. */
@@ -111,12 +116,8 @@ kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, s
                             kiln_error *err) KILN_MUST_CHECK;
 /* The unit's counters: JSON object, borrowed. Default "{}". */
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
-/* Runs a two-phase operation: asks for its workspace, takes it from a block that grows and is kept, runs it. */
-#define KILN_WORK(w, op, args, err)                                                                                                \
-    kiln_worker_work((w), (kiln_status(*)(const kiln_exec *, const void *, void *, size_t *, kiln_error *))kiln_worker_ops(w)->op, \
-                     (args), (err))
-kiln_status kiln_worker_work(kiln_worker *w, kiln_status (*op)(const kiln_exec *, const void *, void *, size_t *, kiln_error *),
-                             const void *args, kiln_error *err) KILN_MUST_CHECK;
+/* Runs an operation on host arrays; done when it returns. args: const kiln_OP_args *. */
+#define KILN_WORK(w, op, args, err) kiln_runner_run(kiln_worker_runner(w), KILN_OP_##op, (args), (err))
 
 /* ---- decoded planes with a budget, least recently used first out; for units that read many chunks ------------------- */
 typedef struct kiln_plane_cache kiln_plane_cache;

@@ -88,7 +88,7 @@ static void record_failure(kiln_run *r, kiln_status st, const kiln_error *failur
 
 static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    for (unsigned i = 0; i < r->n_devices; i++) kiln_worker_stop(&r->workers[i]);
+    kiln_workers_stop(r->workers, r->n_workers);
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {

@@ -3,7 +3,7 @@
  * A SOCK_SEQPACKET pair carries fixed-size messages; bulk (payloads, results) travels beside a message as one memfd, so
  * that the socket never fills up and nothing is copied through it.
  *
- *   worker -> parent   HELLO   text: the device
+ *   worker -> parent   HELLO   text: the device; or FAILED in its place
  *   parent -> worker   UNIT    unit, text: its name, flags; memfd: the payload (bytes of it; none when 0)
  *   worker -> parent   RESULT  unit, n_outputs, counters_bytes; memfd: n_outputs kiln_wire_output, the counters with
  *                              their NUL, then the blobs at the offsets that the table gives
@@ -21,11 +21,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KILN_PROTOCOL_VERSION = 1 };
+enum { KILN_PROTOCOL_VERSION = 2 };
 
 typedef enum { KILN_MSG_HELLO = 1, KILN_MSG_UNIT, KILN_MSG_RESULT, KILN_MSG_FAILED } kiln_message_kind;
 
 enum { KILN_MSG_VOLATILE = 1 }; /* flags of UNIT: the result comes back raw, in one piece per output */
+
+/* What a worker has taken so far; vram: of a GPU, else 0. */
+typedef struct {
+    uint64_t peak_rss;
+    uint64_t vram_peak, vram_cap;
+    uint64_t n_host; /* operations that ran on the CPU because --vram is too small for them */
+} kiln_worker_use;
 
 typedef struct {
     uint32_t version, kind;
@@ -36,7 +43,7 @@ typedef struct {
     uint32_t n_outputs;
     uint32_t counters_bytes; /* with the NUL */
     uint64_t wall_ns;        /* RESULT: what the unit took */
-    uint64_t peak_rss;       /* of the worker so far */
+    kiln_worker_use use;
     char text[1024];
 } kiln_message;
 

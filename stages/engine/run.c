@@ -27,10 +27,28 @@ bool kiln_run_json(const kiln_run *r)
 }
 json_t *kiln_run_report(kiln_run *r) { return r->report; }
 
-const char *kiln_run_device_kind(kiln_run *r, bool *named)
+/* ---- devices -------------------------------------------------------------------------------------------------------------- */
+const char *kiln_run_named_kind(const kiln_run *r)
 {
-    (void)r;
-    return kiln_devices_kind(kiln_common_values.devices, named) == KILN_DEVICE_CPU ? "cpu" : "cuda";
+    return r->program->cpu_only ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
+}
+
+kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
+{
+    if (r->devices.n) return KILN_OK;
+    KILN_TRY(kiln_devices_resolve(r->program->cpu_only ? "cpu" : kiln_common_values.devices, &r->devices, err));
+    const bool gpu = r->devices.items[0].kind == KILN_DEVICE_CUDA;
+    if (r->devices.note[0]) kiln_chat("%s%s", gpu ? "" : "computing on the CPU: ", r->devices.note);
+    return KILN_OK;
+}
+
+kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err)
+{
+    *kind = kiln_run_named_kind(r);
+    if (*kind) return KILN_OK;
+    KILN_TRY(kiln_run_find_devices(r, err));
+    *kind = r->devices.items[0].kind == KILN_DEVICE_CUDA ? "cuda" : "cpu";
+    return KILN_OK;
 }
 
 /* ---- keys ----------------------------------------------------------------------------------------------------------------- */

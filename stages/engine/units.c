@@ -178,28 +178,36 @@ done:
 }
 
 /* ---- the conversation --------------------------------------------------------------------------------------------------- */
-static kiln_status hand_out(job *j, kiln_worker_process *w, kiln_error *err)
+static kiln_status send_unit(job *j, kiln_worker_process *w, kiln_error *err)
 {
-    while (w->n_flight < KILN_IN_FLIGHT && j->next < j->n_due) {
-        uint64_t index = j->due[j->next];
-        const kiln_unit *u = &j->units[index];
-        kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_UNIT, .unit = index, .bytes = u->payload_bytes};
-        /* a unit that is compared must come back in the form in which it was stored */
-        if (in_memory(j->run, u) && !u->was_cached) m.flags = KILN_MSG_VOLATILE;
-        memcpy(m.text, u->name, sizeof u->name);
-        int memfd = -1;
-        kiln_status st = KILN_OK;
-        if (u->payload_bytes) {
-            KILN_TRY(kiln_memfd_new(&memfd, err));
-            st = kiln_memfd_append(memfd, u->payload, u->payload_bytes, err);
-        }
-        if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, err);
-        if (memfd >= 0) (void)close(memfd);
-        if (st == KILN_E_TERMINATED) return KILN_OK; /* hear() first takes the results that it sent before it died */
-        if (st != KILN_OK) return st;
-        w->flight[w->n_flight++] = index;
-        j->next++;
+    uint64_t index = j->due[j->next];
+    const kiln_unit *u = &j->units[index];
+    kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_UNIT, .unit = index, .bytes = u->payload_bytes};
+    /* a unit that is compared must come back in the form in which it was stored */
+    if (in_memory(j->run, u) && !u->was_cached) m.flags = KILN_MSG_VOLATILE;
+    memcpy(m.text, u->name, sizeof u->name);
+    int memfd = -1;
+    kiln_status st = KILN_OK;
+    if (u->payload_bytes) {
+        KILN_TRY(kiln_memfd_new(&memfd, err));
+        st = kiln_memfd_append(memfd, u->payload, u->payload_bytes, err);
     }
+    if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, err);
+    if (memfd >= 0) (void)close(memfd);
+    if (st == KILN_E_TERMINATED) return KILN_OK; /* hear() first takes the results that it sent before it died */
+    if (st != KILN_OK) return st;
+    w->flight[w->n_flight++] = index;
+    j->next++;
+    return KILN_OK;
+}
+
+/* Every worker gets one unit before any gets a second: few units are shared out too. */
+static kiln_status hand_out(job *j, kiln_error *err)
+{
+    kiln_run *r = j->run;
+    for (unsigned depth = 1; depth <= KILN_IN_FLIGHT; depth++)
+        for (unsigned i = 0; i < r->n_workers && j->next < j->n_due; i++)
+            if (r->workers[i].n_flight < depth) KILN_TRY(send_unit(j, &r->workers[i], err));
     return KILN_OK;
 }
 
@@ -220,7 +228,7 @@ static kiln_status hear(job *j, kiln_worker_process *w, kiln_error *err)
     } else {
         w->n_flight--;
         memmove(w->flight, w->flight + 1, w->n_flight * sizeof *w->flight);
-        if (m.peak_rss > j->run->worker_peak_rss) j->run->worker_peak_rss = m.peak_rss;
+        w->use = m.use;
         j->n_back++;
         if (m.kind == KILN_MSG_RESULT) {
             st = take_result(j, &m, memfd, err);
@@ -234,12 +242,17 @@ static kiln_status hear(job *j, kiln_worker_process *w, kiln_error *err)
     return st;
 }
 
-static kiln_status start_workers(kiln_run *r, kiln_error *err)
+/* One for each device, but not more than there are units; all open their devices at the same time. */
+static kiln_status start_workers(const job *j, kiln_error *err)
 {
-    if (r->n_devices == 0) KILN_TRY(kiln_devices_resolve(kiln_common_values.devices, r->devices, &r->n_devices, err));
-    for (unsigned i = 0; i < r->n_devices; i++)
-        if (r->workers[i].pid <= 0) KILN_TRY(kiln_worker_start(r, &r->devices[i], &r->workers[i], err));
-    memcpy(r->device_text, r->workers[0].device_text, sizeof r->device_text);
+    kiln_run *r = j->run;
+    KILN_TRY(kiln_run_find_devices(r, err));
+    const unsigned wanted = j->n_due < r->devices.n ? (unsigned)j->n_due : r->devices.n;
+    if (r->n_workers < wanted) r->n_workers = wanted;
+    for (unsigned i = 0; i < r->n_workers; i++)
+        if (r->workers[i].pid <= 0) KILN_TRY(kiln_worker_start(r, &r->devices.items[i], &r->workers[i], err));
+    for (unsigned i = 0; i < r->n_workers; i++)
+        if (!r->workers[i].ready) KILN_TRY(kiln_worker_await(&r->workers[i], err));
     return KILN_OK;
 }
 
@@ -249,14 +262,12 @@ static kiln_status converse(job *j, kiln_error *err)
     struct pollfd fds[KILN_DEVICES_MAX];
     while (j->n_back < j->n_due) {
         KILN_TRY(kiln_interrupt_check(err));
-        for (unsigned i = 0; i < r->n_devices; i++) {
-            KILN_TRY(hand_out(j, &r->workers[i], err));
-            fds[i] = (struct pollfd){.fd = r->workers[i].fd, .events = POLLIN};
-        }
+        KILN_TRY(hand_out(j, err));
+        for (unsigned i = 0; i < r->n_workers; i++) fds[i] = (struct pollfd){.fd = r->workers[i].fd, .events = POLLIN};
         if (batch_is_ripe(j)) KILN_TRY(store_batch(j, err));
-        if (poll(fds, r->n_devices, POLL_MS) < 0 && errno != EINTR)
+        if (poll(fds, r->n_workers, POLL_MS) < 0 && errno != EINTR)
             return kiln_fail(err, KILN_E_IO, "cannot wait for the workers: %s", strerror(errno));
-        for (unsigned i = 0; i < r->n_devices; i++)
+        for (unsigned i = 0; i < r->n_workers; i++)
             if (fds[i].revents) KILN_TRY(hear(j, &r->workers[i], err));
         kiln_progress_add(&j->progress, 0);
     }
@@ -274,7 +285,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     j->units = units;
     KILN_GO(find_due(j, n, err));
     if (j->n_due == 0) goto done;
-    KILN_GO(start_workers(r, err));
+    KILN_GO(start_workers(j, err));
     kiln_progress_start(&j->progress, what, "units", j->n_due);
     st = converse(j, err);
     kiln_progress_stop(&j->progress);
@@ -283,7 +294,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     } else {
         kiln_status stored = store_batch(j, NULL); /* what arrived is kept; the first failure is the one to report */
         if (stored != KILN_OK) kiln_warn("results that had arrived could not be stored (%s)", kiln_status_text(stored));
-        for (unsigned i = 0; i < r->n_devices; i++) kiln_worker_stop(&r->workers[i]);
+        kiln_workers_stop(r->workers, r->n_workers);
     }
 done:
     for (unsigned i = 0; i < j->n_batch; i++) arrival_release(&j->batch[i]);

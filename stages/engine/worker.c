@@ -1,5 +1,7 @@
 /* The worker: waits for units, computes them with the stage's own function, sends results, ends with its socket.
- * It writes no file but what the stage's unit writes, and reads the manifest through a connection of its own. */
+ * It writes no file but what the stage's unit writes, and reads the manifest through a connection of its own.
+ *
+ * Its device is told by the flag: the CPU, or the one GPU that its CUDA_VISIBLE_DEVICES lets through, CUDA's device 0 to it. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -16,21 +18,20 @@
 struct kiln_worker {
     const kiln_stage_program *program;
     kiln_parsed parsed;
+    kiln_device_kind device;
     int fd;
-    kiln_exec exec;
-    const kiln_ops *ops;
+    unsigned threads;
+    kiln_runner *runner;
     kiln_manifest *manifest;
     void *state;
     void (*free_state)(void *);
-    void *work; /* workspace of operations, kept between units */
-    size_t work_bytes;
     kiln_outputs outputs;
     char *counters; /* of the unit in hand; NULL: "{}" */
 };
 
 /* ---- what a stage's unit may ask ------------------------------------------------------------------------------------- */
-const kiln_exec *kiln_worker_exec(kiln_worker *w) { return &w->exec; }
-const kiln_ops *kiln_worker_ops(kiln_worker *w) { return w->ops; }
+kiln_runner *kiln_worker_runner(kiln_worker *w) { return w->runner; }
+unsigned kiln_worker_threads(const kiln_worker *w) { return w->threads; }
 void *kiln_worker_state(kiln_worker *w) { return w->state; }
 
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
@@ -65,20 +66,64 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
     return KILN_OK;
 }
 
-kiln_status kiln_worker_work(kiln_worker *w, kiln_status (*op)(const kiln_exec *, const void *, void *, size_t *, kiln_error *),
-                             const void *args, kiln_error *err)
+/* ---- the device -------------------------------------------------------------------------------------------------------- */
+/* --vram in bytes: a share of what is free now, before we take any; never more than that, so that what does not fit goes to
+ * the CPU instead of failing. --vram 0 leaves the GPU nothing, which is not the runner's 0. */
+static kiln_status vram_cap(uint64_t *cap, kiln_error *err)
 {
-    size_t need = 0;
-    KILN_TRY(op(&w->exec, args, NULL, &need, err));
-    if (need > w->work_bytes || !w->work) {
-        free(w->work);
-        w->work = NULL;
-        w->work_bytes = 0;
-        KILN_TRY(kiln_alloc(&w->work, need, 1, "the workspace of an operation", err));
-        w->work_bytes = need;
+    kiln_device_info info;
+    KILN_TRY(kiln_device_open(0, &info, err));
+    *cap = kiln_size_resolve(kiln_common_values.vram, info.free_bytes);
+    if (*cap > info.free_bytes) *cap = info.free_bytes;
+    if (*cap == 0) *cap = 1;
+    return KILN_OK;
+}
+
+static kiln_status open_runner(kiln_worker *w, kiln_error *err)
+{
+    kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = w->threads, .sync = kiln_common_values.sync};
+    if (w->device == KILN_DEVICE_CUDA) {
+        o.device = 0;
+        KILN_TRY(vram_cap(&o.cap_bytes, err));
     }
-    size_t have = w->work_bytes;
-    return op(&w->exec, args, w->work, &have, err);
+    return kiln_runner_new(&o, &w->runner, err);
+}
+
+static kiln_worker_use tell_use(const kiln_worker *w)
+{
+    const kiln_runner_info info = kiln_runner_tell(w->runner);
+    const bool gpu = w->device == KILN_DEVICE_CUDA;
+    return (kiln_worker_use){.peak_rss = kiln_peak_rss(),
+                             .vram_peak = info.peak_bytes,
+                             .vram_cap = gpu ? info.cap_bytes : 0,
+                             .n_host = gpu ? info.n_host : 0};
+}
+
+static void say_device(const kiln_worker *w, char *text, size_t size)
+{
+    const char *name = kiln_runner_name(w->runner);
+    const kiln_runner_info info = kiln_runner_tell(w->runner);
+    if (w->device == KILN_DEVICE_CUDA)
+        (void)snprintf(text, size, "%s, %s, %s", name, info.device.name, info.device.uuid);
+    else
+        (void)snprintf(text, size, "%s, %u thread%s", name, w->threads, w->threads == 1 ? "" : "s");
+}
+
+/* The first message: what computes here, or why nothing does. */
+static kiln_status say_hello(kiln_worker *w, kiln_error *err)
+{
+    kiln_error why = {0};
+    kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_HELLO};
+    const kiln_status st = open_runner(w, &why);
+    if (st == KILN_OK) {
+        m.use = tell_use(w);
+        say_device(w, m.text, sizeof m.text);
+    } else {
+        m.kind = KILN_MSG_FAILED;
+        m.status = (int32_t)st;
+        memcpy(m.text, why.msg, sizeof m.text);
+    }
+    return kiln_message_send(w->fd, &m, -1, err);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------------- */
@@ -102,6 +147,18 @@ done:
     return st;
 }
 
+/* The same under a name that profilers show. */
+static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, int *memfd,
+                                 kiln_error *err)
+{
+    char range[256];
+    (void)snprintf(range, sizeof range, "%s: %.200s", w->program->name, unit->text);
+    kiln_range_push(range);
+    const kiln_status st = compute(w, unit, payload_fd, reply, memfd, err);
+    kiln_range_pop();
+    return st;
+}
+
 static kiln_status serve(kiln_worker *w, kiln_error *err)
 {
     for (;;) {
@@ -113,26 +170,20 @@ static kiln_status serve(kiln_worker *w, kiln_error *err)
         if (closed) return KILN_OK;
         if (unit.kind != KILN_MSG_UNIT) return kiln_fail(err, KILN_E_BUG, "the worker got message %u", unit.kind);
         reply.unit = unit.unit;
-        kiln_status st = compute(w, &unit, payload_fd, &reply, &memfd, &unit_error);
+        const kiln_status computed = compute_named(w, &unit, payload_fd, &reply, &memfd, &unit_error);
         if (payload_fd >= 0) (void)close(payload_fd);
-        if (st != KILN_OK) {
+        if (computed != KILN_OK) {
             reply.kind = KILN_MSG_FAILED;
-            reply.status = (int32_t)st;
+            reply.status = (int32_t)computed;
             memcpy(reply.text, unit_error.msg, sizeof reply.text);
         }
-        reply.peak_rss = kiln_peak_rss();
-        st = kiln_message_send(w->fd, &reply, memfd, err);
+        reply.use = tell_use(w);
+        const kiln_status sent = kiln_message_send(w->fd, &reply, memfd, err);
         if (memfd >= 0) (void)close(memfd);
-        if (st == KILN_E_TERMINATED) return KILN_OK; /* nobody is left to tell */
-        if (st != KILN_OK) return st;
+        if (sent == KILN_E_TERMINATED) return KILN_OK; /* nobody is left to tell */
+        if (sent != KILN_OK) return sent;
+        if (computed == KILN_E_DEVICE) return KILN_OK; /* said; the context may be lost, and with it every later unit */
     }
-}
-
-static kiln_status say_hello(kiln_worker *w, kiln_error *err)
-{
-    kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_HELLO};
-    (void)snprintf(m.text, sizeof m.text, "%s, %u thread%s", w->ops->name, w->exec.threads, w->exec.threads == 1 ? "" : "s");
-    return kiln_message_send(w->fd, &m, -1, err);
 }
 
 static bool is_socket(int fd)
@@ -142,12 +193,22 @@ static bool is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
-int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *fd_text, int argc, char **argv)
+/* "cuda:3": kind of device, descriptor of the socket. */
+static bool read_flag(kiln_worker *w, const char *flag)
+{
+    const char *colon = strchr(flag, ':');
+    if (!colon) return false;
+    w->device = strncmp(flag, "cuda:", 5) == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU;
+    w->fd = atoi(colon + 1);
+    return is_socket(w->fd);
+}
+
+int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv)
 {
     kiln_error err = {0};
-    kiln_worker w = {.program = p, .fd = atoi(fd_text), .exec = {.device = -1, .threads = 1}, .ops = kiln_ops_cpu()};
+    kiln_worker w = {.program = p};
     kiln_status st = KILN_OK;
-    if (!p->unit || !is_socket(w.fd)) {
+    if (!p->unit || !read_flag(&w, flag)) {
         st = kiln_fail(&err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
         goto done;
     }
@@ -158,16 +219,15 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
     kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
                                 : kiln_common_values.verbose ? KILN_LOG_VERBOSE
                                                              : KILN_LOG_NORMAL);
-    w.exec.threads = w.outputs.threads = kiln_devices_threads(kiln_common_values.threads);
-    w.exec.sync = kiln_common_values.sync;
+    w.threads = w.outputs.threads = kiln_devices_threads(kiln_common_values.threads);
     KILN_GO(say_hello(&w, &err));
-    KILN_GO(serve(&w, &err));
+    if (w.runner) KILN_GO(serve(&w, &err));
 done:
     if (st != KILN_OK) (void)fprintf(stderr, "%s: worker: %s\n", cli->program, err.msg);
     kiln_worker_set_state(&w, NULL, NULL);
     kiln_outputs_release(&w.outputs);
     kiln_manifest_close(w.manifest);
-    free(w.work);
+    kiln_runner_free(w.runner);
     free(w.counters);
     return kiln_exit_code(st);
 }

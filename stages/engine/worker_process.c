@@ -1,10 +1,12 @@
-/* Starting, ending and mourning worker processes.
+/* Starting, ending and mourning worker processes; what they took.
  *
  * A worker is this executable again (/proc/self/exe), forked from the main thread, with every option resolved to text
- * and the socket as descriptor 3. It dies with its parent: PR_SET_PDEATHSIG, checked again with getppid because the
- * parent may have died between fork and prctl, and end of file on the socket. It inherits no other descriptor, above
- * all not the manifest's lock. */
+ * and the socket as descriptor 3. One on a GPU sees no other: CUDA_VISIBLE_DEVICES is set before exec. It dies with its parent:
+ * PR_SET_PDEATHSIG, checked again with getppid because the parent may have died between fork and prctl, and end of file on the
+ * socket. It inherits no other descriptor, above all not the manifest's lock. */
 #include "stages/engine/engine_internal.h"
+
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,16 +76,26 @@ static kiln_status add_option(argument_list *a, const kiln_opt *o, kiln_error *e
     return *text ? add_argument(a, "--", o->name, "=", text, err) : KILN_OK;
 }
 
-static kiln_status make_arguments(const kiln_run *r, argument_list *a, kiln_error *err)
+/* Several workers share the threads; given last, this wins over what was typed. */
+static kiln_status add_threads(argument_list *a, unsigned n_devices, kiln_error *err)
+{
+    char number[16];
+    const unsigned share = kiln_devices_threads(kiln_common_values.threads) / n_devices;
+    (void)snprintf(number, sizeof number, "%u", share ? share : 1);
+    return add_argument(a, "--threads", "=", "", number, err);
+}
+
+static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, argument_list *a, kiln_error *err)
 {
     char fd[16];
     (void)snprintf(fd, sizeof fd, "%d", WORKER_FD);
     KILN_TRY(add_argument(a, "", r->cli.program, "", "", err));
-    KILN_TRY(add_argument(a, "", KILN_WORKER_FLAG, "", fd, err));
+    KILN_TRY(add_argument(a, KILN_WORKER_FLAG, device->kind == KILN_DEVICE_CUDA ? "cuda" : "cpu", ":", fd, err));
     for (const kiln_opt *o = r->cli.options; o && o->name; o++) KILN_TRY(add_option(a, o, err));
     const void *printers = printer_storage(r->cli.common);
     for (const kiln_opt *o = r->cli.common; o && o->name; o++)
         if (o->where != printers) KILN_TRY(add_option(a, o, err));
+    if (r->devices.n > 1) KILN_TRY(add_threads(a, r->devices.n, err));
     KILN_TRY(add_argument(a, "--", "", "", "", err));
     for (unsigned i = 0; i < r->parsed.n_positional; i++) KILN_TRY(add_argument(a, "", r->parsed.positional[i], "", "", err));
     return KILN_OK;
@@ -91,7 +103,7 @@ static kiln_status make_arguments(const kiln_run *r, argument_list *a, kiln_erro
 
 /* ---- start ---------------------------------------------------------------------------------------------------------- */
 /* Between fork and exec: only calls that are safe there. Does not return. */
-static void become_worker(char **argv, int fd, const char *visible, pid_t parent)
+static void become_worker(char **argv, int fd, const kiln_device *device, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(EXEC_FAILED);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -103,13 +115,14 @@ static void become_worker(char **argv, int fd, const char *visible, pid_t parent
         _exit(EXEC_FAILED);
     }
     (void)close_range(WORKER_FD + 1, ~0U, 0); /* where the kernel lacks it: ours are close-on-exec anyway */
-    if (*visible && setenv("CUDA_VISIBLE_DEVICES", visible, 1) != 0) _exit(EXEC_FAILED);
+    if (*device->visible && setenv("CUDA_VISIBLE_DEVICES", device->visible, 1) != 0) _exit(EXEC_FAILED);
+    if (device->chosen && setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) != 0) _exit(EXEC_FAILED);
     (void)setenv("OMP_WAIT_POLICY", "passive", 0); /* threads that wait leave the core to others; without: only slower */
     execv("/proc/self/exe", argv);
     _exit(EXEC_FAILED);
 }
 
-static kiln_status await_hello(kiln_worker_process *w, kiln_error *err)
+kiln_status kiln_worker_await(kiln_worker_process *w, kiln_error *err)
 {
     kiln_message m;
     int memfd;
@@ -117,8 +130,12 @@ static kiln_status await_hello(kiln_worker_process *w, kiln_error *err)
     KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
     if (closed) return kiln_worker_death(w, "its start", err);
     if (memfd >= 0) (void)close(memfd);
+    if (m.kind == KILN_MSG_FAILED) return kiln_fail(err, (kiln_status)m.status, "%s", m.text);
     if (m.kind != KILN_MSG_HELLO) return kiln_fail(err, KILN_E_BUG, "the worker began with message %u", m.kind);
-    (void)snprintf(w->device_text, sizeof w->device_text, "%.127s", m.text);
+    (void)snprintf(w->device_text, sizeof w->device_text, "%.159s", m.text);
+    w->use = m.use;
+    w->ready = true;
+    kiln_chat("worker %d: %s", (int)w->pid, w->device_text);
     return KILN_OK;
 }
 
@@ -127,24 +144,21 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln
     kiln_status st = KILN_OK;
     argument_list a = {0};
     int pair[2] = {-1, -1};
-    KILN_GO(make_arguments(r, &a, err));
+    KILN_GO(make_arguments(r, device, &a, err));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         st = kiln_fail(err, KILN_E_IO, "cannot make a socket for the worker: %s", strerror(errno));
         goto done;
     }
     pid_t parent = getpid();
     pid_t pid = fork();
-    if (pid == 0) become_worker(a.items, pair[1], device->visible, parent);
+    if (pid == 0) become_worker(a.items, pair[1], device, parent);
     if (pid < 0) {
         st = kiln_fail(err, KILN_E_NOMEM, "cannot start a worker: %s", strerror(errno));
         goto done;
     }
     *w = (kiln_worker_process){.pid = pid, .fd = pair[0], .device = device};
     pair[0] = -1;
-    (void)close(pair[1]); /* now: its end of file is how we learn of its death */
-    pair[1] = -1;
-    KILN_GO(await_hello(w, err));
-done:
+done: /* pair[1] too: its end of file is how we learn of a worker's death */
     for (int i = 0; i < 2; i++)
         if (pair[i] >= 0) (void)close(pair[i]);
     arguments_release(&a);
@@ -167,13 +181,28 @@ static int reap(pid_t pid, int patience_ms)
     return status;
 }
 
-void kiln_worker_stop(kiln_worker_process *w)
+static void say_use(const kiln_worker_process *w)
 {
-    if (w->pid <= 0) return;
-    (void)close(w->fd);
-    (void)reap(w->pid, w->n_flight ? 0 : STOP_MS);
-    w->pid = 0;
-    w->n_flight = 0;
+    char peak[32], cap[32];
+    if (w->use.vram_cap == 0) return;
+    kiln_chat("worker %d: took %s of device memory at most, %s allowed; %llu operations needed more and ran on the CPU",
+              (int)w->pid, kiln_size_text(w->use.vram_peak, peak), kiln_size_text(w->use.vram_cap, cap),
+              (unsigned long long)w->use.n_host);
+}
+
+/* All are told before the first is waited for: giving a GPU back takes its time. */
+void kiln_workers_stop(kiln_worker_process *workers, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (workers[i].pid > 0) (void)close(workers[i].fd);
+    for (unsigned i = 0; i < n; i++) {
+        kiln_worker_process *w = &workers[i];
+        if (w->pid <= 0) continue;
+        (void)reap(w->pid, w->n_flight || !w->ready ? 0 : STOP_MS);
+        say_use(w);
+        w->pid = 0;
+        w->n_flight = 0;
+    }
 }
 
 kiln_status kiln_worker_death(kiln_worker_process *w, const char *unit, kiln_error *err)
@@ -198,4 +227,28 @@ kiln_status kiln_worker_death(kiln_worker_process *w, const char *unit, kiln_err
         return kiln_fail(err, KILN_E_IO, "the worker could not be started; is /proc mounted and the program still in its place?");
     return kiln_fail(err, on_gpu ? KILN_E_DEVICE : KILN_E_BUG, "the worker ended with exit code %d while it computed '%s'; %s",
                      WEXITSTATUS(status), unit, go_on);
+}
+
+/* ---- what they took ------------------------------------------------------------------------------------------------- */
+kiln_worker_use kiln_workers_use(const kiln_worker_process *workers, unsigned n)
+{
+    kiln_worker_use all = {0};
+    for (unsigned i = 0; i < n; i++) {
+        const kiln_worker_use *u = &workers[i].use;
+        if (u->peak_rss > all.peak_rss) all.peak_rss = u->peak_rss;
+        if (u->vram_peak > all.vram_peak) all.vram_peak = u->vram_peak;
+        if (u->vram_cap > all.vram_cap) all.vram_cap = u->vram_cap;
+        all.n_host += u->n_host;
+    }
+    return all;
+}
+
+void kiln_workers_devices(const kiln_worker_process *workers, unsigned n, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (unsigned i = 0; i < n && used < size; i++) {
+        const int more = snprintf(out + used, size - used, "%s%s", used ? "; " : "", workers[i].device_text);
+        used += more > 0 ? (size_t)more : 0;
+    }
 }

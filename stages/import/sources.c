@@ -135,7 +135,7 @@ kiln_status kiln_sources_unit(kiln_worker *w, const char *paths, size_t bytes, k
     KILN_GO(KILN_ALLOC(&hashes, n, "hashes", err));
     KILN_GO(KILN_ALLOC(&path, n, "paths", err));
     for (uint64_t i = 0; i < n; i++, paths += strlen(paths) + 1) path[i] = paths;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(kiln_worker_exec(w)->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(kiln_worker_threads(w))
     for (uint64_t i = 0; i < n; i++) {
         kiln_error e = {0};
         kiln_status s = kiln_hash_file(path[i], &hashes[i], &e);

@@ -1,0 +1,53 @@
+/* devices -- which devices --devices names, by the rules of CUDA_VISIBLE_DEVICES (CUDA Programming Guide, "CUDA Environment
+ * Variables"): not set, all GPUs are visible; empty, none; else a list of indices and UUIDs, of which the first that is
+ * invalid (-1 is) ends the list. A UUID may be shortened while it stays unique. That a GPU listed twice leaves none is not in
+ * the guide but what CUDA does.
+ */
+#ifndef KILN_STAGES_DEVICES_H
+#define KILN_STAGES_DEVICES_H
+
+#include "base/status.h"
+#include "stages/engine/nvml.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { KILN_DEVICES_MAX = KILN_GPUS_MAX };
+
+typedef enum { KILN_DEVICE_CPU, KILN_DEVICE_CUDA } kiln_device_kind;
+
+typedef struct {
+    kiln_device_kind kind;
+    char visible[96]; /* CUDA_VISIBLE_DEVICES of its worker: an entry of ours as it stands, else a UUID; "" for the CPU */
+    char uuid[96];    /* "" where an index does not say it */
+    bool chosen;      /* by us, because CUDA_VISIBLE_DEVICES was not set */
+} kiln_device;
+
+typedef struct {
+    kiln_device items[KILN_DEVICES_MAX];
+    unsigned n;
+    char note[384]; /* why no GPU, or no more of them, was taken; "" when there is nothing to say */
+} kiln_device_list;
+
+/* All that the answer depends on. */
+typedef struct {
+    const char *asked;      /* --devices */
+    const char *visible;    /* CUDA_VISIBLE_DEVICES; NULL: not set */
+    const char *order;      /* CUDA_DEVICE_ORDER; NULL: not set */
+    uint32_t built_version; /* of CUDA; 0: a build without */
+    const kiln_gpu_list *gpus;
+} kiln_devices_question;
+
+/* Is the text of --devices well-formed? Looks at no device. */
+kiln_status kiln_devices_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* "cpu" or "cuda"; NULL for auto, which names neither. Looks at no device. */
+const char *kiln_devices_named_kind(const char *text);
+
+/* KILN_E_DEVICE when one is asked for that is not there; KILN_E_USAGE when one is asked for twice. */
+kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
+/* The same for this process: its environment, its build and, unless text is "cpu", NVML. */
+kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
+
+unsigned kiln_devices_threads(uint32_t asked); /* 0: the cores that this process may use */
+
+#endif
