@@ -6,6 +6,7 @@
 #define KILN_KERNELS_VIEW_H
 
 #include "base/extern_c.h"
+#include "base/hd.h"
 
 #include <stdint.h>
 
@@ -26,8 +27,8 @@ typedef struct {
 void kiln_view_init(kiln_view *v, const double r[9], const double t[3], const double origin[3], const double intrinsics[4],
                     uint32_t width, uint32_t height, float near_m, float far_m);
 
-static inline uint32_t kiln_view_tiles_x(const kiln_view *v) { return (v->width + KILN_TILE - 1) / KILN_TILE; }
-static inline uint32_t kiln_view_tiles_y(const kiln_view *v) { return (v->height + KILN_TILE - 1) / KILN_TILE; }
+static inline KILN_HD uint32_t kiln_view_tiles_x(const kiln_view *v) { return (v->width + KILN_TILE - 1) / KILN_TILE; }
+static inline KILN_HD uint32_t kiln_view_tiles_y(const kiln_view *v) { return (v->height + KILN_TILE - 1) / KILN_TILE; }
 
 KILN_C_END
 

@@ -6,7 +6,8 @@
  *
  *   splats  [n]   in   visible Gaussians in depth order
  *   row0, row1    tile rows [row0, row1) of the view
- * tile_pairs_count: row_pairs [row1-row0] u64 out: pairs of each tile row. In fixed memory.
+ * tile_pairs_count: row_pairs [row1-row0] u64 out: pairs of each tile row. However many there are,
+ *                   it takes the same memory.
  * tile_pairs_emit:  tile_counts [(row1-row0) * tiles_x] u32 out, row-major; ranks [room] u32 out: for each tile the
  *                   increasing positions in splats, tiles one after the other. room is what count said;
  *                   KILN_E_BUG when the pairs are not exactly `room` (in x->fault by CUDA, fault.h; nothing is written
@@ -43,6 +44,9 @@ typedef kiln_status kiln_tile_pairs_count_fn(const kiln_exec *x, const kiln_tile
                                              size_t *work_bytes, kiln_error *err);
 typedef kiln_status kiln_tile_pairs_emit_fn(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
                                             kiln_error *err);
+
+/* What both siblings ask of their arguments. */
+kiln_status kiln_tile_pairs_check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_error *err) KILN_MUST_CHECK;
 
 /* Bands (DESIGN.md 7): the longest runs of tile rows from the top whose pairs total at most 2^22, or one row.
  * starts[b] .. starts[b+1]; returns the number of bands; room for tiles_y + 1 starts. */

@@ -13,7 +13,6 @@
 
 #include "base/carve.h"
 #include "base/checked.h"
-#include "kernels/math/reach_math.h"
 #include "kernels/tile_pairs/tile_pairs_math.h"
 
 #include <omp.h>
@@ -21,8 +20,7 @@
 
 enum {
     WORDS = (1 << 20) / KILN_TILE / 64, /* bits for the widest view of kernels/view.h */
-    FEW_TILES = 4,
-    COUNT_BLOCK = 4096, /* splats a thread takes at a time */
+    COUNT_BLOCK = 4096,                 /* splats a thread takes at a time */
     PIECES_PER_THREAD = 4,
     CURSORS_MAX = 1 << 22, /* pieces x tiles: 32 MiB, more only where one piece has more tiles */
 };
@@ -33,19 +31,10 @@ typedef struct {
     uint64_t bits[WORDS];
 } tile_set;
 
-/* What is known of one Gaussian before its tile rows are walked. */
 typedef struct {
-    kiln_reach reach;
-    int32_t py_first, py_last;   /* pixel rows that may be reached, ends included; the picture may end before */
-    uint32_t row_first, row_end; /* their tile rows */
-} extent;
-
-typedef struct {
+    kiln_tile_row at;
     float half_a, half_c;
-    uint32_t py0;        /* of the tile row */
-    uint32_t begin, end; /* pixel rows to look at, from py0 */
-    int32_t px0, px1;    /* first and last pixel column, ends included */
-    kiln_row_span span[KILN_TILE];
+    kiln_row_span span[KILN_TILE]; /* of the pixel rows at.begin to at.end */
 } row_job;
 
 static uint32_t count_bits(const tile_set *t)
@@ -97,13 +86,13 @@ static void mark_by_pixels(const kiln_splat2d *s, tile_set *t, int32_t first, in
     }
 }
 
-/* Fills j->span from row j->begin to row j->end, by eights: two vectors of doubles. */
+/* Fills j->span, by eights: two vectors of doubles. */
 static void find_spans(const kiln_splat2d *s, row_job *j)
 {
     const float x = s->x, y = s->y, b = s->conic[1], t = s->power_min, half_a = j->half_a, half_c = j->half_c;
-    const int32_t px0 = j->px0, px1 = j->px1;
-    for (uint32_t row = j->begin & ~7u; row < j->end; row += 8) {
-        const uint32_t py0 = j->py0 + row;
+    const int32_t px0 = j->at.column * KILN_TILE, px1 = j->at.px1;
+    for (uint32_t row = j->at.begin & ~7u; row < j->at.end; row += 8) {
+        const uint32_t py0 = j->at.py0 + row;
         int32_t spans[4][8];
 #pragma omp simd
         for (uint32_t i = 0; i < 8; i++) {
@@ -118,17 +107,12 @@ static void find_spans(const kiln_splat2d *s, row_job *j)
     }
 }
 
-/* A few tiles: the pixel nearest to the centre usually settles each. True when all are marked. */
-static bool mark_nearest(const kiln_splat2d *s, const row_job *j, tile_set *t)
+/* True when all tiles are marked. */
+static bool mark_nearest(const kiln_splat2d *s, const kiln_tile_row *at, tile_set *t)
 {
-    int32_t x = s->x > (float)j->px0 ? s->x < (float)j->px1 ? (int32_t)s->x : j->px1 : j->px0;
-    float low = (float)(j->py0 + j->begin), high = (float)(j->py0 + j->end - 1);
-    uint32_t y = (uint32_t)(s->y > low ? s->y < high ? s->y : high : low);
     bool all = true;
     for (int32_t column = t->first; column < t->first + t->n; column++) {
-        int32_t first = column * KILN_TILE, last = first + KILN_TILE - 1;
-        int32_t px = x < first ? first : x > last ? last : x;
-        if (pixel_reached(s, (uint32_t)px, y))
+        if (kiln_nearest_reached(s, at, column))
             mark(t, column, column);
         else
             all = false;
@@ -138,106 +122,62 @@ static bool mark_nearest(const kiln_splat2d *s, const row_job *j, tile_set *t)
 
 static void mark_intervals(const kiln_splat2d *s, row_job *j, tile_set *t)
 {
-    if (t->n <= FEW_TILES && mark_nearest(s, j, t)) return;
+    const uint32_t begin = j->at.begin, end = j->at.end, py0 = j->at.py0;
+    if (t->n <= KILN_FEW_TILES && mark_nearest(s, &j->at, t)) return;
     find_spans(s, j);
-    for (uint32_t i = j->begin; i < j->end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         const kiln_row_span *r = &j->span[i];
         if (r->sure_first <= r->sure_last) mark(t, r->sure_first / KILN_TILE, r->sure_last / KILN_TILE);
     }
-    for (uint32_t i = j->begin; i < j->end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         const kiln_row_span *r = &j->span[i];
         if (r->sure_first > r->sure_last) {
-            mark_by_pixels(s, t, r->may_first, r->may_last, j->py0 + i);
+            mark_by_pixels(s, t, r->may_first, r->may_last, py0 + i);
             continue;
         }
-        mark_by_pixels(s, t, r->may_first, r->sure_first - 1, j->py0 + i);
-        mark_by_pixels(s, t, r->sure_last + 1, r->may_last, j->py0 + i);
+        mark_by_pixels(s, t, r->may_first, r->sure_first - 1, py0 + i);
+        mark_by_pixels(s, t, r->sure_last + 1, r->may_last, py0 + i);
     }
 }
 
 /* No interval is proven: tile by tile, row by row, the ends first where they decide. */
-static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set *t, bool ends_decide)
+static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set *t)
 {
     for (int32_t column = t->first; column < t->first + t->n; column++) {
         int32_t first = column * KILN_TILE, last = first + KILN_TILE - 1;
-        if (last > j->px1) last = j->px1;
-        for (uint32_t i = j->begin; i < j->end && !is_marked(t, column); i++) {
-            float dy = kiln_power_offset(s->y, j->py0 + i);
-            if (ends_decide &&
+        if (last > j->at.px1) last = j->at.px1;
+        for (uint32_t i = j->at.begin; i < j->at.end && !is_marked(t, column); i++) {
+            float dy = kiln_power_offset(s->y, j->at.py0 + i);
+            if (j->at.reach == KILN_REACH_ENDS &&
                 kiln_ends_miss(j->half_a, kiln_power_slope(s->conic[1], dy), kiln_power_base(j->half_c, dy), s->power_min,
                                kiln_power_offset(s->x, (uint32_t)first), kiln_power_offset(s->x, (uint32_t)last)))
                 continue;
-            mark_by_pixels(s, t, last, last, j->py0 + i);
-            mark_by_pixels(s, t, first, last, j->py0 + i);
+            mark_by_pixels(s, t, last, last, j->at.py0 + i);
+            mark_by_pixels(s, t, first, last, j->at.py0 + i);
         }
     }
 }
 
 /* Marks in *t the tiles of the tile row that the Gaussian reaches. */
-static void row_tiles(const kiln_splat2d *s, const extent *e, const kiln_view *v, uint32_t tile_row, tile_set *t)
+static void row_tiles(const kiln_splat2d *s, const kiln_splat_extent *e, const kiln_view *v, uint32_t tile_row, tile_set *t)
 {
-    const int32_t tiles_x = (int32_t)kiln_view_tiles_x(v), py0 = (int32_t)tile_row * KILN_TILE;
-    const int32_t end = s->tile_x1 < tiles_x ? s->tile_x1 : tiles_x;
-    int32_t py_end = py0 + KILN_TILE;
-    if (py_end > (int32_t)v->height) py_end = (int32_t)v->height;
-    if (py_end > e->py_last + 1) py_end = e->py_last + 1;
-    t->first = s->tile_x0 > 0 ? s->tile_x0 : 0;
-    t->n = end > t->first ? end - t->first : 0;
+    row_job j = {.at = kiln_find_tile_row(s, e, v, tile_row)};
+    t->first = j.at.column;
+    t->n = j.at.n;
     if (t->n == 0) return;
     memset(t->bits, 0, (size_t)((t->n + 63) / 64) * sizeof *t->bits);
-
-    row_job j = {.py0 = (uint32_t)py0};
-    j.begin = e->py_first > py0 ? (uint32_t)(e->py_first - py0) : 0;
-    j.end = py_end > py0 ? (uint32_t)(py_end - py0) : 0;
-    if (j.begin >= j.end) return;
     j.half_a = kiln_power_half(s->conic[0]);
     j.half_c = kiln_power_half(s->conic[2]);
-    j.px0 = t->first * KILN_TILE;
-    j.px1 = (int32_t)v->width < end * KILN_TILE ? (int32_t)v->width - 1 : end * KILN_TILE - 1;
-    if (e->reach == KILN_REACH_INTERVAL)
+    if (j.at.reach == KILN_REACH_INTERVAL)
         mark_intervals(s, &j, t);
     else
-        mark_tile_by_tile(s, &j, t, e->reach == KILN_REACH_ENDS);
-}
-
-/* What of [row0, row1) lies inside the Gaussian's own bounds and may be reached; false when nothing does. */
-static bool find_extent(const kiln_splat2d *s, uint32_t row0, uint32_t row1, extent *e)
-{
-    if (s->tile_y1 <= 0 || s->tile_x1 <= 0 || s->tile_x0 >= s->tile_x1) return false;
-    const int32_t first = s->tile_y0 > (int32_t)row0 ? s->tile_y0 : (int32_t)row0;
-    const int32_t end = s->tile_y1 < (int32_t)row1 ? s->tile_y1 : (int32_t)row1;
-    if (first >= end) return false;
-    e->reach = kiln_splat_reach(s);
-    if (e->reach == KILN_REACH_NONE) return false;
-    e->py_first = first * KILN_TILE;
-    e->py_last = end * KILN_TILE - 1;
-    if (e->reach == KILN_REACH_INTERVAL) {
-        double half = kiln_half_reach(s->conic[0], s->conic[1], s->conic[2], s->power_min);
-        kiln_reach_range(s->y, half, e->py_first, e->py_last, &e->py_first, &e->py_last);
-        if (e->py_first > e->py_last) return false;
-    }
-    e->row_first = (uint32_t)e->py_first / KILN_TILE;
-    e->row_end = (uint32_t)e->py_last / KILN_TILE + 1;
-    return true;
-}
-
-static kiln_status check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_error *err)
-{
-    if (n > UINT32_MAX - 1)
-        return kiln_fail(err, KILN_E_INPUT, "tile_pairs: %llu Gaussians are visible, 2^32 - 2 can be listed",
-                         (unsigned long long)n);
-    if (v->width == 0 || v->height == 0 || v->width > 1u << 20 || v->height > 1u << 20)
-        return kiln_fail(err, KILN_E_INPUT, "tile_pairs: a view of %u x %u pixels; 1 to 2^20 each way is possible", v->width,
-                         v->height);
-    if (row0 > row1 || row1 > kiln_view_tiles_y(v))
-        return kiln_fail(err, KILN_E_BUG, "tile_pairs: tile rows %u to %u of %u", row0, row1, kiln_view_tiles_y(v));
-    return KILN_OK;
+        mark_tile_by_tile(s, &j, t);
 }
 
 static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
 {
-    extent e;
-    if (!find_extent(s, a->row0, a->row1, &e)) return;
+    kiln_splat_extent e;
+    if (!kiln_find_extent(s, a->row0, a->row1, &e)) return;
     tile_set t;
     for (uint32_t row = e.row_first; row < e.row_end; row++) {
         row_tiles(s, &e, a->view, row, &t);
@@ -248,7 +188,7 @@ static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args 
 kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work, size_t *work_bytes,
                                        kiln_error *err)
 {
-    KILN_TRY(check(a->n, a->view, a->row0, a->row1, err));
+    KILN_TRY(kiln_tile_pairs_check(a->n, a->view, a->row0, a->row1, err));
     const uint64_t rows = a->row1 - a->row0;
     kiln_carve c = {.base = work};
     uint64_t *mine = kiln_take(&c, x->threads * rows, sizeof *mine);
@@ -293,8 +233,8 @@ static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *
 static void emit_splat(const kiln_tile_pairs_emit_args *a, uint64_t rank, uint64_t *cursor, uint32_t *ranks)
 {
     const kiln_splat2d *s = &a->splats[rank];
-    extent e;
-    if (!find_extent(s, a->row0, a->row1, &e)) return;
+    kiln_splat_extent e;
+    if (!kiln_find_extent(s, a->row0, a->row1, &e)) return;
     tile_set t;
     for (uint32_t row = e.row_first; row < e.row_end; row++) {
         row_tiles(s, &e, a->view, row, &t);
@@ -335,7 +275,7 @@ static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
 kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
                                       kiln_error *err)
 {
-    KILN_TRY(check(a->n, a->view, a->row0, a->row1, err));
+    KILN_TRY(kiln_tile_pairs_check(a->n, a->view, a->row0, a->row1, err));
     kiln_carve c = {.base = work};
     const emit_plan p = plan_emit(x, a, &c);
     if (!work) {

@@ -1,4 +1,5 @@
-/* tile_pairs_math -- which pixels of one pixel row a Gaussian reaches, with proof: shared by both siblings.
+/* tile_pairs_math -- which pixels of one pixel row a Gaussian reaches, with proof, and which rows and columns are looked at
+ * for it: shared by both siblings.
  *
  * On a pixel row the pinned power is a polynomial in dx with float coefficients (power_math.h):
  *
@@ -18,7 +19,13 @@
 #define KILN_KERNELS_TILE_PAIRS_MATH_H
 
 #include "kernels/math/power_math.h"
+#include "kernels/math/reach_math.h"
 #include "kernels/project/project.h"
+
+#include <stdbool.h>
+
+/* Up to so many tiles of a row are settled pixel by pixel, the nearest pixel first. */
+enum { KILN_FEW_TILES = 4 };
 
 /* Pixel columns, ends included; empty where first > last. sure lies within may. */
 typedef struct {
@@ -97,6 +104,73 @@ static inline KILN_HD int kiln_ends_miss(float half_a, float slope, float base, 
                      3.552713678800501e-15 * (fabs(q0) + fabs(q1) + fabs(l0) + fabs(l1)) + 1e-15;
     const double limit = (double)t - e;
     return (q0 + l0) + p0 < limit && (q1 + l1) + p0 < limit;
+}
+
+/* What is known of one Gaussian before its tile rows are walked. */
+typedef struct {
+    kiln_reach reach;
+    int32_t py_first, py_last;   /* pixel rows that may be reached, ends included; the picture may end before */
+    uint32_t row_first, row_end; /* their tile rows */
+} kiln_splat_extent;
+
+/* What of [row0, row1) lies inside the Gaussian's own bounds and may be reached; false when nothing does. */
+static inline KILN_HD bool kiln_find_extent(const kiln_splat2d *s, uint32_t row0, uint32_t row1, kiln_splat_extent *e)
+{
+    if (s->tile_y1 <= 0 || s->tile_x1 <= 0 || s->tile_x0 >= s->tile_x1) return false;
+    const int32_t first = s->tile_y0 > (int32_t)row0 ? s->tile_y0 : (int32_t)row0;
+    const int32_t end = s->tile_y1 < (int32_t)row1 ? s->tile_y1 : (int32_t)row1;
+    if (first >= end) return false;
+    e->reach = kiln_splat_reach(s);
+    if (e->reach == KILN_REACH_NONE) return false;
+    e->py_first = first * KILN_TILE;
+    e->py_last = end * KILN_TILE - 1;
+    if (e->reach == KILN_REACH_INTERVAL) {
+        const double half = kiln_half_reach(s->conic[0], s->conic[1], s->conic[2], s->power_min);
+        kiln_reach_range(s->y, half, e->py_first, e->py_last, &e->py_first, &e->py_last);
+        if (e->py_first > e->py_last) return false;
+    }
+    e->row_first = (uint32_t)e->py_first / KILN_TILE;
+    e->row_end = (uint32_t)e->py_last / KILN_TILE + 1;
+    return true;
+}
+
+/* The part of one tile row that is looked at for one Gaussian. */
+typedef struct {
+    kiln_reach reach;
+    uint32_t py0, begin, end; /* first pixel row of the tile row; pixel rows [begin, end) of it, from py0 */
+    int32_t column, n;        /* tile columns [column, column + n); n == 0: nothing can be reached, the rest says nothing */
+    int32_t px1;              /* last pixel column; the first is the first of its tile */
+} kiln_tile_row;
+
+static inline KILN_HD kiln_tile_row kiln_find_tile_row(const kiln_splat2d *s, const kiln_splat_extent *e, const kiln_view *v,
+                                                       uint32_t row)
+{
+    const int32_t tiles_x = (int32_t)kiln_view_tiles_x(v), py0 = (int32_t)row * KILN_TILE;
+    const int32_t end = s->tile_x1 < tiles_x ? s->tile_x1 : tiles_x;
+    int32_t py_end = py0 + KILN_TILE;
+    if (py_end > (int32_t)v->height) py_end = (int32_t)v->height;
+    if (py_end > e->py_last + 1) py_end = e->py_last + 1;
+    kiln_tile_row r;
+    r.reach = e->reach;
+    r.py0 = (uint32_t)py0;
+    r.begin = e->py_first > py0 ? (uint32_t)(e->py_first - py0) : 0;
+    r.end = py_end > py0 ? (uint32_t)(py_end - py0) : 0;
+    r.column = s->tile_x0 > 0 ? s->tile_x0 : 0;
+    r.n = end > r.column && r.end > r.begin ? end - r.column : 0;
+    r.px1 = (int32_t)v->width < end * KILN_TILE ? (int32_t)v->width - 1 : end * KILN_TILE - 1;
+    return r;
+}
+
+/* KILN_REACH_INTERVAL, n > 0: is the pixel of the tile that is nearest to the centre reached? It usually settles a tile. */
+static inline KILN_HD bool kiln_nearest_reached(const kiln_splat2d *s, const kiln_tile_row *r, int32_t column)
+{
+    const int32_t px0 = r->column * KILN_TILE, first = column * KILN_TILE, last = first + KILN_TILE - 1;
+    const int32_t x = s->x > (float)px0 ? s->x < (float)r->px1 ? (int32_t)s->x : r->px1 : px0;
+    const float low = (float)(r->py0 + r->begin), high = (float)(r->py0 + r->end - 1);
+    const uint32_t py = (uint32_t)(s->y > low ? s->y < high ? s->y : high : low);
+    const uint32_t px = (uint32_t)(x < first ? first : x > last ? last : x);
+    const float dx = kiln_power_offset(s->x, px), dy = kiln_power_offset(s->y, py);
+    return kiln_power(s->conic[0], s->conic[1], s->conic[2], dx, dy) >= s->power_min;
 }
 
 #endif

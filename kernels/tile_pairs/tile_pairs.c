@@ -1,0 +1,15 @@
+/* What both siblings of tile_pairs ask of their arguments. */
+#include "kernels/tile_pairs/tile_pairs.h"
+
+kiln_status kiln_tile_pairs_check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_error *err)
+{
+    if (n > UINT32_MAX - 1)
+        return kiln_fail(err, KILN_E_INPUT, "tile_pairs: %llu Gaussians are visible, 2^32 - 2 can be listed",
+                         (unsigned long long)n);
+    if (v->width == 0 || v->height == 0 || v->width > 1u << 20 || v->height > 1u << 20)
+        return kiln_fail(err, KILN_E_INPUT, "tile_pairs: a view of %u x %u pixels; 1 to 2^20 each way is possible", v->width,
+                         v->height);
+    if (row0 > row1 || row1 > kiln_view_tiles_y(v))
+        return kiln_fail(err, KILN_E_BUG, "tile_pairs: tile rows %u to %u of %u", row0, row1, kiln_view_tiles_y(v));
+    return KILN_OK;
+}
