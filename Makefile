@@ -118,7 +118,7 @@ man: $(BIN:$O/bin/%=$O/man/%.1)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
 	$< --man > $@.tmp && mv $@.tmp $@
-include library.mk
+include library.mk tests/bench/bench.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O
 ## help: this list

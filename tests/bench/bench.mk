@@ -1,0 +1,18 @@
+# bench.mk -- how long the kernels take. The program runs alone, on a machine without git, toolkit or packages too.
+BENCH := $O/tests/bench/kernels_bench
+.PHONY: bench bench-build
+## bench: times the kernels beside other programs' figures; never passes or fails (BENCH_ARGS='--6m --json FILE')
+bench: bench-build
+	$(if $(CU_SRC),$(BENCH) $(BENCH_ARGS))
+## bench-build: builds what bench runs, build/tests/bench/kernels_bench
+bench-build: $(if $(CU_SRC),$(BENCH))
+	$(if $(CU_SRC),,@echo 'bench: needs nvcc, nothing was timed')
+$(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) commit) $O/libsplatkiln.a
+	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
+# Which commit the figures are of.
+$O/commit.c: FORCE
+	@mkdir -p $(@D) && printf 'extern const char kiln_bench_commit[];\nconst char kiln_bench_commit[] = "%s";\n' \
+	    "$$(git describe --always --dirty 2>/dev/null || echo unknown)" > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$O/commit.o: $O/commit.c
+	$(call say,CC,$<)$(CC) -c $< -o $@

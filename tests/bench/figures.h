@@ -1,0 +1,88 @@
+/* figures -- what other programs take for the same inputs, so that a run can say ours beside theirs.
+ *
+ * Measured by us on one NVIDIA H200 (driver 580.159.04, CUDA 13.0), medians of 20 after warm-up by CUDA events; scenes of
+ * stages/generate/inputs.h, seed 1, SH 3, 1920 x 1080, camera 0 of 16. The programs, by commit:
+ *   simple-knn   camenduru/simple-knn 60f461f           inria       graphdeco-inria/diff-gaussian-rasterization 59f5f77
+ *   gsplat-1.5   nerfstudio-project/gsplat v1.5.3       gsplat-1.6  the same, main, 90d7b4b (packed=False both)
+ *   HiGS         gsplat-1.6's fp16 inference, tile 8, SH uncompressed: lossy, 65 dB from inria
+ *   Faster-GS    nerficg-project/faster-gaussian-splatting 3cb0b75 (inference)
+ *   Speedy-Splat j-alex-hanson/speedy-splat-rasterizer 0a4245f
+ *   fused-ssim   rahul-goel/fused-ssim 0ac916a: its kernel, which writes the map; "fused-ssim + mse" is its call and
+ *                PyTorch's mean squared error, which together give what metrics gives
+ *   nanoflann    7812aa0, k-d tree of 4 neighbours, build and query, 16 threads of an Intel Xeon
+ * Where a program was measured as a range its lowest figure stands here. A case is named as the bench names its own. */
+#ifndef KILN_TESTS_BENCH_FIGURES_H
+#define KILN_TESTS_BENCH_FIGURES_H
+
+#include <stdbool.h>
+
+typedef struct {
+    const char *what, *program;
+    double ms;
+    bool on_cpu;
+} bench_figure;
+
+static const bench_figure bench_figures[] = {
+    {"knn uniform 10k", "simple-knn", 1.42, false},
+    {"knn uniform 100k", "simple-knn", 7.30, false},
+    {"knn uniform 1M", "simple-knn", 28.0, false},
+    {"knn uniform 1M", "nanoflann", 237, true},
+    {"knn uniform 10M", "simple-knn", 377, false},
+    {"knn uniform 10M", "nanoflann", 2950, true},
+    {"knn clustered 10k", "simple-knn", 1.60, false},
+    {"knn clustered 100k", "simple-knn", 9.85, false},
+    {"knn clustered 1M", "simple-knn", 27.6, false},
+    {"knn clustered 1M", "nanoflann", 270, true},
+    {"knn clustered 10M", "simple-knn", 425, false},
+    {"metrics 1080p", "fused-ssim", 0.117, false},
+    {"metrics 1080p", "fused-ssim + mse", 0.192, false},
+    /* projection and SH together */
+    {"project 1M", "inria", 0.115, false},
+    {"project 1M", "gsplat-1.5", 0.087, false},
+    {"project 1M", "gsplat-1.6", 0.124, false},
+    {"project 1M", "Faster-GS", 0.135, false},
+    {"project 1M", "HiGS", 0.045, false},
+    {"project 6M", "inria", 0.607, false},
+    {"project 6M", "gsplat-1.5", 0.479, false},
+    {"project 6M", "gsplat-1.6", 0.682, false},
+    {"project 6M", "Faster-GS", 0.600, false},
+    {"project 6M", "HiGS", 0.233, false},
+    {"depth_order 1M", "Faster-GS", 0.058, false},
+    {"depth_order 6M", "Faster-GS", 0.165, false},
+    /* counting, emission, sorts and ranges: ours are depth_order + tile_pairs_count + tile_pairs_emit */
+    {"lists 1M", "inria", 1.081, false},
+    {"lists 1M", "gsplat-1.5", 0.550, false},
+    {"lists 1M", "gsplat-1.6", 0.612, false},
+    {"lists 1M", "Faster-GS", 0.326, false},
+    {"lists 1M", "HiGS", 0.180, false},
+    {"lists 6M", "inria", 1.381, false},
+    {"lists 6M", "gsplat-1.5", 0.978, false},
+    {"lists 6M", "gsplat-1.6", 1.017, false},
+    {"lists 6M", "Faster-GS", 0.671, false},
+    {"lists 6M", "HiGS", 0.511, false},
+    {"raster 1M", "inria", 1.270, false},
+    {"raster 1M", "gsplat-1.5", 0.695, false},
+    {"raster 1M", "gsplat-1.6", 0.597, false},
+    {"raster 1M", "Faster-GS", 0.377, false},
+    {"raster 1M", "HiGS", 0.302, false},
+    {"raster 6M", "inria", 2.470, false},
+    {"raster 6M", "gsplat-1.5", 1.465, false},
+    {"raster 6M", "gsplat-1.6", 1.550, false},
+    {"raster 6M", "Faster-GS", 0.642, false},
+    {"raster 6M", "HiGS", 0.876, false},
+    {"frame 1M", "inria", 2.52, false},
+    {"frame 1M", "gsplat-1.5", 1.8, false},
+    {"frame 1M", "gsplat-1.6", 1.6, false},
+    {"frame 1M", "Speedy-Splat", 1.36, false},
+    {"frame 1M", "Faster-GS", 0.94, false},
+    {"frame 1M", "HiGS", 0.555, false},
+    {"frame 6M", "inria", 4.53, false},
+    {"frame 6M", "gsplat-1.5", 3.2, false},
+    {"frame 6M", "gsplat-1.6", 3.5, false},
+    {"frame 6M", "Speedy-Splat", 3.1, false},
+    {"frame 6M", "Faster-GS", 2.01, false},
+    {"frame 6M", "HiGS", 1.66, false},
+};
+enum { BENCH_FIGURES = sizeof bench_figures / sizeof *bench_figures };
+
+#endif
