@@ -150,6 +150,20 @@ static void man_exit_status(FILE *out)
         (void)fprintf(out, ".TP\n\\fB%d\\fR\n%s.\n", rows[i].code, rows[i].text);
 }
 
+static void man_environment(FILE *out)
+{
+    static const char *const rows[][2] = {
+        {"CUDA_VISIBLE_DEVICES", "The GPUs that may be used, by number or UUID, as for any CUDA program; --devices counts these"},
+        {"KILN_ISA", "baseline or avx2: the code for the CPU; both give the same bits"},
+        {"KILN_NVML", "The library that shows the GPUs, instead of libnvidia-ml.so.1"},
+    };
+    (void)fputs(".SH ENVIRONMENT\n", out);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)fprintf(out, ".TP\n\\fB%s\\fR\n", rows[i][0]);
+        roff_line(out, "", rows[i][1], ".\n");
+    }
+}
+
 void kiln_cli_man(const kiln_cli *cli, FILE *out)
 {
     const kiln_opt *o;
@@ -168,6 +182,7 @@ void kiln_cli_man(const kiln_cli *cli, FILE *out)
     (void)fputs(".SH OPTIONS\n", out);
     for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
         if (!(o->flags & KILN_HIDDEN)) man_row(out, o);
+    man_environment(out);
     man_exit_status(out);
 }
 

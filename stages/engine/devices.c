@@ -133,8 +133,8 @@ static void see(const kiln_devices_question *q, visible_list *v)
         d = (kiln_device){.kind = KILN_DEVICE_CUDA};
         if (!next_entry(&at, d.visible, sizeof d.visible)) return;
         if (is_index(d.visible) ? !see_index(q, d.visible, &d) : !see_uuid(q, d.visible, &d)) {
-            (void)snprintf(v->note, sizeof v->note, "CUDA_VISIBLE_DEVICES is '%.80s', and '%.80s' names no GPU here", q->visible,
-                           d.visible);
+            (void)snprintf(v->note, sizeof v->note, "CUDA_VISIBLE_DEVICES is '%.80s', and '%.80s' is none of the GPUs here (%u)",
+                           q->visible, d.visible, q->gpus->n_gpus);
             return;
         }
         if (has_device(v->items, v->n, &d)) {
@@ -158,13 +158,12 @@ static void why_no_gpu(const kiln_devices_question *q, const visible_list *v, ch
     else if (q->gpus->why_none[0])
         (void)snprintf(why, size, "%s", q->gpus->why_none);
     else if (q->gpus->n == 0)
-        (void)snprintf(why, size, "the NVIDIA driver shows no GPU%s",
-                       q->gpus->n_gpus ? " that may be used (all are cut into instances, of which there is none)" : "");
+        (void)snprintf(why, size, "of %u GPUs here none may be used", q->gpus->n_gpus);
     else if (has && has / 1000 < built / 1000) /* within a major version the older driver will do */
         (void)snprintf(why, size, "this build is of CUDA %u.%u, the driver has CUDA %u.%u; update the driver", built / 1000,
                        built % 1000 / 10, has / 1000, has % 1000 / 10);
     else if (v->n == 0)
-        (void)snprintf(why, size, "%s", *q->visible ? v->note : "CUDA_VISIBLE_DEVICES is empty, which hides all GPUs");
+        (void)snprintf(why, size, "%s", *q->visible ? v->note : "CUDA_VISIBLE_DEVICES is empty, which hides every GPU");
 }
 
 static kiln_status take(const kiln_devices_question *q, const kiln_device *d, kiln_device_list *out, kiln_error *err)
@@ -218,7 +217,7 @@ kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list
     why_no_gpu(q, &v, why, sizeof why);
     (void)snprintf(out->note, sizeof out->note, "%s", *why ? why : v.note);
     if (!kind && *why) return KILN_OK;
-    if (*why) return kiln_fail(err, KILN_E_DEVICE, "--devices %s: %s; or use --devices cpu", q->asked, why);
+    if (*why) return kiln_fail(err, KILN_E_DEVICE, "--devices %s: %s; --devices cpu does without a GPU", q->asked, why);
     out->n = 0;
     if (!kind || strcmp(q->asked, "cuda") == 0) return take(q, &v.items[0], out, err);
     if (strcmp(q->asked, "all") == 0) {
