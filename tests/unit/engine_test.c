@@ -1,6 +1,6 @@
 /* The engine, with a tiny stage: this program is the stage itself when it gets arguments (so its workers are too), and
  * the test without. The stage is called knn, so that stages.def knows it; its units give their number times --scale. */
-#include "stages/engine/engine.h"
+#include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@ enum { NEVER = 1000000 };
 
 /* ---- the stage ------------------------------------------------------------------------------------------------------------ */
 static struct {
-    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, slow;
+    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, slow, workers, lost;
     bool wrong, once, reject;
 } o;
 
@@ -35,6 +35,8 @@ static const kiln_opt options[] = {
     {"crash-at", 0, KILN_OPT_U32, &o.crash_at, "N", "1000000", NULL, "unit in which the worker crashes", 0},
     {"fail-at", 0, KILN_OPT_U32, &o.fail_at, "N", "1000000", NULL, "unit that fails", 0},
     {"slow", 0, KILN_OPT_U32, &o.slow, "MS", "0", NULL, "time that a unit takes", 0},
+    {"workers", 0, KILN_OPT_U32, &o.workers, "N", "0", "0..8", "workers, as on so many devices", 0},
+    {"lost", 0, KILN_OPT_U32, &o.lost, "N", "0", NULL, "1: the first of them on a GPU that is not there", 0},
     {"wrong", 0, KILN_OPT_BOOL, &o.wrong, NULL, NULL, NULL, "give other results", 0},
     {"reject", 0, KILN_OPT_BOOL, &o.reject, NULL, NULL, NULL, "find the input bad", 0},
     {"once", 0, KILN_OPT_BOOL, &o.once, NULL, NULL, NULL, "change no state", KILN_ONCE},
@@ -57,6 +59,17 @@ static kiln_status put_bulk(kiln_worker *w, uint32_t index, kiln_error *err)
     return st;
 }
 
+/* Which process computed the unit, and what CUDA would see in it. */
+static kiln_status say_who(kiln_worker *w, kiln_error *err)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
+    json_t *who = json_pack("{s:i, s:s, s:s, s:i}", "pid", (int)getpid(), "visible", visible ? visible : "", "order",
+                            order ? order : "", "threads", (int)kiln_worker_threads(w));
+    kiln_status st = kiln_worker_counters(w, who, err);
+    json_decref(who);
+    return st;
+}
+
 static kiln_status stage_unit(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
 {
     uint32_t index, value;
@@ -67,6 +80,7 @@ static kiln_status stage_unit(kiln_worker *w, const char *name, const void *payl
     if (index == o.crash_at) (void)signal(SIGSEGV, SIG_DFL), (void)raise(SIGSEGV);
     if (index == o.fail_at) return kiln_fail(err, KILN_E_INPUT, "row 7 is bad");
     if (o.slow) nanosleep(&(struct timespec){.tv_sec = o.slow / 1000, .tv_nsec = o.slow % 1000 * 1000000L}, NULL);
+    KILN_TRY(say_who(w, err));
     value = index * o.scale + o.wrong;
     KILN_TRY(kiln_worker_put(w, "value", &value, sizeof value, sizeof value, err));
     return o.bulk ? put_bulk(w, index, err) : KILN_OK;
@@ -94,6 +108,35 @@ static kiln_status sum_units(kiln_run *r, kiln_unit *units, uint64_t *sum, kiln_
     return KILN_OK;
 }
 
+/* "workers": by how many processes; "first": what the first unit's said of itself. */
+static kiln_status report_workers(kiln_run *r, const kiln_unit *units, kiln_error *err)
+{
+    json_int_t seen[8];
+    int n = 0, k;
+    for (uint32_t i = 0; i < o.count; i++) {
+        json_t *who;
+        KILN_TRY(kiln_unit_counters(&units[i], &who, err));
+        const json_int_t pid = json_integer_value(json_object_get(who, "pid"));
+        for (k = 0; k < n && seen[k] != pid; k++) continue;
+        if (k == n && n < 8) seen[n++] = pid;
+        if (i == 0) json_object_set(kiln_run_report(r), "first", who);
+        json_decref(who);
+    }
+    json_object_set_new(kiln_run_report(r), "workers", json_integer(n));
+    return KILN_OK;
+}
+
+/* Devices as they would be found on a machine with some. */
+static void pretend_devices(kiln_run *r)
+{
+    for (unsigned i = 0; i < o.workers; i++) {
+        kiln_device *d = &r->devices.items[i];
+        *d = (kiln_device){.kind = o.lost && i == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU, .chosen = i % 2};
+        (void)snprintf(d->visible, sizeof d->visible, "%s", o.lost && i == 0 ? "-1" : i ? "GPU-1" : "GPU-0");
+    }
+    r->devices.n = o.workers;
+}
+
 static kiln_status stage_run(kiln_run *r, kiln_error *err)
 {
     static uint32_t indices[10000];
@@ -113,8 +156,10 @@ static kiln_status stage_run(kiln_run *r, kiln_error *err)
         units[i] = (kiln_unit){.key = kiln_key_end(h), .payload = &indices[i], .payload_bytes = sizeof indices[i]};
         (void)snprintf(units[i].name, sizeof units[i].name, "unit %u", i);
     }
+    pretend_devices(r);
     kiln_status st = kiln_run_units(r, "testing", units, o.count, err);
     if (st == KILN_OK) st = sum_units(r, units, &sum, err);
+    if (st == KILN_OK) st = report_workers(r, units, err);
     kiln_units_release(units, o.count);
     KILN_TRY(st);
     if (json_object_set_new(kiln_run_report(r), "sum", json_integer((json_int_t)sum)))
@@ -170,8 +215,8 @@ static bool said(const char *text)
     return found;
 }
 
-/* A number of the JSON report by path: "units.cached". -1: not there. */
-static json_int_t number(const char *path)
+/* Something in the JSON report by path: "units.cached"; NULL: not there. */
+static json_t *reported(const char *path)
 {
     char file[80], word[64];
     (void)snprintf(file, sizeof file, "%s/out", folder);
@@ -182,21 +227,30 @@ static json_int_t number(const char *path)
         at = json_object_get(at, word);
         p += n;
     }
-    json_int_t v = json_is_integer(at) ? json_integer_value(at) : -1;
+    json_incref(at);
     json_decref(root);
+    return at;
+}
+
+static json_int_t number(const char *path)
+{
+    json_t *at = reported(path);
+    json_int_t v = json_is_integer(at) ? json_integer_value(at) : -1;
+    json_decref(at);
     return v;
 }
 
-static bool status_is(const char *text)
+static bool is_text(const char *path, const char *text)
 {
-    char file[80];
-    (void)snprintf(file, sizeof file, "%s/out", folder);
-    json_t *root = json_load_file(file, 0, NULL);
-    const char *s = json_string_value(json_object_get(root, "status"));
+    json_t *at = reported(path);
+    const char *s = json_string_value(at);
     bool same = s && !strcmp(s, text);
-    json_decref(root);
+    if (!same) print_message("%s: %s\n", path, s ? s : "(no text)");
+    json_decref(at);
     return same;
 }
+
+static bool status_is(const char *text) { return is_text("status", text); }
 
 static int fresh_manifest(void **state)
 {
@@ -463,13 +517,58 @@ static void a_worker_dies_with_its_parent(void **state)
     assert_true(ends(worker));
 }
 
+static void units_are_shared_out_to_all_devices(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=3 --workers=3"), 0);
+    assert_int_equal(number("workers"), 3);
+    assert_true(is_text("first.visible", "GPU-0"));
+    assert_true(is_text("first.order", "")); /* as found */
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=2 --workers=8"), 0); /* no more workers than units */
+    assert_int_equal(number("workers"), 2);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=200 --workers=4 --threads=8"), 0);
+    assert_int_equal(number("workers"), 4);
+    assert_int_equal(number("first.threads"), 2); /* of --threads, each its share */
+    assert_int_equal(number("sum"), 200 * 199 / 2);
+    assert_true(number("peak_rss_bytes.worker") > 0);
+    assert_int_equal(number("vram_peak_bytes"), 0);
+}
+
+static void one_of_several_workers_that_dies_ends_the_run(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=20 --workers=3 --kill-at=11"), 5);
+    assert_true(said("while it computed 'unit 11'"));
+    assert_int_equal(run("--count=20 --workers=3"), 0);
+    assert_true(number("units.cached") > 0);
+    assert_int_equal(number("sum"), 190);
+}
+
+static void a_worker_says_why_its_device_cannot_be_used(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--workers=1 --lost=1"), 6);
+    assert_true(said("CUDA"));
+    assert_true(status_is("failed"));
+    assert_int_equal(run("--workers=2 --lost=1"), 6); /* the other one was well */
+}
+
 static void devices_that_are_not_there_are_refused(void **state)
 {
     (void)state;
-    if (!kiln_ops_cuda()) {
+    if (kiln_device_built_version() == 0) {
         assert_int_equal(run("--devices=cuda"), 6);
-        assert_true(said("no CUDA"));
+        assert_true(said("this build has no CUDA"));
     }
+    assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "", 1), 0);
+    assert_int_equal(run("--devices=all"), 6);
+    assert_int_equal(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
+    assert_int_equal(setenv("KILN_NVML", "/nowhere/libnone.so", 1), 0);
+    assert_int_equal(run("--devices=0"), 6);
+    assert_true(said("--devices cpu"));
+    assert_int_equal(unsetenv("KILN_NVML"), 0);
     assert_int_equal(run("--devices=toaster"), 2);
     assert_int_equal(run("--devices=cpu"), 0);
     assert_int_equal(run("--devices=cuda"), 0); /* nothing is due: no device is looked for */
@@ -516,6 +615,9 @@ int main(int argc, char **argv)
         CLAIM(long_outputs_are_cut_and_read_back_whole),
         CLAIM(signals_end_the_run_with_their_codes),
         CLAIM(a_worker_dies_with_its_parent),
+        CLAIM(units_are_shared_out_to_all_devices),
+        CLAIM(one_of_several_workers_that_dies_ends_the_run),
+        CLAIM(a_worker_says_why_its_device_cannot_be_used),
         CLAIM(devices_that_are_not_there_are_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
