@@ -2,6 +2,7 @@
 #include "kernels/draw/draw.h"
 
 #include "base/memory.h"
+#include "kernels/draw/fit.h"
 #include "kernels/raster/raster.h"
 
 #include <stdlib.h>
@@ -141,7 +142,7 @@ static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, const k
     KILN_TRY(KILN_ALLOC(&b->starts, (uint64_t)tiles_y + 1, "bands", err));
     const kiln_tile_pairs_count_args a = {
         .n = d->n, .splats = d->splats, .view = s->view, .row0 = 0, .row1 = tiles_y, .row_pairs = b->row_pairs};
-    KILN_TRY(kiln_runner_run(r, KILN_OP_tile_pairs_count, &a, err));
+    KILN_TRY(kiln_fit_count(r, &a, err));
     b->n = kiln_tile_bands(b->row_pairs, tiles_y, b->starts);
     for (uint32_t i = 0; i < b->n; i++) {
         const uint64_t pairs = pairs_of(b, i), rows = b->starts[i + 1] - b->starts[i];
@@ -165,7 +166,7 @@ static kiln_status draw_band(kiln_runner *r, const bands *b, uint32_t band, uint
                                          .room = pairs_of(b, band),
                                          .tile_counts = counts,
                                          .ranks = ranks};
-    KILN_TRY(kiln_runner_run(r, KILN_OP_tile_pairs_emit, &e, err));
+    KILN_TRY(kiln_fit_emit(r, &e, err));
     a.row0 = e.row0;
     a.row1 = e.row1;
     a.tile_counts = counts;
@@ -173,7 +174,7 @@ static kiln_status draw_band(kiln_runner *r, const bands *b, uint32_t band, uint
     a.n_pairs = e.room;
     a.rgba += 4 * first;
     if (a.depth) a.depth += first;
-    return kiln_runner_run(r, KILN_OP_raster, &a, err);
+    return kiln_fit_raster(r, &a, err);
 }
 
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, const float background[3],

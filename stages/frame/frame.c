@@ -4,6 +4,8 @@
  * cameras decodes each plane once while they fit. The last frame is kept: a table's bands ask for it again and again. */
 #include "stages/frame/frame.h"
 
+#include "kernels/draw/fit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +23,7 @@ struct kiln_frame_state {
 
 static void frame_clear(kiln_frame_state *s)
 {
-    free(s->frame.splats);
-    free(s->frame.chunk);
-    memset(&s->frame, 0, sizeof s->frame);
+    kiln_drawing_release(&s->frame);
     s->has_frame = false;
 }
 
@@ -68,25 +68,6 @@ static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *
     return kiln_plane_cache_get(s->planes, m, c, name, out, err);
 }
 
-static kiln_status project_chunk(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, const kiln_chunk *c, bool colour,
-                                 kiln_splat2d *splats, uint64_t *n_visible, kiln_error *err)
-{
-    kiln_project_args a = {.n = c->count,
-                           .sh_degree = colour ? s->layer->sh_degree : 0,
-                           .view = &shot->view,
-                           .profile = shot->profile,
-                           .antialiased = shot->antialiased,
-                           .splats = splats,
-                           .n_visible = n_visible};
-    KILN_TRY(plane(w, s, c, "means", &a.means, err));
-    KILN_TRY(plane(w, s, c, "log_scales", &a.log_scales, err));
-    KILN_TRY(plane(w, s, c, "quats", &a.quats, err));
-    KILN_TRY(plane(w, s, c, "opacity_logits", &a.opacity_logits, err));
-    if (colour) KILN_TRY(plane(w, s, c, "sh0", &a.sh0, err));
-    if (colour && s->layer->sh_degree > 0) KILN_TRY(plane(w, s, c, "shN", &a.shN, err));
-    return KILN_WORK(w, project, &a, err);
-}
-
 static uint64_t largest_chunk(const kiln_layer *l)
 {
     uint64_t most = 0;
@@ -95,77 +76,48 @@ static uint64_t largest_chunk(const kiln_layer *l)
     return most;
 }
 
-/* Arrays that grow while chunks are appended, in layer order. */
+/* What draw asks for: a chunk's planes, or nothing of it where the cull rules it out. */
 typedef struct {
-    uint64_t n, room;
-    kiln_splat2d *splats;
-    uint32_t *chunk, *source_row;
-} gathered;
+    kiln_worker *w;
+    kiln_frame_state *s;
+    const kiln_shot *shot;
+    bool colour;
+} reading;
 
-static kiln_status gathered_grow(gathered *g, uint64_t need, kiln_error *err)
+static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
-    if (need <= g->room) return KILN_OK;
-    uint64_t room = need + need / 2;
-    void *splats = realloc(g->splats, room * sizeof *g->splats);
-    if (splats) g->splats = splats;
-    void *chunk = realloc(g->chunk, room * sizeof *g->chunk);
-    if (chunk) g->chunk = chunk;
-    void *rows = realloc(g->source_row, room * sizeof *g->source_row);
-    if (rows) g->source_row = rows;
-    if (!splats || !chunk || !rows)
-        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %llu visible Gaussians", (unsigned long long)need);
-    g->room = room;
+    const reading *x = context;
+    const kiln_chunk *c = &x->s->layer->chunks[index];
+    memset(out, 0, sizeof *out);
+    if (!kiln_shot_may_see(x->shot, c)) return KILN_OK;
+    KILN_TRY(plane(x->w, x->s, c, "means", &out->means, err));
+    KILN_TRY(plane(x->w, x->s, c, "log_scales", &out->log_scales, err));
+    KILN_TRY(plane(x->w, x->s, c, "quats", &out->quats, err));
+    KILN_TRY(plane(x->w, x->s, c, "opacity_logits", &out->opacity_logits, err));
+    KILN_TRY(plane(x->w, x->s, c, "source_row", &out->source_rows, err));
+    if (x->colour) KILN_TRY(plane(x->w, x->s, c, "sh0", &out->sh0, err));
+    if (x->colour && x->s->layer->sh_degree > 0) KILN_TRY(plane(x->w, x->s, c, "shN", &out->shN, err));
+    out->n = c->count;
     return KILN_OK;
 }
 
-static void gathered_release(gathered *g)
+/* Geometry only. */
+static kiln_status project_chunk(reading *x, uint32_t index, kiln_splat2d *splats, uint64_t *n_visible, kiln_error *err)
 {
-    free(g->splats);
-    free(g->chunk);
-    free(g->source_row);
-}
-
-static kiln_status gather(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, gathered *g, kiln_error *err)
-{
-    for (uint32_t i = 0; i < s->layer->n_chunks; i++) {
-        const kiln_chunk *c = &s->layer->chunks[i];
-        if (!kiln_shot_may_see(shot, c)) continue;
-        uint64_t visible = 0;
-        const uint32_t *source_row;
-        KILN_TRY(gathered_grow(g, g->n + c->count, err));
-        KILN_TRY(project_chunk(w, s, shot, c, colour, g->splats + g->n, &visible, err));
-        KILN_TRY(plane(w, s, c, "source_row", &source_row, err));
-        for (uint64_t k = g->n; k < g->n + visible; k++) {
-            g->chunk[k] = i;
-            g->source_row[k] = source_row[g->splats[k].row];
-        }
-        g->n += visible;
-    }
-    return KILN_OK;
-}
-
-/* Into depth order; takes what it needs of g. */
-static kiln_status put_in_order(kiln_worker *w, const gathered *g, kiln_frame *f, kiln_error *err)
-{
-    kiln_status st;
-    float *depths = NULL;
-    uint32_t *order = NULL;
-    KILN_GO(KILN_ALLOC(&depths, g->n, "depths", err));
-    KILN_GO(KILN_ALLOC(&order, g->n, "drawing order", err));
-    KILN_GO(KILN_ALLOC(&f->splats, g->n, "visible Gaussians", err));
-    KILN_GO(KILN_ALLOC(&f->chunk, g->n, "visible Gaussians", err));
-    for (uint64_t i = 0; i < g->n; i++) depths[i] = g->splats[i].depth;
-    kiln_depth_order_args a = {.n = g->n, .depths = depths, .source_rows = g->source_row, .order = order};
-    KILN_GO(KILN_WORK(w, depth_order, &a, err));
-    for (uint64_t i = 0; i < g->n; i++) {
-        f->splats[i] = g->splats[order[i]];
-        f->chunk[i] = g->chunk[order[i]];
-    }
-    f->n = g->n;
-done:
-    free(order);
-    free(depths);
-    return st;
+    kiln_draw_chunk c;
+    *n_visible = 0;
+    KILN_TRY(give_chunk(x, index, &c, err));
+    const kiln_project_args a = {.n = c.n,
+                                 .means = c.means,
+                                 .log_scales = c.log_scales,
+                                 .quats = c.quats,
+                                 .opacity_logits = c.opacity_logits,
+                                 .view = &x->shot->view,
+                                 .profile = x->shot->profile,
+                                 .antialiased = x->shot->antialiased,
+                                 .splats = splats,
+                                 .n_visible = n_visible};
+    return c.n ? KILN_WORK(x->w, project, &a, err) : KILN_OK;
 }
 
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, const kiln_frame **out,
@@ -174,16 +126,15 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot
     *out = &s->frame;
     if (s->has_frame && s->has_colour == colour && memcmp(&s->shot, shot, sizeof *shot) == 0) return KILN_OK;
     frame_clear(s);
-    gathered g = {0};
-    kiln_status st = gather(w, s, shot, colour, &g, err);
-    if (st == KILN_OK && g.n > UINT32_MAX - 1)
-        st = kiln_fail(err, KILN_E_INPUT, "%llu Gaussians are visible, 4294967294 is the most", (unsigned long long)g.n);
-    if (st == KILN_OK) st = put_in_order(w, &g, &s->frame, err);
-    gathered_release(&g);
-    if (st != KILN_OK) {
-        frame_clear(s);
-        return st;
-    }
+    reading x = {.w = w, .s = s, .shot = shot, .colour = colour};
+    const kiln_draw_scene scene = {.view = &shot->view,
+                                   .profile = shot->profile,
+                                   .antialiased = shot->antialiased,
+                                   .sh_degree = s->layer->sh_degree,
+                                   .n_chunks = s->layer->n_chunks,
+                                   .chunk = give_chunk,
+                                   .context = &x};
+    KILN_TRY(kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
     s->shot = *shot;
     s->has_frame = true;
     s->has_colour = colour;
@@ -197,18 +148,18 @@ kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_sho
     kiln_splat2d *splats = NULL;
     uint64_t *rows = NULL;
     uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
+    reading x = {.w = w, .s = s, .shot = shot};
     *visible = 0;
     memset(row_pairs, 0, tiles_y * sizeof *row_pairs);
     KILN_GO(KILN_ALLOC(&splats, largest_chunk(s->layer), "projected chunk", err));
     KILN_GO(KILN_ALLOC(&rows, tiles_y, "pairs of tile rows", err));
     for (uint32_t i = 0; i < s->layer->n_chunks; i++) {
-        const kiln_chunk *c = &s->layer->chunks[i];
-        if (!kiln_shot_may_see(shot, c)) continue;
         uint64_t n = 0;
-        KILN_GO(project_chunk(w, s, shot, c, false, splats, &n, err));
+        KILN_GO(project_chunk(&x, i, splats, &n, err));
+        if (n == 0) continue;
         kiln_tile_pairs_count_args a = {
             .n = n, .splats = splats, .view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = rows};
-        KILN_GO(KILN_WORK(w, tile_pairs_count, &a, err));
+        KILN_GO(kiln_fit_count(kiln_worker_runner(w), &a, err));
         for (uint32_t r = 0; r < tiles_y; r++) row_pairs[r] += rows[r];
         *visible += n;
     }

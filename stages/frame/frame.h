@@ -8,6 +8,7 @@
 #ifndef KILN_STAGES_FRAME_H
 #define KILN_STAGES_FRAME_H
 
+#include "kernels/draw/draw.h"
 #include "stages/engine/engine.h"
 
 /* ---- options that tiles and render share -------------------------------------------------------------------------- */
@@ -53,11 +54,7 @@ kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_layer *layer);
 kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, const double background[3], const char *device_kind);
 
 /* ---- frame (worker) ------------------------------------------------------------------------------------------------- */
-typedef struct {
-    uint64_t n;
-    kiln_splat2d *splats; /* depth order; .row is the row in its chunk */
-    uint32_t *chunk;      /* [n] index into the layer's chunks */
-} kiln_frame;
+typedef kiln_drawing kiln_frame; /* .chunk: index into the layer's chunks */
 
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame. */
 typedef struct kiln_frame_state kiln_frame_state;

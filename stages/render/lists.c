@@ -1,7 +1,7 @@
 /* lists -- tables are read with every bound checked: the manifest is a file that may have been edited. */
 #include "stages/render/lists.h"
 
-#include "stages/frame/fit.h"
+#include "kernels/draw/fit.h"
 #include "stages/tiles/rank_code.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static kiln_status bands_by_counting(kiln_worker *w, kiln_lists *l, const kiln_f
     KILN_GO(alloc_bands(l, tiles_y, err));
     kiln_tile_pairs_count_args a = {
         .n = f->n, .splats = f->splats, .view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
-    KILN_GO(kiln_fit_count(w, &a, err));
+    KILN_GO(kiln_fit_count(kiln_worker_runner(w), &a, err));
     l->n_bands = kiln_tile_bands(row_pairs, tiles_y, l->starts);
     for (uint32_t b = 0; b < l->n_bands; b++) {
         for (uint32_t r = l->starts[b]; r < l->starts[b + 1]; r++) l->pairs[b] += row_pairs[r];
@@ -131,5 +131,5 @@ kiln_status kiln_lists_band(kiln_worker *w, const kiln_lists *l, const kiln_fram
                                    .room = l->pairs[b],
                                    .tile_counts = tile_counts,
                                    .ranks = ranks};
-    return kiln_fit_emit(w, &a, err);
+    return kiln_fit_emit(kiln_worker_runner(w), &a, err);
 }

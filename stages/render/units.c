@@ -1,7 +1,7 @@
 /* units -- draws one camera in the worker: lists band by band, raster, then hash, metrics and files. */
 #include "stages/render/units.h"
 
-#include "stages/frame/fit.h"
+#include "kernels/draw/fit.h"
 #include "stages/render/lists.h"
 #include "stages/render/written.h"
 
@@ -46,7 +46,7 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const k
                               .rgba = p->rgba + 4 * at,
                               .depth = p->depth ? p->depth + at : NULL};
         for (int c = 0; c < 3; c++) a.background[c] = (float)u->background[c];
-        KILN_GO(kiln_fit_raster(w, &a, err));
+        KILN_GO(kiln_fit_raster(kiln_worker_runner(w), &a, err));
     }
 done:
     free(ranks);

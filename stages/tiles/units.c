@@ -2,7 +2,7 @@
  * right behind its planning unit. */
 #include "stages/tiles/units.h"
 
-#include "stages/frame/fit.h"
+#include "kernels/draw/fit.h"
 #include "stages/tiles/rank_code.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static kiln_status band_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
                                    .room = u->pairs,
                                    .tile_counts = counts,
                                    .ranks = ranks};
-    KILN_GO(kiln_fit_emit(w, &a, err));
+    KILN_GO(kiln_fit_emit(kiln_worker_runner(w), &a, err));
     size_t code_bytes = kiln_ranks_encode(n_tiles, counts, ranks, code, bytes);
     KILN_GO(kiln_worker_put(w, "tile_count", counts, n_tiles * sizeof *counts, 4, err));
     KILN_GO(kiln_worker_put(w, "tile_bytes", bytes, n_tiles * sizeof *bytes, 4, err));
