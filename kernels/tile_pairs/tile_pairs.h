@@ -12,7 +12,7 @@
  *                   increasing positions in splats, tiles one after the other. room is what count said;
  *                   KILN_E_BUG when the pairs are not exactly `room` (in x->fault by CUDA, fault.h; nothing is written
  *                   behind room).
- * work as in knn.h. KILN_E_INPUT: n above 2^32 - 2.
+ * work as in knn.h. KILN_E_INPUT: n above 2^32 - 2; emit on CUDA: 2^32 tiles.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_H
 #define KILN_KERNELS_TILE_PAIRS_H
