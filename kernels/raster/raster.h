@@ -7,8 +7,8 @@
  *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth of KERNELS 1.4
  * The picture's bits depend on nothing but the inputs (not on threads, bands or where the lists came from).
  * Opacities are at most 1. work as in knn.h.
- * KILN_E_INPUT: a rank at or above n (found where it is read: not behind the end of an opaque tile); n_pairs is not the
- * sum of tile_counts (these two in x->fault by CUDA, fault.h); a view without pixels or above 2^20 either way.
+ * KILN_E_INPUT: a rank at or above n; n_pairs is not the sum of tile_counts (these two in x->fault by CUDA, fault.h); a
+ * view without pixels or above 2^20 either way. The picture is then not to be used.
  */
 #ifndef KILN_KERNELS_RASTER_H
 #define KILN_KERNELS_RASTER_H

@@ -198,10 +198,11 @@ static void draw_tile(job *j, uint64_t index)
     const uint32_t tiles_x = kiln_view_tiles_x(a->view);
     const uint32_t px0 = (uint32_t)(index % tiles_x) * KILN_TILE, py0 = (a->row0 + (uint32_t)(index / tiles_x)) * KILN_TILE;
     const uint64_t end = j->starts[index] + a->tile_counts[index];
+    uint64_t i = j->starts[index];
     tile t;
     entry batch[BATCH];
     start_tile(&t, a->view, px0, py0);
-    for (uint64_t i = j->starts[index]; i < end && (t.live[0] | t.live[1]);) {
+    while (i < end && (t.live[0] | t.live[1])) {
         uint32_t n = 0;
         for (; i < end && n < BATCH; i++) {
             if (a->ranks[i] >= a->n) {
@@ -213,6 +214,8 @@ static void draw_tile(job *j, uint64_t index)
         for (uint32_t k = 0; k < n && (t.live[0] | t.live[1]); k++) draw_entry(&batch[k], j->rule, &t, a->depth != NULL);
     }
     write_tile(a, &t, px0);
+    while (i < end && a->ranks[i] < a->n) i++; /* what no pixel asked for */
+    if (i < end) note_bad_rank(j, i);
 }
 
 kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)

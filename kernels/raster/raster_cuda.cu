@@ -71,15 +71,18 @@ __device__ uint32_t warps_of(int32_t px0, int32_t py0, int32_t x0, int32_t x1, i
     return warps;
 }
 
+__device__ bool names_gaussian(const job &j, uint64_t pair)
+{
+    if (j.ranks[pair] < j.n) return true;
+    kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_RANK, pair));
+    return false;
+}
+
 /* Fills e and returns the warps that it may reach; a pair without a Gaussian reaches none. */
 __device__ uint32_t prepare(const job &j, uint64_t pair, uint32_t px0, uint32_t py0, entry *e)
 {
-    const uint32_t rank = j.ranks[pair];
-    if (rank >= j.n) {
-        kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_RANK, pair));
-        return 0;
-    }
-    const kiln_splat2d *s = &j.splats[rank];
+    if (!names_gaussian(j, pair)) return 0;
+    const kiln_splat2d *s = &j.splats[j.ranks[pair]];
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2];
     const int32_t first_x = static_cast<int32_t>(px0), first_y = static_cast<int32_t>(py0);
     int32_t x0, x1, y0, y1;
@@ -164,8 +167,9 @@ __global__ void __launch_bounds__(BLOCK) draw_tiles(const job j)
         const uint32_t py0 = (j.row0 + static_cast<uint32_t>(index / j.tiles_x)) * KILN_TILE;
         const uint64_t end = j.ends[index];
         pixel p = start_pixel(j, px0, py0);
+        uint64_t at = end - j.tile_counts[index];
         /* The vote is also the barrier after which the last batch may be overwritten. */
-        for (uint64_t at = end - j.tile_counts[index]; at < end && __syncthreads_or(p.live); at += BLOCK) {
+        for (; at < end && __syncthreads_or(p.live); at += BLOCK) {
             const uint64_t pair = at + threadIdx.x;
             const uint32_t warps = pair < end ? prepare(j, pair, px0, py0, &batch[threadIdx.x]) : 0;
             reaches[threadIdx.x] = static_cast<uint8_t>(warps);
@@ -173,6 +177,7 @@ __global__ void __launch_bounds__(BLOCK) draw_tiles(const job j)
             draw_batch(batch, reaches, end - at, j.rule, &p);
         }
         write_pixel(j, p);
+        for (at += threadIdx.x; at < end; at += BLOCK) (void)names_gaussian(j, at); /* what no pixel asked for */
     }
 }
 

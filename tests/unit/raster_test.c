@@ -369,6 +369,21 @@ static void a_rank_beyond_the_splats_is_bad_input(void **unused)
     scene_free(&s);
 }
 
+/* Three of these leave nothing to draw: the other pairs are checked all the same. */
+static void a_bad_rank_behind_an_opaque_tile_is_found(void **unused)
+{
+    (void)unused;
+    scene s = scene_make(16, 16, 600);
+    for (uint64_t i = 0; i < s.n; i++) set_splat(&s, i, 8, 8, 1000, 1);
+    make_lists(&s);
+    assert_int_equal(s.room, 600);
+    s.ranks[599] = s.ranks[598] = 0xffffffff;
+    kiln_error err = {0};
+    assert_int_equal(draw_rows(kiln_ops_cpu(), 1, &s, 0, 1, 0, false, &err), KILN_E_INPUT);
+    assert_string_equal(err.msg, "raster: pair 598 names a Gaussian that is not there");
+    scene_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_transmittance_of_exactly_the_limit_divides_the_profiles),
         cmocka_unit_test(infinite_colours_stay_where_they_are_drawn),
         cmocka_unit_test(a_rank_beyond_the_splats_is_bad_input),
+        cmocka_unit_test(a_bad_rank_behind_an_opaque_tile_is_found),
     };
     const char *seed = getenv("SEED");
     state = seed ? strtoull(seed, NULL, 10) : 1;
