@@ -19,6 +19,7 @@ namespace
 enum {
     COLUMNS = KILN_METRICS_PIECE_COLUMNS, /* threads of a block */
     MARGIN = 2 * KILN_SSIM_RADIUS,
+    BLOCKS = 3, /* at a time on a multiprocessor: leaves 168 registers a thread, of which the ring takes 110 */
     WIDE = COLUMNS + MARGIN,
     QUANTITIES = 5, /* x, y, x^2, y^2, xy */
     LANES = 32,
@@ -147,7 +148,7 @@ __device__ kiln_fixed_total value_of(const total &t)
 }
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
-__global__ void __launch_bounds__(COLUMNS) sum_pieces(const kiln_metrics_args m, total *totals)
+__global__ void __launch_bounds__(COLUMNS, BLOCKS) sum_pieces(const kiln_metrics_args m, total *totals)
 {
     __shared__ wide_row rows[2]; /* one is filled while slower threads still read the other */
     __shared__ int64_t of_warps[COLUMNS / LANES];

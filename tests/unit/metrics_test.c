@@ -1,5 +1,6 @@
 /* metrics_test -- PSNR and SSIM against a plain two-dimensional computation, against fused-ssim's own numbers, and
  * against themselves on other threads and instruction sets. */
+#include "kernels/metrics/metrics_math.h"
 #include "kernels/ops.h"
 
 #include <math.h>
@@ -288,6 +289,23 @@ static void pictures_that_cannot_be_measured_are_refused(void **state)
     }
 }
 
+/* As the compiler's own conversion, above all around the middle between two doubles. */
+static void totals_become_the_nearest_double(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    for (int i = 0; i < 200000; i++) {
+        kiln_fixed_total v = 0;
+        for (int k = 0; k < 4; k++) v = v << 31 | (kiln_fixed_total)next_random(&seed);
+        v >>= next_random(&seed) % 124;
+        const uint32_t cut = (uint32_t)(next_random(&seed) % 64);
+        if (i % 2) v = (v >> cut | 1) << cut >> 1; /* a one with zeros behind it */
+        if (i % 4 == 3) v += (kiln_fixed_total)(next_random(&seed) % 3) - 1;
+        assert_true(kiln_fixed_to_double(v) == (double)v);
+        assert_true(kiln_fixed_to_double(-v) == (double)-v);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +314,7 @@ int main(void)
         cmocka_unit_test(metrics_do_not_depend_on_threads_or_instructions),
         cmocka_unit_test(equal_pictures_have_infinite_psnr_and_ssim_one),
         cmocka_unit_test(pictures_that_cannot_be_measured_are_refused),
+        cmocka_unit_test(totals_become_the_nearest_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
