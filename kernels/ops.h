@@ -4,6 +4,7 @@
 #ifndef KILN_KERNELS_OPS_H
 #define KILN_KERNELS_OPS_H
 
+#include "base/extern_c.h"
 #include "kernels/depth_order/depth_order.h"
 #include "kernels/initial/initial.h"
 #include "kernels/knn/knn.h"
@@ -14,6 +15,8 @@
 #include "kernels/raster/raster.h"
 #include "kernels/spatial_order/spatial_order.h"
 #include "kernels/tile_pairs/tile_pairs.h"
+
+KILN_C_BEGIN
 
 #define KILN_OP_MAP(OP)  \
     OP(depth_order)      \
@@ -39,5 +42,7 @@ typedef struct {
 const kiln_ops *kiln_ops_cpu(void);
 const kiln_ops *kiln_ops_cpu_baseline(void);
 const kiln_ops *kiln_ops_cuda(void); /* NULL in a build without CUDA */
+
+KILN_C_END
 
 #endif

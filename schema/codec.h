@@ -3,11 +3,14 @@
 #ifndef KILN_SCHEMA_CODEC_H
 #define KILN_SCHEMA_CODEC_H
 
+#include "base/extern_c.h"
 #include "base/status.h"
 #include "schema/hash.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+KILN_C_BEGIN
 
 #define KILN_BLOB_MAX ((size_t)64 << 20) /* raw bytes of one blob */
 
@@ -23,5 +26,7 @@ typedef struct {
 kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
 /* dst has raw_bytes; checks the frame, the size and the hash: KILN_E_IO "blob HEX is damaged: ...". */
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
+
+KILN_C_END
 
 #endif
