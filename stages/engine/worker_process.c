@@ -130,7 +130,11 @@ kiln_status kiln_worker_await(kiln_worker_process *w, kiln_error *err)
     KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
     if (closed) return kiln_worker_death(w, "its start", err);
     if (memfd >= 0) (void)close(memfd);
-    if (m.kind == KILN_MSG_FAILED) return kiln_fail(err, (kiln_status)m.status, "%s", m.text);
+    if (m.kind == KILN_MSG_FAILED) {
+        (void)kiln_fail(err, (kiln_status)m.status, "%s", m.text);
+        if (*w->device->visible) kiln_note(err, "the worker on GPU '%s'", w->device->visible);
+        return (kiln_status)m.status;
+    }
     if (m.kind != KILN_MSG_HELLO) return kiln_fail(err, KILN_E_BUG, "the worker began with message %u", m.kind);
     (void)snprintf(w->device_text, sizeof w->device_text, "%.159s", m.text);
     w->use = m.use;
