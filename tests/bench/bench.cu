@@ -23,7 +23,7 @@ kiln_error err;
 
 void check(kiln_status st)
 {
-    if (st != KILN_OK) die(err.msg);
+    if (st != KILN_OK) die(kiln_exit_code(st), err.msg);
 }
 
 /* Host memory as stages give it to operations. */
@@ -72,10 +72,10 @@ void json_ms(FILE *f, const char *name, double ms)
 
 } // namespace
 
-void die(const char *what)
+void die(int exit_code, const char *what)
 {
     fprintf(stderr, "kernels_bench: %s\n", what);
-    exit(1);
+    exit(exit_code);
 }
 
 void check_cuda(cudaError_t e, const char *call, const char *file, int line)
@@ -249,7 +249,7 @@ void runner::print_head(const char *commit) const
 void runner::write_json(const char *path, const char *commit) const
 {
     FILE *f = fopen(path, "w");
-    if (!f) die("cannot write the JSON file");
+    if (!f) die(74, "cannot write the JSON file");
     fprintf(f, "{\"version\": 1, \"device\": \"%s\", \"uuid\": \"%s\", \"built_cuda\": %u, \"driver_cuda\": %u, ", info_.name,
             info_.uuid, info_.built_version, info_.driver_version);
     fprintf(f, "\"cpu\": \"%s\", \"threads\": %u, \"date\": \"%s\", \"commit\": \"%s\", \"unit\": \"ms\",\n \"rows\": [",
@@ -267,7 +267,7 @@ void runner::write_json(const char *path, const char *commit) const
         gap = ",\n";
     }
     fprintf(f, "\n ]}\n");
-    if (fclose(f) != 0) die("cannot write the JSON file");
+    if (fclose(f) != 0) die(74, "cannot write the JSON file");
 }
 
 } // namespace bench

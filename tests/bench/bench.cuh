@@ -13,7 +13,7 @@
 namespace bench
 {
 
-[[noreturn]] void die(const char *what);
+[[noreturn]] void die(int exit_code, const char *what);
 void check_cuda(cudaError_t e, const char *call, const char *file, int line);
 #define BENCH_CUDA(call) bench::check_cuda((call), #call, __FILE__, __LINE__)
 

@@ -1,6 +1,6 @@
 /* kernels_bench -- how long each kernel takes, beside other programs on the same inputs. Never passes or fails.
  *
- *   kernels_bench [--device N] [--6m] [--no-cpu] [--only knn|order|frame|metrics] [--json FILE]
+ *   kernels_bench [--device N] [--6m] [--no-cpu] [--only frame|metrics|knn|order|rows] [--json FILE]
  *
  * CUDA siblings by events around one call on arrays of the device, CPU siblings by the clock. A frame is what a camera
  * costs with everything on the device: project, order, lists, raster, with the two counts that the host must read. It
@@ -9,6 +9,7 @@
 
 #include "kernels/cuda.cuh"
 
+#include <math.h>
 #include <memory>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,55 @@ void bench_metrics(bench::runner *b)
     a.a_step = a.b_step = 3;
     a.out = out.get();
     b->operation("metrics 1080p", values / 3, KILN_OP_metrics, &a, true);
+}
+
+/* The operations that pass over rows once: what an import, a pruning and a plan are made of. */
+void bench_rows(bench::runner *b)
+{
+    const uint64_t n = 1000000;
+    const bench::scene s(n);
+    array<uint64_t> bins(KILN_RANK_BINS), counts(2 * KILN_PRUNE_RULES), n_fallback(1);
+    array<uint8_t> keep(n);
+    array<float> log_scales(3 * n), quats(4 * n), opacity_logits(n), sh0(3 * n);
+    BENCH_CUDA(cudaMemset(bins.get(), 0, bins.size() * sizeof(uint64_t)));
+    BENCH_CUDA(cudaMemset(counts.get(), 0, counts.size() * sizeof(uint64_t)));
+    kiln_ranks_args ranks = {};
+    ranks.n = n;
+    ranks.values = s.means.get();
+    ranks.counts = bins.get();
+    b->operation("ranks 1M", n, KILN_OP_ranks, &ranks, true);
+
+    kiln_prune_rules rules = {};
+    for (float *off : {&rules.box_min[0], &rules.box_max[0], &rules.sphere_radius, &rules.max_spacing2, &rules.spacing_factor})
+        *off = nanf("");
+    rules.min_opacity_logit = -4.0f;
+    rules.log_floor = -20.0f;
+    rules.log_ceiling = rules.log_extent = -1.0f;
+    rules.needle_ratio = 100.0f;
+    kiln_prune_args prune = {};
+    prune.n = n;
+    prune.means = s.means.get();
+    prune.log_scales = s.log_scales.get();
+    prune.quats = s.quats.get();
+    prune.opacity_logits = s.opacity_logits.get();
+    prune.rules = &rules;
+    prune.keep = keep.get();
+    prune.log_scales_out = log_scales.get();
+    prune.counts = reinterpret_cast<uint64_t(*)[2]>(counts.get());
+    b->operation("prune 1M", n, KILN_OP_prune, &prune, true);
+
+    kiln_initial_args initial = {};
+    initial.n = n;
+    initial.spacing2 = s.opacity_logits.get(); /* any floats */
+    initial.rgb = s.sh0.get();
+    initial.opacity = 0.1f;
+    initial.fallback_log_scale = -5.0f;
+    initial.log_scales = log_scales.get();
+    initial.quats = quats.get();
+    initial.opacity_logits = opacity_logits.get();
+    initial.sh0 = sh0.get();
+    initial.n_fallback = n_fallback.get();
+    b->operation("initial 1M", n, KILN_OP_initial, &initial, true);
 }
 
 /* One camera's frame, with every array that its steps pass on. */
@@ -264,7 +314,8 @@ void read_options(int argc, char **argv, options *o)
         else if (!strcmp(argv[i], "--json") && has_value)
             o->json = argv[++i];
         else
-            bench::die("usage: kernels_bench [--device N] [--6m] [--no-cpu] [--only knn|order|frame|metrics] [--json FILE]");
+            bench::die(2,
+                       "usage: kernels_bench [--device N] [--6m] [--no-cpu] [--only frame|metrics|knn|order|rows] [--json FILE]");
     }
 }
 
@@ -282,6 +333,7 @@ int main(int argc, char **argv)
     if (wanted("metrics")) bench_metrics(&b);
     if (wanted("knn")) bench_knn(&b);
     if (wanted("order")) bench_order(&b);
+    if (wanted("rows")) bench_rows(&b);
     if (o.json) b.write_json(o.json, kiln_bench_commit);
     return 0;
 }
