@@ -86,19 +86,20 @@ $O/cuda-archs: $(if $(filter-out $(file <$O/cuda-archs),$(CUDA_NOW))$(filter-out
 	@mkdir -p $(@D) && echo '$(CUDA_NOW)' > $@
 FORCE:
 
+include tests/gpu/gpu.mk
 ## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
 check: tests
 	@O='$O' tests/run $(if $T,'$T',unit golden)
-## test: check and the end-to-end tests (V=1 shows output, KEEP=1 keeps the scratch folders)
+## test: check, the end-to-end tests and same bits (V=1 shows output, KEEP=1 keeps the scratch folders)
 test: tests
-	@O='$O' tests/run $(if $T,'$T',unit golden e2e)
+	@O='$O' tests/run $(if $T,'$T',unit golden e2e gpu/same_bits)
 ## bless: writes what a golden test gives as what is expected: make bless T=golden/import/odd-ply
 bless: tests
 	@O='$O' KILN_BLESS=1 tests/run $(if $T,'$T',golden)
 export V KEEP
-# T names a unit test: its binary is all that it needs.
-ONE   := $(patsubst unit/%,$O/tests/unit/%_test,$(filter unit/%,$(firstword $(subst :, ,$T))))
-tests: $(or $(filter $(ONE),$(UNIT)),$(BIN) $(UNIT))
+# T names a C test: its binary is all that it needs.
+ONE   := $(patsubst %,$O/tests/%_test,$(filter unit/% gpu/%,$(firstword $(subst :, ,$T))))
+tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test)
 ## asan: check under AddressSanitizer and UBSan, in build-asan
 asan:
 	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) check O=build-asan KILN_SLOW=4 CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'

@@ -1,0 +1,298 @@
+#include "tests/gpu/makers.h"
+
+#include "tests/gpu/call.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *own(made_call *c, uint64_t count, size_t elem)
+{
+    if (c->n_owned == MAKER_MEMORY_MAX) call_off("makers", "too many arrays");
+    return c->owned[c->n_owned++] = call_memory(count, elem);
+}
+
+void made_release(made_call *c)
+{
+    while (c->n_owned > 0) free(c->owned[--c->n_owned]);
+}
+
+/* A scene that is there for its Gaussians, all of them numbers. */
+static bool is_finite_cloud(const scene *s)
+{
+    return !s->spec.of_views && s->spec.kind != SCENE_HOSTILE && s->spec.kind != SCENE_OPACITIES;
+}
+
+/* ---- points ---------------------------------------------------------------------------------------------------------- */
+
+/* Spread over few and many depths; rows ascending and descending, so that ties show. */
+static bool make_depth_order(const scene *s, unsigned variant, kiln_depth_order_args *a, made_call *c)
+{
+    if (variant > 2 || !is_finite_cloud(s)) return false;
+    float *depths = own(c, s->n, sizeof *depths);
+    uint32_t *rows = own(c, s->n, sizeof *rows);
+    for (uint64_t i = 0; i < s->n; i++) {
+        const float d = fabsf(s->means[i]);
+        depths[i] = variant == 2 ? (float)(1 + i % 3) : d > 0.0f ? d : FLT_TRUE_MIN;
+        rows[i] = (uint32_t)(variant == 0 ? i : UINT32_MAX - 1 - i);
+    }
+    *a = (kiln_depth_order_args){.n = s->n, .depths = depths, .source_rows = rows, .order = own(c, s->n, sizeof *a->order)};
+    return true;
+}
+
+static bool make_initial(const scene *s, unsigned variant, kiln_initial_args *a, made_call *c)
+{
+    if (variant > 1 || s->spec.of_views) return false;
+    *a = (kiln_initial_args){.n = s->n,
+                             .spacing2 = s->spacing2,
+                             .rgb = s->rgb,
+                             .opacity = variant ? 0.9f : 0.1f,
+                             .fallback_log_scale = -3.5f,
+                             .log_scales = own(c, 3 * s->n, sizeof(float)),
+                             .quats = own(c, 4 * s->n, sizeof(float)),
+                             .opacity_logits = own(c, s->n, sizeof(float)),
+                             .sh0 = own(c, 3 * s->n, sizeof(float)),
+                             .n_fallback = own(c, 1, sizeof(uint64_t))};
+    return true;
+}
+
+static bool make_knn(const scene *s, unsigned variant, kiln_knn_args *a, made_call *c)
+{
+    static const uint32_t ks[] = {3, 1, 7, 32};
+    if (variant >= sizeof ks / sizeof *ks || !is_finite_cloud(s)) return false;
+    if (variant > 1 && s->n > 5000 && s->spec.kind > SCENE_EQUAL) return false; /* the time it takes */
+    *a = (kiln_knn_args){.n = s->n, .k = ks[variant], .means = s->means, .spacing2 = own(c, s->n, sizeof(float))};
+    return true;
+}
+
+static bool make_ranks(const scene *s, unsigned variant, kiln_ranks_args *a, made_call *c)
+{
+    if (variant > 2 || !is_finite_cloud(s)) return false;
+    uint64_t *counts = own(c, KILN_RANK_BINS, sizeof *counts);
+    const float *values = variant == 2 ? s->log_scales : s->means;
+    for (uint64_t i = 0; i < KILN_RANK_BINS; i++) counts[i] = i * 65537 % 1000 << (i % 3 * 20); /* they are added to */
+    *a = (kiln_ranks_args){.n = 3 * s->n, .values = values, .pass = variant > 0, .counts = counts};
+    if (variant > 0) a->high = s->n > 0 ? kiln_rank_key(values[s->n / 2]) >> 16 : 7;
+    return true;
+}
+
+static bool make_spatial_order(const scene *s, unsigned variant, kiln_spatial_order_args *a, made_call *c)
+{
+    static const struct {
+        double centre[3], half;
+    } cubes[] = {{{0, 0, 0}, 8}, {{0.5, -0.25, 1.0 / 3.0}, 0.25}, {{1e6, 0, -3e-9}, 0x1p-20}, {{0, 0, 0}, 0x1p100}};
+    if (variant >= sizeof cubes / sizeof *cubes || !is_finite_cloud(s)) return false;
+    *a = (kiln_spatial_order_args){.n = s->n,
+                                   .means = s->means,
+                                   .half = cubes[variant].half,
+                                   .order = own(c, s->n, sizeof *a->order),
+                                   .codes = own(c, s->n, sizeof *a->codes)};
+    memcpy(a->centre, cubes[variant].centre, sizeof a->centre);
+    return true;
+}
+
+/* ---- prune ----------------------------------------------------------------------------------------------------------- */
+
+static void set_rules(kiln_prune_rules *r, unsigned variant)
+{
+    const bool drops = variant == 2;
+    *r = (kiln_prune_rules){.min_opacity_logit = -5.5f,
+                            .box_min = {-4, -4, -4},
+                            .box_max = {4, 4, 8},
+                            .sphere_centre = {0, 0, 1},
+                            .sphere_radius = 6,
+                            .max_spacing2 = 0.09f,
+                            .log_floor = -8,
+                            .log_ceiling = 1,
+                            .log_extent = 0.5f,
+                            .spacing_factor = 4,
+                            .spacing_floor2 = variant ? 1e-4f : 0.0f,
+                            .needle_ratio = 10};
+    r->floor_policy = r->ceiling_policy = r->extent_policy = r->spacing_policy = r->needle_policy =
+        drops ? KILN_PRUNE_DROP : KILN_PRUNE_CLAMP;
+    if (variant == 3) /* every rule off */
+        *r = (kiln_prune_rules){
+            NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0, 0, 0, 0, 0};
+}
+
+static bool make_prune(const scene *s, unsigned variant, kiln_prune_args *a, made_call *c)
+{
+    if (variant > 3 || s->spec.of_views) return false;
+    uint8_t *drop = own(c, s->n, 1);
+    uint64_t(*counts)[2] = own(c, KILN_PRUNE_RULES, sizeof *counts);
+    for (uint64_t i = 0; i < s->n; i++)
+        drop[i] = i % 13 == 5 ? KILN_PRUNE_NAMED : i % 17 == 3 ? KILN_PRUNE_MERGED : KILN_PRUNE_STAY;
+    for (uint64_t r = 0; r < KILN_PRUNE_RULES; r++) counts[r][0] = 1000 + r, counts[r][1] = r << 40;
+    set_rules(&c->rules, variant);
+    *a = (kiln_prune_args){.n = s->n,
+                           .means = s->means,
+                           .log_scales = s->log_scales,
+                           .quats = s->quats,
+                           .opacity_logits = s->opacity_logits,
+                           .spacing2 = variant == 1 ? NULL : s->spacing2,
+                           .drop = variant == 0 ? NULL : drop,
+                           .rules = &c->rules,
+                           .keep = own(c, s->n, 1),
+                           .log_scales_out = own(c, 3 * s->n, sizeof(float)),
+                           .counts = counts};
+    return true;
+}
+
+/* ---- pictures -------------------------------------------------------------------------------------------------------- */
+
+/* Variant 0: full colour; 1: of a lower degree; 2: none at all. */
+static bool make_project(const scene *s, unsigned variant, kiln_project_args *a, made_call *c)
+{
+    if (variant > 2) return false;
+    *a = (kiln_project_args){.n = s->n,
+                             .means = s->means,
+                             .log_scales = s->log_scales,
+                             .quats = s->quats,
+                             .opacity_logits = s->opacity_logits,
+                             .sh0 = variant < 2 ? s->sh0 : NULL,
+                             .shN = variant < 2 ? s->shN : NULL,
+                             .sh_degree = variant == 0   ? SCENE_SH_DEGREE
+                                          : variant == 1 ? (uint32_t)(s->spec.kind % 4)
+                                                         : 0,
+                             .view = &s->view,
+                             .profile = s->spec.profile,
+                             .antialiased = s->spec.antialiased,
+                             .splats = own(c, s->n, sizeof *a->splats),
+                             .n_visible = own(c, 1, sizeof(uint64_t))};
+    return true;
+}
+
+typedef struct {
+    uint32_t row0, row1;
+    uint64_t pairs;
+} band;
+
+/* Variant 0: the whole picture, 1: its last tile row, 2: without its borders, 3: nothing of it; as far as that is not
+ * more than a test can take. */
+static bool pick_band(scene *s, unsigned variant, band *b)
+{
+    enum { PIXELS = 640 * 368, PAIRS = 200000 };
+    const uint32_t rows = kiln_view_tiles_y(&s->view);
+    if (variant > 3 || (variant > 0 && rows < 3)) return false;
+    if (s->n > 5000 && s->spec.kind != SCENE_RANDOM && s->spec.kind != SCENE_EXPLODED) return false; /* the time it takes */
+    if (!s->row_pairs) scene_look(s);
+    *b = (band){.row0 = variant == 1 ? rows - 1 : variant == 2 ? 1 : 0, .row1 = variant == 2 ? rows - 1 : variant == 3 ? 0 : rows};
+    if (variant == 0 && rows * KILN_TILE * (uint64_t)s->view.width > PIXELS) b->row0 = rows / 2;
+    for (uint32_t r = b->row0; r < b->row1; r++) {
+        const uint64_t pixels = (uint64_t)(r + 1 - b->row0) * KILN_TILE * s->view.width;
+        if (r > b->row0 && (pixels > PIXELS || b->pairs + s->row_pairs[r] > PAIRS)) {
+            b->row1 = r;
+            break;
+        }
+        b->pairs += s->row_pairs[r];
+    }
+    return true;
+}
+
+static bool make_tile_pairs_count(scene *s, unsigned variant, kiln_tile_pairs_count_args *a, made_call *c)
+{
+    band b;
+    if (!pick_band(s, variant, &b)) return false;
+    if (variant == 0) b = (band){.row1 = kiln_view_tiles_y(&s->view)};
+    *a = (kiln_tile_pairs_count_args){.n = s->visible,
+                                      .splats = s->splats,
+                                      .view = &s->view,
+                                      .row0 = b.row0,
+                                      .row1 = b.row1,
+                                      .row_pairs = own(c, b.row1 - b.row0, sizeof *a->row_pairs)};
+    return true;
+}
+
+static bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emit_args *a, made_call *c)
+{
+    band b;
+    if (!pick_band(s, variant, &b)) return false;
+    *a = (kiln_tile_pairs_emit_args){.n = s->visible,
+                                     .splats = s->splats,
+                                     .view = &s->view,
+                                     .row0 = b.row0,
+                                     .row1 = b.row1,
+                                     .room = b.pairs,
+                                     .tile_counts =
+                                         own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view), sizeof *a->tile_counts),
+                                     .ranks = own(c, b.pairs, sizeof *a->ranks)};
+    return true;
+}
+
+static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
+{
+    static const kiln_exec cpu = {.device = -1, .threads = 2};
+    kiln_tile_pairs_emit_args lists;
+    if (!make_tile_pairs_emit(s, variant, &lists, c)) return false;
+    call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_pairs_emit, &lists);
+    *a = (kiln_raster_args){.n = s->visible,
+                            .splats = s->splats,
+                            .view = &s->view,
+                            .profile = s->spec.profile,
+                            .row0 = lists.row0,
+                            .row1 = lists.row1,
+                            .tile_counts = lists.tile_counts,
+                            .ranks = lists.ranks,
+                            .n_pairs = lists.room,
+                            .background = {variant ? 1.0f : 0.0f, 0.25f, 0.0f}};
+    a->rgba = own(c, 4 * kiln_raster_pixels(a), sizeof *a->rgba);
+    if (variant != 1) a->depth = own(c, kiln_raster_pixels(a), sizeof *a->depth);
+    return true;
+}
+
+/* A wave with some noise on it: cheap, and neither flat nor random. */
+static void fill_picture(float *out, uint64_t floats, float noise, float level)
+{
+    uint64_t state = floats;
+    for (uint64_t i = 0; i < floats; i++) {
+        state = state * 6364136223846793005ull + 1442695040888963407ull; /* Knuth, MMIX */
+        const float wave = (float)(i % 301) / 301.0f;
+        out[i] = level + wave + noise * ((float)(state >> 40) * 0x1p-24f - 0.5f);
+    }
+}
+
+/* Variant 0: two pictures that differ; 1: the same one twice; 2: out of range, rows with margins, some values no numbers. */
+static bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a, made_call *c)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, FLT_TRUE_MIN, 1.0f};
+    if (variant > 2 || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
+    const uint32_t width = s->view.width, height = s->view.height, margin = variant == 2 ? 5 : 0;
+    *a = (kiln_metrics_args){.width = width, .height = height, .a_row = width + margin, .b_row = width};
+    a->a_step = variant == 2 ? 3 : 4;
+    a->b_step = variant == 0 ? 3 : a->a_step;
+    const uint64_t a_floats = kiln_metrics_floats(a->a_row, a->a_step, width, height);
+    const uint64_t b_floats = kiln_metrics_floats(a->b_row, a->b_step, width, height);
+    float *left = own(c, a_floats, sizeof *left), *right = own(c, b_floats, sizeof *right);
+    fill_picture(left, a_floats, 0.1f * (float)s->spec.profile, variant == 2 ? -0.4f : 0.0f);
+    fill_picture(right, b_floats, 0.05f * (float)s->spec.profile, 0.1f * (float)s->spec.antialiased);
+    if (variant == 1) memcpy(right, left, b_floats * sizeof *left);
+    for (uint64_t i = 0; variant == 2 && i < a_floats; i += 37) left[i] = odd[i % 6];
+    a->a = left;
+    a->b = right;
+    a->out = own(c, 1, sizeof *a->out);
+    return true;
+}
+
+/* ---- by number --------------------------------------------------------------------------------------------------------- */
+
+#define OP(op)                                                                                     \
+    static bool make_args_of_##op(scene *s, unsigned variant, void *args, made_call *c)            \
+    {                                                                                              \
+        _Static_assert(sizeof(kiln_##op##_args) <= OP_ARGS_MAX, "arguments fit into a made_call"); \
+        return make_##op(s, variant, args, c);                                                     \
+    }
+KILN_OP_MAP(OP)
+#undef OP
+
+static bool (*const makers[KILN_OP_COUNT])(scene *s, unsigned variant, void *args, made_call *c) = {
+#define OP(op) make_args_of_##op,
+    KILN_OP_MAP(OP)
+#undef OP
+};
+
+bool make_call(kiln_op_id op, scene *s, unsigned variant, made_call *out)
+{
+    out->n_owned = 0;
+    return makers[op](s, variant, out->args, out);
+}

@@ -1,0 +1,285 @@
+/* same_bits_test -- every operation gives the same bits from all its siblings: the two on the CPU, and CUDA where there is
+ * a GPU. Of KILN_OP_MAP, KILN_ARRAYS_op and the makers alone: a new operation is tested by its rows there.
+ * KILN_GPU_SMALL=1: few and small scenes, for tools that slow a program a hundredfold. */
+#include "kernels/device.h"
+#include "kernels/runner.h"
+#include "tests/gpu/makers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SIBLINGS_MAX = 3, FAILURES_SHOWN = 5 };
+
+typedef struct {
+    unsigned n;
+    sibling siblings[SIBLINGS_MAX]; /* the first one defines what is right */
+} fixture;
+
+typedef struct {
+    const fixture *f;
+    kiln_op_id op;
+    unsigned calls, failures;
+} comparison;
+
+static void complain(comparison *c, const scene_spec *spec, unsigned variant, const char *who, const char *why)
+{
+    char name[128];
+    if (c->failures++ < FAILURES_SHOWN)
+        print_message("%s of %s, variant %u, by %s: %s\n", kiln_op_name(c->op), scene_name(spec, name), variant, who, why);
+}
+
+static void compare_call(comparison *c, const scene_spec *spec, unsigned variant, const void *args)
+{
+    op_image first, other;
+    kiln_error err = {0};
+    char why[OP_WHY_MAX];
+    for (unsigned k = 0; k < c->f->n; k++) {
+        const sibling *s = &c->f->siblings[k];
+        op_image *i = k == 0 ? &first : &other;
+        if (op_image_run(i, s, c->op, args, 0, &err) != KILN_OK)
+            complain(c, spec, variant, s->ops->name, err.msg);
+        else if (!op_image_kept(i, args, why) || (k > 0 && !op_image_same(&first, i, why)))
+            complain(c, spec, variant, s->ops->name, why);
+        if (k > 0) op_image_release(&other);
+    }
+    op_image_release(&first);
+    c->calls++;
+}
+
+static void compare_scene(void *context, const scene_spec *spec)
+{
+    comparison *c = context;
+    scene s;
+    made_call call;
+    scene_make(&s, spec);
+    for (unsigned variant = 0;; variant++) {
+        const bool more = make_call(c->op, &s, variant, &call);
+        if (more) compare_call(c, spec, variant, call.args);
+        made_release(&call);
+        if (!more) break;
+    }
+    scene_free(&s);
+}
+
+static void compare_all(const fixture *f, kiln_op_id op)
+{
+    comparison c = {.f = f, .op = op};
+    scenes_each(compare_scene, &c);
+    print_message("%s: %u calls by each of %u siblings\n", kiln_op_name(op), c.calls, f->n);
+    assert_true(c.calls > 0);
+    assert_int_equal(c.failures, 0);
+}
+
+#define OP(op) \
+    static void op##_has_the_same_bits(void **state) { compare_all(*state, KILN_OP_##op); }
+KILN_OP_MAP(OP)
+#undef OP
+
+/* ---- what is refused --------------------------------------------------------------------------------------------------- */
+
+/* A view with pairs in it, of a scene that every operation takes. */
+static const scene_spec plain = {.kind = SCENE_RANDOM, .n = 300, .view = 1};
+static const scene_spec plain_view = {.kind = SCENE_RANDOM, .n = 300, .view = 1, .of_views = true};
+
+static bool make_plain(kiln_op_id op, scene *s, made_call *call)
+{
+    const scene_spec *specs[] = {&plain, &plain_view};
+    for (unsigned i = 0; i < 2; i++) {
+        scene_make(s, specs[i]);
+        if (make_call(op, s, 0, call)) return true;
+        made_release(call);
+        scene_free(s);
+    }
+    return false;
+}
+
+static void a_workspace_too_small_is_refused(void **state)
+{
+    const fixture *f = *state;
+    unsigned refused = 0;
+    for (unsigned op = 0; op < KILN_OP_COUNT; op++) {
+        scene s;
+        made_call call;
+        assert_true(make_plain((kiln_op_id)op, &s, &call));
+        for (unsigned k = 0; k < f->n; k++) {
+            op_image i;
+            kiln_error err = {0};
+            char why[OP_WHY_MAX] = "";
+            size_t need = 0;
+            assert_int_equal(kiln_op_call(f->siblings[k].ops, (kiln_op_id)op, &f->siblings[k].exec, call.args, NULL, &need, &err),
+                             KILN_OK);
+            if (need == 0) continue;
+            assert_int_equal(op_image_run(&i, &f->siblings[k], (kiln_op_id)op, call.args, 1, &err), KILN_OK);
+            if (i.status != KILN_E_CAP || !strstr(i.err.msg, "bytes") || !op_image_kept(&i, call.args, why))
+                fail_msg("%s of %s with a byte less than %zu: %s (%s) %s", kiln_op_name((kiln_op_id)op), f->siblings[k].ops->name,
+                         need, kiln_status_name(i.status), i.err.msg, why);
+            op_image_release(&i);
+            refused++;
+        }
+        made_release(&call);
+        scene_free(&s);
+    }
+    assert_true(refused > 0);
+}
+
+/* What spoils the lists of a call, for those that look at them. */
+typedef struct {
+    const char *what;
+    kiln_op_id op;
+    kiln_status status;
+} spoiled_call;
+
+static void spoil_call(const spoiled_call *c, void *args)
+{
+    if (c->op == KILN_OP_tile_pairs_emit) {
+        kiln_tile_pairs_emit_args *a = args;
+        a->room -= strcmp(c->what, "less room") == 0 ? a->room : 0;
+        return;
+    }
+    kiln_raster_args *a = args;
+    if (strcmp(c->what, "a rank too high") == 0)
+        ((uint32_t *)a->ranks)[0] = (uint32_t)a->n; /* of a made_call: ours to write */
+    else
+        a->n_pairs -= 1;
+}
+
+static void lists_that_are_wrong_are_refused_alike(void **state)
+{
+    static const spoiled_call calls[] = {{"less room", KILN_OP_tile_pairs_emit, KILN_E_BUG},
+                                         {"a rank too high", KILN_OP_raster, KILN_E_INPUT},
+                                         {"a pair less", KILN_OP_raster, KILN_E_INPUT}};
+    const fixture *f = *state;
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        scene s;
+        made_call call;
+        assert_true(make_plain(calls[c].op, &s, &call));
+        spoil_call(&calls[c], call.args);
+        for (unsigned k = 0; k < f->n; k++) {
+            op_image i;
+            kiln_error err = {0};
+            char why[OP_WHY_MAX] = "";
+            assert_int_equal(op_image_run(&i, &f->siblings[k], calls[c].op, call.args, 0, &err), KILN_OK);
+            if (i.status != calls[c].status || !op_image_kept(&i, call.args, why))
+                fail_msg("%s with %s, by %s: %s (%s) %s", kiln_op_name(calls[c].op), calls[c].what, f->siblings[k].ops->name,
+                         kiln_status_name(i.status), i.err.msg, why);
+            op_image_release(&i);
+        }
+        made_release(&call);
+        scene_free(&s);
+    }
+}
+
+/* Arguments that are wrong in themselves: the same status from every sibling, before any memory is looked at. */
+static void arguments_that_are_wrong_are_refused_alike(void **state)
+{
+    const fixture *f = *state;
+    static const float nothing[4];
+    static kiln_splat2d splat;
+    static float out[4];
+    static uint32_t words[4];
+    static uint64_t count[4];
+    const kiln_view none = {.width = 0, .height = 5}, wide = {.width = (1u << 20) + 1, .height = 1},
+                    tall = {.width = 16, .height = 16};
+    const kiln_knn_args k0 = {.n = 1, .k = 0, .means = nothing, .spacing2 = out};
+    const kiln_knn_args k33 = {.n = 1, .k = 33, .means = nothing, .spacing2 = out};
+    const kiln_knn_args rows = {.n = UINT32_MAX, .k = 3, .means = nothing, .spacing2 = out};
+    const kiln_spatial_order_args order = {.n = UINT32_MAX, .means = nothing, .half = 1, .order = words, .codes = count};
+    const kiln_depth_order_args depth = {.n = UINT32_MAX, .depths = nothing, .source_rows = words, .order = words};
+    const kiln_ranks_args pass = {.values = nothing, .pass = 2, .counts = count},
+                          bin = {.values = nothing, .pass = 1, .high = 65536, .counts = count};
+    const kiln_tile_pairs_count_args pairs = {.splats = &splat, .view = &none, .row_pairs = count};
+    const kiln_tile_pairs_count_args pairs_wide = {.splats = &splat, .view = &wide, .row_pairs = count};
+    const kiln_tile_pairs_emit_args emit = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words};
+    const kiln_raster_args raster = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words, .rgba = out};
+    const kiln_raster_args raster_rows = {
+        .splats = &splat, .view = &tall, .row0 = 1, .row1 = 2, .tile_counts = words, .ranks = words, .rgba = out};
+    const struct {
+        kiln_op_id op;
+        const void *args;
+    } calls[] = {{KILN_OP_knn, &k0},
+                 {KILN_OP_knn, &k33},
+                 {KILN_OP_knn, &rows},
+                 {KILN_OP_spatial_order, &order},
+                 {KILN_OP_depth_order, &depth},
+                 {KILN_OP_ranks, &pass},
+                 {KILN_OP_ranks, &bin},
+                 {KILN_OP_tile_pairs_count, &pairs},
+                 {KILN_OP_tile_pairs_count, &pairs_wide},
+                 {KILN_OP_tile_pairs_emit, &emit},
+                 {KILN_OP_raster, &raster},
+                 {KILN_OP_raster, &raster_rows}};
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        kiln_status want = KILN_OK;
+        for (unsigned k = 0; k < f->n; k++) {
+            kiln_error err = {0};
+            size_t bytes = 0;
+            char work[16];
+            kiln_status st = kiln_op_call(f->siblings[k].ops, calls[c].op, &f->siblings[k].exec, calls[c].args, NULL, &bytes, &err);
+            if (st == KILN_OK) /* some look when they run */
+                st = kiln_op_call(f->siblings[k].ops, calls[c].op, &f->siblings[k].exec, calls[c].args, work, &bytes, &err);
+            if (k == 0) want = st;
+            if (st == KILN_OK || st != want)
+                fail_msg("%s, wrong arguments number %zu, by %s: %s (%s), not %s", kiln_op_name(calls[c].op), c,
+                         f->siblings[k].ops->name, kiln_status_name(st), err.msg, kiln_status_name(want));
+        }
+    }
+}
+
+/* ---- fixture ----------------------------------------------------------------------------------------------------------- */
+
+/* The last CUDA device, when there is one. */
+static void add_cuda(fixture *f)
+{
+    kiln_device_info info;
+    kiln_error err = {0};
+    int device = -1;
+    sibling *s = &f->siblings[f->n];
+    while (kiln_ops_cuda() && kiln_device_open(device + 1, &info, &err) == KILN_OK) device++;
+    if (device < 0) {
+        print_message("skipped: the CUDA siblings, because %s\n", kiln_ops_cuda() ? err.msg : "this build has none");
+        return;
+    }
+    *s = (sibling){.ops = kiln_ops_cuda(), .exec = {.device = device, .threads = 1}};
+    if (kiln_device_stream_new(device, &s->exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
+    print_message("CUDA device %d: %s, %s\n", device, info.name, info.uuid);
+    f->n++;
+}
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    if (!f) return -1;
+    *state = f;
+    f->siblings[f->n++] = (sibling){.ops = kiln_ops_cpu_baseline(), .exec = {.device = -1, .threads = 1}};
+    if (kiln_ops_cpu() != kiln_ops_cpu_baseline())
+        f->siblings[f->n++] = (sibling){.ops = kiln_ops_cpu(), .exec = {.device = -1, .threads = 3}};
+    add_cuda(f);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    const kiln_exec *last = &f->siblings[f->n - 1].exec;
+    if (last->device >= 0) kiln_device_stream_free(last->device, last->stream);
+    free(f);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define OP(op) cmocka_unit_test(op##_has_the_same_bits),
+        KILN_OP_MAP(OP)
+#undef OP
+            cmocka_unit_test(a_workspace_too_small_is_refused),
+        cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
+        cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
+    };
+    return cmocka_run_group_tests_name("same_bits", tests, setup, teardown);
+}
