@@ -3,10 +3,8 @@
 #include "kernels/depth_order/depth_order.h"
 
 #include "base/carve.h"
+#include "kernels/depth_order/depth_order_math.h"
 #include "kernels/sort/sort.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 kiln_depth_order_fn KILN_CPU(depth_order);
 
@@ -14,7 +12,7 @@ kiln_status KILN_CPU(depth_order)(const kiln_exec *x, const kiln_depth_order_arg
                                   kiln_error *err)
 {
     kiln_carve c = {work, 0};
-    if (a->n > UINT32_MAX - 1) return kiln_fail(err, KILN_E_INPUT, "depth_order: %" PRIu64 " rows; the most is 4294967294", a->n);
+    KILN_TRY(kiln_sort_check("depth_order", a->n, err));
     uint64_t *keys = kiln_take(&c, a->n, sizeof *keys);
     void *sort_work = kiln_take(&c, kiln_sort_bytes(a->n, x->threads), 1);
     if (!work) {
@@ -24,9 +22,7 @@ kiln_status KILN_CPU(depth_order)(const kiln_exec *x, const kiln_depth_order_arg
     if (*work_bytes < c.used) return kiln_fail(err, KILN_E_CAP, "depth_order needs %zu bytes, was given %zu", c.used, *work_bytes);
 
     for (uint64_t i = 0; i < a->n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &a->depths[i], sizeof bits);
-        keys[i] = (uint64_t)bits << 32 | a->source_rows[i];
+        keys[i] = kiln_depth_key(a->depths[i], a->source_rows[i]);
         a->order[i] = (uint32_t)i;
     }
     kiln_sort_pairs(a->n, keys, a->order, x->threads, sort_work);

@@ -40,6 +40,9 @@ typedef struct {
 
 typedef kiln_status kiln_knn_fn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err);
 
+/* KILN_E_INPUT as above; for both siblings. */
+kiln_status kiln_knn_check(const kiln_knn_args *a, kiln_error *err) KILN_MUST_CHECK;
+
 /* What it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_knn(A) \
     A(IN, means, 3 * a->n) \

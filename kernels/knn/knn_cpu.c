@@ -12,7 +12,6 @@
 #include "kernels/knn/knn_tree.h"
 
 #include <float.h>
-#include <inttypes.h>
 
 kiln_knn_fn KILN_CPU(knn);
 
@@ -151,9 +150,7 @@ static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, flo
 kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     knn_tree t;
-    if (a->k == 0 || a->k > KILN_KNN_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "knn: %u neighbours; from 1 to %d are possible", a->k, KILN_KNN_MAX);
-    if (a->n > UINT32_MAX - 1) return kiln_fail(err, KILN_E_INPUT, "knn: %" PRIu64 " rows; the most is 4294967294", a->n);
+    KILN_TRY(kiln_knn_check(a, err));
     const size_t need = kiln_knn_tree_layout(&t, a->n, work);
     if (!work) {
         *work_bytes = need;

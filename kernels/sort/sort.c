@@ -7,6 +7,7 @@
 
 #include "base/carve.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, MAX_PIECES = 256, SMALL = 64 };
@@ -34,6 +35,12 @@ static layout lay_out(uint64_t n, unsigned threads, void *work)
     l.counts = kiln_take(&c, piece_count(n, threads), sizeof *l.counts);
     l.bytes = c.used;
     return l;
+}
+
+kiln_status kiln_sort_check(const char *op, uint64_t n, kiln_error *err)
+{
+    if (n <= UINT32_MAX - 1) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "%s: %" PRIu64 " rows; the most is 4294967294", op, n);
 }
 
 size_t kiln_sort_bytes(uint64_t n, unsigned threads) { return lay_out(n, threads, NULL).bytes; }

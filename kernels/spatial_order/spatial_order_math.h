@@ -77,4 +77,24 @@ static inline KILN_HD uint32_t kiln_hilbert_coordinate(float x, double lo, doubl
     return v >= (double)last ? last : (uint32_t)v;
 }
 
+/* The root cube as cells need it. */
+typedef struct {
+    double lo[3], scale;
+} kiln_hilbert_cube;
+
+static inline kiln_hilbert_cube kiln_hilbert_cube_of(const double centre[3], double half)
+{
+    const double scale = (double)(1u << (KILN_HILBERT_BITS - 1)) / half;
+    const kiln_hilbert_cube cube = {{centre[0] - half, centre[1] - half, centre[2] - half}, scale};
+    return cube;
+}
+
+static inline KILN_HD uint64_t kiln_hilbert_code_of(const kiln_hilbert_cube *cube, float x, float y, float z)
+{
+    const uint32_t cell[3] = {kiln_hilbert_coordinate(x, cube->lo[0], cube->scale),
+                              kiln_hilbert_coordinate(y, cube->lo[1], cube->scale),
+                              kiln_hilbert_coordinate(z, cube->lo[2], cube->scale)};
+    return kiln_hilbert_code(cell);
+}
+
 #endif
