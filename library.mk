@@ -42,6 +42,6 @@ uninstall:
 RELEASE_ARCHS := 75 80 86 89 90 100 120
 ## release: programs, man pages and library for every GPU since Turing, without debug information, into build-release
 release:
-	$(MAKE) O=build-release CUDA_ARCHS='$(RELEASE_ARCHS)' CFLAGS='-O2' NVFLAGS='-O3 -lineinfo --threads 0' LDFLAGS='-s $(LDFLAGS)' all lib man
+	$(MAKE) O=build-release CUDA_ARCHS='$(RELEASE_ARCHS)' CFLAGS='-O2' NVFLAGS='-O3 -lineinfo --threads 0 --compress-mode=size' LDFLAGS='-s $(LDFLAGS)' all lib man
 	@du -sh build-release/bin build-release/libsplatkiln.a build-release/$(SONAME)
 	@echo 'built: build-release; make install O=build-release CUDA_ARCHS="$(RELEASE_ARCHS)" installs it'
