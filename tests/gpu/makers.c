@@ -296,3 +296,15 @@ bool make_call(kiln_op_id op, scene *s, unsigned variant, made_call *out)
     out->n_owned = 0;
     return makers[op](s, variant, out->args, out);
 }
+
+void make_plain(kiln_op_id op, uint64_t n, unsigned view, scene *s, made_call *out)
+{
+    for (int of_views = 0; of_views < 2; of_views++) {
+        const scene_spec spec = {.kind = SCENE_RANDOM, .n = n, .view = view, .of_views = of_views};
+        scene_make(s, &spec);
+        if (make_call(op, s, 0, out)) return;
+        made_release(out);
+        scene_free(s);
+    }
+    call_off(kiln_op_name(op), "no maker makes a plain call of it");
+}

@@ -19,5 +19,7 @@ typedef struct {
  * Operations on what a camera sees look at the scene first, when nobody has. */
 bool make_call(kiln_op_id op, scene *s, unsigned variant, made_call *out);
 void made_release(made_call *c);
+/* The first call of an operation, of a random scene of n rows. scene_free and made_release. */
+void make_plain(kiln_op_id op, uint64_t n, unsigned view, scene *s, made_call *out);
 
 #endif

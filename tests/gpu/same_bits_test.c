@@ -82,22 +82,6 @@ KILN_OP_MAP(OP)
 
 /* ---- what is refused --------------------------------------------------------------------------------------------------- */
 
-/* A view with pairs in it, of a scene that every operation takes. */
-static const scene_spec plain = {.kind = SCENE_RANDOM, .n = 300, .view = 1};
-static const scene_spec plain_view = {.kind = SCENE_RANDOM, .n = 300, .view = 1, .of_views = true};
-
-static bool make_plain(kiln_op_id op, scene *s, made_call *call)
-{
-    const scene_spec *specs[] = {&plain, &plain_view};
-    for (unsigned i = 0; i < 2; i++) {
-        scene_make(s, specs[i]);
-        if (make_call(op, s, 0, call)) return true;
-        made_release(call);
-        scene_free(s);
-    }
-    return false;
-}
-
 static void a_workspace_too_small_is_refused(void **state)
 {
     const fixture *f = *state;
@@ -105,7 +89,7 @@ static void a_workspace_too_small_is_refused(void **state)
     for (unsigned op = 0; op < KILN_OP_COUNT; op++) {
         scene s;
         made_call call;
-        assert_true(make_plain((kiln_op_id)op, &s, &call));
+        make_plain((kiln_op_id)op, 300, 1, &s, &call);
         for (unsigned k = 0; k < f->n; k++) {
             op_image i;
             kiln_error err = {0};
@@ -157,7 +141,7 @@ static void lists_that_are_wrong_are_refused_alike(void **state)
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
         scene s;
         made_call call;
-        assert_true(make_plain(calls[c].op, &s, &call));
+        make_plain(calls[c].op, 300, 1, &s, &call);
         spoil_call(&calls[c], call.args);
         for (unsigned k = 0; k < f->n; k++) {
             op_image i;

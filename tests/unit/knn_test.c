@@ -1,8 +1,9 @@
 /* knn_test -- the kernel against a brute-force search, bit for bit, and against the outputs of distCUDA2 (truth.json of
- * the reference material: knn, knn_odd). */
-#include "kernels/ops.h"
+ * the reference material: knn, knn_odd). KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
 #include "kernels/knn/knn_math.h"
+#include "kernels/ops.h"
 #include "stages/generate/inputs.h"
+#include "tests/unit/test_runner.h"
 
 #include <float.h>
 #include <math.h>
@@ -79,6 +80,14 @@ static void run(const kiln_ops *ops, cloud *c, uint32_t k, unsigned threads)
     free(work);
 }
 
+/* By the sibling that the test is run for. */
+static void answer(cloud *c, uint32_t k)
+{
+    kiln_error err = {0};
+    const kiln_knn_args a = {.n = c->n, .k = k, .means = c->means, .spacing2 = c->spacing2};
+    if (test_run(KILN_OP_knn, &a, &err) != KILN_OK) fail_msg("%s", err.msg);
+}
+
 static float brute(const cloud *c, uint64_t i, uint32_t k)
 {
     const uint64_t n = c->n;
@@ -113,7 +122,7 @@ static uint64_t differences(const cloud *c, uint32_t k)
 
 static void check(cloud *c, uint32_t k)
 {
-    run(kiln_ops_cpu(), c, k, 2);
+    answer(c, k);
     assert_int_equal(differences(c, k), 0);
 }
 
@@ -199,7 +208,7 @@ static void outputs_have_the_hashes_of_distcuda2(void **state)
                 {1, 100000, 0xaeb0b036a135b38full}, {0, 1000000, 0xc4bc1aa247611531ull}, {1, 1000000, 0xe55ebdebb84597ffull}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         cloud c = rows[r].is_clustered ? clustered(rows[r].n, 1) : uniform(rows[r].n, 1);
-        run(kiln_ops_cpu(), &c, 3, 2);
+        answer(&c, 3);
         assert_int_equal(hash_of(&c), rows[r].hash);
         cloud_free(&c);
     }
@@ -217,7 +226,7 @@ static void few_points_give_what_distcuda2_gives(void **state)
                                      {0.209189072f, 0.296916515f, 0.158058897f, 0.101042964f}};
     for (uint64_t n = 1; n <= 5; n++) {
         cloud c = uniform(n, 3);
-        run(kiln_ops_cpu(), &c, 3, 1);
+        answer(&c, 3);
         const uint64_t shown = n < 4 ? n : 4;
         assert_memory_equal(c.spacing2, want[n], shown * sizeof(float));
         cloud_free(&c);
@@ -234,7 +243,7 @@ static void duplicates_give_what_distcuda2_gives(void **state)
         kg_uniform_point(3, i % 500, p);
         put(&c, i, p);
     }
-    run(kiln_ops_cpu(), &c, 3, 2);
+    answer(&c, 3);
     for (uint64_t i = 0; i < 1000; i++) sum += c.spacing2[i];
     assert_true(fabs(sum / 1000 - 0.00412561267) < 1e-11);
     cloud_free(&c);
@@ -325,7 +334,7 @@ static void sculpture_has_the_hash_of_distcuda2(void **state)
     cloud c = colmap_points(f);
     fclose(f);
     assert_int_equal(c.n, 1443);
-    run(kiln_ops_cpu(), &c, 3, 1);
+    answer(&c, 3);
     assert_int_equal(hash_of(&c), 0x610a256e15021074ull);
     cloud_free(&c);
 }

@@ -1,7 +1,8 @@
 /* metrics_test -- PSNR and SSIM against a plain two-dimensional computation, against fused-ssim's own numbers, and
- * against themselves on other threads and instruction sets. */
+ * against themselves on other threads and instruction sets. KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
 #include "kernels/metrics/metrics_math.h"
 #include "kernels/ops.h"
+#include "tests/unit/test_runner.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -58,19 +59,24 @@ static void fill(pair *p, uint64_t seed, float level, float amplitude)
             }
 }
 
-static kiln_metrics measure(const kiln_ops *ops, const pair *p, unsigned threads)
+static kiln_metrics_args args_of(const pair *p, kiln_metrics *out)
+{
+    return (kiln_metrics_args){.width = p->width,
+                               .height = p->height,
+                               .a = p->a,
+                               .b = p->b,
+                               .a_step = p->a_step,
+                               .b_step = p->b_step,
+                               .a_row = p->a_row,
+                               .b_row = p->b_row,
+                               .out = out};
+}
+
+static kiln_metrics measure_with(const kiln_ops *ops, const pair *p, unsigned threads)
 {
     kiln_metrics m;
     kiln_exec x = {.device = -1, .threads = threads};
-    kiln_metrics_args args = {.width = p->width,
-                              .height = p->height,
-                              .a = p->a,
-                              .b = p->b,
-                              .a_step = p->a_step,
-                              .b_step = p->b_step,
-                              .a_row = p->a_row,
-                              .b_row = p->b_row,
-                              .out = &m};
+    const kiln_metrics_args args = args_of(p, &m);
     kiln_error err = {0};
     size_t bytes = 0;
     assert_int_equal(ops->metrics(&x, &args, NULL, &bytes, &err), KILN_OK);
@@ -78,6 +84,16 @@ static kiln_metrics measure(const kiln_ops *ops, const pair *p, unsigned threads
     assert_non_null(work);
     assert_int_equal(ops->metrics(&x, &args, work, &bytes, &err), KILN_OK);
     free(work);
+    return m;
+}
+
+/* By the sibling that the test is run for. */
+static kiln_metrics measure(const pair *p)
+{
+    kiln_metrics m;
+    kiln_error err = {0};
+    const kiln_metrics_args args = args_of(p, &m);
+    if (test_run(KILN_OP_metrics, &args, &err) != KILN_OK) fail_msg("%s", err.msg);
     return m;
 }
 
@@ -139,7 +155,7 @@ static void metrics_equal_the_plain_computation(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         pair p = pair_make(sizes[i][0], sizes[i][1], 3 + i % 2, 4 - i % 2, (uint32_t)i);
         fill(&p, i, i % 3 == 0 ? -0.05f : 0.4f, i % 3 == 1 ? 0.001f : 1.0f);
-        kiln_metrics m = measure(kiln_ops_cpu(), &p, 2), want = reference(&p);
+        kiln_metrics m = measure(&p), want = reference(&p);
         assert_near(m.psnr, want.psnr, 1e-6, "psnr");
         assert_near(m.mse, want.mse, 1e-14, "mse");
         assert_near(m.ssim_same, want.ssim_same, 1e-10, "ssim same");
@@ -228,7 +244,7 @@ static void metrics_equal_fused_ssim(void **state)
     for (size_t i = 0; i < sizeof truth / sizeof *truth; i++) {
         pair p = pair_make(truth[i].width, truth[i].height, 3, 4, 0);
         fill_noise(&p, truth[i].seed);
-        kiln_metrics m = measure(kiln_ops_cpu(), &p, 2);
+        kiln_metrics m = measure(&p);
         assert_near(m.ssim_same, truth[i].fused_same, 1e-6, "fused-ssim same");
         assert_near(m.ssim_valid, truth[i].fused_valid, 1e-6, "fused-ssim valid");
         assert_near(m.ssim_same, truth[i].same, 1e-7, "float64 same");
@@ -247,9 +263,9 @@ static void metrics_do_not_depend_on_threads_or_instructions(void **state)
     (void)state;
     pair p = pair_make(301, 203, 4, 3, 2);
     fill(&p, 7, 0.3f, 0.8f);
-    kiln_metrics one = measure(kiln_ops_cpu_baseline(), &p, 1);
+    kiln_metrics one = measure_with(kiln_ops_cpu_baseline(), &p, 1);
     for (unsigned threads = 1; threads <= 5; threads++) {
-        kiln_metrics base = measure(kiln_ops_cpu_baseline(), &p, threads), best = measure(kiln_ops_cpu(), &p, threads);
+        kiln_metrics base = measure_with(kiln_ops_cpu_baseline(), &p, threads), best = measure_with(kiln_ops_cpu(), &p, threads);
         assert_memory_equal(&one, &base, sizeof one);
         assert_memory_equal(&one, &best, sizeof one);
     }
@@ -262,7 +278,7 @@ static void equal_pictures_have_infinite_psnr_and_ssim_one(void **state)
     pair p = pair_make(40, 30, 3, 3, 0);
     fill(&p, 3, 0.9f, 0.5f); /* partly clamped: white and flat there */
     memcpy(p.b, p.a, (size_t)p.width * p.height * 3 * sizeof *p.a);
-    kiln_metrics m = measure(kiln_ops_cpu(), &p, 1);
+    kiln_metrics m = measure(&p);
     assert_true(isinf(m.psnr) && m.psnr > 0);
     assert_true(m.mse == 0 && m.ssim_same == 1 && m.ssim_valid == 1);
     pair_free(&p);

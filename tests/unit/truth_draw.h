@@ -2,10 +2,8 @@
 #ifndef KILN_TESTS_TRUTH_DRAW_H
 #define KILN_TESTS_TRUTH_DRAW_H
 
-#include "kernels/ops.h"
+#include "tests/unit/test_runner.h"
 #include "tests/unit/truth_scene.h"
-
-static const kiln_exec exec_cpu = {.device = -1, .threads = 2};
 
 /* What a view of a scene comes to. Owned by whoever calls picture_release. */
 typedef struct {
@@ -26,20 +24,11 @@ static void picture_release(picture *p)
     *p = (picture){0};
 }
 
-#define RUN(op, args)                                           \
-    do {                                                        \
-        size_t bytes = 0;                                       \
-        KILN_GO(ops->op(&exec_cpu, (args), NULL, &bytes, err)); \
-        void *work = NULL;                                      \
-        KILN_GO(kiln_alloc(&work, bytes, 1, #op, err));         \
-        st = ops->op(&exec_cpu, (args), work, &bytes, err);     \
-        free(work);                                             \
-        if (st != KILN_OK) goto done;                           \
-    } while (0)
+#define RUN(op, args) KILN_GO(test_run(KILN_OP_##op, (args), err))
 
 /* Visible Gaussians of the scene in depth order; *splats is the caller's. */
-static kiln_status look(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
-                        kiln_splat2d **splats, uint64_t *visible, kiln_error *err)
+static kiln_status look(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, kiln_splat2d **splats,
+                        uint64_t *visible, kiln_error *err)
 {
     kiln_status st;
     kiln_splat2d *found = NULL;
@@ -80,14 +69,14 @@ done:
 }
 
 /* The visible Gaussians and all tile lists, in one band. */
-static kiln_status list_pairs(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
-                              picture *p, kiln_error *err)
+static kiln_status list_pairs(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, picture *p,
+                              kiln_error *err)
 {
     kiln_status st;
     const uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view);
     uint64_t *row_pairs = NULL;
     *p = (picture){.view = *view};
-    KILN_GO(look(ops, s, view, profile, aa, &p->splats, &p->visible, err));
+    KILN_GO(look(s, view, profile, aa, &p->splats, &p->visible, err));
     for (const kiln_splat2d *g = p->splats; g < p->splats + p->visible; g++)
         p->rectangles += (uint64_t)(g->tile_x1 - g->tile_x0) * (uint64_t)(g->tile_y1 - g->tile_y0);
     KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "row pairs", err));
@@ -111,11 +100,11 @@ done:
 }
 
 /* The picture over `background`, and its depth. */
-static kiln_status draw(const kiln_ops *ops, const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa,
-                        float background, picture *p, kiln_error *err)
+static kiln_status draw(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, float background, picture *p,
+                        kiln_error *err)
 {
     kiln_status st;
-    KILN_GO(list_pairs(ops, s, view, profile, aa, p, err));
+    KILN_GO(list_pairs(s, view, profile, aa, p, err));
     KILN_GO(KILN_ALLOC(&p->rgba, (uint64_t)4 * view->width * view->height, "picture", err));
     KILN_GO(KILN_ALLOC(&p->depth, (uint64_t)view->width * view->height, "depth", err));
     kiln_raster_args raster = {.n = p->visible,

@@ -2,7 +2,7 @@
  *
  * For each render: at least 85 dB over the stored rectangle, RGBA; means of the whole unclamped picture within 2e-6;
  * mean expected depth within 1e-5; `visible` within 2; pairs within 0.05 % of exact_pairs, at least 3. A line is printed
- * for each that fails, or for all with KILN_TRUTH_VERBOSE set. */
+ * for each that fails, or for all with KILN_TRUTH_VERBOSE set. KILN_TEST_DEVICES=cuda: drawn by a GPU (test_runner.h). */
 #include "stages/image/image.h"
 #include "tests/unit/truth_draw.h"
 
@@ -63,7 +63,7 @@ static kiln_status draw_subject(const subject *s, float near_m, float background
 {
     kiln_view view;
     camera_view(s->camera, near_m, s->profile, &view);
-    return draw(kiln_ops_cpu(), s->scene, &view, s->profile, s->aa, background, p, err);
+    return draw(s->scene, &view, s->profile, s->aa, background, p, err);
 }
 
 static double clamp01(double v) { return v < 0.0 ? 0.0 : v > 1.0 ? 1.0 : v; }
@@ -144,7 +144,6 @@ static bool meets_truth(const fixture *f, const char *name, const json_t *render
 static kiln_status measure(const picture *p, const kiln_picture *photo, double *psnr, double *ssim, kiln_error *err)
 {
     kiln_status st;
-    const kiln_ops *ops = kiln_ops_cpu();
     kiln_metrics m = {0};
     kiln_metrics_args a = {.width = p->view.width,
                            .height = p->view.height,
@@ -342,7 +341,7 @@ static void lists_are_those_of_brute_force(void **state)
         assert_true(find_subject(f, name, &s));
         if (!thorough && !strstr(name, "cam0")) continue;
         camera_view(s.camera, (float)field(render, "near"), s.profile, &view);
-        assert_int_equal(list_pairs(kiln_ops_cpu(), s.scene, &view, s.profile, s.aa, &p, &err), KILN_OK);
+        assert_int_equal(list_pairs(s.scene, &view, s.profile, s.aa, &p, &err), KILN_OK);
         assert_lists_are_brute_force(&p, thorough && s.profile != KILN_PROFILE_INRIA);
         if (thorough) print_message("%s: %llu pairs, 0 missing, 0 extra\n", name, (unsigned long long)p.pairs);
         picture_release(&p);
