@@ -3,7 +3,8 @@
  *   spacing2 [n] f32 in; rgb [3][n] f32 in 0..1
  *   log_scales [3][n], quats [4][n] (1,0,0,0), opacity_logits [n] (logit of opacity), sh0 [3][n]   f32 out
  * log scale = log(sqrt(max(spacing2, 1e-7))) on all three axes, our own pinned log; a spacing2 that is not finite or
- * of fewer than k neighbours gives fallback_log_scale, counted in *n_fallback. sh0 = (rgb - 0.5) / 0.28209479177387814.
+ * of fewer than k neighbours gives fallback_log_scale, counted in *n_fallback. sh0 = (rgb - 0.5) / 0.28209479177387814,
+ * and 0 for a colour that is not a number.
  */
 #ifndef KILN_KERNELS_INITIAL_H
 #define KILN_KERNELS_INITIAL_H

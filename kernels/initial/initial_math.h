@@ -17,9 +17,11 @@ static inline KILN_HD float kiln_initial_log_scale(float spacing2, float fallbac
     return kiln_logf(sqrtf(spacing2 > 1e-7f ? spacing2 : 1e-7f));
 }
 
+/* A colour that is not a number becomes grey: what bits a NaN has is the machine's choice, and no layer may hold that. */
 static inline KILN_HD float kiln_initial_sh0(float colour)
 {
-    return (colour - 0.5f) / 0.28209479177387814f; /* 1/(2 sqrt pi), Y_0^0 */
+    const float sh0 = (colour - 0.5f) / 0.28209479177387814f; /* 1/(2 sqrt pi), Y_0^0 */
+    return colour == colour ? sh0 : 0.0f;
 }
 
 #endif
