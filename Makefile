@@ -57,13 +57,15 @@ $O/packages $O/packages-test: Makefile pipelines/packages.sh
 ## deps: installs the Debian packages that are missing
 deps: $(READY)
 
-$(STAGES:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/%.c.o $O/libstages.a $O/libsplatkiln.a
+# What programs and tests are made from; RELOCATABLE=1 (make gpu-bundle): one shared object, because many copies are large.
+LINKED := $(if $(RELOCATABLE),$O/lib/libkiln.so,$O/libstages.a $O/libsplatkiln.a)
+$(STAGES:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/%.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(TOOLS:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/tools/%.c.o $O/libstages.a $O/libsplatkiln.a
+$(TOOLS:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/tools/%.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
-$O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $O/libstages.a $O/libsplatkiln.a
+$O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 $O/libstages.a: $(PART_SRC:%=$O/%.o)

@@ -5,7 +5,7 @@ GPU_PART := $(filter-out %_test.c,$(wildcard tests/gpu/*.c)) $(if $(CU_SRC),$(wi
 GPU_TEST := $(patsubst tests/gpu/%.c,$O/tests/gpu/%,$(filter-out $(if $(CU_SRC),,%/device_test.c),$(wildcard tests/gpu/*_test.c)))
 # Unit tests that tests/gpu/truth.t runs once more, on the GPU.
 GPU_UNIT := $(patsubst %,$O/tests/unit/%_test,truth knn metrics)
-$(GPU_TEST): $O/tests/gpu/%: $O/tests/gpu/%.c.o $(GPU_PART:%=$O/%.o) $O/tests/filter.c.o $O/libstages.a $O/libsplatkiln.a
+$(GPU_TEST): $O/tests/gpu/%: $O/tests/gpu/%.c.o $(GPU_PART:%=$O/%.o) $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
@@ -31,8 +31,11 @@ sanitize: $(BUILT)
 BUNDLE ?= build-gpu
 ifdef RELOCATABLE
 LDFLAGS += -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib:$$ORIGIN/../../lib'
+$O/lib/libkiln.so: $O/libstages.a $O/libsplatkiln.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(@F) -fopenmp $(LDFLAGS) -Wl,--whole-archive $^ -Wl,--no-whole-archive $(LDLIBS) -o $@
 endif
 ## gpu-bundle: programs and GPU tests with their libraries, for sm_90, in build-gpu: carry it, then make gpu-test O=build-gpu
 gpu-bundle:
-	+@$(MAKE) --no-print-directory O='$(BUNDLE)-objects' CUDA=1 CUDA_ARCHS=90 CFLAGS=-O2 RELOCATABLE=1 gpu-tests
+	+@$(MAKE) --no-print-directory O='$(BUNDLE)-objects' CUDA=1 CUDA_ARCHS=90 CFLAGS=-O2 RELOCATABLE=1 gpu-tests bench-build
 	@tests/gpu/bundle '$(BUNDLE)-objects' '$(BUNDLE)'
