@@ -49,7 +49,7 @@ cuda: $(CU_SRC:%=$O/%.o)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
 include pipelines/pipeline.mk schema/schema.mk
-WANTED := $(DEBS) $(if $(filter test tests check asan bless deps,$(MAKECMDGOALS)),$(TEST_DEBS))
+WANTED := $(DEBS) $(if $(filter test tests check asan bless deps gpu-test gpu-tests,$(MAKECMDGOALS)),$(TEST_DEBS))
 READY  := $O/packages$(if $(filter $(TEST_DEBS),$(WANTED)),-test)
 $O/packages $O/packages-test: Makefile pipelines/packages.sh
 	@mkdir -p $O

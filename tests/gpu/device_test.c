@@ -3,7 +3,9 @@
  * devices; failures say where. tests/gpu/planted.cu has the faults that show that this test can fail.
  *
  * With one GPU, what needs two says so and looks at the one.
- * Run by hand: --only-device N, --planted write|launch sync|async (what the test starts in processes of their own).
+ * Run by hand: --only-device N -, --planted write|launch sync|async (what the test starts in processes of their own).
+ *
+ * time-limit: 300
  */
 #include "kernels/device.h"
 #include "kernels/runner.h"
@@ -326,7 +328,7 @@ static void a_device_that_is_not_used_is_not_touched(void **state)
     }
     snprintf(number, sizeof number, "%d", devices - 1);
     const uint64_t before = nv_used_bytes(0);
-    const int code = run_self("--only-device", number, "", said, sizeof said);
+    const int code = run_self("--only-device", number, "-", said, sizeof said);
     print_message("%s", said);
     assert_int_equal(code, 0);
     assert_int_equal(nv_used_bytes(0) >> 20, before >> 20);

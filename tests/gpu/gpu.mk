@@ -15,9 +15,7 @@ gpu-tests: $(BIN) $(GPU_TEST) $(GPU_UNIT)
 BUILT := $(if $(wildcard $O/bundle),,gpu-tests)
 ## gpu-test: the tests that need a GPU (SHARED=dir: with the reference data there, and what skips has failed; T=gpu/NAME)
 gpu-test: $(BUILT)
-	@if tests/gpu/has_gpu; then \
-	    O='$O' $(if $(SHARED),KILN_SHARED='$(abspath $(SHARED))' KILN_NO_SKIP=1) tests/run $(if $T,'$T',gpu); \
-	else echo 'GPU tests did not run: no GPU'; $(if $(SHARED),exit 1,:); fi
+	@O='$O' SHARED='$(SHARED)' BUILT_CUDA='$(CU_SRC)$(wildcard $O/bundle)' tests/gpu/all $(if $T,'$T',gpu)
 # Tests that kill their own context do so in processes of their own, which are not looked at.
 SANITIZERS ?= memcheck racecheck initcheck synccheck
 SANITIZED  ?= same_bits_test device_test
