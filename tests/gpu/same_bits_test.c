@@ -219,6 +219,73 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
     }
 }
 
+/* ---- that this test can fail ------------------------------------------------------------------------------------------- */
+
+static kiln_status right_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    return kiln_ops_cpu_baseline()->knn(x, a, work, work_bytes, err);
+}
+
+static kiln_status forgetful_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    const kiln_status st = right_knn(x, a, work, work_bytes, err);
+    if (work) memset(&a->spacing2[a->n - 1], OP_POISON, sizeof *a->spacing2); /* as if it had not been written */
+    return st;
+}
+
+static kiln_status straying_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    const kiln_status st = right_knn(x, a, work, work_bytes, err);
+    if (work) a->spacing2[a->n] = 0.0f;
+    return st;
+}
+
+static kiln_status meddling_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    const kiln_status st = right_knn(x, a, work, work_bytes, err);
+    if (work) ((float *)a->means)[0] += 1.0f;
+    return st;
+}
+
+static kiln_status greedy_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    const kiln_status st = right_knn(x, a, work, work_bytes, err);
+    if (work) ((char *)work)[*work_bytes] = 0;
+    return st;
+}
+
+static void planted_faults_are_found(void **state)
+{
+    static const struct {
+        kiln_knn_fn *fn;
+        bool same, kept;
+    } faults[] = {{right_knn, true, true},
+                  {forgetful_knn, false, true},
+                  {straying_knn, true, false},
+                  {meddling_knn, true, false},
+                  {greedy_knn, true, false}};
+    const fixture *f = *state;
+    scene s;
+    made_call call;
+    op_image right, wrong;
+    kiln_error err = {0};
+    char why[OP_WHY_MAX];
+    make_plain(KILN_OP_knn, 100, 1, &s, &call);
+    assert_int_equal(op_image_run(&right, &f->siblings[0], KILN_OP_knn, call.args, 0, &err), KILN_OK);
+    for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
+        kiln_ops ops = *kiln_ops_cpu_baseline();
+        ops.knn = faults[k].fn;
+        const sibling planted = {.ops = &ops, .exec = f->siblings[0].exec};
+        assert_int_equal(op_image_run(&wrong, &planted, KILN_OP_knn, call.args, 0, &err), KILN_OK);
+        assert_int_equal(op_image_same(&right, &wrong, why), faults[k].same);
+        assert_int_equal(op_image_kept(&wrong, call.args, why), faults[k].kept);
+        op_image_release(&wrong);
+    }
+    op_image_release(&right);
+    made_release(&call);
+    scene_free(&s);
+}
+
 /* ---- fixture ----------------------------------------------------------------------------------------------------------- */
 
 /* The last CUDA device, when there is one. */
@@ -267,6 +334,7 @@ int main(void)
         KILN_OP_MAP(OP)
 #undef OP
             cmocka_unit_test(a_workspace_too_small_is_refused),
+        cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
     };
