@@ -350,6 +350,9 @@ static int planted(const char *what, bool sync)
     const kiln_status next = kiln_device_alloc(x.device, 4096, &more, &after);
     printf("call %s: %s\nwait %s: %s\nnext %s\n", kiln_status_name(called), call.msg, kiln_status_name(waited), wait.msg,
            kiln_status_name(next));
+    kiln_device_free(x.device, more);
+    kiln_device_free(x.device, memory);
+    kiln_device_stream_free(x.device, x.stream);
     return nv_current() != NULL;
 }
 

@@ -291,11 +291,11 @@ static void planted_faults_are_found(void **state)
 /* The last CUDA device, when there is one. */
 static void add_cuda(fixture *f)
 {
-    kiln_device_info info;
+    kiln_device_info info, next;
     kiln_error err = {0};
     int device = -1;
     sibling *s = &f->siblings[f->n];
-    while (kiln_ops_cuda() && kiln_device_open(device + 1, &info, &err) == KILN_OK) device++;
+    for (; kiln_ops_cuda() && kiln_device_open(device + 1, &next, &err) == KILN_OK; device++) info = next;
     if (device < 0) {
         print_message("skipped: the CUDA siblings, because %s\n", kiln_ops_cuda() ? err.msg : "this build has none");
         return;
