@@ -395,9 +395,11 @@ static void devices_that_are_not_there_are_refused(void **state)
     assert_int_equal(kiln_device_open(devices, &info, &err), KILN_E_DEVICE);
     must_say(err.msg, "there is no CUDA device");
     assert_int_equal(kiln_device_open(-1, &info, &err), KILN_E_DEVICE);
-    void *memory = NULL;
-    assert_int_equal(kiln_device_alloc(devices - 1, (size_t)1 << 50, &memory, &err), KILN_E_CAP);
-    must_say(err.msg, "MiB free");
+    if (!getenv("KILN_GPU_SMALL")) { /* tools count calls that fail */
+        void *memory = NULL;
+        assert_int_equal(kiln_device_alloc(devices - 1, (size_t)1 << 50, &memory, &err), KILN_E_CAP);
+        must_say(err.msg, "MiB free");
+    }
     assert_null(nv_current());
 }
 
