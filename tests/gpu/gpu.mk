@@ -12,10 +12,10 @@ $(GPU_TEST): $O/tests/gpu/%: $O/tests/gpu/%.c.o $(GPU_PART:%=$O/%.o) $O/tests/fi
 .PHONY: gpu-tests gpu-test sanitize gpu-bundle
 gpu-tests: $(BIN) $(GPU_TEST) $(GPU_UNIT)
 # What was carried from elsewhere is as it should be, whatever the times of its files say.
-BUILT := $(if $(wildcard $O/bundle),,gpu-tests)
+BUILT := $(if $(wildcard $O/bundle.stamp),,gpu-tests)
 ## gpu-test: the tests that need a GPU (SHARED=dir: with the reference data there, and what skips has failed; T=gpu/NAME)
 gpu-test: $(BUILT)
-	@O='$O' SHARED='$(SHARED)' BUILT_CUDA='$(CU_SRC)$(wildcard $O/bundle)' tests/gpu/all $(if $T,'$T',gpu)
+	@O='$O' SHARED='$(SHARED)' BUILT_CUDA='$(CU_SRC)$(wildcard $O/bundle.stamp)' tests/gpu/all $(if $T,'$T',gpu)
 # Tests that kill their own context do so in processes of their own, which are not looked at.
 SANITIZERS ?= memcheck racecheck initcheck synccheck
 SANITIZED  ?= same_bits_test device_test
