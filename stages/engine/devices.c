@@ -148,10 +148,25 @@ static void see(const kiln_devices_question *q, visible_list *v)
 }
 
 /* ---- the choice ----------------------------------------------------------------------------------------------------------- */
+/* NVIDIA's driver branch from which on a major version of CUDA runs (CUDA Toolkit Release Notes, "Minimum Required Driver
+ * Version for CUDA Minor Version Compatibility"). Where it is named, a GPU is tried all the same: packages for forward
+ * compatibility make older drivers run newer CUDA, and the worker asks CUDA itself. */
+static bool is_old_driver(const char *driver, uint32_t cuda_major)
+{
+    static const struct {
+        uint32_t cuda_major;
+        unsigned long driver;
+    } least[] = {{11, 450}, {12, 525}, {13, 580}};
+    const unsigned long has = strtoul(driver, NULL, 10);
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        if (least[i].cuda_major == cuda_major) return has > 0 && has < least[i].driver;
+    return false;
+}
+
 /* Why no GPU can be used at all; "" when one can. */
 static void why_no_gpu(const kiln_devices_question *q, const visible_list *v, char *why, size_t size)
 {
-    const uint32_t built = q->built_version, has = q->gpus->driver_version;
+    const uint32_t built = q->built_version;
     why[0] = '\0';
     if (built == 0)
         (void)snprintf(why, size, "this build has no CUDA");
@@ -159,9 +174,9 @@ static void why_no_gpu(const kiln_devices_question *q, const visible_list *v, ch
         (void)snprintf(why, size, "%s", q->gpus->why_none);
     else if (q->gpus->n == 0)
         (void)snprintf(why, size, "of %u GPUs here none may be used", q->gpus->n_gpus);
-    else if (has && has / 1000 < built / 1000) /* within a major version the older driver will do */
-        (void)snprintf(why, size, "this build is of CUDA %u.%u, the driver has CUDA %u.%u; update the driver", built / 1000,
-                       built % 1000 / 10, has / 1000, has % 1000 / 10);
+    else if (!kiln_devices_named_kind(q->asked) && is_old_driver(q->gpus->driver, built / 1000))
+        (void)snprintf(why, size, "this build is of CUDA %u.%u, for which the driver %.40s is too old", built / 1000,
+                       built % 1000 / 10, q->gpus->driver);
     else if (v->n == 0)
         (void)snprintf(why, size, "%s", *q->visible ? v->note : "CUDA_VISIBLE_DEVICES is empty, which hides every GPU");
 }

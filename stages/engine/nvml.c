@@ -1,5 +1,6 @@
 /* The few functions of NVML that we need, declared here: its header comes with the CUDA toolkit, which a build without CUDA
- * does not have. Their types and numbers are a stable ABI, hence the _v2 of some names. */
+ * does not have. Their types and numbers are a stable ABI, hence the _v2 of some names. Not nvmlSystemGetCudaDriverVersion: it
+ * loads libcuda to ask it, and the parent must not have that. */
 #include "stages/engine/nvml.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,7 @@ enum { SUCCESS = 0, MIG_ENABLED = 1 };
     X("nvmlInit_v2", init, int, (void))                                        \
     X("nvmlShutdown", shut_down, int, (void))                                  \
     X("nvmlErrorString", error_string, const char *, (int))                    \
-    X("nvmlSystemGetCudaDriverVersion_v2", driver_version, int, (int *))       \
+    X("nvmlSystemGetDriverVersion", driver, int, (char *, unsigned))           \
     X("nvmlDeviceGetCount_v2", count, int, (unsigned *))                       \
     X("nvmlDeviceGetHandleByIndex_v2", device_at, int, (unsigned, device *))   \
     X("nvmlDeviceGetUUID", uuid, int, (device, char *, unsigned))              \
@@ -71,12 +72,13 @@ static void add_gpu(const nvml *n, uint32_t gpu, kiln_gpu_list *out)
 static void ask(const nvml *n, const char *name, kiln_gpu_list *out)
 {
     unsigned gpus = 0;
-    int version = 0, e = n->init();
+    int e = n->init();
     if (e != SUCCESS) {
         (void)snprintf(out->why_none, sizeof out->why_none, "%.120s says: %.100s", name, n->error_string(e));
         return;
     }
-    if (n->driver_version(&version) == SUCCESS && version > 0) out->driver_version = (uint32_t)version;
+    if (n->driver(out->driver, sizeof out->driver) != SUCCESS) out->driver[0] = '\0';
+    out->driver[sizeof out->driver - 1] = '\0';
     e = n->count(&gpus);
     if (e != SUCCESS) (void)snprintf(out->why_none, sizeof out->why_none, "%.120s says: %.100s", name, n->error_string(e));
     for (uint32_t gpu = 0; gpu < gpus; gpu++) add_gpu(n, gpu, out);

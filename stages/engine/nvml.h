@@ -21,9 +21,9 @@ typedef struct {
 typedef struct {
     kiln_gpu items[KILN_GPUS_MAX]; /* those that may be used */
     uint32_t n;
-    uint32_t n_gpus;         /* in the machine */
-    uint32_t driver_version; /* CUDA that the driver has: 13000 is 13.0; 0: not known */
-    char why_none[256];      /* why NVML did not answer; "" when it did, even with no GPU */
+    uint32_t n_gpus;    /* in the machine */
+    char driver[80];    /* its version, such as "580.159.04"; "" where it is not known */
+    char why_none[256]; /* why NVML did not answer; "" when it did, even with no GPU */
 } kiln_gpu_list;
 
 void kiln_gpus_list(kiln_gpu_list *out);

@@ -38,6 +38,6 @@ if [ -n "$cuda" ]; then # a GPU that NVML shows and CUDA does not find
     export KILN_NVML=$KILN_TMP/libfake.so FAKE_GPUS=2
     unset CUDA_VISIBLE_DEVICES
     must 6 kiln tiles "$db" --force; one_sentence
-    FAKE_CUDA=5000 must 0 loud tiles "$db" --force
-    grep -q 'the driver has CUDA 5.0' "$KILN_TMP/err" || fail "an old driver: $(cat "$KILN_TMP/err")"
+    FAKE_DRIVER=390.10 must 0 loud tiles "$db" --force
+    grep -q 'the driver 390.10 is too old' "$KILN_TMP/err" || fail "an old driver: $(cat "$KILN_TMP/err")"
 fi

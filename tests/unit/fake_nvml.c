@@ -1,5 +1,5 @@
 /* A library that answers as NVML would on a machine that the environment describes; devices_test and devices.t build and load
- * it. FAKE_GPUS: how many; FAKE_CUDA: the driver's CUDA version; FAKE_MIG: the GPU that is cut into two instances; FAKE_LOST:
+ * it. FAKE_GPUS: how many; FAKE_DRIVER: the driver's version; FAKE_MIG: the GPU that is cut into two instances; FAKE_LOST:
  * one that cannot be asked; FAKE_INIT: what nvmlInit_v2 returns. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static int number(const char *name, int otherwise)
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 const char *nvmlErrorString(int e);
-int nvmlSystemGetCudaDriverVersion_v2(int *version);
+int nvmlSystemGetDriverVersion(char *text, unsigned size);
 int nvmlDeviceGetCount_v2(unsigned *n);
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d);
 int nvmlDeviceGetUUID(void *d, char *text, unsigned size);
@@ -30,9 +30,10 @@ int nvmlInit_v2(void) { return number("FAKE_INIT", 0); }
 int nvmlShutdown(void) { return 0; }
 const char *nvmlErrorString(int e) { return e == 9 ? "Driver Not Loaded" : "Unknown Error"; }
 
-int nvmlSystemGetCudaDriverVersion_v2(int *version)
+int nvmlSystemGetDriverVersion(char *text, unsigned size)
 {
-    *version = number("FAKE_CUDA", 13000);
+    const char *version = getenv("FAKE_DRIVER");
+    (void)snprintf(text, size, "%s", version && *version ? version : "580.65.06");
     return 0;
 }
 
