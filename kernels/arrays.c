@@ -1,3 +1,4 @@
+/* arrays -- every operation's list of arrays, and its call, by number. */
 #include "kernels/arrays.h"
 
 #include <stddef.h>
@@ -30,6 +31,14 @@
     }
 KILN_OP_MAP(OP)
 #undef OP
+
+#define ONE(...) +1
+#define OP(op)                                                                                 \
+    _Static_assert(0 KILN_ARRAYS_##op(ONE) <= KILN_OP_ARRAYS_MAX, #op " has too many arrays"); \
+    _Static_assert(sizeof(kiln_##op##_args) <= KILN_OP_ARGS_BYTES_MAX, "the arguments of " #op " are too large");
+KILN_OP_MAP(OP)
+#undef OP
+#undef ONE
 
 static const struct {
     const char *name;

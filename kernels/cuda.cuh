@@ -1,12 +1,12 @@
 /* cuda -- what every CUDA file starts with: the device guard, checked calls and launches, ranges for profilers.
  *
- * CUDA_TRY and LAUNCH expect `x` (kiln_exec) and `err` in scope and return on failure. An entry point looks like this:
+ * CUDA_TRY, CUDA_RUN and LAUNCH expect `x` (kiln_exec) and `err` in scope and return on failure. An entry point looks like this:
  *
  *   extern "C" kiln_status kiln_NAME_cuda(const kiln_exec *x, const kiln_NAME_args *a, void *work, size_t *work_bytes,
  *                                         kiln_error *err)
  *   {
  *       kiln::entry entry(x, "NAME");                  guard and NVTX range
- *       CUDA_TRY(entry.error);
+ *       CUDA_ENTER(entry.guard);
  *       kiln_carve c = {(char *)work, 0};
  *       ... kiln::take<T>(&c, count) ...               measures when work is NULL, else carves
  *       if (!work) { *work_bytes = c.used; return KILN_OK; }
@@ -16,7 +16,8 @@
  *       return KILN_OK;
  *   }
  *
- * All but the entry sits in an anonymous namespace. Nothing here synchronises but LAUNCH under --sync.
+ * All but the entry sits in an anonymous namespace. Nothing here waits for the
+ * device but LAUNCH and CUDA_RUN under --sync.
  */
 #ifndef KILN_KERNELS_CUDA_CUH
 #define KILN_KERNELS_CUDA_CUH
@@ -42,12 +43,26 @@ extern "C" cudaError_t kiln_context_set(CUcontext context);
         if (cuda_try_ != cudaSuccess) return kiln_cuda_fail(err, x->device, cuda_try_, #call, __FILE__, __LINE__); \
     } while (0)
 
+/* For what puts work on x->stream without LAUNCH: CUB, memset, copies. Under --sync it is waited for, too. */
+#define CUDA_RUN(call)                                                                                   \
+    do {                                                                                                 \
+        cudaError_t run_ = (call);                                                                       \
+        if (run_ == cudaSuccess && x->sync) run_ = cudaStreamSynchronize(x->stream);                     \
+        if (run_ != cudaSuccess) return kiln_cuda_fail(err, x->device, run_, #call, __FILE__, __LINE__); \
+    } while (0)
+
 #define LAUNCH(kernel, grid, block, shared_bytes, ...)                                                           \
     do {                                                                                                         \
         kernel<<<(grid), (block), (shared_bytes), x->stream>>>(__VA_ARGS__);                                     \
         cudaError_t launch_ = cudaGetLastError();                                                                \
         if (launch_ == cudaSuccess && x->sync) launch_ = cudaStreamSynchronize(x->stream);                       \
         if (launch_ != cudaSuccess) return kiln_cuda_fail(err, x->device, launch_, #kernel, __FILE__, __LINE__); \
+    } while (0)
+
+/* Is the guard's device current? */
+#define CUDA_ENTER(guard)                                                                                                         \
+    do {                                                                                                                          \
+        if ((guard).error != cudaSuccess) return kiln_cuda_fail(err, x->device, (guard).error, (guard).what, __FILE__, __LINE__); \
     } while (0)
 
 namespace kiln
@@ -58,20 +73,30 @@ namespace kiln
 struct device_guard {
     CUcontext was = nullptr;
     cudaError_t error;
+    const char *what = "cuCtxGetCurrent"; /* the call that error is of */
     explicit device_guard(int device)
     {
         error = kiln_context_get(&was);
-        if (error == cudaSuccess) error = cudaSetDevice(device);
+        if (error != cudaSuccess) return;
+        known = true;
+        what = "cudaSetDevice";
+        error = cudaSetDevice(device);
+        if (error == cudaSuccess) (void)cudaGetLastError(); /* an error from before is not of the launch that comes */
     }
-    ~device_guard() { (void)kiln_context_set(was); }
+    ~device_guard()
+    {
+        if (known) (void)kiln_context_set(was);
+    }
     device_guard(const device_guard &) = delete;
     device_guard &operator=(const device_guard &) = delete;
+
+  private:
+    bool known = false; /* `was` was read */
 };
 
 /* What an entry point holds while it runs. */
 struct entry {
     device_guard guard;
-    cudaError_t error;
     entry(const kiln_exec *x, const char *name);
     ~entry();
 };
@@ -84,8 +109,11 @@ inline kiln_status check_work(const char *name, size_t need, size_t given, kiln_
     return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", name, need, given);
 }
 
-/* Blocks for one thread an item, at most what a grid-stride loop wants to keep every multiprocessor busy. */
-inline unsigned blocks_for(uint64_t items, unsigned block, unsigned most = 132 * 32)
+/* Enough blocks to keep the largest GPUs busy: 32 for each of 132 multiprocessors (Hopper). */
+constexpr unsigned BLOCKS_MOST = 132 * 32;
+
+/* Blocks for one thread an item, at most what a grid-stride loop wants. */
+inline unsigned blocks_for(uint64_t items, unsigned block, unsigned most = BLOCKS_MOST)
 {
     const uint64_t blocks = (items + block - 1) / block;
     return blocks < most ? (blocks > 0 ? static_cast<unsigned>(blocks) : 1) : most;

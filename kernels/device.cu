@@ -7,6 +7,11 @@
 #include <nvtx3/nvToolsExt.h>
 #include <string.h>
 
+/* The lowest compute capability that this is compiled for, times ten: the Makefile says it. */
+#ifndef KILN_CUDA_ARCH_LEAST
+#error "compile with -DKILN_CUDA_ARCH_LEAST=90 or the like"
+#endif
+
 namespace
 {
 
@@ -51,16 +56,28 @@ kiln_status check_versions(kiln_device_info *out, kiln_error *err)
     int built = 0, has = 0;
     cudaError_t e = cudaRuntimeGetVersion(&built);
     if (e == cudaSuccess) e = cudaDriverGetVersion(&has);
-    if (e != cudaSuccess)
-        return kiln_fail(err, KILN_E_DEVICE, "cannot ask for the CUDA version: %s; use --devices cpu", cudaGetErrorString(e));
+    if (e != cudaSuccess) return kiln_fail(err, KILN_E_DEVICE, "cannot ask for the CUDA version: %s", cudaGetErrorString(e));
     out->built_version = static_cast<uint32_t>(built);
     out->driver_version = static_cast<uint32_t>(has);
-    if (has == 0) return kiln_fail(err, KILN_E_DEVICE, "there is no CUDA driver; install NVIDIA's driver or use --devices cpu");
+    if (has == 0) return kiln_fail(err, KILN_E_DEVICE, "there is no CUDA driver");
     if (has / 1000 < built / 1000)
-        return kiln_fail(err, KILN_E_DEVICE,
-                         "this build is of CUDA %d.%d, the driver has CUDA %d.%d; update the driver or use --devices cpu",
+        return kiln_fail(err, KILN_E_DEVICE, "this build is of CUDA %d.%d, the driver has CUDA %d.%d; update the driver",
                          built / 1000, built % 1000 / 10, has / 1000, has % 1000 / 10);
     return KILN_OK;
+}
+
+/* Has this build code that the device can run? */
+kiln_status check_code(const kiln_exec *x, const cudaDeviceProp &p, kiln_error *err)
+{
+    cudaFuncAttributes has;
+    const cudaError_t e = cudaFuncGetAttributes(&has, nothing);
+    if (e != cudaErrorNoKernelImageForDevice && e != cudaErrorInvalidDeviceFunction && e != cudaErrorUnsupportedPtxVersion) {
+        if (e != cudaSuccess) return kiln_cuda_fail(err, x->device, e, "cudaFuncGetAttributes", __FILE__, __LINE__);
+        return KILN_OK;
+    }
+    (void)cudaGetLastError();
+    return kiln_fail(err, KILN_E_DEVICE, "this build has no code for the %s (compute capability %d.%d); make release has it",
+                     p.name, p.major, p.minor);
 }
 
 /* As nvidia-smi writes it: GPU-, then 8-4-4-4-12 hexadecimal digits. */
@@ -104,13 +121,14 @@ extern "C" kiln_status kiln_cuda_fail(kiln_error *err, int device, cudaError_t e
                      cudaGetErrorName(e), file, line);
 }
 
-kiln::entry::entry(const kiln_exec *x, const char *name) : guard(x->device), error(guard.error) { nvtxRangePushA(name); }
+kiln::entry::entry(const kiln_exec *x, const char *name) : guard(x->device) { nvtxRangePushA(name); }
 kiln::entry::~entry() { nvtxRangePop(); }
 
 extern "C" void kiln_range_push(const char *name) { nvtxRangePushA(name); }
 extern "C" void kiln_range_pop(void) { nvtxRangePop(); }
 
 extern "C" uint32_t kiln_device_built_version(void) { return CUDART_VERSION; }
+extern "C" uint32_t kiln_device_built_arch(void) { return KILN_CUDA_ARCH_LEAST; }
 
 extern "C" kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
 {
@@ -122,7 +140,7 @@ extern "C" kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_
     if (device < 0 || device >= devices)
         return kiln_fail(err, KILN_E_DEVICE, "there is no CUDA device %d; this process sees %d", device, devices);
     const kiln::device_guard guard(device);
-    CUDA_TRY(guard.error);
+    CUDA_ENTER(guard);
     cudaDeviceProp p;
     CUDA_TRY(cudaGetDeviceProperties(&p, device));
     static_assert(sizeof p.name == sizeof out->name, "a device's name is copied whole");
@@ -130,16 +148,7 @@ extern "C" kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_
     write_uuid(p.uuid, out->uuid);
     out->major = static_cast<uint32_t>(p.major);
     out->minor = static_cast<uint32_t>(p.minor);
-    cudaFuncAttributes has;
-    const cudaError_t code = cudaFuncGetAttributes(&has, nothing);
-    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
-        (void)cudaGetLastError();
-        return kiln_fail(
-            err, KILN_E_DEVICE,
-            "this build has no code for the %s (compute capability %d.%d); build with make release or use --devices cpu", p.name,
-            p.major, p.minor);
-    }
-    CUDA_TRY(code);
+    KILN_TRY(check_code(x, p, err));
     size_t left = 0, total = 0;
     CUDA_TRY(cudaMemGetInfo(&left, &total));
     out->free_bytes = left;
@@ -151,7 +160,7 @@ extern "C" kiln_status kiln_device_stream_new(int device, struct CUstream_st **o
 {
     const kiln_exec exec = only(device), *x = &exec;
     const kiln::device_guard guard(device);
-    CUDA_TRY(guard.error);
+    CUDA_ENTER(guard);
     CUDA_TRY(cudaStreamCreateWithFlags(out, cudaStreamNonBlocking));
     return KILN_OK;
 }
@@ -160,31 +169,38 @@ extern "C" void kiln_device_stream_free(int device, struct CUstream_st *stream)
 {
     if (!stream) return;
     const kiln::device_guard guard(device);
-    (void)cudaStreamDestroy(stream);
+    if (cudaStreamDestroy(stream) != cudaSuccess) (void)cudaGetLastError(); /* nothing can be done; not the next call's error */
 }
 
 extern "C" kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *err)
 {
     const kiln_exec exec = only(device), *x = &exec;
     const kiln::device_guard guard(device);
-    CUDA_TRY(guard.error);
+    CUDA_ENTER(guard);
     const cudaError_t e = cudaMalloc(out, bytes > 0 ? bytes : 1);
-    if (e == cudaErrorMemoryAllocation) {
-        size_t left = 0, total = 0;
-        (void)cudaGetLastError();
-        CUDA_TRY(cudaMemGetInfo(&left, &total));
-        return kiln_fail(err, KILN_E_CAP, "CUDA device %d has %zu MiB free where %zu MiB are needed; give a smaller --vram", device,
-                         left >> 20, (bytes >> 20) + 1);
-    }
-    CUDA_TRY(e);
-    return KILN_OK;
+    if (e == cudaSuccess) return KILN_OK;
+    if (e != cudaErrorMemoryAllocation) return kiln_cuda_fail(err, device, e, "cudaMalloc", __FILE__, __LINE__);
+    size_t left = 0, total = 0;
+    (void)cudaGetLastError();
+    CUDA_TRY(cudaMemGetInfo(&left, &total));
+    return kiln_fail(err, KILN_E_CAP, "CUDA device %d has %zu MiB free where %zu MiB are needed", device, left >> 20,
+                     (bytes >> 20) + 1);
 }
 
 extern "C" void kiln_device_free(int device, void *p)
 {
     if (!p) return;
     const kiln::device_guard guard(device);
-    (void)cudaFree(p);
+    if (cudaFree(p) != cudaSuccess) (void)cudaGetLastError(); /* as above */
+}
+
+/* What a copy or a wait reports may be the failure of a kernel before it. */
+static kiln_status tell(const kiln_exec *x, cudaError_t e, const char *what, int line, kiln_error *err)
+{
+    if (e == cudaSuccess) return KILN_OK;
+    (void)kiln_cuda_fail(err, x->device, e, what, __FILE__, line);
+    if (!x->sync) kiln_note(err, "an operation that was started before (--sync names its kernel)");
+    return KILN_E_DEVICE;
 }
 
 extern "C" kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from, size_t bytes,
@@ -192,9 +208,9 @@ extern "C" kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, 
 {
     if (bytes == 0) return KILN_OK;
     const kiln::device_guard guard(x->device);
-    CUDA_TRY(guard.error);
-    CUDA_TRY(cudaMemcpyAsync(device_to, host_from, bytes, cudaMemcpyHostToDevice, x->stream));
-    return KILN_OK;
+    CUDA_ENTER(guard);
+    return tell(x, cudaMemcpyAsync(device_to, host_from, bytes, cudaMemcpyHostToDevice, x->stream), "cudaMemcpyAsync", __LINE__,
+                err);
 }
 
 extern "C" kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes,
@@ -202,27 +218,22 @@ extern "C" kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, c
 {
     if (bytes == 0) return KILN_OK;
     const kiln::device_guard guard(x->device);
-    CUDA_TRY(guard.error);
-    CUDA_TRY(cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->stream));
-    return KILN_OK;
+    CUDA_ENTER(guard);
+    return tell(x, cudaMemcpyAsync(host_to, device_from, bytes, cudaMemcpyDeviceToHost, x->stream), "cudaMemcpyAsync", __LINE__,
+                err);
 }
 
 extern "C" kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
 {
     if (bytes == 0) return KILN_OK;
     const kiln::device_guard guard(x->device);
-    CUDA_TRY(guard.error);
-    CUDA_TRY(cudaMemsetAsync(device_to, byte, bytes, x->stream));
-    return KILN_OK;
+    CUDA_ENTER(guard);
+    return tell(x, cudaMemsetAsync(device_to, byte, bytes, x->stream), "cudaMemsetAsync", __LINE__, err);
 }
 
 extern "C" kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
 {
     const kiln::device_guard guard(x->device);
-    CUDA_TRY(guard.error);
-    const cudaError_t e = cudaStreamSynchronize(x->stream);
-    if (e == cudaSuccess) return KILN_OK;
-    (void)kiln_cuda_fail(err, x->device, e, "cudaStreamSynchronize", __FILE__, __LINE__);
-    if (!x->sync) kiln_note(err, "a kernel that was started before (--sync names it)");
-    return KILN_E_DEVICE;
+    CUDA_ENTER(guard);
+    return tell(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err);
 }

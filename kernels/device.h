@@ -4,7 +4,8 @@
  *
  * A device is a CUDA ordinal of this process, after CUDA_VISIBLE_DEVICES. The first call that names one makes its
  * primary context (about 520 MiB of device memory, a tenth of a second); no other device is touched.
- * KILN_E_DEVICE names the call, the device, file and line of what failed.
+ * KILN_E_DEVICE names the call, the device, file and line of what failed; what a copy or a wait reports may be the failure of
+ * an operation before it, and the sentence says so. With exec->sync each operation reports its own.
  */
 #ifndef KILN_KERNELS_DEVICE_H
 #define KILN_KERNELS_DEVICE_H
@@ -27,6 +28,8 @@ typedef struct {
 
 /* The CUDA runtime linked in: 13000 is 13.0; 0 in a build without CUDA. A constant: touches no CUDA. */
 uint32_t kiln_device_built_version(void);
+/* The lowest compute capability that this build has code for, times ten: 90 is 9.0; 0 without CUDA. A constant, too. */
+uint32_t kiln_device_built_arch(void);
 
 /* Compares the CUDA versions of build and driver before anything else, and says so when the driver is too old; also where
  * this build has no code for the device. */
@@ -47,7 +50,7 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
                                  kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
                              kiln_error *err) KILN_MUST_CHECK;
-/* Until x->stream is idle. Here the failure of a kernel shows that ran without --sync. */
+/* Until x->stream is idle. */
 kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err) KILN_MUST_CHECK;
 
 /* Named ranges for profilers (NVTX); nested; no device needed. */

@@ -1,8 +1,9 @@
+/* fault -- from the number to the sentence. */
 #include "kernels/fault.h"
 
 kiln_status kiln_fault_fail(uint64_t fault, kiln_error *err)
 {
-    const unsigned long long value = fault & (((uint64_t)1 << 56) - 1);
+    const unsigned long long value = fault & KILN_FAULT_VALUE_MAX;
     if (fault == KILN_FAULT_NONE) return KILN_OK;
     switch (fault >> 56) {
 #define X(name, status, text) \

@@ -26,8 +26,10 @@ typedef enum {
 
 /* What lies in *exec->fault while there is none. */
 #define KILN_FAULT_NONE UINT64_MAX
-/* The number that stands for a fault; value below 2^56. */
-#define KILN_FAULT(id, value) ((uint64_t)(id) << 56 | (uint64_t)(value))
+/* The number that stands for a fault; id as KILN_FAULT_RASTER_RANK. A value beyond the most it can hold becomes that. */
+#define KILN_FAULT_VALUE_MAX (((uint64_t)1 << 56) - 1)
+#define KILN_FAULT(id, value) \
+    ((uint64_t)(id) << 56 | ((uint64_t)(value) < KILN_FAULT_VALUE_MAX ? (uint64_t)(value) : KILN_FAULT_VALUE_MAX))
 
 /* KILN_OK for KILN_FAULT_NONE; else the status and the sentence of the fault. */
 kiln_status kiln_fault_fail(uint64_t fault, kiln_error *err) KILN_MUST_CHECK;

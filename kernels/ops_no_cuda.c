@@ -7,9 +7,10 @@
 
 const kiln_ops *kiln_ops_cuda(void) { return NULL; }
 
-static kiln_status absent(kiln_error *err) { return kiln_fail(err, KILN_E_DEVICE, "this build has no CUDA; use --devices cpu"); }
+static kiln_status absent(kiln_error *err) { return kiln_fail(err, KILN_E_DEVICE, "this build has no CUDA"); }
 
 uint32_t kiln_device_built_version(void) { return 0; }
+uint32_t kiln_device_built_arch(void) { return 0; }
 
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
 {

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARGS_BYTES_MAX = 512 };
-
 struct kiln_runner {
     kiln_exec host, exec; /* exec is host on the CPU */
     const kiln_ops *host_ops, *ops;
@@ -29,15 +27,13 @@ typedef struct {
     void *work;
     size_t work_bytes;
     uint64_t bytes;
-    _Alignas(16) unsigned char args[ARGS_BYTES_MAX]; /* the caller's, with the pointers of the block */
+    _Alignas(16) unsigned char args[KILN_OP_ARGS_BYTES_MAX]; /* the caller's, with the pointers of the block */
 } layout;
 
 static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args, char *base, layout *l, kiln_error *err)
 {
     kiln_carve c = {base, 0};
     const size_t args_bytes = kiln_op_args_bytes(op);
-    if (args_bytes > sizeof l->args)
-        return kiln_fail(err, KILN_E_BUG, "the arguments of %s take %zu bytes", kiln_op_name(op), args_bytes);
     memcpy(l->args, args, args_bytes);
     l->n = kiln_op_arrays(op, args, l->arrays);
     l->fault = kiln_take(&c, 1, sizeof *l->fault);
@@ -88,25 +84,33 @@ static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *a
     return KILN_OK;
 }
 
-static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args, layout *l, kiln_error *err)
+/* Everything on the stream; the caller waits. */
+static kiln_status put_on_stream(const kiln_runner *r, kiln_op_id op, const void *args, const layout *l, uint64_t *fault,
+                                 kiln_error *err)
 {
-    uint64_t fault = KILN_FAULT_NONE;
     kiln_exec x = r->exec;
     size_t work_bytes = l->work_bytes;
-    KILN_TRY(grow(r, l->bytes, err));
-    KILN_TRY(lay_out(r, op, args, r->block, l, err));
     x.fault = l->fault;
-    KILN_TRY(kiln_device_copy_in(&x, l->fault, &fault, sizeof fault, err));
+    KILN_TRY(kiln_device_copy_in(&x, l->fault, fault, sizeof *fault, err));
     KILN_TRY(copy_in(r, l, args, err));
     KILN_TRY(kiln_op_call(r->ops, op, &x, l->args, l->work, &work_bytes, err));
-    KILN_TRY(kiln_device_copy_out(&x, &fault, l->fault, sizeof fault, err));
-    KILN_TRY(copy_out(r, l, args, false, err));
-    KILN_TRY(kiln_device_wait(&x, err));
-    KILN_TRY(kiln_fault_fail(fault, err));
-    KILN_TRY(copy_out(r, l, args, true, err));
-    KILN_TRY(kiln_device_wait(&x, err));
-    r->info.n_device++;
-    return KILN_OK;
+    KILN_TRY(kiln_device_copy_out(&x, fault, l->fault, sizeof *fault, err));
+    return copy_out(r, l, args, false, err);
+}
+
+static kiln_status run_in_block(kiln_runner *r, kiln_op_id op, const void *args, layout *l, kiln_error *err)
+{
+    uint64_t fault = KILN_FAULT_NONE;
+    KILN_TRY(lay_out(r, op, args, r->block, l, err));
+    kiln_status st = put_on_stream(r, op, args, l, &fault, err);
+    const kiln_status waited =
+        kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL); /* copies read and write the caller's memory */
+    if (st == KILN_OK) st = waited;
+    if (st == KILN_OK) st = kiln_fault_fail(fault, err);
+    if (st != KILN_OK) return st;
+    st = copy_out(r, l, args, true, err);
+    const kiln_status again = kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL);
+    return st == KILN_OK ? again : st;
 }
 
 static kiln_status run_on_host(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
@@ -124,17 +128,33 @@ static kiln_status run_on_host(kiln_runner *r, kiln_op_id op, const void *args, 
     return kiln_op_call(r->host_ops, op, &r->host, args, r->work, &have, err);
 }
 
-kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
+/* *fits: false where the operation needs more than the cap, or than the device has left by now. */
+static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args, bool *fits, kiln_error *err)
 {
     layout l;
-    if (r->exec.device < 0) return run_on_host(r, op, args, err);
     KILN_TRY(lay_out(r, op, args, NULL, &l, err));
-    if (l.bytes <= r->info.cap_bytes) {
-        const kiln_status st = run_on_device(r, op, args, &l, err);
-        if (st == KILN_E_DEVICE) kiln_note(err, "%s", kiln_op_name(op));
-        return st;
+    *fits = l.bytes <= r->info.cap_bytes;
+    if (!*fits) return KILN_OK;
+    kiln_status st = grow(r, l.bytes, err);
+    if (st == KILN_E_CAP) { /* others have taken memory since the cap was set */
+        r->info.cap_bytes = l.bytes - 1;
+        *fits = false;
+        return KILN_OK;
     }
-    r->info.n_host++;
+    if (st == KILN_OK) st = run_in_block(r, op, args, &l, err);
+    if (st == KILN_OK) r->info.n_device++;
+    if (st == KILN_E_DEVICE) kiln_note(err, "%s", kiln_op_name(op));
+    return st;
+}
+
+kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
+{
+    bool fits = false;
+    if (r->exec.device >= 0) {
+        KILN_TRY(run_on_device(r, op, args, &fits, err));
+        if (fits) return KILN_OK;
+        r->info.n_host++;
+    }
     return run_on_host(r, op, args, err);
 }
 

@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     kiln_device_info device;   /* all zero for the CPU */
-    uint64_t cap_bytes;        /* UINT64_MAX for the CPU */
+    uint64_t cap_bytes;        /* UINT64_MAX for the CPU; lowered where the device turns out to have less left */
     uint64_t peak_bytes;       /* largest device memory held so far */
     uint64_t n_device, n_host; /* operations that ran on the device; on the CPU because the cap is too small for them */
 } kiln_runner_info;

@@ -26,7 +26,7 @@ extern "C" kiln_status kiln_depth_order_cuda(const kiln_exec *x, const kiln_dept
 {
     KILN_TRY(kiln_sort_check("depth_order", a->n, err));
     const kiln::entry entry(x, "depth_order");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
     kiln::sort_pairs<uint64_t> s = {{kiln::take<uint64_t>(&c, a->n), kiln::take<uint64_t>(&c, a->n)},
                                     {a->order, kiln::take<uint32_t>(&c, a->n)}};
@@ -41,7 +41,7 @@ extern "C" kiln_status kiln_depth_order_cuda(const kiln_exec *x, const kiln_dept
     if (a->n == 0) return KILN_OK;
 
     LAUNCH(make_keys, kiln::blocks_for(a->n, BLOCK), BLOCK, 0, *a, s.keys[0]);
-    CUDA_TRY(kiln::sort(temp, &temp_bytes, &s, a->n, KEY_BITS, x->stream));
-    CUDA_TRY(kiln::bring(a->order, s.values[0], a->n, x->stream));
+    CUDA_RUN(kiln::sort(temp, &temp_bytes, &s, a->n, KEY_BITS, x->stream));
+    CUDA_RUN(kiln::bring(a->order, s.values[0], a->n, x->stream));
     return KILN_OK;
 }

@@ -7,8 +7,8 @@
  *   kiln_draw_picture   lists band by band (tile_pairs.h), blended as the profile says
  *
  * Host memory: up to 184 bytes a visible Gaussian while collecting, 68 afterwards; for a picture 4 bytes a pair of its
- * largest band. Device memory is the runner's. One thread for each runner.
- * Errors are those of the callback and of the operations; KILN_E_NOMEM.
+ * largest band, and what fit.h says where the runner's cap is too small for that. Device memory is the runner's. One thread for
+ * each runner. Errors are those of the callback and of the operations; KILN_E_NOMEM.
  */
 #ifndef KILN_KERNELS_DRAW_H
 #define KILN_KERNELS_DRAW_H

@@ -81,7 +81,9 @@ static kiln_status emit_part(kiln_runner *r, const kiln_tile_pairs_emit_args *a,
 {
     kiln_status st;
     subset s = {0};
-    KILN_GO(subset_alloc(&s, a->n, err));
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < a->n; i++) n += touches(&a->splats[i], row0, row1);
+    KILN_GO(subset_alloc(&s, n, err));
     for (uint64_t i = 0; i < a->n; i++) {
         if (!touches(&a->splats[i], row0, row1)) continue;
         s.splats[s.n] = a->splats[i];

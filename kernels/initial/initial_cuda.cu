@@ -34,12 +34,12 @@ extern "C" kiln_status kiln_initial_cuda(const kiln_exec *x, const kiln_initial_
                                          kiln_error *err)
 {
     const kiln::entry entry(x, "initial");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     if (!work) {
         *work_bytes = 0;
         return KILN_OK;
     }
-    CUDA_TRY(cudaMemsetAsync(a->n_fallback, 0, sizeof *a->n_fallback, x->stream));
+    CUDA_RUN(cudaMemsetAsync(a->n_fallback, 0, sizeof *a->n_fallback, x->stream));
     if (a->n == 0) return KILN_OK;
     LAUNCH(make_gaussians, kiln::blocks_for(a->n, BLOCK), BLOCK, 0, *a);
     return KILN_OK;

@@ -9,7 +9,8 @@
  * counts at distance 0, a point is not its own neighbour.
  * work == NULL: writes the bytes needed to *work_bytes and does nothing else. Does not allocate, keeps no pointer.
  * Arrays and work are host memory for the CPU sibling, memory of x->device for CUDA, which only puts its launches on
- * x->stream and does not wait for them; kernels/runner.h calls either on host memory.
+ * x->stream and does not wait for them; kernels/runner.h calls either on host memory. work is aligned to 256 bytes, as
+ * cudaMalloc and aligned_alloc(256, ...) give it; arrays to their element.
  *
  * KILN_E_INPUT  k is 0 or above KILN_KNN_MAX, n above 2^32 - 2
  * KILN_E_CAP    *work_bytes is less than needed

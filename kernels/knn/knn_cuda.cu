@@ -89,10 +89,10 @@ kiln_status rank_axis(const kiln_exec *x, uint64_t n, const float *values, int a
 {
     const unsigned grid = kiln::blocks_for(n, BLOCK);
     LAUNCH(make_keys, grid, BLOCK, 0, n, values, w->axis.keys[0], w->axis.values[0]);
-    CUDA_TRY(kiln::sort(w->temp, &w->sort_axis_bytes, &w->axis, n, 32, x->stream));
+    CUDA_RUN(kiln::sort(w->temp, &w->sort_axis_bytes, &w->axis, n, 32, x->stream));
     uint32_t *const rank = w->axis.keys[1];
     LAUNCH(find_runs, grid, BLOCK, 0, n, w->axis.keys[0], rank, axis, w->mid);
-    CUDA_TRY(spread_ranks(w->temp, &w->scan_bytes, rank, n, x->stream));
+    CUDA_RUN(spread_ranks(w->temp, &w->scan_bytes, rank, n, x->stream));
     LAUNCH(put_ranks, grid, BLOCK, 0, n, rank, w->axis.values[0], axis, w->ranks);
     return KILN_OK;
 }
@@ -161,7 +161,7 @@ kiln_status order_points(const kiln_exec *x, const kiln_knn_args *a, workspace *
     const unsigned grid = kiln::blocks_for(a->n, BLOCK);
     for (int axis = 0; axis < 3; axis++) KILN_TRY(rank_axis(x, a->n, a->means + axis * a->n, axis, w, err));
     LAUNCH(make_codes, grid, BLOCK, 0, a->n, a->means, w->mid, w->curve.keys[0], w->curve.values[0]);
-    CUDA_TRY(kiln::sort(w->temp, &w->sort_curve_bytes, &w->curve, a->n, 3 * KILN_HILBERT_BITS, x->stream));
+    CUDA_RUN(kiln::sort(w->temp, &w->sort_curve_bytes, &w->curve, a->n, 3 * KILN_HILBERT_BITS, x->stream));
     LAUNCH(gather, grid, BLOCK, 0, a->n, a->means, w->curve.values[0], w->points.points);
     return KILN_OK;
 }
@@ -180,7 +180,7 @@ extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a,
 {
     KILN_TRY(kiln_knn_check(a, err));
     const kiln::entry entry(x, "knn");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     workspace w = {};
     CUDA_TRY(lay_out(work, a->n, &w, x->stream));
     if (!work) {

@@ -193,7 +193,7 @@ extern "C" kiln_status kiln_metrics_cuda(const kiln_exec *x, const kiln_metrics_
                                          kiln_error *err)
 {
     const kiln::entry entry(x, "metrics");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
     total *const totals = kiln::take<total>(&c, TOTALS);
     if (!work) {
@@ -203,7 +203,7 @@ extern "C" kiln_status kiln_metrics_cuda(const kiln_exec *x, const kiln_metrics_
     KILN_TRY(kiln::check_work("metrics", c.used, *work_bytes, err));
     KILN_TRY(kiln_metrics_check(a, err));
     const unsigned pieces = static_cast<unsigned>(kiln_metrics_pieces(a->width, a->height)); /* less than 2^29 */
-    CUDA_TRY(cudaMemsetAsync(totals, 0, TOTALS * sizeof *totals, x->stream));
+    CUDA_RUN(cudaMemsetAsync(totals, 0, TOTALS * sizeof *totals, x->stream));
     LAUNCH(sum_pieces, pieces, COLUMNS, 0, *a, totals);
     LAUNCH(finish, 1, 1, 0, a->width, a->height, totals, a->out);
     return KILN_OK;

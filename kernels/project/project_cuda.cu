@@ -148,7 +148,7 @@ template <bool INRIA> kiln_status run(const kiln_exec *x, const kiln_project_arg
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
     const unsigned blocks = kiln::blocks_for(a->n, BLOCK);
     LAUNCH(find_visible<INRIA>, blocks, BLOCK, 0, *a, l, w.visible);
-    CUDA_TRY(list_visible(a, w.cub, &w.cub_bytes, w, x->stream));
+    CUDA_RUN(list_visible(a, w.cub, &w.cub_bytes, w, x->stream));
     LAUNCH(make_splats<INRIA>, blocks, BLOCK, 0, *a, l, w.rows);
     return KILN_OK;
 }
@@ -159,7 +159,7 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
                                          kiln_error *err)
 {
     const kiln::entry entry(x, "project");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     KILN_TRY(kiln_project_check(a, err));
     workspace w;
     CUDA_TRY(lay_out(&w, a, work, x->stream));
@@ -168,7 +168,7 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("project", w.bytes, *work_bytes, err));
-    CUDA_TRY(cudaMemsetAsync(a->n_visible, 0, sizeof *a->n_visible, x->stream));
+    CUDA_RUN(cudaMemsetAsync(a->n_visible, 0, sizeof *a->n_visible, x->stream));
     if (a->n == 0) return KILN_OK;
     return a->profile == KILN_PROFILE_INRIA ? run<true>(x, a, w, err) : run<false>(x, a, w, err);
 }

@@ -1,6 +1,6 @@
 /* prune -- applies the rules of kiln-prune to the rows of one block: which rows stay, with which log scales.
  *
- * Planes planar f32, in: means [3][n], log_scales [3][n], quats [4][n], opacity_logits [n]; spacing2 [n] or NULL.
+ * Planes planar f32, in: means [3][n], log_scales [3][n], opacity_logits [n]; spacing2 [n] or NULL.
  *   keep           [n] u8     out  1: the row stays
  *   log_scales_out [3][n] f32 out  clamped where a clamping rule says so; may not overlap the input
  *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1] rows clamped.
@@ -62,7 +62,7 @@ typedef struct {
 
 typedef struct {
     uint64_t n;
-    const float *means, *log_scales, *quats, *opacity_logits, *spacing2;
+    const float *means, *log_scales, *opacity_logits, *spacing2;
     const uint8_t *drop; /* [n] or NULL; kiln_prune_mark: named by the user (rule `row`), merged away (rule `merge`) */
     const kiln_prune_rules *rules;
     uint8_t *keep;

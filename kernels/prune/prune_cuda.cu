@@ -49,7 +49,7 @@ extern "C" kiln_status kiln_prune_cuda(const kiln_exec *x, const kiln_prune_args
                                        kiln_error *err)
 {
     const kiln::entry entry(x, "prune");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     if (!work) {
         *work_bytes = 0;
         return KILN_OK;

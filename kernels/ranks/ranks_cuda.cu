@@ -33,7 +33,7 @@ extern "C" kiln_status kiln_ranks_cuda(const kiln_exec *x, const kiln_ranks_args
                                        kiln_error *err)
 {
     const kiln::entry entry(x, "ranks");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     if (!work) {
         *work_bytes = 0;
         return KILN_OK;

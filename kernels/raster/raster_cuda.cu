@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(BLOCK) draw_tiles(const job j)
     __shared__ entry batch[BLOCK];
     __shared__ uint8_t reaches[BLOCK];
     if (j.ends[j.tiles - 1] != j.n_pairs) { /* the lists may lie outside of ranks: nothing is read */
-        if (kiln::thread_index() == 0) kiln::leave_fault(j.fault, kiln_raster_pairs_fault(j.ends[j.tiles - 1]));
+        if (kiln::thread_index() == 0) kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_PAIRS, j.ends[j.tiles - 1]));
         return;
     }
     for (uint64_t index = blockIdx.x; index < j.tiles; index += gridDim.x) {
@@ -223,7 +223,7 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
 {
     KILN_TRY(kiln_raster_check(a, err));
     const kiln::entry entry(x, "raster");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     const uint64_t tiles = uint64_t(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     kiln_carve c = {static_cast<char *>(work), 0};
     size_t cub_bytes = 0;
@@ -235,8 +235,8 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("raster", c.used, *work_bytes, err));
-    if (tiles == 0) return a->n_pairs == 0 ? KILN_OK : kiln_fault_fail(kiln_raster_pairs_fault(0), err);
-    CUDA_TRY(find_ends(a, tiles, cub, &cub_bytes, ends, x->stream));
+    if (tiles == 0) return a->n_pairs == 0 ? KILN_OK : kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, 0), err);
+    CUDA_RUN(find_ends(a, tiles, cub, &cub_bytes, ends, x->stream));
     LAUNCH(draw_tiles, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, job_of(x, a, tiles, ends));
     return KILN_OK;
 }

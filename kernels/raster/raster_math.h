@@ -36,11 +36,4 @@ static inline KILN_HD float kiln_alpha(float opacity, float power, float max_alp
 
 static inline KILN_HD int kiln_alpha_shows(float alpha) { return alpha >= 1.0f / 255.0f; }
 
-/* What the siblings say when the tiles' counts add up to `pairs` and another number was given; a fault holds 56 bits. */
-static inline KILN_HD uint64_t kiln_raster_pairs_fault(uint64_t pairs)
-{
-    const uint64_t most = ((uint64_t)1 << 56) - 1;
-    return KILN_FAULT(KILN_FAULT_RASTER_PAIRS, pairs < most ? pairs : most);
-}
-
 #endif

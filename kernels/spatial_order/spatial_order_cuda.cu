@@ -26,7 +26,7 @@ extern "C" kiln_status kiln_spatial_order_cuda(const kiln_exec *x, const kiln_sp
 {
     KILN_TRY(kiln_sort_check("spatial_order", a->n, err));
     const kiln::entry entry(x, "spatial_order");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
     kiln::sort_pairs<uint64_t> s = {{a->codes, kiln::take<uint64_t>(&c, a->n)}, {a->order, kiln::take<uint32_t>(&c, a->n)}};
     size_t temp_bytes = 0;
@@ -40,8 +40,8 @@ extern "C" kiln_status kiln_spatial_order_cuda(const kiln_exec *x, const kiln_sp
     if (a->n == 0) return KILN_OK;
 
     LAUNCH(find_codes, kiln::blocks_for(a->n, BLOCK), BLOCK, 0, *a, kiln_hilbert_cube_of(a->centre, a->half));
-    CUDA_TRY(kiln::sort(temp, &temp_bytes, &s, a->n, CODE_BITS, x->stream));
-    CUDA_TRY(kiln::bring(a->codes, s.keys[0], a->n, x->stream));
-    CUDA_TRY(kiln::bring(a->order, s.values[0], a->n, x->stream));
+    CUDA_RUN(kiln::sort(temp, &temp_bytes, &s, a->n, CODE_BITS, x->stream));
+    CUDA_RUN(kiln::bring(a->codes, s.keys[0], a->n, x->stream));
+    CUDA_RUN(kiln::bring(a->order, s.values[0], a->n, x->stream));
     return KILN_OK;
 }

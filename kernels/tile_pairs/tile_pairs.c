@@ -13,3 +13,13 @@ kiln_status kiln_tile_pairs_check(uint64_t n, const kiln_view *v, uint32_t row0,
         return kiln_fail(err, KILN_E_BUG, "tile_pairs: tile rows %u to %u of %u", row0, row1, kiln_view_tiles_y(v));
     return KILN_OK;
 }
+
+kiln_status kiln_tile_pairs_emit_check(const kiln_tile_pairs_emit_args *a, kiln_error *err)
+{
+    KILN_TRY(kiln_tile_pairs_check(a->n, a->view, a->row0, a->row1, err));
+    const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
+    if (tiles > UINT32_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "tile_pairs_emit: %llu tiles in one call, at most 2^32 - 1 can be numbered",
+                         (unsigned long long)tiles);
+    return KILN_OK;
+}

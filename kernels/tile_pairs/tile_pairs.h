@@ -47,6 +47,8 @@ typedef kiln_status kiln_tile_pairs_emit_fn(const kiln_exec *x, const kiln_tile_
 
 /* What both siblings ask of their arguments. */
 kiln_status kiln_tile_pairs_check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_error *err) KILN_MUST_CHECK;
+/* The same, and that the tiles of one call can be numbered. */
+kiln_status kiln_tile_pairs_emit_check(const kiln_tile_pairs_emit_args *a, kiln_error *err) KILN_MUST_CHECK;
 
 /* Bands (DESIGN.md 7): the longest runs of tile rows from the top whose pairs total at most 2^22, or one row.
  * starts[b] .. starts[b+1]; returns the number of bands; room for tiles_y + 1 starts. */

@@ -275,7 +275,7 @@ static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
 kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
                                       kiln_error *err)
 {
-    KILN_TRY(kiln_tile_pairs_check(a->n, a->view, a->row0, a->row1, err));
+    KILN_TRY(kiln_tile_pairs_emit_check(a, err));
     kiln_carve c = {.base = work};
     const emit_plan p = plan_emit(x, a, &c);
     if (!work) {

@@ -13,9 +13,9 @@
 #include "kernels/tile_pairs/tile_pairs.h"
 
 #include "kernels/cuda.cuh"
+#include "kernels/sort/sort.cuh"
 #include "kernels/tile_pairs/tile_row_cuda.cuh"
 
-#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
 namespace
@@ -125,9 +125,8 @@ __global__ void __launch_bounds__(BLOCK) count_by_splat(job j, uint64_t *pairs)
 __global__ void __launch_bounds__(BLOCK)
     check_room(const uint64_t *pairs, uint64_t room, uint32_t *tiles, uint32_t *ranks, uint64_t *fault)
 {
-    const uint64_t most = (1ull << 56) - 1; /* of what a fault can say */
     if (*pairs == room) return;
-    if (kiln::thread_index() == 0) kiln::leave_fault(fault, KILN_FAULT(KILN_FAULT_EMIT_PAIRS, *pairs < most ? *pairs : most));
+    if (kiln::thread_index() == 0) kiln::leave_fault(fault, KILN_FAULT(KILN_FAULT_EMIT_PAIRS, *pairs));
     for (uint64_t i = kiln::thread_index(); i < room; i += kiln::thread_count()) tiles[i] = ranks[i] = UINT32_MAX;
 }
 
@@ -172,18 +171,10 @@ __global__ void __launch_bounds__(BLOCK) count_by_tile(const uint32_t *sorted, u
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
-namespace cub = kiln_cub::cub;
-
-/* Both in place; called with tmp NULL for its size, then for the work itself. */
+/* In place; called with tmp NULL for its size, then for the work itself. */
 cudaError_t scan(void *tmp, size_t *bytes, uint64_t *values, uint64_t n, cudaStream_t stream)
 {
-    return cub::DeviceScan::ExclusiveSum(tmp, *bytes, values, n, stream);
-}
-
-cudaError_t sort(void *tmp, size_t *bytes, cub::DoubleBuffer<uint32_t> &tiles, cub::DoubleBuffer<uint32_t> &ranks, uint64_t n,
-                 int bits, cudaStream_t stream)
-{
-    return cub::DeviceRadixSort::SortPairs(tmp, *bytes, tiles, ranks, n, 0, bits, stream);
+    return CUB_NS_QUALIFIER::DeviceScan::ExclusiveSum(tmp, *bytes, values, n, stream);
 }
 
 unsigned blocks_for_items(const job &j) { return kiln::blocks_for(j.n * (j.row1 - j.row0), BLOCK); }
@@ -191,7 +182,7 @@ unsigned blocks_for_items(const job &j) { return kiln::blocks_for(j.n * (j.row1 
 kiln_status number_items(const kiln_exec *x, const job &j, uint64_t *starts, void *tmp, size_t tmp_bytes, kiln_error *err)
 {
     LAUNCH(number_rows, kiln::blocks_for(j.n + 1, BLOCK), BLOCK, 0, j, starts);
-    CUDA_TRY(scan(tmp, &tmp_bytes, starts, j.n + 1, x->stream));
+    CUDA_RUN(scan(tmp, &tmp_bytes, starts, j.n + 1, x->stream));
     return KILN_OK;
 }
 
@@ -238,9 +229,9 @@ cudaError_t lay_out_emit(emit_work *w, const kiln_tile_pairs_emit_args *a, void 
     for (uint32_t *&tiles : w->tiles) tiles = kiln::take<uint32_t>(&c, a->room);
     w->ranks = kiln::take<uint32_t>(&c, a->room);
     size_t scan_bytes = 0, sort_bytes = 0;
-    cub::DoubleBuffer<uint32_t> tiles(w->tiles[0], w->tiles[1]), ranks(a->ranks, w->ranks);
+    kiln::sort_pairs<uint32_t> by_tile = {{w->tiles[0], w->tiles[1]}, {a->ranks, w->ranks}};
     cudaError_t e = scan(nullptr, &scan_bytes, w->starts, a->n + 1, stream);
-    if (e == cudaSuccess) e = sort(nullptr, &sort_bytes, tiles, ranks, a->room, w->tile_bits, stream);
+    if (e == cudaSuccess) e = kiln::sort(nullptr, &sort_bytes, &by_tile, a->room, w->tile_bits, stream);
     w->tmp_bytes = scan_bytes > sort_bytes ? scan_bytes : sort_bytes;
     w->tmp = kiln_take(&c, w->tmp_bytes, 1);
     w->bytes = c.used;
@@ -253,9 +244,9 @@ kiln_status list_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, c
     const job j = {a->n, a->splats, *a->view, a->row0, a->row1, w.starts};
     size_t tmp_bytes = w.tmp_bytes;
     KILN_TRY(number_items(x, j, w.starts, w.tmp, w.tmp_bytes, err));
-    CUDA_TRY(cudaMemsetAsync(w.places, 0, (a->n + 1) * sizeof *w.places, x->stream));
+    CUDA_RUN(cudaMemsetAsync(w.places, 0, (a->n + 1) * sizeof *w.places, x->stream));
     LAUNCH(count_by_splat, blocks_for_items(j), BLOCK, 0, j, w.places);
-    CUDA_TRY(scan(w.tmp, &tmp_bytes, w.places, a->n + 1, x->stream));
+    CUDA_RUN(scan(w.tmp, &tmp_bytes, w.places, a->n + 1, x->stream));
     LAUNCH(check_room, kiln::blocks_for(a->room, BLOCK), BLOCK, 0, w.places + a->n, a->room, w.tiles[0], a->ranks, x->fault);
     LAUNCH(write_pairs, blocks_for_items(j), BLOCK, 0, j, w.places, a->room, w.tiles[0], a->ranks);
     return KILN_OK;
@@ -263,12 +254,11 @@ kiln_status list_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, c
 
 kiln_status sort_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, const emit_work &w, kiln_error *err)
 {
-    cub::DoubleBuffer<uint32_t> tiles(w.tiles[0], w.tiles[1]), ranks(a->ranks, w.ranks);
+    kiln::sort_pairs<uint32_t> by_tile = {{w.tiles[0], w.tiles[1]}, {a->ranks, w.ranks}};
     size_t tmp_bytes = w.tmp_bytes;
-    CUDA_TRY(sort(w.tmp, &tmp_bytes, tiles, ranks, a->room, w.tile_bits, x->stream));
-    if (ranks.Current() != a->ranks)
-        CUDA_TRY(cudaMemcpyAsync(a->ranks, ranks.Current(), a->room * sizeof *a->ranks, cudaMemcpyDeviceToDevice, x->stream));
-    LAUNCH(count_by_tile, kiln::blocks_for(w.n_tiles, BLOCK), BLOCK, 0, tiles.Current(), a->room, a->tile_counts, w.n_tiles);
+    CUDA_RUN(kiln::sort(w.tmp, &tmp_bytes, &by_tile, a->room, w.tile_bits, x->stream));
+    CUDA_RUN(kiln::bring(a->ranks, by_tile.values[0], a->room, x->stream));
+    LAUNCH(count_by_tile, kiln::blocks_for(w.n_tiles, BLOCK), BLOCK, 0, by_tile.keys[0], a->room, a->tile_counts, w.n_tiles);
     return KILN_OK;
 }
 
@@ -278,7 +268,7 @@ extern "C" kiln_status kiln_tile_pairs_count_cuda(const kiln_exec *x, const kiln
                                                   size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "tile_pairs_count");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     KILN_TRY(kiln_tile_pairs_check(a->n, a->view, a->row0, a->row1, err));
     count_work w;
     CUDA_TRY(lay_out_count(&w, a, work, x->stream));
@@ -289,7 +279,7 @@ extern "C" kiln_status kiln_tile_pairs_count_cuda(const kiln_exec *x, const kiln
     KILN_TRY(kiln::check_work("tile_pairs_count", w.bytes, *work_bytes, err));
     const job j = {a->n, a->splats, *a->view, a->row0, a->row1, w.starts};
     KILN_TRY(number_items(x, j, w.starts, w.tmp, w.tmp_bytes, err));
-    CUDA_TRY(cudaMemsetAsync(w.sums, 0, w.copies * w.rows * sizeof *w.sums, x->stream));
+    CUDA_RUN(cudaMemsetAsync(w.sums, 0, w.copies * w.rows * sizeof *w.sums, x->stream));
     LAUNCH(count_by_row, blocks_for_items(j), BLOCK, 0, j, w.sums, w.copies);
     LAUNCH(add_copies, kiln::blocks_for(w.rows, BLOCK), BLOCK, 0, w.sums, w.copies, w.rows, a->row_pairs);
     return KILN_OK;
@@ -299,13 +289,10 @@ extern "C" kiln_status kiln_tile_pairs_emit_cuda(const kiln_exec *x, const kiln_
                                                  size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "tile_pairs_emit");
-    CUDA_TRY(entry.error);
-    KILN_TRY(kiln_tile_pairs_check(a->n, a->view, a->row0, a->row1, err));
+    CUDA_ENTER(entry.guard);
+    KILN_TRY(kiln_tile_pairs_emit_check(a, err));
     emit_work w;
     CUDA_TRY(lay_out_emit(&w, a, work, x->stream));
-    if (w.n_tiles > UINT32_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "tile_pairs_emit: %llu tiles in one call, at most 2^32 - 1 can be numbered",
-                         static_cast<unsigned long long>(w.n_tiles));
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;

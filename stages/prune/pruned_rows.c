@@ -81,7 +81,6 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
     kiln_prune_args a = {.n = out->n,
                          .means = out->means,
                          .log_scales = out->log_scales,
-                         .quats = out->quats,
                          .opacity_logits = out->opacity_logits,
                          .spacing2 = out->spacing2,
                          .drop = out->mark,

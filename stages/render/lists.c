@@ -94,11 +94,12 @@ static kiln_status band_of_table(kiln_worker *w, const kiln_lists *l, uint32_t b
     kiln_status st;
     kiln_manifest *m;
     const kiln_tile_band *band = &l->table->bands[b];
-    uint32_t n_tiles = (band->row1 - band->row0) * tiles_x, *bytes = NULL;
+    const uint64_t n_tiles = (uint64_t)(band->row1 - band->row0) * tiles_x;
+    uint32_t *bytes = NULL;
     unsigned char *code = NULL;
     uint64_t sum = 0;
     KILN_GO(kiln_worker_manifest(w, &m, err));
-    if (band->tile_count.raw_bytes != n_tiles * sizeof *tile_counts) {
+    if (n_tiles > UINT32_MAX || band->tile_count.raw_bytes != n_tiles * sizeof *tile_counts) {
         st = kiln_fail(err, KILN_E_IO, "the tile counts are of another size");
         goto done;
     }
@@ -111,7 +112,7 @@ static kiln_status band_of_table(kiln_worker *w, const kiln_lists *l, uint32_t b
     }
     KILN_GO(read_array(m, &band->tile_bytes, n_tiles * sizeof *bytes, (void **)&bytes, err));
     KILN_GO(read_array(m, &band->rank_delta, band->rank_delta.raw_bytes, (void **)&code, err));
-    KILN_GO(kiln_ranks_decode(n_tiles, tile_counts, bytes, code, band->rank_delta.raw_bytes, n_visible, ranks, err));
+    KILN_GO(kiln_ranks_decode((uint32_t)n_tiles, tile_counts, bytes, code, band->rank_delta.raw_bytes, n_visible, ranks, err));
 done:
     if (st != KILN_OK) kiln_note(err, "the tile table of '%s', tile row %u (run kiln-tiles again)", l->table->camera, band->row0);
     free(code);

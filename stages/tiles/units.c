@@ -79,7 +79,7 @@ static kiln_status band_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
 {
     kiln_status st;
     const kiln_frame *f;
-    uint32_t n_tiles = (u->row1 - u->row0) * kiln_view_tiles_x(&u->shot.view);
+    const uint64_t n_tiles = (uint64_t)(u->row1 - u->row0) * kiln_view_tiles_x(&u->shot.view);
     uint32_t *counts = NULL, *bytes = NULL, *ranks = NULL;
     unsigned char *code = NULL;
     KILN_GO(kiln_frame_make(w, s, &u->shot, false, &f, err));
@@ -96,7 +96,7 @@ static kiln_status band_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
                                    .tile_counts = counts,
                                    .ranks = ranks};
     KILN_GO(kiln_fit_emit(kiln_worker_runner(w), &a, err));
-    size_t code_bytes = kiln_ranks_encode(n_tiles, counts, ranks, code, bytes);
+    size_t code_bytes = kiln_ranks_encode((uint32_t)n_tiles, counts, ranks, code, bytes);
     KILN_GO(kiln_worker_put(w, "tile_count", counts, n_tiles * sizeof *counts, 4, err));
     KILN_GO(kiln_worker_put(w, "tile_bytes", bytes, n_tiles * sizeof *bytes, 4, err));
     KILN_GO(kiln_worker_put(w, "rank_delta", code, code_bytes, 1, err));
