@@ -1,0 +1,239 @@
+/* fake_device -- a CUDA device made of host memory, for tests of what runs operations on one: runner, fit, draw. It takes
+ * the place of kernels/device.h and kiln_ops_cuda() in the program whose one file includes it, in builds with CUDA and
+ * without, so no GPU is needed nor touched.
+ *
+ * It is as mean as a device may be: memory is counted, limited and full of poison with more poison behind it; what is copied
+ * out arrives no sooner than the wait; an operation sees device memory alone; and any step fails when the test says so.
+ * Operations compute by their CPU siblings, whose bits a device has.
+ */
+#ifndef KILN_TESTS_FAKE_DEVICE_H
+#define KILN_TESTS_FAKE_DEVICE_H
+
+#include "kernels/arrays.h"
+#include "kernels/device.h"
+#include "kernels/fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* FAKE_FULL: an allocation finds no memory although the device had some at the start. */
+typedef enum { FAKE_NOTHING, FAKE_FULL, FAKE_COPY_IN, FAKE_LAUNCH, FAKE_COPY_OUT, FAKE_WAIT } fake_step;
+
+enum { FAKE_DEVICE = 1, FAKE_POISON = 0xA5, FAKE_EDGE = 256, FAKE_BLOCKS = 4, FAKE_COPIES = 32 };
+
+typedef struct {
+    unsigned char *at; /* NULL: free */
+    size_t bytes;
+} fake_block;
+
+typedef struct {
+    void *to;
+    const void *from;
+    size_t bytes;
+} fake_copy;
+
+static struct {
+    /* what the test says */
+    uint64_t room;    /* bytes of memory */
+    fake_step fail;   /* this step fails, */
+    unsigned fail_in; /* at its fail_in-th time from now, once; 0: never */
+    uint64_t fault;   /* left by the next operation; 0: none */
+    /* what it sees */
+    uint64_t held, peak;
+    unsigned streams, launches;
+    unsigned in_flight; /* copies and operations that nobody has waited for */
+    /* what the device keeps */
+    fake_block blocks[FAKE_BLOCKS];
+    fake_copy copies[FAKE_COPIES]; /* out, due at the wait */
+    unsigned n_copies;
+} fake;
+
+/* A new device; the old one must hold nothing any more. */
+static void fake_reset(void)
+{
+    const uint64_t held = fake.held;
+    const unsigned streams = fake.streams;
+    memset(&fake, 0, sizeof fake); /* also when that fails: it is told once */
+    fake.room = UINT64_MAX;
+    assert_int_equal(held, 0);
+    assert_int_equal(streams, 0);
+}
+
+static bool fake_fails(fake_step step) { return fake.fail == step && fake.fail_in > 0 && --fake.fail_in == 0; }
+
+static kiln_status fake_step_done(fake_step step, const char *name, kiln_error *err)
+{
+    return fake_fails(step) ? kiln_fail(err, KILN_E_DEVICE, "the fake device fails in %s", name) : KILN_OK;
+}
+
+/* The block that holds those bytes; a test that lets anything else be touched has failed. */
+static const fake_block *fake_holds(const void *at, size_t bytes)
+{
+    for (unsigned i = 0; i < FAKE_BLOCKS; i++) {
+        const fake_block *b = &fake.blocks[i];
+        const uintptr_t from = (uintptr_t)b->at, to = (uintptr_t)at;
+        if (b->at && to >= from && to - from <= b->bytes && bytes <= b->bytes - (to - from)) return b;
+    }
+    fail_msg("%zu bytes at %p are not in device memory", bytes, at);
+    return NULL;
+}
+
+/* ---- kernels/device.h --------------------------------------------------------------------------------------------------- */
+
+uint32_t kiln_device_built_version(void) { return 13000; }
+uint32_t kiln_device_built_arch(void) { return 90; }
+
+kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
+{
+    memset(out, 0, sizeof *out);
+    if (device != FAKE_DEVICE) return kiln_fail(err, KILN_E_DEVICE, "there is no fake device %d", device);
+    strcpy(out->name, "fake");
+    out->total_bytes = out->free_bytes = fake.room;
+    return KILN_OK;
+}
+
+kiln_status kiln_device_stream_new(int device, struct CUstream_st **out, kiln_error *err)
+{
+    (void)err;
+    assert_int_equal(device, FAKE_DEVICE);
+    *out = malloc(1); /* so that one that is not freed shows */
+    assert_non_null(*out);
+    fake.streams++;
+    return KILN_OK;
+}
+
+void kiln_device_stream_free(int device, struct CUstream_st *stream)
+{
+    assert_int_equal(device, FAKE_DEVICE);
+    if (!stream) return;
+    assert_int_equal(fake.in_flight, 0);
+    fake.streams--;
+    free(stream);
+}
+
+kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *err)
+{
+    fake_block *b = fake.blocks;
+    assert_int_equal(device, FAKE_DEVICE);
+    if (fake_fails(FAKE_FULL) || bytes > fake.room - fake.held)
+        return kiln_fail(err, KILN_E_CAP, "the fake device has no %zu bytes", bytes);
+    while (b->at) assert_true(++b < fake.blocks + FAKE_BLOCKS);
+    b->at = aligned_alloc(FAKE_EDGE, (bytes + 2 * FAKE_EDGE - 1) / FAKE_EDGE * FAKE_EDGE);
+    assert_non_null(b->at);
+    memset(b->at, FAKE_POISON, bytes + FAKE_EDGE);
+    b->bytes = bytes;
+    fake.held += bytes;
+    if (fake.held > fake.peak) fake.peak = fake.held;
+    *out = b->at;
+    return KILN_OK;
+}
+
+void kiln_device_free(int device, void *p)
+{
+    fake_block *b = fake.blocks;
+    assert_int_equal(device, FAKE_DEVICE);
+    if (!p) return;
+    assert_int_equal(fake.in_flight, 0);
+    while (b->at != p) assert_true(++b < fake.blocks + FAKE_BLOCKS);
+    for (unsigned i = 0; i < FAKE_EDGE; i++) assert_int_equal(b->at[b->bytes + i], FAKE_POISON);
+    fake.held -= b->bytes;
+    free(b->at);
+    *b = (fake_block){NULL, 0};
+}
+
+kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from, size_t bytes, kiln_error *err)
+{
+    assert_int_equal(x->device, FAKE_DEVICE);
+    if (bytes == 0) return KILN_OK;
+    KILN_TRY(fake_step_done(FAKE_COPY_IN, "a copy in", err));
+    (void)fake_holds(device_to, bytes);
+    memcpy(device_to, host_from, bytes);
+    fake.in_flight++;
+    return KILN_OK;
+}
+
+kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes, kiln_error *err)
+{
+    assert_int_equal(x->device, FAKE_DEVICE);
+    if (bytes == 0) return KILN_OK;
+    KILN_TRY(fake_step_done(FAKE_COPY_OUT, "a copy out", err));
+    (void)fake_holds(device_from, bytes);
+    assert_true(fake.n_copies < FAKE_COPIES);
+    fake.copies[fake.n_copies++] = (fake_copy){host_to, device_from, bytes};
+    fake.in_flight++;
+    return KILN_OK;
+}
+
+kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
+{
+    (void)err;
+    assert_int_equal(x->device, FAKE_DEVICE);
+    if (bytes == 0) return KILN_OK;
+    (void)fake_holds(device_to, bytes);
+    memset(device_to, byte, bytes);
+    fake.in_flight++;
+    return KILN_OK;
+}
+
+kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
+{
+    const unsigned due = fake.n_copies;
+    assert_int_equal(x->device, FAKE_DEVICE);
+    fake.n_copies = fake.in_flight = 0;
+    KILN_TRY(fake_step_done(FAKE_WAIT, "waiting", err));
+    for (unsigned i = 0; i < due; i++) memcpy(fake.copies[i].to, fake.copies[i].from, fake.copies[i].bytes);
+    return KILN_OK;
+}
+
+void kiln_range_push(const char *name) { (void)name; }
+void kiln_range_pop(void) {}
+
+/* ---- kiln_ops_cuda() ---------------------------------------------------------------------------------------------------- */
+
+static kiln_status fake_operation(kiln_op_id op, const kiln_exec *x, const void *args, void *work, size_t *work_bytes,
+                                  kiln_error *err)
+{
+    const kiln_exec cpu = {.device = -1, .threads = 1};
+    kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
+    const unsigned n = kiln_op_arrays(op, args, arrays);
+    assert_int_equal(x->device, FAKE_DEVICE);
+    if (!work) return kiln_op_call(kiln_ops_cpu(), op, &cpu, args, NULL, work_bytes, err);
+    for (unsigned i = 0; i < n; i++) {
+        void *at;
+        memcpy(&at, (const char *)args + arrays[i].field, sizeof at);
+        (void)fake_holds(at, arrays[i].elements * arrays[i].elem);
+    }
+    (void)fake_holds(work, *work_bytes);
+    (void)fake_holds(x->fault, sizeof *x->fault);
+    KILN_TRY(fake_step_done(FAKE_LAUNCH, "a launch", err));
+    fake.launches++;
+    fake.in_flight++;
+    if (fake.fault != 0) *x->fault = fake.fault;
+    fake.fault = 0;
+    return kiln_op_call(kiln_ops_cpu(), op, &cpu, args, work, work_bytes, err);
+}
+
+#define OP(op)                                                                                                                   \
+    static kiln_status fake_##op(const kiln_exec *x, const kiln_##op##_args *a, void *work, size_t *work_bytes, kiln_error *err) \
+    {                                                                                                                            \
+        return fake_operation(KILN_OP_##op, x, a, work, work_bytes, err);                                                        \
+    }
+KILN_OP_MAP(OP)
+#undef OP
+
+const kiln_ops *kiln_ops_cuda(void)
+{
+    static const kiln_ops ops = {.name = "fake",
+#define OP(op) .op = fake_##op,
+                                 KILN_OP_MAP(OP)
+#undef OP
+    };
+    return &ops;
+}
+
+#endif

@@ -1,0 +1,488 @@
+/* fit_test -- the runner, lists and pictures in parts (kernels/draw/fit.h) and draw, on a device of host memory
+ * (fake_device.h): no cap and no full device changes a bit, the cap holds, what fails is told and leaves nothing behind. */
+#include "kernels/draw/draw.h"
+#include "kernels/draw/fit.h"
+#include "tests/unit/fake_device.h"
+#include "tests/unit/project_planes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* From nothing fits to all fits; between them are those at which one operation or a part of one does. */
+static const uint64_t caps[] = {1, 3000, 20000, 60000, 100000, 150000, 250000, 500000, 2000000, (uint64_t)1 << 30};
+enum { CAPS = sizeof caps / sizeof *caps, CHUNKS = 3 };
+
+static kiln_runner *runner_on(int device, uint64_t cap_bytes)
+{
+    const kiln_runner_options o = {.device = device, .threads = 2, .cap_bytes = cap_bytes};
+    kiln_runner *r = NULL;
+    kiln_error err = {0};
+    if (kiln_runner_new(&o, &r, &err) != KILN_OK) fail_msg("%s", err.msg);
+    return r;
+}
+
+static void *memory(uint64_t count, size_t elem)
+{
+    void *p = calloc(count + 1, elem);
+    assert_non_null(p);
+    return p;
+}
+
+/* ---- a scene and what is drawn of it ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    kiln_view view;
+    planes chunks[CHUNKS];
+    uint32_t *rows;
+    kiln_draw_scene draw;
+} scene;
+
+static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+{
+    const scene *s = context;
+    const planes *p = &s->chunks[index];
+    (void)err;
+    *out = (kiln_draw_chunk){.n = p->n,
+                             .means = p->means,
+                             .log_scales = p->log_scales,
+                             .quats = p->quats,
+                             .opacity_logits = p->opacity_logits,
+                             .sh0 = p->sh0,
+                             .shN = p->shN,
+                             .source_rows = s->rows};
+    return KILN_OK;
+}
+
+/* The middle chunk is empty. */
+static void scene_make(scene *s, uint32_t width, uint32_t height, kiln_profile_id profile, uint64_t seed)
+{
+    static gaussian g[MOST];
+    static const uint64_t n[CHUNKS] = {900, 0, 400};
+    memset(s, 0, sizeof *s);
+    view_of(&s->view);
+    s->view.width = width;
+    s->view.height = height;
+    s->rows = memory(n[0], sizeof *s->rows);
+    for (uint32_t i = 0; i < n[0]; i++) s->rows[i] = i;
+    for (uint32_t k = 0; k < CHUNKS; k++) {
+        random_gaussians(g, n[k], seed + k);
+        s->chunks[k] = planes_of(g, n[k]);
+    }
+    s->draw = (kiln_draw_scene){.view = &s->view,
+                                .profile = profile,
+                                .antialiased = seed % 2 == 1,
+                                .sh_degree = 4,
+                                .n_chunks = CHUNKS,
+                                .chunk = give_chunk,
+                                .context = s};
+}
+
+static void scene_free(scene *s)
+{
+    for (uint32_t k = 0; k < CHUNKS; k++) free(s->chunks[k].data);
+    free(s->rows);
+}
+
+typedef struct {
+    kiln_drawing drawing;
+    size_t pixels;
+    uint64_t pairs;
+    float *rgba, *depth;
+} picture;
+
+static kiln_status picture_draw(picture *p, kiln_runner *r, const scene *s, kiln_error *err)
+{
+    static const float background[3] = {0.1f, 0.5f, 2};
+    memset(p, 0, sizeof *p);
+    p->pixels = (size_t)s->view.width * s->view.height;
+    p->rgba = memory(p->pixels, 4 * sizeof *p->rgba);
+    p->depth = memory(p->pixels, sizeof *p->depth);
+    KILN_TRY(kiln_draw_collect(r, &s->draw, &p->drawing, err));
+    return kiln_draw_picture(r, &s->draw, &p->drawing, background, p->rgba, p->depth, &p->pairs, err);
+}
+
+static void picture_free(picture *p)
+{
+    kiln_drawing_release(&p->drawing);
+    free(p->rgba);
+    free(p->depth);
+}
+
+static void must_be_equal(const picture *a, const picture *b)
+{
+    assert_int_equal(a->drawing.n, b->drawing.n);
+    assert_memory_equal(a->drawing.splats, b->drawing.splats, a->drawing.n * sizeof *a->drawing.splats);
+    assert_memory_equal(a->drawing.chunk, b->drawing.chunk, a->drawing.n * sizeof *a->drawing.chunk);
+    assert_int_equal(a->pairs, b->pairs);
+    assert_memory_equal(a->rgba, b->rgba, a->pixels * 4 * sizeof *a->rgba);
+    assert_memory_equal(a->depth, b->depth, a->pixels * sizeof *a->depth);
+}
+
+static void draw_on_cpu(picture *p, const scene *s)
+{
+    kiln_error err = {0};
+    kiln_runner *r = runner_on(KILN_RUNNER_CPU, 0);
+    if (picture_draw(p, r, s, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_true(p->drawing.n > 10 && p->pairs > 100);
+    kiln_runner_free(r);
+}
+
+/* ---- caps --------------------------------------------------------------------------------------------------------------- */
+
+/* The same picture within the cap; says where it was computed. */
+static kiln_runner_info draw_within(const scene *s, const picture *right, uint64_t cap)
+{
+    picture p;
+    kiln_error err = {0};
+    fake_reset();
+    kiln_runner *r = runner_on(FAKE_DEVICE, cap);
+    if (picture_draw(&p, r, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
+    must_be_equal(right, &p);
+    const kiln_runner_info info = kiln_runner_tell(r);
+    assert_true(fake.peak <= cap);
+    assert_int_equal(info.peak_bytes, fake.peak);
+    assert_int_equal(info.n_device, fake.launches);
+    kiln_runner_free(r);
+    assert_int_equal(fake.held, 0);
+    picture_free(&p);
+    return info;
+}
+
+static void no_cap_changes_a_picture(void **state)
+{
+    static const struct {
+        uint32_t width, height;
+        kiln_profile_id profile;
+    } shots[] = {{333, 217, KILN_PROFILE_INRIA},
+                 {320, 240, KILN_PROFILE_GSPLAT_15},
+                 {301, 16, KILN_PROFILE_GSPLAT_16},
+                 {200, 201, KILN_PROFILE_INRIA}};
+    (void)state;
+    for (unsigned k = 0; k < sizeof shots / sizeof *shots; k++) {
+        kiln_runner_info info[CAPS];
+        scene s;
+        picture right;
+        bool in_parts = false;
+        scene_make(&s, shots[k].width, shots[k].height, shots[k].profile, 10 * k + k % 2);
+        draw_on_cpu(&right, &s);
+        for (unsigned c = 0; c < CAPS; c++) info[c] = draw_within(&s, &right, caps[c]);
+        assert_int_equal(info[0].n_device, 0);
+        assert_int_equal(info[CAPS - 1].n_host, 0);
+        for (unsigned c = 0; c < CAPS; c++) in_parts |= info[c].n_device > info[CAPS - 1].n_device;
+        assert_true(in_parts || shots[k].height <= KILN_TILE); /* one tile row is not cut */
+        picture_free(&right);
+        scene_free(&s);
+    }
+}
+
+/* Three times as many Gaussians as kiln_fit_count leaves together: those of a scene, over and over. */
+static void no_cap_changes_counts(void **state)
+{
+    const uint64_t times = 400, some[] = {1, 7 << 20, (uint64_t)1 << 30};
+    scene s;
+    picture p;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 3);
+    draw_on_cpu(&p, &s);
+    const uint64_t one = p.drawing.n, n = one * times;
+    const uint32_t rows = kiln_view_tiles_y(&s.view);
+    kiln_splat2d *splats = memory(n, sizeof *splats);
+    uint64_t *counts = memory(rows, sizeof *counts);
+    for (uint64_t i = 0; i < n; i++) splats[i] = p.drawing.splats[i % one];
+    const kiln_tile_pairs_count_args a = {.n = n, .splats = splats, .view = &s.view, .row0 = 0, .row1 = rows, .row_pairs = counts};
+    for (unsigned c = 0; c < 3; c++) {
+        kiln_error err = {0};
+        uint64_t sum = 0;
+        fake_reset();
+        kiln_runner *r = runner_on(FAKE_DEVICE, some[c]);
+        memset(counts, FAKE_POISON, rows * sizeof *counts);
+        assert_int_equal(kiln_fit_count(r, &a, &err), KILN_OK);
+        for (uint32_t i = 0; i < rows; i++) sum += counts[i];
+        assert_int_equal(sum, times * p.pairs);
+        assert_true(fake.peak <= some[c]);
+        const kiln_runner_info info = kiln_runner_tell(r);
+        if (c == 0) assert_true(info.n_device == 0 && info.n_host > 1);
+        if (c == 1) assert_true(info.n_device > 1 && info.n_host == 0);
+        if (c == 2) assert_true(info.n_device == 1 && info.n_host == 0);
+        kiln_runner_free(r);
+    }
+    free(splats);
+    free(counts);
+    picture_free(&p);
+    scene_free(&s);
+}
+
+/* Lists of the whole picture, whose need and every smaller cap by halves. */
+static void no_cap_changes_lists(void **state)
+{
+    scene s;
+    picture p;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_GSPLAT_15, 5);
+    draw_on_cpu(&p, &s);
+    const uint32_t rows = kiln_view_tiles_y(&s.view), tiles = rows * kiln_view_tiles_x(&s.view);
+    uint32_t *counts[2], *ranks[2];
+    for (int i = 0; i < 2; i++) {
+        counts[i] = memory(tiles, sizeof **counts);
+        ranks[i] = memory(p.pairs, sizeof **ranks);
+    }
+    kiln_tile_pairs_emit_args a = {.n = p.drawing.n,
+                                   .splats = p.drawing.splats,
+                                   .view = &s.view,
+                                   .row0 = 0,
+                                   .row1 = rows,
+                                   .room = p.pairs,
+                                   .tile_counts = counts[0],
+                                   .ranks = ranks[0]};
+    kiln_error err = {0};
+    kiln_runner *r = runner_on(KILN_RUNNER_CPU, 0);
+    assert_int_equal(kiln_fit_emit(r, &a, &err), KILN_OK);
+    kiln_runner_free(r);
+    a.tile_counts = counts[1];
+    a.ranks = ranks[1];
+    for (uint64_t cap = (uint64_t)1 << 24; cap > 0; cap /= 2) {
+        fake_reset();
+        r = runner_on(FAKE_DEVICE, cap);
+        memset(counts[1], FAKE_POISON, tiles * sizeof **counts);
+        memset(ranks[1], FAKE_POISON, p.pairs * sizeof **ranks);
+        assert_int_equal(kiln_fit_emit(r, &a, &err), KILN_OK);
+        assert_memory_equal(counts[0], counts[1], tiles * sizeof **counts);
+        assert_memory_equal(ranks[0], ranks[1], p.pairs * sizeof **ranks);
+        assert_true(fake.peak <= cap);
+        kiln_runner_free(r);
+    }
+    for (int i = 0; i < 2; i++) {
+        free(counts[i]);
+        free(ranks[i]);
+    }
+    picture_free(&p);
+    scene_free(&s);
+}
+
+/* ---- one operation ------------------------------------------------------------------------------------------------------ */
+
+/* A project call, because that has every kind of array: in, out, and one whose used part follows the count. */
+typedef struct {
+    scene s;
+    kiln_splat2d splats[900];
+    uint64_t visible;
+    kiln_project_args args;
+} one_call;
+
+static void one_call_make(one_call *c)
+{
+    scene_make(&c->s, 333, 217, KILN_PROFILE_INRIA, 7);
+    const planes *p = &c->s.chunks[0];
+    memset(c->splats, 0, sizeof c->splats);
+    c->visible = 0;
+    c->args = (kiln_project_args){.n = p->n,
+                                  .means = p->means,
+                                  .log_scales = p->log_scales,
+                                  .quats = p->quats,
+                                  .opacity_logits = p->opacity_logits,
+                                  .sh0 = p->sh0,
+                                  .shN = p->shN,
+                                  .sh_degree = 4,
+                                  .view = &c->s.view,
+                                  .profile = c->s.draw.profile,
+                                  .splats = c->splats,
+                                  .n_visible = &c->visible};
+}
+
+static void what_does_not_fit_runs_on_the_cpu_and_is_counted(void **state)
+{
+    static one_call c;
+    uint64_t need = 0, visible = 0;
+    kiln_error err = {0};
+    (void)state;
+    one_call_make(&c);
+    for (unsigned missing = 0; missing < 3; missing++) { /* the first: how much it needs */
+        fake_reset();
+        kiln_runner *r = runner_on(FAKE_DEVICE, missing == 0 ? 0 : need + 1 - missing);
+        if (missing == 0) assert_int_equal(kiln_runner_need(r, KILN_OP_project, &c.args, &need, &err), KILN_OK);
+        assert_int_equal(fake.held, 0); /* asking allocates nothing */
+        c.visible = 0;
+        assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
+        if (missing == 0) visible = c.visible;
+        assert_true(visible > 100);
+        assert_int_equal(c.visible, visible);
+        const kiln_runner_info info = kiln_runner_tell(r);
+        assert_int_equal(info.n_device, missing == 2 ? 0 : 1);
+        assert_int_equal(info.n_host, missing == 2 ? 1 : 0);
+        assert_int_equal(info.peak_bytes, missing == 2 ? 0 : need);
+        kiln_runner_free(r);
+    }
+    scene_free(&c.s);
+}
+
+/* Others may take memory after the start: the runner stays below what there was not, and the CPU computes. */
+static void a_device_that_is_full_by_now_leaves_it_to_the_cpu(void **state)
+{
+    static one_call c;
+    uint64_t need = 0;
+    kiln_error err = {0};
+    (void)state;
+    one_call_make(&c);
+    fake_reset();
+    kiln_runner *r = runner_on(FAKE_DEVICE, (uint64_t)1 << 30);
+    assert_int_equal(kiln_runner_need(r, KILN_OP_project, &c.args, &need, &err), KILN_OK);
+    fake.room = need - 1;
+    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
+    assert_true(c.visible > 100);
+    assert_int_equal(kiln_runner_tell(r).n_host, 1);
+    assert_int_equal(kiln_runner_tell(r).n_device, 0);
+    assert_true(kiln_runner_tell(r).cap_bytes < need);
+    c.args.n = 100; /* planes of another length: any Gaussians, but fewer bytes, which there are */
+    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
+    assert_int_equal(kiln_runner_tell(r).n_device, 1);
+    kiln_runner_free(r);
+    scene_free(&c.s);
+}
+
+/* The step fails at its first time, its second and so on, until there is none: every one is told, none leaves anything. */
+static unsigned fail_each(one_call *c, fake_step step, const char *name)
+{
+    for (unsigned time = 1;; time++) {
+        kiln_error err = {0};
+        fake_reset();
+        kiln_runner *r = runner_on(FAKE_DEVICE, 0);
+        fake.fail = step;
+        fake.fail_in = time;
+        const kiln_status st = kiln_runner_run(r, KILN_OP_project, &c->args, &err);
+        assert_int_equal(fake.in_flight, 0);
+        assert_int_equal(fake.n_copies, 0);
+        assert_int_equal(kiln_runner_tell(r).n_device, st == KILN_OK);
+        kiln_runner_free(r);
+        if (st == KILN_OK) return time - 1;
+        assert_int_equal(st, KILN_E_DEVICE);
+        assert_int_equal(err.status, KILN_E_DEVICE);
+        if (!strstr(err.msg, "project: ") || !strstr(err.msg, name)) fail_msg("no 'project' or '%s' in '%s'", name, err.msg);
+    }
+}
+
+static void every_failing_step_is_told(void **state)
+{
+    static one_call c;
+    (void)state;
+    one_call_make(&c);
+    assert_int_equal(fail_each(&c, FAKE_COPY_IN, "the fake device fails in a copy in"), 7); /* six planes and the fault word */
+    assert_int_equal(fail_each(&c, FAKE_LAUNCH, "the fake device fails in a launch"), 1);
+    assert_int_equal(fail_each(&c, FAKE_COPY_OUT, "the fake device fails in a copy out"), 3); /* fault, count, splats */
+    assert_int_equal(fail_each(&c, FAKE_WAIT, "the fake device fails in waiting"), 2);
+    scene_free(&c.s);
+}
+
+static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
+{
+    static one_call c;
+    kiln_error err = {0};
+    (void)state;
+    one_call_make(&c);
+    fake_reset();
+    kiln_runner *r = runner_on(FAKE_DEVICE, 0);
+    fake.fault = KILN_FAULT(KILN_FAULT_RASTER_RANK, 7);
+    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "pair 7 names a Gaussian that is not there"));
+    assert_int_equal(fake.in_flight, 0);
+    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK); /* the word does not stay */
+    kiln_runner_free(r);
+    scene_free(&c.s);
+}
+
+/* ---- failures in the middle of a picture ---------------------------------------------------------------------------------- */
+
+/* Under a cap that makes parts: the given step fails at its 1st, 2nd, ... time. Returns how many times there are. */
+static unsigned break_picture(const scene *s, const picture *right, fake_step step, kiln_status want)
+{
+    const uint64_t cap = 150000;
+    for (unsigned time = 1;; time++) {
+        picture p;
+        kiln_error err = {0};
+        fake_reset();
+        kiln_runner *r = runner_on(FAKE_DEVICE, cap);
+        fake.fail = step;
+        fake.fail_in = time;
+        const kiln_status st = picture_draw(&p, r, s, &err);
+        const bool failed = fake.fail_in == 0;
+        assert_int_equal(fake.in_flight, 0);
+        assert_int_equal(st, failed ? want : KILN_OK);
+        if (st == KILN_OK) must_be_equal(right, &p);
+        assert_true(fake.peak <= cap);
+        kiln_runner_free(r);
+        picture_free(&p);
+        if (!failed) return time - 1;
+    }
+}
+
+static void a_picture_that_breaks_off_leaves_nothing(void **state)
+{
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 11);
+    draw_on_cpu(&right, &s);
+    const unsigned launches = break_picture(&s, &right, FAKE_LAUNCH, KILN_E_DEVICE);
+    assert_true(launches > 2 + 3); /* two chunks, count, emit, raster would be all without parts */
+    assert_true(break_picture(&s, &right, FAKE_WAIT, KILN_E_DEVICE) >= launches);
+    assert_true(break_picture(&s, &right, FAKE_FULL, KILN_OK) > 1); /* memory that is gone is no failure */
+    picture_free(&right);
+    scene_free(&s);
+}
+
+static void lists_that_are_not_the_pictures_are_refused_in_parts_too(void **state)
+{
+    const kiln_view view = {.width = 16, .height = 48};
+    const kiln_splat2d splats[3] = {{0}};
+    uint32_t counts[3] = {1, 1, 1}, ranks[3] = {0, 3, 0};
+    float *rgba = memory((uint64_t)view.width * view.height, 4 * sizeof *rgba);
+    kiln_raster_args a = {
+        .n = 3, .splats = splats, .view = &view, .row1 = 3, .tile_counts = counts, .ranks = ranks, .n_pairs = 3, .rgba = rgba};
+    kiln_error err = {0};
+    (void)state;
+    fake_reset();
+    kiln_runner *r = runner_on(FAKE_DEVICE, 1);
+    assert_int_equal(kiln_fit_raster(r, &a, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "Gaussian 3 of 3"));
+    ranks[1] = 0;
+    counts[0] = 4;
+    assert_int_equal(kiln_fit_raster(r, &a, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "more than the 3 pairs"));
+    kiln_runner_free(r);
+    free(rgba);
+}
+
+static void a_device_that_is_not_there_is_refused(void **state)
+{
+    const kiln_runner_options o = {.device = FAKE_DEVICE + 1};
+    kiln_runner *r = NULL;
+    kiln_error err = {0};
+    (void)state;
+    fake_reset();
+    assert_int_equal(kiln_runner_new(&o, &r, &err), KILN_E_DEVICE);
+    assert_null(r);
+    assert_int_equal(fake.streams, 0);
+}
+
+static int nothing_is_left(void **state)
+{
+    (void)state;
+    fake_reset();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_cap_changes_a_picture),
+        cmocka_unit_test(no_cap_changes_counts),
+        cmocka_unit_test(no_cap_changes_lists),
+        cmocka_unit_test(what_does_not_fit_runs_on_the_cpu_and_is_counted),
+        cmocka_unit_test(a_device_that_is_full_by_now_leaves_it_to_the_cpu),
+        cmocka_unit_test(every_failing_step_is_told),
+        cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
+        cmocka_unit_test(a_picture_that_breaks_off_leaves_nothing),
+        cmocka_unit_test(lists_that_are_not_the_pictures_are_refused_in_parts_too),
+        cmocka_unit_test(a_device_that_is_not_there_is_refused),
+    };
+    return cmocka_run_group_tests_name("fit", tests, nothing_is_left, nothing_is_left);
+}
