@@ -128,7 +128,6 @@ static bool make_prune(const scene *s, unsigned variant, kiln_prune_args *a, mad
     *a = (kiln_prune_args){.n = s->n,
                            .means = s->means,
                            .log_scales = s->log_scales,
-                           .quats = s->quats,
                            .opacity_logits = s->opacity_logits,
                            .spacing2 = variant == 1 ? NULL : s->spacing2,
                            .drop = variant == 0 ? NULL : drop,
