@@ -1,14 +1,15 @@
 /* device_test -- every operation and every function of kernels/device.h works on its own device, whatever context is
  * current in the thread that calls, and leaves that one current; a device that is not used is not touched; threads share
- * devices; failures say where. tests/gpu/planted.cu has the faults that show that this test can fail.
+ * devices. tests/gpu/planted.cu has an entry without guard, which shows that this test can fail.
  *
  * With one GPU, what needs two says so and looks at the one.
- * Run by hand: --only-device N -, --planted write|launch sync|async (what the test starts in processes of their own).
+ * Run by hand: --only-device N - (what the test starts as a process of its own).
  *
  * time-limit: 300
  */
 #include "kernels/device.h"
 #include "kernels/runner.h"
+#include "tests/gpu/again.h"
 #include "tests/gpu/call.h"
 #include "tests/gpu/makers.h"
 #include "tests/gpu/nvidia.h"
@@ -20,12 +21,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-static int devices; /* that this process sees */
+static int devices;         /* that this process sees */
+enum { CONTEXT_MIB = 400 }; /* a context takes 500 and more */
 
 #define NEED_GPU()                                       \
     do {                                                 \
@@ -277,29 +277,7 @@ static void threads_share_devices_and_leak_nothing(void **state)
 
 /* ---- processes of their own ---------------------------------------------------------------------------------------------- */
 
-/* Starts this program once more; what it prints goes to `said`, its exit code is returned. */
-static int run_self(const char *a, const char *b, const char *c, char *said, size_t room)
-{
-    int ends[2], status = 0;
-    size_t have = 0;
-    ssize_t got;
-    assert_int_equal(pipe(ends), 0);
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        execl("/proc/self/exe", "device_test", a, b, c, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    while (have + 1 < room && (got = read(ends[0], said + have, room - 1 - have)) > 0) have += (size_t)got;
-    said[have] = '\0';
-    close(ends[0]);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-/* --only-device N: all operations there; says what that left on device 0. */
+/* --only-device N: all operations there. Fails when NVML lists this process on device 0. */
 static int only_device(int device)
 {
     const uint64_t before = nv_used_bytes(0);
@@ -308,13 +286,15 @@ static int only_device(int device)
     for (unsigned op = 0; op < KILN_OP_COUNT; op++)
         if (!runs_right(r, (kiln_op_id)op)) return 1;
     const bool on_first = nv_has_this_process(0), on_own = nv_has_this_process(device);
-    const uint64_t during = nv_used_bytes(0);
+    const int64_t during = (int64_t)(nv_used_bytes(0) - before) >> 20;
     kiln_runner_free(r);
     free_plain_calls();
-    printf("%lld MiB more on device 0 during, %lld after; NVML lists the process %s device %d, %s device 0\n",
-           (long long)(during - before) >> 20, (long long)(nv_used_bytes(0) - before) >> 20, on_own ? "on" : "not on", device,
-           on_first ? "on" : "not on");
-    return on_first || during > before + ((uint64_t)16 << 20); /* a context takes 500 */
+    printf("%lld MiB more on device 0 meanwhile; NVML lists the process %s device %d, %s device 0\n", (long long)during,
+           on_own ? "on" : "not on", device, on_first ? "on" : "not on");
+    if (on_first) return 1;
+    /* In a container NVML may list no process at all. Then memory decides, which others may be using too: only a context's
+     * 500 MiB counts. */
+    return !on_own && during >= CONTEXT_MIB;
 }
 
 static void a_device_that_is_not_used_is_not_touched(void **state)
@@ -326,63 +306,11 @@ static void a_device_that_is_not_used_is_not_touched(void **state)
         print_message("one GPU: that a process on device 1 leaves nothing on device 0 did not run\n");
         return;
     }
+    if (!can_run_again()) skip();
     snprintf(number, sizeof number, "%d", devices - 1);
-    const uint64_t before = nv_used_bytes(0);
-    const int code = run_self("--only-device", number, "-", said, sizeof said);
+    const int code = run_again("--only-device", number, "-", said, sizeof said);
     print_message("%s", said);
     assert_int_equal(code, 0);
-    assert_int_equal(nv_used_bytes(0) >> 20, before >> 20);
-}
-
-/* --planted WHAT sync|async: what the call says, what waiting says, what comes after. */
-static int planted(const char *what, bool sync)
-{
-    kiln_exec x = {.device = devices - 1, .threads = 1, .sync = sync};
-    kiln_knn_fn *fn = strcmp(what, "write") == 0 ? kiln_planted_write : kiln_planted_launch;
-    kiln_error call = {0}, wait = {0}, after = {0};
-    void *memory = NULL, *more = NULL;
-    size_t bytes = 1;
-    if (kiln_device_stream_new(x.device, &x.stream, &call) != KILN_OK ||
-        kiln_device_alloc(x.device, 4096, &memory, &call) != KILN_OK)
-        call_off("planted", call.msg);
-    const kiln_knn_args a = {.n = 1, .k = 3, .means = memory, .spacing2 = memory};
-    const kiln_status called = fn(&x, &a, memory, &bytes, &call), waited = kiln_device_wait(&x, &wait);
-    const kiln_status next = kiln_device_alloc(x.device, 4096, &more, &after);
-    printf("call %s: %s\nwait %s: %s\nnext %s\n", kiln_status_name(called), call.msg, kiln_status_name(waited), wait.msg,
-           kiln_status_name(next));
-    kiln_device_free(x.device, more);
-    kiln_device_free(x.device, memory);
-    kiln_device_stream_free(x.device, x.stream);
-    return nv_current() != NULL;
-}
-
-static void must_say(const char *said, const char *words)
-{
-    if (!strstr(said, words)) fail_msg("'%s' is not in:\n%s", words, said);
-}
-
-static void faults_are_told_with_their_place(void **state)
-{
-    char said[4096];
-    (void)state;
-    NEED_GPU();
-    assert_int_equal(run_self("--planted", "write", "sync", said, sizeof said), 0);
-    must_say(said, "call E_DEVICE: 'write_far_outside' failed on CUDA device");
-    must_say(said, "cudaErrorIllegalAddress");
-    must_say(said, "tests/gpu/planted.cu:");
-    assert_int_equal(run_self("--planted", "write", "async", said, sizeof said), 0);
-    must_say(said, "call OK");
-    must_say(said, "wait E_DEVICE: ");
-    must_say(said, "cudaErrorIllegalAddress");
-    must_say(said, "--sync");
-    must_say(said, "next E_DEVICE");
-    for (int sync = 0; sync < 2; sync++) {
-        assert_int_equal(run_self("--planted", "launch", sync ? "sync" : "async", said, sizeof said), 0);
-        must_say(said, "call E_DEVICE: 'do_nothing' failed on CUDA device");
-        must_say(said, "tests/gpu/planted.cu:");
-        must_say(said, "wait OK");
-        must_say(said, "next OK");
-    }
 }
 
 static void devices_that_are_not_there_are_refused(void **state)
@@ -393,12 +321,12 @@ static void devices_that_are_not_there_are_refused(void **state)
     NEED_GPU();
     nv_make_current(NULL);
     assert_int_equal(kiln_device_open(devices, &info, &err), KILN_E_DEVICE);
-    must_say(err.msg, "there is no CUDA device");
+    assert_non_null(strstr(err.msg, "there is no CUDA device"));
     assert_int_equal(kiln_device_open(-1, &info, &err), KILN_E_DEVICE);
     if (!getenv("KILN_GPU_SMALL")) { /* tools count calls that fail */
         void *memory = NULL;
         assert_int_equal(kiln_device_alloc(devices - 1, (size_t)1 << 50, &memory, &err), KILN_E_CAP);
-        must_say(err.msg, "MiB free");
+        assert_non_null(strstr(err.msg, "MiB free"));
     }
     assert_null(nv_current());
 }
@@ -423,10 +351,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(current_contexts_stay_as_they_are),      cmocka_unit_test(an_entry_without_guard_is_found),
         cmocka_unit_test(runners_leave_the_current_context),      cmocka_unit_test(a_runner_keeps_its_cap),
         cmocka_unit_test(threads_share_devices_and_leak_nothing), cmocka_unit_test(a_device_that_is_not_used_is_not_touched),
-        cmocka_unit_test(faults_are_told_with_their_place),       cmocka_unit_test(devices_that_are_not_there_are_refused),
+        cmocka_unit_test(devices_that_are_not_there_are_refused),
     };
     devices = nv_open();
     if (argc == 4 && strcmp(argv[1], "--only-device") == 0) return only_device(atoi(argv[2]));
-    if (argc == 4 && strcmp(argv[1], "--planted") == 0) return planted(argv[2], strcmp(argv[3], "sync") == 0);
     return cmocka_run_group_tests_name("device", tests, setup, teardown);
 }

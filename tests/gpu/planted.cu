@@ -27,7 +27,7 @@ extern "C" kiln_status kiln_planted_write(const kiln_exec *x, const kiln_knn_arg
                                           kiln_error *err)
 {
     kiln::entry entry(x, "planted_write");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     if (!work) {
         *work_bytes = 1;
         return KILN_OK;
@@ -41,7 +41,7 @@ extern "C" kiln_status kiln_planted_launch(const kiln_exec *x, const kiln_knn_ar
 {
     enum { TOO_MANY = 4096 }; /* threads; a block has 1024 at most */
     kiln::entry entry(x, "planted_launch");
-    CUDA_TRY(entry.error);
+    CUDA_ENTER(entry.guard);
     if (!work) {
         *work_bytes = 1;
         return KILN_OK;
