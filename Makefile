@@ -2,11 +2,8 @@
 -include config.mk
 O       ?= build
 CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
-CUDA    ?= $(if $(shell command -v nvcc),1,0)
 CFLAGS  ?= -O2 -g
 NVFLAGS ?= -O3 -lineinfo
-# Compute capabilities to compile for: those of the GPUs here, else Hopper's; PTX of the last one is for newer ones.
-CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -x '[0-9]*' | sort -nu),90)
 PREFIX  ?= /usr/local
 # What Debian and Ubuntu call the things we need; pipelines/packages.sh looks after them.
 DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libxxhash-dev zlib1g-dev libjansson-dev
@@ -14,21 +11,16 @@ TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
 STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp
 AVX2    := -mavx2 -mfma -DKILN_CPU_ISA=_avx2
-NVSTD   := -std=c++17 --fmad=false -DTHRUST_CUB_WRAPPED_NAMESPACE=kiln_cub -Xcompiler -Wall,-fPIC,-fno-gnu-unique \
-           $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) \
-           $(foreach a,$(lastword $(CUDA_ARCHS)),-gencode arch=compute_$a,code=compute_$a)
 WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wstrict-prototypes -Wno-unknown-pragmas
 # One set of objects for programs, static and shared library.
 PIC     := -fPIC -fno-semantic-interposition
-LIB_LDLIBS := -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread
 
+.DEFAULT_GOAL := all
+include cuda.mk
 LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/ops_%,$(wildcard kernels/*.c)) kernels/ops_cpu.c
-CU_SRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/*/*.cu))
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
-# The runtime is linked in: no program needs a CUDA toolkit to run, and libcuda is loaded by whoever first uses a GPU.
-CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc)))
-LIB_LDLIBS += $(if $(CU_SRC),-L$(CUDA_HOME)/lib64 -lcudart_static -lrt -lstdc++)
-LDLIBS  := -lpng -ljpeg -ljansson -lz $(LIB_LDLIBS)
+LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
+LDLIBS   = -lpng -ljpeg -ljansson -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
 PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
@@ -41,11 +33,9 @@ C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* 
 say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )
 
 .SECONDARY:
-.PHONY: FORCE all cuda deps tests check test bless asan format lint man clean help
+.PHONY: FORCE all deps tests check test bless asan format lint man clean help
 ## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA)
 all: $(BIN)
-## cuda: compiles the CUDA files alone, which needs no GPU
-cuda: $(CU_SRC:%=$O/%.o)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
 include pipelines/pipeline.mk schema/schema.mk
@@ -70,22 +60,20 @@ $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $(LINKED)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 $O/libstages.a: $(PART_SRC:%=$O/%.o)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
-$O/libsplatkiln.a: $(LIB_OBJ) $O/cuda-archs
+$O/libsplatkiln.a: $(LIB_OBJ) $(CUDA_STATE)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
-$O/%.c.o: %.c | $(READY)
+$O/%.c.o: %.c | $(READY) $O/cuda-archs
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(STD) $(PIC) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c $< -o $@
-$O/%.avx2.o: %.c | $(READY)
+$O/%.avx2.o: %.c | $(READY) $O/cuda-archs
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(STD) $(PIC) $(AVX2) $(WARN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -O3 -c $< -o $@
 $O/%.cu.o: %.cu $O/cuda-archs | $(READY)
+	$(need_nvcc)
 	@mkdir -p $(@D)
-	$(call say,NVCC,$<)nvcc $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
+	$(call say,NVCC,$<)$(NVCC) $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
 -include $(shell find $O -name '*.d' 2>/dev/null)
-# Changes when CUDA comes or goes or is compiled for other GPUs. (FORCE is phony: .SECONDARY would leave it unmade.)
-CUDA_NOW := $(if $(CU_SRC),$(CUDA_ARCHS),none)
-$O/cuda-archs: $(if $(filter-out $(file <$O/cuda-archs),$(CUDA_NOW))$(filter-out $(CUDA_NOW),$(file <$O/cuda-archs)),FORCE)
-	@mkdir -p $(@D) && echo '$(CUDA_NOW)' > $@
+# Phony, because .SECONDARY would leave it unmade.
 FORCE:
 
 include tests/gpu/gpu.mk
@@ -101,7 +89,7 @@ bless: tests
 export V KEEP
 # T names a C test: its binary is all that it needs.
 ONE   := $(patsubst %,$O/tests/%_test,$(filter unit/% gpu/%,$(firstword $(subst :, ,$T))))
-tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test)
+tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST) $(CUDA_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test $(NO_CUDA))
 ## asan: check under AddressSanitizer and UBSan, in build-asan
 asan:
 	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) check O=build-asan KILN_SLOW=4 CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'

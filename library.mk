@@ -11,15 +11,21 @@ SONAME := libsplatkiln.so.0
 
 ## lib: libsplatkiln, static and shared, into build
 lib: $O/libsplatkiln.a $O/$(SONAME) $O/splatkiln.pc
-$O/$(SONAME): $(LIB_OBJ) $O/cuda-archs library.map
+$O/$(SONAME): $(LIB_OBJ) $(CUDA_STATE) library.map
 	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=library.map -Wl,--no-undefined \
 	    -Wl,--as-needed $(CFLAGS) -fopenmp $(LDFLAGS) $(LIB_OBJ) $(LIB_LDLIBS) -o $@
 # Requires.private would make pkg-config ask for the -dev packages of SQLite and others also where nobody links statically.
-$O/splatkiln.pc: FORCE
+$O/splatkiln.pc: FORCE | $(CUDA_STATE)
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include/splatkiln' '' \
 	    'Name: splatkiln' 'Description: reads and draws bakes of 3D Gaussian Splatting scenes' 'Version: $(VERSION)' \
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lsplatkiln' 'Libs.private: -fopenmp $(LIB_LDLIBS)' > $@
+
+# Links what a build without CUDA links, where builds with CUDA are made: ops_no_cuda.c must not fall behind.
+NO_CUDA := $(if $(CU_SRC),$O/no-cuda/kiln-render)
+$O/no-cuda/kiln-render: $O/stages/render.c.o $(PART_SRC:%=$O/%.o) $(filter-out %.cu.o %/ops_cuda.c.o,$(LIB_OBJ)) $O/kernels/ops_no_cuda.c.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(filter-out $(CUDA_LDLIBS),$(LDLIBS)) -o $@
 
 AT = $(DESTDIR)$(PREFIX)
 ## install: programs, man pages, library and headers under PREFIX (DESTDIR before it)
@@ -42,6 +48,8 @@ uninstall:
 RELEASE_ARCHS := 75 80 86 89 90 100 120
 ## release: programs, man pages and library for every GPU since Turing, without debug information, into build-release
 release:
+	$(if $(CU_SRC)$(filter command,$(origin CUDA)),,$(error a release has CUDA, and $(or $(NVCC_WHY_NOT),CUDA is 0); \
+	    make release CUDA=0 makes one without))
 	$(MAKE) O=build-release CUDA_ARCHS='$(RELEASE_ARCHS)' CFLAGS='-O2' NVFLAGS='-O3 -lineinfo --threads 0 --compress-mode=size' LDFLAGS='-s $(LDFLAGS)' all lib man
 	@du -sh build-release/bin build-release/libsplatkiln.a build-release/$(SONAME)
-	@echo 'built: build-release; make install O=build-release CUDA_ARCHS="$(RELEASE_ARCHS)" installs it'
+	@echo 'built: build-release; make install O=build-release installs it'

@@ -40,7 +40,7 @@ $O/options.mk: $(STAGE_ORDER:%=$O/bin/kiln-%)
 	@for p in $^; do $$p --help-make || exit 1; done > $@.tmp && mv $@.tmp $@
 
 # A variable that no stage to be run has is a slip of the pen, which must not bake something else than was meant.
-BUILD_VARS := O CC CUDA CFLAGS CPPFLAGS LDFLAGS NVFLAGS DEBS TEST_DEBS V SCENE OUT
+BUILD_VARS := O CC CUDA CUDA_ARCHS CUDA_HOME PREFIX DESTDIR CFLAGS CPPFLAGS LDFLAGS NVFLAGS DEBS TEST_DEBS V SCENE OUT
 KNOWN_VARS  = $(foreach s,$(BAKES),$(foreach p,$(call vars,$s),$(call name,$p)))
 TYPED_VARS := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $v)),$v))
 ifdef VARS_$(lastword $(STAGE_ORDER))

@@ -3,10 +3,10 @@ BENCH := $O/tests/bench/kernels_bench
 .PHONY: bench bench-build
 ## bench: times the kernels beside other programs' figures; never passes or fails (BENCH_ARGS='--6m --json FILE')
 bench: bench-build
-	$(if $(CU_SRC),$(BENCH) $(BENCH_ARGS))
+	$(if $(CU_SRC),@tests/gpu/has_gpu || { echo 'bench did not run: no GPU'; exit 0; }; $(BENCH) $(BENCH_ARGS))
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
 bench-build: $(if $(CU_SRC),$(BENCH))
-	$(if $(CU_SRC),,@echo 'bench: needs nvcc, nothing was timed')
+	$(if $(CU_SRC),,@echo 'bench did not run: this build has no CUDA')
 $(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
 # Which commit the figures are of.

@@ -5,7 +5,7 @@ set -u
 tests/gpu/has_gpu || { echo 'SKIP: no GPU'; exit 77; }
 export KILN_TEST_DEVICES=cuda
 bad=0 skipped=0
-for t in metrics knn truth; do
+for t in $(cat tests/gpu/units); do
     CMOCKA_MESSAGE_OUTPUT=TAP KILN_TEST='' KILN_TRUTH_VERBOSE=1 "$O/tests/unit/${t}_test" >"$KILN_TMP/out" 2>&1 || bad=1
     sed "s/^/$t: /" "$KILN_TMP/out"
     ! grep -q '# SKIP' "$KILN_TMP/out" || skipped=1

@@ -62,6 +62,8 @@ out=$(bake pipeline)
 has "$out" "import <$fake/demo> <$fake/demo/bake/manifest.db>"
 [ -e "$fake/demo.made" ] || fail 'no demo was made'
 
+out=$(bake pipeline "SCENE=$S" CUDA_ARCHS='80 90' CUDA_HOME=/opt/cuda PREFIX=/opt CUDA=0) || fail "settings of the build: $out"
+
 out=$(bake pipeline "SCENE=$S" MIN_OPACTY=1) && fail 'a typo was accepted'
 grep -q 'did you mean MIN_OPACITY?' <<<"$out" || fail "no suggestion: $out"
 lacks "$out" 'import <'
