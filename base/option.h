@@ -41,6 +41,7 @@ enum {
     KILN_KEYED = 1,  /* changes the result: stored as a parameter, part of unit keys */
     KILN_HIDDEN = 2, /* not in --help (for the engine and for tests) */
     KILN_ONCE = 4,   /* a run that has it uses the stored parameters, stores none and changes no state (-o, --camera, --dry-run) */
+    KILN_DEVICE = 8, /* about where units compute: only in the tables of programs that have some */
 };
 
 typedef struct {

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { NVML_MS = 20000 }; /* eight GPUs whose driver is not kept awake need several seconds */
+
 /* ---- words ---------------------------------------------------------------------------------------------------------------- */
 static bool starts(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
 static bool is_index(const char *s) { return *s && !s[strspn(s, "0123456789")]; }
@@ -72,15 +74,18 @@ static bool counts_by_address(const kiln_devices_question *q)
     return true;
 }
 
-/* An index becomes a UUID where both sides count alike; an instance of a GPU has none of its own. */
+/* An index becomes a UUID where both sides count alike; an instance of a GPU has none of its own. Where they may not, it can be
+ * any GPU, perhaps the newest. */
 static bool see_index(const kiln_devices_question *q, const char *entry, kiln_device *d)
 {
     const unsigned long index = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : UINT32_MAX;
+    const bool alike = counts_by_address(q);
     if (index >= q->gpus->n_gpus) return false;
     for (uint32_t i = 0; i < q->gpus->n; i++) {
         const kiln_gpu *g = &q->gpus->items[i];
-        if (g->gpu == index && starts(g->uuid, "GPU-") && counts_by_address(q))
-            (void)snprintf(d->uuid, sizeof d->uuid, "%s", g->uuid);
+        if (alike && g->gpu != index) continue;
+        if (g->arch > d->arch) d->arch = g->arch;
+        if (alike && starts(g->uuid, "GPU-")) (void)snprintf(d->uuid, sizeof d->uuid, "%s", g->uuid);
     }
     return true;
 }
@@ -93,6 +98,7 @@ static bool see_uuid(const kiln_devices_question *q, const char *entry, kiln_dev
     for (uint32_t i = 0; i < q->gpus->n; i++) {
         if (!starts(q->gpus->items[i].uuid, entry)) continue;
         (void)snprintf(d->uuid, sizeof d->uuid, "%s", q->gpus->items[i].uuid);
+        d->arch = q->gpus->items[i].arch;
         n++;
     }
     return n == 1 || (n == 0 && starts(entry, "MIG-GPU-"));
@@ -115,7 +121,7 @@ static void see_all(const kiln_devices_question *q, visible_list *v)
 {
     for (uint32_t i = 0; i < q->gpus->n; i++) {
         kiln_device *d = &v->items[v->n++];
-        *d = (kiln_device){.kind = KILN_DEVICE_CUDA, .chosen = true};
+        *d = (kiln_device){.kind = KILN_DEVICE_CUDA, .arch = q->gpus->items[i].arch, .chosen = true};
         memcpy(d->visible, q->gpus->items[i].uuid, sizeof d->visible);
         memcpy(d->uuid, q->gpus->items[i].uuid, sizeof d->uuid);
     }
@@ -148,37 +154,53 @@ static void see(const kiln_devices_question *q, visible_list *v)
 }
 
 /* ---- the choice ----------------------------------------------------------------------------------------------------------- */
-/* NVIDIA's driver branch from which on a major version of CUDA runs (CUDA Toolkit Release Notes, "Minimum Required Driver
- * Version for CUDA Minor Version Compatibility"). Where it is named, a GPU is tried all the same: packages for forward
- * compatibility make older drivers run newer CUDA, and the worker asks CUDA itself. */
-static bool is_old_driver(const char *driver, uint32_t cuda_major)
+static void say_none_usable(uint32_t n_gpus, char *why, size_t size)
 {
-    static const struct {
-        uint32_t cuda_major;
-        unsigned long driver;
-    } least[] = {{11, 450}, {12, 525}, {13, 580}};
-    const unsigned long has = strtoul(driver, NULL, 10);
-    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
-        if (least[i].cuda_major == cuda_major) return has > 0 && has < least[i].driver;
-    return false;
+    if (n_gpus == 0)
+        (void)snprintf(why, size, "there is no GPU");
+    else if (n_gpus == 1)
+        (void)snprintf(why, size, "the GPU here may not be used");
+    else
+        (void)snprintf(why, size, "of %u GPUs here none may be used", n_gpus);
 }
 
 /* Why no GPU can be used at all; "" when one can. */
 static void why_no_gpu(const kiln_devices_question *q, const visible_list *v, char *why, size_t size)
 {
-    const uint32_t built = q->built_version;
+    const uint32_t built = q->built_version, has = q->gpus->driver_version;
     why[0] = '\0';
     if (built == 0)
-        (void)snprintf(why, size, "this build has no CUDA");
+        (void)snprintf(why, size, "this build has no CUDA; make with nvcc (CUDA 13) in the PATH");
     else if (q->gpus->why_none[0])
         (void)snprintf(why, size, "%s", q->gpus->why_none);
     else if (q->gpus->n == 0)
-        (void)snprintf(why, size, "of %u GPUs here none may be used", q->gpus->n_gpus);
-    else if (!kiln_devices_named_kind(q->asked) && is_old_driver(q->gpus->driver, built / 1000))
-        (void)snprintf(why, size, "this build is of CUDA %u.%u, for which the driver %.40s is too old", built / 1000,
-                       built % 1000 / 10, q->gpus->driver);
+        say_none_usable(q->gpus->n_gpus, why, size);
+    else if (has && has / 1000 < built / 1000) /* within a major version the older driver will do */
+        (void)snprintf(why, size, "this build is of CUDA %u.%u, the driver has CUDA %u.%u; update the driver", built / 1000,
+                       built % 1000 / 10, has / 1000, has % 1000 / 10);
     else if (v->n == 0)
         (void)snprintf(why, size, "%s", *q->visible ? v->note : "CUDA_VISIBLE_DEVICES is empty, which hides every GPU");
+}
+
+static void say_too_old(const kiln_devices_question *q, const kiln_device *d, char *note, size_t size)
+{
+    (void)snprintf(note, size, "GPU '%.80s' is passed over: its compute capability is %u.%u, and this build is for %u.%u and newer",
+                   d->visible, d->arch / 10, d->arch % 10, q->built_arch / 10, q->built_arch % 10);
+}
+
+/* The first GPU that the build has code for, else the CPU. A GPU that is named is tried, and its worker tells. */
+static void choose_by_ourselves(const kiln_devices_question *q, const visible_list *v, bool usable, kiln_device_list *out)
+{
+    const bool hidden = q->visible && v->n == 0;
+    for (unsigned i = 0; usable && i < v->n; i++) {
+        const kiln_device *d = &v->items[i];
+        if (d->arch == 0 || d->arch >= q->built_arch) {
+            out->items[0] = *d;
+            return;
+        }
+        if (i == 0) say_too_old(q, d, out->note, sizeof out->note);
+    }
+    out->passed_over = q->built_version && !hidden && (q->gpus->n_gpus > 0 || q->gpus->broken);
 }
 
 static kiln_status take(const kiln_devices_question *q, const kiln_device *d, kiln_device_list *out, kiln_error *err)
@@ -231,10 +253,17 @@ kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list
     see(q, &v);
     why_no_gpu(q, &v, why, sizeof why);
     (void)snprintf(out->note, sizeof out->note, "%s", *why ? why : v.note);
-    if (!kind && *why) return KILN_OK;
-    if (*why) return kiln_fail(err, KILN_E_DEVICE, "--devices %s: %s; --devices cpu does without a GPU", q->asked, why);
+    if (!kind) {
+        choose_by_ourselves(q, &v, !*why, out);
+        return KILN_OK;
+    }
+    if (*why) {
+        (void)kiln_fail(err, KILN_E_DEVICE, "--devices %s: %s", q->asked, why);
+        kiln_devices_advise(err);
+        return KILN_E_DEVICE;
+    }
     out->n = 0;
-    if (!kind || strcmp(q->asked, "cuda") == 0) return take(q, &v.items[0], out, err);
+    if (strcmp(q->asked, "cuda") == 0) return take(q, &v.items[0], out, err);
     if (strcmp(q->asked, "all") == 0) {
         for (unsigned i = 0; i < v.n; i++) KILN_TRY(take(q, &v.items[i], out, err));
         return KILN_OK;
@@ -250,9 +279,28 @@ kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_e
                                      .visible = getenv("CUDA_VISIBLE_DEVICES"),
                                      .order = getenv("CUDA_DEVICE_ORDER"),
                                      .built_version = kiln_device_built_version(),
+                                     .built_arch = kiln_device_built_arch(),
                                      .gpus = &gpus};
-    if (q.built_version && strcmp(q.asked, "cpu") != 0) kiln_gpus_list(&gpus);
+    if (q.built_version && strcmp(q.asked, "cpu") != 0) KILN_TRY(kiln_gpus_list(NVML_MS, &gpus, err));
     return kiln_devices_choose(&q, out, err);
+}
+
+/* ---- what is said of them ------------------------------------------------------------------------------------------------- */
+const char *kiln_devices_uuid(const char *visible, const char *uuid, char *buf, size_t size)
+{
+    const bool instance = visible && starts(visible, "MIG-");
+    (void)snprintf(buf, size, "%s%s", instance ? "MIG-" : "", instance && starts(uuid, "GPU-") ? uuid + 4 : uuid);
+    /* an entry may be shortened; one that is not the beginning is of the old form, or CUDA said the whole GPU's UUID */
+    if (instance && !starts(buf, visible)) (void)snprintf(buf, size, "%s", visible);
+    return buf;
+}
+
+void kiln_devices_advise(kiln_error *err)
+{
+    static const char advice[] = "; --devices cpu does without a GPU";
+    const int room = (int)(sizeof err->msg - sizeof advice);
+    if (!err || err->status != KILN_E_DEVICE || strstr(err->msg, "--devices cpu")) return;
+    (void)kiln_fail(err, KILN_E_DEVICE, "%.*s%s", room, err->msg, advice);
 }
 
 unsigned kiln_devices_threads(uint32_t asked)

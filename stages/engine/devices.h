@@ -10,6 +10,7 @@
 #include "stages/engine/nvml.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { KILN_DEVICES_MAX = KILN_GPUS_MAX };
@@ -20,13 +21,15 @@ typedef struct {
     kiln_device_kind kind;
     char visible[96]; /* CUDA_VISIBLE_DEVICES of its worker: an entry of ours as it stands, else a UUID; "" for the CPU */
     char uuid[96];    /* "" where an index does not say it */
+    uint32_t arch;    /* compute capability, 90 is 9.0; the highest that it may have where an index does not say it; 0: not known */
     bool chosen;      /* by us, because CUDA_VISIBLE_DEVICES was not set */
 } kiln_device;
 
 typedef struct {
     kiln_device items[KILN_DEVICES_MAX];
     unsigned n;
-    char note[384]; /* why no GPU, or no more of them, was taken; "" when there is nothing to say */
+    char note[384];   /* why no GPU, or no more of them, was taken; "" when there is nothing to say */
+    bool passed_over; /* auto took the CPU though there are GPUs and nobody hid them: people should know why */
 } kiln_device_list;
 
 /* All that the answer depends on. */
@@ -35,6 +38,7 @@ typedef struct {
     const char *visible;    /* CUDA_VISIBLE_DEVICES; NULL: not set */
     const char *order;      /* CUDA_DEVICE_ORDER; NULL: not set */
     uint32_t built_version; /* of CUDA; 0: a build without */
+    uint32_t built_arch;    /* lowest compute capability that the build has code for; auto passes over older GPUs */
     const kiln_gpu_list *gpus;
 } kiln_devices_question;
 
@@ -45,8 +49,15 @@ const char *kiln_devices_named_kind(const char *text);
 
 /* KILN_E_DEVICE when one is asked for that is not there; KILN_E_USAGE when one is asked for twice. */
 kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
-/* The same for this process: its environment, its build and, unless text is "cpu", NVML. */
+/* The same for this process: its environment, its build and, unless text is "cpu", NVML. KILN_E_INTERRUPTED, KILN_E_TERMINATED
+ * when a signal comes while NVML is asked. */
 kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* What a worker calls its GPU: the UUID that CUDA says, which begins with GPU- for an instance (MIG) too; then the name is taken
+ * from `visible`, the worker's CUDA_VISIBLE_DEVICES. Written into buf, which is returned. */
+const char *kiln_devices_uuid(const char *visible, const char *uuid, char *buf, size_t size);
+/* Ends the sentence of a KILN_E_DEVICE with what to do, unless it says that already; leaves others alone. */
+void kiln_devices_advise(kiln_error *err);
 
 unsigned kiln_devices_threads(uint32_t asked); /* 0: the cores that this process may use */
 

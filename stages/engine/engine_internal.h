@@ -18,6 +18,10 @@ extern kiln_engine_options kiln_engine_values;
 /* ---- SIGINT, SIGTERM --------------------------------------------------------------------------------------------- */
 void kiln_interrupt_watch(void);
 kiln_status kiln_interrupt_check(kiln_error *err) KILN_MUST_CHECK; /* KILN_E_INTERRUPTED, KILN_E_TERMINATED */
+/* The same, then waits a fifth of a second at most for one of the descriptors; revents, zero before, says which. The only way
+ * in which a parent waits for its children: no signal is left lying. */
+struct pollfd;
+kiln_status kiln_interrupt_poll(struct pollfd *fds, unsigned n, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker processes, the parent's side -------------------------------------------------------------------------- */
 enum { KILN_IN_FLIGHT = 2 }; /* one computed, one prefetched */

@@ -3,8 +3,12 @@
  * its default effect (SA_RESETHAND): whoever insists is obeyed, and the manifest stands a kill at any moment. */
 #include "stages/engine/engine_internal.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+
+enum { POLL_MS = 200 }; /* a signal just before the poll is seen after it */
 
 static volatile sig_atomic_t caught;
 
@@ -27,4 +31,12 @@ kiln_status kiln_interrupt_check(kiln_error *err)
     if (!caught) return KILN_OK;
     kiln_status st = caught == SIGINT ? KILN_E_INTERRUPTED : KILN_E_TERMINATED;
     return kiln_fail(err, st, "%s; finished units are kept, run the same command to go on", kiln_status_text(st));
+}
+
+kiln_status kiln_interrupt_poll(struct pollfd *fds, unsigned n, kiln_error *err)
+{
+    KILN_TRY(kiln_interrupt_check(err));
+    if (poll(fds, n, POLL_MS) < 0 && errno != EINTR)
+        return kiln_fail(err, KILN_E_IO, "cannot wait for a child process: %s", strerror(errno));
+    return KILN_OK;
 }

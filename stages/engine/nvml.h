@@ -1,13 +1,17 @@
 /* nvml -- the GPUs of this machine, as NVIDIA's management library shows them, so that the parent needs no CUDA.
  *
- * The library is loaded for the question and closed again: it makes no context and loads no libcuda. It is libnvidia-ml.so.1,
- * or what KILN_NVML in the environment names. That none answers is no failure here, only a reason.
+ * NVML maps libcuda into the process that asks it, and keeps it there (driver 580.159); a driver that is ill may crash or hang
+ * whoever asks. So a child of its own asks and ends: nothing of NVIDIA's is ever mapped here. The library is
+ * libnvidia-ml.so.1, or what KILN_NVML in the environment names. That none answers is no failure, only a reason.
  *
- * Source: NVML API Reference, "Initialization and Cleanup", "Device Queries", "Multi Instance GPU Management".
+ * Source: NVML API Reference, "Initialization and Cleanup", "System Queries", "Device Queries", "Multi Instance GPU Management".
  */
 #ifndef KILN_STAGES_NVML_H
 #define KILN_STAGES_NVML_H
 
+#include "base/status.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { KILN_GPUS_MAX = 64 };
@@ -16,16 +20,23 @@ enum { KILN_GPUS_MAX = 64 };
 typedef struct {
     char name[96], uuid[96]; /* "NVIDIA H200", "GPU-..." or "MIG-..." */
     uint32_t gpu;            /* which GPU by PCI address, as nvidia-smi counts; of an instance: which it is cut from */
+    uint32_t arch;           /* compute capability: 90 is 9.0; 0: not known */
 } kiln_gpu;
 
 typedef struct {
     kiln_gpu items[KILN_GPUS_MAX]; /* those that may be used */
     uint32_t n;
-    uint32_t n_gpus;    /* in the machine */
-    char driver[80];    /* its version, such as "580.159.04"; "" where it is not known */
-    char why_none[256]; /* why NVML did not answer; "" when it did, even with no GPU */
+    uint32_t n_gpus;         /* in the machine */
+    uint32_t driver_version; /* CUDA that the driver has: 13000 is 13.0; 0: not known */
+    bool broken;             /* NVML is here, but crashed or hung */
+    char why_none[256]; /* why none can be used, by what NVML says or does not say; "" when that is no reason, even with no GPU */
 } kiln_gpu_list;
 
-void kiln_gpus_list(kiln_gpu_list *out);
+/* Asks in a child process, for patience_ms at most; a child that hangs is killed. From a process with one thread.
+ * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal came meanwhile; KILN_E_NOMEM: no process can be started. */
+kiln_status kiln_gpus_list(unsigned patience_ms, kiln_gpu_list *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* What that child does: asks in this process, which is to end soon. NVML stays loaded. */
+void kiln_nvml_ask(kiln_gpu_list *out);
 
 #endif

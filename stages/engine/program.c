@@ -35,7 +35,8 @@ static bool has_row(const kiln_opt *rows, const char *name)
     return false;
 }
 
-/* Puts the engine's own options in front of the common ones, in a copy of the program's cli. */
+/* Puts the engine's own options in front of the common ones, in a copy of the program's cli; without units, no device is ever
+ * used, and an option that did nothing would only mislead. */
 static kiln_status merge_options(const kiln_stage_program *p, kiln_cli *out, kiln_error *err)
 {
     unsigned n = 0;
@@ -46,6 +47,7 @@ static kiln_status merge_options(const kiln_stage_program *p, kiln_cli *out, kil
     bool has_manifest = !p->opens_itself || kiln_stage_find(p->name); /* kiln-compare reads pictures only */
     if (has_manifest && !has_row(out->options, network_row.name)) common_rows[n++] = network_row;
     for (const kiln_opt *o = p->cli->common; o && o->name; o++) {
+        if (o->flags & KILN_DEVICE && !p->unit) continue;
         if (n + 1 == COMMON_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d common options", COMMON_ROWS_MAX);
         common_rows[n++] = *o;
     }

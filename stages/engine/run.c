@@ -37,8 +37,12 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 {
     if (r->devices.n) return KILN_OK;
     KILN_TRY(kiln_devices_resolve(r->program->cpu_only ? "cpu" : kiln_common_values.devices, &r->devices, err));
-    const bool gpu = r->devices.items[0].kind == KILN_DEVICE_CUDA;
-    if (r->devices.note[0]) kiln_chat("%s%s", gpu ? "" : "computing on the CPU: ", r->devices.note);
+    const kiln_device_list *d = &r->devices;
+    const char *where = d->items[0].kind == KILN_DEVICE_CUDA ? "" : "computing on the CPU: ";
+    if (d->passed_over)
+        kiln_warn("%s%s", where, d->note);
+    else if (d->note[0])
+        kiln_chat("%s%s", where, d->note);
     return KILN_OK;
 }
 

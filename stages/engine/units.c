@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BATCH_BYTES = 64 << 20, BATCH_MS = 200, BATCH_UNITS = 256, POLL_MS = 200 };
+enum { BATCH_BYTES = 64 << 20, BATCH_MS = 200, BATCH_UNITS = 256 };
 
 typedef struct {
     kiln_unit *unit;
@@ -236,6 +235,7 @@ static kiln_status hear(job *j, kiln_worker_process *w, kiln_error *err)
         } else {
             st = kiln_fail(err, (kiln_status)m.status, "%s", m.text);
             kiln_note(err, "%s", oldest);
+            kiln_devices_advise(err);
         }
     }
     if (memfd >= 0) (void)close(memfd);
@@ -261,12 +261,10 @@ static kiln_status converse(job *j, kiln_error *err)
     kiln_run *r = j->run;
     struct pollfd fds[KILN_DEVICES_MAX];
     while (j->n_back < j->n_due) {
-        KILN_TRY(kiln_interrupt_check(err));
         KILN_TRY(hand_out(j, err));
         for (unsigned i = 0; i < r->n_workers; i++) fds[i] = (struct pollfd){.fd = r->workers[i].fd, .events = POLLIN};
         if (batch_is_ripe(j)) KILN_TRY(store_batch(j, err));
-        if (poll(fds, r->n_workers, POLL_MS) < 0 && errno != EINTR)
-            return kiln_fail(err, KILN_E_IO, "cannot wait for the workers: %s", strerror(errno));
+        KILN_TRY(kiln_interrupt_poll(fds, r->n_workers, err));
         for (unsigned i = 0; i < r->n_workers; i++)
             if (fds[i].revents) KILN_TRY(hear(j, &r->workers[i], err));
         kiln_progress_add(&j->progress, 0);

@@ -103,8 +103,10 @@ static void say_device(const kiln_worker *w, char *text, size_t size)
 {
     const char *name = kiln_runner_name(w->runner);
     const kiln_runner_info info = kiln_runner_tell(w->runner);
+    char uuid[sizeof(((kiln_device *)0)->uuid)];
     if (w->device == KILN_DEVICE_CUDA)
-        (void)snprintf(text, size, "%s, %s, %s", name, info.device.name, info.device.uuid);
+        (void)snprintf(text, size, "%s, %s, %s", name, info.device.name,
+                       kiln_devices_uuid(getenv("CUDA_VISIBLE_DEVICES"), info.device.uuid, uuid, sizeof uuid));
     else
         (void)snprintf(text, size, "%s, %u thread%s", name, w->threads, w->threads == 1 ? "" : "s");
 }

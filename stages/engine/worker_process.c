@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,12 +128,15 @@ kiln_status kiln_worker_await(kiln_worker_process *w, kiln_error *err)
     kiln_message m;
     int memfd;
     bool closed;
+    struct pollfd p = {.fd = w->fd, .events = POLLIN};
+    while (!p.revents) KILN_TRY(kiln_interrupt_poll(&p, 1, err)); /* opening a GPU can take long, or hang */
     KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
     if (closed) return kiln_worker_death(w, "its start", err);
     if (memfd >= 0) (void)close(memfd);
     if (m.kind == KILN_MSG_FAILED) {
         (void)kiln_fail(err, (kiln_status)m.status, "%s", m.text);
         if (*w->device->visible) kiln_note(err, "the worker on GPU '%s'", w->device->visible);
+        kiln_devices_advise(err);
         return (kiln_status)m.status;
     }
     if (m.kind != KILN_MSG_HELLO) return kiln_fail(err, KILN_E_BUG, "the worker began with message %u", m.kind);

@@ -33,11 +33,21 @@ must 2 kiln tiles "$db" --devices none; one_sentence
 must 0 kiln export "$db" --devices cuda # it runs no operation
 must 0 kiln verify "$db"
 
-if [ -n "$cuda" ]; then # a GPU that NVML shows and CUDA does not find
+if [ -n "$cuda" ]; then # GPUs that NVML shows and CUDA does not find
     "${CC:-cc}" -shared -fPIC -o "$KILN_TMP/libfake.so" tests/unit/fake_nvml.c || fail "cc"
     export KILN_NVML=$KILN_TMP/libfake.so FAKE_GPUS=2
     unset CUDA_VISIBLE_DEVICES
     must 6 kiln tiles "$db" --force; one_sentence
-    FAKE_DRIVER=390.10 must 0 loud tiles "$db" --force
-    grep -q 'the driver 390.10 is too old' "$KILN_TMP/err" || fail "an old driver: $(cat "$KILN_TMP/err")"
+    grep -q -- '; --devices cpu does without a GPU$' "$KILN_TMP/err" || fail "no advice: $(cat "$KILN_TMP/err")"
+    # those that auto passes over are worth one warning, without --verbose; where there is no GPU nothing is worth a word
+    warned() { # SENTENCE
+        [ "$(grep -c 'warning: computing on the CPU: ' "$KILN_TMP/err")" = 1 ] && grep -q "$1" "$KILN_TMP/err" || fail "no warning of $1: $(cat "$KILN_TMP/err")"
+    }
+    run_tiles() { must 0 "$KILN_BIN/kiln-tiles" "$db" --force; }
+    FAKE_CUDA=5000 run_tiles; warned 'the driver has CUDA 5.0'
+    FAKE_CUDA=0 run_tiles; warned 'not its CUDA library'
+    FAKE_GPUS=1 FAKE_ARCH=35 run_tiles; warned 'its compute capability is 3.5'
+    FAKE_END=11 run_tiles; warned 'failed when asked for GPUs (signal 11)'
+    FAKE_GPUS=0 run_tiles; ! looked || fail "no GPU, and it is said without --verbose: $(cat "$KILN_TMP/err")"
+    FAKE_CUDA=5000 must 6 kiln tiles "$db" --force --devices cuda; one_sentence
 fi

@@ -20,6 +20,7 @@ must 2 kiln knn; one_sentence
 must 2 kiln chunk "$db" --max 100 --min 200; one_sentence
 must 4 kiln tiles "$db"; one_sentence
 must 4 kiln render "$db"; one_sentence
+for tool in info verify; do must 2 kiln $tool "$db" --devices cpu; one_sentence; done # what never computes takes no device
 CUDA_VISIBLE_DEVICES=-1 must 6 kiln knn "$db" --devices cuda; one_sentence
 must 3 kiln knn "$KILN_TMP/s/scene.ply"; one_sentence
 

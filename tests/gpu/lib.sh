@@ -36,7 +36,7 @@ same_pictures() {
     on cuda render "$2" --format npy -o "$2.pictures"
     while read -r name; do
         cmp -s "$1.pictures/$name" "$2.pictures/$name" && equal=$((equal + 1))
-        kiln compare "$1.pictures/$name" "$2.pictures/$name" --devices cpu --json >"$KILN_TMP/report.json" || fail "compare $name"
+        kiln compare "$1.pictures/$name" "$2.pictures/$name" --json >"$KILN_TMP/report.json" || fail "compare $name"
         db=$(field psnr)
         [ "$db" = null ] || awk -v v="$db" 'BEGIN { exit !(v >= 85) }' || fail "$name: $db dB"
         n=$((n + 1))

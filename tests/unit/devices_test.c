@@ -1,12 +1,17 @@
 /* --devices and CUDA_VISIBLE_DEVICES: the rules, on machines that are only described; and what NVML is asked, of a library
  * that only pretends to be it. No GPU is needed. */
-#include "stages/engine/devices.h"
+#include "stages/engine/engine_internal.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -18,12 +23,25 @@
 #define J "MIG-dddeeeee-1111-2222-3333-444444444444"
 #define OLD "MIG-GPU-aaaaaaaa-1111-2222-3333-444444444444/1/0"
 
-static const kiln_gpu_list three = {.items = {{"X", A, 0}, {"X", B, 1}, {"X", C, 2}}, .n = 3, .n_gpus = 3, .driver = "580.65.06"};
-static const kiln_gpu_list unlike = {.items = {{"X", A, 0}, {"Y", B, 1}}, .n = 2, .n_gpus = 2, .driver = "580.65.06"};
-static const kiln_gpu_list cut = {.items = {{"X", A, 0}, {"X", I, 1}, {"X", J, 1}}, .n = 3, .n_gpus = 2, .driver = "580.65.06"};
-static const kiln_gpu_list old = {.items = {{"X", A, 0}}, .n = 1, .n_gpus = 1, .driver = "570.86.10"};
-static const kiln_gpu_list none = {.n = 0};
+#define GPU(model, id, at, capability)                           \
+    {                                                            \
+        .name = model, .uuid = id, .gpu = at, .arch = capability \
+    }
+static const kiln_gpu_list three = {
+    .items = {GPU("X", A, 0, 90), GPU("X", B, 1, 90), GPU("X", C, 2, 90)}, .n = 3, .n_gpus = 3, .driver_version = 13000};
+static const kiln_gpu_list unlike = {
+    .items = {GPU("X", A, 0, 75), GPU("Y", B, 1, 90)}, .n = 2, .n_gpus = 2, .driver_version = 13000};
+static const kiln_gpu_list cut = {
+    .items = {GPU("X", A, 0, 90), GPU("X", I, 1, 90), GPU("X", J, 1, 90)}, .n = 3, .n_gpus = 2, .driver_version = 13000};
+static const kiln_gpu_list aged = {.items = {GPU("X", A, 0, 61), GPU("Y", B, 1, 0)}, .n = 2, .n_gpus = 2, .driver_version = 13000};
+static const kiln_gpu_list ancient = {
+    .items = {GPU("X", A, 0, 61), GPU("Y", B, 1, 86)}, .n = 2, .n_gpus = 2, .driver_version = 13000};
+static const kiln_gpu_list old = {.items = {GPU("X", A, 0, 90)}, .n = 1, .n_gpus = 1, .driver_version = 12080};
+static const kiln_gpu_list half = {
+    .items = {GPU("X", A, 0, 90)}, .n = 1, .n_gpus = 1, .why_none = "NVIDIA's driver is here, but not its CUDA library"};
+static const kiln_gpu_list lost = {.n_gpus = 1}, several_lost = {.n_gpus = 2}, none = {.n = 0};
 static const kiln_gpu_list absent = {.why_none = "no NVIDIA driver is found"};
+static const kiln_gpu_list hung = {.broken = true, .why_none = "did not answer"};
 
 typedef struct {
     const kiln_gpu_list *gpus;
@@ -47,7 +65,7 @@ static void check(const example *all, size_t n)
     for (size_t i = 0; i < n; i++) {
         const example *e = &all[i];
         const kiln_devices_question q = {
-            .asked = e->asked, .visible = e->visible, .order = e->order, .built_version = 13000, .gpus = e->gpus};
+            .asked = e->asked, .visible = e->visible, .order = e->order, .built_version = 13000, .built_arch = 90, .gpus = e->gpus};
         kiln_device_list d;
         kiln_error err = {0};
         char got[1024];
@@ -148,13 +166,64 @@ static void where_no_gpu_can_be_used_auto_takes_the_cpu(void **state)
     (void)state;
     static const example rows[] = {
         {&old, "auto", NULL, "cpu", KILN_OK, NULL},
-        {&old, "cuda", NULL, A, KILN_OK, NULL}, /* forward compatibility may be installed: the worker asks CUDA */
+        {&old, "cuda", NULL, "this build is of CUDA 13.0, the driver has CUDA 12.8; update the driver; --devices cpu does",
+         KILN_E_DEVICE, NULL},
         {&none, "auto", NULL, "cpu", KILN_OK, NULL},
-        {&none, "all", NULL, "of 0 GPUs here none may be used", KILN_E_DEVICE, NULL},
+        {&none, "all", NULL, "--devices all: there is no GPU; --devices cpu does without a GPU", KILN_E_DEVICE, NULL},
+        {&lost, "all", NULL, "the GPU here may not be used", KILN_E_DEVICE, NULL},
+        {&several_lost, "all", NULL, "of 2 GPUs here none may be used", KILN_E_DEVICE, NULL},
         {&absent, "auto", "0", "cpu", KILN_OK, NULL},
         {&absent, "0", "0", "no NVIDIA driver is found; --devices cpu does without", KILN_E_DEVICE, NULL},
+        {&half, "auto", NULL, "cpu", KILN_OK, NULL},
+        {&half, "cuda", NULL, "but not its CUDA library", KILN_E_DEVICE, NULL},
     };
     CHECK(rows);
+}
+
+static void auto_passes_over_gpus_that_the_build_has_no_code_for(void **state)
+{
+    (void)state;
+    static const example rows[] = {
+        {&unlike, "auto", NULL, B, KILN_OK, NULL},      {&unlike, "cuda", NULL, A, KILN_OK, NULL}, /* named: its worker tells */
+        {&unlike, "all", NULL, A "," B, KILN_OK, NULL}, {&unlike, "auto", A "," B, B, KILN_OK, NULL},
+        {&unlike, "auto", A, "cpu", KILN_OK, NULL},     {&unlike, "auto", "0,1", "1", KILN_OK, "PCI_BUS_ID"},
+        {&unlike, "auto", "0,1", "0", KILN_OK, NULL},  /* CUDA may count the newer one first */
+        {&ancient, "auto", "1", "cpu", KILN_OK, NULL}, /* whichever it is */
+        {&ancient, "auto", NULL, "cpu", KILN_OK, NULL}, {&aged, "auto", NULL, B, KILN_OK, NULL}, /* not known: tried */
+    };
+    CHECK(rows);
+}
+
+/* A machine, what is visible of it, and whether people are told that auto computes on the CPU. */
+static void auto_that_leaves_gpus_alone_is_worth_a_warning(void **state)
+{
+    (void)state;
+    static const struct {
+        const kiln_gpu_list *gpus;
+        const char *visible;
+        bool warns;
+        const char *note;
+    } rows[] = {
+        {&ancient, NULL, true, "GPU '" A "' is passed over: its compute capability is 6.1, and this build is for 9.0 and newer"},
+        {&old, NULL, true, "the driver has CUDA 12.8"},
+        {&half, NULL, true, "not its CUDA library"},
+        {&lost, NULL, true, "the GPU here may not be used"},
+        {&hung, NULL, true, "did not answer"},
+        {&unlike, NULL, false, "GPU '" A "' is passed over"}, /* for another one */
+        {&three, NULL, false, ""},
+        {&three, "", false, "hides every GPU"},
+        {&three, "-1", false, "'-1' is none of the GPUs"},
+        {&none, NULL, false, "there is no GPU"},
+        {&absent, NULL, false, "no NVIDIA driver"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const kiln_devices_question q = {
+            .asked = "auto", .visible = rows[i].visible, .built_version = 13000, .built_arch = 90, .gpus = rows[i].gpus};
+        kiln_device_list d;
+        assert_int_equal(kiln_devices_choose(&q, &d, NULL), KILN_OK);
+        if (d.passed_over != rows[i].warns || !strstr(d.note, rows[i].note) || !*rows[i].note != !*d.note)
+            fail_msg("row %zu: %s, '%s'", i, d.passed_over ? "warns" : "does not warn", d.note);
+    }
 }
 
 static void the_build_decides_before_anything_is_seen(void **state)
@@ -165,7 +234,8 @@ static void the_build_decides_before_anything_is_seen(void **state)
     kiln_devices_question q = {.asked = "auto", .gpus = &three};
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_OK);
     assert_int_equal(d.items[0].kind, KILN_DEVICE_CPU);
-    assert_string_equal(d.note, "this build has no CUDA");
+    assert_string_equal(d.note, "this build has no CUDA; make with nvcc (CUDA 13) in the PATH");
+    assert_false(d.passed_over); /* nobody asked NVML */
     q.asked = "all";
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_E_DEVICE);
     q.built_version = 12080; /* an older build runs with a newer driver */
@@ -201,6 +271,46 @@ static void the_text_of_devices_is_checked_without_looking(void **state)
     assert_string_equal(kiln_devices_named_kind("0,1"), "cuda");
 }
 
+static void an_instance_is_recorded_by_its_own_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *visible, *uuid, *want;
+    } rows[] = {
+        {NULL, A, A},
+        {"0", A, A},
+        {"GPU-aaaa", A, A},
+        {I, "GPU-dddddddd-1111-2222-3333-444444444444", I},
+        {"MIG-dddd", "GPU-dddddddd-1111-2222-3333-444444444444", I},
+        {I, I, I},
+        {I, A, I}, /* the whole GPU's */
+        {OLD, A, OLD},
+    };
+    char got[96];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(kiln_devices_uuid(rows[i].visible, rows[i].uuid, got, sizeof got), rows[i].want);
+}
+
+static void what_to_do_is_said_once_and_about_devices_only(void **state)
+{
+    (void)state;
+    char much[1024];
+    kiln_error err = {0};
+    (void)kiln_fail(&err, KILN_E_DEVICE, "there is no CUDA driver");
+    kiln_devices_advise(&err);
+    kiln_devices_advise(&err);
+    assert_string_equal(err.msg, "there is no CUDA driver; --devices cpu does without a GPU");
+    (void)kiln_fail(&err, KILN_E_INPUT, "row 7 is bad");
+    kiln_devices_advise(&err);
+    assert_string_equal(err.msg, "row 7 is bad");
+    memset(much, 'x', sizeof much - 1);
+    much[sizeof much - 1] = '\0';
+    (void)kiln_fail(&err, KILN_E_DEVICE, "%s", much);
+    kiln_devices_advise(&err);
+    assert_non_null(strstr(err.msg, "xx; --devices cpu does without a GPU"));
+    kiln_devices_advise(NULL);
+}
+
 /* ---- NVML ----------------------------------------------------------------------------------------------------------------- */
 static char folder[] = "/tmp/kiln-nvml-XXXXXX";
 static char library[64];
@@ -211,7 +321,7 @@ static int build_library(void **state)
     (void)state;
     if (!mkdtemp(folder)) return -1;
     (void)snprintf(library, sizeof library, "%s/libfake.so", folder);
-    (void)snprintf(line, sizeof line, "${CC:-cc} -shared -fPIC -o '%s' tests/unit/fake_nvml.c", library);
+    (void)snprintf(line, sizeof line, "${CC:-cc} -shared -fPIC -Wl,-z,nodelete -o '%s' tests/unit/fake_nvml.c", library);
     return system(line);
 }
 
@@ -222,32 +332,45 @@ static int remove_library(void **state)
     return rmdir(folder);
 }
 
-static kiln_gpu_list seen_with(const char *nvml, const char *variable, const char *value)
+enum { PATIENCE_MS = 10000 };
+
+static void pretend(const char *nvml, const char *variable, const char *value)
 {
-    kiln_gpu_list gpus;
-    static const char *const all[] = {"FAKE_MIG", "FAKE_LOST", "FAKE_INIT", "FAKE_DRIVER"};
+    static const char *const all[] = {"FAKE_MIG", "FAKE_LOST", "FAKE_INIT", "FAKE_CUDA", "FAKE_ARCH", "FAKE_END"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) (void)unsetenv(all[i]);
     (void)setenv("KILN_NVML", nvml, 1);
     (void)setenv("FAKE_GPUS", "3", 1);
     (void)setenv(variable, value, 1);
-    kiln_gpus_list(&gpus);
+}
+
+static kiln_gpu_list seen_with(const char *nvml, const char *variable, const char *value)
+{
+    kiln_gpu_list gpus;
+    pretend(nvml, variable, value);
+    assert_int_equal(kiln_gpus_list(PATIENCE_MS, &gpus, NULL), KILN_OK);
     return gpus;
 }
+
+static void no_child_is_left(void) { assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD); }
 
 static void nvml_tells_gpus_and_instances(void **state)
 {
     (void)state;
-    kiln_gpu_list g = seen_with(library, "FAKE_DRIVER", "550.54.14");
+    kiln_gpu_list g = seen_with(library, "FAKE_CUDA", "12040");
     assert_string_equal(g.why_none, "");
     assert_int_equal(g.n, 3);
-    assert_string_equal(g.driver, "550.54.14");
+    assert_int_equal(g.driver_version, 12040);
     assert_string_equal(g.items[2].name, "NVIDIA Fake");
     assert_string_equal(g.items[2].uuid, "GPU-02000000-0000-0000-0000-000000000000");
+    g = seen_with(library, "FAKE_ARCH", "61");
+    assert_int_equal(g.items[0].arch, 61);
+    assert_int_equal(g.items[1].arch, 90);
     g = seen_with(library, "FAKE_MIG", "1");
     assert_int_equal(g.n, 4);
     assert_int_equal(g.n_gpus, 3);
     assert_string_equal(g.items[2].uuid, "MIG-11111111-0000-0000-0000-000000000000");
     assert_int_equal(g.items[2].gpu, 1);
+    assert_int_equal(g.items[2].arch, 90);
     assert_int_equal(g.items[3].gpu, 2);
     g = seen_with(library, "FAKE_LOST", "0");
     assert_int_equal(g.n, 2);
@@ -261,12 +384,58 @@ static void nvml_that_does_not_answer_is_a_reason(void **state)
     (void)state;
     kiln_gpu_list g = seen_with("/nowhere/libnone.so", "FAKE_GPUS", "3");
     assert_int_equal(g.n, 0);
+    assert_false(g.broken);
     assert_non_null(strstr(g.why_none, "no NVIDIA driver is found (/nowhere/libnone.so"));
     g = seen_with(library, "FAKE_INIT", "9");
     assert_int_equal(g.n, 0);
     assert_non_null(strstr(g.why_none, "says: Driver Not Loaded"));
     g = seen_with("libm.so.6", "FAKE_GPUS", "3");
     assert_non_null(strstr(g.why_none, "is not NVML"));
+    g = seen_with(library, "FAKE_CUDA", "0"); /* a container that was given no more than nvidia-smi */
+    assert_int_equal(g.n_gpus, 3);
+    assert_string_equal(g.why_none, "NVIDIA's driver is here, but not its CUDA library (libcuda.so.1)");
+}
+
+static void nothing_of_nvml_stays_here(void **state)
+{
+    (void)state;
+    assert_int_equal(seen_with(library, "FAKE_GPUS", "1").n, 1);
+    assert_null(dlopen(library, RTLD_NOW | RTLD_NOLOAD)); /* it is never unloaded where it was loaded, as libcuda */
+    no_child_is_left();
+}
+
+static void a_driver_that_is_ill_is_a_reason(void **state)
+{
+    (void)state;
+    kiln_gpu_list g = seen_with(library, "FAKE_END", "11");
+    assert_int_equal(g.n, 0);
+    assert_true(g.broken);
+    assert_string_equal(g.why_none, "NVIDIA's management library failed when asked for GPUs (signal 11)");
+    no_child_is_left();
+    pretend(library, "FAKE_END", "0");
+    assert_int_equal(kiln_gpus_list(300, &g, NULL), KILN_OK);
+    assert_int_equal(g.n, 0);
+    assert_true(g.broken);
+    assert_string_equal(g.why_none, "NVIDIA's management library did not answer within 0.3 s");
+    no_child_is_left();
+}
+
+/* The last test: this process has had its signal then. */
+static void a_signal_ends_the_wait_for_nvml(void **state)
+{
+    (void)state;
+    kiln_gpu_list g;
+    pretend(library, "FAKE_END", "0");
+    kiln_interrupt_watch();
+    const pid_t parent = getpid(), other = fork();
+    assert_true(other >= 0);
+    if (other == 0) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        _exit(kill(parent, SIGTERM));
+    }
+    assert_int_equal(kiln_gpus_list(60000, &g, NULL), KILN_E_TERMINATED);
+    assert_int_equal(waitpid(other, NULL, 0), other);
+    no_child_is_left();
 }
 
 int main(void)
@@ -277,11 +446,18 @@ int main(void)
         cmocka_unit_test(the_first_invalid_entry_ends_a_list),
         cmocka_unit_test(a_gpu_listed_twice_leaves_none),
         cmocka_unit_test(where_no_gpu_can_be_used_auto_takes_the_cpu),
+        cmocka_unit_test(auto_passes_over_gpus_that_the_build_has_no_code_for),
+        cmocka_unit_test(auto_that_leaves_gpus_alone_is_worth_a_warning),
         cmocka_unit_test(the_build_decides_before_anything_is_seen),
         cmocka_unit_test(we_say_whose_choice_it_was),
         cmocka_unit_test(the_text_of_devices_is_checked_without_looking),
+        cmocka_unit_test(an_instance_is_recorded_by_its_own_name),
+        cmocka_unit_test(what_to_do_is_said_once_and_about_devices_only),
         cmocka_unit_test(nvml_tells_gpus_and_instances),
         cmocka_unit_test(nvml_that_does_not_answer_is_a_reason),
+        cmocka_unit_test(nothing_of_nvml_stays_here),
+        cmocka_unit_test(a_driver_that_is_ill_is_a_reason),
+        cmocka_unit_test(a_signal_ends_the_wait_for_nvml),
     };
     return cmocka_run_group_tests(tests, build_library, remove_library);
 }

@@ -23,8 +23,8 @@ enum { NEVER = 1000000 };
 
 /* ---- the stage ------------------------------------------------------------------------------------------------------------ */
 static struct {
-    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, slow, workers, lost;
-    bool wrong, once, reject;
+    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, workers, lost;
+    bool wrong, once, reject, mute;
 } o;
 
 static const kiln_opt options[] = {
@@ -34,11 +34,13 @@ static const kiln_opt options[] = {
     {"kill-at", 0, KILN_OPT_U32, &o.kill_at, "N", "1000000", NULL, "unit in which the worker is killed", 0},
     {"crash-at", 0, KILN_OPT_U32, &o.crash_at, "N", "1000000", NULL, "unit in which the worker crashes", 0},
     {"fail-at", 0, KILN_OPT_U32, &o.fail_at, "N", "1000000", NULL, "unit that fails", 0},
+    {"lose-at", 0, KILN_OPT_U32, &o.lose_at, "N", "1000000", NULL, "unit in which the device fails", 0},
     {"slow", 0, KILN_OPT_U32, &o.slow, "MS", "0", NULL, "time that a unit takes", 0},
     {"workers", 0, KILN_OPT_U32, &o.workers, "N", "0", "0..8", "workers, as on so many devices", 0},
     {"lost", 0, KILN_OPT_U32, &o.lost, "N", "0", NULL, "1: the first of them on a GPU that is not there", 0},
     {"wrong", 0, KILN_OPT_BOOL, &o.wrong, NULL, NULL, NULL, "give other results", 0},
     {"reject", 0, KILN_OPT_BOOL, &o.reject, NULL, NULL, NULL, "find the input bad", 0},
+    {"mute", 0, KILN_OPT_BOOL, &o.mute, NULL, NULL, NULL, "have workers that never say hello", 0},
     {"once", 0, KILN_OPT_BOOL, &o.once, NULL, NULL, NULL, "change no state", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -79,6 +81,7 @@ static kiln_status stage_unit(kiln_worker *w, const char *name, const void *payl
     if (index == o.kill_at) (void)raise(SIGKILL);
     if (index == o.crash_at) (void)signal(SIGSEGV, SIG_DFL), (void)raise(SIGSEGV);
     if (index == o.fail_at) return kiln_fail(err, KILN_E_INPUT, "row 7 is bad");
+    if (index == o.lose_at) return kiln_fail(err, KILN_E_DEVICE, "the kernel failed");
     if (o.slow) nanosleep(&(struct timespec){.tv_sec = o.slow / 1000, .tv_nsec = o.slow % 1000 * 1000000L}, NULL);
     KILN_TRY(say_who(w, err));
     value = index * o.scale + o.wrong;
@@ -296,6 +299,7 @@ static void set_state(const char *stage, kiln_stage_state state)
     kiln_manifest_close(m);
 }
 
+/* Its worker, when it was told its device: to look for GPUs takes a child too. */
 static pid_t child_of(pid_t pid)
 {
     char path[64];
@@ -493,7 +497,7 @@ static void signals_end_the_run_with_their_codes(void **state)
     } cases[] = {{SIGINT, 130}, {SIGTERM, 143}};
     for (int i = 0; i < 2; i++) {
         fresh_manifest(NULL);
-        pid_t pid = start("--count=1000 --slow=100");
+        pid_t pid = start("--count=1000 --slow=100 --devices=cpu");
         pid_t worker = child_of(pid);
         nanosleep(&(struct timespec){.tv_nsec = 350000000}, NULL);
         assert_int_equal(kill(worker, cases[i].signal), 0); /* a signal to the group may reach the worker first */
@@ -506,10 +510,29 @@ static void signals_end_the_run_with_their_codes(void **state)
     }
 }
 
+static void a_signal_ends_the_wait_for_a_worker_that_opens_its_device(void **state)
+{
+    (void)state;
+    pid_t pid = start("--mute --devices=cpu");
+    pid_t worker = child_of(pid);
+    assert_true(worker > 0);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(finish(pid), 130);
+    assert_true(ends(worker));
+}
+
+static void a_unit_whose_device_fails_says_what_to_do(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--lose-at=2"), 6);
+    assert_true(said("unit 2: the kernel failed; --devices cpu does without a GPU\n"));
+}
+
 static void a_worker_dies_with_its_parent(void **state)
 {
     (void)state;
-    pid_t pid = start("--count=10 --slow=5000");
+    pid_t pid = start("--count=10 --slow=5000 --devices=cpu");
     pid_t worker = child_of(pid);
     assert_true(worker > 0);
     assert_int_equal(kill(pid, SIGKILL), 0);
@@ -551,6 +574,7 @@ static void a_worker_says_why_its_device_cannot_be_used(void **state)
     (void)state;
     assert_int_equal(run("--workers=1 --lost=1"), 6);
     assert_true(said("the worker on GPU '-1': "));
+    assert_true(said("; --devices cpu does without a GPU\n"));
     assert_true(status_is("failed"));
     assert_int_equal(run("--workers=2 --lost=1"), 6); /* the other one was well */
 }
@@ -593,8 +617,17 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+/* A worker as one whose driver hangs. */
+static bool is_mute(int argc, char **argv)
+{
+    bool mute = false;
+    for (int i = 1; i < argc; i++) mute = mute || !strcmp(argv[i], "--mute");
+    return mute && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG));
+}
+
 int main(int argc, char **argv)
 {
+    while (is_mute(argc, argv)) (void)pause();
     if (argc > 1) return kiln_program_main(&program, argc, argv);
 #define CLAIM(f) cmocka_unit_test_setup(f, fresh_manifest)
     const struct CMUnitTest tests[] = {
@@ -614,6 +647,8 @@ int main(int argc, char **argv)
         CLAIM(bad_input_leaves_no_manifest),
         CLAIM(long_outputs_are_cut_and_read_back_whole),
         CLAIM(signals_end_the_run_with_their_codes),
+        CLAIM(a_signal_ends_the_wait_for_a_worker_that_opens_its_device),
+        CLAIM(a_unit_whose_device_fails_says_what_to_do),
         CLAIM(a_worker_dies_with_its_parent),
         CLAIM(units_are_shared_out_to_all_devices),
         CLAIM(one_of_several_workers_that_dies_ends_the_run),

@@ -1,8 +1,11 @@
 /* A library that answers as NVML would on a machine that the environment describes; devices_test and devices.t build and load
- * it. FAKE_GPUS: how many; FAKE_DRIVER: the driver's version; FAKE_MIG: the GPU that is cut into two instances; FAKE_LOST:
- * one that cannot be asked; FAKE_INIT: what nvmlInit_v2 returns. */
+ * it. FAKE_GPUS: how many; FAKE_CUDA: the driver's CUDA version, 0: there is no libcuda; FAKE_ARCH: compute capability of GPU 0,
+ * the others have 90; FAKE_MIG: the GPU that is cut into two instances; FAKE_LOST: one that cannot be asked; FAKE_INIT: what
+ * nvmlInit_v2 returns; FAKE_END: a signal that it raises, or 0: it never returns. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int number(const char *name, int otherwise)
 {
@@ -11,13 +14,13 @@ static int number(const char *name, int otherwise)
 }
 
 int nvmlInit_v2(void);
-int nvmlShutdown(void);
 const char *nvmlErrorString(int e);
-int nvmlSystemGetDriverVersion(char *text, unsigned size);
+int nvmlSystemGetCudaDriverVersion_v2(int *version);
 int nvmlDeviceGetCount_v2(unsigned *n);
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d);
 int nvmlDeviceGetUUID(void *d, char *text, unsigned size);
 int nvmlDeviceGetName(void *d, char *text, unsigned size);
+int nvmlDeviceGetCudaComputeCapability(void *d, int *major, int *minor);
 int nvmlDeviceGetMigMode(void *d, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMaxMigDeviceCount(void *d, unsigned *n);
 int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned i, void **instance);
@@ -26,15 +29,23 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned i, void **instance);
 static int gpu_of(const void *d) { return (int)((size_t)d % 100) - 1; }
 static int instance_of(const void *d) { return (int)((size_t)d / 100) - 1; }
 
-int nvmlInit_v2(void) { return number("FAKE_INIT", 0); }
-int nvmlShutdown(void) { return 0; }
+int nvmlInit_v2(void)
+{
+    const int end = number("FAKE_END", -1);
+    if (end > 0) {
+        (void)signal(end, SIG_DFL); /* a sanitizer's handler would make an exit code of it */
+        (void)raise(end);
+    }
+    while (end == 0) (void)pause();
+    return number("FAKE_INIT", 0);
+}
+
 const char *nvmlErrorString(int e) { return e == 9 ? "Driver Not Loaded" : "Unknown Error"; }
 
-int nvmlSystemGetDriverVersion(char *text, unsigned size)
+int nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
-    const char *version = getenv("FAKE_DRIVER");
-    (void)snprintf(text, size, "%s", version && *version ? version : "580.65.06");
-    return 0;
+    *version = number("FAKE_CUDA", 13000);
+    return *version ? 0 : 12; /* NVML_ERROR_LIBRARY_NOT_FOUND */
 }
 
 int nvmlDeviceGetCount_v2(unsigned *n)
@@ -62,6 +73,14 @@ int nvmlDeviceGetName(void *d, char *text, unsigned size)
 {
     (void)d;
     (void)snprintf(text, size, "NVIDIA Fake");
+    return 0;
+}
+
+int nvmlDeviceGetCudaComputeCapability(void *d, int *major, int *minor)
+{
+    const int arch = gpu_of(d) == 0 ? number("FAKE_ARCH", 90) : 90;
+    *major = arch / 10;
+    *minor = arch % 10;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every program: help that starts with Usage:, fits 80 columns and lists each option of --help-json once; a man page
-# that lists them too; a make variable for each; a version; exit 2 with one sentence for an option it has not.
+# that lists them too; a make variable for each; a version; exit 2 with one sentence for an option it has not. What computes
+# no units has no options about devices.
 # time-limit: 60
 set -u
 bad=0
@@ -29,6 +30,10 @@ for path in "${programs[@]}"; do
         grep -qE -- "--(\[no-\])?$name( |\$)" <<<"$help" || say "--help lacks --$name"
         grep -qF -- "${name//-/\\-}\\fR" <<<"$man" || say "the man page lacks --$name"
         case $name in help | version) ;; *) grep -qF -- ":$name" <<<"$make" || say "--help-make lacks $name" ;; esac
+    done
+    case $program in kiln-compare | kiln-generate | kiln-info | kiln-verify) units=0 ;; *) units=1 ;; esac
+    for name in devices device gpu vram sync; do
+        [ $units = "$("$path" "--$name=" 2>&1 | grep -cv 'unknown option')" ] || say "--$name is there, or is not"
     done
     sentence=$("$path" --no-such-option 2>&1 >/dev/null)
     code=$?

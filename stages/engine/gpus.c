@@ -1,0 +1,117 @@
+/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. A fork without exec will do: the
+ * parent has one thread when it looks for devices, and the child shares nothing that its end could hurt. */
+#include "stages/engine/engine_internal.h"
+#include "stages/engine/nvml.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { END_MS = 1000 }; /* for a child that has answered, or was killed */
+
+/* ---- the child ------------------------------------------------------------------------------------------------------------ */
+/* All but the pipe and stderr is the parent's, above all the manifest's lock, which must not outlive it here. */
+static void close_others(int fd)
+{
+    if (fd > STDERR_FILENO + 1) (void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+    (void)close_range((unsigned)fd + 1, ~0U, 0); /* where the kernel lacks it: they close with the child, which is soon */
+}
+
+/* Does not return, and runs no handler of the parent's at its end: it would write the parent's buffers once more. */
+static void answer(int fd, pid_t parent)
+{
+    static kiln_gpu_list gpus;
+    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the parent decides */
+    (void)signal(SIGTERM, SIG_IGN);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(1); /* stdout is the parent's data */
+    close_others(fd);
+    kiln_nvml_ask(&gpus);
+    _exit(write(fd, &gpus, sizeof gpus) == (ssize_t)sizeof gpus ? 0 : 1);
+}
+
+/* ---- the parent ----------------------------------------------------------------------------------------------------------- */
+/* *got == sizeof *out when the answer is here; less when the child ended without, or hangs. */
+static kiln_status listen_to(int fd, unsigned patience_ms, kiln_gpu_list *out, size_t *got, kiln_error *err)
+{
+    const uint64_t end = kiln_now_ns() + patience_ms * UINT64_C(1000000);
+    while (*got < sizeof *out && kiln_now_ns() < end) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        KILN_TRY(kiln_interrupt_poll(&p, 1, err));
+        if (!p.revents) continue;
+        const ssize_t n = read(fd, (char *)out + *got, sizeof *out - *got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return KILN_OK;
+        *got += (size_t)n;
+    }
+    return KILN_OK;
+}
+
+static bool has_ended(pid_t pid, int *status)
+{
+    *status = 0;
+    for (int ms = 0; ms < END_MS; ms++) {
+        const pid_t got = waitpid(pid, status, WNOHANG);
+        if (got == pid || (got < 0 && errno != EINTR)) return true; /* an error: SIGCHLD is ignored, the kernel reaps */
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return false;
+}
+
+/* One that hangs inside the driver may outlive even SIGKILL for a while; nobody waits for it then. */
+static void end_child(pid_t pid)
+{
+    int status;
+    (void)kill(pid, SIGKILL);
+    (void)has_ended(pid, &status);
+}
+
+/* status: of its end; NULL: it had to be killed. */
+static void say_why(const int *status, unsigned patience_ms, kiln_gpu_list *out)
+{
+    memset(out, 0, sizeof *out);
+    out->broken = true;
+    if (status && *status)
+        (void)snprintf(out->why_none, sizeof out->why_none, "NVIDIA's management library failed when asked for GPUs (%s %d)",
+                       WIFSIGNALED(*status) ? "signal" : "exit code",
+                       WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status));
+    else
+        (void)snprintf(out->why_none, sizeof out->why_none, "NVIDIA's management library did not answer within %g s",
+                       patience_ms / 1000.0);
+}
+
+static kiln_status ask_child(pid_t pid, int fd, unsigned patience_ms, kiln_gpu_list *out, kiln_error *err)
+{
+    int status;
+    size_t got = 0;
+    const kiln_status st = listen_to(fd, patience_ms, out, &got, err);
+    const bool ended = st == KILN_OK && has_ended(pid, &status);
+    if (!ended) end_child(pid);
+    if (st == KILN_OK && got < sizeof *out) say_why(ended ? &status : NULL, patience_ms, out);
+    return st;
+}
+
+kiln_status kiln_gpus_list(unsigned patience_ms, kiln_gpu_list *out, kiln_error *err)
+{
+    int ends[2];
+    const pid_t parent = getpid();
+    memset(out, 0, sizeof *out);
+    if (pipe2(ends, O_CLOEXEC) != 0) return kiln_fail(err, KILN_E_NOMEM, "cannot make a pipe to ask for GPUs: %s", strerror(errno));
+    const pid_t pid = fork();
+    if (pid == 0) answer(ends[1], parent);
+    const int failed = errno;
+    (void)close(ends[1]);
+    const kiln_status st = pid > 0 ? ask_child(pid, ends[0], patience_ms, out, err)
+                                   : kiln_fail(err, KILN_E_NOMEM, "cannot start a process to ask for GPUs: %s", strerror(failed));
+    (void)close(ends[0]);
+    return st;
+}
