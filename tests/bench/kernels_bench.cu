@@ -116,7 +116,6 @@ void bench_rows(bench::runner *b)
     prune.n = n;
     prune.means = s.means.get();
     prune.log_scales = s.log_scales.get();
-    prune.quats = s.quats.get();
     prune.opacity_logits = s.opacity_logits.get();
     prune.rules = &rules;
     prune.keep = keep.get();
