@@ -9,12 +9,17 @@ GPU_UNIT  := $(patsubst %,$O/tests/unit/%_test,$(file <tests/gpu/units))
 $(GPU_TEST): $O/tests/gpu/%: $O/tests/gpu/%.c.o $(GPU_PART:%=$O/%.o) $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
+# What tests/gpu/example.t runs: no compiler is needed where it runs.
+EXAMPLE := $O/examples/draw_camera
+$(EXAMPLE): $O/examples/draw_camera.c.o $(LINKED)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 ifeq ($(CU_SRC),)
 $(CUDA_TEST): ; $(error $(@F) is about CUDA alone, and this build has no CUDA)
 endif
 
 .PHONY: gpu-tests gpu-test sanitize gpu-bundle
-gpu-tests: $(BIN) $(GPU_TEST) $(GPU_UNIT)
+gpu-tests: $(BIN) $(GPU_TEST) $(GPU_UNIT) $(EXAMPLE)
 # What was carried from elsewhere is as it should be, whatever the times of its files say.
 BUILT := $(if $(wildcard $O/bundle.stamp),,gpu-tests)
 BUILT_CUDA = $(CU_SRC)$(wildcard $O/bundle.stamp)

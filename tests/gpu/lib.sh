@@ -1,10 +1,25 @@
 # lib -- what the GPU's scripts share beside tests/e2e/lib.sh. Sourced.
 . tests/e2e/lib.sh
 tests/gpu/has_gpu || skip 'no GPU'
+export KILN_TMP # processes of this test are those that have it in their environment
 # KILN_NO_SKIP comes with SHARED of make gpu-test: then everything runs.
 thorough() { [ -n "${KILN_THOROUGH:-}${KILN_NO_SKIP:-}" ]; }
 # field NAME: the number or text of that name in the last report
 field() { sed -n "s/.*\"$1\": \(\"[^\"]*\"\|[^,]*\).*/\1/p" "$KILN_TMP/report.json" | head -n 1 | tr -d '"'; }
+# on_gpu NUMBER: this test's processes on that GPU, as nvidia-smi lists them. Others may be using it, too.
+on_gpu() {
+    local pid
+    nvidia-smi -i "$1" --query-compute-apps=pid --format=csv,noheader | while read -r pid; do
+        ! grep -qzFx "KILN_TMP=$KILN_TMP" "/proc/$pid/environ" 2>/dev/null || echo "$pid"
+    done
+}
+nothing_left() {
+    local gpu left
+    for gpu in $(nvidia-smi --query-gpu=index --format=csv,noheader); do
+        left=$(on_gpu "$gpu" | wc -l)
+        [ "$left" = 0 ] || fail "$left processes of this test are still on GPU $gpu"
+    done
+}
 # on DEVICES PROGRAM ARGUMENTS...
 on() {
     local devices=$1 program=$2; shift 2
