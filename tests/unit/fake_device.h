@@ -12,6 +12,7 @@
 #include "kernels/arrays.h"
 #include "kernels/device.h"
 #include "kernels/fault.h"
+#include "kernels/runner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,6 +235,16 @@ const kiln_ops *kiln_ops_cuda(void)
 #undef OP
     };
     return &ops;
+}
+
+/* cap_bytes 0: as much as the device says it has. */
+static kiln_runner *fake_runner(int device, uint64_t cap_bytes)
+{
+    const kiln_runner_options o = {.device = device, .threads = 2, .cap_bytes = cap_bytes};
+    kiln_runner *r = NULL;
+    kiln_error err = {0};
+    if (kiln_runner_new(&o, &r, &err) != KILN_OK) fail_msg("%s", err.msg);
+    return r;
 }
 
 #endif

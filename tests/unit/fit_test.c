@@ -1,5 +1,5 @@
-/* fit_test -- the runner, lists and pictures in parts (kernels/draw/fit.h) and draw, on a device of host memory
- * (fake_device.h): no cap and no full device changes a bit, the cap holds, what fails is told and leaves nothing behind. */
+/* fit_test -- lists and pictures in parts (kernels/draw/fit.h, kernels/draw/draw.h) on a device of host memory
+ * (fake_device.h): no cap and no full device changes a bit, the cap holds, what fails leaves nothing behind. */
 #include "kernels/draw/draw.h"
 #include "kernels/draw/fit.h"
 #include "tests/unit/fake_device.h"
@@ -11,15 +11,6 @@
 /* From nothing fits to all fits; between them are those at which one operation or a part of one does. */
 static const uint64_t caps[] = {1, 3000, 20000, 60000, 100000, 150000, 250000, 500000, 2000000, (uint64_t)1 << 30};
 enum { CAPS = sizeof caps / sizeof *caps, CHUNKS = 3 };
-
-static kiln_runner *runner_on(int device, uint64_t cap_bytes)
-{
-    const kiln_runner_options o = {.device = device, .threads = 2, .cap_bytes = cap_bytes};
-    kiln_runner *r = NULL;
-    kiln_error err = {0};
-    if (kiln_runner_new(&o, &r, &err) != KILN_OK) fail_msg("%s", err.msg);
-    return r;
-}
 
 static void *memory(uint64_t count, size_t elem)
 {
@@ -121,7 +112,7 @@ static void must_be_equal(const picture *a, const picture *b)
 static void draw_on_cpu(picture *p, const scene *s)
 {
     kiln_error err = {0};
-    kiln_runner *r = runner_on(KILN_RUNNER_CPU, 0);
+    kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
     if (picture_draw(p, r, s, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_true(p->drawing.n > 10 && p->pairs > 100);
     kiln_runner_free(r);
@@ -135,7 +126,7 @@ static kiln_runner_info draw_within(const scene *s, const picture *right, uint64
     picture p;
     kiln_error err = {0};
     fake_reset();
-    kiln_runner *r = runner_on(FAKE_DEVICE, cap);
+    kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
     if (picture_draw(&p, r, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
     must_be_equal(right, &p);
     const kiln_runner_info info = kiln_runner_tell(r);
@@ -175,7 +166,7 @@ static void no_cap_changes_a_picture(void **state)
     }
 }
 
-/* Three times as many Gaussians as kiln_fit_count leaves together: those of a scene, over and over. */
+/* Some times as many Gaussians as kiln_fit_count leaves together: those of a scene, over and over. */
 static void no_cap_changes_counts(void **state)
 {
     const uint64_t times = 400, some[] = {1, 7 << 20, (uint64_t)1 << 30};
@@ -194,7 +185,7 @@ static void no_cap_changes_counts(void **state)
         kiln_error err = {0};
         uint64_t sum = 0;
         fake_reset();
-        kiln_runner *r = runner_on(FAKE_DEVICE, some[c]);
+        kiln_runner *r = fake_runner(FAKE_DEVICE, some[c]);
         memset(counts, FAKE_POISON, rows * sizeof *counts);
         assert_int_equal(kiln_fit_count(r, &a, &err), KILN_OK);
         for (uint32_t i = 0; i < rows; i++) sum += counts[i];
@@ -235,14 +226,14 @@ static void no_cap_changes_lists(void **state)
                                    .tile_counts = counts[0],
                                    .ranks = ranks[0]};
     kiln_error err = {0};
-    kiln_runner *r = runner_on(KILN_RUNNER_CPU, 0);
+    kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
     assert_int_equal(kiln_fit_emit(r, &a, &err), KILN_OK);
     kiln_runner_free(r);
     a.tile_counts = counts[1];
     a.ranks = ranks[1];
     for (uint64_t cap = (uint64_t)1 << 24; cap > 0; cap /= 2) {
         fake_reset();
-        r = runner_on(FAKE_DEVICE, cap);
+        r = fake_runner(FAKE_DEVICE, cap);
         memset(counts[1], FAKE_POISON, tiles * sizeof **counts);
         memset(ranks[1], FAKE_POISON, p.pairs * sizeof **ranks);
         assert_int_equal(kiln_fit_emit(r, &a, &err), KILN_OK);
@@ -259,136 +250,6 @@ static void no_cap_changes_lists(void **state)
     scene_free(&s);
 }
 
-/* ---- one operation ------------------------------------------------------------------------------------------------------ */
-
-/* A project call, because that has every kind of array: in, out, and one whose used part follows the count. */
-typedef struct {
-    scene s;
-    kiln_splat2d splats[900];
-    uint64_t visible;
-    kiln_project_args args;
-} one_call;
-
-static void one_call_make(one_call *c)
-{
-    scene_make(&c->s, 333, 217, KILN_PROFILE_INRIA, 7);
-    const planes *p = &c->s.chunks[0];
-    memset(c->splats, 0, sizeof c->splats);
-    c->visible = 0;
-    c->args = (kiln_project_args){.n = p->n,
-                                  .means = p->means,
-                                  .log_scales = p->log_scales,
-                                  .quats = p->quats,
-                                  .opacity_logits = p->opacity_logits,
-                                  .sh0 = p->sh0,
-                                  .shN = p->shN,
-                                  .sh_degree = 4,
-                                  .view = &c->s.view,
-                                  .profile = c->s.draw.profile,
-                                  .splats = c->splats,
-                                  .n_visible = &c->visible};
-}
-
-static void what_does_not_fit_runs_on_the_cpu_and_is_counted(void **state)
-{
-    static one_call c;
-    uint64_t need = 0, visible = 0;
-    kiln_error err = {0};
-    (void)state;
-    one_call_make(&c);
-    for (unsigned missing = 0; missing < 3; missing++) { /* the first: how much it needs */
-        fake_reset();
-        kiln_runner *r = runner_on(FAKE_DEVICE, missing == 0 ? 0 : need + 1 - missing);
-        if (missing == 0) assert_int_equal(kiln_runner_need(r, KILN_OP_project, &c.args, &need, &err), KILN_OK);
-        assert_int_equal(fake.held, 0); /* asking allocates nothing */
-        c.visible = 0;
-        assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
-        if (missing == 0) visible = c.visible;
-        assert_true(visible > 100);
-        assert_int_equal(c.visible, visible);
-        const kiln_runner_info info = kiln_runner_tell(r);
-        assert_int_equal(info.n_device, missing == 2 ? 0 : 1);
-        assert_int_equal(info.n_host, missing == 2 ? 1 : 0);
-        assert_int_equal(info.peak_bytes, missing == 2 ? 0 : need);
-        kiln_runner_free(r);
-    }
-    scene_free(&c.s);
-}
-
-/* Others may take memory after the start: the runner stays below what there was not, and the CPU computes. */
-static void a_device_that_is_full_by_now_leaves_it_to_the_cpu(void **state)
-{
-    static one_call c;
-    uint64_t need = 0;
-    kiln_error err = {0};
-    (void)state;
-    one_call_make(&c);
-    fake_reset();
-    kiln_runner *r = runner_on(FAKE_DEVICE, (uint64_t)1 << 30);
-    assert_int_equal(kiln_runner_need(r, KILN_OP_project, &c.args, &need, &err), KILN_OK);
-    fake.room = need - 1;
-    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
-    assert_true(c.visible > 100);
-    assert_int_equal(kiln_runner_tell(r).n_host, 1);
-    assert_int_equal(kiln_runner_tell(r).n_device, 0);
-    assert_true(kiln_runner_tell(r).cap_bytes < need);
-    c.args.n = 100; /* planes of another length: any Gaussians, but fewer bytes, which there are */
-    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
-    assert_int_equal(kiln_runner_tell(r).n_device, 1);
-    kiln_runner_free(r);
-    scene_free(&c.s);
-}
-
-/* The step fails at its first time, its second and so on, until there is none: every one is told, none leaves anything. */
-static unsigned fail_each(one_call *c, fake_step step, const char *name)
-{
-    for (unsigned time = 1;; time++) {
-        kiln_error err = {0};
-        fake_reset();
-        kiln_runner *r = runner_on(FAKE_DEVICE, 0);
-        fake.fail = step;
-        fake.fail_in = time;
-        const kiln_status st = kiln_runner_run(r, KILN_OP_project, &c->args, &err);
-        assert_int_equal(fake.in_flight, 0);
-        assert_int_equal(fake.n_copies, 0);
-        assert_int_equal(kiln_runner_tell(r).n_device, st == KILN_OK);
-        kiln_runner_free(r);
-        if (st == KILN_OK) return time - 1;
-        assert_int_equal(st, KILN_E_DEVICE);
-        assert_int_equal(err.status, KILN_E_DEVICE);
-        if (!strstr(err.msg, "project: ") || !strstr(err.msg, name)) fail_msg("no 'project' or '%s' in '%s'", name, err.msg);
-    }
-}
-
-static void every_failing_step_is_told(void **state)
-{
-    static one_call c;
-    (void)state;
-    one_call_make(&c);
-    assert_int_equal(fail_each(&c, FAKE_COPY_IN, "the fake device fails in a copy in"), 7); /* six planes and the fault word */
-    assert_int_equal(fail_each(&c, FAKE_LAUNCH, "the fake device fails in a launch"), 1);
-    assert_int_equal(fail_each(&c, FAKE_COPY_OUT, "the fake device fails in a copy out"), 3); /* fault, count, splats */
-    assert_int_equal(fail_each(&c, FAKE_WAIT, "the fake device fails in waiting"), 2);
-    scene_free(&c.s);
-}
-
-static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
-{
-    static one_call c;
-    kiln_error err = {0};
-    (void)state;
-    one_call_make(&c);
-    fake_reset();
-    kiln_runner *r = runner_on(FAKE_DEVICE, 0);
-    fake.fault = KILN_FAULT(KILN_FAULT_RASTER_RANK, 7);
-    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_E_INPUT);
-    assert_non_null(strstr(err.msg, "pair 7 names a Gaussian that is not there"));
-    assert_int_equal(fake.in_flight, 0);
-    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK); /* the word does not stay */
-    kiln_runner_free(r);
-    scene_free(&c.s);
-}
-
 /* ---- failures in the middle of a picture ---------------------------------------------------------------------------------- */
 
 /* Under a cap that makes parts: the given step fails at its 1st, 2nd, ... time. Returns how many times there are. */
@@ -399,7 +260,7 @@ static unsigned break_picture(const scene *s, const picture *right, fake_step st
         picture p;
         kiln_error err = {0};
         fake_reset();
-        kiln_runner *r = runner_on(FAKE_DEVICE, cap);
+        kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
         fake.fail = step;
         fake.fail_in = time;
         const kiln_status st = picture_draw(&p, r, s, &err);
@@ -440,7 +301,7 @@ static void lists_that_are_not_the_pictures_are_refused_in_parts_too(void **stat
     kiln_error err = {0};
     (void)state;
     fake_reset();
-    kiln_runner *r = runner_on(FAKE_DEVICE, 1);
+    kiln_runner *r = fake_runner(FAKE_DEVICE, 1);
     assert_int_equal(kiln_fit_raster(r, &a, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "Gaussian 3 of 3"));
     ranks[1] = 0;
@@ -449,18 +310,6 @@ static void lists_that_are_not_the_pictures_are_refused_in_parts_too(void **stat
     assert_non_null(strstr(err.msg, "more than the 3 pairs"));
     kiln_runner_free(r);
     free(rgba);
-}
-
-static void a_device_that_is_not_there_is_refused(void **state)
-{
-    const kiln_runner_options o = {.device = FAKE_DEVICE + 1};
-    kiln_runner *r = NULL;
-    kiln_error err = {0};
-    (void)state;
-    fake_reset();
-    assert_int_equal(kiln_runner_new(&o, &r, &err), KILN_E_DEVICE);
-    assert_null(r);
-    assert_int_equal(fake.streams, 0);
 }
 
 static int nothing_is_left(void **state)
@@ -476,13 +325,8 @@ int main(void)
         cmocka_unit_test(no_cap_changes_a_picture),
         cmocka_unit_test(no_cap_changes_counts),
         cmocka_unit_test(no_cap_changes_lists),
-        cmocka_unit_test(what_does_not_fit_runs_on_the_cpu_and_is_counted),
-        cmocka_unit_test(a_device_that_is_full_by_now_leaves_it_to_the_cpu),
-        cmocka_unit_test(every_failing_step_is_told),
-        cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
         cmocka_unit_test(a_picture_that_breaks_off_leaves_nothing),
         cmocka_unit_test(lists_that_are_not_the_pictures_are_refused_in_parts_too),
-        cmocka_unit_test(a_device_that_is_not_there_is_refused),
     };
     return cmocka_run_group_tests_name("fit", tests, nothing_is_left, nothing_is_left);
 }
