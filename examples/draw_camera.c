@@ -1,6 +1,7 @@
 /* draw_camera -- opens a bake, draws one of its cameras on a device of your choice, writes a PPM.
  *
  *   draw_camera MANIFEST CAMERA DEVICE OUT.ppm         DEVICE: -1 the CPU, else a CUDA device from 0
+ *   draw_camera build/demo/bake/manifest.db view_00 -1 view.ppm
  *
  *   cc -O2 -o draw_camera draw_camera.c $(pkg-config --cflags --libs splatkiln)
  *
@@ -11,6 +12,7 @@
 #include "schema/manifest.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +44,22 @@ static void bake_close(bake *b)
 
 static kiln_status bake_open(bake *b, const char *path, kiln_error *err)
 {
-    memset(b, 0, sizeof *b);
     KILN_TRY(kiln_manifest_open(path, KILN_OPEN_READ, "draw_camera", false, &b->manifest, err));
     KILN_TRY(kiln_scene_get(b->manifest, &b->scene, err));
     KILN_TRY(kiln_cameras_get(b->manifest, &b->cameras, &b->n_cameras, err));
     return kiln_layer_get(b->manifest, "baked", &b->layer, err);
+}
+
+/* The sentence names the first cameras of the bake, because nobody knows them by heart. */
+static kiln_status no_camera(const bake *b, const char *name, kiln_error *err)
+{
+    enum { NAMED = 5 };
+    char names[256] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < b->n_cameras && i < NAMED && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", b->cameras[i].name);
+    return kiln_fail(err, KILN_E_USAGE, "the bake has no camera '%s'; its %u are %s%s", name, b->n_cameras, names,
+                     b->n_cameras > NAMED || n >= sizeof names ? " ..." : "");
 }
 
 /* The view as the chosen renderer family would have it: its near plane, the scene's origin taken off. */
@@ -61,7 +74,7 @@ static kiln_status aim(bake *b, const char *name, kiln_profile_id profile, kiln_
         kiln_view_init(&b->view, c->r, c->t, b->scene.origin, intrinsics, c->width, c->height, p->near_m, p->far_m);
         return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_USAGE, "the bake has no camera '%s'", name);
+    return no_camera(b, name, err);
 }
 
 static kiln_status read_plane(bake *b, const kiln_chunk *c, int i, kiln_error *err)
@@ -137,18 +150,31 @@ static kiln_status write_ppm(const char *path, const float *rgba, uint32_t width
     return fclose(f) || bad ? kiln_fail(err, KILN_E_IO, "cannot write '%s'", path) : KILN_OK;
 }
 
+/* -1 the CPU, else the number of a CUDA device. */
+static kiln_status read_device(const char *text, int *device, kiln_error *err)
+{
+    char *end;
+    errno = 0;
+    const long n = strtol(text, &end, 10);
+    if (errno || end == text || *end || n < KILN_RUNNER_CPU || n > INT_MAX)
+        return kiln_fail(err, KILN_E_USAGE, "DEVICE is -1 for the CPU or the number of a CUDA device, not '%s'", text);
+    *device = (int)n;
+    return KILN_OK;
+}
+
 int main(int argc, char **argv)
 {
-    bake b;
+    bake b = {0};
     kiln_error err = {0};
     kiln_runner *runner = NULL;
+    kiln_runner_options options = {.threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN)};
     float *rgba = NULL;
     if (argc != 5) {
         fprintf(stderr, "usage: %s MANIFEST CAMERA DEVICE OUT.ppm\n", argv[0]);
         return 2;
     }
-    const kiln_runner_options options = {.device = atoi(argv[3]), .threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN)};
-    kiln_status st = bake_open(&b, argv[1], &err);
+    kiln_status st = read_device(argv[3], &options.device, &err);
+    if (st == KILN_OK) st = bake_open(&b, argv[1], &err);
     if (st == KILN_OK) st = aim(&b, argv[2], KILN_PROFILE_INRIA, &err);
     if (st == KILN_OK) st = kiln_runner_new(&options, &runner, &err);
     if (st == KILN_OK) {

@@ -108,6 +108,8 @@ same_picture cpu -1
 case ${KILN_TEST_DEVICES:-} in *cuda*) same_picture cuda 0 ;; esac
 [ "$("$src/points-shared" "$db")" = '20000 2' ] && [ "$("$src/points-static" "$db")" = '20000 2' ] || fail "the C++ program"
 must 2 "$src/draw-shared" "$db" nowhere -1 "$KILN_TMP/no.ppm"
+grep -q "no camera 'nowhere'; its 2 are cam0, cam1\$" "$KILN_TMP/err" || fail "the cameras are not named: $(cat "$KILN_TMP/err")"
+for device in '' gpu 0x -2 99999999999; do must 2 "$src/draw-shared" "$db" cam1 "$device" "$KILN_TMP/no.ppm"; done
 must 6 "$src/draw-shared" "$db" cam1 1000 "$KILN_TMP/no.ppm"
 must 74 "$src/draw-shared" "$db" cam1 -1 "$KILN_TMP/no/such/folder.ppm"
 
