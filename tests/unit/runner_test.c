@@ -140,6 +140,22 @@ static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
     free(c.planes.data);
 }
 
+/* The sum of the arrays' sizes is none that 64 bits hold: not a small one, which would fit. */
+static void arrays_beyond_all_memory_do_not_fit(void **state)
+{
+    const kiln_view view = {.width = 16, .height = 16};
+    uint32_t nothing = 0;
+    const kiln_tile_pairs_emit_args a = {
+        .view = &view, .row1 = 1, .room = UINT64_MAX / 2, .tile_counts = &nothing, .ranks = &nothing};
+    kiln_error err = {0};
+    (void)state;
+    fake_reset();
+    kiln_runner *r = fake_runner(FAKE_DEVICE, 0);
+    assert_int_equal(kiln_runner_run(r, KILN_OP_tile_pairs_emit, &a, &err), KILN_E_CAP);
+    assert_non_null(strstr(err.msg, "tile_pairs_emit: its arrays do not fit into memory"));
+    kiln_runner_free(r);
+}
+
 static void a_device_that_is_not_there_is_refused(void **state)
 {
     const kiln_runner_options o = {.device = FAKE_DEVICE + 1};
@@ -166,6 +182,7 @@ int main(void)
         cmocka_unit_test(a_device_that_is_full_by_now_leaves_it_to_the_cpu),
         cmocka_unit_test(every_failing_step_is_told),
         cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
+        cmocka_unit_test(arrays_beyond_all_memory_do_not_fit),
         cmocka_unit_test(a_device_that_is_not_there_is_refused),
     };
     return cmocka_run_group_tests_name("runner", tests, nothing_is_left, nothing_is_left);
