@@ -2,6 +2,9 @@
  * copies. Every function takes its device, sets it, and leaves the caller's current context as it found it, none
  * included; any thread. In a build without CUDA each returns KILN_E_DEVICE.
  *
+ * A thread that had no context: cudaGetDevice of a runtime that it shares with us may name our device afterwards, but what the
+ * runtime then makes is on the thread's own device as before (seen with CUDA 13.0 on two H200s).
+ *
  * A device is a CUDA ordinal of this process, after CUDA_VISIBLE_DEVICES. The first call that names one makes its
  * primary context (about 520 MiB of device memory, a tenth of a second); no other device is touched.
  * KILN_E_DEVICE names the call, the device, file and line of what failed; what a copy or a wait reports may be the failure of

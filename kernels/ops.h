@@ -1,6 +1,8 @@
-/* ops -- the one place that knows all operations. A new one: its folder (contract header, arithmetic header, CPU file,
- * CUDA file, DESIGN.md) and one row of KILN_OP_MAP; a missing sibling is a link error, the same-bits test comes by itself.
- * Stages call through a table, never a sibling by name. */
+/* ops -- the one place that knows all operations. A new one: its folder (contract header with KILN_ARRAYS_op, arithmetic
+ * header, CPU file, CUDA file, DESIGN.md), one row of KILN_OP_MAP, and its maker of arguments in tests/gpu/makers.c, without
+ * which the tests do not compile; a missing sibling is a link error, the same-bits test then comes by itself. Its range in
+ * profilers is the name that its CUDA entry gives to kiln::entry. Stages call through kernels/runner.h, never a sibling by
+ * name. */
 #ifndef KILN_KERNELS_OPS_H
 #define KILN_KERNELS_OPS_H
 
