@@ -16,7 +16,7 @@ WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wst
 PIC     := -fPIC -fno-semantic-interposition
 
 .DEFAULT_GOAL := all
-include cuda.mk
+include pipelines/cuda.mk
 LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/ops_%,$(wildcard kernels/*.c)) kernels/ops_cpu.c
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
@@ -109,7 +109,7 @@ man: $(BIN:$O/bin/%=$O/man/%.1)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
 	$< --man > $@.tmp && mv $@.tmp $@
-include library.mk tests/bench/bench.mk
+include pipelines/library.mk tests/bench/bench.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O
 ## help: this list

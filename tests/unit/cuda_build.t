@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the build asks of nvcc and nvidia-smi, and when (cuda.mk, pipelines/cuda.sh), over stand-ins for both.
+# What the build asks of nvcc and nvidia-smi, and when (pipelines/cuda.mk, pipelines/cuda.sh), over stand-ins for both.
 set -u
 bad=0
 fail() { echo "$*"; bad=1; }

@@ -11,8 +11,8 @@ SONAME := libsplatkiln.so.0
 
 ## lib: libsplatkiln, static and shared, into build
 lib: $O/libsplatkiln.a $O/$(SONAME) $O/splatkiln.pc
-$O/$(SONAME): $(LIB_OBJ) $(CUDA_STATE) library.map
-	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=library.map -Wl,--no-undefined \
+$O/$(SONAME): $(LIB_OBJ) $(CUDA_STATE) pipelines/library.map
+	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=pipelines/library.map -Wl,--no-undefined \
 	    -Wl,--as-needed $(CFLAGS) -fopenmp $(LDFLAGS) $(LIB_OBJ) $(LIB_LDLIBS) -o $@
 # Requires.private would make pkg-config ask for the -dev packages of SQLite and others also where nobody links statically.
 $O/splatkiln.pc: FORCE | $(CUDA_STATE)
