@@ -82,6 +82,7 @@ check: tests
 	@O='$O' tests/run $(if $T,'$T',unit golden)
 ## test: check, the end-to-end tests and same bits (V=1 shows output, KEEP=1 keeps the scratch folders)
 test: tests
+	$(if $(filter gpu,$T),$(error make gpu-test runs the suite gpu))
 	@O='$O' tests/run $(if $T,'$T',unit golden e2e gpu/same_bits)
 ## bless: writes what a golden test gives as what is expected: make bless T=golden/import/odd-ply
 bless: tests

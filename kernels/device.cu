@@ -76,8 +76,9 @@ kiln_status check_code(const kiln_exec *x, const cudaDeviceProp &p, kiln_error *
         return KILN_OK;
     }
     (void)cudaGetLastError();
-    return kiln_fail(err, KILN_E_DEVICE, "this build has no code for the %s (compute capability %d.%d); make release has it",
-                     p.name, p.major, p.minor);
+    const bool turing = p.major > 7 || (p.major == 7 && p.minor >= 5);
+    return kiln_fail(err, KILN_E_DEVICE, "this build has no code for the %s (compute capability %d.%d)%s", p.name, p.major, p.minor,
+                     turing ? "; make release has it" : ", which is older than CUDA 13 compiles for");
 }
 
 /* As nvidia-smi writes it: GPU-, then 8-4-4-4-12 hexadecimal digits. */

@@ -15,10 +15,11 @@ ifeq ($(origin CUDA):$(filter 0 1,$(CUDA)),environment:)
 undefine CUDA
 endif
 # What the build folder holds: "none" or architectures. Under sudo there may be no nvcc, on a login node no GPU: installing
-# takes what was built and decides nothing anew.
+# takes what was built and decides nothing anew, and where there is no nvcc a build with CUDA stays one.
 CUDA_BUILT := $(file <$O/cuda-archs)
 CUDA_GIVEN := $(filter-out undefined,$(origin CUDA) $(origin CUDA_ARCHS))
-ifeq ($(CUDA_GIVEN)$(filter-out install uninstall man,$(or $(MAKECMDGOALS),all)),)
+CUDA_KEPT := $(if $(CUDA_GIVEN),,$(if $(filter-out install uninstall man,$(or $(MAKECMDGOALS),all)),$(if $(filter-out none,$(CUDA_BUILT)),$(NVCC_WHY_NOT)),yes))
+ifneq ($(CUDA_KEPT),)
 ifneq ($(CUDA_BUILT),)
 CUDA := $(if $(filter none,$(CUDA_BUILT)),0,1)
 CUDA_ARCHS := $(filter-out none,$(CUDA_BUILT))
@@ -34,11 +35,11 @@ CU_SRC := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/*/*.cu))
 # The architectures, lowest first. Neither nvcc nor nvidia-smi is asked about those that are built already.
 same  = $(if $(strip $1),$(findstring x$(strip $1)x,x$(strip $2)x))
 ARCHS = $(if $(call same,$(CUDA_ARCHS),$(CUDA_BUILT)),$(CUDA_BUILT),$(need_nvcc)$(or \
-        $(call once,ARCHS,pipelines/cuda.sh archs '$(NVCC)' '$O/gpus' $(CUDA_ARCHS)),$(error no GPU to compile for)))
-# These decide bits and are not for overriding. PTX of the last one is for newer GPUs.
+        $(call once,ARCHS,BUILT='$(filter-out none,$(CUDA_BUILT))' pipelines/cuda.sh archs '$(NVCC)' '$O/gpus' $(CUDA_ARCHS)),$(error no GPU to compile for)))
+# These decide bits and are not for overriding. PTX of the last one is for newer GPUs, of the first for those between.
 NVSTD = -std=c++17 --fmad=false -DTHRUST_CUB_WRAPPED_NAMESPACE=kiln_cub -Xcompiler -Wall,-fPIC,-fno-gnu-unique,-ffp-contract=off \
         $(foreach a,$(ARCHS),-gencode arch=compute_$a,code=sm_$a) \
-        $(foreach a,$(lastword $(ARCHS)),-gencode arch=compute_$a,code=compute_$a)
+        $(foreach a,$(sort $(firstword $(ARCHS)) $(lastword $(ARCHS))),-gencode arch=compute_$a,code=compute_$a)
 # The engine asks whether a GPU is older than all of them before it starts a worker on it.
 $O/kernels/device.cu.o: NVSTD += -DKILN_CUDA_ARCH_LEAST=$(subst a,,$(subst f,,$(firstword $(ARCHS))))
 

@@ -2,7 +2,7 @@
 # cuda.sh why-not|archs|lib NVCC [...] -- what cuda.mk asks of the CUDA toolkit and of the GPUs here.
 #   why-not NVCC            why this nvcc cannot compile for us, in one sentence; nothing when it can
 #   archs NVCC MEMORY [N]   the compute capabilities to compile for, lowest first: N, else those of the GPUs here, else
-#                           Hopper's. The file MEMORY holds what nvidia-smi said of these GPUs, because it takes seconds.
+#                           those of $BUILT, else Hopper's. The file MEMORY holds what nvidia-smi said of these GPUs, because it takes seconds.
 #   lib NVCC                -L and the folder of CUDA's static runtime; nvcc may be a script anywhere, so it is asked
 # Exit 1 after a sentence on stderr when there is no answer.
 set -u
@@ -74,7 +74,7 @@ archs)
         [ -n "$archs" ] || fail "nothing is left of CUDA_ARCHS='$*'; $nvcc --list-gpu-arch says what there is"
     else
         archs=$(asked_of_gpus "$memory")
-        [ -n "$archs" ] || archs=$hopper
+        [ -n "$archs" ] || archs=${BUILT:-$hopper}
     fi
     # shellcheck disable=SC2086
     printf '%s\n' $archs | sort -Vu

@@ -47,7 +47,7 @@ kiln_worker_use kiln_workers_use(const kiln_worker_process *workers, unsigned n)
 /* Their devices, each with its UUID, "; " between; "" when none was started. */
 enum { KILN_DEVICES_TEXT = KILN_DEVICES_MAX * sizeof(((kiln_worker_process *)0)->device_text) };
 void kiln_workers_devices(const kiln_worker_process *workers, unsigned n, char *out, size_t size);
-/* Its socket is closed: reaps it and says why it died while it computed `unit`. Never KILN_OK. */
+/* Its socket is closed: reaps it and says why it died while it computed `unit`; NULL: before it was ready. Never KILN_OK. */
 kiln_status kiln_worker_death(kiln_worker_process *w, const char *unit, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_WORKER_FLAG "--worker=" /* argv[1] of a worker: "cpu:" or "cuda:" and the descriptor of its socket */
 

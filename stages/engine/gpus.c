@@ -80,7 +80,7 @@ static void say_why(const int *status, unsigned patience_ms, kiln_gpu_list *out)
 {
     memset(out, 0, sizeof *out);
     out->broken = true;
-    if (status && *status)
+    if (status)
         (void)snprintf(out->why_none, sizeof out->why_none, "NVIDIA's management library failed when asked for GPUs (%s %d)",
                        WIFSIGNALED(*status) ? "signal" : "exit code",
                        WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status));

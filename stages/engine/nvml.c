@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct nvml_device *device; /* nvmlDevice_t */
-enum { SUCCESS = 0, LIBRARY_NOT_FOUND = 12, MIG_ENABLED = 1 };
+enum { SUCCESS = 0, DRIVER_NOT_LOADED = 9, LIBRARY_NOT_FOUND = 12, MIG_ENABLED = 1 };
 
 /* name in the library, our name, result, arguments */
 #define NVML_MAP(X)                                                            \
@@ -93,6 +93,7 @@ static void ask(const nvml *n, const char *name, kiln_gpu_list *out)
     if (e == SUCCESS) e = n->count(&gpus);
     if (e != SUCCESS) {
         (void)snprintf(out->why_none, sizeof out->why_none, "%.120s says: %.100s", name, n->error_string(e));
+        out->broken = e != DRIVER_NOT_LOADED; /* a machine that has the library and no GPU */
         return;
     }
     ask_driver(n, out);

@@ -28,7 +28,7 @@ typedef struct {
     uint32_t n;
     uint32_t n_gpus;         /* in the machine */
     uint32_t driver_version; /* CUDA that the driver has: 13000 is 13.0; 0: not known */
-    bool broken;             /* NVML is here, but crashed or hung */
+    bool broken;             /* NVML is here, but failed, crashed or hung: something is wrong with the driver */
     char why_none[256]; /* why none can be used, by what NVML says or does not say; "" when that is no reason, even with no GPU */
 } kiln_gpu_list;
 

@@ -131,7 +131,7 @@ kiln_status kiln_worker_await(kiln_worker_process *w, kiln_error *err)
     struct pollfd p = {.fd = w->fd, .events = POLLIN};
     while (!p.revents) KILN_TRY(kiln_interrupt_poll(&p, 1, err)); /* opening a GPU can take long, or hang */
     KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
-    if (closed) return kiln_worker_death(w, "its start", err);
+    if (closed) return kiln_worker_death(w, NULL, err);
     if (memfd >= 0) (void)close(memfd);
     if (m.kind == KILN_MSG_FAILED) {
         (void)kiln_fail(err, (kiln_status)m.status, "%s", m.text);
@@ -213,28 +213,35 @@ void kiln_workers_stop(kiln_worker_process *workers, unsigned n)
     }
 }
 
+/* How it ended: status, and the sentence as far as that goes. */
+static kiln_status say_end(int status, bool on_gpu, kiln_error *err)
+{
+    const kiln_status of_device = on_gpu ? KILN_E_DEVICE : KILN_E_BUG;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        return kiln_fail(err, KILN_E_NOMEM, "the worker was killed (signal 9), perhaps because the machine ran out of memory,");
+    if (WIFSIGNALED(status))
+        return kiln_fail(err, of_device, "the worker died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return kiln_fail(err, of_device, "the worker ended with exit code %d", WEXITSTATUS(status));
+}
+
 kiln_status kiln_worker_death(kiln_worker_process *w, const char *unit, kiln_error *err)
 {
-    static const char go_on[] = "finished units are kept, run the same command to go on";
-    int status = reap(w->pid, STOP_MS);
+    kiln_error end = {0};
+    const int status = reap(w->pid, STOP_MS);
     (void)close(w->fd);
     w->pid = 0;
     w->n_flight = 0;
-    bool on_gpu = w->device->kind == KILN_DEVICE_CUDA;
-    if (WIFSIGNALED(status)) {
-        int signal = WTERMSIG(status);
-        if (signal == SIGKILL)
-            return kiln_fail(err, KILN_E_NOMEM,
-                             "the worker was killed (signal 9) while it computed '%s', perhaps because the machine ran "
-                             "out of memory; %s",
-                             unit, go_on);
-        return kiln_fail(err, on_gpu ? KILN_E_DEVICE : KILN_E_BUG, "the worker died of signal %d (%s) while it computed '%s'; %s",
-                         signal, strsignal(signal), unit, go_on);
-    }
-    if (WEXITSTATUS(status) == EXEC_FAILED)
+    if (!WIFSIGNALED(status) && WEXITSTATUS(status) == EXEC_FAILED)
         return kiln_fail(err, KILN_E_IO, "the worker could not be started; is /proc mounted and the program still in its place?");
-    return kiln_fail(err, on_gpu ? KILN_E_DEVICE : KILN_E_BUG, "the worker ended with exit code %d while it computed '%s'; %s",
-                     WEXITSTATUS(status), unit, go_on);
+    const kiln_status st = say_end(status, w->device->kind == KILN_DEVICE_CUDA, &end);
+    if (unit)
+        (void)kiln_fail(err, st, "%.300s while it computed '%s'; finished units are kept, run the same command to go on", end.msg,
+                        unit);
+    else
+        (void)kiln_fail(err, st, "%.300s before it was ready%s%s%s", end.msg, *w->device->visible ? ", on GPU '" : "",
+                        w->device->visible, *w->device->visible ? "'" : "");
+    if (st == KILN_E_DEVICE) kiln_devices_advise(err);
+    return st;
 }
 
 /* ---- what they took ------------------------------------------------------------------------------------------------- */

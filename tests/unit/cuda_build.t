@@ -43,12 +43,21 @@ out=$(with "$state"); built 90 'a driver that does not answer'
 gpus 'echo 8.0'
 out=$(with "$state"); built 80 'a driver that answers now'
 
+# a shell without nvcc, a node without a GPU: what is built stays what it is
+rm -f "$o/gpus"
+gpus 'exit 9'
+out=$(with "$state"); built 80 'no GPU to be seen any more'
+out=$(without "$state"); built 80 'no nvcc any more'
+out=$(without CUDA=0 "$state"); built none 'CUDA=0 typed'
+gpus 'echo 8.0'
+out=$(with "$state"); built 80 'with nvcc and GPU again'
+
 # what is typed, whatever its order
 out=$(with "$state" CUDA_ARCHS='120 75 80 75'); built '75 80 120' CUDA_ARCHS
 out=$(with "$state" CUDA_ARCHS='61') && fail 'nothing is left to compile for, and it does'
 said "nothing is left of CUDA_ARCHS='61'"
 out=$(with -n "$o/kernels/device.cu.o" CUDA_ARCHS='80 90' V=1)
-said 'code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90'
+said 'code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=compute_90'
 said '-DKILN_CUDA_ARCH_LEAST=80 '
 said ',-ffp-contract=off '
 for wrong in yes no '' '0 1'; do out=$(with help CUDA="$wrong") && fail "CUDA='$wrong' is taken"; said 'CUDA is 0 '; done

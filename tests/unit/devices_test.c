@@ -389,6 +389,10 @@ static void nvml_that_does_not_answer_is_a_reason(void **state)
     g = seen_with(library, "FAKE_INIT", "9");
     assert_int_equal(g.n, 0);
     assert_non_null(strstr(g.why_none, "says: Driver Not Loaded"));
+    assert_false(g.broken);
+    g = seen_with(library, "FAKE_INIT", "18"); /* the driver and its library differ, as after an update */
+    assert_int_equal(g.n, 0);
+    assert_true(g.broken);
     g = seen_with("libm.so.6", "FAKE_GPUS", "3");
     assert_non_null(strstr(g.why_none, "is not NVML"));
     g = seen_with(library, "FAKE_CUDA", "0"); /* a container that was given no more than nvidia-smi */
