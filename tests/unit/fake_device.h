@@ -65,6 +65,14 @@ static void fake_reset(void)
     assert_int_equal(streams, 0);
 }
 
+/* For before and after a group of tests. */
+static int fake_nothing_is_left(void **state)
+{
+    (void)state;
+    fake_reset();
+    return 0;
+}
+
 static bool fake_fails(fake_step step) { return fake.fail == step && fake.fail_in > 0 && --fake.fail_in == 0; }
 
 static kiln_status fake_step_done(fake_step step, const char *name, kiln_error *err)

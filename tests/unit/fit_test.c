@@ -312,13 +312,6 @@ static void lists_that_are_not_the_pictures_are_refused_in_parts_too(void **stat
     free(rgba);
 }
 
-static int nothing_is_left(void **state)
-{
-    (void)state;
-    fake_reset();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,5 +321,5 @@ int main(void)
         cmocka_unit_test(a_picture_that_breaks_off_leaves_nothing),
         cmocka_unit_test(lists_that_are_not_the_pictures_are_refused_in_parts_too),
     };
-    return cmocka_run_group_tests_name("fit", tests, nothing_is_left, nothing_is_left);
+    return cmocka_run_group_tests_name("fit", tests, fake_nothing_is_left, fake_nothing_is_left);
 }

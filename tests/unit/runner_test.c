@@ -168,13 +168,6 @@ static void a_device_that_is_not_there_is_refused(void **state)
     assert_int_equal(fake.streams, 0);
 }
 
-static int nothing_is_left(void **state)
-{
-    (void)state;
-    fake_reset();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,5 +178,5 @@ int main(void)
         cmocka_unit_test(arrays_beyond_all_memory_do_not_fit),
         cmocka_unit_test(a_device_that_is_not_there_is_refused),
     };
-    return cmocka_run_group_tests_name("runner", tests, nothing_is_left, nothing_is_left);
+    return cmocka_run_group_tests_name("runner", tests, fake_nothing_is_left, fake_nothing_is_left);
 }
