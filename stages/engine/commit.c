@@ -304,6 +304,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     KILN_GO(kiln_run_record(r, KILN_OK, NULL, err));
     KILN_GO(kiln_manifest_commit(r->manifest, err));
     r->committed = true;
+    kiln_run_drop_scratch(r);
 done:
     if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
     return st;

@@ -73,15 +73,24 @@ typedef struct {
     kiln_hash key;
     void *payload; /* what unit() gets; owned by the caller */
     size_t payload_bytes;
-    uint64_t cost;        /* any unit; bigger first where order is free */
+    uint64_t cost;        /* in any measure: bigger ones are handed out first */
+    uint64_t group;       /* units with the same number (not 0) share what a worker keeps, such as a camera's frame: one worker
+                             takes them, in array order; cost counts for the group as a whole */
+    uint64_t ram;         /* host memory that unit() takes at most, what the worker keeps between units and the outputs included;
+                             0: KILN_UNIT_RAM */
+    bool optional;        /* the output can do without it: quarantined, it makes the run end partially instead of ending it */
     bool volatile_result; /* not stored: always computed, result kept in memory only (one-off renders, scan) */
     /* out */
     bool was_cached;
+    bool quarantined;        /* optional, and it failed on every device: no result */
     kiln_unit_result result; /* release with kiln_units_release */
     void **volatile_data;    /* [result.n] raw bytes of volatile results; owned */
 } kiln_unit;
 
-/* Makes sure that all of them are done; fills result of each. Progress is shown as "what". Units go out in array order.
+/* Makes sure that all of them are done; fills result of each. Progress is shown as "what". Bigger units go out first.
+ * A unit that fails with its worker or device is tried again, then on another device, then quarantined: an optional one is
+ * left without result and the run ends with KILN_E_PARTIAL after its commit; any other ends the run with that status.
+ * KILN_E_CAP when --ram has no room for one of them: says the least that has.
  * With no manifest open only volatile units are allowed. --force recomputes and compares: KILN_E_BUG on a difference. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 void kiln_units_release(kiln_unit *units, uint64_t n); /* results and volatile data; not the array, not the payloads */
@@ -100,6 +109,17 @@ typedef kiln_status kiln_commit_fn(kiln_run *r, kiln_manifest *m, void *context,
 kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Says "nothing to do" (stderr) and, with --json, the stored report on stdout. */
 kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- memory (--ram) and scratch ----------------------------------------------------------------------------------- */
+enum { KILN_UNIT_RAM = 64 << 20 }; /* what a unit takes that does not say */
+/* The most that one unit may take when its worker works alone: what a plan chooses its way by. */
+uint64_t kiln_run_unit_ram(kiln_run *r);
+/* Host memory that this worker's units may take now, what it keeps between them and their outputs included. */
+uint64_t kiln_worker_ram(const kiln_worker *w);
+/* A folder for what memory has no room for, beside the manifest or in --scratch-dir: STAGE-KEY, so that a run that was killed
+ * finds it again. Makes it, drops other folders of this stage, and says beforehand when fewer than need_bytes are free
+ * (KILN_E_IO with the numbers). path has KILN_PATH_MAX bytes. It is removed when the stage's output becomes current. */
+kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, char *path, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker ------------------------------------------------------------------------------------------------------ */
 /* Runs operations on the worker's device, its memory under --vram; the worker's own. */

@@ -2,6 +2,7 @@
 #ifndef KILN_STAGES_ENGINE_INTERNAL_H
 #define KILN_STAGES_ENGINE_INTERNAL_H
 
+#include "base/file.h"
 #include "stages/engine/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/protocol.h"
@@ -12,6 +13,7 @@
 /* ---- options that the engine adds to every program -------------------------------------------------------------- */
 typedef struct {
     bool force, reset, allow_partial, allow_network;
+    const char *scratch_dir; /* NULL: beside the manifest */
 } kiln_engine_options;
 extern kiln_engine_options kiln_engine_values;
 
@@ -87,9 +89,12 @@ struct kiln_run {
     int64_t start_wall_ns;
     uint64_t start_ns;
     bool committed;
+    char scratch[KILN_PATH_MAX]; /* folder of this run; "": none */
 };
 /* Looks for the devices unless that is done. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* Removes what kiln_run_scratch made. */
+void kiln_run_drop_scratch(kiln_run *r);
 /* Stores the KEYED options that were given; clears the others first with --reset. Inside a transaction. */
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Report, counters of units, times: what --json prints and the run record keeps. NULL when memory is gone. */

@@ -23,6 +23,8 @@ static const kiln_opt stage_rows[] = {
     {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
     {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
      "go on from stages that finished partially", 0},
+    {"scratch-dir", 0, KILN_OPT_PATH, &kiln_engine_values.scratch_dir, "DIR", NULL, NULL,
+     "folder for what memory has no room for; default: beside the manifest", 0},
 };
 
 enum { COMMON_ROWS_MAX = 64, N_STAGE_ROWS = sizeof stage_rows / sizeof *stage_rows };

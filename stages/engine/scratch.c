@@ -1,0 +1,99 @@
+/* Scratch folders: what a stage puts on disk because memory has no room for it, found again by a run that goes on after a kill.
+ *
+ * BAKE.scratch/STAGE-KEY beside the manifest, or the same below --scratch-dir. The key is of what the stage computes, so a
+ * folder of another key is of a run that nobody will continue: it goes when a new one is made, and the last one when the
+ * stage's output becomes current. */
+#include "stages/engine/engine_internal.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <dirent.h>
+#include <unistd.h>
+
+static int remove_entry(const char *path, const struct stat *s, int kind, struct FTW *at)
+{
+    (void)s;
+    (void)at;
+    return kind == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+static void remove_tree(const char *path)
+{
+    enum { DESCRIPTORS = 8 };
+    if (nftw(path, remove_entry, DESCRIPTORS, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT)
+        kiln_warn("the scratch folder '%s' could not be removed: %s", path, strerror(errno));
+}
+
+/* The folder that holds the folders of all stages. */
+static kiln_status scratch_root(const kiln_run *r, char *out, kiln_error *err)
+{
+    const char *manifest = kiln_manifest_path(r->manifest), *dir = kiln_engine_values.scratch_dir;
+    char name[KILN_PATH_MAX];
+    const char *base = dir ? kiln_path_base(manifest) : manifest;
+    if ((size_t)snprintf(name, sizeof name, "%s.scratch", base) >= sizeof name)
+        return kiln_fail(err, KILN_E_INPUT, "the path of the scratch folder for '%s' is too long", manifest);
+    if (dir) return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
+    memcpy(out, name, sizeof name);
+    return KILN_OK;
+}
+
+/* Folders of this stage but the one called `keep`; keep NULL: all of them. */
+static void drop_others(const kiln_run *r, const char *root, const char *keep)
+{
+    char path[KILN_PATH_MAX];
+    const size_t n = strlen(r->program->name);
+    DIR *d = opendir(root);
+    if (!d) return;
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        if (strncmp(e->d_name, r->program->name, n) != 0 || e->d_name[n] != '-') continue;
+        if (keep && !strcmp(e->d_name, keep)) continue;
+        if (kiln_path_join(path, sizeof path, root, e->d_name, NULL) == KILN_OK) remove_tree(path);
+    }
+    (void)closedir(d);
+}
+
+/* Asked only when the folder is new: a run that goes on has most of its files there. */
+static kiln_status check_space(const char *path, uint64_t need, kiln_error *err)
+{
+    struct statvfs fs;
+    char needed[32], free_text[32];
+    if (statvfs(path, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+    const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (need <= free_bytes) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO,
+                     "scratch needs %s below '%s', where %s are free; make room, name another folder with "
+                     "--scratch-dir, or give more memory with --ram",
+                     kiln_size_text(need, needed), path, kiln_size_text(free_bytes, free_text));
+}
+
+kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, char *path, kiln_error *err)
+{
+    char root[KILN_PATH_MAX], name[96], hex[33];
+    if (!r->manifest) return kiln_fail(err, KILN_E_BUG, "scratch needs a manifest");
+    KILN_TRY(scratch_root(r, root, err));
+    (void)snprintf(name, sizeof name, "%s-%.16s", r->program->name, kiln_hash_hex(key, hex));
+    KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, root, name, err));
+    drop_others(r, root, name);
+    const bool there = kiln_is_dir(path);
+    char inside[KILN_PATH_MAX];
+    KILN_TRY(kiln_path_join(inside, sizeof inside, path, "x", err));
+    KILN_TRY(kiln_make_parents(inside, err));
+    if (!there) KILN_TRY(check_space(path, need_bytes, err));
+    memcpy(r->scratch, path, sizeof r->scratch);
+    return KILN_OK;
+}
+
+void kiln_run_drop_scratch(kiln_run *r)
+{
+    char root[KILN_PATH_MAX];
+    if (!r->manifest || scratch_root(r, root, NULL) != KILN_OK) return;
+    drop_others(r, root, NULL);
+    (void)rmdir(root); /* empty now, unless another stage has something there */
+    r->scratch[0] = '\0';
+}
