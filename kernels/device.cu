@@ -43,6 +43,30 @@ const driver &the_driver()
 }
 
 __global__ void nothing() {}
+__global__ void write_astray(uint64_t *at) { *at = 1; }
+
+/* No process can map the lowest page (vm.mmap_min_addr), so nothing is there even where a GPU reads the host's memory. */
+const uintptr_t ASTRAY = 64;
+
+/* Those of CUDA's errors that are of the device, not of the context in which they came up: CUDA Runtime API 13.0, "cudaError_t".
+ * A GPU that has fallen off the bus is told as unavailable or not there when it is opened again. */
+bool is_of_device(cudaError_t e)
+{
+    switch (e) {
+    case cudaErrorECCUncorrectable:    /* 214: memory that cannot be corrected */
+    case cudaErrorNvlinkUncorrectable: /* 220: the same of NVLink */
+    case cudaErrorContained:           /* 226: "certain classes of hardware errors"; we access no peer's memory, its other cause */
+    case cudaErrorHardwareStackError:  /* 714: the call stack of a kernel broke, and ours do not recurse */
+    case cudaErrorDevicesUnavailable:  /* 46: somebody has it alone (compute mode), or it does not answer */
+    case cudaErrorNoDevice:            /* 100: gone from the driver's list, */
+    case cudaErrorInvalidDevice:       /* 101: and fewer are left than its number */
+    case cudaErrorInitializationError: /* 3: the driver does not start any more, */
+    case cudaErrorSystemNotReady:      /* 802: nor a daemon that the GPU needs (fabric manager) */
+        return true;
+    default:
+        return false;
+    }
+}
 
 kiln_exec only(int device)
 {
@@ -237,4 +261,24 @@ extern "C" kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
     return tell(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err);
+}
+
+/* An error that stays is said again by every later call; one that does not stay, by what opens the device anew. */
+extern "C" bool kiln_device_is_lost(int device)
+{
+    const kiln::device_guard guard(device);
+    size_t left = 0, total = 0;
+    cudaError_t e = guard.error;
+    if (e == cudaSuccess) e = cudaMemGetInfo(&left, &total);
+    if (e != cudaSuccess) (void)cudaGetLastError();
+    return is_of_device(e);
+}
+
+extern "C" kiln_status kiln_device_provoke(const kiln_exec *x, kiln_error *err)
+{
+    const kiln::device_guard guard(x->device);
+    CUDA_ENTER(guard);
+    LAUNCH(write_astray, 1, 1, 0, reinterpret_cast<uint64_t *>(ASTRAY));
+    KILN_TRY(tell(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err));
+    return kiln_fail(err, KILN_E_DEVICE, "CUDA device %d let a write to address %zu pass", x->device, size_t(ASTRAY));
 }

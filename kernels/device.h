@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "kernels/exec.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,13 @@ kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char 
                              kiln_error *err) KILN_MUST_CHECK;
 /* Until x->stream is idle. */
 kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err) KILN_MUST_CHECK;
+
+/* After a KILN_E_DEVICE: does CUDA say that the device itself is gone or ill, so that another process would fare no better?
+ * false: only this process's context is lost, or nothing is. Asks CUDA, so it may wait for what runs; false without CUDA. */
+bool kiln_device_is_lost(int device);
+/* For tests of what happens then: a kernel writes to an address where nothing is, and x->stream is waited for. Never KILN_OK;
+ * this process's context is lost afterwards. */
+kiln_status kiln_device_provoke(const kiln_exec *x, kiln_error *err) KILN_MUST_CHECK;
 
 /* Named ranges for profilers (NVTX); nested; no device needed. */
 void kiln_range_push(const char *name);
