@@ -9,17 +9,31 @@
 
 enum { ALIGNMENT = 64 }; /* a cache line, and two AVX registers */
 
-kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
+/* *rounded: what was allocated, a multiple of ALIGNMENT. */
+static kiln_status take(void **out, uint64_t count, size_t elem, const char *what, size_t *rounded, kiln_error *err)
 {
     uint64_t bytes;
     *out = NULL;
     if (!kiln_mul(count, elem, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - ALIGNMENT)
         return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu times %zu bytes", what, (unsigned long long)count, elem);
-    size_t rounded = kiln_div_up(bytes ? bytes : 1, ALIGNMENT) * ALIGNMENT;
-    *out = aligned_alloc(ALIGNMENT, rounded);
+    *rounded = kiln_div_up(bytes ? bytes : 1, ALIGNMENT) * ALIGNMENT;
+    *out = aligned_alloc(ALIGNMENT, *rounded);
     if (!*out) return kiln_fail(err, KILN_E_NOMEM, "no room for %s: %llu bytes", what, (unsigned long long)bytes);
-    memset(*out, 0, rounded);
     return KILN_OK;
+}
+
+kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
+{
+    size_t bytes;
+    KILN_TRY(take(out, count, elem, what, &bytes, err));
+    memset(*out, 0, bytes);
+    return KILN_OK;
+}
+
+kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
+{
+    size_t bytes;
+    return take(out, count, elem, what, &bytes, err);
 }
 
 /* Room for `bytes` more, by doubling: n appends cost O(n) together. */

@@ -14,6 +14,10 @@ KILN_C_BEGIN
  * KILN_E_NOMEM names `what` and the size. */
 kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_ALLOC(ptr, count, what, err) kiln_alloc((void **)(ptr), (count), sizeof **(ptr), (what), (err))
+/* The same, but not zeroed: for large arrays that are written before they are read, whose pages then come where and when
+ * they are filled. */
+kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
+#define KILN_ALLOC_UNSET(ptr, count, what, err) kiln_alloc_unset((void **)(ptr), (count), sizeof **(ptr), (what), (err))
 
 typedef struct {
     unsigned char *data; /* owned; NULL while empty */
