@@ -6,6 +6,7 @@
 #include "stages/engine/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/protocol.h"
+#include "stages/engine/ram.h"
 #include "stages/engine/stage_graph.h"
 
 #include <sys/types.h>
@@ -90,6 +91,7 @@ struct kiln_run {
     uint64_t start_ns;
     bool committed;
     char scratch[KILN_PATH_MAX]; /* folder of this run; "": none */
+    kiln_ram_use ram;            /* ram.h */
 };
 /* Looks for the devices unless that is done. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;

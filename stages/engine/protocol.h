@@ -30,6 +30,7 @@ enum { KILN_MSG_VOLATILE = 1 }; /* flags of UNIT: the result comes back raw, in 
 /* What a worker has taken so far; vram: of a GPU, else 0. */
 typedef struct {
     uint64_t peak_rss;
+    uint64_t ram_cuda; /* anonymous and shared memory of the CUDA runtime, right after its context was made */
     uint64_t vram_peak, vram_cap;
     uint64_t n_host; /* operations that ran on the CPU because --vram is too small for them */
 } kiln_worker_use;

@@ -1,22 +1,117 @@
-/* --ram: what parent and workers may take of the machine's memory together. */
+/* The plan: how the cap is shared out.
+ *
+ * Parts of the whole: the parent (its process, its connection's page cache, what it holds of the list), each worker with nothing
+ * in hand (process, threads, connection), and what is left, in equal shares, for units. A share covers what the worker keeps
+ * between units and the unit's outputs until the parent has stored them.
+ *
+ * With room enough a worker computes its next unit while the result of the last one waits for its transaction: two units in
+ * flight, and a batch of results. Outputs are at most half of what a unit takes, since its own arrays exist beside them. Where
+ * memory is short a result is stored before its worker gets another unit, so that it needs no room beside the share. */
+#include "stages/engine/ram.h"
+
+#include "base/log.h"
 #include "stages/engine/engine_internal.h"
 
-#include <unistd.h>
+#include <stdio.h>
 
-static uint64_t whole_ram(void)
+enum {
+    MIB = 1 << 20,
+    PARENT_BYTES = 32 * MIB, /* process 3, page cache 16, the rest for lists and small outputs that it reads */
+    PARENT_GROWS = 24 * MIB, /* beyond what it has when the work is planned */
+    WORKER_BYTES = 16 * MIB, /* process and libraries 4, connection, compressors, stacks */
+    BATCH_MOST = 64 * MIB,
+    BATCH_SHARE = 16, /* of the cap */
+};
+static const double FREE_SHARE = 0.95; /* of what is free, at most, whatever --ram says */
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t ram_cap(kiln_run *r)
 {
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    if (r->ram.cap) return r->ram.cap;
+    const uint64_t free_bytes = kiln_ram_free("");
+    uint64_t cap = kiln_size_resolve(kiln_common_values.ram, free_bytes);
+    if (free_bytes != UINT64_MAX && (double)cap > FREE_SHARE * (double)free_bytes) {
+        char wanted[32], got[32];
+        const uint64_t wanted_bytes = cap;
+        cap = (uint64_t)(FREE_SHARE * (double)free_bytes);
+        kiln_chat("--ram is %s instead of %s, that much is free", kiln_size_text(cap, got), kiln_size_text(wanted_bytes, wanted));
+    }
+    return r->ram.cap = most(cap, 1);
 }
 
-uint64_t kiln_run_unit_ram(kiln_run *r)
+static uint64_t parent_bytes(void) { return most(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS); }
+
+/* Share of each of n workers when the parent takes so much; 0: none. */
+static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
 {
-    (void)r;
-    return kiln_size_resolve(kiln_common_values.ram, whole_ram()) / 2;
+    if (cap <= parent) return 0;
+    const uint64_t each = (cap - parent) / n;
+    return each > WORKER_BYTES ? each - WORKER_BYTES : 0;
 }
+
+uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(ram_cap(r), parent_bytes(), 1); }
 
 uint64_t kiln_worker_ram(const kiln_worker *w)
 {
-    (void)w;
-    return kiln_size_resolve(kiln_common_values.ram, whole_ram()) / 2;
+    (void)w; /* until UNIT messages carry the plan's share: half of what --ram says */
+    return kiln_size_resolve(kiln_common_values.ram, kiln_ram_free("")) / 2;
+}
+
+static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes); }
+
+/* With results that wait, while workers go on. */
+static bool plan_roomy(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsigned n)
+{
+    const uint64_t result = largest / 2;
+    const uint64_t batch = most(least(BATCH_MOST, p->cap / BATCH_SHARE), result);
+    const uint64_t share = share_of(p->cap, parent + batch, n);
+    if (share < largest + result) return false;
+    p->unit = share - result;
+    p->batch = batch;
+    p->in_flight = KILN_IN_FLIGHT;
+    p->predicted = parent + batch + n * (WORKER_BYTES + largest + result);
+    p->n_workers = n;
+    return true;
+}
+
+static bool plan_tight(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsigned n)
+{
+    const uint64_t share = share_of(p->cap, parent, n);
+    if (share < largest) return false;
+    p->unit = share;
+    p->batch = 0;
+    p->in_flight = 1;
+    p->predicted = parent + n * (WORKER_BYTES + largest);
+    p->n_workers = n;
+    return true;
+}
+
+static kiln_status refuse(uint64_t cap, uint64_t parent, const kiln_unit *u, kiln_error *err)
+{
+    char needs[32], allowed[32];
+    const uint64_t all = parent + WORKER_BYTES + unit_bytes(u);
+    return kiln_fail(err, KILN_E_CAP,
+                     "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; the least that works is "
+                     "--ram %lluM",
+                     u->name, kiln_size_text(unit_bytes(u), needs), kiln_size_text(cap, allowed),
+                     (unsigned long long)(all / MIB + 2)); /* the parent may be a little larger the next time */
+}
+
+kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
+                               kiln_ram_plan *out, kiln_error *err)
+{
+    const uint64_t cap = ram_cap(r), parent = parent_bytes();
+    const kiln_unit *big = &units[due[0]];
+    for (uint64_t i = 1; i < n_due; i++)
+        if (unit_bytes(&units[due[i]]) > unit_bytes(big)) big = &units[due[i]];
+    *out = (kiln_ram_plan){.cap = cap};
+    for (unsigned n = n_wanted; n > 0; n--) {
+        if (!plan_roomy(out, parent, unit_bytes(big), n) && !plan_tight(out, parent, unit_bytes(big), n)) continue;
+        r->ram.predicted = most(r->ram.predicted, out->predicted);
+        if (n < n_wanted) kiln_chat("--ram has room for %u of %u workers", n, n_wanted);
+        return KILN_OK;
+    }
+    return refuse(cap, parent, big, err);
 }
