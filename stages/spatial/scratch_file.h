@@ -1,0 +1,39 @@
+/* scratch_file -- files of a scratch folder (kiln_run_scratch): written as NAME.part, there as NAME once whole and on the disk,
+ * so that a run which goes on after a kill can trust what it finds.
+ *
+ * Room is taken when a file is made, so that a full disk is told before the work. Errors: KILN_E_IO, of a full disk (or
+ * a limit of file sizes) with the numbers and what to do. Write and read from any thread.
+ */
+#ifndef KILN_STAGES_SPATIAL_SCRATCH_FILE_H
+#define KILN_STAGES_SPATIAL_SCRATCH_FILE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    int fd;
+    uint64_t bytes;
+    char path[4096]; /* its name when whole */
+} kiln_scratch_file;
+
+/* bytes: its size. Replaces a NAME.part that a kill left. On failure there is nothing to drop. */
+kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out,
+                                kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_scratch_write(const kiln_scratch_file *f, uint64_t at, const void *data, size_t bytes,
+                               kiln_error *err) KILN_MUST_CHECK;
+/* What was written, before it is finished or after kiln_scratch_open. */
+kiln_status kiln_scratch_read(const kiln_scratch_file *f, uint64_t at, void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+/* On the disk, then renamed; closed in any case. */
+kiln_status kiln_scratch_finish(kiln_scratch_file *f, kiln_error *err) KILN_MUST_CHECK;
+/* Closes, and removes what is not whole. Nothing for one that was finished, dropped, or is all zero. */
+void kiln_scratch_drop(kiln_scratch_file *f);
+
+bool kiln_scratch_is_whole(const char *folder, const char *name, uint64_t bytes);
+/* A whole one, for reading; kiln_scratch_drop closes it. KILN_E_IO when missing or of another size. */
+kiln_status kiln_scratch_open(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out,
+                              kiln_error *err) KILN_MUST_CHECK;
+
+#endif
