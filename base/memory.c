@@ -24,7 +24,7 @@ static kiln_status take(void **out, uint64_t count, size_t elem, const char *wha
 
 kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
 {
-    size_t bytes;
+    size_t bytes = 0; /* gcc does not see that it is set where it is used */
     KILN_TRY(take(out, count, elem, what, &bytes, err));
     memset(*out, 0, bytes);
     return KILN_OK;
