@@ -5,11 +5,9 @@
 #include "kernels/device.h"
 
 #include <ctype.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { NVML_MS = 20000 }; /* eight GPUs whose driver is not kept awake need several seconds */
 
@@ -59,12 +57,6 @@ const char *kiln_devices_named_kind(const char *text)
 }
 
 /* ---- what is visible ------------------------------------------------------------------------------------------------------ */
-typedef struct {
-    kiln_device items[KILN_DEVICES_MAX];
-    unsigned n;
-    char note[sizeof(((kiln_device_list *)0)->note)]; /* why there is none, or no more; "" when nothing is hidden */
-} visible_list;
-
 /* NVML counts by PCI address. CUDA does when told to, and where all GPUs are alike: then none is faster. */
 static bool counts_by_address(const kiln_devices_question *q)
 {
@@ -74,17 +66,25 @@ static bool counts_by_address(const kiln_devices_question *q)
     return true;
 }
 
+static bool is_lost(const kiln_gpu_list *gpus, unsigned long gpu)
+{
+    for (uint32_t i = 0; i < gpus->n_lost; i++)
+        if (gpus->lost[i].gpu == gpu) return true;
+    return false;
+}
+
 /* An index becomes a UUID where both sides count alike; an instance of a GPU has none of its own. Where they may not, it can be
  * any GPU, perhaps the newest. */
 static bool see_index(const kiln_devices_question *q, const char *entry, kiln_device *d)
 {
     const unsigned long index = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : UINT32_MAX;
     const bool alike = counts_by_address(q);
-    if (index >= q->gpus->n_gpus) return false;
+    if (index >= q->gpus->n_gpus || (alike && is_lost(q->gpus, index))) return false;
     for (uint32_t i = 0; i < q->gpus->n; i++) {
         const kiln_gpu *g = &q->gpus->items[i];
         if (alike && g->gpu != index) continue;
         if (g->arch > d->arch) d->arch = g->arch;
+        if (alike) memcpy(d->pci, g->pci, sizeof d->pci);
         if (alike && starts(g->uuid, "GPU-")) (void)snprintf(d->uuid, sizeof d->uuid, "%s", g->uuid);
     }
     return true;
@@ -98,6 +98,7 @@ static bool see_uuid(const kiln_devices_question *q, const char *entry, kiln_dev
     for (uint32_t i = 0; i < q->gpus->n; i++) {
         if (!starts(q->gpus->items[i].uuid, entry)) continue;
         (void)snprintf(d->uuid, sizeof d->uuid, "%s", q->gpus->items[i].uuid);
+        memcpy(d->pci, q->gpus->items[i].pci, sizeof d->pci);
         d->arch = q->gpus->items[i].arch;
         n++;
     }
@@ -117,20 +118,29 @@ static bool has_device(const kiln_device *items, unsigned n, const kiln_device *
 }
 
 /* Without CUDA_VISIBLE_DEVICES: every GPU, by UUID. */
-static void see_all(const kiln_devices_question *q, visible_list *v)
+static void see_all(const kiln_devices_question *q, kiln_device_list *v)
 {
     for (uint32_t i = 0; i < q->gpus->n; i++) {
         kiln_device *d = &v->items[v->n++];
         *d = (kiln_device){.kind = KILN_DEVICE_CUDA, .arch = q->gpus->items[i].arch, .chosen = true};
         memcpy(d->visible, q->gpus->items[i].uuid, sizeof d->visible);
         memcpy(d->uuid, q->gpus->items[i].uuid, sizeof d->uuid);
+        memcpy(d->pci, q->gpus->items[i].pci, sizeof d->pci);
     }
 }
 
-static void see(const kiln_devices_question *q, visible_list *v)
+/* Why an entry ends the list. */
+static void say_invalid(const kiln_devices_question *q, const char *entry, kiln_device_list *v)
+{
+    const bool broken = is_index(entry) && strlen(entry) < 10 && is_lost(q->gpus, strtoul(entry, NULL, 10));
+    (void)snprintf(v->note, sizeof v->note, "CUDA_VISIBLE_DEVICES is '%.80s', and '%.80s' is %s (%u)", q->visible, entry,
+                   broken ? "a GPU that does not work, of the GPUs here" : "none of the GPUs here", q->gpus->n_gpus);
+}
+
+void kiln_devices_visible(const kiln_devices_question *q, kiln_device_list *v)
 {
     kiln_device d;
-    *v = (visible_list){0};
+    memset(v, 0, sizeof *v);
     if (!q->visible) {
         see_all(q, v);
         return;
@@ -139,8 +149,7 @@ static void see(const kiln_devices_question *q, visible_list *v)
         d = (kiln_device){.kind = KILN_DEVICE_CUDA};
         if (!next_entry(&at, d.visible, sizeof d.visible)) return;
         if (is_index(d.visible) ? !see_index(q, d.visible, &d) : !see_uuid(q, d.visible, &d)) {
-            (void)snprintf(v->note, sizeof v->note, "CUDA_VISIBLE_DEVICES is '%.80s', and '%.80s' is none of the GPUs here (%u)",
-                           q->visible, d.visible, q->gpus->n_gpus);
+            say_invalid(q, d.visible, v);
             return;
         }
         if (has_device(v->items, v->n, &d)) {
@@ -154,9 +163,12 @@ static void see(const kiln_devices_question *q, visible_list *v)
 }
 
 /* ---- the choice ----------------------------------------------------------------------------------------------------------- */
-static void say_none_usable(uint32_t n_gpus, char *why, size_t size)
+static void say_none_usable(const kiln_gpu_list *gpus, char *why, size_t size)
 {
-    if (n_gpus == 0)
+    const uint32_t n_gpus = gpus->n_gpus;
+    if (gpus->n_lost)
+        (void)snprintf(why, size, "GPU %u does not work, the driver says: %s", gpus->lost[0].gpu, gpus->lost[0].why);
+    else if (n_gpus == 0)
         (void)snprintf(why, size, "there is no GPU");
     else if (n_gpus == 1)
         (void)snprintf(why, size, "the GPU here may not be used");
@@ -165,7 +177,7 @@ static void say_none_usable(uint32_t n_gpus, char *why, size_t size)
 }
 
 /* Why no GPU can be used at all; "" when one can. */
-static void why_no_gpu(const kiln_devices_question *q, const visible_list *v, char *why, size_t size)
+static void why_no_gpu(const kiln_devices_question *q, const kiln_device_list *v, char *why, size_t size)
 {
     const uint32_t built = q->built_version, has = q->gpus->driver_version;
     why[0] = '\0';
@@ -174,7 +186,7 @@ static void why_no_gpu(const kiln_devices_question *q, const visible_list *v, ch
     else if (q->gpus->why_none[0])
         (void)snprintf(why, size, "%s", q->gpus->why_none);
     else if (q->gpus->n == 0)
-        say_none_usable(q->gpus->n_gpus, why, size);
+        say_none_usable(q->gpus, why, size);
     else if (has && has / 1000 < built / 1000) /* within a major version the older driver will do */
         (void)snprintf(why, size, "this build is of CUDA %u.%u, the driver has CUDA %u.%u; update the driver", built / 1000,
                        built % 1000 / 10, has / 1000, has % 1000 / 10);
@@ -189,7 +201,7 @@ static void say_too_old(const kiln_devices_question *q, const kiln_device *d, ch
 }
 
 /* The first GPU that the build has code for, else the CPU. A GPU that is named is tried, and its worker tells. */
-static void choose_by_ourselves(const kiln_devices_question *q, const visible_list *v, bool usable, kiln_device_list *out)
+static void choose_by_ourselves(const kiln_devices_question *q, const kiln_device_list *v, bool usable, kiln_device_list *out)
 {
     const bool hidden = q->visible && v->n == 0;
     for (unsigned i = 0; usable && i < v->n; i++) {
@@ -211,7 +223,7 @@ static kiln_status take(const kiln_devices_question *q, const kiln_device *d, ki
     return KILN_OK;
 }
 
-static kiln_status fail_entry(const kiln_devices_question *q, const visible_list *v, const char *entry, const char *what,
+static kiln_status fail_entry(const kiln_devices_question *q, const kiln_device_list *v, const char *entry, const char *what,
                               kiln_error *err)
 {
     char numbers[32] = "number 0", hidden[128] = "";
@@ -222,7 +234,7 @@ static kiln_status fail_entry(const kiln_devices_question *q, const visible_list
 }
 
 /* A number counts visible GPUs; a UUID must be of one of them, whatever CUDA_VISIBLE_DEVICES calls it. */
-static kiln_status take_entry(const kiln_devices_question *q, const visible_list *v, const char *entry, kiln_device_list *out,
+static kiln_status take_entry(const kiln_devices_question *q, const kiln_device_list *v, const char *entry, kiln_device_list *out,
                               kiln_error *err)
 {
     const kiln_device *found = NULL;
@@ -247,10 +259,10 @@ kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list
 {
     const char *kind = kiln_devices_named_kind(q->asked);
     char why[sizeof out->note], entry[sizeof out->items->visible];
-    visible_list v;
+    kiln_device_list v;
     *out = (kiln_device_list){.n = 1, .items = {{.kind = KILN_DEVICE_CPU}}};
     if (kind && strcmp(kind, "cpu") == 0) return KILN_OK;
-    see(q, &v);
+    kiln_devices_visible(q, &v);
     why_no_gpu(q, &v, why, sizeof why);
     (void)snprintf(out->note, sizeof out->note, "%s", *why ? why : v.note);
     if (!kind) {
@@ -272,17 +284,35 @@ kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list
     return KILN_OK;
 }
 
+void kiln_devices_place(const char *sysfs, kiln_device_list *d)
+{
+    for (unsigned i = 0; i < d->n; i++) kiln_cpus_near(sysfs, d->items[i].pci, d->items[i].cpus, sizeof d->items[i].cpus);
+}
+
+static kiln_devices_question question_here(const char *text, const kiln_gpu_list *gpus)
+{
+    return (kiln_devices_question){.asked = text ? text : "auto",
+                                   .visible = getenv("CUDA_VISIBLE_DEVICES"),
+                                   .order = getenv("CUDA_DEVICE_ORDER"),
+                                   .built_version = kiln_device_built_version(),
+                                   .built_arch = kiln_device_built_arch(),
+                                   .gpus = gpus};
+}
+
+kiln_status kiln_devices_ask(const char *text, kiln_gpu_list *gpus, kiln_devices_question *q, kiln_error *err)
+{
+    *q = question_here(text, gpus);
+    return kiln_gpus_list(NVML_MS, gpus, err);
+}
+
 kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_error *err)
 {
     kiln_gpu_list gpus = {0};
-    const kiln_devices_question q = {.asked = text ? text : "auto",
-                                     .visible = getenv("CUDA_VISIBLE_DEVICES"),
-                                     .order = getenv("CUDA_DEVICE_ORDER"),
-                                     .built_version = kiln_device_built_version(),
-                                     .built_arch = kiln_device_built_arch(),
-                                     .gpus = &gpus};
-    if (q.built_version && strcmp(q.asked, "cpu") != 0) KILN_TRY(kiln_gpus_list(NVML_MS, &gpus, err));
-    return kiln_devices_choose(&q, out, err);
+    kiln_devices_question q = question_here(text, &gpus);
+    if (q.built_version && strcmp(q.asked, "cpu") != 0) KILN_TRY(kiln_devices_ask(text, &gpus, &q, err));
+    KILN_TRY(kiln_devices_choose(&q, out, err));
+    kiln_devices_place("/sys", out);
+    return KILN_OK;
 }
 
 /* ---- what is said of them ------------------------------------------------------------------------------------------------- */
@@ -303,11 +333,4 @@ void kiln_devices_advise(kiln_error *err)
     (void)kiln_fail(err, KILN_E_DEVICE, "%.*s%s", room, err->msg, advice);
 }
 
-unsigned kiln_devices_threads(uint32_t asked)
-{
-    if (asked) return asked;
-    cpu_set_t mine;
-    if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) > 0) return (unsigned)CPU_COUNT(&mine);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (unsigned)online : 1;
-}
+unsigned kiln_devices_threads(uint32_t asked) { return asked ? asked : kiln_cpus_count(); }

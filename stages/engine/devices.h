@@ -7,6 +7,7 @@
 #define KILN_STAGES_DEVICES_H
 
 #include "base/status.h"
+#include "stages/engine/cpus.h"
 #include "stages/engine/nvml.h"
 
 #include <stdbool.h>
@@ -21,8 +22,10 @@ typedef struct {
     kiln_device_kind kind;
     char visible[96]; /* CUDA_VISIBLE_DEVICES of its worker: an entry of ours as it stands, else a UUID; "" for the CPU */
     char uuid[96];    /* "" where an index does not say it */
+    char pci[16];     /* address of the GPU; "" where an index does not say it */
     uint32_t arch;    /* compute capability, 90 is 9.0; the highest that it may have where an index does not say it; 0: not known */
     bool chosen;      /* by us, because CUDA_VISIBLE_DEVICES was not set */
+    char cpus[KILN_CPUS_TEXT]; /* those that its worker may use, near the GPU: "0-15"; "": any */
 } kiln_device;
 
 typedef struct {
@@ -47,10 +50,16 @@ kiln_status kiln_devices_check(const char *text, kiln_error *err) KILN_MUST_CHEC
 /* "cpu" or "cuda"; NULL for auto, which names neither. Looks at no device. */
 const char *kiln_devices_named_kind(const char *text);
 
+/* What CUDA_VISIBLE_DEVICES lets through, which numbers count; note: why none, or no more. */
+void kiln_devices_visible(const kiln_devices_question *q, kiln_device_list *out);
 /* KILN_E_DEVICE when one is asked for that is not there; KILN_E_USAGE when one is asked for twice. */
 kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
-/* The same for this process: its environment, its build and, unless text is "cpu", NVML. KILN_E_INTERRUPTED, KILN_E_TERMINATED
- * when a signal comes while NVML is asked. */
+/* Fills `cpus` of each GPU from what the kernel shows below sysfs, which is "/sys". */
+void kiln_devices_place(const char *sysfs, kiln_device_list *d);
+/* The question of this process: its environment, its build, and what NVML says. Errors as kiln_gpus_list. */
+kiln_status kiln_devices_ask(const char *text, kiln_gpu_list *gpus, kiln_devices_question *q, kiln_error *err) KILN_MUST_CHECK;
+/* All of it for this process; NVML is not asked when text is "cpu" or the build has no CUDA. KILN_E_INTERRUPTED,
+ * KILN_E_TERMINATED when a signal comes while NVML is asked. */
 kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* What a worker calls its GPU: the UUID that CUDA says, which begins with GPU- for an instance (MIG) too; then the name is taken

@@ -8,8 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct nvml_device *device; /* nvmlDevice_t */
-enum { SUCCESS = 0, DRIVER_NOT_LOADED = 9, LIBRARY_NOT_FOUND = 12, MIG_ENABLED = 1 };
+typedef struct nvml_device *device;                                                                         /* nvmlDevice_t */
+enum { SUCCESS = 0, DRIVER_NOT_LOADED = 9, LIBRARY_NOT_FOUND = 12, GPU_IS_LOST = 15, RESET_REQUIRED = 16 }; /* nvmlReturn_t */
+enum { ENABLED = 1 };                                     /* nvmlEnableState_t, and of nvmlDeviceGetMigMode */
+enum { UNCORRECTED = 1, VOLATILE = 0 };                   /* nvmlMemoryErrorType_t, nvmlEccCounterType_t */
+enum { MODE_PROHIBITED = 2, MODE_EXCLUSIVE_PROCESS = 3 }; /* nvmlComputeMode_t */
+
+typedef struct {
+    unsigned long long total, free, used;
+} memory; /* nvmlMemory_t */
+
+typedef struct {
+    char old_bus_id[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char bus_id[32];
+} pci_info; /* nvmlPciInfo_t */
 
 /* name in the library, our name, result, arguments */
 #define NVML_MAP(X)                                                            \
@@ -25,9 +38,21 @@ enum { SUCCESS = 0, DRIVER_NOT_LOADED = 9, LIBRARY_NOT_FOUND = 12, MIG_ENABLED =
     X("nvmlDeviceGetMaxMigDeviceCount", mig_count, int, (device, unsigned *))  \
     X("nvmlDeviceGetMigDeviceHandleByIndex", mig_device_at, int, (device, unsigned, device *))
 
+/* NULL where the library lacks them: NVML of CUDA 11.0 knows no remapped rows, stand-ins know little. */
+#define NVML_OPTIONAL_MAP(X)                                                                            \
+    X("nvmlSystemGetDriverVersion", driver_text, int, (char *, unsigned))                               \
+    X("nvmlDeviceGetMemoryInfo", memory_info, int, (device, memory *))                                  \
+    X("nvmlDeviceGetPciInfo_v3", pci_info, int, (device, pci_info *))                                   \
+    X("nvmlDeviceGetEccMode", ecc_mode, int, (device, int *, int *))                                    \
+    X("nvmlDeviceGetTotalEccErrors", ecc_errors, int, (device, int, int, unsigned long long *))         \
+    X("nvmlDeviceGetRetiredPagesPendingStatus", pages_pending, int, (device, int *))                    \
+    X("nvmlDeviceGetRemappedRows", rows, int, (device, unsigned *, unsigned *, unsigned *, unsigned *)) \
+    X("nvmlDeviceGetComputeMode", compute_mode, int, (device, int *))
+
 typedef struct {
 #define X(symbol, field, result, arguments) result(*field) arguments;
     NVML_MAP(X)
+    NVML_OPTIONAL_MAP(X)
 #undef X
 } nvml;
 
@@ -38,42 +63,92 @@ static bool find_symbols(void *library, nvml *n)
     if (!n->field) return false;
     NVML_MAP(X)
 #undef X
+#define X(symbol, field, result, arguments) *(void **)(&n->field) = dlsym(library, symbol);
+    NVML_OPTIONAL_MAP(X)
+#undef X
     return true;
 }
 
-/* One that cannot be asked (no permission, fallen off the bus) is left out. */
-static void add(const nvml *n, device d, uint32_t gpu, uint32_t arch, kiln_gpu_list *out)
+static void ask_memory(const nvml *n, device d, kiln_gpu *g)
 {
-    if (out->n == KILN_GPUS_MAX) return;
-    kiln_gpu *g = &out->items[out->n];
-    *g = (kiln_gpu){.gpu = gpu, .arch = arch};
-    if (n->uuid(d, g->uuid, sizeof g->uuid) != SUCCESS) return;
-    if (n->name(d, g->name, sizeof g->name) != SUCCESS) (void)snprintf(g->name, sizeof g->name, "GPU");
-    g->uuid[sizeof g->uuid - 1] = g->name[sizeof g->name - 1] = '\0';
-    out->n++;
+    memory m = {0};
+    if (!n->memory_info || n->memory_info(d, &m) != SUCCESS) return;
+    g->total_bytes = m.total;
+    g->free_bytes = m.free;
 }
 
-static uint32_t arch_of(const nvml *n, device d)
+static void ask_health(const nvml *n, device d, kiln_gpu *g)
+{
+    int now = 0, later = 0, waits = 0, mode = 0;
+    unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+    unsigned long long errors = 0;
+    g->has_ecc = n->ecc_mode && n->ecc_mode(d, &now, &later) == SUCCESS && now == ENABLED;
+    if (g->has_ecc && n->ecc_errors && n->ecc_errors(d, UNCORRECTED, VOLATILE, &errors) == SUCCESS) g->ecc_errors = errors;
+    if (n->pages_pending && n->pages_pending(d, &waits) == SUCCESS) g->repair_pending = waits == ENABLED;
+    if (n->rows && n->rows(d, &corrected, &uncorrected, &pending, &failed) == SUCCESS) {
+        g->repair_pending = g->repair_pending || pending;
+        g->repair_failed = failed != 0;
+    }
+    if (!n->compute_mode || n->compute_mode(d, &mode) != SUCCESS) return;
+    g->prohibited = mode == MODE_PROHIBITED;
+    g->exclusive = mode == MODE_EXCLUSIVE_PROCESS;
+}
+
+/* sysfs writes the domain with four digits where NVML's own text has eight; all are hexadecimal. A GPU is function 0. */
+static void ask_address(const nvml *n, device d, kiln_gpu *g)
+{
+    pci_info p = {0};
+    if (n->pci_info && n->pci_info(d, &p) == SUCCESS)
+        (void)snprintf(g->pci, sizeof g->pci, "%04x:%02x:%02x.0", p.domain & 0xfffff, p.bus & 0xff, p.device & 0xff);
+}
+
+static void ask_arch(const nvml *n, device d, kiln_gpu *g)
 {
     int major = 0, minor = 0;
-    if (n->arch(d, &major, &minor) != SUCCESS || major < 0 || minor < 0) return 0;
-    return 10 * (uint32_t)major + (uint32_t)minor;
+    if (n->arch(d, &major, &minor) == SUCCESS && major >= 0 && minor >= 0) g->arch = 10 * (uint32_t)major + (uint32_t)minor;
 }
 
-/* A GPU in MIG mode computes through its instances only; their compute capability is the GPU's. */
+static void add_lost(const nvml *n, uint32_t gpu, int e, kiln_gpu_list *out)
+{
+    if (out->n_lost == KILN_GPUS_LOST_MAX) return;
+    kiln_gpu_lost *lost = &out->lost[out->n_lost++];
+    lost->gpu = gpu;
+    (void)snprintf(lost->why, sizeof lost->why, "%s", n->error_string(e));
+}
+
+static bool is_lost(int e) { return e == GPU_IS_LOST || e == RESET_REQUIRED; }
+
+/* d: the GPU, or an instance of the one that `of_gpu` describes. What cannot be asked (no permission: the container hides it) is
+ * left out. The answer of the call that failed, else SUCCESS. */
+static int add(const nvml *n, device d, const kiln_gpu *of_gpu, kiln_gpu_list *out)
+{
+    kiln_gpu g = *of_gpu;
+    const int e = n->uuid(d, g.uuid, sizeof g.uuid);
+    if (e != SUCCESS || out->n == KILN_GPUS_MAX) return e;
+    if (n->name(d, g.name, sizeof g.name) != SUCCESS) (void)snprintf(g.name, sizeof g.name, "GPU");
+    g.uuid[sizeof g.uuid - 1] = g.name[sizeof g.name - 1] = '\0';
+    ask_memory(n, d, &g);
+    out->items[out->n++] = g;
+    return SUCCESS;
+}
+
+/* A GPU in MIG mode computes through its instances only. */
 static void add_gpu(const nvml *n, uint32_t gpu, kiln_gpu_list *out)
 {
     device d, instance;
     unsigned mode = 0, pending = 0, most = 0;
-    if (n->device_at(gpu, &d) != SUCCESS) return;
-    const uint32_t arch = arch_of(n, d);
-    if (n->mig_mode(d, &mode, &pending) != SUCCESS || mode != MIG_ENABLED) {
-        add(n, d, gpu, arch, out);
-        return;
+    kiln_gpu whole = {.gpu = gpu};
+    int e = n->device_at(gpu, &d);
+    if (e == SUCCESS) {
+        ask_arch(n, d, &whole);
+        ask_address(n, d, &whole);
+        ask_health(n, d, &whole);
+        if (n->mig_mode(d, &mode, &pending) != SUCCESS || mode != ENABLED) e = add(n, d, &whole, out);
     }
-    if (n->mig_count(d, &most) != SUCCESS) return;
+    if (is_lost(e)) add_lost(n, gpu, e, out);
+    if (e != SUCCESS || mode != ENABLED || n->mig_count(d, &most) != SUCCESS) return;
     for (unsigned i = 0; i < most; i++)
-        if (n->mig_device_at(d, i, &instance) == SUCCESS) add(n, instance, gpu, arch, out);
+        if (n->mig_device_at(d, i, &instance) == SUCCESS) (void)add(n, instance, &whole, out);
 }
 
 /* Of the libcuda that a worker would load, which may be newer than the driver (packages for forward compatibility). */
@@ -81,6 +156,7 @@ static void ask_driver(const nvml *n, kiln_gpu_list *out)
 {
     int version = 0;
     const int e = n->driver_version(&version);
+    if (!n->driver_text || n->driver_text(out->driver, sizeof out->driver) != SUCCESS) out->driver[0] = '\0';
     if (e == SUCCESS && version > 0) out->driver_version = (uint32_t)version;
     if (e == LIBRARY_NOT_FOUND)
         (void)snprintf(out->why_none, sizeof out->why_none, "NVIDIA's driver is here, but not its CUDA library (libcuda.so.1)");

@@ -118,6 +118,7 @@ static void become_worker(char **argv, int fd, const kiln_device *device, pid_t 
     (void)close_range(WORKER_FD + 1, ~0U, 0); /* where the kernel lacks it: ours are close-on-exec anyway */
     if (*device->visible && setenv("CUDA_VISIBLE_DEVICES", device->visible, 1) != 0) _exit(EXEC_FAILED);
     if (device->chosen && setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) != 0) _exit(EXEC_FAILED);
+    kiln_cpus_bind(device->cpus);
     (void)setenv("OMP_WAIT_POLICY", "passive", 0); /* threads that wait leave the core to others; without: only slower */
     execv("/proc/self/exe", argv);
     _exit(EXEC_FAILED);

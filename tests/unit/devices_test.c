@@ -40,6 +40,9 @@ static const kiln_gpu_list old = {.items = {GPU("X", A, 0, 90)}, .n = 1, .n_gpus
 static const kiln_gpu_list half = {
     .items = {GPU("X", A, 0, 90)}, .n = 1, .n_gpus = 1, .why_none = "NVIDIA's driver is here, but not its CUDA library"};
 static const kiln_gpu_list lost = {.n_gpus = 1}, several_lost = {.n_gpus = 2}, none = {.n = 0};
+static const kiln_gpu_list first_lost = {
+    .items = {GPU("X", B, 1, 90)}, .n = 1, .n_gpus = 2, .lost = {{0, "GPU is lost"}}, .n_lost = 1, .driver_version = 13000};
+static const kiln_gpu_list all_lost = {.n_gpus = 1, .lost = {{0, "GPU is lost"}}, .n_lost = 1};
 static const kiln_gpu_list absent = {.why_none = "no NVIDIA driver is found"};
 static const kiln_gpu_list hung = {.broken = true, .why_none = "did not answer"};
 
@@ -171,6 +174,10 @@ static void where_no_gpu_can_be_used_auto_takes_the_cpu(void **state)
         {&none, "auto", NULL, "cpu", KILN_OK, NULL},
         {&none, "all", NULL, "--devices all: there is no GPU; --devices cpu does without a GPU", KILN_E_DEVICE, NULL},
         {&lost, "all", NULL, "the GPU here may not be used", KILN_E_DEVICE, NULL},
+        {&all_lost, "all", NULL, "GPU 0 does not work, the driver says: GPU is lost", KILN_E_DEVICE, NULL},
+        {&first_lost, "auto", NULL, B, KILN_OK, NULL},
+        {&first_lost, "all", "1", "1", KILN_OK, NULL},
+        {&first_lost, "cuda", "0", "'0' is a GPU that does not work", KILN_E_DEVICE, NULL},
         {&several_lost, "all", NULL, "of 2 GPUs here none may be used", KILN_E_DEVICE, NULL},
         {&absent, "auto", "0", "cpu", KILN_OK, NULL},
         {&absent, "0", "0", "no NVIDIA driver is found; --devices cpu does without", KILN_E_DEVICE, NULL},
@@ -313,22 +320,29 @@ static void what_to_do_is_said_once_and_about_devices_only(void **state)
 
 /* ---- NVML ----------------------------------------------------------------------------------------------------------------- */
 static char folder[] = "/tmp/kiln-nvml-XXXXXX";
-static char library[64];
+static char library[64], old_library[64];
+
+static int build(const char *path, const char *flags)
+{
+    char line[256];
+    (void)snprintf(line, sizeof line, "${CC:-cc} %s -shared -fPIC -Wl,-z,nodelete -o '%s' tests/unit/fake_nvml.c", flags, path);
+    return system(line);
+}
 
 static int build_library(void **state)
 {
-    char line[256];
     (void)state;
     if (!mkdtemp(folder)) return -1;
     (void)snprintf(library, sizeof library, "%s/libfake.so", folder);
-    (void)snprintf(line, sizeof line, "${CC:-cc} -shared -fPIC -Wl,-z,nodelete -o '%s' tests/unit/fake_nvml.c", library);
-    return system(line);
+    (void)snprintf(old_library, sizeof old_library, "%s/libold.so", folder);
+    return build(library, "") || build(old_library, "-DFAKE_OLD");
 }
 
 static int remove_library(void **state)
 {
     (void)state;
     (void)unlink(library);
+    (void)unlink(old_library);
     return rmdir(folder);
 }
 
@@ -336,7 +350,8 @@ enum { PATIENCE_MS = 10000 };
 
 static void pretend(const char *nvml, const char *variable, const char *value)
 {
-    static const char *const all[] = {"FAKE_MIG", "FAKE_LOST", "FAKE_INIT", "FAKE_CUDA", "FAKE_ARCH", "FAKE_END"};
+    static const char *const all[] = {"FAKE_MIG",  "FAKE_LOST", "FAKE_INIT", "FAKE_CUDA",   "FAKE_ARCH",  "FAKE_END",
+                                      "FAKE_FREE", "FAKE_ECC",  "FAKE_MODE", "FAKE_HIDDEN", "FAKE_REPAIR"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) (void)unsetenv(all[i]);
     (void)setenv("KILN_NVML", nvml, 1);
     (void)setenv("FAKE_GPUS", "3", 1);
@@ -375,8 +390,47 @@ static void nvml_tells_gpus_and_instances(void **state)
     g = seen_with(library, "FAKE_LOST", "0");
     assert_int_equal(g.n, 2);
     assert_int_equal(g.items[0].gpu, 1);
+    assert_int_equal(g.n_lost, 1);
+    assert_int_equal(g.lost[0].gpu, 0);
+    assert_string_equal(g.lost[0].why, "GPU is lost");
+    g = seen_with(library, "FAKE_HIDDEN", "1");
+    assert_int_equal(g.n, 2);
+    assert_int_equal(g.n_lost, 0);
+    assert_int_equal(g.items[1].gpu, 2);
     g = seen_with(library, "FAKE_GPUS", "200"); /* more than we keep */
     assert_int_equal(g.n, KILN_GPUS_MAX);
+}
+
+static void nvml_tells_memory_address_and_health(void **state)
+{
+    (void)state;
+    kiln_gpu_list g = seen_with(library, "FAKE_FREE", "700");
+    assert_string_equal(g.driver, "999.1");
+    assert_int_equal(g.items[1].total_bytes, 1000 << 20);
+    assert_int_equal(g.items[1].free_bytes, 700 << 20);
+    assert_string_equal(g.items[1].pci, "0000:1b:00.0");
+    assert_true(g.items[1].has_ecc);
+    assert_int_equal(g.items[0].ecc_errors, 0);
+    g = seen_with(library, "FAKE_ECC", "2");
+    assert_int_equal(g.items[0].ecc_errors, 2);
+    assert_int_equal(g.items[1].ecc_errors, 0);
+    g = seen_with(library, "FAKE_REPAIR", "1");
+    assert_true(g.items[0].repair_pending && !g.items[0].repair_failed);
+    g = seen_with(library, "FAKE_REPAIR", "2");
+    assert_true(!g.items[0].repair_pending && g.items[0].repair_failed);
+    g = seen_with(library, "FAKE_MODE", "2");
+    assert_true(g.items[0].prohibited && !g.items[0].exclusive && !g.items[1].prohibited);
+    g = seen_with(library, "FAKE_MODE", "3");
+    assert_true(!g.items[0].prohibited && g.items[0].exclusive);
+    g = seen_with(library, "FAKE_MIG", "1"); /* memory is the instance's, the address is the GPU's */
+    assert_int_equal(g.items[2].total_bytes, 100 << 20);
+    assert_string_equal(g.items[2].pci, "0000:1b:00.0");
+    g = seen_with(old_library, "FAKE_FREE", "700");
+    assert_int_equal(g.n, 3);
+    assert_int_equal(g.items[0].total_bytes, 0);
+    assert_string_equal(g.items[0].pci, "");
+    assert_string_equal(g.driver, "");
+    assert_false(g.items[0].has_ecc);
 }
 
 static void nvml_that_does_not_answer_is_a_reason(void **state)
@@ -458,6 +512,7 @@ int main(void)
         cmocka_unit_test(an_instance_is_recorded_by_its_own_name),
         cmocka_unit_test(what_to_do_is_said_once_and_about_devices_only),
         cmocka_unit_test(nvml_tells_gpus_and_instances),
+        cmocka_unit_test(nvml_tells_memory_address_and_health),
         cmocka_unit_test(nvml_that_does_not_answer_is_a_reason),
         cmocka_unit_test(nothing_of_nvml_stays_here),
         cmocka_unit_test(a_driver_that_is_ill_is_a_reason),
