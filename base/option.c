@@ -256,11 +256,20 @@ static kiln_status take_letters(reader *r, const char *letters, kiln_error *err)
 static kiln_status take_positional(reader *r, const char *text, kiln_error *err)
 {
     unsigned max = sizeof r->parsed->positional / sizeof *r->parsed->positional;
-    if (r->parsed->n_positional == r->cli->n_positionals || r->parsed->n_positional == max)
+    const unsigned most = r->cli->n_positionals + r->cli->n_optional;
+    if (r->parsed->n_positional == most || r->parsed->n_positional == max)
         return kiln_fail(err, KILN_E_USAGE, "'%.80s' is one argument too many, %s takes %s; see '%s --help'", text, r->cli->program,
-                         r->cli->n_positionals ? r->cli->positionals : "none", r->cli->program);
+                         most ? r->cli->positionals : "none", r->cli->program);
     if (!text[0]) return kiln_fail(err, KILN_E_USAGE, "an argument is empty, %s takes %s", r->cli->program, r->cli->positionals);
     return kiln_opt_keep(text, true, &r->parsed->positional[r->parsed->n_positional++], err);
+}
+
+static bool is_alone(const kiln_cli *cli)
+{
+    const kiln_opt *o;
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+        if (o->flags & KILN_ALONE && *(const bool *)o->where) return true;
+    return false;
 }
 
 kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_parsed *parsed, kiln_error *err)
@@ -282,7 +291,7 @@ kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_pars
         else
             options_end = true;
     }
-    if (!parsed->done && parsed->n_positional < cli->n_positionals)
+    if (!parsed->done && parsed->n_positional < cli->n_positionals && !is_alone(cli))
         return kiln_fail(err, KILN_E_USAGE, "%s takes %s; see '%s --help'", cli->program, cli->positionals, cli->program);
     return KILN_OK;
 }

@@ -42,6 +42,7 @@ enum {
     KILN_HIDDEN = 2, /* not in --help (for the engine and for tests) */
     KILN_ONCE = 4,   /* a run that has it uses the stored parameters, stores none and changes no state (-o, --camera, --dry-run) */
     KILN_DEVICE = 8, /* about where units compute: only in the tables of programs that have some */
+    KILN_ALONE = 16, /* of a switch: a run that has it does that alone; it needs no positionals, and make has no variable for it */
 };
 
 typedef struct {
@@ -60,7 +61,8 @@ typedef struct {
     const char *program;            /* "kiln-knn" */
     const char *summary;            /* one line: what it does */
     const char *positionals;        /* "MANIFEST", "SCENE MANIFEST", "A B" */
-    unsigned n_positionals;         /* exactly so many */
+    unsigned n_positionals;         /* so many are needed, */
+    unsigned n_optional;            /* and so many more may follow */
     const char *const *tables_note; /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
     const kiln_opt *options;        /* the program's own table, ended by a row with name NULL */
     const kiln_opt *common;         /* the shared rows (kiln_common_options) or NULL */

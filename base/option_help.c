@@ -74,6 +74,8 @@ static void help_rows(FILE *out, const char *title, const kiln_opt *table)
     }
 }
 
+static bool has_positionals(const kiln_cli *cli) { return cli->n_positionals + cli->n_optional > 0; }
+
 static bool any_keyed(const kiln_cli *cli)
 {
     const kiln_opt *o;
@@ -85,8 +87,8 @@ static bool any_keyed(const kiln_cli *cli)
 void kiln_cli_help(const kiln_cli *cli, FILE *out)
 {
     char line[256];
-    (void)fprintf(out, "Usage: %s%s%s [options]\n\n", cli->program, cli->n_positionals ? " " : "",
-                  cli->n_positionals ? cli->positionals : "");
+    (void)fprintf(out, "Usage: %s%s%s [options]\n\n", cli->program, has_positionals(cli) ? " " : "",
+                  has_positionals(cli) ? cli->positionals : "");
     wrap(out, cli->summary, 0, 0);
     help_rows(out, "Options", cli->options);
     if (any_keyed(cli)) {
@@ -173,7 +175,7 @@ void kiln_cli_man(const kiln_cli *cli, FILE *out)
     roff_line(out, ".SH NAME\n", cli->program, " \\- ");
     roff_line(out, "", cli->summary, "\n");
     roff_line(out, ".SH SYNOPSIS\n\\fB", cli->program, "\\fR");
-    if (cli->n_positionals) roff_line(out, " \\fI", cli->positionals, "\\fR");
+    if (has_positionals(cli)) roff_line(out, " \\fI", cli->positionals, "\\fR");
     roff_line(out, " [options]\n.SH DESCRIPTION\n", cli->program, ": ");
     roff_line(out, "", cli->summary, ".\n");
     for (const char *const *note = cli->tables_note; note && *note; note++) roff_line(out, ".PP\n", *note, "\n");
@@ -223,7 +225,7 @@ void kiln_cli_help_json(const kiln_cli *cli, FILE *out)
     (void)fputs("{\"version\": 1, ", out);
     json_field(out, "program", cli->program);
     json_field(out, "summary", cli->summary);
-    json_field(out, "positionals", cli->n_positionals ? cli->positionals : "");
+    json_field(out, "positionals", has_positionals(cli) ? cli->positionals : "");
     (void)fputs("\"options\": [", out);
     for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
         char letter[2] = {o->letter, '\0'};
@@ -253,7 +255,7 @@ void kiln_cli_help_make(const kiln_cli *cli, FILE *out)
     const char *dash = strchr(cli->program, '-');
     (void)fprintf(out, "VARS_%s :=", dash ? dash + 1 : cli->program);
     for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
-        if (o->flags & KILN_HIDDEN || !strcmp(o->name, "help") || !strcmp(o->name, "version")) continue;
+        if (o->flags & (KILN_HIDDEN | KILN_ALONE) || !strcmp(o->name, "help") || !strcmp(o->name, "version")) continue;
         (void)fputc(' ', out);
         for (const char *c = o->name; *c; c++) (void)fputc(*c == '-' ? '_' : toupper((unsigned char)*c), out);
         (void)fprintf(out, ":%s", o->name);

@@ -14,6 +14,7 @@
 /* ---- options that the engine adds to every program -------------------------------------------------------------- */
 typedef struct {
     bool force, reset, allow_partial, allow_network;
+    bool list_gpus;
     const char *scratch_dir; /* NULL: beside the manifest */
 } kiln_engine_options;
 extern kiln_engine_options kiln_engine_values;

@@ -2,6 +2,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
+#include "stages/engine/gpu_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,16 @@ static const kiln_opt stage_rows[] = {
      "folder for what memory has no room for; default: beside the manifest", 0},
 };
 
+static const kiln_opt list_gpus_row = {"list-gpus",
+                                       0,
+                                       KILN_OPT_BOOL,
+                                       &kiln_engine_values.list_gpus,
+                                       NULL,
+                                       NULL,
+                                       NULL,
+                                       "list the GPUs here, their numbers for --devices and their memory, and end",
+                                       KILN_DEVICE | KILN_ALONE};
+
 enum { COMMON_ROWS_MAX = 64, N_STAGE_ROWS = sizeof stage_rows / sizeof *stage_rows };
 static kiln_opt common_rows[COMMON_ROWS_MAX]; /* the engine's, then the program's common ones, then the end */
 
@@ -48,6 +59,7 @@ static kiln_status merge_options(const kiln_stage_program *p, kiln_cli *out, kil
             if (!has_row(out->options, stage_rows[i].name)) common_rows[n++] = stage_rows[i];
     bool has_manifest = !p->opens_itself || kiln_stage_find(p->name); /* kiln-compare reads pictures only */
     if (has_manifest && !has_row(out->options, network_row.name)) common_rows[n++] = network_row;
+    if (p->unit) common_rows[n++] = list_gpus_row;
     for (const kiln_opt *o = p->cli->common; o && o->name; o++) {
         if (o->flags & KILN_DEVICE && !p->unit) continue;
         if (n + 1 == COMMON_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d common options", COMMON_ROWS_MAX);
@@ -149,6 +161,14 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     return r->program->run(r, err);
 }
 
+/* Asks for GPUs, touches no manifest. */
+static kiln_status list_gpus(kiln_error *err)
+{
+    KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
+    KILN_TRY(kiln_list_gpus(kiln_common_values.devices, kiln_common_values.json, err));
+    return close_stdout(err);
+}
+
 static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
 {
     if (st != KILN_OK) (void)fprintf(stderr, "%s: %s\n", cli->program, err->msg);
@@ -172,6 +192,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     kiln_log_init(p->cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
                                    : kiln_common_values.verbose ? KILN_LOG_VERBOSE
                                                                 : KILN_LOG_NORMAL);
+    if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
     st = parent(&r, &err);
     finish(&r, st, &err);
     kiln_status printed = print_report(&r, st, &err, &late);

@@ -29,7 +29,7 @@ for path in "${programs[@]}"; do
     for name in $names; do
         grep -qE -- "--(\[no-\])?$name( |\$)" <<<"$help" || say "--help lacks --$name"
         grep -qF -- "${name//-/\\-}\\fR" <<<"$man" || say "the man page lacks --$name"
-        case $name in help | version) ;; *) grep -qF -- ":$name" <<<"$make" || say "--help-make lacks $name" ;; esac
+        case $name in help | version | list-gpus) ;; *) grep -qF -- ":$name" <<<"$make" || say "--help-make lacks $name" ;; esac
     done
     case $program in kiln-compare | kiln-generate | kiln-info | kiln-verify) units=0 ;; *) units=1 ;; esac
     for name in devices device gpu vram sync; do
