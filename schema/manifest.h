@@ -54,7 +54,7 @@ kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, 
 /* Allocates: *data (free it) and *raw_bytes. */
 kiln_status kiln_manifest_read_blob(kiln_manifest *m, kiln_hash hash, void **data, uint64_t *raw_bytes,
                                     kiln_error *err) KILN_MUST_CHECK;
-bool kiln_manifest_has_blob(kiln_manifest *m, kiln_hash hash);
+bool kiln_manifest_has_blob(kiln_manifest *m, kiln_hash hash); /* false too where it cannot be read */
 
 /* An array longer than KILN_BLOB_MAX is a list of segments of KILN_BLOB_MAX bytes, the last one shorter. */
 typedef struct {
@@ -82,7 +82,7 @@ typedef struct {
 /* *found false and *out empty when no unit of that key is done. */
 kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err) KILN_MUST_CHECK;
 /* Inserts blobs (n of them, in the order of the result's outputs; a NULL packed means: the blob is already stored), the
- * unit row and its outputs. Inside a transaction. A unit that is there already is left alone. */
+ * unit row and its outputs; takes the unit out of quarantine. Inside a transaction. A unit that is there already is left alone. */
 kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, const char *name, const kiln_unit_result *r,
                             const kiln_blob *blobs, int64_t wall_ns, kiln_error *err) KILN_MUST_CHECK;
 void kiln_unit_result_release(kiln_unit_result *r);
@@ -91,7 +91,24 @@ kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, 
 /* Convenience: reads that array whole; free(*data). */
 kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name, void **data, uint64_t *bytes,
                                   kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK; /* for --force and quarantine */
+kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- quarantine: units that failed on every device --------------------------------------------------------------- */
+typedef struct {
+    kiln_hash key;
+    char stage[32], name[160];
+    uint32_t attempts;
+    char device[160]; /* where it failed last */
+    char reason[1024];
+    int64_t failed_ns;
+} kiln_quarantine_row;
+/* Replaces the row of the same key. kiln_unit_store removes it: what is done is in quarantine no more. */
+kiln_status kiln_quarantine_put(kiln_manifest *m, const kiln_quarantine_row *row, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_quarantine_remove(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_quarantine_clear(kiln_manifest *m, const char *stage, kiln_error *err) KILN_MUST_CHECK;
+/* Those of a stage, by name. free(*out). */
+kiln_status kiln_quarantine_get(kiln_manifest *m, const char *stage, kiln_quarantine_row **out, uint32_t *n,
+                                kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- scene ------------------------------------------------------------------------------------------------------- */
 typedef enum { KILN_SCENE_NONE, KILN_SCENE_POINTS, KILN_SCENE_SPLATS } kiln_scene_kind;

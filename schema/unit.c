@@ -115,6 +115,7 @@ kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, 
     KILN_GO(insert_unit(m, key, stage, name, r->counters, wall_ns, err));
     int64_t unit = sqlite3_last_insert_rowid(m->db);
     for (uint32_t i = 0; i < r->n; i++) KILN_GO(insert_output(m, unit, &r->outputs[i], err));
+    KILN_GO(kiln_quarantine_remove(m, key, err));
 done:
     return kiln_group_end(m, own, st, err);
 }
