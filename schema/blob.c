@@ -7,21 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool kiln_manifest_has_blob(kiln_manifest *m, kiln_hash hash)
+static kiln_status is_stored(kiln_manifest *m, kiln_hash hash, bool *stored, kiln_error *err)
 {
     kiln_query q;
-    bool row = false;
-    if (kiln_query_open(m, &q, "SELECT 1 FROM blob WHERE hash = ?", NULL) != KILN_OK) return false;
+    *stored = false;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM blob WHERE hash = ?", err));
     kiln_bind_hash(&q, hash);
-    if (kiln_query_step(&q, &row, NULL) != KILN_OK) row = false; /* what cannot be read counts as missing: it is put again */
+    const kiln_status st = kiln_query_step(&q, stored, err);
     kiln_query_close(&q);
-    return row;
+    return st;
+}
+
+bool kiln_manifest_has_blob(kiln_manifest *m, kiln_hash hash)
+{
+    bool stored;
+    return is_stored(m, hash, &stored, NULL) == KILN_OK && stored;
 }
 
 kiln_status kiln_manifest_put_blob(kiln_manifest *m, const kiln_blob *b, kiln_error *err)
 {
     kiln_query q;
-    if (kiln_manifest_has_blob(m, b->hash)) return KILN_OK; /* before the packed bytes are touched */
+    bool stored;
+    KILN_TRY(is_stored(m, b->hash, &stored, err)); /* before the packed bytes are touched */
+    if (stored) return KILN_OK;
     KILN_TRY(kiln_query_open(m, &q, "INSERT INTO blob (hash, elem, raw_bytes, packed) VALUES (?, ?, ?, ?)", err));
     kiln_bind_hash(&q, b->hash);
     kiln_bind_i64(&q, b->elem);

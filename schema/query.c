@@ -236,7 +236,10 @@ static const char *column_text(kiln_query *q, size_t *length)
     int column = next_column(q, SQLITE_TEXT);
     const char *p = (const char *)sqlite3_column_text(q->statement, column);
     *length = (size_t)sqlite3_column_bytes(q->statement, column);
-    if (!p) *length = 0;
+    if (!p) {
+        keep_failure(q, KILN_E_NOMEM, "out of memory"); /* a text is NULL for no other reason */
+        *length = 0;
+    }
     return p ? p : "";
 }
 
