@@ -7,6 +7,7 @@
  * needs a stage that became stale becomes stale too; if it then turns out that nothing changed, kiln_run_is_fresh makes it fresh at
  * once. */
 #include "stages/engine/engine_internal.h"
+#include "stages/engine/json_text.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -313,11 +314,12 @@ done:
 kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
 {
     kiln_run_row last = {0};
+    kiln_status st = KILN_OK;
     bool found = false;
     kiln_say("nothing to do, the output is up to date");
     if (kiln_engine_values.reset || kiln_opt_flag_given(&r->cli, KILN_KEYED)) {
         KILN_TRY(kiln_manifest_begin(r->manifest, err));
-        kiln_status st = kiln_run_store_parameters(r, err); /* given values count although they change nothing now */
+        st = kiln_run_store_parameters(r, err); /* given values count although they change nothing now */
         if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, err);
         if (st != KILN_OK) {
             kiln_manifest_rollback(r->manifest);
@@ -325,8 +327,9 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
         }
     }
     KILN_TRY(kiln_run_last(r->manifest, r->program->name, &found, &last, err));
-    if (found) r->stored_report = json_loads(last.counters, 0, NULL);
+    if (found) st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
     kiln_run_row_release(&last);
+    if (st != KILN_OK) return st;
     if (!r->stored_report) r->stored_report = json_object();
     if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     r->committed = true;

@@ -4,6 +4,7 @@
  * common transaction until they are BATCH_BYTES or the oldest is BATCH_MS old: one fsync for many small units, and a
  * kill costs no more than that. Whatever ends the list, results that arrived are stored first. */
 #include "stages/engine/engine_internal.h"
+#include "stages/engine/json_text.h"
 
 #include "base/log.h"
 
@@ -329,7 +330,8 @@ kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, vo
 kiln_status kiln_unit_counters(const kiln_unit *u, json_t **out, kiln_error *err)
 {
     json_error_t why;
-    *out = json_loads(u->result.counters ? u->result.counters : "{}", JSON_REJECT_DUPLICATES, &why);
+    const char *text = u->result.counters ? u->result.counters : "{}";
+    KILN_TRY(kiln_json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, "counters", out, &why, err));
     if (!json_is_object(*out)) {
         json_decref(*out);
         *out = NULL;

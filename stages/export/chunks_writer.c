@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/engine/json_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -153,7 +154,9 @@ static json_t *load_index(const char *folder)
     if (kiln_path_join(path, sizeof path, folder, INDEX, NULL) != KILN_OK || !kiln_is_file(path) ||
         kiln_file_read(path, INDEX_MAX, &text, &size, NULL) != KILN_OK)
         return NULL;
-    json_t *index = json_loadb((const char *)text, size, 0, NULL);
+    json_t *index = NULL;
+    if (kiln_json_parse((const char *)text, size, 0, path, &index, NULL, NULL) != KILN_OK)
+        index = NULL; /* as if it were not there */
     free(text);
     return index;
 }

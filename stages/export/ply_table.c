@@ -2,6 +2,7 @@
 #include "stages/export/ply_table.h"
 
 #include "base/option.h"
+#include "stages/engine/json_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -89,12 +90,16 @@ static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kil
 
 /* ---- the source's own columns ---------------------------------------------------------------------------------------------- */
 
-static json_t *source_layout(const kiln_export *e)
+/* *layout NULL: none is known. */
+static kiln_status source_layout(const kiln_export *e, json_t **layout, kiln_error *err)
 {
-    json_t *notes = strcmp(e->scene->source_format, "ply") == 0 ? json_loads(e->scene->notes, 0, NULL) : NULL;
-    json_t *layout = json_incref(json_object_get(notes, "layout"));
+    json_t *notes = NULL;
+    *layout = NULL;
+    if (strcmp(e->scene->source_format, "ply") != 0) return KILN_OK;
+    KILN_TRY(kiln_json_parse(e->scene->notes, strlen(e->scene->notes), 0, "the scene's notes", &notes, NULL, err));
+    *layout = json_incref(json_object_get(notes, "layout"));
     json_decref(notes);
-    return layout;
+    return KILN_OK;
 }
 
 /* "float x;float y;..." as the reader's header has it. */
@@ -295,7 +300,7 @@ kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_
     p.moved = o[0] != 0 || o[1] != 0 || o[2] != 0;
     if (!e->keep_origin) memcpy(out->origin, o, sizeof out->origin);
     KILN_GO(KILN_ALLOC(&out->columns, KILN_PLY_COLUMNS_MAX, "columns", err));
-    layout = source_layout(e);
+    KILN_GO(source_layout(e, &layout, err));
     const char *columns = json_string_value(json_object_get(layout, "columns"));
     if (columns) KILN_GO(add_source_columns(&p, columns, &used, err));
     if (!used) KILN_GO(add_default_columns(&p, err));

@@ -2,6 +2,7 @@
 #include "stages/import/json_file.h"
 
 #include "base/file.h"
+#include "stages/engine/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static kiln_status parse(const char *path, const unsigned char *text, size_t siz
     if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
     if (!kiln_utf8_valid(text, size)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not UTF-8; save it as UTF-8", path);
     if (depth_of(text, size) > DEPTH_LIMIT) return kiln_fail(err, KILN_E_INPUT, "'%s' is nested deeper than %d", path, DEPTH_LIMIT);
-    *out = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &why);
+    KILN_TRY(kiln_json_parse((const char *)text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, path,
+                             out, &why, err));
     if (!*out) return kiln_fail(err, KILN_E_INPUT, "'%s' is not valid JSON: line %d: %s", path, why.line, why.text);
     return KILN_OK;
 }

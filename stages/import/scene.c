@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "stages/engine/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,30 +12,35 @@
 
 /* {"dropped": {}, "clamped": {}, "writer": "", "dialect": "", "layout": {...}, ...}: what kiln-info shows and what export
  * needs to be lossless. */
-static json_t *make_notes(const kiln_import_result *i)
+static json_t *make_notes(const kiln_import_result *i, json_t *layout, json_t *cfg)
 {
     const kiln_source_info *info = &i->scan.info;
-    json_t *layout = info->layout[0] ? json_loads(info->layout, 0, NULL) : NULL;
-    json_t *cfg = i->data.cfg_args[0] ? json_loads(i->data.cfg_args, 0, NULL) : NULL;
     json_t *n = json_pack("{s:o*, s:o*, s:s, s:s, s:b, s:b, s:b, s:b}", "dropped", kiln_dropped_json(&i->counts), "clamped",
                           kiln_clamped_json(&i->counts), "writer", info->writer, "dialect",
                           info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs", "folded", info->folded, "wide", info->wide,
                           "has_rgb", info->has_rgb, "random", i->random);
-    if (n && layout && json_object_set(n, "layout", layout) != 0) goto fail;
-    if (n && cfg && json_object_set(n, "cfg_args", cfg) != 0) goto fail;
-    json_decref(layout);
-    json_decref(cfg);
+    if (n && ((layout && json_object_set(n, "layout", layout) != 0) || (cfg && json_object_set(n, "cfg_args", cfg) != 0))) {
+        json_decref(n);
+        n = NULL;
+    }
     return n;
-fail:
-    json_decref(layout);
-    json_decref(cfg);
-    json_decref(n);
-    return NULL;
+}
+
+static kiln_status parse(const char *text, const char *what, json_t **out, kiln_error *err)
+{
+    *out = NULL;
+    return *text ? kiln_json_parse(text, strlen(text), 0, what, out, NULL, err) : KILN_OK;
 }
 
 static kiln_status write_notes(const kiln_import_result *i, char *out, size_t room, kiln_error *err)
 {
-    json_t *n = make_notes(i);
+    json_t *layout = NULL, *cfg = NULL;
+    kiln_status st = parse(i->scan.info.layout, "the columns of the source", &layout, err);
+    if (st == KILN_OK) st = parse(i->data.cfg_args, "cfg_args", &cfg, err);
+    json_t *n = st == KILN_OK ? make_notes(i, layout, cfg) : NULL;
+    json_decref(layout);
+    json_decref(cfg);
+    if (st != KILN_OK) return st;
     size_t need = n ? json_dumpb(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS) : 0;
     if (need > room - 1 && json_object_del(n, "layout") == 0) {
         kiln_warn("the PLY header is too long to be kept; export will write its own column order");
