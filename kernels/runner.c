@@ -208,3 +208,10 @@ void kiln_runner_free(kiln_runner *r)
 
 kiln_runner_info kiln_runner_tell(const kiln_runner *r) { return r->info; }
 const char *kiln_runner_name(const kiln_runner *r) { return r->ops->name; }
+kiln_exec kiln_runner_exec(const kiln_runner *r) { return r->exec; }
+
+void kiln_runner_set_threads(kiln_runner *r, unsigned threads)
+{
+    r->host.threads = threads ? threads : 1;
+    if (r->exec.device < 0) r->exec.threads = r->host.threads;
+}

@@ -37,6 +37,9 @@ kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kil
 void kiln_runner_free(kiln_runner *r); /* NULL: nothing */
 kiln_runner_info kiln_runner_tell(const kiln_runner *r);
 const char *kiln_runner_name(const kiln_runner *r); /* "cpu", "cpu-avx2" or "cuda" */
+void kiln_runner_set_threads(kiln_runner *r, unsigned threads); /* of CPU siblings from now on; 0 counts as 1 */
+/* Device, stream and --sync of its operations, for what is no operation; the stream stays the runner's. */
+kiln_exec kiln_runner_exec(const kiln_runner *r);
 
 /* Runs ops->op on host arrays; done when it returns. Errors as the operation's; after KILN_E_DEVICE the runner is lost. */
 kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err) KILN_MUST_CHECK;
