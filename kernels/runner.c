@@ -113,15 +113,20 @@ static kiln_status run_in_block(kiln_runner *r, kiln_op_id op, const void *args,
     return st == KILN_OK ? again : st;
 }
 
+void kiln_runner_trim(kiln_runner *r)
+{
+    free(r->work);
+    r->work = NULL;
+    r->work_bytes = 0;
+}
+
 static kiln_status run_on_host(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
 {
     size_t need = 0;
     KILN_TRY(kiln_op_call(r->host_ops, op, &r->host, args, NULL, &need, err));
     if (need > r->work_bytes || !r->work) {
-        free(r->work);
-        r->work = NULL;
-        r->work_bytes = 0;
-        KILN_TRY(kiln_alloc(&r->work, need, 1, "the workspace of an operation", err));
+        kiln_runner_trim(r);
+        KILN_TRY(kiln_alloc_unset(&r->work, need, 1, "the workspace of an operation", err));
         r->work_bytes = need;
     }
     size_t have = r->work_bytes;
@@ -187,6 +192,7 @@ kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kil
     r->host = r->exec = (kiln_exec){.device = KILN_RUNNER_CPU, .threads = o->threads ? o->threads : 1};
     r->host_ops = r->ops = kiln_ops_cpu();
     r->info.cap_bytes = UINT64_MAX;
+    r->info.threads = r->host.threads;
     const kiln_status st = o->device == KILN_RUNNER_CPU ? KILN_OK : open_device(r, o, err);
     if (st == KILN_OK)
         *out = r;
@@ -213,5 +219,6 @@ kiln_exec kiln_runner_exec(const kiln_runner *r) { return r->exec; }
 void kiln_runner_set_threads(kiln_runner *r, unsigned threads)
 {
     r->host.threads = threads ? threads : 1;
+    r->info.threads = r->host.threads;
     if (r->exec.device < 0) r->exec.threads = r->host.threads;
 }

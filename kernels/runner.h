@@ -28,6 +28,7 @@ typedef struct {
     uint64_t cap_bytes;        /* UINT64_MAX for the CPU; lowered where the device turns out to have less left */
     uint64_t peak_bytes;       /* largest device memory held so far */
     uint64_t n_device, n_host; /* operations that ran on the device; on the CPU because the cap is too small for them */
+    unsigned threads;          /* of CPU siblings, at least 1; for loops of whoever prepares their arrays, too */
 } kiln_runner_info;
 
 typedef struct kiln_runner kiln_runner;
@@ -40,6 +41,8 @@ const char *kiln_runner_name(const kiln_runner *r); /* "cpu", "cpu-avx2" or "cud
 void kiln_runner_set_threads(kiln_runner *r, unsigned threads); /* of CPU siblings from now on; 0 counts as 1 */
 /* Device, stream and --sync of its operations, for what is no operation; the stream stays the runner's. */
 kiln_exec kiln_runner_exec(const kiln_runner *r);
+/* Gives back the host memory that it keeps as workspace for the next operation on the CPU. */
+void kiln_runner_trim(kiln_runner *r);
 
 /* Runs ops->op on host arrays; done when it returns. Errors as the operation's; after KILN_E_DEVICE the runner is lost. */
 kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err) KILN_MUST_CHECK;

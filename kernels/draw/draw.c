@@ -42,6 +42,8 @@ static kiln_status grow(gathered *g, uint64_t need, kiln_error *err)
 
 static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t i, gathered *g, kiln_error *err)
 {
+    enum { WORTH_THREADS = 16384 };
+    const int threads = (int)kiln_runner_tell(r).threads;
     kiln_draw_chunk c = {0};
     uint64_t visible = 0;
     KILN_TRY(s->chunk(s->context, i, &c, err));
@@ -61,6 +63,7 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
                                  .splats = g->splats + g->n,
                                  .n_visible = &visible};
     KILN_TRY(kiln_runner_run(r, KILN_OP_project, &a, err));
+#pragma omp parallel for num_threads(threads) if (visible > WORTH_THREADS)
     for (uint64_t k = g->n; k < g->n + visible; k++) {
         g->chunk[k] = i;
         g->source_rows[k] = c.source_rows[g->splats[k].row];
@@ -69,18 +72,35 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
     return KILN_OK;
 }
 
-static kiln_status put_in_order(kiln_runner *r, const gathered *g, kiln_drawing *out, kiln_error *err)
+/* The drawing order of what was gathered; *order is owned. Gives back the source rows, which decide nothing later. */
+static kiln_status find_order(kiln_runner *r, gathered *g, uint32_t **order, kiln_error *err)
 {
     kiln_status st;
     float *depths = NULL;
-    uint32_t *order = NULL;
-    KILN_GO(KILN_ALLOC(&depths, g->n, "depths", err));
-    KILN_GO(KILN_ALLOC(&order, g->n, "drawing order", err));
-    KILN_GO(KILN_ALLOC(&out->splats, g->n, "visible Gaussians", err));
-    KILN_GO(KILN_ALLOC(&out->chunk, g->n, "visible Gaussians", err));
+    const int threads = (int)kiln_runner_tell(r).threads;
+    KILN_GO(KILN_ALLOC_UNSET(&depths, g->n, "depths", err));
+    KILN_GO(KILN_ALLOC_UNSET(order, g->n, "drawing order", err));
+#pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < g->n; i++) depths[i] = g->splats[i].depth;
-    const kiln_depth_order_args a = {.n = g->n, .depths = depths, .source_rows = g->source_rows, .order = order};
+    const kiln_depth_order_args a = {.n = g->n, .depths = depths, .source_rows = g->source_rows, .order = *order};
     KILN_GO(kiln_runner_run(r, KILN_OP_depth_order, &a, err));
+    kiln_runner_trim(r); /* on the CPU 20 bytes a Gaussian, and the ordered copy comes next */
+    free(g->source_rows);
+    g->source_rows = NULL;
+done:
+    free(depths);
+    return st;
+}
+
+static kiln_status put_in_order(kiln_runner *r, gathered *g, kiln_drawing *out, kiln_error *err)
+{
+    kiln_status st;
+    uint32_t *order = NULL;
+    const int threads = (int)kiln_runner_tell(r).threads;
+    KILN_GO(find_order(r, g, &order, err));
+    KILN_GO(KILN_ALLOC_UNSET(&out->splats, g->n, "visible Gaussians", err));
+    KILN_GO(KILN_ALLOC_UNSET(&out->chunk, g->n, "visible Gaussians", err));
+#pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < g->n; i++) {
         out->splats[i] = g->splats[order[i]];
         out->chunk[i] = g->chunk[order[i]];
@@ -88,7 +108,6 @@ static kiln_status put_in_order(kiln_runner *r, const gathered *g, kiln_drawing 
     out->n = g->n;
 done:
     free(order);
-    free(depths);
     return st;
 }
 
@@ -187,7 +206,7 @@ kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const ki
     memcpy(a.background, background, sizeof a.background);
     KILN_GO(count_pairs(r, s, d, &b, err));
     KILN_GO(KILN_ALLOC(&counts, b.most_rows * kiln_view_tiles_x(s->view), "tile counts", err));
-    KILN_GO(KILN_ALLOC(&ranks, b.most_pairs, "pairs of a band", err));
+    KILN_GO(KILN_ALLOC_UNSET(&ranks, b.most_pairs, "pairs of a band", err));
     for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, &b, i, counts, ranks, a, err));
     if (pairs) *pairs = b.total;
 done:

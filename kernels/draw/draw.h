@@ -6,9 +6,9 @@
  *                       tile_pairs_count and tile_pairs_emit make of it
  *   kiln_draw_picture   lists band by band (tile_pairs.h), blended as the profile says
  *
- * Host memory: up to 184 bytes a visible Gaussian while collecting, 68 afterwards; for a picture 4 bytes a pair of its
- * largest band, and what fit.h says where the runner's cap is too small for that. Device memory is the runner's. One thread for
- * each runner. Errors are those of the callback and of the operations; KILN_E_NOMEM.
+ * Host memory: kiln_draw_collect_bytes and kiln_draw_picture_bytes say it before a byte is taken. Device memory is the
+ * runner's. One caller for each runner; loops here run on the runner's threads. Errors are those of the callback and of the
+ * operations; KILN_E_NOMEM.
  */
 #ifndef KILN_KERNELS_DRAW_H
 #define KILN_KERNELS_DRAW_H
@@ -54,6 +54,24 @@ void kiln_drawing_release(kiln_drawing *d);
  * Gaussian) pairs were listed. s: view and profile of kiln_draw_collect. */
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, const float background[3],
                               float *rgba, float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- host memory, predicted ------------------------------------------------------------------------------------------- */
+/* What is known of a view before it is drawn. */
+typedef struct {
+    uint64_t visible;                /* Gaussians */
+    uint64_t largest_chunk;          /* rows of the largest chunk that is asked for */
+    uint64_t band_pairs, band_tiles; /* of the bands that have the most */
+    bool in_parts;                   /* the runner is of a device whose cap may be too small (fit.h) */
+} kiln_draw_size;
+
+/* The band_ fields, from the pairs of each tile row as tile_pairs_count gives them. */
+void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64_t *row_pairs);
+/* At most what kiln_draw_collect takes, the drawing included and the callback's arrays not; and what the drawing keeps. */
+uint64_t kiln_draw_collect_bytes(const kiln_draw_size *s);
+uint64_t kiln_draw_kept_bytes(const kiln_draw_size *s);
+/* At most what kiln_draw_picture takes besides the drawing and its own rgba and depth; the lists of a band alone need no
+ * more. */
+uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view);
 
 KILN_C_END
 

@@ -20,12 +20,6 @@ static void subset_release(subset *s)
     free(s->from);
 }
 
-static kiln_status subset_alloc(subset *s, uint64_t n, kiln_error *err)
-{
-    KILN_TRY(KILN_ALLOC(&s->splats, n, "the Gaussians of a part", err));
-    return KILN_ALLOC(&s->from, n, "the Gaussians of a part", err);
-}
-
 static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, bool *yes, kiln_error *err)
 {
     uint64_t need;
@@ -34,9 +28,18 @@ static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, bool *y
     return KILN_OK;
 }
 
-static bool touches(const kiln_splat2d *s, uint32_t row0, uint32_t row1)
+/* The Gaussians whose mark is not 0; n of them are marked. */
+static kiln_status take_marked(const kiln_splat2d *splats, const uint32_t *mark, uint64_t of, uint64_t n, subset *s,
+                               kiln_error *err)
 {
-    return s->tile_y0 < (int32_t)row1 && s->tile_y1 > (int32_t)row0;
+    KILN_TRY(KILN_ALLOC_UNSET(&s->splats, n, "the Gaussians of a part", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&s->from, n, "the Gaussians of a part", err));
+    for (uint64_t i = 0; i < of; i++) {
+        if (!mark[i]) continue;
+        s->splats[s->n] = splats[i];
+        s->from[s->n++] = (uint32_t)i;
+    }
+    return KILN_OK;
 }
 
 /* ---- count ------------------------------------------------------------------------------------------------------------- */
@@ -75,114 +78,149 @@ static kiln_status pairs_of_rows(kiln_runner *r, const kiln_tile_pairs_emit_args
     return st;
 }
 
-/* Tile rows [row0, row1) of a: their counts and ranks go to where the whole has them. */
-static kiln_status emit_part(kiln_runner *r, const kiln_tile_pairs_emit_args *a, uint32_t row0, uint32_t row1, uint64_t first,
-                             uint64_t pairs, kiln_error *err)
+static bool touches(const kiln_splat2d *s, uint32_t row0, uint32_t row1)
 {
-    kiln_status st;
-    subset s = {0};
+    return s->tile_y0 < (int32_t)row1 && s->tile_y1 > (int32_t)row0;
+}
+
+static uint64_t mark_touching(kiln_runner *r, const kiln_tile_pairs_emit_args *a, uint32_t row0, uint32_t row1, uint32_t *mark)
+{
     uint64_t n = 0;
-    for (uint64_t i = 0; i < a->n; i++) n += touches(&a->splats[i], row0, row1);
-    KILN_GO(subset_alloc(&s, n, err));
+    const int threads = (int)kiln_runner_tell(r).threads;
+#pragma omp parallel for num_threads(threads) reduction(+ : n)
     for (uint64_t i = 0; i < a->n; i++) {
-        if (!touches(&a->splats[i], row0, row1)) continue;
-        s.splats[s.n] = a->splats[i];
-        s.from[s.n++] = (uint32_t)i;
+        mark[i] = touches(&a->splats[i], row0, row1);
+        n += mark[i];
     }
-    kiln_tile_pairs_emit_args part = *a;
-    part.n = s.n;
+    return n;
+}
+
+/* The part's lists of the marked Gaussians, renamed to what they are in the whole. */
+static kiln_status emit_marked(kiln_runner *r, kiln_tile_pairs_emit_args part, const kiln_tile_pairs_emit_args *a,
+                               const uint32_t *mark, kiln_error *err)
+{
+    subset s = {0};
+    const int threads = (int)kiln_runner_tell(r).threads;
+    kiln_status st = take_marked(a->splats, mark, a->n, part.n, &s, err);
     part.splats = s.splats;
+    if (st == KILN_OK) st = kiln_runner_run(r, KILN_OP_tile_pairs_emit, &part, err);
+    if (st == KILN_OK) {
+#pragma omp parallel for num_threads(threads)
+        for (uint64_t i = 0; i < part.room; i++) part.ranks[i] = s.from[part.ranks[i]];
+    }
+    subset_release(&s);
+    return st;
+}
+
+/* Tile rows [row0, row1) of a, which hold so many pairs: their counts and ranks go to where the whole has them, ranks from
+ * `first` on. mark: [a->n], any content. */
+static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a, uint32_t row0, uint32_t row1, uint64_t first,
+                             uint64_t pairs, uint32_t *mark, kiln_error *err)
+{
+    bool yes;
+    uint64_t above;
+    kiln_tile_pairs_emit_args part = *a;
+    part.n = mark_touching(r, a, row0, row1, mark);
     part.row0 = row0;
     part.row1 = row1;
     part.room = pairs;
     part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
     part.ranks = a->ranks + first;
-    KILN_GO(kiln_fit_emit(r, &part, err));
-    for (uint64_t i = 0; i < pairs; i++) part.ranks[i] = s.from[part.ranks[i]];
-done:
-    subset_release(&s);
-    return st;
+    KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, &part, &yes, err));
+    if (yes || row1 - row0 <= 1) return emit_marked(r, part, a, mark, err);
+    const uint32_t middle = row0 + (row1 - row0) / 2;
+    KILN_TRY(pairs_of_rows(r, a, row0, middle, &above, err));
+    if (above > pairs)
+        return kiln_fail(err, KILN_E_BUG, "tile rows %u to %u hold %llu pairs, all of them %llu were counted", row0, middle,
+                         (unsigned long long)above, (unsigned long long)pairs);
+    KILN_TRY(emit_rows(r, a, row0, middle, first, above, mark, err));
+    return emit_rows(r, a, middle, row1, first + above, pairs - above, mark, err);
 }
 
 kiln_status kiln_fit_emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, kiln_error *err)
 {
     bool yes;
-    uint64_t above;
+    uint32_t *mark;
     KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, a, &yes, err));
-    if (yes || a->row1 - a->row0 <= 1) return kiln_runner_run(r, KILN_OP_tile_pairs_emit, a, err);
-    const uint32_t middle = a->row0 + (a->row1 - a->row0) / 2;
-    KILN_TRY(pairs_of_rows(r, a, a->row0, middle, &above, err));
-    if (above > a->room)
-        return kiln_fail(err, KILN_E_BUG, "tile rows %u to %u hold %llu pairs, all of them %llu were counted", a->row0, middle,
-                         (unsigned long long)above, (unsigned long long)a->room);
-    KILN_TRY(emit_part(r, a, a->row0, middle, 0, above, err));
-    return emit_part(r, a, middle, a->row1, above, a->room - above, err);
+    if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_tile_pairs_emit, a, err);
+    KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
+    const kiln_status st = emit_rows(r, a, a->row0, a->row1, 0, a->room, mark, err);
+    free(mark);
+    return st;
 }
 
 /* ---- raster ------------------------------------------------------------------------------------------------------------ */
-/* The Gaussians that n ranks name, and the ranks as positions among those. place: [a->n], any content. */
-static kiln_status take_named(const kiln_raster_args *a, const uint32_t *ranks, uint64_t n, uint32_t *place, subset *s,
-                              uint32_t *renamed, kiln_error *err)
+/* Marks the Gaussians that n ranks name; *named is how many those are. */
+static kiln_status mark_named(const kiln_raster_args *a, const uint32_t *ranks, uint64_t n, uint32_t *mark, uint64_t *named,
+                              kiln_error *err)
 {
-    memset(place, 0, a->n * sizeof *place);
+    *named = 0;
+    memset(mark, 0, a->n * sizeof *mark);
     for (uint64_t i = 0; i < n; i++) {
         if (ranks[i] >= a->n)
             return kiln_fail(err, KILN_E_INPUT, "a tile list names Gaussian %u of %llu", ranks[i], (unsigned long long)a->n);
-        s->n += !place[ranks[i]];
-        place[ranks[i]] = 1;
+        *named += !mark[ranks[i]];
+        mark[ranks[i]] = 1;
     }
-    KILN_TRY(subset_alloc(s, s->n, err));
-    s->n = 0;
-    for (uint64_t i = 0; i < a->n; i++) {
-        if (!place[i]) continue;
-        s->splats[s->n] = a->splats[i];
-        place[i] = (uint32_t)s->n++;
-    }
-    for (uint64_t i = 0; i < n; i++) renamed[i] = place[ranks[i]];
     return KILN_OK;
 }
 
-/* Tile rows [row0, row1) of a, whose list is the n ranks from `first`. */
-static kiln_status raster_part(kiln_runner *r, const kiln_raster_args *a, uint32_t row0, uint32_t row1, uint64_t first, uint64_t n,
-                               kiln_error *err)
+/* part.ranks are those of the whole; mark becomes the places of the Gaussians in the part. */
+static kiln_status raster_marked(kiln_runner *r, kiln_raster_args part, const kiln_raster_args *a, uint32_t *mark, kiln_error *err)
 {
     kiln_status st;
     subset s = {0};
-    uint32_t *place = NULL, *ranks = NULL;
-    const uint64_t pixels = (uint64_t)(row0 - a->row0) * KILN_TILE * a->view->width; /* before this part */
-    KILN_GO(KILN_ALLOC(&place, a->n, "the Gaussians of a part", err));
-    KILN_GO(KILN_ALLOC(&ranks, n, "the lists of a part", err));
-    KILN_GO(take_named(a, a->ranks + first, n, place, &s, ranks, err));
-    kiln_raster_args part = *a;
-    part.n = s.n;
+    uint32_t *ranks = NULL;
+    const int threads = (int)kiln_runner_tell(r).threads;
+    KILN_GO(take_marked(a->splats, mark, a->n, part.n, &s, err));
+    KILN_GO(KILN_ALLOC_UNSET(&ranks, part.n_pairs, "the lists of a part", err));
+    for (uint64_t k = 0; k < s.n; k++) mark[s.from[k]] = (uint32_t)k;
+#pragma omp parallel for num_threads(threads)
+    for (uint64_t i = 0; i < part.n_pairs; i++) ranks[i] = mark[part.ranks[i]];
     part.splats = s.splats;
+    part.ranks = ranks;
+    KILN_GO(kiln_runner_run(r, KILN_OP_raster, &part, err));
+done:
+    free(ranks);
+    subset_release(&s);
+    return st;
+}
+
+/* Tile rows [row0, row1) of a, whose lists are the `pairs` ranks from `first`. mark: [a->n], any content. */
+static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32_t row0, uint32_t row1, uint64_t first,
+                               uint64_t pairs, uint32_t *mark, kiln_error *err)
+{
+    bool yes;
+    uint64_t above = 0;
+    const uint64_t pixels = (uint64_t)(row0 - a->row0) * KILN_TILE * a->view->width; /* before these rows */
+    kiln_raster_args part = *a;
+    KILN_TRY(mark_named(a, a->ranks + first, pairs, mark, &part.n, err));
     part.row0 = row0;
     part.row1 = row1;
     part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
-    part.ranks = ranks;
-    part.n_pairs = n;
+    part.ranks = a->ranks + first;
+    part.n_pairs = pairs;
     part.rgba = a->rgba + 4 * pixels;
     part.depth = a->depth ? a->depth + pixels : NULL;
-    KILN_GO(kiln_fit_raster(r, &part, err));
-done:
-    subset_release(&s);
-    free(ranks);
-    free(place);
-    return st;
+    KILN_TRY(fits(r, KILN_OP_raster, &part, &yes, err));
+    if (yes || row1 - row0 <= 1) return raster_marked(r, part, a, mark, err);
+    const uint32_t middle = row0 + (row1 - row0) / 2;
+    const uint64_t tiles = (uint64_t)(middle - row0) * kiln_view_tiles_x(a->view);
+    for (uint64_t i = 0; i < tiles; i++) above += part.tile_counts[i];
+    if (above > pairs)
+        return kiln_fail(err, KILN_E_INPUT, "the tiles list more than the %llu pairs that were given", (unsigned long long)pairs);
+    KILN_TRY(raster_rows(r, a, row0, middle, first, above, mark, err));
+    return raster_rows(r, a, middle, row1, first + above, pairs - above, mark, err);
 }
 
 kiln_status kiln_fit_raster(kiln_runner *r, const kiln_raster_args *a, kiln_error *err)
 {
     bool yes;
-    uint64_t above = 0;
+    uint32_t *mark;
     KILN_TRY(fits(r, KILN_OP_raster, a, &yes, err));
-    if (yes || a->row1 - a->row0 <= 1) return kiln_runner_run(r, KILN_OP_raster, a, err);
-    const uint32_t middle = a->row0 + (a->row1 - a->row0) / 2;
-    const uint64_t tiles = (uint64_t)(middle - a->row0) * kiln_view_tiles_x(a->view);
-    for (uint64_t i = 0; i < tiles; i++) above += a->tile_counts[i];
-    if (above > a->n_pairs)
-        return kiln_fail(err, KILN_E_INPUT, "the tiles list more than the %llu pairs that were given",
-                         (unsigned long long)a->n_pairs);
-    KILN_TRY(raster_part(r, a, a->row0, middle, 0, above, err));
-    return raster_part(r, a, middle, a->row1, above, a->n_pairs - above, err);
+    if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_raster, a, err);
+    KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
+    const kiln_status st = raster_rows(r, a, a->row0, a->row1, 0, a->n_pairs, mark, err);
+    free(mark);
+    return st;
 }

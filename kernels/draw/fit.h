@@ -1,9 +1,9 @@
 /* fit -- lists and pictures under the cap of a runner (--vram): what does not fit at once is done in parts, whose
  * results are those of the whole, bit for bit. On the CPU everything fits.
  *
- * Parts are tile rows, cut in halves until they fit, with only the Gaussians that show in them. What does not fit even as
- * one tile row is run by the runner on the CPU. A part takes host memory while it is done: 68 bytes for each of its Gaussians,
- * and for raster 4 bytes for each Gaussian and pair of what it is cut from.
+ * First the Gaussians that do not show are left out; then tile rows are cut in halves until they fit, each half with only
+ * what shows in it. What does not fit even as one tile row is run by the runner on the CPU. Host memory while it is done:
+ * 4 bytes for each Gaussian, 68 for each of the part in hand, and for raster 4 for each pair of the part.
  */
 #ifndef KILN_KERNELS_FIT_H
 #define KILN_KERNELS_FIT_H

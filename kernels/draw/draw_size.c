@@ -1,0 +1,50 @@
+/* draw_size -- how much host memory draw.c and fit.c take, array by array: a change there is a change here, and
+ * tests/unit/draw_size_test.c measures that the two agree. */
+#include "kernels/draw/draw.h"
+
+enum {
+    SPLAT = sizeof(kiln_splat2d),
+    GATHERED = SPLAT + 4 + 4,    /* with its chunk and source row */
+    KEPT = SPLAT + 4,            /* with its chunk */
+    SORTING = 4 + 4 + 8 + 8 + 4, /* depth, order; key of depth_order, key and value of sort */
+    PART = SPLAT + 4 + 4,        /* fit.c: a part's copy, where it came from, its place */
+    SLACK = 1 << 20,             /* digit counts of the sort, what malloc rounds up */
+    CURSORS_MAX = 1 << 22,       /* tile_pairs_cpu.c: pieces x tiles of emit, or the tiles where they are more */
+    PIECES = 256,                /* emit's pieces of 64 threads; more threads are bounded by CURSORS_MAX */
+    COUNT_THREADS = 64,          /* each has sums of its own in tile_pairs_count */
+};
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64_t *row_pairs)
+{
+    uint64_t pairs = 0, rows = 0;
+    s->band_pairs = s->band_tiles = 0;
+    for (uint32_t row = 0; row < kiln_view_tiles_y(view); row++) { /* cut as kiln_tile_bands does */
+        if (rows == 0 || pairs > KILN_BAND_PAIRS || row_pairs[row] > KILN_BAND_PAIRS - pairs) pairs = rows = 0;
+        pairs += row_pairs[row];
+        rows++;
+        s->band_pairs = most(s->band_pairs, pairs);
+        s->band_tiles = most(s->band_tiles, rows * kiln_view_tiles_x(view));
+    }
+}
+
+uint64_t kiln_draw_collect_bytes(const kiln_draw_size *s)
+{
+    const uint64_t gathering = GATHERED * (s->visible + s->largest_chunk);
+    const uint64_t sorting = gathering + SORTING * s->visible;
+    const uint64_t ordering = gathering + KEPT * s->visible; /* the order in the place of the source rows */
+    return most(sorting, ordering) + SLACK;
+}
+
+uint64_t kiln_draw_kept_bytes(const kiln_draw_size *s) { return KEPT * s->visible; }
+
+uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view)
+{
+    const uint64_t counting = 8 * (uint64_t)kiln_view_tiles_y(view) * (COUNT_THREADS + 2);
+    const uint64_t lists = 4 * s->band_pairs + 4 * s->band_tiles;
+    const uint64_t cursors = 8 * most(s->band_tiles, least(CURSORS_MAX, PIECES * s->band_tiles));
+    const uint64_t parts = s->in_parts ? PART * s->visible + 4 * s->band_pairs : 0;
+    return counting + lists + cursors + parts + SLACK;
+}
