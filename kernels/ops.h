@@ -24,6 +24,7 @@ KILN_C_BEGIN
     OP(depth_order)      \
     OP(initial)          \
     OP(knn)              \
+    OP(knn_join)         \
     OP(metrics)          \
     OP(project)          \
     OP(prune)            \

@@ -2,11 +2,21 @@
  *
  *   means     [3][n] f32  in   scene units, finite, planar (all x, then y, then z)
  *   spacing2  [n]    f32  out  scene units squared; with k = 3 and n <= 3 as distCUDA2 gives it (KERNELS 1.1): a missing
- *                              neighbour counts FLT_MAX; the stage stores a fallback instead of what is infinite
+ *                              neighbour counts FLT_MAX; the stage stores a fallback instead of what is infinite; may be NULL
+ *   best      [k][n] f32  out  the k squared distances themselves, ascending; may be NULL
  *
  * d = fma(dz,dz, fma(dx,dx, dy*dy)) with dx = candidate - query; the k smallest d, added ascending, divided by k.
  * Only these values matter, not which points gave them, so the result is the same for any exact search; a duplicate
  * counts at distance 0, a point is not its own neighbour.
+ *
+ * knn_join -- the same for a set that arrives in parts: adds candidates to what queries have found so far.
+ *
+ *   means     [3][n]          f32  in      candidates, none of them a query itself
+ *   queries   [3][n_queries]  f32  in      in any order, but it takes long unless those in a row are near each other
+ *   best      [k][n_queries]  f32  in out  ascending; FLT_MAX where nothing is found yet
+ *
+ * The k smallest of a union are the k smallest of its parts' k smallest: the order and number of parts do not show.
+ * kiln_knn_mean makes a spacing2 of them. Both operations:
  * work == NULL: writes the bytes needed to *work_bytes and does nothing else. Does not allocate, keeps no pointer.
  * Arrays and work are host memory for the CPU sibling, memory of x->device for CUDA, which only puts its launches on
  * x->stream and does not wait for them; kernels/runner.h calls either on host memory. work is aligned to 256 bytes, as
@@ -36,18 +46,36 @@ typedef struct {
     uint64_t n;
     uint32_t k;
     const float *means;
-    float *spacing2;
+    float *spacing2, *best;
 } kiln_knn_args;
 
+typedef struct {
+    uint64_t n, n_queries;
+    uint32_t k;
+    const float *means, *queries;
+    float *best;
+} kiln_knn_join_args;
+
 typedef kiln_status kiln_knn_fn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_knn_join_fn(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes,
+                                     kiln_error *err);
 
-/* KILN_E_INPUT as above; for both siblings. */
-kiln_status kiln_knn_check(const kiln_knn_args *a, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_INPUT as above; for all siblings. */
+kiln_status kiln_knn_check(const char *op, uint64_t n, uint32_t k, kiln_error *err) KILN_MUST_CHECK;
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* spacing2 of n queries from their best [k][n]. */
+void kiln_knn_mean(const float *best, uint64_t n, uint32_t k, float *spacing2);
+
+/* What they read and write, for kernels/arrays.h. */
 #define KILN_ARRAYS_knn(A) \
     A(IN, means, 3 * a->n) \
-    A(OUT, spacing2, a->n)
+    A(OUT, spacing2, a->n) \
+    A(OUT, best, a->k * a->n)
+
+#define KILN_ARRAYS_knn_join(A)      \
+    A(IN, means, 3 * a->n)           \
+    A(IN, queries, 3 * a->n_queries) \
+    A(INOUT, best, a->k * a->n_queries)
 
 KILN_C_END
 

@@ -5,6 +5,7 @@
  * The walk starts in the leaf and climbs: at each ancestor the siblings of the child it came from are tried, so that
  * the bound is tight before anything far is looked at. A box is left out when its distance is at least the bound: what
  * is in it could only give a value equal to one already held. So k zeros end the search, and equal points cost nothing.
+ * Queries of a join are no points of the tree: their walk starts in the leaf that is nearest by boxes.
  */
 #include "kernels/knn/knn.h"
 
@@ -14,6 +15,7 @@
 #include <float.h>
 
 kiln_knn_fn KILN_CPU(knn);
+kiln_knn_join_fn KILN_CPU(knn_join);
 
 enum { LANES = KNN_LEAF };
 
@@ -118,7 +120,31 @@ static void visit(query *q, uint32_t k, unsigned level, uint64_t index, unsigned
     }
 }
 
-static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, float *spacing2)
+/* From a leaf that has been read to the root. */
+static inline void climb(query *q, uint32_t k, uint64_t leaf)
+{
+    uint64_t child = leaf;
+    for (unsigned level = 0; level < q->tree->n_levels && q->worst > 0.0f; level++) {
+        visit(q, k, level, child / KNN_WIDE, (unsigned)(child % KNN_WIDE));
+        child /= KNN_WIDE;
+    }
+}
+
+/* ---- knn ---------------------------------------------------------------------------------------------------------------- */
+static inline void put_answer(const query *q, uint32_t k, const kiln_knn_args *a, const knn_leaf *own, uint64_t count)
+{
+    for (uint64_t l = 0; l < count; l++) {
+        const uint64_t row = own->row[l];
+        float sum = 0.0f;
+        for (uint32_t i = 0; i < k; i++) {
+            sum += q->best[i][l];
+            if (a->best) a->best[i * a->n + row] = q->best[i][l];
+        }
+        if (a->spacing2) a->spacing2[row] = sum / (float)k;
+    }
+}
+
+static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, const kiln_knn_args *a)
 {
     query q = {.tree = t, .k = k};
     const knn_leaf *own = &t->leaves[leaf];
@@ -130,27 +156,19 @@ static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, flo
         q.z[l] = own->at[2][l];
         for (uint32_t i = 0; i < k; i++) q.best[i][l] = l < count ? FLT_MAX : 0.0f; /* an empty lane wants nothing */
     }
-    for (int a = 0; a < 3; a++) {
-        q.lo[a] = node->lo[a][leaf % KNN_WIDE];
-        q.hi[a] = node->hi[a][leaf % KNN_WIDE];
+    for (int axis = 0; axis < 3; axis++) {
+        q.lo[axis] = node->lo[axis][leaf % KNN_WIDE];
+        q.hi[axis] = node->hi[axis][leaf % KNN_WIDE];
     }
     scan_leaf(&q, k, leaf, 1);
-    uint64_t child = leaf;
-    for (unsigned level = 0; level < t->n_levels && q.worst > 0.0f; level++) {
-        visit(&q, k, level, child / KNN_WIDE, (unsigned)(child % KNN_WIDE));
-        child /= KNN_WIDE;
-    }
-    for (uint64_t l = 0; l < count; l++) {
-        float sum = 0.0f;
-        for (uint32_t i = 0; i < k; i++) sum += q.best[i][l];
-        spacing2[own->row[l]] = sum / (float)k;
-    }
+    climb(&q, k, leaf);
+    put_answer(&q, k, a, own, count);
 }
 
 kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     knn_tree t;
-    KILN_TRY(kiln_knn_check(a, err));
+    KILN_TRY(kiln_knn_check("knn", a->n, a->k, err));
     const size_t need = kiln_knn_tree_layout(&t, a->n, work);
     if (!work) {
         *work_bytes = need;
@@ -164,9 +182,87 @@ kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 256) if (n_leaves > 256)
     for (int64_t leaf = 0; leaf < n_leaves; leaf++) {
         if (a->k == 3)
-            answer_leaf(&t, 3, (uint64_t)leaf, a->spacing2); /* the usual case, unrolled */
+            answer_leaf(&t, 3, (uint64_t)leaf, a); /* the usual case, unrolled */
         else
-            answer_leaf(&t, a->k, (uint64_t)leaf, a->spacing2);
+            answer_leaf(&t, a->k, (uint64_t)leaf, a);
+    }
+    return KILN_OK;
+}
+
+/* ---- knn_join ----------------------------------------------------------------------------------------------------------- */
+/* Queries from `first`, as many as there are lanes; a lane too many repeats one and wants nothing. */
+static inline void load_queries(query *q, uint32_t k, const kiln_knn_join_args *a, uint64_t first, uint64_t count)
+{
+    const float *x = a->queries + first, *y = x + a->n_queries, *z = y + a->n_queries;
+    for (uint64_t l = 0; l < LANES; l++) {
+        const uint64_t from = l < count ? l : 0;
+        q->x[l] = x[from];
+        q->y[l] = y[from];
+        q->z[l] = z[from];
+        for (uint32_t i = 0; i < k; i++) q->best[i][l] = l < count ? a->best[i * a->n_queries + first + l] : 0.0f;
+    }
+    const float *const at[3] = {q->x, q->y, q->z};
+    for (int axis = 0; axis < 3; axis++) {
+        q->lo[axis] = q->hi[axis] = at[axis][0];
+        for (int l = 1; l < LANES; l++) {
+            q->lo[axis] = at[axis][l] < q->lo[axis] ? at[axis][l] : q->lo[axis];
+            q->hi[axis] = at[axis][l] > q->hi[axis] ? at[axis][l] : q->hi[axis];
+        }
+    }
+    update_worst(q, k);
+}
+
+/* Down the nearest box of each node. Returns false when no box of the root is near enough for anybody. */
+static inline int find_leaf(const query *q, uint64_t *leaf)
+{
+    uint64_t index = 0;
+    for (unsigned level = q->tree->n_levels; level-- > 0;) {
+        float d[KNN_WIDE];
+        unsigned nearest = 0;
+        node_distances(q, &q->tree->nodes[level][index], d);
+        for (unsigned c = 1; c < KNN_WIDE; c++)
+            if (d[c] < d[nearest]) nearest = c;
+        if (level + 1 == q->tree->n_levels && !(d[nearest] < q->worst)) return 0;
+        index = index * KNN_WIDE + nearest;
+    }
+    *leaf = index;
+    return 1;
+}
+
+static inline void join_queries(const knn_tree *t, uint32_t k, const kiln_knn_join_args *a, uint64_t first)
+{
+    query q = {.tree = t, .k = k};
+    const uint64_t count = a->n_queries - first < LANES ? a->n_queries - first : LANES;
+    uint64_t leaf;
+    load_queries(&q, k, a, first, count);
+    if (!find_leaf(&q, &leaf)) return;
+    scan_leaf(&q, k, leaf, 0);
+    climb(&q, k, leaf);
+    for (uint64_t l = 0; l < count; l++)
+        for (uint32_t i = 0; i < k; i++) a->best[i * a->n_queries + first + l] = q.best[i][l];
+}
+
+kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    knn_tree t;
+    KILN_TRY(kiln_knn_check("knn_join", a->n, a->k, err));
+    const size_t need = kiln_knn_tree_layout(&t, a->n, work);
+    if (!work) {
+        *work_bytes = need;
+        return KILN_OK;
+    }
+    if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn_join needs %zu bytes, was given %zu", need, *work_bytes);
+    if (a->n == 0 || a->n_queries == 0) return KILN_OK;
+    kiln_knn_tree_build(&t, a->means, x->threads);
+
+    const int64_t n_parts = (int64_t)((a->n_queries + LANES - 1) / LANES);
+    const int threads = (int)x->threads;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 256) if (n_parts > 256)
+    for (int64_t part = 0; part < n_parts; part++) {
+        if (a->k == 3)
+            join_queries(&t, 3, a, (uint64_t)part * LANES);
+        else
+            join_queries(&t, a->k, a, (uint64_t)part * LANES);
     }
     return KILN_OK;
 }

@@ -156,21 +156,28 @@ cudaError_t lay_out(void *work, uint64_t n, workspace *w, cudaStream_t stream)
     return e;
 }
 
-kiln_status order_points(const kiln_exec *x, const kiln_knn_args *a, workspace *w, kiln_error *err)
+kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, workspace *w, kiln_error *err)
 {
-    const unsigned grid = kiln::blocks_for(a->n, BLOCK);
-    for (int axis = 0; axis < 3; axis++) KILN_TRY(rank_axis(x, a->n, a->means + axis * a->n, axis, w, err));
-    LAUNCH(make_codes, grid, BLOCK, 0, a->n, a->means, w->mid, w->curve.keys[0], w->curve.values[0]);
-    CUDA_RUN(kiln::sort(w->temp, &w->sort_curve_bytes, &w->curve, a->n, 3 * KILN_HILBERT_BITS, x->stream));
-    LAUNCH(gather, grid, BLOCK, 0, a->n, a->means, w->curve.values[0], w->points.points);
-    return KILN_OK;
+    const unsigned grid = kiln::blocks_for(n, BLOCK);
+    for (int axis = 0; axis < 3; axis++) KILN_TRY(rank_axis(x, n, means + axis * n, axis, w, err));
+    LAUNCH(make_codes, grid, BLOCK, 0, n, means, w->mid, w->curve.keys[0], w->curve.values[0]);
+    CUDA_RUN(kiln::sort(w->temp, &w->sort_curve_bytes, &w->curve, n, 3 * KILN_HILBERT_BITS, x->stream));
+    LAUNCH(gather, grid, BLOCK, 0, n, means, w->curve.values[0], w->points.points);
+    return build_tree(x, w->points, err);
 }
 
 template <int K> kiln_status search_all(const kiln_exec *x, const kiln_knn_args *a, const tree &t, kiln_error *err)
 {
     /* A block for every four warps of points: searches differ in length, and the device spreads blocks better than a loop. */
     const unsigned grid = kiln::blocks_for(a->n, SEARCH_BLOCK, INT32_MAX);
-    LAUNCH(find_neighbours<K>, grid, SEARCH_BLOCK, 0, t, a->k, a->spacing2);
+    LAUNCH(find_neighbours<K>, grid, SEARCH_BLOCK, 0, t, a->k, a->spacing2, a->best);
+    return KILN_OK;
+}
+
+template <int K> kiln_status join_all(const kiln_exec *x, const kiln_knn_join_args *a, const tree &t, kiln_error *err)
+{
+    const unsigned grid = kiln::blocks_for(a->n_queries, SEARCH_BLOCK, INT32_MAX);
+    LAUNCH(join_neighbours<K>, grid, SEARCH_BLOCK, 0, t, a->n_queries, a->k, a->queries, a->best);
     return KILN_OK;
 }
 
@@ -178,7 +185,7 @@ template <int K> kiln_status search_all(const kiln_exec *x, const kiln_knn_args 
 
 extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
-    KILN_TRY(kiln_knn_check(a, err));
+    KILN_TRY(kiln_knn_check("knn", a->n, a->k, err));
     const kiln::entry entry(x, "knn");
     CUDA_ENTER(entry.guard);
     workspace w = {};
@@ -190,9 +197,29 @@ extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a,
     KILN_TRY(kiln::check_work("knn", w.bytes, *work_bytes, err));
     if (a->n == 0) return KILN_OK;
 
-    KILN_TRY(order_points(x, a, &w, err));
-    KILN_TRY(build_tree(x, w.points, err));
+    KILN_TRY(index_points(x, a->n, a->means, &w, err));
     if (a->k == 3) return search_all<3>(x, a, w.points, err); /* the usual case */
     if (a->k <= 8) return search_all<8>(x, a, w.points, err);
     return search_all<KILN_KNN_MAX>(x, a, w.points, err);
+}
+
+extern "C" kiln_status kiln_knn_join_cuda(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes,
+                                          kiln_error *err)
+{
+    KILN_TRY(kiln_knn_check("knn_join", a->n, a->k, err));
+    const kiln::entry entry(x, "knn_join");
+    CUDA_ENTER(entry.guard);
+    workspace w = {};
+    CUDA_TRY(lay_out(work, a->n, &w, x->stream));
+    if (!work) {
+        *work_bytes = w.bytes;
+        return KILN_OK;
+    }
+    KILN_TRY(kiln::check_work("knn_join", w.bytes, *work_bytes, err));
+    if (a->n == 0 || a->n_queries == 0) return KILN_OK;
+
+    KILN_TRY(index_points(x, a->n, a->means, &w, err));
+    if (a->k == 3) return join_all<3>(x, a, w.points, err); /* the usual case */
+    if (a->k <= 8) return join_all<8>(x, a, w.points, err);
+    return join_all<KILN_KNN_MAX>(x, a, w.points, err);
 }

@@ -1,4 +1,5 @@
-/* knn_search_cuda -- a warp looks for the neighbours of 32 points that follow each other on the curve, one a lane.
+/* knn_search_cuda -- a warp looks for the neighbours of 32 points that follow each other on the curve, one a lane; or of 32
+ * queries that follow each other and are no points of the tree.
  *
  * It reads its own four leaves first, so that bounds are tight, and climbs: on each level the eight that its own ancestor is
  * one of are tried, the nearest relations first, and what may help is walked depth-first from a stack that the lanes share.
@@ -42,6 +43,19 @@ template <int K> struct query {
 #pragma unroll
         for (int i = K - 1; i > 0; i--) best[i] = fmaxf(best[i - 1], fminf(best[i], d));
         best[0] = fminf(best[0], d);
+    }
+    /* Value i of k lies `stride` floats behind the one before. */
+    __device__ void load(const float *from, uint64_t stride, uint32_t k)
+    {
+#pragma unroll
+        for (int i = 0; i < K; i++)
+            if (i + k >= K) best[i] = from[(i + k - K) * stride];
+    }
+    __device__ void store(float *to, uint64_t stride, uint32_t k) const
+    {
+#pragma unroll
+        for (int i = 0; i < K; i++)
+            if (i + k >= K) to[(i + k - K) * stride] = best[i];
     }
     __device__ float mean(uint32_t k) const
     {
@@ -138,12 +152,20 @@ template <int K> struct search {
             own = 1u << child % WIDE;
         }
     }
+
+    /* For queries that are no points of the tree: from the root down. */
+    __device__ void run_from_root()
+    {
+        open(t.levels - 1, 0, 0);
+        walk();
+    }
 };
 
 constexpr unsigned SEARCH_BLOCK = 128;
 
 template <int K>
-__global__ void __launch_bounds__(SEARCH_BLOCK) find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2)
+__global__ void __launch_bounds__(SEARCH_BLOCK)
+    find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
 {
     __shared__ uint32_t stacks[SEARCH_BLOCK / WARP][STACK];
     const unsigned lane = threadIdx.x % WARP;
@@ -152,7 +174,27 @@ __global__ void __launch_bounds__(SEARCH_BLOCK) find_neighbours(const __grid_con
         const query<K> q(t.points[i < t.n ? i : t.n - 1], i < t.n, k);
         search<K> s(t, q, lane, stacks[threadIdx.x / WARP]);
         s.run(warp);
-        if (i < t.n) spacing2[s.q.at.row] = s.q.mean(k);
+        if (i >= t.n) continue; /* the last warp's last step */
+        if (spacing2) spacing2[s.q.at.row] = s.q.mean(k);
+        if (best) s.q.store(best + s.q.at.row, t.n, k);
+    }
+}
+
+/* queries: [3][n_queries] */
+template <int K>
+__global__ void __launch_bounds__(SEARCH_BLOCK)
+    join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
+{
+    __shared__ uint32_t stacks[SEARCH_BLOCK / WARP][STACK];
+    const unsigned lane = threadIdx.x % WARP;
+    for (uint64_t warp = kiln::thread_index() / WARP; warp * WARP < n_queries; warp += kiln::thread_count() / WARP) {
+        const uint64_t i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
+        const point at = {queries[from], queries[n_queries + from], queries[2 * n_queries + from], 0};
+        query<K> q(at, i < n_queries, k);
+        if (i < n_queries) q.load(best + i, n_queries, k);
+        search<K> s(t, q, lane, stacks[threadIdx.x / WARP]);
+        s.run_from_root();
+        if (i < n_queries) s.q.store(best + i, n_queries, k);
     }
 }
 

@@ -59,10 +59,32 @@ static bool make_initial(const scene *s, unsigned variant, kiln_initial_args *a,
 
 static bool make_knn(const scene *s, unsigned variant, kiln_knn_args *a, made_call *c)
 {
-    static const uint32_t ks[] = {3, 1, 7, 32};
+    static const uint32_t ks[] = {3, 1, 7, 32, 3};
     if (variant >= sizeof ks / sizeof *ks || !is_finite_cloud(s)) return false;
     if (variant > 1 && s->n > 5000 && s->spec.kind > SCENE_EQUAL) return false; /* the time it takes */
-    *a = (kiln_knn_args){.n = s->n, .k = ks[variant], .means = s->means, .spacing2 = own(c, s->n, sizeof(float))};
+    *a = (kiln_knn_args){.n = s->n, .k = ks[variant], .means = s->means};
+    if (variant != 4) a->spacing2 = own(c, s->n, sizeof(float));
+    if (variant > 1) a->best = own(c, s->n * a->k, sizeof(float));
+    return true;
+}
+
+/* Two fifths ask the others; some have found much, some little, every seventh nothing. */
+static bool make_knn_join(const scene *s, unsigned variant, kiln_knn_join_args *a, made_call *c)
+{
+    static const uint32_t ks[] = {3, 3, 1, 7, 32};
+    if (variant >= sizeof ks / sizeof *ks || !is_finite_cloud(s)) return false;
+    if (variant > 1 && s->n > 5000 && s->spec.kind > SCENE_EQUAL) return false; /* the time it takes */
+    const uint64_t m = s->n * 2 / 5, n = s->n - m;
+    const uint32_t k = ks[variant];
+    float *queries = own(c, 3 * m, sizeof *queries), *means = own(c, 3 * n, sizeof *means), *best = own(c, k * m, sizeof *best);
+    for (uint64_t axis = 0; axis < 3; axis++) {
+        memcpy(queries + axis * m, s->means + axis * s->n, m * sizeof *queries);
+        memcpy(means + axis * n, s->means + axis * s->n + m, n * sizeof *means);
+    }
+    for (uint64_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j < k; j++)
+            best[j * m + i] = variant == 0 || i % 7 == 0 ? FLT_MAX : 1e-4f * (float)(i % 100) * (float)(j + 1);
+    *a = (kiln_knn_join_args){.n = n, .n_queries = m, .k = k, .means = means, .queries = queries, .best = best};
     return true;
 }
 

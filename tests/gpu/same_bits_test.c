@@ -177,6 +177,8 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
     const kiln_knn_args k0 = {.n = 1, .k = 0, .means = nothing, .spacing2 = out};
     const kiln_knn_args k33 = {.n = 1, .k = 33, .means = nothing, .spacing2 = out};
     const kiln_knn_args rows = {.n = UINT32_MAX, .k = 3, .means = nothing, .spacing2 = out};
+    const kiln_knn_join_args join0 = {.n = 1, .n_queries = 1, .k = 0, .means = nothing, .queries = nothing, .best = out};
+    const kiln_knn_join_args join33 = {.n = 1, .n_queries = 1, .k = 33, .means = nothing, .queries = nothing, .best = out};
     const kiln_spatial_order_args order = {.n = UINT32_MAX, .means = nothing, .half = 1, .order = words, .codes = count};
     const kiln_depth_order_args depth = {.n = UINT32_MAX, .depths = nothing, .source_rows = words, .order = words};
     const kiln_ranks_args pass = {.values = nothing, .pass = 2, .counts = count},
@@ -193,6 +195,8 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
     } calls[] = {{KILN_OP_knn, &k0},
                  {KILN_OP_knn, &k33},
                  {KILN_OP_knn, &rows},
+                 {KILN_OP_knn_join, &join0},
+                 {KILN_OP_knn_join, &join33},
                  {KILN_OP_spatial_order, &order},
                  {KILN_OP_depth_order, &depth},
                  {KILN_OP_ranks, &pass},

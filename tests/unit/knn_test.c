@@ -299,6 +299,87 @@ static void threads_and_instruction_sets_give_the_same_bits(void **state)
     }
 }
 
+/* ---- knn_join ----------------------------------------------------------------------------------------------------------- */
+/* Rows [first, first + n) of a cloud as a planar array of their own. */
+static float *part_of(const cloud *c, uint64_t first, uint64_t n)
+{
+    float *out = calloc(3 * n + 1, sizeof *out);
+    assert_non_null(out);
+    for (uint64_t a = 0; a < 3 && n; a++) memcpy(out + a * n, c->means + a * c->n + first, n * sizeof *out);
+    return out;
+}
+
+static void join(uint64_t n, const float *means, uint64_t n_queries, const float *queries, uint32_t k, float *best)
+{
+    kiln_error err = {0};
+    const kiln_knn_join_args a = {.n = n, .n_queries = n_queries, .k = k, .means = means, .queries = queries, .best = best};
+    if (test_run(KILN_OP_knn_join, &a, &err) != KILN_OK) fail_msg("%s", err.msg);
+}
+
+/* The first n_queries rows ask each other, then the rest in two parts of different sizes, the smaller one first or last. */
+static void check_parts(cloud *c, uint64_t n_queries, uint32_t k, bool small_first)
+{
+    kiln_error err = {0};
+    const uint64_t rest = c->n - n_queries, cut = n_queries + (small_first ? rest / 8 : rest - rest / 8);
+    float *own = part_of(c, 0, n_queries), *one = part_of(c, n_queries, cut - n_queries), *two = part_of(c, cut, c->n - cut);
+    float *best = calloc(n_queries * k + 1, sizeof *best), *mean = calloc(n_queries + 1, sizeof *mean);
+    assert_true(best && mean);
+    const kiln_knn_args a = {.n = n_queries, .k = k, .means = own, .best = best};
+    if (test_run(KILN_OP_knn, &a, &err) != KILN_OK) fail_msg("%s", err.msg);
+    join(cut - n_queries, one, n_queries, own, k, best);
+    join(c->n - cut, two, n_queries, own, k, best);
+    kiln_knn_mean(best, n_queries, k, mean);
+    answer(c, k);
+    assert_memory_equal(mean, c->spacing2, n_queries * sizeof *mean);
+    free(mean);
+    free(best);
+    free(two);
+    free(one);
+    free(own);
+}
+
+static void a_search_in_parts_equals_that_of_the_whole(void **state)
+{
+    (void)state;
+    /* queries: fewer than k, around a leaf and a warp, most of them; candidates: none, fewer than k, many */
+    static const struct {
+        uint64_t n, n_queries;
+    } sizes[] = {{1, 1}, {2, 1}, {5, 5}, {40, 7}, {41, 8}, {42, 9}, {300, 31}, {301, 32}, {302, 33}, {5000, 4999}, {20000, 7000}};
+    static const uint32_t ks[] = {1, 2, 3, 4, 8, 9, 31, 32};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
+            cloud c = s % 2 ? clustered(sizes[s].n, 31 + s) : uniform(sizes[s].n, 31 + s);
+            repeat_rows(&c, 11);
+            check_parts(&c, sizes[s].n_queries, ks[j], j % 2);
+            cloud_free(&c);
+        }
+    }
+}
+
+static void parts_of_hard_clouds_equal_the_whole(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    for (int shape = 0; shape < 5; shape++) {
+        cloud c = uniform(N, 41);
+        for (uint64_t i = 0; i < N; i++) {
+            float *x = &c.means[i], *y = x + N, *z = y + N;
+            if (shape == 0) *x = *y = *z = 0.5f;                 /* one place */
+            if (shape == 1) *y = *z = *x = (float)(i * 7 % 100); /* places on a line */
+            if (shape == 2 && i == 7) *x = 1e7f;                 /* an outlier asks */
+            if (shape == 3 && i == N - 7) *x = 1e7f;             /* an outlier is asked */
+            if (shape == 4) {
+                *x *= 1e30f;
+                *y *= 1e30f;
+                *z *= -1e30f;
+            } /* squares overflow */
+        }
+        check_parts(&c, 1000, 3, true);
+        check_parts(&c, 1000, 10, false);
+        cloud_free(&c);
+    }
+}
+
 /* points3D.bin: u64 count; each u64 id, 3 doubles, 3 bytes, double error, u64 track length, so many pairs of u32. */
 static cloud colmap_points(FILE *f)
 {
@@ -354,6 +435,10 @@ static void bad_arguments_are_refused(void **state)
     a.n = 10;
     bytes = 1;
     assert_int_equal(kiln_ops_cpu()->knn(&x, &a, &a, &bytes, &err), KILN_E_CAP);
+    kiln_knn_join_args j = {.n = 10, .n_queries = 10, .k = 0};
+    assert_int_equal(kiln_ops_cpu()->knn_join(&x, &j, NULL, &bytes, &err), KILN_E_INPUT);
+    j.k = 3;
+    assert_int_equal(kiln_ops_cpu()->knn_join(&x, &j, &j, &bytes, &err), KILN_E_CAP);
 }
 
 int main(void)
@@ -369,6 +454,8 @@ int main(void)
         cmocka_unit_test(hard_clouds_are_not_slow),
         cmocka_unit_test(threads_and_instruction_sets_give_the_same_bits),
         cmocka_unit_test(sculpture_has_the_hash_of_distcuda2),
+        cmocka_unit_test(a_search_in_parts_equals_that_of_the_whole),
+        cmocka_unit_test(parts_of_hard_clouds_equal_the_whole),
         cmocka_unit_test(bad_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
