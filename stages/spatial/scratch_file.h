@@ -15,6 +15,7 @@
 
 typedef struct {
     int fd;
+    bool is_new; /* not whole yet */
     uint64_t bytes;
     char path[4096]; /* its name when whole */
 } kiln_scratch_file;

@@ -1,0 +1,132 @@
+/* Scratch files: plain reads and writes at places, and the words for a disk that is full. */
+#include "stages/spatial/scratch_file.h"
+
+#include "base/file.h"
+#include "base/option.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static bool part_path(const kiln_scratch_file *f, char out[KILN_PATH_MAX])
+{
+    return (size_t)snprintf(out, KILN_PATH_MAX, "%s.part", f->path) < KILN_PATH_MAX;
+}
+
+/* A write of `bytes` at `at` failed; errno says why. */
+static kiln_status fail_write(const kiln_scratch_file *f, uint64_t at, kiln_error *err)
+{
+    const int why = errno;
+    struct statvfs fs;
+    char size[32], free_text[32] = "an unknown number of bytes";
+    if (why != ENOSPC && why != EDQUOT && why != EFBIG)
+        return kiln_fail(err, KILN_E_IO, "cannot write '%s' at byte %llu: %s", f->path, (unsigned long long)at, strerror(why));
+    if (fstatvfs(f->fd, &fs) == 0) kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, free_text);
+    return kiln_fail(err, KILN_E_IO,
+                     "cannot write scratch '%s' of %s at byte %llu: %s, %s are free there; make room, name another folder "
+                     "with --scratch-dir, or give more memory with --ram",
+                     f->path, kiln_size_text(f->bytes, size), (unsigned long long)at, strerror(why), free_text);
+}
+
+/* Where the file system cannot take room beforehand, the writes will tell. */
+static kiln_status take_room(const kiln_scratch_file *f, kiln_error *err)
+{
+    int rc;
+    if (f->bytes == 0) return KILN_OK;
+    do rc = fallocate(f->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)f->bytes);
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return KILN_OK;
+    return fail_write(f, 0, err);
+}
+
+kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out, kiln_error *err)
+{
+    char part[KILN_PATH_MAX];
+    *out = (kiln_scratch_file){.fd = -1, .is_new = true, .bytes = bytes};
+    KILN_TRY(kiln_path_join(out->path, sizeof out->path, folder, name, err));
+    if (bytes > INT64_MAX || !part_path(out, part)) {
+        kiln_status st =
+            kiln_fail(err, KILN_E_INPUT, "no scratch file '%s' of %llu bytes can be made", out->path, (unsigned long long)bytes);
+        *out = (kiln_scratch_file){0};
+        return st;
+    }
+    out->fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const kiln_status st = out->fd < 0 ? fail_write(out, 0, err) : take_room(out, err);
+    if (st != KILN_OK) kiln_scratch_drop(out);
+    return st;
+}
+
+kiln_status kiln_scratch_write(const kiln_scratch_file *f, uint64_t at, const void *data, size_t bytes, kiln_error *err)
+{
+    const unsigned char *from = data;
+    if (at > f->bytes || bytes > f->bytes - at)
+        return kiln_fail(err, KILN_E_BUG, "%zu bytes at byte %llu lie beyond scratch '%s' of %llu bytes", bytes,
+                         (unsigned long long)at, f->path, (unsigned long long)f->bytes);
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = pwrite(f->fd, from + done, bytes - done, (off_t)(at + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return fail_write(f, at + done, err);
+        done += (size_t)n;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_scratch_read(const kiln_scratch_file *f, uint64_t at, void *data, size_t bytes, kiln_error *err)
+{
+    const kiln_status st = kiln_file_read_at(f->fd, f->path, at, data, bytes, err);
+    if (st != KILN_E_INPUT) return st;
+    return kiln_fail(err, KILN_E_IO, "scratch '%s' ends before byte %llu; run the same command again", f->path,
+                     (unsigned long long)(at + bytes));
+}
+
+/* The name may only be there when the bytes are: a power cut must not leave a whole file of zeros. */
+kiln_status kiln_scratch_finish(kiln_scratch_file *f, kiln_error *err)
+{
+    char part[KILN_PATH_MAX];
+    kiln_status st = KILN_OK;
+    if (!part_path(f, part)) return kiln_fail(err, KILN_E_BUG, "the path of scratch '%s' is too long", f->path);
+    if (fdatasync(f->fd) != 0) st = fail_write(f, 0, err);
+    if (close(f->fd) != 0 && st == KILN_OK) st = fail_write(f, 0, err);
+    f->fd = -1;
+    if (st == KILN_OK && rename(part, f->path) != 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", part, f->path, strerror(errno));
+    if (st == KILN_OK)
+        *f = (kiln_scratch_file){0};
+    else
+        kiln_scratch_drop(f);
+    return st;
+}
+
+void kiln_scratch_drop(kiln_scratch_file *f)
+{
+    char part[KILN_PATH_MAX];
+    if (!*f->path) return;
+    if (f->fd >= 0) (void)close(f->fd); /* read only, or thrown away */
+    if (f->is_new && part_path(f, part)) (void)unlink(part);
+    *f = (kiln_scratch_file){0};
+}
+
+bool kiln_scratch_is_whole(const char *folder, const char *name, uint64_t bytes)
+{
+    char path[KILN_PATH_MAX];
+    struct stat s;
+    return kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && stat(path, &s) == 0 && S_ISREG(s.st_mode) &&
+           (uint64_t)s.st_size == bytes;
+}
+
+kiln_status kiln_scratch_open(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out, kiln_error *err)
+{
+    *out = (kiln_scratch_file){.fd = -1, .bytes = bytes};
+    KILN_TRY(kiln_path_join(out->path, sizeof out->path, folder, name, err));
+    kiln_status st = KILN_OK;
+    if (!kiln_scratch_is_whole(folder, name, bytes))
+        st = kiln_fail(err, KILN_E_IO, "scratch '%s' is missing or not whole; run the same command again", out->path);
+    else if ((out->fd = open(out->path, O_RDONLY | O_CLOEXEC)) < 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", out->path, strerror(errno));
+    if (st != KILN_OK) *out = (kiln_scratch_file){0};
+    return st;
+}
