@@ -2,7 +2,10 @@
  *
  * Codes are sorted, so a cell is a range of rows, its children are the sub-ranges with the same next three bits, and the
  * curve's order is the order of the rows. Groups are made inside one split cell only and end at every child that is
- * split itself: what happens below one cell never moves a border below another. */
+ * split itself: what happens below one cell never moves a border below another.
+ *
+ * Codes are looked at through a window: borders inside a large cell are found by a few reads of single codes, a cell that
+ * fits into the window is read once and everything below it is cut in memory. */
 #include "stages/chunk/cells.h"
 
 #include "base/memory.h"
@@ -13,7 +16,10 @@
 #include <string.h>
 
 typedef struct {
-    const uint64_t *codes;
+    const kiln_code_source *source; /* NULL: the window is all there is */
+    const uint64_t *codes;          /* the window: codes [window_begin, window_end) */
+    uint64_t window_begin, window_end;
+    uint64_t *buffer; /* [source->window], owned: what the window shows of a source */
     uint32_t max, min;
     kiln_cell_list *out;
     char path[96]; /* of the cell in hand: "" for the root, "/0/3" */
@@ -80,17 +86,42 @@ static kiln_status cut_by_rank(cutter *c, uint64_t begin, uint64_t end, const ch
     return KILN_OK;
 }
 
-/* The first row in [begin, end) whose digit at `shift` is above `digit`. */
-static uint64_t end_of_child(const uint64_t *codes, uint64_t begin, uint64_t end, unsigned shift, unsigned digit)
+static bool in_window(const cutter *c, uint64_t begin, uint64_t end) { return begin >= c->window_begin && end <= c->window_end; }
+
+/* Moves the window to the cell, where it fits. */
+static kiln_status look_at(cutter *c, uint64_t begin, uint64_t end, kiln_error *err)
+{
+    if (in_window(c, begin, end) || end - begin > c->source->window) return KILN_OK;
+    c->window_begin = c->window_end = 0;
+    KILN_TRY(c->source->read(c->source->context, begin, end - begin, c->buffer, err));
+    c->codes = c->buffer;
+    c->window_begin = begin;
+    c->window_end = end;
+    return KILN_OK;
+}
+
+static kiln_status code_at(const cutter *c, uint64_t i, uint64_t *code, kiln_error *err)
+{
+    if (!in_window(c, i, i + 1)) return c->source->read(c->source->context, i, 1, code, err);
+    *code = c->codes[i - c->window_begin];
+    return KILN_OK;
+}
+
+/* *out: the first row in [begin, end) whose digit at `shift` is above `digit`. */
+static kiln_status end_of_child(const cutter *c, uint64_t begin, uint64_t end, unsigned shift, unsigned digit, uint64_t *out,
+                                kiln_error *err)
 {
     while (begin < end) {
-        uint64_t middle = begin + (end - begin) / 2;
-        if ((codes[middle] >> shift & 7) <= digit)
+        const uint64_t middle = begin + (end - begin) / 2;
+        uint64_t code;
+        KILN_TRY(code_at(c, middle, &code, err));
+        if ((code >> shift & 7) <= digit)
             begin = middle + 1;
         else
             end = middle;
     }
-    return begin;
+    *out = begin;
+    return KILN_OK;
 }
 
 static void join(cutter *c, group *g, uint64_t begin, uint64_t end, unsigned child, bool *joined)
@@ -108,9 +139,11 @@ static kiln_status split(cutter *c, uint64_t begin, uint64_t end, uint32_t depth
     unsigned shift = 3 * (KILN_HILBERT_BITS - 1 - depth);
     size_t length = strlen(c->path);
     group g = {0};
+    KILN_TRY(look_at(c, begin, end, err));
     for (unsigned child = 0; child < 8; child++) {
-        uint64_t stop = end_of_child(c->codes, begin, end, shift, child);
+        uint64_t stop;
         bool joined;
+        KILN_TRY(end_of_child(c, begin, end, shift, child, &stop, err));
         if (stop == begin) continue;
         if (stop - begin <= c->max) {
             join(c, &g, begin, stop, child, &joined);
@@ -134,17 +167,33 @@ static kiln_status split(cutter *c, uint64_t begin, uint64_t end, uint32_t depth
     return close_group(c, &g, depth + 1, err);
 }
 
-kiln_status kiln_cells_cut(const uint64_t *codes, uint64_t n, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err)
+static kiln_status cut(cutter *c, uint64_t n, kiln_error *err)
 {
-    cutter c = {.codes = codes, .max = max, .min = min, .out = out};
     kiln_cell_group *root;
-    *out = (kiln_cell_list){0};
-    if (max == 0) return kiln_fail(err, KILN_E_BUG, "chunks of no rows were asked for");
+    *c->out = (kiln_cell_list){0};
+    if (c->max == 0) return kiln_fail(err, KILN_E_BUG, "chunks of no rows were asked for");
     if (n == 0) return KILN_OK;
-    if (n > max) return split(&c, 0, n, 0, err);
-    KILN_TRY(add(&c, err, 0, n, 0, &root));
+    if (n > c->max) return split(c, 0, n, 0, err);
+    KILN_TRY(add(c, err, 0, n, 0, &root));
     set_text(root->name, "/", "");
     return KILN_OK;
+}
+
+kiln_status kiln_cells_cut(const uint64_t *codes, uint64_t n, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err)
+{
+    cutter c = {.codes = codes, .window_end = n, .max = max, .min = min, .out = out};
+    return cut(&c, n, err);
+}
+
+kiln_status kiln_cells_cut_from(const kiln_code_source *source, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err)
+{
+    cutter c = {.source = source, .max = max, .min = min, .out = out};
+    const uint64_t window = source->window < source->n ? source->window : source->n;
+    *out = (kiln_cell_list){0};
+    KILN_TRY(KILN_ALLOC_UNSET(&c.buffer, window, "the codes of a cell", err));
+    const kiln_status st = cut(&c, source->n, err);
+    free(c.buffer);
+    return st;
 }
 
 void kiln_cell_list_release(kiln_cell_list *l)

@@ -99,7 +99,40 @@ typedef struct {
     kiln_cell_list list;
 } tree;
 
-static void cut(tree *t) { assert_int_equal(kiln_cells_cut(t->codes, t->n, t->max, t->min, &t->list, NULL), KILN_OK); }
+/* ---- codes that are not in memory -------------------------------------------------------------------------------------- */
+typedef struct {
+    const tree *t;
+    uint64_t reads, fails_at, largest; /* fails_at: the read that fails; 0: none */
+} stream;
+
+static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_t *out, kiln_error *err)
+{
+    stream *s = context;
+    assert_true(first <= s->t->n && n <= s->t->n - first);
+    if (++s->reads == s->fails_at) return kiln_fail(err, KILN_E_IO, "no disk");
+    if (n > s->largest) s->largest = n;
+    memcpy(out, s->t->codes + first, n * sizeof *out);
+    return KILN_OK;
+}
+
+static void check_stream(const tree *t, uint64_t window)
+{
+    stream s = {.t = t};
+    const kiln_code_source source = {.n = t->n, .read = read_codes, .context = &s, .window = window};
+    kiln_cell_list list;
+    assert_int_equal(kiln_cells_cut_from(&source, t->max, t->min, &list, NULL), KILN_OK);
+    assert_int_equal(list.n, t->list.n);
+    if (list.n) assert_memory_equal(list.items, t->list.items, list.n * sizeof *list.items);
+    assert_true(s.largest <= (window ? window : 1));
+    kiln_cell_list_release(&list);
+}
+
+static void cut(tree *t)
+{
+    const uint64_t windows[] = {0, 1, 7, 64, t->n, UINT64_MAX};
+    assert_int_equal(kiln_cells_cut(t->codes, t->n, t->max, t->min, &t->list, NULL), KILN_OK);
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) check_stream(t, windows[i]);
+}
 
 static void check_chunk(const tree *t, const kiln_cell_group *c)
 {
@@ -298,6 +331,28 @@ static void no_rows_make_no_chunk_and_no_size_is_refused(void **state)
     kiln_cell_list_release(&l);
 }
 
+static void a_read_that_fails_is_the_end(void **state)
+{
+    (void)state;
+    static tree t;
+    t.max = 3;
+    do t.n = make_codes(t.codes);
+    while (t.n < 100);
+    stream all = {.t = &t}, some = {.t = &t};
+    kiln_code_source source = {.n = t.n, .read = read_codes, .context = &all, .window = 20};
+    kiln_cell_list list;
+    kiln_error err = {0};
+    assert_int_equal(kiln_cells_cut_from(&source, t.max, 1, &list, &err), KILN_OK);
+    kiln_cell_list_release(&list);
+    source.context = &some;
+    for (some.fails_at = 1; some.fails_at <= all.reads; some.fails_at++) {
+        some.reads = 0;
+        assert_int_equal(kiln_cells_cut_from(&source, t.max, 1, &list, &err), KILN_E_IO);
+        assert_int_equal(some.reads, some.fails_at);
+        kiln_cell_list_release(&list);
+    }
+}
+
 int main(void)
 {
     if (getenv("SEED")) seed = strtoull(getenv("SEED"), NULL, 10);
@@ -308,6 +363,7 @@ int main(void)
         cmocka_unit_test(equal_codes_are_cut_by_rank),
         cmocka_unit_test(a_tree_by_hand),
         cmocka_unit_test(no_rows_make_no_chunk_and_no_size_is_refused),
+        cmocka_unit_test(a_read_that_fails_is_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
