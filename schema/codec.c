@@ -14,19 +14,16 @@
 
 enum { LEVEL = 1 };
 
+/* Of elem > 1 the byte planes are gathered piece by piece, so that no second copy of the raw bytes is needed. */
+enum { PIECE = 64 << 10 };
+
+static void gather(const unsigned char *restrict raw, size_t n, size_t elem, unsigned char *restrict out)
+{
+    for (size_t i = 0; i < n; i++) out[i] = raw[i * elem];
+}
+
 /* Elements are moved in groups that stay in the first-level cache, so that the strided side is read from memory once. */
 enum { GROUP = 4096 };
-
-static void shuffle(const unsigned char *restrict raw, unsigned char *restrict out, size_t n, size_t elem)
-{
-    for (size_t first = 0; first < n; first += GROUP) {
-        size_t end = n - first < GROUP ? n : first + GROUP;
-        for (size_t b = 0; b < elem; b++) {
-            unsigned char *row = out + b * n;
-            for (size_t i = first; i < end; i++) row[i] = raw[i * elem + b];
-        }
-    }
-}
 
 static void unshuffle(const unsigned char *restrict in, unsigned char *restrict raw, size_t n, size_t elem)
 {
@@ -41,55 +38,95 @@ static void unshuffle(const unsigned char *restrict in, unsigned char *restrict 
 
 static bool elem_is_known(uint32_t elem) { return elem == 1 || elem == 2 || elem == 4 || elem == 8; }
 
-static kiln_status compress_frame(const void *src, size_t bytes, kiln_blob *b, kiln_error *err)
+typedef struct {
+    ZSTD_CCtx *ctx;
+    unsigned char *piece, *packed; /* packed[room] */
+    size_t room;
+    kiln_blob_sink *sink;
+    void *context;
+    size_t packed_bytes;
+} compressor;
+
+static void compressor_release(compressor *c)
 {
-    kiln_status st = KILN_OK;
-    unsigned char *packed = NULL;
-    ZSTD_CCtx *ctx = ZSTD_createCCtx();
-    if (!ctx) return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot make a zstd compressor");
-    size_t z = ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, LEVEL);
-    if (!ZSTD_isError(z)) z = ZSTD_CCtx_setParameter(ctx, ZSTD_c_checksumFlag, 1);
-    if (!ZSTD_isError(z)) z = ZSTD_CCtx_setParameter(ctx, ZSTD_c_contentSizeFlag, 1);
-    if (ZSTD_isError(z)) {
-        st = kiln_fail(err, KILN_E_BUG, "zstd refuses a parameter: %s", ZSTD_getErrorName(z));
-        goto done;
-    }
-    size_t room = ZSTD_compressBound(bytes);
-    KILN_GO(KILN_ALLOC(&packed, room, "a compressed blob", err));
-    z = ZSTD_compress2(ctx, packed, room, src, bytes);
-    if (ZSTD_isError(z)) {
-        st = kiln_fail(err, KILN_E_NOMEM, "zstd cannot compress %zu bytes: %s", bytes, ZSTD_getErrorName(z));
-        goto done;
-    }
-    unsigned char *fitted = realloc(packed, z ? z : 1); /* the bound is larger than the raw bytes; give the rest back */
-    b->packed = fitted ? fitted : packed;
-    b->packed_bytes = z;
-    packed = NULL;
-done:
-    free(packed);
-    ZSTD_freeCCtx(ctx);
-    return st;
+    free(c->packed);
+    free(c->piece);
+    (void)ZSTD_freeCCtx(c->ctx); /* accepts NULL, cannot fail */
 }
 
-kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err)
+static kiln_status compressor_init(compressor *c, size_t raw_bytes, kiln_error *err)
 {
+    c->room = ZSTD_CStreamOutSize();
+    c->ctx = ZSTD_createCCtx();
+    if (!c->ctx) return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot make a zstd compressor");
+    KILN_TRY(kiln_alloc_unset((void **)&c->piece, PIECE, 1, "a shuffled piece", err));
+    KILN_TRY(kiln_alloc_unset((void **)&c->packed, c->room, 1, "a compressed piece", err));
+    size_t z = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_compressionLevel, LEVEL);
+    if (!ZSTD_isError(z)) z = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_checksumFlag, 1);
+    if (!ZSTD_isError(z)) z = ZSTD_CCtx_setPledgedSrcSize(c->ctx, raw_bytes); /* the frame tells its content size */
+    if (!ZSTD_isError(z)) return KILN_OK;
+    return kiln_fail(err, KILN_E_BUG, "zstd refuses a parameter: %s", ZSTD_getErrorName(z));
+}
+
+static kiln_status compress(compressor *c, const void *src, size_t bytes, ZSTD_EndDirective end, kiln_error *err)
+{
+    ZSTD_inBuffer in = {src, bytes, 0};
+    size_t left = 1;
+    while (in.pos < in.size || (end == ZSTD_e_end && left > 0)) {
+        ZSTD_outBuffer out = {c->packed, c->room, 0};
+        left = ZSTD_compressStream2(c->ctx, &out, &in, end);
+        if (ZSTD_isError(left))
+            return kiln_fail(err, KILN_E_NOMEM, "zstd cannot compress %zu bytes: %s", bytes, ZSTD_getErrorName(left));
+        if (out.pos) KILN_TRY(c->sink(c->context, c->packed, out.pos, err));
+        c->packed_bytes += out.pos;
+    }
+    return KILN_OK;
+}
+
+static kiln_status compress_planes(compressor *c, const unsigned char *raw, size_t raw_bytes, size_t elem, kiln_error *err)
+{
+    const size_t n = raw_bytes / elem;
+    for (size_t b = 0; b < elem; b++)
+        for (size_t first = 0; first < n; first += PIECE) {
+            const size_t some = n - first < PIECE ? n - first : PIECE;
+            gather(raw + first * elem + b, some, elem, c->piece);
+            KILN_TRY(compress(c, c->piece, some, ZSTD_e_continue, err));
+        }
+    return compress(c, "", 0, ZSTD_e_end, err);
+}
+
+kiln_status kiln_blob_stream(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context, kiln_blob *out,
+                             kiln_error *err)
+{
+    compressor c = {.sink = sink, .context = context};
     *out = (kiln_blob){0};
     if (!elem_is_known(elem) || raw_bytes > KILN_BLOB_MAX || raw_bytes % elem != 0)
         return kiln_fail(err, KILN_E_BUG, "a blob of %zu bytes with elements of %" PRIu32 " cannot be stored: the most is %zu",
                          raw_bytes, elem, KILN_BLOB_MAX);
-    unsigned char *shuffled = NULL;
-    const void *src = raw ? raw : "";
-    if (elem > 1 && raw_bytes > 0) {
-        KILN_TRY(KILN_ALLOC(&shuffled, raw_bytes, "a shuffled blob", err));
-        shuffle(raw, shuffled, raw_bytes / elem, elem);
-        src = shuffled;
-    }
-    kiln_status st = compress_frame(src, raw_bytes, out, err);
-    free(shuffled);
+    kiln_status st = compressor_init(&c, raw_bytes, err);
+    if (st == KILN_OK)
+        st = elem > 1 ? compress_planes(&c, raw, raw_bytes, elem, err) : compress(&c, raw ? raw : "", raw_bytes, ZSTD_e_end, err);
+    compressor_release(&c);
     if (st != KILN_OK) return st;
-    out->hash = kiln_hash_of(raw, raw_bytes);
-    out->raw_bytes = raw_bytes;
-    out->elem = elem;
+    *out = (kiln_blob){.hash = kiln_hash_of(raw, raw_bytes), .raw_bytes = raw_bytes, .elem = elem, .packed_bytes = c.packed_bytes};
+    return KILN_OK;
+}
+
+static kiln_status append(void *context, const void *data, size_t bytes, kiln_error *err)
+{
+    return kiln_buffer_put(context, data, bytes, err);
+}
+
+kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err)
+{
+    kiln_buffer packed = {0};
+    const kiln_status st = kiln_blob_stream(raw, raw_bytes, elem, append, &packed, out, err);
+    if (st != KILN_OK) {
+        kiln_buffer_release(&packed);
+        return st;
+    }
+    unsigned char *fitted = realloc(packed.data, packed.size); /* the buffer doubles; give the rest back. A frame is never empty */
+    out->packed = fitted ? fitted : packed.data;
     return KILN_OK;
 }
 
@@ -111,7 +148,7 @@ kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
     unsigned char *shuffled = NULL;
     size_t bytes = (size_t)b->raw_bytes;
     bool direct = b->elem == 1;
-    if (!fault && !direct) KILN_TRY(KILN_ALLOC(&shuffled, bytes, "a blob", err));
+    if (!fault && !direct) KILN_TRY(kiln_alloc_unset((void **)&shuffled, bytes, 1, "a blob", err));
     if (!fault) {
         size_t z = ZSTD_decompress(direct ? dst : shuffled, bytes, b->packed, b->packed_bytes);
         if (ZSTD_isError(z))

@@ -24,6 +24,11 @@ typedef struct {
 
 /* KILN_E_BUG above KILN_BLOB_MAX or when raw is no multiple of elem. */
 kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
+/* The same without the packed bytes in memory: they go to sink, in order, in pieces of some 128 KiB; out->packed stays NULL. Takes
+ * a few MiB beside raw. */
+typedef kiln_status kiln_blob_sink(void *context, const void *data, size_t bytes, kiln_error *err);
+kiln_status kiln_blob_stream(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context, kiln_blob *out,
+                             kiln_error *err) KILN_MUST_CHECK;
 /* dst has raw_bytes; checks the frame, the size and the hash: KILN_E_IO "blob HEX is damaged: ...". */
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
 

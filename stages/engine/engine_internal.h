@@ -62,16 +62,25 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
 typedef struct kiln_output kiln_output;
 typedef struct {
     kiln_output *items;
-    uint32_t n, room, n_packed; /* the first n_packed are compressed */
-    uint64_t waiting_bytes;     /* raw bytes of those behind them */
+    uint32_t n, room, n_packed; /* the first n_packed are in the memfd */
+    uint64_t waiting_bytes;     /* copies of those behind them */
+    uint64_t wait_most;         /* so many bytes of copies may wait; set before the first is put, KILN_OUTPUTS_WAIT at most */
+    uint64_t end;               /* of the regions in the memfd */
+    int memfd;                  /* -1: none yet */
     unsigned threads;
     bool keep_raw; /* volatile: nothing is cut nor compressed */
 } kiln_outputs;
+enum { KILN_OUTPUTS_WAIT = 64 << 20 };
+void kiln_outputs_init(kiln_outputs *o, unsigned threads);
 kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem,
                              kiln_error *err) KILN_MUST_CHECK;
-/* Packs what waits and writes the result (protocol.h) into a sealed memfd. */
+/* Packs what waits and ends the result (protocol.h): a sealed memfd, the caller's. */
 kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_message *m, int *memfd,
                                 kiln_error *err) KILN_MUST_CHECK;
+/* The parent's side: what a RESULT's memfd, mapped whole, holds. blobs[m->n_outputs] point into it; out may be filled in part
+ * when this fails, release it. */
+kiln_status kiln_outputs_read(const kiln_message *m, const void *map, kiln_unit_result *out, kiln_blob *blobs,
+                              kiln_error *err) KILN_MUST_CHECK;
 void kiln_outputs_clear(kiln_outputs *o);
 void kiln_outputs_release(kiln_outputs *o);
 

@@ -1,27 +1,37 @@
-/* The outputs of the unit in hand: copied, then shuffled, compressed and hashed on all threads at once, because a unit
- * has many planes of a megabyte rather than one big array. Packing waits until the unit ends or PACK_BYTES lie raw. */
+/* The outputs of the unit in hand, on their way into the memfd that carries them to the parent.
+ *
+ * They are shuffled, compressed and hashed on all threads at once, because a unit has many planes of a megabyte rather than one
+ * big array: copies wait until the unit ends or `wait_most` bytes lie raw. What is larger, and everything when there is one
+ * thread, is compressed straight from the caller's array. Compressed bytes exist once: each output has a region of the memfd that
+ * would hold it at its worst, written as they come; what it does not fill stays a hole, which takes no memory.
+ *
+ *   | output 0 | hole | output 1 | hole | ... | n_outputs kiln_wire_output | counters, NUL |
+ */
 #include "stages/engine/engine_internal.h"
+
+#include "base/checked.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PACK_BYTES = 64 << 20 };
+enum { REGION = 4096 }; /* a page: no two outputs share one */
 
 struct kiln_output {
     kiln_unit_output head;
-    void *raw; /* owned; NULL once packed */
-    kiln_blob blob;
+    void *raw; /* a copy, owned, while it waits */
+    uint64_t at, packed;
 };
+
+void kiln_outputs_init(kiln_outputs *o, unsigned threads) { *o = (kiln_outputs){.threads = threads, .memfd = -1}; }
 
 void kiln_outputs_clear(kiln_outputs *o)
 {
-    for (uint32_t i = 0; i < o->n; i++) {
-        free(o->items[i].raw);
-        free(o->items[i].blob.packed);
-    }
+    for (uint32_t i = o->n_packed; i < o->n; i++) free(o->items[i].raw);
+    if (o->memfd >= 0) (void)close(o->memfd);
+    o->memfd = -1;
     o->n = o->n_packed = 0;
-    o->waiting_bytes = 0;
+    o->waiting_bytes = o->end = 0;
 }
 
 void kiln_outputs_release(kiln_outputs *o)
@@ -32,6 +42,42 @@ void kiln_outputs_release(kiln_outputs *o)
     o->room = 0;
 }
 
+/* ---- into the memfd ---------------------------------------------------------------------------------------------------- */
+/* The most that a zstd stream makes of so many bytes: 3 a block of at most 128 KiB, header and checksum. */
+static uint64_t worst_packed(uint64_t raw) { return raw + 3 * (raw >> 10) + REGION; }
+
+static uint64_t take_region(kiln_outputs *o, uint64_t most)
+{
+    const uint64_t at = o->end;
+    o->end += kiln_div_up(most, REGION) * REGION;
+    return at;
+}
+
+typedef struct {
+    int fd;
+    uint64_t at, end;
+} region;
+
+static kiln_status write_region(void *context, const void *data, size_t bytes, kiln_error *err)
+{
+    region *r = context;
+    if (bytes > r->end - r->at) return kiln_fail(err, KILN_E_BUG, "an output outgrew its %zu bytes of shared memory", bytes);
+    KILN_TRY(kiln_memfd_write(r->fd, r->at, data, bytes, err));
+    r->at += bytes;
+    return KILN_OK;
+}
+
+/* On any thread: regions do not overlap. */
+static kiln_status pack(const kiln_outputs *o, kiln_output *item, const void *raw, kiln_error *err)
+{
+    region r = {o->memfd, item->at, item->at + worst_packed(item->head.raw_bytes)};
+    kiln_blob blob;
+    KILN_TRY(kiln_blob_stream(raw, item->head.raw_bytes, item->head.elem, write_region, &r, &blob, err));
+    item->head.hash = blob.hash;
+    item->packed = blob.packed_bytes;
+    return KILN_OK;
+}
+
 static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
 {
     uint32_t first = o->n_packed, failed = UINT32_MAX;
@@ -40,10 +86,9 @@ static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
     for (uint32_t i = first; i < o->n; i++) {
         kiln_output *item = &o->items[i];
         kiln_error e = {0};
-        kiln_status st = kiln_blob_pack(item->raw, item->head.raw_bytes, item->head.elem, &item->blob, &e);
+        const kiln_status st = pack(o, item, item->raw, &e);
         free(item->raw);
         item->raw = NULL;
-        item->head.hash = item->blob.hash;
         if (st == KILN_OK) continue;
 #pragma omp critical(kiln_outputs_error)
         if (i < failed) {
@@ -57,8 +102,10 @@ static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
     return kiln_fail(err, first_error.status, "output '%s': %s", o->items[failed].head.name, first_error.msg);
 }
 
+/* ---- what the unit puts -------------------------------------------------------------------------------------------------- */
 static kiln_status grow(kiln_outputs *o, kiln_error *err)
 {
+    if (o->memfd < 0) KILN_TRY(kiln_memfd_new(&o->memfd, err));
     if (o->n < o->room) return KILN_OK;
     uint32_t room = o->room ? 2 * o->room : 32;
     kiln_output *items;
@@ -70,18 +117,37 @@ static kiln_status grow(kiln_outputs *o, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status put_raw(kiln_outputs *o, kiln_output *item, const void *raw, kiln_error *err)
+{
+    item->at = take_region(o, item->head.raw_bytes);
+    item->packed = item->head.raw_bytes;
+    item->head.hash = kiln_hash_of(raw, item->head.raw_bytes);
+    return kiln_memfd_write(o->memfd, item->at, raw, item->head.raw_bytes, err);
+}
+
 static kiln_status put_segment(kiln_outputs *o, const char *name, uint32_t segment, const void *raw, size_t bytes, uint32_t elem,
                                kiln_error *err)
 {
+    if (o->n > o->n_packed && o->waiting_bytes + bytes > o->wait_most) KILN_TRY(pack_waiting(o, err));
     KILN_TRY(grow(o, err));
-    void *copy;
-    KILN_TRY(kiln_alloc(&copy, bytes, 1, name, err));
-    if (bytes) memcpy(copy, raw, bytes);
-    kiln_output *item = &o->items[o->n++];
-    *item = (kiln_output){.head = {.segment = segment, .raw_bytes = bytes, .elem = elem}, .raw = copy};
+    kiln_output *item = &o->items[o->n];
+    *item = (kiln_output){.head = {.segment = segment, .raw_bytes = bytes, .elem = elem}};
     memcpy(item->head.name, name, strlen(name) + 1);
+    if (o->keep_raw) {
+        KILN_TRY(put_raw(o, item, raw, err));
+        o->n_packed = ++o->n;
+        return KILN_OK;
+    }
+    item->at = take_region(o, worst_packed(bytes));
+    if (o->threads == 1 || bytes > o->wait_most) { /* nothing waits: it was packed above, or never does */
+        KILN_TRY(pack(o, item, raw, err));
+        o->n_packed = ++o->n;
+        return KILN_OK;
+    }
+    KILN_TRY(kiln_alloc_unset(&item->raw, bytes, 1, name, err));
+    if (bytes) memcpy(item->raw, raw, bytes);
+    o->n++;
     o->waiting_bytes += bytes;
-    if (o->waiting_bytes >= PACK_BYTES && !o->keep_raw) return pack_waiting(o, err);
     return KILN_OK;
 }
 
@@ -102,6 +168,11 @@ kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw,
     return KILN_OK;
 }
 
+uint64_t kiln_outputs_ram(uint64_t raw_bytes)
+{
+    return worst_packed(raw_bytes) + (raw_bytes < KILN_OUTPUTS_WAIT ? raw_bytes : KILN_OUTPUTS_WAIT);
+}
+
 /* ---- the result ------------------------------------------------------------------------------------------------------ */
 static int by_name_and_segment(const void *a, const void *b)
 {
@@ -119,42 +190,56 @@ static kiln_status sort_outputs(kiln_outputs *o, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status write_result(const kiln_outputs *o, const char *counters, kiln_message *m, int fd, kiln_error *err)
+static kiln_status write_table(kiln_outputs *o, const char *counters, kiln_message *m, kiln_error *err)
 {
-    uint64_t at = o->n * sizeof(kiln_wire_output) + m->counters_bytes;
-    for (uint32_t i = 0; i < o->n; i++) {
+    uint64_t at = o->end;
+    for (uint32_t i = 0; i < o->n; i++, at += sizeof(kiln_wire_output)) {
         const kiln_output *item = &o->items[i];
-        kiln_wire_output wire = {
-            .head = item->head, .at = at, .packed = o->keep_raw ? item->head.raw_bytes : item->blob.packed_bytes};
-        at += wire.packed;
-        KILN_TRY(kiln_memfd_append(fd, &wire, sizeof wire, err));
+        const kiln_wire_output wire = {.head = item->head, .at = item->at, .packed = item->packed};
+        KILN_TRY(kiln_memfd_write(o->memfd, at, &wire, sizeof wire, err));
     }
-    KILN_TRY(kiln_memfd_append(fd, counters, m->counters_bytes, err));
-    for (uint32_t i = 0; i < o->n; i++) {
-        const kiln_output *item = &o->items[i];
-        KILN_TRY(o->keep_raw ? kiln_memfd_append(fd, item->raw, item->head.raw_bytes, err)
-                             : kiln_memfd_append(fd, item->blob.packed, item->blob.packed_bytes, err));
-    }
-    m->bytes = at;
-    return kiln_memfd_seal(fd, err);
+    m->n_outputs = o->n;
+    m->counters_bytes = (uint32_t)strlen(counters) + 1;
+    KILN_TRY(kiln_memfd_write(o->memfd, at, counters, m->counters_bytes, err));
+    KILN_TRY(kiln_memfd_seal(o->memfd, err));
+    m->bytes = at + m->counters_bytes; /* last: a message that reports a failure announces no bytes */
+    return KILN_OK;
 }
 
 kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_message *m, int *memfd, kiln_error *err)
 {
     *memfd = -1;
-    if (o->keep_raw)
-        for (uint32_t i = 0; i < o->n; i++) o->items[i].head.hash = kiln_hash_of(o->items[i].raw, o->items[i].head.raw_bytes);
-    else
-        KILN_TRY(pack_waiting(o, err));
+    KILN_TRY(pack_waiting(o, err));
     KILN_TRY(sort_outputs(o, err));
-    m->n_outputs = o->n;
-    m->counters_bytes = (uint32_t)strlen(counters) + 1;
-    KILN_TRY(kiln_memfd_new(memfd, err));
-    kiln_status st = write_result(o, counters, m, *memfd, err);
-    if (st != KILN_OK) { /* the message that reports this announces no bytes */
-        (void)close(*memfd);
-        *memfd = -1;
-        m->bytes = 0;
+    if (o->memfd < 0) KILN_TRY(kiln_memfd_new(&o->memfd, err)); /* a unit without outputs */
+    KILN_TRY(write_table(o, counters, m, err));
+    *memfd = o->memfd;
+    o->memfd = -1;
+    return KILN_OK;
+}
+
+/* The parent's side: checked against the size of what came. */
+kiln_status kiln_outputs_read(const kiln_message *m, const void *map, kiln_unit_result *out, kiln_blob *blobs, kiln_error *err)
+{
+    const uint64_t table_bytes = (uint64_t)m->n_outputs * sizeof(kiln_wire_output);
+    if (m->counters_bytes == 0 || table_bytes + m->counters_bytes > m->bytes)
+        return kiln_fail(err, KILN_E_BUG, "a result of %llu bytes cannot hold %u outputs", (unsigned long long)m->bytes,
+                         m->n_outputs);
+    const uint64_t end = m->bytes - table_bytes - m->counters_bytes;
+    const kiln_wire_output *wire = (const void *)((const char *)map + end);
+    KILN_TRY(KILN_ALLOC(&out->outputs, m->n_outputs, "a unit's outputs", err));
+    KILN_TRY(KILN_ALLOC(&out->counters, m->counters_bytes, "a unit's counters", err));
+    out->n = m->n_outputs;
+    memcpy(out->counters, (const char *)wire + table_bytes, m->counters_bytes - 1);
+    for (uint32_t i = 0; i < m->n_outputs; i++) {
+        if (wire[i].at > end || wire[i].packed > end - wire[i].at)
+            return kiln_fail(err, KILN_E_BUG, "output '%.95s' lies outside its result", wire[i].head.name);
+        out->outputs[i] = wire[i].head;
+        blobs[i] = (kiln_blob){.hash = wire[i].head.hash,
+                               .raw_bytes = wire[i].head.raw_bytes,
+                               .elem = wire[i].head.elem,
+                               .packed_bytes = wire[i].packed,
+                               .packed = (unsigned char *)(uintptr_t)map + wire[i].at};
     }
-    return st;
+    return KILN_OK;
 }

@@ -84,6 +84,20 @@ kiln_status kiln_memfd_new(int *fd, kiln_error *err)
     return KILN_OK;
 }
 
+kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes, kiln_error *err)
+{
+    const char *from = data;
+    while (bytes > 0) {
+        const ssize_t put = pwrite(fd, from, bytes, (off_t)at);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes, strerror(errno));
+        from += put;
+        at += (uint64_t)put;
+        bytes -= (size_t)put;
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err)
 {
     const char *at = data;

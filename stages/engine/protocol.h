@@ -5,8 +5,8 @@
  *
  *   worker -> parent   HELLO   text: the device; or FAILED in its place
  *   parent -> worker   UNIT    unit, text: its name, flags; memfd: the payload (bytes of it; none when 0)
- *   worker -> parent   RESULT  unit, n_outputs, counters_bytes; memfd: n_outputs kiln_wire_output, the counters with
- *                              their NUL, then the blobs at the offsets that the table gives
+ *   worker -> parent   RESULT  unit, n_outputs, counters_bytes; memfd: the blobs, holes between them, at its end
+ *                              n_outputs kiln_wire_output and the counters with their NUL
  *                      FAILED  unit, status, text: the sentence
  * End of file on the socket ends the worker. Both ends are one executable, so layouts cannot differ; the version
  * catches an executable that was replaced while it ran.
@@ -60,6 +60,8 @@ kiln_status kiln_message_send(int fd, const kiln_message *m, int memfd, kiln_err
 kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *closed, kiln_error *err) KILN_MUST_CHECK;
 
 kiln_status kiln_memfd_new(int *fd, kiln_error *err) KILN_MUST_CHECK;
+/* At this offset, from any thread. */
+kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 /* Its size stays after this: whoever maps it cannot be killed by a truncation on the other side. */
 kiln_status kiln_memfd_seal(int fd, kiln_error *err) KILN_MUST_CHECK;

@@ -23,10 +23,11 @@ typedef struct {
     const char *usage;
     const char *files[2]; /* lines of memory.stat */
 } hierarchy;
-static const hierarchy v2 = {
-    "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", {"active_file", "inactive_file"}};
-static const hierarchy v1 = {
-    "/sys/fs/cgroup/memory", {"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes", {"total_active_file", "total_inactive_file"}};
+static const hierarchy v2 = {"/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", {"active_file", "inactive_file"}};
+static const hierarchy v1 = {"/sys/fs/cgroup/memory",
+                             {"memory.limit_in_bytes", NULL},
+                             "memory.usage_in_bytes",
+                             {"total_active_file", "total_inactive_file"}};
 
 /* The number at the head of a file; false: no such file, or a word such as "max". */
 static bool read_number(const char *folder, const char *name, uint64_t *out)

@@ -92,31 +92,6 @@ static bool batch_is_ripe(const job *j)
            (j->n_batch && kiln_now_ns() - j->batch_since_ns >= BATCH_MS * UINT64_C(1000000));
 }
 
-/* The table at the head of a result's memfd, checked against its size. */
-static kiln_status read_result(const kiln_message *m, const void *map, kiln_unit_result *out, kiln_blob *blobs, kiln_error *err)
-{
-    const kiln_wire_output *wire = map;
-    uint64_t head = (uint64_t)m->n_outputs * sizeof *wire;
-    if (head + m->counters_bytes > m->bytes || m->counters_bytes == 0)
-        return kiln_fail(err, KILN_E_BUG, "a result of %llu bytes cannot hold %u outputs", (unsigned long long)m->bytes,
-                         m->n_outputs);
-    KILN_TRY(KILN_ALLOC(&out->outputs, m->n_outputs, "a unit's outputs", err));
-    KILN_TRY(KILN_ALLOC(&out->counters, m->counters_bytes, "a unit's counters", err));
-    out->n = m->n_outputs;
-    memcpy(out->counters, (const char *)map + head, m->counters_bytes - 1);
-    for (uint32_t i = 0; i < m->n_outputs; i++) {
-        if (wire[i].at > m->bytes || wire[i].packed > m->bytes - wire[i].at)
-            return kiln_fail(err, KILN_E_BUG, "output '%.95s' lies outside its result", wire[i].head.name);
-        out->outputs[i] = wire[i].head;
-        blobs[i] = (kiln_blob){.hash = wire[i].head.hash,
-                               .raw_bytes = wire[i].head.raw_bytes,
-                               .elem = wire[i].head.elem,
-                               .packed_bytes = wire[i].packed,
-                               .packed = (unsigned char *)(uintptr_t)map + wire[i].at};
-    }
-    return KILN_OK;
-}
-
 /* --force: what is stored must be what came out again. */
 static kiln_status compare(const kiln_unit *u, const kiln_unit_result *again, kiln_error *err)
 {
@@ -153,7 +128,7 @@ static kiln_status take_result(job *j, const kiln_message *m, int memfd, kiln_er
     kiln_unit_result result = {0};
     KILN_GO(kiln_memfd_map(memfd, m->bytes, &a.map, err));
     KILN_GO(KILN_ALLOC(&a.blobs, m->n_outputs, "a unit's outputs", err));
-    KILN_GO(read_result(m, a.map, &result, a.blobs, err));
+    KILN_GO(kiln_outputs_read(m, a.map, &result, a.blobs, err));
     j->run->units_done++;
     if (u->was_cached) { /* --force */
         KILN_GO(compare(u, &result, err));

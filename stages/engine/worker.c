@@ -128,6 +128,13 @@ static kiln_status say_hello(kiln_worker *w, kiln_error *err)
     return kiln_message_send(w->fd, &m, -1, err);
 }
 
+/* An eighth of what this worker may take, so that small shares are not spent on copies that wait for each other. */
+static uint64_t outputs_wait(const kiln_worker *w)
+{
+    const uint64_t share = kiln_worker_ram(w) / 8;
+    return share < KILN_OUTPUTS_WAIT ? share : KILN_OUTPUTS_WAIT;
+}
+
 /* ---- the loop ---------------------------------------------------------------------------------------------------------- */
 static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, int *memfd,
                            kiln_error *err)
@@ -137,6 +144,7 @@ static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload
     uint64_t start = kiln_now_ns();
     kiln_outputs_clear(&w->outputs);
     w->outputs.keep_raw = unit->flags & KILN_MSG_VOLATILE;
+    w->outputs.wait_most = outputs_wait(w);
     free(w->counters);
     w->counters = NULL;
     if (unit->bytes) KILN_GO(kiln_memfd_map(payload_fd, unit->bytes, &payload, err));
@@ -208,7 +216,7 @@ static bool read_flag(kiln_worker *w, const char *flag)
 int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv)
 {
     kiln_error err = {0};
-    kiln_worker w = {.program = p};
+    kiln_worker w = {.program = p, .outputs = {.memfd = -1}};
     kiln_status st = KILN_OK;
     if (!p->unit || !read_flag(&w, flag)) {
         st = kiln_fail(&err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
@@ -221,7 +229,8 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
     kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
                                 : kiln_common_values.verbose ? KILN_LOG_VERBOSE
                                                              : KILN_LOG_NORMAL);
-    w.threads = w.outputs.threads = kiln_devices_threads(kiln_common_values.threads);
+    w.threads = kiln_devices_threads(kiln_common_values.threads);
+    kiln_outputs_init(&w.outputs, w.threads);
     KILN_GO(say_hello(&w, &err));
     if (w.runner) KILN_GO(serve(&w, &err));
 done:
