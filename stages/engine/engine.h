@@ -122,6 +122,8 @@ uint64_t kiln_worker_ram(const kiln_worker *w);
  * finds it again. Makes it, drops other folders of this stage, and says beforehand when fewer than need_bytes are free
  * (KILN_E_IO with the numbers). path has KILN_PATH_MAX bytes. It is removed when the stage's output becomes current. */
 kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, char *path, kiln_error *err) KILN_MUST_CHECK;
+/* The same folder for a unit of the stage, which the parent has made: a key in a payload is shorter than a path. */
+kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker ------------------------------------------------------------------------------------------------------ */
 /* Runs operations on the worker's device, its memory under --vram; the worker's own. */

@@ -31,9 +31,9 @@ static void remove_tree(const char *path)
 }
 
 /* The folder that holds the folders of all stages. */
-static kiln_status scratch_root(const kiln_run *r, char *out, kiln_error *err)
+static kiln_status scratch_root(const kiln_manifest *m, char *out, kiln_error *err)
 {
-    const char *manifest = kiln_manifest_path(r->manifest), *dir = kiln_engine_values.scratch_dir;
+    const char *manifest = kiln_manifest_path(m), *dir = kiln_engine_values.scratch_dir;
     char name[KILN_PATH_MAX];
     const char *base = dir ? kiln_path_base(manifest) : manifest;
     if ((size_t)snprintf(name, sizeof name, "%s.scratch", base) >= sizeof name)
@@ -41,6 +41,12 @@ static kiln_status scratch_root(const kiln_run *r, char *out, kiln_error *err)
     if (dir) return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
     memcpy(out, name, sizeof name);
     return KILN_OK;
+}
+
+static void folder_name(const char *stage, kiln_hash key, char out[96])
+{
+    char hex[33];
+    (void)snprintf(out, 96, "%.60s-%.16s", stage, kiln_hash_hex(key, hex));
 }
 
 /* Folders of this stage but the one called `keep`; keep NULL: all of them. */
@@ -74,10 +80,10 @@ static kiln_status check_space(const char *path, uint64_t need, kiln_error *err)
 
 kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, char *path, kiln_error *err)
 {
-    char root[KILN_PATH_MAX], name[96], hex[33];
+    char root[KILN_PATH_MAX], name[96];
     if (!r->manifest) return kiln_fail(err, KILN_E_BUG, "scratch needs a manifest");
-    KILN_TRY(scratch_root(r, root, err));
-    (void)snprintf(name, sizeof name, "%s-%.16s", r->program->name, kiln_hash_hex(key, hex));
+    KILN_TRY(scratch_root(r->manifest, root, err));
+    folder_name(r->program->name, key, name);
     KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, root, name, err));
     drop_others(r, root, name);
     const bool there = kiln_is_dir(path);
@@ -92,8 +98,18 @@ kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, ch
 void kiln_run_drop_scratch(kiln_run *r)
 {
     char root[KILN_PATH_MAX];
-    if (!r->manifest || scratch_root(r, root, NULL) != KILN_OK) return;
+    if (!r->manifest || scratch_root(r->manifest, root, NULL) != KILN_OK) return;
     drop_others(r, root, NULL);
     (void)rmdir(root); /* empty now, unless another stage has something there */
     r->scratch[0] = '\0';
+}
+
+kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err)
+{
+    char root[KILN_PATH_MAX], name[96];
+    kiln_manifest *m;
+    KILN_TRY(kiln_worker_manifest(w, &m, err));
+    KILN_TRY(scratch_root(m, root, err));
+    folder_name(stage, key, name);
+    return kiln_path_join(path, KILN_PATH_MAX, root, name, err);
 }
