@@ -251,7 +251,7 @@ static char *parameters_json(const kiln_run *r)
             all = NULL;
         }
     }
-    char *out = all ? json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *out = kiln_json_text(all, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(all);
     return out;
 }
@@ -267,7 +267,7 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
         json_decref(summary);
         summary = NULL;
     }
-    char *counters = summary ? json_dumps(summary, JSON_COMPACT) : NULL;
+    char *counters = kiln_json_text(summary, JSON_COMPACT);
     char *parameters = parameters_json(r);
     kiln_run_row row = {.program = program,
                         .parameters = parameters,

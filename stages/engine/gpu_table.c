@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/option.h"
+#include "stages/engine/json_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,7 @@ static kiln_status print(const json_t *table, bool json, const char *note, kiln_
         if (*note) (void)printf("%s\n", note);
         return KILN_OK;
     }
-    char *text = json_dumps(table, JSON_INDENT(2));
+    char *text = kiln_json_text(table, JSON_INDENT(2));
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the list of GPUs");
     (void)puts(text);
     free(text);

@@ -1,12 +1,12 @@
-/* lex_save of jansson's load.c ignores what strbuffer_append_byte returns. jansson takes its memory through functions that
- * can be set; ours is malloc that remembers a failure. What was allocated before is freed by free as well, so the moment at
- * which it is set does not matter. */
+/* lex_save in jansson's load.c ignores what strbuffer_append_byte returns, do_dump in dump.c what dump_string does for a sorted
+ * key. But jansson takes its memory through a function that can be set: ours is malloc that remembers a failure. What was
+ * allocated before goes to free as well, so the moment at which it is set does not matter. */
 #include "stages/engine/json_text.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-static _Thread_local bool ran_out; /* jansson hands no context to its allocator */
+static _Thread_local bool ran_out; /* jansson hands its allocator no context */
 
 static void *remembering_malloc(size_t bytes)
 {
@@ -15,14 +15,35 @@ static void *remembering_malloc(size_t bytes)
     return p;
 }
 
-kiln_status kiln_json_parse(const char *text, size_t bytes, size_t flags, const char *what, json_t **out, json_error_t *why,
-                            kiln_error *err)
+static void watch_memory(void)
 {
     json_set_alloc_funcs(remembering_malloc, free);
     ran_out = false;
+}
+
+kiln_status kiln_json_parse(const char *text, size_t bytes, size_t flags, const char *what, json_t **out, json_error_t *why,
+                            kiln_error *err)
+{
+    watch_memory();
     *out = json_loadb(text, bytes, flags, why);
     if (!ran_out) return KILN_OK;
     json_decref(*out);
     *out = NULL;
     return kiln_fail(err, KILN_E_NOMEM, "no memory to read %s, %zu bytes of JSON", what, bytes);
+}
+
+char *kiln_json_text(const json_t *v, size_t flags)
+{
+    watch_memory();
+    char *text = v ? json_dumps(v, flags) : NULL;
+    if (!ran_out) return text;
+    free(text);
+    return NULL;
+}
+
+size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags)
+{
+    watch_memory();
+    const size_t bytes = v ? json_dumpb(v, out, room, flags) : 0;
+    return ran_out ? 0 : bytes;
 }

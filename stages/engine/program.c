@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "stages/engine/gpu_table.h"
+#include "stages/engine/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +137,7 @@ static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_er
 {
     if (!kiln_common_values.json || (!r->stage && st == KILN_OK && json_object_size(r->report) == 0)) return KILN_OK;
     json_t *out = make_report(r, st, failure);
-    char *text = out ? json_dumps(out, JSON_INDENT(2)) : NULL;
+    char *text = kiln_json_text(out, JSON_INDENT(2));
     json_decref(out);
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report as JSON");
     (void)puts(text); /* checked with everything else on stdout */

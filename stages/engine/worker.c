@@ -5,6 +5,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
+#include "stages/engine/json_text.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -61,7 +62,7 @@ kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, s
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err)
 {
     free(w->counters);
-    w->counters = json_dumps(counters, JSON_COMPACT | JSON_SORT_KEYS);
+    w->counters = kiln_json_text(counters, JSON_COMPACT | JSON_SORT_KEYS);
     if (!w->counters) return kiln_fail(err, KILN_E_NOMEM, "cannot write a unit's counters as JSON");
     return KILN_OK;
 }

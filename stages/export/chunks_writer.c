@@ -226,7 +226,7 @@ static kiln_status finish(const kiln_export *e, kiln_error *err)
     kiln_status st = KILN_OK;
     char path[KILN_PATH_MAX];
     json_t *before = load_index(e->target), *now = index_json(e), *needed = json_object();
-    char *text = now ? json_dumps(now, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = kiln_json_text(now, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     if (!text || !needed || !each_file(now, remember, needed)) {
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", e->target);
         goto done;

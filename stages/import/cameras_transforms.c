@@ -8,6 +8,7 @@
 #include "stages/import/camera_file.h"
 #include "stages/import/json_file.h"
 #include "stages/import/transforms_lens.h"
+#include "stages/engine/json_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -112,7 +113,7 @@ static kiln_status note_transforms(kiln_camera_file *f, const json_t *file, kiln
     json_t *note = json_object();
     const bool kept = (!applied || json_object_set_new(note, "applied_transform", json_deep_copy(applied)) == 0) &&
                       (!scale || json_object_set_new(note, "applied_scale", json_deep_copy(scale)) == 0);
-    char *text = kept ? json_dumps(note, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *text = kept ? kiln_json_text(note, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     if (text) snprintf(f->d->transforms, sizeof f->d->transforms, "[%s]", text);
     free(text);
     json_decref(note);

@@ -3,6 +3,7 @@
 #include "stages/import/ply_columns.h"
 
 #include "base/file.h"
+#include "stages/engine/json_text.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -237,17 +238,19 @@ static kiln_status write_layout(const kiln_ply_header *h, kiln_source_info *info
         KILN_GO(
             kiln_buffer_printf(&columns, err, "%s%s %s", i ? ";" : "", kiln_ply_type_name(h->columns[i].type), h->columns[i].name));
     const char *c = (const char *)h->comments.data;
-    for (uint32_t i = 0; i < h->n_comments; i++, c += strlen(c) + 1) json_array_append_new(comments, comment_json(c));
-    layout = json_pack("{s:s, s:O}", "columns", (const char *)columns.data, "comments", comments);
-    if (!layout) {
+    bool kept = true;
+    for (uint32_t i = 0; i < h->n_comments && kept; i++, c += strlen(c) + 1)
+        kept = json_array_append_new(comments, comment_json(c)) == 0;
+    layout = kept ? json_pack("{s:s, s:O}", "columns", (const char *)columns.data, "comments", comments) : NULL;
+    size_t need = kiln_json_put(layout, info->layout, room - 1, JSON_COMPACT);
+    if (need > room * 3 / 4) {
+        kept = json_object_set_new(layout, "comments", json_array()) == 0;
+        need = kept ? kiln_json_put(layout, info->layout, room - 1, JSON_COMPACT) : 0;
+        snprintf(info->notes, sizeof info->notes, "the PLY header's comments are too long to be kept for export");
+    }
+    if (need == 0) {
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory while keeping the PLY header");
         goto done;
-    }
-    size_t need = json_dumpb(layout, info->layout, room - 1, JSON_COMPACT);
-    if (need > room * 3 / 4) {
-        json_object_set_new(layout, "comments", json_array());
-        need = json_dumpb(layout, info->layout, room - 1, JSON_COMPACT);
-        snprintf(info->notes, sizeof info->notes, "the PLY header's comments are too long to be kept for export");
     }
     info->layout[need <= room * 3 / 4 ? need : 0] = '\0';
 done:

@@ -41,10 +41,10 @@ static kiln_status write_notes(const kiln_import_result *i, char *out, size_t ro
     json_decref(layout);
     json_decref(cfg);
     if (st != KILN_OK) return st;
-    size_t need = n ? json_dumpb(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS) : 0;
+    size_t need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
     if (need > room - 1 && json_object_del(n, "layout") == 0) {
         kiln_warn("the PLY header is too long to be kept; export will write its own column order");
-        need = json_dumpb(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+        need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
     }
     json_decref(n);
     if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");

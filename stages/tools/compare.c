@@ -6,6 +6,7 @@
 #include "kernels/ops.h"
 #include "stages/engine/engine.h"
 #include "stages/image/image.h"
+#include "stages/engine/json_text.h"
 
 #include <math.h>
 #include <omp.h>
@@ -179,7 +180,7 @@ static kiln_status print_json(const comparison *c, const rect *part, kiln_error 
                             number(c->colour.ssim_same), "ssim_valid", number(c->colour.ssim_valid), "mean_a",
                             numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
     const bool whole = doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", number(c->psnr_rgba)) == 0);
-    char *text = whole ? json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = whole ? kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) puts(text); /* stdout is checked at the end of main */
     free(text);
     json_decref(doc);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/json_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +58,8 @@ static json_t *path_text(const char *path)
 /* Text that is JSON itself, as an object; as it stands where it is damaged. */
 static json_t *parsed(const char *text)
 {
-    json_t *v = json_loads(text, JSON_DECODE_ANY, NULL);
+    json_t *v;
+    if (kiln_json_parse(text, strlen(text), JSON_DECODE_ANY, "a report", &v, NULL, NULL) != KILN_OK) return NULL;
     return v ? v : path_text(text);
 }
 
@@ -371,7 +373,7 @@ static void print_cameras(const json_t *info)
 
 static kiln_status print_json(const json_t *info, kiln_error *err)
 {
-    char *text = json_dumps(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = kiln_json_text(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     puts(text); /* stdout is checked at the end of main */
     free(text);
