@@ -51,6 +51,13 @@ static inline KILN_HD void kiln_gsplat_tiles(float mean, float half, float tiles
     *end = *end > *first ? *end : *first;
 }
 
+/* Tiles across of gsplat-1.5's own list (intersect_tile_kernel of IntersectTile.cu): from floor((mean - r)/16) to
+ * ceil((mean + r)/16), both within the image. gsplat-1.6 lists ellipses; its boxes would be the same. */
+static inline KILN_HD int32_t kiln_gsplat_box(float mean, float r, float tiles)
+{
+    return kiln_tile_border(ceilf((mean + r) * 0.0625f), tiles) - kiln_tile_border((mean - r) * 0.0625f, tiles);
+}
+
 static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_seen *g, kiln_outline *o)
 {
     const float inv_z = 1.0f / g->cam[2];
@@ -75,6 +82,8 @@ static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_see
     const float t = -2.0f * o->power_min;
     kiln_gsplat_tiles(o->x, kiln_gsplat_half_width(t, o->a, o->b, o->c), l->tiles_x, &o->tile_x0, &o->tile_x1);
     kiln_gsplat_tiles(o->y, kiln_gsplat_half_width(t, o->c, o->b, o->a), l->tiles_y, &o->tile_y0, &o->tile_y1);
+    o->box_x = kiln_gsplat_box(o->x, rx, l->tiles_x);
+    o->box_y = kiln_gsplat_box(o->y, ry, l->tiles_y);
     return regular & placed & on_screen & kiln_outline_is_finite(o);
 }
 

@@ -72,6 +72,9 @@ static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_seen
     o->tile_x1 = kiln_tile_border((px + radius + 16.0f - 1.0f) * 0.0625f, l->tiles_x);
     o->tile_y1 = kiln_tile_border((py + radius + 16.0f - 1.0f) * 0.0625f, l->tiles_y);
 
+    o->box_x = o->tile_x1 - o->tile_x0;
+    o->box_y = o->tile_y1 - o->tile_y0;
+
     const int regular = (det > 0.0f) | (det < 0.0f); /* infinite: the conic is 0, a fog over the whole image */
     const int placed = (radius < INFINITY) & (fabsf(px) < INFINITY) & (fabsf(py) < INFINITY);
     return regular & placed & kiln_outline_is_finite(o) & (o->tile_x0 < o->tile_x1) & (o->tile_y0 < o->tile_y1);

@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     float x, y, a, b, c, opacity, power_min;
     int32_t tile_x0, tile_y0, tile_x1, tile_y1;
+    int32_t box_x, box_y; /* tiles across and down of the box that the renderer itself lists */
 } kiln_outline;
 
 /* a.x + b.y + c.z */

@@ -5,6 +5,8 @@
  *   sh0 [3][n], shN [3K][n] coefficient-major; sh_degree 0..4                          f32  in, NULL: no colour wanted
  *   splats [room]   out  the visible ones only, in row order; room >= n
  *   *n_visible      out
+ *   *box_pairs      out  or NULL: (tile, Gaussian) pairs that the renderer's own boxes list: inria's rectangles, gsplat-1.5's
+ *                        radii. For comparison alone: what is drawn never needs more than tile_pairs counts
  *
  * Visible means: as the profile itself counts (truth.json's `visible`). What is not a number is never visible.
  * All arithmetic is pinned (project_math.h): the same bits on every machine and sibling. Activation is our own exp
@@ -48,6 +50,7 @@ typedef struct {
     bool antialiased;
     kiln_splat2d *splats;
     uint64_t *n_visible;
+    uint64_t *box_pairs;
 } kiln_project_args;
 
 typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
@@ -72,6 +75,7 @@ bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool a
     A(IN, sh0, 3 * a->n)                                                           \
     A(IN, shN, 3 * (((uint64_t)a->sh_degree + 1) * (a->sh_degree + 1) - 1) * a->n) \
     A(OUT, n_visible, 1)                                                           \
+    A(OUT, box_pairs, 1)                                                           \
     A(OUT_USED, splats, a->n, a->n_visible)
 
 KILN_C_END

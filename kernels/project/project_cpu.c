@@ -21,6 +21,7 @@ typedef struct {
     float mean[3][BLOCK], log_scale[3][BLOCK], quat[4][BLOCK], opacity_logit[BLOCK];
     float x[BLOCK], y[BLOCK], a[BLOCK], b[BLOCK], c[BLOCK], opacity[BLOCK], power_min[BLOCK];
     int32_t tile_x0[BLOCK], tile_y0[BLOCK], tile_x1[BLOCK], tile_y1[BLOCK];
+    int32_t box_x[BLOCK], box_y[BLOCK];
     int32_t visible[BLOCK];
     float basis[KILN_SH_COEFFICIENTS_MAX][BLOCK];
     float rgb[3][BLOCK];
@@ -82,11 +83,21 @@ static inline __attribute__((always_inline)) void outline_with(outline_fn *outli
         k->tile_y0[i] = o.tile_y0;
         k->tile_x1[i] = o.tile_x1;
         k->tile_y1[i] = o.tile_y1;
+        k->box_x[i] = o.box_x;
+        k->box_y[i] = o.box_y;
     }
 }
 
 static __attribute__((flatten)) void outline_inria(const kiln_lens *l, block *k) { outline_with(kiln_inria_outline, l, k); }
 static __attribute__((flatten)) void outline_gsplat(const kiln_lens *l, block *k) { outline_with(kiln_gsplat_outline, l, k); }
+
+static uint64_t box_pairs_of(const block *k)
+{
+    uint64_t pairs = 0;
+    for (uint32_t i = 0; i < k->n; i++)
+        if (k->visible[i]) pairs += (uint64_t)k->box_x[i] * (uint64_t)k->box_y[i];
+    return pairs;
+}
 
 /* Visible ones to `out`; k keeps their rows and means for the colour. */
 static void keep_visible(block *k, kiln_splat2d *out)
@@ -161,7 +172,7 @@ static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kil
         for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][i]);
 }
 
-static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint32_t n)
+static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, uint64_t first, uint32_t n, uint64_t *box_pairs)
 {
     block k;
     kiln_splat2d *out = a->splats + first;
@@ -172,6 +183,7 @@ static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, ui
         outline_inria(l, &k);
     else
         outline_gsplat(l, &k);
+    if (a->box_pairs) *box_pairs += box_pairs_of(&k);
     keep_visible(&k, out);
     if (a->sh0 && k.n > 0) colour(a, l, &k, out);
     return k.n;
@@ -204,11 +216,13 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
 
     kiln_lens lens;
     kiln_project_lens(&lens, a->view, a->profile, a->antialiased);
-#pragma omp parallel for schedule(dynamic, 4) num_threads(x->threads)
+    uint64_t box_pairs = 0;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(x->threads) reduction(+ : box_pairs)
     for (uint64_t b = 0; b < blocks; b++) {
         const uint64_t first = b * BLOCK, left = a->n - first;
-        counts[b] = project_block(a, &lens, first, (uint32_t)(left < BLOCK ? left : BLOCK));
+        counts[b] = project_block(a, &lens, first, (uint32_t)(left < BLOCK ? left : BLOCK), &box_pairs);
     }
+    if (a->box_pairs) *a->box_pairs = box_pairs;
     *a->n_visible = close_gaps(a->splats, counts, blocks);
     return KILN_OK;
 }

@@ -10,8 +10,13 @@
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+
 namespace
 {
+
+namespace cg = cooperative_groups;
 
 enum { BLOCK = 256 };
 
@@ -89,6 +94,7 @@ template <bool INRIA> __global__ void __launch_bounds__(BLOCK) find_visible(kiln
 template <bool INRIA> __global__ void __launch_bounds__(BLOCK) make_splats(kiln_project_args a, kiln_lens l, const uint32_t *rows)
 {
     const uint64_t n_visible = *a.n_visible;
+    uint64_t box_pairs = 0;
     for (uint64_t i = kiln::thread_index(); i < n_visible; i += kiln::thread_count()) {
         const uint32_t row = rows[i];
         const kiln_raw g = load(a, row);
@@ -112,7 +118,12 @@ template <bool INRIA> __global__ void __launch_bounds__(BLOCK) make_splats(kiln_
         s.tile_y1 = o.tile_y1;
         if (a.sh0) colour(a, l, row, g.mean, s.rgb);
         a.splats[i] = s;
+        box_pairs += static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y);
     }
+    if (!a.box_pairs) return;
+    const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    box_pairs = cg::reduce(warp, box_pairs, cg::plus<uint64_t>());
+    if (warp.thread_rank() == 0 && box_pairs > 0) kiln::add64(a.box_pairs, box_pairs);
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
@@ -169,6 +180,7 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
     }
     KILN_TRY(kiln::check_work("project", w.bytes, *work_bytes, err));
     CUDA_RUN(cudaMemsetAsync(a->n_visible, 0, sizeof *a->n_visible, x->stream));
+    if (a->box_pairs) CUDA_RUN(cudaMemsetAsync(a->box_pairs, 0, sizeof *a->box_pairs, x->stream));
     if (a->n == 0) return KILN_OK;
     return a->profile == KILN_PROFILE_INRIA ? run<true>(x, a, w, err) : run<false>(x, a, w, err);
 }

@@ -180,7 +180,8 @@ static bool make_project(const scene *s, unsigned variant, kiln_project_args *a,
                              .profile = s->spec.profile,
                              .antialiased = s->spec.antialiased,
                              .splats = own(c, s->n, sizeof *a->splats),
-                             .n_visible = own(c, 1, sizeof(uint64_t))};
+                             .n_visible = own(c, 1, sizeof(uint64_t)),
+                             .box_pairs = variant != 1 ? own(c, 1, sizeof(uint64_t)) : NULL};
     return true;
 }
 

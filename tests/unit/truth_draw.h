@@ -8,8 +8,8 @@
 /* What a view of a scene comes to. Owned by whoever calls picture_release. */
 typedef struct {
     kiln_view view;
-    uint64_t visible, pairs, rectangles; /* rectangles: tiles inside the profile's own bounds */
-    kiln_splat2d *splats;                /* in depth order */
+    uint64_t visible, pairs, box_pairs; /* box_pairs: what the renderer's own boxes list */
+    kiln_splat2d *splats;               /* in depth order */
     uint32_t *tile_counts, *ranks;
     float *rgba, *depth;
 } picture;
@@ -28,7 +28,7 @@ static void picture_release(picture *p)
 
 /* Visible Gaussians of the scene in depth order; *splats is the caller's. */
 static kiln_status look(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, kiln_splat2d **splats,
-                        uint64_t *visible, kiln_error *err)
+                        uint64_t *visible, uint64_t *box_pairs, kiln_error *err)
 {
     kiln_status st;
     kiln_splat2d *found = NULL;
@@ -47,7 +47,8 @@ static kiln_status look(const truth_scene *s, const kiln_view *view, kiln_profil
                                  .profile = profile,
                                  .antialiased = aa,
                                  .splats = found,
-                                 .n_visible = visible};
+                                 .n_visible = visible,
+                                 .box_pairs = box_pairs};
     RUN(project, &project);
     KILN_GO(KILN_ALLOC(&depths, *visible, "depths", err));
     KILN_GO(KILN_ALLOC(&rows, *visible, "rows", err));
@@ -76,9 +77,7 @@ static kiln_status list_pairs(const truth_scene *s, const kiln_view *view, kiln_
     const uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view);
     uint64_t *row_pairs = NULL;
     *p = (picture){.view = *view};
-    KILN_GO(look(s, view, profile, aa, &p->splats, &p->visible, err));
-    for (const kiln_splat2d *g = p->splats; g < p->splats + p->visible; g++)
-        p->rectangles += (uint64_t)(g->tile_x1 - g->tile_x0) * (uint64_t)(g->tile_y1 - g->tile_y0);
+    KILN_GO(look(s, view, profile, aa, &p->splats, &p->visible, &p->box_pairs, err));
     KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "row pairs", err));
     kiln_tile_pairs_count_args count = {
         .n = p->visible, .splats = p->splats, .view = view, .row1 = tiles_y, .row_pairs = row_pairs};
