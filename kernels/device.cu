@@ -7,9 +7,9 @@
 #include <nvtx3/nvToolsExt.h>
 #include <string.h>
 
-/* The lowest compute capability that this is compiled for, times ten: the Makefile says it. */
-#ifndef KILN_CUDA_ARCH_LEAST
-#error "compile with -DKILN_CUDA_ARCH_LEAST=90 or the like"
+/* The lowest compute capability that this is compiled for, times ten, and all of them as text: the Makefile says it. */
+#if !defined(KILN_CUDA_ARCH_LEAST) || !defined(KILN_CUDA_ARCHS)
+#error "compile with -DKILN_CUDA_ARCH_LEAST=80 -DKILN_CUDA_ARCHS='\"80 90\"' or the like"
 #endif
 
 namespace
@@ -100,6 +100,12 @@ kiln_status check_code(const kiln_exec *x, const cudaDeviceProp &p, kiln_error *
         return KILN_OK;
     }
     (void)cudaGetLastError();
+    if (e == cudaErrorUnsupportedPtxVersion) /* newer than all that we compiled for, so the driver must compile our PTX */
+        return kiln_fail(
+            err, KILN_E_DEVICE,
+            "this build has no code for the %s itself (compute capability %d.%d), and its PTX of CUDA %d.%d is newer than "
+            "the driver's CUDA; update the driver, or make CUDA_ARCHS=%d%d",
+            p.name, p.major, p.minor, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10, p.major, p.minor);
     const bool turing = p.major > 7 || (p.major == 7 && p.minor >= 5);
     return kiln_fail(err, KILN_E_DEVICE, "this build has no code for the %s (compute capability %d.%d)%s", p.name, p.major, p.minor,
                      turing ? "; make release has it" : ", which is older than CUDA 13 compiles for");
@@ -154,6 +160,7 @@ extern "C" void kiln_range_pop(void) { nvtxRangePop(); }
 
 extern "C" uint32_t kiln_device_built_version(void) { return CUDART_VERSION; }
 extern "C" uint32_t kiln_device_built_arch(void) { return KILN_CUDA_ARCH_LEAST; }
+extern "C" const char *kiln_device_built_archs(void) { return KILN_CUDA_ARCHS; }
 
 extern "C" kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
 {

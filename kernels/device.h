@@ -34,6 +34,8 @@ typedef struct {
 uint32_t kiln_device_built_version(void);
 /* The lowest compute capability that this build has code for, times ten: 90 is 9.0; 0 without CUDA. A constant, too. */
 uint32_t kiln_device_built_arch(void);
+/* All of them: "80 90"; "" without CUDA. A constant, too. */
+const char *kiln_device_built_archs(void);
 
 /* Compares the CUDA versions of build and driver before anything else, and says so when the driver is too old; also where
  * this build has no code for the device. */

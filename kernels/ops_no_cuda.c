@@ -11,6 +11,7 @@ static kiln_status absent(kiln_error *err) { return kiln_fail(err, KILN_E_DEVICE
 
 uint32_t kiln_device_built_version(void) { return 0; }
 uint32_t kiln_device_built_arch(void) { return 0; }
+const char *kiln_device_built_archs(void) { return ""; }
 
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
 {

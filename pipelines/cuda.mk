@@ -41,7 +41,7 @@ NVSTD = -std=c++17 --fmad=false -DTHRUST_CUB_WRAPPED_NAMESPACE=kiln_cub -Xcompil
         $(foreach a,$(ARCHS),-gencode arch=compute_$a,code=sm_$a) \
         $(foreach a,$(sort $(firstword $(ARCHS)) $(lastword $(ARCHS))),-gencode arch=compute_$a,code=compute_$a)
 # The engine asks whether a GPU is older than all of them before it starts a worker on it.
-$O/kernels/device.cu.o: NVSTD += -DKILN_CUDA_ARCH_LEAST=$(subst a,,$(subst f,,$(firstword $(ARCHS))))
+$O/kernels/device.cu.o: NVSTD += -DKILN_CUDA_ARCH_LEAST=$(subst a,,$(subst f,,$(firstword $(ARCHS)))) -DKILN_CUDA_ARCHS='"$(strip $(ARCHS))"'
 
 # Changes when CUDA comes or goes or is compiled for other GPUs. The recipe is empty when it does not.
 CUDA_NOW = $(if $(CU_SRC),$(ARCHS),none)

@@ -116,11 +116,21 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 }
 
 /* ---- what stdout gets ----------------------------------------------------------------------------------------------------- */
+/* What a tool has found is worth seeing where it fails, too. */
+static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
+{
+    json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "stage", r->program->name, "status", "failed", "error",
+                            kiln_status_name(st), "message", failure->msg);
+    if (out && !r->stage && json_object_update_missing(out, r->report) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    return out;
+}
+
 static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    if (st != KILN_OK)
-        return json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "stage", r->program->name, "status", "failed", "error",
-                         kiln_status_name(st), "message", failure->msg);
+    if (st != KILN_OK) return failed_report(r, st, failure);
     if (!r->stored_report) return kiln_run_summary(r, "done");
     json_t *out = json_deep_copy(r->stored_report);
     if (out &&

@@ -1,0 +1,194 @@
+/* CUDA and GPUs: versions, what CUDA_VISIBLE_DEVICES means here, each GPU's state, and whether it computes. NVML is asked in one
+ * child, each GPU is tried in another: this process touches no CUDA. */
+#include "base/memory.h"
+#include "base/option.h"
+#include "kernels/device.h"
+#include "stages/doctor/doctor.h"
+#include "stages/engine/gpu_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBE_MS = 120000 }; /* a driver that compiles our PTX for a new GPU takes its time */
+
+static const double LITTLE_FREE = 0.5; /* of a GPU's memory: less is worth a word, --vram takes its share of what is free */
+
+/* ---- versions ----------------------------------------------------------------------------------------------------------- */
+static void version_text(uint32_t version, char buf[16])
+{
+    if (version)
+        (void)snprintf(buf, 16, "%u.%u", version / 1000, version % 1000 / 10);
+    else
+        (void)snprintf(buf, 16, "none");
+}
+
+static void look_at_versions(kiln_doctor *d, const kiln_devices_question *q)
+{
+    char built[16], has[16];
+    const char *driver = *q->gpus->driver ? q->gpus->driver : "none";
+    version_text(q->built_version, built);
+    version_text(q->gpus->driver_version, has);
+    if (q->built_version)
+        kiln_doctor_line(d, "CUDA: built with %s for compute capabilities %s; driver %s, its CUDA %s", built,
+                         kiln_device_built_archs(), driver, has);
+    else
+        kiln_doctor_line(d, "CUDA: this build has none; driver %s, its CUDA %s", driver, has);
+    kiln_doctor_set(d, "cuda",
+                    json_pack("{s:s, s:s, s:s, s:s}", "built", built, "archs", kiln_device_built_archs(), "driver", driver,
+                              "driver_cuda", has));
+    if (q->built_version && q->gpus->driver_version && q->gpus->driver_version < q->built_version &&
+        q->gpus->driver_version / 1000 == q->built_version / 1000)
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK,
+                         "the driver's CUDA %s is older than the %s of this build; that works on GPUs that the "
+                         "build has code for, and newer ones need a newer driver",
+                         has, built);
+}
+
+/* What the two variables mean here, in words. */
+static void look_at_environment(kiln_doctor *d, const kiln_devices_question *q)
+{
+    kiln_device_list visible;
+    char meaning[512];
+    kiln_devices_visible(q, &visible);
+    if (!q->visible)
+        (void)snprintf(meaning, sizeof meaning, "not set: every GPU, in the order of PCI addresses");
+    else if (*visible.note)
+        (void)snprintf(meaning, sizeof meaning, "%s", visible.note);
+    else
+        (void)snprintf(meaning, sizeof meaning, "'%.200s': %u GPU%s, --devices 0 is the first of these", q->visible, visible.n,
+                       visible.n == 1 ? "" : "s");
+    kiln_doctor_line(d, "CUDA_VISIBLE_DEVICES: %s; CUDA_DEVICE_ORDER: %s", meaning, q->order ? q->order : "not set");
+    kiln_doctor_set(
+        d, "environment",
+        json_pack("{s:s?, s:s?, s:s}", "CUDA_VISIBLE_DEVICES", q->visible, "CUDA_DEVICE_ORDER", q->order, "meaning", meaning));
+    if (q->gpus->n > 0 && visible.n == 0)
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "every GPU here is hidden: %s; unset CUDA_VISIBLE_DEVICES to use them",
+                         *q->visible ? visible.note : "CUDA_VISIBLE_DEVICES is empty");
+}
+
+/* ---- what NVML says of them --------------------------------------------------------------------------------------------- */
+static void judge_memory(kiln_doctor *d, const kiln_gpu *g)
+{
+    char left[32], total[32];
+    if (g->total_bytes == 0 || (double)g->free_bytes >= LITTLE_FREE * (double)g->total_bytes) return;
+    kiln_doctor_find(d, KILN_WARNING, KILN_OK, "of GPU %u's %s of memory only %s are free; nvidia-smi shows who has the rest",
+                     g->gpu, kiln_size_text(g->total_bytes, total), kiln_size_text(g->free_bytes, left));
+}
+
+static void judge_health(kiln_doctor *d, const kiln_gpu *g)
+{
+    if (g->repair_failed)
+        kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE,
+                         "GPU %u (%s) has bad memory that can no longer be replaced by spare rows; have the "
+                         "GPU replaced",
+                         g->gpu, g->uuid);
+    else if (g->ecc_errors)
+        kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE,
+                         "GPU %u (%s) had %llu errors of memory that could not be corrected; reset it "
+                         "(nvidia-smi --gpu-reset -i %u) when nothing runs on it",
+                         g->gpu, g->uuid, (unsigned long long)g->ecc_errors, g->gpu);
+    else if (g->repair_pending)
+        kiln_doctor_find(d, KILN_WARNING, KILN_OK,
+                         "GPU %u (%s) has bad memory that is replaced when it is reset (nvidia-smi "
+                         "--gpu-reset -i %u)",
+                         g->gpu, g->uuid, g->gpu);
+    if (g->prohibited)
+        kiln_doctor_find(d, KILN_WARNING, KILN_OK,
+                         "GPU %u is in compute mode PROHIBITED, so nobody may compute on it; an "
+                         "administrator changes that with nvidia-smi -i %u -c DEFAULT",
+                         g->gpu, g->gpu);
+    if (g->exclusive)
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK,
+                         "GPU %u lets one process compute at a time (EXCLUSIVE_PROCESS); a stage fails while "
+                         "another one has it",
+                         g->gpu);
+}
+
+static void judge_code(kiln_doctor *d, const kiln_devices_question *q, const kiln_gpu *g)
+{
+    if (q->built_version && g->arch && g->arch < q->built_arch)
+        kiln_doctor_find(d, KILN_WARNING, KILN_OK,
+                         "GPU %u (compute capability %u.%u) is older than what this build has code for (%u.%u); "
+                         "make CUDA_ARCHS=%u builds for it where CUDA still can",
+                         g->gpu, g->arch / 10, g->arch % 10, q->built_arch / 10, q->built_arch % 10, g->arch);
+}
+
+/* Of a GPU that is cut into instances once only. */
+static void judge(kiln_doctor *d, const kiln_devices_question *q)
+{
+    const kiln_gpu_list *gpus = q->gpus;
+    for (uint32_t i = 0; i < gpus->n; i++) {
+        const kiln_gpu *g = &gpus->items[i];
+        judge_memory(d, g);
+        if (i > 0 && g[-1].gpu == g->gpu) continue;
+        judge_health(d, g);
+        judge_code(d, q, g);
+    }
+    for (uint32_t i = 0; i < gpus->n_lost; i++)
+        kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE,
+                         "GPU %u does not work, the driver says: %s; reset it or restart the machine, and "
+                         "look for NVRM: Xid in the kernel's log",
+                         gpus->lost[i].gpu, gpus->lost[i].why);
+}
+
+/* ---- does it compute ---------------------------------------------------------------------------------------------------- */
+static void try_one(kiln_doctor *d, const kiln_device *device, unsigned number, json_t *list)
+{
+    char text[1200];
+    const bool works = kiln_doctor_probe(device, PROBE_MS, text, sizeof text);
+    kiln_doctor_line(d, "GPU %u %s: %s", number, works ? "works" : "DOES NOT WORK", text);
+    if (json_array_append_new(list, json_pack("{s:i, s:s, s:b, s:s}", "number", (int)number, "visible", device->visible, "works",
+                                              works, "text", text)) != 0)
+        d->no_memory = true;
+    if (!works)
+        kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE, "--devices %u (GPU '%s') does not work: %s", number, device->visible, text);
+}
+
+/* Why none is tried: worth a word where there are some, and nobody hid them. */
+static void say_why_not(kiln_doctor *d, const kiln_devices_question *q, const char *why)
+{
+    const bool here = q->gpus->n_gpus > 0 || q->gpus->broken;
+    if (!here)
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "no GPU is used: %s; everything runs on the CPU, with the same bits", why);
+    else if (!q->built_version)
+        kiln_doctor_find(d, KILN_WARNING, KILN_OK, "there are GPUs, and %s", why);
+    else if (q->gpus->broken || q->gpus->n > 0)
+        kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE, "no GPU can be used: %s", why);
+    else if (q->gpus->n_lost == 0)
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "no GPU is used: %s", why);
+}
+
+static void try_all(kiln_doctor *d, kiln_devices_question *q)
+{
+    kiln_device_list devices, visible;
+    kiln_error why = {0};
+    json_t *list = json_array();
+    const char *none = NULL;
+    q->asked = "auto"; /* whose note is why, without advice about --devices */
+    const kiln_status st = kiln_devices_choose(q, &devices, &why);
+    kiln_devices_visible(q, &visible);
+    q->asked = "all";
+    if (st == KILN_OK && kiln_devices_choose(q, &visible, &why) != KILN_OK) none = *devices.note ? devices.note : why.msg;
+    if (none && !(q->gpus->n > 0 && q->visible && visible.n == 0)) say_why_not(d, q, none);
+    if (!none) kiln_devices_place("/sys", &visible);
+    for (unsigned i = 0; !none && i < visible.n; i++) try_one(d, &visible.items[i], i, list);
+    kiln_doctor_set(d, "tried", list);
+}
+
+kiln_status kiln_doctor_gpus(kiln_doctor *d, kiln_error *err)
+{
+    kiln_gpu_list gpus;
+    kiln_devices_question q;
+    kiln_device_list chosen;
+    KILN_TRY(kiln_devices_ask("auto", &gpus, &q, err));
+    look_at_versions(d, &q);
+    look_at_environment(d, &q);
+    KILN_TRY(kiln_devices_choose(&q, &chosen, err));
+    json_t *table = kiln_gpu_table(&q, &chosen, "/sys");
+    if (table && !d->quiet) kiln_gpu_table_print(table, stdout);
+    kiln_doctor_set(d, "gpus", table);
+    judge(d, &q);
+    try_all(d, &q);
+    return KILN_OK;
+}

@@ -1,0 +1,111 @@
+/* kiln-doctor -- what SplatKiln finds on this machine, what is wrong with it, and how to mend that. Changes nothing. */
+#include "base/option.h"
+#include "stages/doctor/doctor.h"
+#include "stages/engine/engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    bool probe;
+} o;
+
+static const kiln_opt options[] = {
+    {"probe", 0, KILN_OPT_BOOL, &o.probe, NULL, NULL, NULL, "try CUDA's first device and say what came of it, for own use",
+     KILN_HIDDEN | KILN_ALONE},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const char *const notes[] = {
+    "Prints versions, limits, room on the disk and the GPUs, then lets every visible GPU compute something in a process of its "
+    "own and compares with the CPU. What is wrong follows, with how to mend it.",
+    "With MANIFEST also: the disk under it, whether it opens, its lock, and scratch that a run has left.",
+    "Ends with 6 when a GPU that should work does not, with the code of what else is ill, and with 0 otherwise: notes and "
+    "warnings are no failure, nor is a machine without a GPU.",
+    NULL,
+};
+
+static const kiln_cli cli = {.program = "kiln-doctor",
+                             .summary = "says what this machine has for baking, what is wrong with it, and how to mend it",
+                             .positionals = "[MANIFEST]",
+                             .n_optional = 1,
+                             .tables_note = notes,
+                             .options = options,
+                             .common = kiln_common_options};
+
+/* ---- lines and findings ------------------------------------------------------------------------------------------------- */
+void kiln_doctor_line(const kiln_doctor *d, const char *fmt, ...)
+{
+    va_list args;
+    if (d->quiet) return;
+    va_start(args, fmt);
+    (void)vprintf(fmt, args); /* stdout is checked at the end of main */
+    va_end(args);
+    (void)putchar('\n');
+    (void)fflush(stdout); /* trying a GPU can take long */
+}
+
+void kiln_doctor_set(kiln_doctor *d, const char *key, json_t *value)
+{
+    if (!value || json_object_set_new(d->report, key, value) != 0) d->no_memory = true;
+}
+
+void kiln_doctor_find(kiln_doctor *d, kiln_finding kind, kiln_status status, const char *fmt, ...)
+{
+    static const char *const words[] = {[KILN_NOTE] = "note", [KILN_WARNING] = "warning", [KILN_ILL] = "ill"};
+    char sentence[sizeof d->worst.msg];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    if (json_array_append_new(d->findings, json_pack("{s:s, s:s}", "kind", words[kind], "sentence", sentence)) != 0)
+        d->no_memory = true;
+    if (kind == KILN_ILL && d->worst.status == KILN_OK) (void)kiln_fail(&d->worst, status, "%s", sentence);
+}
+
+/* All but the first that is ill: the program ends with its sentence. */
+static void print_findings(const kiln_doctor *d)
+{
+    size_t i;
+    const json_t *f;
+    unsigned n_ill = 0;
+    if (d->quiet) return;
+    json_array_foreach(d->findings, i, f)
+    {
+        const char *kind = json_string_value(json_object_get(f, "kind"));
+        if (strcmp(kind, "ill") == 0 && n_ill++ == 0) continue;
+        (void)printf("%s: %s\n", kind, json_string_value(json_object_get(f, "sentence")));
+    }
+    if (json_array_size(d->findings) == 0) (void)puts("nothing is wrong");
+}
+
+/* ---- the program -------------------------------------------------------------------------------------------------------- */
+static kiln_status probe(kiln_error *err)
+{
+    char text[512];
+    const kiln_status st = kiln_doctor_probe_here(text, sizeof text, err);
+    (void)puts(st == KILN_OK ? text : err->msg);
+    return st;
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    if (o.probe) return probe(err);
+    const kiln_parsed *args = kiln_run_args(r);
+    kiln_doctor d = {.report = kiln_run_report(r), .findings = json_array(), .quiet = kiln_run_json(r)};
+    kiln_doctor_set(&d, "findings", d.findings); /* the report owns it */
+    if (d.no_memory) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    kiln_doctor_libraries(&d);
+    kiln_doctor_machine(&d);
+    kiln_doctor_place(&d, args->n_positional ? args->positional[0] : NULL);
+    KILN_TRY(kiln_doctor_gpus(&d, err));
+    if (d.no_memory) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    print_findings(&d);
+    if (d.worst.status != KILN_OK) *err = d.worst;
+    return d.worst.status;
+}
+
+static const kiln_stage_program program = {.name = "doctor", .cli = &cli, .opens_itself = true, .run = run};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
