@@ -2,6 +2,9 @@
 #include "base/memory.h"
 #include "base/checked.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +37,23 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
 {
     size_t bytes;
     return take(out, count, elem, what, &bytes, err);
+}
+
+/* glibc's own threshold rises to 32 MiB with the sizes that are freed, and each thread gets an arena. Pages that come anew are
+ * zeroed by the kernel: with 1 MiB throughout import takes 25 % more processor time (2026-11-21), so only small shares are kept
+ * that tidy. Elsewhere the allocator is left as it is. */
+void kiln_memory_tidy(uint64_t share)
+{
+#ifdef __GLIBC__
+    enum { ARENAS = 2, PARTS = 64 };
+    const uint64_t least = 1 << 20, most = 32 << 20, part = share / PARTS;
+    const int bytes = (int)(part < least ? least : part > most ? most : part);
+    (void)mallopt(M_MMAP_THRESHOLD, bytes); /* what fails leaves only more in use */
+    (void)mallopt(M_TRIM_THRESHOLD, bytes);
+    (void)mallopt(M_ARENA_MAX, ARENAS);
+#else
+    (void)share;
+#endif
 }
 
 /* Room for `bytes` more, by doubling: n appends cost O(n) together. */

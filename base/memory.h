@@ -19,6 +19,10 @@ kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what
 kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_ALLOC_UNSET(ptr, count, what, err) kiln_alloc_unset((void **)(ptr), (count), sizeof **(ptr), (what), (err))
 
+/* For a process that may take so many bytes: from which size on what is freed goes back to the system at once, instead of lying in
+ * malloc's arenas for the next one. Between two pieces of work, before or beside no other thread. */
+void kiln_memory_tidy(uint64_t share);
+
 typedef struct {
     unsigned char *data; /* owned; NULL while empty */
     size_t size, room;

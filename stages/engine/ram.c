@@ -10,6 +10,7 @@
 #include "stages/engine/ram.h"
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "stages/engine/engine_internal.h"
 
 #include <stdio.h>
@@ -38,6 +39,7 @@ static uint64_t ram_cap(kiln_run *r)
         cap = (uint64_t)(FREE_SHARE * (double)free_bytes);
         kiln_chat("--ram is %s instead of %s, that much is free", kiln_size_text(cap, got), kiln_size_text(wanted_bytes, wanted));
     }
+    kiln_memory_tidy(cap);
     return r->ram.cap = most(cap, 1);
 }
 

@@ -5,6 +5,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "stages/engine/json_text.h"
 
 #include <errno.h>
@@ -129,11 +130,13 @@ static kiln_status say_hello(kiln_worker *w, kiln_error *err)
     return kiln_message_send(w->fd, &m, -1, err);
 }
 
-/* An eighth of what this worker may take, so that small shares are not spent on copies that wait for each other. */
-static uint64_t outputs_wait(const kiln_worker *w)
+/* Before a unit: how much is kept for later depends on what this worker may take now. Copies of outputs that wait for each other
+ * get an eighth. */
+static void use_share(kiln_worker *w)
 {
-    const uint64_t share = kiln_worker_ram(w) / 8;
-    return share < KILN_OUTPUTS_WAIT ? share : KILN_OUTPUTS_WAIT;
+    const uint64_t share = kiln_worker_ram(w);
+    kiln_memory_tidy(share);
+    w->outputs.wait_most = share / 8 < KILN_OUTPUTS_WAIT ? share / 8 : KILN_OUTPUTS_WAIT;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------------- */
@@ -145,7 +148,7 @@ static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload
     uint64_t start = kiln_now_ns();
     kiln_outputs_clear(&w->outputs);
     w->outputs.keep_raw = unit->flags & KILN_MSG_VOLATILE;
-    w->outputs.wait_most = outputs_wait(w);
+    use_share(w);
     free(w->counters);
     w->counters = NULL;
     if (unit->bytes) KILN_GO(kiln_memfd_map(payload_fd, unit->bytes, &payload, err));
