@@ -110,7 +110,7 @@ man: $(BIN:$O/bin/%=$O/man/%.1)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
 	$< --man > $@.tmp && mv $@.tmp $@
-include pipelines/library.mk tests/bench/bench.mk
+include pipelines/library.mk pipelines/inspect.mk tests/bench/bench.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O
 ## help: this list

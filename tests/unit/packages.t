@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pipelines/packages.sh over stand-ins for dpkg-query, apt-get, sudo and id.
+# pipelines/packages.sh over stand-ins for dpkg-query, apt-get, sudo and id; and the Containerfile's packages are the Makefile's.
 set -u
 bad=0
 fail() { echo "$*"; bad=1; }
@@ -35,4 +35,17 @@ out=$(run install libnew) && fail 'without sudo it ends with 0'
 rm "$stand/dpkg-query"
 out=$(run install libnew) || fail 'another distribution ends with an error'
 [[ $out == *'not Debian'*libnew ]] || fail "no sentence: $out"
+
+# The Containerfile installs what the Makefile asks for, no more and no less, of a CUDA that is pinned.
+wanted=$(make -s --no-print-directory packages O="$KILN_TMP/none") || fail 'make packages'
+listed=$(sed -n '/^ARG PACKAGES="/,/^ *"$/p' Containerfile | sed '1d;$d' | tr -d ' \\' | sort)
+[ "$(wc -l <<<"$wanted")" -gt 8 ] || fail "make packages prints too little: $wanted"
+[ "$(LC_ALL=C sort <<<"$wanted")" = "$(LC_ALL=C sort <<<"$listed")" ] ||
+    fail "Containerfile and Makefile differ: $(diff <(LC_ALL=C sort <<<"$wanted") <(LC_ALL=C sort <<<"$listed"))"
+from=$(sed -n 's/^FROM //p' Containerfile)
+[[ $from =~ ^docker.io/nvidia/cuda:([0-9]+\.[0-9]+)\.[0-9]+-devel-[a-z0-9.]+$ ]] || fail "the image is not pinned: $from"
+cuda=${BASH_REMATCH[1]/./-}
+for tool in sanitizer gdb nsight-systems nsight-compute; do
+    grep -q "^ARG CUDA_TOOLS=.*cuda-$tool-$cuda" Containerfile || fail "no cuda-$tool of the image's CUDA"
+done
 exit $bad
