@@ -147,6 +147,8 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
 typedef struct kiln_plane_cache kiln_plane_cache;
 kiln_status kiln_plane_cache_new(uint64_t budget_bytes, kiln_plane_cache **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_plane_cache_free(kiln_plane_cache *c);
+/* Another budget from now on; what exceeds it goes at once. */
+void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes);
 /* *data stays valid until the next call on this cache that may evict (hold at most one chunk's planes at a time; a plane
  * larger than the budget is held alone). Layout as stored. */
 kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,

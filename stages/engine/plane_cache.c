@@ -89,6 +89,12 @@ static void make_room(kiln_plane_cache *c, uint64_t bytes, const kiln_chunk *kee
     }
 }
 
+void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes)
+{
+    c->budget = budget_bytes;
+    make_room(c, 0, NULL);
+}
+
 static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out,
                         kiln_error *err)
 {
