@@ -1,6 +1,7 @@
 #!/bin/bash
 # time-limit: 600
-# Promise 3: the n-th sync, rename, open, close or short write fails.
+# Promise 3: the n-th write, read, sync, rename, open or close of files, or call that makes or talks to a process, fails.
 . tests/fault/lib.sh
 prepare
-loops 20 fsync rename open close process short
+loops 100000 fsync rename
+loops 20 write short read open close process

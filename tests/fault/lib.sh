@@ -117,7 +117,7 @@ loops() {
         xargs -P "$(nproc)" -n 3 bash -c 'loop "$@" "$most"' loop >"$KILN_TMP/wrong"
     awk -v seed="${SEED:-1}" '{ n += $4; all += $6 } END { print n " faults tried of " all ", SEED=" seed }' "$KILN_TMP/loops"
     if [ -s "$KILN_TMP/wrong" ]; then
-        head -n 60 "$KILN_TMP/wrong"
+        head -n ${FAULT_LINES:-60} "$KILN_TMP/wrong"
         fail "see above"
     fi
 }
