@@ -52,19 +52,20 @@ static void look_at_environment(kiln_doctor *d, const kiln_devices_question *q)
     char meaning[512];
     kiln_devices_visible(q, &visible);
     if (!q->visible)
-        (void)snprintf(meaning, sizeof meaning, "not set: every GPU, in the order of PCI addresses");
+        (void)snprintf(meaning, sizeof meaning, "CUDA_VISIBLE_DEVICES is not set: every GPU, in the order of PCI addresses");
     else if (*visible.note)
         (void)snprintf(meaning, sizeof meaning, "%s", visible.note);
     else
-        (void)snprintf(meaning, sizeof meaning, "'%.200s': %u GPU%s, --devices 0 is the first of these", q->visible, visible.n,
-                       visible.n == 1 ? "" : "s");
-    kiln_doctor_line(d, "CUDA_VISIBLE_DEVICES: %s; CUDA_DEVICE_ORDER: %s", meaning, q->order ? q->order : "not set");
+        (void)snprintf(meaning, sizeof meaning, "CUDA_VISIBLE_DEVICES is '%.200s': %u GPU%s, --devices 0 is the first", q->visible,
+                       visible.n, visible.n == 1 ? "" : "s");
+    kiln_doctor_line(d, "%s; CUDA_DEVICE_ORDER is %s", meaning, q->order ? q->order : "not set");
     kiln_doctor_set(
         d, "environment",
         json_pack("{s:s?, s:s?, s:s}", "CUDA_VISIBLE_DEVICES", q->visible, "CUDA_DEVICE_ORDER", q->order, "meaning", meaning));
-    if (q->gpus->n > 0 && visible.n == 0)
-        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "every GPU here is hidden: %s; unset CUDA_VISIBLE_DEVICES to use them",
-                         *q->visible ? visible.note : "CUDA_VISIBLE_DEVICES is empty");
+    if (q->gpus->n == 0 || !q->visible || (visible.n > 0 && !*visible.note)) return;
+    kiln_doctor_find(d, KILN_NOTE, KILN_OK,
+                     "%s GPU here is hidden: %s; set CUDA_VISIBLE_DEVICES to those that may be used, or unset it",
+                     visible.n ? "some" : "every", *q->visible ? visible.note : "CUDA_VISIBLE_DEVICES is empty");
 }
 
 /* ---- what NVML says of them --------------------------------------------------------------------------------------------- */
@@ -159,20 +160,29 @@ static void say_why_not(kiln_doctor *d, const kiln_devices_question *q, const ch
         kiln_doctor_find(d, KILN_NOTE, KILN_OK, "no GPU is used: %s", why);
 }
 
-static void try_all(kiln_doctor *d, kiln_devices_question *q)
+/* Those that the build has code for; that others are too old is said already. */
+static void try_visible(kiln_doctor *d, kiln_device_list *visible, uint32_t least_arch, json_t *list)
 {
+    kiln_devices_place("/sys", visible);
+    for (unsigned i = 0; i < visible->n; i++) {
+        const kiln_device *device = &visible->items[i];
+        if (device->arch == 0 || device->arch >= least_arch) try_one(d, device, i, list);
+    }
+}
+
+static void try_all(kiln_doctor *d, const kiln_devices_question *q)
+{
+    kiln_devices_question all = *q, one = *q;
     kiln_device_list devices, visible;
     kiln_error why = {0};
     json_t *list = json_array();
-    const char *none = NULL;
-    q->asked = "auto"; /* whose note is why, without advice about --devices */
-    const kiln_status st = kiln_devices_choose(q, &devices, &why);
+    all.asked = "all";
+    one.asked = "auto"; /* its note says why there is none, without advice about --devices */
     kiln_devices_visible(q, &visible);
-    q->asked = "all";
-    if (st == KILN_OK && kiln_devices_choose(q, &visible, &why) != KILN_OK) none = *devices.note ? devices.note : why.msg;
-    if (none && !(q->gpus->n > 0 && q->visible && visible.n == 0)) say_why_not(d, q, none);
-    if (!none) kiln_devices_place("/sys", &visible);
-    for (unsigned i = 0; !none && i < visible.n; i++) try_one(d, &visible.items[i], i, list);
+    if (kiln_devices_choose(&all, &devices, &why) == KILN_OK)
+        try_visible(d, &visible, q->built_arch, list);
+    else if (q->built_version == 0 || q->gpus->n == 0 || visible.n > 0) /* else all are hidden, which is said already */
+        say_why_not(d, q, kiln_devices_choose(&one, &devices, &why) == KILN_OK ? devices.note : why.msg);
     kiln_doctor_set(d, "tried", list);
 }
 

@@ -23,7 +23,7 @@ silent() { [[ $out$'\n'$err != *$1* ]] || fail "it says '$1': $out $err"; }
 
 run 0
 for word in "SplatKiln $("$doctor" --version | cut -d' ' -f2)" 'SQLite 3.' 'zstd ' 'libpng ' 'jansson ' 'CPU: ' 'memory: ' 'limits: ' 'disk: ' \
-    'CUDA: ' 'CUDA_VISIBLE_DEVICES: not set' 'note: no GPU is used'; do says "$word"; done
+    'CUDA: ' 'CUDA_VISIBLE_DEVICES is not set' 'note: no GPU is used'; do says "$word"; done
 [ -z "$err" ] || fail "stderr without a fault: $err"
 run 0 --json
 python3 - "$out" <<'PY' || fail "--json: $out"
@@ -64,7 +64,9 @@ FAKE_FREE=100 run_any; says 'warning: of GPU 0'
 CUDA_VISIBLE_DEVICES=-1 run_any
 [ $code = 0 ] || fail "hidden GPUs end with $code"
 says 'every GPU here is hidden'
+CUDA_VISIBLE_DEVICES=1,9 run_any; says "'9' is none of the GPUs here (3)"
 if [ -n "$cuda" ]; then
+    FAKE_ARCH=61 FAKE_GPUS=1 run 0; says 'warning: GPU 0 (compute capability 6.1) is older'
     if ! tests/gpu/has_gpu; then
         run 6 # CUDA finds none of NVML's
         says 'GPU 2 DOES NOT WORK'; says 'does not work: '
