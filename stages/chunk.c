@@ -1,9 +1,11 @@
 /* kiln-chunk -- cuts a layer of Gaussians into spatial chunks: the layer `baked` that tables, renders and exports read.
  *
- * One unit plans (it needs all means), then each chunk is a unit of its own, keyed by the rows that it takes and the
- * blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
+ * One unit plans (it needs the order of all rows), then each chunk is a unit of its own, keyed by the rows that it takes and
+ * the blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
+#include "base/log.h"
 #include "base/memory.h"
 #include "stages/chunk/units.h"
+#include "stages/chunk/way.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/layers.h"
 
@@ -38,12 +40,13 @@ typedef struct {
     kiln_scene scene;
     kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
     kiln_chunk_unit plan_payload;
+    kiln_chunk_way way;
     kiln_unit plan;
     kiln_planned_chunk *chunks; /* of the plan */
     uint32_t *blocks;
-    uint64_t n_chunks;
-    kiln_hash *block_keys;     /* [input->n_chunks] of all planes of a block */
-    kiln_chunk_unit *payloads; /* [n_chunks] */
+    uint64_t n_chunks, n_missing, rows_missing; /* missing: quarantined */
+    kiln_hash *block_keys;                      /* [input->n_chunks] of all planes of a block */
+    kiln_chunk_unit *payloads;                  /* [n_chunks] */
     kiln_unit *units;
 } cutting;
 
@@ -56,6 +59,7 @@ static void cutting_release(cutting *k)
     free(k->blocks);
     free(k->chunks);
     kiln_units_release(&k->plan, 1);
+    kiln_chunk_way_release(&k->way);
     kiln_layer_free(k->spacing);
     kiln_layer_free(k->input);
 }
@@ -104,24 +108,8 @@ static kiln_hash input_key(kiln_run *r, const cutting *k)
 }
 
 /* ---- the plan ----------------------------------------------------------------------------------------------------------- */
-static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
+static kiln_status read_plan(kiln_run *r, cutting *k, kiln_error *err)
 {
-    kiln_chunk_unit *u = &k->plan_payload;
-    *u = (kiln_chunk_unit){
-        .unit = KILN_CHUNK_PLAN, .max = o.max, .min = least_rows(), .root_half = k->scene.root_half, .layer = k->input->digest};
-    memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
-    memcpy(u->kind, k->input->kind, sizeof u->kind);
-    if (k->spacing) u->spacing = k->spacing->digest;
-    kiln_hasher *h = kiln_run_key_bare(r, "plan");
-    kiln_key_u64(h, "max", u->max);
-    kiln_key_u64(h, "min", u->min);
-    kiln_key_bytes(h, "root_centre", u->root_centre, sizeof u->root_centre);
-    kiln_key_f64(h, "root_half", u->root_half);
-    for (uint32_t i = 0; i < k->input->n_chunks; i++) kiln_key_plane(h, &k->input->chunks[i], "means");
-    k->plan =
-        (kiln_unit){.name = "plan", .key = kiln_key_end(h), .payload = u, .payload_bytes = sizeof *u, .cost = k->input->count};
-    KILN_TRY(kiln_run_units(r, "planning chunks", &k->plan, 1, err));
-
     uint64_t bytes = 0, block_bytes = 0;
     KILN_TRY(kiln_unit_data(r, &k->plan, "chunks", (void **)&k->chunks, &bytes, err));
     KILN_TRY(kiln_unit_data(r, &k->plan, "blocks", (void **)&k->blocks, &block_bytes, err));
@@ -132,6 +120,35 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
         if (k->chunks[i].first_block + k->chunks[i].n_blocks > block_bytes / sizeof *k->blocks)
             return kiln_fail(err, KILN_E_IO, "the plan of chunk '%.95s' is incomplete", k->chunks[i].cells.name);
     return KILN_OK;
+}
+
+static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
+{
+    kiln_chunk_unit *u = &k->plan_payload;
+    uint64_t due;
+    *u = (kiln_chunk_unit){
+        .unit = KILN_CHUNK_PLAN, .max = o.max, .min = least_rows(), .root_half = k->scene.root_half, .layer = k->input->digest};
+    memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
+    memcpy(u->kind, k->input->kind, sizeof u->kind);
+    if (k->spacing) u->spacing = k->spacing->digest;
+    kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
+    kiln_key_u64(h, "max", u->max);
+    kiln_key_u64(h, "min", u->min);
+    kiln_key_bytes(h, "root_centre", u->root_centre, sizeof u->root_centre);
+    kiln_key_f64(h, "root_half", u->root_half);
+    for (uint32_t i = 0; i < k->input->n_chunks; i++) kiln_key_plane(h, &k->input->chunks[i], "means");
+    u->plan = kiln_key_end(h);
+    k->plan = (kiln_unit){.name = "plan",
+                          .key = u->plan,
+                          .payload = u,
+                          .payload_bytes = sizeof *u,
+                          .cost = k->input->count,
+                          .ram = kiln_chunk_plan_ram(k->input, o.max)};
+    KILN_TRY(kiln_chunk_way_make(r, k->input, k->spacing, u, &k->way, err));
+    KILN_TRY(kiln_chunk_due(r, &k->plan, 1, &due, err));
+    if (due) KILN_TRY(kiln_chunk_way_order(r, &k->way, err));
+    KILN_TRY(kiln_run_units(r, "planning chunks", &k->plan, 1, err));
+    return read_plan(r, k, err);
 }
 
 /* ---- the chunks --------------------------------------------------------------------------------------------------------- */
@@ -151,7 +168,19 @@ static kiln_status key_blocks(cutting *k, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
+static kiln_hash chunk_key(kiln_run *r, const cutting *k, const kiln_planned_chunk *c)
+{
+    kiln_hasher *h = kiln_run_key_bare(r, "chunk");
+    kiln_key_hash(h, "rows", c->rows);
+    for (uint64_t b = c->first_block; b < c->first_block + c->n_blocks; b++) {
+        kiln_key_u64(h, "block", k->blocks[b]);
+        if (k->blocks[b] < k->input->n_chunks) kiln_key_hash(h, "planes", k->block_keys[k->blocks[b]]);
+    }
+    return kiln_key_end(h);
+}
+
+/* Keys first: what is due decides how the others are made. */
+static kiln_status list_chunks(kiln_run *r, cutting *k, kiln_error *err)
 {
     KILN_TRY(key_blocks(k, err));
     KILN_TRY(KILN_ALLOC(&k->payloads, k->n_chunks, "the chunks", err));
@@ -160,22 +189,38 @@ static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
         const kiln_planned_chunk *c = &k->chunks[i];
         k->payloads[i] = k->plan_payload;
         k->payloads[i].unit = KILN_CHUNK_GATHER;
-        k->payloads[i].plan = k->plan.key;
+        k->payloads[i].index = i;
         k->payloads[i].begin = c->cells.begin;
         k->payloads[i].end = c->cells.end;
-        kiln_hasher *h = kiln_run_key_bare(r, "chunk");
-        kiln_key_hash(h, "rows", c->rows);
-        for (uint64_t b = c->first_block; b < c->first_block + c->n_blocks; b++) {
-            kiln_key_u64(h, "block", k->blocks[b]);
-            if (k->blocks[b] < k->input->n_chunks) kiln_key_hash(h, "planes", k->block_keys[k->blocks[b]]);
-        }
-        k->units[i] = (kiln_unit){.key = kiln_key_end(h),
+        k->units[i] = (kiln_unit){.key = chunk_key(r, k, c),
                                   .payload = &k->payloads[i],
                                   .payload_bytes = sizeof k->payloads[i],
-                                  .cost = c->cells.end - c->cells.begin};
+                                  .cost = c->cells.end - c->cells.begin,
+                                  .optional = true};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "chunk %s", c->cells.name);
     }
-    return kiln_run_units(r, "cutting chunks", k->units, k->n_chunks, err);
+    return KILN_OK;
+}
+
+static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
+{
+    uint64_t due;
+    KILN_TRY(list_chunks(r, k, err));
+    KILN_TRY(kiln_chunk_due(r, k->units, k->n_chunks, &due, err));
+    if (due) KILN_TRY(kiln_chunk_way_order(r, &k->way, err));
+    if (due) KILN_TRY(kiln_chunk_way_scatter(r, &k->way, k->n_chunks, due, err));
+    for (uint64_t i = 0; i < k->n_chunks; i++) {
+        k->payloads[i].ram = k->way.cache_bytes;
+        k->payloads[i].group_rows = k->way.group_rows;
+        k->units[i].ram = kiln_chunk_way_ram(&k->way, k->units[i].cost);
+    }
+    KILN_TRY(kiln_run_units(r, "cutting chunks", k->units, k->n_chunks, err));
+    for (uint64_t i = 0; i < k->n_chunks; i++) {
+        if (!k->units[i].quarantined) continue;
+        k->n_missing++;
+        k->rows_missing += k->units[i].cost;
+    }
+    return KILN_OK;
 }
 
 /* ---- the layer ---------------------------------------------------------------------------------------------------------- */
@@ -208,9 +253,12 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     const cutting *k = context;
     kiln_layer *l = NULL;
     kiln_status st = KILN_OK;
-    KILN_GO(kiln_layer_new("baked", k->input->sh_degree, (uint32_t)k->n_chunks, &l, err));
-    l->count = k->input->count;
-    for (uint64_t i = 0; i < k->n_chunks; i++) KILN_GO(fill_chunk(r, k, i, kiln_layer_model(k->input), &l->chunks[i], err));
+    kiln_chunk *next;
+    KILN_GO(kiln_layer_new("baked", k->input->sh_degree, (uint32_t)(k->n_chunks - k->n_missing), &l, err));
+    l->count = k->input->count - k->rows_missing;
+    next = l->chunks;
+    for (uint64_t i = 0; i < k->n_chunks; i++)
+        if (!k->units[i].quarantined) KILN_GO(fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err));
     KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));
     KILN_GO(kiln_stage_output_put(m, "chunk", "baked", l->digest, err));
@@ -242,6 +290,12 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:{s:I, s:I, s:I}}", "layer", k->input->kind, "gaussians",
                             (json_int_t)k->input->count, "chunks", (json_int_t)n, "levels", (int)deepest, "rows_per_chunk", "min",
                             (json_int_t)least, "median", (json_int_t)median, "max", (json_int_t)most);
+    if (all && k->n_missing &&
+        (json_object_set_new(all, "missing_chunks", json_integer((json_int_t)k->n_missing)) != 0 ||
+         json_object_set_new(all, "missing_gaussians", json_integer((json_int_t)k->rows_missing)) != 0)) {
+        json_decref(all);
+        all = NULL;
+    }
     int bad = !all || json_object_update(out, all);
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
@@ -249,6 +303,9 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
         printf("%llu Gaussians of layer '%s' in %llu chunks of %llu to %llu (median %llu), %u octree levels\n",
                (unsigned long long)k->input->count, k->input->kind, (unsigned long long)n, (unsigned long long)least,
                (unsigned long long)most, (unsigned long long)median, (unsigned)deepest);
+    if (k->n_missing)
+        kiln_warn("%llu of the chunks, %llu Gaussians, could not be made and are missing in the layer",
+                  (unsigned long long)k->n_missing, (unsigned long long)k->rows_missing);
     return KILN_OK;
 }
 

@@ -90,6 +90,8 @@ uint64_t kiln_spatial_least_ram(const kiln_layer *l)
     return ram;
 }
 
+uint64_t kiln_spatial_most_ram(const kiln_layer *l) { return largest_block(l) * KILN_MEAN_BYTES + l->count * RUN_ROW_BYTES + 1; }
+
 uint64_t kiln_spatial_scratch_bytes(const kiln_layer *l, bool with_means, uint64_t ram)
 {
     const uint64_t files = l->count * (KILN_PLACE_BYTES + (with_means ? KILN_MEAN_BYTES : 0));

@@ -35,8 +35,9 @@ kiln_status kiln_spatial_partition(const kiln_spatial_args *a, kiln_error *err) 
 bool kiln_spatial_is_complete(const char *folder, uint64_t n, bool with_means);
 /* The most that its files take on the disk while it works; what it leaves is n times 12 bytes, 24 with means. */
 uint64_t kiln_spatial_scratch_bytes(const kiln_layer *l, bool with_means, uint64_t ram);
-/* The least ram for it. All at once, in memory, from 37 bytes a row. */
+/* The least ram for it, and what it can use at most: then all rows are sorted at once, in memory. */
 uint64_t kiln_spatial_least_ram(const kiln_layer *l);
+uint64_t kiln_spatial_most_ram(const kiln_layer *l);
 
 /* ---- reading; any number of readers, each belongs to one thread ------------------------------------------------------ */
 typedef struct {

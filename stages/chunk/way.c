@@ -1,0 +1,166 @@
+/* The ways from blocks to chunks, by memory. */
+#include "stages/chunk/way.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/chunk/groups.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    FEW_CHUNKS = 2,      /* reading the layer once for each of them is less than to write it and read it again */
+    CACHED_PLANE = 4096, /* what a plane in the cache takes beside its bytes, with room to spare */
+};
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t chunk_rows(const kiln_chunk_way *y) { return least(y->model->max, y->layer->count); }
+
+static uint64_t largest_plane(const kiln_chunk_way *y)
+{
+    uint64_t rows = 0, bytes = 0;
+    for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = most(rows, y->layer->chunks[i].count);
+    for (uint32_t i = 0; i < y->parts.n; i++)
+        bytes = most(bytes, (uint64_t)y->parts.items[i].plane->components * y->parts.items[i].size);
+    return rows * bytes;
+}
+
+static uint64_t all_planes(const kiln_chunk_way *y)
+{
+    return y->layer->count * y->parts.row_bytes + (uint64_t)y->layer->n_chunks * y->parts.n * CACHED_PLANE;
+}
+
+kiln_status kiln_chunk_way_make(kiln_run *r, const kiln_layer *layer, const kiln_layer *spacing, const kiln_chunk_unit *model,
+                                kiln_chunk_way *y, kiln_error *err)
+{
+    *y = (kiln_chunk_way){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r)};
+    KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
+    const uint64_t gather = kiln_chunk_gather_ram(chunk_rows(y), y->parts.row_bytes);
+    y->in_memory = y->unit_ram >= gather && all_planes(y) <= y->unit_ram - gather;
+    if (y->in_memory) y->cache_bytes = all_planes(y);
+    y->order_ram = most(kiln_spatial_least_ram(layer), least(kiln_spatial_most_ram(layer), y->unit_ram));
+    return KILN_OK;
+}
+
+void kiln_chunk_way_release(kiln_chunk_way *y) { kiln_row_parts_release(&y->parts); }
+
+kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t *due, kiln_error *err)
+{
+    *due = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        kiln_unit_result result;
+        bool found;
+        KILN_TRY(kiln_unit_find(kiln_run_manifest(r), units[i].key, &found, &result, err));
+        kiln_unit_result_release(&result);
+        *due += !found || kiln_run_force(r);
+    }
+    return KILN_OK;
+}
+
+/* ---- the order ---------------------------------------------------------------------------------------------------------- */
+/* Rows of the groups: half of what a unit may take, so that more than one fits; one block at least, more is the engine's to
+ * refuse. n_chunks 0: not known yet, guessed by their size. */
+static uint64_t rows_of_groups(const kiln_chunk_way *y, uint64_t n_chunks)
+{
+    const uint64_t rows = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
+    return most(rows, 1);
+}
+
+static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_error *err)
+{
+    kiln_block_groups groups = {0};
+    const uint64_t order = y->layer->count * 12, n_chunks = 4 * (y->layer->count / y->model->max) + 1;
+    *out = kiln_spatial_scratch_bytes(y->layer, false, y->order_ram);
+    if (y->in_memory) return KILN_OK;
+    const kiln_status st = kiln_block_groups_cut(y->layer, rows_of_groups(y, n_chunks), &groups, err);
+    if (st == KILN_OK) *out = most(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
+    kiln_block_groups_release(&groups);
+    return st;
+}
+
+kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err)
+{
+    uint64_t need;
+    char text[32];
+    if (*y->folder) return KILN_OK;
+    KILN_TRY(scratch_bytes(y, &need, err));
+    KILN_TRY(kiln_run_scratch(r, y->model->plan, need, y->folder, err));
+    if (y->in_memory)
+        kiln_chat("takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
+    else
+        kiln_say("--ram has no room for the layer's planes: takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
+    if (kiln_spatial_is_complete(y->folder, y->layer->count, false)) return KILN_OK;
+    kiln_chunk_unit payload = *y->model;
+    payload.unit = KILN_CHUNK_ORDER;
+    payload.ram = y->order_ram;
+    kiln_unit u = {.name = "order",
+                   .key = payload.plan,
+                   .payload = &payload,
+                   .payload_bytes = sizeof payload,
+                   .cost = y->layer->count,
+                   .ram = y->order_ram,
+                   .volatile_result = true};
+    const kiln_status st = kiln_run_units(r, "sorting rows along the curve", &u, 1, err);
+    kiln_units_release(&u, 1);
+    return st;
+}
+
+/* ---- scattering --------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    kiln_block_groups groups;
+    kiln_chunk_unit *payloads;
+    kiln_unit *units;
+    uint64_t n;
+} scattering;
+
+static kiln_status list_groups(const kiln_chunk_way *y, uint64_t n_chunks, scattering *s, kiln_error *err)
+{
+    KILN_TRY(kiln_block_groups_cut(y->layer, y->group_rows, &s->groups, err));
+    KILN_TRY(KILN_ALLOC(&s->payloads, s->groups.n, "the groups of blocks", err));
+    KILN_TRY(KILN_ALLOC(&s->units, s->groups.n, "the groups of blocks", err));
+    for (uint32_t i = 0; i < s->groups.n; i++) {
+        const kiln_block_group *g = &s->groups.items[i];
+        if (kiln_group_is_whole(y->folder, g, n_chunks, y->parts.row_bytes)) continue; /* of a run that was ended */
+        kiln_chunk_unit *payload = &s->payloads[s->n];
+        kiln_unit *u = &s->units[s->n++];
+        *payload = *y->model;
+        payload->unit = KILN_CHUNK_SCATTER;
+        payload->group_rows = y->group_rows;
+        payload->index = i;
+        kiln_hasher *h = kiln_hasher_new();
+        kiln_key_hash(h, "plan", payload->plan);
+        kiln_key_u64(h, "first", g->first_block);
+        kiln_key_u64(h, "end", g->end_block);
+        *u = (kiln_unit){.key = kiln_hasher_end(h),
+                         .payload = payload,
+                         .payload_bytes = sizeof *payload,
+                         .cost = g->n_rows,
+                         .ram = kiln_scatter_ram(y->layer, &y->parts, g->n_rows, n_chunks),
+                         .volatile_result = true};
+        (void)snprintf(u->name, sizeof u->name, "blocks %u to %u", g->first_block, g->end_block - 1);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_chunk_way_scatter(kiln_run *r, kiln_chunk_way *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
+{
+    scattering s = {0};
+    if (y->in_memory || due <= FEW_CHUNKS) return KILN_OK;
+    y->group_rows = rows_of_groups(y, n_chunks);
+    kiln_status st = list_groups(y, n_chunks, &s, err);
+    if (st == KILN_OK) kiln_groups_drop_others(y->folder, &s.groups);
+    if (st == KILN_OK) st = kiln_run_units(r, "scattering blocks", s.units, s.n, err);
+    if (s.units) kiln_units_release(s.units, s.n);
+    free(s.units);
+    free(s.payloads);
+    kiln_block_groups_release(&s.groups);
+    return st;
+}
+
+uint64_t kiln_chunk_way_ram(const kiln_chunk_way *y, uint64_t rows)
+{
+    const uint64_t kept = y->in_memory ? all_planes(y) : y->group_rows ? 0 : largest_plane(y);
+    return kept + kiln_chunk_gather_ram(rows, y->parts.row_bytes);
+}
