@@ -63,9 +63,11 @@ static void look_at_environment(kiln_doctor *d, const kiln_devices_question *q)
         d, "environment",
         json_pack("{s:s?, s:s?, s:s}", "CUDA_VISIBLE_DEVICES", q->visible, "CUDA_DEVICE_ORDER", q->order, "meaning", meaning));
     if (q->gpus->n == 0 || !q->visible || (visible.n > 0 && !*visible.note)) return;
-    kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                     "%s GPU here is hidden: %s; set CUDA_VISIBLE_DEVICES to those that may be used, or unset it",
-                     visible.n ? "some" : "every", *q->visible ? visible.note : "CUDA_VISIBLE_DEVICES is empty");
+    if (visible.n)
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "%s, which ends the list there", visible.note);
+    else
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "every GPU here is hidden: %s; unset CUDA_VISIBLE_DEVICES to use them",
+                         *q->visible ? visible.note : "CUDA_VISIBLE_DEVICES is empty");
 }
 
 /* ---- what NVML says of them --------------------------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* planted_test -- faults planted in an operation (planted.cu) are told: with kernel, file and line under --sync, and without
  * it as an error that says how to find the kernel; by the operation itself, by what waits for it, and by a runner.
  *
- * Each fault may cost the context, so each is a process of its own: --call|--runner write|launch sync|async.
+ * Each fault may cost the context, so each is a process of its own: --call|--runner write|launch sync|async,
+ * --provoke - sync|async.
  */
 #include "kernels/device.h"
 #include "kernels/runner.h"
@@ -87,6 +88,18 @@ static int plant_in_runner(kiln_knn_fn *fn, bool sync)
     return nv_current() != NULL;
 }
 
+/* The fault that programs can be told to make, and what CUDA says of the device then. */
+static int provoke(bool sync)
+{
+    kiln_exec x = {.device = devices - 1, .threads = 1, .sync = sync};
+    kiln_error err = {0};
+    if (kiln_device_stream_new(x.device, &x.stream, &err) != KILN_OK) call_off("kiln_device_stream_new", err.msg);
+    printf("lost before: %d\n", kiln_device_is_lost(x.device));
+    const kiln_status st = kiln_device_provoke(&x, &err);
+    printf("provoke %s: %s\nlost after: %d\n", kiln_status_name(st), err.msg, kiln_device_is_lost(x.device));
+    return nv_current() != NULL;
+}
+
 /* ---- what they say ---------------------------------------------------------------------------------------------------------- */
 
 #define NEED_PROCESSES()                                               \
@@ -156,17 +169,34 @@ static void a_launch_that_cannot_be_is_told_at_once(void **state)
     }
 }
 
+static void a_provoked_fault_costs_the_context_and_not_the_device(void **state)
+{
+    (void)state;
+    NEED_PROCESSES();
+    for (int sync = 0; sync < 2; sync++) {
+        plant("--provoke", "-", sync);
+        must_say("lost before: 0");
+        must_say("provoke E_DEVICE: ");
+        must_say(sync ? "'write_astray' failed on CUDA device" : "--sync");
+        must_say("cudaErrorIllegalAddress");
+        must_say("kernels/device.cu:");
+        must_say("lost after: 0");
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_outside_is_told_by_its_kernel_under_sync),
         cmocka_unit_test(a_write_outside_is_an_error_that_names_sync_without_it),
         cmocka_unit_test(a_launch_that_cannot_be_is_told_at_once),
+        cmocka_unit_test(a_provoked_fault_costs_the_context_and_not_the_device),
     };
     devices = nv_open();
     if (argc == 4) {
         kiln_knn_fn *fn = strcmp(argv[2], "write") == 0 ? kiln_planted_write : kiln_planted_launch;
         const bool sync = strcmp(argv[3], "sync") == 0;
+        if (strcmp(argv[1], "--provoke") == 0) return provoke(sync);
         return strcmp(argv[1], "--runner") == 0 ? plant_in_runner(fn, sync) : plant_in_call(fn, sync);
     }
     return cmocka_run_group_tests_name("planted", tests, NULL, NULL);
