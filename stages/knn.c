@@ -1,8 +1,8 @@
 /* kiln-knn -- measures how far apart the Gaussians or points of the source layer are, and makes points Gaussians.
  *
- * The spacing needs all means at once, so it is one unit over the whole source layer; its outputs go back to the source
- * blocks as the layer `spacing`. For a scene of points each block is then a unit of its own: the layer `initial`. Before
- * that, one unit seeks colours in the photos for the points of a COLMAP model that have none.
+ * The spacing needs neighbours from anywhere: one unit over the whole source layer, or ranges along a curve (knn/spacing.c);
+ * its outputs go back to the source blocks as the layer `spacing`. For a scene of points each block is then a unit of its own: the
+ * layer `initial`. Before that, one unit seeks colours in the photos for the points of a COLMAP model that have none.
  *
  * Fallback. A value is missing when the layer has no more points than neighbours are asked for (distCUDA2 would give
  * infinities), and useless when it is infinite or so large that later sums overflow. The stored spacing is then 1 % of
@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/layers.h"
+#include "stages/knn/spacing.h"
 #include "stages/knn/tracks.h"
 #include "stages/knn/units.h"
 
@@ -22,12 +23,15 @@
 static struct {
     uint32_t neighbors;
     double initial_opacity;
+    uint64_t range;
 } o;
 
 static const kiln_opt options[] = {
     {"neighbors", 'k', KILN_OPT_U32, &o.neighbors, "N", "3", "1..32", "neighbours averaged per point", KILN_KEYED},
     {"initial-opacity", 0, KILN_OPT_F64, &o.initial_opacity, "X", "0.1", "0.001..0.999", "opacity of Gaussians made from points",
      KILN_KEYED},
+    {"range", 0, KILN_OPT_U64, &o.range, "N", "0", "0..4294967294", "rows of a range; 0: chosen by rows, memory and devices",
+     KILN_HIDDEN},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -44,8 +48,7 @@ static const double most2 = 0x1p120;
 typedef struct {
     kiln_scene scene;
     kiln_layer *source;
-    kiln_knn_unit spacing_payload;
-    kiln_unit spacing;
+    kiln_spacing spacing;
     kiln_tracks tracks;
     kiln_knn_unit colours_payload;
     kiln_unit colours;       /* COLMAP's points only */
@@ -56,7 +59,7 @@ typedef struct {
 
 static void measurement_release(measurement *k)
 {
-    kiln_units_release(&k->spacing, 1);
+    kiln_spacing_release(&k->spacing);
     kiln_units_release(&k->colours, 1);
     kiln_tracks_release(&k->tracks);
     if (k->units) kiln_units_release(k->units, k->source->n_chunks);
@@ -74,22 +77,10 @@ static double fallback_spacing(const kiln_scene *s)
 /* ---- units -------------------------------------------------------------------------------------------------------------- */
 static kiln_status measure(kiln_run *r, measurement *k, kiln_error *err)
 {
-    double fallback = fallback_spacing(&k->scene);
-    k->spacing_payload = (kiln_knn_unit){.kind = KILN_KNN_SPACING,
-                                         .neighbors = o.neighbors,
-                                         .source = k->source->digest,
-                                         .fallback2 = (float)(fallback * fallback),
-                                         .most2 = (float)most2};
-    kiln_hasher *h = kiln_run_key_bare(r, "spacing");
-    kiln_key_u64(h, "neighbors", o.neighbors);
-    kiln_key_f64(h, "fallback2", (double)k->spacing_payload.fallback2);
-    for (uint32_t i = 0; i < k->source->n_chunks; i++) kiln_key_plane(h, &k->source->chunks[i], "means");
-    k->spacing = (kiln_unit){.name = "spacing",
-                             .key = kiln_key_end(h),
-                             .payload = &k->spacing_payload,
-                             .payload_bytes = sizeof k->spacing_payload,
-                             .cost = k->source->count};
-    return kiln_run_units(r, "measuring spacing", &k->spacing, 1, err);
+    const double fallback = fallback_spacing(&k->scene);
+    const kiln_spacing_options options_of = {
+        .neighbors = o.neighbors, .fallback2 = (float)(fallback * fallback), .most2 = (float)most2, .range_rows = o.range};
+    return kiln_spacing_measure(r, &k->scene, k->source, &options_of, &k->spacing, err);
 }
 
 static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
@@ -143,15 +134,17 @@ static bool key_colours(kiln_hasher *h, const measurement *k, const kiln_chunk *
     return any;
 }
 
-static kiln_hash initial_key(kiln_run *r, const measurement *k, const kiln_chunk *c, bool *colours)
+static kiln_hash initial_key(kiln_run *r, const measurement *k, uint32_t block, bool *colours)
 {
+    const kiln_chunk *c = &k->source->chunks[block];
+    const kiln_unit_result *spacing = &kiln_spacing_of(&k->spacing, block)->result;
     kiln_hasher *h = kiln_run_key_bare(r, "initial");
     kiln_key_f64(h, "opacity", o.initial_opacity);
     kiln_key_plane(h, c, "means");
     kiln_key_plane(h, c, "rgb");
     kiln_key_u64(h, "grey", k->grey);
-    for (uint32_t i = 0; i < k->spacing.result.n; i++)
-        if (!strcmp(k->spacing.result.outputs[i].name, c->name)) kiln_key_hash(h, "spacing2", k->spacing.result.outputs[i].hash);
+    for (uint32_t i = 0; i < spacing->n; i++)
+        if (!strcmp(spacing->outputs[i].name, c->name)) kiln_key_hash(h, "spacing2", spacing->outputs[i].hash);
     *colours = key_colours(h, k, c);
     return kiln_key_end(h);
 }
@@ -165,13 +158,13 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
     for (uint32_t i = 0; i < n; i++) {
         const kiln_chunk *c = &k->source->chunks[i];
         bool colours;
-        const kiln_hash key = initial_key(r, k, c, &colours);
+        const kiln_hash key = initial_key(r, k, i, &colours);
         k->payloads[i] = (kiln_knn_unit){.kind = KILN_KNN_INITIAL,
                                          .block = i,
                                          .opacity = (float)o.initial_opacity,
                                          .grey = k->grey,
                                          .source = k->source->digest,
-                                         .spacing = k->spacing.key,
+                                         .spacing = kiln_spacing_of(&k->spacing, i)->key,
                                          .colours = colours ? k->colours.key : (kiln_hash){{0}}};
         k->units[i] = (kiln_unit){.key = key, .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i], .cost = c->count};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "block %s", c->name);
@@ -188,7 +181,7 @@ static kiln_status make_spacing_layer(const measurement *k, kiln_layer *l, kiln_
         memcpy(c->name, from->name, sizeof c->name);
         c->count = from->count;
         l->count += c->count;
-        KILN_TRY(kiln_chunk_add_output(c, &k->spacing.result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
+        KILN_TRY(kiln_chunk_add_output(c, &kiln_spacing_of(&k->spacing, i)->result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
     }
     return KILN_OK;
 }
@@ -215,7 +208,7 @@ static kiln_status make_initial_layer(kiln_run *r, const measurement *k, kiln_la
         for (uint32_t p = 0; p < from->n_planes; p++)
             if (strcmp(from->planes[p].name, "rgb")) KILN_TRY(kiln_chunk_add_copy(c, &from->planes[p], err));
         KILN_TRY(add_made_planes(c, &k->units[i].result, err));
-        KILN_TRY(kiln_chunk_add_output(c, &k->spacing.result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
+        KILN_TRY(kiln_chunk_add_output(c, &kiln_spacing_of(&k->spacing, i)->result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
         KILN_TRY(kiln_unit_data(r, &k->units[i], "bounds", (void **)&bounds, &bytes, err));
         if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
         free(bounds);
@@ -250,27 +243,23 @@ done:
 /* ---- report ------------------------------------------------------------------------------------------------------------- */
 static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
 {
-    json_t *c = NULL;
-    double min2 = 0, median2 = 0, max2 = 0;
-    json_int_t fallbacks = 0;
+    const kiln_spacing *m = &k->spacing;
+    const double min = sqrt(m->min2), median = sqrt(m->median2), max = sqrt(m->max2);
     const char *rows = k->points ? "points" : "gaussians";
-    KILN_TRY(kiln_unit_counters(&k->spacing, &c, err));
-    int bad = json_unpack(c, "{s:F, s:F, s:F, s:I}", "min2", &min2, "median2", &median2, "max2", &max2, "fallbacks", &fallbacks);
-    json_decref(c);
-    if (bad) return kiln_fail(err, KILN_E_IO, "the counters of the spacing are incomplete");
-    json_t *s = json_pack("{s:f, s:f, s:f, s:I, s:f}", "min", sqrt(min2), "median", sqrt(median2), "max", sqrt(max2), "fallbacks",
-                          fallbacks, "fallback", fallback_spacing(&k->scene));
+    json_t *s = json_pack("{s:f, s:f, s:f, s:I, s:f}", "min", min, "median", median, "max", max, "fallbacks",
+                          (json_int_t)m->fallbacks, "fallback", fallback_spacing(&k->scene));
     json_t *out = kiln_run_report(r);
     if (json_object_set_new(out, rows, json_integer((json_int_t)k->source->count)) ||
         json_object_set_new(out, "neighbors", json_integer(o.neighbors)) || json_object_set_new(out, "spacing", s))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (fallbacks)
+    KILN_TRY(kiln_spacing_report(m, out, err));
+    if (m->fallbacks)
         kiln_warn(
-            "%lld of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
-            (long long)fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
+            "%llu of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
+            (unsigned long long)m->fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
     if (!kiln_run_json(r))
         printf("%llu %s, %u neighbours: spacing min %g, median %g, max %g%s\n", (unsigned long long)k->source->count, rows,
-               o.neighbors, sqrt(min2), sqrt(median2), sqrt(max2), k->points ? "; made Gaussians of them" : "");
+               o.neighbors, min, median, max, k->points ? "; made Gaussians of them" : "");
     return KILN_OK;
 }
 

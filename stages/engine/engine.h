@@ -57,6 +57,8 @@ bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for progr
 const char *kiln_run_named_kind(const kiln_run *r);
 /* The kind that units run on. With auto this looks for a GPU, once: ask only when a unit is due. */
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err) KILN_MUST_CHECK;
+/* How many workers a long list of units is shared among: one for each device. Looks for them, once: as above. */
+kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
 
 /* A hash builder seeded with stage, algorithm version and every KEYED option's text. */
 kiln_hasher *kiln_run_key(kiln_run *r);

@@ -55,6 +55,13 @@ kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err
     return KILN_OK;
 }
 
+kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err)
+{
+    KILN_TRY(kiln_run_find_devices(r, err));
+    *n = r->devices.n;
+    return KILN_OK;
+}
+
 /* ---- keys ----------------------------------------------------------------------------------------------------------------- */
 kiln_hasher *kiln_run_key_bare(kiln_run *r, const char *what)
 {

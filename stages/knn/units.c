@@ -23,77 +23,6 @@ static kiln_status source_layer(kiln_worker *w, kiln_hash digest, const kiln_lay
     return KILN_OK;
 }
 
-/* ---- spacing ---------------------------------------------------------------------------------------------------------- */
-/* Values that are missing (fewer points than neighbours), infinite or beyond what later sums can take. */
-static uint64_t replace_unusable(float *spacing2, uint64_t n, const kiln_knn_unit *u)
-{
-    uint64_t replaced = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        if (spacing2[i] <= u->most2 && n > u->neighbors) continue;
-        spacing2[i] = u->fallback2;
-        replaced++;
-    }
-    return replaced;
-}
-
-static kiln_status median_of(kiln_worker *w, const float *values, uint64_t n, float *out, kiln_error *err)
-{
-    uint64_t *counts, rank = (n - 1) / 2;
-    KILN_TRY(KILN_ALLOC(&counts, KILN_RANK_BINS, "the bins of a median", err));
-    kiln_ranks_args a = {.n = n, .values = values, .pass = 0, .counts = counts};
-    kiln_status st = KILN_WORK(w, ranks, &a, err);
-    if (st == KILN_OK) {
-        a.high = kiln_rank_pick(counts, &rank);
-        a.pass = 1;
-        memset(counts, 0, KILN_RANK_BINS * sizeof *counts);
-        st = KILN_WORK(w, ranks, &a, err);
-    }
-    if (st == KILN_OK) *out = kiln_rank_value(a.high << 16 | kiln_rank_pick(counts, &rank));
-    free(counts);
-    return st;
-}
-
-static kiln_status count_spacing(kiln_worker *w, const float *spacing2, uint64_t n, uint64_t replaced, kiln_error *err)
-{
-    float min2 = 0, max2 = 0, median2 = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        if (i == 0 || spacing2[i] < min2) min2 = spacing2[i];
-        if (i == 0 || spacing2[i] > max2) max2 = spacing2[i];
-    }
-    if (n) KILN_TRY(median_of(w, spacing2, n, &median2, err));
-    json_t *c = json_pack("{s:f, s:f, s:f, s:I}", "min2", (double)min2, "median2", (double)median2, "max2", (double)max2,
-                          "fallbacks", (json_int_t)replaced);
-    if (!c) return kiln_fail(err, KILN_E_NOMEM, "cannot write the counters of the spacing");
-    kiln_status st = kiln_worker_counters(w, c, err);
-    json_decref(c);
-    return st;
-}
-
-static kiln_status compute_spacing(kiln_worker *w, const kiln_knn_unit *u, kiln_error *err)
-{
-    kiln_status st = KILN_OK;
-    const kiln_layer *l;
-    kiln_manifest *m;
-    float *means = NULL, *spacing2 = NULL;
-    uint64_t first = 0;
-    KILN_GO(source_layer(w, u->source, &l, err));
-    KILN_GO(kiln_worker_manifest(w, &m, err));
-    KILN_GO(kiln_layer_means(m, l, &means, err));
-    KILN_GO(KILN_ALLOC(&spacing2, l->count, "the spacing of a layer", err));
-    kiln_knn_args a = {.n = l->count, .k = u->neighbors, .means = means, .spacing2 = spacing2};
-    if (l->count) KILN_GO(KILN_WORK(w, knn, &a, err));
-    KILN_GO(count_spacing(w, spacing2, l->count, replace_unusable(spacing2, l->count, u), err));
-    for (uint32_t i = 0; i < l->n_chunks; i++) {
-        const kiln_chunk *c = &l->chunks[i];
-        KILN_GO(kiln_worker_put(w, c->name, spacing2 + first, c->count * sizeof *spacing2, sizeof *spacing2, err));
-        first += c->count;
-    }
-done:
-    free(spacing2);
-    free(means);
-    return st;
-}
-
 /* ---- initial ---------------------------------------------------------------------------------------------------------- */
 static kiln_status read_spacing(kiln_manifest *m, kiln_hash key, const kiln_chunk *c, float **out, kiln_error *err)
 {
@@ -164,15 +93,13 @@ static kiln_status put_planes(kiln_worker *w, const kiln_initial_args *a, const 
     return kiln_worker_put(w, "bounds", &bounds, sizeof bounds, sizeof(float), err);
 }
 
-static kiln_status compute_initial(kiln_worker *w, const kiln_knn_unit *u, kiln_error *err)
+static kiln_status compute_initial(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
 {
     enum { FLOATS = 3 + 3 + 3 + 4 + 1 + 3 }; /* means, rgb, log_scales, quats, opacity_logits, sh0 */
     kiln_status st = KILN_OK;
-    const kiln_layer *l;
     kiln_manifest *m;
     float *block = NULL, *spacing2 = NULL;
     uint64_t fallbacks = 0;
-    KILN_GO(source_layer(w, u->source, &l, err));
     KILN_GO(kiln_worker_manifest(w, &m, err));
     if (u->block >= l->n_chunks) KILN_GO(kiln_fail(err, KILN_E_BUG, "there is no block %u", u->block));
     const kiln_chunk *c = &l->chunks[u->block];
@@ -201,15 +128,52 @@ done:
     return st;
 }
 
+/* Of the payload only a `back` unit's has a tail: one key for each range. */
+static kiln_status unpack(const char *name, const void *payload, size_t bytes, kiln_knn_unit *u, kiln_hash **keys, kiln_error *err)
+{
+    *keys = NULL;
+    if (bytes < sizeof *u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+    memcpy(u, payload, sizeof *u);
+    const uint64_t tail = u->kind == KILN_KNN_BACK ? u->ranges.range : 0;
+    if ((bytes - sizeof *u) / sizeof **keys != tail || (bytes - sizeof *u) % sizeof **keys)
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+    if (tail == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(keys, tail, "the keys of ranges", err));
+    memcpy(*keys, (const char *)payload + sizeof *u, bytes - sizeof *u);
+    return KILN_OK;
+}
+
 kiln_status kiln_knn_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
 {
     kiln_knn_unit u;
-    if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, payload_bytes);
-    memcpy(&u, payload, sizeof u);
-    if (u.kind == KILN_KNN_COLOURS) {
-        const kiln_layer *l;
-        KILN_TRY(source_layer(w, u.source, &l, err));
-        return kiln_knn_colours(w, l, err);
+    kiln_hash *keys;
+    const kiln_layer *l;
+    KILN_TRY(unpack(name, payload, payload_bytes, &u, &keys, err));
+    kiln_status st = source_layer(w, u.source, &l, err);
+    if (st == KILN_OK) {
+        switch (u.kind) {
+        case KILN_KNN_SPACING:
+            st = kiln_knn_whole(w, l, &u, err);
+            break;
+        case KILN_KNN_PARTITION:
+            st = kiln_knn_partition(w, l, &u, err);
+            break;
+        case KILN_KNN_RANGE:
+            st = kiln_knn_range(w, l, &u, err);
+            break;
+        case KILN_KNN_BACK:
+            st = kiln_knn_back(w, l, &u, keys, err);
+            break;
+        case KILN_KNN_COLOURS:
+            st = kiln_knn_colours(w, l, err);
+            break;
+        case KILN_KNN_INITIAL:
+            st = compute_initial(w, l, &u, err);
+            break;
+        default:
+            st = kiln_fail(err, KILN_E_BUG, "unit '%s' is of kind %d", name, (int)u.kind);
+        }
     }
-    return u.kind == KILN_KNN_SPACING ? compute_spacing(w, &u, err) : compute_initial(w, &u, err);
+    free(keys);
+    return st;
 }

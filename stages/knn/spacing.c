@@ -1,0 +1,385 @@
+#include "stages/knn/spacing.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/layers.h"
+#include "stages/knn/range.h"
+#include "stages/spatial/partition.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The whole layer is quicker as long as one device has it for itself: no partition, nothing asked twice. */
+enum { WHOLE_ROWS = 1 << 22, RANGE_ROWS = 1 << 20, RANGE_ROWS_LEAST = 1 << 14, GROUPS_MOST = 64 };
+
+/* What the units of ranges have in common. */
+typedef struct {
+    kiln_spacing *s;
+    kiln_knn_unit payload;
+    kiln_hash plan; /* of everything that decides the values and their pieces */
+    kiln_unit *units;
+    kiln_knn_unit *payloads;
+    uint64_t n;
+    uint64_t counts[KILN_RANK_BINS];
+} ranges;
+
+const kiln_unit *kiln_spacing_of(const kiln_spacing *s, uint32_t block) { return &s->units[s->unit_of_block[block]]; }
+
+void kiln_spacing_release(kiln_spacing *s)
+{
+    if (s->units) kiln_units_release(s->units, s->n);
+    for (uint64_t i = 0; s->payloads && i < s->n; i++) free(s->payloads[i]);
+    free(s->payloads);
+    free(s->units);
+    free(s->unit_of_block);
+    memset(s, 0, sizeof *s);
+}
+
+static kiln_status make_room(kiln_spacing *s, uint64_t n, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&s->units, n, "the units of the spacing", err));
+    KILN_TRY(KILN_ALLOC(&s->payloads, n, "the units of the spacing", err));
+    s->n = n;
+    return KILN_ALLOC(&s->unit_of_block, s->source->n_chunks, "the blocks of the source", err);
+}
+
+static kiln_hasher *key_values(kiln_run *r, const char *what, const kiln_layer *source, const kiln_knn_unit *u)
+{
+    kiln_hasher *h = kiln_run_key_bare(r, what);
+    kiln_key_u64(h, "neighbors", u->neighbors);
+    kiln_key_f64(h, "fallback2", (double)u->fallback2);
+    for (uint32_t i = 0; i < source->n_chunks; i++) kiln_key_plane(h, &source->chunks[i], "means");
+    return h;
+}
+
+static double seconds_since(uint64_t start_ns) { return 1e-9 * (double)(kiln_now_ns() - start_ns); }
+
+/* ---- the whole layer ---------------------------------------------------------------------------------------------------- */
+static uint64_t whole_ram(uint64_t n)
+{
+    enum { MEANS = 12, INDEXED = 20 + 1, SPACING = 4 };
+    return n * (MEANS + INDEXED + SPACING) + kiln_outputs_ram(n * SPACING) + (4u << 20);
+}
+
+static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, kiln_hash key, kiln_spacing *s, kiln_error *err)
+{
+    kiln_knn_unit *payload;
+    json_t *c = NULL;
+    json_int_t fallbacks = 0;
+    KILN_TRY(make_room(s, 1, err));
+    KILN_TRY(KILN_ALLOC(&payload, 1, "the units of the spacing", err));
+    s->payloads[0] = payload;
+    *payload = *u;
+    payload->kind = KILN_KNN_SPACING;
+    s->units[0] = (kiln_unit){.name = "spacing",
+                              .key = key,
+                              .payload = payload,
+                              .payload_bytes = sizeof *payload,
+                              .cost = s->source->count,
+                              .ram = whole_ram(s->source->count)};
+    KILN_TRY(kiln_run_units(r, "measuring spacing", s->units, 1, err));
+    KILN_TRY(kiln_unit_counters(&s->units[0], &c, err));
+    const int bad =
+        json_unpack(c, "{s:F, s:F, s:F, s:I}", "min2", &s->min2, "median2", &s->median2, "max2", &s->max2, "fallbacks", &fallbacks);
+    json_decref(c);
+    s->fallbacks = (uint64_t)fallbacks;
+    return bad ? kiln_fail(err, KILN_E_IO, "the counters of the spacing are incomplete") : KILN_OK;
+}
+
+/* ---- the partition ------------------------------------------------------------------------------------------------------ */
+static uint64_t range_ram(uint64_t rows, uint64_t n, uint32_t k)
+{
+    enum { SORT = 4 + 8 + 12, PIECE = 8, INDEXED = 20 + 1, SPACING = 4 };
+    const uint64_t n_pages = kiln_range_pages(n, kiln_range_page_rows(n, rows)), piece = rows * PIECE + KILN_RANK_BINS * 4;
+    const uint64_t search = kiln_range_ram(rows, rows, n_pages, k);
+    const uint64_t put = rows * (SORT + INDEXED) + kiln_outputs_ram(piece);
+    return (search > put ? search : put) + rows * SPACING + n_pages * sizeof(kiln_knn_box) + (4u << 20);
+}
+
+/* Half of what one unit may take, so that there is room for more than one worker. */
+static uint64_t choose_range_rows(kiln_run *r, uint64_t asked, uint64_t n, uint32_t k)
+{
+    uint64_t rows = asked ? asked : RANGE_ROWS;
+    while (!asked && rows > RANGE_ROWS_LEAST && range_ram(rows, n, k) > kiln_run_unit_ram(r) / 2) rows /= 2;
+    const uint32_t page = kiln_range_page_rows(n, rows);
+    return (rows + page - 1) / page * page;
+}
+
+static uint64_t partition_ram(kiln_run *r, const kiln_layer *source)
+{
+    enum { ROW = 37 + 12 }; /* all at once, and blocks on their way (spatial/partition.h) */
+    const uint64_t most = kiln_run_unit_ram(r), least = kiln_spatial_least_ram(source), all = source->count * ROW + (8u << 20);
+    const uint64_t wanted = all < most ? all : most;
+    return wanted > least ? wanted : least;
+}
+
+static void plan_ranges(kiln_run *r, const kiln_scene *scene, uint64_t asked, ranges *p)
+{
+    const kiln_layer *source = p->s->source;
+    kiln_knn_ranges *g = &p->payload.ranges;
+    const uint64_t n = source->count;
+    memcpy(g->root_centre, scene->root_centre, sizeof g->root_centre);
+    g->root_half = scene->has_root ? scene->root_half : 1;
+    g->range_rows = choose_range_rows(r, asked, n, p->payload.neighbors);
+    g->batch_rows = g->range_rows;
+    g->page_rows = kiln_range_page_rows(n, g->range_rows);
+    g->group_rows = g->range_rows > n / GROUPS_MOST ? g->range_rows : n / GROUPS_MOST;
+    g->ram = partition_ram(r, source);
+    kiln_hasher *h = key_values(r, "ranges", source, &p->payload);
+    kiln_key_bytes(h, "root_centre", g->root_centre, sizeof g->root_centre);
+    kiln_key_f64(h, "root_half", g->root_half);
+    kiln_key_u64(h, "range_rows", g->range_rows);
+    kiln_key_u64(h, "group_rows", g->group_rows);
+    p->plan = g->scratch = kiln_key_end(h);
+    p->n = (n + g->range_rows - 1) / g->range_rows;
+    p->s->n_ranges = p->n;
+    p->s->range_rows = g->range_rows;
+}
+
+static kiln_status make_partition(kiln_run *r, ranges *p, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX];
+    const kiln_layer *source = p->s->source;
+    const kiln_knn_ranges *g = &p->payload.ranges;
+    const uint64_t start = kiln_now_ns();
+    const uint64_t boxes = kiln_range_pages(source->count, g->page_rows) * sizeof(kiln_knn_box);
+    kiln_knn_unit payload = p->payload;
+    payload.kind = KILN_KNN_PARTITION;
+    KILN_TRY(kiln_run_scratch(r, g->scratch, kiln_spatial_scratch_bytes(source, true, g->ram) + boxes, folder, err));
+    kiln_unit u = {.name = "partition",
+                   .key = p->plan,
+                   .payload = &payload,
+                   .payload_bytes = sizeof payload,
+                   .cost = source->count,
+                   .ram = g->ram,
+                   .volatile_result = true};
+    const kiln_status st = kiln_run_units(r, "ordering points", &u, 1, err);
+    kiln_units_release(&u, 1);
+    p->s->partition_s = seconds_since(start);
+    return st;
+}
+
+/* ---- the ranges --------------------------------------------------------------------------------------------------------- */
+static kiln_status list_ranges(kiln_run *r, ranges *p, kiln_error *err)
+{
+    const uint64_t n = p->s->source->count, rows = p->payload.ranges.range_rows;
+    char hex[33];
+    KILN_TRY(KILN_ALLOC(&p->units, p->n, "the ranges", err));
+    KILN_TRY(KILN_ALLOC(&p->payloads, p->n, "the ranges", err));
+    for (uint64_t i = 0; i < p->n; i++) {
+        kiln_hasher *h = kiln_run_key_bare(r, "range");
+        kiln_key_text(h, "plan", kiln_hash_hex(p->plan, hex));
+        kiln_key_u64(h, "range", i);
+        p->payloads[i] = p->payload;
+        p->payloads[i].kind = KILN_KNN_RANGE;
+        p->payloads[i].ranges.range = i;
+        p->units[i] = (kiln_unit){.key = kiln_key_end(h),
+                                  .payload = &p->payloads[i],
+                                  .payload_bytes = sizeof p->payloads[i],
+                                  .cost = i + 1 < p->n ? rows : n - i * rows,
+                                  .ram = range_ram(rows, n, p->payload.neighbors)};
+        (void)snprintf(p->units[i].name, sizeof p->units[i].name, "range %" PRIu64 " of %" PRIu64, i + 1, p->n);
+    }
+    return KILN_OK;
+}
+
+/* The partition is made only when a range is due: it is not stored. */
+static kiln_status is_due(kiln_run *r, const ranges *p, bool *due, kiln_error *err)
+{
+    *due = kiln_run_force(r);
+    for (uint64_t i = 0; i < p->n && !*due; i++) {
+        kiln_unit_result found = {0};
+        bool is_there;
+        KILN_TRY(kiln_unit_find(kiln_run_manifest(r), p->units[i].key, &is_there, &found, err));
+        kiln_unit_result_release(&found);
+        *due = !is_there;
+    }
+    return KILN_OK;
+}
+
+static kiln_status add_counts(kiln_run *r, const kiln_unit *u, uint64_t counts[KILN_RANK_BINS], kiln_error *err)
+{
+    uint32_t *bins;
+    uint64_t bytes;
+    KILN_TRY(kiln_unit_data(r, u, "ranks", (void **)&bins, &bytes, err));
+    const bool right = bytes == KILN_RANK_BINS * sizeof *bins;
+    for (uint32_t i = 0; right && i < KILN_RANK_BINS; i++) counts[i] += bins[i];
+    free(bins);
+    return right ? KILN_OK : kiln_fail(err, KILN_E_IO, "the ranks of '%s' have %" PRIu64 " bytes", u->name, bytes);
+}
+
+static kiln_status sum_range(kiln_run *r, ranges *p, uint64_t i, kiln_error *err)
+{
+    kiln_spacing *s = p->s;
+    json_t *c = NULL;
+    double min2 = 0, max2 = 0;
+    json_int_t fallbacks = 0, batches = 0, candidates = 0, queries = 0;
+    KILN_TRY(add_counts(r, &p->units[i], p->counts, err));
+    KILN_TRY(kiln_unit_counters(&p->units[i], &c, err));
+    const int bad = json_unpack(c, "{s:F, s:F, s:I, s:I, s:I, s:I}", "min2", &min2, "max2", &max2, "fallbacks", &fallbacks,
+                                "batches", &batches, "candidates", &candidates, "queries", &queries);
+    json_decref(c);
+    if (bad) return kiln_fail(err, KILN_E_IO, "the counters of '%s' are incomplete", p->units[i].name);
+    if (i == 0 || min2 < s->min2) s->min2 = min2;
+    if (i == 0 || max2 > s->max2) s->max2 = max2;
+    s->fallbacks += (uint64_t)fallbacks;
+    s->batches += (uint64_t)batches;
+    s->candidates += (uint64_t)candidates;
+    s->queries += (uint64_t)queries;
+    return KILN_OK;
+}
+
+static kiln_status run_ranges(kiln_run *r, ranges *p, kiln_error *err)
+{
+    bool due;
+    KILN_TRY(list_ranges(r, p, err));
+    KILN_TRY(is_due(r, p, &due, err));
+    if (due) KILN_TRY(make_partition(r, p, err));
+    const uint64_t start = kiln_now_ns();
+    KILN_TRY(kiln_run_units(r, "measuring spacing", p->units, p->n, err));
+    for (uint64_t i = 0; i < p->n; i++) KILN_TRY(sum_range(r, p, i, err));
+    p->s->ranges_s = seconds_since(start);
+    return KILN_OK;
+}
+
+/* ---- the way back ------------------------------------------------------------------------------------------------------- */
+/* Keyed by what the ranges found for this group: a range that comes out as before changes nothing. */
+static kiln_hash back_key(kiln_run *r, const ranges *p, uint32_t first, uint32_t end, uint32_t high)
+{
+    char name[32];
+    kiln_hasher *h = kiln_run_key_bare(r, "back");
+    kiln_key_u64(h, "high", high);
+    for (uint32_t i = first; i < end; i++) {
+        kiln_key_text(h, "block", p->s->source->chunks[i].name);
+        kiln_key_u64(h, "rows", p->s->source->chunks[i].count);
+    }
+    (void)snprintf(name, sizeof name, KILN_KNN_TO, first);
+    for (uint64_t i = 0; i < p->n; i++) {
+        const kiln_unit_result *found = &p->units[i].result;
+        for (uint32_t o = 0; o < found->n; o++)
+            if (!strcmp(found->outputs[o].name, name)) kiln_key_hash(h, "piece", found->outputs[o].hash);
+    }
+    return kiln_key_end(h);
+}
+
+static uint64_t back_ram(const ranges *p, uint64_t rows)
+{
+    enum { SPACING = 4, PIECE = 8 };
+    const uint64_t piece = rows < p->payload.ranges.range_rows ? rows : p->payload.ranges.range_rows;
+    return rows * SPACING + piece * PIECE * 2 + kiln_outputs_ram(rows * SPACING + KILN_RANK_BINS * 4) + (4u << 20);
+}
+
+static kiln_status add_back(kiln_run *r, ranges *p, uint64_t i, uint32_t first, uint32_t end, uint64_t rows, uint32_t high,
+                            kiln_error *err)
+{
+    const size_t bytes = sizeof(kiln_knn_unit) + p->n * sizeof(kiln_hash);
+    KILN_TRY(kiln_alloc(&p->s->payloads[i], bytes, 1, "the keys of ranges", err));
+    kiln_knn_unit u = p->payload;
+    u.kind = KILN_KNN_BACK;
+    u.ranges.first_block = first;
+    u.ranges.range = p->n;
+    u.ranges.high = high;
+    memcpy(p->s->payloads[i], &u, sizeof u);
+    for (uint64_t k = 0; k < p->n; k++)
+        memcpy((char *)p->s->payloads[i] + sizeof u + k * sizeof(kiln_hash), &p->units[k].key, sizeof(kiln_hash));
+    p->s->units[i] = (kiln_unit){.key = back_key(r, p, first, end, high),
+                                 .payload = p->s->payloads[i],
+                                 .payload_bytes = bytes,
+                                 .cost = rows,
+                                 .ram = back_ram(p, rows)};
+    (void)snprintf(p->s->units[i].name, sizeof p->s->units[i].name, "spacing of %u blocks from %s", end - first,
+                   p->s->source->chunks[first].name);
+    for (uint32_t b = first; b < end; b++) p->s->unit_of_block[b] = (uint32_t)i;
+    return KILN_OK;
+}
+
+static kiln_status list_groups(kiln_run *r, ranges *p, uint32_t high, kiln_error *err)
+{
+    const kiln_layer *source = p->s->source;
+    uint64_t rows, n = 0;
+    for (uint32_t b = 0; b < source->n_chunks; n++) b = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
+    KILN_TRY(make_room(p->s, n, err));
+    n = 0;
+    for (uint32_t b = 0, end; b < source->n_chunks; b = end, n++) {
+        end = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
+        KILN_TRY(add_back(r, p, n, b, end, rows, high, err));
+    }
+    return KILN_OK;
+}
+
+/* The median's bin is known when all ranges are; its place in the bin, when all groups are. */
+static kiln_status run_back(kiln_run *r, ranges *p, kiln_error *err)
+{
+    kiln_spacing *s = p->s;
+    const uint64_t start = kiln_now_ns();
+    uint64_t rank = (s->source->count - 1) / 2;
+    const uint32_t high = kiln_rank_pick(p->counts, &rank);
+    KILN_TRY(list_groups(r, p, high, err));
+    KILN_TRY(kiln_run_units(r, "sorting back", s->units, s->n, err));
+    memset(p->counts, 0, sizeof p->counts);
+    for (uint64_t i = 0; i < s->n; i++) KILN_TRY(add_counts(r, &s->units[i], p->counts, err));
+    s->median2 = (double)kiln_rank_value(high << 16 | kiln_rank_pick(p->counts, &rank));
+    s->back_s = seconds_since(start);
+    return KILN_OK;
+}
+
+static kiln_status measure_ranges(kiln_run *r, const kiln_scene *scene, const kiln_knn_unit *u, uint64_t asked, kiln_spacing *s,
+                                  kiln_error *err)
+{
+    ranges *p;
+    KILN_TRY(KILN_ALLOC(&p, 1, "the ranges", err));
+    p->s = s;
+    p->payload = *u;
+    plan_ranges(r, scene, asked, p);
+    kiln_status st = run_ranges(r, p, err);
+    if (st == KILN_OK) st = run_back(r, p, err);
+    if (p->units) kiln_units_release(p->units, p->n);
+    free(p->units);
+    free(p->payloads);
+    free(p);
+    return st;
+}
+
+/* ---- which way ---------------------------------------------------------------------------------------------------------- */
+/* Devices are counted only where it matters. */
+static kiln_status choose_whole(kiln_run *r, kiln_hash key, uint64_t n, bool *whole, kiln_error *err)
+{
+    kiln_unit_result stored = {0};
+    unsigned workers = 1;
+    *whole = n <= RANGE_ROWS_LEAST;
+    if (*whole || whole_ram(n) > kiln_run_unit_ram(r)) return KILN_OK;
+    *whole = n <= WHOLE_ROWS;
+    if (*whole) return KILN_OK;
+    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), key, whole, &stored, err));
+    kiln_unit_result_release(&stored);
+    if (*whole) return KILN_OK;
+    KILN_TRY(kiln_run_worker_count(r, &workers, err));
+    *whole = workers == 1;
+    return KILN_OK;
+}
+
+kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kiln_layer *source, const kiln_spacing_options *o,
+                                 kiln_spacing *out, kiln_error *err)
+{
+    const kiln_knn_unit u = {.neighbors = o->neighbors, .fallback2 = o->fallback2, .most2 = o->most2, .source = source->digest};
+    const kiln_hash key = kiln_key_end(key_values(r, "spacing", source, &u));
+    bool whole = source->count == 0;
+    out->source = source;
+    if (!whole && !o->range_rows) KILN_TRY(choose_whole(r, key, source->count, &whole, err));
+    return whole ? measure_whole(r, &u, key, out, err) : measure_ranges(r, scene, &u, o->range_rows, out, err);
+}
+
+kiln_status kiln_spacing_report(const kiln_spacing *s, json_t *report, kiln_error *err)
+{
+    if (s->n_ranges == 0) return KILN_OK;
+    json_t *o =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "count", (json_int_t)s->n_ranges, "rows", (json_int_t)s->range_rows,
+                  "batches", (json_int_t)s->batches, "candidates", (json_int_t)s->candidates, "queries", (json_int_t)s->queries,
+                  "partition_s", s->partition_s, "ranges_s", s->ranges_s, "back_s", s->back_s);
+    kiln_chat("%" PRIu64 " ranges: partition %.2f s, ranges %.2f s, back to blocks %.2f s", s->n_ranges, s->partition_s,
+              s->ranges_s, s->back_s);
+    return o && json_object_set_new(report, "ranges", o) == 0 ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
+}
