@@ -205,7 +205,7 @@ static kiln_status mark_stale(kiln_run *r, const role_list *before, const role_l
         memcpy(stale + used + 1, later->name, strlen(later->name) + 1);
         kiln_stage_row row;
         KILN_TRY(kiln_stage_get(r->manifest, later->name, &row, err));
-        if (row.state != KILN_STAGE_FRESH) continue;
+        if (row.state != KILN_STAGE_FRESH && row.state != KILN_STAGE_PARTIAL) continue;
         row.state = KILN_STAGE_STALE;
         KILN_TRY(kiln_stage_put(r->manifest, &row, err));
     }
@@ -222,17 +222,41 @@ static int add_vram(json_t *summary, const kiln_worker_use *use)
     return json_object_set_new(summary, "ran_on_cpu_for_memory", json_integer((json_int_t)use->n_host));
 }
 
-json_t *kiln_run_summary(const kiln_run *r, const char *status)
+/* What became of the units, and of the time. */
+static int add_units(json_t *summary, const kiln_run *r)
+{
+    json_t *units = json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)r->units_done, "cached", (json_int_t)r->units_cached,
+                              "retried", (json_int_t)r->units_retried, "quarantined", (json_int_t)r->quarantine.n);
+    if (json_object_set_new(summary, "units", units) != 0) return -1;
+    if (r->selection.given && json_object_set_new(summary, "left", json_integer((json_int_t)r->selection.left)) != 0) return -1;
+    if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->stored_bytes)) != 0) return -1;
+    if (json_object_set_new(summary, "store_s", json_real((double)r->store_ns * 1e-9)) != 0) return -1;
+    return r->quarantine.n == 0 ? 0 : json_object_set_new(summary, "quarantine", kiln_run_quarantine_json(r));
+}
+
+/* start_s: until the last worker had opened its device. */
+static int add_workers(json_t *summary, const kiln_run *r)
 {
     char devices[KILN_DEVICES_TEXT];
     const kiln_worker_use use = kiln_workers_use(r->workers, r->n_workers);
+    uint64_t open_ns = 0;
+    for (unsigned i = 0; i < r->n_workers; i++)
+        if (r->workers[i].open_ns > open_ns) open_ns = r->workers[i].open_ns;
     kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
+    json_t *rss = json_pack("{s:I, s:I}", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
+    if (json_object_set_new(summary, "peak_rss_bytes", rss) != 0) return -1;
+    if (json_object_set_new(summary, "device", kiln_json_string(devices)) != 0) return -1;
+    if (json_object_set_new(summary, "start_s", json_real((double)open_ns * 1e-9)) != 0) return -1;
+    if (json_object_set_new(summary, "workers", kiln_workers_json(r->workers, r->n_workers)) != 0) return -1;
+    return add_vram(summary, &use);
+}
+
+json_t *kiln_run_summary(const kiln_run *r, const char *status)
+{
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
-    json_t *tail = json_pack("{s:{s:I, s:I}, s:s, s:f, s:{s:I, s:I}}", "units", "done", (json_int_t)r->units_done, "cached",
-                             (json_int_t)r->units_cached, "device", devices, "wall_s", (double)(kiln_now_ns() - r->start_ns) * 1e-9,
-                             "peak_rss_bytes", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
-    if (!head || !tail || add_vram(tail, &use) != 0 || json_object_update_missing(head, r->report) != 0 ||
-        json_object_update_missing(head, tail) != 0) {
+    json_t *tail = json_pack("{s:f}", "wall_s", (double)(kiln_now_ns() - r->start_ns) * 1e-9);
+    if (!head || !tail || add_units(tail, r) != 0 || add_workers(tail, r) != 0 || kiln_ram_report(r, tail) != 0 ||
+        json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, tail) != 0) {
         json_decref(head);
         head = NULL;
     }
@@ -262,8 +286,8 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     kiln_status st;
     (void)snprintf(program, sizeof program, "%s %s", r->cli.program, kiln_version);
     kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
-    json_t *summary = kiln_run_summary(r, end == KILN_OK ? "done" : "failed");
-    if (summary && sentence && json_object_set_new(summary, "error", json_string(sentence)) != 0) {
+    json_t *summary = kiln_run_summary(r, end == KILN_OK ? "done" : sentence ? "failed" : "partial");
+    if (summary && sentence && json_object_set_new(summary, "error", kiln_json_string(sentence)) != 0) {
         json_decref(summary);
         summary = NULL;
     }
@@ -285,30 +309,49 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     return st;
 }
 
+/* A partial output has a key of its own: when the stage turns stale later, nobody takes it for what its input would give. */
+static kiln_hash partial_key(kiln_run *r, kiln_hash input_key)
+{
+    kiln_hasher *h = kiln_run_key_bare(r, "partial");
+    kiln_key_hash(h, "input", input_key);
+    return kiln_key_end(h);
+}
+
+static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err)
+{
+    const bool partial = r->quarantine.n_failed > 0;
+    role_list before, after;
+    kiln_stage_row row = {.version = r->stage->version,
+                          .state = partial ? KILN_STAGE_PARTIAL : KILN_STAGE_FRESH,
+                          .input_key = partial ? partial_key(r, input_key) : input_key,
+                          .finished_ns = kiln_wall_ns()};
+    (void)snprintf(row.name, sizeof row.name, "%s", r->stage->name);
+    KILN_TRY(take_roles(r->manifest, r->stage, &before, err));
+    KILN_TRY(make(r, r->manifest, context, err));
+    KILN_TRY(take_roles(r->manifest, r->stage, &after, err));
+    KILN_TRY(kiln_stage_put(r->manifest, &row, err));
+    KILN_TRY(kiln_run_store_quarantine(r, err));
+    KILN_TRY(kiln_run_store_parameters(r, err));
+    KILN_TRY(mark_stale(r, &before, &after, err));
+    KILN_TRY(kiln_run_record(r, partial ? KILN_E_PARTIAL : KILN_OK, NULL, err));
+    return kiln_manifest_commit(r->manifest, err);
+}
+
 kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err)
 {
-    role_list before, after;
-    kiln_status st = KILN_OK;
     if (!r->stage || !r->manifest || kiln_run_is_once(r))
         return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
     KILN_TRY(kiln_interrupt_check(err));
-    kiln_stage_row row = {
-        .version = r->stage->version, .state = KILN_STAGE_FRESH, .input_key = input_key, .finished_ns = kiln_wall_ns()};
-    (void)snprintf(row.name, sizeof row.name, "%s", r->stage->name);
-    KILN_GO(kiln_manifest_begin(r->manifest, err));
-    KILN_GO(take_roles(r->manifest, r->stage, &before, err));
-    KILN_GO(make(r, r->manifest, context, err));
-    KILN_GO(take_roles(r->manifest, r->stage, &after, err));
-    KILN_GO(kiln_stage_put(r->manifest, &row, err));
-    KILN_GO(kiln_run_store_parameters(r, err));
-    KILN_GO(mark_stale(r, &before, &after, err));
-    KILN_GO(kiln_run_record(r, KILN_OK, NULL, err));
-    KILN_GO(kiln_manifest_commit(r->manifest, err));
+    if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */
+    KILN_TRY(kiln_manifest_begin(r->manifest, err));
+    const kiln_status st = commit(r, input_key, make, context, err);
+    if (st != KILN_OK) {
+        kiln_manifest_rollback(r->manifest);
+        return st;
+    }
     r->committed = true;
     kiln_run_drop_scratch(r);
-done:
-    if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
-    return st;
+    return KILN_OK;
 }
 
 kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)

@@ -1,6 +1,8 @@
 /* The rules of retry, giving up and striking out; each line of containment.h's opening comment is one of them. */
 #include "stages/engine/containment.h"
 
+bool kiln_failure_is_contained(kiln_status st) { return st == KILN_E_DEVICE || st == KILN_E_NOMEM || st == KILN_E_BUG; }
+
 unsigned kiln_slots_open(const kiln_slots *s)
 {
     unsigned n = 0;

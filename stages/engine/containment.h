@@ -9,6 +9,7 @@
 #ifndef KILN_STAGES_CONTAINMENT_H
 #define KILN_STAGES_CONTAINMENT_H
 
+#include "base/status.h"
 #include "schema/hash.h"
 #include "stages/engine/devices.h"
 
@@ -16,6 +17,10 @@
 #include <stdint.h>
 
 enum { KILN_ATTEMPTS_MAX = 3, KILN_STRIKES_MAX = 3, KILN_SLOTS_MAX = KILN_DEVICES_MAX };
+
+/* Is this a failure of process or device, which a fresh one may not have? Else it is the input's, the disk's or the cap's, and
+ * ends the run. */
+bool kiln_failure_is_contained(kiln_status st);
 
 typedef struct {
     unsigned n;

@@ -35,8 +35,13 @@ kiln_status kiln_interrupt_check(kiln_error *err)
 
 kiln_status kiln_interrupt_poll(struct pollfd *fds, unsigned n, kiln_error *err)
 {
+    return kiln_interrupt_wait(fds, n, POLL_MS, err);
+}
+
+kiln_status kiln_interrupt_wait(struct pollfd *fds, unsigned n, int most_ms, kiln_error *err)
+{
     KILN_TRY(kiln_interrupt_check(err));
-    if (poll(fds, n, POLL_MS) < 0 && errno != EINTR)
+    if (poll(fds, n, most_ms < POLL_MS ? most_ms : POLL_MS) < 0 && errno != EINTR)
         return kiln_fail(err, KILN_E_IO, "cannot wait for a child process: %s", strerror(errno));
     return KILN_OK;
 }

@@ -47,3 +47,14 @@ size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags)
     const size_t bytes = v ? json_dumpb(v, out, room, flags) : 0;
     return ran_out ? 0 : bytes;
 }
+
+json_t *kiln_json_string(const char *text)
+{
+    char plain[2048];
+    size_t n = 0;
+    json_t *v = json_string(text);
+    if (v) return v;
+    for (; text[n] && n + 1 < sizeof plain; n++) plain[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
+    plain[n] = '\0';
+    return json_string(plain);
+}

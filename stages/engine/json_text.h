@@ -18,4 +18,8 @@ char *kiln_json_text(const json_t *v, size_t flags) KILN_MUST_CHECK;
 /* Into out[room], without a NUL: bytes that the text has, more than room when it did not fit; 0: no memory, or no value. */
 size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags) KILN_MUST_CHECK;
 
+/* A JSON string of text that may be no UTF-8, such as a path or a sentence that was cut: then what is not ASCII becomes '?'.
+ * NULL when memory is gone. */
+json_t *kiln_json_string(const char *text);
+
 #endif

@@ -9,68 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-kiln_engine_options kiln_engine_values;
-
-static const kiln_opt network_row = {"allow-network-fs",
-                                     0,
-                                     KILN_OPT_BOOL,
-                                     &kiln_engine_values.allow_network,
-                                     NULL,
-                                     NULL,
-                                     NULL,
-                                     "work on a manifest on a network file system too",
-                                     0};
-static const kiln_opt stage_rows[] = {
-    {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL, "compute again and compare with what is stored", 0},
-    {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
-    {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
-     "go on from stages that finished partially", 0},
-    {"scratch-dir", 0, KILN_OPT_PATH, &kiln_engine_values.scratch_dir, "DIR", NULL, NULL,
-     "folder for what memory has no room for; default: beside the manifest", 0},
-};
-
-static const kiln_opt list_gpus_row = {"list-gpus",
-                                       0,
-                                       KILN_OPT_BOOL,
-                                       &kiln_engine_values.list_gpus,
-                                       NULL,
-                                       NULL,
-                                       NULL,
-                                       "list the GPUs here, their numbers for --devices and their memory, and end",
-                                       KILN_DEVICE | KILN_ALONE};
-
-enum { COMMON_ROWS_MAX = 64, N_STAGE_ROWS = sizeof stage_rows / sizeof *stage_rows };
-static kiln_opt common_rows[COMMON_ROWS_MAX]; /* the engine's, then the program's common ones, then the end */
-
-static bool has_row(const kiln_opt *rows, const char *name)
-{
-    for (; rows && rows->name; rows++)
-        if (!strcmp(rows->name, name)) return true;
-    return false;
-}
-
-/* Puts the engine's own options in front of the common ones, in a copy of the program's cli; without units, no device is ever
- * used, and an option that did nothing would only mislead. */
-static kiln_status merge_options(const kiln_stage_program *p, kiln_cli *out, kiln_error *err)
-{
-    unsigned n = 0;
-    *out = *p->cli;
-    if (kiln_stage_find(p->name))
-        for (unsigned i = 0; i < N_STAGE_ROWS; i++)
-            if (!has_row(out->options, stage_rows[i].name)) common_rows[n++] = stage_rows[i];
-    bool has_manifest = !p->opens_itself || kiln_stage_find(p->name); /* kiln-compare reads pictures only */
-    if (has_manifest && !has_row(out->options, network_row.name)) common_rows[n++] = network_row;
-    if (p->unit) common_rows[n++] = list_gpus_row;
-    for (const kiln_opt *o = p->cli->common; o && o->name; o++) {
-        if (o->flags & KILN_DEVICE && !p->unit) continue;
-        if (n + 1 == COMMON_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d common options", COMMON_ROWS_MAX);
-        common_rows[n++] = *o;
-    }
-    common_rows[n] = (kiln_opt){0};
-    out->common = common_rows;
-    return KILN_OK;
-}
-
 static kiln_status open_manifest(kiln_run *r, kiln_error *err)
 {
     const kiln_stage_program *p = r->program;
@@ -86,7 +24,7 @@ static kiln_status open_manifest(kiln_run *r, kiln_error *err)
 /* A manifest that this run made is left behind only when it holds finished work: never after bad input. */
 static bool should_discard(const kiln_run *r, kiln_status st)
 {
-    if (st == KILN_OK || !r->manifest || !kiln_manifest_created(r->manifest)) return false;
+    if (st == KILN_OK || r->committed || !r->manifest || !kiln_manifest_created(r->manifest)) return false;
     return r->units_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
 }
 
@@ -119,8 +57,8 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 /* What a tool has found is worth seeing where it fails, too. */
 static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "stage", r->program->name, "status", "failed", "error",
-                            kiln_status_name(st), "message", failure->msg);
+    json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "stage", r->program->name, "status", "failed", "error",
+                            kiln_status_name(st), "message", kiln_json_string(failure->msg));
     if (out && !r->stage && json_object_update_missing(out, r->report) != 0) {
         json_decref(out);
         out = NULL;
@@ -130,8 +68,9 @@ static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error
 
 static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {
+    if (st == KILN_E_PARTIAL && r->quarantine.n_failed) return kiln_run_summary(r, "partial");
     if (st != KILN_OK) return failed_report(r, st, failure);
-    if (!r->stored_report) return kiln_run_summary(r, "done");
+    if (!r->stored_report) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
     json_t *out = json_deep_copy(r->stored_report);
     if (out &&
         (json_object_set_new(out, "version", json_integer(1)) || json_object_set_new(out, "stage", json_string(r->program->name)) ||
@@ -165,11 +104,30 @@ static kiln_status close_stdout(kiln_error *err)
 static kiln_status parent(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
+    KILN_TRY(kiln_selection_read(r, err));
     r->report = json_object();
     if (!r->report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
-    if (r->program->unit) kiln_interrupt_watch();
+    if (r->program->unit) {
+        KILN_TRY(kiln_fault_check(err));
+        kiln_interrupt_watch();
+    }
     KILN_TRY(open_manifest(r, err));
     return r->program->run(r, err);
+}
+
+/* The end of a run in which some units were left to others, or given up. */
+static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
+{
+    const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, seen = r->units_seen;
+    if (r->selection.cut) st = KILN_OK;
+    if (st != KILN_OK) return st;
+    if (n_failed)
+        return kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are quarantined; run the same command to try them again%s",
+                         n_failed, seen, r->committed ? ", or later stages with --allow-partial" : "");
+    if (r->selection.given && !r->stored_report)
+        kiln_say("%llu of %llu units are left; when none is, the same command without --%s finishes the stage", left, seen,
+                 kiln_engine_values.shard ? "shard" : "units");
+    return KILN_OK;
 }
 
 /* Asks for GPUs, touches no manifest. */
@@ -194,7 +152,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     r.stage = kiln_stage_find(p->name);
     r.start_ns = kiln_now_ns();
     r.start_wall_ns = kiln_wall_ns();
-    kiln_status st = merge_options(p, &r.cli, &err);
+    kiln_status st = kiln_engine_options_merge(p, &r.cli, &err);
     if (st != KILN_OK) return end_with(p->cli, st, &err);
     if (argc > 1 && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG)))
         return kiln_worker_main(p, &r.cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
@@ -204,7 +162,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
                                    : kiln_common_values.verbose ? KILN_LOG_VERBOSE
                                                                 : KILN_LOG_NORMAL);
     if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
-    st = parent(&r, &err);
+    st = conclude(&r, parent(&r, &err), &err);
     finish(&r, st, &err);
     kiln_status printed = print_report(&r, st, &err, &late);
     if (printed == KILN_OK) printed = close_stdout(&late);
@@ -214,5 +172,6 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     }
     json_decref(r.report);
     json_decref(r.stored_report);
+    free(r.quarantine.rows);
     return end_with(p->cli, st, &err);
 }

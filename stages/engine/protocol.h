@@ -4,10 +4,12 @@
  * that the socket never fills up and nothing is copied through it.
  *
  *   worker -> parent   HELLO   text: the device; or FAILED in its place
- *   parent -> worker   UNIT    unit, text: its name, flags; memfd: the payload (bytes of it; none when 0)
+ *   parent -> worker   UNIT    unit, text: its name, flags, threads, ram, attempt, slot; memfd: the payload (bytes of it;
+ *                              none when 0)
  *   worker -> parent   RESULT  unit, n_outputs, counters_bytes; memfd: the blobs, holes between them, at its end
  *                              n_outputs kiln_wire_output and the counters with their NUL
- *                      FAILED  unit, status, text: the sentence
+ *                      FAILED  unit, status, text: the sentence, flags; then the worker ends, unless the unit's input is
+ *                              at fault (containment.h)
  * End of file on the socket ends the worker. Both ends are one executable, so layouts cannot differ; the version
  * catches an executable that was replaced while it ran.
  */
@@ -21,11 +23,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KILN_PROTOCOL_VERSION = 2 };
+enum { KILN_PROTOCOL_VERSION = 3 };
 
 typedef enum { KILN_MSG_HELLO = 1, KILN_MSG_UNIT, KILN_MSG_RESULT, KILN_MSG_FAILED } kiln_message_kind;
 
-enum { KILN_MSG_VOLATILE = 1 }; /* flags of UNIT: the result comes back raw, in one piece per output */
+enum {
+    KILN_MSG_VOLATILE = 1, /* UNIT: the result comes back raw, in one piece per output */
+    KILN_MSG_LOST = 2,     /* FAILED: the device itself is gone or ill, not this process's context alone */
+};
 
 /* What a worker has taken so far; vram: of a GPU, else 0. */
 typedef struct {
@@ -44,6 +49,10 @@ typedef struct {
     uint32_t n_outputs;
     uint32_t counters_bytes; /* with the NUL */
     uint64_t wall_ns;        /* RESULT: what the unit took */
+    uint64_t ram;            /* UNIT: host memory that it may take, what the worker keeps between units included */
+    uint32_t threads;        /* UNIT: for its computing */
+    uint32_t attempt;        /* UNIT: 1, 2, ...: those before it failed */
+    uint32_t slot;           /* UNIT: number of the device, on the CPU of the worker (containment.h) */
     kiln_worker_use use;
     char text[1024];
 } kiln_message;

@@ -55,12 +55,6 @@ static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
 
 uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(ram_cap(r), parent_bytes(), 1); }
 
-uint64_t kiln_worker_ram(const kiln_worker *w)
-{
-    (void)w; /* until UNIT messages carry the plan's share: half of what --ram says */
-    return kiln_size_resolve(kiln_common_values.ram, kiln_ram_free("")) / 2;
-}
-
 static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes); }
 
 /* With results that wait, while workers go on. */

@@ -22,7 +22,8 @@ struct kiln_worker {
     kiln_parsed parsed;
     kiln_device_kind device;
     int fd;
-    unsigned threads;
+    unsigned threads; /* of the unit in hand */
+    uint64_t ram;     /* its host memory */
     kiln_runner *runner;
     kiln_manifest *manifest;
     void *state;
@@ -34,6 +35,7 @@ struct kiln_worker {
 /* ---- what a stage's unit may ask ------------------------------------------------------------------------------------- */
 kiln_runner *kiln_worker_runner(kiln_worker *w) { return w->runner; }
 unsigned kiln_worker_threads(const kiln_worker *w) { return w->threads; }
+uint64_t kiln_worker_ram(const kiln_worker *w) { return w->ram; }
 void *kiln_worker_state(kiln_worker *w) { return w->state; }
 
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
@@ -140,22 +142,37 @@ static void use_share(kiln_worker *w)
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------------- */
+/* Its share of threads and memory: more when fewer workers are busy. The near CPUs of a GPU may be fewer than its share. */
+static void take_share(kiln_worker *w, const kiln_message *unit)
+{
+    const unsigned most = kiln_common_values.threads ? unit->threads : kiln_devices_threads(0);
+    w->threads = unit->threads < most ? unit->threads : most;
+    w->outputs.threads = w->threads;
+    kiln_runner_set_threads(w->runner, w->threads);
+    w->ram = unit->ram;
+}
+
 static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, int *memfd,
                            kiln_error *err)
 {
     kiln_status st = KILN_OK;
     void *payload = NULL;
+    bool lost = false;
     uint64_t start = kiln_now_ns();
     kiln_outputs_clear(&w->outputs);
     w->outputs.keep_raw = unit->flags & KILN_MSG_VOLATILE;
     use_share(w);
     free(w->counters);
     w->counters = NULL;
+    take_share(w, unit);
+    KILN_GO(kiln_fault_fire(unit, w->runner, &lost, err));
     if (unit->bytes) KILN_GO(kiln_memfd_map(payload_fd, unit->bytes, &payload, err));
     KILN_GO(w->program->unit(w, unit->text, payload ? payload : "", unit->bytes, err));
     KILN_GO(kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", reply, memfd, err));
     reply->wall_ns = kiln_now_ns() - start;
 done:
+    if (st == KILN_E_DEVICE && !lost && w->device == KILN_DEVICE_CUDA) lost = kiln_device_is_lost(0);
+    if (lost) reply->flags |= KILN_MSG_LOST;
     if (payload) (void)munmap(payload, unit->bytes);
     kiln_outputs_clear(&w->outputs);
     return st;
@@ -196,7 +213,7 @@ static kiln_status serve(kiln_worker *w, kiln_error *err)
         if (memfd >= 0) (void)close(memfd);
         if (sent == KILN_E_TERMINATED) return KILN_OK; /* nobody is left to tell */
         if (sent != KILN_OK) return sent;
-        if (computed == KILN_E_DEVICE) return KILN_OK; /* said; the context may be lost, and with it every later unit */
+        if (kiln_failure_is_contained(computed)) return KILN_OK; /* said; a fresh process tries again */
     }
 }
 

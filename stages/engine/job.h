@@ -1,0 +1,64 @@
+/* job -- one call of kiln_run_units: its units, what is due, the order in which they go out, results that wait to be stored.
+ *
+ *   units.c      finds what is due, makes the plan, starts the conversation
+ *   pool.c       hands units to workers and hears them; starts workers, buries them, judges what failed
+ *   arrivals.c   takes results, stores them in batches
+ */
+#ifndef KILN_STAGES_ENGINE_JOB_H
+#define KILN_STAGES_ENGINE_JOB_H
+
+#include "stages/engine/engine_internal.h"
+#include "stages/engine/schedule.h"
+
+#include "base/log.h"
+
+enum { KILN_BATCH_UNITS = 256 };
+
+/* A result that waits for its transaction. */
+typedef struct {
+    kiln_unit *unit;
+    void *map; /* the memfd that the blobs point into */
+    uint64_t map_bytes;
+    kiln_blob *blobs;
+    uint64_t wall_ns;
+} kiln_arrival;
+
+/* Why a unit failed last. */
+typedef struct {
+    uint64_t item;
+    char device[160];
+    char reason[1024];
+} kiln_failure;
+
+typedef struct {
+    kiln_run *run;
+    kiln_unit *units;
+    uint64_t *due; /* by item of the schedule: the unit's place in the list */
+    uint64_t n_due;
+    uint64_t n_open; /* due, and neither back nor given up */
+    kiln_slots slots;
+    kiln_schedule *schedule;
+    kiln_ram_plan plan;
+    unsigned n_threads; /* to share out */
+    kiln_failure *failures;
+    uint64_t n_failures, failures_room;
+    kiln_arrival batch[KILN_BATCH_UNITS];
+    unsigned n_batch;
+    uint64_t batch_bytes, batch_since_ns;
+    kiln_progress progress;
+} kiln_job;
+
+static inline kiln_unit *kiln_job_unit(const kiln_job *j, uint64_t item) { return &j->units[j->due[item]]; }
+/* Not stored: the result is kept in memory only. */
+bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u);
+
+/* Takes the result of a unit and closes its memfd. May store those before it. */
+kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int memfd, kiln_error *err) KILN_MUST_CHECK;
+bool kiln_job_batch_is_ripe(const kiln_job *j);
+kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK; /* what waits */
+void kiln_job_drop_arrivals(kiln_job *j);
+
+/* Until every unit is back or given up. */
+kiln_status kiln_job_converse(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

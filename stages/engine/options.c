@@ -1,0 +1,85 @@
+/* Options that the engine adds to programs: to stages, to those with a manifest, to those with units. */
+#include "stages/engine/engine_internal.h"
+
+#include <string.h>
+
+kiln_engine_options kiln_engine_values;
+
+static const kiln_opt network_row = {"allow-network-fs",
+                                     0,
+                                     KILN_OPT_BOOL,
+                                     &kiln_engine_values.allow_network,
+                                     NULL,
+                                     NULL,
+                                     NULL,
+                                     "work on a manifest on a network file system too",
+                                     0};
+
+static const kiln_opt stage_rows[] = {
+    {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL, "compute again and compare with what is stored", 0},
+    {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
+    {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
+     "go on from stages that finished partially", 0},
+    {"scratch-dir", 0, KILN_OPT_PATH, &kiln_engine_values.scratch_dir, "DIR", NULL, NULL,
+     "folder for what memory has no room for; default: beside the manifest", 0},
+    {"shard", 0, KILN_OPT_TEXT, &kiln_engine_values.shard, "I/N", NULL, NULL,
+     "compute only the I-th of N equal parts of the units, I from 1 to N; finish without it", 0},
+    {"units", 0, KILN_OPT_TEXT, &kiln_engine_values.units, "LIST", NULL, NULL,
+     "compute only these: positions from 0 and names, with * and ?, such as 3,5-9; finish without it", 0},
+};
+
+static const kiln_opt unit_rows[] = {
+    {"list-gpus", 0, KILN_OPT_BOOL, &kiln_engine_values.list_gpus, NULL, NULL, NULL,
+     "list the GPUs here, their numbers for --devices and their memory, and end", KILN_DEVICE | KILN_ALONE},
+    {"workers", 0, KILN_OPT_U32, &kiln_engine_values.workers, "N", "0", "0..64",
+     "processes that share the threads on the CPU, and most GPUs that are used; 0: as many as suit", KILN_DEVICE},
+    {"deadline", 0, KILN_OPT_U32, &kiln_engine_values.deadline_s, "SECONDS", "3600", "0..1000000000",
+     "a unit that computes longer is taken for hung and tried again; 0: never", KILN_DEVICE},
+};
+
+enum { COMMON_ROWS_MAX = 64 };
+#define N_ROWS(table) (sizeof(table) / sizeof *(table))
+
+typedef struct {
+    kiln_opt rows[COMMON_ROWS_MAX]; /* the engine's, then the program's common ones, then the end */
+    unsigned n;
+} row_list;
+static row_list common;
+
+static bool has_row(const kiln_opt *rows, const char *name)
+{
+    for (; rows && rows->name; rows++)
+        if (!strcmp(rows->name, name)) return true;
+    return false;
+}
+
+static kiln_status add(const kiln_opt *row, kiln_error *err)
+{
+    if (common.n + 1 == COMMON_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d common options", COMMON_ROWS_MAX);
+    common.rows[common.n++] = *row;
+    return KILN_OK;
+}
+
+/* A row that the program has itself stays the program's. */
+static kiln_status add_own(const kiln_stage_program *p, const kiln_opt *rows, size_t n, kiln_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!has_row(p->cli->options, rows[i].name)) KILN_TRY(add(&rows[i], err));
+    return KILN_OK;
+}
+
+kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out, kiln_error *err)
+{
+    const bool is_stage = kiln_stage_find(p->name);
+    common.n = 0;
+    if (is_stage) KILN_TRY(add_own(p, stage_rows, N_ROWS(stage_rows), err));
+    if (!p->opens_itself || is_stage) KILN_TRY(add_own(p, &network_row, 1, err)); /* kiln-compare reads pictures only */
+    if (p->unit) KILN_TRY(add_own(p, unit_rows, N_ROWS(unit_rows), err));
+    /* without units no device is ever used, and an option that did nothing would only mislead */
+    for (const kiln_opt *o = p->cli->common; o && o->name; o++)
+        if (p->unit || !(o->flags & KILN_DEVICE)) KILN_TRY(add(o, err));
+    common.rows[common.n] = (kiln_opt){0};
+    *out = *p->cli;
+    out->common = common.rows;
+    return KILN_OK;
+}

@@ -1,0 +1,91 @@
+/* --shard and --units: a run that computes some of a stage's optional units and changes no state, so that several runs, of other
+ * hosts too, make one stage. Planning units, which every run needs, are always made. Units of one group go to one shard. */
+#include "stages/engine/engine_internal.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRY_TEXT = 256 };
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------- */
+static bool read_shard(const char *text, kiln_selection *s)
+{
+    int used = 0;
+    unsigned long i, n;
+    if (strspn(text, "0123456789/") != strlen(text)) return false;
+    if (sscanf(text, "%9lu/%9lu%n", &i, &n, &used) != 2 || text[used] || i < 1 || i > n) return false;
+    s->shard = (uint32_t)(i - 1);
+    s->n_shards = (uint32_t)n;
+    return true;
+}
+
+/* Copies the next entry; false behind the last. */
+static bool next_entry(const char **at, char *out, size_t size)
+{
+    if (!*at) return false;
+    const size_t length = strcspn(*at, ",");
+    (void)snprintf(out, size, "%.*s", length < size ? (int)length : 0, *at); /* too long to be anything: empty, so refused */
+    *at = (*at)[length] ? *at + length + 1 : NULL;
+    return true;
+}
+
+/* "7" or "5-9"; anything else is a name. */
+static bool read_range(const char *entry, uint64_t *first, uint64_t *last)
+{
+    char *end;
+    if (!*entry || strspn(entry, "0123456789-") != strlen(entry) || *entry == '-') return false;
+    *first = *last = strtoull(entry, &end, 10);
+    if (!*end) return true;
+    if (!end[1] || strchr(end + 1, '-')) return false;
+    *last = strtoull(end + 1, &end, 10);
+    return !*end;
+}
+
+static kiln_status check_units(const char *text, kiln_error *err)
+{
+    char entry[ENTRY_TEXT];
+    uint64_t first, last;
+    for (const char *at = text; next_entry(&at, entry, sizeof entry);)
+        if (!*entry || (read_range(entry, &first, &last) && first > last))
+            return kiln_fail(err, KILN_E_USAGE, "--units takes positions from 0 and names, such as 3,5-9 or 'camera a*', not '%s'",
+                             text);
+    return KILN_OK;
+}
+
+kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
+{
+    const char *shard = kiln_engine_values.shard, *units = kiln_engine_values.units;
+    if (!shard && !units) return KILN_OK;
+    if (shard && units) return kiln_fail(err, KILN_E_USAGE, "give either --shard or --units: each says which units to compute");
+    if (kiln_run_is_once(r))
+        return kiln_fail(err, KILN_E_USAGE, "--%s stores units for a later run to finish; a run that stores nothing cannot",
+                         shard ? "shard" : "units");
+    if (shard && !read_shard(shard, &r->selection))
+        return kiln_fail(err, KILN_E_USAGE, "--shard takes I/N with I from 1 to N, such as 2/8, not '%s'", shard);
+    if (units) KILN_TRY(check_units(units, err));
+    r->selection.given = true;
+    return KILN_OK;
+}
+
+/* ---- choosing --------------------------------------------------------------------------------------------------------- */
+static bool is_listed(const kiln_unit *u, uint64_t position)
+{
+    char entry[ENTRY_TEXT];
+    uint64_t first, last;
+    for (const char *at = kiln_engine_values.units; next_entry(&at, entry, sizeof entry);) {
+        if (read_range(entry, &first, &last) ? position >= first && position <= last : fnmatch(entry, u->name, 0) == 0) return true;
+    }
+    return false;
+}
+
+bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_list)
+{
+    if (!s->given || !u->optional) return true;
+    const bool joins = s->position && !first_of_list && u->group && u->group == s->group;
+    const uint64_t position = s->position++;
+    if (position && !joins) s->bundle++;
+    s->group = u->group;
+    return s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(u, position);
+}
