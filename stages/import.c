@@ -369,7 +369,8 @@ static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
     kiln_manifest *m = NULL;
     struct stat s;
     if (stat(path, &s) != 0 || s.st_size == 0) return KILN_OK; /* made later, once the scene is known to be good */
-    KILN_TRY(kiln_manifest_open(path, o.list ? KILN_OPEN_READ : KILN_OPEN_WRITE, "import", kiln_run_allow_network(r), &m, err));
+    /* not WRITE: an import that was killed in its first moment leaves a database without tables, which this one fills */
+    KILN_TRY(kiln_manifest_open(path, o.list ? KILN_OPEN_READ : KILN_OPEN_CREATE, "import", kiln_run_allow_network(r), &m, err));
     kiln_run_set_manifest(r, m);
     return kiln_run_load_parameters(r, err);
 }
