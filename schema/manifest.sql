@@ -251,8 +251,8 @@ CREATE TABLE image (
     pairs        INTEGER NOT NULL CHECK (pairs >= 0),              -- as in tile_table
     psnr         REAL,                                             -- dB against the photo; NULL: no photo
     ssim         REAL,                                             -- against the photo; NULL: no photo
-    path         TEXT NOT NULL,                                    -- file written, relative to the manifest where below it
-    format       TEXT NOT NULL,                                    -- "png", "png16", "npy"
+    path         TEXT NOT NULL,                                    -- file written, relative to the manifest where below it; "": none
+    format       TEXT NOT NULL,                                    -- "png", "png16", "npy", "none"
     PRIMARY KEY (camera, device_kind)
 ) STRICT, WITHOUT ROWID;
 

@@ -4,13 +4,12 @@
  * threads or where the file goes. A missing picture makes its unit due again. With --camera, --cameras or -o it is a
  * tool: it draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/background.h"
-#include "stages/render/units.h"
+#include "stages/render/shoot.h"
 #include "stages/render/written.h"
 
 #include "base/log.h"
 #include "stages/import/dataset.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,8 +25,9 @@ static const kiln_opt options[] = {
     KILN_SHOT_OPTION_ROWS(o.shot),
     {"background", 'b', KILN_OPT_TEXT, &o.background, "COLOUR", "scene", NULL,
      "scene (what it says, else black), white, black or r,g,b", KILN_KEYED},
-    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", "png|png16|npy",
-     "8- or 16-bit PNG, or .npy float32 RGBA; by the suffix of -o where that is given", KILN_KEYED},
+    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", "png|png16|npy|none",
+     "8- or 16-bit PNG, .npy float32 RGBA, or none: draw and hash, write nothing; by the suffix of -o where that is given",
+     KILN_KEYED},
     {"alpha", 0, KILN_OPT_BOOL, &o.alpha, NULL, NULL, NULL, "write PNGs with an alpha channel (colour stays over the background)",
      KILN_KEYED},
     {"depth", 0, KILN_OPT_BOOL, &o.depth, NULL, NULL, NULL, "write NAME.depth.png (16-bit, unit in its text) or .depth.npy too",
@@ -46,30 +46,7 @@ static const kiln_cli cli = {.program = "kiln-render",
                              .options = options,
                              .common = kiln_common_options};
 
-typedef struct {
-    const kiln_camera *camera;
-    kiln_render_unit payload;
-    char relative[KILN_PATH_MAX]; /* what the manifest remembers */
-    kiln_hash picture_key;
-    char device_kind[8];
-} job;
-
-typedef struct {
-    kiln_scene scene;
-    kiln_layer *layer;
-    kiln_dataset file; /* cameras of --cameras */
-    kiln_camera *cameras;
-    uint32_t n_cameras;
-    kiln_source_file *sources;
-    uint32_t n_sources;
-    job *jobs;
-    kiln_unit *units;
-    uint32_t n_jobs;
-    double background[3];
-    char folder[KILN_PATH_MAX]; /* absolute, of the manifest */
-} shoot;
-
-static void shoot_release(shoot *s)
+static void shoot_release(kiln_shoot *s)
 {
     if (s->units) kiln_units_release(s->units, s->n_jobs);
     free(s->units);
@@ -82,7 +59,7 @@ static void shoot_release(shoot *s)
 
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
 
-static kiln_status get_cameras(kiln_run *r, shoot *s, kiln_error *err)
+static kiln_status get_cameras(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     if (!o.cameras) return kiln_cameras_get(kiln_run_manifest(r), &s->cameras, &s->n_cameras, err);
     KILN_TRY(kiln_cameras_read(o.cameras, NULL, &s->file, err));
@@ -93,7 +70,7 @@ static kiln_status get_cameras(kiln_run *r, shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status get_folder(kiln_run *r, shoot *s, kiln_error *err)
+static kiln_status get_folder(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     char *real = realpath(kiln_manifest_path(kiln_run_manifest(r)), NULL);
     if (!real) return kiln_fail(err, KILN_E_IO, "cannot resolve '%s'", kiln_manifest_path(kiln_run_manifest(r)));
@@ -105,7 +82,7 @@ static kiln_status get_folder(kiln_run *r, shoot *s, kiln_error *err)
 }
 
 /* ---- where the files go --------------------------------------------------------------------------------------------- */
-static bool output_is_file(const shoot *s)
+static bool output_is_file(const kiln_shoot *s)
 {
     if (!o.output || s->n_jobs != 1) return false;
     size_t n = strlen(o.output);
@@ -113,9 +90,13 @@ static bool output_is_file(const shoot *s)
 }
 
 /* Many pictures under the name of one: a folder called view.png is never what was meant. */
-static kiln_status check_output(const shoot *s, kiln_error *err)
+static kiln_status check_output(const kiln_shoot *s, kiln_error *err)
 {
-    if (o.cameras && !o.output) return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera)");
+    const bool none = o.format == KILN_RENDER_NO_FILE;
+    if (o.output && none && kiln_opt_given(&cli, "format"))
+        return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
+    if (o.cameras && !o.output && !none)
+        return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera), or --format none");
     if (!o.output || s->n_jobs == 1 || kiln_is_dir(o.output)) return KILN_OK;
     const char *suffix = kiln_path_suffix(o.output);
     if (strcasecmp(suffix, "png") && strcasecmp(suffix, "npy")) return KILN_OK;
@@ -124,22 +105,23 @@ static kiln_status check_output(const shoot *s, kiln_error *err)
                      s->n_jobs);
 }
 
-static kiln_picture_format format_now(const shoot *s)
+/* -o asks for files where the stored format is none. */
+static uint32_t format_now(const kiln_shoot *s)
 {
-    if (output_is_file(s) && !kiln_opt_given(&cli, "format")) {
-        kiln_picture_format f = kiln_picture_format_of(o.output);
-        return f == KILN_NPY || o.format == KILN_NPY ? f : (kiln_picture_format)o.format;
-    }
-    return (kiln_picture_format)o.format;
+    const uint32_t format = o.output && o.format == KILN_RENDER_NO_FILE ? KILN_PNG8 : o.format;
+    if (!output_is_file(s) || kiln_opt_given(&cli, "format")) return format;
+    const kiln_picture_format f = kiln_picture_format_of(o.output);
+    return f == KILN_NPY || format == KILN_NPY ? f : format;
 }
 
-static kiln_status place_files(const shoot *s, job *j, kiln_error *err)
+static kiln_status place_files(const kiln_shoot *s, kiln_render_job *j, kiln_error *err)
 {
-    kiln_picture_format format = format_now(s);
+    const uint32_t format = format_now(s);
     const char *suffix = format == KILN_NPY ? "npy" : "png";
     char name[KILN_PATH_MAX];
     j->payload.format = format;
     j->payload.alpha = o.alpha;
+    if (format == KILN_RENDER_NO_FILE) return KILN_OK;
     if (output_is_file(s)) {
         snprintf(j->payload.picture, sizeof j->payload.picture, "%s", o.output);
     } else {
@@ -158,14 +140,14 @@ static kiln_status place_files(const shoot *s, job *j, kiln_error *err)
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------ */
-static const kiln_source_file *photo_source(const shoot *s, const kiln_camera *c)
+static const kiln_source_file *photo_source(const kiln_shoot *s, const kiln_camera *c)
 {
     for (uint32_t i = 0; c->photo[0] && i < s->n_sources; i++)
         if (strcmp(s->sources[i].path, c->photo) == 0) return &s->sources[i];
     return NULL;
 }
 
-static void key_photo(kiln_hasher *h, const shoot *s, const kiln_camera *c)
+static void key_photo(kiln_hasher *h, const kiln_shoot *s, const kiln_camera *c)
 {
     const kiln_source_file *f = photo_source(s, c);
     if (f) kiln_key_hash(h, "photo", f->hash);
@@ -173,7 +155,7 @@ static void key_photo(kiln_hasher *h, const shoot *s, const kiln_camera *c)
     kiln_key_u64(h, "distorted", c->distorted);
 }
 
-static kiln_hash unit_key(kiln_run *r, const shoot *s, const job *j, const char *device_kind)
+static kiln_hash unit_key(kiln_run *r, const kiln_shoot *s, const kiln_render_job *j, const char *device_kind)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
     kiln_key_hash(h, "picture", kiln_shot_picture_key(&j->payload.shot, s->layer, s->background, device_kind));
@@ -186,7 +168,7 @@ static kiln_hash unit_key(kiln_run *r, const shoot *s, const job *j, const char 
 }
 
 /* Device-free: a picture of either kind will do unless --devices names one. */
-static kiln_hash input_key(kiln_run *r, const shoot *s)
+static kiln_hash input_key(kiln_run *r, const kiln_shoot *s)
 {
     kiln_hasher *h = kiln_run_key(r);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
@@ -203,19 +185,19 @@ typedef struct {
 } picture;
 
 /* Are the files of a unit that was done still those that it wrote? */
-static kiln_status files_intact(const job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
+static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
 {
     json_t *c;
     const kiln_unit unit = {.name = "a picture", .result = *done};
     KILN_TRY(kiln_unit_counters(&unit, &c, err));
-    *intact = kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture) &&
+    *intact = (!j->payload.picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture)) &&
               (!j->payload.depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), j->payload.depth));
     json_decref(c);
     return KILN_OK;
 }
 
 /* Is the picture of this kind there? *done: a unit has it, though its file may be gone or drawn over. */
-static kiln_status find_of_kind(kiln_run *r, const shoot *s, job *j, const char *kind, picture *p, kiln_error *err)
+static kiln_status find_of_kind(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, const char *kind, picture *p, kiln_error *err)
 {
     kiln_unit_result result;
     *p = (picture){.key = unit_key(r, s, j, kind)};
@@ -227,7 +209,7 @@ static kiln_status find_of_kind(kiln_run *r, const shoot *s, job *j, const char 
 }
 
 /* One of either kind will do unless --devices names one; none is looked for yet. */
-static kiln_status find_picture(kiln_run *r, const shoot *s, job *j, picture *p, kiln_error *err)
+static kiln_status find_picture(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, picture *p, kiln_error *err)
 {
     const char *named = kiln_run_named_kind(r);
     KILN_TRY(find_of_kind(r, s, j, named ? named : "cpu", p, err));
@@ -235,7 +217,7 @@ static kiln_status find_picture(kiln_run *r, const shoot *s, job *j, picture *p,
 }
 
 /* ---- plan --------------------------------------------------------------------------------------------------------------- */
-static kiln_status make_job(shoot *s, job *j, const kiln_camera *c, kiln_error *err)
+static kiln_status make_job(kiln_shoot *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
 {
     j->camera = c;
     KILN_TRY(kiln_shot_init(&j->payload.shot, &o.shot, &s->scene, c, err));
@@ -249,10 +231,11 @@ static kiln_status make_job(shoot *s, job *j, const kiln_camera *c, kiln_error *
     return place_files(s, j, err);
 }
 
-static kiln_status plan(kiln_run *r, shoot *s, kiln_error *err)
+static kiln_status plan(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0;
+    s->profile = kiln_profiles[o.shot.profile].name;
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
     KILN_TRY(kiln_layer_get(m, "baked", &s->layer, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
@@ -271,7 +254,7 @@ static kiln_status plan(kiln_run *r, shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status is_fresh(kiln_run *r, shoot *s, kiln_hash key, bool *fresh, kiln_error *err)
+static kiln_status is_fresh(kiln_run *r, kiln_shoot *s, kiln_hash key, bool *fresh, kiln_error *err)
 {
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
     for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) {
@@ -284,7 +267,7 @@ static kiln_status is_fresh(kiln_run *r, shoot *s, kiln_hash key, bool *fresh, k
 
 /* A unit that is due gets the key of the kind that computes it: so does every one with --force, or a picture of one kind
  * would be compared with that of the other. One whose file is gone or was drawn over is due again. */
-static kiln_status choose_unit(kiln_run *r, const shoot *s, job *j, kiln_unit *u, kiln_error *err)
+static kiln_status choose_unit(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, kiln_unit *u, kiln_error *err)
 {
     const char *kind;
     picture p;
@@ -294,25 +277,26 @@ static kiln_status choose_unit(kiln_run *r, const shoot *s, job *j, kiln_unit *u
         KILN_TRY(find_of_kind(r, s, j, kind, &p, err));
     }
     u->key = p.key;
+    j->due = !p.intact || kiln_run_force(r);
     return p.done && !p.intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
 }
 
-static kiln_status choose_units(kiln_run *r, shoot *s, kiln_error *err)
+static kiln_status choose_units(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         kiln_unit *u = &s->units[i];
-        job *j = &s->jobs[i];
+        kiln_render_job *j = &s->jobs[i];
         snprintf(u->name, sizeof u->name, "camera %.140s", j->camera->name);
         u->payload = &j->payload;
         u->payload_bytes = sizeof j->payload;
-        u->cost = (uint64_t)j->camera->width * j->camera->height;
-        u->volatile_result = kiln_run_is_once(r);
+        u->optional = true; /* a camera without its picture takes no other one with it */
+        u->volatile_result = j->due = kiln_run_is_once(r);
         if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, u, err));
     }
     return KILN_OK;
 }
 
-static kiln_status draw_all(kiln_run *r, shoot *s, kiln_error *err)
+static kiln_status draw_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_manifest_begin(m, err));
@@ -322,126 +306,11 @@ static kiln_status draw_all(kiln_run *r, shoot *s, kiln_error *err)
         kiln_manifest_rollback(m);
         return st;
     }
+    KILN_TRY(kiln_shoot_size(r, s, err));
     return kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
 }
 
-/* ---- results --------------------------------------------------------------------------------------------------------------- */
-typedef struct {
-    uint64_t visible, pairs;
-    double psnr, ssim; /* NAN: none */
-    bool from_table;
-    char note[256];
-} view_result;
-
-static kiln_status read_result(const kiln_unit *u, view_result *v, kiln_error *err)
-{
-    json_t *c;
-    KILN_TRY(kiln_unit_counters(u, &c, err));
-    const json_t *psnr = json_object_get(c, "psnr"), *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
-    v->visible = (uint64_t)json_integer_value(json_object_get(c, "visible"));
-    v->pairs = (uint64_t)json_integer_value(json_object_get(c, "pairs"));
-    v->from_table = json_is_true(json_object_get(c, "from_table"));
-    v->psnr = json_is_string(psnr) ? INFINITY : json_is_number(psnr) ? json_number_value(psnr) : NAN;
-    v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
-    snprintf(v->note, sizeof v->note, "%s", json_is_string(note) ? json_string_value(note) : "");
-    json_decref(c);
-    return KILN_OK;
-}
-
-static kiln_status put_image(kiln_run *r, kiln_manifest *m, const shoot *s, uint32_t i, kiln_error *err)
-{
-    static const char *const formats[] = {"png", "png16", "npy"};
-    const job *j = &s->jobs[i];
-    kiln_image *image;
-    view_result v;
-    void *pixels = NULL;
-    uint64_t bytes;
-    KILN_TRY(read_result(&s->units[i], &v, err));
-    KILN_TRY(kiln_unit_data(r, &s->units[i], "pixels", &pixels, &bytes, err));
-    kiln_status st = KILN_ALLOC(&image, 1, "image row", err);
-    if (st == KILN_OK) {
-        snprintf(image->camera, sizeof image->camera, "%s", j->camera->name);
-        snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->payload.shot.profile].name);
-        snprintf(image->device_kind, sizeof image->device_kind, "%s", j->device_kind);
-        snprintf(image->path, sizeof image->path, "%s", j->relative);
-        snprintf(image->format, sizeof image->format, "%s", formats[j->payload.format]);
-        image->antialiased = j->payload.shot.antialiased;
-        image->near_m = j->payload.shot.near_m;
-        memcpy(image->background, s->background, sizeof s->background);
-        image->width = j->camera->width;
-        image->height = j->camera->height;
-        image->key = s->units[i].key;
-        if (bytes == sizeof image->pixels.bytes) memcpy(image->pixels.bytes, pixels, sizeof image->pixels.bytes);
-        image->visible = v.visible;
-        image->pairs = v.pairs;
-        image->psnr = v.psnr;
-        image->ssim = v.ssim;
-        st = kiln_image_put(m, image, err);
-        free(image);
-    }
-    free(pixels);
-    return st;
-}
-
-static kiln_status put_images(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
-{
-    const shoot *s = context;
-    KILN_TRY(kiln_images_clear(m, err));
-    for (uint32_t i = 0; i < s->n_jobs; i++) KILN_TRY(put_image(r, m, s, i, err));
-    return KILN_OK;
-}
-
-static json_t *number_or_null(double v) { return isfinite(v) ? json_real(v) : json_null(); }
-
-static kiln_status report_view(kiln_run *r, const shoot *s, uint32_t i, json_t *rows, view_result *v, kiln_error *err)
-{
-    const job *j = &s->jobs[i];
-    KILN_TRY(read_result(&s->units[i], v, err));
-    json_t *row =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "name", j->camera->name, "split", j->camera->split, "file", j->payload.picture,
-                  "visible", (json_int_t)v->visible, "pairs", (json_int_t)v->pairs, "from_table", (int)v->from_table);
-    json_object_set_new(row, "psnr", number_or_null(v->psnr));
-    json_object_set_new(row, "ssim", number_or_null(v->ssim));
-    if (v->note[0]) json_object_set_new(row, "note", json_string(v->note));
-    json_array_append_new(rows, row);
-    if (v->note[0]) kiln_warn("camera '%s': %s", j->camera->name, v->note);
-    if (kiln_run_json(r)) return KILN_OK;
-    printf("%-32s visible %9llu  pairs %11llu", j->camera->name, (unsigned long long)v->visible, (unsigned long long)v->pairs);
-    if (!isnan(v->psnr)) printf("  psnr %7.3f dB  ssim %.5f", v->psnr, v->ssim);
-    printf("%s%s\n", kiln_run_is_once(r) ? "  -> " : "", kiln_run_is_once(r) ? j->payload.picture : "");
-    return KILN_OK;
-}
-
-static kiln_status report(kiln_run *r, const shoot *s, kiln_error *err)
-{
-    json_t *rows = json_array(), *out = kiln_run_report(r);
-    double psnr = 0, ssim = 0;
-    uint32_t n_test = 0, n_distorted = 0;
-    view_result v;
-    json_object_set_new(out, "profile", json_string(kiln_profiles[o.shot.profile].name));
-    json_object_set_new(out, "views", rows);
-    for (uint32_t i = 0; i < s->n_jobs; i++) {
-        KILN_TRY(report_view(r, s, i, rows, &v, err));
-        n_distorted += s->jobs[i].camera->distorted;
-        if (isnan(v.psnr) || strcmp(s->jobs[i].camera->split, "test") != 0) continue;
-        psnr += v.psnr;
-        ssim += v.ssim;
-        n_test++;
-    }
-    if (n_distorted)
-        kiln_warn("%u of %u cameras have lens distortion: drawn as pinhole, not measured until photos are undistorted", n_distorted,
-                  s->n_jobs);
-    if (n_test == 0) return KILN_OK;
-    json_object_set_new(
-        out, "test",
-        json_pack("{s:i, s:o, s:f}", "views", (int)n_test, "psnr", number_or_null(psnr / n_test), "ssim", ssim / n_test));
-    if (!kiln_run_json(r))
-        printf("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)\n", n_test, psnr / n_test, ssim / n_test,
-               kiln_profiles[o.shot.profile].name);
-    return KILN_OK;
-}
-
-static kiln_status shoot_all(kiln_run *r, shoot *s, kiln_error *err)
+static kiln_status shoot_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     KILN_TRY(plan(r, s, err));
     kiln_hash key = input_key(r, s);
@@ -452,13 +321,13 @@ static kiln_status shoot_all(kiln_run *r, shoot *s, kiln_error *err)
     }
     if (s->n_jobs == 0) kiln_warn("there is no camera to draw");
     KILN_TRY(draw_all(r, s, err));
-    KILN_TRY(report(r, s, err));
-    return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, put_images, s, err);
+    KILN_TRY(kiln_shoot_report(r, s, err));
+    return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_shoot_put, s, err);
 }
 
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
-    shoot *s;
+    kiln_shoot *s;
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need(r, "chunk", err));
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Decoded planes kept between cameras. 400,000 Gaussians of degree 3 are 94 MiB. */
-#define PLANE_BUDGET ((uint64_t)768 << 20)
-
 struct kiln_frame_state {
     char kind[16];
     kiln_layer *layer;
@@ -37,26 +34,34 @@ static void state_free(void *state)
     free(s);
 }
 
-kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out, kiln_error *err)
+static kiln_status state_new(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out, kiln_error *err)
 {
-    kiln_frame_state *s = kiln_worker_state(w);
-    *out = s;
-    if (s && strcmp(s->kind, kind) == 0 && kiln_hash_equal(s->layer->digest, digest)) return KILN_OK;
-
     kiln_manifest *m;
     kiln_status st;
-    s = NULL;
+    kiln_frame_state *s = NULL;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "frame state", err));
     snprintf(s->kind, sizeof s->kind, "%s", kind);
     KILN_GO(kiln_layer_get_digest(m, kind, digest, &s->layer, err));
-    KILN_GO(kiln_plane_cache_new(PLANE_BUDGET, &s->planes, err));
+    KILN_GO(kiln_plane_cache_new(0, &s->planes, err));
     kiln_worker_set_state(w, s, state_free);
     *out = s;
     return KILN_OK;
 done:
     state_free(s);
     return st;
+}
+
+/* The cache always holds one chunk, which `ram` has; a frame of before is part of what this unit may take. */
+kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
+                                 kiln_error *err)
+{
+    const uint64_t may = kiln_worker_ram(w);
+    *out = kiln_worker_state(w);
+    if (!*out || strcmp((*out)->kind, kind) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
+        KILN_TRY(state_new(w, kind, digest, out, err));
+    kiln_plane_cache_set_budget((*out)->planes, may > ram ? may - ram : 0);
+    return KILN_OK;
 }
 
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s) { return s->layer; }
@@ -66,14 +71,6 @@ static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *
     kiln_manifest *m;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     return kiln_plane_cache_get(s->planes, m, c, name, out, err);
-}
-
-static uint64_t largest_chunk(const kiln_layer *l)
-{
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < l->n_chunks; i++)
-        if (l->chunks[i].count > most) most = l->chunks[i].count;
-    return most;
 }
 
 /* What draw asks for: a chunk's planes, or nothing of it where the cull rules it out. */
@@ -101,25 +98,6 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-/* Geometry only. */
-static kiln_status project_chunk(reading *x, uint32_t index, kiln_splat2d *splats, uint64_t *n_visible, kiln_error *err)
-{
-    kiln_draw_chunk c;
-    *n_visible = 0;
-    KILN_TRY(give_chunk(x, index, &c, err));
-    const kiln_project_args a = {.n = c.n,
-                                 .means = c.means,
-                                 .log_scales = c.log_scales,
-                                 .quats = c.quats,
-                                 .opacity_logits = c.opacity_logits,
-                                 .view = &x->shot->view,
-                                 .profile = x->shot->profile,
-                                 .antialiased = x->shot->antialiased,
-                                 .splats = splats,
-                                 .n_visible = n_visible};
-    return c.n ? KILN_WORK(x->w, project, &a, err) : KILN_OK;
-}
-
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, const kiln_frame **out,
                             kiln_error *err)
 {
@@ -141,30 +119,78 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot
     return KILN_OK;
 }
 
-kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t *row_pairs, uint64_t *visible,
-                             kiln_error *err)
+/* ---- counting -------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    uint64_t visible, pairs, box_pairs;
+    kiln_splat2d *splats; /* of a chunk */
+    uint64_t *rows;       /* [tiles_y] pairs of a chunk */
+    uint64_t *row_pairs;  /* [tiles_y] of all */
+} counting;
+
+static void counting_release(counting *c)
 {
-    kiln_status st = KILN_OK;
-    kiln_splat2d *splats = NULL;
-    uint64_t *rows = NULL;
-    uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
-    reading x = {.w = w, .s = s, .shot = shot};
-    *visible = 0;
-    memset(row_pairs, 0, tiles_y * sizeof *row_pairs);
-    KILN_GO(KILN_ALLOC(&splats, largest_chunk(s->layer), "projected chunk", err));
-    KILN_GO(KILN_ALLOC(&rows, tiles_y, "pairs of tile rows", err));
-    for (uint32_t i = 0; i < s->layer->n_chunks; i++) {
-        uint64_t n = 0;
-        KILN_GO(project_chunk(&x, i, splats, &n, err));
-        if (n == 0) continue;
-        kiln_tile_pairs_count_args a = {
-            .n = n, .splats = splats, .view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = rows};
-        KILN_GO(kiln_fit_count(kiln_worker_runner(w), &a, err));
-        for (uint32_t r = 0; r < tiles_y; r++) row_pairs[r] += rows[r];
-        *visible += n;
+    free(c->splats);
+    free(c->rows);
+    free(c->row_pairs);
+}
+
+/* Geometry only. */
+static kiln_status count_chunk(reading *x, uint32_t index, counting *k, kiln_error *err)
+{
+    kiln_draw_chunk c;
+    uint64_t n = 0, boxes = 0;
+    const uint32_t tiles_y = kiln_view_tiles_y(&x->shot->view);
+    KILN_TRY(give_chunk(x, index, &c, err));
+    if (c.n == 0) return KILN_OK;
+    const kiln_project_args p = {.n = c.n,
+                                 .means = c.means,
+                                 .log_scales = c.log_scales,
+                                 .quats = c.quats,
+                                 .opacity_logits = c.opacity_logits,
+                                 .view = &x->shot->view,
+                                 .profile = x->shot->profile,
+                                 .antialiased = x->shot->antialiased,
+                                 .splats = k->splats,
+                                 .n_visible = &n,
+                                 .box_pairs = &boxes};
+    KILN_TRY(KILN_WORK(x->w, project, &p, err));
+    if (n == 0) return KILN_OK;
+    const kiln_tile_pairs_count_args a = {
+        .n = n, .splats = k->splats, .view = &x->shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = k->rows};
+    KILN_TRY(kiln_fit_count(kiln_worker_runner(x->w), &a, err));
+    for (uint32_t r = 0; r < tiles_y; r++) {
+        k->row_pairs[r] += k->rows[r];
+        k->pairs += k->rows[r];
     }
+    k->visible += n;
+    k->box_pairs += boxes;
+    return KILN_OK;
+}
+
+static kiln_status hand_in(kiln_worker *w, const counting *k, uint32_t tiles_y, kiln_error *err)
+{
+    KILN_TRY(kiln_worker_put(w, "row_pairs", k->row_pairs, tiles_y * sizeof *k->row_pairs, 8, err));
+    json_t *c = json_pack("{s:I, s:I, s:I}", "visible", (json_int_t)k->visible, "pairs", (json_int_t)k->pairs, "box_pairs",
+                          (json_int_t)k->box_pairs);
+    if (!c) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
+    const kiln_status st = kiln_worker_counters(w, c, err);
+    json_decref(c);
+    return st;
+}
+
+kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, kiln_error *err)
+{
+    kiln_status st;
+    counting k = {0};
+    const uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
+    reading x = {.w = w, .s = s, .shot = shot};
+    frame_clear(s); /* a counting pass has no memory for one */
+    KILN_GO(KILN_ALLOC_UNSET(&k.splats, kiln_frame_largest_chunk(s->layer), "projected chunk", err));
+    KILN_GO(KILN_ALLOC(&k.rows, tiles_y, "pairs of tile rows", err));
+    KILN_GO(KILN_ALLOC(&k.row_pairs, tiles_y, "pairs of tile rows", err));
+    for (uint32_t i = 0; i < s->layer->n_chunks; i++) KILN_GO(count_chunk(&x, i, &k, err));
+    KILN_GO(hand_in(w, &k, tiles_y, err));
 done:
-    free(rows);
-    free(splats);
+    counting_release(&k);
     return st;
 }

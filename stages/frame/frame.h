@@ -53,21 +53,33 @@ bool kiln_shot_may_see(const kiln_shot *s, const kiln_chunk *c);
 kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_layer *layer);
 kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, const double background[3], const char *device_kind);
 
+/* ---- host memory, for kiln_unit.ram --------------------------------------------------------------------------------- */
+uint64_t kiln_frame_largest_chunk(const kiln_layer *layer); /* rows */
+/* What can be said of a view before a Gaussian is looked at: all rows of the chunks that may be seen, and bands as they are
+ * while no single tile row has more pairs than a band should. in_parts is set: clear it where the CPU computes. */
+kiln_draw_size kiln_frame_bound(const kiln_shot *s, const kiln_layer *layer);
+/* Decoded planes of the largest chunk, and what decoding takes. */
+uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour);
+/* At most: the counting pass; a frame, and with_frame bytes that its unit takes beside it once it is made. */
+uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_shot *s);
+uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, bool colour, uint64_t with_frame);
+
 /* ---- frame (worker) ------------------------------------------------------------------------------------------------- */
 typedef kiln_drawing kiln_frame; /* .chunk: index into the layer's chunks */
 
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame. */
 typedef struct kiln_frame_state kiln_frame_state;
-/* The worker's state, made at first use for this layer (kind, digest). `kind` as in kiln_layer_get_digest. */
-kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out,
+/* The worker's state, made at first use for this layer (kind, digest). `kind` as in kiln_layer_get_digest. ram: what the unit in
+ * hand takes at most, one of the functions above; what the worker may take besides keeps decoded planes. */
+kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
                                  kiln_error *err) KILN_MUST_CHECK;
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
 /* Borrowed until the next call; the same shot again costs nothing. */
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, const kiln_frame **out,
                             kiln_error *err) KILN_MUST_CHECK;
-/* Counting pass in fixed memory, chunk by chunk: row_pairs [tiles_y] and *visible are set. */
-kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t *row_pairs, uint64_t *visible,
-                             kiln_error *err) KILN_MUST_CHECK;
+/* A whole unit: the counting pass in fixed memory, chunk by chunk. Output "row_pairs" u64 [tiles_y]; counters visible, pairs, and
+ * box_pairs, those of the renderer's own boxes (project.h). */
+kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- cameras by name ------------------------------------------------------------------------------------------------- */
 /* NAME, or #INDEX from 0 in sorted name order; KILN_E_USAGE names the nearest or the range. */

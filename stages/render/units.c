@@ -1,6 +1,7 @@
 /* units -- draws one camera in the worker: lists band by band, raster, then hash, metrics and files. */
 #include "stages/render/units.h"
 
+#include "base/log.h"
 #include "kernels/draw/fit.h"
 #include "stages/render/lists.h"
 #include "stages/render/written.h"
@@ -16,8 +17,23 @@ typedef struct {
     uint64_t visible, pairs;
     bool from_table;
     double psnr, ssim;
+    double draw_s, encode_s;
     char note[256];
 } picture;
+
+static double seconds_since(uint64_t start_ns) { return (double)(kiln_now_ns() - start_ns) * 1e-9; }
+
+/* One row of tiles may hold more than a band should, and no plan knows it who has not counted. */
+static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, uint64_t pairs, kiln_error *err)
+{
+    char lists[32], more[32];
+    const uint64_t may = kiln_worker_ram(w);
+    if (pairs <= u->band_pairs) return KILN_OK;
+    const uint64_t need = u->ram + 4 * sizeof(uint32_t) * (pairs - u->band_pairs); /* ranks, a part's ranks, their code */
+    if (need <= may) return KILN_OK;
+    return kiln_fail(err, KILN_E_CAP, "a band of '%s' lists %llu pairs, which take %s of memory; give --ram %s more", u->camera,
+                     (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
+}
 
 static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const kiln_frame *f, const kiln_lists *l, picture *p,
                               kiln_error *err)
@@ -29,8 +45,9 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const k
         if (l->pairs[b] > most_pairs) most_pairs = l->pairs[b];
         if (l->starts[b + 1] - l->starts[b] > most_rows) most_rows = l->starts[b + 1] - l->starts[b];
     }
+    KILN_GO(check_room(w, u, most_pairs, err));
     KILN_GO(KILN_ALLOC(&counts, most_rows * tiles_x, "tile counts", err));
-    KILN_GO(KILN_ALLOC(&ranks, most_pairs, "pairs of a band", err));
+    KILN_GO(KILN_ALLOC_UNSET(&ranks, most_pairs, "pairs of a band", err));
     for (uint32_t b = 0; b < l->n_bands; b++) {
         size_t at = (size_t)l->starts[b] * KILN_TILE * p->width;
         KILN_GO(kiln_lists_band(w, l, f, &u->shot, b, counts, ranks, err));
@@ -54,22 +71,22 @@ done:
     return st;
 }
 
-static kiln_status draw(kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
+static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    kiln_frame_state *s;
+    const uint64_t start_ns = kiln_now_ns();
     const kiln_frame *f;
     kiln_lists l = {0};
     kiln_status st;
     uint64_t pixels = (uint64_t)p->width * p->height;
-    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, &s, err));
     KILN_GO(kiln_frame_make(w, s, &u->shot, true, &f, err));
     KILN_GO(kiln_lists_open(w, f, &u->shot, u->camera, u->table_key, &l, err));
-    KILN_GO(KILN_ALLOC(&p->rgba, 4 * pixels, "picture", err));
-    if (u->depth[0]) KILN_GO(KILN_ALLOC(&p->depth, pixels, "depth", err));
+    KILN_GO(KILN_ALLOC_UNSET(&p->rgba, 4 * pixels, "picture", err));
+    if (u->depth[0]) KILN_GO(KILN_ALLOC_UNSET(&p->depth, pixels, "depth", err));
     KILN_GO(draw_bands(w, u, f, &l, p, err));
     p->visible = f->n;
     p->pairs = l.total;
     p->from_table = l.table != NULL;
+    p->draw_s = seconds_since(start_ns);
 done:
     kiln_lists_release(&l);
     return st;
@@ -82,7 +99,7 @@ static kiln_status compose_photo(kiln_picture *photo, const double background[3]
     uint32_t n = photo->channels;
     bool grey = n < 3, has_alpha = n == 2 || n == 4;
     float *rgb;
-    KILN_TRY(KILN_ALLOC(&rgb, 3 * pixels, "photo", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&rgb, 3 * pixels, "photo", err));
     for (uint64_t i = 0; i < pixels; i++) {
         const float *v = photo->data + i * n;
         float alpha = has_alpha ? v[n - 1] : 1.0f;
@@ -137,7 +154,7 @@ static kiln_status write_depth(const kiln_render_unit *u, const picture *p, kiln
     float far_m = 0, *scaled;
     char text[96];
     uint64_t pixels = (uint64_t)p->width * p->height;
-    KILN_TRY(KILN_ALLOC(&scaled, pixels, "depth", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&scaled, pixels, "depth", err));
     for (uint64_t i = 0; i < pixels; i++)
         if (p->depth[i] > far_m) far_m = p->depth[i];
     for (uint64_t i = 0; i < pixels; i++) scaled[i] = far_m > 0 ? p->depth[i] / far_m : 0.0f;
@@ -148,36 +165,49 @@ static kiln_status write_depth(const kiln_render_unit *u, const picture *p, kiln
     return st;
 }
 
-static kiln_status write_files(const kiln_render_unit *u, const picture *p, kiln_error *err)
+static kiln_status write_files(const kiln_render_unit *u, picture *p, kiln_error *err)
 {
+    const uint64_t start_ns = kiln_now_ns();
     uint32_t channels = u->format == KILN_NPY || u->alpha ? 4 : 3;
     const kiln_picture_text text[] = {{"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}};
+    if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
     KILN_TRY(
         kiln_picture_write(u->picture, (kiln_picture_format)u->format, p->rgba, p->width, p->height, 4, channels, text, 2, err));
-    return u->depth[0] ? write_depth(u, p, err) : KILN_OK;
+    if (u->depth[0]) KILN_TRY(write_depth(u, p, err));
+    p->encode_s = seconds_since(start_ns);
+    return KILN_OK;
 }
+
+static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters"); }
 
 static kiln_status describe_file(json_t *counters, const char *name, const char *path, kiln_error *err)
 {
     json_t *written = NULL;
     if (!path[0]) return KILN_OK;
     KILN_TRY(kiln_written_describe(path, &written, err));
-    return json_object_set_new(counters, name, written) == 0 ? KILN_OK
-                                                             : kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
+    return json_object_set_new(counters, name, written) == 0 ? KILN_OK : no_memory(err);
+}
+
+static kiln_status count_metrics(json_t *c, const picture *p, kiln_error *err)
+{
+    int failed = 0;
+    if (isinf(p->psnr)) failed |= json_object_set_new(c, "psnr", json_string("inf")); /* equal pictures; JSON has no infinity */
+    if (isfinite(p->psnr)) failed |= json_object_set_new(c, "psnr", json_real(p->psnr));
+    if (isfinite(p->ssim)) failed |= json_object_set_new(c, "ssim", json_real(p->ssim));
+    if (p->note[0]) failed |= json_object_set_new(c, "note", json_string(p->note));
+    if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", json_real(p->encode_s));
+    return failed ? no_memory(err) : KILN_OK;
 }
 
 static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
     kiln_hash pixels = kiln_hash_of(p->rgba, (size_t)p->width * p->height * 4 * sizeof *p->rgba);
     KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
-    json_t *c = json_pack("{s:I, s:I, s:b}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
-                          (int)p->from_table);
-    if (!c) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
-    if (isinf(p->psnr)) json_object_set_new(c, "psnr", json_string("inf")); /* equal pictures; JSON has no infinity */
-    if (isfinite(p->psnr)) json_object_set_new(c, "psnr", json_real(p->psnr));
-    if (isfinite(p->ssim)) json_object_set_new(c, "ssim", json_real(p->ssim));
-    if (p->note[0]) json_object_set_new(c, "note", json_string(p->note));
-    kiln_status st = describe_file(c, "picture", u->picture, err);
+    json_t *c = json_pack("{s:I, s:I, s:b, s:f}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
+                          (int)p->from_table, "draw_s", p->draw_s);
+    if (!c) return no_memory(err);
+    kiln_status st = count_metrics(c, p, err);
+    if (st == KILN_OK) st = describe_file(c, "picture", u->picture, err);
     if (st == KILN_OK) st = describe_file(c, "depth", u->depth, err);
     if (st == KILN_OK) st = kiln_worker_counters(w, c, err);
     json_decref(c);
@@ -188,13 +218,19 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
 {
     kiln_status st;
     kiln_render_unit *u = NULL;
+    kiln_frame_state *s;
     picture p = {0};
     if (payload_bytes != sizeof *u) return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
     KILN_GO(KILN_ALLOC(&u, 1, "unit", err));
     memcpy(u, payload, sizeof *u);
     p.width = u->shot.view.width;
     p.height = u->shot.view.height;
-    KILN_GO(draw(w, u, &p, err));
+    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, u->ram, &s, err));
+    if (u->count_only) {
+        st = kiln_frame_count(w, s, &u->shot, err);
+        goto done;
+    }
+    KILN_GO(draw(w, s, u, &p, err));
     KILN_GO(measure(w, u, &p, err));
     KILN_GO(write_files(u, &p, err));
     KILN_GO(hand_in(w, u, &p, err));

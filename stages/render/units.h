@@ -6,23 +6,30 @@
 #include "stages/frame/frame.h"
 #include "stages/image/image.h"
 
+/* --format none beside kiln_picture_format: drawn and hashed, no file. */
+enum { KILN_RENDER_NO_FILE = KILN_NPY + 1 };
+
 typedef struct {
     kiln_shot shot;
+    bool count_only;     /* kiln_frame_count instead of a picture: where memory is tight, before its unit is handed out */
+    uint64_t ram;        /* kiln_unit.ram, which allows for ... */
+    uint64_t band_pairs; /* ... lists of so many pairs */
     kiln_hash layer;     /* digest of the baked layer */
     char camera[1025];   /* name, to find its table */
     kiln_hash table_key; /* a stored table is used when it has this key */
     double background[3];
     char photo[KILN_PATH_MAX];   /* compared with when not "" */
     kiln_file_info photo_file;   /* as import hashed it, which the unit's key says; size 0: not known */
-    char picture[KILN_PATH_MAX]; /* absolute path of the file to write */
+    char picture[KILN_PATH_MAX]; /* absolute path of the file to write; "" for none */
     char depth[KILN_PATH_MAX];   /* "" for none */
-    uint32_t format;             /* kiln_picture_format of the picture */
+    uint32_t format;             /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
     bool alpha;                  /* RGBA instead of RGB in a PNG */
 } kiln_render_unit;
 
 /* Outputs: "pixels" (the 16 bytes of the float picture's hash). Counters: visible, pairs, psnr, ssim (absent without a
- * photo), from_table, note; picture, depth: the files as written (written.h). The files are written before the unit is handed in,
- * each under a temporary name first. */
+ * photo), from_table, note; picture, depth: the files as written (written.h); draw_s, and with files encode_s: seconds until the
+ * picture was there, and until its files were. The files are written before the unit is handed in, each under a temporary
+ * name first. */
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 #endif

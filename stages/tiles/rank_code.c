@@ -2,6 +2,17 @@
  * a byte or two before zstd sees it. */
 #include "stages/tiles/rank_code.h"
 
+/* A code of k + 1 bytes stands for 128^k or more, and the numbers of one tile add up to less than n_visible. */
+uint64_t kiln_ranks_code_most(uint64_t pairs, uint64_t n_tiles, uint64_t n_visible)
+{
+    uint64_t bytes = pairs;
+    for (uint64_t least = 128; least < n_visible; least *= 128) {
+        const uint64_t longer = n_tiles * ((n_visible - 1) / least);
+        bytes += longer < pairs ? longer : pairs;
+    }
+    return bytes;
+}
+
 size_t kiln_ranks_encode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *ranks, unsigned char *out,
                          uint32_t *tile_bytes)
 {

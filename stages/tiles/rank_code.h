@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At most five bytes a rank: out has room for that. tile_bytes [n_tiles] is filled; returns the bytes written. */
+/* At most so many bytes can the code of so many pairs in so many tiles take, ranks being below n_visible. */
+uint64_t kiln_ranks_code_most(uint64_t pairs, uint64_t n_tiles, uint64_t n_visible);
+/* out has room for that many bytes. tile_bytes [n_tiles] is filled; returns the bytes written. */
 size_t kiln_ranks_encode(uint32_t n_tiles, const uint32_t *tile_counts, const uint32_t *ranks, unsigned char *out,
                          uint32_t *tile_bytes);
 /* The inverse; every count and bound is checked: KILN_E_IO says what is wrong. ranks has room for the sum of tile_counts;

@@ -17,21 +17,6 @@ static kiln_status put_counters(kiln_worker *w, uint64_t visible, uint64_t pairs
     return st;
 }
 
-static kiln_status count_unit(kiln_worker *w, kiln_frame_state *s, const kiln_tiles_unit *u, kiln_error *err)
-{
-    kiln_status st;
-    uint64_t *row_pairs = NULL, visible = 0, pairs = 0;
-    uint32_t tiles_y = kiln_view_tiles_y(&u->shot.view);
-    KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "pairs of tile rows", err));
-    KILN_GO(kiln_frame_count(w, s, &u->shot, row_pairs, &visible, err));
-    for (uint32_t i = 0; i < tiles_y; i++) pairs += row_pairs[i];
-    KILN_GO(kiln_worker_put(w, "row_pairs", row_pairs, tiles_y * sizeof *row_pairs, 8, err));
-    KILN_GO(put_counters(w, visible, pairs, err));
-done:
-    free(row_pairs);
-    return st;
-}
-
 /* slot_of[chunk of the layer] = place among the chunks with a visible Gaussian; names collects those, NUL-ended. */
 static kiln_status number_slots(const kiln_layer *layer, const kiln_frame *f, uint32_t *slot_of, kiln_buffer *names,
                                 kiln_error *err)
@@ -85,8 +70,8 @@ static kiln_status band_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
     KILN_GO(kiln_frame_make(w, s, &u->shot, false, &f, err));
     KILN_GO(KILN_ALLOC(&counts, n_tiles, "tile counts", err));
     KILN_GO(KILN_ALLOC(&bytes, n_tiles, "tile sizes", err));
-    KILN_GO(KILN_ALLOC(&ranks, u->pairs, "pairs of a band", err));
-    KILN_GO(kiln_alloc((void **)&code, u->pairs, 5, "code of a band", err));
+    KILN_GO(KILN_ALLOC_UNSET(&ranks, u->pairs, "pairs of a band", err));
+    KILN_GO(KILN_ALLOC_UNSET(&code, kiln_ranks_code_most(u->pairs, n_tiles, f->n), "code of a band", err));
     kiln_tile_pairs_emit_args a = {.n = f->n,
                                    .splats = f->splats,
                                    .view = &u->shot.view,
@@ -115,10 +100,10 @@ kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *pay
     kiln_frame_state *s;
     if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
-    KILN_TRY(kiln_frame_state_get(w, "baked", u.layer, &s, err));
+    KILN_TRY(kiln_frame_state_get(w, "baked", u.layer, u.ram, &s, err));
     switch (u.kind) {
     case KILN_TILES_COUNT:
-        return count_unit(w, s, &u, err);
+        return kiln_frame_count(w, s, &u.shot, err);
     case KILN_TILES_PLAN:
         return plan_unit(w, s, &u, err);
     case KILN_TILES_BAND:

@@ -5,7 +5,7 @@
 #include "stages/frame/frame.h"
 
 typedef enum {
-    KILN_TILES_COUNT, /* out: "row_pairs" u64 per tile row; counters visible, pairs. Fixed memory */
+    KILN_TILES_COUNT, /* kiln_frame_count */
     KILN_TILES_PLAN,  /* out: "chunks", "visible_slot", "visible_row" */
     KILN_TILES_BAND,  /* out: "tile_count", "tile_bytes", "rank_delta" of tile rows [row0, row1) */
 } kiln_tiles_unit_kind;
@@ -16,6 +16,7 @@ typedef struct {
     kiln_hash layer;     /* digest of the baked layer */
     uint32_t row0, row1; /* band */
     uint64_t pairs;      /* band: what the counting pass said */
+    uint64_t ram;        /* kiln_unit.ram */
 } kiln_tiles_unit;
 
 kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);

@@ -1,0 +1,44 @@
+/* frame_size -- how much host memory a unit takes that looks through a camera: the largest chunk's planes as they are decoded,
+ * and the frame (kernels/draw/draw_size.c) or what is made of it. What the worker has besides is for more planes. */
+#include "stages/frame/frame.h"
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+uint64_t kiln_frame_largest_chunk(const kiln_layer *layer)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < layer->n_chunks; i++) rows = most(rows, layer->chunks[i].count);
+    return rows;
+}
+
+kiln_draw_size kiln_frame_bound(const kiln_shot *s, const kiln_layer *layer)
+{
+    kiln_draw_size size = {.largest_chunk = kiln_frame_largest_chunk(layer), .in_parts = true};
+    const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&s->view) * kiln_view_tiles_y(&s->view);
+    for (uint32_t i = 0; i < layer->n_chunks; i++)
+        if (kiln_shot_may_see(s, &layer->chunks[i])) size.visible += layer->chunks[i].count;
+    size.band_tiles = tiles;
+    size.band_pairs = KILN_BAND_PAIRS;
+    if (tiles > 0 && size.visible < KILN_BAND_PAIRS / tiles) size.band_pairs = size.visible * tiles;
+    return size;
+}
+
+/* Planes stay decoded; the largest is there three times while it is: as stored, before its bytes are put together, as it is. */
+uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour)
+{
+    const uint64_t floats = colour ? 11 + 3 * ((uint64_t)layer->sh_degree + 1) * (layer->sh_degree + 1) : 11;
+    const uint64_t largest = colour && layer->sh_degree > 0 ? floats - 14 : 4;
+    return kiln_frame_largest_chunk(layer) * 4 * (floats + 1 + 2 * largest); /* 1: source_row */
+}
+
+uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_shot *s)
+{
+    const kiln_draw_size none = {0};
+    return kiln_frame_chunk_bytes(layer, false) + kiln_frame_largest_chunk(layer) * sizeof(kiln_splat2d) +
+           kiln_draw_picture_bytes(&none, &s->view);
+}
+
+uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, bool colour, uint64_t with_frame)
+{
+    return kiln_frame_chunk_bytes(layer, colour) + most(kiln_draw_collect_bytes(size), kiln_draw_kept_bytes(size) + with_frame);
+}

@@ -1,0 +1,200 @@
+/* results -- what came of the pictures: their rows in the manifest, the report, the text for people. A camera whose unit is
+ * quarantined has no row, and the report says so. */
+#include "stages/render/shoot.h"
+
+#include "base/log.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint64_t visible, pairs;
+    double psnr, ssim;       /* NAN: none */
+    double draw_s, encode_s; /* of the run that drew it; 0: nothing was encoded */
+    bool from_table;
+    kiln_hash pixels;
+    char note[256];
+} view_result;
+
+static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
+
+static kiln_status read_pixels(kiln_run *r, const kiln_unit *u, kiln_hash *out, kiln_error *err)
+{
+    void *pixels = NULL;
+    uint64_t bytes;
+    KILN_TRY(kiln_unit_data(r, u, "pixels", &pixels, &bytes, err));
+    const bool whole = bytes == sizeof out->bytes;
+    if (whole) memcpy(out->bytes, pixels, sizeof out->bytes);
+    free(pixels);
+    return whole ? KILN_OK : kiln_fail(err, KILN_E_IO, "unit '%s' has a hash of %llu bytes", u->name, (unsigned long long)bytes);
+}
+
+static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
+{
+    json_t *c;
+    KILN_TRY(read_pixels(r, u, &v->pixels, err));
+    KILN_TRY(kiln_unit_counters(u, &c, err));
+    const json_t *psnr = json_object_get(c, "psnr"), *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
+    v->visible = (uint64_t)json_integer_value(json_object_get(c, "visible"));
+    v->pairs = (uint64_t)json_integer_value(json_object_get(c, "pairs"));
+    v->draw_s = json_number_value(json_object_get(c, "draw_s"));
+    v->encode_s = json_number_value(json_object_get(c, "encode_s"));
+    v->from_table = json_is_true(json_object_get(c, "from_table"));
+    v->psnr = json_is_string(psnr) ? INFINITY : json_is_number(psnr) ? json_number_value(psnr) : NAN;
+    v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
+    snprintf(v->note, sizeof v->note, "%s", json_is_string(note) ? json_string_value(note) : "");
+    json_decref(c);
+    return KILN_OK;
+}
+
+static void fill_image(const kiln_shoot *s, uint32_t i, const view_result *v, kiln_image *image)
+{
+    static const char *const formats[] = {"png", "png16", "npy", "none"};
+    const kiln_render_job *j = &s->jobs[i];
+    snprintf(image->camera, sizeof image->camera, "%s", j->camera->name);
+    snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->payload.shot.profile].name);
+    snprintf(image->device_kind, sizeof image->device_kind, "%s", j->device_kind);
+    snprintf(image->path, sizeof image->path, "%s", j->relative);
+    snprintf(image->format, sizeof image->format, "%s", formats[j->payload.format]);
+    image->antialiased = j->payload.shot.antialiased;
+    image->near_m = j->payload.shot.near_m;
+    memcpy(image->background, s->background, sizeof s->background);
+    image->width = j->camera->width;
+    image->height = j->camera->height;
+    image->key = s->units[i].key;
+    image->pixels = v->pixels;
+    image->visible = v->visible;
+    image->pairs = v->pairs;
+    image->psnr = v->psnr;
+    image->ssim = v->ssim;
+}
+
+static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_shoot *s, uint32_t i, kiln_error *err)
+{
+    kiln_image *image;
+    view_result v;
+    KILN_TRY(read_result(r, &s->units[i], &v, err));
+    KILN_TRY(KILN_ALLOC(&image, 1, "image row", err));
+    fill_image(s, i, &v, image);
+    const kiln_status st = kiln_image_put(m, image, err);
+    free(image);
+    return st;
+}
+
+kiln_status kiln_shoot_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+{
+    const kiln_shoot *s = context;
+    KILN_TRY(kiln_images_clear(m, err));
+    for (uint32_t i = 0; i < s->n_jobs; i++)
+        if (!s->units[i].quarantined) KILN_TRY(put_image(r, m, s, i, err));
+    return KILN_OK;
+}
+
+static json_t *number_or_null(double v) { return isfinite(v) ? json_real(v) : json_null(); }
+
+/* ---- one view ---------------------------------------------------------------------------------------------------------- */
+static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *rows, kiln_error *err)
+{
+    char hex[33];
+    json_t *row = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
+                            "file", j->payload.picture[0] ? j->payload.picture : NULL, "visible", (json_int_t)v->visible, "pairs",
+                            (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
+                            number_or_null(v->psnr), "ssim", number_or_null(v->ssim));
+    if (json_array_append_new(rows, row) != 0) return no_memory(err);
+    if (v->note[0] && json_object_set_new(row, "note", json_string(v->note)) != 0) return no_memory(err);
+    return KILN_OK;
+}
+
+static void print_view(kiln_run *r, const kiln_render_job *j, const view_result *v)
+{
+    if (v->note[0]) kiln_warn("camera '%s': %s", j->camera->name, v->note);
+    if (kiln_run_json(r)) return;
+    printf("%-32s visible %9llu  pairs %11llu", j->camera->name, (unsigned long long)v->visible, (unsigned long long)v->pairs);
+    if (!isnan(v->psnr)) printf("  psnr %7.3f dB  ssim %.5f", v->psnr, v->ssim);
+    const bool told = kiln_run_is_once(r) && j->payload.picture[0];
+    printf("%s%s\n", told ? "  -> " : "", told ? j->payload.picture : "");
+}
+
+static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t *rows, kiln_error *err)
+{
+    if (!kiln_run_json(r)) printf("%-32s no picture, see above\n", j->camera->name);
+    json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split, "quarantined", 1);
+    return json_array_append_new(rows, row) == 0 ? KILN_OK : no_memory(err);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    double psnr, ssim; /* of the test split */
+    uint32_t n_test, n_distorted, n_missing;
+    uint32_t n_drawn, n_encoded; /* by this run */
+    double draw_s, encode_s;     /* summed over workers */
+} totals;
+
+static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, const view_result *v)
+{
+    if (!u->was_cached) {
+        t->n_drawn++;
+        t->n_encoded += v->encode_s > 0;
+        t->draw_s += v->draw_s;
+        t->encode_s += v->encode_s;
+    }
+    if (isnan(v->psnr) || strcmp(j->camera->split, "test") != 0) return;
+    t->psnr += v->psnr;
+    t->ssim += v->ssim;
+    t->n_test++;
+}
+
+static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, totals *t, kiln_error *err)
+{
+    view_result v;
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        const kiln_render_job *j = &s->jobs[i];
+        t->n_distorted += j->camera->distorted;
+        if (s->units[i].quarantined) {
+            KILN_TRY(report_missing(r, j, rows, err));
+            t->n_missing++;
+            continue;
+        }
+        KILN_TRY(read_result(r, &s->units[i], &v, err));
+        KILN_TRY(describe_view(j, &v, rows, err));
+        print_view(r, j, &v);
+        add_view(t, j, &s->units[i], &v);
+    }
+    return KILN_OK;
+}
+
+static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *out, kiln_error *err)
+{
+    json_t *sums =
+        json_pack("{s:s, s:i, s:f, s:i, s:f, s:i}", "profile", s->profile, "frames_drawn", (int)t->n_drawn, "draw_s", t->draw_s,
+                  "frames_encoded", (int)t->n_encoded, "encode_s", t->encode_s, "cameras_quarantined", (int)t->n_missing);
+    int failed = !sums || json_object_update(out, sums);
+    json_decref(sums);
+    if (!failed && t->n_test)
+        failed = json_object_set_new(out, "test",
+                                     json_pack("{s:i, s:o, s:f}", "views", (int)t->n_test, "psnr",
+                                               number_or_null(t->psnr / t->n_test), "ssim", t->ssim / t->n_test));
+    return failed ? no_memory(err) : KILN_OK;
+}
+
+kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
+{
+    json_t *rows = json_array(), *out = kiln_run_report(r);
+    totals t = {0};
+    if (!rows || json_object_set_new(out, "views", rows) != 0) return no_memory(err);
+    KILN_TRY(report_views(r, s, rows, &t, err));
+    KILN_TRY(report_totals(s, &t, out, err));
+    if (t.n_distorted)
+        kiln_warn("%u of %u cameras have lens distortion: drawn as pinhole, not measured until photos are undistorted",
+                  t.n_distorted, s->n_jobs);
+    if (kiln_run_json(r)) return KILN_OK;
+    if (t.n_encoded)
+        printf("%u pictures drawn in %.2f s and written in %.2f s of a core: %.1f a second and core\n", t.n_drawn, t.draw_s,
+               t.encode_s, t.n_encoded / t.encode_s);
+    if (t.n_test)
+        printf("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)\n", t.n_test, t.psnr / t.n_test, t.ssim / t.n_test,
+               s->profile);
+    return KILN_OK;
+}

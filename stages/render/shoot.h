@@ -1,0 +1,40 @@
+/* shoot -- the pictures of one run of kiln-render, in the parent: what is to be drawn, what memory that takes, what came of it. */
+#ifndef KILN_STAGES_RENDER_SHOOT_H
+#define KILN_STAGES_RENDER_SHOOT_H
+
+#include "stages/import/dataset.h"
+#include "stages/render/units.h"
+
+typedef struct {
+    const kiln_camera *camera;
+    kiln_render_unit payload;
+    char relative[KILN_PATH_MAX]; /* what the manifest remembers; "" where no file is written */
+    char device_kind[8];
+    bool due; /* its picture is to be drawn now */
+} kiln_render_job;
+
+typedef struct {
+    kiln_scene scene;
+    kiln_layer *layer;
+    kiln_dataset file; /* cameras of --cameras */
+    kiln_camera *cameras;
+    uint32_t n_cameras;
+    kiln_source_file *sources;
+    uint32_t n_sources;
+    kiln_render_job *jobs;
+    kiln_unit *units; /* one a job */
+    uint32_t n_jobs;
+    double background[3];
+    const char *profile;
+    char folder[KILN_PATH_MAX]; /* absolute, of the manifest */
+} kiln_shoot;
+
+/* Sets cost and ram of each unit, and in its payload what the worker must know of that. Where the memory that --ram leaves a
+ * unit may be too little for a camera, its Gaussians are counted first. */
+kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err) KILN_MUST_CHECK;
+/* kiln_commit_fn: the rows of the images; context is the kiln_shoot. Quarantined cameras have none. */
+kiln_status kiln_shoot_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err) KILN_MUST_CHECK;
+/* Report and, without --json, text on stdout. */
+kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,130 @@
+/* sizes -- host memory of a picture's unit, before it is handed out. Mostly an upper bound will do: every row of the chunks that
+ * the camera may see. Where that is more than a unit may take, the camera's Gaussians are counted, in fixed memory. */
+#include "stages/render/shoot.h"
+
+#include "stages/tiles/rank_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Beside the frame, once it is made: the picture with its depth; and lists while it is drawn, a band of a stored table with
+ * its code as read and as decoded; or the photo, as read and over the background, and 64 KiB a thread to compare it. */
+static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *size)
+{
+    enum { RGBA = 16, DEPTH = 4 + 4, PHOTO = 16 + 12, COMPARING = 8 << 20 };
+    const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
+    const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
+    const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.shot.view) + code;
+    const uint64_t photo = j->payload.photo[0] ? PHOTO * pixels + COMPARING : 0;
+    return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + most(drawing, photo);
+}
+
+static void set_size(const kiln_shoot *s, uint32_t i, const kiln_draw_size *size)
+{
+    kiln_render_job *j = &s->jobs[i];
+    j->payload.band_pairs = size->band_pairs;
+    j->payload.ram = kiln_frame_ram(s->layer, size, true, beside_frame(j, size));
+    s->units[i].ram = j->payload.ram;
+    s->units[i].cost = 4 * size->visible + (uint64_t)j->camera->width * j->camera->height;
+}
+
+/* ---- counting where memory is tight ----------------------------------------------------------------------------------- */
+static kiln_status take_count(kiln_run *r, const kiln_shoot *s, uint32_t i, const kiln_unit *u, kiln_draw_size size,
+                              kiln_error *err)
+{
+    void *row_pairs = NULL;
+    uint64_t bytes;
+    json_t *counters = NULL;
+    const kiln_view *view = &s->jobs[i].payload.shot.view;
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_unit_data(r, u, "row_pairs", &row_pairs, &bytes, err));
+    if (bytes != kiln_view_tiles_y(view) * sizeof(uint64_t)) {
+        st = kiln_fail(err, KILN_E_IO, "unit '%s' has %llu bytes of row counts", u->name, (unsigned long long)bytes);
+        goto done;
+    }
+    KILN_GO(kiln_unit_counters(u, &counters, err));
+    size.visible = (uint64_t)json_integer_value(json_object_get(counters, "visible"));
+    kiln_draw_size_bands(&size, view, row_pairs);
+    set_size(s, i, &size);
+done:
+    json_decref(counters);
+    free(row_pairs);
+    return st;
+}
+
+static void make_count(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_render_unit *payload, kiln_unit *u)
+{
+    const kiln_render_job *j = &s->jobs[i];
+    kiln_hasher *h = kiln_run_key_bare(r, "count with boxes");
+    kiln_key_hash(h, "table", j->payload.table_key);
+    *payload = j->payload;
+    payload->count_only = true;
+    payload->ram = u->ram = kiln_frame_count_ram(s->layer, &payload->shot);
+    snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
+    u->key = kiln_key_end(h);
+    u->payload = payload;
+    u->payload_bytes = sizeof *payload;
+    u->cost = s->units[i].cost;
+    u->optional = true;
+    u->volatile_result = kiln_run_is_once(r);
+}
+
+/* A camera that could not be counted is tried with no more than its planes: it fails alone, if it does. */
+static kiln_status count_tight(kiln_run *r, const kiln_shoot *s, const uint32_t *tight, uint32_t n, bool in_parts, kiln_error *err)
+{
+    kiln_status st;
+    kiln_unit *units = NULL;
+    kiln_render_unit *payloads = NULL;
+    KILN_GO(KILN_ALLOC(&units, n, "units", err));
+    KILN_GO(KILN_ALLOC(&payloads, n, "units", err));
+    for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], &payloads[k], &units[k]);
+    KILN_GO(kiln_run_units(r, "counting Gaussians, as memory is tight", units, n, err));
+    for (uint32_t k = 0; k < n; k++) {
+        kiln_draw_size size = kiln_frame_bound(&payloads[k].shot, s->layer);
+        size.in_parts = in_parts;
+        if (units[k].quarantined) {
+            size.visible = 0;
+            set_size(s, tight[k], &size);
+            continue;
+        }
+        KILN_GO(take_count(r, s, tight[k], &units[k], size, err));
+    }
+done:
+    if (units) kiln_units_release(units, n);
+    free(payloads);
+    free(units);
+    return st;
+}
+
+/* Are pictures made in parts, on a GPU? No device is looked for where nothing is to be drawn. */
+static kiln_status may_be_in_parts(kiln_run *r, const kiln_shoot *s, bool *may, kiln_error *err)
+{
+    const char *kind = "cpu";
+    bool any = false;
+    for (uint32_t i = 0; i < s->n_jobs; i++) any |= s->jobs[i].due;
+    if (any) KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    *may = strcmp(kind, "cpu") != 0;
+    return KILN_OK;
+}
+
+kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
+{
+    bool in_parts;
+    kiln_status st = KILN_OK;
+    uint32_t *tight, n = 0;
+    const uint64_t may = kiln_run_unit_ram(r);
+    KILN_TRY(may_be_in_parts(r, s, &in_parts, err));
+    KILN_TRY(KILN_ALLOC(&tight, s->n_jobs, "cameras", err));
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        const kiln_render_job *j = &s->jobs[i];
+        kiln_draw_size size = kiln_frame_bound(&j->payload.shot, s->layer);
+        size.in_parts = in_parts;
+        set_size(s, i, &size);
+        if (j->due && s->units[i].ram > may) tight[n++] = i;
+    }
+    if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
+    free(tight);
+    return st;
+}

@@ -1,0 +1,220 @@
+/* jobs -- from cameras to units: count, predict, list what is to be computed, and how long and large each piece of it is. */
+#include "stages/tiles/jobs.h"
+
+#include "stages/tiles/rank_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void kiln_tiles_release(kiln_tiles_bake *b)
+{
+    for (uint32_t i = 0; b->jobs && i < b->n_jobs; i++) {
+        free(b->jobs[i].row_pairs);
+        free(b->jobs[i].band_starts);
+    }
+    if (b->units) kiln_units_release(b->units, b->n_units);
+    free(b->units);
+    free(b->payloads);
+    free(b->jobs);
+    free(b->cameras);
+    kiln_layer_free(b->layer);
+}
+
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_shot_options *shot, const char *camera, kiln_tiles_bake *b, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    uint32_t first = 0, n;
+    KILN_TRY(kiln_scene_get(m, &b->scene, err));
+    KILN_TRY(kiln_layer_get(m, "baked", &b->layer, err));
+    KILN_TRY(kiln_cameras_get(m, &b->cameras, &b->n_cameras, err));
+    n = b->n_cameras;
+    if (camera) {
+        KILN_TRY(kiln_camera_pick(b->cameras, b->n_cameras, camera, &first, err));
+        n = 1;
+    }
+    KILN_TRY(KILN_ALLOC(&b->jobs, n, "cameras", err));
+    b->n_jobs = n;
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_tiles_job *j = &b->jobs[i];
+        j->index = first + i;
+        j->camera = &b->cameras[j->index];
+        KILN_TRY(kiln_shot_init(&j->shot, shot, &b->scene, j->camera, err));
+        j->key = kiln_shot_table_key(&j->shot, b->layer);
+    }
+    return KILN_OK;
+}
+
+/* ---- counting --------------------------------------------------------------------------------------------------------- */
+uint64_t kiln_tiles_band_pairs(const kiln_tiles_job *j, uint32_t band)
+{
+    uint64_t pairs = 0;
+    for (uint32_t row = j->band_starts[band]; row < j->band_starts[band + 1]; row++) pairs += j->row_pairs[row];
+    return pairs;
+}
+
+/* The planning unit: slots, rows and names beside the frame, until they are stored. */
+static uint64_t plan_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
+{
+    const uint64_t arrays = (4 + 2) * j->visible + b->layer->n_chunks * (4 + sizeof b->layer->chunks->name);
+    return kiln_frame_ram(b->layer, &j->size, false, arrays + kiln_outputs_ram(arrays));
+}
+
+/* A band: its lists, and their code until it is stored. */
+static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint64_t pairs, uint64_t tiles)
+{
+    kiln_draw_size size = j->size;
+    size.band_pairs = pairs;
+    size.band_tiles = tiles;
+    const uint64_t outputs = kiln_ranks_code_most(pairs, tiles, j->visible) + 8 * tiles;
+    return kiln_frame_ram(b->layer, &size, false,
+                          kiln_draw_picture_bytes(&size, &j->shot.view) + outputs + kiln_outputs_ram(outputs));
+}
+
+static uint64_t tiles_of(const kiln_tiles_job *j, uint32_t band)
+{
+    return (uint64_t)(j->band_starts[band + 1] - j->band_starts[band]) * kiln_view_tiles_x(&j->shot.view);
+}
+
+static void predict(const kiln_tiles_bake *b, bool in_parts, kiln_tiles_job *j)
+{
+    const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&j->shot.view) * kiln_view_tiles_y(&j->shot.view);
+    j->size = (kiln_draw_size){.visible = j->visible, .largest_chunk = kiln_frame_largest_chunk(b->layer), .in_parts = in_parts};
+    /* 6 bytes a visible Gaussian, 8 a tile, and 1.2 to 1.7 bytes of rank code a pair in the scenes measured */
+    j->bytes = 6 * j->visible + 8 * tiles + 2 * j->pairs;
+    j->peak = plan_ram(b, j);
+    for (uint32_t k = 0; k < j->n_bands; k++) {
+        const uint64_t ram = band_ram(b, j, kiln_tiles_band_pairs(j, k), tiles_of(j, k));
+        if (ram > j->peak) j->peak = ram;
+    }
+}
+
+static kiln_status take_count(kiln_run *r, kiln_tiles_job *j, const kiln_unit *u, kiln_error *err)
+{
+    uint64_t bytes;
+    json_t *counters;
+    uint32_t tiles_y = kiln_view_tiles_y(&j->shot.view);
+    KILN_TRY(kiln_unit_data(r, u, "row_pairs", (void **)&j->row_pairs, &bytes, err));
+    if (bytes != tiles_y * sizeof *j->row_pairs)
+        return kiln_fail(err, KILN_E_IO, "unit '%s' has %llu bytes of row counts", u->name, (unsigned long long)bytes);
+    KILN_TRY(kiln_unit_counters(u, &counters, err));
+    j->visible = (uint64_t)json_integer_value(json_object_get(counters, "visible"));
+    j->pairs = (uint64_t)json_integer_value(json_object_get(counters, "pairs"));
+    j->box_pairs = (uint64_t)json_integer_value(json_object_get(counters, "box_pairs"));
+    json_decref(counters);
+    KILN_TRY(KILN_ALLOC(&j->band_starts, tiles_y + 1, "bands", err));
+    j->n_bands = kiln_tile_bands(j->row_pairs, tiles_y, j->band_starts);
+    j->counted = true;
+    return KILN_OK;
+}
+
+static kiln_hash unit_key(kiln_run *r, const char *what, const kiln_tiles_job *j, uint32_t row0, uint32_t row1)
+{
+    kiln_hasher *h = kiln_run_key_bare(r, what);
+    kiln_key_hash(h, "table", j->key);
+    kiln_key_u64(h, "row0", row0);
+    kiln_key_u64(h, "row1", row1);
+    return kiln_key_end(h);
+}
+
+/* May lists be made in parts, on a GPU? Asks for the device only where one has been looked for. */
+static kiln_status may_be_in_parts(kiln_run *r, const kiln_unit *units, uint32_t n, bool *may, kiln_error *err)
+{
+    const char *kind = kiln_run_named_kind(r);
+    for (uint32_t i = 0; i < n && !kind; i++)
+        if (!units[i].was_cached) KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    *may = !kind || strcmp(kind, "cpu") != 0;
+    return KILN_OK;
+}
+
+static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit *units, kiln_error *err)
+{
+    bool in_parts;
+    KILN_TRY(may_be_in_parts(r, units, b->n_jobs, &in_parts, err));
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        if (units[i].quarantined) continue;
+        KILN_TRY(take_count(r, &b->jobs[i], &units[i], err));
+        predict(b, in_parts, &b->jobs[i]);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
+{
+    kiln_status st;
+    kiln_unit *units = NULL;
+    kiln_tiles_unit *payloads = NULL;
+    KILN_GO(KILN_ALLOC(&units, b->n_jobs, "units", err));
+    KILN_GO(KILN_ALLOC(&payloads, b->n_jobs, "units", err));
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        const kiln_tiles_job *j = &b->jobs[i];
+        kiln_unit *u = &units[i];
+        u->ram = kiln_frame_count_ram(b->layer, &j->shot);
+        payloads[i] = (kiln_tiles_unit){.kind = KILN_TILES_COUNT, .shot = j->shot, .layer = b->layer->digest, .ram = u->ram};
+        snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
+        u->key = unit_key(r, "count with boxes", j, 0, 0);
+        u->payload = &payloads[i];
+        u->payload_bytes = sizeof payloads[i];
+        u->cost = 1 + kiln_frame_bound(&j->shot, b->layer).visible;
+        u->optional = true; /* such a camera gets no table */
+    }
+    KILN_GO(kiln_run_units(r, "counting pairs", units, b->n_jobs, err));
+    KILN_GO(take_counts(r, b, units, err));
+done:
+    if (units) kiln_units_release(units, b->n_jobs);
+    free(payloads);
+    free(units);
+    return st;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------------------- */
+/* cost: of a plan the Gaussians that are projected and put in order, of a band those that are looked at and the pairs. */
+static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, const uint32_t *band)
+{
+    kiln_unit *u = &b->units[b->n_units];
+    kiln_tiles_unit *p = &b->payloads[b->n_units++];
+    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .shot = j->shot, .layer = b->layer->digest};
+    if (band) {
+        p->kind = KILN_TILES_BAND;
+        p->row0 = j->band_starts[*band];
+        p->row1 = j->band_starts[*band + 1];
+        p->pairs = kiln_tiles_band_pairs(j, *band);
+        u->cost = p->pairs + j->visible;
+        u->ram = band_ram(b, j, p->pairs, tiles_of(j, *band));
+        snprintf(u->name, sizeof u->name, "tile rows %u to %u of %.100s", p->row0, p->row1 - 1, j->camera->name);
+    } else {
+        u->cost = 1 + 4 * kiln_frame_bound(&j->shot, b->layer).visible;
+        u->ram = plan_ram(b, j);
+        snprintf(u->name, sizeof u->name, "visible list of %.100s", j->camera->name);
+    }
+    p->ram = u->ram;
+    u->key = unit_key(r, band ? "band" : "plan", j, p->row0, p->row1);
+    u->payload = p;
+    u->payload_bytes = sizeof *p;
+    u->group = (uint64_t)j->index + 1; /* one frame for all of them */
+    u->optional = true;
+}
+
+static bool all_there(const kiln_tiles_bake *b, const kiln_tiles_job *j)
+{
+    for (uint64_t i = 0; i <= j->n_bands; i++)
+        if (b->units[j->first_unit + i].quarantined) return false;
+    return true;
+}
+
+kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < b->n_jobs; i++) n += b->jobs[i].wanted ? 1 + (uint64_t)b->jobs[i].n_bands : 0;
+    KILN_TRY(KILN_ALLOC(&b->units, n, "units", err));
+    KILN_TRY(KILN_ALLOC(&b->payloads, n, "units", err));
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        kiln_tiles_job *j = &b->jobs[i];
+        if (!j->wanted) continue;
+        j->first_unit = b->n_units;
+        add_unit(r, b, j, NULL);
+        for (uint32_t k = 0; k < j->n_bands; k++) add_unit(r, b, j, &k);
+    }
+    KILN_TRY(kiln_run_units(r, "tile tables", b->units, b->n_units, err));
+    for (uint32_t i = 0; i < b->n_jobs; i++) b->jobs[i].has_table = b->jobs[i].wanted && all_there(b, &b->jobs[i]);
+    return KILN_OK;
+}
