@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { WINDOW = 1 << 20 }; /* codes in memory at a time: 8 MiB */
+enum { WINDOW = 1 << 19 }; /* codes in memory at a time: 4 MiB */
 
 typedef struct {
     const kiln_layer *layer;

@@ -61,23 +61,36 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 
 /* ---- the order ---------------------------------------------------------------------------------------------------------- */
 /* Rows of the groups: half of what a unit may take, so that more than one fits; one block at least, more is the engine's to
- * refuse. n_chunks 0: not known yet, guessed by their size. */
+ * refuse. */
 static uint64_t rows_of_groups(const kiln_chunk_way *y, uint64_t n_chunks)
 {
     const uint64_t rows = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
     return most(rows, 1);
 }
 
+static uint64_t likely_chunks(const kiln_chunk_way *y) { return 4 * (y->layer->count / y->model->max) + 1; }
+
 static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_error *err)
 {
     kiln_block_groups groups = {0};
-    const uint64_t order = y->layer->count * 12, n_chunks = 4 * (y->layer->count / y->model->max) + 1;
+    const uint64_t order = y->layer->count * 12, n_chunks = likely_chunks(y);
     *out = kiln_spatial_scratch_bytes(y->layer, false, y->order_ram);
     if (y->in_memory) return KILN_OK;
     const kiln_status st = kiln_block_groups_cut(y->layer, rows_of_groups(y, n_chunks), &groups, err);
     if (st == KILN_OK) *out = most(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
     kiln_block_groups_release(&groups);
     return st;
+}
+
+/* The order comes first, so it asks for what any unit behind it will take at least: with a cap that is too small the sentence
+ * names one that does for the whole run. */
+static uint64_t order_ram(const kiln_chunk_way *y)
+{
+    uint64_t block = 0, ram = most(y->order_ram, kiln_chunk_plan_ram(y->layer, y->model->max));
+    if (y->in_memory) return ram;
+    for (uint32_t i = 0; i < y->layer->n_chunks; i++) block = most(block, y->layer->chunks[i].count);
+    ram = most(ram, kiln_scatter_ram(y->layer, &y->parts, block, likely_chunks(y)));
+    return most(ram, kiln_chunk_gather_ram(chunk_rows(y), y->parts.row_bytes));
 }
 
 kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err)
@@ -100,7 +113,7 @@ kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err
                    .payload = &payload,
                    .payload_bytes = sizeof payload,
                    .cost = y->layer->count,
-                   .ram = y->order_ram,
+                   .ram = order_ram(y),
                    .volatile_result = true};
     const kiln_status st = kiln_run_units(r, "sorting rows along the curve", &u, 1, err);
     kiln_units_release(&u, 1);
