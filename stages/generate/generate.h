@@ -24,12 +24,18 @@ kiln_status kiln_generate_scene(const char *dir, const kiln_generate_options *o,
  * three times the sampling and averaged, so that PSNR against them means something. */
 kiln_status kiln_generate_demo(const char *dir, const kiln_generate_options *o, kiln_error *err) KILN_MUST_CHECK;
 
-/* ---- for the two files above ---------------------------------------------------------------------------------------- */
+/* DIR/points.ply: so many points, uniform in the unit cube (kg_uniform_point), x y z as float and nothing else, in constant
+ * memory. */
+kiln_status kiln_generate_points(const char *dir, const kiln_generate_options *o, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- for the files above ---------------------------------------------------------------------------------------- */
 /* Row i of whatever is generated, in PLY terms. Any thread. */
 typedef void kiln_splat_source(const void *context, uint64_t i, kg_splat *out);
 /* Writes the PLY block by block: made on `threads` threads, written in order. */
 kiln_status kiln_write_splats(const char *path, uint64_t n, kiln_splat_source *source, const void *context, unsigned threads,
                               kiln_error *err) KILN_MUST_CHECK;
+/* Closes what was written; st: how that went. KILN_E_IO where not all of it is on the disk. */
+kiln_status kiln_close_checked(FILE *f, const char *path, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 /* A JSON list of camera objects; names[i] becomes "name" (NULL: camN). */
 kiln_status kiln_write_cameras(const char *path, const kg_cam *cameras, const char *const *names, uint32_t n,
                                kiln_error *err) KILN_MUST_CHECK;

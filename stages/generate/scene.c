@@ -36,7 +36,7 @@ static void write_header(FILE *f, uint64_t n)
     fprintf(f, "end_header\n");
 }
 
-static kiln_status close_checked(FILE *f, const char *path, kiln_status st, kiln_error *err)
+kiln_status kiln_close_checked(FILE *f, const char *path, kiln_status st, kiln_error *err)
 {
     int bad = fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0;
     int why = errno;
@@ -66,7 +66,7 @@ kiln_status kiln_write_splats(const char *path, uint64_t n, kiln_splat_source *s
             st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
     }
     if (st == KILN_OK) free(rows);
-    return close_checked(f, path, st, err);
+    return kiln_close_checked(f, path, st, err);
 }
 
 kiln_status kiln_write_cameras(const char *path, const kg_cam *cameras, const char *const *names, uint32_t n, kiln_error *err)

@@ -1,5 +1,5 @@
 /* kiln-generate -- writes a scene directory from a seed: `scene` is the benchmark scene of stages/generate/inputs.h at any
- * size, `demo` a small yard with photos. */
+ * size, `points` a cloud of bare points, `demo` a small yard with photos. */
 #include "stages/engine/engine.h"
 #include "stages/generate/generate.h"
 
@@ -25,8 +25,8 @@ static const kiln_opt options[] = {
 };
 
 static const kiln_cli cli = {.program = "kiln-generate",
-                             .summary = "writes a scene directory from a seed: demo or scene",
-                             .positionals = "demo|scene DIR",
+                             .summary = "writes a scene directory from a seed: demo, scene or points",
+                             .positionals = "demo|scene|points DIR",
                              .n_positionals = 2,
                              .options = options,
                              .common = kiln_common_options};
@@ -35,7 +35,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 {
     const kiln_parsed *args = kiln_run_args(r);
     const char *what = args->positional[0], *dir = args->positional[1];
-    bool demo = strcmp(what, "demo") == 0;
+    const bool demo = strcmp(what, "demo") == 0, points = strcmp(what, "points") == 0;
     kiln_generate_options g = {.gaussians = o.gaussians,
                                .seed = o.seed,
                                .cameras = o.cameras,
@@ -44,14 +44,17 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                .explode_per_mille = o.explode,
                                .explode_by = o.explode_by,
                                .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
-    if (!demo && strcmp(what, "scene") != 0)
-        return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo' or 'scene', not '%s'", what);
+    if (!demo && !points && strcmp(what, "scene") != 0)
+        return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo', 'scene' or 'points', not '%s'", what);
     char end;
     if (o.size &&
         (sscanf(o.size, "%ux%u%c", &g.width, &g.height, &end) != 2 || !g.width || !g.height || g.width > 16384 || g.height > 16384))
         return kiln_fail(err, KILN_E_USAGE, "--size takes WxH, each 1 to 16384, not '%s'", o.size);
-    KILN_TRY(demo ? kiln_generate_demo(dir, &g, err) : kiln_generate_scene(dir, &g, err));
-    if (!kiln_run_json(r)) printf("%s: %llu Gaussians, %u cameras\n", dir, (unsigned long long)g.gaussians, g.cameras);
+    KILN_TRY(demo     ? kiln_generate_demo(dir, &g, err)
+             : points ? kiln_generate_points(dir, &g, err)
+                      : kiln_generate_scene(dir, &g, err));
+    if (points && !kiln_run_json(r)) printf("%s: %llu points\n", dir, (unsigned long long)g.gaussians);
+    if (!points && !kiln_run_json(r)) printf("%s: %llu Gaussians, %u cameras\n", dir, (unsigned long long)g.gaussians, g.cameras);
     return KILN_OK;
 }
 
