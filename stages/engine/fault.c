@@ -116,7 +116,7 @@ static bool is_meant(const fault *f, const kiln_message *unit)
 /* What is not mapped is written to. */
 static void touch_nothing(void)
 {
-    int *volatile nowhere = NULL;
+    volatile int *volatile nowhere = NULL;
     (void)signal(SIGSEGV, SIG_DFL); /* a sanitizer would make an exit code of it */
     *nowhere = 1;
 }

@@ -56,9 +56,10 @@ kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *clos
     *memfd = -1;
     *closed = false;
     ssize_t got;
-    do {
+    int resets = 0;
+    do { /* a peer that ended without having read all is told once, before the messages that it had sent */
         got = recvmsg(fd, &head, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+    } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
     if (got == 0 || (got < 0 && errno == ECONNRESET)) {
         *closed = true;
         return KILN_OK;

@@ -28,7 +28,7 @@ enum { NEVER = 1000000 };
 /* ---- the stage ------------------------------------------------------------------------------------------------------------ */
 static struct {
     uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups;
-    bool wrong, once, reject, mute, optional, plan;
+    bool wrong, once, reject, mute, stillborn, optional, plan;
 } o;
 
 static const kiln_opt options[] = {
@@ -48,6 +48,7 @@ static const kiln_opt options[] = {
     {"wrong", 0, KILN_OPT_BOOL, &o.wrong, NULL, NULL, NULL, "give other results", 0},
     {"reject", 0, KILN_OPT_BOOL, &o.reject, NULL, NULL, NULL, "find the input bad", 0},
     {"mute", 0, KILN_OPT_BOOL, &o.mute, NULL, NULL, NULL, "have workers that never say hello", 0},
+    {"stillborn", 0, KILN_OPT_BOOL, &o.stillborn, NULL, NULL, NULL, "have workers that end at once", 0},
     {"once", 0, KILN_OPT_BOOL, &o.once, NULL, NULL, NULL, "change no state", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -371,12 +372,21 @@ static inline int remove_folder(void **state)
     return rmdir(folder);
 }
 
-/* A worker as one whose driver hangs. */
-static inline bool is_mute(int argc, char **argv)
+static inline bool has_argument(int argc, char **argv, const char *argument)
 {
-    bool mute = false;
-    for (int i = 1; i < argc; i++) mute = mute || !strcmp(argv[i], "--mute");
-    return mute && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG));
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], argument)) return true;
+    return false;
+}
+
+/* main of a test program that is given arguments: the stage, or its worker. A mute one is as one whose driver hangs, a stillborn
+ * one ends before it says hello. */
+static inline int stage_main(int argc, char **argv)
+{
+    const bool is_worker = !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG));
+    while (is_worker && has_argument(argc, argv, "--mute")) (void)pause();
+    if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
+    return kiln_program_main(&program, argc, argv);
 }
 
 #endif

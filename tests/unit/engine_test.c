@@ -254,8 +254,7 @@ static void devices_that_are_not_there_are_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    while (is_mute(argc, argv)) (void)pause();
-    if (argc > 1) return kiln_program_main(&program, argc, argv);
+    if (argc > 1) return stage_main(argc, argv);
 #define CLAIM(f) cmocka_unit_test_setup(f, fresh_manifest)
     const struct CMUnitTest tests[] = {
         CLAIM(units_are_computed_and_stored),

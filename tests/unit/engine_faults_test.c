@@ -1,0 +1,327 @@
+/* What the engine does when units, workers and devices fail (KILN_FAULT), and when a run computes only some units. */
+#include "engine_stage.h"
+
+/* A run of the stage in which units fail as KILN_FAULT says. */
+static int run_with(const char *fault, const char *arguments)
+{
+    assert_int_equal(setenv("KILN_FAULT", fault, 1), 0);
+    const int code = run(arguments);
+    assert_int_equal(unsetenv("KILN_FAULT"), 0);
+    return code;
+}
+
+static uint32_t quarantined(const char *name)
+{
+    kiln_quarantine_row *rows;
+    uint32_t n, found = 0;
+    kiln_manifest *m = open_manifest(KILN_OPEN_READ);
+    assert_int_equal(kiln_quarantine_get(m, "knn", &rows, &n, NULL), KILN_OK);
+    for (uint32_t i = 0; i < n; i++) found += !strcmp(rows[i].name, name);
+    assert_int_equal(found, n); /* no other */
+    free(rows);
+    kiln_manifest_close(m);
+    return n;
+}
+
+/* ---- retry ------------------------------------------------------------------------------------------------------------ */
+static void a_unit_that_fails_once_is_tried_again(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"exit", "kill", "illegal", "abort", "nomem", "device"};
+    static const char *const reasons[] = {"exit code 9", "signal 9",       "signal 11",
+                                          "signal 6",    "no memory left", "the device failed"};
+    for (int i = 0; i < 6; i++) {
+        char fault[64];
+        fresh_manifest(NULL);
+        (void)snprintf(fault, sizeof fault, "unit=3:%s,times=1", faults[i]);
+        assert_int_equal(run_with(fault, "--count=8 --workers=2"), 0);
+        assert_true(said("'unit 3' failed on worker "));
+        assert_true(said(reasons[i]));
+        assert_int_equal(number("units.retried"), 1);
+        assert_int_equal(number("units.done"), 8);
+        assert_int_equal(number("sum"), 28);
+        assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
+    }
+}
+
+static void a_unit_that_hangs_is_killed_at_the_deadline(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=1:hang,times=1", "--workers=1 --deadline=1"), 0);
+    assert_true(said("took longer than --deadline 1 s while it computed 'unit 1'"));
+    assert_int_equal(number("sum"), 6);
+}
+
+static void what_a_dead_worker_had_not_begun_counts_no_attempt(void **state)
+{
+    (void)state;
+    /* each is prefetched behind the one before it: were that an attempt, the last would have none left */
+    assert_int_equal(run_with("unit=0:kill,times=2; unit=1:kill,times=2 unit=2:kill,times=2", "--workers=1"), 0);
+    assert_int_equal(number("units.retried"), 6);
+    assert_int_equal(number("sum"), 6);
+}
+
+static void the_disk_the_input_and_the_cap_end_the_run_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=2:enospc", "--optional --workers=1"), 74);
+    assert_true(said("unit 2: cannot write: No space left on device"));
+    assert_int_equal(run("--optional --workers=1"), 0);
+    assert_int_equal(number("units.cached"), 2); /* what was finished before was kept */
+}
+
+static void a_unit_goes_to_another_device_after_two_failures(void **state)
+{
+    (void)state;
+    /* device 0 spoils whatever it gets, but is struck out only by three different units: there are two */
+    assert_int_equal(run_with("unit=*:device,device=0", "--count=2 --pretend=2 --slow=100"), 0);
+    assert_int_equal(number("sum"), 1);
+    assert_true(number("units.retried") >= 2);
+}
+
+/* ---- quarantine ------------------------------------------------------------------------------------------------------- */
+static void an_optional_unit_that_fails_everywhere_makes_the_stage_partial(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --plan --workers=2"), 7);
+    assert_true(said("knn: 'unit 3' is quarantined after 3 attempts, the last on worker "));
+    assert_true(said("kiln-test: 1 of 9 units are quarantined; run the same command to try them again, or later stages with "
+                     "--allow-partial\n"));
+    assert_true(status_is("partial"));
+    assert_int_equal(number("units.quarantined"), 1);
+    assert_int_equal(number("sum"), 28 - 3);
+    assert_int_equal(state_of("knn"), KILN_STAGE_PARTIAL);
+    assert_int_equal(quarantined("unit 3"), 1);
+
+    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --plan --workers=2"), 7); /* never taken for fresh */
+    assert_int_equal(number("units.done"), 0);
+    assert_int_equal(number("units.cached"), 8);
+
+    assert_int_equal(run("--count=8 --optional --plan"), 0);
+    assert_int_equal(number("units.done"), 1); /* just those */
+    assert_int_equal(number("sum"), 28);
+    assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
+    assert_int_equal(quarantined("unit 3"), 0);
+}
+
+static void a_unit_that_must_be_ends_the_run_with_its_name(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=plan:abort", "--optional --plan"), 7);
+    assert_true(said("'plan' failed 3 times, the last on worker 0 of the CPU: the worker died of signal 6"));
+    assert_true(status_is("failed"));
+    assert_int_equal(access(db, F_OK), -1); /* nothing was finished */
+    assert_int_equal(run("--count=3"), 0);
+    assert_int_equal(run_with("unit=3:exit", "--count=4"), 7);
+    assert_int_equal(state_of("knn"), KILN_STAGE_FRESH); /* of the run before: nothing was changed */
+    assert_int_equal(quarantined("unit 3"), 1);
+    assert_int_equal(run("--count=4"), 0);
+    assert_int_equal(quarantined("unit 3"), 0);
+}
+
+static void a_partial_stage_that_turned_stale_is_not_taken_for_fresh(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=1:exit", "--optional"), 7);
+    set_state("knn", KILN_STAGE_STALE);
+    assert_int_equal(run("--optional"), 0);
+    assert_int_equal(number("units.done"), 1);
+}
+
+static void what_is_given_up_in_a_run_that_stores_nothing_stays_out_of_the_manifest(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--optional"), 0);
+    assert_int_equal(run_with("unit=4:exit", "--optional --once --count=5"), 7);
+    assert_int_equal(quarantined("unit 4"), 0);
+    assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
+}
+
+static void force_keeps_what_is_stored_when_a_unit_fails(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--optional"), 0);
+    assert_int_equal(run_with("unit=2:exit", "--optional --force"), 7);
+    assert_int_equal(quarantined("unit 2"), 0);
+    assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
+    assert_int_equal(run("--optional --force"), 0);
+}
+
+/* ---- devices ---------------------------------------------------------------------------------------------------------- */
+static void a_device_on_which_three_units_failed_is_retired(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=*:exit,device=1", "--count=30 --pretend=3 --slow=10"), 0);
+    assert_true(said("is used no more: 3 different units failed on it, the last '"));
+    assert_int_equal(number("sum"), 30 * 29 / 2);
+    assert_int_equal(number("units.done"), 30);
+}
+
+static void a_lost_device_is_retired_at_once_and_no_unit_is_blamed(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=*:lost,device=0", "--count=8 --pretend=2 --slow=10"), 0);
+    assert_true(said("is used no more: the device is lost"));
+    assert_int_equal(number("units.retried"), 0);
+    assert_int_equal(number("sum"), 28);
+}
+
+static void no_device_left_ends_the_run_and_keeps_what_is_finished(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=5:lost", "--count=8 --pretend=2 --optional"), 6);
+    assert_true(said("no device is left to compute on, "));
+    assert_int_equal(run("--count=8 --optional"), 0);
+    assert_true(number("units.cached") >= 4);
+}
+
+static void the_cpu_alone_is_never_retired(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=unit*1?:exit", "--count=20 --optional --workers=2"), 7);
+    assert_int_equal(number("units.quarantined"), 10);
+    assert_int_equal(number("units.done"), 10);
+}
+
+static void workers_that_never_come_to_life_end_the_run(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--stillborn --workers=1"), 70);
+    assert_true(said("the worker ended with exit code 3 before it was ready, 3 times"));
+}
+
+static void a_signal_ends_a_run_whose_worker_hangs(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("KILN_FAULT", "unit=2:hang", 1), 0);
+    const pid_t pid = start("--workers=1 --devices=cpu");
+    const pid_t worker = child_of(pid);
+    assert_int_equal(unsetenv("KILN_FAULT"), 0);
+    assert_true(worker > 0);
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(finish(pid), 143);
+    assert_true(ends(worker));
+    assert_int_equal(run(""), 0);
+    assert_int_equal(number("units.cached"), 2);
+}
+
+/* ---- CPU workers ------------------------------------------------------------------------------------------------------ */
+static void workers_share_the_threads_and_one_alone_has_them_all(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=4 --workers=4 --threads=8 --slow=200"), 0);
+    assert_int_equal(number("processes"), 4);
+    assert_int_equal(number("first.threads"), 2);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=1 --workers=4 --threads=8"), 0);
+    assert_int_equal(number("first.threads"), 8);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=40 --threads=3 --slow=5"), 0); /* by itself, few threads make one worker */
+    assert_int_equal(number("processes"), 1);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=16 --threads=9 --slow=100"), 0);
+    assert_int_equal(number("processes"), 2);
+}
+
+/* ---- parts of a stage --------------------------------------------------------------------------------------------------- */
+static void shards_compute_their_units_and_the_whole_run_only_commits(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=6 --optional --plan --shard=1/2"), 0);
+    assert_int_equal(number("units.done"), 1 + 3);
+    assert_int_equal(number("left"), 3);
+    assert_true(said("3 of 7 units are left; when none is, the same command without --shard finishes the stage"));
+    assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
+    assert_int_equal(run("--count=6 --optional --plan --shard=1/2"), 0); /* twice is no harm */
+    assert_int_equal(number("units.done"), 0);
+    assert_int_equal(run("--count=6 --optional --plan --shard=2/2"), 0);
+    assert_int_equal(number("units.done"), 3);
+    assert_int_equal(number("left"), 0);
+    assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
+    assert_int_equal(run("--count=6 --optional --plan"), 0);
+    assert_int_equal(number("units.done"), 0);
+    assert_int_equal(number("sum"), 15);
+    assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
+    assert_int_equal(run("--count=6 --optional --plan --shard=1/2"), 0);
+    assert_true(status_is("nothing to do"));
+}
+
+static void a_group_goes_to_one_shard(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=8 --optional --groups=2 --shard=2/2"), 0);
+    assert_int_equal(number("units.done"), 4);
+    assert_int_equal(run("--count=8 --optional --groups=2 --units=2-3,6-7"), 0);
+    assert_int_equal(number("units.done"), 0);
+    assert_int_equal(number("left"), 4);
+}
+
+static void units_are_chosen_by_position_and_name(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=12 --optional --units=0,2-3,unit?1*"), 0);
+    assert_int_equal(number("units.done"), 3 + 3); /* 0, 2, 3; 1, 10, 11 */
+    assert_int_equal(number("left"), 6);
+    assert_int_equal(run("--count=12 --units=0 --optional --scale=5"), 0);
+    assert_int_equal(number("units.done"), 1);
+}
+
+static void a_unit_of_a_shard_that_fails_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=2:exit", "--count=4 --optional --shard=1/2"), 7);
+    assert_int_equal(quarantined("unit 2"), 1);
+    assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
+    assert_int_equal(run("--count=4 --optional --shard=1/2"), 0);
+    assert_int_equal(quarantined("unit 2"), 0);
+}
+
+static void slips_of_the_pen_are_told(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "--shard=0/2", "--shard=3/2",           "--shard=1",          "--shard=a/b",  "--shard=1/2x", "--units=5-3", "--units=1,,2",
+        "--units=",    "--shard=1/2 --units=0", "--once --shard=1/2", "--workers=65", "--deadline=-1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(run(wrong[i]), 2);
+        assert_int_equal(access(db, F_OK), -1);
+    }
+    static const char *const faults[] = {
+        "5:kill", "unit=5", "unit=5:burn", "unit=:kill", "unit=5:kill,times=x", "unit=5:kill,often=1"};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        assert_int_equal(run_with(faults[i], ""), 2);
+        assert_true(said("KILN_FAULT is '"));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) return stage_main(argc, argv);
+#define CLAIM(f) cmocka_unit_test_setup(f, fresh_manifest)
+    const struct CMUnitTest tests[] = {
+        CLAIM(a_unit_that_fails_once_is_tried_again),
+        CLAIM(a_unit_that_hangs_is_killed_at_the_deadline),
+        CLAIM(what_a_dead_worker_had_not_begun_counts_no_attempt),
+        CLAIM(the_disk_the_input_and_the_cap_end_the_run_at_once),
+        CLAIM(a_unit_goes_to_another_device_after_two_failures),
+        CLAIM(an_optional_unit_that_fails_everywhere_makes_the_stage_partial),
+        CLAIM(a_unit_that_must_be_ends_the_run_with_its_name),
+        CLAIM(a_partial_stage_that_turned_stale_is_not_taken_for_fresh),
+        CLAIM(what_is_given_up_in_a_run_that_stores_nothing_stays_out_of_the_manifest),
+        CLAIM(force_keeps_what_is_stored_when_a_unit_fails),
+        CLAIM(a_device_on_which_three_units_failed_is_retired),
+        CLAIM(a_lost_device_is_retired_at_once_and_no_unit_is_blamed),
+        CLAIM(no_device_left_ends_the_run_and_keeps_what_is_finished),
+        CLAIM(the_cpu_alone_is_never_retired),
+        CLAIM(workers_that_never_come_to_life_end_the_run),
+        CLAIM(a_signal_ends_a_run_whose_worker_hangs),
+        CLAIM(workers_share_the_threads_and_one_alone_has_them_all),
+        CLAIM(shards_compute_their_units_and_the_whole_run_only_commits),
+        CLAIM(a_group_goes_to_one_shard),
+        CLAIM(units_are_chosen_by_position_and_name),
+        CLAIM(a_unit_of_a_shard_that_fails_is_said),
+        CLAIM(slips_of_the_pen_are_told),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
