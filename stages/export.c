@@ -322,6 +322,7 @@ static kiln_status write_chunks(kiln_run *r, const job *j, kiln_error *err)
     uint32_t n = 0;
     KILN_GO(make_tail(j, &tail, err));
     const size_t bytes = sizeof q + tail.size;
+    const uint64_t ram = j->writer->ram(&j->e);
     KILN_GO(KILN_ALLOC(&units, j->n_chosen, "units", err));
     KILN_GO(kiln_alloc((void **)&payloads, j->n_chosen, bytes, "units", err));
     fill_request(j, &q);
@@ -330,8 +331,11 @@ static kiln_status write_chunks(kiln_run *r, const job *j, kiln_error *err)
         q.chunk = c;
         memcpy(payloads + n * bytes, &q, sizeof q);
         memcpy(payloads + n * bytes + sizeof q, tail.data, tail.size);
-        units[n] = (kiln_unit){
-            .payload = payloads + n * bytes, .payload_bytes = bytes, .cost = j->layer->chunks[c].count, .volatile_result = true};
+        units[n] = (kiln_unit){.payload = payloads + n * bytes,
+                               .payload_bytes = bytes,
+                               .cost = j->layer->chunks[c].count,
+                               .ram = ram,
+                               .volatile_result = true};
         snprintf(units[n].name, sizeof units[n].name, "chunk %s", j->layer->chunks[c].name);
         q.first_row += j->layer->chunks[c].count;
         n++;

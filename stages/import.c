@@ -66,7 +66,7 @@ static kiln_status scan_unit(kiln_worker *w, const scan_request *q, kiln_error *
     const kiln_reader *reader = kiln_reader_named(q->reader);
     if (!reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
     KILN_GO(KILN_ALLOC(&scan, 1, "scan", err));
-    KILN_GO(kiln_scan_source(reader, q->path, scan, &offsets, err));
+    KILN_GO(kiln_scan_source(w, reader, q->path, scan, &offsets, err));
     KILN_GO(kiln_worker_put(w, "scan", scan, sizeof *scan, 1, err));
     KILN_GO(kiln_worker_put(w, "offsets", offsets.data, offsets.size, 8, err));
 done:
@@ -136,7 +136,7 @@ static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offse
     void *data = NULL;
     uint64_t bytes;
     scan_request q;
-    kiln_unit u = {.name = SCAN_UNIT, .payload = &q, .payload_bytes = sizeof q, .volatile_result = true};
+    kiln_unit u = {.name = SCAN_UNIT, .payload = &q, .payload_bytes = sizeof q, .ram = KILN_SCAN_RAM, .volatile_result = true};
     memset(&q, 0, sizeof q);
     snprintf(q.reader, sizeof q.reader, "%s", i->data.reader->name);
     snprintf(q.path, sizeof q.path, "%s", i->data.rows_path);
@@ -259,9 +259,18 @@ static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t
         units[b].payload = &requests[b];
         units[b].payload_bytes = sizeof requests[b];
         units[b].cost = requests[b].n;
+        units[b].ram = kiln_block_ram(&i->scan.info, i->scan.keep);
+        units[b].optional = true;
     }
     KILN_TRY(kiln_run_units(r, "importing", units, i->scan.n_blocks, err));
-    for (uint64_t b = 0; b < i->scan.n_blocks; b++) KILN_TRY(take_counters(i, &units[b], err));
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
+        if (!units[b].quarantined)
+            KILN_TRY(take_counters(i, &units[b], err));
+        else
+            i->n_missing++;
+    }
+    if (i->n_missing == i->scan.n_blocks && i->n_missing > 0)
+        return kiln_fail(err, KILN_E_PARTIAL, "no block of '%s' could be imported", i->data.rows_path);
     return KILN_OK;
 }
 
@@ -271,7 +280,7 @@ static kiln_status run_cube(kiln_run *r, kiln_import_result *i, const kiln_layer
     kiln_cube_part *parts = NULL;
     void *data = NULL;
     uint64_t bytes;
-    kiln_unit u = {.name = CUBE_UNIT};
+    kiln_unit u = {.name = CUBE_UNIT, .ram = kiln_cube_ram(KILN_BLOCK_ROWS)};
     KILN_TRY(KILN_ALLOC(&parts, l->n_chunks, "blocks", err));
     kiln_hasher *h = kiln_run_key_bare(r, "cube");
     for (uint32_t b = 0; b < l->n_chunks; b++) {

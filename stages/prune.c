@@ -73,13 +73,17 @@ static const kiln_cli cli = {.program = "kiln-prune",
 typedef struct {
     kiln_scene scene;
     kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
-    uint32_t *rows;              /* --drop-row */
+    uint32_t *spacing_of;        /* [input->n_chunks] its block for each of the input's; NULL with the plane in the input */
+    kiln_prune_size size;
+    uint32_t *rows; /* --drop-row */
     uint64_t n_rows;
     kiln_prune_stats stats;
     kiln_prune_rules rules;
     kiln_merged_row *merges;
     uint64_t n_merges;
-    kiln_unit *blocks; /* [input->n_chunks] */
+    kiln_unit *blocks;  /* [n_blocks], of the input's those that have spacing */
+    uint32_t *block_of; /* [n_blocks] which of the input's it is */
+    uint32_t n_blocks;
     kiln_tally tally, other;
     kiln_camera *cameras;
     uint32_t n_cameras, n_views;
@@ -97,12 +101,14 @@ static void units_free(kiln_unit *units, uint64_t n)
 
 static void pruning_release(pruning *p)
 {
-    if (p->input) units_free(p->blocks, p->input->n_chunks);
+    units_free(p->blocks, p->n_blocks);
+    free(p->block_of);
     free(p->shots);
     free(p->views);
     free(p->cameras);
     free(p->merges);
     free(p->rows);
+    free(p->spacing_of);
     kiln_layer_free(p->spacing);
     kiln_layer_free(p->input);
 }
@@ -125,7 +131,25 @@ static kiln_status open_input(kiln_run *r, pruning *p, kiln_error *err)
                          kiln_manifest_path(m), kiln_manifest_path(m));
     }
     KILN_TRY(kiln_layer_get(m, "source", &p->input, err));
-    return kiln_layer_get(m, "spacing", &p->spacing, err);
+    KILN_TRY(kiln_layer_get(m, "spacing", &p->spacing, err));
+    KILN_TRY(KILN_ALLOC(&p->spacing_of, p->input->n_chunks, "the blocks", err));
+    for (uint32_t i = 0; i < p->input->n_chunks; i++)
+        p->spacing_of[i] = kiln_prune_find_block(p->spacing, p->input->chunks[i].name);
+    return KILN_OK;
+}
+
+static void take_size(pruning *p)
+{
+    p->size = (kiln_prune_size){.rows = p->input->count, .blocks = kiln_layer_size_of(p->input)};
+    if (p->spacing) p->size.blocks.planes += p->size.blocks.rows * sizeof(float);
+}
+
+/* Has it all that pruning reads? kiln-knn leaves blocks out when it finishes partially. */
+static bool has_block(const pruning *p, uint32_t block) { return !p->spacing || p->spacing_of[block] != KILN_PRUNE_NO_BLOCK; }
+
+static const kiln_chunk *spacing_block(const pruning *p, uint32_t block)
+{
+    return p->spacing && has_block(p, block) ? &p->spacing->chunks[p->spacing_of[block]] : NULL;
 }
 
 static kiln_hash input_key(kiln_run *r, const pruning *p)
@@ -183,7 +207,7 @@ static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, const ch
 static void key_planes(kiln_hasher *h, const pruning *p, uint32_t block, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) kiln_key_plane(h, &p->input->chunks[block], names[i]);
-    if (p->spacing) kiln_key_plane(h, &p->spacing->chunks[block], "spacing2");
+    if (spacing_block(p, block)) kiln_key_plane(h, spacing_block(p, block), "spacing2");
 }
 
 /* ---- statistics, rules, merges ------------------------------------------------------------------------------------------ */
@@ -198,6 +222,7 @@ static kiln_status take_statistics(kiln_run *r, pruning *p, kiln_error *err)
     kiln_hasher *h = kiln_run_key_bare(r, "statistics");
     for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 3);
     u.key = kiln_key_end(h);
+    u.ram = head.ram = kiln_prune_stats_ram(&p->size);
     KILN_GO(set_payload(&u, &head, NULL, NULL, NULL, err));
     KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
     memcpy(&p->stats, data, sizeof p->stats);
@@ -225,6 +250,7 @@ static kiln_status find_merges(kiln_run *r, pruning *p, kiln_error *err)
     kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
     for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 5);
     u.key = kiln_key_end(h);
+    u.ram = head.ram = kiln_prune_merges_ram(&p->size);
     KILN_GO(set_payload(&u, &head, NULL, p->rows, NULL, err));
     KILN_GO(run_one(r, "looking for near-duplicates", &u, "merges", 0, (void **)&p->merges, &bytes, err));
     p->n_merges = bytes / sizeof *p->merges;
@@ -243,7 +269,7 @@ static void key_block(kiln_hasher *h, const pruning *p, uint32_t block)
         kiln_key_text(h, "type", kiln_type_name(c->planes[i].type));
         kiln_key_plane(h, c, c->planes[i].name);
     }
-    if (p->spacing) kiln_key_plane(h, &p->spacing->chunks[block], "spacing2");
+    if (spacing_block(p, block)) kiln_key_plane(h, spacing_block(p, block), "spacing2");
 }
 
 /* Merges that concern a block: its own survivors with all that goes into them, and its own rows that go elsewhere. */
@@ -254,11 +280,12 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     kiln_prune_unit head = head_of(p, KILN_PRUNE_BLOCK);
     const uint32_t *rows = p->rows;
     uint64_t end = 0;
+    const uint64_t number = strtoull(p->input->chunks[block].name, NULL, 10); /* not block, where some are missing */
     head.block = block;
     head.planes = !kiln_run_is_once(r);
-    while (end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS < block) end++;
+    while (end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS < number) end++;
     rows += end;
-    for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == block; end++) head.n_rows++;
+    for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
 
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_prune_rules_key(h, &p->rules);
@@ -274,30 +301,39 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     (void)snprintf(u->name, sizeof u->name, "block %s", p->input->chunks[block].name);
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
+    u->ram = head.ram = kiln_prune_block_ram(&p->size);
+    u->optional = true;
     return set_payload(u, &head, merges, rows, NULL, err);
+}
+
+static kiln_status add_tally(kiln_run *r, pruning *p, const kiln_unit *u, kiln_error *err)
+{
+    kiln_tally *t;
+    uint64_t bytes;
+    KILN_TRY(kiln_unit_data(r, u, "tally", (void **)&t, &bytes, err));
+    if (bytes == sizeof *t) kiln_tally_add(&p->tally, t);
+    free(t);
+    if (bytes == sizeof *t) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "the tally of %s has %llu bytes", u->name, (unsigned long long)bytes);
 }
 
 static kiln_status prune_blocks(kiln_run *r, pruning *p, kiln_error *err)
 {
     const uint32_t n = p->input->n_chunks;
     kiln_merged_row *merges = NULL;
-    kiln_tally *t = NULL;
     kiln_status st;
     KILN_GO(KILN_ALLOC(&p->blocks, n, "the blocks", err));
+    KILN_GO(KILN_ALLOC(&p->block_of, n, "the blocks", err));
     KILN_GO(KILN_ALLOC(&merges, p->n_merges, "merged rows", err));
-    for (uint32_t i = 0; i < n; i++) KILN_GO(plan_block(r, p, i, merges, &p->blocks[i], err));
-    KILN_GO(kiln_run_units(r, "pruning", p->blocks, n, err));
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t bytes;
-        KILN_GO(kiln_unit_data(r, &p->blocks[i], "tally", (void **)&t, &bytes, err));
-        if (bytes != sizeof *t)
-            KILN_GO(kiln_fail(err, KILN_E_IO, "the tally of %s has %llu bytes", p->blocks[i].name, (unsigned long long)bytes));
-        kiln_tally_add(&p->tally, t);
-        free(t);
-        t = NULL;
+        if (!has_block(p, i)) continue;
+        KILN_GO(plan_block(r, p, i, merges, &p->blocks[p->n_blocks], err));
+        p->block_of[p->n_blocks++] = i;
     }
+    KILN_GO(kiln_run_units(r, "pruning", p->blocks, p->n_blocks, err));
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        if (!p->blocks[i].quarantined) KILN_GO(add_tally(r, p, &p->blocks[i], err));
 done:
-    free(t);
     free(merges);
     return st;
 }
@@ -373,6 +409,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, kiln_uni
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
     u->key = kiln_key_end(h);
     u->cost = 1;
+    u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->shots[i].view));
     return set_payload(u, &head, p->merges, p->rows, NULL, err);
 }
 
@@ -409,6 +446,7 @@ static kiln_status look_at_other(kiln_run *r, pruning *p, kiln_error *err)
     kiln_status st;
     if (!o.against) return KILN_OK;
     head.text_bytes = strlen(o.against) + 1;
+    u.ram = head.ram = kiln_prune_scales_ram(&p->size);
     KILN_GO(set_payload(&u, &head, NULL, NULL, o.against, err));
     KILN_GO(run_one(r, "reading the other bake", &u, "tally", sizeof p->other, &data, &bytes, err));
     memcpy(&p->other, data, sizeof p->other);
@@ -422,7 +460,7 @@ done:
 /* ---- the layer --------------------------------------------------------------------------------------------------------- */
 static kiln_status fill_block(kiln_run *r, const pruning *p, uint32_t i, kiln_chunk *c, kiln_error *err)
 {
-    const kiln_chunk *from = &p->input->chunks[i];
+    const kiln_chunk *from = &p->input->chunks[p->block_of[i]];
     const kiln_unit *u = &p->blocks[i];
     kiln_bounds *bounds;
     uint64_t bytes;
@@ -448,10 +486,13 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     const pruning *p = context;
     kiln_layer *l = NULL;
     kiln_status st;
-    KILN_GO(kiln_layer_new("pruned", p->input->sh_degree, p->input->n_chunks, &l, err));
-    for (uint32_t i = 0; i < l->n_chunks; i++) {
-        KILN_GO(fill_block(r, p, i, &l->chunks[i], err));
-        l->count += l->chunks[i].count;
+    KILN_GO(kiln_layer_new("pruned", p->input->sh_degree, p->n_blocks, &l, err));
+    l->n_chunks = 0; /* as far as they are filled: quarantined blocks leave a gap in the names */
+    for (uint32_t i = 0; i < p->n_blocks; i++) {
+        if (p->blocks[i].quarantined) continue;
+        kiln_chunk *c = &l->chunks[l->n_chunks++];
+        KILN_GO(fill_block(r, p, i, c, err));
+        l->count += c->count;
     }
     KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "prune", err));
@@ -489,6 +530,7 @@ static kiln_status run_stage(kiln_run *r, pruning *p, kiln_error *err)
     KILN_TRY(parse_sizes(sizes, &n_sizes, err));
     KILN_TRY(kiln_prune_rows_parse("--drop-row", o.rules.drop_row, &p->rows, &p->n_rows, err));
     KILN_TRY(open_input(r, p, err));
+    take_size(p);
     const kiln_hash key = input_key(r, p);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);

@@ -116,8 +116,12 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err) KILN_MUST_CHECK
 enum { KILN_UNIT_RAM = 64 << 20 }; /* what a unit takes that does not say */
 /* The most that one unit may take when its worker works alone: what a plan chooses its way by. */
 uint64_t kiln_run_unit_ram(kiln_run *r);
-/* For a unit's ram: what its outputs take until they are stored, beside the arrays that they are put from. */
+/* For a unit's ram: what its outputs take until they are stored, beside the arrays that they are put from; what reading a plane
+ * takes beside the array that it is read into. */
 uint64_t kiln_outputs_ram(uint64_t raw_bytes);
+uint64_t kiln_read_ram(uint64_t raw_bytes);
+/* In a unit that learns only now what it takes: KILN_E_CAP with the least --ram that would do when that is more than its share. */
+kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* Host memory that this worker's units may take now, what it keeps between them and their outputs included. */
 uint64_t kiln_worker_ram(const kiln_worker *w);
 /* A folder for what memory has no room for, beside the manifest or in --scratch-dir: STAGE-KEY, so that a run that was killed

@@ -108,3 +108,20 @@ void kiln_key_plane(kiln_hasher *h, const kiln_chunk *c, const char *plane)
     if (!p) return;
     for (uint32_t i = 0; i < p->data.n_segments; i++) kiln_key_hash(h, "segment", p->data.segments[i]);
 }
+
+kiln_layer_size kiln_layer_size_of(const kiln_layer *l)
+{
+    kiln_layer_size size = {0};
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        const kiln_chunk *c = &l->chunks[i];
+        uint64_t planes = 0;
+        for (uint32_t k = 0; k < c->n_planes; k++) {
+            const uint64_t bytes = c->planes[k].data.raw_bytes;
+            planes += bytes;
+            if (bytes > size.plane) size.plane = bytes;
+        }
+        if (planes > size.planes) size.planes = planes;
+        if (c->count > size.rows) size.rows = c->count;
+    }
+    return size;
+}

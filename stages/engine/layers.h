@@ -22,4 +22,12 @@ kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out,
 /* Adds a chunk's name, count and the hashes of its plane to a key; nothing of the plane where the chunk has none. */
 void kiln_key_plane(kiln_hasher *h, const kiln_chunk *c, const char *plane);
 
+/* How large a layer's chunks are, for the ram of units. */
+typedef struct {
+    uint64_t rows;   /* most of one chunk */
+    uint64_t planes; /* bytes of all planes of one chunk, at most */
+    uint64_t plane;  /* bytes of one plane, at most */
+} kiln_layer_size;
+kiln_layer_size kiln_layer_size_of(const kiln_layer *l);
+
 #endif

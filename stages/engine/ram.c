@@ -55,6 +55,20 @@ static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
 
 uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(ram_cap(r), parent_bytes(), 1); }
 
+/* The blob as it is stored, and once more shuffled. */
+uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * least(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
+
+/* A worker's --ram is the whole cap in bytes: its parent resolved it. */
+kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const char *what, kiln_error *err)
+{
+    char needs[32], has[32];
+    const uint64_t share = kiln_worker_ram(w);
+    if (bytes <= share) return KILN_OK;
+    return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, --ram leaves it %s; the least that works is --ram %lluM", what,
+                     kiln_size_text(bytes, needs), kiln_size_text(share, has),
+                     (unsigned long long)((kiln_common_values.ram.bytes + bytes - share) / MIB + 2));
+}
+
 static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes); }
 
 /* With results that wait, while workers go on. */

@@ -74,6 +74,15 @@ static kiln_status add_option(argument_list *a, const kiln_opt *o, kiln_error *e
     return *text ? add_argument(a, "--", o->name, "=", text, err) : KILN_OK;
 }
 
+/* What a share of the machine is, the parent has found out. */
+static kiln_status add_ram(argument_list *a, uint64_t cap, kiln_error *err)
+{
+    char number[32];
+    if (cap == 0) return KILN_OK;
+    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)cap);
+    return add_argument(a, "--ram", "=", "", number, err);
+}
+
 static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, argument_list *a, kiln_error *err)
 {
     char fd[16];
@@ -84,6 +93,7 @@ static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, 
     const void *printers = printer_storage(r->cli.common);
     for (const kiln_opt *o = r->cli.common; o && o->name; o++)
         if (o->where != printers) KILN_TRY(add_option(a, o, err));
+    KILN_TRY(add_ram(a, r->ram.cap, err));
     KILN_TRY(add_argument(a, "--", "", "", "", err));
     for (unsigned i = 0; i < r->parsed.n_positional; i++) KILN_TRY(add_argument(a, "", r->parsed.positional[i], "", "", err));
     return KILN_OK;

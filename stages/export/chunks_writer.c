@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/layers.h"
 #include "stages/engine/json_text.h"
 
 #include <jansson.h>
@@ -55,6 +57,13 @@ static kiln_status open_state(const kiln_export *e, kiln_manifest *m, void **sta
     *s = (chunks_state){.e = e, .m = m};
     *state = s;
     return KILN_OK;
+}
+
+/* A plane, and the file that is there compared with it. */
+static uint64_t ram(const kiln_export *e)
+{
+    const kiln_layer_size size = kiln_layer_size_of(e->layer);
+    return 2 * size.plane + kiln_read_ram(size.plane);
 }
 
 static bool has_size(const char *path, uint64_t bytes)
@@ -249,6 +258,7 @@ const kiln_writer kiln_writer_chunks = {
     .default_name = "chunks",
     .summary = "a folder: raw planes in files named by their hash, and index.json",
     .last_file = INDEX,
+    .ram = ram,
     .begin = begin,
     .open = open_state,
     .write = write_chunk,

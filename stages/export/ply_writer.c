@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/layers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +42,17 @@ static kiln_status write_at(int fd, const char *path, const void *data, size_t b
         done += (size_t)n;
     }
     return KILN_OK;
+}
+
+enum { STEP = 16384 }; /* rows encoded at once */
+
+/* A chunk's planes, its rows' places, the rows of a step (a column takes at most twice what its plane does), the ranks of all. */
+static uint64_t ram(const kiln_export *e)
+{
+    const kiln_layer_size size = kiln_layer_size_of(e->layer);
+    const uint64_t step = size.rows ? 2 * size.planes / size.rows * STEP : 0;
+    return size.planes + kiln_read_ram(size.plane) + size.rows * (sizeof(place) + sizeof(uint32_t)) + STEP * sizeof(uint32_t) +
+           step + (e->source_order ? kiln_row_ranks_ram(e->scene->rows_read) : 0);
 }
 
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */
@@ -147,7 +160,6 @@ static kiln_status write_runs(const ply_state *s, const place *places, uint64_t 
 
 static kiln_status write_chunk(void *state, uint32_t number, uint64_t first_row, kiln_error *err)
 {
-    enum { STEP = 16384 }; /* rows encoded at once */
     kiln_status st = KILN_OK;
     const ply_state *s = state;
     const kiln_chunk *chunk = &s->e->layer->chunks[number];
@@ -180,6 +192,7 @@ const kiln_writer kiln_writer_ply = {
     .default_name = "scene.ply",
     .summary = "one binary PLY, with the columns of its source or in INRIA's order",
     .last_file = "",
+    .ram = ram,
     .begin = begin,
     .open = open_state,
     .write = write_chunk,

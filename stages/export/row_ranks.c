@@ -59,6 +59,12 @@ kiln_status kiln_row_ranks_init(kiln_row_ranks *r, const kiln_export *e, kiln_ma
     return KILN_OK;
 }
 
+uint64_t kiln_row_ranks_ram(uint64_t n_source_rows)
+{
+    const uint64_t words = n_source_rows / 64 + 1;
+    return words * sizeof(uint64_t) + (words / 8 + 1) * sizeof(uint64_t);
+}
+
 void kiln_row_ranks_release(kiln_row_ranks *r)
 {
     free(r->bits);

@@ -14,6 +14,8 @@ typedef struct {
 } kiln_row_ranks;
 
 /* Reads source_row of every chosen chunk. KILN_E_IO when a source row occurs twice. */
+/* Host memory of the table for source rows below this. */
+uint64_t kiln_row_ranks_ram(uint64_t n_source_rows);
 kiln_status kiln_row_ranks_init(kiln_row_ranks *r, const kiln_export *e, kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 void kiln_row_ranks_release(kiln_row_ranks *r);
 uint64_t kiln_row_rank(const kiln_row_ranks *r, uint32_t source_row);

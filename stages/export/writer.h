@@ -31,6 +31,8 @@ typedef struct {
     const char *default_name; /* below export/, beside the manifest */
     const char *summary;
     const char *last_file; /* in a folder: the file that is written last, "" when the target is a file */
+    /* Host memory of a worker that writes a chunk. */
+    uint64_t (*ram)(const kiln_export *e);
     kiln_status (*begin)(const kiln_export *e, kiln_error *err);
     /* worker: *state is freed by close. m is its own read-only connection. */
     kiln_status (*open)(const kiln_export *e, kiln_manifest *m, void **state, kiln_error *err);

@@ -26,6 +26,8 @@ typedef struct {
     float box_min[3], box_max[3]; /* of means; 0 when n is */
     float max_log_scale, max_opacity_logit;
 } kiln_block_stats;
+/* Host memory that the unit takes: rows, reader, outputs. */
+uint64_t kiln_block_ram(const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX]);
 kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
 
 /* Request of the cube unit: one of these per block. */
@@ -37,6 +39,8 @@ typedef struct {
     double centre[3], half;
     float inner_lo[3], inner_hi[3]; /* central 96 %: what synthetic cameras frame */
 } kiln_cube;
+/* Host memory: counts, and the means of a block with what reading them takes. */
+uint64_t kiln_cube_ram(uint64_t largest_block);
 /* Output "cube". */
 kiln_status kiln_cube_unit(kiln_worker *w, const kiln_cube_part *parts, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 

@@ -87,6 +87,12 @@ void kiln_root_cube(const float lo[3], const float hi[3], double centre[3], doub
     *half = h;
 }
 
+uint64_t kiln_cube_ram(uint64_t largest_block)
+{
+    const uint64_t means = 3 * largest_block * sizeof(float);
+    return 3 * RANKS * (uint64_t)KILN_RANK_BINS * sizeof(uint64_t) + means + kiln_read_ram(means);
+}
+
 kiln_status kiln_cube_unit(kiln_worker *w, const kiln_cube_part *parts, uint64_t n, kiln_error *err)
 {
     kiln_status st = KILN_OK;

@@ -68,6 +68,7 @@ typedef struct {
 } kiln_rows;
 kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 void kiln_rows_release(kiln_rows *rows);
+enum { KILN_READER_RAM = 12 << 20 }; /* what a reader keeps beside them: pieces of the file, lines */
 
 typedef struct kiln_source kiln_source; /* a reader's own */
 

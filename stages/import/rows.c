@@ -76,6 +76,15 @@ kiln_status kiln_clean_alloc(kiln_clean *c, kiln_error *err)
     return KILN_ALLOC(&c->reason, KILN_BLOCK_ROWS, "rows of a block", err);
 }
 
+uint64_t kiln_rows_ram(const kiln_source_info *info)
+{
+    const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
+    uint64_t row = 3 * sizeof(double) + (info->kind == KILN_SCENE_SPLATS ? 11 + 3 * m : 3) * sizeof(float);
+    for (uint32_t i = 0; i < info->n_extras; i++) row += kiln_type_size(info->extras[i].type);
+    row += 3 * sizeof(float) + sizeof(uint32_t) + 1; /* clean */
+    return row * KILN_BLOCK_ROWS;
+}
+
 void kiln_clean_release(kiln_clean *c)
 {
     free(c->means);

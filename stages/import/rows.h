@@ -52,6 +52,8 @@ typedef struct {
     uint32_t *source_row;  /* [n] */
     unsigned char *reason; /* [rows read] kiln_drop of each */
 } kiln_clean;
+/* Bytes of kiln_rows and kiln_clean for such a source. */
+uint64_t kiln_rows_ram(const kiln_source_info *info);
 kiln_status kiln_clean_alloc(kiln_clean *c, kiln_error *err) KILN_MUST_CHECK; /* room for a block */
 void kiln_clean_release(kiln_clean *c);
 

@@ -108,12 +108,20 @@ static void decide_extras(kiln_scan *out)
         if (out->info.extras[e].axis >= 0 && moved) out->keep[e] = 1;
 }
 
-kiln_status kiln_scan_source(const kiln_reader *reader, const char *path, kiln_scan *out, kiln_buffer *offsets, kiln_error *err)
+uint64_t kiln_scan_ram(const kiln_source_info *info)
+{
+    enum { IDS = 34 << 20, ORIGIN = 4 << 20 };
+    return kiln_rows_ram(info) + KILN_READER_RAM + (info->needs_full_scan ? IDS : 0) + (info->wide ? ORIGIN : 0);
+}
+
+kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const char *path, kiln_scan *out,
+                             kiln_buffer *offsets, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     scanner s = {.reader = reader, .out = out, .offsets = offsets};
     memset(out, 0, sizeof *out);
     KILN_TRY(reader->open(path, &s.source, &out->info, err));
+    if (w) KILN_GO(kiln_worker_need_ram(w, kiln_scan_ram(&out->info), "a block of rows", err));
     out->n_blocks = kiln_div_up(out->info.n_rows, KILN_BLOCK_ROWS);
     for (uint32_t e = 0; e < out->info.n_extras; e++) out->keep[e] = out->info.extras[e].keep == KILN_KEEP_ALWAYS;
     KILN_GO(kiln_rows_alloc(&s.rows, &out->info, err));

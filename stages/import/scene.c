@@ -157,9 +157,10 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
     l->sh_degree = i->scan.info.sh_degree;
     KILN_TRY(KILN_ALLOC(&l->chunks, i->scan.n_blocks, "blocks", err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
-        l->n_chunks++;
-        KILN_TRY(take_block(i, r, &blocks[b], b, &l->chunks[b], err));
-        l->count += l->chunks[b].count;
+        if (blocks[b].quarantined) continue;
+        kiln_chunk *c = &l->chunks[l->n_chunks++];
+        KILN_TRY(take_block(i, r, &blocks[b], b, c, err));
+        l->count += c->count;
     }
     return KILN_OK;
 }
@@ -208,6 +209,7 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     KILN_TRY(put(report, "dropped", kiln_dropped_json(&i->counts), err));
     KILN_TRY(put(report, "clamped", kiln_clamped_json(&i->counts), err));
     KILN_TRY(put(report, "dropped_rows", json_incref(i->dropped_rows), err));
+    if (i->n_missing) KILN_TRY(put_count(report, "blocks_missing", i->n_missing, err));
     KILN_TRY(put_count(report, "sh_degree", i->scan.info.sh_degree, err));
     KILN_TRY(put(report, "antialiased", json_boolean(i->scan.info.antialiased), err));
     KILN_TRY(report_points(i, report, err));

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "stages/engine/devices.h"
 #include "stages/import/scan.h"
 
 #include <stdio.h>
@@ -95,7 +96,8 @@ kiln_status kiln_sources_hash(kiln_sources *s, kiln_run *r, bool rehash, kiln_er
     kiln_status st = KILN_OK;
     kiln_buffer paths = {0};
     uint64_t n = 0;
-    kiln_unit u = {.name = KILN_HASH_UNIT, .volatile_result = true};
+    const uint64_t threads = kiln_devices_threads(kiln_common_values.threads);
+    kiln_unit u = {.name = KILN_HASH_UNIT, .ram = KILN_HASH_RAM * threads, .volatile_result = true};
     KILN_TRY(reuse_hashes(s, kiln_run_manifest(r), rehash, err));
     for (uint32_t i = 0; i < s->n; i++) {
         if (!kiln_hash_is_zero(s->files[i].hash)) continue;

@@ -36,25 +36,18 @@ static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_pr
                              const kiln_plane *plane, kiln_error *err)
 {
     const uint32_t elem = kiln_type_size(plane->type);
+    const uint64_t count = r->n * plane->components;
     const void *from = replaced(r, plane->name);
-    void *all = NULL, *kept = NULL;
-    kiln_status st;
-    KILN_GO(kiln_alloc(&kept, r->n * plane->components, elem, "a pruned plane", err));
-    if (!from) {
-        const void *source;
-        KILN_GO(kiln_alloc(&all, r->n * plane->components, elem, "a plane", err));
-        if (r->n) {
-            KILN_GO(kiln_prune_plane(w, in, q->head->block, plane->name, &source, err));
-            memcpy(all, source, r->n * plane->components * elem);
-        }
-        if (strcmp(plane->name, "sh0") == 0 || strcmp(plane->name, "shN") == 0) /* weighted means where rows were merged */
-            KILN_GO(kiln_prune_merge_plane(w, in, q, q->head->block, plane, all, err));
-        from = all;
-    }
-    KILN_GO(kiln_worker_put(w, plane->name, kept, compact(r, from, plane->components, elem, kept), elem, err));
+    void *data = NULL;
+    kiln_status st = KILN_OK;
+    if (!from && r->n) KILN_GO(kiln_prune_plane(w, in, q->head->block, plane->name, &from, err));
+    KILN_GO(kiln_alloc_unset(&data, count, elem, "a pruned plane", err));
+    if (count) memcpy(data, from, count * elem); /* merging reads other planes, which may send this one out of the cache */
+    if (strcmp(plane->name, "sh0") == 0 || strcmp(plane->name, "shN") == 0) /* weighted means where rows were merged */
+        KILN_GO(kiln_prune_merge_plane(w, in, q, q->head->block, plane, data, err));
+    KILN_GO(kiln_worker_put(w, plane->name, data, compact(r, data, plane->components, elem, data), elem, err));
 done:
-    free(all);
-    free(kept);
+    free(data);
     return st;
 }
 
@@ -98,6 +91,13 @@ static kiln_status put_tally(kiln_worker *w, kiln_prune_input *in, uint32_t bloc
 done:
     free(t);
     return st;
+}
+
+/* The block's planes, copies of its geometry, one plane on its way out and what reading it took. */
+uint64_t kiln_prune_block_ram(const kiln_prune_size *s)
+{
+    return s->blocks.planes + KILN_PRUNED_ROW_BYTES * s->blocks.rows + s->blocks.plane + kiln_read_ram(s->blocks.plane) +
+           kiln_outputs_ram(s->blocks.planes + sizeof(kiln_tally));
 }
 
 kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)

@@ -96,6 +96,14 @@ static kiln_status put_merges(kiln_worker *w, const whole *a, uint64_t n, kiln_e
     return st;
 }
 
+/* All rows at once: the search is greedy in row order. The list may hold every row. */
+uint64_t kiln_prune_merges_ram(const kiln_prune_size *s)
+{
+    whole a;
+    const uint64_t list = s->rows * sizeof(kiln_merged_row), plane = 4 * s->blocks.rows * sizeof(float);
+    return lay_out(&a, s->rows, NULL) + list + kiln_outputs_ram(list) + s->blocks.planes + kiln_read_ram(plane);
+}
+
 kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
 {
     kiln_prune_input *in;

@@ -2,6 +2,7 @@
  * layer is needed for that, so that --dry-run predicts too: rows that the rules leave alone are projected once and counted
  * for both sides, rows that they drop count before, rows that they change are projected again. */
 #include "base/carve.h"
+#include "stages/engine/devices.h"
 #include "stages/prune/units.h"
 
 #include <stdlib.h>
@@ -142,6 +143,16 @@ static size_t lay_out(counting *c, char *store)
     return at.used;
 }
 
+/* The geometry of a block as stored and with the rules applied, both sides' splats, rows to project again, counts of tile rows
+ * (once more for each thread). */
+uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y)
+{
+    const uint64_t geometry = 13 * sizeof(float), changed = 11 * sizeof(float), plane = 4 * s->blocks.rows * sizeof(float);
+    const uint64_t threads = kiln_devices_threads(kiln_common_values.threads);
+    return s->blocks.rows * (geometry + KILN_PRUNED_ROW_BYTES + 2 * sizeof(kiln_splat2d) + changed) + kiln_read_ram(plane) +
+           (threads + 1) * tiles_y * sizeof(uint64_t);
+}
+
 kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
 {
     counting c = {.w = w, .shot = &q->head->shot};
@@ -150,7 +161,8 @@ kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, k
     KILN_TRY(KILN_ALLOC(&c.store, lay_out(&c, NULL), "projected Gaussians", err));
     (void)lay_out(&c, c.store);
     for (uint32_t i = 0; i < c.in->layer->n_chunks; i++)
-        if (kiln_shot_may_see(c.shot, &c.in->layer->chunks[i])) KILN_GO(count_block(&c, q, i, err));
+        if (kiln_prune_has_block(c.in, i) && kiln_shot_may_see(c.shot, &c.in->layer->chunks[i]))
+            KILN_GO(count_block(&c, q, i, err));
     KILN_GO(kiln_worker_put(w, "pairs", &c.sum, sizeof c.sum, 8, err));
 done:
     free(c.store);

@@ -3,6 +3,7 @@
 #ifndef KILN_STAGES_PRUNE_UNITS_H
 #define KILN_STAGES_PRUNE_UNITS_H
 
+#include "stages/engine/layers.h"
 #include "stages/frame/frame.h"
 #include "stages/prune/rules.h"
 
@@ -30,6 +31,7 @@ typedef struct {
     kiln_prune_unit_kind kind;
     uint32_t block;
     bool planes;
+    uint64_t ram; /* host memory that the unit takes */
     char layer_kind[16];      /* "initial" or "source" */
     kiln_hash layer, spacing; /* spacing zero: the layer has spacing2 itself */
     kiln_prune_rules rules;
@@ -49,13 +51,21 @@ typedef struct {
     const char *text;
 } kiln_prune_request;
 
+#define KILN_PRUNE_NO_BLOCK UINT32_MAX
+/* Block of the layer that holds these names: index by the name; KILN_PRUNE_NO_BLOCK: none. Blocks ascend by name. */
+uint32_t kiln_prune_find_block(const kiln_layer *l, const char *name);
+
 /* The worker's state: the layer, its spacing, decoded planes. */
 typedef struct {
     kiln_layer *layer, *spacing; /* spacing NULL: in the layer */
+    uint32_t *spacing_of; /* [layer->n_chunks] with spacing: its block of the same name, or KILN_PRUNE_NO_BLOCK */
     kiln_plane_cache *planes;
     uint64_t largest; /* rows of the largest block */
 } kiln_prune_input;
+/* The cache of planes gets what the unit leaves of the worker's share. */
 kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err) KILN_MUST_CHECK;
+/* Has it all that pruning reads? Not where kiln-knn finished partially. */
+bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block);
 /* A plane of a block, spacing2 from wherever it is. Borrowed as kiln_plane_cache_get says. */
 kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
                              kiln_error *err) KILN_MUST_CHECK;
@@ -69,6 +79,7 @@ typedef struct {
     uint64_t counts[KILN_PRUNE_RULES][2];
     char *store; /* all of the above */
 } kiln_pruned_rows;
+enum { KILN_PRUNED_ROW_BYTES = 64 }; /* of store, a row: 15 floats, 3 bytes and what aligns them */
 kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                   kiln_pruned_rows *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_pruned_rows_release(kiln_pruned_rows *r);
@@ -84,5 +95,16 @@ kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, 
 kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- host memory of the units, the decoded planes of one block included --------------------------------------------------------- */
+typedef struct {
+    uint64_t rows;          /* of the layer */
+    kiln_layer_size blocks; /* spacing2 counted in */
+} kiln_prune_size;
+uint64_t kiln_prune_stats_ram(const kiln_prune_size *s);
+uint64_t kiln_prune_merges_ram(const kiln_prune_size *s);
+uint64_t kiln_prune_block_ram(const kiln_prune_size *s);
+uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y);
+uint64_t kiln_prune_scales_ram(const kiln_prune_size *s);
 
 #endif

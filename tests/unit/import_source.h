@@ -86,7 +86,7 @@ static inline kiln_status import_source_read(const char *path, import_source *s,
     kiln_status st;
     memset(s, 0, sizeof *s);
     KILN_GO(kiln_reader_find(path, &reader, err));
-    KILN_GO(kiln_scan_source(reader, path, &s->scan, &offsets, err));
+    KILN_GO(kiln_scan_source(NULL, reader, path, &s->scan, &offsets, err));
     const kiln_source_info *info = &s->scan.info;
     s->floats = info->kind == KILN_SCENE_SPLATS ? 11 + 3 * (info->sh_degree + 1) * (info->sh_degree + 1) : 6;
     KILN_GO(KILN_ALLOC(&s->rows, info->n_rows * s->floats, "rows", err));
