@@ -55,6 +55,7 @@ typedef struct {
     kiln_knn_unit *payloads; /* [source->n_chunks], points only */
     kiln_unit *units;
     bool points, grey;
+    double initial_s; /* by the clock */
 } measurement;
 
 static void measurement_release(measurement *k)
@@ -97,7 +98,8 @@ static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
                              .key = kiln_key_end(h),
                              .payload = &k->colours_payload,
                              .payload_bytes = sizeof k->colours_payload,
-                             .cost = k->source->count};
+                             .cost = k->source->count,
+                             .ram = KILN_UNIT_RAM + k->source->count * 40}; /* a photo and what the points sum up (colours.c) */
     return kiln_run_units(r, "looking for colours", &k->colours, 1, err);
 }
 
@@ -149,9 +151,16 @@ static kiln_hash initial_key(kiln_run *r, const measurement *k, uint32_t block, 
     return kiln_key_end(h);
 }
 
+static uint64_t initial_ram(uint64_t rows)
+{
+    enum { ROW = 18 * 4, OUT = 11 * 4 }; /* compute_initial's planes and the spacing; log_scales, quats, opacity_logits, sh0 */
+    return rows * ROW + kiln_outputs_ram(rows * OUT) + (1u << 20);
+}
+
 static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
 {
     uint32_t n = k->source->n_chunks;
+    const uint64_t start = kiln_now_ns();
     KILN_TRY(look_for_colour(k, err));
     KILN_TRY(KILN_ALLOC(&k->payloads, n, "the units of knn", err));
     KILN_TRY(KILN_ALLOC(&k->units, n, "the units of knn", err));
@@ -166,10 +175,16 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
                                          .source = k->source->digest,
                                          .spacing = kiln_spacing_of(&k->spacing, i)->key,
                                          .colours = colours ? k->colours.key : (kiln_hash){{0}}};
-        k->units[i] = (kiln_unit){.key = key, .payload = &k->payloads[i], .payload_bytes = sizeof k->payloads[i], .cost = c->count};
+        k->units[i] = (kiln_unit){.key = key,
+                                  .payload = &k->payloads[i],
+                                  .payload_bytes = sizeof k->payloads[i],
+                                  .cost = c->count,
+                                  .ram = initial_ram(c->count)};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "block %s", c->name);
     }
-    return kiln_run_units(r, "making Gaussians", k->units, n, err);
+    KILN_TRY(kiln_run_units(r, "making Gaussians", k->units, n, err));
+    k->initial_s = 1e-9 * (double)(kiln_now_ns() - start);
+    return KILN_OK;
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------------------------- */
@@ -253,6 +268,8 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
         json_object_set_new(out, "neighbors", json_integer(o.neighbors)) || json_object_set_new(out, "spacing", s))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     KILN_TRY(kiln_spacing_report(m, out, err));
+    if (k->points && json_object_set_new(json_object_get(out, "phases"), "initial_s", json_real(k->initial_s)))
+        return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (m->fallbacks)
         kiln_warn(
             "%llu of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",

@@ -22,7 +22,7 @@ typedef struct {
     /* where it was measured in ranges */
     uint64_t n_ranges, range_rows;
     uint64_t batches, candidates, queries; /* what looking beyond the ranges' own points took (range.h) */
-    double partition_s, ranges_s, back_s;  /* of this run, by the clock */
+    double whole_s, partition_s, ranges_s, back_s;  /* of this run, by the clock */
 } kiln_spacing;
 
 /* All zero before; kiln_spacing_release in any case. */
@@ -31,7 +31,7 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
 void kiln_spacing_release(kiln_spacing *s);
 /* The unit whose output, called as the block, is its spacing2. */
 const kiln_unit *kiln_spacing_of(const kiln_spacing *s, uint32_t block);
-/* Its numbers for --json: object "ranges" in the report, where there were ranges. */
+/* Object "phases" in the report: seconds, and of ranges what they took. */
 kiln_status kiln_spacing_report(const kiln_spacing *s, json_t *report, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

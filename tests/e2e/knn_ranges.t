@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# time-limit: 180
+# The spacing measured in ranges is that of the whole layer, bit for bit: for Gaussians and points, many neighbours, few rows, rows
+# far from everything, with little memory, and when it was killed half-way.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+# knn DB options: what it says as JSON in `out`
+knn() {
+    local db=$1; shift
+    "$KILN_BIN/kiln-knn" "$db" --quiet --json "$@" >out 2>err || { cat err >&2; fail "knn of $db $*"; }
+}
+get() { python3 -c 'import json, sys; print(eval(sys.argv[1], {}, json.load(open("out"))))' "$1"; }
+# both SCENE OPTIONS RANGE: whole and in ranges, with the same options of knn; the numbers that it says are the same too
+both() {
+    local scene=$1 options=$2 range=$3 said
+    rm -f ./*.db
+    kiln import "$scene" whole.db >/dev/null || fail "import $scene"
+    cp whole.db ranges.db
+    # shellcheck disable=SC2086 # options are words
+    knn whole.db $options
+    [ "$(get '"ranges" in phases')" = False ] || fail "the whole of $scene was measured in ranges"
+    said=$(get spacing)
+    # shellcheck disable=SC2086
+    knn ranges.db $options --range "$range"
+    [ "$(get 'phases["ranges"]')" -gt 1 ] || fail "$scene was measured in one range of $range"
+    [ "$(get spacing)" = "$said" ] || fail "$scene: $(get spacing) instead of $said"
+    same whole.db ranges.db
+    [ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
+    must 0 kiln knn ranges.db --force --range "$range"
+}
+
+scene s 200000 1 64x64
+both s '' 30000
+kiln generate points p --gaussians 100000 >/dev/null || fail "generate points"
+both p '' 10000
+both p '--neighbors 32' 5000
+kiln generate points few --gaussians 3 >/dev/null || fail "generate points"
+both few '' 1
+both few '--neighbors 2' 2
+# two clouds far from each other, a plane of equal distances, rows far away
+python3 - <<'EOF'
+import os, struct
+rows = [(i % 40, i // 40 % 40, 0) for i in range(4000)] + [(1e5 + i % 30 * 0.25, i // 30 % 30, i // 900) for i in range(4000)]
+rows += [(3e6, -1e7, 5), (-2e6, 0, 0), (0, 0, 4e4)]
+os.mkdir("odd")
+with open("odd/points.ply", "wb") as f:
+    f.write(b"ply\nformat binary_little_endian 1.0\nelement vertex %d\n" % len(rows))
+    f.write(b"property float x\nproperty float y\nproperty float z\nend_header\n")
+    for row in rows: f.write(struct.pack("<3f", *row))
+EOF
+both odd '' 500
+both odd '--neighbors 7' 100
+
+# little memory leads to ranges by itself; a kill costs only ranges in hand
+rm -f ./*.db
+kiln generate points large --gaussians 1500000 >/dev/null && kiln import large base.db >/dev/null || fail "large"
+cp base.db whole.db; cp base.db little.db; cp base.db killed.db
+knn whole.db
+knn little.db --ram 96M
+ranges=$(get 'phases["ranges"]')
+same whole.db little.db
+stored() { sqlite3 "file:$1?mode=ro" "select count(*) from unit where name like 'range %'" 2>/dev/null || echo 0; }
+set -m; "$KILN_BIN/kiln-knn" killed.db --quiet --ram 96M >/dev/null 2>&1 & pid=$!; set +m
+for ((i = 0; i < 4000; i++)); do
+    kept=$(stored killed.db)
+    [ "$kept" -gt 0 ] && break
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.01
+done
+kill -9 -- "-$pid" 2>/dev/null
+wait "$pid" 2>/dev/null
+kept=$(stored killed.db)
+knn killed.db --ram 96M
+same whole.db killed.db
+[ "$(stored killed.db)" = "$ranges" ] || fail "$(stored killed.db) ranges are stored, not $ranges"
+[ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
+echo "$ranges ranges with --ram 96M; $kept were stored when it was killed"
