@@ -1,13 +1,16 @@
 /* file -- files as the rest of the house wants them: opened with a sentence, read to the last byte or refused,
  * written beside their name and renamed, so that no reader ever sees half a file. */
 #include "base/file.h"
+#include "base/option.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static void fill_info(const struct stat *s, kiln_file_info *out)
@@ -147,12 +150,38 @@ kiln_status kiln_file_replaceable(const char *path, kiln_error *err)
                      S_ISDIR(s.st_mode) ? "folder" : "device or pipe");
 }
 
+/* ---- writing ----------------------------------------------------------------------------------------------------------- */
+void kiln_file_room_text(const char *path, int error, char *out, size_t size)
+{
+    char folder[KILN_PATH_MAX], amount[32];
+    struct statvfs fs;
+    struct rlimit limit;
+    const size_t length = (size_t)(kiln_path_base(path) - path);
+    *out = '\0';
+    if (error == EFBIG && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        (void)snprintf(out, size, "; files may have %s at most here, raise the limit (ulimit -f) and run again",
+                       kiln_size_text(limit.rlim_cur, amount));
+    if ((error != ENOSPC && error != EDQUOT) || length >= sizeof folder) return;
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    if (statvfs(length ? folder : ".", &fs) == 0)
+        (void)snprintf(out, size, "; %s are free there, make room and run again",
+                       kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
+}
+
+kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
+{
+    char room[128];
+    kiln_file_room_text(path, error, room, sizeof room);
+    return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s%s", path, strerror(error), room);
+}
+
 static kiln_status write_all(int fd, const char *path, const unsigned char *data, size_t size, kiln_error *err)
 {
     for (size_t done = 0; done < size;) {
         ssize_t n = write(fd, data + done, size - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot write '%s' at byte %zu: %s", path, done, strerror(errno));
+        if (n < 0) return kiln_file_write_failed(path, errno, err);
         done += (size_t)n;
     }
     return KILN_OK;
@@ -168,11 +197,11 @@ kiln_status kiln_file_write(const char *path, const void *data, size_t size, kil
     KILN_TRY(kiln_file_replaceable(path, err));
     KILN_TRY(kiln_make_parents(path, err));
     int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (fd < 0) return kiln_file_write_failed(path, errno, err);
     st = write_all(fd, path, data, size, err);
-    if (st == KILN_OK && fsync(fd)) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
-    if (close(fd) && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
-    if (st == KILN_OK && rename(tmp, path)) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (st == KILN_OK && fsync(fd)) st = kiln_file_write_failed(path, errno, err);
+    if (close(fd) && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
+    if (st == KILN_OK && rename(tmp, path)) st = kiln_file_write_failed(path, errno, err);
     if (st != KILN_OK) (void)unlink(tmp); /* the write's own reason is the one to tell */
     return st;
 }

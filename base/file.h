@@ -40,6 +40,14 @@ kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **dat
 kiln_status kiln_file_replaceable(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Writes NAME.tmp.PID, fsync, rename. Creates missing parent folders. */
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err) KILN_MUST_CHECK;
+/* Says that `path` cannot be written because of this errno, and what to do: how much is free where the disk is full, which limit
+ * a file hit. Returns KILN_E_IO. */
+kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err) KILN_MUST_CHECK;
+/* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
+void kiln_file_room_text(const char *path, int error, char *out, size_t size);
+/* Removes what killed processes left beside `path` while they wrote files of its suffix: NAME.SUFFIX.tmp.PID where no process PID
+ * runs on this machine. What cannot be removed stays. */
+void kiln_leftovers_drop(const char *path);
 /* mkdir -p of the folder that holds `path`. */
 kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK;
 

@@ -3,9 +3,11 @@
  * Statements are cached for the life of the connection because a bake runs the same few a hundred thousand times.
  * closing a query resets it at once: an open read statement would hold a read transaction, and that keeps checkpoints
  * of the writer from finishing. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +33,6 @@ static kiln_status status_of(int rc)
 static const char *advice_of(int rc)
 {
     switch (rc & 0xff) {
-    case SQLITE_FULL:
-        return "; free some space and run again, finished units are kept";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return "; kiln-verify says what is damaged";
@@ -43,10 +43,21 @@ static const char *advice_of(int rc)
     }
 }
 
+/* What the file system said, as far as the code tells: sqlite3_system_errno has been overwritten by the rollback. A write that
+ * fails where file sizes are limited has most likely come to that limit. */
+static int errno_of(int rc)
+{
+    if ((rc & 0xff) == SQLITE_FULL) return ENOSPC;
+    return rc == SQLITE_IOERR_WRITE || rc == SQLITE_IOERR_TRUNCATE || rc == SQLITE_IOERR_SHMSIZE ? EFBIG : 0;
+}
+
 kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_error *err)
 {
     const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
-    return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s", doing, m->path, text, advice_of(rc));
+    char room[128] = "";
+    const int error = errno_of(rc);
+    kiln_file_room_text(m->path, error, room, sizeof room);
+    return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s%s", doing, m->path, text, advice_of(rc), room);
 }
 
 kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err)

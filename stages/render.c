@@ -296,6 +296,19 @@ static kiln_status choose_units(kiln_run *r, kiln_shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
+/* Once for each folder, as far as cameras of one folder stand together. */
+static void drop_leftovers(const kiln_shoot *s)
+{
+    const char *before = NULL;
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        const char *now = s->jobs[i].payload.picture;
+        const ptrdiff_t n = kiln_path_base(now) - now;
+        if (!*now || (before && n == kiln_path_base(before) - before && !strncmp(before, now, (size_t)n))) continue;
+        kiln_leftovers_drop(now);
+        before = now;
+    }
+}
+
 static kiln_status draw_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
@@ -307,6 +320,7 @@ static kiln_status draw_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
         return st;
     }
     KILN_TRY(kiln_shoot_size(r, s, err));
+    drop_leftovers(s);
     return kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
 }
 

@@ -5,6 +5,7 @@
 #include "stages/engine/gpu_table.h"
 #include "stages/engine/json_text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
 {
     static kiln_run r; /* one a process; too big for the stack */
     kiln_error err = {0}, late = {0};
+    (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the write that goes too far says so itself; workers inherit it */
     r.program = p;
     r.stage = kiln_stage_find(p->name);
     r.start_ns = kiln_now_ns();

@@ -1,6 +1,8 @@
 /* Messages over a SOCK_SEQPACKET pair with at most one descriptor each, and the sealed memfds that carry the bulk. */
 #include "stages/engine/protocol.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -91,6 +93,7 @@ kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes
     while (bytes > 0) {
         const ssize_t put = pwrite(fd, from, bytes, (off_t)at);
         if (put < 0 && errno == EINTR) continue;
+        if (put < 0 && errno == EFBIG) return kiln_file_write_failed("shared memory", errno, err); /* ulimit -f counts here too */
         if (put <= 0) return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes, strerror(errno));
         from += put;
         at += (uint64_t)put;

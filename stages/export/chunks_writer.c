@@ -46,7 +46,10 @@ static kiln_status begin(const kiln_export *e, kiln_error *err)
                          e->layer->kind);
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
+    KILN_TRY(kiln_path_join(inside, sizeof inside, e->target, "x.bin", err));
+    kiln_leftovers_drop(inside);
     KILN_TRY(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
+    kiln_leftovers_drop(inside);
     return kiln_make_parents(inside, err);
 }
 

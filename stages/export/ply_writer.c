@@ -38,7 +38,7 @@ static kiln_status write_at(int fd, const char *path, const void *data, size_t b
     for (size_t done = 0; done < bytes;) {
         ssize_t n = pwrite(fd, at + done, bytes - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+        if (n < 0) return kiln_file_write_failed(path, errno, err);
         done += (size_t)n;
     }
     return KILN_OK;
@@ -66,6 +66,7 @@ static kiln_status begin(const kiln_export *e, kiln_error *err)
     KILN_GO(kiln_ply_table_plan(e, &table, &notes, err));
     if (notes.size) kiln_warn("%s", (const char *)notes.data);
     KILN_GO(kiln_make_parents(e->target, err));
+    kiln_leftovers_drop(e->target);
     fd = open(e->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
@@ -73,7 +74,7 @@ static kiln_status begin(const kiln_export *e, kiln_error *err)
     }
     KILN_GO(write_at(fd, e->temporary, table.header.data, table.header.size, 0, err));
     if (ftruncate(fd, (off_t)(table.header.size + e->n_rows * table.row_bytes)) != 0)
-        st = kiln_fail(err, KILN_E_IO, "cannot make room in '%s': %s", e->temporary, strerror(errno));
+        st = kiln_file_write_failed(e->temporary, errno, err);
 done:
     if (fd >= 0 && close(fd) != 0 && st == KILN_OK)
         st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
@@ -87,7 +88,7 @@ static kiln_status finish(const kiln_export *e, kiln_error *err)
     kiln_status st = KILN_OK;
     int fd = open(e->temporary, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", e->temporary, strerror(errno));
-    if (fsync(fd) != 0) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
+    if (fsync(fd) != 0) st = kiln_file_write_failed(e->temporary, errno, err);
     if (close(fd) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
     if (st == KILN_OK && rename(e->temporary, e->target) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", e->temporary, e->target, strerror(errno));

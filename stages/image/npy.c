@@ -122,7 +122,7 @@ kiln_status kiln_npy_write(const kiln_picture_job *job, FILE *f, kiln_error *err
     KILN_TRY(KILN_ALLOC(&row, (uint64_t)job->width * job->channels, "a row of an npy file", err));
     const int ok = fwrite(head, 1, sizeof head, f) == sizeof head &&
                    write_rows(job, row, f) == (size_t)job->width * job->height * job->channels;
-    const kiln_status st = ok ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", job->path, strerror(errno));
+    const kiln_status st = ok ? KILN_OK : kiln_file_write_failed(job->path, errno, err);
     free(row);
     return st;
 }

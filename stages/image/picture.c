@@ -104,9 +104,8 @@ kiln_picture_format kiln_picture_format_of(const char *path)
 /* Flushes to the disk and closes; the first failure is the one told. */
 static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln_error *err)
 {
-    if (st == KILN_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0))
-        st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
-    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (st == KILN_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0)) st = kiln_file_write_failed(path, errno, err);
+    if (fclose(f) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     return st;
 }
 

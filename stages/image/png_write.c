@@ -6,6 +6,7 @@
  */
 #include "stages/image/image_internal.h"
 
+#include <errno.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,10 @@ typedef struct {
 static void on_error(png_structp png, png_const_charp text)
 {
     png_out *o = png_get_error_ptr(png);
-    o->st = kiln_fail(o->err, KILN_E_IO, "cannot write '%s': %s", o->job->path, text);
+    if (ferror(o->f))
+        o->st = kiln_file_write_failed(o->job->path, errno, o->err); /* libpng comes here straight from fwrite */
+    else
+        o->st = kiln_fail(o->err, KILN_E_IO, "cannot write '%s': %s", o->job->path, text);
     png_longjmp(png, 1);
 }
 
