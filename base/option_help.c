@@ -158,6 +158,9 @@ static void man_environment(FILE *out)
         {"CUDA_VISIBLE_DEVICES", "The GPUs that may be used, by number or UUID, as for any CUDA program; --devices counts these"},
         {"CUDA_DEVICE_ORDER", "PCI_BUS_ID: numbers in CUDA_VISIBLE_DEVICES count by PCI address, as nvidia-smi does; else CUDA may "
                               "count the fastest GPU first"},
+        {"KILN_FAULT",
+         "Makes units fail, to try what happens then: unit=NUMBER-OR-NAME:ACTION, more of them after a ';'. ACTION: exit, "
+         "kill, hang, illegal, abort, enospc, nomem, device, lost; then perhaps ,times=N and ,device=N"},
         {"KILN_ISA", "baseline or avx2: the code for the CPU; both give the same bits"},
         {"KILN_NVML", "The library that shows the GPUs, instead of libnvidia-ml.so.1"},
     };

@@ -8,8 +8,8 @@
  * The parent never computes and never touches CUDA; it alone writes the manifest. A worker is the same executable,
  * started with the same options (resolved, as text) and a socket, one for each device; it opens the manifest read-only
  * when first asked and runs operations through a runner of its device, so that a unit is written once for CPU and GPU.
- * Results come back as memfds over the socket and are inserted in short transactions. A worker's death ends the run
- * with its reason; finished units stay.
+ * Results come back as memfds over the socket and are inserted in short transactions. A unit that fails with its worker or
+ * device is tried again, there and elsewhere, then given up (containment.h); finished units stay whatever happens.
  */
 #ifndef KILN_STAGES_ENGINE_H
 #define KILN_STAGES_ENGINE_H
@@ -91,7 +91,9 @@ typedef struct {
 
 /* Makes sure that all of them are done; fills result of each. Progress is shown as "what". Bigger units go out first.
  * A unit that fails with its worker or device is tried again, then on another device, then quarantined: an optional one is
- * left without result and the run ends with KILN_E_PARTIAL after its commit; any other ends the run with that status.
+ * left without result, and the run, which goes on and commits, ends with KILN_E_PARTIAL; any other ends it here with that status.
+ * KILN_E_PARTIAL too where --shard or --units leave optional units to others: to be passed on like any failure, the run then
+ * ends well.
  * KILN_E_CAP when --ram has no room for one of them: says the least that has.
  * With no manifest open only volatile units are allowed. --force recomputes and compares: KILN_E_BUG on a difference. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;

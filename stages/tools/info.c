@@ -1,4 +1,5 @@
-/* kiln-info -- what a manifest holds: stages with their state, counts, the scene, cameras with their metrics.
+/* kiln-info -- what a manifest holds: stages with their state, what is in quarantine, counts, the scene, cameras with their
+ * metrics.
  *
  * Everything is first gathered as the JSON document that --json prints; the table for people is printed from it, so that
  * the two cannot disagree. Cameras carry the numbers of one profile, which is named: the one that most images have. */
@@ -98,6 +99,29 @@ static kiln_status add_stages(kiln_manifest *m, json_t *info, kiln_error *err)
     json_t *list = json_array();
     KILN_TRY(set(info, "stages", list, err));
     for (int i = 0; i < N_STAGES; i++) KILN_TRY(add_stage(m, stage_names[i], list, err));
+    return KILN_OK;
+}
+
+/* Units that failed on every device: what partial stages lack. */
+static kiln_status add_quarantine(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    json_t *list = json_array();
+    KILN_TRY(set(info, "quarantine", list, err));
+    for (int i = 0; i < N_STAGES; i++) {
+        kiln_quarantine_row *rows;
+        uint32_t n;
+        KILN_TRY(kiln_quarantine_get(m, stage_names[i], &rows, &n, err));
+        for (uint32_t k = 0; k < n; k++) {
+            const kiln_quarantine_row *q = &rows[k];
+            json_t *one = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "stage", q->stage, "unit", kiln_json_string(q->name),
+                                    "attempts", count(q->attempts), "device", kiln_json_string(q->device), "reason",
+                                    kiln_json_string(q->reason), "failed", utc(q->failed_ns));
+            if (json_array_append_new(list, one) == 0) continue;
+            free(rows);
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the quarantine");
+        }
+        free(rows);
+    }
     return KILN_OK;
 }
 
@@ -331,6 +355,16 @@ static void print_stages(const json_t *info)
                real_text(s, "seconds", 2, seconds), text_of(s, "finished", "-"), text_of(s, "device", "-"));
 }
 
+static void print_quarantine(const json_t *info)
+{
+    size_t i;
+    json_t *q;
+    char attempts[32];
+    json_array_foreach(json_object_get(info, "quarantine"), i, q)
+        printf("%s%s: '%s' failed %s times, the last on %s: %s\n", i ? "" : "\nquarantine\n", text_of(q, "stage", "?"),
+               text_of(q, "unit", "?"), count_text(q, "attempts", attempts), text_of(q, "device", "?"), text_of(q, "reason", "?"));
+}
+
 static void print_scene(const json_t *info)
 {
     const json_t *s = json_object_get(info, "scene"), *c = json_object_get(info, "counts");
@@ -389,6 +423,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_GO(set(info, "version", json_integer(1), err));
     KILN_GO(set(info, "manifest", path_text(kiln_manifest_path(m)), err));
     KILN_GO(add_stages(m, info, err));
+    KILN_GO(add_quarantine(m, info, err));
     KILN_GO(add_scene(m, info, err));
     KILN_GO(add_views(m, info, err));
     if (kiln_run_json(r))
@@ -396,6 +431,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     else {
         print_scene(info);
         print_stages(info);
+        print_quarantine(info);
         print_cameras(info);
     }
 done:
