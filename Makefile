@@ -80,10 +80,10 @@ include tests/gpu/gpu.mk
 ## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
 check: tests
 	@O='$O' tests/run $(if $T,'$T',unit golden)
-## test: check, the end-to-end tests and same bits (V=1 shows output, KEEP=1 keeps the scratch folders)
+## test: check, the end-to-end tests, faults and same bits (V=1 shows output, KEEP=1 keeps the scratch folders)
 test: tests
 	$(if $(filter gpu,$T),$(error make gpu-test runs the suite gpu))
-	@O='$O' tests/run $(if $T,'$T',unit golden e2e gpu/same_bits)
+	@O='$O' tests/run $(if $T,'$T',unit golden e2e fault gpu/same_bits)
 ## bless: writes what a golden test gives as what is expected: make bless T=golden/import/odd-ply
 bless: tests
 	@O='$O' KILN_BLESS=1 tests/run $(if $T,'$T',golden)

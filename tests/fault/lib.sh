@@ -4,6 +4,7 @@
 # that fault. It must end in time, with a documented code and one sentence; kiln-verify must find nothing wrong; the same
 # command once more must give the digest, the pictures and the exports of a bake without faults, and leave nothing else.
 #
+# GAUSSIANS, CAMERAS, SIZE, MAX before `prepare`: another scene.
 # Environment: FAULT='STAGE KIND N WHO': just this case; FAULT_ALL=1: no case is left out; SEED: others are left out.
 . tests/e2e/lib.sh
 
@@ -15,7 +16,7 @@ command_of() {
     run=("$KILN_BIN/kiln-$1" --quiet)
     case $1 in
     import) run+=("$KILN_TMP/s" "$2/x.db") ;;
-    chunk) run+=("$2/x.db" --max 64) ;;
+    chunk) run+=("$2/x.db" --max "${MAX:-64}") ;;
     *) run+=("$2/x.db") ;;
     esac
     run+=(--threads 1)
@@ -25,7 +26,7 @@ command_of() {
 prepare() {
     local s
     "${CC:-cc}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
-    scene "$KILN_TMP/s" 160 1 40x24
+    scene "$KILN_TMP/s" "${GAUSSIANS:-160}" "${CAMERAS:-1}" "${SIZE:-40x24}"
     mkdir "$KILN_TMP/bake"
     for s in $ALL_STAGES; do
         cp -a "$KILN_TMP/bake" "$KILN_TMP/before.$s"

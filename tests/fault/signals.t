@@ -1,0 +1,52 @@
+#!/bin/bash
+# time-limit: 300
+# SIGINT and SIGTERM at random moments of each stage: exit 130 or 143, soon (it says how soon), and one sentence; nothing wrong is
+# visible, the same command goes on. What killed processes leave beside pictures and exports goes with the next run.
+. tests/fault/lib.sh
+GAUSSIANS=20000 CAMERAS=3 SIZE=480x320 MAX=512
+prepare
+RANDOM=${SEED:-5}
+caught=0 slowest=0
+
+# interrupt STAGE SIGNAL MS: 0 when the signal came in time
+interrupt() {
+    local stage=$1 who=$2 n=$3 kind=signal dir=$KILN_TMP/signal code began ms
+    rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"
+    command_of "$stage" "$dir"
+    "${run[@]}" >/dev/null 2>"$dir.err" & pid=$!
+    sleep "$(printf '0.%03d' "$n")"
+    began=$(date +%s%N)
+    kill -s "$who" $pid 2>/dev/null || { wait $pid; return 1; }
+    wait $pid; code=$?
+    ms=$((($(date +%s%N) - began) / 1000000))
+    [ $code != 0 ] || return 1 # it had just finished
+    # before its handler stands, a program ends as any other does
+    [ $code = "$([ "$who" = INT ] && echo 130 || echo 143)" ] || fail "$stage ended with $code after SIG$who: $(cat "$dir.err")"
+    [ $ms -le $slowest ] || slowest=$ms
+    [ "$(grep -c . "$dir.err")" -le 1 ] || fail "$stage, SIG$who: $(cat "$dir.err")"
+    { is_whole && goes_on; } || fail "see above (SEED=${SEED:-5})"
+}
+
+for stage in $ALL_STAGES; do
+    for signal in INT TERM; do
+        for try in 1 2 3; do interrupt "$stage" $signal $((20 + RANDOM % 250)) && caught=$((caught + 1)); done
+    done
+done
+[ $caught -ge 14 ] || fail "only $caught signals came in time"
+
+# ---- leftovers -----------------------------------------------------------------------------------------------------------------
+"$KILN_BIN/kiln-info" --version >/dev/null & gone=$!
+wait $gone
+for stage in render export; do
+    n=leftovers kind=kill who=$stage dir=$KILN_TMP/left code=0
+    rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"; : >"$dir.err"
+    file=$(cd "$KILN_TMP/after.$stage" && find . -name "$([ $stage = render ] && echo '*.png' || echo '*.ply')" | head -n 1)
+    mkdir -p "$(dirname "$dir/$file")"
+    touch "$dir/$file.tmp.$gone" "$dir/$file.tmp.$$" "$dir/$file.tmp.mine"
+    command_of $stage "$dir"
+    "${run[@]}" >/dev/null || fail "$stage beside leftovers"
+    [ ! -e "$dir/$file.tmp.$gone" ] || fail "$stage left what a killed process had left"
+    [ -e "$dir/$file.tmp.$$" ] || fail "$stage took the file of a running process away"
+    [ -e "$dir/$file.tmp.mine" ] || fail "$stage took a file away that is none of ours"
+done
+echo "$caught signals in time, the slowest end took $slowest ms"
