@@ -22,7 +22,7 @@ static void arrival_release(kiln_run *r, kiln_arrival *a)
     free(a->blobs);
     if (a->map) {
         (void)munmap(a->map, a->map_bytes);
-        r->ram.held -= a->map_bytes;
+        r->ram.held -= a->held_bytes;
     }
     *a = (kiln_arrival){0};
 }
@@ -46,6 +46,7 @@ kiln_status kiln_job_store(kiln_job *j, kiln_error *err)
         KILN_GO(kiln_unit_store(r->manifest, a->unit->key, r->program->name, a->unit->name, &a->unit->result, a->blobs,
                                 (int64_t)a->wall_ns, err));
     }
+    kiln_ram_look(r, true); /* SQLite holds most now */
     KILN_GO(kiln_manifest_commit(r->manifest, err));
     r->units_stored += j->n_batch;
     r->stored_bytes += j->batch_bytes;
@@ -65,10 +66,10 @@ bool kiln_job_batch_is_ripe(const kiln_job *j)
 /* Stores first what would be too much together with this one. */
 static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error *err)
 {
-    if (j->n_batch == KILN_BATCH_UNITS || (j->n_batch && j->batch_bytes + a->map_bytes > j->plan.batch))
+    if (j->n_batch == KILN_BATCH_UNITS || (j->n_batch && j->batch_bytes + a->held_bytes > j->plan.batch))
         KILN_TRY(kiln_job_store(j, err));
     if (j->n_batch == 0) j->batch_since_ns = kiln_now_ns();
-    j->batch_bytes += a->map_bytes;
+    j->batch_bytes += a->held_bytes;
     j->batch[j->n_batch++] = *a;
     *a = (kiln_arrival){0};
     return j->plan.batch == 0 ? kiln_job_store(j, err) : KILN_OK;
@@ -110,9 +111,10 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
     kiln_unit_result result = {0};
     kiln_ram_look(j->run, false); /* finds the memfd by its descriptor; from then on it counts as held */
     st = kiln_memfd_map(memfd, m->bytes, &a.map, err);
+    a.held_bytes = kiln_memfd_holds(memfd);
     (void)close(memfd);
     if (st != KILN_OK) return st;
-    j->run->ram.held += a.map_bytes;
+    j->run->ram.held += a.held_bytes;
     KILN_GO(KILN_ALLOC(&a.blobs, m->n_outputs, "a unit's outputs", err));
     KILN_GO(kiln_outputs_read(m, a.map, &result, a.blobs, err));
     j->run->units_done++;

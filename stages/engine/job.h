@@ -19,6 +19,7 @@ typedef struct {
     kiln_unit *unit;
     void *map; /* the memfd that the blobs point into */
     uint64_t map_bytes;
+    uint64_t held_bytes; /* of them in memory: the others are holes */
     kiln_blob *blobs;
     uint64_t wall_ns;
 } kiln_arrival;

@@ -45,6 +45,7 @@ static void record_failure(kiln_run *r, kiln_status st, const kiln_error *failur
 static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     kiln_workers_stop(r->workers, r->n_workers);
+    kiln_ram_judge(r);
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {
@@ -111,6 +112,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     if (r->program->unit) {
         KILN_TRY(kiln_fault_check(err));
         kiln_interrupt_watch();
+        kiln_ram_look(r, true);
     }
     KILN_TRY(open_manifest(r, err));
     return r->program->run(r, err);

@@ -123,6 +123,13 @@ kiln_status kiln_memfd_seal(int fd, kiln_error *err)
     return KILN_OK;
 }
 
+uint64_t kiln_memfd_holds(int fd)
+{
+    enum { BLOCK = 512 }; /* of st_blocks, whatever the file system's are */
+    struct stat s;
+    return fstat(fd, &s) == 0 ? BLOCK * (uint64_t)s.st_blocks : 0;
+}
+
 kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err)
 {
     struct stat s;

@@ -72,6 +72,7 @@ kiln_status kiln_memfd_new(int *fd, kiln_error *err) KILN_MUST_CHECK;
 /* At this offset, from any thread. */
 kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+uint64_t kiln_memfd_holds(int fd); /* bytes of memory, without holes; 0 when it cannot be asked */
 /* Its size stays after this: whoever maps it cannot be killed by a truncation on the other side. */
 kiln_status kiln_memfd_seal(int fd, kiln_error *err) KILN_MUST_CHECK;
 /* Maps it read-only; KILN_E_BUG when it is not exactly `bytes` long. munmap(*data, bytes). bytes > 0. */

@@ -17,9 +17,10 @@
 
 enum {
     MIB = 1 << 20,
-    PARENT_BYTES = 32 * MIB, /* process 3, page cache 16, the rest for lists and small outputs that it reads */
-    PARENT_GROWS = 24 * MIB, /* beyond what it has when the work is planned */
-    WORKER_BYTES = 16 * MIB, /* process and libraries 4, connection, compressors, stacks */
+    PARENT_BYTES = 24 * MIB,    /* measured: 18, of which 8 are the page cache */
+    PARENT_GROWS = 16 * MIB,    /* beyond what it has when the work is planned */
+    WORKER_BYTES = 12 * MIB,    /* measured: 7, of which 4 are the page cache */
+    THREAD_BYTES = 3 * MIB / 2, /* compressor and stack */
     BATCH_MOST = 64 * MIB,
     BATCH_SHARE = 16, /* of the cap */
 };
@@ -28,7 +29,7 @@ static const double FREE_SHARE = 0.95; /* of what is free, at most, whatever --r
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-static uint64_t ram_cap(kiln_run *r)
+uint64_t kiln_ram_cap(kiln_run *r)
 {
     if (r->ram.cap) return r->ram.cap;
     const uint64_t free_bytes = kiln_ram_free("");
@@ -45,15 +46,22 @@ static uint64_t ram_cap(kiln_run *r)
 
 static uint64_t parent_bytes(void) { return most(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS); }
 
+/* The threads are shared out among them. */
+static uint64_t worker_bytes(unsigned n)
+{
+    const unsigned threads = kiln_devices_threads(kiln_common_values.threads) / n;
+    return WORKER_BYTES + (uint64_t)THREAD_BYTES * (threads ? threads : 1);
+}
+
 /* Share of each of n workers when the parent takes so much; 0: none. */
 static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
 {
     if (cap <= parent) return 0;
     const uint64_t each = (cap - parent) / n;
-    return each > WORKER_BYTES ? each - WORKER_BYTES : 0;
+    return each > worker_bytes(n) ? each - worker_bytes(n) : 0;
 }
 
-uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(ram_cap(r), parent_bytes(), 1); }
+uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(kiln_ram_cap(r), parent_bytes(), 1); }
 
 /* The blob as it is stored, and once more shuffled. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * least(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
@@ -81,7 +89,7 @@ static bool plan_roomy(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsi
     p->unit = share - result;
     p->batch = batch;
     p->in_flight = KILN_IN_FLIGHT;
-    p->predicted = parent + batch + n * (WORKER_BYTES + largest + result);
+    p->predicted = parent + batch + n * (worker_bytes(n) + largest + result);
     p->n_workers = n;
     return true;
 }
@@ -93,7 +101,7 @@ static bool plan_tight(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsi
     p->unit = share;
     p->batch = 0;
     p->in_flight = 1;
-    p->predicted = parent + n * (WORKER_BYTES + largest);
+    p->predicted = parent + n * (worker_bytes(n) + largest);
     p->n_workers = n;
     return true;
 }
@@ -101,7 +109,7 @@ static bool plan_tight(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsi
 static kiln_status refuse(uint64_t cap, uint64_t parent, const kiln_unit *u, kiln_error *err)
 {
     char needs[32], allowed[32];
-    const uint64_t all = parent + WORKER_BYTES + unit_bytes(u);
+    const uint64_t all = parent + worker_bytes(1) + unit_bytes(u);
     return kiln_fail(err, KILN_E_CAP,
                      "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; the least that works is "
                      "--ram %lluM",
@@ -112,7 +120,7 @@ static kiln_status refuse(uint64_t cap, uint64_t parent, const kiln_unit *u, kil
 kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
                                kiln_ram_plan *out, kiln_error *err)
 {
-    const uint64_t cap = ram_cap(r), parent = parent_bytes();
+    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes();
     const kiln_unit *big = &units[due[0]];
     for (uint64_t i = 1; i < n_due; i++)
         if (unit_bytes(&units[due[i]]) > unit_bytes(big)) big = &units[due[i]];

@@ -10,6 +10,9 @@
 /* Bytes that may be taken now (ram_free.c); root: "", or the folder of a pretended /proc and /sys. UINT64_MAX: nobody knows. */
 uint64_t kiln_ram_free(const char *root);
 
+/* --ram in bytes, found out once a run. */
+uint64_t kiln_ram_cap(kiln_run *r);
+
 /* How a list of units is to be worked on. */
 typedef struct {
     uint64_t cap;       /* --ram in bytes */

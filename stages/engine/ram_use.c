@@ -78,12 +78,13 @@ void kiln_ram_look(kiln_run *r, bool now)
     mapped all = {0};
     memfds shared = {.bytes = r->ram.held};
     uint64_t cuda = 0;
+    (void)kiln_ram_cap(r);
     read_status("self", &all);
     find_memfds("self", &shared);
     for (unsigned i = 0; i < r->n_workers; i++) {
         const kiln_worker_process *w = &r->workers[i];
         char process[16];
-        if (w->pid <= 0 || !w->ready) continue;
+        if (w->pid <= 0 || (!w->ready && w->device->kind == KILN_DEVICE_CUDA)) continue; /* CUDA's share is not known yet */
         (void)snprintf(process, sizeof process, "%d", (int)w->pid);
         read_status(process, &all);
         find_memfds(process, &shared);

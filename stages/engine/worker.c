@@ -24,6 +24,7 @@ struct kiln_worker {
     int fd;
     unsigned threads; /* of the unit in hand */
     uint64_t ram;     /* its host memory */
+    uint64_t ram_cuda;
     kiln_runner *runner;
     kiln_manifest *manifest;
     void *state;
@@ -86,9 +87,12 @@ static kiln_status vram_cap(uint64_t *cap, kiln_error *err)
 static kiln_status open_runner(kiln_worker *w, kiln_error *err)
 {
     kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = w->threads, .sync = kiln_common_values.sync};
+    const uint64_t before = kiln_ram_mapped();
     if (w->device == KILN_DEVICE_CUDA) {
         o.device = 0;
-        KILN_TRY(vram_cap(&o.cap_bytes, err));
+        KILN_TRY(vram_cap(&o.cap_bytes, err)); /* makes the context */
+        const uint64_t now = kiln_ram_mapped();
+        w->ram_cuda = now > before ? now - before : 0;
     }
     return kiln_runner_new(&o, &w->runner, err);
 }
@@ -98,6 +102,7 @@ static kiln_worker_use tell_use(const kiln_worker *w)
     const kiln_runner_info info = kiln_runner_tell(w->runner);
     const bool gpu = w->device == KILN_DEVICE_CUDA;
     return (kiln_worker_use){.peak_rss = kiln_peak_rss(),
+                             .ram_cuda = w->ram_cuda,
                              .vram_peak = info.peak_bytes,
                              .vram_cap = gpu ? info.cap_bytes : 0,
                              .n_host = gpu ? info.n_host : 0};
@@ -161,10 +166,10 @@ static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload
     uint64_t start = kiln_now_ns();
     kiln_outputs_clear(&w->outputs);
     w->outputs.keep_raw = unit->flags & KILN_MSG_VOLATILE;
-    use_share(w);
     free(w->counters);
     w->counters = NULL;
     take_share(w, unit);
+    use_share(w);
     KILN_GO(kiln_fault_fire(unit, w->runner, &lost, err));
     if (unit->bytes) KILN_GO(kiln_memfd_map(payload_fd, unit->bytes, &payload, err));
     KILN_GO(w->program->unit(w, unit->text, payload ? payload : "", unit->bytes, err));
