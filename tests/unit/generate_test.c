@@ -122,6 +122,30 @@ static void ply_holds_the_generated_rows_and_explodes_the_picked_ones(void **sta
     rmdir(dir);
 }
 
+static void a_cloud_has_the_points_and_nothing_else(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/kiln-generate-XXXXXX", path[64], line[128] = "";
+    kiln_error err;
+    const kiln_generate_options o = {.gaussians = (1 << 18) + 5, .seed = 3, .threads = 3}; /* more than are made at once */
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(kiln_generate_points(dir, &o, &err), KILN_OK);
+    snprintf(path, sizeof path, "%s/points.ply", dir);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    while (strcmp(line, "end_header\n") != 0) assert_non_null(fgets(line, sizeof line, f));
+    for (uint64_t i = 0; i < o.gaussians; i++) {
+        float p[3], want[3];
+        assert_int_equal(fread(p, sizeof p, 1, f), 1);
+        kg_uniform_point(o.seed, i, want);
+        assert_memory_equal(p, want, sizeof want);
+    }
+    assert_int_equal(fgetc(f), EOF);
+    fclose(f);
+    unlink(path);
+    rmdir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +153,7 @@ int main(void)
         cmocka_unit_test(splats_have_the_published_hashes),
         cmocka_unit_test(cameras_and_images_have_the_published_hashes),
         cmocka_unit_test(ply_holds_the_generated_rows_and_explodes_the_picked_ones),
+        cmocka_unit_test(a_cloud_has_the_points_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
