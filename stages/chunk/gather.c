@@ -14,10 +14,13 @@ typedef struct {
     unsigned char *slices; /* of the groups; NULL: planes come from the cache */
 } gathering;
 
-uint64_t kiln_chunk_gather_ram(uint64_t rows, uint64_t row_bytes)
+/* While planes are put an output is a copy or it is packed; both at once where so many wait that some are packed early. */
+uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read)
 {
+    const uint64_t all = rows * parts->row_bytes, outputs = kiln_outputs_ram(all);
     const uint64_t lists = rows * 3 * sizeof(uint32_t), bounds = rows * 7 * sizeof(float);
-    return 2 * rows * row_bytes + lists + bounds + kiln_outputs_ram(rows * row_bytes); /* slices, a plane, outputs */
+    const uint64_t putting = read + rows * kiln_row_parts_largest(parts) + (outputs >= 2 * all ? outputs - all : outputs);
+    return lists + bounds + (putting > outputs ? putting : outputs);
 }
 
 static kiln_status fill_from_cache(const gathering *g, const kiln_row_part *p, void *out, kiln_error *err)

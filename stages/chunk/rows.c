@@ -33,6 +33,16 @@ void kiln_row_parts_release(kiln_row_parts *p)
     *p = (kiln_row_parts){0};
 }
 
+uint64_t kiln_row_parts_largest(const kiln_row_parts *p)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const uint64_t bytes = (uint64_t)p->items[i].plane->components * p->items[i].size;
+        if (bytes > largest) largest = bytes;
+    }
+    return largest;
+}
+
 kiln_status kiln_row_part_check(const kiln_row_part *p, const kiln_chunk *block, kiln_error *err)
 {
     const kiln_plane *q = kiln_chunk_plane(block, p->plane->name);

@@ -23,6 +23,7 @@ typedef struct {
 kiln_status kiln_row_parts_make(const kiln_layer *layer, const kiln_layer *spacing, kiln_row_parts *out,
                                 kiln_error *err) KILN_MUST_CHECK;
 void kiln_row_parts_release(kiln_row_parts *p);
+uint64_t kiln_row_parts_largest(const kiln_row_parts *p); /* bytes of a row in its largest plane */
 /* KILN_E_IO when the block has the plane in another type. */
 kiln_status kiln_row_part_check(const kiln_row_part *p, const kiln_chunk *block, kiln_error *err) KILN_MUST_CHECK;
 

@@ -38,14 +38,10 @@ static void scatter_release(scatter *k)
 /* ---- what it needs ------------------------------------------------------------------------------------------------------ */
 static uint64_t largest_plane(const kiln_layer *l, const kiln_row_parts *parts)
 {
-    uint64_t rows = 0, bytes = 0;
+    uint64_t rows = 0;
     for (uint32_t i = 0; i < l->n_chunks; i++)
         if (l->chunks[i].count > rows) rows = l->chunks[i].count;
-    for (uint32_t i = 0; i < parts->n; i++) {
-        const uint64_t each = (uint64_t)parts->items[i].plane->components * parts->items[i].size;
-        if (each > bytes) bytes = each;
-    }
-    return rows * bytes;
+    return rows * kiln_row_parts_largest(parts);
 }
 
 /* A quarter of the group, but never less than a chunk of it. */

@@ -41,9 +41,7 @@ typedef struct {
  * every plane of the input, and bounds (a kiln_bounds). The others have none. */
 kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
-/* ---- host memory that units take ------------------------------------------------------------------------------------------ */
+/* Host memory that a plan takes. */
 uint64_t kiln_chunk_plan_ram(const kiln_layer *l, uint32_t max);
-/* Of a chunk of `rows` rows of row_bytes, its outputs and what is read for it included, a cache of planes not. */
-uint64_t kiln_chunk_gather_ram(uint64_t rows, uint64_t row_bytes);
 
 #endif

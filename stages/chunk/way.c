@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "stages/chunk/groups.h"
+#include "stages/chunk/gather.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +20,9 @@ static uint64_t chunk_rows(const kiln_chunk_way *y) { return least(y->model->max
 
 static uint64_t largest_plane(const kiln_chunk_way *y)
 {
-    uint64_t rows = 0, bytes = 0;
+    uint64_t rows = 0;
     for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = most(rows, y->layer->chunks[i].count);
-    for (uint32_t i = 0; i < y->parts.n; i++)
-        bytes = most(bytes, (uint64_t)y->parts.items[i].plane->components * y->parts.items[i].size);
-    return rows * bytes;
+    return rows * kiln_row_parts_largest(&y->parts);
 }
 
 static uint64_t all_planes(const kiln_chunk_way *y)
@@ -37,8 +35,7 @@ kiln_status kiln_chunk_way_make(kiln_run *r, const kiln_layer *layer, const kiln
 {
     *y = (kiln_chunk_way){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r)};
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
-    const uint64_t gather = kiln_chunk_gather_ram(chunk_rows(y), y->parts.row_bytes);
-    y->in_memory = y->unit_ram >= gather && all_planes(y) <= y->unit_ram - gather;
+    y->in_memory = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y)) <= y->unit_ram;
     if (y->in_memory) y->cache_bytes = all_planes(y);
     y->order_ram = most(kiln_spatial_least_ram(layer), least(kiln_spatial_most_ram(layer), y->unit_ram));
     return KILN_OK;
@@ -90,7 +87,7 @@ static uint64_t order_ram(const kiln_chunk_way *y)
     if (y->in_memory) return ram;
     for (uint32_t i = 0; i < y->layer->n_chunks; i++) block = most(block, y->layer->chunks[i].count);
     ram = most(ram, kiln_scatter_ram(y->layer, &y->parts, block, likely_chunks(y)));
-    return most(ram, kiln_chunk_gather_ram(chunk_rows(y), y->parts.row_bytes));
+    return most(ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), most(largest_plane(y), chunk_rows(y) * y->parts.row_bytes)));
 }
 
 kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err)
@@ -174,6 +171,6 @@ kiln_status kiln_chunk_way_scatter(kiln_run *r, kiln_chunk_way *y, uint64_t n_ch
 
 uint64_t kiln_chunk_way_ram(const kiln_chunk_way *y, uint64_t rows)
 {
-    const uint64_t kept = y->in_memory ? all_planes(y) : y->group_rows ? 0 : largest_plane(y);
-    return kept + kiln_chunk_gather_ram(rows, y->parts.row_bytes);
+    const uint64_t slices = y->group_rows ? rows * y->parts.row_bytes : 0;
+    return kiln_chunk_gather_ram(&y->parts, rows, y->in_memory ? all_planes(y) : slices ? slices : largest_plane(y));
 }

@@ -182,6 +182,8 @@ struct kiln_run {
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Removes what kiln_run_scratch made. */
 void kiln_run_drop_scratch(kiln_run *r);
+/* Removes the folder of a run that failed before anything was put there. */
+void kiln_run_tidy_scratch(kiln_run *r);
 /* Slots: of which device each is, and how many the run may use at once. */
 const kiln_device *kiln_run_slot_device(const kiln_run *r, unsigned slot);
 /* Stores the KEYED options that were given; clears the others first with --reset. Inside a transaction. */

@@ -46,6 +46,7 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     kiln_workers_stop(r->workers, r->n_workers);
     kiln_ram_judge(r);
+    kiln_run_tidy_scratch(r);
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {

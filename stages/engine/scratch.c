@@ -104,6 +104,13 @@ void kiln_run_drop_scratch(kiln_run *r)
     r->scratch[0] = '\0';
 }
 
+void kiln_run_tidy_scratch(kiln_run *r)
+{
+    char root[KILN_PATH_MAX];
+    if (!*r->scratch || scratch_root(r->manifest, root, NULL) != KILN_OK) return;
+    if (rmdir(r->scratch) == 0) (void)rmdir(root); /* either stays when there is something in it */
+}
+
 kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err)
 {
     char root[KILN_PATH_MAX], name[96];
