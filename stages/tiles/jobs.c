@@ -121,7 +121,7 @@ static kiln_status may_be_in_parts(kiln_run *r, const kiln_unit *units, uint32_t
 {
     const char *kind = kiln_run_named_kind(r);
     for (uint32_t i = 0; i < n && !kind; i++)
-        if (!units[i].was_cached) KILN_TRY(kiln_run_device_kind(r, &kind, err));
+        if (!units[i].was_cached || kiln_run_force(r)) KILN_TRY(kiln_run_device_kind(r, &kind, err));
     *may = !kind || strcmp(kind, "cpu") != 0;
     return KILN_OK;
 }

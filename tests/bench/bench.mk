@@ -1,14 +1,22 @@
 # bench.mk -- how long the kernels take. The program runs alone, on a machine without git, toolkit or packages too.
 BENCH := $O/tests/bench/kernels_bench
+INSERT_BENCH := $O/tests/bench/insert_bench
 .PHONY: bench bench-build
 ## bench: times the kernels beside other programs' figures; never passes or fails (BENCH_ARGS='--6m --json FILE')
 bench: bench-build
 	$(if $(CU_SRC),@tests/gpu/has_gpu || { echo 'bench did not run: no GPU'; exit 0; }; $(BENCH) $(BENCH_ARGS))
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
-bench-build: $(if $(CU_SRC),$(BENCH))
+bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH)
 	$(if $(CU_SRC),,@echo 'bench did not run: this build has no CUDA')
 $(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
+$(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+.PHONY: bench-scaling
+## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
+bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
+	@O='$O' tests/bench/scaling $(STEPS)
 # Which commit the figures are of.
 $O/commit.c: FORCE
 	@mkdir -p $(@D) && printf 'extern const char kiln_bench_commit[];\nconst char kiln_bench_commit[] = "%s";\n' \
