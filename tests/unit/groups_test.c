@@ -1,0 +1,257 @@
+/* Groups of blocks on the disk: whatever the planes, their types and how blocks are grouped, a chunk's slices are its rows. */
+#include "stages/chunk/groups.h"
+
+#include "base/memory.h"
+#include "tests/unit/manifest_fixture.h"
+
+enum { BLOCK = 300, BLOCKS = 7, ROWS = BLOCK * (BLOCKS - 1) + 17, PLANES = 3, MAX = 130 };
+static const struct {
+    const char *name;
+    kiln_type type;
+    uint32_t components;
+} planes[PLANES] = {{"means", KILN_TYPE_F32, 3}, {"extra/flag", KILN_TYPE_U8, 1}, {"extra/far", KILN_TYPE_F64, 2}};
+
+typedef struct {
+    char folder[600];
+    kiln_manifest *m;
+    kiln_runner *runner;
+    kiln_layer *layer;
+    kiln_row_parts parts;
+    unsigned char *data[PLANES]; /* planar over all rows */
+    kiln_spatial_file order;
+    kiln_planned_chunk *chunks;
+    uint64_t n_chunks;
+} bench;
+
+static uint64_t rows_of(uint32_t block) { return block + 1 < BLOCKS ? BLOCK : ROWS - BLOCK * (BLOCKS - 1); }
+
+/* Floats of a sphere's shell and, in the other planes, bytes that name row and component. */
+static void make_data(bench *b)
+{
+    kiln_error err = {0};
+    uint32_t seed = 99;
+    for (int p = 0; p < PLANES; p++) {
+        const uint32_t size = kiln_type_size(planes[p].type);
+        OK(kiln_alloc((void **)&b->data[p], ROWS * planes[p].components, size, "plane", &err));
+        for (uint64_t i = 0; i < ROWS * planes[p].components; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            const float v = (float)(seed >> 8) / 8388608.0f - 1;
+            const double d = (double)i + 0.5;
+            if (size == 1) b->data[p][i] = (unsigned char)(seed >> 13);
+            if (size == 4) memcpy(b->data[p] + 4 * i, &v, sizeof v);
+            if (size == 8) memcpy(b->data[p] + 8 * i, &d, sizeof d);
+        }
+    }
+}
+
+static void put_layer(bench *b)
+{
+    kiln_error err = {0};
+    static kiln_chunk blocks[BLOCKS];
+    static kiln_plane all[BLOCKS][PLANES];
+    static kiln_hash hashes[BLOCKS][PLANES];
+    static unsigned char buffer[BLOCK * 16];
+    kiln_layer l = {.kind = "source", .count = ROWS, .n_chunks = BLOCKS, .chunks = blocks};
+    OK(kiln_manifest_begin(b->m, &err));
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        const uint64_t n = rows_of(i), first = (uint64_t)i * BLOCK;
+        blocks[i] = (kiln_chunk){.count = n, .n_planes = PLANES, .planes = all[i]};
+        snprintf(blocks[i].name, sizeof blocks[i].name, "%08u", i);
+        for (int p = 0; p < PLANES; p++) {
+            const uint32_t size = kiln_type_size(planes[p].type);
+            for (uint64_t c = 0; c < planes[p].components; c++)
+                memcpy(buffer + c * n * size, b->data[p] + (c * ROWS + first) * size, n * size);
+            const uint64_t bytes = n * planes[p].components * size;
+            hashes[i][p] = put_bytes(b->m, buffer, bytes, size);
+            all[i][p] =
+                (kiln_plane){.type = planes[p].type, .components = planes[p].components, .data = array_of(&hashes[i][p], bytes)};
+            snprintf(all[i][p].name, sizeof all[i][p].name, "%s", planes[p].name);
+        }
+    }
+    OK(kiln_layer_put(b->m, &l, &err));
+    OK(kiln_manifest_commit(b->m, &err));
+    OK(kiln_layer_get_digest(b->m, "source", l.digest, &b->layer, &err));
+}
+
+/* The order, and chunks cut from it. */
+static void plan_chunks(bench *b)
+{
+    kiln_error err = {0};
+    uint64_t codes[ROWS];
+    kiln_cell_list cells;
+    const kiln_spatial_args a = {
+        .runner = b->runner, .manifest = b->m, .layer = b->layer, .half = 1, .folder = b->folder, .ram = 1 << 30};
+    OK(kiln_spatial_partition(&a, &err));
+    OK(kiln_spatial_open(b->folder, ROWS, false, &b->order, &err));
+    OK(kiln_spatial_codes(&b->order, 0, ROWS, codes, &err));
+    OK(kiln_cells_cut(codes, ROWS, MAX, MAX / 4, &cells, &err));
+    b->n_chunks = cells.n;
+    OK(KILN_ALLOC(&b->chunks, cells.n, "chunks", &err));
+    for (uint64_t i = 0; i < cells.n; i++) b->chunks[i].cells = cells.items[i];
+    kiln_cell_list_release(&cells);
+    assert_true(b->n_chunks > 10);
+}
+
+static void bench_init(void **state, bench *b)
+{
+    kiln_error err = {0};
+    char path[600], command[700];
+    memset(b, 0, sizeof *b);
+    snprintf(command, sizeof command, "mkdir '%s'", in_scratch(state, "parts", b->folder));
+    assert_int_equal(system(command), 0);
+    b->m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
+    const kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = 2};
+    OK(kiln_runner_new(&o, &b->runner, &err));
+    make_data(b);
+    put_layer(b);
+    OK(kiln_row_parts_make(b->layer, NULL, &b->parts, &err));
+    assert_int_equal(b->parts.row_bytes, 12 + 1 + 16); /* odd: no slice but the first is aligned */
+    plan_chunks(b);
+}
+
+static void bench_release(bench *b)
+{
+    free(b->chunks);
+    kiln_spatial_close(&b->order);
+    for (int p = 0; p < PLANES; p++) free(b->data[p]);
+    kiln_row_parts_release(&b->parts);
+    kiln_layer_free(b->layer);
+    kiln_runner_free(b->runner);
+    kiln_manifest_close(b->m);
+}
+
+static const unsigned char *data_of(const bench *b, const char *name)
+{
+    for (int p = 0; p < PLANES; p++)
+        if (!strcmp(planes[p].name, name)) return b->data[p];
+    fail_msg("no plane '%s'", name);
+    return NULL;
+}
+
+static void check_part(const bench *b, const kiln_block_groups *g, const kiln_row_part *p, const kiln_row_list *list,
+                       const unsigned char *slices, const uint32_t *rows)
+{
+    static unsigned char out[MAX * 16];
+    const unsigned char *data = data_of(b, p->plane->name);
+    for (uint32_t i = 0; i < g->n; i++) {
+        const uint64_t first = list->starts[i], n = list->starts[i + 1] - first;
+        const kiln_row_copy copy = {.from = slices + first * b->parts.row_bytes + n * p->at,
+                                    .to = out,
+                                    .from_rows = n,
+                                    .to_rows = list->n,
+                                    .components = p->plane->components,
+                                    .size = p->size};
+        kiln_rows_copy(&copy, NULL, list->to + first, n, 1);
+    }
+    for (uint64_t c = 0; c < p->plane->components; c++)
+        for (uint64_t k = 0; k < list->n; k++)
+            assert_memory_equal(out + (c * list->n + k) * p->size, data + (c * ROWS + rows[k]) * p->size, p->size);
+}
+
+static void check_chunk(const bench *b, const kiln_block_groups *g, uint64_t index)
+{
+    kiln_error err = {0};
+    uint32_t rows[MAX];
+    kiln_row_list list;
+    unsigned char *slices;
+    const kiln_cell_group *c = &b->chunks[index].cells;
+    const uint64_t n = c->end - c->begin;
+    OK(kiln_spatial_rows(&b->order, c->begin, n, rows, &err));
+    OK(kiln_row_list_make(rows, n, g->starts, g->n, &list, &err));
+    OK(kiln_group_slices(b->folder, g, b->n_chunks, index, b->parts.row_bytes, &list, &slices, &err));
+    for (uint32_t p = 0; p < b->parts.n; p++) check_part(b, g, &b->parts.items[p], &list, slices, rows);
+    free(slices);
+    kiln_row_list_release(&list);
+}
+
+static void slices_are_the_rows_of_the_chunks(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    bench_init(state, &b);
+    const uint64_t sizes[] = {1, 2 * BLOCK, ROWS}; /* a block a group, two, all */
+    const uint32_t groups[] = {BLOCKS, (BLOCKS + 1) / 2, 1};
+    for (int k = 0; k < 3; k++) {
+        kiln_block_groups g;
+        OK(kiln_block_groups_cut(b.layer, sizes[k], &g, &err));
+        assert_int_equal(g.n, groups[k]);
+        kiln_groups_drop_others(b.folder, &g);
+        const kiln_scatter s = {.manifest = b.m,
+                                .folder = b.folder,
+                                .parts = &b.parts,
+                                .chunks = b.chunks,
+                                .n_chunks = b.n_chunks,
+                                .order = &b.order,
+                                .threads = 2};
+        for (uint32_t i = g.n; i-- > 0;) { /* in any order */
+            const bool was = kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes);
+            assert_int_equal(was, k == 1 && i == g.n - 1); /* the last block alone was a group before, too */
+            OK(kiln_group_scatter(&s, &g.items[i], &err));
+            assert_true(kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes));
+        }
+        for (uint64_t i = 0; i < b.n_chunks; i++) check_chunk(&b, &g, i);
+        kiln_block_groups_release(&g);
+    }
+    bench_release(&b);
+}
+
+/* Files of another plan are told by their slices, a plan of another layer by its rows. */
+static void what_does_not_belong_together_is_refused(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    kiln_block_groups g;
+    bench_init(state, &b);
+    OK(kiln_block_groups_cut(b.layer, ROWS, &g, &err));
+    kiln_scatter s = {.manifest = b.m,
+                      .folder = b.folder,
+                      .parts = &b.parts,
+                      .chunks = b.chunks,
+                      .n_chunks = b.n_chunks,
+                      .order = &b.order,
+                      .threads = 1};
+    b.chunks[0].cells.end--; /* a row that no chunk has */
+    assert_int_equal(kiln_group_scatter(&s, &g.items[0], &err), KILN_E_IO);
+    assert_says(&err, "does not name all");
+    b.chunks[0].cells.end++;
+    b.chunks[1].cells.begin--; /* one that two have */
+    assert_int_equal(kiln_group_scatter(&s, &g.items[0], &err), KILN_E_IO);
+    assert_says(&err, "twice");
+    b.chunks[1].cells.begin++;
+    OK(kiln_group_scatter(&s, &g.items[0], &err));
+    uint32_t row = 0;
+    kiln_row_list list;
+    unsigned char *slices;
+    OK(kiln_row_list_make(&row, 1, g.starts, g.n, &list, &err));
+    assert_int_equal(kiln_group_slices(b.folder, &g, b.n_chunks, 0, b.parts.row_bytes, &list, &slices, &err), KILN_E_IO);
+    assert_says(&err, "another plan");
+    kiln_row_list_release(&list);
+    row = ROWS;
+    assert_int_equal(kiln_row_list_make(&row, 1, g.starts, g.n, &list, &err), KILN_E_IO);
+    kiln_row_list_release(&list);
+    kiln_block_groups_release(&g);
+    bench_release(&b);
+}
+
+/* The estimate is of what is asked for: the most rows for some memory take no more than it, one more does. */
+static void memory_of_a_group_is_told(void **state)
+{
+    bench b;
+    bench_init(state, &b);
+    for (uint64_t ram = 300000; ram < 400000; ram += 777) {
+        const uint64_t rows = kiln_scatter_rows(b.layer, &b.parts, ram, b.n_chunks);
+        if (rows) assert_true(kiln_scatter_ram(b.layer, &b.parts, rows, b.n_chunks) <= ram);
+        if (rows < ROWS) assert_true(kiln_scatter_ram(b.layer, &b.parts, rows + 1, b.n_chunks) > ram);
+    }
+    bench_release(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(slices_are_the_rows_of_the_chunks, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(what_does_not_belong_together_is_refused, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(memory_of_a_group_is_told, make_scratch, remove_scratch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
