@@ -1,0 +1,49 @@
+#!/bin/bash
+# A bake with --devices N leaves every other GPU alone, during it and afterwards: no process of ours, no memory; and the
+# parent has no CUDA library. Needs two GPUs; of four it takes number 2.
+# time-limit: 600
+. tests/gpu/lib.sh
+unset CUDA_VISIBLE_DEVICES # --devices are numbers of the machine here
+SLACK_MIB=16               # what a driver may take by itself; a context takes 500 and more
+mapfile -t uuids < <(nvidia-smi --query-gpu=uuid --format=csv,noheader)
+n=${#uuids[@]}
+[ "$n" -ge 2 ] || skip 'one GPU: there is no other to leave alone'
+ours=$((n > 2 ? 2 : n - 1))
+others=(); for ((i = 0; i < n; i++)); do [ $i = $ours ] || others+=("$i"); done
+list=$(IFS=,; echo "${others[*]}")
+used() { nvidia-smi -i "$list" --query-gpu=memory.used --format=csv,noheader,nounits | tr '\n' ' '; }
+most=0
+look() { # at the others: processes and growth of each
+    local i k=0 now
+    read -r -a now <<<"$(used)"
+    for i in "${others[@]}"; do
+        [ -z "$(on_gpu "$i")" ] || fail "with --devices $ours a process of this test is on GPU $i"
+        [ $((now[k] - before[k])) -le $most ] || most=$((now[k] - before[k]))
+        k=$((k + 1))
+    done
+    [ $most -le $SLACK_MIB ] || fail "with --devices $ours another GPU holds $most MiB more than before"
+}
+scene "$KILN_TMP/s" 400000 24 1280x720
+read -r -a before <<<"$(used)"
+bake_on "$ours" "$KILN_TMP/s" "$KILN_TMP/m.db" --max 8192 & baking=$!
+looked=0 parents=0 seen=0
+while kill -0 $baking 2>/dev/null; do
+    look
+    looked=$((looked + 1))
+    [ -z "$(on_gpu "$ours")" ] || seen=$((seen + 1))
+    for parent in $(pgrep -P $baking); do # the programs: children of the shell that bakes
+        tr '\0' ' ' <"/proc/$parent/cmdline" 2>/dev/null | grep -q "/kiln-" || continue
+        ! tr '\0' ' ' <"/proc/$parent/cmdline" 2>/dev/null | grep -q -- '--worker=' || continue
+        ! grep -qE 'libcuda\.|libcudart' "/proc/$parent/maps" 2>/dev/null || fail "the parent $parent has a CUDA library in its maps"
+        parents=$((parents + 1))
+    done
+done
+wait $baking || fail "the bake with --devices $ours"
+look
+[ $looked -gt 3 ] && [ $parents -gt 3 ] || fail "looked $looked times, at parents $parents times: too seldom to say anything"
+on "$ours" render "$KILN_TMP/m.db" --force --format none
+case $(field device) in *"${uuids[ours]}"*) ;; *) fail "--devices $ours computed on $(field device)" ;; esac
+look
+nothing_left
+echo "looked $looked times, at parents $parents times; our processes seen on GPU $ours $seen times (0 in a container that hides them)"
+echo "at most $most MiB more on the others"
