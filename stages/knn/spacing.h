@@ -21,8 +21,8 @@ typedef struct {
     uint64_t fallbacks;
     /* where it was measured in ranges */
     uint64_t n_ranges, range_rows;
-    uint64_t batches, candidates, queries; /* what looking beyond the ranges' own points took (range.h) */
-    double whole_s, partition_s, ranges_s, back_s;  /* of this run, by the clock */
+    uint64_t batches, candidates, queries;         /* what looking beyond the ranges' own points took (range.h) */
+    double whole_s, partition_s, ranges_s, back_s; /* of this run, by the clock */
 } kiln_spacing;
 
 /* All zero before; kiln_spacing_release in any case. */
