@@ -301,7 +301,7 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     (void)snprintf(u->name, sizeof u->name, "block %s", p->input->chunks[block].name);
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
-    u->ram = head.ram = kiln_prune_block_ram(&p->size);
+    u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0);
     u->optional = true;
     return set_payload(u, &head, merges, rows, NULL, err);
 }
@@ -534,6 +534,8 @@ static kiln_status run_stage(kiln_run *r, pruning *p, kiln_error *err)
     const kiln_hash key = input_key(r, p);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
+    if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
+    KILN_TRY(kiln_run_need_ram(r, kiln_prune_block_ram(&p->size, o.rules.merge), "a block", err));
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
     KILN_TRY(prune_blocks(r, p, err));

@@ -106,15 +106,21 @@ static bool plan_tight(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsi
     return true;
 }
 
-static kiln_status refuse(uint64_t cap, uint64_t parent, const kiln_unit *u, kiln_error *err)
+static kiln_status refuse(uint64_t cap, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
 {
     char needs[32], allowed[32];
-    const uint64_t all = parent + worker_bytes(1) + unit_bytes(u);
+    const uint64_t all = parent + worker_bytes(1) + unit;
     return kiln_fail(err, KILN_E_CAP,
                      "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; the least that works is "
                      "--ram %lluM",
-                     u->name, kiln_size_text(unit_bytes(u), needs), kiln_size_text(cap, allowed),
+                     name, kiln_size_text(unit, needs), kiln_size_text(cap, allowed),
                      (unsigned long long)(all / MIB + 2)); /* the parent may be a little larger the next time */
+}
+
+kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)
+{
+    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes();
+    return share_of(cap, parent, 1) < unit_ram ? refuse(cap, parent, unit_ram, what, err) : KILN_OK;
 }
 
 kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
@@ -131,5 +137,5 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
         if (n < n_wanted) kiln_chat("--ram has room for %u of %u workers", n, n_wanted);
         return KILN_OK;
     }
-    return refuse(cap, parent, big, err);
+    return refuse(cap, parent, unit_bytes(big), big->name, err);
 }

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/file.h"
+#include "stages/import/blocks.h"
 #include "stages/import/origin.h"
 #include "stages/import/rows.h"
 
@@ -114,6 +115,13 @@ uint64_t kiln_scan_ram(const kiln_source_info *info)
     return kiln_rows_ram(info) + KILN_READER_RAM + (info->needs_full_scan ? IDS : 0) + (info->wide ? ORIGIN : 0);
 }
 
+/* Here and now, so that no scan is in vain. */
+static kiln_status check_ram(const kiln_worker *w, const kiln_scan *s, kiln_error *err)
+{
+    const uint64_t scan = kiln_scan_ram(&s->info), block = kiln_block_ram(&s->info, s->keep);
+    return kiln_worker_need_ram(w, scan > block ? scan : block, "a block of rows", err);
+}
+
 kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const char *path, kiln_scan *out,
                              kiln_buffer *offsets, kiln_error *err)
 {
@@ -121,9 +129,9 @@ kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, co
     scanner s = {.reader = reader, .out = out, .offsets = offsets};
     memset(out, 0, sizeof *out);
     KILN_TRY(reader->open(path, &s.source, &out->info, err));
-    if (w) KILN_GO(kiln_worker_need_ram(w, kiln_scan_ram(&out->info), "a block of rows", err));
     out->n_blocks = kiln_div_up(out->info.n_rows, KILN_BLOCK_ROWS);
     for (uint32_t e = 0; e < out->info.n_extras; e++) out->keep[e] = out->info.extras[e].keep == KILN_KEEP_ALWAYS;
+    if (w) KILN_GO(check_ram(w, out, err));
     KILN_GO(kiln_rows_alloc(&s.rows, &out->info, err));
     KILN_GO(kiln_clean_alloc(&s.clean, err));
     KILN_GO(kiln_origin_init(&s.origin, err));

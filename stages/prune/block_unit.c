@@ -93,11 +93,12 @@ done:
     return st;
 }
 
-/* The block's planes, copies of its geometry, one plane on its way out and what reading it took. */
-uint64_t kiln_prune_block_ram(const kiln_prune_size *s)
+/* The block's planes, copies of its geometry, and what reading a plane takes, later the plane on its way out: together only where
+ * merging reads other blocks meanwhile. */
+uint64_t kiln_prune_block_ram(const kiln_prune_size *s, bool merges)
 {
-    return s->blocks.planes + KILN_PRUNED_ROW_BYTES * s->blocks.rows + s->blocks.plane + kiln_read_ram(s->blocks.plane) +
-           kiln_outputs_ram(s->blocks.planes + sizeof(kiln_tally));
+    return s->blocks.planes + KILN_PRUNED_ROW_BYTES * s->blocks.rows + kiln_read_ram(s->blocks.plane) +
+           (merges ? s->blocks.planes + s->blocks.plane : 0) + kiln_outputs_ram(s->blocks.planes + sizeof(kiln_tally));
 }
 
 kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)

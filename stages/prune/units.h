@@ -103,7 +103,7 @@ typedef struct {
 } kiln_prune_size;
 uint64_t kiln_prune_stats_ram(const kiln_prune_size *s);
 uint64_t kiln_prune_merges_ram(const kiln_prune_size *s);
-uint64_t kiln_prune_block_ram(const kiln_prune_size *s);
+uint64_t kiln_prune_block_ram(const kiln_prune_size *s, bool merges);
 uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y);
 uint64_t kiln_prune_scales_ram(const kiln_prune_size *s);
 
