@@ -51,11 +51,37 @@ static void damage_is_refused(void **state)
     assert_int_equal(kiln_ranks_decode(TILES, counts, bytes, bad, n, n_visible, back, &err), KILN_E_IO);
 }
 
+/* Ranks as far apart as a stride allows take as many bytes as any can: the bound is met, and no random list exceeds it. */
+static void no_list_takes_more_than_is_foretold(void **state)
+{
+    enum { N = 100, LISTS = 3 };
+    static const uint32_t strides[] = {1, 127, 128, 16383, 16384, 2097152, 40000000};
+    uint32_t tile_counts[LISTS] = {N, N, N}, lengths[LISTS], list[LISTS * N];
+    unsigned char code[5 * LISTS * N];
+    uint64_t seed = 7;
+    (void)state;
+    for (size_t k = 0; k < sizeof strides / sizeof *strides; k++) {
+        for (uint32_t i = 0; i < LISTS * N; i++) list[i] = (i % N + 1) * strides[k];
+        const uint64_t most = kiln_ranks_code_most(LISTS * N, LISTS, (uint64_t)N * strides[k] + 1);
+        const size_t bytes = kiln_ranks_encode(LISTS, tile_counts, list, code, lengths);
+        if ((strides[k] & (strides[k] - 1)) == 0) assert_int_equal(bytes, most); /* powers of two: nothing is wasted */
+        assert_true(bytes <= most && most <= sizeof code);
+        for (uint32_t i = 0; i < LISTS * N; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u; /* Knuth, MMIX */
+            list[i] = (i % N ? list[i - 1] + 1 : 0) + (uint32_t)((seed >> 33) % strides[k]);
+        }
+        assert_true(kiln_ranks_encode(LISTS, tile_counts, list, code, lengths) <= most);
+    }
+    assert_int_equal(kiln_ranks_code_most(0, 5, 0), 0);
+    assert_int_equal(kiln_ranks_code_most((uint64_t)1 << 40, (uint64_t)1 << 20, 1), (uint64_t)1 << 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_length_of_difference_comes_back),
         cmocka_unit_test(damage_is_refused),
+        cmocka_unit_test(no_list_takes_more_than_is_foretold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
