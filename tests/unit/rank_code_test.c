@@ -72,6 +72,9 @@ static void no_list_takes_more_than_is_foretold(void **state)
         }
         assert_true(kiln_ranks_encode(LISTS, tile_counts, list, code, lengths) <= most);
     }
+    for (uint32_t i = 0; i < LISTS * N; i++) list[i] = (i % N ? list[i - 1] : 0) + (i % 2 ? 128 : 1); /* every other is long */
+    assert_int_equal(kiln_ranks_encode(LISTS, tile_counts, list, code, lengths),
+                     kiln_ranks_code_most(LISTS * N, LISTS, (uint64_t)list[N - 1] + 1));
     assert_int_equal(kiln_ranks_code_most(0, 5, 0), 0);
     assert_int_equal(kiln_ranks_code_most((uint64_t)1 << 40, (uint64_t)1 << 20, 1), (uint64_t)1 << 40);
 }
