@@ -1,0 +1,233 @@
+/* --ram: what is free under limits, by a pretended /proc and /sys; and how a cap is shared out. */
+#include "stages/engine/engine_internal.h"
+
+#include "base/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+/* ---- what is free ------------------------------------------------------------------------------------------------------ */
+static char root[KILN_PATH_MAX];
+
+static void put(const char *path, const char *text)
+{
+    char full[2 * KILN_PATH_MAX];
+    (void)snprintf(full, sizeof full, "%s%s", root, path);
+    assert_int_equal(kiln_make_parents(full, NULL), KILN_OK);
+    FILE *f = fopen(full, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int make_root(void **state)
+{
+    (void)state;
+    const char *tmp = getenv("KILN_TMP") ? getenv("KILN_TMP") : "/tmp";
+    (void)snprintf(root, sizeof root, "%s/ram.XXXXXX", tmp);
+    assert_non_null(mkdtemp(root));
+    put("/proc/meminfo", "MemTotal:       33554432 kB\nMemFree:         1048576 kB\nMemAvailable:   16777216 kB\n");
+    return 0;
+}
+
+static int remove_root(void **state)
+{
+    char command[KILN_PATH_MAX + 16];
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", root);
+    return system(command);
+}
+
+static void without_cgroups_it_is_what_the_kernel_calls_available(void **state)
+{
+    (void)state;
+    assert_int_equal(kiln_ram_free(root), 16384 * MIB);
+}
+
+static void the_least_limit_up_the_tree_counts_and_file_pages_are_free(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/slice/job\n");
+    put("/sys/fs/cgroup/slice/job/memory.max", "max\n");
+    put("/sys/fs/cgroup/slice/job/memory.high", "4294967296\n");
+    put("/sys/fs/cgroup/slice/job/memory.current", "1048576\n");
+    put("/sys/fs/cgroup/slice/job/memory.stat", "anon 1048576\nactive_file 0\ninactive_file 0\n");
+    assert_int_equal(kiln_ram_free(root), 4095 * MIB);
+    put("/sys/fs/cgroup/slice/memory.max", "1073741824\n");
+    put("/sys/fs/cgroup/slice/memory.current", "314572800\n");
+    put("/sys/fs/cgroup/slice/memory.stat", "anon 209715200\nfile 1\nactive_file 41943040\ninactive_file 62914560\n");
+    assert_int_equal(kiln_ram_free(root), (1024 - 300 + 100) * MIB);
+}
+
+static void a_group_that_is_over_its_limit_leaves_nothing(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/\n");
+    put("/sys/fs/cgroup/memory.max", "1048576\n");
+    put("/sys/fs/cgroup/memory.current", "9999999\n");
+    assert_int_equal(kiln_ram_free(root), 0);
+}
+
+static void groups_of_version_1_and_containers_without_their_path(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "5:cpu,cpuacct:/docker/7f2c\n4:memory:/docker/7f2c\n");
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n");
+    put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "104857600\n");
+    put("/sys/fs/cgroup/memory/memory.stat", "cache 52428800\ntotal_active_file 0\ntotal_inactive_file 52428800\n");
+    assert_int_equal(kiln_ram_free(root), (512 - 100 + 50) * MIB);
+}
+
+/* ---- the plan ---------------------------------------------------------------------------------------------------------- */
+enum { UNITS = 6 };
+static kiln_run run; /* too big for the stack */
+static kiln_unit units[UNITS];
+static const uint64_t due[UNITS] = {0, 1, 2, 3, 4, 5};
+
+static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, kiln_ram_plan *p, kiln_error *err)
+{
+    run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
+    kiln_common_values.threads = 4;
+    memset(units, 0, sizeof units);
+    for (int i = 0; i < UNITS; i++) {
+        (void)snprintf(units[i].name, sizeof units[i].name, "block %d", i);
+        units[i].ram = (i == 3 ? unit_mib : 1) * MIB; /* the largest decides */
+    }
+    return kiln_ram_plan_make(&run, units, due, UNITS, wanted, p, err);
+}
+
+static void with_room_all_workers_have_two_units_and_results_wait(void **state)
+{
+    kiln_ram_plan p;
+    (void)state;
+    assert_int_equal(plan(8192, 100, 4, &p, NULL), KILN_OK);
+    assert_int_equal(p.n_workers, 4);
+    assert_int_equal(p.in_flight, 2);
+    assert_int_equal(p.batch, 64 * MIB);
+    assert_true(p.unit >= 1000 * MIB);
+    assert_true(p.predicted <= p.cap);
+    assert_int_equal(run.ram.predicted, p.predicted);
+}
+
+static void no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest_unit(void **state)
+{
+    unsigned workers = 0;
+    (void)state;
+    for (uint64_t cap = 100; cap < 2000; cap += 7) {
+        kiln_ram_plan p;
+        kiln_error err = {0};
+        const kiln_status st = plan(cap, 100, 8, &p, &err);
+        if (st != KILN_OK) {
+            assert_int_equal(st, KILN_E_CAP);
+            assert_int_equal(workers, 0); /* more memory never makes it fail again */
+            continue;
+        }
+        assert_true(p.unit >= 100 * MIB);
+        assert_true(p.predicted <= p.cap);
+        assert_true(p.batch + p.n_workers * (p.unit + (p.in_flight - 1) * 50 * MIB) < p.cap);
+        assert_true(p.n_workers >= workers);
+        workers = p.n_workers;
+    }
+    assert_int_equal(workers, 8);
+}
+
+static void the_least_that_is_named_works_and_little_less_does_not(void **state)
+{
+    kiln_ram_plan p;
+    kiln_error err = {0};
+    (void)state;
+    assert_int_equal(plan(30, 200, 2, &p, &err), KILN_E_CAP);
+    const char *at = strstr(err.msg, "the least that works is --ram ");
+    assert_non_null(at);
+    assert_non_null(strstr(err.msg, "'block 3' needs 200 MiB"));
+    const uint64_t least = strtoull(at + strlen("the least that works is --ram "), NULL, 10);
+    assert_int_equal(plan(least, 200, 2, &p, &err), KILN_OK);
+    assert_int_equal(p.n_workers, 1);
+    assert_int_equal(p.batch, 0);
+    assert_int_equal(p.in_flight, 1);
+    assert_int_equal(plan(least - 4, 200, 2, &p, &err), KILN_E_CAP);
+}
+
+static void a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan(void **state)
+{
+    kiln_ram_plan p;
+    (void)state;
+    run.ram = (kiln_ram_use){.cap = 300 * MIB};
+    kiln_common_values.threads = 4;
+    memset(units, 0, sizeof units);
+    units[0].ram = kiln_run_unit_ram(&run);
+    assert_int_equal(kiln_ram_plan_make(&run, units, due, 1, 1, &p, NULL), KILN_OK);
+    assert_true(p.unit >= units[0].ram);
+}
+
+/* ---- what is taken ----------------------------------------------------------------------------------------------------- */
+static void a_look_sees_what_this_process_touches(void **state)
+{
+    const size_t bytes = 48 * MIB;
+    (void)state;
+    run.ram = (kiln_ram_use){.cap = 300 * MIB};
+    kiln_ram_look(&run, true);
+    const uint64_t before = run.ram.peak;
+    char *block = malloc(bytes);
+    assert_non_null(block);
+    kiln_ram_look(&run, true);
+    assert_true(run.ram.peak < before + 16 * MIB); /* not touched yet */
+    memset(block, 1, bytes);
+    kiln_ram_look(&run, false); /* too soon for another look */
+    assert_true(run.ram.peak < before + 16 * MIB);
+    kiln_ram_look(&run, true);
+    assert_true(run.ram.peak >= before + 47 * MIB);
+    assert_int_equal(block[bytes - 1], 1);
+    free(block);
+    const uint64_t peak = run.ram.peak;
+    kiln_ram_look(&run, true);
+    assert_int_equal(run.ram.peak, peak);
+}
+
+static void a_memfd_counts_once_and_without_its_holes(void **state)
+{
+    int fd;
+    void *map;
+    static char page[MIB];
+    (void)state;
+    run.ram = (kiln_ram_use){.cap = 300 * MIB};
+    kiln_ram_look(&run, true);
+    const uint64_t before = run.ram.peak;
+    memset(page, 1, sizeof page);
+    assert_int_equal(kiln_memfd_new(&fd, NULL), KILN_OK);
+    for (uint64_t i = 0; i < 16; i++) assert_int_equal(kiln_memfd_write(fd, 2 * i * MIB, page, sizeof page, NULL), KILN_OK);
+    assert_int_equal(kiln_memfd_holds(fd), 16 * MIB);
+    assert_int_equal(kiln_memfd_map(fd, 31 * MIB, &map, NULL), KILN_OK);
+    for (uint64_t i = 0; i < 16; i++) assert_int_equal(((const char *)map)[2 * i * MIB], 1);
+    kiln_ram_look(&run, true);
+    assert_true(run.ram.peak >= before + 16 * MIB);
+    assert_true(run.ram.peak < before + 24 * MIB);
+    assert_int_equal(close(fd), 0);
+}
+
+int main(void)
+{
+#define FREE(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+    const struct CMUnitTest tests[] = {
+        FREE(without_cgroups_it_is_what_the_kernel_calls_available),
+        FREE(the_least_limit_up_the_tree_counts_and_file_pages_are_free),
+        FREE(a_group_that_is_over_its_limit_leaves_nothing),
+        FREE(groups_of_version_1_and_containers_without_their_path),
+        cmocka_unit_test(with_room_all_workers_have_two_units_and_results_wait),
+        cmocka_unit_test(no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest_unit),
+        cmocka_unit_test(the_least_that_is_named_works_and_little_less_does_not),
+        cmocka_unit_test(a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan),
+        cmocka_unit_test(a_look_sees_what_this_process_touches),
+        cmocka_unit_test(a_memfd_counts_once_and_without_its_holes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
