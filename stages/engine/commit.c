@@ -375,6 +375,7 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     if (st != KILN_OK) return st;
     if (!r->stored_report) r->stored_report = json_object();
     if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
+    kiln_run_drop_scratch(r); /* of a run that was killed right after its commit */
     r->committed = true;
     return KILN_OK;
 }

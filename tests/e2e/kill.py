@@ -155,6 +155,8 @@ def main():
             continue
         if verify(db, "--digest") != digest:
             fail("other digests than in one go")
+        if os.path.exists(f"{db}.scratch"):
+            fail(f"scratch is left: {os.listdir(db + '.scratch')}")
         through += 1
         for name in os.listdir(folder):
             if name.startswith("killed.db"):
