@@ -172,28 +172,17 @@ static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, const k
     return KILN_OK;
 }
 
-/* `a` is the whole picture's; its rows, lists and pointers are set to the band's. */
+/* `a` is the whole picture's; its rows and pointers are set to the band's. */
 static kiln_status draw_band(kiln_runner *r, const bands *b, uint32_t band, uint32_t *counts, uint32_t *ranks, kiln_raster_args a,
                              kiln_error *err)
 {
     const uint64_t first = (uint64_t)b->starts[band] * KILN_TILE * a.view->width;
-    const kiln_tile_pairs_emit_args e = {.n = a.n,
-                                         .splats = a.splats,
-                                         .view = a.view,
-                                         .row0 = b->starts[band],
-                                         .row1 = b->starts[band + 1],
-                                         .room = pairs_of(b, band),
-                                         .tile_counts = counts,
-                                         .ranks = ranks};
-    KILN_TRY(kiln_fit_emit(r, &e, err));
-    a.row0 = e.row0;
-    a.row1 = e.row1;
-    a.tile_counts = counts;
-    a.ranks = ranks;
-    a.n_pairs = e.room;
+    a.row0 = b->starts[band];
+    a.row1 = b->starts[band + 1];
+    a.n_pairs = pairs_of(b, band);
     a.rgba += 4 * first;
     if (a.depth) a.depth += first;
-    return kiln_fit_raster(r, &a, err);
+    return kiln_fit_band(r, &a, counts, ranks, err);
 }
 
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, const float background[3],

@@ -20,25 +20,47 @@ static void subset_release(subset *s)
     free(s->from);
 }
 
-static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, bool *yes, kiln_error *err)
+/* *need: 0 on the CPU. */
+static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *need, bool *yes, kiln_error *err)
 {
-    uint64_t need;
-    KILN_TRY(kiln_runner_need(r, op, args, &need, err));
-    *yes = need <= kiln_runner_tell(r).cap_bytes;
+    KILN_TRY(kiln_runner_need(r, op, args, need, err));
+    *yes = *need <= kiln_runner_tell(r).cap_bytes;
     return KILN_OK;
 }
 
-/* The Gaussians whose mark is not 0; n of them are marked. */
-static kiln_status take_marked(const kiln_splat2d *splats, const uint32_t *mark, uint64_t of, uint64_t n, subset *s,
+enum { PIECE = 65536 }; /* Gaussians that a thread takes at a time */
+
+static void take_piece(const kiln_splat2d *splats, const uint32_t *mark, uint64_t first, uint64_t end, uint64_t at, subset *s)
+{
+    for (uint64_t i = first; i < end; i++) {
+        if (!mark[i]) continue;
+        s->splats[at] = splats[i];
+        s->from[at++] = (uint32_t)i;
+    }
+}
+
+/* The Gaussians whose mark is not 0; n of `of` are marked. */
+static kiln_status take_marked(kiln_runner *r, const kiln_splat2d *splats, const uint32_t *mark, uint64_t of, uint64_t n, subset *s,
                                kiln_error *err)
 {
+    const int threads = (int)kiln_runner_tell(r).threads;
+    const uint64_t pieces = of / PIECE + 1;
+    uint64_t *starts;
     KILN_TRY(KILN_ALLOC_UNSET(&s->splats, n, "the Gaussians of a part", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->from, n, "the Gaussians of a part", err));
-    for (uint64_t i = 0; i < of; i++) {
-        if (!mark[i]) continue;
-        s->splats[s->n] = splats[i];
-        s->from[s->n++] = (uint32_t)i;
+    KILN_TRY(KILN_ALLOC(&starts, pieces, "the Gaussians of a part", err));
+#pragma omp parallel for num_threads(threads)
+    for (uint64_t p = 0; p < pieces; p++)
+        for (uint64_t i = p * PIECE; i < of && i < (p + 1) * PIECE; i++) starts[p] += mark[i] != 0;
+    for (uint64_t p = 0; p < pieces; p++) {
+        const uint64_t count = starts[p];
+        starts[p] = s->n;
+        s->n += count;
     }
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (uint64_t p = 0; p < pieces; p++)
+        take_piece(splats, mark, p * PIECE, of < (p + 1) * PIECE ? of : (p + 1) * PIECE, starts[p], s);
+    free(starts);
     return KILN_OK;
 }
 
@@ -47,7 +69,8 @@ kiln_status kiln_fit_count(kiln_runner *r, const kiln_tile_pairs_count_args *a, 
 {
     enum { PART_MIN = 65536 };
     bool yes;
-    KILN_TRY(fits(r, KILN_OP_tile_pairs_count, a, &yes, err));
+    uint64_t need;
+    KILN_TRY(fits(r, KILN_OP_tile_pairs_count, a, &need, &yes, err));
     if (yes || a->n <= PART_MIN) return kiln_runner_run(r, KILN_OP_tile_pairs_count, a, err);
     kiln_tile_pairs_count_args part = *a;
     uint64_t *rows, n_rows = a->row1 - a->row0;
@@ -83,13 +106,19 @@ static bool touches(const kiln_splat2d *s, uint32_t row0, uint32_t row1)
     return s->tile_y0 < (int32_t)row1 && s->tile_y1 > (int32_t)row0;
 }
 
-static uint64_t mark_touching(kiln_runner *r, const kiln_tile_pairs_emit_args *a, uint32_t row0, uint32_t row1, uint32_t *mark)
+/* A device gets copies: of a band alone what shows in it is most often much less than all. need: 0 on the CPU. */
+static bool leaving_out_pays(uint64_t need, const kiln_view *v, uint32_t row0, uint32_t row1)
+{
+    return need > 0 && row1 - row0 <= kiln_view_tiles_y(v) / 2;
+}
+
+static uint64_t mark_touching(kiln_runner *r, const kiln_splat2d *splats, uint64_t of, uint32_t row0, uint32_t row1, uint32_t *mark)
 {
     uint64_t n = 0;
     const int threads = (int)kiln_runner_tell(r).threads;
 #pragma omp parallel for num_threads(threads) reduction(+ : n)
-    for (uint64_t i = 0; i < a->n; i++) {
-        mark[i] = touches(&a->splats[i], row0, row1);
+    for (uint64_t i = 0; i < of; i++) {
+        mark[i] = touches(&splats[i], row0, row1);
         n += mark[i];
     }
     return n;
@@ -101,7 +130,7 @@ static kiln_status emit_marked(kiln_runner *r, kiln_tile_pairs_emit_args part, c
 {
     subset s = {0};
     const int threads = (int)kiln_runner_tell(r).threads;
-    kiln_status st = take_marked(a->splats, mark, a->n, part.n, &s, err);
+    kiln_status st = take_marked(r, a->splats, mark, a->n, part.n, &s, err);
     part.splats = s.splats;
     if (st == KILN_OK) st = kiln_runner_run(r, KILN_OP_tile_pairs_emit, &part, err);
     if (st == KILN_OK) {
@@ -118,15 +147,15 @@ static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a,
                              uint64_t pairs, uint32_t *mark, kiln_error *err)
 {
     bool yes;
-    uint64_t above;
+    uint64_t above, need;
     kiln_tile_pairs_emit_args part = *a;
-    part.n = mark_touching(r, a, row0, row1, mark);
+    part.n = mark_touching(r, a->splats, a->n, row0, row1, mark);
     part.row0 = row0;
     part.row1 = row1;
     part.room = pairs;
     part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
     part.ranks = a->ranks + first;
-    KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, &part, &yes, err));
+    KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, &part, &need, &yes, err));
     if (yes || row1 - row0 <= 1) return emit_marked(r, part, a, mark, err);
     const uint32_t middle = row0 + (row1 - row0) / 2;
     KILN_TRY(pairs_of_rows(r, a, row0, middle, &above, err));
@@ -137,17 +166,22 @@ static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a,
     return emit_rows(r, a, middle, row1, first + above, pairs - above, mark, err);
 }
 
-kiln_status kiln_fit_emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, kiln_error *err)
+/* all_show: what does not show in these rows is left out already. */
+static kiln_status emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, bool all_show, kiln_error *err)
 {
     bool yes;
+    uint64_t need;
     uint32_t *mark;
-    KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, a, &yes, err));
+    KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, a, &need, &yes, err));
+    yes = yes && (all_show || !leaving_out_pays(need, a->view, a->row0, a->row1));
     if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_tile_pairs_emit, a, err);
     KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
     const kiln_status st = emit_rows(r, a, a->row0, a->row1, 0, a->room, mark, err);
     free(mark);
     return st;
 }
+
+kiln_status kiln_fit_emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, kiln_error *err) { return emit(r, a, false, err); }
 
 /* ---- raster ------------------------------------------------------------------------------------------------------------ */
 /* Marks the Gaussians that n ranks name; *named is how many those are. */
@@ -172,7 +206,7 @@ static kiln_status raster_marked(kiln_runner *r, kiln_raster_args part, const ki
     subset s = {0};
     uint32_t *ranks = NULL;
     const int threads = (int)kiln_runner_tell(r).threads;
-    KILN_GO(take_marked(a->splats, mark, a->n, part.n, &s, err));
+    KILN_GO(take_marked(r, a->splats, mark, a->n, part.n, &s, err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, part.n_pairs, "the lists of a part", err));
     for (uint64_t k = 0; k < s.n; k++) mark[s.from[k]] = (uint32_t)k;
 #pragma omp parallel for num_threads(threads)
@@ -191,7 +225,7 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
                                uint64_t pairs, uint32_t *mark, kiln_error *err)
 {
     bool yes;
-    uint64_t above = 0;
+    uint64_t above = 0, need;
     const uint64_t pixels = (uint64_t)(row0 - a->row0) * KILN_TILE * a->view->width; /* before these rows */
     kiln_raster_args part = *a;
     KILN_TRY(mark_named(a, a->ranks + first, pairs, mark, &part.n, err));
@@ -202,7 +236,7 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
     part.n_pairs = pairs;
     part.rgba = a->rgba + 4 * pixels;
     part.depth = a->depth ? a->depth + pixels : NULL;
-    KILN_TRY(fits(r, KILN_OP_raster, &part, &yes, err));
+    KILN_TRY(fits(r, KILN_OP_raster, &part, &need, &yes, err));
     if (yes || row1 - row0 <= 1) return raster_marked(r, part, a, mark, err);
     const uint32_t middle = row0 + (row1 - row0) / 2;
     const uint64_t tiles = (uint64_t)(middle - row0) * kiln_view_tiles_x(a->view);
@@ -216,11 +250,58 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
 kiln_status kiln_fit_raster(kiln_runner *r, const kiln_raster_args *a, kiln_error *err)
 {
     bool yes;
+    uint64_t need;
     uint32_t *mark;
-    KILN_TRY(fits(r, KILN_OP_raster, a, &yes, err));
+    KILN_TRY(fits(r, KILN_OP_raster, a, &need, &yes, err));
     if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_raster, a, err);
     KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
     const kiln_status st = raster_rows(r, a, a->row0, a->row1, 0, a->n_pairs, mark, err);
     free(mark);
+    return st;
+}
+
+/* ---- a band, listed and drawn ------------------------------------------------------------------------------------------ */
+static kiln_status list_and_draw(kiln_runner *r, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks, kiln_error *err)
+{
+    const kiln_tile_pairs_emit_args e = {.n = a->n,
+                                         .splats = a->splats,
+                                         .view = a->view,
+                                         .row0 = a->row0,
+                                         .row1 = a->row1,
+                                         .room = a->n_pairs,
+                                         .tile_counts = counts,
+                                         .ranks = ranks};
+    kiln_raster_args d = *a;
+    d.tile_counts = counts;
+    d.ranks = ranks;
+    KILN_TRY(emit(r, &e, true, err));
+    return kiln_fit_raster(r, &d, err);
+}
+
+kiln_status kiln_fit_band(kiln_runner *r, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks, kiln_error *err)
+{
+    kiln_status st;
+    subset s = {0};
+    uint32_t *mark = NULL;
+    kiln_raster_args part = *a;
+    uint64_t need;
+    part.tile_counts = counts;
+    part.ranks = ranks;
+    KILN_TRY(kiln_runner_need(r, KILN_OP_raster, &part, &need, err));
+    if (!leaving_out_pays(need, a->view, a->row0, a->row1)) return list_and_draw(r, a, counts, ranks, err);
+    KILN_GO(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a band", err));
+    part.n = mark_touching(r, a->splats, a->n, a->row0, a->row1, mark);
+    if (part.n <= a->n / 2) { /* else the copies cost more than they save */
+        KILN_GO(take_marked(r, a->splats, mark, a->n, part.n, &s, err));
+        part.splats = s.splats;
+    } else {
+        part.n = a->n;
+    }
+    free(mark);
+    mark = NULL;
+    KILN_GO(list_and_draw(r, &part, counts, ranks, err));
+done:
+    free(mark);
+    subset_release(&s);
     return st;
 }

@@ -16,6 +16,11 @@ KILN_C_BEGIN
 kiln_status kiln_fit_count(kiln_runner *r, const kiln_tile_pairs_count_args *a, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_fit_emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_fit_raster(kiln_runner *r, const kiln_raster_args *a, kiln_error *err) KILN_MUST_CHECK;
+/* Emit and raster of one band: a is raster's but for the lists, of which n_pairs were counted; counts [tiles] and ranks [n_pairs]
+ * are room for them and hold afterwards what means nothing to the caller. On a device both get only the Gaussians that show in the
+ * band: copies of all of them, for every band twice, took longer than all that is computed. */
+kiln_status kiln_fit_band(kiln_runner *r, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks,
+                          kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END
 

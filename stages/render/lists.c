@@ -120,17 +120,13 @@ done:
     return st;
 }
 
-kiln_status kiln_lists_band(kiln_worker *w, const kiln_lists *l, const kiln_frame *f, const kiln_shot *shot, uint32_t b,
-                            uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
+kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, const kiln_raster_args *a, uint32_t *tile_counts,
+                            uint32_t *ranks, kiln_error *err)
 {
-    if (l->table) return band_of_table(w, l, b, f->n, kiln_view_tiles_x(&shot->view), tile_counts, ranks, err);
-    kiln_tile_pairs_emit_args a = {.n = f->n,
-                                   .splats = f->splats,
-                                   .view = &shot->view,
-                                   .row0 = l->starts[b],
-                                   .row1 = l->starts[b + 1],
-                                   .room = l->pairs[b],
-                                   .tile_counts = tile_counts,
-                                   .ranks = ranks};
-    return kiln_fit_emit(kiln_worker_runner(w), &a, err);
+    kiln_raster_args with_lists = *a;
+    if (!l->table) return kiln_fit_band(kiln_worker_runner(w), a, tile_counts, ranks, err);
+    KILN_TRY(band_of_table(w, l, b, a->n, kiln_view_tiles_x(a->view), tile_counts, ranks, err));
+    with_lists.tile_counts = tile_counts;
+    with_lists.ranks = ranks;
+    return kiln_fit_raster(kiln_worker_runner(w), &with_lists, err);
 }

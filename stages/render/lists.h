@@ -16,9 +16,10 @@ typedef struct {
 /* table_key: only a table made from the same inputs counts. */
 kiln_status kiln_lists_open(kiln_worker *w, const kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
                             kiln_lists *out, kiln_error *err) KILN_MUST_CHECK;
-/* tile_counts and ranks of band b, as tile_pairs_emit gives them. */
-kiln_status kiln_lists_band(kiln_worker *w, const kiln_lists *l, const kiln_frame *f, const kiln_shot *shot, uint32_t b,
-                            uint32_t *tile_counts, uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
+/* Draws band b: `a` is raster's but for the lists, which come from the table or are computed. tile_counts and ranks are room for
+ * them. */
+kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, const kiln_raster_args *a, uint32_t *tile_counts,
+                            uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
 void kiln_lists_release(kiln_lists *l);
 
 #endif

@@ -2,7 +2,6 @@
 #include "stages/render/units.h"
 
 #include "base/log.h"
-#include "kernels/draw/fit.h"
 #include "stages/render/lists.h"
 #include "stages/render/written.h"
 
@@ -50,20 +49,17 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const k
     KILN_GO(KILN_ALLOC_UNSET(&ranks, most_pairs, "pairs of a band", err));
     for (uint32_t b = 0; b < l->n_bands; b++) {
         size_t at = (size_t)l->starts[b] * KILN_TILE * p->width;
-        KILN_GO(kiln_lists_band(w, l, f, &u->shot, b, counts, ranks, err));
         kiln_raster_args a = {.n = f->n,
                               .splats = f->splats,
                               .view = &u->shot.view,
                               .profile = u->shot.profile,
                               .row0 = l->starts[b],
                               .row1 = l->starts[b + 1],
-                              .tile_counts = counts,
-                              .ranks = ranks,
                               .n_pairs = l->pairs[b],
                               .rgba = p->rgba + 4 * at,
                               .depth = p->depth ? p->depth + at : NULL};
         for (int c = 0; c < 3; c++) a.background[c] = (float)u->background[c];
-        KILN_GO(kiln_fit_raster(kiln_worker_runner(w), &a, err));
+        KILN_GO(kiln_lists_draw(w, l, b, &a, counts, ranks, err));
     }
 done:
     free(ranks);

@@ -250,6 +250,70 @@ static void no_cap_changes_lists(void **state)
     scene_free(&s);
 }
 
+/* Tile rows [row0, row1) listed and drawn by themselves on a device are that part of the picture. Returns what was drawn there. */
+static kiln_runner_info draw_rows(const scene *s, const picture *right, uint32_t row0, uint32_t row1, uint64_t cap)
+{
+    kiln_error err = {0};
+    const uint32_t rows = row1 - row0, tiles = rows * kiln_view_tiles_x(&s->view);
+    uint64_t *row_pairs = memory(rows, sizeof *row_pairs), pairs = 0;
+    const uint64_t first = (uint64_t)row0 * KILN_TILE * s->view.width;
+    kiln_raster_args a = {.n = right->drawing.n,
+                          .splats = right->drawing.splats,
+                          .view = &s->view,
+                          .profile = s->draw.profile,
+                          .row0 = row0,
+                          .row1 = row1,
+                          .background = {0.1f, 0.5f, 2}};
+    const uint64_t pixels = kiln_raster_pixels(&a);
+    fake_reset();
+    kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
+    const kiln_tile_pairs_count_args count = {
+        .n = a.n, .splats = a.splats, .view = a.view, .row0 = row0, .row1 = row1, .row_pairs = row_pairs};
+    assert_int_equal(kiln_fit_count(r, &count, &err), KILN_OK);
+    for (uint32_t i = 0; i < rows; i++) pairs += row_pairs[i];
+    uint32_t *counts = memory(tiles, sizeof *counts), *ranks = memory(pairs, sizeof *ranks);
+    a.n_pairs = pairs;
+    a.rgba = memory(4 * pixels, sizeof *a.rgba);
+    a.depth = memory(pixels, sizeof *a.depth);
+    if (kiln_fit_band(r, &a, counts, ranks, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_memory_equal(a.rgba, right->rgba + 4 * first, 4 * pixels * sizeof *a.rgba);
+    assert_memory_equal(a.depth, right->depth + first, pixels * sizeof *a.depth);
+    assert_true(fake.peak <= cap);
+    const kiln_runner_info info = kiln_runner_tell(r);
+    kiln_runner_free(r);
+    free(a.rgba);
+    free(a.depth);
+    free(counts);
+    free(ranks);
+    free(row_pairs);
+    return info;
+}
+
+static void bands_by_themselves_are_parts_of_the_picture(void **state)
+{
+    static const uint32_t bands[][2] = {{0, 1}, {0, 3}, {3, 7}, {6, 13}, {13, 14}, {0, 14}, {2, 12}};
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 8);
+    draw_on_cpu(&right, &s);
+    assert_int_equal(kiln_view_tiles_y(&s.view), 14);
+    uint64_t all = 0;
+    for (unsigned k = 0; k < sizeof bands / sizeof *bands; k++)
+        for (unsigned c = 0; c < CAPS; c++) {
+            const kiln_runner_info info = draw_rows(&s, &right, bands[k][0], bands[k][1], caps[c]);
+            if (c + 1 == CAPS) {
+                assert_int_equal(info.n_host, 0);
+                if (bands[k][1] - bands[k][0] == 14) all = info.peak_bytes;
+            }
+        }
+    fake_reset();
+    const kiln_runner_info part = draw_rows(&s, &right, 13, 14, (uint64_t)1 << 30);
+    assert_true(all > 0 && part.peak_bytes < all); /* of a band less goes to the device */
+    picture_free(&right);
+    scene_free(&s);
+}
+
 /* ---- failures in the middle of a picture ---------------------------------------------------------------------------------- */
 
 /* Under a cap that makes parts: the given step fails at its 1st, 2nd, ... time. Returns how many times there are. */
@@ -318,6 +382,7 @@ int main(void)
         cmocka_unit_test(no_cap_changes_a_picture),
         cmocka_unit_test(no_cap_changes_counts),
         cmocka_unit_test(no_cap_changes_lists),
+        cmocka_unit_test(bands_by_themselves_are_parts_of_the_picture),
         cmocka_unit_test(a_picture_that_breaks_off_leaves_nothing),
         cmocka_unit_test(lists_that_are_not_the_pictures_are_refused_in_parts_too),
     };
