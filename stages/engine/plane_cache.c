@@ -102,7 +102,7 @@ static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk 
     make_room(c, bytes, chunk);
     entry *e;
     KILN_TRY(KILN_ALLOC(&e, 1, "the cache of planes", err));
-    kiln_status st = kiln_alloc((void **)&e->data, bytes, 1, "a decoded plane", err);
+    kiln_status st = kiln_alloc_unset((void **)&e->data, bytes, 1, "a decoded plane", err);
     if (st == KILN_OK) st = kiln_plane_read(m, chunk, p->name, e->data, (size_t)bytes, err);
     if (st != KILN_OK) {
         free(e->data);
