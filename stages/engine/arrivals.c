@@ -34,6 +34,13 @@ void kiln_job_drop_arrivals(kiln_job *j)
     j->batch_bytes = 0;
 }
 
+static uint64_t packed_bytes(const kiln_arrival *a)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < a->unit->result.n; i++) bytes += a->blobs[i].packed_bytes;
+    return bytes;
+}
+
 kiln_status kiln_job_store(kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -49,7 +56,7 @@ kiln_status kiln_job_store(kiln_job *j, kiln_error *err)
     kiln_ram_look(r, true); /* SQLite holds most now */
     KILN_GO(kiln_manifest_commit(r->manifest, err));
     r->units_stored += j->n_batch;
-    r->stored_bytes += j->batch_bytes;
+    for (unsigned i = 0; i < j->n_batch; i++) r->stored_bytes += packed_bytes(&j->batch[i]);
 done:
     if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
     r->store_ns += kiln_now_ns() - start;

@@ -1,7 +1,8 @@
 /* job -- one call of kiln_run_units: its units, what is due, the order in which they go out, results that wait to be stored.
  *
  *   units.c      finds what is due, makes the plan, starts the conversation
- *   pool.c       hands units to workers and hears them; starts workers, buries them, judges what failed
+ *   pool.c       starts workers, hands units to them and hears them
+ *   mishaps.c    buries workers, judges what failed
  *   arrivals.c   takes results, stores them in batches
  */
 #ifndef KILN_STAGES_ENGINE_JOB_H
@@ -58,6 +59,18 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
 bool kiln_job_batch_is_ripe(const kiln_job *j);
 kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK; /* what waits */
 void kiln_job_drop_arrivals(kiln_job *j);
+
+static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot) { return &j->run->workers[slot]; }
+/* The worker is to end; what it has is free for others. */
+void kiln_job_dismiss(kiln_job *j, unsigned slot);
+/* The slot takes nothing any more. Fails when it was the last: with the reason alone where nothing ever computed. */
+kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, kiln_error *err) KILN_MUST_CHECK;
+/* A worker says that an item, which it has no more, failed. */
+kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_message *m, kiln_error *err) KILN_MUST_CHECK;
+/* Its socket is closed, or it hangs and is killed. The unit that it computed is judged when the process has ended and tells why. */
+void kiln_job_mourn(kiln_job *j, unsigned slot);
+/* Kills what hangs, buries what has ended. */
+kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 
 /* Until every unit is back or given up. */
 kiln_status kiln_job_converse(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;

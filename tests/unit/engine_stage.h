@@ -265,6 +265,15 @@ static inline json_int_t number(const char *path)
     return v;
 }
 
+/* How many workers were started. */
+static inline int started(void)
+{
+    json_t *at = reported("workers");
+    const int n = (int)json_array_size(at);
+    json_decref(at);
+    return n;
+}
+
 static inline bool is_text(const char *path, const char *text)
 {
     json_t *at = reported(path);

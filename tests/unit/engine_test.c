@@ -100,12 +100,14 @@ static void later_stages_become_stale_only_when_the_output_changed(void **state)
     set_state("prune", KILN_STAGE_FRESH);
     set_state("tiles", KILN_STAGE_FRESH);
     set_state("chunk", KILN_STAGE_FRESH);
+    set_state("export", KILN_STAGE_PARTIAL);
     assert_int_equal(run("--count=3 --scale=2"), 0); /* 0 + 2 + 4: the same output */
     assert_int_equal(state_of("prune"), KILN_STAGE_FRESH);
     assert_int_equal(run("--scale=5"), 0);
     assert_int_equal(state_of("prune"), KILN_STAGE_STALE);
     assert_int_equal(state_of("chunk"), KILN_STAGE_STALE);
-    assert_int_equal(state_of("tiles"), KILN_STAGE_STALE); /* by way of chunk */
+    assert_int_equal(state_of("tiles"), KILN_STAGE_STALE);  /* by way of chunk */
+    assert_int_equal(state_of("export"), KILN_STAGE_STALE); /* what it lacked is not its only fault now */
     assert_int_equal(state_of("render"), KILN_STAGE_MISSING);
 }
 
@@ -206,16 +208,19 @@ static void a_worker_dies_with_its_parent(void **state)
 static void units_are_shared_out_to_all_devices(void **state)
 {
     (void)state;
-    assert_int_equal(run("--count=3 --pretend=3 --slow=200"), 0);
-    assert_int_equal(number("processes"), 3);
+    assert_int_equal(run("--count=3 --pretend=3 --slow=20"), 0);
+    assert_int_equal(started(), 3);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=1 --pretend=1"), 0);
     assert_true(is_text("first.visible", "GPU-0"));
     assert_true(is_text("first.order", "")); /* as found */
     fresh_manifest(NULL);
-    assert_int_equal(run("--count=2 --pretend=8 --slow=200"), 0); /* no more workers than units */
-    assert_int_equal(number("processes"), 2);
+    assert_int_equal(run("--count=2 --pretend=8 --slow=20"), 0); /* no more workers than units */
+    assert_int_equal(started(), 2);
     fresh_manifest(NULL);
     assert_int_equal(run("--count=40 --pretend=4 --threads=8 --slow=20"), 0);
-    assert_int_equal(number("processes"), 4);
+    assert_int_equal(started(), 4);
+    assert_true(number("processes") > 1);
     assert_int_equal(number("first.threads"), 2); /* of --threads, each its share */
     assert_int_equal(number("sum"), 40 * 39 / 2);
     assert_true(number("peak_rss_bytes.worker") > 0);

@@ -109,7 +109,9 @@ static void unit_round_trips_with_its_outputs(void **state)
     bool found;
     OK(kiln_unit_find(m, key, &found, &got, &err));
     assert_false(found);
+    OK(kiln_quarantine_put(m, &(kiln_quarantine_row){.key = key, .stage = "knn", .name = "range 1"}, &err));
     OK(kiln_unit_store(m, key, "knn", "range 1", &r, blobs, 5, &err));
+    assert_int_equal(number_of(m, "SELECT count(*) FROM quarantine"), 0); /* it is done after all */
     r.counters[2] = 'x';
     OK(kiln_unit_store(m, key, "knn", "range 1", &r, blobs, 5, &err)); /* is there: stays as it was */
     OK(kiln_unit_find(m, key, &found, &got, &err));
@@ -527,6 +529,38 @@ static void images_round_trip_one_for_a_kind_of_device(void **state)
     kiln_manifest_close(m);
 }
 
+static void quarantine_comes_back_by_stage(void **state)
+{
+    kiln_error err = {0};
+    kiln_manifest *m = new_manifest(state, "m.db");
+    kiln_quarantine_row *rows,
+        row = {.stage = "chunk", .name = "chunk /0/3", .attempts = 2, .device = "GPU-1", .reason = "it died"};
+    uint32_t n;
+    row.key = kiln_hash_of("b", 1);
+    OK(kiln_quarantine_put(m, &row, &err));
+    row.attempts = 3; /* the same unit again: one row */
+    OK(kiln_quarantine_put(m, &row, &err));
+    row.key = kiln_hash_of("a", 1);
+    (void)snprintf(row.name, sizeof row.name, "chunk /0/2");
+    OK(kiln_quarantine_put(m, &row, &err));
+    row.key = kiln_hash_of("c", 1);
+    (void)snprintf(row.stage, sizeof row.stage, "render");
+    OK(kiln_quarantine_put(m, &row, &err));
+    OK(kiln_quarantine_get(m, "chunk", &rows, &n, &err));
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].name, "chunk /0/2");
+    assert_int_equal(rows[1].attempts, 3);
+    assert_string_equal(rows[1].device, "GPU-1");
+    assert_string_equal(rows[1].reason, "it died");
+    free(rows);
+    OK(kiln_quarantine_remove(m, kiln_hash_of("a", 1), &err));
+    OK(kiln_quarantine_clear(m, "chunk", &err));
+    OK(kiln_quarantine_get(m, "chunk", &rows, &n, &err));
+    assert_int_equal(n, 0);
+    assert_int_equal(number_of(m, "SELECT count(*) FROM quarantine"), 1); /* the other stage's */
+    kiln_manifest_close(m);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
@@ -537,6 +571,7 @@ int main(void)
         TEST(array_above_64_mib_is_cut_and_read_back_whole),
         TEST(unit_round_trips_with_its_outputs),
         TEST(unit_whose_blob_is_missing_leaves_nothing),
+        TEST(quarantine_comes_back_by_stage),
         TEST(scene_round_trips),
         TEST(sources_are_replaced_whole),
         TEST(cameras_come_back_sorted_and_exact),
