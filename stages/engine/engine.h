@@ -124,7 +124,8 @@ uint64_t kiln_outputs_ram(uint64_t raw_bytes);
 uint64_t kiln_read_ram(uint64_t raw_bytes);
 /* In a unit that learns only now what it takes: KILN_E_CAP with the least --ram that would do when that is more than its share. */
 kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const char *what, kiln_error *err) KILN_MUST_CHECK;
-/* For a stage with several kinds of units: KILN_E_CAP now, not after half of the work, when the largest has no room; what: its name. */
+/* For a stage with several kinds of units: KILN_E_CAP now, not after half of the work, when the largest has no room; what: its
+ * name. */
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* Host memory that this worker's units may take now, what it keeps between them and their outputs included. */
 uint64_t kiln_worker_ram(const kiln_worker *w);

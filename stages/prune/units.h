@@ -31,7 +31,7 @@ typedef struct {
     kiln_prune_unit_kind kind;
     uint32_t block;
     bool planes;
-    uint64_t ram; /* host memory that the unit takes */
+    uint64_t ram;             /* host memory that the unit takes */
     char layer_kind[16];      /* "initial" or "source" */
     kiln_hash layer, spacing; /* spacing zero: the layer has spacing2 itself */
     kiln_prune_rules rules;
@@ -58,7 +58,7 @@ uint32_t kiln_prune_find_block(const kiln_layer *l, const char *name);
 /* The worker's state: the layer, its spacing, decoded planes. */
 typedef struct {
     kiln_layer *layer, *spacing; /* spacing NULL: in the layer */
-    uint32_t *spacing_of; /* [layer->n_chunks] with spacing: its block of the same name, or KILN_PRUNE_NO_BLOCK */
+    uint32_t *spacing_of;        /* [layer->n_chunks] with spacing: its block of the same name, or KILN_PRUNE_NO_BLOCK */
     kiln_plane_cache *planes;
     uint64_t largest; /* rows of the largest block */
 } kiln_prune_input;
@@ -96,7 +96,8 @@ kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, k
 kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 
-/* ---- host memory of the units, the decoded planes of one block included --------------------------------------------------------- */
+/* ---- host memory of the units, the decoded planes of one block included ---------------------------------------------------------
+ */
 typedef struct {
     uint64_t rows;          /* of the layer */
     kiln_layer_size blocks; /* spacing2 counted in */
