@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { UNIT_TEXT = 200, FAULT_EXIT_CODE = 9 };
@@ -113,12 +114,12 @@ static bool is_meant(const fault *f, const kiln_message *unit)
     return named && unit->attempt <= f->times && (f->device == ~0UL || f->device == unit->slot);
 }
 
-/* What is not mapped is written to. */
-static void touch_nothing(void)
+/* Writes where it may not. A page of its own and not NULL, which a sanitizer would turn into an exit code before it happens. */
+static void touch_forbidden(void)
 {
-    volatile int *volatile nowhere = NULL;
-    (void)signal(SIGSEGV, SIG_DFL); /* a sanitizer would make an exit code of it */
-    *nowhere = 1;
+    volatile int *page = mmap(NULL, sizeof *page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)signal(SIGSEGV, SIG_DFL); /* the same: a sanitizer has a handler */
+    *page = 1;                      /* where mmap failed it is the last address, just as forbidden */
 }
 
 static kiln_status do_it(action what, const kiln_runner *runner, kiln_error *err)
@@ -136,7 +137,7 @@ static kiln_status do_it(action what, const kiln_runner *runner, kiln_error *err
         abort();
     case FAULT_ILLEGAL:
         if (x.device >= 0) return kiln_device_provoke(&x, err);
-        touch_nothing();
+        touch_forbidden();
         break;
     case FAULT_ENOSPC:
         return kiln_fail(err, KILN_E_IO, "cannot write: No space left on device (KILN_FAULT)");
