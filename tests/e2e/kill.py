@@ -66,8 +66,9 @@ def check_nothing_redone(before, now, whole):
             fail(f"a committed unit was done again: {row}, now {now.units.get(key)}")
     for stage, (done, cached) in now.runs.items():
         kept = before.count(stage)
-        # results that are never stored are computed again, though not all of them when little is left to do
-        if cached != whole[stage][1] + kept or done > whole[stage][0] - kept:
+        # More may be kept than could be seen at the kill: a commit whose writer died before it told others shows once the last
+        # worker is gone. Results that are never stored are computed again, though not all of them when little is left to do.
+        if cached < whole[stage][1] + kept or done + cached > sum(whole[stage]):
             fail(f"{stage}: {done} done and {cached} kept where {kept} of {whole[stage][0]} were committed")
 
 
