@@ -1,7 +1,8 @@
 /* Results: taken from their memfds, checked, stored in batches.
  *
- * They wait for a common transaction until they are as many bytes as the plan of memory allows or the oldest is BATCH_MS old:
- * one fsync for many small units, and a kill costs no more than that. */
+ * They wait for a common transaction until they are as many bytes as the plan of memory allows, or the oldest is BATCH_MS old and
+ * a few times as old as the last transaction took: one fsync for many small units, most of the parent's time left for its
+ * workers on a slow disk, and a kill costs no more than that. */
 #include "stages/engine/job.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BATCH_MS = 200 };
+enum { BATCH_MS = 200, BATCH_MS_MOST = 2000, BATCH_PATIENCE = 4 };
+#define NS_OF_MS UINT64_C(1000000)
 
 bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u)
 {
@@ -59,15 +61,19 @@ kiln_status kiln_job_store(kiln_job *j, kiln_error *err)
     for (unsigned i = 0; i < j->n_batch; i++) r->stored_bytes += packed_bytes(&j->batch[i]);
 done:
     if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
-    r->store_ns += kiln_now_ns() - start;
+    j->store_ns = kiln_now_ns() - start;
+    r->store_ns += j->store_ns;
     kiln_job_drop_arrivals(j);
     return st;
 }
 
 bool kiln_job_batch_is_ripe(const kiln_job *j)
 {
-    return j->n_batch == KILN_BATCH_UNITS || j->batch_bytes >= j->plan.batch ||
-           (j->n_batch && kiln_now_ns() - j->batch_since_ns >= BATCH_MS * UINT64_C(1000000));
+    uint64_t patience = BATCH_PATIENCE * j->store_ns;
+    if (j->n_batch == 0) return false;
+    if (patience < BATCH_MS * NS_OF_MS) patience = BATCH_MS * NS_OF_MS;
+    if (patience > BATCH_MS_MOST * NS_OF_MS) patience = BATCH_MS_MOST * NS_OF_MS;
+    return j->n_batch == KILN_BATCH_UNITS || j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= patience;
 }
 
 /* Stores first what would be too much together with this one. */

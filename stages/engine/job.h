@@ -47,6 +47,7 @@ typedef struct {
     kiln_arrival batch[KILN_BATCH_UNITS];
     unsigned n_batch;
     uint64_t batch_bytes, batch_since_ns;
+    uint64_t store_ns; /* of the last transaction */
     kiln_progress progress;
 } kiln_job;
 
