@@ -15,6 +15,7 @@
 #include "kernels/prune/prune.h"
 #include "kernels/ranks/ranks.h"
 #include "kernels/raster/raster.h"
+#include "kernels/seen/seen.h"
 #include "kernels/spatial_order/spatial_order.h"
 #include "kernels/tile_pairs/tile_pairs.h"
 
@@ -30,6 +31,8 @@ KILN_C_BEGIN
     OP(prune)            \
     OP(ranks)            \
     OP(raster)           \
+    OP(seen_gather)      \
+    OP(seen_order)       \
     OP(spatial_order)    \
     OP(tile_pairs_count) \
     OP(tile_pairs_emit)

@@ -12,8 +12,10 @@ struct kiln_runner {
     kiln_exec host, exec; /* exec is host on the CPU */
     const kiln_ops *host_ops, *ops;
     kiln_runner_info info;
-    void *block; /* device memory */
-    uint64_t block_bytes;
+    void *block;          /* device memory */
+    uint64_t taken_bytes; /* device memory of kiln_runner_take; block and taken together stay below the cap */
+    kiln_runner_spare_fn *spare;
+    void *spare_context;
     void *work; /* host memory */
     size_t work_bytes;
 };
@@ -47,15 +49,26 @@ static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args
     return c.used == SIZE_MAX ? kiln_fail(err, KILN_E_CAP, "%s: its arrays do not fit into memory", kiln_op_name(op)) : KILN_OK;
 }
 
+static void drop_block(kiln_runner *r)
+{
+    kiln_device_free(r->exec.device, r->block);
+    r->block = NULL;
+    r->info.block_bytes = 0;
+}
+
+static void note_peak(kiln_runner *r)
+{
+    const uint64_t held = r->info.block_bytes + r->taken_bytes;
+    if (held > r->info.peak_bytes) r->info.peak_bytes = held;
+}
+
 static kiln_status grow(kiln_runner *r, uint64_t bytes, kiln_error *err)
 {
-    if (bytes <= r->block_bytes) return KILN_OK;
-    kiln_device_free(r->exec.device, r->block); /* first: both together might exceed the cap */
-    r->block = NULL;
-    r->block_bytes = 0;
+    if (bytes <= r->info.block_bytes) return KILN_OK;
+    drop_block(r); /* first: both together might exceed the cap */
     KILN_TRY(kiln_device_alloc(r->exec.device, bytes, &r->block, err));
-    r->block_bytes = bytes;
-    if (bytes > r->info.peak_bytes) r->info.peak_bytes = bytes;
+    r->info.block_bytes = bytes;
+    note_peak(r);
     return KILN_OK;
 }
 
@@ -138,11 +151,12 @@ static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args
 {
     layout l;
     KILN_TRY(lay_out(r, op, args, NULL, &l, err));
-    *fits = l.bytes <= r->info.cap_bytes;
+    if (l.bytes > kiln_runner_left(r) && r->spare) r->spare(r->spare_context, l.bytes);
+    *fits = l.bytes <= kiln_runner_left(r);
     if (!*fits) return KILN_OK;
     kiln_status st = grow(r, l.bytes, err);
     if (st == KILN_E_CAP) { /* others have taken memory since the cap was set */
-        r->info.cap_bytes = l.bytes - 1;
+        r->info.cap_bytes = r->taken_bytes + l.bytes - 1;
         *fits = false;
         return KILN_OK;
     }
@@ -173,6 +187,60 @@ kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, ui
     return KILN_OK;
 }
 
+/* ---- arrays that stay on the device ------------------------------------------------------------------------------------ */
+uint64_t kiln_runner_left(const kiln_runner *r)
+{
+    if (r->exec.device < 0 || r->taken_bytes > r->info.cap_bytes) return 0;
+    return r->info.cap_bytes - r->taken_bytes; /* the block gives way */
+}
+
+kiln_status kiln_runner_take(kiln_runner *r, uint64_t bytes, void **out, kiln_error *err)
+{
+    *out = NULL;
+    if (bytes > kiln_runner_left(r)) return KILN_OK;
+    if (r->info.block_bytes > kiln_runner_left(r) - bytes) drop_block(r);
+    const kiln_status st = kiln_device_alloc(r->exec.device, bytes, out, err);
+    if (st == KILN_E_CAP) { /* others have taken memory since the cap was set */
+        *out = NULL;
+        r->info.cap_bytes = r->taken_bytes + (bytes > r->info.block_bytes ? bytes - 1 : r->info.block_bytes);
+        return KILN_OK;
+    }
+    KILN_TRY(st);
+    r->taken_bytes += bytes;
+    note_peak(r);
+    return KILN_OK;
+}
+
+void kiln_runner_give(kiln_runner *r, void *p, uint64_t bytes)
+{
+    if (!p) return;
+    kiln_device_free(r->exec.device, p);
+    r->taken_bytes -= bytes;
+}
+
+void kiln_runner_on_need(kiln_runner *r, kiln_runner_spare_fn *spare, void *context)
+{
+    r->spare = spare;
+    r->spare_context = context;
+}
+
+kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, size_t *bytes, kiln_error *err)
+{
+    return kiln_op_call(r->ops, op, &r->exec, args, NULL, bytes, err);
+}
+
+kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *fault,
+                               kiln_error *err)
+{
+    kiln_exec x = r->exec;
+    x.fault = fault;
+    const kiln_status st = kiln_op_call(r->ops, op, &x, args, work, &work_bytes, err);
+    if (st == KILN_OK) r->info.n_device++;
+    if (st == KILN_E_DEVICE) kiln_note(err, "%s", kiln_op_name(op));
+    return st;
+}
+
+/* ---- a runner ---------------------------------------------------------------------------------------------------------- */
 static kiln_status open_device(kiln_runner *r, const kiln_runner_options *o, kiln_error *err)
 {
     KILN_TRY(kiln_device_open(o->device, &r->info.device, err));

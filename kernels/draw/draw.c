@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "kernels/draw/fit.h"
+#include "kernels/draw/resident.h"
 #include "kernels/raster/raster.h"
 
 #include <stdlib.h>
@@ -114,8 +115,11 @@ done:
 kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
 {
     gathered g = {0};
+    bool done = false;
     kiln_status st = KILN_OK;
     memset(out, 0, sizeof *out);
+    if (s->store && s->label) KILN_TRY(kiln_resident_collect(s, out, &done, err));
+    if (done) return KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
         st = gather_chunk(r, s, i, &g, err);
         if (st == KILN_OK && g.n > UINT32_MAX - 1) st = kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible");
@@ -128,9 +132,89 @@ kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
 
 void kiln_drawing_release(kiln_drawing *d)
 {
+    if (d->store) d->store->has_drawing = false;
     free(d->splats);
     free(d->chunk);
     memset(d, 0, sizeof *d);
+}
+
+kiln_status kiln_drawing_fetch(kiln_drawing *d, kiln_error *err)
+{
+    kiln_status st;
+    kiln_drawing here = {.n = d->n};
+    if (!d->store) return KILN_OK;
+    KILN_GO(KILN_ALLOC_UNSET(&here.splats, d->n, "visible Gaussians", err));
+    KILN_GO(KILN_ALLOC_UNSET(&here.chunk, d->n, "visible Gaussians", err));
+    KILN_GO(kiln_resident_read(d, here.splats, here.chunk, NULL, err));
+    kiln_drawing_release(d);
+    *d = here;
+    return KILN_OK;
+done:
+    kiln_drawing_release(&here);
+    return st;
+}
+
+kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *chunk, uint32_t *row, kiln_error *err)
+{
+    const int threads = (int)kiln_runner_tell(r).threads;
+    if (d->store) return kiln_resident_read(d, NULL, chunk, row, err);
+#pragma omp parallel for num_threads(threads)
+    for (uint64_t i = 0; i < d->n; i++) {
+        chunk[i] = d->chunk[i];
+        row[i] = d->splats[i].row;
+    }
+    return KILN_OK;
+}
+
+/* ---- parts of a picture ------------------------------------------------------------------------------------------------ */
+kiln_status kiln_draw_count(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_count_args *a, kiln_error *err)
+{
+    bool done = false;
+    kiln_tile_pairs_count_args with = *a;
+    if (d->store) KILN_TRY(kiln_resident_count(d, a, &done, err));
+    if (done) return KILN_OK;
+    KILN_TRY(kiln_drawing_fetch(d, err));
+    with.n = d->n;
+    with.splats = d->splats;
+    return kiln_fit_count(r, &with, err);
+}
+
+kiln_status kiln_draw_emit(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_emit_args *a, kiln_error *err)
+{
+    bool done = false;
+    kiln_tile_pairs_emit_args with = *a;
+    if (d->store) KILN_TRY(kiln_resident_emit(d, a, &done, err));
+    if (done) return KILN_OK;
+    KILN_TRY(kiln_drawing_fetch(d, err));
+    with.n = d->n;
+    with.splats = d->splats;
+    return kiln_fit_emit(r, &with, err);
+}
+
+kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_error *err)
+{
+    bool done = false;
+    kiln_raster_args with = *a;
+    if (d->store) KILN_TRY(kiln_resident_raster(d, a, &done, err));
+    if (done) return KILN_OK;
+    KILN_TRY(kiln_drawing_fetch(d, err));
+    with.n = d->n;
+    with.splats = d->splats;
+    return kiln_fit_raster(r, &with, err);
+}
+
+kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks,
+                           kiln_error *err)
+{
+    bool done = false;
+    kiln_raster_args with = *a;
+    with.tile_counts = with.ranks = NULL;
+    if (d->store) KILN_TRY(kiln_resident_raster(d, &with, &done, err));
+    if (done) return KILN_OK;
+    KILN_TRY(kiln_drawing_fetch(d, err));
+    with.n = d->n;
+    with.splats = d->splats;
+    return kiln_fit_band(r, &with, counts, ranks, err);
 }
 
 /* ---- picture ---------------------------------------------------------------------------------------------------------- */
@@ -154,14 +238,13 @@ static uint64_t pairs_of(const bands *b, uint32_t band)
     return pairs;
 }
 
-static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, bands *b, kiln_error *err)
+static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, bands *b, kiln_error *err)
 {
     const uint32_t tiles_y = kiln_view_tiles_y(s->view);
     KILN_TRY(KILN_ALLOC(&b->row_pairs, tiles_y, "pairs of tile rows", err));
     KILN_TRY(KILN_ALLOC(&b->starts, (uint64_t)tiles_y + 1, "bands", err));
-    const kiln_tile_pairs_count_args a = {
-        .n = d->n, .splats = d->splats, .view = s->view, .row0 = 0, .row1 = tiles_y, .row_pairs = b->row_pairs};
-    KILN_TRY(kiln_fit_count(r, &a, err));
+    const kiln_tile_pairs_count_args a = {.view = s->view, .row0 = 0, .row1 = tiles_y, .row_pairs = b->row_pairs};
+    KILN_TRY(kiln_draw_count(r, d, &a, err));
     b->n = kiln_tile_bands(b->row_pairs, tiles_y, b->starts);
     for (uint32_t i = 0; i < b->n; i++) {
         const uint64_t pairs = pairs_of(b, i), rows = b->starts[i + 1] - b->starts[i];
@@ -173,8 +256,8 @@ static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, const k
 }
 
 /* `a` is the whole picture's; its rows and pointers are set to the band's. */
-static kiln_status draw_band(kiln_runner *r, const bands *b, uint32_t band, uint32_t *counts, uint32_t *ranks, kiln_raster_args a,
-                             kiln_error *err)
+static kiln_status draw_band(kiln_runner *r, kiln_drawing *d, const bands *b, uint32_t band, uint32_t *counts, uint32_t *ranks,
+                             kiln_raster_args a, kiln_error *err)
 {
     const uint64_t first = (uint64_t)b->starts[band] * KILN_TILE * a.view->width;
     a.row0 = b->starts[band];
@@ -182,21 +265,21 @@ static kiln_status draw_band(kiln_runner *r, const bands *b, uint32_t band, uint
     a.n_pairs = pairs_of(b, band);
     a.rgba += 4 * first;
     if (a.depth) a.depth += first;
-    return kiln_fit_band(r, &a, counts, ranks, err);
+    return kiln_draw_band(r, d, &a, counts, ranks, err);
 }
 
-kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, const float background[3],
-                              float *rgba, float *depth, uint64_t *pairs, kiln_error *err)
+kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
+                              float *depth, uint64_t *pairs, kiln_error *err)
 {
     kiln_status st;
     bands b = {0};
     uint32_t *counts = NULL, *ranks = NULL;
-    kiln_raster_args a = {.n = d->n, .splats = d->splats, .view = s->view, .profile = s->profile, .rgba = rgba, .depth = depth};
+    kiln_raster_args a = {.view = s->view, .profile = s->profile, .rgba = rgba, .depth = depth};
     memcpy(a.background, background, sizeof a.background);
     KILN_GO(count_pairs(r, s, d, &b, err));
     KILN_GO(KILN_ALLOC(&counts, b.most_rows * kiln_view_tiles_x(s->view), "tile counts", err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, b.most_pairs, "pairs of a band", err));
-    for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, &b, i, counts, ranks, a, err));
+    for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, d, &b, i, counts, ranks, a, err));
     if (pairs) *pairs = b.total;
 done:
     free(ranks);

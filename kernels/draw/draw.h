@@ -7,8 +7,8 @@
  *   kiln_draw_picture   lists band by band (tile_pairs.h), blended as the profile says
  *
  * Host memory: kiln_draw_collect_bytes and kiln_draw_picture_bytes say it before a byte is taken. Device memory is the
- * runner's. One caller for each runner; loops here run on the runner's threads. Errors are those of the callback and of the
- * operations; KILN_E_NOMEM.
+ * runner's, and with a store (kiln_draw_store) what stays there from picture to picture. One caller for each runner; loops here run
+ * on the runner's threads. Errors are those of the callback and of the operations; KILN_E_NOMEM.
  */
 #ifndef KILN_KERNELS_DRAW_H
 #define KILN_KERNELS_DRAW_H
@@ -29,6 +29,20 @@ typedef struct {
 
 typedef kiln_status kiln_draw_chunk_fn(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err);
 
+/* What a chunk is, said before its arrays are asked for, so that those which are on a device already are not. */
+typedef struct {
+    uint64_t n;            /* rows; 0: nothing of it can be seen */
+    bool colour;           /* sh0 comes with it */
+    unsigned char key[16]; /* a hash of all that it has, its colour included even where that is not asked for */
+} kiln_draw_label;
+
+typedef kiln_status kiln_draw_label_fn(void *context, uint32_t chunk, kiln_draw_label *out, kiln_error *err);
+
+/* Keeps planes and drawings in the memory of a runner's device (store.h), under the runner's cap; one for a runner. */
+typedef struct kiln_draw_store kiln_draw_store;
+kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_draw_store_free(kiln_draw_store *s); /* before its runner, behind its drawings; NULL: nothing */
+
 /* What is drawn, from where, and as whom. */
 typedef struct {
     const kiln_view *view;
@@ -36,24 +50,45 @@ typedef struct {
     bool antialiased;
     uint32_t sh_degree; /* of every chunk */
     uint32_t n_chunks;
-    kiln_draw_chunk_fn *chunk; /* called for 0 .. n_chunks - 1, in order, by the calling thread */
+    kiln_draw_chunk_fn *chunk; /* called for 0 .. n_chunks - 1, in order, by the calling thread; with a store for those that are
+                                  missing, and for all of them anew where the drawing does not fit on the device after all */
     void *context;
+    kiln_draw_label_fn *label; /* with a store; called as chunk is, before it */
+    kiln_draw_store *store;    /* NULL: everything passes through host memory */
 } kiln_draw_scene;
 
 typedef struct {
     uint64_t n;
-    kiln_splat2d *splats; /* [n] nearest first; .row is the row in its chunk */
-    uint32_t *chunk;      /* [n] which chunk it is of */
+    kiln_splat2d *splats;   /* [n] nearest first; .row is the row in its chunk */
+    uint32_t *chunk;        /* [n] which chunk it is of */
+    kiln_draw_store *store; /* not NULL: the drawing is on its device, and the arrays are NULL */
 } kiln_drawing;
 
 /* *out is empty after a failure. KILN_E_INPUT also when more than 2^32 - 2 Gaussians are visible. kiln_drawing_release. */
 kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_drawing_release(kiln_drawing *d);
+/* Brings the arrays to host memory, for good; nothing to do where they are there. */
+kiln_status kiln_drawing_fetch(kiln_drawing *d, kiln_error *err) KILN_MUST_CHECK;
+/* [d->n] each: the chunk of each Gaussian, and its row there. */
+kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *chunk, uint32_t *row,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 /* The picture as in raster.h: rgba [height][width][4]; depth [height][width] or NULL; *pairs, if not NULL: how many (tile,
- * Gaussian) pairs were listed. s: view and profile of kiln_draw_collect. */
-kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, const kiln_drawing *d, const float background[3],
-                              float *rgba, float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
+ * Gaussian) pairs were listed. s: view and profile of kiln_draw_collect. A drawing on a device comes to host memory where what is
+ * to be made of it does not fit there beside it. */
+kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
+                              float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- its parts --------------------------------------------------------------------------------------------------------- */
+/* tile_pairs_count, tile_pairs_emit and raster of a drawing, under the runner's cap: arguments as the operations have them, but for
+ * the Gaussians, which are the drawing's. */
+kiln_status kiln_draw_count(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_count_args *a, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_draw_emit(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_emit_args *a, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_error *err) KILN_MUST_CHECK;
+/* Emit and raster of one band: a is raster's but for the lists, of which n_pairs were counted; counts [tiles] and ranks [n_pairs]
+ * are room for them and hold afterwards what means nothing to the caller. */
+kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks,
+                           kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- host memory, predicted ------------------------------------------------------------------------------------------- */
 /* What is known of a view before it is drawn. */

@@ -185,6 +185,14 @@ static bool make_project(const scene *s, unsigned variant, kiln_project_args *a,
     return true;
 }
 
+/* What the camera sees; false where that takes too long. */
+static bool look_quickly(scene *s)
+{
+    if (s->n > 5000 && s->spec.kind != SCENE_RANDOM && s->spec.kind != SCENE_EXPLODED) return false;
+    if (!s->row_pairs) scene_look(s);
+    return true;
+}
+
 typedef struct {
     uint32_t row0, row1;
     uint64_t pairs;
@@ -197,8 +205,7 @@ static bool pick_band(scene *s, unsigned variant, band *b)
     enum { PIXELS = 640 * 368, PAIRS = 200000 };
     const uint32_t rows = kiln_view_tiles_y(&s->view);
     if (variant > 3 || (variant > 0 && rows < 3)) return false;
-    if (s->n > 5000 && s->spec.kind != SCENE_RANDOM && s->spec.kind != SCENE_EXPLODED) return false; /* the time it takes */
-    if (!s->row_pairs) scene_look(s);
+    if (!look_quickly(s)) return false;
     *b = (band){.row0 = variant == 1 ? rows - 1 : variant == 2 ? 1 : 0, .row1 = variant == 2 ? rows - 1 : variant == 3 ? 0 : rows};
     if (variant == 0 && rows * KILN_TILE * (uint64_t)s->view.width > PIXELS) b->row0 = rows / 2;
     for (uint32_t r = b->row0; r < b->row1; r++) {
@@ -260,6 +267,53 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
                             .background = {variant ? 1.0f : 0.0f, 0.25f, 0.0f}};
     a->rgba = own(c, 4 * kiln_raster_pixels(a), sizeof *a->rgba);
     if (variant != 1) a->depth = own(c, kiln_raster_pixels(a), sizeof *a->depth);
+    return true;
+}
+
+/* What a scene's camera sees, as it comes from project: room for all rows, the visible ones first. Variant 0: the first chunk, with
+ * room to spare; 1: behind five others, with room for half; 2: no room is left. */
+static bool make_seen_gather(scene *s, unsigned variant, kiln_seen_gather_args *a, made_call *c)
+{
+    if (variant > 2 || s->n == 0 || !look_quickly(s)) return false;
+    const uint64_t room[] = {s->visible + 3, 5 + s->visible / 2, 4};
+    kiln_splat2d *splats = own(c, s->n, sizeof *splats);
+    uint64_t *visible = own(c, 1, sizeof *visible), *total = own(c, 1, sizeof *total);
+    uint32_t *source_rows = own(c, s->n, sizeof *source_rows);
+    memcpy(splats, s->splats, s->visible * sizeof *splats);
+    *visible = s->visible;
+    *total = variant ? 5 : 0;
+    for (uint64_t i = 0; i < s->n; i++) source_rows[i] = (uint32_t)(7 * i + 1);
+    *a = (kiln_seen_gather_args){.n = s->n,
+                                 .splats = splats,
+                                 .n_visible = visible,
+                                 .source_rows = source_rows,
+                                 .chunk = 3 + variant,
+                                 .room = room[variant],
+                                 .total = total,
+                                 .all = own(c, room[variant], sizeof *a->all),
+                                 .depths = own(c, room[variant], sizeof *a->depths),
+                                 .rows = own(c, room[variant], sizeof *a->rows),
+                                 .chunks = own(c, room[variant], sizeof *a->chunks)};
+    return true;
+}
+
+/* Backwards, and all of them the same one. */
+static bool make_seen_order(scene *s, unsigned variant, kiln_seen_order_args *a, made_call *c)
+{
+    if (variant > 1 || !look_quickly(s)) return false;
+    const uint64_t n = s->visible;
+    uint32_t *chunks = own(c, n, sizeof *chunks), *order = own(c, n, sizeof *order);
+    for (uint64_t i = 0; i < n; i++) {
+        chunks[i] = (uint32_t)(i / 3);
+        order[i] = (uint32_t)(variant ? n / 2 : n - 1 - i);
+    }
+    *a = (kiln_seen_order_args){.n = n,
+                                .splats = s->splats,
+                                .chunks = chunks,
+                                .order = order,
+                                .ordered = own(c, n, sizeof *a->ordered),
+                                .ordered_chunks = own(c, n, sizeof *a->ordered_chunks),
+                                .ordered_rows = own(c, n, sizeof *a->ordered_rows)};
     return true;
 }
 

@@ -25,7 +25,7 @@
 /* FAKE_FULL: an allocation finds no memory although the device had some at the start. */
 typedef enum { FAKE_NOTHING, FAKE_FULL, FAKE_COPY_IN, FAKE_LAUNCH, FAKE_COPY_OUT, FAKE_WAIT } fake_step;
 
-enum { FAKE_DEVICE = 1, FAKE_POISON = 0xA5, FAKE_EDGE = 256, FAKE_BLOCKS = 4, FAKE_COPIES = 32 };
+enum { FAKE_DEVICE = 1, FAKE_POISON = 0xA5, FAKE_EDGE = 256, FAKE_BLOCKS = 32, FAKE_COPIES = 32 };
 
 typedef struct {
     unsigned char *at; /* NULL: free */
@@ -47,7 +47,8 @@ static struct {
     /* what it sees */
     uint64_t held, peak;
     unsigned streams, launches;
-    unsigned in_flight; /* copies and operations that nobody has waited for */
+    uint64_t bytes_in, bytes_out; /* copied */
+    unsigned in_flight;           /* copies and operations that nobody has waited for */
     /* what the device keeps */
     fake_block blocks[FAKE_BLOCKS];
     fake_copy copies[FAKE_COPIES]; /* out, due at the wait */
@@ -162,6 +163,7 @@ kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void 
     KILN_TRY(fake_step_done(FAKE_COPY_IN, "a copy in", err));
     (void)fake_holds(device_to, bytes);
     memcpy(device_to, host_from, bytes);
+    fake.bytes_in += bytes;
     fake.in_flight++;
     return KILN_OK;
 }
@@ -173,6 +175,7 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
     KILN_TRY(fake_step_done(FAKE_COPY_OUT, "a copy out", err));
     (void)fake_holds(device_from, bytes);
     assert_true(fake.n_copies < FAKE_COPIES);
+    fake.bytes_out += bytes;
     fake.copies[fake.n_copies++] = (fake_copy){host_to, device_from, bytes};
     fake.in_flight++;
     return KILN_OK;

@@ -2,121 +2,14 @@
  * (fake_device.h): no cap and no full device changes a bit, the cap holds, what fails leaves nothing behind. */
 #include "kernels/draw/draw.h"
 #include "kernels/draw/fit.h"
-#include "tests/unit/fake_device.h"
-#include "tests/unit/project_planes.h"
+#include "tests/unit/draw_scene.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* From nothing fits to all fits; between them are those at which one operation or a part of one does. */
 static const uint64_t caps[] = {1, 3000, 20000, 60000, 100000, 150000, 250000, 500000, 2000000, (uint64_t)1 << 30};
-enum { CAPS = sizeof caps / sizeof *caps, CHUNKS = 3 };
-
-static void *memory(uint64_t count, size_t elem)
-{
-    void *p = calloc(count + 1, elem);
-    assert_non_null(p);
-    return p;
-}
-
-/* ---- a scene and what is drawn of it ------------------------------------------------------------------------------------ */
-
-typedef struct {
-    kiln_view view;
-    planes chunks[CHUNKS];
-    uint32_t *rows;
-    kiln_draw_scene draw;
-} scene;
-
-static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
-{
-    const scene *s = context;
-    const planes *p = &s->chunks[index];
-    (void)err;
-    *out = (kiln_draw_chunk){.n = p->n,
-                             .means = p->means,
-                             .log_scales = p->log_scales,
-                             .quats = p->quats,
-                             .opacity_logits = p->opacity_logits,
-                             .sh0 = p->sh0,
-                             .shN = p->shN,
-                             .source_rows = s->rows};
-    return KILN_OK;
-}
-
-/* The middle chunk is empty. */
-static void scene_make(scene *s, uint32_t width, uint32_t height, kiln_profile_id profile, uint64_t seed)
-{
-    static gaussian g[MOST];
-    static const uint64_t n[CHUNKS] = {900, 0, 400};
-    memset(s, 0, sizeof *s);
-    view_of(&s->view);
-    s->view.width = width;
-    s->view.height = height;
-    s->rows = memory(n[0], sizeof *s->rows);
-    for (uint32_t i = 0; i < n[0]; i++) s->rows[i] = i;
-    for (uint32_t k = 0; k < CHUNKS; k++) {
-        random_gaussians(g, n[k], seed + k);
-        s->chunks[k] = planes_of(g, n[k]);
-    }
-    s->draw = (kiln_draw_scene){.view = &s->view,
-                                .profile = profile,
-                                .antialiased = seed % 2 == 1,
-                                .sh_degree = 4,
-                                .n_chunks = CHUNKS,
-                                .chunk = give_chunk,
-                                .context = s};
-}
-
-static void scene_free(scene *s)
-{
-    for (uint32_t k = 0; k < CHUNKS; k++) free(s->chunks[k].data);
-    free(s->rows);
-}
-
-typedef struct {
-    kiln_drawing drawing;
-    size_t pixels;
-    uint64_t pairs;
-    float *rgba, *depth;
-} picture;
-
-static kiln_status picture_draw(picture *p, kiln_runner *r, const scene *s, kiln_error *err)
-{
-    static const float background[3] = {0.1f, 0.5f, 2};
-    memset(p, 0, sizeof *p);
-    p->pixels = (size_t)s->view.width * s->view.height;
-    p->rgba = memory(p->pixels, 4 * sizeof *p->rgba);
-    p->depth = memory(p->pixels, sizeof *p->depth);
-    KILN_TRY(kiln_draw_collect(r, &s->draw, &p->drawing, err));
-    return kiln_draw_picture(r, &s->draw, &p->drawing, background, p->rgba, p->depth, &p->pairs, err);
-}
-
-static void picture_free(picture *p)
-{
-    kiln_drawing_release(&p->drawing);
-    free(p->rgba);
-    free(p->depth);
-}
-
-static void must_be_equal(const picture *a, const picture *b)
-{
-    assert_int_equal(a->drawing.n, b->drawing.n);
-    assert_memory_equal(a->drawing.splats, b->drawing.splats, a->drawing.n * sizeof *a->drawing.splats);
-    assert_memory_equal(a->drawing.chunk, b->drawing.chunk, a->drawing.n * sizeof *a->drawing.chunk);
-    assert_int_equal(a->pairs, b->pairs);
-    assert_memory_equal(a->rgba, b->rgba, a->pixels * 4 * sizeof *a->rgba);
-    assert_memory_equal(a->depth, b->depth, a->pixels * sizeof *a->depth);
-}
-
-static void draw_on_cpu(picture *p, const scene *s)
-{
-    kiln_error err = {0};
-    kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
-    if (picture_draw(p, r, s, &err) != KILN_OK) fail_msg("%s", err.msg);
-    assert_true(p->drawing.n > 10 && p->pairs > 100);
-    kiln_runner_free(r);
-}
+enum { CAPS = sizeof caps / sizeof *caps };
 
 /* ---- caps --------------------------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,194 @@
+/* resident -- see resident.h: lists and pictures of a drawing on the device; resident_collect.c makes the drawing. A block is laid
+ * out anew for each count and each band. */
+#include "kernels/draw/resident.h"
+
+#include "base/carve.h"
+
+typedef struct {
+    uint64_t *fault, *row_pairs;
+    uint32_t *counts, *ranks;
+    float *rgba, *depth;
+    void *work;
+    size_t work_bytes, bytes;
+    uint64_t left; /* the fault, as copied from there */
+} band;
+
+static kiln_store_ordered ordered_of(const kiln_drawing *d) { return kiln_store_ordered_at(d->store->records.at, d->n); }
+
+/* Work for whichever operation needs the most: they run one after the other. */
+static kiln_status add_work(kiln_runner *r, kiln_op_id op, const void *args, band *b, kiln_error *err)
+{
+    size_t bytes = 0;
+    KILN_TRY(kiln_runner_work(r, op, args, &bytes, err));
+    if (bytes > b->work_bytes) b->work_bytes = bytes;
+    return KILN_OK;
+}
+
+static void take_work(kiln_carve *c, band *b)
+{
+    b->work = kiln_take(c, b->work_bytes, 1);
+    b->bytes = c->used;
+}
+
+/* Pointers of `a` to the block, when there is one. */
+static kiln_status lay_out_count(const kiln_drawing *d, char *at, kiln_tile_pairs_count_args *a, band *b, kiln_error *err)
+{
+    kiln_carve c = {at, 0};
+    *b = (band){0};
+    b->fault = kiln_take(&c, 1, sizeof *b->fault);
+    b->row_pairs = kiln_take(&c, a->row1 - a->row0, sizeof *b->row_pairs);
+    a->n = d->n;
+    a->splats = ordered_of(d).splats;
+    KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_count, a, b, err));
+    take_work(&c, b);
+    a->row_pairs = b->row_pairs;
+    return KILN_OK;
+}
+
+static kiln_tile_pairs_emit_args emit_of(const kiln_drawing *d, const kiln_view *view, uint32_t row0, uint32_t row1, uint64_t pairs,
+                                         const band *b)
+{
+    return (kiln_tile_pairs_emit_args){.n = d->n,
+                                       .splats = ordered_of(d).splats,
+                                       .view = view,
+                                       .row0 = row0,
+                                       .row1 = row1,
+                                       .room = pairs,
+                                       .tile_counts = b->counts,
+                                       .ranks = b->ranks};
+}
+
+static kiln_raster_args raster_of(const kiln_drawing *d, const kiln_raster_args *a, const band *b)
+{
+    kiln_raster_args on_device = *a;
+    on_device.n = d->n;
+    on_device.splats = ordered_of(d).splats;
+    on_device.tile_counts = b->counts;
+    on_device.ranks = b->ranks;
+    on_device.rgba = b->rgba;
+    on_device.depth = a->depth ? b->depth : NULL;
+    return on_device;
+}
+
+static uint64_t tiles_of(const kiln_view *view, uint32_t row0, uint32_t row1)
+{
+    return (uint64_t)(row1 - row0) * kiln_view_tiles_x(view);
+}
+
+/* Lists of a band and, with `a`, its picture. */
+static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
+                                band *b, kiln_error *err)
+{
+    kiln_carve c = {at, 0};
+    *b = (band){0};
+    b->fault = kiln_take(&c, 1, sizeof *b->fault);
+    b->counts = kiln_take(&c, tiles_of(e->view, e->row0, e->row1), sizeof *b->counts);
+    b->ranks = kiln_take(&c, e->room, sizeof *b->ranks);
+    if (a) b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
+    if (a && a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);
+    const kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->room, b);
+    KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
+    if (a) {
+        const kiln_raster_args raster = raster_of(d, a, b);
+        KILN_TRY(add_work(d->store->runner, KILN_OP_raster, &raster, b, err));
+    }
+    take_work(&c, b);
+    return KILN_OK;
+}
+
+/* Measures, then makes room. */
+static kiln_status reserve(const kiln_drawing *d, const band *b, bool *done, kiln_error *err)
+{
+    *done = b->bytes < SIZE_MAX;
+    return *done ? kiln_store_reserve(d->store, &d->store->scratch, b->bytes, done, err) : KILN_OK;
+}
+
+static kiln_status count(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_count_args *a,
+                         const kiln_tile_pairs_count_args *on_device, band *b, kiln_error *err)
+{
+    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
+    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes, b->fault, err));
+    KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
+    return kiln_store_read_fault(x, b->fault, &b->left, err);
+}
+
+kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_count_args *a, bool *done, kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    kiln_tile_pairs_count_args on_device = *a;
+    band b;
+    KILN_TRY(lay_out_count(d, NULL, &on_device, &b, err));
+    KILN_TRY(reserve(d, &b, done, err));
+    if (!*done) return KILN_OK;
+    KILN_TRY(lay_out_count(d, d->store->scratch.at, &on_device, &b, err));
+    return kiln_store_settle(&x, count(d, &x, a, &on_device, &b, err));
+}
+
+static kiln_status emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *e, const band *b, kiln_error *err)
+{
+    const kiln_tile_pairs_emit_args on_device = emit_of(d, e->view, e->row0, e->row1, e->room, b);
+    return kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_emit, &on_device, b->work, b->work_bytes, b->fault, err);
+}
+
+static kiln_status list(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *a, band *b, kiln_error *err)
+{
+    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
+    KILN_TRY(emit(d, a, b, err));
+    KILN_TRY(kiln_device_copy_out(x, a->tile_counts, b->counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
+    KILN_TRY(kiln_device_copy_out(x, a->ranks, b->ranks, a->room * sizeof *b->ranks, err));
+    return kiln_store_read_fault(x, b->fault, &b->left, err);
+}
+
+kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *a, bool *done, kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    band b;
+    KILN_TRY(lay_out_band(d, NULL, a, NULL, &b, err));
+    KILN_TRY(reserve(d, &b, done, err));
+    if (!*done) return KILN_OK;
+    KILN_TRY(lay_out_band(d, d->store->scratch.at, a, NULL, &b, err));
+    return kiln_store_settle(&x, list(d, &x, a, &b, err));
+}
+
+static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
+                        band *b, kiln_error *err)
+{
+    const kiln_raster_args on_device = raster_of(d, a, b);
+    const uint64_t pixels = kiln_raster_pixels(a);
+    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
+    if (a->ranks) {
+        KILN_TRY(kiln_device_copy_in(x, b->counts, a->tile_counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
+        KILN_TRY(kiln_device_copy_in(x, b->ranks, a->ranks, a->n_pairs * sizeof *b->ranks, err));
+    } else {
+        KILN_TRY(emit(d, e, b, err));
+    }
+    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_raster, &on_device, b->work, b->work_bytes, b->fault, err));
+    KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
+    if (a->depth) KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
+    return kiln_store_read_fault(x, b->fault, &b->left, err);
+}
+
+kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .room = a->n_pairs};
+    band b;
+    KILN_TRY(lay_out_band(d, NULL, &e, a, &b, err));
+    KILN_TRY(reserve(d, &b, done, err));
+    if (!*done) return KILN_OK;
+    KILN_TRY(lay_out_band(d, d->store->scratch.at, &e, a, &b, err));
+    return kiln_store_settle(&x, draw(d, &x, &e, a, &b, err));
+}
+
+kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows, kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    const kiln_store_ordered o = ordered_of(d);
+    kiln_status st = KILN_OK;
+    if (splats) KILN_GO(kiln_device_copy_out(&x, splats, o.splats, d->n * sizeof *splats, err));
+    if (chunks) KILN_GO(kiln_device_copy_out(&x, chunks, o.chunks, d->n * sizeof *chunks, err));
+    if (rows) KILN_GO(kiln_device_copy_out(&x, rows, o.rows, d->n * sizeof *rows, err));
+    KILN_GO(kiln_device_wait(&x, err));
+done:
+    return kiln_store_settle(&x, st);
+}

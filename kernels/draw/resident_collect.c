@@ -1,0 +1,221 @@
+/* resident_collect -- see resident.h. Each chunk's visible Gaussians are appended where those of the chunks before end, which a
+ * number in device memory says, so nobody waits but where planes are copied, and for the sum at the end. */
+#include "kernels/draw/resident.h"
+
+#include "base/carve.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+/* ---- device memory ----------------------------------------------------------------------------------------------------- */
+typedef struct {
+    uint64_t *fault, *total, *visible;
+    char *staging;
+    kiln_splat2d *of_chunk;
+    void *project_work, *order_work;
+    kiln_splat2d *splats;
+    float *depths;
+    uint32_t *rows, *chunks, *order;
+    size_t project_bytes, order_bytes, bytes;
+} gathering;
+
+/* A view before it is drawn. */
+typedef struct {
+    const kiln_draw_scene *scene;
+    kiln_draw_store *store;
+    kiln_exec x;
+    kiln_draw_label *labels; /* [n_chunks] */
+    kiln_draw_label largest;
+    uint64_t rows;     /* of all chunks that may be seen */
+    uint64_t room;     /* for Gaussians */
+    gathering g;       /* in store->scratch */
+    uint64_t n, fault; /* as copied from there */
+} collecting;
+
+static kiln_project_args project_of(const kiln_draw_scene *s, const kiln_draw_chunk *c, const gathering *g)
+{
+    return (kiln_project_args){.n = c->n,
+                               .means = c->means,
+                               .log_scales = c->log_scales,
+                               .quats = c->quats,
+                               .opacity_logits = c->opacity_logits,
+                               .sh0 = c->sh0,
+                               .shN = c->shN,
+                               .sh_degree = c->sh0 ? s->sh_degree : 0,
+                               .view = s->view,
+                               .profile = s->profile,
+                               .antialiased = s->antialiased,
+                               .splats = g->of_chunk,
+                               .n_visible = g->visible};
+}
+
+static kiln_status lay_out_gathering(const collecting *v, char *at, uint64_t room, gathering *g, kiln_error *err)
+{
+    kiln_carve c = {at, 0};
+    kiln_draw_chunk planes;
+    const uint64_t staging = kiln_store_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
+    g->fault = kiln_take(&c, 1, sizeof *g->fault);
+    g->total = kiln_take(&c, 1, sizeof *g->total);
+    g->visible = kiln_take(&c, 1, sizeof *g->visible);
+    g->staging = kiln_take(&c, staging, 1);
+    g->of_chunk = kiln_take(&c, v->largest.n, sizeof *g->of_chunk);
+    g->splats = kiln_take(&c, room, sizeof *g->splats);
+    g->depths = kiln_take(&c, room, sizeof *g->depths);
+    g->rows = kiln_take(&c, room, sizeof *g->rows);
+    g->chunks = kiln_take(&c, room, sizeof *g->chunks);
+    g->order = kiln_take(&c, room, sizeof *g->order);
+    const kiln_project_args project = project_of(v->scene, &planes, g);
+    const kiln_depth_order_args order = {.n = room, .depths = g->depths, .source_rows = g->rows, .order = g->order};
+    KILN_TRY(kiln_runner_work(v->store->runner, KILN_OP_project, &project, &g->project_bytes, err));
+    KILN_TRY(kiln_runner_work(v->store->runner, KILN_OP_depth_order, &order, &g->order_bytes, err));
+    g->project_work = kiln_take(&c, g->project_bytes, 1);
+    g->order_work = kiln_take(&c, g->order_bytes, 1);
+    g->bytes = c.used;
+    return KILN_OK;
+}
+
+/* Both blocks, with room for so many. */
+static kiln_status bytes_for(const collecting *v, uint64_t room, uint64_t *bytes, kiln_error *err)
+{
+    gathering g;
+    KILN_TRY(lay_out_gathering(v, NULL, room, &g, err));
+    const uint64_t records = kiln_store_ordered_at(NULL, room).bytes;
+    *bytes = g.bytes > SIZE_MAX - records ? SIZE_MAX : g.bytes + records;
+    return KILN_OK;
+}
+
+/* As many Gaussians as there are rows, or as fit. */
+static kiln_status find_room(collecting *v, kiln_error *err)
+{
+    const uint64_t most = kiln_store_most(v->store), all = v->rows < UINT32_MAX - 1 ? v->rows : UINT32_MAX - 1;
+    uint64_t low = 0, high = all + 1, bytes; /* low fits, if anything does; high does not or is more than needed */
+    KILN_TRY(bytes_for(v, all, &bytes, err));
+    if (bytes <= most) low = all;
+    while (low < all && high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        KILN_TRY(bytes_for(v, middle, &bytes, err));
+        *(bytes <= most ? &low : &high) = middle;
+    }
+    v->room = low;
+    return KILN_OK;
+}
+
+/* ---- collecting -------------------------------------------------------------------------------------------------------- */
+static kiln_status read_labels(collecting *v, kiln_error *err)
+{
+    const kiln_draw_scene *s = v->scene;
+    KILN_TRY(KILN_ALLOC(&v->labels, s->n_chunks, "chunks in view", err));
+    for (uint32_t i = 0; i < s->n_chunks; i++) {
+        KILN_TRY(s->label(s->context, i, &v->labels[i], err));
+        v->rows += v->labels[i].n;
+        if (v->labels[i].n > v->largest.n) v->largest = v->labels[i];
+    }
+    return KILN_OK;
+}
+
+static kiln_status planes_of(collecting *v, uint32_t i, kiln_draw_chunk *out, kiln_error *err)
+{
+    const kiln_draw_label *l = &v->labels[i];
+    const kiln_draw_scene *s = v->scene;
+    kiln_draw_chunk host = {0};
+    if (kiln_store_find(v->store, l, s->sh_degree, out)) return KILN_OK;
+    KILN_TRY(s->chunk(s->context, i, &host, err));
+    if (host.n != l->n || (host.sh0 != NULL) != l->colour)
+        return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, its label said %llu", i, (unsigned long long)host.n,
+                         host.sh0 ? " with colour" : "", (unsigned long long)l->n);
+    return kiln_store_load(v->store, l, s->sh_degree, &host, v->g.staging, out, err);
+}
+
+static kiln_status launch(const collecting *v, kiln_op_id op, const void *args, void *work, size_t work_bytes, kiln_error *err)
+{
+    return kiln_runner_launch(v->store->runner, op, args, work, work_bytes, v->g.fault, err);
+}
+
+static kiln_status gather_chunk(collecting *v, uint32_t i, kiln_error *err)
+{
+    const gathering *g = &v->g;
+    kiln_draw_chunk c;
+    if (v->labels[i].n == 0) return KILN_OK;
+    KILN_TRY(planes_of(v, i, &c, err));
+    const kiln_project_args project = project_of(v->scene, &c, g);
+    const kiln_seen_gather_args gather = {.n = c.n,
+                                          .splats = g->of_chunk,
+                                          .n_visible = g->visible,
+                                          .source_rows = c.source_rows,
+                                          .chunk = i,
+                                          .room = v->room,
+                                          .total = g->total,
+                                          .all = g->splats,
+                                          .depths = g->depths,
+                                          .rows = g->rows,
+                                          .chunks = g->chunks};
+    KILN_TRY(launch(v, KILN_OP_project, &project, g->project_work, g->project_bytes, err));
+    return launch(v, KILN_OP_seen_gather, &gather, g->project_work, 0, err);
+}
+
+/* All chunks; v->n is how many of their Gaussians are visible, with or without room. */
+static kiln_status gather_all(collecting *v, kiln_error *err)
+{
+    KILN_TRY(lay_out_gathering(v, v->store->scratch.at, v->room, &v->g, err));
+    KILN_TRY(kiln_store_clear_fault(&v->x, v->g.fault, err));
+    KILN_TRY(kiln_device_fill(&v->x, v->g.total, 0, sizeof *v->g.total, err));
+    for (uint32_t i = 0; i < v->scene->n_chunks; i++) KILN_TRY(gather_chunk(v, i, err));
+    KILN_TRY(kiln_device_copy_out(&v->x, &v->n, v->g.total, sizeof v->n, err));
+    KILN_TRY(kiln_store_read_fault(&v->x, v->g.fault, &v->fault, err));
+    return v->n > UINT32_MAX - 1 ? kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible") : KILN_OK;
+}
+
+static kiln_status put_in_order(collecting *v, kiln_error *err)
+{
+    const gathering *g = &v->g;
+    const uint64_t n = v->n;
+    const kiln_store_ordered o = kiln_store_ordered_at(v->store->records.at, n);
+    const kiln_depth_order_args order = {.n = n, .depths = g->depths, .source_rows = g->rows, .order = g->order};
+    const kiln_seen_order_args move = {.n = n,
+                                       .splats = g->splats,
+                                       .chunks = g->chunks,
+                                       .order = g->order,
+                                       .ordered = o.splats,
+                                       .ordered_chunks = o.chunks,
+                                       .ordered_rows = o.rows};
+    KILN_TRY(launch(v, KILN_OP_depth_order, &order, g->order_work, g->order_bytes, err));
+    KILN_TRY(launch(v, KILN_OP_seen_order, &move, g->project_work, 0, err));
+    return kiln_store_read_fault(&v->x, g->fault, &v->fault, err);
+}
+
+static kiln_status collect(collecting *v, kiln_drawing *out, bool *done, kiln_error *err)
+{
+    gathering g;
+    bool fits;
+    KILN_TRY(read_labels(v, err));
+    if (v->rows >= v->store->refused) return KILN_OK;
+    KILN_TRY(find_room(v, err));
+    if (v->room == 0 && v->rows > 0) return KILN_OK;
+    KILN_TRY(lay_out_gathering(v, NULL, v->room, &g, err));
+    kiln_store_make_way(v->store, g.bytes, kiln_store_ordered_at(NULL, v->room).bytes);
+    KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, g.bytes, &fits, err));
+    if (!fits) return KILN_OK;
+    KILN_TRY(gather_all(v, err));
+    fits = v->n <= v->room;
+    if (fits) KILN_TRY(kiln_store_reserve(v->store, &v->store->records, kiln_store_ordered_at(NULL, v->n).bytes, &fits, err));
+    if (!fits) {
+        v->store->refused = v->rows;
+        return KILN_OK;
+    }
+    KILN_TRY(put_in_order(v, err));
+    v->store->has_drawing = true;
+    *out = (kiln_drawing){.n = v->n, .store = v->store};
+    *done = true;
+    return KILN_OK;
+}
+
+kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, bool *done, kiln_error *err)
+{
+    collecting v = {.scene = s, .store = s->store, .x = kiln_runner_exec(s->store->runner)};
+    *done = false;
+    if (v.x.device < 0 || v.store->has_drawing) return KILN_OK;
+    v.store->picture++;
+    const kiln_status st = kiln_store_settle(&v.x, collect(&v, out, done, err));
+    free(v.labels);
+    return st;
+}

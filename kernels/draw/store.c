@@ -1,0 +1,252 @@
+/* store -- see store.h. Planes are found through a table of chains by their key; a list in the order of use tells which give way
+ * first. The planes of a chunk are one piece of memory. */
+#include "kernels/draw/store.h"
+
+#include "base/carve.h"
+#include "base/memory.h"
+#include "kernels/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAINS = sizeof(((kiln_draw_store *)0)->chains) / sizeof(kiln_store_planes *) };
+
+struct kiln_store_planes {
+    kiln_store_planes *chain;         /* next in the same chain */
+    kiln_store_planes *newer, *older; /* in the order of use */
+    kiln_draw_label label;
+    uint32_t sh_degree;
+    uint64_t picture; /* for which they were used last */
+    uint64_t bytes;
+    void *at;
+};
+
+/* ---- planes ------------------------------------------------------------------------------------------------------------ */
+static kiln_store_planes **chain_of(kiln_draw_store *s, const kiln_draw_label *l)
+{
+    uint32_t h;
+    memcpy(&h, l->key, sizeof h); /* a hash's bytes are as good as random */
+    return &s->chains[h % CHAINS];
+}
+
+static void unlink_use(kiln_draw_store *s, kiln_store_planes *p)
+{
+    *(p->newer ? &p->newer->older : &s->newest) = p->older;
+    *(p->older ? &p->older->newer : &s->oldest) = p->newer;
+}
+
+static void link_newest(kiln_draw_store *s, kiln_store_planes *p)
+{
+    p->newer = NULL;
+    p->older = s->newest;
+    *(s->newest ? &s->newest->newer : &s->oldest) = p;
+    s->newest = p;
+    p->picture = s->picture;
+}
+
+static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
+{
+    kiln_store_planes **at = chain_of(s, &p->label);
+    while (*at != p) at = &(*at)->chain;
+    *at = p->chain;
+    unlink_use(s, p);
+    s->planes_bytes -= p->bytes;
+    kiln_runner_give(s->runner, p->at, p->bytes);
+    free(p);
+}
+
+/* Until the cap leaves so much; planes of the picture in hand stay when `keep` says so. */
+static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
+{
+    for (kiln_store_planes *p = s->oldest, *next; p && kiln_runner_left(s->runner) < bytes; p = next) {
+        next = p->newer;
+        if (!keep || p->picture != s->picture) drop_planes(s, p);
+    }
+}
+
+uint64_t kiln_store_lay_out(const kiln_draw_label *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out)
+{
+    kiln_carve c = {at, 0};
+    const uint64_t harmonics = 3 * (((uint64_t)sh_degree + 1) * (sh_degree + 1) - 1);
+    memset(out, 0, sizeof *out);
+    out->n = l->n;
+    out->means = kiln_take(&c, 3 * l->n, sizeof *out->means);
+    out->log_scales = kiln_take(&c, 3 * l->n, sizeof *out->log_scales);
+    out->quats = kiln_take(&c, 4 * l->n, sizeof *out->quats);
+    out->opacity_logits = kiln_take(&c, l->n, sizeof *out->opacity_logits);
+    out->source_rows = kiln_take(&c, l->n, sizeof *out->source_rows);
+    if (l->colour) out->sh0 = kiln_take(&c, 3 * l->n, sizeof *out->sh0);
+    if (l->colour && harmonics > 0) out->shN = kiln_take(&c, harmonics * l->n, sizeof *out->shN);
+    return c.used;
+}
+
+/* Colour that nobody asked for is in nobody's way. */
+bool kiln_store_find(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, kiln_draw_chunk *out)
+{
+    kiln_store_planes *p = *chain_of(s, l);
+    while (p && (memcmp(p->label.key, l->key, sizeof l->key) != 0 || p->label.n != l->n || (l->colour && !p->label.colour) ||
+                 (l->colour && p->sh_degree != sh_degree)))
+        p = p->chain;
+    if (!p) return false;
+    unlink_use(s, p);
+    link_newest(s, p);
+    (void)kiln_store_lay_out(&p->label, p->sh_degree, p->at, out);
+    if (!l->colour) out->sh0 = out->shN = NULL;
+    return true;
+}
+
+/* A place of its own for these planes; *out NULL: there is none. The runner's block stays: it is needed for every picture that is
+ * compared with a photo. */
+static kiln_status find_place(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, uint64_t bytes,
+                              kiln_store_planes **out, kiln_error *err)
+{
+    kiln_status st;
+    kiln_store_planes *p = NULL;
+    const uint64_t with_block = bytes + kiln_runner_tell(s->runner).block_bytes;
+    *out = NULL;
+    make_room(s, with_block, true);
+    if (kiln_runner_left(s->runner) < with_block) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&p, 1, "planes on a device", err));
+    KILN_GO(kiln_runner_take(s->runner, bytes, &p->at, err));
+    if (!p->at) goto done;
+    p->label = *l;
+    p->sh_degree = sh_degree;
+    p->bytes = bytes;
+    kiln_store_planes **chain = chain_of(s, l);
+    p->chain = *chain;
+    *chain = p;
+    link_newest(s, p);
+    s->planes_bytes += bytes;
+    *out = p;
+    return KILN_OK;
+done:
+    free(p);
+    return st;
+}
+
+static kiln_status copy_planes(const kiln_draw_store *s, const kiln_draw_chunk *from, const kiln_draw_chunk *to, uint32_t sh_degree,
+                               kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(s->runner);
+    const uint64_t harmonics = 3 * (((uint64_t)sh_degree + 1) * (sh_degree + 1) - 1);
+    const struct {
+        const void *to, *from;
+        uint64_t words; /* a row */
+    } planes[] = {{to->means, from->means, 3},    {to->log_scales, from->log_scales, 3},
+                  {to->quats, from->quats, 4},    {to->opacity_logits, from->opacity_logits, 1},
+                  {to->sh0, from->sh0, 3},        {to->source_rows, from->source_rows, 1},
+                  {to->shN, from->shN, harmonics}};
+    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
+        if (planes[i].to)
+            KILN_TRY(kiln_device_copy_in(&x, (void *)(uintptr_t)planes[i].to, planes[i].from,
+                                         planes[i].words * from->n * sizeof(float), err));
+    return kiln_device_wait(&x, err); /* the caller's arrays are its own again */
+}
+
+kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, const kiln_draw_chunk *from,
+                            char *staging, kiln_draw_chunk *out, kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(s->runner);
+    const uint64_t bytes = kiln_store_lay_out(l, sh_degree, NULL, out);
+    kiln_store_planes *p;
+    KILN_TRY(kiln_device_wait(&x, err)); /* what gives way may be in use */
+    KILN_TRY(find_place(s, l, sh_degree, bytes, &p, err));
+    (void)kiln_store_lay_out(l, sh_degree, p ? p->at : staging, out);
+    const kiln_status st = kiln_store_settle(&x, copy_planes(s, from, out, sh_degree, err));
+    if (st != KILN_OK && p) drop_planes(s, p); /* half of it may be there */
+    return st;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------------ */
+static void drop(kiln_draw_store *s, kiln_store_block *b)
+{
+    kiln_runner_give(s->runner, b->at, b->bytes);
+    *b = (kiln_store_block){NULL, 0};
+}
+
+uint64_t kiln_store_most(const kiln_draw_store *s)
+{
+    return kiln_runner_left(s->runner) + s->planes_bytes + s->records.bytes + s->scratch.bytes;
+}
+
+void kiln_store_make_way(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes)
+{
+    const uint64_t scratch = s->scratch.bytes > scratch_bytes ? s->scratch.bytes : scratch_bytes;
+    const uint64_t records = s->records.bytes > records_bytes ? s->records.bytes : records_bytes;
+    const uint64_t most = kiln_store_most(s);
+    if (scratch <= most && records <= most - scratch) return;
+    drop(s, &s->scratch);
+    drop(s, &s->records);
+}
+
+kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits, kiln_error *err)
+{
+    void *at = NULL;
+    *fits = true;
+    if (b->at && b->bytes >= bytes) return KILN_OK;
+    drop(s, b);
+    make_room(s, bytes, false);
+    KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
+    *fits = at != NULL;
+    if (at) *b = (kiln_store_block){at, bytes};
+    return KILN_OK;
+}
+
+kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n)
+{
+    kiln_carve c = {at, 0};
+    kiln_store_ordered o;
+    o.splats = kiln_take(&c, n, sizeof *o.splats);
+    o.chunks = kiln_take(&c, n, sizeof *o.chunks);
+    o.rows = kiln_take(&c, n, sizeof *o.rows);
+    o.bytes = c.used;
+    return o;
+}
+
+/* ---- the fault word ---------------------------------------------------------------------------------------------------- */
+kiln_status kiln_store_clear_fault(const kiln_exec *x, uint64_t *fault, kiln_error *err)
+{
+    _Static_assert(KILN_FAULT_NONE == UINT64_MAX, "every byte of no fault is 0xff");
+    return kiln_device_fill(x, fault, 0xff, sizeof *fault, err);
+}
+
+kiln_status kiln_store_read_fault(const kiln_exec *x, const uint64_t *fault, uint64_t *host, kiln_error *err)
+{
+    KILN_TRY(kiln_device_copy_out(x, host, fault, sizeof *host, err));
+    KILN_TRY(kiln_device_wait(x, err));
+    return kiln_fault_fail(*host, err);
+}
+
+kiln_status kiln_store_settle(const kiln_exec *x, kiln_status st)
+{
+    const kiln_status waited = st == KILN_OK ? KILN_OK : kiln_device_wait(x, NULL);
+    return st == KILN_OK ? waited : st; /* the first failure is the cause */
+}
+
+/* ---- a store ----------------------------------------------------------------------------------------------------------- */
+static void spare(void *context, uint64_t bytes)
+{
+    kiln_draw_store *s = context;
+    if (kiln_runner_left(s->runner) < bytes) drop(s, &s->scratch); /* made anew without a copy */
+    make_room(s, bytes, false);
+    if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) drop(s, &s->records);
+}
+
+kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(out, 1, "a store on a device", err));
+    (*out)->runner = r;
+    (*out)->refused = UINT64_MAX;
+    kiln_runner_on_need(r, spare, *out);
+    return KILN_OK;
+}
+
+void kiln_draw_store_free(kiln_draw_store *s)
+{
+    if (!s) return;
+    kiln_runner_on_need(s->runner, NULL, NULL);
+    while (s->oldest) drop_planes(s, s->oldest);
+    drop(s, &s->records);
+    drop(s, &s->scratch);
+    free(s);
+}

@@ -1,0 +1,69 @@
+/* store -- what kernels/draw keeps in the memory of a runner's device: planes of chunks from picture to picture, the records of
+ * one drawing, and room to work in. All of it counts against the runner's cap (kiln_runner_take).
+ *
+ * Who goes first where memory is short: the drawing and the room that work needs, then planes. Planes that were not used for the
+ * picture in hand give way to those that are, the least recently used first; planes of the picture in hand do not give way to
+ * others of it, or a scene that is larger than the memory would throw out each chunk right before it is needed again: what finds
+ * no place is copied for this picture alone. Where an operation of the runner needs more than is left, all gives way but a drawing.
+ */
+#ifndef KILN_KERNELS_STORE_H
+#define KILN_KERNELS_STORE_H
+
+#include "kernels/draw/draw.h"
+
+KILN_C_BEGIN
+
+/* Device memory that grows and is not kept over a growth. */
+typedef struct {
+    char *at; /* NULL: nothing yet */
+    uint64_t bytes;
+} kiln_store_block;
+
+typedef struct kiln_store_planes kiln_store_planes;
+
+struct kiln_draw_store {
+    kiln_runner *runner;
+    kiln_store_block records, scratch;
+    bool has_drawing;      /* in records */
+    uint64_t refused;      /* rows of the smallest view whose Gaussians found no room: that many are not tried again */
+    uint64_t picture;      /* counts pictures: the clock of use */
+    uint64_t planes_bytes; /* of all planes */
+    kiln_store_planes *newest, *oldest, *chains[1024];
+};
+
+/* At least so many bytes, for which planes give way; *fits false where there are not so many. What the block held is lost when it
+ * grows. The stream must be idle. */
+kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits,
+                               kiln_error *err) KILN_MUST_CHECK;
+/* Before a drawing: blocks of earlier ones go where they are so large that one leaves too little for the other. */
+void kiln_store_make_way(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes);
+/* What both blocks together could have. */
+uint64_t kiln_store_most(const kiln_draw_store *s);
+
+/* A chunk's planes in device memory; sets the pointers of `out` and says how many bytes that are; at NULL: the bytes alone. */
+uint64_t kiln_store_lay_out(const kiln_draw_label *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out);
+/* Finds the planes of a chunk and notes that they are used; false: they are not here. */
+bool kiln_store_find(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, kiln_draw_chunk *out);
+/* Copies planes from host memory, to be kept where there is room, else into `staging`. Done when it returns, as is all before it.
+ */
+kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, const kiln_draw_chunk *from,
+                            char *staging, kiln_draw_chunk *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* A drawing of n in one block of memory; at NULL: the bytes alone. */
+typedef struct {
+    kiln_splat2d *splats;
+    uint32_t *chunks, *rows;
+    uint64_t bytes;
+} kiln_store_ordered;
+kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n);
+
+/* The fault word in device memory, before the first operation, and behind the last one: waits, and says what is wrong. `host` must
+ * stay where it is until the stream has been waited for, whatever this returns. */
+kiln_status kiln_store_clear_fault(const kiln_exec *x, uint64_t *fault, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_store_read_fault(const kiln_exec *x, const uint64_t *fault, uint64_t *host, kiln_error *err) KILN_MUST_CHECK;
+/* The status of what was put on the stream; where that failed, waits for what is under way, which reads and writes host memory. */
+kiln_status kiln_store_settle(const kiln_exec *x, kiln_status st) KILN_MUST_CHECK;
+
+KILN_C_END
+
+#endif

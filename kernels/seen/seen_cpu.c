@@ -1,0 +1,43 @@
+/* seen on the CPU: see seen.h. */
+#include "kernels/seen/seen.h"
+
+kiln_seen_gather_fn KILN_CPU(seen_gather);
+kiln_seen_order_fn KILN_CPU(seen_order);
+
+kiln_status KILN_CPU(seen_gather)(const kiln_exec *x, const kiln_seen_gather_args *a, void *work, size_t *work_bytes,
+                                  kiln_error *err)
+{
+    (void)err;
+    if (!work) {
+        *work_bytes = 0;
+        return KILN_OK;
+    }
+    const uint64_t first = *a->total, n = *a->n_visible < a->n ? *a->n_visible : a->n;
+    const uint64_t left = first < a->room ? a->room - first : 0, end = n < left ? n : left;
+#pragma omp parallel for num_threads(x->threads)
+    for (uint64_t i = 0; i < end; i++) {
+        a->all[first + i] = a->splats[i];
+        a->depths[first + i] = a->splats[i].depth;
+        a->rows[first + i] = a->source_rows[a->splats[i].row];
+        a->chunks[first + i] = a->chunk;
+    }
+    *a->total = first + n;
+    return KILN_OK;
+}
+
+kiln_status KILN_CPU(seen_order)(const kiln_exec *x, const kiln_seen_order_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    (void)err;
+    if (!work) {
+        *work_bytes = 0;
+        return KILN_OK;
+    }
+#pragma omp parallel for num_threads(x->threads)
+    for (uint64_t i = 0; i < a->n; i++) {
+        const kiln_splat2d *s = &a->splats[a->order[i]];
+        a->ordered[i] = *s;
+        a->ordered_chunks[i] = a->chunks[a->order[i]];
+        a->ordered_rows[i] = s->row;
+    }
+    return KILN_OK;
+}

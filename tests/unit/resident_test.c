@@ -1,0 +1,434 @@
+/* resident_test -- drawings that stay on a device of host memory (kernels/draw/resident.h, kernels/draw/store.h; fake_device.h):
+ * the bits of the way through host memory, whatever the cap, whatever was drawn before, and nothing left behind. */
+#include "kernels/draw/resident.h"
+#include "tests/unit/draw_scene.h"
+
+#include <stdio.h>
+
+static const uint64_t LARGE = (uint64_t)1 << 30;
+
+/* A device with a store. */
+typedef struct {
+    uint64_t cap;
+    kiln_runner *runner;
+    kiln_draw_store *store;
+} device;
+
+static device device_open(uint64_t cap)
+{
+    device d = {.cap = cap};
+    kiln_error err = {0};
+    fake_reset();
+    d.runner = fake_runner(FAKE_DEVICE, cap);
+    assert_int_equal(kiln_draw_store_new(d.runner, &d.store, &err), KILN_OK);
+    return d;
+}
+
+static void device_close(device *d)
+{
+    assert_int_equal(fake.in_flight, 0);
+    assert_true(fake.peak <= d->cap);
+    assert_int_equal(kiln_runner_tell(d->runner).peak_bytes, fake.peak);
+    kiln_draw_store_free(d->store);
+    kiln_runner_free(d->runner);
+    assert_int_equal(fake.held, 0);
+}
+
+static void draw_on(const device *d, scene *s, const picture *right)
+{
+    picture p;
+    kiln_error err = {0};
+    s->draw.store = d->store;
+    if (picture_draw(&p, d->runner, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)d->cap, err.msg);
+    must_be_equal(right, &p);
+    picture_free(&p);
+    s->draw.store = NULL;
+}
+
+/* ---- the same bits ------------------------------------------------------------------------------------------------------ */
+
+static void no_cap_changes_a_picture(void **state)
+{
+    static const struct {
+        uint32_t width, height;
+        kiln_profile_id profile;
+    } shots[] = {{333, 217, KILN_PROFILE_INRIA}, {320, 240, KILN_PROFILE_GSPLAT_15}, {301, 16, KILN_PROFILE_GSPLAT_16}};
+    (void)state;
+    for (unsigned k = 0; k < sizeof shots / sizeof *shots; k++) {
+        scene s;
+        picture right;
+        unsigned without_chunks = 0;
+        scene_make(&s, shots[k].width, shots[k].height, shots[k].profile, 10 * k + k % 2);
+        draw_on_cpu(&right, &s);
+        for (uint64_t cap = 1; cap <= LARGE; cap += cap / 4 + 1) {
+            device d = device_open(cap);
+            draw_on(&d, &s, &right);
+            s.asked = 0;
+            draw_on(&d, &s, &right);
+            without_chunks += s.asked == 0;
+            if (cap > LARGE / 2) assert_int_equal(kiln_runner_tell(d.runner).n_host, 0);
+            device_close(&d);
+        }
+        assert_int_equal(s.asked, 0);
+        assert_true(without_chunks > 10); /* caps at which all planes were there when they were needed again */
+        picture_free(&right);
+        scene_free(&s);
+    }
+}
+
+/* What goes to the device for a second picture: no planes and no records. What comes back: the picture, and a few numbers. */
+static void only_the_picture_leaves_the_device(void **state)
+{
+    static const float background[3];
+    scene s;
+    picture right;
+    kiln_drawing drawing;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 4);
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    draw_on(&d, &s, &right);
+    s.draw.store = d.store;
+    fake.bytes_in = fake.bytes_out = 0;
+    assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_OK);
+    assert_ptr_equal(drawing.store, d.store);
+    assert_null(drawing.splats);
+    assert_int_equal(kiln_draw_picture(d.runner, &s.draw, &drawing, background, right.rgba, NULL, NULL, &err), KILN_OK);
+    assert_int_equal(fake.bytes_in, 0);
+    assert_true(fake.bytes_out >= right.pixels * 16 && fake.bytes_out < right.pixels * 16 + 1024);
+    kiln_drawing_release(&drawing);
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* Two scenes by turns, each from two places, at caps that hold planes of both, of one, of a chunk, of none. */
+static void scenes_and_shots_by_turns(void **state)
+{
+    scene s[2];
+    picture right[2][2];
+    kiln_view views[2][2];
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        scene_make(&s[k], 200 + 60 * k, 170, KILN_PROFILE_INRIA, 20 + k);
+        for (unsigned v = 0; v < 2; v++) {
+            views[k][v] = s[k].view;
+            views[k][v].t[0] += 0.3f * (float)v;
+            s[k].view = views[k][v];
+            draw_on_cpu(&right[k][v], &s[k]);
+            s[k].view = views[k][0];
+        }
+    }
+    for (uint64_t cap = 200000; cap < 8000000; cap += 200000) {
+        device d = device_open(cap);
+        for (unsigned turn = 0; turn < 12; turn++) {
+            const unsigned k = turn / 2 % 2, v = turn % 3 % 2;
+            s[k].view = views[k][v];
+            draw_on(&d, &s[k], &right[k][v]);
+        }
+        device_close(&d);
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        for (unsigned v = 0; v < 2; v++) picture_free(&right[k][v]);
+        scene_free(&s[k]);
+    }
+}
+
+/* Geometry serves pictures and lists; planes with colour serve both, those without are replaced when colour is wanted. */
+static void lists_need_no_colour(void **state)
+{
+    scene s;
+    picture right;
+    kiln_drawing drawing;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 6);
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    s.draw.store = d.store;
+    s.asked = 0;
+    s.colourless = true;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_OK);
+        assert_int_equal(s.asked, 2);
+        assert_int_equal(drawing.n, right.drawing.n);
+        uint32_t *chunk = memory(drawing.n, sizeof *chunk), *row = memory(drawing.n, sizeof *row);
+        assert_int_equal(kiln_drawing_names(d.runner, &drawing, chunk, row, &err), KILN_OK);
+        for (uint64_t i = 0; i < drawing.n; i++) {
+            assert_int_equal(chunk[i], right.drawing.chunk[i]);
+            assert_int_equal(row[i], right.drawing.splats[i].row);
+        }
+        free(chunk);
+        free(row);
+        kiln_drawing_release(&drawing);
+    }
+    s.colourless = false;
+    draw_on(&d, &s, &right);
+    assert_int_equal(s.asked, 4);
+    s.colourless = true;
+    s.draw.store = d.store;
+    assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_OK);
+    assert_int_equal(s.asked, 4);
+    kiln_drawing_release(&drawing);
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* Lists of a drawing on the device are those of one in host memory, and draw the same band. */
+static void lists_come_down_and_go_up(void **state)
+{
+    scene s;
+    picture right;
+    kiln_drawing drawing;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 8);
+    draw_on_cpu(&right, &s);
+    const uint32_t row0 = 3, row1 = 9, tiles = (row1 - row0) * kiln_view_tiles_x(&s.view);
+    const uint64_t first = (uint64_t)row0 * KILN_TILE * s.view.width;
+    for (uint64_t cap = 1000; cap <= LARGE; cap *= 2) {
+        uint64_t row_pairs[6], pairs = 0;
+        device d = device_open(cap);
+        s.draw.store = d.store;
+        assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_OK);
+        if (cap == LARGE) assert_non_null(drawing.store);
+        const kiln_tile_pairs_count_args c = {.view = &s.view, .row0 = row0, .row1 = row1, .row_pairs = row_pairs};
+        assert_int_equal(kiln_draw_count(d.runner, &drawing, &c, &err), KILN_OK);
+        for (unsigned i = 0; i < row1 - row0; i++) pairs += row_pairs[i];
+        uint32_t *counts[2], *ranks[2];
+        for (unsigned k = 0; k < 2; k++) {
+            counts[k] = memory(tiles, sizeof **counts);
+            ranks[k] = memory(pairs, sizeof **ranks);
+        }
+        kiln_tile_pairs_emit_args e = {
+            .view = &s.view, .row0 = row0, .row1 = row1, .room = pairs, .tile_counts = counts[0], .ranks = ranks[0]};
+        if (kiln_draw_emit(d.runner, &drawing, &e, &err) != KILN_OK) fail_msg("%s", err.msg);
+        e.n = right.drawing.n;
+        e.splats = right.drawing.splats;
+        e.tile_counts = counts[1];
+        e.ranks = ranks[1];
+        const kiln_exec cpu = {.device = -1, .threads = 1};
+        size_t bytes = 0;
+        assert_int_equal(kiln_op_call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, &cpu, &e, NULL, &bytes, &err), KILN_OK);
+        void *work = memory(bytes, 1);
+        assert_int_equal(kiln_op_call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, &cpu, &e, work, &bytes, &err), KILN_OK);
+        free(work);
+        assert_memory_equal(counts[0], counts[1], tiles * sizeof **counts);
+        assert_memory_equal(ranks[0], ranks[1], pairs * sizeof **ranks);
+        kiln_raster_args a = {.view = &s.view,
+                              .profile = s.draw.profile,
+                              .row0 = row0,
+                              .row1 = row1,
+                              .tile_counts = counts[0],
+                              .ranks = ranks[0],
+                              .n_pairs = pairs,
+                              .background = {0.1f, 0.5f, 2}};
+        const uint64_t pixels = kiln_raster_pixels(&a);
+        a.rgba = memory(4 * pixels, sizeof *a.rgba);
+        if (kiln_draw_raster(d.runner, &drawing, &a, &err) != KILN_OK) fail_msg("%s", err.msg);
+        assert_memory_equal(a.rgba, right.rgba + 4 * first, 4 * pixels * sizeof *a.rgba);
+        ranks[0][pairs / 2] = UINT32_MAX;
+        assert_int_equal(kiln_draw_raster(d.runner, &drawing, &a, &err), KILN_E_INPUT);
+        kiln_drawing_release(&drawing);
+        device_close(&d);
+        free(a.rgba);
+        for (unsigned k = 0; k < 2; k++) {
+            free(counts[k]);
+            free(ranks[k]);
+        }
+    }
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* ---- who gives way ------------------------------------------------------------------------------------------------------ */
+
+/* An operation of the runner finds all of the cap but a drawing, and the next picture is right. */
+static void an_operation_of_the_runner_finds_its_memory(void **state)
+{
+    scene s;
+    picture right;
+    kiln_error err = {0};
+    uint64_t need, row_pairs[14];
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 9);
+    draw_on_cpu(&right, &s);
+    const uint64_t n = 60000;
+    kiln_splat2d *many = memory(n, sizeof *many);
+    for (uint64_t i = 0; i < n; i++) many[i] = right.drawing.splats[i % right.drawing.n];
+    const kiln_tile_pairs_count_args count = {.n = n, .splats = many, .view = &s.view, .row1 = 14, .row_pairs = row_pairs};
+    device d = device_open(LARGE);
+    assert_int_equal(kiln_runner_need(d.runner, KILN_OP_tile_pairs_count, &count, &need, &err), KILN_OK);
+    device_close(&d);
+    d = device_open(need);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        s.asked = 0;
+        draw_on(&d, &s, &right);
+        assert_int_equal(s.asked, 2);
+        s.asked = 0;
+        draw_on(&d, &s, &right);
+        assert_int_equal(s.asked, 0);
+        assert_int_equal(kiln_runner_run(d.runner, KILN_OP_tile_pairs_count, &count, &err), KILN_OK);
+        assert_int_equal(kiln_runner_tell(d.runner).n_host, 0);
+    }
+    device_close(&d);
+    free(many);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* The device has place for one drawing; another one meanwhile is in host memory. */
+static void a_second_drawing_is_in_host_memory(void **state)
+{
+    scene s;
+    picture right;
+    kiln_drawing first;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 12);
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    s.draw.store = d.store;
+    assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &first, &err), KILN_OK);
+    draw_on(&d, &s, &right);
+    assert_ptr_equal(first.store, d.store);
+    assert_int_equal(kiln_drawing_fetch(&first, &err), KILN_OK);
+    assert_null(first.store);
+    assert_int_equal(first.n, right.drawing.n);
+    assert_memory_equal(first.splats, right.drawing.splats, first.n * sizeof *first.splats);
+    kiln_drawing_release(&first);
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------------------- */
+
+/* The step fails at its 1st, 2nd, ... time of two pictures. Returns how many times there are. */
+static unsigned break_pictures(scene *s, const picture *right, uint64_t cap, fake_step step, kiln_status want)
+{
+    for (unsigned time = 1;; time++) {
+        kiln_status st = KILN_OK;
+        device d = device_open(cap);
+        s->draw.store = d.store;
+        fake.fail = step;
+        fake.fail_in = time;
+        for (unsigned turn = 0; st == KILN_OK && turn < 2; turn++) {
+            picture p;
+            kiln_error err = {0};
+            st = picture_draw(&p, d.runner, s, &err);
+            assert_int_equal(fake.in_flight, 0);
+            assert_int_equal(fake.n_copies, 0);
+            if (st == KILN_OK) must_be_equal(right, &p);
+            picture_free(&p);
+        }
+        const bool failed = fake.fail_in == 0;
+        assert_int_equal(st, failed ? want : KILN_OK);
+        device_close(&d);
+        if (!failed) return time - 1;
+    }
+}
+
+static void what_breaks_off_leaves_nothing(void **state)
+{
+    static const uint64_t caps[] = {(uint64_t)1 << 30, 2500000, 700000};
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 11);
+    draw_on_cpu(&right, &s);
+    for (unsigned c = 0; c < sizeof caps / sizeof *caps; c++) {
+        assert_true(break_pictures(&s, &right, caps[c], FAKE_COPY_IN, KILN_E_DEVICE) >= 14); /* planes of two chunks */
+        assert_true(break_pictures(&s, &right, caps[c], FAKE_LAUNCH, KILN_E_DEVICE) > 8);
+        assert_true(break_pictures(&s, &right, caps[c], FAKE_COPY_OUT, KILN_E_DEVICE) > 8);
+        assert_true(break_pictures(&s, &right, caps[c], FAKE_WAIT, KILN_E_DEVICE) > 6);
+        assert_true(break_pictures(&s, &right, caps[c], FAKE_FULL, KILN_OK) > 2); /* memory that is gone is no failure */
+    }
+    picture_free(&right);
+    scene_free(&s);
+}
+
+static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
+{
+    scene s;
+    picture right, p;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 13);
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    s.draw.store = d.store;
+    fake.fault = KILN_FAULT(KILN_FAULT_EMIT_PAIRS, 5);
+    assert_int_equal(picture_draw(&p, d.runner, &s, &err), KILN_E_BUG);
+    assert_non_null(strstr(err.msg, "the tile rows hold 5 pairs"));
+    picture_free(&p);
+    draw_on(&d, &s, &right); /* it does not stay */
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+static kiln_status give_wrong_label(void *context, uint32_t index, kiln_draw_label *out, kiln_error *err)
+{
+    KILN_TRY(give_label(context, index, out, err));
+    out->n += index == 2;
+    return KILN_OK;
+}
+
+static void a_label_that_is_wrong_is_a_bug(void **state)
+{
+    scene s;
+    kiln_drawing drawing;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 14);
+    device d = device_open(LARGE);
+    s.draw.store = d.store;
+    s.draw.label = give_wrong_label;
+    assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_E_BUG);
+    assert_non_null(strstr(err.msg, "chunk 2 has 400 rows with colour, its label said 401"));
+    device_close(&d);
+    scene_free(&s);
+}
+
+/* On the CPU a store does nothing. */
+static void a_store_on_the_cpu_is_idle(void **state)
+{
+    scene s;
+    picture right, p;
+    kiln_error err = {0};
+    (void)state;
+    fake_reset();
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 15);
+    draw_on_cpu(&right, &s);
+    kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
+    assert_int_equal(kiln_draw_store_new(r, &s.draw.store, &err), KILN_OK);
+    assert_int_equal(picture_draw(&p, r, &s, &err), KILN_OK);
+    must_be_equal(&right, &p);
+    assert_int_equal(fake.peak, 0);
+    kiln_draw_store_free(s.draw.store);
+    kiln_runner_free(r);
+    picture_free(&p);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_cap_changes_a_picture),
+        cmocka_unit_test(only_the_picture_leaves_the_device),
+        cmocka_unit_test(scenes_and_shots_by_turns),
+        cmocka_unit_test(lists_need_no_colour),
+        cmocka_unit_test(lists_come_down_and_go_up),
+        cmocka_unit_test(an_operation_of_the_runner_finds_its_memory),
+        cmocka_unit_test(a_second_drawing_is_in_host_memory),
+        cmocka_unit_test(what_breaks_off_leaves_nothing),
+        cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
+        cmocka_unit_test(a_label_that_is_wrong_is_a_bug),
+        cmocka_unit_test(a_store_on_the_cpu_is_idle),
+    };
+    return cmocka_run_group_tests_name("resident", tests, fake_nothing_is_left, fake_nothing_is_left);
+}
