@@ -263,6 +263,20 @@ extern "C" kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, uns
     return tell(x, cudaMemsetAsync(device_to, byte, bytes, x->stream), "cudaMemsetAsync", __LINE__, err);
 }
 
+extern "C" bool kiln_device_pin(int device, void *p, size_t bytes)
+{
+    const kiln::device_guard guard(device);
+    if (guard.error == cudaSuccess && cudaHostRegister(p, bytes, cudaHostRegisterDefault) == cudaSuccess) return true;
+    (void)cudaGetLastError(); /* not the next call's error */
+    return false;
+}
+
+extern "C" void kiln_device_unpin(int device, void *p)
+{
+    const kiln::device_guard guard(device);
+    if (cudaHostUnregister(p) != cudaSuccess) (void)cudaGetLastError(); /* as of a stream that cannot be freed */
+}
+
 extern "C" kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
 {
     const kiln::device_guard guard(x->device);

@@ -74,6 +74,20 @@ kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char 
     return absent(err);
 }
 
+bool kiln_device_pin(int device, void *p, size_t bytes)
+{
+    (void)device;
+    (void)p;
+    (void)bytes;
+    return false;
+}
+
+void kiln_device_unpin(int device, void *p)
+{
+    (void)device;
+    (void)p;
+}
+
 kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
 {
     (void)x;

@@ -1,7 +1,8 @@
 /* frame -- projects a layer's chunks through a camera, one chunk at a time, and puts the visible ones in drawing order.
  *
  * Chunks that the profile's cull rules out are not read. Planes come through a cache so that a worker that draws many
- * cameras decodes each plane once while they fit. The last frame is kept: a table's bands ask for it again and again. */
+ * cameras decodes each plane once while they fit; on a GPU they stay in its memory, and so does the frame (kernels/draw/store.h).
+ * The last frame is kept: a table's bands ask for it again and again. */
 #include "stages/frame/frame.h"
 
 #include "kernels/draw/fit.h"
@@ -13,22 +14,51 @@ struct kiln_frame_state {
     char kind[16];
     kiln_layer *layer;
     kiln_plane_cache *planes;
-    kiln_shot shot; /* of `frame` */
+    kiln_draw_store *store; /* of the worker's runner */
+    kiln_shot shot;         /* of `frame` */
     bool has_frame, has_colour;
     kiln_frame frame;
+    float *canvas; /* [4 * canvas_pixels] */
+    uint64_t canvas_pixels;
+    int pinned_by; /* the device for which the canvas is page-locked, or KILN_RUNNER_CPU */
 };
 
-static void frame_clear(kiln_frame_state *s)
+void kiln_frame_forget(kiln_frame_state *s)
 {
     kiln_drawing_release(&s->frame);
     s->has_frame = false;
+}
+
+static uint64_t canvas_bytes(const kiln_frame_state *s) { return s->canvas ? 4 * s->canvas_pixels * sizeof *s->canvas : 0; }
+
+static void canvas_clear(kiln_frame_state *s)
+{
+    if (s->canvas && s->pinned_by != KILN_RUNNER_CPU) kiln_device_unpin(s->pinned_by, s->canvas);
+    free(s->canvas);
+    s->canvas = NULL;
+}
+
+kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, float **rgba, kiln_error *err)
+{
+    const int device = kiln_runner_exec(kiln_worker_runner(w)).device;
+    if (!s->canvas || s->canvas_pixels != pixels) {
+        canvas_clear(s);
+        KILN_TRY(KILN_ALLOC_UNSET(&s->canvas, 4 * pixels, "picture", err));
+        s->canvas_pixels = pixels;
+        s->pinned_by = KILN_RUNNER_CPU;
+        if (device >= 0 && kiln_device_pin(device, s->canvas, canvas_bytes(s))) s->pinned_by = device;
+    }
+    *rgba = s->canvas;
+    return KILN_OK;
 }
 
 static void state_free(void *state)
 {
     kiln_frame_state *s = state;
     if (!s) return;
-    frame_clear(s);
+    kiln_frame_forget(s);
+    canvas_clear(s);
+    kiln_draw_store_free(s->store);
     kiln_plane_cache_free(s->planes);
     kiln_layer_free(s->layer);
     free(s);
@@ -39,11 +69,13 @@ static kiln_status state_new(kiln_worker *w, const char *kind, kiln_hash digest,
     kiln_manifest *m;
     kiln_status st;
     kiln_frame_state *s = NULL;
+    kiln_worker_set_state(w, NULL, NULL); /* the old one first: it has memory of the same device */
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "frame state", err));
     snprintf(s->kind, sizeof s->kind, "%s", kind);
     KILN_GO(kiln_layer_get_digest(m, kind, digest, &s->layer, err));
     KILN_GO(kiln_plane_cache_new(0, &s->planes, err));
+    KILN_GO(kiln_draw_store_new(kiln_worker_runner(w), &s->store, err));
     kiln_worker_set_state(w, s, state_free);
     *out = s;
     return KILN_OK;
@@ -56,11 +88,12 @@ done:
 kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
                                  kiln_error *err)
 {
-    const uint64_t may = kiln_worker_ram(w);
+    const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
     *out = kiln_worker_state(w);
     if (!*out || strcmp((*out)->kind, kind) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
         KILN_TRY(state_new(w, kind, digest, out, err));
-    kiln_plane_cache_set_budget((*out)->planes, may > ram ? may - ram : 0);
+    if (canvas_bytes(*out) > spare) canvas_clear(*out);
+    kiln_plane_cache_set_budget((*out)->planes, spare - canvas_bytes(*out));
     return KILN_OK;
 }
 
@@ -98,12 +131,30 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, const kiln_frame **out,
+/* A chunk's planes are what their segments' hashes say. */
+static kiln_status give_label(void *context, uint32_t index, kiln_draw_label *out, kiln_error *err)
+{
+    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
+    const reading *x = context;
+    const kiln_chunk *c = &x->s->layer->chunks[index];
+    kiln_hash planes[sizeof names / sizeof *names] = {0};
+    (void)err;
+    *out = (kiln_draw_label){.n = kiln_shot_may_see(x->shot, c) ? c->count : 0, .colour = x->colour};
+    for (size_t i = 0; out->n > 0 && i < sizeof names / sizeof *names; i++) {
+        const kiln_plane *p = kiln_chunk_plane(c, names[i]);
+        if (p) planes[i] = kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
+    }
+    const kiln_hash key = kiln_hash_of(planes, sizeof planes);
+    memcpy(out->key, key.bytes, sizeof out->key);
+    return KILN_OK;
+}
+
+kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
                             kiln_error *err)
 {
     *out = &s->frame;
     if (s->has_frame && s->has_colour == colour && memcmp(&s->shot, shot, sizeof *shot) == 0) return KILN_OK;
-    frame_clear(s);
+    kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .shot = shot, .colour = colour};
     const kiln_draw_scene scene = {.view = &shot->view,
                                    .profile = shot->profile,
@@ -111,7 +162,9 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot
                                    .sh_degree = s->layer->sh_degree,
                                    .n_chunks = s->layer->n_chunks,
                                    .chunk = give_chunk,
-                                   .context = &x};
+                                   .context = &x,
+                                   .label = give_label,
+                                   .store = s->store};
     KILN_TRY(kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
     s->shot = *shot;
     s->has_frame = true;
@@ -184,7 +237,7 @@ kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_sho
     counting k = {0};
     const uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
     reading x = {.w = w, .s = s, .shot = shot};
-    frame_clear(s); /* a counting pass has no memory for one */
+    kiln_frame_forget(s); /* a counting pass has no memory for one */
     KILN_GO(KILN_ALLOC_UNSET(&k.splats, kiln_frame_largest_chunk(s->layer), "projected chunk", err));
     KILN_GO(KILN_ALLOC(&k.rows, tiles_y, "pairs of tile rows", err));
     KILN_GO(KILN_ALLOC(&k.row_pairs, tiles_y, "pairs of tile rows", err));

@@ -74,9 +74,14 @@ typedef struct kiln_frame_state kiln_frame_state;
 kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
                                  kiln_error *err) KILN_MUST_CHECK;
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
-/* Borrowed until the next call; the same shot again costs nothing. */
-kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, const kiln_frame **out,
+/* Borrowed until the next call; the same shot again costs nothing. Its arrays may be on the worker's GPU: kernels/draw/draw.h. */
+kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
                             kiln_error *err) KILN_MUST_CHECK;
+/* Room for a picture, rgba, kept from unit to unit while its size stays and what the unit in hand takes leaves room for it beside;
+ * page-locked where the worker has a GPU. */
+kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, float **rgba, kiln_error *err) KILN_MUST_CHECK;
+/* Gives back the memory of the last frame, when nobody will ask for it again. */
+void kiln_frame_forget(kiln_frame_state *s);
 /* A whole unit: the counting pass in fixed memory, chunk by chunk. Output "row_pairs" u64 [tiles_y]; counters visible, pairs, and
  * box_pairs, those of the renderer's own boxes (project.h). */
 kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, kiln_error *err) KILN_MUST_CHECK;

@@ -1,7 +1,6 @@
 /* lists -- tables are read with every bound checked: the manifest is a file that may have been edited. */
 #include "stages/render/lists.h"
 
-#include "kernels/draw/fit.h"
 #include "stages/tiles/rank_code.h"
 
 #include <stdlib.h>
@@ -44,16 +43,15 @@ static kiln_status bands_of_table(kiln_lists *l, const kiln_shot *shot, kiln_err
     return KILN_OK;
 }
 
-static kiln_status bands_by_counting(kiln_worker *w, kiln_lists *l, const kiln_frame *f, const kiln_shot *shot, kiln_error *err)
+static kiln_status bands_by_counting(kiln_worker *w, kiln_lists *l, kiln_frame *f, const kiln_shot *shot, kiln_error *err)
 {
     kiln_status st;
     uint64_t *row_pairs = NULL;
     uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
     KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "pairs of tile rows", err));
     KILN_GO(alloc_bands(l, tiles_y, err));
-    kiln_tile_pairs_count_args a = {
-        .n = f->n, .splats = f->splats, .view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
-    KILN_GO(kiln_fit_count(kiln_worker_runner(w), &a, err));
+    kiln_tile_pairs_count_args a = {.view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
+    KILN_GO(kiln_draw_count(kiln_worker_runner(w), f, &a, err));
     l->n_bands = kiln_tile_bands(row_pairs, tiles_y, l->starts);
     for (uint32_t b = 0; b < l->n_bands; b++) {
         for (uint32_t r = l->starts[b]; r < l->starts[b + 1]; r++) l->pairs[b] += row_pairs[r];
@@ -64,7 +62,7 @@ done:
     return st;
 }
 
-kiln_status kiln_lists_open(kiln_worker *w, const kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
+kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
                             kiln_lists *out, kiln_error *err)
 {
     kiln_manifest *m;
@@ -120,13 +118,13 @@ done:
     return st;
 }
 
-kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, const kiln_raster_args *a, uint32_t *tile_counts,
-                            uint32_t *ranks, kiln_error *err)
+kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, kiln_frame *f, const kiln_raster_args *a,
+                            uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
 {
     kiln_raster_args with_lists = *a;
-    if (!l->table) return kiln_fit_band(kiln_worker_runner(w), a, tile_counts, ranks, err);
-    KILN_TRY(band_of_table(w, l, b, a->n, kiln_view_tiles_x(a->view), tile_counts, ranks, err));
+    if (!l->table) return kiln_draw_band(kiln_worker_runner(w), f, a, tile_counts, ranks, err);
+    KILN_TRY(band_of_table(w, l, b, f->n, kiln_view_tiles_x(a->view), tile_counts, ranks, err));
     with_lists.tile_counts = tile_counts;
     with_lists.ranks = ranks;
-    return kiln_fit_raster(kiln_worker_runner(w), &with_lists, err);
+    return kiln_draw_raster(kiln_worker_runner(w), f, &with_lists, err);
 }

@@ -14,12 +14,12 @@ typedef struct {
 } kiln_lists;
 
 /* table_key: only a table made from the same inputs counts. */
-kiln_status kiln_lists_open(kiln_worker *w, const kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
+kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
                             kiln_lists *out, kiln_error *err) KILN_MUST_CHECK;
-/* Draws band b: `a` is raster's but for the lists, which come from the table or are computed. tile_counts and ranks are room for
- * them. */
-kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, const kiln_raster_args *a, uint32_t *tile_counts,
-                            uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
+/* Draws band b of the frame: `a` is raster's but for the Gaussians, which are the frame's, and the lists, which come from the table
+ * or are computed. tile_counts and ranks are room for them. */
+kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, kiln_frame *f, const kiln_raster_args *a,
+                            uint32_t *tile_counts, uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
 void kiln_lists_release(kiln_lists *l);
 
 #endif

@@ -12,7 +12,8 @@
 /* A picture in the making. */
 typedef struct {
     uint32_t width, height;
-    float *rgba, *depth; /* depth NULL when not asked for */
+    float *rgba;  /* the worker's canvas */
+    float *depth; /* NULL when not asked for */
     uint64_t visible, pairs;
     bool from_table;
     double psnr, ssim;
@@ -34,7 +35,7 @@ static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, u
                      (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
 }
 
-static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const kiln_frame *f, const kiln_lists *l, picture *p,
+static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, const kiln_lists *l, picture *p,
                               kiln_error *err)
 {
     kiln_status st;
@@ -49,9 +50,7 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const k
     KILN_GO(KILN_ALLOC_UNSET(&ranks, most_pairs, "pairs of a band", err));
     for (uint32_t b = 0; b < l->n_bands; b++) {
         size_t at = (size_t)l->starts[b] * KILN_TILE * p->width;
-        kiln_raster_args a = {.n = f->n,
-                              .splats = f->splats,
-                              .view = &u->shot.view,
+        kiln_raster_args a = {.view = &u->shot.view,
                               .profile = u->shot.profile,
                               .row0 = l->starts[b],
                               .row1 = l->starts[b + 1],
@@ -59,7 +58,7 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, const k
                               .rgba = p->rgba + 4 * at,
                               .depth = p->depth ? p->depth + at : NULL};
         for (int c = 0; c < 3; c++) a.background[c] = (float)u->background[c];
-        KILN_GO(kiln_lists_draw(w, l, b, &a, counts, ranks, err));
+        KILN_GO(kiln_lists_draw(w, l, b, f, &a, counts, ranks, err));
     }
 done:
     free(ranks);
@@ -70,18 +69,19 @@ done:
 static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     const uint64_t start_ns = kiln_now_ns();
-    const kiln_frame *f;
+    kiln_frame *f;
     kiln_lists l = {0};
     kiln_status st;
     uint64_t pixels = (uint64_t)p->width * p->height;
     KILN_GO(kiln_frame_make(w, s, &u->shot, true, &f, err));
     KILN_GO(kiln_lists_open(w, f, &u->shot, u->camera, u->table_key, &l, err));
-    KILN_GO(KILN_ALLOC_UNSET(&p->rgba, 4 * pixels, "picture", err));
+    KILN_GO(kiln_frame_canvas(w, s, pixels, &p->rgba, err));
     if (u->depth[0]) KILN_GO(KILN_ALLOC_UNSET(&p->depth, pixels, "depth", err));
     KILN_GO(draw_bands(w, u, f, &l, p, err));
     p->visible = f->n;
     p->pairs = l.total;
     p->from_table = l.table != NULL;
+    kiln_frame_forget(s); /* no other unit looks through this camera */
     p->draw_s = seconds_since(start_ns);
 done:
     kiln_lists_release(&l);
@@ -232,7 +232,6 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     KILN_GO(hand_in(w, u, &p, err));
 done:
     free(p.depth);
-    free(p.rgba);
     free(u);
     return st;
 }
