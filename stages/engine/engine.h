@@ -142,6 +142,9 @@ kiln_runner *kiln_worker_runner(kiln_worker *w);
 unsigned kiln_worker_threads(const kiln_worker *w); /* for a unit's own loops */
 /* Read-only connection, opened at first use. */
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
+/* One more, for a thread of the unit's: the caller's to close. Takes KILN_CONNECTION_RAM while it is open. */
+kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
+#define KILN_CONNECTION_RAM ((uint64_t)6 << 20) /* SQLite's pages (schema/open.c) and what belongs to them */
 /* A stage's own state kept between units (a projected camera, decoded planes); freed with free_fn at the end or when replaced. */
 void *kiln_worker_state(kiln_worker *w);
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *));
@@ -164,5 +167,13 @@ void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes);
  * larger than the budget is held alone). Layout as stored. */
 kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
                                  const void **data, kiln_error *err) KILN_MUST_CHECK;
+/* Are all of these planes decoded, as far as the chunk has them? */
+bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes);
+/* Decodes planes by n threads, one a manifest: of these chunks, one after the other, what is missing and fits into a third of the
+ * budget (decoding takes three times what it gives). Only makes the next calls quick: what is not decoded now is when it is asked
+ * for. */
+kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
+                                   uint32_t n_chunks, const char *const *planes, uint32_t n_planes,
+                                   kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +42,14 @@ static kiln_hash plane_key(const kiln_plane *p)
     return kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
 }
 
-static entry **chain_of(kiln_plane_cache *c, kiln_hash key)
+static uint32_t chain_number(kiln_hash key)
 {
     uint32_t h;
     memcpy(&h, key.bytes, sizeof h); /* a hash's bytes are as good as random */
-    return &c->chains[h % CHAINS];
+    return h % CHAINS;
 }
+
+static entry **chain_of(kiln_plane_cache *c, kiln_hash key) { return &c->chains[chain_number(key)]; }
 
 static void unlink_use(kiln_plane_cache *c, entry *e)
 {
@@ -95,29 +98,43 @@ void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes)
     make_room(c, 0, NULL);
 }
 
-static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out,
-                        kiln_error *err)
+/* Room for a plane, found from now on, to be filled. */
+static kiln_status add(kiln_plane_cache *c, const kiln_plane *p, entry **out, kiln_error *err)
 {
-    uint64_t bytes = p->data.raw_bytes;
-    make_room(c, bytes, chunk);
     entry *e;
     KILN_TRY(KILN_ALLOC(&e, 1, "the cache of planes", err));
-    kiln_status st = kiln_alloc_unset((void **)&e->data, bytes, 1, "a decoded plane", err);
-    if (st == KILN_OK) st = kiln_plane_read(m, chunk, p->name, e->data, (size_t)bytes, err);
+    const kiln_status st = kiln_alloc_unset((void **)&e->data, p->data.raw_bytes, 1, "a decoded plane", err);
     if (st != KILN_OK) {
-        free(e->data);
         free(e);
         return st;
     }
     e->key = plane_key(p);
-    e->bytes = bytes;
+    e->bytes = p->data.raw_bytes;
     entry **chain = chain_of(c, e->key);
     e->chain = *chain;
     *chain = e;
     link_newest(c, e);
-    c->used += bytes;
+    c->used += e->bytes;
     *out = e;
     return KILN_OK;
+}
+
+static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out,
+                        kiln_error *err)
+{
+    make_room(c, p->data.raw_bytes, chunk);
+    KILN_TRY(add(c, p, out, err));
+    const kiln_status st = kiln_plane_read(m, chunk, p->name, (*out)->data, (size_t)p->data.raw_bytes, err);
+    if (st != KILN_OK) drop(c, *out);
+    return st;
+}
+
+static entry *find(const kiln_plane_cache *c, const kiln_plane *p)
+{
+    const kiln_hash key = plane_key(p);
+    entry *e = c->chains[chain_number(key)];
+    while (e && (!kiln_hash_equal(e->key, key) || e->bytes != p->data.raw_bytes)) e = e->chain;
+    return e;
 }
 
 kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
@@ -125,9 +142,7 @@ kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const ki
 {
     const kiln_plane *p = kiln_chunk_plane(chunk, plane);
     if (!p) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", chunk->name, plane);
-    kiln_hash key = plane_key(p);
-    entry *e = *chain_of(c, key);
-    while (e && (!kiln_hash_equal(e->key, key) || e->bytes != p->data.raw_bytes)) e = e->chain;
+    entry *e = find(c, p);
     if (e) {
         unlink_use(c, e);
         link_newest(c, e);
@@ -137,4 +152,74 @@ kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const ki
     e->chunk = chunk;
     *data = e->data;
     return KILN_OK;
+}
+
+/* ---- ahead ------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    entry *e;
+    const kiln_chunk *chunk;
+    const kiln_plane *plane;
+} job;
+
+/* Room for what is missing, as far as it goes; *n jobs. What was added here is the newest, and a third of the budget: it is not
+ * thrown out for more of its kind. */
+static kiln_status add_missing(kiln_plane_cache *c, const kiln_chunk *const *chunks, uint32_t n_chunks, const char *const *planes,
+                               uint32_t n_planes, job *jobs, uint32_t *n, kiln_error *err)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n_chunks * n_planes; i++) {
+        const kiln_chunk *chunk = chunks[i / n_planes];
+        const kiln_plane *p = kiln_chunk_plane(chunk, planes[i % n_planes]);
+        if (!p || find(c, p)) continue;
+        bytes += p->data.raw_bytes;
+        if (bytes > c->budget / 3) return KILN_OK;
+        make_room(c, p->data.raw_bytes, NULL);
+        jobs[*n] = (job){.chunk = chunk, .plane = p};
+        KILN_TRY(add(c, p, &jobs[*n].e, err));
+        jobs[(*n)++].e->chunk = chunk;
+    }
+    return KILN_OK;
+}
+
+/* The failure that is told is one of those that there were. */
+static kiln_status decode(const job *jobs, uint32_t n_jobs, kiln_manifest *const *m, unsigned n, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+#pragma omp parallel for num_threads(n) schedule(dynamic)
+    for (uint32_t i = 0; i < n_jobs; i++) {
+        const job *j = &jobs[i];
+        kiln_error why = {0};
+        const kiln_status one =
+            kiln_plane_read(m[omp_get_thread_num()], j->chunk, j->plane->name, j->e->data, (size_t)j->e->bytes, &why);
+        if (one == KILN_OK) continue;
+#pragma omp critical(kiln_plane_cache)
+        {
+            st = one;
+            if (err) *err = why;
+        }
+    }
+    return st;
+}
+
+bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < n_planes; i++) {
+        const kiln_plane *p = kiln_chunk_plane(chunk, planes[i]);
+        all = all && (!p || find(c, p));
+    }
+    return all;
+}
+
+kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
+                                   uint32_t n_chunks, const char *const *planes, uint32_t n_planes, kiln_error *err)
+{
+    job *jobs;
+    uint32_t n_jobs = 0;
+    KILN_TRY(KILN_ALLOC(&jobs, (uint64_t)n_chunks * n_planes, "planes to decode", err));
+    kiln_status st = add_missing(c, chunks, n_chunks, planes, n_planes, jobs, &n_jobs, err);
+    if (st == KILN_OK) st = decode(jobs, n_jobs, m, n, err);
+    for (uint32_t i = 0; st != KILN_OK && i < n_jobs; i++) drop(c, jobs[i].e); /* nobody knows which are whole */
+    free(jobs);
+    return st;
 }

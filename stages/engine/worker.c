@@ -46,14 +46,18 @@ void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
     w->free_state = free_fn;
 }
 
+kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_error *err)
+{
+    *out = NULL;
+    if (w->program->manifest_arg >= w->parsed.n_positional)
+        return kiln_fail(err, KILN_E_BUG, "%s has no manifest to read", w->program->name);
+    return kiln_manifest_open(w->parsed.positional[w->program->manifest_arg], KILN_OPEN_READ, w->program->name,
+                              kiln_engine_values.allow_network, out, err);
+}
+
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err)
 {
-    if (!w->manifest) {
-        if (w->program->manifest_arg >= w->parsed.n_positional)
-            return kiln_fail(err, KILN_E_BUG, "%s has no manifest to read", w->program->name);
-        KILN_TRY(kiln_manifest_open(w->parsed.positional[w->program->manifest_arg], KILN_OPEN_READ, w->program->name,
-                                    kiln_engine_values.allow_network, &w->manifest, err));
-    }
+    if (!w->manifest) KILN_TRY(kiln_worker_reader(w, &w->manifest, err));
     *out = w->manifest;
     return KILN_OK;
 }

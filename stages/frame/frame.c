@@ -6,6 +6,7 @@
 #include "stages/frame/frame.h"
 
 #include "kernels/draw/fit.h"
+#include "stages/frame/ahead.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct kiln_frame_state {
     char kind[16];
     kiln_layer *layer;
     kiln_plane_cache *planes;
+    kiln_ahead ahead;
     kiln_draw_store *store; /* of the worker's runner */
     kiln_shot shot;         /* of `frame` */
     bool has_frame, has_colour;
@@ -59,6 +61,7 @@ static void state_free(void *state)
     kiln_frame_forget(s);
     canvas_clear(s);
     kiln_draw_store_free(s->store);
+    kiln_ahead_release(&s->ahead);
     kiln_plane_cache_free(s->planes);
     kiln_layer_free(s->layer);
     free(s);
@@ -93,7 +96,8 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash dig
     if (!*out || strcmp((*out)->kind, kind) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
         KILN_TRY(state_new(w, kind, digest, out, err));
     if (canvas_bytes(*out) > spare) canvas_clear(*out);
-    kiln_plane_cache_set_budget((*out)->planes, spare - canvas_bytes(*out));
+    const uint64_t left = spare - canvas_bytes(*out);
+    kiln_plane_cache_set_budget((*out)->planes, left - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, left));
     return KILN_OK;
 }
 
@@ -120,6 +124,7 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     const kiln_chunk *c = &x->s->layer->chunks[index];
     memset(out, 0, sizeof *out);
     if (!kiln_shot_may_see(x->shot, c)) return KILN_OK;
+    KILN_TRY(kiln_ahead_read(&x->s->ahead, x->s->planes, x->s->layer, x->shot, index, x->colour, err));
     KILN_TRY(plane(x->w, x->s, c, "means", &out->means, err));
     KILN_TRY(plane(x->w, x->s, c, "log_scales", &out->log_scales, err));
     KILN_TRY(plane(x->w, x->s, c, "quats", &out->quats, err));

@@ -117,6 +117,51 @@ static void what_was_used_last_stays(void **state)
     kiln_plane_cache_free(cache);
 }
 
+static void planes_decoded_ahead_are_right_and_stay_within(void **state)
+{
+    static const uint64_t budgets[] = {0, 12 * ROWS, 60 * ROWS, 1 << 20};
+    static const bool all[] = {false, false, false, true};
+    const kiln_chunk *chunks[CHUNKS];
+    kiln_manifest *readers[2] = {m, NULL};
+    (void)state;
+    assert_int_equal(kiln_manifest_open(db, KILN_OPEN_READ, "test", false, &readers[1], NULL), KILN_OK);
+    for (uint32_t c = 0; c < CHUNKS; c++) chunks[c] = &layer->chunks[c];
+    for (size_t b = 0; b < sizeof budgets / sizeof *budgets; b++) {
+        kiln_plane_cache *cache;
+        uint32_t there = 0;
+        assert_int_equal(kiln_plane_cache_new(budgets[b], &cache, NULL), KILN_OK);
+        for (uint32_t turn = 0; turn < 2; turn++) /* again: what is there is left alone */
+            assert_int_equal(kiln_plane_cache_ahead(cache, readers, 2, chunks, CHUNKS, names, PLANES, NULL), KILN_OK);
+        for (uint32_t c = 0; c < CHUNKS; c++) there += kiln_plane_cache_has(cache, chunks[c], names, PLANES);
+        assert_int_equal(there, all[b] ? CHUNKS : b == 2 ? 2 : 0); /* 20 bytes a row, of a third of the budget each turn */
+        for (uint32_t c = 0; c < CHUNKS; c++)
+            for (uint32_t p = 0; p < PLANES; p++) check(get(cache, c, p), c, p);
+        kiln_plane_cache_free(cache);
+    }
+    kiln_manifest_close(readers[1]);
+}
+
+/* One plane's hash is none that there is: that failure is told, and nothing half decoded is found later. */
+static void a_plane_that_cannot_be_decoded_ahead_is_told(void **state)
+{
+    kiln_hash wrong = {{1, 2, 3}};
+    kiln_plane planes[PLANES];
+    kiln_chunk broken = layer->chunks[1];
+    const kiln_chunk *chunks[] = {&layer->chunks[0], &broken};
+    kiln_plane_cache *cache;
+    kiln_error err = {0};
+    (void)state;
+    memcpy(planes, broken.planes, sizeof planes);
+    broken.planes = planes;
+    planes[1].data.segments = &wrong;
+    assert_int_equal(kiln_plane_cache_new(1 << 20, &cache, NULL), KILN_OK);
+    assert_int_equal(kiln_plane_cache_ahead(cache, &m, 1, chunks, 2, names, PLANES, &err), KILN_E_IO);
+    assert_non_null(strstr(err.msg, "is missing"));
+    assert_false(kiln_plane_cache_has(cache, &layer->chunks[0], names, PLANES));
+    check(get(cache, 0, 0), 0, 0);
+    kiln_plane_cache_free(cache);
+}
+
 static void a_plane_that_is_not_there_is_refused(void **state)
 {
     (void)state;
@@ -134,6 +179,8 @@ int main(void)
         cmocka_unit_test(planes_are_right_with_any_budget),
         cmocka_unit_test(all_planes_of_one_chunk_may_be_held),
         cmocka_unit_test(what_was_used_last_stays),
+        cmocka_unit_test(planes_decoded_ahead_are_right_and_stay_within),
+        cmocka_unit_test(a_plane_that_cannot_be_decoded_ahead_is_told),
         cmocka_unit_test(a_plane_that_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, make_layer, remove_layer);
