@@ -79,6 +79,15 @@ kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
                               float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
 
+/* ---- counted before it is drawn ---------------------------------------------------------------------------------------- */
+typedef struct {
+    uint64_t visible, pairs;
+    uint64_t box_pairs;  /* those of the renderer's own boxes (project.h) */
+    uint64_t *row_pairs; /* [tiles_y]; the caller's */
+} kiln_draw_tally;
+/* Geometry alone: chunks need no colour. Host memory: the projection of one chunk, 64 bytes a row. */
+kiln_status kiln_draw_count_all(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t, kiln_error *err) KILN_MUST_CHECK;
+
 /* ---- its parts --------------------------------------------------------------------------------------------------------- */
 /* tile_pairs_count, tile_pairs_emit and raster of a drawing, under the runner's cap: arguments as the operations have them, but for
  * the Gaussians, which are the drawing's. */

@@ -10,9 +10,10 @@
 /* ---- device memory ----------------------------------------------------------------------------------------------------- */
 typedef struct {
     uint64_t *fault, *total, *visible;
+    uint64_t *boxes, *row_pairs; /* [n_chunks], [tiles_y]: when pairs are counted alone */
     char *staging;
     kiln_splat2d *of_chunk;
-    void *project_work, *order_work;
+    void *project_work, *order_work; /* order_work: of depth_order, or of counting */
     kiln_splat2d *splats;
     float *depths;
     uint32_t *rows, *chunks, *order;
@@ -23,6 +24,7 @@ typedef struct {
 typedef struct {
     const kiln_draw_scene *scene;
     kiln_draw_store *store;
+    kiln_draw_tally *tally; /* not NULL: pairs are counted, and there is no drawing */
     kiln_exec x;
     kiln_draw_label *labels; /* [n_chunks] */
     kiln_draw_label largest;
@@ -49,6 +51,12 @@ static kiln_project_args project_of(const kiln_draw_scene *s, const kiln_draw_ch
                                .n_visible = g->visible};
 }
 
+static kiln_tile_pairs_count_args count_of(const collecting *v, uint64_t n, const gathering *g)
+{
+    return (kiln_tile_pairs_count_args){
+        .n = n, .splats = g->splats, .view = v->scene->view, .row1 = kiln_view_tiles_y(v->scene->view), .row_pairs = g->row_pairs};
+}
+
 static kiln_status lay_out_gathering(const collecting *v, char *at, uint64_t room, gathering *g, kiln_error *err)
 {
     kiln_carve c = {at, 0};
@@ -64,10 +72,14 @@ static kiln_status lay_out_gathering(const collecting *v, char *at, uint64_t roo
     g->rows = kiln_take(&c, room, sizeof *g->rows);
     g->chunks = kiln_take(&c, room, sizeof *g->chunks);
     g->order = kiln_take(&c, room, sizeof *g->order);
+    if (v->tally) g->boxes = kiln_take(&c, v->scene->n_chunks, sizeof *g->boxes);
+    if (v->tally) g->row_pairs = kiln_take(&c, kiln_view_tiles_y(v->scene->view), sizeof *g->row_pairs);
     const kiln_project_args project = project_of(v->scene, &planes, g);
+    const kiln_tile_pairs_count_args count = count_of(v, room, g);
     const kiln_depth_order_args order = {.n = room, .depths = g->depths, .source_rows = g->rows, .order = g->order};
     KILN_TRY(kiln_runner_work(v->store->runner, KILN_OP_project, &project, &g->project_bytes, err));
-    KILN_TRY(kiln_runner_work(v->store->runner, KILN_OP_depth_order, &order, &g->order_bytes, err));
+    KILN_TRY(v->tally ? kiln_runner_work(v->store->runner, KILN_OP_tile_pairs_count, &count, &g->order_bytes, err)
+                      : kiln_runner_work(v->store->runner, KILN_OP_depth_order, &order, &g->order_bytes, err));
     g->project_work = kiln_take(&c, g->project_bytes, 1);
     g->order_work = kiln_take(&c, g->order_bytes, 1);
     g->bytes = c.used;
@@ -79,7 +91,7 @@ static kiln_status bytes_for(const collecting *v, uint64_t room, uint64_t *bytes
 {
     gathering g;
     KILN_TRY(lay_out_gathering(v, NULL, room, &g, err));
-    const uint64_t records = kiln_store_ordered_at(NULL, room).bytes;
+    const uint64_t records = v->tally ? 0 : kiln_store_ordered_at(NULL, room).bytes;
     *bytes = g.bytes > SIZE_MAX - records ? SIZE_MAX : g.bytes + records;
     return KILN_OK;
 }
@@ -137,7 +149,8 @@ static kiln_status gather_chunk(collecting *v, uint32_t i, kiln_error *err)
     kiln_draw_chunk c;
     if (v->labels[i].n == 0) return KILN_OK;
     KILN_TRY(planes_of(v, i, &c, err));
-    const kiln_project_args project = project_of(v->scene, &c, g);
+    kiln_project_args project = project_of(v->scene, &c, g);
+    if (v->tally) project.box_pairs = g->boxes + i;
     const kiln_seen_gather_args gather = {.n = c.n,
                                           .splats = g->of_chunk,
                                           .n_visible = g->visible,
@@ -183,29 +196,37 @@ static kiln_status put_in_order(collecting *v, kiln_error *err)
     return kiln_store_read_fault(&v->x, g->fault, &v->fault, err);
 }
 
-static kiln_status collect(collecting *v, kiln_drawing *out, bool *done, kiln_error *err)
+/* All chunks, where there is room; *fits false where there is not. */
+static kiln_status gather(collecting *v, bool *fits, kiln_error *err)
 {
     gathering g;
-    bool fits;
+    *fits = false;
     KILN_TRY(read_labels(v, err));
     if (v->rows >= v->store->refused) return KILN_OK;
     KILN_TRY(find_room(v, err));
     if (v->room == 0 && v->rows > 0) return KILN_OK;
     KILN_TRY(lay_out_gathering(v, NULL, v->room, &g, err));
-    kiln_store_make_way(v->store, g.bytes, kiln_store_ordered_at(NULL, v->room).bytes);
-    KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, g.bytes, &fits, err));
-    if (!fits) return KILN_OK;
+    kiln_store_make_way(v->store, g.bytes, v->tally ? 0 : kiln_store_ordered_at(NULL, v->room).bytes);
+    KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, g.bytes, fits, err));
+    if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(v, err));
-    fits = v->n <= v->room;
-    if (fits) KILN_TRY(kiln_store_reserve(v->store, &v->store->records, kiln_store_ordered_at(NULL, v->n).bytes, &fits, err));
-    if (!fits) {
+    *fits = v->n <= v->room;
+    if (!*fits) v->store->refused = v->rows;
+    return KILN_OK;
+}
+
+static kiln_status collect(collecting *v, kiln_drawing *out, bool *done, kiln_error *err)
+{
+    KILN_TRY(gather(v, done, err));
+    if (!*done) return KILN_OK;
+    KILN_TRY(kiln_store_reserve(v->store, &v->store->records, kiln_store_ordered_at(NULL, v->n).bytes, done, err));
+    if (!*done) {
         v->store->refused = v->rows;
         return KILN_OK;
     }
     KILN_TRY(put_in_order(v, err));
     v->store->has_drawing = true;
     *out = (kiln_drawing){.n = v->n, .store = v->store};
-    *done = true;
     return KILN_OK;
 }
 
@@ -216,6 +237,36 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
     if (v.x.device < 0 || v.store->has_drawing) return KILN_OK;
     v.store->picture++;
     const kiln_status st = kiln_store_settle(&v.x, collect(&v, out, done, err));
+    free(v.labels);
+    return st;
+}
+
+/* ---- counting alone: in no order ---------------------------------------------------------------------------------------- */
+static kiln_status count(collecting *v, uint64_t *boxes, bool *done, kiln_error *err)
+{
+    const gathering *g = &v->g;
+    KILN_TRY(gather(v, done, err));
+    if (!*done) return KILN_OK;
+    const kiln_tile_pairs_count_args a = count_of(v, v->n, g);
+    KILN_TRY(launch(v, KILN_OP_tile_pairs_count, &a, g->order_work, g->order_bytes, err));
+    KILN_TRY(kiln_device_copy_out(&v->x, v->tally->row_pairs, g->row_pairs, a.row1 * sizeof *g->row_pairs, err));
+    KILN_TRY(kiln_device_copy_out(&v->x, boxes, g->boxes, v->scene->n_chunks * sizeof *boxes, err));
+    KILN_TRY(kiln_store_read_fault(&v->x, g->fault, &v->fault, err));
+    v->tally->visible = v->n;
+    for (uint32_t i = 0; i < v->scene->n_chunks; i++) v->tally->box_pairs += v->labels[i].n > 0 ? boxes[i] : 0;
+    return KILN_OK;
+}
+
+kiln_status kiln_resident_count_all(const kiln_draw_scene *s, kiln_draw_tally *t, bool *done, kiln_error *err)
+{
+    collecting v = {.scene = s, .store = s->store, .tally = t, .x = kiln_runner_exec(s->store->runner)};
+    uint64_t *boxes;
+    *done = false;
+    if (v.x.device < 0 || v.store->has_drawing) return KILN_OK;
+    v.store->picture++;
+    KILN_TRY(KILN_ALLOC(&boxes, s->n_chunks, "pairs of chunks", err));
+    const kiln_status st = kiln_store_settle(&v.x, count(&v, boxes, done, err));
+    free(boxes);
     free(v.labels);
     return st;
 }

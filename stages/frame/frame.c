@@ -5,7 +5,6 @@
  * The last frame is kept: a table's bands ask for it again and again. */
 #include "stages/frame/frame.h"
 
-#include "kernels/draw/fit.h"
 #include "stages/frame/ahead.h"
 
 #include <stdlib.h>
@@ -154,6 +153,19 @@ static kiln_status give_label(void *context, uint32_t index, kiln_draw_label *ou
     return KILN_OK;
 }
 
+static kiln_draw_scene scene_of(reading *x)
+{
+    return (kiln_draw_scene){.view = &x->shot->view,
+                             .profile = x->shot->profile,
+                             .antialiased = x->shot->antialiased,
+                             .sh_degree = x->s->layer->sh_degree,
+                             .n_chunks = x->s->layer->n_chunks,
+                             .chunk = give_chunk,
+                             .context = x,
+                             .label = give_label,
+                             .store = x->s->store};
+}
+
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
                             kiln_error *err)
 {
@@ -161,15 +173,7 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot
     if (s->has_frame && s->has_colour == colour && memcmp(&s->shot, shot, sizeof *shot) == 0) return KILN_OK;
     kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .shot = shot, .colour = colour};
-    const kiln_draw_scene scene = {.view = &shot->view,
-                                   .profile = shot->profile,
-                                   .antialiased = shot->antialiased,
-                                   .sh_degree = s->layer->sh_degree,
-                                   .n_chunks = s->layer->n_chunks,
-                                   .chunk = give_chunk,
-                                   .context = &x,
-                                   .label = give_label,
-                                   .store = s->store};
+    const kiln_draw_scene scene = scene_of(&x);
     KILN_TRY(kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
     s->shot = *shot;
     s->has_frame = true;
@@ -178,58 +182,11 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot
 }
 
 /* ---- counting -------------------------------------------------------------------------------------------------------- */
-typedef struct {
-    uint64_t visible, pairs, box_pairs;
-    kiln_splat2d *splats; /* of a chunk */
-    uint64_t *rows;       /* [tiles_y] pairs of a chunk */
-    uint64_t *row_pairs;  /* [tiles_y] of all */
-} counting;
-
-static void counting_release(counting *c)
+static kiln_status hand_in(kiln_worker *w, const kiln_draw_tally *t, uint32_t tiles_y, kiln_error *err)
 {
-    free(c->splats);
-    free(c->rows);
-    free(c->row_pairs);
-}
-
-/* Geometry only. */
-static kiln_status count_chunk(reading *x, uint32_t index, counting *k, kiln_error *err)
-{
-    kiln_draw_chunk c;
-    uint64_t n = 0, boxes = 0;
-    const uint32_t tiles_y = kiln_view_tiles_y(&x->shot->view);
-    KILN_TRY(give_chunk(x, index, &c, err));
-    if (c.n == 0) return KILN_OK;
-    const kiln_project_args p = {.n = c.n,
-                                 .means = c.means,
-                                 .log_scales = c.log_scales,
-                                 .quats = c.quats,
-                                 .opacity_logits = c.opacity_logits,
-                                 .view = &x->shot->view,
-                                 .profile = x->shot->profile,
-                                 .antialiased = x->shot->antialiased,
-                                 .splats = k->splats,
-                                 .n_visible = &n,
-                                 .box_pairs = &boxes};
-    KILN_TRY(KILN_WORK(x->w, project, &p, err));
-    if (n == 0) return KILN_OK;
-    const kiln_tile_pairs_count_args a = {
-        .n = n, .splats = k->splats, .view = &x->shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = k->rows};
-    KILN_TRY(kiln_fit_count(kiln_worker_runner(x->w), &a, err));
-    for (uint32_t r = 0; r < tiles_y; r++) {
-        k->row_pairs[r] += k->rows[r];
-        k->pairs += k->rows[r];
-    }
-    k->visible += n;
-    k->box_pairs += boxes;
-    return KILN_OK;
-}
-
-static kiln_status hand_in(kiln_worker *w, const counting *k, uint32_t tiles_y, kiln_error *err)
-{
-    KILN_TRY(kiln_worker_put(w, "row_pairs", k->row_pairs, tiles_y * sizeof *k->row_pairs, 8, err));
-    json_t *c = json_pack("{s:I, s:I, s:I}", "visible", (json_int_t)k->visible, "pairs", (json_int_t)k->pairs, "box_pairs",
-                          (json_int_t)k->box_pairs);
+    KILN_TRY(kiln_worker_put(w, "row_pairs", t->row_pairs, tiles_y * sizeof *t->row_pairs, 8, err));
+    json_t *c = json_pack("{s:I, s:I, s:I}", "visible", (json_int_t)t->visible, "pairs", (json_int_t)t->pairs, "box_pairs",
+                          (json_int_t)t->box_pairs);
     if (!c) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters");
     const kiln_status st = kiln_worker_counters(w, c, err);
     json_decref(c);
@@ -239,16 +196,15 @@ static kiln_status hand_in(kiln_worker *w, const counting *k, uint32_t tiles_y, 
 kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, kiln_error *err)
 {
     kiln_status st;
-    counting k = {0};
+    kiln_draw_tally t = {0};
     const uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
     reading x = {.w = w, .s = s, .shot = shot};
+    const kiln_draw_scene scene = scene_of(&x);
     kiln_frame_forget(s); /* a counting pass has no memory for one */
-    KILN_GO(KILN_ALLOC_UNSET(&k.splats, kiln_frame_largest_chunk(s->layer), "projected chunk", err));
-    KILN_GO(KILN_ALLOC(&k.rows, tiles_y, "pairs of tile rows", err));
-    KILN_GO(KILN_ALLOC(&k.row_pairs, tiles_y, "pairs of tile rows", err));
-    for (uint32_t i = 0; i < s->layer->n_chunks; i++) KILN_GO(count_chunk(&x, i, &k, err));
-    KILN_GO(hand_in(w, &k, tiles_y, err));
+    KILN_GO(KILN_ALLOC(&t.row_pairs, tiles_y, "pairs of tile rows", err));
+    KILN_GO(kiln_draw_count_all(kiln_worker_runner(w), &scene, &t, err));
+    KILN_GO(hand_in(w, &t, tiles_y, err));
 done:
-    counting_release(&k);
+    free(t.row_pairs);
     return st;
 }

@@ -243,6 +243,46 @@ static void lists_come_down_and_go_up(void **state)
     scene_free(&s);
 }
 
+/* Counted by themselves, at every cap: as many as the picture has. */
+static void counts_are_those_of_the_picture(void **state)
+{
+    uint64_t rows[2][14];
+    kiln_draw_tally right_tally = {.row_pairs = rows[0]}, t = {.row_pairs = rows[1]};
+    scene s;
+    picture right;
+    kiln_error err = {0};
+    unsigned on_device = 0;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_GSPLAT_15, 17);
+    draw_on_cpu(&right, &s);
+    s.colourless = true;
+    fake_reset();
+    kiln_runner *cpu = fake_runner(KILN_RUNNER_CPU, 0);
+    assert_int_equal(kiln_draw_count_all(cpu, &s.draw, &right_tally, &err), KILN_OK);
+    kiln_runner_free(cpu);
+    assert_int_equal(right_tally.visible, right.drawing.n);
+    assert_int_equal(right_tally.pairs, right.pairs);
+    assert_true(right_tally.box_pairs > right.pairs);
+    for (uint64_t cap = 1; cap <= LARGE; cap += cap / 2 + 1) {
+        device d = device_open(cap);
+        s.draw.store = d.store;
+        for (unsigned turn = 0; turn < 2; turn++) {
+            s.asked = 0;
+            memset(rows[1], FAKE_POISON, sizeof rows[1]);
+            assert_int_equal(kiln_draw_count_all(d.runner, &s.draw, &t, &err), KILN_OK);
+            assert_int_equal(t.visible, right_tally.visible);
+            assert_int_equal(t.pairs, right_tally.pairs);
+            assert_int_equal(t.box_pairs, right_tally.box_pairs);
+            assert_memory_equal(rows[0], rows[1], sizeof rows[0]);
+        }
+        on_device += s.asked == 0;
+        device_close(&d);
+    }
+    assert_true(on_device > 5);
+    picture_free(&right);
+    scene_free(&s);
+}
+
 /* ---- who gives way ------------------------------------------------------------------------------------------------------ */
 
 /* An operation of the runner finds all of the cap but a drawing, and the next picture is right. */
@@ -306,15 +346,19 @@ static void a_second_drawing_is_in_host_memory(void **state)
 
 /* ---- failures ----------------------------------------------------------------------------------------------------------- */
 
-/* The step fails at its 1st, 2nd, ... time of two pictures. Returns how many times there are. */
+/* The step fails at its 1st, 2nd, ... time of a count and two pictures. Returns how many times there are. */
 static unsigned break_pictures(scene *s, const picture *right, uint64_t cap, fake_step step, kiln_status want)
 {
     for (unsigned time = 1;; time++) {
-        kiln_status st = KILN_OK;
+        uint64_t row_pairs[14];
+        kiln_draw_tally t = {.row_pairs = row_pairs};
+        kiln_error why = {0};
         device d = device_open(cap);
         s->draw.store = d.store;
         fake.fail = step;
         fake.fail_in = time;
+        kiln_status st = kiln_draw_count_all(d.runner, &s->draw, &t, &why);
+        if (st == KILN_OK) assert_int_equal(t.pairs, right->pairs);
         for (unsigned turn = 0; st == KILN_OK && turn < 2; turn++) {
             picture p;
             kiln_error err = {0};
@@ -423,6 +467,7 @@ int main(void)
         cmocka_unit_test(scenes_and_shots_by_turns),
         cmocka_unit_test(lists_need_no_colour),
         cmocka_unit_test(lists_come_down_and_go_up),
+        cmocka_unit_test(counts_are_those_of_the_picture),
         cmocka_unit_test(an_operation_of_the_runner_finds_its_memory),
         cmocka_unit_test(a_second_drawing_is_in_host_memory),
         cmocka_unit_test(what_breaks_off_leaves_nothing),
