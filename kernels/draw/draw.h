@@ -1,14 +1,16 @@
 /* draw -- a camera's picture of Gaussians that come chunk by chunk, for programs that are no stage of ours: project,
- * put into drawing order, list by tile, blend. Not an operation: it calls the operations through a runner, in host memory,
+ * put into drawing order, list by tile, blend. Not an operation: it calls the operations through a runner,
  * so a picture has the bits that kiln-render's has on the same kind of device.
  *
  *   kiln_draw_collect   what the camera sees, nearest first; a renderer of its own may want just this, and the lists that
  *                       tile_pairs_count and tile_pairs_emit make of it
  *   kiln_draw_picture   lists band by band (tile_pairs.h), blended as the profile says
  *
- * Host memory: kiln_draw_collect_bytes and kiln_draw_picture_bytes say it before a byte is taken. Device memory is the
- * runner's, and with a store (kiln_draw_store) what stays there from picture to picture. One caller for each runner; loops here run
- * on the runner's threads. Errors are those of the callback and of the operations; KILN_E_NOMEM.
+ * Arrays are host memory, and pass through it between operations. Where a scene has a store, a runner of a device keeps planes and
+ * drawings in the device's memory, under its cap, and only what is asked for comes to host memory; what does not fit goes the other
+ * way, with the same bits. Host memory: kiln_draw_collect_bytes and kiln_draw_picture_bytes say it before a byte is taken; with a
+ * store it may be less. One caller for each runner and its store; loops here run on the runner's threads. Errors are those of the
+ * callbacks and of the operations; KILN_E_NOMEM.
  */
 #ifndef KILN_KERNELS_DRAW_H
 #define KILN_KERNELS_DRAW_H
@@ -23,7 +25,7 @@ KILN_C_BEGIN
 typedef struct {
     uint64_t n; /* 0: nothing of it can be seen (kiln_project_may_see); no array is looked at */
     const float *means, *log_scales, *quats, *opacity_logits;
-    const float *sh0, *shN;      /* sh0 NULL: no colour, for kiln_draw_collect alone; shN is not read for degree 0 */
+    const float *sh0, *shN;      /* sh0 NULL: no colour, for lists and counts alone; shN is not read for degree 0 */
     const uint32_t *source_rows; /* [n] decide between equal depths */
 } kiln_draw_chunk;
 

@@ -97,6 +97,13 @@ static unsigned use_device(const kiln_ops *ops, int device, nv_context current, 
     look(&w, "kiln_device_open");
     if (kiln_device_stream_new(device, &s.exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
     look(&w, "kiln_device_stream_new");
+    void *const page = call_memory(1, 1 << 20);
+    const bool pinned = kiln_device_pin(device, page, 1 << 20);
+    look(&w, "kiln_device_pin");
+    if (!pinned) print_message("device %d: a megabyte could not be page-locked\n", device);
+    if (pinned) kiln_device_unpin(device, page);
+    look(&w, "kiln_device_unpin");
+    free(page);
     for (unsigned op = 0; op < KILN_OP_COUNT; op++) {
         op_image i;
         if (!every_operation && op != KILN_OP_knn) continue;
