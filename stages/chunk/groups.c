@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "stages/engine/layers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,22 @@
 
 static const char prefix[] = "group-";
 
-kiln_status kiln_block_groups_cut(const kiln_layer *l, uint64_t rows, kiln_block_groups *out, kiln_error *err)
+/* The planes in the order and layout of the file. */
+static kiln_hash content_of(const kiln_row_parts *parts, const kiln_block_group *g)
+{
+    kiln_hasher *h = kiln_hasher_new();
+    for (uint32_t i = 0; i < parts->n; i++) {
+        const kiln_row_part *p = &parts->items[i];
+        kiln_key_text(h, "type", kiln_type_name(p->plane->type));
+        kiln_key_u64(h, "components", p->plane->components);
+        for (uint32_t b = g->first_block; b < g->end_block && b < p->layer->n_chunks; b++)
+            kiln_key_plane(h, &p->layer->chunks[b], p->plane->name);
+    }
+    return kiln_hasher_end(h);
+}
+
+kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, kiln_block_groups *out,
+                                  kiln_error *err)
 {
     *out = (kiln_block_groups){0};
     KILN_TRY(KILN_ALLOC(&out->items, l->n_chunks, "the groups of blocks", err));
@@ -30,7 +46,10 @@ kiln_status kiln_block_groups_cut(const kiln_layer *l, uint64_t rows, kiln_block
         g.end_block = i + 1;
     }
     if (g.n_rows) out->items[out->n++] = g;
-    for (uint32_t i = 0; i < out->n; i++) out->starts[i + 1] = out->starts[i] + out->items[i].n_rows;
+    for (uint32_t i = 0; i < out->n; i++) {
+        out->starts[i + 1] = out->starts[i] + out->items[i].n_rows;
+        out->items[i].content = content_of(parts, &out->items[i]);
+    }
     return KILN_OK;
 }
 
@@ -44,7 +63,8 @@ void kiln_block_groups_release(kiln_block_groups *g)
 /* ---- files -------------------------------------------------------------------------------------------------------------- */
 void kiln_group_name(const kiln_block_group *g, char out[64])
 {
-    (void)snprintf(out, 64, "%s%u-%u", prefix, g->first_block, g->end_block);
+    char hex[33];
+    (void)snprintf(out, 64, "%s%u-%u-%.16s", prefix, g->first_block, g->end_block, kiln_hash_hex(g->content, hex));
 }
 
 uint64_t kiln_group_bytes(const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes)

@@ -9,7 +9,8 @@
  *                               component
  *
  * is written once, in order, and a chunk reads one slice of each. A file that has its name is whole: a run that
- * was killed makes the others.
+ * was killed makes the others. The folder is of one plan, which only means decide, so the name also says of what content the
+ * group is: another spacing or colour leads to the same plan, and to files of other names.
  */
 #ifndef KILN_STAGES_CHUNK_GROUPS_H
 #define KILN_STAGES_CHUNK_GROUPS_H
@@ -21,6 +22,7 @@
 typedef struct {
     uint32_t first_block, end_block;
     uint64_t first_row, n_rows; /* n_rows is never 0 */
+    kiln_hash content;          /* of the planes that its file holds */
 } kiln_block_group;
 
 typedef struct {
@@ -30,7 +32,8 @@ typedef struct {
 } kiln_block_groups;
 
 /* Whole blocks, at most `rows` rows together or a single one. */
-kiln_status kiln_block_groups_cut(const kiln_layer *l, uint64_t rows, kiln_block_groups *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, kiln_block_groups *out,
+                                  kiln_error *err) KILN_MUST_CHECK;
 void kiln_block_groups_release(kiln_block_groups *g);
 
 /* Host memory of a scatter unit of so many rows; the most rows of a group for which that is at most `ram`, 0: none. */
@@ -40,7 +43,7 @@ uint64_t kiln_scatter_rows(const kiln_layer *l, const kiln_row_parts *parts, uin
 void kiln_group_name(const kiln_block_group *g, char out[64]);
 uint64_t kiln_group_bytes(const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes);
 bool kiln_group_is_whole(const char *folder, const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes);
-/* Removes files of groups of other borders. */
+/* Removes files of groups of other borders or other content. */
 void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g);
 uint64_t kiln_groups_bytes(const kiln_block_groups *g, uint64_t n_chunks, uint64_t row_bytes);
 

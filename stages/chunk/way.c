@@ -73,7 +73,7 @@ static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_er
     const uint64_t order = y->layer->count * 12, n_chunks = likely_chunks(y);
     *out = kiln_spatial_scratch_bytes(y->layer, false, y->order_ram);
     if (y->in_memory) return KILN_OK;
-    const kiln_status st = kiln_block_groups_cut(y->layer, rows_of_groups(y, n_chunks), &groups, err);
+    const kiln_status st = kiln_block_groups_cut(y->layer, &y->parts, rows_of_groups(y, n_chunks), &groups, err);
     if (st == KILN_OK) *out = most(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
     kiln_block_groups_release(&groups);
     return st;
@@ -127,7 +127,7 @@ typedef struct {
 
 static kiln_status list_groups(const kiln_chunk_way *y, uint64_t n_chunks, scattering *s, kiln_error *err)
 {
-    KILN_TRY(kiln_block_groups_cut(y->layer, y->group_rows, &s->groups, err));
+    KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, &s->groups, err));
     KILN_TRY(KILN_ALLOC(&s->payloads, s->groups.n, "the groups of blocks", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->groups.n, "the groups of blocks", err));
     for (uint32_t i = 0; i < s->groups.n; i++) {

@@ -44,8 +44,8 @@ kill_at() { # PATTERN: once such a file is there
     wait "$pid" 2>/dev/null
 }
 go killed.db
-kill_at 'elsewhere/killed.db.scratch/chunk-*/group-*[0-9]'
-kept=$(find elsewhere -name 'group-*[0-9]' | wc -l)
+kill_at 'elsewhere/killed.db.scratch/chunk-*/group-*[0-9a-f]'
+kept=$(find elsewhere -name 'group-*[0-9a-f]' | wc -l)
 chunk killed.db --ram 100M --scratch-dir elsewhere
 [ "$blocks" = $((groups - kept)) ] || fail "$kept groups of $groups were whole, and $blocks made again"
 grep -q '^kiln-chunk: plan:' said && fail "the plan was made again"
@@ -60,10 +60,23 @@ go_on=$(find elsewhere -name 'chunk-*')
 chunk other.db --ram 140M --scratch-dir elsewhere
 same memory.db other.db
 go lost.db
-kill_at 'elsewhere/lost.db.scratch/chunk-*/group-*[0-9]'
+kill_at 'elsewhere/lost.db.scratch/chunk-*/group-*[0-9a-f]'
 rm -r elsewhere/lost.db.scratch
 chunk lost.db --scratch-dir elsewhere
 same memory.db lost.db
+[ -z "$(left)" ] || fail "scratch is left: $(left)"
+
+# shards leave groups behind; then a plane changes that the plan does not see: they are of before
+cp base.db planes.db
+chunk planes.db --ram 100M --shard 1/2
+[ -n "$(left)" ] || fail "a shard left no groups"
+cp memory.db before.db
+for db in planes.db before.db; do kiln knn $db --neighbors 8 >/dev/null || fail "knn of $db"; done
+chunk before.db
+chunk planes.db --ram 100M
+[ "$blocks" = "$groups" ] || fail "$blocks of $groups groups are of the new spacing"
+same before.db planes.db
+[ "$(digest before.db)" != "$(digest memory.db)" ] || fail "the spacing did not change"
 [ -z "$(left)" ] || fail "scratch is left: $(left)"
 
 # too little for a single unit: the least is said, and it is enough

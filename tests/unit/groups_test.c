@@ -173,7 +173,7 @@ static void slices_are_the_rows_of_the_chunks(void **state)
     const uint32_t groups[] = {BLOCKS, (BLOCKS + 1) / 2, 1};
     for (int k = 0; k < 3; k++) {
         kiln_block_groups g;
-        OK(kiln_block_groups_cut(b.layer, sizes[k], &g, &err));
+        OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], &g, &err));
         assert_int_equal(g.n, groups[k]);
         kiln_groups_drop_others(b.folder, &g);
         const kiln_scatter s = {.manifest = b.m,
@@ -202,7 +202,7 @@ static void what_does_not_belong_together_is_refused(void **state)
     bench b;
     kiln_block_groups g;
     bench_init(state, &b);
-    OK(kiln_block_groups_cut(b.layer, ROWS, &g, &err));
+    OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, &g, &err));
     kiln_scatter s = {.manifest = b.m,
                       .folder = b.folder,
                       .parts = &b.parts,
@@ -233,6 +233,36 @@ static void what_does_not_belong_together_is_refused(void **state)
     bench_release(&b);
 }
 
+/* The plan does not see planes but means: a group of other values is no longer whole, and its old file goes. */
+static void a_group_is_of_its_content(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    kiln_block_groups g, other;
+    bench_init(state, &b);
+    OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, &g, &err));
+    const kiln_scatter s = {.manifest = b.m,
+                            .folder = b.folder,
+                            .parts = &b.parts,
+                            .chunks = b.chunks,
+                            .n_chunks = b.n_chunks,
+                            .order = &b.order,
+                            .threads = 1};
+    for (uint32_t i = 0; i < 2; i++) OK(kiln_group_scatter(&s, &g.items[i], &err));
+    for (uint32_t p = 0; p < b.layer->chunks[0].n_planes; p++) { /* of the first block, all but means */
+        kiln_plane *plane = &b.layer->chunks[0].planes[p];
+        if (strcmp(plane->name, "means") != 0) plane->data.segments[0].bytes[0] ^= 1;
+    }
+    OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, &other, &err));
+    assert_false(kiln_group_is_whole(b.folder, &other.items[0], b.n_chunks, b.parts.row_bytes));
+    assert_true(kiln_group_is_whole(b.folder, &other.items[1], b.n_chunks, b.parts.row_bytes));
+    kiln_groups_drop_others(b.folder, &other);
+    assert_false(kiln_group_is_whole(b.folder, &g.items[0], b.n_chunks, b.parts.row_bytes));
+    kiln_block_groups_release(&other);
+    kiln_block_groups_release(&g);
+    bench_release(&b);
+}
+
 /* The estimate is of what is asked for: the most rows for some memory take no more than it, one more does. */
 static void memory_of_a_group_is_told(void **state)
 {
@@ -251,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(slices_are_the_rows_of_the_chunks, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(what_does_not_belong_together_is_refused, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_group_is_of_its_content, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(memory_of_a_group_is_told, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
