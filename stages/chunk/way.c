@@ -71,7 +71,8 @@ static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_er
 {
     kiln_block_groups groups = {0};
     const uint64_t order = y->layer->count * 12, n_chunks = likely_chunks(y);
-    *out = kiln_spatial_scratch_bytes(y->layer, false, y->order_ram);
+    *out = kiln_spatial_is_complete(y->folder, y->layer->count, false) ? order
+                                                                       : kiln_spatial_scratch_bytes(y->layer, false, y->order_ram);
     if (y->in_memory) return KILN_OK;
     const kiln_status st = kiln_block_groups_cut(y->layer, &y->parts, rows_of_groups(y, n_chunks), &groups, err);
     if (st == KILN_OK) *out = most(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
@@ -95,8 +96,9 @@ kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err
     uint64_t need;
     char text[32];
     if (*y->folder) return KILN_OK;
+    KILN_TRY(kiln_run_scratch(r, y->model->plan, y->folder, err));
     KILN_TRY(scratch_bytes(y, &need, err));
-    KILN_TRY(kiln_run_scratch(r, y->model->plan, need, y->folder, err));
+    KILN_TRY(kiln_run_scratch_room(r, need, err));
     if (y->in_memory)
         kiln_chat("takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
     else

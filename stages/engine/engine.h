@@ -130,9 +130,12 @@ kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, 
 /* Host memory that this worker's units may take now, what it keeps between them and their outputs included. */
 uint64_t kiln_worker_ram(const kiln_worker *w);
 /* A folder for what memory has no room for, beside the manifest or in --scratch-dir: STAGE-KEY, so that a run that was killed
- * finds it again. Makes it, drops other folders of this stage, and says beforehand when fewer than need_bytes are free
- * (KILN_E_IO with the numbers). path has KILN_PATH_MAX bytes. It is removed when the stage's output becomes current. */
-kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, char *path, kiln_error *err) KILN_MUST_CHECK;
+ * finds it again. Makes it and drops other folders of this stage. path has KILN_PATH_MAX bytes. It is removed when the stage's
+ * output becomes current. */
+kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
+/* Then, before it is filled: KILN_E_IO with the numbers where what is free does not do for need_bytes, of which the folder may hold
+ * some already. */
+kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err) KILN_MUST_CHECK;
 /* The same folder for a unit of the stage, which the parent has made: a key in a payload is shorter than a path. */
 kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
 

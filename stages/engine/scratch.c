@@ -1,19 +1,22 @@
 /* Scratch folders: what a stage puts on disk because memory has no room for it, found again by a run that goes on after a kill.
  *
- * BAKE.scratch/STAGE-KEY beside the manifest, or the same below --scratch-dir. The key is of what the stage computes, so a
- * folder of another key is of a run that nobody will continue: it goes when a new one is made, and the last one when the
- * stage's output becomes current. */
+ * BAKE.scratch/STAGE-KEY beside the manifest. Below --scratch-dir, which bakes may share and where every manifest may be called
+ * manifest.db, BAKE-PLACE.scratch/STAGE-KEY: the place is a hash of where the manifest really is. The key is of what the stage
+ * computes, so a folder of another key is of a run that nobody will continue: it goes when a new one is made, and the last one
+ * when the stage's output becomes current. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <dirent.h>
 #include <unistd.h>
 
 static int remove_entry(const char *path, const struct stat *s, int kind, struct FTW *at)
@@ -30,16 +33,30 @@ static void remove_tree(const char *path)
         kiln_warn("the scratch folder '%s' could not be removed: %s", path, strerror(errno));
 }
 
+static kiln_status fail_long(const char *manifest, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_INPUT, "the path of the scratch folder for '%s' is too long", manifest);
+}
+
+/* In a folder that bakes may share. */
+static kiln_status shared_root(const char *manifest, const char *dir, char *out, kiln_error *err)
+{
+    char name[KILN_PATH_MAX], hex[33];
+    char *real = realpath(manifest, NULL);
+    if (!real) return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", manifest, strerror(errno));
+    const kiln_hash place = kiln_hash_of(real, strlen(real));
+    free(real);
+    if ((size_t)snprintf(name, sizeof name, "%s-%.16s.scratch", kiln_path_base(manifest), kiln_hash_hex(place, hex)) >= sizeof name)
+        return fail_long(manifest, err);
+    return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
+}
+
 /* The folder that holds the folders of all stages. */
 static kiln_status scratch_root(const kiln_manifest *m, char *out, kiln_error *err)
 {
     const char *manifest = kiln_manifest_path(m), *dir = kiln_engine_values.scratch_dir;
-    char name[KILN_PATH_MAX];
-    const char *base = dir ? kiln_path_base(manifest) : manifest;
-    if ((size_t)snprintf(name, sizeof name, "%s.scratch", base) >= sizeof name)
-        return kiln_fail(err, KILN_E_INPUT, "the path of the scratch folder for '%s' is too long", manifest);
-    if (dir) return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
-    memcpy(out, name, sizeof name);
+    if (dir) return shared_root(manifest, dir, out, err);
+    if ((size_t)snprintf(out, KILN_PATH_MAX, "%s.scratch", manifest) >= KILN_PATH_MAX) return fail_long(manifest, err);
     return KILN_OK;
 }
 
@@ -64,21 +81,41 @@ static void drop_others(const kiln_run *r, const char *root, const char *keep)
     (void)closedir(d);
 }
 
-/* Asked only when the folder is new: a run that goes on has most of its files there. */
-static kiln_status check_space(const char *path, uint64_t need, kiln_error *err)
+/* What the files of a folder take: a run that goes on has some there, and takes them over or writes over them. Room that a file
+ * took beforehand counts as its own, and so do bytes that the file system packs. */
+static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
 {
-    struct statvfs fs;
-    char needed[32], free_text[32];
-    if (statvfs(path, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
-    const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    if (need <= free_bytes) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO,
-                     "scratch needs %s below '%s', where %s are free; make room, name another folder with "
-                     "--scratch-dir, or give more memory with --ram",
-                     kiln_size_text(need, needed), path, kiln_size_text(free_bytes, free_text));
+    enum { BLOCK = 512 }; /* of st_blocks */
+    struct stat s;
+    *out = 0;
+    DIR *d = opendir(path);
+    if (!d) return kiln_fail(err, KILN_E_IO, "cannot look into '%s': %s", path, strerror(errno));
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        if (fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode)) continue;
+        const uint64_t size = (uint64_t)s.st_size, taken = (uint64_t)s.st_blocks * BLOCK;
+        *out += taken > size ? taken : size;
+    }
+    (void)closedir(d);
+    return KILN_OK;
 }
 
-kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, char *path, kiln_error *err)
+kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err)
+{
+    struct statvfs fs;
+    uint64_t held;
+    char needed[32], held_text[32], free_text[32];
+    KILN_TRY(held_bytes(r->scratch, &held, err));
+    if (statvfs(r->scratch, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", r->scratch, strerror(errno));
+    const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (need_bytes <= held || need_bytes - held <= free_bytes) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO,
+                     "scratch needs %s below '%s', which holds %s, and %s are free; make room, name another folder with "
+                     "--scratch-dir, or give more memory with --ram",
+                     kiln_size_text(need_bytes, needed), r->scratch, kiln_size_text(held, held_text),
+                     kiln_size_text(free_bytes, free_text));
+}
+
+kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err)
 {
     char root[KILN_PATH_MAX], name[96];
     if (!r->manifest) return kiln_fail(err, KILN_E_BUG, "scratch needs a manifest");
@@ -86,11 +123,9 @@ kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, uint64_t need_bytes, ch
     folder_name(r->program->name, key, name);
     KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, root, name, err));
     drop_others(r, root, name);
-    const bool there = kiln_is_dir(path);
     char inside[KILN_PATH_MAX];
     KILN_TRY(kiln_path_join(inside, sizeof inside, path, "x", err));
     KILN_TRY(kiln_make_parents(inside, err));
-    if (!there) KILN_TRY(check_space(path, need_bytes, err));
     memcpy(r->scratch, path, sizeof r->scratch);
     return KILN_OK;
 }

@@ -144,14 +144,18 @@ static void plan_ranges(kiln_run *r, const kiln_scene *scene, uint64_t asked, ra
 
 static kiln_status make_partition(kiln_run *r, ranges *p, kiln_error *err)
 {
+    enum { PLACE = 24 }; /* bytes: row, code, mean */
     char folder[KILN_PATH_MAX];
     const kiln_layer *source = p->s->source;
     const kiln_knn_ranges *g = &p->payload.ranges;
     const uint64_t start = kiln_now_ns();
-    const uint64_t boxes = kiln_range_pages(source->count, g->page_rows) * sizeof(kiln_knn_box);
+    uint64_t need = kiln_range_pages(source->count, g->page_rows) * sizeof(kiln_knn_box);
     kiln_knn_unit payload = p->payload;
     payload.kind = KILN_KNN_PARTITION;
-    KILN_TRY(kiln_run_scratch(r, g->scratch, kiln_spatial_scratch_bytes(source, true, g->ram) + boxes, folder, err));
+    KILN_TRY(kiln_run_scratch(r, g->scratch, folder, err));
+    need += kiln_spatial_is_complete(folder, source->count, true) ? source->count * PLACE
+                                                                  : kiln_spatial_scratch_bytes(source, true, g->ram);
+    KILN_TRY(kiln_run_scratch_room(r, need, err));
     kiln_unit u = {.name = "partition",
                    .key = p->plan,
                    .payload = &payload,

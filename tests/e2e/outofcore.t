@@ -44,7 +44,7 @@ kill_at() { # PATTERN: once such a file is there
     wait "$pid" 2>/dev/null
 }
 go killed.db
-kill_at 'elsewhere/killed.db.scratch/chunk-*/group-*[0-9a-f]'
+kill_at 'elsewhere/killed.db-*.scratch/chunk-*/group-*[0-9a-f]'
 kept=$(find elsewhere -name 'group-*[0-9a-f]' | wc -l)
 chunk killed.db --ram 100M --scratch-dir elsewhere
 [ "$blocks" = $((groups - kept)) ] || fail "$kept groups of $groups were whole, and $blocks made again"
@@ -54,14 +54,14 @@ same memory.db killed.db
 
 # killed in the order; then with other memory, so that groups have other borders; then without what was on the disk
 go other.db
-kill_at 'elsewhere/other.db.scratch/chunk-*/*.part'
+kill_at 'elsewhere/other.db-*.scratch/chunk-*/*.part'
 go_on=$(find elsewhere -name 'chunk-*')
 [ -n "$go_on" ] || fail "the kill left no scratch"
 chunk other.db --ram 140M --scratch-dir elsewhere
 same memory.db other.db
 go lost.db
-kill_at 'elsewhere/lost.db.scratch/chunk-*/group-*[0-9a-f]'
-rm -r elsewhere/lost.db.scratch
+kill_at 'elsewhere/lost.db-*.scratch/chunk-*/group-*[0-9a-f]'
+rm -r elsewhere/lost.db-*.scratch
 chunk lost.db --scratch-dir elsewhere
 same memory.db lost.db
 [ -z "$(left)" ] || fail "scratch is left: $(left)"

@@ -1,0 +1,99 @@
+/* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a folder holds. */
+#include "stages/engine/engine_internal.h"
+
+#include "base/file.h"
+#include "tests/unit/manifest_fixture.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define GIB ((uint64_t)1 << 30)
+
+static const kiln_stage_program program = {.name = "knn"};
+
+/* A bake called manifest.db in a folder of its own. */
+static void bake_init(void **state, const char *folder, kiln_run *r)
+{
+    char dir[600], path[700];
+    assert_int_equal(mkdir(in_scratch(state, folder, dir), 0777), 0);
+    snprintf(path, sizeof path, "%s/manifest.db", dir);
+    memset(r, 0, sizeof *r);
+    r->program = &program;
+    r->manifest = open_manifest(path, KILN_OPEN_CREATE);
+}
+
+static void put_file(const char *folder, const char *name, uint64_t bytes)
+{
+    char path[KILN_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0); /* without blocks: the disk of a test is small */
+    assert_int_equal(close(fd), 0);
+}
+
+static void bakes_share_a_folder(void **state)
+{
+    static kiln_run runs[2];
+    static char paths[2][KILN_PATH_MAX], again[KILN_PATH_MAX];
+    kiln_error err = {0};
+    char dir[600], link[700], real[600];
+    const kiln_hash key = {{1}};
+    bake_init(state, "a", &runs[0]);
+    bake_init(state, "b", &runs[1]);
+    kiln_engine_values.scratch_dir = in_scratch(state, "shared", dir);
+    for (int i = 0; i < 2; i++) {
+        OK(kiln_run_scratch(&runs[i], key, paths[i], &err));
+        put_file(paths[i], "rows", 1);
+    }
+    assert_string_not_equal(paths[0], paths[1]);
+    assert_true(kiln_is_dir(paths[0])); /* the second has not taken it for one of its own */
+    kiln_run_drop_scratch(&runs[1]);
+    assert_false(kiln_is_dir(paths[1]));
+    assert_true(kiln_is_dir(paths[0]));
+
+    /* the same bake by another name is the same bake */
+    kiln_manifest_close(runs[0].manifest);
+    snprintf(link, sizeof link, "%s/link", (char *)*state);
+    assert_int_equal(symlink(in_scratch(state, "a", real), link), 0);
+    snprintf(link, sizeof link, "%s/link/manifest.db", (char *)*state);
+    runs[0].manifest = open_manifest(link, KILN_OPEN_WRITE);
+    OK(kiln_run_scratch(&runs[0], key, again, &err));
+    assert_string_equal(paths[0], again);
+    kiln_run_drop_scratch(&runs[0]);
+    assert_false(kiln_is_dir(paths[0]));
+    for (int i = 0; i < 2; i++) kiln_manifest_close(runs[i].manifest);
+    kiln_engine_values.scratch_dir = NULL;
+}
+
+static void room_is_asked_for_again(void **state)
+{
+    static kiln_run r;
+    static char path[KILN_PATH_MAX];
+    kiln_error err = {0};
+    struct statvfs fs;
+    bake_init(state, "a", &r);
+    OK(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err));
+    OK(kiln_run_scratch_room(&r, 1, &err));
+    assert_int_equal(statvfs(path, &fs), 0);
+    const uint64_t need = (uint64_t)fs.f_bavail * fs.f_frsize + 2 * GIB;
+    for (int i = 0; i < 2; i++) { /* a folder that is there already is no room */
+        OK(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err));
+        assert_int_equal(kiln_run_scratch_room(&r, need, &err), KILN_E_IO);
+        assert_says(&err, "are free; make room");
+    }
+    put_file(path, "rows", 4 * GIB); /* what it holds is */
+    OK(kiln_run_scratch_room(&r, need, &err));
+    kiln_run_drop_scratch(&r);
+    kiln_manifest_close(r.manifest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bakes_share_a_folder, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(room_is_asked_for_again, make_scratch, remove_scratch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
