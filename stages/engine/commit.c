@@ -228,6 +228,7 @@ static int add_units(json_t *summary, const kiln_run *r)
     json_t *units = json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)r->units_done, "cached", (json_int_t)r->units_cached,
                               "retried", (json_int_t)r->units_retried, "quarantined", (json_int_t)r->quarantine.n);
     if (json_object_set_new(summary, "units", units) != 0) return -1;
+    if (*r->partial_input && json_object_set_new(summary, "partial_input", json_string(r->partial_input)) != 0) return -1;
     if (r->selection.given && json_object_set_new(summary, "left", json_integer((json_int_t)r->selection.left)) != 0) return -1;
     if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->stored_bytes)) != 0) return -1;
     if (json_object_set_new(summary, "store_s", json_real((double)r->store_ns * 1e-9)) != 0) return -1;
@@ -309,7 +310,8 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     return st;
 }
 
-/* A partial output has a key of its own: when the stage turns stale later, nobody takes it for what its input would give. */
+/* An output that lacks units, or was made from one that does, has a key of its own: when the stage turns stale later, nobody takes
+ * it for what its input would give. */
 static kiln_hash partial_key(kiln_run *r, kiln_hash input_key)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "partial");
@@ -319,7 +321,7 @@ static kiln_hash partial_key(kiln_run *r, kiln_hash input_key)
 
 static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err)
 {
-    const bool partial = r->quarantine.n_failed > 0;
+    const bool lacks_units = r->quarantine.n_failed > 0, partial = lacks_units || *r->partial_input;
     role_list before, after;
     kiln_stage_row row = {.version = r->stage->version,
                           .state = partial ? KILN_STAGE_PARTIAL : KILN_STAGE_FRESH,
@@ -333,7 +335,7 @@ static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make
     KILN_TRY(kiln_run_store_quarantine(r, err));
     KILN_TRY(kiln_run_store_parameters(r, err));
     KILN_TRY(mark_stale(r, &before, &after, err));
-    KILN_TRY(kiln_run_record(r, partial ? KILN_E_PARTIAL : KILN_OK, NULL, err));
+    KILN_TRY(kiln_run_record(r, lacks_units ? KILN_E_PARTIAL : KILN_OK, NULL, err));
     return kiln_manifest_commit(r->manifest, err);
 }
 
@@ -354,21 +356,31 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     return KILN_OK;
 }
 
+/* What a run leaves behind although its output is there: given values count although they change nothing now, and what was given
+ * up before (with other options, say) is missing in nothing. Nothing is written where nothing changes. */
+static kiln_status settle(kiln_run *r, kiln_error *err)
+{
+    kiln_quarantine_row *rows;
+    uint32_t n;
+    KILN_TRY(kiln_quarantine_get(r->manifest, r->program->name, &rows, &n, err));
+    free(rows);
+    const bool parameters = kiln_engine_values.reset || kiln_opt_flag_given(&r->cli, KILN_KEYED);
+    if (!parameters && n == 0) return KILN_OK;
+    KILN_TRY(kiln_manifest_begin(r->manifest, err));
+    kiln_status st = parameters ? kiln_run_store_parameters(r, err) : KILN_OK;
+    if (st == KILN_OK) st = kiln_run_store_quarantine(r, err);
+    if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, err);
+    if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
+    return st;
+}
+
 kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
 {
     kiln_run_row last = {0};
     kiln_status st = KILN_OK;
     bool found = false;
     kiln_say("nothing to do, the output is up to date");
-    if (kiln_engine_values.reset || kiln_opt_flag_given(&r->cli, KILN_KEYED)) {
-        KILN_TRY(kiln_manifest_begin(r->manifest, err));
-        st = kiln_run_store_parameters(r, err); /* given values count although they change nothing now */
-        if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, err);
-        if (st != KILN_OK) {
-            kiln_manifest_rollback(r->manifest);
-            return st;
-        }
-    }
+    KILN_TRY(settle(r, err));
     KILN_TRY(kiln_run_last(r->manifest, r->program->name, &found, &last, err));
     if (found) st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
     kiln_run_row_release(&last);

@@ -175,6 +175,7 @@ struct kiln_run {
     int64_t start_wall_ns;
     uint64_t start_ns;
     bool committed;
+    char partial_input[32];      /* a stage that this one reads and that finished partially; "": none did */
     char scratch[KILN_PATH_MAX]; /* folder of this run; "": none */
     kiln_ram_use ram;            /* ram.h */
 };

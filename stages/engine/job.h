@@ -48,6 +48,7 @@ typedef struct {
     unsigned n_batch;
     uint64_t batch_bytes, batch_since_ns;
     uint64_t store_ns; /* of the last transaction */
+    uint64_t look_ns;  /* when workers were last looked after */
     kiln_progress progress;
 } kiln_job;
 

@@ -13,6 +13,7 @@
 enum {
     EARLY_MAX = 3,     /* processes in a row that end before they have done anything: the slot is of no use */
     START_MS = 300000, /* to open a device; a driver that takes longer hangs */
+    GAP_MS = 1000,     /* between two looks: longer than that nobody was awake */
 };
 static const uint64_t MS = 1000000;
 
@@ -187,8 +188,29 @@ static void kill_hung(kiln_job *j, unsigned slot)
     kiln_job_mourn(j, slot);
 }
 
+static void shift(uint64_t *ns, uint64_t gap, uint64_t now)
+{
+    if (*ns) *ns = now - *ns < gap ? now : *ns + gap;
+}
+
+/* Who looks every fifth of a second and did not for longer was stopped itself (Ctrl-Z, a laptop that slept), and its workers with
+ * it; or it stored results. Either way that time counts against nobody. */
+static void forgive_gap(kiln_job *j)
+{
+    const uint64_t now = kiln_now_ns(), gap = now - j->look_ns;
+    j->look_ns = now;
+    if (gap < GAP_MS * MS) return;
+    for (unsigned i = 0; i < j->slots.n; i++) {
+        kiln_worker_process *w = kiln_job_worker(j, i);
+        shift(&w->start_ns, gap, now);
+        shift(&w->unit_ns, gap, now);
+        shift(&w->end_ns, gap, now);
+    }
+}
+
 kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err)
 {
+    forgive_gap(j);
     for (unsigned i = 0; i < j->slots.n; i++) {
         kiln_worker_process *w = kiln_job_worker(j, i);
         if (w->pid > 0 && !w->end_ns) kill_hung(j, i);

@@ -106,7 +106,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
     kiln_status st = KILN_OK;
     if (u->payload_bytes) {
         KILN_TRY(kiln_memfd_new(&memfd, err));
-        st = kiln_memfd_append(memfd, u->payload, u->payload_bytes, err);
+        st = kiln_memfd_write(memfd, 0, u->payload, u->payload_bytes, err);
     }
     if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, err);
     if (memfd >= 0) (void)close(memfd);
@@ -203,6 +203,7 @@ static kiln_status hear_all(kiln_job *j, kiln_error *err)
 
 kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
 {
+    j->look_ns = kiln_now_ns();
     while (j->n_open > 0) {
         KILN_TRY(start_missing(j, err));
         KILN_TRY(hand_out(j, err));

@@ -125,6 +125,11 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, seen = r->units_seen;
     if (r->selection.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
+    if (*r->partial_input && r->committed && !r->stored_report)
+        kiln_warn(
+            "%s finished partially, so this output is partial too: later stages want --allow-partial; when %s is complete, run "
+            "this again",
+            r->partial_input, r->partial_input);
     if (n_failed)
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are quarantined; run the same command to try them again%s",
                          n_failed, seen, r->committed ? ", or later stages with --allow-partial" : "");

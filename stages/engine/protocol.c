@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,15 @@ static int take_descriptor(struct msghdr *head)
     return fd;
 }
 
+kiln_status kiln_no_descriptor(const char *what, kiln_error *err)
+{
+    struct rlimit most = {0};
+    (void)getrlimit(RLIMIT_NOFILE, &most); /* 0 then, which is a number for people only */
+    return kiln_fail(err, KILN_E_IO,
+                     "cannot %s: too many files are open; ulimit -n, which is %llu, has to be higher, or the system's fs.file-max",
+                     what, (unsigned long long)most.rlim_cur);
+}
+
 kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *closed, kiln_error *err)
 {
     union {
@@ -67,6 +77,8 @@ kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *clos
         return KILN_OK;
     }
     if (got < 0) return kiln_fail(err, KILN_E_IO, "cannot receive a message between parent and worker: %s", strerror(errno));
+    if (head.msg_flags & MSG_CTRUNC) /* a message has one descriptor or none, so there was no number left for it */
+        return kiln_no_descriptor("receive shared memory", err);
     *memfd = take_descriptor(&head);
     if (got != (ssize_t)sizeof *m || m->version != KILN_PROTOCOL_VERSION || (m->bytes > 0) != (*memfd >= 0)) {
         if (*memfd >= 0) (void)close(*memfd);
@@ -83,6 +95,7 @@ kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *clos
 kiln_status kiln_memfd_new(int *fd, kiln_error *err)
 {
     *fd = memfd_create("kiln", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd < 0 && (errno == EMFILE || errno == ENFILE)) return kiln_no_descriptor("make a shared memory file", err);
     if (*fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot make a shared memory file: %s", strerror(errno));
     return KILN_OK;
 }
@@ -97,19 +110,6 @@ kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes
         if (put <= 0) return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes, strerror(errno));
         from += put;
         at += (uint64_t)put;
-        bytes -= (size_t)put;
-    }
-    return KILN_OK;
-}
-
-kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err)
-{
-    const char *at = data;
-    while (bytes > 0) {
-        ssize_t put = write(fd, at, bytes);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes, strerror(errno));
-        at += put;
         bytes -= (size_t)put;
     }
     return KILN_OK;

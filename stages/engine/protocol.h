@@ -68,10 +68,11 @@ kiln_status kiln_message_send(int fd, const kiln_message *m, int memfd, kiln_err
 /* *memfd -1 or a descriptor that the caller closes. *closed: the peer is gone and nothing was received. */
 kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *closed, kiln_error *err) KILN_MUST_CHECK;
 
+/* EMFILE, ENFILE: KILN_E_IO with the limit; not of the unit, so that nobody tries it again. what: "make a file". */
+kiln_status kiln_no_descriptor(const char *what, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_memfd_new(int *fd, kiln_error *err) KILN_MUST_CHECK;
 /* At this offset, from any thread. */
 kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_memfd_append(int fd, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_memfd_holds(int fd); /* bytes of memory, without holes; 0 when it cannot be asked */
 /* Its size stays after this: whoever maps it cannot be killed by a truncation on the other side. */
 kiln_status kiln_memfd_seal(int fd, kiln_error *err) KILN_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 kiln_manifest *kiln_run_manifest(kiln_run *r) { return r->manifest; }
@@ -123,8 +124,12 @@ kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err)
     if (!info || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s cannot need the stage '%s'", r->program->name, stage);
     KILN_TRY(kiln_stage_get(r->manifest, stage, &row, err));
     kiln_stage_state state = row.state;
-    if (state == KILN_STAGE_FRESH && row.version != info->version) state = KILN_STAGE_STALE;
-    if (state == KILN_STAGE_FRESH || (state == KILN_STAGE_PARTIAL && kiln_engine_values.allow_partial)) return KILN_OK;
+    if (state != KILN_STAGE_MISSING && row.version != info->version) state = KILN_STAGE_STALE;
+    if (state == KILN_STAGE_FRESH) return KILN_OK;
+    if (state == KILN_STAGE_PARTIAL && kiln_engine_values.allow_partial) { /* what is made from it is partial too */
+        (void)snprintf(r->partial_input, sizeof r->partial_input, "%s", stage);
+        return KILN_OK;
+    }
     const char *what = state == KILN_STAGE_MISSING ? "has not run" : state == KILN_STAGE_STALE ? "is stale" : "finished partially";
     if (!strcmp(stage, "import"))
         return kiln_fail(err, KILN_E_STALE, "import %s for '%s'; run kiln-import SCENE '%s' first", what,

@@ -99,9 +99,42 @@ static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, 
     return KILN_OK;
 }
 
+/* ---- the environment of a worker ---------------------------------------------------------------------------------- */
+static bool is_variable(const char *entry, const char *name)
+{
+    const size_t length = strlen(name);
+    return !strncmp(entry, name, length) && entry[length] == '=';
+}
+
+/* Ours with this variable; value "": as it is. */
+static kiln_status set_variable(argument_list *env, const char *name, const char *value, kiln_error *err)
+{
+    size_t n = 0;
+    if (!*value) return KILN_OK;
+    for (size_t i = 0; i < env->n; i++) {
+        if (is_variable(env->items[i], name))
+            free(env->items[i]);
+        else
+            env->items[n++] = env->items[i];
+    }
+    env->n = n;
+    for (; n < env->room; n++) env->items[n] = NULL;
+    return add_argument(env, "", name, "=", value, err);
+}
+
+/* Made before the fork: setenv may allocate, which is not safe between fork and exec when another thread held malloc's lock. */
+static kiln_status make_environment(const kiln_device *device, argument_list *env, kiln_error *err)
+{
+    for (char **entry = environ; *entry; entry++) KILN_TRY(add_argument(env, "", *entry, "", "", err));
+    KILN_TRY(set_variable(env, "CUDA_VISIBLE_DEVICES", device->visible, err));
+    KILN_TRY(set_variable(env, "CUDA_DEVICE_ORDER", device->chosen ? "PCI_BUS_ID" : "", err));
+    /* threads that wait leave the core to others; without: only slower */
+    return set_variable(env, "OMP_WAIT_POLICY", getenv("OMP_WAIT_POLICY") ? "" : "passive", err);
+}
+
 /* ---- start ---------------------------------------------------------------------------------------------------------- */
 /* Between fork and exec: only calls that are safe there. Does not return. */
-static void become_worker(char **argv, int fd, const kiln_device *device, pid_t parent)
+static void become_worker(char **argv, char **env, int fd, const kiln_device *device, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(KILN_EXEC_FAILED);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -113,11 +146,8 @@ static void become_worker(char **argv, int fd, const kiln_device *device, pid_t 
         _exit(KILN_EXEC_FAILED);
     }
     (void)close_range(WORKER_FD + 1, ~0U, 0); /* where the kernel lacks it: ours are close-on-exec anyway */
-    if (*device->visible && setenv("CUDA_VISIBLE_DEVICES", device->visible, 1) != 0) _exit(KILN_EXEC_FAILED);
-    if (device->chosen && setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) != 0) _exit(KILN_EXEC_FAILED);
     kiln_cpus_bind(device->cpus);
-    (void)setenv("OMP_WAIT_POLICY", "passive", 0); /* threads that wait leave the core to others; without: only slower */
-    execv("/proc/self/exe", argv);
+    execve("/proc/self/exe", argv, env);
     _exit(KILN_EXEC_FAILED);
 }
 
@@ -155,16 +185,19 @@ static void fill_slot(kiln_worker_process *w, const kiln_device *device, pid_t p
 kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln_worker_process *w, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    argument_list a = {0};
+    argument_list a = {0}, env = {0};
     int pair[2] = {-1, -1};
     KILN_GO(make_arguments(r, device, &a, err));
+    KILN_GO(make_environment(device, &env, err));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        st = kiln_fail(err, KILN_E_IO, "cannot make a socket for the worker: %s", strerror(errno));
+        st = errno == EMFILE || errno == ENFILE
+                 ? kiln_no_descriptor("make a socket for the worker", err)
+                 : kiln_fail(err, KILN_E_IO, "cannot make a socket for the worker: %s", strerror(errno));
         goto done;
     }
     pid_t parent = getpid();
     pid_t pid = fork();
-    if (pid == 0) become_worker(a.items, pair[1], device, parent);
+    if (pid == 0) become_worker(a.items, env.items, pair[1], device, parent);
     if (pid < 0) {
         st = kiln_fail(err, KILN_E_NOMEM, "cannot start a worker: %s", strerror(errno));
         goto done;
@@ -174,6 +207,7 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln
 done: /* pair[1] too: its end of file is how we learn of a worker's death */
     for (int i = 0; i < 2; i++)
         if (pair[i] >= 0) (void)close(pair[i]);
+    arguments_release(&env);
     arguments_release(&a);
     return st;
 }

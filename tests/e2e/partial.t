@@ -28,8 +28,11 @@ must 0 "$KILN_BIN/kiln-verify" "$db"
 must 4 kiln tiles "$db"
 grep -q "^kiln-tiles: chunk finished partially for .*; run kiln-chunk .* first, or give --allow-partial$" "$KILN_TMP/err" || fail "$(cat "$KILN_TMP/err")"
 must 4 kiln export "$db"
-must 0 kiln tiles "$db" --allow-partial
-is tiles fresh
+must 0 "$KILN_BIN/kiln-tiles" "$db" --allow-partial
+is tiles partial
+grep -q "warning: chunk finished partially, so this output is partial too" "$KILN_TMP/err" || fail "$(cat "$KILN_TMP/err")"
+must 0 kiln tiles "$db" --allow-partial # again: it may be whole by now
+is tiles partial
 
 # a camera: the other pictures are drawn
 must 7 faulty 'unit=*cam1*:abort' "$KILN_BIN/kiln-render" "$db" --allow-partial
@@ -58,6 +61,22 @@ is chunk missing
 must 0 kiln chunk "$db" --max 1024 --json
 [ "$(done_units)" = 0 ] || fail "after all shards $(done_units) units were left"
 for s in tiles render export; do kiln $s "$db" >/dev/null || fail "$s after shards"; done
+same "$clean" "$db"
+
+# a partial layer stays one on its way: what is cut from it is partial, and who reads that must say so again
+rm -rf "$KILN_TMP/m"
+kiln import "$KILN_TMP/s" "$db" >/dev/null && kiln knn "$db" >/dev/null || fail "import, knn"
+must 7 faulty 'unit=block *:abort' "$KILN_BIN/kiln-prune" "$db"
+must 0 kiln chunk "$db" --max 1024 --allow-partial
+is chunk partial
+for s in tiles render export; do
+    must 4 kiln $s "$db"
+    grep -q "^kiln-$s: chunk finished partially" "$KILN_TMP/err" || fail "$(cat "$KILN_TMP/err")"
+done
+must 0 kiln tiles "$db" --allow-partial
+for s in tiles chunk; do is $s partial; done
+for s in prune chunk tiles render export; do must 0 kiln $s "$db"; done
+for s in prune chunk tiles render; do is $s fresh; done
 same "$clean" "$db"
 
 # make stops at the stage that finished partially

@@ -52,6 +52,26 @@ static void a_unit_that_hangs_is_killed_at_the_deadline(void **state)
     assert_int_equal(number("sum"), 6);
 }
 
+/* Sleeps for so many tenths of a second. */
+static void doze(int tenths) { nanosleep(&(struct timespec){.tv_sec = tenths / 10, .tv_nsec = tenths % 10 * 100000000L}, NULL); }
+
+static void time_in_which_everything_was_stopped_is_not_counted(void **state)
+{
+    (void)state;
+    const pid_t pid = start("--count=1 --workers=1 --devices=cpu --deadline=2 --slow=1500");
+    const pid_t worker = child_of(pid);
+    assert_true(worker > 0);
+    doze(5);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_int_equal(kill(worker, SIGSTOP), 0);
+    doze(30);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    doze(5); /* it looks before the worker can answer */
+    (void)kill(worker, SIGCONT);
+    assert_int_equal(finish(pid), 0);
+    assert_int_equal(number("units.retried"), 0);
+}
+
 static void what_a_dead_worker_had_not_begun_counts_no_attempt(void **state)
 {
     (void)state;
@@ -126,6 +146,17 @@ static void a_partial_stage_that_turned_stale_is_not_taken_for_fresh(void **stat
     set_state("knn", KILN_STAGE_STALE);
     assert_int_equal(run("--optional"), 0);
     assert_int_equal(number("units.done"), 1);
+}
+
+static void a_stage_that_is_fresh_again_has_nothing_in_quarantine(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=3 --plan"), 0);
+    assert_int_equal(run_with("unit=3:exit", "--count=4"), 7);
+    assert_int_equal(quarantined("unit 3"), 1);
+    assert_int_equal(run("--count=3"), 0); /* other options: nothing to do, and nothing is missing */
+    assert_true(status_is("nothing to do"));
+    assert_int_equal(quarantined("unit 3"), 0);
 }
 
 static void what_is_given_up_in_a_run_that_stores_nothing_stays_out_of_the_manifest(void **state)
@@ -303,12 +334,14 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CLAIM(a_unit_that_fails_once_is_tried_again),
         CLAIM(a_unit_that_hangs_is_killed_at_the_deadline),
+        CLAIM(time_in_which_everything_was_stopped_is_not_counted),
         CLAIM(what_a_dead_worker_had_not_begun_counts_no_attempt),
         CLAIM(the_disk_the_input_and_the_cap_end_the_run_at_once),
         CLAIM(a_unit_goes_to_another_device_after_two_failures),
         CLAIM(an_optional_unit_that_fails_everywhere_makes_the_stage_partial),
         CLAIM(a_unit_that_must_be_ends_the_run_with_its_name),
         CLAIM(a_partial_stage_that_turned_stale_is_not_taken_for_fresh),
+        CLAIM(a_stage_that_is_fresh_again_has_nothing_in_quarantine),
         CLAIM(what_is_given_up_in_a_run_that_stores_nothing_stays_out_of_the_manifest),
         CLAIM(force_keeps_what_is_stored_when_a_unit_fails),
         CLAIM(a_device_on_which_three_units_failed_is_retired),
