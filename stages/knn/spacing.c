@@ -103,12 +103,11 @@ static uint64_t range_ram(uint64_t rows, uint64_t n, uint32_t k)
 }
 
 /* Half of what one unit may take, so that there is room for more than one worker. */
-static uint64_t choose_range_rows(kiln_run *r, uint64_t asked, uint64_t n, uint32_t k)
+static uint64_t choose_range_rows(kiln_run *r, uint64_t n, uint32_t k)
 {
-    uint64_t rows = asked ? asked : RANGE_ROWS;
-    while (!asked && rows > RANGE_ROWS_LEAST && range_ram(rows, n, k) > kiln_run_unit_ram(r) / 2) rows /= 2;
-    const uint32_t page = kiln_range_page_rows(n, rows);
-    return (rows + page - 1) / page * page;
+    uint64_t rows = RANGE_ROWS;
+    while (rows > RANGE_ROWS_LEAST && range_ram(rows, n, k) > kiln_run_unit_ram(r) / 2) rows /= 2;
+    return rows;
 }
 
 static uint64_t partition_ram(kiln_run *r, const kiln_layer *source)
@@ -119,27 +118,38 @@ static uint64_t partition_ram(kiln_run *r, const kiln_layer *source)
     return wanted > least ? wanted : least;
 }
 
-static void plan_ranges(kiln_run *r, const kiln_scene *scene, uint64_t asked, ranges *p)
+/* The folder is of the layer and the cube alone: ranges of any size and number of neighbours find what they need in it. */
+static void plan_partition(kiln_run *r, const kiln_scene *scene, ranges *p)
+{
+    const kiln_layer *source = p->s->source;
+    kiln_knn_ranges *g = &p->payload.ranges;
+    memcpy(g->root_centre, scene->root_centre, sizeof g->root_centre);
+    g->root_half = scene->has_root ? scene->root_half : 1;
+    g->ram = partition_ram(r, source);
+    kiln_hasher *h = kiln_run_key_bare(r, "partition");
+    kiln_key_bytes(h, "root_centre", g->root_centre, sizeof g->root_centre);
+    kiln_key_f64(h, "root_half", g->root_half);
+    for (uint32_t i = 0; i < source->n_chunks; i++) kiln_key_plane(h, &source->chunks[i], "means");
+    g->scratch = kiln_key_end(h);
+}
+
+static void plan_ranges(kiln_run *r, uint64_t rows, ranges *p)
 {
     const kiln_layer *source = p->s->source;
     kiln_knn_ranges *g = &p->payload.ranges;
     const uint64_t n = source->count;
-    memcpy(g->root_centre, scene->root_centre, sizeof g->root_centre);
-    g->root_half = scene->has_root ? scene->root_half : 1;
-    g->range_rows = choose_range_rows(r, asked, n, p->payload.neighbors);
+    const uint32_t page = kiln_range_page_rows(n, rows);
+    g->range_rows = (rows + page - 1) / page * page;
     g->batch_rows = g->range_rows;
     g->page_rows = kiln_range_page_rows(n, g->range_rows);
     g->group_rows = g->range_rows > n / GROUPS_MOST ? g->range_rows : n / GROUPS_MOST;
-    g->ram = partition_ram(r, source);
     kiln_hasher *h = key_values(r, "ranges", source, &p->payload);
     kiln_key_bytes(h, "root_centre", g->root_centre, sizeof g->root_centre);
     kiln_key_f64(h, "root_half", g->root_half);
     kiln_key_u64(h, "range_rows", g->range_rows);
     kiln_key_u64(h, "group_rows", g->group_rows);
-    p->plan = g->scratch = kiln_key_end(h);
+    p->plan = kiln_key_end(h);
     p->n = (n + g->range_rows - 1) / g->range_rows;
-    p->s->n_ranges = p->n;
-    p->s->range_rows = g->range_rows;
 }
 
 static kiln_status make_partition(kiln_run *r, ranges *p, kiln_error *err)
@@ -157,7 +167,7 @@ static kiln_status make_partition(kiln_run *r, ranges *p, kiln_error *err)
                                                                   : kiln_spatial_scratch_bytes(source, true, g->ram);
     KILN_TRY(kiln_run_scratch_room(r, need, err));
     kiln_unit u = {.name = "partition",
-                   .key = p->plan,
+                   .key = g->scratch,
                    .payload = &payload,
                    .payload_bytes = sizeof payload,
                    .cost = source->count,
@@ -170,20 +180,56 @@ static kiln_status make_partition(kiln_run *r, ranges *p, kiln_error *err)
 }
 
 /* ---- the ranges --------------------------------------------------------------------------------------------------------- */
+static kiln_hash range_key(kiln_run *r, const ranges *p, uint64_t i)
+{
+    char hex[33];
+    kiln_hasher *h = kiln_run_key_bare(r, "range");
+    kiln_key_text(h, "plan", kiln_hash_hex(p->plan, hex));
+    kiln_key_u64(h, "range", i);
+    return kiln_key_end(h);
+}
+
+static kiln_status is_stored(kiln_run *r, kiln_hash key, bool *is_there, kiln_error *err)
+{
+    kiln_unit_result found = {0};
+    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), key, is_there, &found, err));
+    kiln_unit_result_release(&found);
+    return KILN_OK;
+}
+
+/* The size of ranges of which most rows are stored, among those that a unit has memory for; 0: nothing is. What a run leaves
+ * behind may be of another size than this one would choose: --ram differs, or what is free does. */
+static kiln_status find_stored(kiln_run *r, ranges *p, uint64_t *rows, kiln_error *err)
+{
+    const uint64_t n = p->s->source->count;
+    uint64_t most = 0;
+    *rows = 0;
+    for (uint64_t size = RANGE_ROWS; size >= RANGE_ROWS_LEAST; size /= 2) {
+        uint64_t stored = 0;
+        if (range_ram(size, n, p->payload.neighbors) > kiln_run_unit_ram(r)) continue;
+        plan_ranges(r, size, p);
+        for (uint64_t i = 0; i < p->n; i++) {
+            bool is_there;
+            KILN_TRY(is_stored(r, range_key(r, p, i), &is_there, err));
+            stored += !is_there ? 0 : i + 1 < p->n ? p->payload.ranges.range_rows : n - i * p->payload.ranges.range_rows;
+        }
+        if (stored <= most) continue; /* as much: larger ranges read less */
+        most = stored;
+        *rows = size;
+    }
+    return KILN_OK;
+}
+
 static kiln_status list_ranges(kiln_run *r, ranges *p, kiln_error *err)
 {
     const uint64_t n = p->s->source->count, rows = p->payload.ranges.range_rows;
-    char hex[33];
     KILN_TRY(KILN_ALLOC(&p->units, p->n, "the ranges", err));
     KILN_TRY(KILN_ALLOC(&p->payloads, p->n, "the ranges", err));
     for (uint64_t i = 0; i < p->n; i++) {
-        kiln_hasher *h = kiln_run_key_bare(r, "range");
-        kiln_key_text(h, "plan", kiln_hash_hex(p->plan, hex));
-        kiln_key_u64(h, "range", i);
         p->payloads[i] = p->payload;
         p->payloads[i].kind = KILN_KNN_RANGE;
         p->payloads[i].ranges.range = i;
-        p->units[i] = (kiln_unit){.key = kiln_key_end(h),
+        p->units[i] = (kiln_unit){.key = range_key(r, p, i),
                                   .payload = &p->payloads[i],
                                   .payload_bytes = sizeof p->payloads[i],
                                   .cost = i + 1 < p->n ? rows : n - i * rows,
@@ -198,10 +244,8 @@ static kiln_status is_due(kiln_run *r, const ranges *p, bool *due, kiln_error *e
 {
     *due = kiln_run_force(r);
     for (uint64_t i = 0; i < p->n && !*due; i++) {
-        kiln_unit_result found = {0};
         bool is_there;
-        KILN_TRY(kiln_unit_find(kiln_run_manifest(r), p->units[i].key, &is_there, &found, err));
-        kiln_unit_result_release(&found);
+        KILN_TRY(is_stored(r, p->units[i].key, &is_there, err));
         *due = !is_there;
     }
     return KILN_OK;
@@ -333,35 +377,38 @@ static kiln_status run_back(kiln_run *r, ranges *p, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status measure_ranges(kiln_run *r, const kiln_scene *scene, const kiln_knn_unit *u, uint64_t asked, kiln_spacing *s,
-                                  kiln_error *err)
+static void ranges_free(ranges *p)
 {
-    ranges *p;
-    KILN_TRY(KILN_ALLOC(&p, 1, "the ranges", err));
-    p->s = s;
-    p->payload = *u;
-    plan_ranges(r, scene, asked, p);
-    kiln_status st = run_ranges(r, p, err);
-    if (st == KILN_OK) st = run_back(r, p, err);
     if (p->units) kiln_units_release(p->units, p->n);
     free(p->units);
     free(p->payloads);
     free(p);
-    return st;
+}
+
+static kiln_status measure_ranges(kiln_run *r, uint64_t rows, ranges *p, kiln_error *err)
+{
+    plan_ranges(r, rows ? rows : choose_range_rows(r, p->s->source->count, p->payload.neighbors), p);
+    p->s->n_ranges = p->n;
+    p->s->range_rows = p->payload.ranges.range_rows;
+    KILN_TRY(run_ranges(r, p, err));
+    return run_back(r, p, err);
 }
 
 /* ---- which way ---------------------------------------------------------------------------------------------------------- */
-/* Devices are counted only where it matters. */
-static kiln_status choose_whole(kiln_run *r, kiln_hash key, uint64_t n, bool *whole, kiln_error *err)
+/* What is stored is gone on with, so that a run after a kill does nothing twice because more memory is free than before. Devices
+ * are counted only where it matters. *rows: of stored ranges, 0: there are none. */
+static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, kiln_error *err)
 {
-    kiln_unit_result stored = {0};
+    const uint64_t n = p->s->source->count;
     unsigned workers = 1;
     *whole = n <= RANGE_ROWS_LEAST;
-    if (*whole || whole_ram(n) > kiln_run_unit_ram(r)) return KILN_OK;
-    *whole = n <= WHOLE_ROWS;
     if (*whole) return KILN_OK;
-    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), key, whole, &stored, err));
-    kiln_unit_result_release(&stored);
+    const bool fits = whole_ram(n) <= kiln_run_unit_ram(r);
+    if (fits) KILN_TRY(is_stored(r, key, whole, err));
+    if (*whole) return KILN_OK;
+    KILN_TRY(find_stored(r, p, rows, err));
+    if (*rows || !fits) return KILN_OK;
+    *whole = n <= WHOLE_ROWS;
     if (*whole) return KILN_OK;
     KILN_TRY(kiln_run_worker_count(r, &workers, err));
     *whole = workers == 1;
@@ -373,10 +420,19 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
 {
     const kiln_knn_unit u = {.neighbors = o->neighbors, .fallback2 = o->fallback2, .most2 = o->most2, .source = source->digest};
     const kiln_hash key = kiln_key_end(key_values(r, "spacing", source, &u));
+    uint64_t rows = o->range_rows;
     bool whole = source->count == 0;
+    kiln_status st = KILN_OK;
+    ranges *p;
+    KILN_TRY(KILN_ALLOC(&p, 1, "the ranges", err));
     out->source = source;
-    if (!whole && !o->range_rows) KILN_TRY(choose_whole(r, key, source->count, &whole, err));
-    return whole ? measure_whole(r, &u, key, out, err) : measure_ranges(r, scene, &u, o->range_rows, out, err);
+    p->s = out;
+    p->payload = u;
+    plan_partition(r, scene, p);
+    if (!whole && !rows) st = choose_whole(r, key, p, &rows, &whole, err);
+    if (st == KILN_OK) st = whole ? measure_whole(r, &u, key, out, err) : measure_ranges(r, rows, p, err);
+    ranges_free(p);
+    return st;
 }
 
 kiln_status kiln_spacing_report(const kiln_spacing *s, json_t *report, kiln_error *err)

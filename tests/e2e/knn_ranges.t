@@ -74,4 +74,26 @@ knn killed.db --ram 96M
 same whole.db killed.db
 [ "$(stored killed.db)" = "$ranges" ] || fail "$(stored killed.db) ranges are stored, not $ranges"
 [ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
+
+# other memory than before the kill: what is stored is gone on with, and the partition too; so it is where the whole has room now
+go_on() { # DB OPTIONS: with the ranges and the scratch that a kill left
+    local db=$1 scratch; shift
+    cp half.db "$db"
+    cp -r half.db.scratch "$db.scratch"
+    scratch=$(stat -c %i "$db.scratch"/knn-*/means)
+    KILN_FAULT='unit=range*:kill' "$KILN_BIN/kiln-knn" "$db" --quiet "$@" >/dev/null 2>&1 && fail "$db: no range was left"
+    [ "$(stat -c %i "$db.scratch"/knn-*/means)" = "$scratch" ] || fail "$db: the partition was made again"
+    knn "$db" "$@"
+    [ "$(get 'phases["ranges"]')" = "$ranges" ] || fail "$db: $(get phases), not the $ranges ranges of before"
+    [ "$(stored "$db")" = "$ranges" ] || fail "$db: $(stored "$db") ranges are stored, not $ranges"
+    same whole.db "$db"
+}
+cp base.db half.db
+KILN_FAULT='unit=range 5 *:kill' "$KILN_BIN/kiln-knn" half.db --quiet --ram 96M >/dev/null 2>&1 && fail "range 5 was made"
+[ "$(stored half.db)" -gt 0 ] || fail "nothing was stored before the kill"
+go_on more.db --ram 120M
+go_on least.db --ram 72M
+go_on all.db
+rm -r half.db.scratch
+[ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
 echo "$ranges ranges with --ram 96M; $kept were stored when it was killed"
