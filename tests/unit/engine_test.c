@@ -234,7 +234,7 @@ static void a_worker_says_why_its_device_cannot_be_used(void **state)
     assert_true(said("the worker on GPU '-1': "));
     assert_true(said("; --devices cpu does without a GPU\n"));
     assert_true(status_is("failed"));
-    assert_int_equal(run("--pretend=2 --lost=1"), 0); /* the other one is well */
+    assert_int_equal(run("--pretend=2 --lost=1 --slow=300"), 0); /* the other one is well, and busy until this one has said so */
     assert_true(said("warning: GPU '-1' is used no more: the worker on GPU '-1': "));
 }
 
