@@ -1,10 +1,12 @@
-/* Results: taken from their memfds, checked, stored in batches.
+/* Results: taken from their memfds, checked, stored in batches, by a thread of their own: workers are heard and get their next
+ * units while the disk works. One transaction at a time; nobody else touches the manifest meanwhile (kiln_job_store_end).
  *
  * They wait for a common transaction until they are as many bytes as the plan of memory allows, or the oldest is BATCH_MS old and
  * a few times as old as the last transaction took: one fsync for many small units, most of the parent's time left for its
  * workers on a slow disk, and a kill costs no more than that. */
 #include "stages/engine/job.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,13 +31,6 @@ static void arrival_release(kiln_run *r, kiln_arrival *a)
     *a = (kiln_arrival){0};
 }
 
-void kiln_job_drop_arrivals(kiln_job *j)
-{
-    for (unsigned i = 0; i < j->n_batch; i++) arrival_release(j->run, &j->batch[i]);
-    j->n_batch = 0;
-    j->batch_bytes = 0;
-}
-
 static uint64_t packed_bytes(const kiln_arrival *a)
 {
     uint64_t bytes = 0;
@@ -43,44 +38,124 @@ static uint64_t packed_bytes(const kiln_arrival *a)
     return bytes;
 }
 
-kiln_status kiln_job_store(kiln_job *j, kiln_error *err)
+/* Waits for the transaction that runs; its batch is given back. */
+static void join(kiln_job *j)
 {
     kiln_run *r = j->run;
+    kiln_storing *s = &j->storing;
+    if (s->n && s->threaded) (void)pthread_join(s->thread, NULL); /* cannot fail: it was created, and is joined once */
+    if (s->n) r->store_ns += s->ns;
+    if (s->status == KILN_OK) r->units_stored += s->n;
+    for (unsigned i = 0; i < s->n; i++) {
+        if (s->status == KILN_OK) r->stored_bytes += packed_bytes(&s->items[i]);
+        arrival_release(r, &s->items[i]);
+    }
+    s->n = 0;
+    s->bytes = 0;
+}
+
+void kiln_job_drop_arrivals(kiln_job *j)
+{
+    join(j);
+    for (unsigned i = 0; i < j->n_batch; i++) arrival_release(j->run, &j->batch[i]);
+    j->n_batch = 0;
+    j->batch_bytes = 0;
+}
+
+static kiln_status insert(kiln_run *r, const kiln_storing *s, kiln_error *err)
+{
     kiln_status st = KILN_OK;
-    const uint64_t start = kiln_now_ns();
-    if (j->n_batch == 0) return KILN_OK;
     KILN_GO(kiln_manifest_begin(r->manifest, err));
-    for (unsigned i = 0; i < j->n_batch; i++) {
-        const kiln_arrival *a = &j->batch[i];
+    for (unsigned i = 0; i < s->n; i++) {
+        const kiln_arrival *a = &s->items[i];
         KILN_GO(kiln_unit_store(r->manifest, a->unit->key, r->program->name, a->unit->name, &a->unit->result, a->blobs,
                                 (int64_t)a->wall_ns, err));
     }
-    kiln_ram_look(r, true); /* SQLite holds most now */
     KILN_GO(kiln_manifest_commit(r->manifest, err));
-    r->units_stored += j->n_batch;
-    for (unsigned i = 0; i < j->n_batch; i++) r->stored_bytes += packed_bytes(&j->batch[i]);
 done:
     if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
-    j->store_ns = kiln_now_ns() - start;
-    r->store_ns += j->store_ns;
-    kiln_job_drop_arrivals(j);
     return st;
 }
 
-bool kiln_job_batch_is_ripe(const kiln_job *j)
+static void *store_in_thread(void *job)
 {
-    uint64_t patience = BATCH_PATIENCE * j->store_ns;
+    kiln_job *j = job;
+    kiln_storing *s = &j->storing;
+    const uint64_t start = kiln_now_ns();
+    s->status = insert(j->run, s, &s->error);
+    s->ns = kiln_now_ns() - start;
+    atomic_store(&s->done, true);
+    return NULL;
+}
+
+/* Signals stay with the thread that waits for workers. */
+static bool start_thread(kiln_job *j)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+    const bool started = pthread_create(&j->storing.thread, NULL, store_in_thread, j) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+kiln_status kiln_job_store_end(kiln_job *j, kiln_error *err)
+{
+    kiln_storing *s = &j->storing;
+    if (s->n == 0) return KILN_OK;
+    join(j);
+    if (s->status != KILN_OK && err) *err = s->error;
+    return s->status;
+}
+
+/* Without room for a second batch, and where no thread can be made, in this thread. */
+static kiln_status store_begin(kiln_job *j, kiln_error *err)
+{
+    kiln_storing *s = &j->storing;
+    KILN_TRY(kiln_job_store_end(j, err));
+    if (j->n_batch == 0) return KILN_OK;
+    memcpy(s->items, j->batch, j->n_batch * sizeof *s->items);
+    s->n = j->n_batch;
+    s->bytes = j->batch_bytes;
+    s->error = (kiln_error){0};
+    atomic_store(&s->done, false);
+    j->n_batch = 0;
+    j->batch_bytes = 0;
+    s->threaded = j->plan.batch > 0 && start_thread(j);
+    if (s->threaded) return KILN_OK;
+    (void)store_in_thread(j);
+    kiln_ram_look(j->run, true);
+    return kiln_job_store_end(j, err);
+}
+
+kiln_status kiln_job_store(kiln_job *j, kiln_error *err)
+{
+    KILN_TRY(store_begin(j, err));
+    return kiln_job_store_end(j, err);
+}
+
+static bool batch_is_ripe(const kiln_job *j)
+{
+    uint64_t patience = BATCH_PATIENCE * j->storing.ns;
     if (j->n_batch == 0) return false;
     if (patience < BATCH_MS * NS_OF_MS) patience = BATCH_MS * NS_OF_MS;
     if (patience > BATCH_MS_MOST * NS_OF_MS) patience = BATCH_MS_MOST * NS_OF_MS;
-    return j->n_batch == KILN_BATCH_UNITS || j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= patience;
+    return j->n_batch == KILN_BATCH_UNITS || 2 * j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= patience;
+}
+
+kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err)
+{
+    if (j->storing.n && !atomic_load(&j->storing.done)) return KILN_OK;
+    KILN_TRY(kiln_job_store_end(j, err));
+    return batch_is_ripe(j) ? store_begin(j, err) : KILN_OK;
 }
 
 /* Stores first what would be too much together with this one. */
 static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error *err)
 {
-    if (j->n_batch == KILN_BATCH_UNITS || (j->n_batch && j->batch_bytes + a->held_bytes > j->plan.batch))
-        KILN_TRY(kiln_job_store(j, err));
+    const uint64_t waiting = j->batch_bytes + j->storing.bytes;
+    if (j->n_batch == KILN_BATCH_UNITS || (waiting && waiting + a->held_bytes > j->plan.batch)) KILN_TRY(store_begin(j, err));
+    if (j->storing.bytes + a->held_bytes > j->plan.batch) KILN_TRY(kiln_job_store_end(j, err));
     if (j->n_batch == 0) j->batch_since_ns = kiln_now_ns();
     j->batch_bytes += a->held_bytes;
     j->batch[j->n_batch++] = *a;

@@ -13,6 +13,9 @@
 
 #include "base/log.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 enum { KILN_BATCH_UNITS = 256 };
 
 /* A result that waits for its transaction. */
@@ -24,6 +27,19 @@ typedef struct {
     kiln_blob *blobs;
     uint64_t wall_ns;
 } kiln_arrival;
+
+/* The batch that is being stored. n == 0: none. */
+typedef struct {
+    kiln_arrival items[KILN_BATCH_UNITS];
+    unsigned n;
+    uint64_t bytes;
+    bool threaded; /* by `thread`, which sets all below */
+    pthread_t thread;
+    atomic_bool done;
+    kiln_status status;
+    kiln_error error;
+    uint64_t ns; /* what the last one took */
+} kiln_storing;
 
 /* Why a unit failed last. */
 typedef struct {
@@ -47,8 +63,8 @@ typedef struct {
     kiln_arrival batch[KILN_BATCH_UNITS];
     unsigned n_batch;
     uint64_t batch_bytes, batch_since_ns;
-    uint64_t store_ns; /* of the last transaction */
-    uint64_t look_ns;  /* when workers were last looked after */
+    kiln_storing storing;
+    uint64_t look_ns; /* when workers were last looked after */
     kiln_progress progress;
 } kiln_job;
 
@@ -58,8 +74,10 @@ bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u);
 
 /* Takes the result of a unit and closes its memfd. May store those before it. */
 kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int memfd, kiln_error *err) KILN_MUST_CHECK;
-bool kiln_job_batch_is_ripe(const kiln_job *j);
-kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK; /* what waits */
+kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err) KILN_MUST_CHECK; /* begins with what has waited long enough */
+kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;      /* what waits, done when it returns */
+/* Waits for the transaction that runs: before anything else is done with the manifest. Its failure, if it failed. */
+kiln_status kiln_job_store_end(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 void kiln_job_drop_arrivals(kiln_job *j);
 
 static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot) { return &j->run->workers[slot]; }

@@ -207,7 +207,7 @@ kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
     while (j->n_open > 0) {
         KILN_TRY(start_missing(j, err));
         KILN_TRY(hand_out(j, err));
-        if (kiln_job_batch_is_ripe(j)) KILN_TRY(kiln_job_store(j, err));
+        KILN_TRY(kiln_job_store_ripe(j, err));
         KILN_TRY(hear_all(j, err));
         KILN_TRY(kiln_job_look_after(j, err));
         kiln_ram_look(j->run, false);
