@@ -8,6 +8,7 @@
 #include "stages/chunk/way.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/layers.h"
+#include "stages/engine/ram.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,6 +260,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     next = l->chunks;
     for (uint64_t i = 0; i < k->n_chunks; i++)
         if (!k->units[i].quarantined) KILN_GO(fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err));
+    kiln_ram_look(r, true); /* the parent has most now: units and layer */
     KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));
     KILN_GO(kiln_stage_output_put(m, "chunk", "baked", l->digest, err));

@@ -330,6 +330,7 @@ static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make
     (void)snprintf(row.name, sizeof row.name, "%s", r->stage->name);
     KILN_TRY(take_roles(r->manifest, r->stage, &before, err));
     KILN_TRY(make(r, r->manifest, context, err));
+    kiln_ram_look(r, true);
     KILN_TRY(take_roles(r->manifest, r->stage, &after, err));
     KILN_TRY(kiln_stage_put(r->manifest, &row, err));
     KILN_TRY(kiln_run_store_quarantine(r, err));

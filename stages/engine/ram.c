@@ -21,6 +21,8 @@ enum {
     PARENT_GROWS = 16 * MIB,    /* beyond what it has when the work is planned */
     WORKER_BYTES = 12 * MIB,    /* measured: 7, of which 4 are the page cache */
     THREAD_BYTES = 3 * MIB / 2, /* compressor and stack */
+    RESULT_BYTES = 2048,        /* of a unit, while the run lasts; measured: a chunk's twelve outputs */
+    COMMIT_BYTES = 2560,        /* and what the commit makes of it */
     BATCH_MOST = 64 * MIB,
     BATCH_SHARE = 16, /* of the cap */
 };
@@ -44,14 +46,16 @@ uint64_t kiln_ram_cap(kiln_run *r)
     return r->ram.cap = most(cap, 1);
 }
 
-static uint64_t parent_bytes(void) { return most(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS); }
-
 /* The threads are shared out among them. */
 static uint64_t worker_bytes(unsigned n)
 {
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads) / n;
     return WORKER_BYTES + (uint64_t)THREAD_BYTES * (threads ? threads : 1);
 }
+
+static uint64_t parent_bytes(const kiln_run *r) { return most(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results; }
+
+void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due) { r->ram.results = COMMIT_BYTES * n + RESULT_BYTES * n_due; }
 
 /* Share of each of n workers when the parent takes so much; 0: none. */
 static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
@@ -61,7 +65,7 @@ static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
     return each > worker_bytes(n) ? each - worker_bytes(n) : 0;
 }
 
-uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(kiln_ram_cap(r), parent_bytes(), 1); }
+uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(kiln_ram_cap(r), parent_bytes(r), 1); }
 
 /* The blob as it is stored, and once more shuffled. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * least(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
@@ -78,6 +82,27 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const cha
 }
 
 static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes); }
+
+/* Before results are loaded: workers, which may not be needed at all, are not counted. */
+kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err)
+{
+    char needs[32], allowed[32];
+    const uint64_t cap = kiln_ram_cap(r);
+    kiln_ram_results(r, n, n);
+    const uint64_t parent = parent_bytes(r);
+    uint64_t largest = 0; /* it may be due: the number that is named does then, too */
+    for (uint64_t i = 0; i < n; i++) largest = most(largest, unit_bytes(&units[i]));
+    if (parent <= cap) {
+        r->ram.predicted = most(r->ram.predicted, parent);
+        return KILN_OK;
+    }
+    return kiln_fail(
+        err, KILN_E_CAP,
+        "%s: a list of %llu units makes the parent alone need %s of host memory, --ram allows %s; the least that works "
+        "is --ram %lluM",
+        what, (unsigned long long)n, kiln_size_text(parent, needs), kiln_size_text(cap, allowed),
+        (unsigned long long)((parent + worker_bytes(1) + largest) / MIB + 2));
+}
 
 /* With results that wait, while workers go on. */
 static bool plan_roomy(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsigned n)
@@ -119,14 +144,14 @@ static kiln_status refuse(uint64_t cap, uint64_t parent, uint64_t unit, const ch
 
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)
 {
-    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes();
+    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
     return share_of(cap, parent, 1) < unit_ram ? refuse(cap, parent, unit_ram, what, err) : KILN_OK;
 }
 
 kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
                                kiln_ram_plan *out, kiln_error *err)
 {
-    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes();
+    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
     const kiln_unit *big = &units[due[0]];
     for (uint64_t i = 1; i < n_due; i++)
         if (unit_bytes(&units[due[i]]) > unit_bytes(big)) big = &units[due[i]];

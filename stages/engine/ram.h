@@ -29,6 +29,13 @@ typedef struct {
 kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
                                kiln_ram_plan *out, kiln_error *err) KILN_MUST_CHECK;
 
+/* The parent keeps the result of every unit, and makes rows of them at the end. What a list of n, of which n_due have no result
+ * yet, still adds: counted by plans from now on. */
+void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due);
+/* Before the list is looked up, and where nothing is due the only check: KILN_E_CAP with the least --ram that does when the parent
+ * alone has no room for it. */
+kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
+
 /* What was measured; part of a run. */
 typedef struct {
     uint64_t cap;       /* 0: not resolved yet */
@@ -36,6 +43,7 @@ typedef struct {
     uint64_t peak;      /* largest sum seen */
     uint64_t cuda;      /* largest share of the CUDA runtime in a worker, not in peak */
     uint64_t held;      /* bytes of memfds that the parent has mapped and closed: whoever maps and unmaps one counts it here */
+    uint64_t results;   /* what the units of the list add to the parent until the run ends */
     uint64_t last_ns;   /* of the last look */
 } kiln_ram_use;
 

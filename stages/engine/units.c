@@ -107,7 +107,10 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     KILN_TRY(KILN_ALLOC(&j, 1, "the list of units", err)); /* too big for the stack */
     j->run = r;
     j->units = units;
+    KILN_GO(kiln_ram_need_list(r, what, units, n, err));
     KILN_GO(find_due(j, n, err));
+    kiln_ram_results(r, n, j->n_due);
+    kiln_ram_look(r, true);
     if (j->n_due) KILN_GO(work_off(j, what, err));
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
