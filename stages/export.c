@@ -49,8 +49,8 @@ static const kiln_cli cli = {.program = "kiln-export",
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */
 
-/* Payload of a unit; behind it target and temporary, each ended by NUL, and one bit per chunk of the layer: chosen. Kept
- * small because there is one for every chunk. */
+/* Payload of a unit; its tail, which all share: target and temporary, each ended by NUL, and one bit per chunk of the layer:
+ * chosen. */
 typedef struct {
     char writer[16], layer_kind[16];
     kiln_hash layer;
@@ -312,37 +312,44 @@ static kiln_status make_tail(const job *j, kiln_buffer *tail, kiln_error *err)
     return KILN_OK;
 }
 
+/* One of each chosen chunk, in their order; n of them. */
+static void fill_units(const job *j, const kiln_buffer *tail, kiln_unit *units, request *payloads)
+{
+    const uint64_t ram = j->writer->ram(&j->e) + kiln_tail_ram(tail->size);
+    uint64_t first_row = 0;
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < j->layer->n_chunks; c++) {
+        const kiln_chunk *chunk = &j->layer->chunks[c];
+        if (!j->chosen[c]) continue;
+        fill_request(j, &payloads[n]);
+        payloads[n].chunk = c;
+        payloads[n].first_row = first_row;
+        units[n] = (kiln_unit){.payload = &payloads[n],
+                               .payload_bytes = sizeof payloads[n],
+                               .tail = tail->data,
+                               .tail_bytes = tail->size,
+                               .cost = chunk->count,
+                               .ram = ram,
+                               .volatile_result = true};
+        (void)snprintf(units[n].name, sizeof units[n].name, "chunk %s", chunk->name);
+        first_row += chunk->count;
+        n++;
+    }
+}
+
 static kiln_status write_chunks(kiln_run *r, const job *j, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_unit *units = NULL;
-    unsigned char *payloads = NULL;
+    request *payloads = NULL;
     kiln_buffer tail = {0};
-    request q;
-    uint32_t n = 0;
     KILN_GO(make_tail(j, &tail, err));
-    const size_t bytes = sizeof q + tail.size;
-    const uint64_t ram = j->writer->ram(&j->e);
     KILN_GO(KILN_ALLOC(&units, j->n_chosen, "units", err));
-    KILN_GO(kiln_alloc((void **)&payloads, j->n_chosen, bytes, "units", err));
-    fill_request(j, &q);
-    for (uint32_t c = 0; c < j->layer->n_chunks; c++) {
-        if (!j->chosen[c]) continue;
-        q.chunk = c;
-        memcpy(payloads + n * bytes, &q, sizeof q);
-        memcpy(payloads + n * bytes + sizeof q, tail.data, tail.size);
-        units[n] = (kiln_unit){.payload = payloads + n * bytes,
-                               .payload_bytes = bytes,
-                               .cost = j->layer->chunks[c].count,
-                               .ram = ram,
-                               .volatile_result = true};
-        snprintf(units[n].name, sizeof units[n].name, "chunk %s", j->layer->chunks[c].name);
-        q.first_row += j->layer->chunks[c].count;
-        n++;
-    }
-    KILN_GO(kiln_run_units(r, "exporting", units, n, err));
+    KILN_GO(KILN_ALLOC(&payloads, j->n_chosen, "units", err));
+    fill_units(j, &tail, units, payloads);
+    KILN_GO(kiln_run_units(r, "exporting", units, j->n_chosen, err));
 done:
-    if (units) kiln_units_release(units, n);
+    if (units) kiln_units_release(units, j->n_chosen);
     free(payloads);
     free(units);
     kiln_buffer_release(&tail);

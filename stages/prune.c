@@ -393,9 +393,11 @@ static kiln_status make_views(kiln_run *r, pruning *p, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, kiln_unit *u, kiln_error *err)
+/* tail: what all views get, all merges and the rows to drop. */
+static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const kiln_buffer *tail, kiln_unit *u, kiln_error *err)
 {
     kiln_prune_unit head = head_of(p, KILN_PRUNE_PAIRS);
+    kiln_buffer payload = {0};
     head.shot = p->shots[i];
     head.n_rows = p->n_rows;
     head.n_merges = p->n_merges;
@@ -409,18 +411,32 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, kiln_uni
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
     u->key = kiln_key_end(h);
     u->cost = 1;
-    u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->shots[i].view));
-    return set_payload(u, &head, p->merges, p->rows, NULL, err);
+    u->tail = tail->data;
+    u->tail_bytes = tail->size;
+    u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->shots[i].view)) + kiln_tail_ram(tail->size);
+    KILN_TRY(kiln_buffer_put(&payload, &head, sizeof head, err));
+    u->payload = payload.data;
+    u->payload_bytes = payload.size;
+    return KILN_OK;
+}
+
+/* What follows the head in a payload, as read_request of prune/units.c expects it. */
+static kiln_status put_lists(const pruning *p, kiln_buffer *b, kiln_error *err)
+{
+    if (p->n_merges) KILN_TRY(kiln_buffer_put(b, p->merges, p->n_merges * sizeof *p->merges, err));
+    return p->n_rows ? kiln_buffer_put(b, p->rows, p->n_rows * sizeof *p->rows, err) : KILN_OK;
 }
 
 static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
 {
+    kiln_buffer tail = {0};
     kiln_unit *units = NULL;
     kiln_prune_pairs *pairs = NULL;
     kiln_status st;
     KILN_GO(make_views(r, p, err));
     KILN_GO(KILN_ALLOC(&units, p->n_views, "views", err));
-    for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &units[i], err));
+    KILN_GO(put_lists(p, &tail, err));
+    for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &tail, &units[i], err));
     KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
         uint64_t bytes;
@@ -434,6 +450,7 @@ static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
 done:
     free(pairs);
     units_free(units, p->n_views);
+    kiln_buffer_release(&tail);
     return st;
 }
 

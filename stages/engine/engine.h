@@ -75,12 +75,17 @@ typedef struct {
     kiln_hash key;
     void *payload; /* what unit() gets; owned by the caller */
     size_t payload_bytes;
+    const void *tail; /* and what it gets behind that, in one piece with it: of units that share it there is one copy */
+    size_t tail_bytes;
     uint64_t cost;        /* in any measure: bigger ones are handed out first */
     uint64_t group;       /* units with the same number (not 0) share what a worker keeps, such as a camera's frame: one worker
                              takes them, in array order; cost counts for the group as a whole */
     uint64_t ram;         /* host memory that unit() takes at most, what the worker keeps between units and the outputs included;
                              0: KILN_UNIT_RAM */
+    uint64_t ram_after;   /* host memory that one of the units which are planned by its result takes at most: a --ram that has no
+                             room for this one is told what has room for those, too */
     bool optional;        /* the output can do without it: quarantined, it makes the run end partially instead of ending it */
+    bool planning;        /* optional, but the list of later units hangs on it: no part of --shard and --units, all make it */
     bool volatile_result; /* not stored: always computed, result kept in memory only (one-off renders, scan) */
     /* out */
     bool was_cached;
@@ -122,6 +127,8 @@ uint64_t kiln_run_unit_ram(kiln_run *r);
  * takes beside the array that it is read into. */
 uint64_t kiln_outputs_ram(uint64_t raw_bytes);
 uint64_t kiln_read_ram(uint64_t raw_bytes);
+/* And what a tail takes on its way: of the unit in work, and of the one that waits behind it. */
+uint64_t kiln_tail_ram(uint64_t bytes);
 /* In a unit that learns only now what it takes: KILN_E_CAP with the least --ram that would do when that is more than its share. */
 kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* For a stage with several kinds of units: KILN_E_CAP now, not after half of the work, when the largest has no room; what: its

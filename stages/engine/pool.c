@@ -94,7 +94,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
     kiln_message m = {.version = KILN_PROTOCOL_VERSION,
                       .kind = KILN_MSG_UNIT,
                       .unit = j->due[item],
-                      .bytes = u->payload_bytes,
+                      .bytes = u->payload_bytes + u->tail_bytes,
                       .ram = j->plan.unit,
                       .threads = threads_of(j, slot),
                       .attempt = kiln_schedule_trial(j->schedule, item)->attempts + 1u,
@@ -104,9 +104,10 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
     memcpy(m.text, u->name, sizeof u->name);
     int memfd = -1;
     kiln_status st = KILN_OK;
-    if (u->payload_bytes) {
+    if (m.bytes) {
         KILN_TRY(kiln_memfd_new(&memfd, err));
         st = kiln_memfd_write(memfd, 0, u->payload, u->payload_bytes, err);
+        if (st == KILN_OK) st = kiln_memfd_write(memfd, u->payload_bytes, u->tail, u->tail_bytes, err);
     }
     if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, err);
     if (memfd >= 0) (void)close(memfd);

@@ -70,6 +70,8 @@ uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(kiln_ram_cap(r), paren
 /* The blob as it is stored, and once more shuffled. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * least(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
 
+uint64_t kiln_tail_ram(uint64_t bytes) { return KILN_IN_FLIGHT * bytes; }
+
 /* A worker's --ram is the whole cap in bytes: its parent resolved it. */
 kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const char *what, kiln_error *err)
 {
@@ -81,7 +83,7 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const cha
                      (unsigned long long)((kiln_common_values.ram.bytes + bytes - share) / MIB + 2));
 }
 
-static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes); }
+static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes + u->tail_bytes); }
 
 /* Before results are loaded: workers, which may not be needed at all, are not counted. */
 kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err)
@@ -91,7 +93,7 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
     kiln_ram_results(r, n, n);
     const uint64_t parent = parent_bytes(r);
     uint64_t largest = 0; /* it may be due: the number that is named does then, too */
-    for (uint64_t i = 0; i < n; i++) largest = most(largest, unit_bytes(&units[i]));
+    for (uint64_t i = 0; i < n; i++) largest = most(largest, most(unit_bytes(&units[i]), units[i].ram_after));
     if (parent <= cap) {
         r->ram.predicted = most(r->ram.predicted, parent);
         return KILN_OK;
@@ -142,6 +144,20 @@ static kiln_status refuse(uint64_t cap, uint64_t parent, uint64_t unit, const ch
                      (unsigned long long)(all / MIB + 2)); /* the parent may be a little larger the next time */
 }
 
+/* The same for a list with this unit as its largest. Where it plans others, a cap that has room for it alone would be refused
+ * later. */
+static kiln_status refuse_list(uint64_t cap, uint64_t parent, const kiln_unit *big, uint64_t after, kiln_error *err)
+{
+    char needs[32], allowed[32], then[32];
+    const uint64_t unit = unit_bytes(big), all = parent + worker_bytes(1) + after;
+    if (after <= unit) return refuse(cap, parent, unit, big->name, err);
+    return kiln_fail(err, KILN_E_CAP,
+                     "'%s' needs %s of host memory beside parent and worker, what comes after it %s at most, --ram allows %s for "
+                     "all; before that is known better, the least that works is --ram %lluM",
+                     big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(cap, allowed),
+                     (unsigned long long)(all / MIB + 2));
+}
+
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)
 {
     const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
@@ -153,8 +169,11 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
 {
     const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
     const kiln_unit *big = &units[due[0]];
-    for (uint64_t i = 1; i < n_due; i++)
+    uint64_t after = 0;
+    for (uint64_t i = 0; i < n_due; i++) {
         if (unit_bytes(&units[due[i]]) > unit_bytes(big)) big = &units[due[i]];
+        after = most(after, units[due[i]].ram_after);
+    }
     *out = (kiln_ram_plan){.cap = cap};
     for (unsigned n = n_wanted; n > 0; n--) {
         if (!plan_roomy(out, parent, unit_bytes(big), n) && !plan_tight(out, parent, unit_bytes(big), n)) continue;
@@ -162,5 +181,5 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
         if (n < n_wanted) kiln_chat("--ram has room for %u of %u workers", n, n_wanted);
         return KILN_OK;
     }
-    return refuse(cap, parent, unit_bytes(big), big->name, err);
+    return refuse_list(cap, parent, big, after, err);
 }

@@ -82,7 +82,7 @@ static bool is_listed(const kiln_unit *u, uint64_t position)
 
 bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_list)
 {
-    if (!s->given || !u->optional) return true;
+    if (!s->given || !u->optional || u->planning) return true;
     const bool joins = s->position && !first_of_list && u->group && u->group == s->group;
     const uint64_t position = s->position++;
     if (position && !joins) s->bundle++;

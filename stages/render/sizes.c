@@ -67,7 +67,8 @@ static void make_count(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_render
     u->payload = payload;
     u->payload_bytes = sizeof *payload;
     u->cost = s->units[i].cost;
-    u->optional = true;
+    u->ram_after = s->units[i].ram;
+    u->optional = u->planning = true;
     u->volatile_result = kiln_run_is_once(r);
 }
 

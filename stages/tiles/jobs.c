@@ -70,6 +70,16 @@ static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint
                           kiln_draw_picture_bytes(&size, &j->shot.view) + outputs + kiln_outputs_ram(outputs));
 }
 
+/* Of a camera that is not counted yet: its largest unit, were all visible that may be seen. */
+static uint64_t most_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
+{
+    kiln_tiles_job all = *j;
+    all.size = kiln_frame_bound(&j->shot, b->layer);
+    all.visible = all.size.visible;
+    const uint64_t plan = plan_ram(b, &all), band = band_ram(b, &all, all.size.band_pairs, all.size.band_tiles);
+    return plan > band ? plan : band;
+}
+
 static uint64_t tiles_of(const kiln_tiles_job *j, uint32_t band)
 {
     return (uint64_t)(j->band_starts[band + 1] - j->band_starts[band]) * kiln_view_tiles_x(&j->shot.view);
@@ -149,13 +159,14 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         const kiln_tiles_job *j = &b->jobs[i];
         kiln_unit *u = &units[i];
         u->ram = kiln_frame_count_ram(b->layer, &j->shot);
+        u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
         payloads[i] = (kiln_tiles_unit){.kind = KILN_TILES_COUNT, .shot = j->shot, .layer = b->layer->digest, .ram = u->ram};
         snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
         u->key = unit_key(r, "count with boxes", j, 0, 0);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
         u->cost = 1 + kiln_frame_bound(&j->shot, b->layer).visible;
-        u->optional = true; /* such a camera gets no table */
+        u->optional = u->planning = true; /* without it, the camera gets no table */
     }
     KILN_GO(kiln_run_units(r, "counting pairs", units, b->n_jobs, err));
     KILN_GO(take_counts(r, b, units, err));
