@@ -28,7 +28,8 @@ kiln_status kiln_run_last(kiln_manifest *m, const char *stage, bool *found, kiln
     *found = false;
     KILN_TRY(kiln_query_open(m, &q,
                              "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code FROM run"
-                             " WHERE stage = ? AND exit_code = 0 ORDER BY id DESC LIMIT 1",
+                             " WHERE stage = ? AND (exit_code = 0 OR (exit_code = 7 AND instr(counters, '\"status\":\"partial\"')))"
+                             " ORDER BY id DESC LIMIT 1",
                              err));
     kiln_bind_text(&q, stage);
     kiln_status st = kiln_query_step(&q, found, err);

@@ -411,6 +411,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
     u->key = kiln_key_end(h);
     u->cost = 1;
+    u->optional = u->planning = true; /* a forecast: the layer is whole without it, and every shard prints it */
     u->tail = tail->data;
     u->tail_bytes = tail->size;
     u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->shots[i].view)) + kiln_tail_ram(tail->size);
@@ -440,6 +441,8 @@ static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
     KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
         uint64_t bytes;
+        p->views[i].missing = units[i].quarantined;
+        if (units[i].quarantined) continue;
         KILN_GO(kiln_unit_data(r, &units[i], "pairs", (void **)&pairs, &bytes, err));
         if (bytes != sizeof *pairs)
             KILN_GO(kiln_fail(err, KILN_E_IO, "the %s have %llu bytes", units[i].name, (unsigned long long)bytes));

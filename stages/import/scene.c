@@ -210,6 +210,7 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     KILN_TRY(put(report, "clamped", kiln_clamped_json(&i->counts), err));
     KILN_TRY(put(report, "dropped_rows", json_incref(i->dropped_rows), err));
     if (i->n_missing) KILN_TRY(put_count(report, "blocks_missing", i->n_missing, err));
+    if (i->n_missing) KILN_TRY(put_count(report, "rows_quarantined", i->rows_missing, err));
     KILN_TRY(put_count(report, "sh_degree", i->scan.info.sh_degree, err));
     KILN_TRY(put(report, "antialiased", json_boolean(i->scan.info.antialiased), err));
     KILN_TRY(report_points(i, report, err));

@@ -15,8 +15,9 @@ typedef struct {
     kiln_scan scan; /* info.kind KILN_SCENE_NONE: no rows */
     bool random;    /* rows are random points */
     kiln_row_counts counts;
-    uint64_t n_missing;   /* blocks that are quarantined: the layer is without them, counts too */
-    json_t *dropped_rows; /* the first 100, owned */
+    uint64_t n_missing;    /* blocks that are quarantined: the layer is without them, counts too */
+    uint64_t rows_missing; /* of the source, in them */
+    json_t *dropped_rows;  /* the first 100, owned */
     bool has_background;
     double background[3];
     kiln_cube cube;

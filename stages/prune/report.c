@@ -56,17 +56,22 @@ static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES])
     return out;
 }
 
+/* Before and after; null: not counted. */
+static json_t *pair_json(const kiln_prune_view *v, const uint64_t n[2], uint64_t factor)
+{
+    return v->missing ? json_null() : json_pack("[I,I]", (json_int_t)(factor * n[0]), (json_int_t)(factor * n[1]));
+}
+
 static json_t *views_json(const kiln_prune_report *r)
 {
     json_t *out = json_array();
     for (uint32_t i = 0; i < r->n_views; i++) {
         const kiln_prune_view *v = &r->views[i];
-        (void)json_array_append_new(out, json_pack("{s:s, s:i, s:i, s:[I,I], s:[I,I], s:[I,I]}", "camera", v->camera, "width",
-                                                   (int)v->width, "height", (int)v->height, "visible",
-                                                   (json_int_t)v->count.visible[0], (json_int_t)v->count.visible[1], "pairs",
-                                                   (json_int_t)v->count.pairs[0], (json_int_t)v->count.pairs[1], "list_bytes",
-                                                   (json_int_t)(KILN_PRUNE_LIST_BYTES * v->count.pairs[0]),
-                                                   (json_int_t)(KILN_PRUNE_LIST_BYTES * v->count.pairs[1])));
+        const kiln_prune_pairs *c = &v->count;
+        (void)json_array_append_new(out, json_pack("{s:s, s:i, s:i, s:o, s:o, s:o}", "camera", v->camera, "width", (int)v->width,
+                                                   "height", (int)v->height, "visible", pair_json(v, c->visible, 1), "pairs",
+                                                   pair_json(v, c->pairs, 1), "list_bytes",
+                                                   pair_json(v, c->pairs, KILN_PRUNE_LIST_BYTES)));
     }
     return out;
 }
@@ -166,11 +171,15 @@ static void print_views(const kiln_prune_report *r)
     for (uint32_t i = 0; i < r->n_views; i++) {
         const kiln_prune_view *v = &r->views[i];
         char size[32];
+        (void)snprintf(size, sizeof size, "%ux%u", v->width, v->height);
+        if (v->missing) {
+            printf("%-32.32s %11s %14s %14s %8s\n", v->camera, size, "-", "-", "-");
+            continue;
+        }
         for (int side = 0; side < 2; side++) {
             sum[side] += v->count.pairs[side];
             most[side] = v->count.pairs[side] > most[side] ? v->count.pairs[side] : most[side];
         }
-        (void)snprintf(size, sizeof size, "%ux%u", v->width, v->height);
         printf("%-32.32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%\n", v->camera, size, v->count.pairs[0], v->count.pairs[1],
                v->count.pairs[0] ? 100 * ((double)v->count.pairs[1] / (double)v->count.pairs[0] - 1) : 0.0);
     }

@@ -12,6 +12,7 @@ typedef struct {
     const char *camera;
     uint32_t width, height;
     kiln_prune_pairs count;
+    bool missing; /* quarantined: nobody knows the count */
 } kiln_prune_view;
 
 typedef struct {

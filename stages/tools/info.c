@@ -142,29 +142,79 @@ static json_t *scene_json(const kiln_scene *s)
     return NULL;
 }
 
-/* Rows of each layer that there is; chunks: of the baked one. */
-static kiln_status add_layer_counts(kiln_manifest *m, json_t *counts, kiln_error *err)
+/* ---- rows, by layer ------------------------------------------------------------------------------------------------ */
+enum { SOURCE, INITIAL, PRUNED, BAKED, N_LAYERS = sizeof layer_kinds / sizeof *layer_kinds };
+
+static kiln_status get_layers(kiln_manifest *m, kiln_layer *layers[N_LAYERS], kiln_error *err)
 {
-    uint64_t rows[4] = {0};
-    for (int i = 0; i < 4; i++) {
-        kiln_layer *l = NULL;
-        kiln_status st = kiln_layer_get(m, layer_kinds[i], &l, err);
+    for (int i = 0; i < N_LAYERS; i++) {
+        const kiln_status st = kiln_layer_get(m, layer_kinds[i], &layers[i], err);
         if (st != KILN_OK && st != KILN_E_STALE) return st;
-        bool is_baked = strcmp(layer_kinds[i], "baked") == 0;
-        json_t *chunks = l && is_baked ? count(l->n_chunks) : json_null();
-        json_t *n = l ? count(l->count) : json_null();
-        rows[i] = l ? l->count : UINT64_MAX;
-        kiln_layer_free(l);
-        st = set(counts, layer_kinds[i], n, err);
-        if (is_baked && st == KILN_OK)
-            st = set(counts, "chunks", chunks, err);
-        else
-            json_decref(chunks);
-        if (st != KILN_OK) return st;
     }
-    uint64_t before = rows[1] != UINT64_MAX ? rows[1] : rows[0];
-    bool known = rows[2] != UINT64_MAX && before != UINT64_MAX && before >= rows[2];
-    return set(counts, "pruned_away", known ? count(before - rows[2]) : json_null(), err);
+    return KILN_OK;
+}
+
+static const json_t *stage_of(const json_t *info, const char *name)
+{
+    const json_t *list = json_object_get(info, "stages");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *s = json_array_get(list, i);
+        if (strcmp(json_string_value(json_object_get(s, "name")), name) == 0) return s;
+    }
+    return NULL;
+}
+
+/* What a partial stage lacks is known only as long as its output is of its input: no stale one is asked. */
+static bool is_partial(const json_t *info, const char *stage)
+{
+    const char *state = json_string_value(json_object_get(stage_of(info, stage), "state"));
+    return state && strcmp(state, kiln_stage_state_name(KILN_STAGE_PARTIAL)) == 0;
+}
+
+/* Rows in blocks that `to`, made from `from` block by block, does not have. */
+static uint64_t rows_of_gaps(const kiln_layer *from, const kiln_layer *to)
+{
+    uint64_t rows = 0;
+    uint32_t k = 0; /* blocks are in the order of their names */
+    if (!from || !to) return 0;
+    for (uint32_t i = 0; i < from->n_chunks; i++) {
+        while (k < to->n_chunks && strcmp(to->chunks[k].name, from->chunks[i].name) < 0) k++;
+        if (k == to->n_chunks || strcmp(to->chunks[k].name, from->chunks[i].name) != 0) rows += from->chunks[i].count;
+    }
+    return rows;
+}
+
+static uint64_t import_lacks(const json_t *info)
+{
+    const json_t *report = json_object_get(stage_of(info, "import"), "run");
+    return is_partial(info, "import") ? (uint64_t)json_integer_value(json_object_get(report, "rows_quarantined")) : 0;
+}
+
+/* Quarantined: rows that are missing because units failed, whichever stage gave them up. They are no rows that a rule pruned. */
+static kiln_status count_lacks(const json_t *info, kiln_layer *const layers[N_LAYERS], json_t *counts, kiln_error *err)
+{
+    const kiln_layer *before = layers[INITIAL] ? layers[INITIAL] : layers[SOURCE], *after = layers[PRUNED], *baked = layers[BAKED];
+    const uint64_t by_prune = is_partial(info, "prune") ? rows_of_gaps(before, after) : 0;
+    uint64_t lacks = import_lacks(info) + by_prune;
+    if (is_partial(info, "knn")) lacks += rows_of_gaps(layers[SOURCE], layers[INITIAL]);
+    if (is_partial(info, "chunk") && after && baked && after->count > baked->count) lacks += after->count - baked->count;
+    KILN_TRY(set(counts, "quarantined", before || lacks ? count(lacks) : json_null(), err));
+    const bool known = before && after && before->count >= after->count + by_prune;
+    return set(counts, "pruned_away", known ? count(before->count - after->count - by_prune) : json_null(), err);
+}
+
+/* Rows of each layer that there is; chunks: of the baked one. */
+static kiln_status add_layer_counts(kiln_manifest *m, const json_t *info, json_t *counts, kiln_error *err)
+{
+    kiln_layer *layers[N_LAYERS] = {NULL};
+    kiln_status st = KILN_OK;
+    KILN_GO(get_layers(m, layers, err));
+    for (int i = 0; i < N_LAYERS; i++) KILN_GO(set(counts, layer_kinds[i], layers[i] ? count(layers[i]->count) : json_null(), err));
+    KILN_GO(set(counts, "chunks", layers[BAKED] ? count(layers[BAKED]->n_chunks) : json_null(), err));
+    KILN_GO(count_lacks(info, layers, counts, err));
+done:
+    for (int i = 0; i < N_LAYERS; i++) kiln_layer_free(layers[i]);
+    return st;
 }
 
 static kiln_status add_scene(kiln_manifest *m, json_t *info, kiln_error *err)
@@ -179,7 +229,7 @@ static kiln_status add_scene(kiln_manifest *m, json_t *info, kiln_error *err)
     if (st == KILN_OK) st = set(info, "scene", imported ? scene_json(s) : json_null(), err);
     if (st == KILN_OK) st = set(counts, "rows_read", imported ? count(s->rows_read) : json_null(), err);
     if (st == KILN_OK) st = set(counts, "rows_dropped", imported ? count(s->rows_dropped) : json_null(), err);
-    if (st == KILN_OK) st = add_layer_counts(m, counts, err);
+    if (st == KILN_OK) st = add_layer_counts(m, info, counts, err);
     free(s);
     return st;
 }
@@ -368,10 +418,10 @@ static void print_quarantine(const json_t *info)
 static void print_scene(const json_t *info)
 {
     const json_t *s = json_object_get(info, "scene"), *c = json_object_get(info, "counts");
-    static const char *const keys[] = {"rows_read", "rows_dropped", "pruned_away", "baked", "chunks",
-                                       "cameras",   "photos",       "tables",      "images"};
-    static const char *const words[] = {"rows read", "dropped", "pruned away", "baked", "chunks",
-                                        "cameras",   "photos",  "tile tables", "images"};
+    static const char *const keys[] = {"rows_read", "rows_dropped", "pruned_away", "quarantined", "baked",
+                                       "chunks",    "cameras",      "photos",      "tables",      "images"};
+    static const char *const words[] = {"rows read", "dropped", "pruned away", "quarantined", "baked",
+                                        "chunks",    "cameras", "photos",      "tile tables", "images"};
     char buf[32];
     printf("%s: %s '%s' (%s), SH degree %s%s\n", text_of(info, "manifest", "?"), text_of(s, "kind", "nothing imported"),
            text_of(s, "source", ""), text_of(s, "format", "-"), count_text(s, "sh_degree", buf),

@@ -48,7 +48,7 @@ is chunk fresh
 for s in tiles render; do is $s stale; done
 for s in tiles render export; do kiln $s "$db" >/dev/null || fail "$s after the fault"; done
 same "$clean" "$db"
-"$KILN_BIN/kiln-info" "$db" | grep -q 'quarantine' && fail "the quarantine is not empty"
+"$KILN_BIN/kiln-info" "$db" | grep -qx 'quarantine' && fail "the quarantine is not empty"
 for s in chunk tiles render; do "$KILN_BIN/kiln-$s" "$db" 2>&1 | grep -q 'nothing to do' || fail "$s did something"; done
 
 # shards: each its part, in any order and twice; the whole run then computes nothing
