@@ -148,8 +148,12 @@ static void man_exit_status(FILE *out)
 #undef X
     };
     (void)fputs(".SH EXIT STATUS\n", out);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        (void)fprintf(out, ".TP\n\\fB%d\\fR\n%s.\n", rows[i].code, rows[i].text);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) { /* rows of one code stand together */
+        const bool first = i == 0 || rows[i - 1].code != rows[i].code;
+        const bool last = i + 1 == sizeof rows / sizeof *rows || rows[i + 1].code != rows[i].code;
+        if (first) (void)fprintf(out, ".TP\n\\fB%d\\fR\n", rows[i].code);
+        (void)fprintf(out, "%s%s%s", first ? "" : ", or ", rows[i].text, last ? ".\n" : "");
+    }
 }
 
 static void man_environment(FILE *out)
@@ -160,7 +164,9 @@ static void man_environment(FILE *out)
                               "count the fastest GPU first"},
         {"KILN_FAULT",
          "Makes units fail, to try what happens then: unit=NUMBER-OR-NAME:ACTION, more of them after a ';'. ACTION: exit, "
-         "kill, hang, illegal, abort, enospc, nomem, device, lost; then perhaps ,times=N and ,device=N"},
+         "kill, hang, illegal, abort, enospc, nomem, device, lost; then perhaps ,times=N and ,device=N. NUMBER: the position in "
+         "each list of units that the stage works on, "
+         "from 0"},
         {"KILN_ISA", "baseline or avx2: the code for the CPU; both give the same bits"},
         {"KILN_NVML", "The library that shows the GPUs, instead of libnvidia-ml.so.1"},
     };

@@ -68,15 +68,22 @@ else file=$${scene##*/}; out=$${scene%"$$file"}$${file%.*}.bake; fi; \
 manifest=$$out/manifest.db
 endef
 
+# What a stage's exit code means for those behind it: with --allow-partial (ALLOW_PARTIAL=1) they go on from 7, finished
+# partially, and the bake ends with it.
+goes_on = $(if $(call option_value,$1,allow-partial),$(filter-out 0 no off false,$(call given,$(call option_value,$1,allow-partial))))
+after_failure = $(if $(call goes_on,$1),{ code=$$?; [ $$code = 7 ] && partial="$$partial kiln-$1" || exit $$code; },exit)
+
 # A slip in an option of the last stage is told before the first one has worked for an hour: --version ends a program
 # after its options have been read.
 # A bake stops at the first stage that fails; make shows the exit code behind that stage's own sentence. The programs that
 # only look (kiln-info, kiln-verify) are built with it: they are what a user reaches for next.
 bake: $(BAKES:%=$O/bin/kiln-%) $(BIN) $(DEMO)
 	@$(foreach s,$(BAKES),$O/bin/kiln-$s $(call stage_args,$s) --version >/dev/null || exit;) \
-	$(places); $(foreach s,$(BAKES),\
+	$(places); partial=; $(foreach s,$(BAKES),\
 	  $(if $V,echo kiln-$s $(call quote,$(call stage_args,$s)) >&2;) \
-	  $O/bin/kiln-$s $(if $(filter import,$s),"$$scene") "$$manifest" $(call stage_args,$s) || exit;) \
+	  $O/bin/kiln-$s $(if $(filter import,$s),"$$scene") "$$manifest" $(call stage_args,$s) || $(call after_failure,$s);) \
+	if [ -n "$$partial" ]; then \
+	  echo "baked in part: $$manifest lacks what$$partial gave up; the same command tries it again, kiln-info names it" >&2; exit 7; fi; \
 	echo "baked: $$manifest; pictures: $$out/renders; for other renderers: $$out/export"
 
 endif

@@ -118,7 +118,11 @@ static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     *taken = false;
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (l->fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open lock file '%s': %s", l->path, strerror(errno));
+    if (l->fd < 0)
+        return kiln_fail(err, KILN_E_IO,
+                         "cannot open lock file '%s': %s; a stage writes into the manifest's folder: make that writable, or bake "
+                         "elsewhere (kiln-info and kiln-verify only read)",
+                         l->path, strerror(errno));
     if (fcntl(l->fd, F_OFD_SETLK, &whole) != 0) {
         if (errno != EAGAIN && errno != EACCES) return kiln_fail(err, KILN_E_IO, "cannot lock '%s': %s", l->path, strerror(errno));
         char holder[600];

@@ -132,6 +132,7 @@ typedef struct {
     bool given;
     uint32_t shard, n_shards; /* from 0; n_shards 0: --units */
     uint64_t position;        /* optional units seen so far */
+    uint64_t chosen;          /* of these, the ones that --shard or --units select */
     uint64_t bundle, group;   /* groups and single units seen so far; the group of the last */
     uint64_t left;            /* of optional units: neither stored nor chosen */
     bool cut;                 /* because of those a list of units ended the run */
@@ -181,6 +182,8 @@ struct kiln_run {
 };
 /* Looks for the devices unless that is done. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* Is --scratch-dir a folder? A mistyped one would be made somewhere and filled. */
+kiln_status kiln_scratch_check(kiln_error *err) KILN_MUST_CHECK;
 /* Removes what kiln_run_scratch made. */
 void kiln_run_drop_scratch(kiln_run *r);
 /* Removes the folder of a run that failed before anything was put there. */

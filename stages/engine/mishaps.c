@@ -44,7 +44,7 @@ static kiln_status give_up(kiln_job *j, uint64_t item, kiln_error *err)
     kiln_unit *u = kiln_job_unit(j, item);
     const kiln_trial *t = kiln_schedule_trial(j->schedule, item);
     const kiln_failure *f = j->failures;
-    while (f->item != item) f++; /* a unit is given up after it failed */
+    while (f->item != item) f++;          /* a unit is given up after it failed */
     KILN_TRY(kiln_job_store_end(j, err)); /* the quarantine is in the manifest, too */
     KILN_TRY(kiln_run_quarantine(j->run, u, t, f->device, f->reason, err));
     if (!u->optional || u->was_cached)
@@ -133,7 +133,7 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
     (void)kiln_fail(&why, (kiln_status)m->status, "%s", m->text);
     if (!kiln_failure_is_contained(why.status)) {
         (void)kiln_fail(err, why.status, "%s", why.msg);
-        kiln_note(err, "%s", kiln_job_unit(j, item)->name);
+        if (!strstr(m->text, kiln_job_unit(j, item)->name)) kiln_note(err, "'%s'", kiln_job_unit(j, item)->name);
         return why.status;
     }
     kiln_job_dismiss(j, slot);      /* it ends by itself; the failed unit is not in flight any more */

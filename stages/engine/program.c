@@ -62,11 +62,11 @@ static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error
 {
     json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "stage", r->program->name, "status", "failed", "error",
                             kiln_status_name(st), "message", kiln_json_string(failure->msg));
-    if (out && !r->stage && json_object_update_missing(out, r->report) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    return out;
+    const bool filled = out && (r->stage || json_object_update_missing(out, r->report) == 0) &&
+                        (r->quarantine.n == 0 || json_object_set_new(out, "quarantine", kiln_run_quarantine_json(r)) == 0);
+    if (filled) return out;
+    json_decref(out);
+    return NULL;
 }
 
 static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
@@ -108,6 +108,9 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
     KILN_TRY(kiln_selection_read(r, err));
+    KILN_TRY(kiln_scratch_check(err));
+    if (r->program->unit && kiln_common_values.ram.percent <= 0 && kiln_common_values.ram.bytes == 0)
+        return kiln_fail(err, KILN_E_USAGE, "--ram 0 leaves no memory at all; give a size such as 512M, or 50%%");
     r->report = json_object();
     if (!r->report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     if (r->program->unit) {
@@ -125,6 +128,12 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, seen = r->units_seen;
     if (r->selection.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
+    if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--units '%.200s' is none of the %llu units that are known so far, positions 0 to %llu; nothing of it was "
+                         "computed",
+                         kiln_engine_values.units, (unsigned long long)r->selection.position,
+                         (unsigned long long)r->selection.position - 1);
     if (*r->partial_input && r->committed && !r->stored_report)
         kiln_warn(
             "%s finished partially, so this output is partial too: later stages want --allow-partial; when %s is complete, run "

@@ -34,7 +34,8 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 uint64_t kiln_ram_cap(kiln_run *r)
 {
     if (r->ram.cap) return r->ram.cap;
-    const uint64_t free_bytes = kiln_ram_free("");
+    const uint64_t free_bytes = kiln_ram_free_by("", &r->ram.bound);
+    r->ram.free = most(free_bytes, 1);
     uint64_t cap = kiln_size_resolve(kiln_common_values.ram, free_bytes);
     if (free_bytes != UINT64_MAX && (double)cap > FREE_SHARE * (double)free_bytes) {
         char wanted[32], got[32];
@@ -85,10 +86,25 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const cha
 
 static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes + u->tail_bytes); }
 
+/* How a refusal ends. Where less is free than is needed, more --ram would be refused with the same sentence. */
+enum { ADVICE = 256 };
+static const char *advise(const kiln_run *r, uint64_t all, char out[ADVICE])
+{
+    char leaves[32], needed[32];
+    const uint64_t mib = all / MIB + 2; /* the parent may be a little larger the next time */
+    if (r->ram.free == 0 || r->ram.free == UINT64_MAX || (double)(mib * MIB) <= FREE_SHARE * (double)r->ram.free)
+        (void)snprintf(out, ADVICE, "the least that works is --ram %lluM", (unsigned long long)mib);
+    else
+        (void)snprintf(out, ADVICE, "no --ram helps, for %s leaves %s where %s are needed: %s", r->ram.bound.what,
+                       kiln_size_text(r->ram.free, leaves),
+                       kiln_size_text((uint64_t)((double)(mib * MIB) / FREE_SHARE) + MIB, needed), r->ram.bound.advice);
+    return out;
+}
+
 /* Before results are loaded: workers, which may not be needed at all, are not counted. */
 kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err)
 {
-    char needs[32], allowed[32];
+    char needs[32], allowed[32], advice[ADVICE];
     const uint64_t cap = kiln_ram_cap(r);
     kiln_ram_results(r, n, n);
     const uint64_t parent = parent_bytes(r);
@@ -98,12 +114,9 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
         r->ram.predicted = most(r->ram.predicted, parent);
         return KILN_OK;
     }
-    return kiln_fail(
-        err, KILN_E_CAP,
-        "%s: a list of %llu units makes the parent alone need %s of host memory, --ram allows %s; the least that works "
-        "is --ram %lluM",
-        what, (unsigned long long)n, kiln_size_text(parent, needs), kiln_size_text(cap, allowed),
-        (unsigned long long)((parent + worker_bytes(1) + largest) / MIB + 2));
+    return kiln_fail(err, KILN_E_CAP, "%s: a list of %llu units makes the parent alone need %s of host memory, --ram allows %s; %s",
+                     what, (unsigned long long)n, kiln_size_text(parent, needs), kiln_size_text(cap, allowed),
+                     advise(r, parent + worker_bytes(1) + largest, advice));
 }
 
 /* With results that wait, while workers go on. */
@@ -133,35 +146,32 @@ static bool plan_tight(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsi
     return true;
 }
 
-static kiln_status refuse(uint64_t cap, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
+static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
 {
-    char needs[32], allowed[32];
-    const uint64_t all = parent + worker_bytes(1) + unit;
-    return kiln_fail(err, KILN_E_CAP,
-                     "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; the least that works is "
-                     "--ram %lluM",
-                     name, kiln_size_text(unit, needs), kiln_size_text(cap, allowed),
-                     (unsigned long long)(all / MIB + 2)); /* the parent may be a little larger the next time */
+    char needs[32], allowed[32], advice[ADVICE];
+    return kiln_fail(err, KILN_E_CAP, "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; %s", name,
+                     kiln_size_text(unit, needs), kiln_size_text(r->ram.cap, allowed),
+                     advise(r, parent + worker_bytes(1) + unit, advice));
 }
 
 /* The same for a list with this unit as its largest. Where it plans others, a cap that has room for it alone would be refused
  * later. */
-static kiln_status refuse_list(uint64_t cap, uint64_t parent, const kiln_unit *big, uint64_t after, kiln_error *err)
+static kiln_status refuse_list(const kiln_run *r, uint64_t parent, const kiln_unit *big, uint64_t after, kiln_error *err)
 {
-    char needs[32], allowed[32], then[32];
-    const uint64_t unit = unit_bytes(big), all = parent + worker_bytes(1) + after;
-    if (after <= unit) return refuse(cap, parent, unit, big->name, err);
+    char needs[32], allowed[32], then[32], advice[ADVICE];
+    const uint64_t unit = unit_bytes(big);
+    if (after <= unit) return refuse(r, parent, unit, big->name, err);
     return kiln_fail(err, KILN_E_CAP,
                      "'%s' needs %s of host memory beside parent and worker, what comes after it %s at most, --ram allows %s for "
-                     "all; before that is known better, the least that works is --ram %lluM",
-                     big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(cap, allowed),
-                     (unsigned long long)(all / MIB + 2));
+                     "all; before that is known better, %s",
+                     big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(r->ram.cap, allowed),
+                     advise(r, parent + worker_bytes(1) + after, advice));
 }
 
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)
 {
     const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
-    return share_of(cap, parent, 1) < unit_ram ? refuse(cap, parent, unit_ram, what, err) : KILN_OK;
+    return share_of(cap, parent, 1) < unit_ram ? refuse(r, parent, unit_ram, what, err) : KILN_OK;
 }
 
 kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
@@ -181,5 +191,5 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
         if (n < n_wanted) kiln_chat("--ram has room for %u of %u workers", n, n_wanted);
         return KILN_OK;
     }
-    return refuse_list(cap, parent, big, after, err);
+    return refuse_list(r, parent, big, after, err);
 }

@@ -9,6 +9,11 @@
 
 /* Bytes that may be taken now (ram_free.c); root: "", or the folder of a pretended /proc and /sys. UINT64_MAX: nobody knows. */
 uint64_t kiln_ram_free(const char *root);
+/* The same; *by: what leaves so little, for people, and what to do about it. */
+typedef struct {
+    const char *what, *advice;
+} kiln_ram_bound;
+uint64_t kiln_ram_free_by(const char *root, kiln_ram_bound *by);
 
 /* --ram in bytes, found out once a run. */
 uint64_t kiln_ram_cap(kiln_run *r);
@@ -38,7 +43,9 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
 
 /* What was measured; part of a run. */
 typedef struct {
-    uint64_t cap;       /* 0: not resolved yet */
+    uint64_t cap;  /* 0: not resolved yet */
+    uint64_t free; /* then: what could be taken when it was, by what it is bound; 0: not looked at */
+    kiln_ram_bound bound;
     uint64_t predicted; /* largest of the plans */
     uint64_t peak;      /* largest sum seen */
     uint64_t cuda;      /* largest share of the CUDA runtime in a worker, not in peak */

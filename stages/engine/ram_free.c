@@ -112,24 +112,41 @@ static uint64_t cgroups_leave(const char *root)
     return leaves;
 }
 
-static uint64_t own_limits(void)
+/* One of the process's own limits. */
+static uint64_t limit_of(int kind)
 {
-    static const int kinds[] = {RLIMIT_AS, RLIMIT_DATA};
-    uint64_t leaves = UINT64_MAX;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct rlimit l;
-        if (getrlimit(kinds[i], &l) == 0 && l.rlim_cur != RLIM_INFINITY) leaves = least(leaves, l.rlim_cur);
-    }
-    return leaves;
+    struct rlimit l;
+    return getrlimit(kind, &l) == 0 && l.rlim_cur != RLIM_INFINITY ? l.rlim_cur : UINT64_MAX;
+}
+
+static uint64_t available_bytes(const char *root)
+{
+    char path[LINE];
+    if ((size_t)snprintf(path, sizeof path, "%s/proc/meminfo", root) >= sizeof path) return UINT64_MAX;
+    const uint64_t kib = read_field(path, "MemAvailable", UINT64_MAX);
+    return kib < UINT64_MAX / 1024 ? 1024 * kib : UINT64_MAX;
+}
+
+uint64_t kiln_ram_free_by(const char *root, kiln_ram_bound *by)
+{
+    const struct {
+        uint64_t bytes;
+        kiln_ram_bound by;
+    } bounds[] = {
+        {available_bytes(root), {"the machine's free memory", "end other programs, or take a larger machine"}},
+        {cgroups_leave(root), {"the cgroup's memory limit", "raise the limit of the container or job"}},
+        {limit_of(RLIMIT_AS), {"the limit of 'ulimit -v'", "raise it"}},
+        {limit_of(RLIMIT_DATA), {"the limit of 'ulimit -d'", "raise it"}},
+    };
+    size_t tightest = 0;
+    for (size_t i = 1; i < sizeof bounds / sizeof *bounds; i++)
+        if (bounds[i].bytes < bounds[tightest].bytes) tightest = i;
+    *by = bounds[tightest].by;
+    return bounds[tightest].bytes;
 }
 
 uint64_t kiln_ram_free(const char *root)
 {
-    char path[LINE];
-    uint64_t available = UINT64_MAX;
-    if ((size_t)snprintf(path, sizeof path, "%s/proc/meminfo", root) < sizeof path) {
-        const uint64_t kib = read_field(path, "MemAvailable", UINT64_MAX);
-        if (kib < UINT64_MAX / 1024) available = 1024 * kib;
-    }
-    return least(available, least(cgroups_leave(root), own_limits()));
+    kiln_ram_bound by;
+    return kiln_ram_free_by(root, &by);
 }

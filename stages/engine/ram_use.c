@@ -110,6 +110,7 @@ int kiln_ram_report(const kiln_run *r, json_t *summary)
 void kiln_ram_judge(const kiln_run *r)
 {
     char peak[32], cap[32], predicted[32];
+    if (r->ram.predicted == 0) return; /* nothing was to be computed: what the program is by itself, no plan keeps below a cap */
     if (r->ram.cap == 0 || r->ram.peak <= r->ram.cap) return;
     kiln_warn("%s of host memory were taken where --ram allows %s and %s were predicted; the result is right, but report this",
               kiln_size_text(r->ram.peak, peak), kiln_size_text(r->ram.cap, cap), kiln_size_text(r->ram.predicted, predicted));

@@ -131,11 +131,9 @@ kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err)
         return KILN_OK;
     }
     const char *what = state == KILN_STAGE_MISSING ? "has not run" : state == KILN_STAGE_STALE ? "is stale" : "finished partially";
-    if (!strcmp(stage, "import"))
-        return kiln_fail(err, KILN_E_STALE, "import %s for '%s'; run kiln-import SCENE '%s' first", what,
-                         kiln_manifest_path(r->manifest), kiln_manifest_path(r->manifest));
-    return kiln_fail(err, KILN_E_STALE, "%s %s for '%s'; run kiln-%s '%s' first%s", stage, what, kiln_manifest_path(r->manifest),
-                     stage, kiln_manifest_path(r->manifest), state == KILN_STAGE_PARTIAL ? ", or give --allow-partial" : "");
+    return kiln_fail(err, KILN_E_STALE, "%s %s for '%s'; run kiln-%s%s '%s' first%s", stage, what, kiln_manifest_path(r->manifest),
+                     stage, strcmp(stage, "import") ? "" : " SCENE", kiln_manifest_path(r->manifest),
+                     state == KILN_STAGE_PARTIAL ? ", or give --allow-partial" : "");
 }
 
 kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err)

@@ -38,6 +38,15 @@ static kiln_status fail_long(const char *manifest, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT, "the path of the scratch folder for '%s' is too long", manifest);
 }
 
+kiln_status kiln_scratch_check(kiln_error *err)
+{
+    const char *dir = kiln_engine_values.scratch_dir;
+    struct stat s;
+    if (!dir || (stat(dir, &s) == 0 && S_ISDIR(s.st_mode))) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'; make it first, or correct the name",
+                     dir);
+}
+
 /* In a folder that bakes may share. */
 static kiln_status shared_root(const char *manifest, const char *dir, char *out, kiln_error *err)
 {

@@ -43,12 +43,19 @@ static bool read_range(const char *entry, uint64_t *first, uint64_t *last)
     return !*end;
 }
 
+/* "0-" and "-3" are no names: no unit is called so. */
+static bool is_entry(const char *entry)
+{
+    uint64_t first, last;
+    if (read_range(entry, &first, &last)) return first <= last;
+    return *entry && strspn(entry, "0123456789-") != strlen(entry);
+}
+
 static kiln_status check_units(const char *text, kiln_error *err)
 {
     char entry[ENTRY_TEXT];
-    uint64_t first, last;
     for (const char *at = text; next_entry(&at, entry, sizeof entry);)
-        if (!*entry || (read_range(entry, &first, &last) && first > last))
+        if (!is_entry(entry))
             return kiln_fail(err, KILN_E_USAGE, "--units takes positions from 0 and names, such as 3,5-9 or 'camera a*', not '%s'",
                              text);
     return KILN_OK;
@@ -87,5 +94,7 @@ bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_lis
     const uint64_t position = s->position++;
     if (position && !joins) s->bundle++;
     s->group = u->group;
-    return s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(u, position);
+    const bool chosen = s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(u, position);
+    s->chosen += chosen;
+    return chosen;
 }
