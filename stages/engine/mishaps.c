@@ -133,7 +133,7 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
     (void)kiln_fail(&why, (kiln_status)m->status, "%s", m->text);
     if (!kiln_failure_is_contained(why.status)) {
         (void)kiln_fail(err, why.status, "%s", why.msg);
-        if (!strstr(m->text, kiln_job_unit(j, item)->name)) kiln_note(err, "'%s'", kiln_job_unit(j, item)->name);
+        if (!strstr(m->text, kiln_job_unit(j, item)->name)) kiln_note(err, "%s", kiln_job_unit(j, item)->name);
         return why.status;
     }
     kiln_job_dismiss(j, slot);      /* it ends by itself; the failed unit is not in flight any more */
