@@ -56,8 +56,8 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
                                  kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
                              kiln_error *err) KILN_MUST_CHECK;
-/* Page-locks host memory, so that copies from and to it go at the speed of the bus. Takes longer than one copy: for what is used again
- * and again. false: it stays as it was, which is no failure. Unpin before it is freed. */
+/* Page-locks host memory, so that copies from and to it go at the speed of the bus. Takes longer than one copy: for what is used
+ * again and again. false: it stays as it was, which is no failure. Unpin before it is freed. */
 bool kiln_device_pin(int device, void *p, size_t bytes);
 void kiln_device_unpin(int device, void *p);
 /* Until x->stream is idle. */

@@ -56,11 +56,11 @@ rm -f ./*.db
 kiln generate points large --gaussians 1500000 >/dev/null && kiln import large base.db >/dev/null || fail "large"
 cp base.db whole.db; cp base.db little.db; cp base.db killed.db
 knn whole.db
-knn little.db --ram 96M
+knn little.db --ram 104M
 ranges=$(get 'phases["ranges"]')
 same whole.db little.db
 stored() { sqlite3 "file:$1?mode=ro" "select count(*) from unit where name like 'range %'" 2>/dev/null || echo 0; }
-set -m; "$KILN_BIN/kiln-knn" killed.db --quiet --ram 96M >/dev/null 2>&1 & pid=$!; set +m
+set -m; "$KILN_BIN/kiln-knn" killed.db --quiet --ram 104M >/dev/null 2>&1 & pid=$!; set +m
 for ((i = 0; i < 4000; i++)); do
     kept=$(stored killed.db)
     [ "$kept" -gt 0 ] && break
@@ -70,7 +70,7 @@ done
 kill -9 -- "-$pid" 2>/dev/null
 wait "$pid" 2>/dev/null
 kept=$(stored killed.db)
-knn killed.db --ram 96M
+knn killed.db --ram 104M
 same whole.db killed.db
 [ "$(stored killed.db)" = "$ranges" ] || fail "$(stored killed.db) ranges are stored, not $ranges"
 [ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
@@ -89,11 +89,11 @@ go_on() { # DB OPTIONS: with the ranges and the scratch that a kill left
     same whole.db "$db"
 }
 cp base.db half.db
-KILN_FAULT='unit=range 5 *:kill' "$KILN_BIN/kiln-knn" half.db --quiet --ram 96M >/dev/null 2>&1 && fail "range 5 was made"
+KILN_FAULT='unit=range 5 *:kill' "$KILN_BIN/kiln-knn" half.db --quiet --ram 104M >/dev/null 2>&1 && fail "range 5 was made"
 [ "$(stored half.db)" -gt 0 ] || fail "nothing was stored before the kill"
 go_on more.db --ram 120M
 go_on least.db --ram 72M
 go_on all.db
 rm -r half.db.scratch
 [ -z "$(find . -name '*.scratch')" ] || fail "scratch is left"
-echo "$ranges ranges with --ram 96M; $kept were stored when it was killed"
+echo "$ranges ranges with --ram 104M; $kept were stored when it was killed"
