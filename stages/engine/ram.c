@@ -18,6 +18,7 @@
 enum {
     MIB = 1 << 20,
     PARENT_BYTES = 24 * MIB,    /* measured: 18, of which 8 are the page cache */
+    PLAN_GROWS = 4 * MIB,       /* between asking what a unit may take and planning it */
     PARENT_GROWS = 16 * MIB,    /* beyond what it has when the work is planned */
     WORKER_BYTES = 12 * MIB,    /* measured: 7, of which 4 are the page cache */
     THREAD_BYTES = 3 * MIB / 2, /* compressor and stack */
@@ -66,7 +67,9 @@ static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
     return each > worker_bytes(n) ? each - worker_bytes(n) : 0;
 }
 
-uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(kiln_ram_cap(r), parent_bytes(r), 1); }
+/* The parent is a little larger when the unit's list is planned: room for that, so that a unit which asks for just this much fits.
+ */
+uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(kiln_ram_cap(r), parent_bytes(r) + PLAN_GROWS, 1); }
 
 /* The blob as it is stored, and once more shuffled. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * least(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
