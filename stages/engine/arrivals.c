@@ -3,7 +3,8 @@
  *
  * They wait for a common transaction until they are as many bytes as the plan of memory allows, or the oldest is BATCH_MS old and
  * a few times as old as the last transaction took: one fsync for many small units, most of the parent's time left for its
- * workers on a slow disk, and a kill costs no more than that. */
+ * workers on a slow disk, and a kill costs no more than that. When no more units are left than workers have in hand, they wait for
+ * nothing: what is stored after the last one has come keeps no worker busy. */
 #include "stages/engine/job.h"
 
 #include <signal.h>
@@ -140,6 +141,7 @@ static bool batch_is_ripe(const kiln_job *j)
     if (j->n_batch == 0) return false;
     if (patience < BATCH_MS * NS_OF_MS) patience = BATCH_MS * NS_OF_MS;
     if (patience > BATCH_MS_MOST * NS_OF_MS) patience = BATCH_MS_MOST * NS_OF_MS;
+    if (j->n_open <= (uint64_t)j->plan.n_workers * j->plan.in_flight) return true;
     return j->n_batch == KILN_BATCH_UNITS || 2 * j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= patience;
 }
 

@@ -346,6 +346,7 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
         return kiln_fail(err, KILN_E_BUG, "this run of %s may change no state", r->program->name);
     KILN_TRY(kiln_interrupt_check(err));
     if (r->selection.given) return KILN_OK; /* it leaves the end to a run of the whole */
+    kiln_workers_dismiss(r->workers, r->n_workers);
     KILN_TRY(kiln_manifest_begin(r->manifest, err));
     const kiln_status st = commit(r, input_key, make, context, err);
     if (st != KILN_OK) {

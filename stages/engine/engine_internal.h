@@ -77,6 +77,8 @@ bool kiln_worker_ended(kiln_worker_process *w, int *status);
 enum { KILN_EXEC_FAILED = 127 }; /* exit code of a process that could not become a worker */
 /* Why it ended by itself: status, and a sentence without context. Never KILN_OK. */
 kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_error *err) KILN_MUST_CHECK;
+/* Idle ones are asked to end, and not waited for: what the parent does meanwhile needs none. */
+void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n);
 /* Idle ones are asked to end, busy ones killed; some may not run. Returns within 2 s when a signal ends the run. */
 void kiln_workers_stop(kiln_worker_process *workers, unsigned n);
 /* What people call the slot: its device, on the CPU with its number. */

@@ -84,6 +84,12 @@ static void say_use(const kiln_worker_process *w)
               kiln_size_text(w->use.vram_peak, peak), kiln_size_text(w->use.vram_cap, cap), (unsigned long long)w->use.n_host);
 }
 
+void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (workers[i].greeted && workers[i].n_flight == 0) kiln_worker_dismiss(&workers[i]);
+}
+
 /* All are told before the first is waited for: giving a GPU back takes its time. */
 void kiln_workers_stop(kiln_worker_process *workers, unsigned n)
 {
