@@ -3,7 +3,7 @@
  *
  *   layer KIND DIGEST
  *   table CAMERA:PROFILE[_aa]:near=N DIGEST
- *   image CAMERA:PROFILE[_aa]:near=N DIGEST      hash of the float32 pixels
+ *   image CAMERA:PROFILE[_aa]:near=N DIGEST      of the float32 pixels (SCHEMA.md)
  *
  * Blanks, control bytes and '%' of a camera's name are percent-encoded; N is printed by %g. */
 #include "base/memory.h"

@@ -323,7 +323,7 @@ typedef struct {
     char device_kind[8]; /* "cpu" or "cuda" */
     uint32_t width, height;
     kiln_hash key;
-    kiln_hash pixels; /* hash of the float32 picture [height][width][4] */
+    kiln_hash pixels; /* digest of the float32 picture [height][width][4] (SCHEMA.md, Digests) */
     uint64_t visible, pairs;
     double psnr, ssim; /* NAN when there is no photo */
     char path[4096];   /* file written, relative to the manifest's folder where below it; "" for none */

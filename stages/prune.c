@@ -88,7 +88,8 @@ typedef struct {
     kiln_camera *cameras;
     uint32_t n_cameras, n_views;
     kiln_prune_view *views;
-    kiln_shot *shots; /* [n_views] */
+    kiln_shot *shots;     /* [n_views] */
+    kiln_chunk_keys keys; /* of the input */
 } pruning;
 
 static void units_free(kiln_unit *units, uint64_t n)
@@ -104,6 +105,7 @@ static void pruning_release(pruning *p)
     units_free(p->blocks, p->n_blocks);
     free(p->block_of);
     free(p->shots);
+    kiln_chunk_keys_release(&p->keys);
     free(p->views);
     free(p->cameras);
     free(p->merges);
@@ -384,6 +386,7 @@ static kiln_status make_views(kiln_run *r, pruning *p, kiln_error *err)
     p->n_views = n * n_sizes;
     KILN_TRY(KILN_ALLOC(&p->views, p->n_views, "views", err));
     KILN_TRY(KILN_ALLOC(&p->shots, p->n_views, "views", err));
+    KILN_TRY(kiln_chunk_keys_make(p->input, &p->keys, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
         const kiln_camera *c = &p->cameras[(uint64_t)(i / n_sizes) * p->n_cameras / n]; /* evenly chosen */
         const kiln_camera scaled = resized(c, sizes[i % n_sizes]);
@@ -402,7 +405,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     head.n_rows = p->n_rows;
     head.n_merges = p->n_merges;
     kiln_hasher *h = kiln_run_key_bare(r, "pairs");
-    kiln_key_hash(h, "view", kiln_shot_table_key(&p->shots[i], p->input));
+    kiln_key_hash(h, "view", kiln_shot_table_key(&p->shots[i], &p->keys));
     kiln_prune_rules_key(h, &p->rules);
     for (uint32_t b = 0; b < p->input->n_chunks; b++)
         if (kiln_shot_may_see(&p->shots[i], &p->input->chunks[b])) key_planes(h, p, b, (const char *const[]){"spacing2"}, 1);

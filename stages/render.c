@@ -54,6 +54,7 @@ static void shoot_release(kiln_shoot *s)
     free(s->sources);
     free(s->cameras);
     kiln_dataset_release(&s->file);
+    kiln_chunk_keys_release(&s->keys);
     kiln_layer_free(s->layer);
 }
 
@@ -158,7 +159,7 @@ static void key_photo(kiln_hasher *h, const kiln_shoot *s, const kiln_camera *c)
 static kiln_hash unit_key(kiln_run *r, const kiln_shoot *s, const kiln_render_job *j, const char *device_kind)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
-    kiln_key_hash(h, "picture", kiln_shot_picture_key(&j->payload.shot, s->layer, s->background, device_kind));
+    kiln_key_hash(h, "picture", kiln_shot_picture_key(&j->payload.shot, &s->keys, s->background, device_kind));
     key_photo(h, s, j->camera);
     kiln_key_text(h, "file", j->relative);
     kiln_key_u64(h, "format", j->payload.format);
@@ -222,7 +223,7 @@ static kiln_status make_job(kiln_shoot *s, kiln_render_job *j, const kiln_camera
     j->camera = c;
     KILN_TRY(kiln_shot_init(&j->payload.shot, &o.shot, &s->scene, c, err));
     j->payload.layer = s->layer->digest;
-    j->payload.table_key = kiln_shot_table_key(&j->payload.shot, s->layer);
+    j->payload.table_key = kiln_shot_table_key(&j->payload.shot, &s->keys);
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
     memcpy(j->payload.background, s->background, sizeof s->background);
     const kiln_source_file *f = photo_source(s, c);
@@ -238,6 +239,7 @@ static kiln_status plan(kiln_run *r, kiln_shoot *s, kiln_error *err)
     s->profile = kiln_profiles[o.shot.profile].name;
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
     KILN_TRY(kiln_layer_get(m, "baked", &s->layer, err));
+    KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
     KILN_TRY(get_cameras(r, s, err));
     KILN_TRY(get_folder(r, s, err));
@@ -327,9 +329,10 @@ static kiln_status draw_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
 static kiln_status shoot_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     KILN_TRY(plan(r, s, err));
-    kiln_hash key = input_key(r, s);
+    kiln_hash key = {0};
     if (!kiln_run_is_once(r)) {
         bool fresh;
+        key = input_key(r, s);
         KILN_TRY(is_fresh(r, s, key, &fresh, err));
         if (fresh) return kiln_run_nothing_to_do(r, err);
     }

@@ -49,9 +49,20 @@ kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_
                            kiln_error *err) KILN_MUST_CHECK;
 /* Could a Gaussian of this chunk be visible? Conservative; false for an empty chunk. */
 bool kiln_shot_may_see(const kiln_shot *s, const kiln_chunk *c);
+
+/* ---- keys ----------------------------------------------------------------------------------------------------------- */
+/* What a view depends on in each chunk, hashed once for all views of a layer. */
+typedef struct {
+    const kiln_layer *layer; /* borrowed */
+    kiln_hash *geometry;     /* [n_chunks] name and geometry planes */
+    kiln_hash *colour;       /* [n_chunks] that and the colour planes */
+} kiln_chunk_keys;
+
+kiln_status kiln_chunk_keys_make(const kiln_layer *layer, kiln_chunk_keys *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_chunk_keys_release(kiln_chunk_keys *k);
 /* What a tile table depends on; and a picture (colour planes too). Algorithm versions of the tiles and render stages included. */
-kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_layer *layer);
-kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, const double background[3], const char *device_kind);
+kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_chunk_keys *k);
+kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_chunk_keys *k, const double background[3], const char *device_kind);
 
 /* ---- host memory, for kiln_unit.ram --------------------------------------------------------------------------------- */
 uint64_t kiln_frame_largest_chunk(const kiln_layer *layer); /* rows */

@@ -58,23 +58,47 @@ static void key_plane(kiln_hasher *h, const kiln_chunk *c, const char *name)
     for (uint32_t i = 0; p && i < p->data.n_segments; i++) kiln_key_hash(h, name, p->data.segments[i]);
 }
 
-/* The geometry of every chunk that the cull cannot rule out; with colour also its SH. */
-static void key_shot(kiln_hasher *h, const kiln_shot *s, const kiln_layer *layer, bool colour)
+static kiln_hash chunk_key(const kiln_chunk *c, const char *const *planes, size_t n)
 {
-    static const char *const geometry[] = {"means", "log_scales", "quats", "opacity_logits", "source_row"};
+    kiln_hasher *h = kiln_hasher_new();
+    kiln_key_text(h, "chunk", c->name);
+    for (size_t i = 0; i < n; i++) key_plane(h, c, planes[i]);
+    return kiln_key_end(h);
+}
+
+kiln_status kiln_chunk_keys_make(const kiln_layer *layer, kiln_chunk_keys *out, kiln_error *err)
+{
+    enum { ALL = 7, GEOMETRY = 5 };
+    static const char *const planes[ALL] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
+    *out = (kiln_chunk_keys){.layer = layer};
+    KILN_TRY(KILN_ALLOC(&out->geometry, layer->n_chunks, "keys of chunks", err));
+    const kiln_status st = KILN_ALLOC(&out->colour, layer->n_chunks, "keys of chunks", err);
+    if (st != KILN_OK) {
+        kiln_chunk_keys_release(out);
+        return st;
+    }
+    for (uint32_t i = 0; i < layer->n_chunks; i++) {
+        out->geometry[i] = chunk_key(&layer->chunks[i], planes, GEOMETRY);
+        out->colour[i] = chunk_key(&layer->chunks[i], planes, ALL);
+    }
+    return KILN_OK;
+}
+
+void kiln_chunk_keys_release(kiln_chunk_keys *k)
+{
+    free(k->geometry);
+    free(k->colour);
+    *k = (kiln_chunk_keys){0};
+}
+
+/* Every chunk that the cull cannot rule out. */
+static void key_shot(kiln_hasher *h, const kiln_shot *s, const kiln_layer *layer, const kiln_hash *chunks)
+{
     kiln_key_bytes(h, "view", &s->view, sizeof s->view);
     kiln_key_text(h, "profile", kiln_profiles[s->profile].name);
     kiln_key_u64(h, "antialiased", s->antialiased);
-    if (colour) kiln_key_u64(h, "sh_degree", layer->sh_degree);
-    for (uint32_t i = 0; i < layer->n_chunks; i++) {
-        const kiln_chunk *c = &layer->chunks[i];
-        if (!kiln_shot_may_see(s, c)) continue;
-        kiln_key_text(h, "chunk", c->name);
-        for (size_t g = 0; g < sizeof geometry / sizeof *geometry; g++) key_plane(h, c, geometry[g]);
-        if (!colour) continue;
-        key_plane(h, c, "sh0");
-        key_plane(h, c, "shN");
-    }
+    for (uint32_t i = 0; i < layer->n_chunks; i++)
+        if (kiln_shot_may_see(s, &layer->chunks[i])) kiln_key_hash(h, "chunk", chunks[i]);
 }
 
 /* stages.def says it: raised there, tables and pictures of before are no longer found. */
@@ -84,17 +108,18 @@ static uint32_t version_of(const char *stage)
     return info ? info->version : 0;
 }
 
-kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_layer *layer)
+kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_chunk_keys *k)
 {
     kiln_hasher *h = kiln_key_begin("tiles", version_of("tiles"));
-    key_shot(h, s, layer, false);
+    key_shot(h, s, k->layer, k->geometry);
     return kiln_key_end(h);
 }
 
-kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_layer *layer, const double background[3], const char *device_kind)
+kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_chunk_keys *k, const double background[3], const char *device_kind)
 {
     kiln_hasher *h = kiln_key_begin("render", version_of("render"));
-    key_shot(h, s, layer, true);
+    key_shot(h, s, k->layer, k->colour);
+    kiln_key_u64(h, "sh_degree", k->layer->sh_degree);
     for (int c = 0; c < 3; c++) kiln_key_f64(h, "background", background[c]);
     kiln_key_text(h, "device", device_kind);
     return kiln_key_end(h);

@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
     kiln_scene scene;
     kiln_layer *layer;
+    kiln_chunk_keys keys; /* of the layer */
     kiln_dataset file; /* cameras of --cameras */
     kiln_camera *cameras;
     uint32_t n_cameras;

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "stages/render/lists.h"
+#include "stages/render/pixels.h"
 #include "stages/render/written.h"
 
 #include <math.h>
@@ -197,7 +198,8 @@ static kiln_status count_metrics(json_t *c, const picture *p, kiln_error *err)
 
 static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
-    kiln_hash pixels = kiln_hash_of(p->rgba, (size_t)p->width * p->height * 4 * sizeof *p->rgba);
+    kiln_hash pixels;
+    KILN_TRY(kiln_pixels_hash(p->rgba, (uint64_t)p->width * p->height, kiln_worker_threads(w), &pixels, err));
     KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
     json_t *c = json_pack("{s:I, s:I, s:b, s:f}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
                           (int)p->from_table, "draw_s", p->draw_s);

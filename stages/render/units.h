@@ -26,7 +26,7 @@ typedef struct {
     bool alpha;                  /* RGBA instead of RGB in a PNG */
 } kiln_render_unit;
 
-/* Outputs: "pixels" (the 16 bytes of the float picture's hash). Counters: visible, pairs, psnr, ssim (absent without a
+/* Outputs: "pixels" (the 16 bytes of kiln_pixels_hash). Counters: visible, pairs, psnr, ssim (absent without a
  * photo), from_table, note; picture, depth: the files as written (written.h); draw_s, and with files encode_s: seconds until the
  * picture was there, and until its files were. The files are written before the unit is handed in, each under a temporary
  * name first. */

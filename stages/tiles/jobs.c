@@ -17,6 +17,7 @@ void kiln_tiles_release(kiln_tiles_bake *b)
     free(b->payloads);
     free(b->jobs);
     free(b->cameras);
+    kiln_chunk_keys_release(&b->keys);
     kiln_layer_free(b->layer);
 }
 
@@ -34,12 +35,13 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_shot_options *shot, const ch
     }
     KILN_TRY(KILN_ALLOC(&b->jobs, n, "cameras", err));
     b->n_jobs = n;
+    KILN_TRY(kiln_chunk_keys_make(b->layer, &b->keys, err));
     for (uint32_t i = 0; i < n; i++) {
         kiln_tiles_job *j = &b->jobs[i];
         j->index = first + i;
         j->camera = &b->cameras[j->index];
         KILN_TRY(kiln_shot_init(&j->shot, shot, &b->scene, j->camera, err));
-        j->key = kiln_shot_table_key(&j->shot, b->layer);
+        j->key = kiln_shot_table_key(&j->shot, &b->keys);
     }
     return KILN_OK;
 }

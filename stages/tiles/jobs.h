@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     kiln_scene scene;
     kiln_layer *layer;
+    kiln_chunk_keys keys; /* of the layer */
     kiln_camera *cameras;
     uint32_t n_cameras;
     kiln_tiles_job *jobs;
