@@ -232,6 +232,7 @@ static int add_units(json_t *summary, const kiln_run *r)
     if (r->selection.given && json_object_set_new(summary, "left", json_integer((json_int_t)r->selection.left)) != 0) return -1;
     if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->stored_bytes)) != 0) return -1;
     if (json_object_set_new(summary, "store_s", json_real((double)r->store_ns * 1e-9)) != 0) return -1;
+    if (r->lists && json_object_set(summary, "lists", r->lists) != 0) return -1;
     return r->quarantine.n == 0 ? 0 : json_object_set_new(summary, "quarantine", kiln_run_quarantine_json(r));
 }
 

@@ -168,6 +168,7 @@ struct kiln_run {
     kiln_worker_process workers[KILN_SLOTS_MAX]; /* slots: of a GPU each, workers[i] is on devices.items[i]; or of the CPU all */
     unsigned n_workers;                          /* slots in use so far */
     json_t *report;
+    json_t *lists; /* what came of each list of units that had work, for the run's record; NULL: none had */
     json_t *stored_report; /* of the run that made what is there, when there was nothing to do */
     uint64_t units_done, units_cached, units_stored, units_retried;
     uint64_t units_seen;             /* of all lists */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static _Thread_local bool ran_out; /* jansson hands its allocator no context */
 
@@ -50,11 +51,12 @@ size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags)
 
 json_t *kiln_json_string(const char *text)
 {
-    char plain[2048];
-    size_t n = 0;
     json_t *v = json_string(text);
-    if (v) return v;
-    for (; text[n] && n + 1 < sizeof plain; n++) plain[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
-    plain[n] = '\0';
-    return json_string(plain);
+    char *plain = v ? NULL : strdup(text);
+    if (!plain) return v;
+    for (char *c = plain; *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    v = json_string(plain);
+    free(plain);
+    return v;
 }

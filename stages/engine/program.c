@@ -190,6 +190,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
         err = late;
     }
     json_decref(r.report);
+    json_decref(r.lists);
     json_decref(r.stored_report);
     free(r.quarantine.rows);
     return end_with(p->cli, st, &err);

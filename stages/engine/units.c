@@ -98,6 +98,32 @@ static kiln_status work_off(kiln_job *j, const char *what, kiln_error *err)
     return st;
 }
 
+/* Sums over the run, or their growth over a list. */
+typedef struct {
+    uint64_t now_ns, busy_ns, store_ns, stored_bytes;
+} work_sums;
+
+static work_sums sum_work(const kiln_run *r)
+{
+    work_sums s = {.now_ns = kiln_now_ns(), .store_ns = r->store_ns, .stored_bytes = r->stored_bytes};
+    for (unsigned i = 0; i < r->n_workers; i++) s.busy_ns += r->workers[i].busy_ns;
+    return s;
+}
+
+/* Who waited for whom: busy_s is of all workers together, store_s inside the parent's transactions. */
+static kiln_status record_list(kiln_run *r, const char *what, const kiln_job *j, const work_sums *before, kiln_error *err)
+{
+    const work_sums now = sum_work(r);
+    json_t *one = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:I}", "what", what, "units", (json_int_t)j->n_due, "workers",
+                            (json_int_t)j->plan.n_workers, "wall_s", (double)(now.now_ns - before->now_ns) * 1e-9, "busy_s",
+                            (double)(now.busy_ns - before->busy_ns) * 1e-9, "store_s",
+                            (double)(now.store_ns - before->store_ns) * 1e-9, "stored_bytes",
+                            (json_int_t)(now.stored_bytes - before->stored_bytes));
+    if (!r->lists) r->lists = json_array();
+    if (json_array_append_new(r->lists, one) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_NOMEM, "cannot write down what came of a list of units");
+}
+
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -111,7 +137,11 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     KILN_GO(find_due(j, n, err));
     kiln_ram_results(r, n, j->n_due);
     kiln_ram_look(r, true);
-    if (j->n_due) KILN_GO(work_off(j, what, err));
+    if (j->n_due) {
+        const work_sums before = sum_work(r);
+        KILN_GO(work_off(j, what, err));
+        KILN_GO(record_list(r, what, j, &before, err));
+    }
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
         st = kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are left", (unsigned long long)r->selection.left,

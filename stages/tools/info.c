@@ -44,24 +44,12 @@ static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(
 
 static json_t *count(uint64_t v) { return json_integer((json_int_t)v); }
 
-/* JSON is UTF-8, paths are bytes: where they are no UTF-8, what is not ASCII becomes '?'. */
-static json_t *path_text(const char *path)
-{
-    char plain[KILN_PATH_MAX];
-    size_t n = 0;
-    json_t *v = json_string(path);
-    if (v) return v;
-    for (; path[n] && n + 1 < sizeof plain; n++) plain[n] = (unsigned char)path[n] < 0x80 ? path[n] : '?';
-    plain[n] = '\0';
-    return json_string(plain);
-}
-
 /* Text that is JSON itself, as an object; as it stands where it is damaged. */
 static json_t *parsed(const char *text)
 {
     json_t *v;
     if (kiln_json_parse(text, strlen(text), JSON_DECODE_ANY, "a report", &v, NULL, NULL) != KILN_OK) return NULL;
-    return v ? v : path_text(text);
+    return v ? v : kiln_json_string(text);
 }
 
 static json_t *vector(const double v[3]) { return json_pack("[o, o, o]", number(v[0]), number(v[1]), number(v[2])); }
@@ -128,8 +116,8 @@ static kiln_status add_quarantine(kiln_manifest *m, json_t *info, kiln_error *er
 static json_t *scene_json(const kiln_scene *s)
 {
     static const char *const kinds[] = {"none", "points", "splats"};
-    json_t *scene = json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "name", path_text(s->name), "kind",
-                              kinds[s->kind], "source", path_text(s->source_path), "format", s->source_format, "sh_degree",
+    json_t *scene = json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "name", kiln_json_string(s->name), "kind",
+                              kinds[s->kind], "source", kiln_json_string(s->source_path), "format", s->source_format, "sh_degree",
                               (int)s->sh_degree, "antialiased", s->antialiased, "frame", s->frame, "up_axis", s->up_axis, "unit",
                               s->unit, "origin", vector(s->origin), "transforms", parsed(s->transforms));
     json_t *root =
@@ -301,7 +289,7 @@ static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const 
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "split", c->split, "width",
                      (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
-                     c->photo[0] ? path_text(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic, "pairs",
+                     c->photo[0] ? kiln_json_string(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic, "pairs",
                      image   ? count(image->pairs)
                      : table ? count(table->pairs)
                              : json_null(),
@@ -310,7 +298,7 @@ static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const 
                      : table ? count(table->visible)
                              : json_null(),
                      "psnr", number(image ? image->psnr : NAN), "ssim", number(image ? image->ssim : NAN), "image",
-                     image && image->path[0] ? path_text(image->path) : json_null());
+                     image && image->path[0] ? kiln_json_string(image->path) : json_null());
 }
 
 /* Means over the cameras of the test split that have both numbers. */
@@ -471,7 +459,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     json_t *info = json_object();
     if (!info) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     KILN_GO(set(info, "version", json_integer(1), err));
-    KILN_GO(set(info, "manifest", path_text(kiln_manifest_path(m)), err));
+    KILN_GO(set(info, "manifest", kiln_json_string(kiln_manifest_path(m)), err));
     KILN_GO(add_stages(m, info, err));
     KILN_GO(add_quarantine(m, info, err));
     KILN_GO(add_scene(m, info, err));

@@ -5,6 +5,9 @@
 cd "$KILN_TMP" || exit 1
 scene scene 2000 9 96x64 # the 1st and the 9th of the sorted names are the test split
 bake scene m.db --max 512
+cp m.db again.db
+must 0 kiln tiles again.db --near 0.3 --json --devices cpu
+cp out tiles.json
 before=$(cksum m.db)
 
 # verify: says how much it checked
@@ -30,6 +33,9 @@ assert d["counts"]["source"] - d["counts"]["pruned_away"] == d["counts"]["pruned
 assert d["profile"]["name"] == "inria" and len(d["cameras"]) == 9
 assert sorted(c["name"] for c in d["cameras"]) == [c["name"] for c in d["cameras"]]
 assert all(c["visible"] > 0 and c["pairs"] > 0 and c["split"] in ("train", "test") for c in d["cameras"])
+tiles = json.load(open("tiles.json"))
+assert [(l["what"], l["units"]) for l in tiles["lists"]] == [("counting pairs", 9), ("tile tables", 18)], tiles["lists"]
+assert all(0 < l["busy_s"] and 0 < l["wall_s"] and 0 < l["store_s"] and l["stored_bytes"] > 0 for l in tiles["lists"])
 assert d["test"]["views"] == 0 and d["test"]["psnr"] is None  # there are no photos
 PY
 fi
