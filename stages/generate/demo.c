@@ -284,8 +284,14 @@ static kiln_status take_photos(const char *dir, const kiln_generate_options *o, 
         snprintf(file, sizeof file, "images/%s.png", names[k]);
         KILN_TRY(kiln_path_join(path, sizeof path, dir, file, err));
         KILN_TRY(kiln_photograph(splats, o->gaussians, &cameras[k], o->threads, &rgb, err));
-        kiln_status st =
-            kiln_picture_write(path, KILN_PNG8, rgb, (uint32_t)cameras[k].width, (uint32_t)cameras[k].height, 3, 3, NULL, 0, err);
+        kiln_status st = kiln_picture_write(&(kiln_picture_job){.path = path,
+                                                                .format = KILN_PNG8,
+                                                                .data = rgb,
+                                                                .width = (uint32_t)cameras[k].width,
+                                                                .height = (uint32_t)cameras[k].height,
+                                                                .step = 3,
+                                                                .channels = 3},
+                                            err);
         free(rgb);
         if (st != KILN_OK) return st;
     }

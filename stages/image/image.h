@@ -3,7 +3,7 @@
  * A kiln_picture is float32, interleaved, channels 1 to 4, row-major from the top. 8-bit values v are v / 255.f,
  * 16-bit v / 65535.f; written back with round-half-up after a clamp to [0,1]. libpng's and libjpeg's errors become
  * statuses with the file's name; limits: 2^20 pixels an axis, KILN_PICTURE_MAX pixels.
- * Thread-safe; nothing global. png.c also writes row by row so that a 4K picture needs no second copy.
+ * Thread-safe; nothing global. A PNG is compressed block by block, on as many threads as it is given, 16 MiB at a time.
  */
 #ifndef KILN_STAGES_IMAGE_H
 #define KILN_STAGES_IMAGE_H
@@ -32,11 +32,22 @@ typedef enum { KILN_PNG8, KILN_PNG16, KILN_NPY } kiln_picture_format;
 typedef struct {
     const char *key, *value; /* PNG tEXt, e.g. "Unit", "depth in scene units = value * 0.001" */
 } kiln_picture_text;
-/* data: height x width x step floats of which the first `channels` (1, 3 or 4) are written. Written to NAME.tmp.PID and
- * renamed; missing folders are made. The same pixels give the same bytes (one fixed filter, one level). */
-kiln_status kiln_picture_write(const char *path, kiln_picture_format format, const float *data, uint32_t width, uint32_t height,
-                               uint32_t step, uint32_t channels, const kiln_picture_text *text, uint32_t n_text,
-                               kiln_error *err) KILN_MUST_CHECK;
+/* What is to be written, and where. */
+typedef struct {
+    const char *path;
+    kiln_picture_format format;
+    uint32_t width, height, step, channels;
+    const float *data; /* height x width x step floats of which the first `channels` (1, 3 or 4) are written */
+    const kiln_picture_text *text;
+    uint32_t n_text;
+    unsigned threads; /* of a PNG; 0 counts as 1 */
+} kiln_picture_job;
+/* Written to NAME.tmp.PID and renamed; missing folders are made. The same pixels give the same bytes (one fixed filter, one level,
+ * blocks of fixed size), on any number of threads; with another zlib perhaps not. */
+kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err) KILN_MUST_CHECK;
+/* Host memory that this takes at most besides the data, and besides half a MiB for each thread (of a row that is longer than 64
+ * KiB: three rows and 300 KiB). */
+uint64_t kiln_picture_write_bytes(const kiln_picture_job *job);
 /* By suffix: "npy" -> NPY, anything else PNG8. */
 kiln_picture_format kiln_picture_format_of(const char *path);
 

@@ -109,7 +109,7 @@ static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln
     return st;
 }
 
-static kiln_status write_job(const kiln_picture_job *job, kiln_picture_format format, kiln_error *err)
+static kiln_status write_job(const kiln_picture_job *job, kiln_error *err)
 {
     char tmp[KILN_PATH_MAX];
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", job->path, (long)getpid());
@@ -118,7 +118,7 @@ static kiln_status write_job(const kiln_picture_job *job, kiln_picture_format fo
     KILN_TRY(kiln_make_parents(job->path, err));
     FILE *f = fopen(tmp, "wb");
     if (!f) return kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));
-    kiln_status st = format == KILN_NPY ? kiln_npy_write(job, f, err) : kiln_png_write(job, f, err);
+    kiln_status st = job->format == KILN_NPY ? kiln_npy_write(job, f, err) : kiln_png_write(job, f, err);
     st = close_written(f, job->path, st, err);
     if (st == KILN_OK && rename(tmp, job->path) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", tmp, job->path, strerror(errno));
@@ -126,22 +126,15 @@ static kiln_status write_job(const kiln_picture_job *job, kiln_picture_format fo
     return st;
 }
 
-kiln_status kiln_picture_write(const char *path, kiln_picture_format format, const float *data, uint32_t width, uint32_t height,
-                               uint32_t step, uint32_t channels, const kiln_picture_text *text, uint32_t n_text, kiln_error *err)
+kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
 {
-    const kiln_picture_job job = {.path = path,
-                                  .data = data,
-                                  .width = width,
-                                  .height = height,
-                                  .step = step,
-                                  .channels = channels,
-                                  .depth_bits = format == KILN_PNG16 ? 16
-                                                : format == KILN_NPY ? 32
-                                                                     : 8,
-                                  .text = text,
-                                  .n_text = n_text};
-    if ((channels != 1 && channels != 3 && channels != 4) || step < channels)
-        return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", path, channels, step);
-    KILN_TRY(kiln_picture_check(path, width, height, err));
-    return write_job(&job, format, err);
+    if ((job->channels != 1 && job->channels != 3 && job->channels != 4) || job->step < job->channels)
+        return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", job->path, job->channels, job->step);
+    KILN_TRY(kiln_picture_check(job->path, job->width, job->height, err));
+    return write_job(job, err);
+}
+
+uint64_t kiln_picture_write_bytes(const kiln_picture_job *job)
+{
+    return job->format == KILN_NPY ? (uint64_t)job->width * job->channels * sizeof(float) : kiln_png_write_bytes(job);
 }

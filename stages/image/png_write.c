@@ -1,24 +1,148 @@
-/* png_write -- floats to 8- or 16-bit PNG, row by row.
+/* png_write -- floats to 8- or 16-bit PNG, on many threads, with bytes that do not depend on how many.
  *
- * One filter and one level, so that the same pixels give the same bytes. Up and level 2: of the five filters at levels
- * 1 to 3, the smallest file of those within 10 % of the fastest (a 1000 x 656 photo, one core: 22 ms, 659 KB; Sub 24 ms,
- * 746 KB; Paeth 28 ms, 712 KB; level 3 Up 35 ms, 614 KB). See png_read.c for how libpng's longjmp is confined.
+ * The rows are cut into blocks whose borders depend on the picture's size alone. Each is filtered and deflated by itself and ends
+ * on a byte (Z_SYNC_FLUSH), so that blocks one behind the other are one deflate stream; each is an IDAT chunk. The stream's sum
+ * comes of the blocks' sums.
+ *
+ *   IDAT | 78 01 | block 0 |   IDAT | block 1 |   ...   IDAT | block n - 1 (ends the stream) | adler32 of all filtered bytes |
+ *
+ * Paeth, and runs alone (Z_RLE): what a Gaussian leaves behind the filter is small noise, in which zlib's search finds matches that
+ * cost more than the bytes they stand for. 1920 x 1080 of the 1M benchmark scene, one core, zlib 1.2.13: 1.64 MB in 55 ms; the best
+ * filter with level 1 2.03 MB in 57 ms, with level 6 1.60 MB in 434 ms; Up with level 2 2.07 MB in 74 ms. Without runs
+ * (Z_HUFFMAN_ONLY) 1.53 MB in 42 ms, but a byte never takes less than a bit, and pictures have a background.
+ *
+ * See png_read.c for how libpng's longjmp is confined.
  */
 #include "stages/image/image_internal.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <png.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
-enum { LEVEL = 2, FILTER = PNG_FILTER_UP };
+enum {
+    BLOCK_BYTES = 1 << 16, /* as many whole rows, at least one: 99 blocks at 1080p, 0.5 % larger than one */
+    WAVE_BYTES = 1 << 24,  /* blocks that are in memory at once */
+    RAW_DEFLATE = -15,     /* no zlib header, 32 KiB of window */
+    MEMORY_LEVEL = 8,
+};
 
+/* ---- a block ------------------------------------------------------------------------------------------------------------ */
+typedef struct {
+    unsigned char *at; /* deflated, in wave.packed */
+    size_t bytes;
+    uLong sum;    /* adler32 ... */
+    size_t plain; /* ... of so many filtered bytes */
+} block;
+
+typedef struct {
+    const kiln_picture_job *job;
+    size_t row_bytes; /* filtered */
+    uint32_t block_rows, n_blocks;
+    uint32_t most; /* blocks of a wave */
+    size_t room;   /* for a deflated block */
+    unsigned char *packed;
+    block *blocks; /* [most] */
+} wave;
+
+/* What a thread needs. */
+typedef struct {
+    bool ready;
+    z_stream z;
+    unsigned char *two_rows, *filtered;
+} packer;
+
+static uint32_t rows_of(const wave *w, uint32_t index)
+{
+    const uint32_t left = w->job->height - index * w->block_rows;
+    return left < w->block_rows ? left : w->block_rows;
+}
+
+static void packer_init(packer *p, const wave *w)
+{
+    *p = (packer){0};
+    p->two_rows = malloc(2 * w->row_bytes);
+    p->filtered = malloc(w->block_rows * w->row_bytes);
+    p->ready =
+        p->two_rows && p->filtered && deflateInit2(&p->z, Z_BEST_SPEED, Z_DEFLATED, RAW_DEFLATE, MEMORY_LEVEL, Z_RLE) == Z_OK;
+}
+
+static void packer_release(packer *p)
+{
+    if (p->ready) (void)deflateEnd(&p->z); /* of a stream that was flushed: tells nothing new */
+    free(p->filtered);
+    free(p->two_rows);
+}
+
+static bool pack(packer *p, const wave *w, uint32_t index, block *b)
+{
+    const uint32_t rows = rows_of(w, index);
+    const bool last = index + 1 == w->n_blocks;
+    kiln_png_rows(w->job, index * w->block_rows, rows, p->two_rows, p->filtered);
+    b->plain = rows * w->row_bytes;
+    b->sum = adler32_z(adler32_z(0, NULL, 0), p->filtered, b->plain);
+    p->z.next_in = p->filtered;
+    p->z.avail_in = (uInt)b->plain;
+    p->z.next_out = b->at;
+    p->z.avail_out = (uInt)w->room;
+    const int done = deflate(&p->z, last ? Z_FINISH : Z_SYNC_FLUSH);
+    b->bytes = w->room - p->z.avail_out;
+    return done == (last ? Z_STREAM_END : Z_OK) && p->z.avail_in == 0 && p->z.avail_out > 0 && deflateReset(&p->z) == Z_OK;
+}
+
+/* ---- many --------------------------------------------------------------------------------------------------------------- */
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* Sizes alone. A row has at most 8 bytes for each of 2^20 pixels. */
+static void lay_out(const kiln_picture_job *job, wave *w)
+{
+    *w = (wave){.job = job, .row_bytes = job->width * kiln_png_pixel_bytes(job) + 1};
+    w->block_rows = (uint32_t)smaller(w->row_bytes < BLOCK_BYTES ? BLOCK_BYTES / w->row_bytes : 1, job->height);
+    w->n_blocks = (job->height + w->block_rows - 1) / w->block_rows;
+    const size_t plain = w->block_rows * w->row_bytes;
+    w->room = plain + plain / 64 + 1024; /* more than deflateBound and the flush; pages that are not filled take no memory */
+    w->most = (uint32_t)smaller(plain < WAVE_BYTES ? WAVE_BYTES / plain : 1, w->n_blocks);
+}
+
+uint64_t kiln_png_write_bytes(const kiln_picture_job *job)
+{
+    wave w;
+    lay_out(job, &w);
+    return w.most * (w.room + sizeof *w.blocks);
+}
+
+/* Blocks `first` and those behind it, as many as a wave has. */
+static kiln_status pack_wave(wave *w, uint32_t first, uint32_t n, kiln_error *err)
+{
+    const unsigned wanted = w->job->threads ? w->job->threads : 1, threads = wanted < n ? wanted : n;
+    bool failed = false;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        packer p;
+        packer_init(&p, w);
+#pragma omp for schedule(dynamic, 1)
+        for (uint32_t i = 0; i < n; i++) {
+            w->blocks[i].at = w->packed + i * w->room;
+            if (p.ready && pack(&p, w, first + i, &w->blocks[i])) continue;
+#pragma omp atomic write
+            failed = true;
+        }
+        packer_release(&p);
+    }
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", w->job->path) : KILN_OK;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------------------------------- */
 typedef struct {
     const kiln_picture_job *job;
     FILE *f;
     png_structp png;
     png_infop info;
-    unsigned char *row;
+    uLong sum; /* of all blocks written */
     kiln_error *err;
     kiln_status st;
 } png_out;
@@ -35,28 +159,6 @@ static void on_error(png_structp png, png_const_charp text)
 
 static void on_warning(png_structp png, png_const_charp text) { (void)png, (void)text; }
 
-/* Round half up after a clamp; what is not a number becomes 0. */
-static unsigned quantise(float v, float top)
-{
-    const float c = v > 0.f ? (v < 1.f ? v : 1.f) : 0.f;
-    return (unsigned)(c * top + 0.5f);
-}
-
-static void row_from_float(const kiln_picture_job *job, uint32_t y, unsigned char *row)
-{
-    const float *src = job->data + (size_t)y * job->width * job->step;
-    for (uint32_t x = 0; x < job->width; x++, src += job->step)
-        for (uint32_t c = 0; c < job->channels; c++) {
-            if (job->depth_bits == 16) {
-                const unsigned v = quantise(src[c], 65535.f);
-                *row++ = (unsigned char)(v >> 8);
-                *row++ = (unsigned char)v;
-            } else {
-                *row++ = (unsigned char)quantise(src[c], 255.f);
-            }
-        }
-}
-
 static void write_text(png_out *o)
 {
     for (uint32_t i = 0; i < o->job->n_text; i++) {
@@ -68,7 +170,7 @@ static void write_text(png_out *o)
     }
 }
 
-static kiln_status encode(png_out *o)
+static kiln_status write_head(png_out *o)
 {
     const kiln_picture_job *job = o->job;
     const int colour = job->channels == 1   ? PNG_COLOR_TYPE_GRAY
@@ -77,29 +179,59 @@ static kiln_status encode(png_out *o)
     if (setjmp(png_jmpbuf(o->png))) return o->st;
     png_init_io(o->png, o->f);
     png_set_user_limits(o->png, KILN_PICTURE_AXIS_MAX, KILN_PICTURE_AXIS_MAX);
-    png_set_IHDR(o->png, o->info, job->width, job->height, (int)job->depth_bits, colour, PNG_INTERLACE_NONE,
+    png_set_IHDR(o->png, o->info, job->width, job->height, job->format == KILN_PNG16 ? 16 : 8, colour, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_set_compression_level(o->png, LEVEL);
-    png_set_filter(o->png, PNG_FILTER_TYPE_BASE, FILTER);
     write_text(o);
     png_write_info(o->png, o->info);
-    for (uint32_t y = 0; y < job->height; y++) {
-        row_from_float(job, y, o->row);
-        png_write_row(o->png, o->row);
-    }
-    png_write_end(o->png, NULL);
     return KILN_OK;
+}
+
+static void write_block(png_out *o, const block *b, bool first, bool last)
+{
+    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* RFC 1950: deflate, 32 KiB of window, the fastest level */
+    unsigned char sum[4];
+    o->sum = adler32_combine(o->sum, b->sum, (z_off_t)b->plain);
+    png_save_uint_32(sum, (png_uint_32)o->sum);
+    png_write_chunk_start(o->png, (png_const_bytep) "IDAT", (png_uint_32)(b->bytes + (first ? 2 : 0) + (last ? 4 : 0)));
+    if (first) png_write_chunk_data(o->png, zlib_head, sizeof zlib_head);
+    png_write_chunk_data(o->png, b->at, b->bytes);
+    if (last) png_write_chunk_data(o->png, sum, sizeof sum);
+    png_write_chunk_end(o->png);
+    if (last) png_write_chunk(o->png, (png_const_bytep) "IEND", NULL, 0);
+}
+
+static kiln_status write_wave(png_out *o, const wave *w, uint32_t first, uint32_t n)
+{
+    if (setjmp(png_jmpbuf(o->png))) return o->st;
+    for (uint32_t i = 0; i < n; i++) write_block(o, &w->blocks[i], first + i == 0, first + i + 1 == w->n_blocks);
+    return KILN_OK;
+}
+
+static kiln_status encode(png_out *o)
+{
+    kiln_status st;
+    wave w;
+    lay_out(o->job, &w);
+    KILN_GO(KILN_ALLOC(&w.blocks, w.most, "blocks of a PNG", o->err));
+    KILN_GO(KILN_ALLOC_UNSET(&w.packed, w.most * w.room, "blocks of a PNG", o->err));
+    KILN_GO(write_head(o));
+    for (uint32_t first = 0; first < w.n_blocks; first += w.most) {
+        const uint32_t n = (uint32_t)smaller(w.n_blocks - first, w.most);
+        KILN_GO(pack_wave(&w, first, n, o->err));
+        KILN_GO(write_wave(o, &w, first, n));
+    }
+done:
+    free(w.packed);
+    free(w.blocks);
+    return st;
 }
 
 kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err)
 {
-    png_out o = {.job = job, .f = f, .err = err, .st = KILN_E_IO};
-    kiln_status st = KILN_OK;
-    KILN_TRY(KILN_ALLOC(&o.row, (uint64_t)job->width * job->channels * (job->depth_bits / 8), "a row of a PNG", err));
+    png_out o = {.job = job, .f = f, .sum = adler32_z(0, NULL, 0), .err = err, .st = KILN_E_IO};
     o.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &o, on_error, on_warning);
     o.info = o.png ? png_create_info_struct(o.png) : NULL;
-    st = o.info ? encode(&o) : kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", job->path);
+    const kiln_status st = o.info ? encode(&o) : kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", job->path);
     png_destroy_write_struct(&o.png, &o.info);
-    free(o.row);
     return st;
 }

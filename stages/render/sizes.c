@@ -9,8 +9,17 @@
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+/* What writing the largest of the files takes, whatever its format is. */
+static uint64_t writing(const kiln_render_job *j)
+{
+    const kiln_picture_job largest = {
+        .format = KILN_PNG16, .width = (uint32_t)j->camera->width, .height = (uint32_t)j->camera->height, .step = 4, .channels = 4};
+    return j->payload.format == KILN_RENDER_NO_FILE ? 0 : kiln_picture_write_bytes(&largest);
+}
+
 /* Beside the frame, once it is made: the picture with its depth; and lists while it is drawn, a band of a stored table with
- * its code as read and as decoded; or the photo, as read and over the background, and 64 KiB a thread to compare it. */
+ * its code as read and as decoded; or the photo, as read and over the background, and 64 KiB a thread to compare it; or what
+ * writing the files takes. */
 static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *size)
 {
     enum { RGBA = 16, DEPTH = 4 + 4, PHOTO = 16 + 12, COMPARING = 8 << 20 };
@@ -18,7 +27,7 @@ static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *siz
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
     const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.shot.view) + code;
     const uint64_t photo = j->payload.photo[0] ? PHOTO * pixels + COMPARING : 0;
-    return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + most(drawing, photo);
+    return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + most(drawing, most(photo, writing(j)));
 }
 
 static void set_size(const kiln_shoot *s, uint32_t i, const kiln_draw_size *size)

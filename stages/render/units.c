@@ -143,10 +143,17 @@ done:
     return st;
 }
 
-static kiln_status write_depth(const kiln_render_unit *u, const picture *p, kiln_error *err)
+static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
-    kiln_picture_format format = kiln_picture_format_of(u->depth);
-    if (format == KILN_NPY) return kiln_picture_write(u->depth, KILN_NPY, p->depth, p->width, p->height, 1, 1, NULL, 0, err);
+    kiln_picture_job job = {.path = u->depth,
+                            .format = kiln_picture_format_of(u->depth),
+                            .width = p->width,
+                            .height = p->height,
+                            .step = 1,
+                            .channels = 1,
+                            .data = p->depth,
+                            .threads = kiln_worker_threads(w)};
+    if (job.format == KILN_NPY) return kiln_picture_write(&job, err);
     /* 16-bit PNG: the farthest depth is 65535; the text says what one step is */
     float far_m = 0, *scaled;
     char text[96];
@@ -157,20 +164,32 @@ static kiln_status write_depth(const kiln_render_unit *u, const picture *p, kiln
     for (uint64_t i = 0; i < pixels; i++) scaled[i] = far_m > 0 ? p->depth[i] / far_m : 0.0f;
     snprintf(text, sizeof text, "expected depth in scene units = value * %.9g", (double)far_m / 65535);
     const kiln_picture_text unit = {"Unit", text};
-    kiln_status st = kiln_picture_write(u->depth, KILN_PNG16, scaled, p->width, p->height, 1, 1, &unit, 1, err);
+    job.format = KILN_PNG16;
+    job.data = scaled;
+    job.text = &unit;
+    job.n_text = 1;
+    const kiln_status st = kiln_picture_write(&job, err);
     free(scaled);
     return st;
 }
 
-static kiln_status write_files(const kiln_render_unit *u, picture *p, kiln_error *err)
+static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     const uint64_t start_ns = kiln_now_ns();
-    uint32_t channels = u->format == KILN_NPY || u->alpha ? 4 : 3;
     const kiln_picture_text text[] = {{"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}};
+    const kiln_picture_job job = {.path = u->picture,
+                                  .format = (kiln_picture_format)u->format,
+                                  .width = p->width,
+                                  .height = p->height,
+                                  .step = 4,
+                                  .channels = u->format == KILN_NPY || u->alpha ? 4 : 3,
+                                  .data = p->rgba,
+                                  .text = text,
+                                  .n_text = 2,
+                                  .threads = kiln_worker_threads(w)};
     if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
-    KILN_TRY(
-        kiln_picture_write(u->picture, (kiln_picture_format)u->format, p->rgba, p->width, p->height, 4, channels, text, 2, err));
-    if (u->depth[0]) KILN_TRY(write_depth(u, p, err));
+    KILN_TRY(kiln_picture_write(&job, err));
+    if (u->depth[0]) KILN_TRY(write_depth(w, u, p, err));
     p->encode_s = seconds_since(start_ns);
     return KILN_OK;
 }
@@ -230,7 +249,7 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     }
     KILN_GO(draw(w, s, u, &p, err));
     KILN_GO(measure(w, u, &p, err));
-    KILN_GO(write_files(u, &p, err));
+    KILN_GO(write_files(w, u, &p, err));
     KILN_GO(hand_in(w, u, &p, err));
 done:
     free(p.depth);

@@ -58,7 +58,11 @@ static void put_photo(const char *name, uint32_t width, uint32_t height)
     kiln_error err = {0};
     float *black = calloc((size_t)width * height, 3 * sizeof *black);
     assert_non_null(black);
-    if (kiln_picture_write(at(name), KILN_PNG8, black, width, height, 3, 3, NULL, 0, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_picture_write(
+            &(kiln_picture_job){
+                .path = at(name), .format = KILN_PNG8, .data = black, .width = width, .height = height, .step = 3, .channels = 3},
+            &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     free(black);
 }
 

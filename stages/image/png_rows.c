@@ -1,0 +1,85 @@
+/* png_rows -- rows of a picture as a PNG wants them: codes of 8 or 16 bits, big end first, behind the Paeth filter (PNG, third
+ * edition, 9.4): each byte less the best guess of those to its left, above and above left.
+ *
+ * Loops are plain, without a branch in them, so that compilers make vector code of them. */
+#include "stages/image/image_internal.h"
+
+#include <string.h>
+
+enum { FILTER_PAETH = 4 };
+
+size_t kiln_png_pixel_bytes(const kiln_picture_job *job) { return (size_t)job->channels * (job->format == KILN_PNG16 ? 2 : 1); }
+
+/* Round half up after a clamp; what is not a number becomes 0. */
+static inline int quantise(float v, float top)
+{
+    const float c = v > 0.f ? (v < 1.f ? v : 1.f) : 0.f;
+    return (int)(c * top + 0.5f);
+}
+
+static void codes_8(const float *src, uint32_t width, uint32_t step, uint32_t channels, unsigned char *row)
+{
+    if (step == 4 && channels == 3) { /* what is rendered, mostly */
+#pragma omp simd
+        for (size_t x = 0; x < width; x++) {
+            row[3 * x] = (unsigned char)quantise(src[4 * x], 255.f);
+            row[3 * x + 1] = (unsigned char)quantise(src[4 * x + 1], 255.f);
+            row[3 * x + 2] = (unsigned char)quantise(src[4 * x + 2], 255.f);
+        }
+        return;
+    }
+    for (uint32_t x = 0; x < width; x++, src += step)
+        for (uint32_t c = 0; c < channels; c++) *row++ = (unsigned char)quantise(src[c], 255.f);
+}
+
+static void codes_16(const float *src, uint32_t width, uint32_t step, uint32_t channels, unsigned char *row)
+{
+    for (uint32_t x = 0; x < width; x++, src += step)
+        for (uint32_t c = 0; c < channels; c++) {
+            const int v = quantise(src[c], 65535.f);
+            *row++ = (unsigned char)(v >> 8);
+            *row++ = (unsigned char)v;
+        }
+}
+
+static void codes(const kiln_picture_job *job, uint32_t y, unsigned char *row)
+{
+    const float *src = job->data + (size_t)y * job->width * job->step;
+    (job->format == KILN_PNG16 ? codes_16 : codes_8)(src, job->width, job->step, job->channels, row);
+}
+
+static inline short distance(int a, int b) { return (short)(a < b ? b - a : a - b); }
+
+/* a: left, b: above, c: above left. Ties in this order, as the specification has it. */
+static inline unsigned char paeth(short a, short b, short c)
+{
+    const short to_a = distance(b, c), to_b = distance(a, c), to_c = distance(a + b, c + c);
+    const short of_b_and_c = to_b <= to_c ? b : c;
+    return (unsigned char)(to_a <= to_b && to_a <= to_c ? a : of_b_and_c);
+}
+
+/* `pixel` bytes to the left of a row are 0. */
+static void filter(const unsigned char *row, const unsigned char *above, size_t bytes, size_t pixel, unsigned char *out)
+{
+    *out++ = FILTER_PAETH;
+    for (size_t i = 0; i < pixel; i++) out[i] = (unsigned char)(row[i] - paeth(0, above[i], 0));
+#pragma omp simd
+    for (size_t i = pixel; i < bytes; i++) out[i] = (unsigned char)(row[i] - paeth(row[i - pixel], above[i], above[i - pixel]));
+}
+
+void kiln_png_rows(const kiln_picture_job *job, uint32_t first, uint32_t n, unsigned char *two_rows, unsigned char *out)
+{
+    const size_t pixel = kiln_png_pixel_bytes(job), bytes = job->width * pixel;
+    unsigned char *above = two_rows, *row = two_rows + bytes;
+    if (first > 0)
+        codes(job, first - 1, above);
+    else
+        memset(above, 0, bytes);
+    for (uint32_t y = first; y < first + n; y++, out += bytes + 1) {
+        codes(job, y, row);
+        filter(row, above, bytes, pixel, out);
+        unsigned char *const done = above;
+        above = row;
+        row = done;
+    }
+}
