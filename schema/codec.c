@@ -6,6 +6,7 @@
 #include "schema/codec.h"
 
 #include "base/memory.h"
+#include "schema/shuffle.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,25 +17,6 @@ enum { LEVEL = 1 };
 
 /* Of elem > 1 the byte planes are gathered piece by piece, so that no second copy of the raw bytes is needed. */
 enum { PIECE = 64 << 10 };
-
-static void gather(const unsigned char *restrict raw, size_t n, size_t elem, unsigned char *restrict out)
-{
-    for (size_t i = 0; i < n; i++) out[i] = raw[i * elem];
-}
-
-/* Elements are moved in groups that stay in the first-level cache, so that the strided side is read from memory once. */
-enum { GROUP = 4096 };
-
-static void unshuffle(const unsigned char *restrict in, unsigned char *restrict raw, size_t n, size_t elem)
-{
-    for (size_t first = 0; first < n; first += GROUP) {
-        size_t end = n - first < GROUP ? n : first + GROUP;
-        for (size_t b = 0; b < elem; b++) {
-            const unsigned char *row = in + b * n;
-            for (size_t i = first; i < end; i++) raw[i * elem + b] = row[i];
-        }
-    }
-}
 
 static bool elem_is_known(uint32_t elem) { return elem == 1 || elem == 2 || elem == 4 || elem == 8; }
 
@@ -85,11 +67,12 @@ static kiln_status compress(compressor *c, const void *src, size_t bytes, ZSTD_E
 
 static kiln_status compress_planes(compressor *c, const unsigned char *raw, size_t raw_bytes, size_t elem, kiln_error *err)
 {
+    const kiln_shuffle *shuffle = kiln_shuffle_best();
     const size_t n = raw_bytes / elem;
     for (size_t b = 0; b < elem; b++)
         for (size_t first = 0; first < n; first += PIECE) {
             const size_t some = n - first < PIECE ? n - first : PIECE;
-            gather(raw + first * elem + b, some, elem, c->piece);
+            shuffle->gather(raw + first * elem, some, elem, b, c->piece);
             KILN_TRY(compress(c, c->piece, some, ZSTD_e_continue, err));
         }
     return compress(c, "", 0, ZSTD_e_end, err);
@@ -156,7 +139,7 @@ kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
         else if (z != bytes)
             fault = "the zstd frame holds another number of bytes";
     }
-    if (!fault && !direct) unshuffle(shuffled, dst, bytes / b->elem, b->elem);
+    if (!fault && !direct) kiln_shuffle_best()->join(shuffled, bytes / b->elem, b->elem, dst);
     if (!fault && !kiln_hash_equal(kiln_hash_of(dst, bytes), b->hash)) fault = "its content has another hash";
     free(shuffled);
     if (fault) return kiln_fail(err, KILN_E_IO, "blob %s is damaged: %s", kiln_hash_hex(b->hash, hex), fault);

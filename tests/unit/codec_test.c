@@ -1,5 +1,6 @@
 /* codec: what goes in comes out, and no damaged byte goes unseen. */
 #include "schema/codec.h"
+#include "schema/shuffle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,6 +51,30 @@ static void blob_round_trips_at_every_size(void **state)
     static const uint32_t elems[] = {1, 2, 4, 8};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t e = 0; e < 4; e++) assert_round_trip(counts[i] * elems[e], elems[e]);
+}
+
+/* Both sets of the shuffle against the page's own words, around the widths of vectors and away from their alignment. */
+static void shuffle_is_as_the_page_says_in_both_sets(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1009};
+    static const size_t elems[] = {2, 4, 8};
+    enum { MOST = 1009 * 8 };
+    const kiln_shuffle *const sets[] = {kiln_shuffle_baseline(), kiln_shuffle_best()};
+    unsigned char *raw = sample(MOST + 1) + 1, planes[MOST + 1], back[MOST + 1];
+    for (size_t s = 0; s < 2; s++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            for (size_t e = 0; e < 3; e++) {
+                const size_t n = counts[c], elem = elems[e];
+                planes[n * elem] = back[n * elem] = 0x5a;
+                for (size_t b = 0; b < elem; b++) sets[s]->gather(raw, n, elem, b, planes + b * n);
+                for (size_t i = 0; i < n * elem; i++) assert_int_equal(planes[i % elem * n + i / elem], raw[i]);
+                sets[s]->join(planes, n, elem, back);
+                assert_memory_equal(back, raw, n * elem);
+                assert_int_equal(planes[n * elem], 0x5a); /* nothing behind the end is written */
+                assert_int_equal(back[n * elem], 0x5a);
+            }
+    free(raw - 1);
 }
 
 static void blob_of_the_largest_size_round_trips_and_one_more_is_refused(void **state)
@@ -188,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blob_round_trips_at_every_size),
+        cmocka_unit_test(shuffle_is_as_the_page_says_in_both_sets),
         cmocka_unit_test(blob_of_the_largest_size_round_trips_and_one_more_is_refused),
         cmocka_unit_test(blob_with_a_wrong_element_size_is_refused),
         cmocka_unit_test(worked_example_of_the_page_unpacks),
