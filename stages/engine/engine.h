@@ -123,9 +123,10 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err) KILN_MUST_CHECK
 enum { KILN_UNIT_RAM = 64 << 20 }; /* what a unit takes that does not say */
 /* The most that one unit may take when its worker works alone: what a plan chooses its way by. */
 uint64_t kiln_run_unit_ram(kiln_run *r);
-/* For a unit's ram: what its outputs take until they are stored, beside the arrays that they are put from; what reading a plane
- * takes beside the array that it is read into. */
+/* For a unit's ram: what its outputs take until they are stored, beside the arrays that they are put, or lent, from; what reading
+ * a plane takes beside the array that it is read into. */
 uint64_t kiln_outputs_ram(uint64_t raw_bytes);
+uint64_t kiln_outputs_lent_ram(uint64_t raw_bytes);
 uint64_t kiln_read_ram(uint64_t raw_bytes);
 /* And what a tail takes on its way: of the unit in work, and of the one that waits behind it. */
 uint64_t kiln_tail_ram(uint64_t bytes);
@@ -162,6 +163,9 @@ void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
  * KILN_BLOB_MAX: cut into segments. raw is copied out before the call returns. bytes may be 0. */
 kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem,
                             kiln_error *err) KILN_MUST_CHECK;
+/* The same without a copy, for what stays as it is until the unit has returned: the stage's state, say. */
+kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem,
+                             kiln_error *err) KILN_MUST_CHECK;
 /* The unit's counters: JSON object, borrowed. Default "{}". */
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
 /* Runs an operation on host arrays; done when it returns. args: const kiln_OP_args *. */

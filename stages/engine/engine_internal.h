@@ -111,7 +111,8 @@ typedef struct {
 } kiln_outputs;
 enum { KILN_OUTPUTS_WAIT = 64 << 20 };
 void kiln_outputs_init(kiln_outputs *o, unsigned threads);
-kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem,
+typedef enum { KILN_PUT_COPY, KILN_PUT_LEND } kiln_put; /* kiln_worker_put, kiln_worker_lend */
+kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_put put,
                              kiln_error *err) KILN_MUST_CHECK;
 /* Packs what waits and ends the result (protocol.h): a sealed memfd, the caller's. */
 kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_message *m, int *memfd,

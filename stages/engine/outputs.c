@@ -1,9 +1,10 @@
 /* The outputs of the unit in hand, on their way into the memfd that carries them to the parent.
  *
  * They are shuffled, compressed and hashed on all threads at once, because a unit has many planes of a megabyte rather than one
- * big array: copies wait until the unit ends or `wait_most` bytes lie raw. What is larger, and everything when there is one
- * thread, is compressed straight from the caller's array. Compressed bytes exist once: each output has a region of the memfd that
- * would hold it at its worst, written as they come; what it does not fill stays a hole, which takes no memory.
+ * big array: copies wait until the unit ends or `wait_most` bytes of them lie there; what is lent waits where it is. What is
+ * larger, and everything when there is one thread, is compressed straight from the caller's array. Compressed bytes exist once:
+ * each output has a region of the memfd that would hold it at its worst, written as they come; what it does not fill stays a hole,
+ * which takes no memory.
  *
  *   | output 0 | hole | output 1 | hole | ... | n_outputs kiln_wire_output | counters, NUL |
  */
@@ -19,7 +20,8 @@ enum { REGION = 4096 }; /* a page: no two outputs share one */
 
 struct kiln_output {
     kiln_unit_output head;
-    void *raw; /* a copy, owned, while it waits */
+    const void *raw; /* while it waits: the copy, or what was lent */
+    void *copy;      /* owned */
     uint64_t at, packed;
 };
 
@@ -27,7 +29,7 @@ void kiln_outputs_init(kiln_outputs *o, unsigned threads) { *o = (kiln_outputs){
 
 void kiln_outputs_clear(kiln_outputs *o)
 {
-    for (uint32_t i = o->n_packed; i < o->n; i++) free(o->items[i].raw);
+    for (uint32_t i = o->n_packed; i < o->n; i++) free(o->items[i].copy);
     if (o->memfd >= 0) (void)close(o->memfd);
     o->memfd = -1;
     o->n = o->n_packed = 0;
@@ -87,8 +89,8 @@ static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
         kiln_output *item = &o->items[i];
         kiln_error e = {0};
         const kiln_status st = pack(o, item, item->raw, &e);
-        free(item->raw);
-        item->raw = NULL;
+        free(item->copy);
+        item->raw = item->copy = NULL;
         if (st == KILN_OK) continue;
 #pragma omp critical(kiln_outputs_error)
         if (i < failed) {
@@ -125,10 +127,25 @@ static kiln_status put_raw(kiln_outputs *o, kiln_output *item, const void *raw, 
     return kiln_memfd_write(o->memfd, item->at, raw, item->head.raw_bytes, err);
 }
 
-static kiln_status put_segment(kiln_outputs *o, const char *name, uint32_t segment, const void *raw, size_t bytes, uint32_t elem,
-                               kiln_error *err)
+/* The item keeps where its bytes are until they are packed. */
+static kiln_status let_wait(kiln_outputs *o, kiln_output *item, const void *raw, kiln_put put, kiln_error *err)
 {
-    if (o->n > o->n_packed && o->waiting_bytes + bytes > o->wait_most) KILN_TRY(pack_waiting(o, err));
+    const uint64_t bytes = item->head.raw_bytes;
+    item->raw = raw;
+    if (put == KILN_PUT_COPY) {
+        KILN_TRY(kiln_alloc_unset(&item->copy, bytes, 1, item->head.name, err));
+        if (bytes) memcpy(item->copy, raw, bytes);
+        item->raw = item->copy;
+        o->waiting_bytes += bytes;
+    }
+    o->n++;
+    return KILN_OK;
+}
+
+static kiln_status put_segment(kiln_outputs *o, const char *name, uint32_t segment, const void *raw, size_t bytes, uint32_t elem,
+                               kiln_put put, kiln_error *err)
+{
+    if (put == KILN_PUT_COPY && o->n > o->n_packed && o->waiting_bytes + bytes > o->wait_most) KILN_TRY(pack_waiting(o, err));
     KILN_TRY(grow(o, err));
     kiln_output *item = &o->items[o->n];
     *item = (kiln_output){.head = {.segment = segment, .raw_bytes = bytes, .elem = elem}};
@@ -139,19 +156,16 @@ static kiln_status put_segment(kiln_outputs *o, const char *name, uint32_t segme
         return KILN_OK;
     }
     item->at = take_region(o, worst_packed(bytes));
-    if (o->threads == 1 || bytes > o->wait_most) { /* nothing waits: it was packed above, or never does */
+    if (o->threads == 1 || (put == KILN_PUT_COPY && bytes > o->wait_most)) { /* nothing waits: it was packed above, or never does */
         KILN_TRY(pack(o, item, raw, err));
         o->n_packed = ++o->n;
         return KILN_OK;
     }
-    KILN_TRY(kiln_alloc_unset(&item->raw, bytes, 1, name, err));
-    if (bytes) memcpy(item->raw, raw, bytes);
-    o->n++;
-    o->waiting_bytes += bytes;
-    return KILN_OK;
+    return let_wait(o, item, raw, put, err);
 }
 
-kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err)
+kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_put put,
+                             kiln_error *err)
 {
     if (!*name || strlen(name) >= sizeof(((kiln_unit_output *)0)->name))
         return kiln_fail(err, KILN_E_BUG, "a unit's output cannot be called '%s'", name);
@@ -162,7 +176,7 @@ kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw,
     do { /* an empty output has one empty segment */
         size_t size = bytes - at;
         if (!o->keep_raw && size > KILN_BLOB_MAX) size = KILN_BLOB_MAX;
-        KILN_TRY(put_segment(o, name, segment++, bytes ? (const char *)raw + at : NULL, size, elem, err));
+        KILN_TRY(put_segment(o, name, segment++, bytes ? (const char *)raw + at : NULL, size, elem, put, err));
         at += size;
     } while (at < bytes);
     return KILN_OK;
@@ -170,8 +184,10 @@ kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw,
 
 uint64_t kiln_outputs_ram(uint64_t raw_bytes)
 {
-    return worst_packed(raw_bytes) + (raw_bytes < KILN_OUTPUTS_WAIT ? raw_bytes : KILN_OUTPUTS_WAIT);
+    return kiln_outputs_lent_ram(raw_bytes) + (raw_bytes < KILN_OUTPUTS_WAIT ? raw_bytes : KILN_OUTPUTS_WAIT);
 }
+
+uint64_t kiln_outputs_lent_ram(uint64_t raw_bytes) { return worst_packed(raw_bytes); }
 
 /* ---- the result ------------------------------------------------------------------------------------------------------ */
 static int by_name_and_segment(const void *a, const void *b)

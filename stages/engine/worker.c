@@ -64,7 +64,12 @@ kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error
 
 kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err)
 {
-    return kiln_outputs_put(&w->outputs, name, raw, bytes, elem, err);
+    return kiln_outputs_put(&w->outputs, name, raw, bytes, elem, KILN_PUT_COPY, err);
+}
+
+kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err)
+{
+    return kiln_outputs_put(&w->outputs, name, raw, bytes, elem, KILN_PUT_LEND, err);
 }
 
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err)
