@@ -62,23 +62,33 @@ static kiln_status get_state(kiln_worker *w, const kiln_block_request *q, block_
     return KILN_OK;
 }
 
+/* Of clean values, none of them NaN; of two zeros the later one. */
+static float least(const float *v, uint64_t n)
+{
+    float m = HUGE_VALF;
+    for (uint64_t i = 0; i < n; i++) m = m < v[i] ? m : v[i];
+    return m;
+}
+
+static float largest(const float *v, uint64_t n)
+{
+    float m = -HUGE_VALF;
+    for (uint64_t i = 0; i < n; i++) m = m > v[i] ? m : v[i];
+    return m;
+}
+
 static void take_stats(const block_state *s, kiln_block_stats *out)
 {
     const uint64_t n = s->clean.n;
     memset(out, 0, sizeof *out);
     out->n = n;
     for (uint32_t c = 0; c < 3 && n; c++) {
-        out->box_min[c] = HUGE_VALF;
-        out->box_max[c] = -HUGE_VALF;
-        for (uint64_t i = 0; i < n; i++) {
-            out->box_min[c] = fminf(out->box_min[c], s->clean.means[c * n + i]);
-            out->box_max[c] = fmaxf(out->box_max[c], s->clean.means[c * n + i]);
-        }
+        out->box_min[c] = least(s->clean.means + c * n, n);
+        out->box_max[c] = largest(s->clean.means + c * n, n);
     }
     if (!n || s->info.kind != KILN_SCENE_SPLATS) return;
-    out->max_log_scale = out->max_opacity_logit = -HUGE_VALF;
-    for (uint64_t i = 0; i < 3 * n; i++) out->max_log_scale = fmaxf(out->max_log_scale, s->rows.log_scales[i]);
-    for (uint64_t i = 0; i < n; i++) out->max_opacity_logit = fmaxf(out->max_opacity_logit, s->rows.opacity_logits[i]);
+    out->max_log_scale = largest(s->rows.log_scales, 3 * n);
+    out->max_opacity_logit = largest(s->rows.opacity_logits, n);
 }
 
 static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln_block_request *q, const kiln_row_counts *counts,
@@ -99,9 +109,10 @@ static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln
     return st;
 }
 
+/* The arrays stay as they are until the next block, so they are lent. */
 static kiln_status put_f32(kiln_worker *w, const char *name, const float *v, uint64_t components, uint64_t n, kiln_error *err)
 {
-    return components ? kiln_worker_put(w, name, v, components * n * sizeof *v, sizeof *v, err) : KILN_OK;
+    return components ? kiln_worker_lend(w, name, v, components * n * sizeof *v, sizeof *v, err) : KILN_OK;
 }
 
 static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_block_request *q, kiln_error *err)
@@ -110,7 +121,7 @@ static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_b
     const uint32_t degree = s->info.sh_degree;
     KILN_TRY(put_f32(w, "means", s->clean.means, 3, n, err));
     KILN_TRY(
-        kiln_worker_put(w, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
+        kiln_worker_lend(w, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
     if (s->info.kind == KILN_SCENE_SPLATS) {
         KILN_TRY(put_f32(w, "log_scales", s->rows.log_scales, 3, n, err));
         KILN_TRY(put_f32(w, "quats", s->rows.quats, 4, n, err));
@@ -125,7 +136,7 @@ static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_b
         uint32_t size = kiln_type_size(s->info.extras[e].type);
         if (!q->keep[e]) continue;
         snprintf(name, sizeof name, "extra/%s", s->info.extras[e].name);
-        KILN_TRY(kiln_worker_put(w, name, s->rows.extras[e], n * size, size, err));
+        KILN_TRY(kiln_worker_lend(w, name, s->rows.extras[e], n * size, size, err));
     }
     return KILN_OK;
 }
@@ -135,7 +146,7 @@ uint64_t kiln_block_ram(const kiln_source_info *info, const uint8_t keep[KILN_EX
     const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
     uint64_t row = sizeof(uint32_t) + (info->kind == KILN_SCENE_SPLATS ? 14 + 3 * m : 6) * sizeof(float);
     for (uint32_t e = 0; e < info->n_extras; e++) row += keep[e] ? kiln_type_size(info->extras[e].type) : 0;
-    return kiln_rows_ram(info) + KILN_READER_RAM + kiln_outputs_ram(row * KILN_BLOCK_ROWS);
+    return kiln_rows_ram(info) + KILN_READER_RAM + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
 }
 
 kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err)
