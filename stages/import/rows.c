@@ -107,10 +107,21 @@ static bool is_bad(float v)
     return (u & 0x7f800000u) == 0x7f800000u;
 }
 
+static bool any_bad(const float *v, uint64_t n)
+{
+    int bad = 0;
+#pragma omp simd reduction(| : bad)
+    for (uint64_t i = 0; i < n; i++) bad |= is_bad(v[i]);
+    return bad != 0;
+}
+
+/* Nearly every component of nearly every block is sound, and seeing that takes a third of the time of marking rows. */
 static void mark_not_finite(unsigned char *reason, const float *v, uint64_t n, uint32_t components, kiln_drop why)
 {
-    for (uint32_t c = 0; c < components; c++)
+    for (uint32_t c = 0; c < components; c++) {
+        if (!any_bad(v + c * n, n)) continue;
         for (uint64_t i = 0; i < n; i++) mark(reason, i, is_bad(v[c * n + i]), why);
+    }
 }
 
 static void mark_positions(unsigned char *reason, const double *means, uint64_t n, const double origin[3])
