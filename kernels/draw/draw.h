@@ -33,7 +33,8 @@ typedef kiln_status kiln_draw_chunk_fn(void *context, uint32_t chunk, kiln_draw_
 
 /* What a chunk is, said before its arrays are asked for, so that those which are on a device already are not. */
 typedef struct {
-    uint64_t n;            /* rows; 0: nothing of it can be seen */
+    uint64_t n;            /* rows */
+    bool hidden;           /* nothing of it can be seen (kiln_project_may_see): its arrays are not asked for */
     bool colour;           /* sh0 comes with it */
     unsigned char key[16]; /* a hash of all that it has, its colour included even where that is not asked for */
 } kiln_draw_label;

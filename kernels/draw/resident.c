@@ -180,6 +180,20 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
     return kiln_store_settle(&x, draw(d, &x, &e, a, &b, err));
 }
 
+/* Rows of a whole scene become rows of their chunks. */
+static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows)
+{
+    const int threads = (int)kiln_runner_tell(d->store->runner).threads;
+#pragma omp parallel for num_threads(threads)
+    for (uint64_t i = 0; i < d->n; i++) {
+        uint32_t row;
+        const uint32_t chunk = kiln_store_whole_chunk(&d->store->whole, rows ? rows[i] : splats[i].row, &row);
+        if (chunks) chunks[i] = chunk;
+        if (rows) rows[i] = row;
+        if (splats) splats[i].row = row;
+    }
+}
+
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(d->store->runner);
@@ -189,6 +203,7 @@ kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint
     if (chunks) KILN_GO(kiln_device_copy_out(&x, chunks, o.chunks, d->n * sizeof *chunks, err));
     if (rows) KILN_GO(kiln_device_copy_out(&x, rows, o.rows, d->n * sizeof *rows, err));
     KILN_GO(kiln_device_wait(&x, err));
+    if (d->store->drawing_is_whole) tell_chunks(d, splats, chunks, rows);
 done:
     return kiln_store_settle(&x, st);
 }

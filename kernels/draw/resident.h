@@ -23,7 +23,7 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
                                kiln_error *err) KILN_MUST_CHECK;
 /* Without lists (a->ranks NULL): they are made. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* Either may be NULL; [d->n] each. */
+/* [d->n] each; splats or rows may be NULL, and chunks. */
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows,
                                kiln_error *err) KILN_MUST_CHECK;
 

@@ -1,5 +1,6 @@
-/* resident_collect -- see resident.h. Each chunk's visible Gaussians are appended where those of the chunks before end, which a
- * number in device memory says, so nobody waits but where planes are copied, and for the sum at the end. */
+/* resident_collect -- see resident.h. A scene that is there in one piece is projected at once. Else each chunk's visible Gaussians
+ * are appended where those of the chunks before end, which a number in device memory says. Nobody waits but where planes are
+ * copied, and for the sum at the end. */
 #include "kernels/draw/resident.h"
 
 #include "base/carve.h"
@@ -12,7 +13,7 @@ typedef struct {
     uint64_t *fault, *total, *visible;
     uint64_t *boxes, *row_pairs; /* [n_chunks], [tiles_y]: when pairs are counted alone */
     char *staging;
-    kiln_splat2d *of_chunk;
+    kiln_splat2d *of_chunk;          /* of a whole scene: splats */
     void *project_work, *order_work; /* order_work: of depth_order, or of counting */
     kiln_splat2d *splats;
     float *depths;
@@ -27,11 +28,12 @@ typedef struct {
     kiln_draw_tally *tally; /* not NULL: pairs are counted, and there is no drawing */
     kiln_exec x;
     kiln_draw_label *labels; /* [n_chunks] */
-    kiln_draw_label largest;
-    uint64_t rows;     /* of all chunks that may be seen */
-    uint64_t room;     /* for Gaussians */
-    gathering g;       /* in store->scratch */
-    uint64_t n, fault; /* as copied from there */
+    bool whole;              /* all chunks at once */
+    kiln_draw_label largest; /* of what is projected at a time */
+    uint64_t rows;           /* of all chunks that may be seen */
+    uint64_t room;           /* for Gaussians */
+    gathering g;             /* in store->scratch */
+    uint64_t n, fault;       /* as copied from there */
 } collecting;
 
 static kiln_project_args project_of(const kiln_draw_scene *s, const kiln_draw_chunk *c, const gathering *g)
@@ -61,13 +63,13 @@ static kiln_status lay_out_gathering(const collecting *v, char *at, uint64_t roo
 {
     kiln_carve c = {at, 0};
     kiln_draw_chunk planes;
-    const uint64_t staging = kiln_store_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
+    const uint64_t largest = kiln_store_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
     g->fault = kiln_take(&c, 1, sizeof *g->fault);
     g->total = kiln_take(&c, 1, sizeof *g->total);
     g->visible = kiln_take(&c, 1, sizeof *g->visible);
-    g->staging = kiln_take(&c, staging, 1);
-    g->of_chunk = kiln_take(&c, v->largest.n, sizeof *g->of_chunk);
+    g->staging = kiln_take(&c, v->whole ? 0 : largest, 1);
     g->splats = kiln_take(&c, room, sizeof *g->splats);
+    g->of_chunk = v->whole ? g->splats : kiln_take(&c, v->largest.n, sizeof *g->of_chunk);
     g->depths = kiln_take(&c, room, sizeof *g->depths);
     g->rows = kiln_take(&c, room, sizeof *g->rows);
     g->chunks = kiln_take(&c, room, sizeof *g->chunks);
@@ -118,24 +120,63 @@ static kiln_status read_labels(collecting *v, kiln_error *err)
     const kiln_draw_scene *s = v->scene;
     KILN_TRY(KILN_ALLOC(&v->labels, s->n_chunks, "chunks in view", err));
     for (uint32_t i = 0; i < s->n_chunks; i++) {
-        KILN_TRY(s->label(s->context, i, &v->labels[i], err));
-        v->rows += v->labels[i].n;
-        if (v->labels[i].n > v->largest.n) v->largest = v->labels[i];
+        kiln_draw_label *l = &v->labels[i];
+        KILN_TRY(s->label(s->context, i, l, err));
+        if (l->n == 0) l->hidden = true;
+        if (l->hidden) continue;
+        v->rows += l->n;
+        if (l->n > v->largest.n) v->largest = *l;
     }
     return KILN_OK;
+}
+
+/* Where the scene is there in one piece, or can be, room is for all of its rows. */
+static kiln_status try_whole(collecting *v, kiln_error *err)
+{
+    const kiln_draw_scene *s = v->scene;
+    const kiln_draw_label of_chunks = v->largest, all = kiln_store_whole_label(v->labels, s->n_chunks);
+    uint64_t beside;
+    if (s->n_chunks < 2 || v->rows == 0 || all.n > UINT32_MAX - 1) return KILN_OK;
+    v->whole = true;
+    v->largest = all;
+    KILN_TRY(bytes_for(v, all.n, &beside, err));
+    KILN_TRY(kiln_store_whole_get(v->store, &all, v->labels, s->n_chunks, s->sh_degree, beside, &v->whole, err));
+    if (!v->whole) v->largest = of_chunks;
+    return KILN_OK;
+}
+
+static kiln_status ask_for(const collecting *v, uint32_t i, kiln_draw_chunk *host, kiln_error *err)
+{
+    const kiln_draw_label *l = &v->labels[i];
+    *host = (kiln_draw_chunk){0};
+    KILN_TRY(v->scene->chunk(v->scene->context, i, host, err));
+    if (host->n == l->n && (host->sh0 != NULL) == l->colour) return KILN_OK;
+    return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, its label said %llu", i, (unsigned long long)host->n,
+                     host->sh0 ? " with colour" : "", (unsigned long long)l->n);
 }
 
 static kiln_status planes_of(collecting *v, uint32_t i, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_draw_label *l = &v->labels[i];
-    const kiln_draw_scene *s = v->scene;
-    kiln_draw_chunk host = {0};
-    if (kiln_store_find(v->store, l, s->sh_degree, out)) return KILN_OK;
-    KILN_TRY(s->chunk(s->context, i, &host, err));
-    if (host.n != l->n || (host.sh0 != NULL) != l->colour)
-        return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, its label said %llu", i, (unsigned long long)host.n,
-                         host.sh0 ? " with colour" : "", (unsigned long long)l->n);
-    return kiln_store_load(v->store, l, s->sh_degree, &host, v->g.staging, out, err);
+    kiln_draw_chunk host;
+    if (kiln_store_find(v->store, l, v->scene->sh_degree, out)) return KILN_OK;
+    KILN_TRY(ask_for(v, i, &host, err));
+    return kiln_store_load(v->store, l, v->scene->sh_degree, &host, v->g.staging, out, err);
+}
+
+/* The chunks that may be seen and were not yet; *out: all of them. */
+static kiln_status planes_of_whole(collecting *v, kiln_draw_chunk *out, kiln_error *err)
+{
+    const kiln_store_whole *w = &v->store->whole;
+    kiln_draw_chunk host;
+    for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
+        if (v->labels[i].hidden || kiln_store_whole_has(w, i, v->labels[i].colour)) continue;
+        KILN_TRY(ask_for(v, i, &host, err));
+        KILN_TRY(kiln_store_whole_load(v->store, i, &host, err));
+    }
+    *out = w->planes;
+    if (!v->largest.colour) out->sh0 = out->shN = NULL;
+    return KILN_OK;
 }
 
 static kiln_status launch(const collecting *v, kiln_op_id op, const void *args, void *work, size_t work_bytes, kiln_error *err)
@@ -143,18 +184,16 @@ static kiln_status launch(const collecting *v, kiln_op_id op, const void *args, 
     return kiln_runner_launch(v->store->runner, op, args, work, work_bytes, v->g.fault, err);
 }
 
-static kiln_status gather_chunk(collecting *v, uint32_t i, kiln_error *err)
+/* c: planes of chunk i, or with i = 0 of all. */
+static kiln_status gather_from(const collecting *v, const kiln_draw_chunk *c, uint32_t i, kiln_error *err)
 {
     const gathering *g = &v->g;
-    kiln_draw_chunk c;
-    if (v->labels[i].n == 0) return KILN_OK;
-    KILN_TRY(planes_of(v, i, &c, err));
-    kiln_project_args project = project_of(v->scene, &c, g);
+    kiln_project_args project = project_of(v->scene, c, g);
     if (v->tally) project.box_pairs = g->boxes + i;
-    const kiln_seen_gather_args gather = {.n = c.n,
+    const kiln_seen_gather_args gather = {.n = c->n,
                                           .splats = g->of_chunk,
                                           .n_visible = g->visible,
-                                          .source_rows = c.source_rows,
+                                          .source_rows = c->source_rows,
                                           .chunk = i,
                                           .room = v->room,
                                           .total = g->total,
@@ -166,13 +205,28 @@ static kiln_status gather_chunk(collecting *v, uint32_t i, kiln_error *err)
     return launch(v, KILN_OP_seen_gather, &gather, g->project_work, 0, err);
 }
 
+static kiln_status gather_chunks(collecting *v, kiln_error *err)
+{
+    kiln_draw_chunk c;
+    if (v->whole) {
+        KILN_TRY(planes_of_whole(v, &c, err));
+        return gather_from(v, &c, 0, err);
+    }
+    for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
+        if (v->labels[i].hidden) continue;
+        KILN_TRY(planes_of(v, i, &c, err));
+        KILN_TRY(gather_from(v, &c, i, err));
+    }
+    return KILN_OK;
+}
+
 /* All chunks; v->n is how many of their Gaussians are visible, with or without room. */
 static kiln_status gather_all(collecting *v, kiln_error *err)
 {
     KILN_TRY(lay_out_gathering(v, v->store->scratch.at, v->room, &v->g, err));
     KILN_TRY(kiln_store_clear_fault(&v->x, v->g.fault, err));
     KILN_TRY(kiln_device_fill(&v->x, v->g.total, 0, sizeof *v->g.total, err));
-    for (uint32_t i = 0; i < v->scene->n_chunks; i++) KILN_TRY(gather_chunk(v, i, err));
+    KILN_TRY(gather_chunks(v, err));
     KILN_TRY(kiln_device_copy_out(&v->x, &v->n, v->g.total, sizeof v->n, err));
     KILN_TRY(kiln_store_read_fault(&v->x, v->g.fault, &v->fault, err));
     return v->n > UINT32_MAX - 1 ? kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible") : KILN_OK;
@@ -203,11 +257,14 @@ static kiln_status gather(collecting *v, bool *fits, kiln_error *err)
     *fits = false;
     KILN_TRY(read_labels(v, err));
     if (v->rows >= v->store->refused) return KILN_OK;
-    KILN_TRY(find_room(v, err));
+    KILN_TRY(try_whole(v, err));
+    v->room = v->largest.n;
+    if (!v->whole) KILN_TRY(find_room(v, err));
     if (v->room == 0 && v->rows > 0) return KILN_OK;
     KILN_TRY(lay_out_gathering(v, NULL, v->room, &g, err));
     kiln_store_make_way(v->store, g.bytes, v->tally ? 0 : kiln_store_ordered_at(NULL, v->room).bytes);
     KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, g.bytes, fits, err));
+    if (v->whole && !v->store->whole.at) *fits = false; /* it gave way */
     if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(v, err));
     *fits = v->n <= v->room;
@@ -226,6 +283,7 @@ static kiln_status collect(collecting *v, kiln_drawing *out, bool *done, kiln_er
     }
     KILN_TRY(put_in_order(v, err));
     v->store->has_drawing = true;
+    v->store->drawing_is_whole = v->whole;
     *out = (kiln_drawing){.n = v->n, .store = v->store};
     return KILN_OK;
 }
@@ -242,6 +300,8 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
 }
 
 /* ---- counting alone: in no order ---------------------------------------------------------------------------------------- */
+static bool has_boxes(const collecting *v, uint32_t i) { return v->whole ? i == 0 : !v->labels[i].hidden; }
+
 static kiln_status count(collecting *v, uint64_t *boxes, bool *done, kiln_error *err)
 {
     const gathering *g = &v->g;
@@ -253,7 +313,7 @@ static kiln_status count(collecting *v, uint64_t *boxes, bool *done, kiln_error 
     KILN_TRY(kiln_device_copy_out(&v->x, boxes, g->boxes, v->scene->n_chunks * sizeof *boxes, err));
     KILN_TRY(kiln_store_read_fault(&v->x, g->fault, &v->fault, err));
     v->tally->visible = v->n;
-    for (uint32_t i = 0; i < v->scene->n_chunks; i++) v->tally->box_pairs += v->labels[i].n > 0 ? boxes[i] : 0;
+    for (uint32_t i = 0; i < v->scene->n_chunks; i++) v->tally->box_pairs += has_boxes(v, i) ? boxes[i] : 0;
     return KILN_OK;
 }
 

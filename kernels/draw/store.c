@@ -62,6 +62,9 @@ static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
         next = p->newer;
         if (!keep || p->picture != s->picture) drop_planes(s, p);
     }
+    if (keep || kiln_runner_left(s->runner) >= bytes || !s->whole.at) return;
+    s->whole.refused = true; /* or every picture would bring it back and throw it out again */
+    kiln_store_whole_drop(s);
 }
 
 uint64_t kiln_store_lay_out(const kiln_draw_label *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out)
@@ -124,22 +127,32 @@ done:
     return st;
 }
 
-static kiln_status copy_planes(const kiln_draw_store *s, const kiln_draw_chunk *from, const kiln_draw_chunk *to, uint32_t sh_degree,
-                               kiln_error *err)
+/* A plane's columns; where the chunk is all that `to` has, they are one piece. */
+static kiln_status copy_plane(const kiln_exec *x, const void *to, uint64_t rows, const void *from, uint64_t n, uint64_t columns,
+                              uint64_t first, kiln_error *err)
+{
+    const uint64_t pieces = rows == n ? 1 : columns, words = rows == n ? columns * n : n;
+    for (uint64_t i = 0; i < pieces; i++)
+        KILN_TRY(kiln_device_copy_in(x, (float *)(uintptr_t)to + i * rows + first, (const float *)from + i * n,
+                                     words * sizeof(float), err));
+    return KILN_OK;
+}
+
+kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chunk *from, const kiln_draw_chunk *to, uint64_t first,
+                                   uint32_t sh_degree, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
     const uint64_t harmonics = 3 * (((uint64_t)sh_degree + 1) * (sh_degree + 1) - 1);
     const struct {
         const void *to, *from;
-        uint64_t words; /* a row */
+        uint64_t columns;
     } planes[] = {{to->means, from->means, 3},    {to->log_scales, from->log_scales, 3},
                   {to->quats, from->quats, 4},    {to->opacity_logits, from->opacity_logits, 1},
                   {to->sh0, from->sh0, 3},        {to->source_rows, from->source_rows, 1},
                   {to->shN, from->shN, harmonics}};
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
-        if (planes[i].to)
-            KILN_TRY(kiln_device_copy_in(&x, (void *)(uintptr_t)planes[i].to, planes[i].from,
-                                         planes[i].words * from->n * sizeof(float), err));
+        if (planes[i].to && planes[i].from)
+            KILN_TRY(copy_plane(&x, planes[i].to, to->n, planes[i].from, from->n, planes[i].columns, first, err));
     return kiln_device_wait(&x, err); /* the caller's arrays are its own again */
 }
 
@@ -152,7 +165,7 @@ kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_label *l, uint32
     KILN_TRY(kiln_device_wait(&x, err)); /* what gives way may be in use */
     KILN_TRY(find_place(s, l, sh_degree, bytes, &p, err));
     (void)kiln_store_lay_out(l, sh_degree, p ? p->at : staging, out);
-    const kiln_status st = kiln_store_settle(&x, copy_planes(s, from, out, sh_degree, err));
+    const kiln_status st = kiln_store_settle(&x, kiln_store_copy_planes(s, from, out, 0, sh_degree, err));
     if (st != KILN_OK && p) drop_planes(s, p); /* half of it may be there */
     return st;
 }
@@ -203,6 +216,14 @@ kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n)
     return o;
 }
 
+void kiln_store_make_room(kiln_draw_store *s, uint64_t bytes)
+{
+    make_room(s, bytes, false);
+    if (kiln_runner_left(s->runner) >= bytes) return;
+    drop(s, &s->scratch);
+    drop(s, &s->records);
+}
+
 /* ---- the fault word ---------------------------------------------------------------------------------------------------- */
 kiln_status kiln_store_clear_fault(const kiln_exec *x, uint64_t *fault, kiln_error *err)
 {
@@ -246,6 +267,9 @@ void kiln_draw_store_free(kiln_draw_store *s)
     if (!s) return;
     kiln_runner_on_need(s->runner, NULL, NULL);
     while (s->oldest) drop_planes(s, s->oldest);
+    kiln_store_whole_drop(s);
+    free(s->whole.starts);
+    free(s->whole.loaded);
     drop(s, &s->records);
     drop(s, &s->scratch);
     free(s);

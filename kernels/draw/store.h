@@ -5,6 +5,9 @@
  * picture in hand give way to those that are, the least recently used first; planes of the picture in hand do not give way to
  * others of it, or a scene that is larger than the memory would throw out each chunk right before it is needed again: what finds
  * no place is copied for this picture alone. Where an operation of the runner needs more than is left, all gives way but a drawing.
+ *
+ * Where there is room for all planes of a scene at once, they are kept as those of a single chunk (whole.c): a camera's picture
+ * then takes a dozen launches instead of half a dozen for each chunk.
  */
 #ifndef KILN_KERNELS_STORE_H
 #define KILN_KERNELS_STORE_H
@@ -21,10 +24,25 @@ typedef struct {
 
 typedef struct kiln_store_planes kiln_store_planes;
 
+/* All chunks of a scene, one behind the other; those that no camera has seen yet are not there. */
+typedef struct {
+    char *at; /* NULL: there is none */
+    uint64_t bytes;
+    kiln_draw_label label; /* of all rows together */
+    uint32_t sh_degree, n_chunks;
+    uint64_t *starts; /* [n_chunks + 1] rows before each chunk */
+    uint8_t *loaded;  /* [n_chunks] KILN_STORE_ */
+    bool refused;     /* it had to give way to what this scene needs beside it: not tried again */
+    kiln_draw_chunk planes;
+} kiln_store_whole;
+enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL };
+
 struct kiln_draw_store {
     kiln_runner *runner;
     kiln_store_block records, scratch;
     bool has_drawing;      /* in records */
+    bool drawing_is_whole; /* its rows are those of `whole`, all chunks counted through */
+    kiln_store_whole whole;
     uint64_t refused;      /* rows of the smallest view whose Gaussians found no room: that many are not tried again */
     uint64_t picture;      /* counts pictures: the clock of use */
     uint64_t planes_bytes; /* of all planes */
@@ -37,9 +55,14 @@ kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t
                                kiln_error *err) KILN_MUST_CHECK;
 /* Before a drawing: blocks of earlier ones go where they are so large that one leaves too little for the other. */
 void kiln_store_make_way(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes);
+/* Until so many bytes are left, as far as that can be; planes and blocks give way. There is no drawing, and the stream is idle. */
+void kiln_store_make_room(kiln_draw_store *s, uint64_t bytes);
 /* What both blocks together could have. */
 uint64_t kiln_store_most(const kiln_draw_store *s);
 
+/* Copies a chunk's planes from host memory to row `first` of those of `to`; waits for that. */
+kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chunk *from, const kiln_draw_chunk *to, uint64_t first,
+                                   uint32_t sh_degree, kiln_error *err) KILN_MUST_CHECK;
 /* A chunk's planes in device memory; sets the pointers of `out` and says how many bytes that are; at NULL: the bytes alone. */
 uint64_t kiln_store_lay_out(const kiln_draw_label *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out);
 /* Finds the planes of a chunk and notes that they are used; false: they are not here. */
@@ -48,6 +71,20 @@ bool kiln_store_find(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_d
  */
 kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, const kiln_draw_chunk *from,
                             char *staging, kiln_draw_chunk *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- a scene in one piece (whole.c) ------------------------------------------------------------------------------------------ */
+/* The label of all chunks together. */
+kiln_draw_label kiln_store_whole_label(const kiln_draw_label *labels, uint32_t n_chunks);
+/* Is this scene there in one piece, or is there room for it beside `beside` bytes for a drawing? It is made then, empty. */
+kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_label *all, const kiln_draw_label *labels, uint32_t n_chunks,
+                                 uint32_t sh_degree, uint64_t beside, bool *there, kiln_error *err) KILN_MUST_CHECK;
+/* Are the planes of this chunk in their place? */
+bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour);
+/* Puts them there; `from` may be without colour. Done when it returns. */
+kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln_draw_chunk *from, kiln_error *err) KILN_MUST_CHECK;
+void kiln_store_whole_drop(kiln_draw_store *s);
+/* A row of all of them: the chunk that has it, and which row it is there. Known of a scene that was dropped, too. */
+uint32_t kiln_store_whole_chunk(const kiln_store_whole *w, uint32_t row, uint32_t *row_of_chunk);
 
 /* A drawing of n in one block of memory; at NULL: the bytes alone. */
 typedef struct {

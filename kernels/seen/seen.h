@@ -6,7 +6,7 @@
  *   source_rows [n] u32         in     of the chunk, found by the splat's row
  *   total [1] u64               inout  how many there are; goes on counting beyond `room`, where nothing is written any more
  *   all, depths, rows, chunks [room]   inout: appended from *total on; rows are source rows, chunks say `chunk`: with depths what
- *                                      depth_order asks for
+ *                                      depth_order asks for. all may be splats, for what comes first: then they stay where they are
  * seen_order    puts them into drawing order:
  *   splats, chunks [n], order [n]      in   order as depth_order gives it, each below n
  *   ordered, ordered_chunks [n]        out

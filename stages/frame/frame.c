@@ -13,6 +13,7 @@
 struct kiln_frame_state {
     char kind[16];
     kiln_layer *layer;
+    kiln_hash *keys; /* [n_chunks] of the planes of each */
     kiln_plane_cache *planes;
     kiln_ahead ahead;
     kiln_draw_store *store; /* of the worker's runner */
@@ -62,8 +63,21 @@ static void state_free(void *state)
     kiln_draw_store_free(s->store);
     kiln_ahead_release(&s->ahead);
     kiln_plane_cache_free(s->planes);
+    free(s->keys);
     kiln_layer_free(s->layer);
     free(s);
+}
+
+/* A chunk's planes are what their segments' hashes say. */
+static kiln_hash key_of(const kiln_chunk *c)
+{
+    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
+    kiln_hash planes[sizeof names / sizeof *names] = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const kiln_plane *p = kiln_chunk_plane(c, names[i]);
+        if (p) planes[i] = kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
+    }
+    return kiln_hash_of(planes, sizeof planes);
 }
 
 static kiln_status state_new(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out, kiln_error *err)
@@ -76,6 +90,8 @@ static kiln_status state_new(kiln_worker *w, const char *kind, kiln_hash digest,
     KILN_TRY(KILN_ALLOC(&s, 1, "frame state", err));
     snprintf(s->kind, sizeof s->kind, "%s", kind);
     KILN_GO(kiln_layer_get_digest(m, kind, digest, &s->layer, err));
+    KILN_GO(KILN_ALLOC(&s->keys, s->layer->n_chunks, "keys of chunks", err));
+    for (uint32_t i = 0; i < s->layer->n_chunks; i++) s->keys[i] = key_of(&s->layer->chunks[i]);
     KILN_GO(kiln_plane_cache_new(0, &s->planes, err));
     KILN_GO(kiln_draw_store_new(kiln_worker_runner(w), &s->store, err));
     kiln_worker_set_state(w, s, state_free);
@@ -135,21 +151,13 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-/* A chunk's planes are what their segments' hashes say. */
 static kiln_status give_label(void *context, uint32_t index, kiln_draw_label *out, kiln_error *err)
 {
-    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
-    kiln_hash planes[sizeof names / sizeof *names] = {0};
     (void)err;
-    *out = (kiln_draw_label){.n = kiln_shot_may_see(x->shot, c) ? c->count : 0, .colour = x->colour};
-    for (size_t i = 0; out->n > 0 && i < sizeof names / sizeof *names; i++) {
-        const kiln_plane *p = kiln_chunk_plane(c, names[i]);
-        if (p) planes[i] = kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
-    }
-    const kiln_hash key = kiln_hash_of(planes, sizeof planes);
-    memcpy(out->key, key.bytes, sizeof out->key);
+    *out = (kiln_draw_label){.n = c->count, .hidden = !kiln_shot_may_see(x->shot, c), .colour = x->colour};
+    memcpy(out->key, x->s->keys[index].bytes, sizeof out->key);
     return KILN_OK;
 }
 

@@ -25,7 +25,8 @@ typedef struct {
     kiln_draw_scene draw;
     uint64_t seed;
     bool colourless;
-    unsigned asked; /* times that a chunk's arrays were */
+    bool last_hidden; /* nothing of the last chunk can be seen */
+    unsigned asked;   /* times that a chunk's arrays were */
 } scene;
 
 static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
@@ -34,6 +35,10 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     const planes *p = &s->chunks[index];
     (void)err;
     s->asked++;
+    if (s->last_hidden && index == CHUNKS - 1) {
+        memset(out, 0, sizeof *out);
+        return KILN_OK;
+    }
     *out = (kiln_draw_chunk){.n = p->n,
                              .means = p->means,
                              .log_scales = p->log_scales,
@@ -50,7 +55,7 @@ static kiln_status give_label(void *context, uint32_t index, kiln_draw_label *ou
     const scene *s = context;
     const uint64_t key[2] = {s->seed, index};
     (void)err;
-    *out = (kiln_draw_label){.n = s->chunks[index].n, .colour = !s->colourless};
+    *out = (kiln_draw_label){.n = s->chunks[index].n, .hidden = s->last_hidden && index == CHUNKS - 1, .colour = !s->colourless};
     memcpy(out->key, key, sizeof out->key);
     return KILN_OK;
 }

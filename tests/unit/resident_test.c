@@ -206,6 +206,55 @@ static void lists_need_no_colour(void **state)
     scene_free(&s);
 }
 
+/* Where there is room for the scene in one piece, how many launches a picture takes does not depend on its chunks. */
+static void a_scene_in_one_piece_is_projected_at_once(void **state)
+{
+    enum { AT_ONCE = 7 }; /* project, seen_gather, depth_order, seen_order, count, emit, raster */
+    scene s;
+    picture right;
+    unsigned at_once = 0, by_chunks = 0;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 14);
+    draw_on_cpu(&right, &s);
+    for (uint64_t cap = 1000000; cap <= LARGE; cap += cap / 8) {
+        device d = device_open(cap);
+        for (unsigned turn = 0; turn < 2; turn++) draw_on(&d, &s, &right);
+        fake.launches = 0;
+        draw_on(&d, &s, &right);
+        at_once += fake.launches == AT_ONCE;
+        by_chunks += fake.launches == AT_ONCE + 2;
+        if (cap > LARGE / 2) assert_int_equal(fake.launches, AT_ONCE);
+        device_close(&d);
+    }
+    assert_true(at_once > 5 && by_chunks > 0);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* Its rows are there from the start and hold nothing; when it is seen its planes alone come. */
+static void a_chunk_comes_when_it_is_seen_first(void **state)
+{
+    scene s;
+    picture right[2];
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 15);
+    for (unsigned k = 0; k < 2; k++) {
+        s.last_hidden = k == 0;
+        draw_on_cpu(&right[k], &s);
+    }
+    assert_true(right[0].drawing.n < right[1].drawing.n);
+    device d = device_open(LARGE);
+    for (unsigned k = 0; k < 2; k++) {
+        s.last_hidden = k == 0;
+        s.asked = 0;
+        for (unsigned turn = 0; turn < 2; turn++) draw_on(&d, &s, &right[k]);
+        assert_int_equal(s.asked, 1);
+    }
+    device_close(&d);
+    for (unsigned k = 0; k < 2; k++) picture_free(&right[k]);
+    scene_free(&s);
+}
+
 /* Lists of a drawing on the device are those of one in host memory, and draw the same band. */
 static void lists_come_down_and_go_up(void **state)
 {
@@ -498,6 +547,8 @@ int main(void)
         cmocka_unit_test(what_finds_no_room_comes_through_host_memory),
         cmocka_unit_test(only_the_picture_leaves_the_device),
         cmocka_unit_test(scenes_and_shots_by_turns),
+        cmocka_unit_test(a_scene_in_one_piece_is_projected_at_once),
+        cmocka_unit_test(a_chunk_comes_when_it_is_seen_first),
         cmocka_unit_test(lists_need_no_colour),
         cmocka_unit_test(lists_come_down_and_go_up),
         cmocka_unit_test(counts_are_those_of_the_picture),

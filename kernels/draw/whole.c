@@ -1,0 +1,117 @@
+/* whole -- see store.h: the planes of a scene as those of one chunk.
+ *
+ * A chunk has some ten thousand rows, too few to keep a device busy and as many launches as one of a million. Rows of chunks that
+ * no camera has seen yet are not a number, which no profile ever counts as visible, so nothing but the planes of a chunk has to
+ * come when it is seen for the first time. Rows of chunks that this camera cannot see are looked at and found invisible: 12 bytes
+ * of reading for each.
+ */
+#include "base/memory.h"
+#include "kernels/draw/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Mixes the chunks' keys, in order; they are hashes, so a few products keep what they tell apart. */
+kiln_draw_label kiln_store_whole_label(const kiln_draw_label *labels, uint32_t n_chunks)
+{
+    const uint64_t odd = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
+    kiln_draw_label all = {.colour = n_chunks > 0 && labels[0].colour};
+    uint64_t mix[2] = {n_chunks, odd};
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        uint64_t key[2];
+        memcpy(key, labels[i].key, sizeof key);
+        mix[0] = (mix[0] ^ key[0]) * odd + labels[i].n;
+        mix[1] = (mix[1] ^ key[1] ^ mix[0] >> 32) * odd;
+        all.n += labels[i].n;
+    }
+    memcpy(all.key, mix, sizeof all.key);
+    return all;
+}
+
+void kiln_store_whole_drop(kiln_draw_store *s)
+{
+    kiln_store_whole *w = &s->whole;
+    if (!w->at) return;
+    kiln_runner_give(s->runner, w->at, w->bytes);
+    s->planes_bytes -= w->bytes;
+    w->at = NULL; /* where its chunks began, a drawing may still have to be told */
+}
+
+static bool is_it(const kiln_store_whole *w, const kiln_draw_label *all, uint32_t sh_degree)
+{
+    return memcmp(w->label.key, all->key, sizeof all->key) == 0 && w->label.n == all->n &&
+           (!all->colour || (w->label.colour && w->sh_degree == sh_degree));
+}
+
+static kiln_status make(kiln_draw_store *s, const kiln_draw_label *labels, uint32_t n_chunks, kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(s->runner);
+    kiln_store_whole *w = &s->whole;
+    free(w->starts);
+    free(w->loaded);
+    w->starts = NULL;
+    w->loaded = NULL;
+    KILN_TRY(KILN_ALLOC(&w->starts, (uint64_t)n_chunks + 1, "chunks on a device", err));
+    KILN_TRY(KILN_ALLOC(&w->loaded, n_chunks, "chunks on a device", err));
+    w->n_chunks = n_chunks;
+    for (uint32_t i = 0; i < n_chunks; i++) w->starts[i + 1] = w->starts[i] + labels[i].n;
+    (void)kiln_store_lay_out(&w->label, w->sh_degree, w->at, &w->planes);
+    KILN_TRY(kiln_device_fill(&x, (void *)(uintptr_t)w->planes.means, 0xff, 3 * w->label.n * sizeof(float), err));
+    return kiln_device_wait(&x, err); /* memory is taken and given back next */
+}
+
+kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_label *all, const kiln_draw_label *labels, uint32_t n_chunks,
+                                 uint32_t sh_degree, uint64_t beside, bool *there, kiln_error *err)
+{
+    kiln_store_whole *w = &s->whole;
+    kiln_draw_chunk planes;
+    void *at = NULL;
+    const bool known = is_it(w, all, sh_degree);
+    *there = known && w->at;
+    if (*there || (known && w->refused)) return KILN_OK;
+    kiln_store_whole_drop(s); /* of another scene, or without colour */
+    const uint64_t bytes = kiln_store_lay_out(all, sh_degree, NULL, &planes), most = kiln_store_most(s) / 4 * 3;
+    if (bytes > most || beside > most - bytes) return KILN_OK;
+    kiln_store_make_room(s, bytes);
+    KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
+    if (!at) return KILN_OK;
+    w->at = at;
+    w->bytes = bytes;
+    w->label = *all;
+    w->sh_degree = sh_degree;
+    w->refused = false;
+    s->planes_bytes += bytes;
+    const kiln_status st = make(s, labels, n_chunks, err);
+    *there = st == KILN_OK;
+    if (st != KILN_OK) kiln_store_whole_drop(s);
+    return st;
+}
+
+kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln_draw_chunk *from, kiln_error *err)
+{
+    kiln_store_whole *w = &s->whole;
+    const kiln_exec x = kiln_runner_exec(s->runner);
+    const uint64_t first = w->starts[chunk];
+    const kiln_status st = kiln_store_settle(&x, kiln_store_copy_planes(s, from, &w->planes, first, w->sh_degree, err));
+    if (st == KILN_OK)
+        w->loaded[chunk] = from->sh0 ? KILN_STORE_ALL : KILN_STORE_GEOMETRY;
+    else
+        kiln_store_whole_drop(s); /* half of the chunk may be there */
+    return st;
+}
+
+bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour)
+{
+    return w->loaded[chunk] >= (colour ? KILN_STORE_ALL : KILN_STORE_GEOMETRY);
+}
+
+uint32_t kiln_store_whole_chunk(const kiln_store_whole *w, uint32_t row, uint32_t *row_of_chunk)
+{
+    uint32_t low = 0, high = w->n_chunks; /* starts[low] <= row < starts[high] */
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        *(w->starts[middle] <= row ? &low : &high) = middle;
+    }
+    *row_of_chunk = (uint32_t)(row - w->starts[low]);
+    return low;
+}
