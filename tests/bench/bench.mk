@@ -2,13 +2,16 @@
 BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
 .PHONY: bench bench-build
-## bench: times the kernels beside other programs' figures; never passes or fails (BENCH_ARGS='--6m --json FILE')
-bench: bench-build
-	$(if $(CU_SRC),@tests/gpu/has_gpu || { echo 'bench did not run: no GPU'; exit 0; }; $(BENCH) $(BENCH_ARGS))
+## bench: times of the kernels, the machine's limits, other programs' figures, and exactness, by which alone it fails (SHARED=dir: trained
+## bench: scenes and other renderers' pictures, too; BENCH_ARGS='--only raster,knn --quick --json FILE': tests/bench/kernels_bench.cu)
+bench: bench-build $(if $(and $(CU_SRC),$(SHARED)),$O/tests/unit/truth_test)
+	$(if $(CU_SRC),@tests/gpu/has_gpu || { echo 'bench did not run: no GPU'; exit 0; }; \
+	    $(BENCH) $(if $(SHARED),--shared '$(SHARED)') $(BENCH_ARGS) \
+	    $(if $(SHARED),&& O='$O' KILN_SHARED='$(abspath $(SHARED))' tests/bench/truth))
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
 bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH)
 	$(if $(CU_SRC),,@echo 'bench did not run: this build has no CUDA')
-$(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) commit) $O/libsplatkiln.a
+$(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) tests/bench/real_scene.c commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
 $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
 	@mkdir -p $(@D)

@@ -29,11 +29,14 @@ static const bench_figure bench_figures[] = {
     {"knn uniform 1M", "nanoflann", 237, true},
     {"knn uniform 10M", "simple-knn", 377, false},
     {"knn uniform 10M", "nanoflann", 2950, true},
+    {"knn uniform 100M", "simple-knn", 14884, false},
     {"knn clustered 10k", "simple-knn", 1.60, false},
     {"knn clustered 100k", "simple-knn", 9.85, false},
     {"knn clustered 1M", "simple-knn", 27.6, false},
     {"knn clustered 1M", "nanoflann", 270, true},
     {"knn clustered 10M", "simple-knn", 425, false},
+    {"knn clustered 100M", "simple-knn", 20295, false},
+    {"knn moved 1M", "simple-knn", 1032, false},
     {"metrics 1080p", "fused-ssim", 0.117, false},
     {"metrics 1080p", "fused-ssim + mse", 0.192, false},
     /* projection and SH together */
@@ -82,7 +85,46 @@ static const bench_figure bench_figures[] = {
     {"frame 6M", "Speedy-Splat", 3.1, false},
     {"frame 6M", "Faster-GS", 2.01, false},
     {"frame 6M", "HiGS", 1.66, false},
+    {"frame exploded 1M", "inria", 4.99, false},
+    {"frame exploded 1M", "gsplat-1.5", 3.75, false},
+    {"frame exploded 1M", "gsplat-1.6", 4.41, false},
+    {"frame exploded 1M", "Faster-GS", 2.89, false},
+    {"frame exploded 6M", "inria", 11.3, false},
+    {"frame exploded 6M", "Faster-GS", 4.30, false},
 };
 enum { BENCH_FIGURES = sizeof bench_figures / sizeof *bench_figures };
+
+/* Computes in less than float32. */
+static const char bench_lossy[] = "HiGS";
+
+/* Device memory that a program takes at most beside the scene. */
+typedef struct {
+    const char *what, *program;
+    double mib;
+} bench_memory;
+
+static const bench_memory bench_memories[] = {
+    {"frame 1M", "gsplat-1.5", 222}, {"frame 1M", "gsplat-1.6", 151},          {"frame 6M", "gsplat-1.5", 661},
+    {"frame 6M", "gsplat-1.6", 553}, {"frame exploded 1M", "gsplat-1.5", 845}, {"frame exploded 1M", "gsplat-1.6", 679},
+};
+
+/* What that machine could do, so that a run shows whether its own is the same. Sorts carry a 32-bit value. */
+typedef struct {
+    const char *what;
+    double value; /* in the bench's unit */
+} bench_ceiling;
+
+static const bench_ceiling bench_ceilings[] = {
+    {"copy, read and written", 4.29},
+    {"fma, float32", 32.6},
+    {"sort 32 bits 100k", 0.062},
+    {"sort 32 bits 1M", 0.093},
+    {"sort 32 bits 10M", 0.396},
+    {"sort 32 bits 100M", 3.19},
+    {"sort 13 bits 4M", 0.104},
+    {"sort 13 bits 10M", 0.198},
+    {"scan 1M", 0.015},
+    {"scan 6M", 0.028},
+};
 
 #endif

@@ -2,6 +2,10 @@
 #include "tests/bench/inputs.cuh"
 
 #include "stages/generate/inputs.h"
+#include "tests/bench/real_scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 namespace bench
 {
@@ -14,7 +18,7 @@ constexpr unsigned BLOCK = 256, GRID = 1024;
 __device__ uint64_t first() { return uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ uint64_t step() { return uint64_t(gridDim.x) * blockDim.x; }
 
-__global__ void points(uint64_t n, bool clustered, float *means)
+__global__ void points(uint64_t n, bool clustered, float moved, float *means)
 {
     for (uint64_t i = first(); i < n; i += step()) {
         float p[3];
@@ -22,7 +26,7 @@ __global__ void points(uint64_t n, bool clustered, float *means)
             kg_clustered_point(SEED, i, p);
         else
             kg_uniform_point(SEED, i, p);
-        for (int c = 0; c < 3; c++) means[c * n + i] = p[c];
+        for (int c = 0; c < 3; c++) means[c * n + i] = p[c] + moved;
     }
 }
 
@@ -30,11 +34,12 @@ struct planes {
     float *means, *log_scales, *quats, *opacity_logits, *sh0, *shN;
 };
 
-__global__ void gaussians(kg_scene s, planes out)
+__global__ void gaussians(kg_scene s, uint32_t exploded_per_mille, planes out)
 {
     for (uint64_t i = first(); i < s.n; i += step()) {
         kg_splat g;
         kg_splat_at(&s, i, &g);
+        kg_explode(&s, i, exploded_per_mille, &g);
         for (int c = 0; c < 3; c++) {
             out.means[c * s.n + i] = g.pos[c];
             out.log_scales[c * s.n + i] = g.scale[c];
@@ -56,9 +61,9 @@ __global__ void picture(int which, float *rgb)
 
 } // namespace
 
-void make_points(array<float> *means, uint64_t n, bool clustered)
+void make_points(array<float> *means, uint64_t n, bool clustered, float moved)
 {
-    points<<<GRID, BLOCK>>>(n, clustered, means->get());
+    points<<<GRID, BLOCK>>>(n, clustered, moved, means->get());
     BENCH_CUDA(cudaGetLastError());
     BENCH_CUDA(cudaDeviceSynchronize());
 }
@@ -66,25 +71,63 @@ void make_points(array<float> *means, uint64_t n, bool clustered)
 scene::scene(uint64_t count)
     : n(count), means(3 * n), log_scales(3 * n), quats(4 * n), opacity_logits(n), sh0(3 * n), shN(3 * SH_REST * n)
 {
-    kg_scene s;
-    kg_scene_init(&s, n, SEED);
-    const planes out = {means.get(), log_scales.get(), quats.get(), opacity_logits.get(), sh0.get(), shN.get()};
-    gaussians<<<GRID, BLOCK>>>(s, out);
+}
+
+void make_scene(scene *s, uint32_t exploded_per_mille)
+{
+    kg_scene source;
+    kg_scene_init(&source, s->n, SEED);
+    const planes out = {s->means.get(), s->log_scales.get(), s->quats.get(), s->opacity_logits.get(), s->sh0.get(), s->shN.get()};
+    gaussians<<<GRID, BLOCK>>>(source, exploded_per_mille, out);
     BENCH_CUDA(cudaGetLastError());
     BENCH_CUDA(cudaDeviceSynchronize());
 }
 
-kiln_view make_view(int k, float near_m, float far_m)
+namespace
+{
+
+kiln_view view_of(const float rotation[9], const float translation[3], const float intrinsics[4], uint32_t width, uint32_t height)
+{
+    const double origin[3] = {0, 0, 0};
+    kiln_view v;
+    double r[9], t[3], k[4];
+    for (int i = 0; i < 9; i++) r[i] = static_cast<double>(rotation[i]);
+    for (int i = 0; i < 3; i++) t[i] = static_cast<double>(translation[i]);
+    for (int i = 0; i < 4; i++) k[i] = static_cast<double>(intrinsics[i]);
+    kiln_view_init(&v, r, t, origin, k, width, height, NEAR_M, kiln_profiles[PROFILE].far_m);
+    return v;
+}
+
+} // namespace
+
+kiln_view make_view(int k, uint32_t width, uint32_t height)
 {
     kg_cam c;
-    kiln_view v;
-    double r[9], t[3];
-    kg_camera(k, 16, WIDTH, HEIGHT, &c);
-    for (int i = 0; i < 9; i++) r[i] = static_cast<double>(c.R[i]);
-    for (int i = 0; i < 3; i++) t[i] = static_cast<double>(c.t[i]);
-    const double origin[3] = {0, 0, 0}, intrinsics[4] = {c.fx, c.fy, c.cx, c.cy};
-    kiln_view_init(&v, r, t, origin, intrinsics, WIDTH, HEIGHT, near_m, far_m);
-    return v;
+    kg_camera(k, 16, static_cast<int>(width), static_cast<int>(height), &c);
+    const float intrinsics[4] = {c.fx, c.fy, c.cx, c.cy};
+    return view_of(c.R, c.t, intrinsics, width, height);
+}
+
+std::unique_ptr<scene> real_scene(const char *shared, unsigned which, std::string *name, kiln_view *view)
+{
+    const uint32_t width = 1920, height = 1080;
+    bench_real_scene r;
+    kiln_error err = {};
+    if (bench_real_scene_read(shared, which, &r, &err) != KILN_OK) {
+        printf("not drawn: %s\n", err.msg);
+        return nullptr;
+    }
+    std::unique_ptr<scene> s(new scene(r.n));
+    const float *from = r.planes;
+    for (const array<float> *plane : {&s->means, &s->log_scales, &s->quats, &s->opacity_logits, &s->sh0, &s->shN}) {
+        plane->from_host(from);
+        from += plane->size();
+    }
+    const float intrinsics[4] = {r.focal * height, r.focal * height, 0.5f * width, 0.5f * height};
+    *name = r.name;
+    *view = view_of(r.rotation, r.translation, intrinsics, width, height);
+    free(r.planes);
+    return s;
 }
 
 void make_picture(array<float> *rgb, int which)

@@ -20,13 +20,13 @@ typedef struct {
 
 enum { TRUTH_PLANES = 3 + 3 + 4 + 1 + 3 + 45 };
 
-static void truth_scene_release(truth_scene *s)
+static inline void truth_scene_release(truth_scene *s)
 {
     free(s->data);
     *s = (truth_scene){0};
 }
 
-static kiln_status truth_scene_init(truth_scene *s, const char *name, uint64_t n, kiln_error *err)
+static inline kiln_status truth_scene_init(truth_scene *s, const char *name, uint64_t n, kiln_error *err)
 {
     *s = (truth_scene){.n = n};
     snprintf(s->name, sizeof s->name, "%s", name);
@@ -41,7 +41,7 @@ static kiln_status truth_scene_init(truth_scene *s, const char *name, uint64_t n
 }
 
 /* One vertex in the PLY's own terms (channel-major f_rest) to row i. */
-static void truth_scene_set(truth_scene *s, uint64_t i, const kg_splat *g)
+static inline void truth_scene_set(truth_scene *s, uint64_t i, const kg_splat *g)
 {
     for (uint64_t c = 0; c < 3; c++) {
         s->means[c * s->n + i] = g->pos[c];
@@ -53,7 +53,7 @@ static void truth_scene_set(truth_scene *s, uint64_t i, const kg_splat *g)
     s->opacity_logits[i] = g->opacity;
 }
 
-static kiln_status truth_scene_synthetic(truth_scene *s, uint64_t n, kiln_error *err)
+static inline kiln_status truth_scene_synthetic(truth_scene *s, uint64_t n, kiln_error *err)
 {
     kg_scene scene;
     KILN_TRY(truth_scene_init(s, "synthetic50k", n, err));
@@ -67,7 +67,7 @@ static kiln_status truth_scene_synthetic(truth_scene *s, uint64_t n, kiln_error 
 }
 
 /* Where property `name` of a vertex goes in a kg_splat; NULL: nowhere. */
-static float *truth_field(kg_splat *g, const char *name)
+static inline float *truth_field(kg_splat *g, const char *name)
 {
     unsigned i;
     if (strcmp(name, "x") == 0) return &g->pos[0];
@@ -81,7 +81,7 @@ static float *truth_field(kg_splat *g, const char *name)
     return NULL;
 }
 
-static kiln_status truth_scene_ply(truth_scene *s, const char *name, const char *path, kiln_error *err)
+static inline kiln_status truth_scene_ply(truth_scene *s, const char *name, const char *path, kiln_error *err)
 {
     unsigned char *data = NULL;
     size_t size = 0;

@@ -1,0 +1,200 @@
+/* frame_suite -- whole frames and each operation of a frame: the scenes of stages/generate/inputs.h as several cameras see them,
+ * the same with exploded scales, in 4K, and trained scenes. Pictures and lists are compared with the plainest kernels. */
+#include "tests/bench/suites.cuh"
+
+#include "tests/bench/exact.cuh"
+#include "tests/bench/frame.cuh"
+#include "tests/bench/real_scene.h"
+
+#include <stdio.h>
+
+namespace bench
+{
+
+namespace
+{
+
+/* What draws one Gaussian to one pixel in float32 instructions, of those that no other pixel shares: power 2, its test 1,
+ * exponential 10, alpha 2 and its test 1, transmittance 2 and its test 1, weight 1, colour 6, counting (raster_math.h, real.h). */
+constexpr double BLEND_FP32 = 26;
+
+/* A view, counted. */
+struct amount {
+    double rows, visible, pairs, tiles, pixels, blends;
+};
+
+amount amount_of(const scene &s, const frame &f, uint64_t blends)
+{
+    return {static_cast<double>(s.n),       static_cast<double>(f.visible()), static_cast<double>(f.pairs()),
+            static_cast<double>(f.tiles()), static_cast<double>(f.pixels()),  static_cast<double>(blends)};
+}
+
+cost moved(double bytes)
+{
+    cost c;
+    c.bytes = bytes;
+    return c;
+}
+
+/* All means; of the visible scale, rotation, opacity and 48 numbers of colour in, 64 bytes out. */
+cost project_cost(const amount &a) { return moved(12 * a.rows + (32 + 192 + 64) * a.visible); }
+/* In and out: the record, its source row, depth, chunk. */
+cost gather_cost(const amount &a) { return moved((68 + 76) * a.visible); }
+cost order_cost(const amount &a) { return moved((72 + 72) * a.visible); }
+/* Of a record 40 bytes decide where it is listed. */
+cost count_cost(const amount &a) { return moved(40 * a.visible); }
+cost emit_cost(const amount &a) { return moved(40 * a.visible + 4 * a.pairs + 4 * a.tiles); }
+
+cost sort_cost(const amount &a)
+{
+    cost c;
+    c.sorted = static_cast<uint64_t>(a.visible);
+    return c;
+}
+
+cost lists_cost(const amount &a)
+{
+    cost c = emit_cost(a);
+    c.sorted = static_cast<uint64_t>(a.visible);
+    return c;
+}
+
+cost raster_cost(const amount &a)
+{
+    cost c = moved(40 * a.visible + 4 * a.pairs + 16 * a.pixels);
+    c.fp32 = BLEND_FP32 * a.blends;
+    return c;
+}
+
+/* The records go from step to step once. */
+cost frame_cost(const amount &a)
+{
+    cost c = raster_cost(a);
+    c.bytes += project_cost(a).bytes + lists_cost(a).bytes;
+    c.sorted = lists_cost(a).sorted;
+    return c;
+}
+
+row measure_frame(runner *b, const std::string &what, frame *f, const amount &a)
+{
+    row r = b->measure(
+        what, static_cast<uint64_t>(a.rows), frame_cost(a), [&] { f->run(); }, [&](int byte) { f->poison(byte); },
+        [&] { return f->sum(); });
+    r.memory = f->memory();
+    return r;
+}
+
+/* The peers' lists are these three, from visible Gaussians to what a tile draws. */
+void measure_lists(runner *b, const std::string &name, frame *f, const amount &a, bool on_cpu)
+{
+    const row parts[] = {
+        b->measure({"depth_order " + name, f->visible(), KILN_OP_depth_order, &f->depth_order(), sort_cost(a), on_cpu}),
+        b->measure({"tile_pairs_count " + name, f->visible(), KILN_OP_tile_pairs_count, &f->count(), count_cost(a), on_cpu}),
+        b->measure({"tile_pairs_emit " + name, f->pairs(), KILN_OP_tile_pairs_emit, &f->emit(), emit_cost(a), on_cpu})};
+    row sum;
+    sum.what = "lists " + name;
+    sum.items = f->pairs();
+    sum.gpu = sum.gpu_least = 0;
+    sum.least_work = lists_cost(a);
+    sum.limit = b->ceilings()->limit_ms(sum.least_work);
+    for (const row &r : parts) {
+        b->table()->add(r);
+        sum.gpu += r.gpu;
+        sum.gpu_least += r.gpu_least;
+    }
+    b->table()->add(sum);
+}
+
+/* Each operation alone, on what the last frame has left. */
+void measure_steps(runner *b, const std::string &name, frame *f, const amount &a, bool on_cpu)
+{
+    if (b->wants("project"))
+        b->operation({"project " + name, static_cast<uint64_t>(a.rows), KILN_OP_project, &f->project(), project_cost(a), on_cpu});
+    if (b->wants("seen")) {
+        b->operation({"seen_gather " + name, f->visible(), KILN_OP_seen_gather, &f->gather(), gather_cost(a), on_cpu});
+        b->operation({"seen_order " + name, f->visible(), KILN_OP_seen_order, &f->order(), order_cost(a), on_cpu});
+    }
+    if (b->wants("lists")) measure_lists(b, name, f, a, on_cpu);
+    if (b->wants("raster")) b->operation({"raster " + name, f->pairs(), KILN_OP_raster, &f->raster(), raster_cost(a), on_cpu});
+}
+
+enum class much { EVERY_STEP, WHOLE };
+
+void bench_view(runner *b, const std::string &name, const scene &s, const kiln_view &view, much how)
+{
+    frame f(b, s, view, false);
+    uint64_t blends = 0;
+    f.run();
+    b->wait();
+    (void)check_raster("", f.raster(), &blends);
+    const amount a = amount_of(s, f, blends);
+    if (how == much::EVERY_STEP) measure_steps(b, name, &f, a, s.n <= 1000000);
+    if (b->wants("frame")) b->table()->add(measure_frame(b, "frame " + name, &f, a));
+    if (b->wants("lists")) check_lists(b->table(), "lists " + name, f.raster());
+    if (b->wants("raster")) b->table()->add(check_raster("raster " + name, f.raster(), &blends));
+}
+
+/* As kernels/draw makes it, where memory counts more than time. */
+void bench_bands(runner *b, const std::string &name, const scene &s, const kiln_view &view)
+{
+    frame f(b, s, view, true);
+    f.run();
+    b->wait();
+    if (b->wants("frame")) b->table()->add(measure_frame(b, "frame " + name + " in bands", &f, amount_of(s, f, 0)));
+}
+
+void bench_orbit(runner *b, uint64_t n)
+{
+    const std::string size = size_name(n);
+    scene s(n);
+    make_scene(&s, 0);
+    b->table()->section(("scene of " + size).c_str());
+    bench_view(b, size, s, make_view(0, WIDTH, HEIGHT), much::EVERY_STEP);
+    if (!b->quick()) {
+        bench_bands(b, size, s, make_view(0, WIDTH, HEIGHT));
+        for (const int camera : {5, 10})
+            bench_view(b, size + " camera " + std::to_string(camera), s, make_view(camera, WIDTH, HEIGHT), much::WHOLE);
+    }
+    if (b->wants_scene("4k")) bench_view(b, size + " 4K", s, make_view(0, 2 * WIDTH, 2 * HEIGHT), much::EVERY_STEP);
+}
+
+void bench_exploded(runner *b, uint64_t n)
+{
+    const std::string name = "exploded " + size_name(n);
+    const kiln_view view = make_view(0, WIDTH, HEIGHT);
+    scene s(n);
+    make_scene(&s, 10);
+    b->table()->section(name.c_str());
+    bench_view(b, name, s, view, much::EVERY_STEP);
+    bench_bands(b, name, s, view);
+}
+
+void bench_real(runner *b, const char *shared)
+{
+    if (!shared) {
+        printf("\nno trained scenes: --shared DIR names the folder of reference data\n");
+        return;
+    }
+    b->table()->section("trained scenes");
+    for (unsigned i = 0; i < bench_real_scenes(); i++) {
+        std::string name;
+        kiln_view view;
+        const std::unique_ptr<scene> s = real_scene(shared, i, &name, &view);
+        if (s) bench_view(b, name, *s, view, much::EVERY_STEP);
+    }
+}
+
+} // namespace
+
+void frame_suite(runner *b, const char *shared)
+{
+    bool any = false;
+    for (const char *op : {"frame", "project", "seen", "lists", "raster"}) any = any || b->wants(op);
+    if (!any) return;
+    if (b->wants_scene("1m")) bench_orbit(b, 1000000);
+    if (b->wants_scene("6m")) bench_orbit(b, 6000000);
+    if (b->wants_scene("exploded")) bench_exploded(b, 1000000);
+    if (b->wants_scene("real")) bench_real(b, shared);
+}
+
+} // namespace bench

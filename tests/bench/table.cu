@@ -1,0 +1,224 @@
+/* table -- see table.cuh. */
+#include "tests/bench/table.cuh"
+
+#include "tests/bench/figures.h"
+
+#include <stdio.h>
+#include <time.h>
+
+namespace bench
+{
+
+namespace
+{
+
+std::string today()
+{
+    char text[16];
+    const time_t now = ::time(nullptr);
+    struct tm parts;
+    strftime(text, sizeof text, "%Y-%m-%d", gmtime_r(&now, &parts));
+    return text;
+}
+
+/* The fastest of the others that computes in float32, or of those that do not. */
+const bench_figure *fastest(const std::string &what, bool lossy)
+{
+    const bench_figure *best = nullptr;
+    for (const bench_figure &f : bench_figures)
+        if (what == f.what && !f.on_cpu && lossy == (bench_lossy == std::string(f.program)) && (!best || f.ms < best->ms))
+            best = &f;
+    return best;
+}
+
+/* "Faster-GS 0.377 (x 1.1)": how many times our time the other takes. */
+void print_other(const char *gap, const bench_figure *f, double ours)
+{
+    if (!f) return;
+    printf("%s%s %.3g", gap, f->program, f->ms);
+    if (ours > 0) printf(" (x %.2f)", f->ms / ours);
+}
+
+/* "845 MiB gsplat-1.5 ...": device memory that others take beside their input. */
+void print_memory(const row &r)
+{
+    if (r.memory == 0) return;
+    printf("  %.0f MiB", static_cast<double>(r.memory) / (1 << 20));
+    for (const bench_memory &m : bench_memories)
+        if (r.what == m.what) printf(", %s %.0f", m.program, m.mib);
+}
+
+void print_number(int width, double v)
+{
+    if (v < 0)
+        printf(" %*s", width, "-");
+    else
+        printf(" %*.*f", width, v < 10 ? 3 : v < 1000 ? 1 : 0, v);
+}
+
+void json_number(FILE *f, const char *name, double v)
+{
+    if (v >= 0) fprintf(f, ", \"%s\": %.6g", name, v);
+}
+
+void json_row(FILE *f, const row &r)
+{
+    fprintf(f, "  {\"what\": \"%s\", \"items\": %llu", r.what.c_str(), static_cast<unsigned long long>(r.items));
+    json_number(f, "gpu", r.gpu);
+    json_number(f, "gpu_least", r.gpu_least);
+    json_number(f, "bytes", r.least_work.bytes);
+    json_number(f, "fp32", r.least_work.fp32);
+    json_number(f, "sorted", static_cast<double>(r.least_work.sorted));
+    json_number(f, "limit", r.limit);
+    if (r.limit > 0) json_number(f, "over_limit", r.gpu / r.limit);
+    if (r.memory > 0) json_number(f, "memory_bytes", static_cast<double>(r.memory));
+    json_number(f, "cpu_one", r.cpu_one);
+    json_number(f, "cpu_all", r.cpu_all);
+    const char *gap = "";
+    fprintf(f, ", \"others\": {");
+    for (const bench_figure &other : bench_figures) {
+        if (r.what != other.what) continue;
+        fprintf(f, "%s\"%s\": %.6g", gap, other.program, other.ms);
+        gap = ", ";
+    }
+    fprintf(f, "}}");
+}
+
+} // namespace
+
+std::string size_name(uint64_t n) { return n % 1000000 == 0 ? std::to_string(n / 1000000) + "M" : std::to_string(n / 1000) + "k"; }
+
+void table::head(const run_facts &f)
+{
+    facts_ = f;
+    printf("%s, CUDA %u.%u, driver CUDA %u.%u; %s, commit %s\n", f.device.name, f.device.built_version / 1000,
+           f.device.built_version % 1000 / 10, f.device.driver_version / 1000, f.device.driver_version % 1000 / 10, today().c_str(),
+           f.commit);
+    printf(
+        "Medians of %d after %d, ms. MB, M32: the least that must be moved and computed (millions of float32 instructions);\n"
+        "limit: the time that takes at the ceilings below, sort included. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0\n"
+        "(tests/bench/figures.h), the fastest and the fastest lossy one; x: how many times ours they take.\n",
+        f.runs, f.warm_up);
+}
+
+void table::add(const ceiling &c)
+{
+    printf("%-28s %10.3f %-4s", c.what.c_str(), c.value, c.unit);
+    for (const bench_ceiling &known : bench_ceilings)
+        if (c.what == known.what) printf("  (%.3f)", known.value);
+    printf("\n");
+    ceilings_.push_back(c);
+}
+
+void table::ceilings_of(class ceilings *c, const std::vector<uint64_t> &sorts)
+{
+    printf("\nceilings, and what the machine of the others reached\n");
+    add({"copy, read and written", c->copy_bytes() * 1e-12, "TB/s"});
+    add({"fma, float32", c->fp32() * 1e-12, "T/s"});
+    for (const uint64_t n : sorts) add({"sort 32 bits " + size_name(n), c->sort_ms(n, 32), "ms"});
+    for (const uint64_t n : {4000000, 10000000}) add({"sort 13 bits " + size_name(n), c->sort_ms(n, 13), "ms"});
+    for (const uint64_t n : {1000000, 6000000}) add({"scan " + size_name(n), c->scan_ms(n), "ms"});
+    fflush(stdout);
+}
+
+void table::section(const char *title) const
+{
+    printf("\n%-28s %10s %9s %9s %8s %8s %8s %6s  %s\n", title, "items", "ms", "least", "MB", "M32", "limit", "x", "others");
+}
+
+void table::add(const row &r)
+{
+    const cost &c = r.least_work;
+    printf("%-28s %10llu", r.what.c_str(), static_cast<unsigned long long>(r.items));
+    print_number(9, r.gpu);
+    print_number(9, r.gpu_least);
+    print_number(8, c.bytes > 0 ? c.bytes * 1e-6 : -1);
+    print_number(8, c.fp32 > 0 ? c.fp32 * 1e-6 : -1);
+    print_number(8, r.limit > 0 ? r.limit : -1);
+    if (r.limit > 0)
+        printf(" %6.1f", r.gpu / r.limit);
+    else
+        printf(" %6s", "-");
+    const bench_figure *exact = fastest(r.what, false);
+    print_other("  ", exact, r.gpu);
+    print_other(exact ? ", " : "  ", fastest(r.what, true), r.gpu);
+    print_memory(r);
+    printf("\n");
+    fflush(stdout);
+    rows_.push_back(r);
+}
+
+void table::add(const finding &f)
+{
+    printf("%s %s: %llu of %llu %s\n", f.wrong > 0 ? "!!" : "  ", f.what.c_str(), static_cast<unsigned long long>(f.wrong),
+           static_cast<unsigned long long>(f.checked), f.complaint.c_str());
+    fflush(stdout);
+    findings_.push_back(f);
+}
+
+const row *table::find(const std::string &what) const
+{
+    for (const row &r : rows_)
+        if (r.what == what) return &r;
+    return nullptr;
+}
+
+void table::cpu() const
+{
+    bool any = false;
+    for (const row &r : rows_) any = any || r.cpu_one >= 0;
+    if (!any) return;
+    printf("\n%-28s %10s %9s %7s %2u  of the siblings on the CPU, %s\n", "CPU, ms", "items", "1 thread", "threads", facts_.threads,
+           facts_.cpu);
+    for (const row &r : rows_) {
+        if (r.cpu_one < 0) continue;
+        printf("%-28s %10llu", r.what.c_str(), static_cast<unsigned long long>(r.items));
+        print_number(9, r.cpu_one);
+        print_number(10, r.cpu_all);
+        for (const bench_figure &f : bench_figures)
+            if (f.on_cpu && r.what == f.what) printf("  %s %.3g (x %.2f)", f.program, f.ms, f.ms / r.cpu_all);
+        printf("\n");
+    }
+}
+
+unsigned table::wrong() const
+{
+    unsigned n = 0;
+    for (const finding &f : findings_) n += f.wrong > 0;
+    return n;
+}
+
+void table::write_json(const char *path) const
+{
+    FILE *f = fopen(path, "w");
+    if (!f) die(74, "cannot write the JSON file");
+    fprintf(f, "{\"version\": 2, \"device\": \"%s\", \"uuid\": \"%s\", \"built_cuda\": %u, \"driver_cuda\": %u, ",
+            facts_.device.name, facts_.device.uuid, facts_.device.built_version, facts_.device.driver_version);
+    fprintf(
+        f,
+        "\"cpu\": \"%s\", \"threads\": %u, \"date\": \"%s\", \"commit\": \"%s\", \"runs\": %d, \"unit\": \"ms\",\n \"ceilings\": [",
+        facts_.cpu, facts_.threads, today().c_str(), facts_.commit, facts_.runs);
+    const char *gap = "\n";
+    for (const ceiling &c : ceilings_) {
+        fprintf(f, "%s  {\"what\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}", gap, c.what.c_str(), c.value, c.unit);
+        gap = ",\n";
+    }
+    fprintf(f, "\n ],\n \"rows\": [");
+    gap = "\n";
+    for (const row &r : rows_) {
+        fprintf(f, "%s", gap);
+        json_row(f, r);
+        gap = ",\n";
+    }
+    fprintf(f, "\n ],\n \"exact\": [");
+    gap = "\n";
+    for (const finding &x : findings_) {
+        fprintf(f, "%s  {\"what\": \"%s\", \"complaint\": \"%s\", \"checked\": %llu, \"wrong\": %llu}", gap, x.what.c_str(),
+                x.complaint.c_str(), static_cast<unsigned long long>(x.checked), static_cast<unsigned long long>(x.wrong));
+        gap = ",\n";
+    }
+    fprintf(f, "\n ]}\n");
+    if (fclose(f) != 0) die(74, "cannot write the JSON file");
+}
+
+} // namespace bench

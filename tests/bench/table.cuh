@@ -1,0 +1,71 @@
+/* table -- what was measured: printed as it comes, kept for the JSON file. Times in ms; below 0 where there is none. */
+#ifndef KILN_TESTS_BENCH_TABLE_CUH
+#define KILN_TESTS_BENCH_TABLE_CUH
+
+#include "kernels/device.h"
+#include "tests/bench/ceilings.cuh"
+
+#include <string>
+
+namespace bench
+{
+
+struct row {
+    std::string what;
+    uint64_t items = 0;
+    double gpu = -1, gpu_least = -1, limit = -1, cpu_one = -1, cpu_all = -1;
+    cost least_work;
+    uint64_t memory = 0; /* bytes of device memory beside the input; 0: not counted */
+};
+
+/* Something that must be exact: of so many, so many were not, "floats differ from ...". */
+struct finding {
+    std::string what, complaint;
+    uint64_t checked, wrong;
+};
+
+/* What the figures are of. */
+struct run_facts {
+    kiln_device_info device;
+    const char *cpu; /* name of the CPU siblings */
+    unsigned threads;
+    int warm_up, runs;
+    const char *commit;
+};
+
+class table
+{
+  public:
+    void head(const run_facts &f);
+    void ceilings_of(class ceilings *c, const std::vector<uint64_t> &sorts);
+    void section(const char *title) const;
+    void add(const row &r);
+    void add(const finding &f);
+    const row *find(const std::string &what) const;
+    /* The CPU siblings of the rows that have them. */
+    void cpu() const;
+    /* How many findings have something wrong. */
+    unsigned wrong() const;
+    void write_json(const char *path) const;
+
+  private:
+    /* A line of the first part: what the machine can do. */
+    struct ceiling {
+        std::string what;
+        double value;
+        const char *unit;
+    };
+    void add(const ceiling &c);
+
+    run_facts facts_ = {};
+    std::vector<ceiling> ceilings_;
+    std::vector<row> rows_;
+    std::vector<finding> findings_;
+};
+
+/* "1M", "250k". */
+std::string size_name(uint64_t n);
+
+} // namespace bench
+
+#endif
