@@ -153,6 +153,22 @@ row runner::measure(const subject &s)
     return r;
 }
 
+row runner::measure_host(const std::string &what, uint64_t items, const std::function<void()> &work) const
+{
+    std::vector<double> ms;
+    row r;
+    for (int i = 0; i < timer_->warm_up() + timer_->runs(); i++) {
+        const double from = now_ms();
+        work();
+        if (i >= timer_->warm_up()) ms.push_back(now_ms() - from);
+    }
+    r.what = what;
+    r.items = items;
+    r.gpu = times_of(ms).median;
+    r.gpu_least = times_of(ms).least;
+    return r;
+}
+
 void runner::on_cpu(const subject &s, row *r)
 {
     kiln_op_array arrays[KILN_OP_ARRAYS_MAX];

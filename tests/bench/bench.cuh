@@ -5,6 +5,7 @@
 #include "kernels/arrays.h"
 #include "tests/bench/table.cuh"
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string.h>
@@ -64,6 +65,9 @@ class runner
         wait();
         return row_of(what, items, least, t, sums[0] == sums[1] && sum() == sums[0]);
     }
+
+    /* Work that is done when it returns, by the clock. It has no limit: the host is part of it. */
+    row measure_host(const std::string &what, uint64_t items, const std::function<void()> &work) const;
 
     /* Workspace for an operation, before the clock starts; its bytes. */
     uint64_t prepare(kiln_op_id op, const void *args);

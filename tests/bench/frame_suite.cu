@@ -2,6 +2,7 @@
  * the same with exploded scales, in 4K, and trained scenes. Pictures and lists are compared with the plainest kernels. */
 #include "tests/bench/suites.cuh"
 
+#include "tests/bench/drawn.cuh"
 #include "tests/bench/exact.cuh"
 #include "tests/bench/frame.cuh"
 #include "tests/bench/real_scene.h"
@@ -128,8 +129,11 @@ void bench_view(runner *b, const std::string &name, const scene &s, const kiln_v
     b->wait();
     (void)check_raster("", f.raster(), &blends);
     const amount a = amount_of(s, f, blends);
-    if (how == much::EVERY_STEP) measure_steps(b, name, &f, a, s.n <= 1000000);
-    if (b->wants("frame")) b->table()->add(measure_frame(b, "frame " + name, &f, a));
+    if (how == much::EVERY_STEP) measure_steps(b, name, &f, a, name == "1M");
+    if (b->wants("frame")) {
+        b->table()->add(measure_frame(b, "frame " + name, &f, a));
+        if (how == much::EVERY_STEP) bench_drawn(b, name, s, view, f.raster().rgba);
+    }
     if (b->wants("lists")) check_lists(b->table(), "lists " + name, f.raster());
     if (b->wants("raster")) b->table()->add(check_raster("raster " + name, f.raster(), &blends));
 }

@@ -9,7 +9,8 @@
  *   --100m    3-NN of 100 million points too
  *
  * CUDA siblings by events around one call on arrays of the device, CPU siblings by the clock. A frame is what a camera
- * costs with everything on the device (frame.cuh). It is run alone so that the figures are comparable: nothing overlaps. */
+ * costs with everything on the device (frame.cuh); "drawn" is one by kernels/draw, brought to host memory (drawn.cuh). It is run
+ * alone so that the figures are comparable: nothing overlaps. */
 #include "tests/bench/suites.cuh"
 
 #include <stdio.h>

@@ -156,20 +156,12 @@ void table::add(const finding &f)
     findings_.push_back(f);
 }
 
-const row *table::find(const std::string &what) const
-{
-    for (const row &r : rows_)
-        if (r.what == what) return &r;
-    return nullptr;
-}
-
 void table::cpu() const
 {
     bool any = false;
     for (const row &r : rows_) any = any || r.cpu_one >= 0;
     if (!any) return;
-    printf("\n%-28s %10s %9s %7s %2u  of the siblings on the CPU, %s\n", "CPU, ms", "items", "1 thread", "threads", facts_.threads,
-           facts_.cpu);
+    printf("\n%-28s %10s %9s %2u threads  (siblings on the CPU: %s)\n", "ms", "items", "1 thread", facts_.threads, facts_.cpu);
     for (const row &r : rows_) {
         if (r.cpu_one < 0) continue;
         printf("%-28s %10llu", r.what.c_str(), static_cast<unsigned long long>(r.items));

@@ -41,7 +41,6 @@ class table
     void section(const char *title) const;
     void add(const row &r);
     void add(const finding &f);
-    const row *find(const std::string &what) const;
     /* The CPU siblings of the rows that have them. */
     void cpu() const;
     /* How many findings have something wrong. */
