@@ -19,6 +19,8 @@ void check(kiln_status st)
     if (st != KILN_OK) die(kiln_exit_code(st), err.msg);
 }
 
+constexpr uint64_t ROW_BYTES = 4 * (3 + 3 + 4 + 1 + 3 + 3 * SH_REST + 1); /* of the planes, source row included */
+
 /* The planes as a program has them. */
 struct host_scene {
     uint64_t n;
@@ -88,6 +90,8 @@ class artist
         kiln_drawing_release(&d);
     }
     std::vector<float> &canvas() { return canvas_; }
+    /* Most device memory so far beside the planes. */
+    uint64_t memory() const { return kiln_runner_tell(runner_).peak_bytes - host_.n * ROW_BYTES; }
 
   private:
     host_scene host_;
@@ -107,7 +111,8 @@ void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_
     const uint64_t floats = a.canvas().size();
     std::vector<float> want(floats);
     finding same = {"drawn " + name, "floats differ from the frame's", floats, 0};
-    const row r = b->measure_host("drawn " + name, s.n, [&] { a.draw(); });
+    row r = b->measure_host("drawn " + name, s.n, [&] { a.draw(); });
+    r.memory = a.memory();
     std::fill(a.canvas().begin(), a.canvas().end(), -1.0f);
     a.draw();
     BENCH_CUDA(cudaMemcpy(want.data(), rgba, floats * sizeof want[0], cudaMemcpyDeviceToHost));

@@ -121,7 +121,7 @@ void measure_steps(runner *b, const std::string &name, frame *f, const amount &a
 
 enum class much { EVERY_STEP, WHOLE };
 
-void bench_view(runner *b, const std::string &name, const scene &s, const kiln_view &view, much how)
+amount bench_view(runner *b, const std::string &name, const scene &s, const kiln_view &view, much how)
 {
     frame f(b, s, view, false);
     uint64_t blends = 0;
@@ -136,15 +136,17 @@ void bench_view(runner *b, const std::string &name, const scene &s, const kiln_v
     }
     if (b->wants("lists")) check_lists(b->table(), "lists " + name, f.raster());
     if (b->wants("raster")) b->table()->add(check_raster("raster " + name, f.raster(), &blends));
+    return a;
 }
 
-/* As kernels/draw makes it, where memory counts more than time. */
-void bench_bands(runner *b, const std::string &name, const scene &s, const kiln_view &view)
+/* As kernels/draw makes it, where memory counts more than time; `a` is what the view at once had. */
+void bench_bands(runner *b, const std::string &name, const scene &s, const kiln_view &view, const amount &a)
 {
+    if (!b->wants("frame")) return;
     frame f(b, s, view, true);
     f.run();
     b->wait();
-    if (b->wants("frame")) b->table()->add(measure_frame(b, "frame " + name + " in bands", &f, amount_of(s, f, 0)));
+    b->table()->add(measure_frame(b, "frame " + name + " in bands", &f, a));
 }
 
 void bench_orbit(runner *b, uint64_t n)
@@ -153,13 +155,14 @@ void bench_orbit(runner *b, uint64_t n)
     scene s(n);
     make_scene(&s, 0);
     b->table()->section(("scene of " + size).c_str());
-    bench_view(b, size, s, make_view(0, WIDTH, HEIGHT), much::EVERY_STEP);
+    const kiln_view view = make_view(0, WIDTH, HEIGHT);
+    const amount a = bench_view(b, size, s, view, much::EVERY_STEP);
     if (!b->quick()) {
-        bench_bands(b, size, s, make_view(0, WIDTH, HEIGHT));
+        bench_bands(b, size, s, view, a);
         for (const int camera : {5, 10})
-            bench_view(b, size + " camera " + std::to_string(camera), s, make_view(camera, WIDTH, HEIGHT), much::WHOLE);
+            (void)bench_view(b, size + " camera " + std::to_string(camera), s, make_view(camera, WIDTH, HEIGHT), much::WHOLE);
     }
-    if (b->wants_scene("4k")) bench_view(b, size + " 4K", s, make_view(0, 2 * WIDTH, 2 * HEIGHT), much::EVERY_STEP);
+    if (b->wants_scene("4k")) (void)bench_view(b, size + " 4K", s, make_view(0, 2 * WIDTH, 2 * HEIGHT), much::EVERY_STEP);
 }
 
 void bench_exploded(runner *b, uint64_t n)
@@ -169,8 +172,8 @@ void bench_exploded(runner *b, uint64_t n)
     scene s(n);
     make_scene(&s, 10);
     b->table()->section(name.c_str());
-    bench_view(b, name, s, view, much::EVERY_STEP);
-    bench_bands(b, name, s, view);
+    const amount a = bench_view(b, name, s, view, much::EVERY_STEP);
+    bench_bands(b, name, s, view, a);
 }
 
 void bench_real(runner *b, const char *shared)
@@ -184,7 +187,7 @@ void bench_real(runner *b, const char *shared)
         std::string name;
         kiln_view view;
         const std::unique_ptr<scene> s = real_scene(shared, i, &name, &view);
-        if (s) bench_view(b, name, *s, view, much::EVERY_STEP);
+        if (s) (void)bench_view(b, name, *s, view, much::EVERY_STEP);
     }
 }
 

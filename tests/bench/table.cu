@@ -35,7 +35,7 @@ const bench_figure *fastest(const std::string &what, bool lossy)
 void print_other(const char *gap, const bench_figure *f, double ours)
 {
     if (!f) return;
-    printf("%s%s %.3g", gap, f->program, f->ms);
+    printf("%s%s %.*f", gap, f->program, f->ms < 10 ? 3 : f->ms < 100 ? 1 : 0, f->ms);
     if (ours > 0) printf(" (x %.2f)", f->ms / ours);
 }
 
@@ -43,7 +43,8 @@ void print_other(const char *gap, const bench_figure *f, double ours)
 void print_memory(const row &r)
 {
     if (r.memory == 0) return;
-    printf("  %.0f MiB", static_cast<double>(r.memory) / (1 << 20));
+    const double mib = static_cast<double>(r.memory) / (1 << 20);
+    printf("  %.*f MiB", mib < 10 ? 1 : 0, mib);
     for (const bench_memory &m : bench_memories)
         if (r.what == m.what) printf(", %s %.0f", m.program, m.mib);
 }
@@ -168,7 +169,7 @@ void table::cpu() const
         print_number(9, r.cpu_one);
         print_number(10, r.cpu_all);
         for (const bench_figure &f : bench_figures)
-            if (f.on_cpu && r.what == f.what) printf("  %s %.3g (x %.2f)", f.program, f.ms, f.ms / r.cpu_all);
+            if (f.on_cpu && r.what == f.what) printf("  %s %.0f (x %.2f)", f.program, f.ms, f.ms / r.cpu_all);
         printf("\n");
     }
 }
