@@ -111,14 +111,14 @@ void table::add(const ceiling &c)
     ceilings_.push_back(c);
 }
 
-void table::ceilings_of(class ceilings *c, const std::vector<uint64_t> &sorts)
+void table::ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t, int>> &sorts, const std::vector<uint64_t> &scans)
 {
     printf("\nceilings, and what the machine of the others reached\n");
     add({"copy, read and written", c->copy_bytes() * 1e-12, "TB/s"});
     add({"fma, float32", c->fp32() * 1e-12, "T/s"});
-    for (const uint64_t n : sorts) add({"sort 32 bits " + size_name(n), c->sort_ms(n, 32), "ms"});
-    for (const uint64_t n : {4000000, 10000000}) add({"sort 13 bits " + size_name(n), c->sort_ms(n, 13), "ms"});
-    for (const uint64_t n : {1000000, 6000000}) add({"scan " + size_name(n), c->scan_ms(n), "ms"});
+    for (const auto &s : sorts)
+        add({"sort " + std::to_string(s.second) + " bits " + size_name(s.first), c->sort_ms(s.first, s.second), "ms"});
+    for (const uint64_t n : scans) add({"scan " + size_name(n), c->scan_ms(n), "ms"});
     fflush(stdout);
 }
 

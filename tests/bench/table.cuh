@@ -37,7 +37,8 @@ class table
 {
   public:
     void head(const run_facts &f);
-    void ceilings_of(class ceilings *c, const std::vector<uint64_t> &sorts);
+    /* sorts: items and bits of their keys; scans: items. */
+    void ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t, int>> &sorts, const std::vector<uint64_t> &scans);
     void section(const char *title) const;
     void add(const row &r);
     void add(const finding &f);
