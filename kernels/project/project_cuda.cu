@@ -1,14 +1,13 @@
-/* project on CUDA: first every row is asked whether it is visible, then the visible rows, made dense in row order, are
- * projected again and coloured. The second time costs 44 bytes of reading a visible row; keeping the outlines of the
- * first would cost 64 bytes of writing and reading for every row, visible or not. */
+/* project on CUDA, in one pass: a block takes 256 rows in order, projects them, tells those behind it how many it keeps,
+ * colours these while those before it say the same, and writes them to their place (place_cuda.cuh). Planes are read once,
+ * the parameters only of rows in front of the camera and colour only of visible ones; splats go out by way of shared
+ * memory, so that a warp writes one run of whole sectors. */
 #include "kernels/project/project.h"
 
 #include "kernels/cuda.cuh"
+#include "kernels/project/place_cuda.cuh"
 #include "kernels/project/project_math.h"
 #include "kernels/project/sh_math.h"
-
-#include <cub/device/device_select.cuh>
-#include <thrust/iterator/counting_iterator.h>
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -18,21 +17,31 @@ namespace
 
 namespace cg = cooperative_groups;
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 4, PIECES = 4 };
+static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
 /* ---- one Gaussian ---------------------------------------------------------------------------------------------------- */
-__device__ kiln_raw load(const kiln_project_args &a, uint64_t row)
+__device__ void load_mean(const kiln_project_args &a, uint64_t row, kiln_raw *g)
 {
-    kiln_raw g;
-    for (int c = 0; c < 3; c++) g.mean[c] = a.means[c * a.n + row];
-    for (int c = 0; c < 3; c++) g.log_scale[c] = a.log_scales[c * a.n + row];
-    for (int c = 0; c < 4; c++) g.quat[c] = a.quats[c * a.n + row];
-    g.opacity_logit = a.opacity_logits[row];
-    return g;
+    for (int c = 0; c < 3; c++) g->mean[c] = a.means[c * a.n + row];
 }
 
-template <bool INRIA> __device__ int outline(const kiln_lens &l, const kiln_raw &g, kiln_seen *seen, kiln_outline *o)
+__device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g)
 {
+    for (int c = 0; c < 3; c++) g->log_scale[c] = a.log_scales[c * a.n + row];
+    for (int c = 0; c < 4; c++) g->quat[c] = a.quats[c * a.n + row];
+    g->opacity_logit = a.opacity_logits[row];
+}
+
+/* Is the row visible, and how. */
+template <bool INRIA>
+__device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t row, kiln_seen *seen, kiln_outline *o)
+{
+    kiln_raw g;
+    if (row >= a.n) return false;
+    load_mean(a, row, &g);
+    if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
+    load_shape(a, row, &g);
     kiln_project_see(&l, &g, seen);
     return INRIA ? kiln_inria_outline(&l, seen, o) : kiln_gsplat_outline(&l, seen, o);
 }
@@ -40,11 +49,15 @@ template <bool INRIA> __device__ int outline(const kiln_lens &l, const kiln_raw 
 /* The coefficients of one degree: a fused multiply-add each, in their order. */
 template <int DEGREE> __device__ void add_degree(const kiln_project_args &a, uint64_t row, const float *basis, float sum[3])
 {
+    float v[2 * DEGREE + 1][3]; /* all loads on their way before the first is used */
 #pragma unroll
     for (int m = 0; m < 2 * DEGREE + 1; m++) {
         const uint64_t coefficient = DEGREE * DEGREE + m - 1;
-        for (int c = 0; c < 3; c++) sum[c] = kiln_fmaf(basis[m], a.shN[(3 * coefficient + c) * a.n + row], sum[c]);
+        for (int c = 0; c < 3; c++) v[m][c] = a.shN[(3 * coefficient + c) * a.n + row];
     }
+#pragma unroll
+    for (int m = 0; m < 2 * DEGREE + 1; m++)
+        for (int c = 0; c < 3; c++) sum[c] = kiln_fmaf(basis[m], v[m][c], sum[c]);
 }
 
 __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const float mean[3], float rgb[3])
@@ -76,91 +89,125 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
     for (int c = 0; c < 3; c++) rgb[c] = kiln_sh_colour(sum[c]);
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------- */
-template <bool INRIA> __global__ void __launch_bounds__(BLOCK) find_visible(kiln_project_args a, kiln_lens l, uint8_t *visible)
+/* ---- out ------------------------------------------------------------------------------------------------------------- */
+__device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const kiln_seen &seen,
+                                 const kiln_outline &o)
 {
-    for (uint64_t row = kiln::thread_index(); row < a.n; row += kiln::thread_count()) {
-        const float z = kiln_project_depth(&l, a.means[row], a.means[a.n + row], a.means[2 * a.n + row]);
-        int is = kiln_project_in_depth(&l, z);
-        if (is) {
-            kiln_seen seen;
-            kiln_outline o;
-            is = outline<INRIA>(l, load(a, row), &seen, &o);
-        }
-        visible[row] = is != 0;
+    kiln_splat2d s;
+    s.x = o.x;
+    s.y = o.y;
+    s.conic[0] = o.a;
+    s.conic[1] = o.b;
+    s.conic[2] = o.c;
+    s.opacity = o.opacity;
+    s.power_min = o.power_min;
+    s.depth = seen.cam[2];
+    s.rgb[0] = s.rgb[1] = s.rgb[2] = 0.0f;
+    s.row = static_cast<uint32_t>(row);
+    s.tile_x0 = o.tile_x0;
+    s.tile_y0 = o.tile_y0;
+    s.tile_x1 = o.tile_x1;
+    s.tile_y1 = o.tile_y1;
+    if (a.sh0) colour(a, l, row, seen.world, s.rgb);
+    return s;
+}
+
+/* Where piece p of a warp's r-th splat is kept: turned, so that eight lanes with a piece each meet all 32 banks. */
+__device__ uint32_t stage_place(uint32_t r, uint32_t p) { return PIECES * r + (p ^ (r >> 1 & (PIECES - 1))); }
+
+__device__ void put_splat(uint4 *stage, uint32_t r, const kiln_splat2d &s)
+{
+    uint4 pieces[PIECES];
+    memcpy(pieces, &s, sizeof pieces);
+    for (uint32_t p = 0; p < PIECES; p++) stage[stage_place(r, p)] = pieces[p];
+}
+
+__device__ void write_splats(const uint4 *stage, uint32_t n, kiln_splat2d *out)
+{
+    for (uint32_t i = threadIdx.x % LANES; i < PIECES * n; i += LANES)
+        reinterpret_cast<uint4 *>(out)[i] = stage[stage_place(i / PIECES, i % PIECES)];
+}
+
+__device__ void add_box_pairs(const kiln_project_args &a, uint64_t pairs)
+{
+    const auto warp = cg::tiled_partition<LANES>(cg::this_thread_block());
+    pairs = cg::reduce(warp, pairs, cg::plus<uint64_t>());
+    if (warp.thread_rank() == 0 && pairs > 0) kiln::add64(a.box_pairs, pairs);
+}
+
+/* ---- kernel ---------------------------------------------------------------------------------------------------------- */
+struct workspace {
+    uint64_t *words;  /* [blocks] of place_cuda.cuh */
+    uint32_t *ticket; /* behind them: one memset for both */
+    uint64_t blocks, bytes;
+};
+
+struct block_memory {
+    uint4 stage[WARPS][PIECES * LANES];
+    uint32_t counts[WARPS], ticket, first;
+};
+
+/* The visible of the block's warps before this one, and of all. */
+__device__ void count_up(const block_memory &m, uint32_t warp, uint32_t *before, uint32_t *all)
+{
+    *before = *all = 0;
+    for (uint32_t w = 0; w < WARPS; w++) {
+        if (w == warp) *before = *all;
+        *all += m.counts[w];
     }
 }
 
-template <bool INRIA> __global__ void __launch_bounds__(BLOCK) make_splats(kiln_project_args a, kiln_lens l, const uint32_t *rows)
+/* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
+__device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t count, block_memory *m)
 {
-    const uint64_t n_visible = *a.n_visible;
-    uint64_t box_pairs = 0;
-    for (uint64_t i = kiln::thread_index(); i < n_visible; i += kiln::thread_count()) {
-        const uint32_t row = rows[i];
-        const kiln_raw g = load(a, row);
-        kiln_seen seen;
-        kiln_outline o;
-        (void)outline<INRIA>(l, g, &seen, &o);
-        kiln_splat2d s;
-        s.x = o.x;
-        s.y = o.y;
-        s.conic[0] = o.a;
-        s.conic[1] = o.b;
-        s.conic[2] = o.c;
-        s.opacity = o.opacity;
-        s.power_min = o.power_min;
-        s.depth = seen.cam[2];
-        s.rgb[0] = s.rgb[1] = s.rgb[2] = 0.0f;
-        s.row = row;
-        s.tile_x0 = o.tile_x0;
-        s.tile_y0 = o.tile_y0;
-        s.tile_x1 = o.tile_x1;
-        s.tile_y1 = o.tile_y1;
-        if (a.sh0) colour(a, l, row, g.mean, s.rgb);
-        a.splats[i] = s;
-        box_pairs += static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y);
-    }
-    if (!a.box_pairs) return;
-    const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
-    box_pairs = cg::reduce(warp, box_pairs, cg::plus<uint64_t>());
-    if (warp.thread_rank() == 0 && box_pairs > 0) kiln::add64(a.box_pairs, box_pairs);
+    const uint32_t first = block > 0 ? kiln::place_look_back(w.words, block) : 0;
+    if (threadIdx.x > 0) return;
+    m->first = first;
+    if (block > 0) kiln::place_say(w.words, block, kiln::PLACE_SUM, first + count);
+    if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
+}
+
+template <bool INRIA> __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_lens l, workspace w)
+{
+    __shared__ block_memory m;
+    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    if (threadIdx.x == 0) m.ticket = atomicAdd(w.ticket, 1);
+    __syncthreads();
+    const uint32_t block = m.ticket;
+    const uint64_t row = uint64_t(block) * BLOCK + threadIdx.x;
+    kiln_seen seen;
+    kiln_outline o;
+    const bool is_visible = outline<INRIA>(a, l, row, &seen, &o);
+    const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
+    if (lane == 0) m.counts[warp] = __popc(visible);
+    __syncthreads();
+
+    uint32_t before, count;
+    count_up(m, warp, &before, &count);
+    if (threadIdx.x == 0) kiln::place_say(w.words, block, block > 0 ? kiln::PLACE_COUNT : kiln::PLACE_SUM, count);
+    if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of(a, l, row, seen, o));
+    if (warp == 0) find_place(a, w, block, count, &m);
+    __syncthreads();
+    write_splats(m.stage[warp], __popc(visible), a.splats + m.first + before);
+    if (a.box_pairs) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
-struct workspace {
-    uint8_t *visible; /* [n] */
-    uint32_t *rows;   /* [n] of the visible ones, in order */
-    void *cub;
-    size_t cub_bytes, bytes;
-};
-
-/* Called with cub NULL for its size, then for the work itself. */
-cudaError_t list_visible(const kiln_project_args *a, void *cub, size_t *cub_bytes, const workspace &w, cudaStream_t stream)
-{
-    return kiln_cub::cub::DeviceSelect::Flagged(cub, *cub_bytes, kiln_cub::thrust::counting_iterator<uint32_t>(0), w.visible,
-                                                w.rows, a->n_visible, static_cast<int64_t>(a->n), stream);
-}
-
-cudaError_t lay_out(workspace *w, const kiln_project_args *a, void *work, cudaStream_t stream)
+void lay_out(workspace *w, const kiln_project_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
-    w->visible = kiln::take<uint8_t>(&c, a->n);
-    w->rows = kiln::take<uint32_t>(&c, a->n);
-    w->cub_bytes = 0;
-    const cudaError_t e = list_visible(a, nullptr, &w->cub_bytes, *w, stream);
-    w->cub = kiln_take(&c, w->cub_bytes, 1);
+    w->blocks = (a->n + BLOCK - 1) / BLOCK;
+    w->words = kiln::take<uint64_t>(&c, w->blocks + 1);
+    w->ticket = reinterpret_cast<uint32_t *>(w->words + w->blocks);
     w->bytes = c.used;
-    return e;
 }
 
-template <bool INRIA> kiln_status run(const kiln_exec *x, const kiln_project_args *a, workspace &w, kiln_error *err)
+template <bool INRIA> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
 {
     kiln_lens l;
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
-    const unsigned blocks = kiln::blocks_for(a->n, BLOCK);
-    LAUNCH(find_visible<INRIA>, blocks, BLOCK, 0, *a, l, w.visible);
-    CUDA_RUN(list_visible(a, w.cub, &w.cub_bytes, w, x->stream));
-    LAUNCH(make_splats<INRIA>, blocks, BLOCK, 0, *a, l, w.rows);
+    CUDA_RUN(cudaMemsetAsync(w.words, 0, (w.blocks + 1) * sizeof *w.words, x->stream));
+    LAUNCH(project<INRIA>, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
     return KILN_OK;
 }
 
@@ -173,14 +220,16 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
     CUDA_ENTER(entry.guard);
     KILN_TRY(kiln_project_check(a, err));
     workspace w;
-    CUDA_TRY(lay_out(&w, a, work, x->stream));
+    lay_out(&w, a, work);
     if (!work) {
         *work_bytes = w.bytes;
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("project", w.bytes, *work_bytes, err));
-    CUDA_RUN(cudaMemsetAsync(a->n_visible, 0, sizeof *a->n_visible, x->stream));
     if (a->box_pairs) CUDA_RUN(cudaMemsetAsync(a->box_pairs, 0, sizeof *a->box_pairs, x->stream));
-    if (a->n == 0) return KILN_OK;
+    if (a->n == 0) {
+        CUDA_RUN(cudaMemsetAsync(a->n_visible, 0, sizeof *a->n_visible, x->stream));
+        return KILN_OK;
+    }
     return a->profile == KILN_PROFILE_INRIA ? run<true>(x, a, w, err) : run<false>(x, a, w, err);
 }
