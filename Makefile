@@ -27,7 +27,7 @@ STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 TOOLS   := $(patsubst stages/tools/%.c,%,$(wildcard stages/tools/*.c))
 BIN     := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
 UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_test.c))
-C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/* examples,$d/*.[ch] $d/*.cu $d/*.cuh))
+C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/* examples,$d/*.[ch] $d/*.cc $d/*.cu $d/*.cuh))
 
 # A line a file; V=1 shows the commands, -s nothing.
 say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )

@@ -5,12 +5,12 @@ INSERT_BENCH := $O/tests/bench/insert_bench
 ## bench: times of the kernels, the machine's limits, other programs' figures, and exactness, by which alone it fails (SHARED=dir: trained
 ## bench: scenes and other renderers' pictures, too; BENCH_ARGS='--only raster,knn --quick --json FILE': tests/bench/kernels_bench.cu)
 bench: bench-build $(if $(and $(CU_SRC),$(SHARED)),$O/tests/unit/truth_test)
-	$(if $(CU_SRC),@tests/gpu/has_gpu || { echo 'bench did not run: no GPU'; exit 0; }; \
+	$(if $(CU_SRC),@tests/gpu/has_gpu || { echo 'the GPU part of bench did not run: no GPU'; exit 0; }; \
 	    $(BENCH) $(if $(SHARED),--shared '$(SHARED)') $(BENCH_ARGS) \
 	    $(if $(SHARED),&& O='$O' KILN_SHARED='$(abspath $(SHARED))' tests/bench/truth))
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
 bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH)
-	$(if $(CU_SRC),,@echo 'bench did not run: this build has no CUDA')
+	$(if $(CU_SRC),,@echo 'the GPU part of bench did not run: this build has no CUDA')
 $(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) tests/bench/real_scene.c commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
 $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
@@ -20,6 +20,7 @@ $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
 	@O='$O' tests/bench/scaling $(STEPS)
+include tests/bench/cpu.mk
 # Which commit the figures are of.
 $O/commit.c: FORCE
 	@mkdir -p $(@D) && printf 'extern const char kiln_bench_commit[];\nconst char kiln_bench_commit[] = "%s";\n' \

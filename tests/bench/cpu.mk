@@ -1,0 +1,19 @@
+# cpu.mk -- the part of the bench that needs no GPU.
+CPU_BENCH := $O/tests/bench/cpu_bench
+# Debian's libnanoflann-dev, to be compared with; absent, its rows are left out.
+NANOFLANN := $(wildcard /usr/include/nanoflann.hpp)
+# What is measured beside the AVX2 siblings is built as they are.
+CPU_BENCH_OBJ := $(patsubst %.c,$O/%.c.o,$(filter-out %/cpu_no_nanoflann.c %/cpu_plain.c %/cpu_fma.c,$(wildcard tests/bench/cpu_*.c))) \
+    $O/tests/bench/cpu_plain.avx2.o $O/tests/bench/cpu_fma.avx2.o $O/commit.o \
+    $(if $(NANOFLANN),$O/tests/bench/cpu_nanoflann.cc.o,$O/tests/bench/cpu_no_nanoflann.c.o)
+.PHONY: bench-cpu
+bench: bench-cpu
+bench-build: $(CPU_BENCH)
+## bench-cpu: the part of bench that needs no GPU (CPU_BENCH_ARGS='--only knn,frame --quick --json FILE': tests/bench/cpu_bench.c)
+bench-cpu: bench-build
+	@$(CPU_BENCH) $(CPU_BENCH_ARGS)
+$(CPU_BENCH): $(CPU_BENCH_OBJ) $(LINKED)
+	$(call say,LINK,$@)$(CXX) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+$O/%.cc.o: %.cc | $(READY)
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)$(CXX) -std=c++17 -O3 -mavx2 -mfma -ffp-contract=off -fopenmp -Wall -Wextra -Werror -I. -MMD -MP $(CPPFLAGS) -c $< -o $@
