@@ -15,7 +15,7 @@ namespace bench
 
 struct options {
     int device = 0;
-    bool quick = false, hundred = false, cpu = true;
+    bool quick = false, cpu = true;
     std::set<std::string> only, scenes; /* empty: all */
     const char *json = nullptr, *shared = nullptr;
 };

@@ -1,4 +1,4 @@
-/* drawn -- see drawn.cuh. The scene is one chunk, as in frame.cuh. */
+/* drawn -- see drawn.cuh. */
 #include "tests/bench/drawn.cuh"
 
 #include "kernels/draw/draw.h"
@@ -21,32 +21,73 @@ void check(kiln_status st)
 
 constexpr uint64_t ROW_BYTES = 4 * (3 + 3 + 4 + 1 + 3 + 3 * SH_REST + 1); /* of the planes, source row included */
 
-/* The planes as a program has them. */
-struct host_scene {
+/* A chunk of the scene as a program has it: its rows of every plane. */
+struct host_chunk {
     uint64_t n;
-    std::vector<float> means, log_scales, quats, opacity_logits, sh0, shN;
+    std::vector<float> planes;
     std::vector<uint32_t> source_rows;
-    explicit host_scene(const scene &s)
-        : n(s.n), means(s.means.to_host()), log_scales(s.log_scales.to_host()), quats(s.quats.to_host()),
-          opacity_logits(s.opacity_logits.to_host()), sh0(s.sh0.to_host()), shN(s.shN.to_host()), source_rows(s.n)
-    {
-        std::iota(source_rows.begin(), source_rows.end(), 0u);
-    }
 };
 
-kiln_status label(void *context, uint32_t, kiln_draw_label *out, kiln_error *)
+/* The planes in chunks as large as those of a bake are at most, rows in the order in which the scene has them. */
+class host_scene
 {
-    *out = kiln_draw_label();
-    out->n = static_cast<const host_scene *>(context)->n;
-    out->colour = true;
+  public:
+    explicit host_scene(const scene &s) : n_(s.n)
+    {
+        for (uint64_t first = 0; first < n_; first += MOST_ROWS) {
+            chunks_.push_back({std::min(MOST_ROWS, n_ - first), {}, {}});
+            chunks_.back().source_rows.resize(chunks_.back().n);
+            std::iota(chunks_.back().source_rows.begin(), chunks_.back().source_rows.end(), static_cast<uint32_t>(first));
+        }
+        for (const array<float> *plane : {&s.means, &s.log_scales, &s.quats, &s.opacity_logits, &s.sh0, &s.shN})
+            cut(plane->to_host());
+    }
+    uint64_t n() const { return n_; }
+    uint32_t n_chunks() const { return static_cast<uint32_t>(chunks_.size()); }
+    kiln_draw_label label(uint32_t i) const
+    {
+        kiln_draw_label l = {};
+        l.n = chunks_[i].n;
+        memcpy(l.key, &i, sizeof i); /* any that differ */
+        l.colour = true;
+        return l;
+    }
+    kiln_draw_chunk chunk(uint32_t i) const
+    {
+        const host_chunk &c = chunks_[i];
+        const float *const p = c.planes.data();
+        return {c.n, p, p + 3 * c.n, p + 6 * c.n, p + 10 * c.n, p + 11 * c.n, p + 14 * c.n, c.source_rows.data()};
+    }
+
+  private:
+    static constexpr uint64_t MOST_ROWS = 65536;
+
+    /* Appends each chunk's share of a plane. */
+    void cut(const std::vector<float> &plane)
+    {
+        uint64_t first = 0;
+        for (host_chunk &c : chunks_) {
+            for (uint64_t component = 0; component < plane.size() / n_; component++) {
+                const float *const from = plane.data() + component * n_ + first;
+                c.planes.insert(c.planes.end(), from, from + c.n);
+            }
+            first += c.n;
+        }
+    }
+
+    uint64_t n_;
+    std::vector<host_chunk> chunks_;
+};
+
+kiln_status label(void *context, uint32_t i, kiln_draw_label *out, kiln_error *)
+{
+    *out = static_cast<const host_scene *>(context)->label(i);
     return KILN_OK;
 }
 
-kiln_status chunk(void *context, uint32_t, kiln_draw_chunk *out, kiln_error *)
+kiln_status chunk(void *context, uint32_t i, kiln_draw_chunk *out, kiln_error *)
 {
-    const host_scene *h = static_cast<const host_scene *>(context);
-    *out = {h->n,          h->means.data(), h->log_scales.data(), h->quats.data(), h->opacity_logits.data(),
-            h->sh0.data(), h->shN.data(),   h->source_rows.data()};
+    *out = static_cast<const host_scene *>(context)->chunk(i);
     return KILN_OK;
 }
 
@@ -66,7 +107,7 @@ class artist
         scene_.view = &view;
         scene_.profile = PROFILE;
         scene_.sh_degree = SH_DEGREE;
-        scene_.n_chunks = 1;
+        scene_.n_chunks = host_.n_chunks();
         scene_.chunk = chunk;
         scene_.label = label;
         scene_.context = &host_;
@@ -91,7 +132,7 @@ class artist
     }
     std::vector<float> &canvas() { return canvas_; }
     /* Most device memory so far beside the planes. */
-    uint64_t memory() const { return kiln_runner_tell(runner_).peak_bytes - host_.n * ROW_BYTES; }
+    uint64_t memory() const { return kiln_runner_tell(runner_).peak_bytes - host_.n() * ROW_BYTES; }
 
   private:
     host_scene host_;

@@ -1,4 +1,4 @@
-/* figures -- what other programs take for the same inputs, so that a run can say ours beside theirs.
+/* figures -- what other programs take for the same inputs, so that a run can say ours beside theirs, and what ours are to take.
  *
  * Measured by us on one NVIDIA H200 (driver 580.159.04, CUDA 13.0), medians of 20 after warm-up by CUDA events; scenes of
  * stages/generate/inputs.h, seed 1, SH 3, 1920 x 1080, camera 0 of 16. The programs, by commit:
@@ -15,6 +15,7 @@
 #define KILN_TESTS_BENCH_FIGURES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct {
     const char *what, *program;
@@ -106,6 +107,33 @@ typedef struct {
 static const bench_memory bench_memories[] = {
     {"frame 1M", "gsplat-1.5", 222}, {"frame 1M", "gsplat-1.6", 151},          {"frame 6M", "gsplat-1.5", 661},
     {"frame 6M", "gsplat-1.6", 553}, {"frame exploded 1M", "gsplat-1.5", 845}, {"frame exploded 1M", "gsplat-1.6", 679},
+};
+
+/* What our own row is to take: ms, or times what the row `of` took in the same run; and bytes of device memory beside the input,
+ * of each item. 0: nothing is asked. The bar is to be met, the aim is worth the work. */
+typedef struct {
+    const char *what, *of;
+    double bar, aim, bytes_each;
+} bench_goal;
+
+static const bench_goal bench_goals[] = {
+    {"knn uniform 1M", NULL, 0.60, 0.45, 28},
+    {"knn uniform 10M", NULL, 4.5, 3.5, 28},
+    {"knn uniform 100M", NULL, 45, 33, 28},
+    {"knn clustered 1M", NULL, 0.70, 0.55, 28},
+    {"knn clustered 10M", NULL, 4.5, 3.7, 28},
+    {"knn clustered 100M", NULL, 47, 36, 28},
+    {"knn moved 1M", "knn uniform 1M", 1.10, 0, 28},
+    {"project 1M", NULL, 0.11, 0.08, 0},
+    {"project 6M", NULL, 0.48, 0.36, 0},
+    {"lists 1M", NULL, 0.27, 0.17, 12},
+    {"lists 6M", NULL, 0.58, 0.40, 12},
+    {"lists exploded 1M", NULL, 0, 0, 12},
+    {"raster 1M", NULL, 0.33, 0.22, 0},
+    {"raster 6M", NULL, 0.58, 0.40, 0},
+    {"frame 1M", NULL, 0.75, 0.50, 0},
+    {"frame 6M", NULL, 1.65, 1.20, 0},
+    {"metrics 1080p", NULL, 0.06, 0.035, 0},
 };
 
 /* What that machine could do, so that a run shows whether its own is the same. Sorts carry a 32-bit value. */

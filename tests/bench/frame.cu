@@ -10,7 +10,7 @@ namespace bench
 
 frame::frame(runner *b, const scene &s, const kiln_view &view, bool in_bands)
     : b_(b), view_(view), in_bands_(in_bands), tiles_x_(kiln_view_tiles_x(&view)), tiles_y_(kiln_view_tiles_y(&view)), n_(s.n),
-      n_visible_(1), total_(1), row_pairs_(tiles_y_), of_chunk_(n_), splats_(n_), ordered_(n_), depths_(n_),
+      n_visible_(1), total_(1), row_pairs_(tiles_y_), splats_(n_), ordered_(n_), depths_(n_),
       rgba_(uint64_t(4) * view.width * view.height), source_rows_(n_), rows_(n_), chunks_(n_), order_(n_), ordered_chunks_(n_),
       ordered_rows_(n_), tile_counts_(uint64_t(tiles_x_) * tiles_y_)
 {
@@ -36,9 +36,9 @@ void frame::set_scene(const scene &s)
     project_.sh_degree = SH_DEGREE;
     project_.view = count_.view = emit_.view = raster_.view = &view_;
     project_.profile = raster_.profile = PROFILE;
-    project_.splats = of_chunk_.get();
+    project_.splats = splats_.get();
     project_.n_visible = n_visible_.get();
-    gather_.splats = of_chunk_.get();
+    gather_.splats = splats_.get();
     gather_.n_visible = n_visible_.get();
     gather_.source_rows = source_rows_.get();
     gather_.total = total_.get();
@@ -148,7 +148,6 @@ std::vector<const array<uint32_t> *> frame::numbers() const
 
 void frame::poison(int byte) const
 {
-    of_chunk_.fill(byte);
     splats_.fill(byte);
     ordered_.fill(byte);
     depths_.fill(byte);
@@ -160,7 +159,7 @@ uint64_t frame::sum() const { return sum_of(rgba_.get(), rgba_.bytes()); }
 
 uint64_t frame::memory() const
 {
-    uint64_t bytes = work_bytes_ + of_chunk_.bytes() + splats_.bytes() + ordered_.bytes() + depths_.bytes() + rgba_.bytes();
+    uint64_t bytes = work_bytes_ + splats_.bytes() + ordered_.bytes() + depths_.bytes() + rgba_.bytes();
     for (const array<uint32_t> *a : numbers()) bytes += a->bytes();
     return bytes;
 }

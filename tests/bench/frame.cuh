@@ -1,5 +1,5 @@
 /* frame -- what a camera costs with everything on the device: the operations in the order in which kernels/draw calls them, with
- * the two numbers that the host must read in between, and nothing that overlaps. Where a scene is one chunk. */
+ * the two numbers that the host must read in between, and nothing that overlaps. The scene's planes are there in one piece. */
 #ifndef KILN_TESTS_BENCH_FRAME_CUH
 #define KILN_TESTS_BENCH_FRAME_CUH
 
@@ -55,7 +55,7 @@ class frame
     uint64_t work_bytes_ = 0, pairs_ = 0, n_;
     uint64_t *host_ = nullptr; /* pinned: counts that come back */
     array<uint64_t> n_visible_, total_, row_pairs_;
-    array<kiln_splat2d> of_chunk_, splats_, ordered_;
+    array<kiln_splat2d> splats_, ordered_;
     array<float> depths_, rgba_;
     array<uint32_t> source_rows_, rows_, chunks_, order_, ordered_chunks_, ordered_rows_, tile_counts_;
     std::unique_ptr<array<uint32_t>> ranks_;

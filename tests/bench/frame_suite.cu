@@ -39,8 +39,8 @@ cost moved(double bytes)
 
 /* All means; of the visible scale, rotation, opacity and 48 numbers of colour in, 64 bytes out. */
 cost project_cost(const amount &a) { return moved(12 * a.rows + (32 + 192 + 64) * a.visible); }
-/* In and out: the record, its source row, depth, chunk. */
-cost gather_cost(const amount &a) { return moved((68 + 76) * a.visible); }
+/* Of the record, which stays where it is, depth and row, its source row; depth, source row and chunk out. */
+cost gather_cost(const amount &a) { return moved((8 + 4 + 12) * a.visible); }
 cost order_cost(const amount &a) { return moved((72 + 72) * a.visible); }
 /* Of a record 40 bytes decide where it is listed. */
 cost count_cost(const amount &a) { return moved(40 * a.visible); }
@@ -98,6 +98,8 @@ void measure_lists(runner *b, const std::string &name, frame *f, const amount &a
     sum.gpu = sum.gpu_least = 0;
     sum.least_work = lists_cost(a);
     sum.limit = b->ceilings()->limit_ms(sum.least_work);
+    sum.memory = std::max(b->prepare(KILN_OP_tile_pairs_count, &f->count()), b->prepare(KILN_OP_tile_pairs_emit, &f->emit())) +
+                 4 * (f->pairs() + f->tiles());
     for (const row &r : parts) {
         b->table()->add(r);
         sum.gpu += r.gpu;

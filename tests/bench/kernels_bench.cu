@@ -1,12 +1,12 @@
 /* kernels_bench -- how long each kernel takes, beside what the machine allows and what other programs take on the same inputs, and
  * whether what it computes is exact. Never fails by a time; exit code 1 where something was not exact.
  *
- *   kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--100m] [--no-cpu] [--shared DIR] [--json FILE]
+ *   kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--no-cpu] [--shared DIR] [--json FILE]
  *
  *   --only    knn, knn_join, spatial_order, frame, project, seen, lists, raster, metrics, rows
- *   --scenes  1m, 6m, exploded, 4k (with 1m or 6m), real (with --shared, the folder of reference data)
+ *   --scenes  1m, 6m, exploded, 4k (with 1m or 6m), real (with --shared, the folder of reference data); 100m: 3-NN of 100 million
+ *             points, where there is memory
  *   --quick   5 runs instead of 20, no large inputs unless --scenes names them, no CPU siblings: seconds
- *   --100m    3-NN of 100 million points too
  *
  * CUDA siblings by events around one call on arrays of the device, CPU siblings by the clock. A frame is what a camera
  * costs with everything on the device (frame.cuh); "drawn" is one by kernels/draw, brought to host memory (drawn.cuh). It is run
@@ -22,11 +22,11 @@ namespace
 {
 
 const char *const ops[] = {"knn", "knn_join", "spatial_order", "frame", "project", "seen", "lists", "raster", "metrics", "rows"};
-const char *const scenes[] = {"1m", "6m", "exploded", "4k", "real"};
+const char *const scenes[] = {"1m", "6m", "exploded", "4k", "real", "100m"};
 
 [[noreturn]] void usage()
 {
-    bench::die(2, "usage: kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--100m] [--no-cpu] "
+    bench::die(2, "usage: kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--no-cpu] "
                   "[--shared DIR] [--json FILE]");
 }
 
@@ -67,8 +67,6 @@ void read_options(int argc, char **argv, bench::options *o)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--quick"))
             o->quick = true, o->cpu = false;
-        else if (!strcmp(argv[i], "--100m"))
-            o->hundred = true;
         else if (!strcmp(argv[i], "--no-cpu"))
             o->cpu = false;
         else if (i + 1 < argc && read_value(argv[i], argv[i + 1], o))
@@ -87,7 +85,7 @@ void show_ceilings(bench::runner *b, const bench::options &o)
         sorts.insert(sorts.end(), {{100000, 32}, {10000000, 32}, {4000000, 13}, {10000000, 13}});
         scans.push_back(6000000);
     }
-    if (o.hundred) sorts.emplace_back(100000000, 32);
+    if (b->wants_scene("100m") && b->wants("knn")) sorts.emplace_back(100000000, 32);
     b->table()->ceilings_of(b->ceilings(), sorts, scans);
 }
 
@@ -100,8 +98,9 @@ int main(int argc, char **argv)
     bench::runner b(o, kiln_bench_commit);
     show_ceilings(&b, o);
     bench::frame_suite(&b, o.shared);
-    bench::knn_suite(&b, o.hundred);
+    bench::knn_suite(&b);
     bench::pass_suite(&b);
+    b.table()->goals();
     b.table()->cpu();
     if (o.json) b.table()->write_json(o.json);
     if (b.table()->wrong() > 0) printf("\n%u findings are not exact\n", b.table()->wrong());

@@ -7,7 +7,7 @@
 namespace bench
 {
 
-void knn_suite(runner *b, bool hundred_million); /* knn, knn_join, spatial_order */
+void knn_suite(runner *b);                       /* knn, knn_join, spatial_order */
 void frame_suite(runner *b, const char *shared); /* frame, project, seen, lists, raster; shared: NULL, or reference data */
 void pass_suite(runner *b);                      /* metrics, and ranks, prune and initial under the name rows */
 

@@ -39,14 +39,32 @@ void print_other(const char *gap, const bench_figure *f, double ours)
     if (ours > 0) printf(" (x %.2f)", f->ms / ours);
 }
 
-/* "845 MiB gsplat-1.5 ...": device memory that others take beside their input. */
-void print_memory(const row &r)
+const bench_figure *figure_of(const std::string &what, const std::string &program)
+{
+    for (const bench_figure &f : bench_figures)
+        if (what == f.what && program == f.program) return &f;
+    return nullptr;
+}
+
+double bytes_each(const row &r) { return r.items > 0 ? static_cast<double>(r.memory) / static_cast<double>(r.items) : 0; }
+
+/* "23 MiB, 24.2 B each (28)", and of others what they take beside their input, with the time that goes with it. */
+void print_memory(const row &r, const goal &g)
 {
     if (r.memory == 0) return;
     const double mib = static_cast<double>(r.memory) / (1 << 20);
     printf("  %.*f MiB", mib < 10 ? 1 : 0, mib);
-    for (const bench_memory &m : bench_memories)
-        if (r.what == m.what) printf(", %s %.0f", m.program, m.mib);
+    if (g.bytes_each > 0) printf(", %.1f B each (%.0f%s)", bytes_each(r), g.bytes_each, bytes_each(r) > g.bytes_each ? ": no" : "");
+    for (const bench_memory &m : bench_memories) {
+        const bench_figure *f = r.what == m.what ? figure_of(r.what, m.program) : nullptr;
+        if (f) printf("; %s %.2f ms, %.0f MiB", m.program, f->ms, m.mib);
+    }
+}
+
+/* Which of its goals a time reaches. */
+const char *reached(const row &r, const goal &g)
+{
+    return g.aim > 0 && r.gpu <= g.aim ? "aim" : g.bar > 0 && r.gpu <= g.bar ? "bar" : g.bar > 0 ? "no" : "";
 }
 
 void print_number(int width, double v)
@@ -62,8 +80,26 @@ void json_number(FILE *f, const char *name, double v)
     if (v >= 0) fprintf(f, ", \"%s\": %.6g", name, v);
 }
 
-void json_row(FILE *f, const row &r)
+} // namespace
+
+goal table::goal_of(const row &r) const
 {
+    goal g;
+    for (const bench_goal &known : bench_goals) {
+        double unit = known.of ? -1 : 1;
+        if (r.what != known.what) continue;
+        for (const row &other : rows_)
+            if (known.of && other.what == known.of) unit = other.gpu;
+        if (known.bar > 0 && unit > 0) g.bar = known.bar * unit;
+        if (known.aim > 0 && unit > 0) g.aim = known.aim * unit;
+        if (known.bytes_each > 0) g.bytes_each = known.bytes_each;
+    }
+    return g;
+}
+
+void table::json_row(FILE *f, const row &r) const
+{
+    const goal g = goal_of(r);
     fprintf(f, "  {\"what\": \"%s\", \"items\": %llu", r.what.c_str(), static_cast<unsigned long long>(r.items));
     json_number(f, "gpu", r.gpu);
     json_number(f, "gpu_least", r.gpu_least);
@@ -73,6 +109,10 @@ void json_row(FILE *f, const row &r)
     json_number(f, "limit", r.limit);
     if (r.limit > 0) json_number(f, "over_limit", r.gpu / r.limit);
     if (r.memory > 0) json_number(f, "memory_bytes", static_cast<double>(r.memory));
+    json_number(f, "bar", g.bar);
+    json_number(f, "aim", g.aim);
+    if (g.bar > 0) fprintf(f, ", \"reached\": \"%s\"", reached(r, g));
+    json_number(f, "bytes_each_bar", g.bytes_each);
     json_number(f, "cpu_one", r.cpu_one);
     json_number(f, "cpu_all", r.cpu_all);
     const char *gap = "";
@@ -85,8 +125,6 @@ void json_row(FILE *f, const row &r)
     fprintf(f, "}}");
 }
 
-} // namespace
-
 std::string size_name(uint64_t n) { return n % 1000000 == 0 ? std::to_string(n / 1000000) + "M" : std::to_string(n / 1000) + "k"; }
 
 void table::head(const run_facts &f)
@@ -97,8 +135,10 @@ void table::head(const run_facts &f)
            f.commit);
     printf(
         "Medians of %d after %d, ms. MB, M32: the least that must be moved and computed (millions of float32 instructions);\n"
-        "limit: the time that takes at the ceilings below, sort included. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0\n"
-        "(tests/bench/figures.h), the fastest and the fastest lossy one; x: how many times ours they take.\n",
+        "limit: the time that takes at the ceilings below, sort included; x: our time over it. bar, aim: what is asked of us, and "
+        "which\n"
+        "of them is reached. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0 (tests/bench/figures.h), the fastest and the\n"
+        "fastest lossy one, (x) how many times ours they take. MiB: device memory beside the input.\n",
         f.runs, f.warm_up);
 }
 
@@ -124,15 +164,16 @@ void table::ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t,
 
 void table::section(const char *title) const
 {
-    printf("\n%-28s %10s %9s %9s %8s %8s %8s %6s  %s\n", title, "items", "ms", "least", "MB", "M32", "limit", "x", "others");
+    printf("\n%-28s %10s %9s %8s %8s %8s %6s %6s %6s %-3s  %s\n", title, "items", "ms", "MB", "M32", "limit", "x", "bar", "aim", "",
+           "others");
 }
 
 void table::add(const row &r)
 {
     const cost &c = r.least_work;
+    const goal g = goal_of(r);
     printf("%-28s %10llu", r.what.c_str(), static_cast<unsigned long long>(r.items));
     print_number(9, r.gpu);
-    print_number(9, r.gpu_least);
     print_number(8, c.bytes > 0 ? c.bytes * 1e-6 : -1);
     print_number(8, c.fp32 > 0 ? c.fp32 * 1e-6 : -1);
     print_number(8, r.limit > 0 ? r.limit : -1);
@@ -140,10 +181,13 @@ void table::add(const row &r)
         printf(" %6.1f", r.gpu / r.limit);
     else
         printf(" %6s", "-");
+    print_number(6, g.bar);
+    print_number(6, g.aim);
+    printf(" %-3s", reached(r, g));
     const bench_figure *exact = fastest(r.what, false);
     print_other("  ", exact, r.gpu);
     print_other(exact ? ", " : "  ", fastest(r.what, true), r.gpu);
-    print_memory(r);
+    print_memory(r, g);
     printf("\n");
     fflush(stdout);
     rows_.push_back(r);
@@ -179,6 +223,26 @@ unsigned table::wrong() const
     unsigned n = 0;
     for (const finding &f : findings_) n += f.wrong > 0;
     return n;
+}
+
+void table::goals() const
+{
+    unsigned asked = 0, bars = 0, aims = 0;
+    std::string missed;
+    const auto count = [&](const std::string &what, bool bar, bool aim) {
+        asked++;
+        bars += bar;
+        aims += aim;
+        if (!bar) missed += (missed.empty() ? "" : ", ") + what;
+    };
+    for (const row &r : rows_) {
+        const goal g = goal_of(r);
+        if (g.bar > 0) count(r.what, r.gpu <= g.bar, r.gpu <= g.aim);
+        if (g.bytes_each > 0) count(r.what + " (memory)", bytes_each(r) <= g.bytes_each, false);
+    }
+    if (asked == 0) return;
+    printf("\n%u of %u goals are met, %u of them by the aim%s%s\n", bars, asked, aims,
+           missed.empty() ? "" : "; not: ", missed.c_str());
 }
 
 void table::write_json(const char *path) const

@@ -5,6 +5,7 @@
 #include "kernels/device.h"
 #include "tests/bench/ceilings.cuh"
 
+#include <stdio.h>
 #include <string>
 
 namespace bench
@@ -22,6 +23,11 @@ struct row {
 struct finding {
     std::string what, complaint;
     uint64_t checked, wrong;
+};
+
+/* What figures.h asks of a row, in ms and bytes an item; below 0 where it asks nothing. */
+struct goal {
+    double bar = -1, aim = -1, bytes_each = -1;
 };
 
 /* What the figures are of. */
@@ -46,6 +52,8 @@ class table
     void cpu() const;
     /* How many findings have something wrong. */
     unsigned wrong() const;
+    /* How many goals were reached, and which were not. */
+    void goals() const;
     void write_json(const char *path) const;
 
   private:
@@ -56,6 +64,8 @@ class table
         const char *unit;
     };
     void add(const ceiling &c);
+    goal goal_of(const row &r) const;
+    void json_row(FILE *f, const row &r) const;
 
     run_facts facts_ = {};
     std::vector<ceiling> ceilings_;
