@@ -1,7 +1,9 @@
 # bench.mk -- how long the kernels take. The program runs alone, on a machine without git, toolkit or packages too.
 BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
+PNG_LEVEL6 := $O/tests/bench/png_level6
 .PHONY: bench bench-build
+<<<<<<< HEAD
 ## bench: times of the kernels, the machine's limits, other programs' figures, and exactness, by which alone it fails (SHARED=dir: trained
 ## bench: scenes and other renderers' pictures, too; BENCH_ARGS='--only raster,knn --quick --json FILE': tests/bench/kernels_bench.cu)
 bench: bench-build $(if $(and $(CU_SRC),$(SHARED)),$O/tests/unit/truth_test)
@@ -11,11 +13,28 @@ bench: bench-build $(if $(and $(CU_SRC),$(SHARED)),$O/tests/unit/truth_test)
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
 bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH)
 	$(if $(CU_SRC),,@echo 'the GPU part of bench did not run: this build has no CUDA')
+=======
+## bench: times of the kernels beside the machine's limits and other programs' figures, whole pictures, and exactness, by which alone
+## bench: it fails (SHARED=dir: trained scenes and other renderers' pictures, too; tests/bench/README.md says how to read it;
+## bench: BENCH_ARGS='--only raster,knn --quick': a part, tests/bench/kernels_bench.cu)
+bench: $(if $(wildcard $O/bundle.stamp),,bench-build $(if $(CU_SRC),$(BIN) $(if $(SHARED),$O/tests/unit/truth_test)))
+	$(if $(BUILT_CUDA),@O='$O' SHARED='$(SHARED)' tests/bench/all $(BENCH_ARGS))
+## bench-build: builds what bench runs, build/tests/bench/kernels_bench
+bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH) $(PNG_LEVEL6)
+	$(if $(CU_SRC),,@echo 'bench did not run: this build has no CUDA')
+>>>>>>> e12b6d6 (wip: bench goals, frames)
 $(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) tests/bench/real_scene.c commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
 $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(PNG_LEVEL6): $O/tests/bench/png_level6.c.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lpng -o $@
+.PHONY: bench-frames
+## bench-frames: 300 cameras of a million Gaussians to PNG files by kiln-render, ms a frame and size (FRAMES=, DEVICES=: tests/bench/frames)
+bench-frames: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(PNG_LEVEL6))
+	@O='$O' tests/bench/frames
 .PHONY: bench-scaling
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
