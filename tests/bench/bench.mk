@@ -3,26 +3,14 @@ BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
 PNG_LEVEL6 := $O/tests/bench/png_level6
 .PHONY: bench bench-build
-<<<<<<< HEAD
-## bench: times of the kernels, the machine's limits, other programs' figures, and exactness, by which alone it fails (SHARED=dir: trained
-## bench: scenes and other renderers' pictures, too; BENCH_ARGS='--only raster,knn --quick --json FILE': tests/bench/kernels_bench.cu)
-bench: bench-build $(if $(and $(CU_SRC),$(SHARED)),$O/tests/unit/truth_test)
-	$(if $(CU_SRC),@tests/gpu/has_gpu || { echo 'the GPU part of bench did not run: no GPU'; exit 0; }; \
-	    $(BENCH) $(if $(SHARED),--shared '$(SHARED)') $(BENCH_ARGS) \
-	    $(if $(SHARED),&& O='$O' KILN_SHARED='$(abspath $(SHARED))' tests/bench/truth))
-## bench-build: builds what bench runs, build/tests/bench/kernels_bench
-bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH)
-	$(if $(CU_SRC),,@echo 'the GPU part of bench did not run: this build has no CUDA')
-=======
 ## bench: times of the kernels beside the machine's limits and other programs' figures, whole pictures, and exactness, by which alone
 ## bench: it fails (SHARED=dir: trained scenes and other renderers' pictures, too; tests/bench/README.md says how to read it;
-## bench: BENCH_ARGS='--only raster,knn --quick': a part, tests/bench/kernels_bench.cu)
+## bench: BENCH_ARGS='--only raster,knn --quick': a part of the GPU's, tests/bench/kernels_bench.cu)
 bench: $(if $(wildcard $O/bundle.stamp),,bench-build $(if $(CU_SRC),$(BIN) $(if $(SHARED),$O/tests/unit/truth_test)))
 	$(if $(BUILT_CUDA),@O='$O' SHARED='$(SHARED)' tests/bench/all $(BENCH_ARGS))
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
 bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH) $(PNG_LEVEL6)
-	$(if $(CU_SRC),,@echo 'bench did not run: this build has no CUDA')
->>>>>>> e12b6d6 (wip: bench goals, frames)
+	$(if $(CU_SRC),,@echo 'the GPU part of bench did not run: this build has no CUDA')
 $(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) tests/bench/real_scene.c commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
 $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
@@ -31,6 +19,7 @@ $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
 $(PNG_LEVEL6): $O/tests/bench/png_level6.c.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lpng -o $@
+tests: $(PNG_LEVEL6)
 .PHONY: bench-frames
 ## bench-frames: 300 cameras of a million Gaussians to PNG files by kiln-render, ms a frame and size (FRAMES=, DEVICES=: tests/bench/frames)
 bench-frames: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(PNG_LEVEL6))

@@ -7,11 +7,11 @@ CPU_BENCH_OBJ := $(patsubst %.c,$O/%.c.o,$(filter-out %/cpu_no_nanoflann.c %/cpu
     $O/tests/bench/cpu_plain.avx2.o $O/tests/bench/cpu_fma.avx2.o $O/commit.o \
     $(if $(NANOFLANN),$O/tests/bench/cpu_nanoflann.cc.o,$O/tests/bench/cpu_no_nanoflann.c.o)
 .PHONY: bench-cpu
-bench: bench-cpu
+bench: $(if $(BENCH_ARGS)$(wildcard $O/bundle.stamp),,bench-cpu)
 bench-build: $(CPU_BENCH)
 ## bench-cpu: the part of bench that needs no GPU (CPU_BENCH_ARGS='--only knn,frame --quick --json FILE': tests/bench/cpu_bench.c)
 bench-cpu: bench-build
-	@$(CPU_BENCH) $(CPU_BENCH_ARGS)
+	@mkdir -p '$O/bench' && $(CPU_BENCH) --json '$O/bench/cpu.json' $(CPU_BENCH_ARGS)
 $(CPU_BENCH): $(CPU_BENCH_OBJ) $(LINKED)
 	$(call say,LINK,$@)$(CXX) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $O/%.cc.o: %.cc | $(READY)
