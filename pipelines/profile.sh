@@ -45,8 +45,8 @@ for tool in $found; do
             nsys stats --force-export=true --report nvtx_sum --report cuda_gpu_kern_sum --report cuda_gpu_mem_time_sum \
                 "$report.nsys-rep" || bad=1
         ;;
-    ncu)
-        ncu --target-processes all --nvtx --launch-count 40 --force-overwrite -o "$report" "$@" &&
+    ncu) # the card's clocks stay as they are: others may be computing on it, and figures are those of make bench
+        ncu --clock-control none --target-processes all --nvtx --launch-count 40 --force-overwrite -o "$report" "$@" &&
             ncu --import "$report.ncu-rep" --print-summary per-kernel || bad=1
         [ $bad = 0 ] || echo 'profile: ncu reads counters that only root may, unless the driver has NVreg_RestrictProfilingToAdminUsers=0' >&2
         ;;
