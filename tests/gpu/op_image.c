@@ -37,7 +37,8 @@ static bool lay_out(op_image *i)
     for (unsigned k = 0; k < piece_count(i); k++) {
         op_piece *p = &i->pieces[k];
         p->bytes = k < i->n ? i->arrays[k].elements * i->arrays[k].elem : k == i->n ? sizeof(uint64_t) : i->work_bytes;
-        (void)kiln_take(&c, p->bytes, 1);
+        const size_t shift = k < i->n ? i->shift : 0;
+        (void)kiln_take(&c, p->bytes + shift, 1);
         if (c.used == SIZE_MAX) return false;
         p->at = c.used - p->bytes;
         (void)kiln_take(&c, GUARD, 1);
@@ -46,10 +47,10 @@ static bool lay_out(op_image *i)
     return c.used != SIZE_MAX;
 }
 
-kiln_status op_image_prepare(op_image *out, kiln_op_id op, const void *args, size_t work_bytes, kiln_error *err)
+static kiln_status prepare(op_image *out, kiln_op_id op, const void *args, size_t work_bytes, size_t shift, kiln_error *err)
 {
     const uint64_t no_fault = KILN_FAULT_NONE;
-    *out = (op_image){.op = op, .work_bytes = work_bytes};
+    *out = (op_image){.op = op, .work_bytes = work_bytes, .shift = shift};
     if (kiln_op_args_bytes(op) > sizeof out->args) return kiln_fail(err, KILN_E_BUG, "op_image: arguments too large");
     memcpy(out->args, args, kiln_op_args_bytes(op));
     out->n = kiln_op_arrays(op, args, out->arrays);
@@ -64,6 +65,11 @@ kiln_status op_image_prepare(op_image *out, kiln_op_id op, const void *args, siz
     point_at(out, out->block, out->args);
     out->n = kiln_op_arrays(op, out->args, out->arrays); /* counts of used elements are in the block, too */
     return KILN_OK;
+}
+
+kiln_status op_image_prepare(op_image *out, kiln_op_id op, const void *args, size_t work_bytes, kiln_error *err)
+{
+    return prepare(out, op, args, work_bytes, 0, err);
 }
 
 void op_image_release(op_image *i)
@@ -122,7 +128,7 @@ kiln_status op_image_run(op_image *out, const sibling *s, kiln_op_id op, const v
     if (out->status != KILN_OK) return KILN_OK; /* it refuses these arguments */
     if (need < work_missing) return kiln_fail(err, KILN_E_BUG, "op_image: the workspace has %zu bytes only", need);
     need -= work_missing;
-    KILN_TRY(op_image_prepare(out, op, args, need, err));
+    KILN_TRY(prepare(out, op, args, need, s->shift, err));
     if (s->exec.device >= 0)
         KILN_TRY(run_on_device(out, s, need, err));
     else

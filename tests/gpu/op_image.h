@@ -18,6 +18,7 @@ typedef struct {
     /* Called after each step (the operation, each function of kernels/device.h) with its name; NULL: not. */
     void (*after_step)(void *context, const char *step);
     void *context;
+    size_t shift; /* arrays lie so many bytes behind a multiple of 256; a multiple of 8, below 256 */
 } sibling;
 
 typedef struct {
@@ -32,7 +33,7 @@ typedef struct {
     kiln_op_array arrays[KILN_OP_ARRAYS_MAX]; /* of args, below */
     op_piece pieces[KILN_OP_ARRAYS_MAX + 2];  /* the arrays, the fault word, the workspace */
     unsigned char *block;                     /* owned; as it was after the call, in host memory */
-    size_t bytes, work_bytes;
+    size_t bytes, work_bytes, shift;
     _Alignas(16) unsigned char args[OP_ARGS_MAX]; /* the caller's, with pointers into block */
 } op_image;
 

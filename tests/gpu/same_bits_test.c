@@ -114,6 +114,30 @@ static void a_workspace_too_small_is_refused(void **state)
     assert_true(refused > 0);
 }
 
+/* Arrays of other programs are aligned to their elements, and to no more. */
+static void raster_draws_arrays_of_any_alignment(void **state)
+{
+    const fixture *f = *state;
+    scene s;
+    made_call call;
+    op_image first, shifted;
+    kiln_error err = {0};
+    char why[OP_WHY_MAX] = "";
+    make_plain(KILN_OP_raster, 300, 1, &s, &call);
+    assert_int_equal(op_image_run(&first, &f->siblings[0], KILN_OP_raster, call.args, 0, &err), KILN_OK);
+    for (unsigned k = 0; k < f->n; k++) {
+        sibling beside = f->siblings[k];
+        beside.shift = 8;
+        assert_int_equal(op_image_run(&shifted, &beside, KILN_OP_raster, call.args, 0, &err), KILN_OK);
+        if (!op_image_kept(&shifted, call.args, why) || !op_image_same(&first, &shifted, why))
+            fail_msg("by %s: %s", f->siblings[k].ops->name, why);
+        op_image_release(&shifted);
+    }
+    op_image_release(&first);
+    made_release(&call);
+    scene_free(&s);
+}
+
 /* What spoils the lists of a call, for those that look at them. */
 typedef struct {
     const char *what;
@@ -338,6 +362,7 @@ int main(void)
         KILN_OP_MAP(OP)
 #undef OP
             cmocka_unit_test(a_workspace_too_small_is_refused),
+        cmocka_unit_test(raster_draws_arrays_of_any_alignment),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
