@@ -15,7 +15,7 @@ namespace bench
 
 struct options {
     int device = 0;
-    bool quick = false, cpu = true;
+    bool quick = false;
     std::set<std::string> only, scenes; /* empty: all */
     const char *json = nullptr, *shared = nullptr;
 };
@@ -27,7 +27,6 @@ struct subject {
     kiln_op_id op;
     const void *args; /* arrays of the device */
     cost least_work;
-    bool on_cpu; /* where the run has a CPU part */
 };
 
 class runner
@@ -46,8 +45,7 @@ class runner
     }
     bool quick() const { return o_.quick; }
 
-    /* The CUDA sibling by events, after it has shown that it writes all of its output, and the same over any poison; the CPU
-     * sibling on copies too, where that is asked for. */
+    /* The CUDA sibling by events, after it has shown that it writes all of its output, and the same over any poison. */
     row measure(const subject &s);
     void operation(const subject &s) { table_.add(measure(s)); }
     /* Any work put on the stream; sum() is of what it wrote, poison(byte) before each of two runs. */
@@ -82,13 +80,11 @@ class runner
 
   private:
     row row_of(const std::string &what, uint64_t items, const cost &least, const times &t, bool same);
-    void on_cpu(const subject &s, row *r);
 
     const options &o_;
     kiln_exec x_ = {};
     void *work_ = nullptr;
     size_t work_bytes_ = 0;
-    unsigned threads_;
     bench::table table_;
     std::unique_ptr<timer> timer_;
     std::unique_ptr<class ceilings> ceilings_;

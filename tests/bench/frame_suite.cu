@@ -86,12 +86,12 @@ row measure_frame(runner *b, const std::string &what, frame *f, const amount &a)
 }
 
 /* The peers' lists are these three, from visible Gaussians to what a tile draws. */
-void measure_lists(runner *b, const std::string &name, frame *f, const amount &a, bool on_cpu)
+void measure_lists(runner *b, const std::string &name, frame *f, const amount &a)
 {
     const row parts[] = {
-        b->measure({"depth_order " + name, f->visible(), KILN_OP_depth_order, &f->depth_order(), sort_cost(a), on_cpu}),
-        b->measure({"tile_pairs_count " + name, f->visible(), KILN_OP_tile_pairs_count, &f->count(), count_cost(a), on_cpu}),
-        b->measure({"tile_pairs_emit " + name, f->pairs(), KILN_OP_tile_pairs_emit, &f->emit(), emit_cost(a), on_cpu})};
+        b->measure({"depth_order " + name, f->visible(), KILN_OP_depth_order, &f->depth_order(), sort_cost(a)}),
+        b->measure({"tile_pairs_count " + name, f->visible(), KILN_OP_tile_pairs_count, &f->count(), count_cost(a)}),
+        b->measure({"tile_pairs_emit " + name, f->pairs(), KILN_OP_tile_pairs_emit, &f->emit(), emit_cost(a)})};
     row sum;
     sum.what = "lists " + name;
     sum.items = f->pairs();
@@ -109,16 +109,16 @@ void measure_lists(runner *b, const std::string &name, frame *f, const amount &a
 }
 
 /* Each operation alone, on what the last frame has left. */
-void measure_steps(runner *b, const std::string &name, frame *f, const amount &a, bool on_cpu)
+void measure_steps(runner *b, const std::string &name, frame *f, const amount &a)
 {
     if (b->wants("project"))
-        b->operation({"project " + name, static_cast<uint64_t>(a.rows), KILN_OP_project, &f->project(), project_cost(a), on_cpu});
+        b->operation({"project " + name, static_cast<uint64_t>(a.rows), KILN_OP_project, &f->project(), project_cost(a)});
     if (b->wants("seen")) {
-        b->operation({"seen_gather " + name, f->visible(), KILN_OP_seen_gather, &f->gather(), gather_cost(a), on_cpu});
-        b->operation({"seen_order " + name, f->visible(), KILN_OP_seen_order, &f->order(), order_cost(a), on_cpu});
+        b->operation({"seen_gather " + name, f->visible(), KILN_OP_seen_gather, &f->gather(), gather_cost(a)});
+        b->operation({"seen_order " + name, f->visible(), KILN_OP_seen_order, &f->order(), order_cost(a)});
     }
-    if (b->wants("lists")) measure_lists(b, name, f, a, on_cpu);
-    if (b->wants("raster")) b->operation({"raster " + name, f->pairs(), KILN_OP_raster, &f->raster(), raster_cost(a), on_cpu});
+    if (b->wants("lists")) measure_lists(b, name, f, a);
+    if (b->wants("raster")) b->operation({"raster " + name, f->pairs(), KILN_OP_raster, &f->raster(), raster_cost(a)});
 }
 
 enum class much { EVERY_STEP, WHOLE };
@@ -131,7 +131,7 @@ amount bench_view(runner *b, const std::string &name, const scene &s, const kiln
     b->wait();
     (void)check_raster("", f.raster(), &blends);
     const amount a = amount_of(s, f, blends);
-    if (how == much::EVERY_STEP) measure_steps(b, name, &f, a, name == "1M");
+    if (how == much::EVERY_STEP) measure_steps(b, name, &f, a);
     if (b->wants("frame")) {
         b->table()->add(measure_frame(b, "frame " + name, &f, a));
         if (how == much::EVERY_STEP) bench_drawn(b, name, s, view, f.raster().rgba);

@@ -1,14 +1,14 @@
 /* kernels_bench -- how long each kernel takes, beside what the machine allows and what other programs take on the same inputs, and
  * whether what it computes is exact. Never fails by a time; exit code 1 where something was not exact.
  *
- *   kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--no-cpu] [--shared DIR] [--json FILE]
+ *   kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--shared DIR] [--json FILE]
  *
  *   --only    knn, knn_join, spatial_order, frame, project, seen, lists, raster, metrics, rows
  *   --scenes  1m, 6m, exploded, 4k (with 1m or 6m), real (with --shared, the folder of reference data); 100m: 3-NN of 100 million
  *             points, where there is memory
- *   --quick   5 runs instead of 20, no large inputs unless --scenes names them, no CPU siblings: seconds
+ *   --quick   5 runs instead of 20, no large inputs unless --scenes names them: seconds
  *
- * CUDA siblings by events around one call on arrays of the device, CPU siblings by the clock. A frame is what a camera
+ * Operations by events around one call on arrays of the device; their CPU siblings are cpu_bench's. A frame is what a camera
  * costs with everything on the device (frame.cuh); "drawn" is one by kernels/draw, brought to host memory (drawn.cuh). It is run
  * alone so that the figures are comparable: nothing overlaps. */
 #include "tests/bench/suites.cuh"
@@ -26,7 +26,7 @@ const char *const scenes[] = {"1m", "6m", "exploded", "4k", "real", "100m"};
 
 [[noreturn]] void usage()
 {
-    bench::die(2, "usage: kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--no-cpu] "
+    bench::die(2, "usage: kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] "
                   "[--shared DIR] [--json FILE]");
 }
 
@@ -66,9 +66,7 @@ void read_options(int argc, char **argv, bench::options *o)
 {
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--quick"))
-            o->quick = true, o->cpu = false;
-        else if (!strcmp(argv[i], "--no-cpu"))
-            o->cpu = false;
+            o->quick = true;
         else if (i + 1 < argc && read_value(argv[i], argv[i + 1], o))
             i++;
         else
@@ -101,7 +99,6 @@ int main(int argc, char **argv)
     bench::knn_suite(&b);
     bench::pass_suite(&b);
     b.table()->goals();
-    b.table()->cpu();
     if (o.json) b.table()->write_json(o.json);
     if (b.table()->wrong() > 0) printf("\n%u findings are not exact\n", b.table()->wrong());
     return b.table()->wrong() > 0;

@@ -37,7 +37,7 @@ void bench_knn(runner *b, const std::string &what, uint64_t n, bool clustered, f
     a.k = 3;
     a.means = means.get();
     a.spacing2 = spacing2.get();
-    row r = b->measure({what, n, KILN_OP_knn, &a, knn_cost(n), n <= MILLION});
+    row r = b->measure({what, n, KILN_OP_knn, &a, knn_cost(n)});
     r.memory = b->prepare(KILN_OP_knn, &a);
     b->table()->add(r);
     b->table()->add(check_knn(what, means.get(), n, spacing2.get(), sampled(*b)));
@@ -86,7 +86,7 @@ void bench_join(runner *b)
     a.best = best.get();
     cost c = knn_cost(n);
     c.bytes += 36.0 * static_cast<double>(n); /* queries; their best, read and written */
-    row r = b->measure({"knn_join 1M", n, KILN_OP_knn_join, &a, c, true});
+    row r = b->measure({"knn_join 1M", n, KILN_OP_knn_join, &a, c});
     r.memory = b->prepare(KILN_OP_knn_join, &a);
     b->table()->add(r);
     b->table()->add(check_knn_join("knn_join 1M", a, sampled(*b)));
@@ -103,7 +103,7 @@ void bench_order(runner *b)
         const kiln_spatial_order_args a = order_of(n, means.get(), order.get(), codes.get());
         c.bytes = 24.0 * static_cast<double>(n);
         c.sorted = n;
-        b->operation({"spatial_order " + size_name(n), n, KILN_OP_spatial_order, &a, c, n <= MILLION});
+        b->operation({"spatial_order " + size_name(n), n, KILN_OP_spatial_order, &a, c});
         if (b->quick()) break;
     }
 }

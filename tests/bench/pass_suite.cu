@@ -38,7 +38,7 @@ void bench_metrics(runner *b)
     a.a_step = a.b_step = 3;
     a.out = out.get();
     c.fp32 = METRICS_FP32 * static_cast<double>(values);
-    b->operation({"metrics 1080p", values / 3, KILN_OP_metrics, &a, c, true});
+    b->operation({"metrics 1080p", values / 3, KILN_OP_metrics, &a, c});
 }
 
 void bench_ranks(runner *b, const scene &s)
@@ -49,7 +49,7 @@ void bench_ranks(runner *b, const scene &s)
     a.n = s.n;
     a.values = s.means.get();
     a.counts = bins.get();
-    b->operation({"ranks 1M", s.n, KILN_OP_ranks, &a, bytes_only(4.0 * static_cast<double>(s.n)), true});
+    b->operation({"ranks 1M", s.n, KILN_OP_ranks, &a, bytes_only(4.0 * static_cast<double>(s.n))});
 }
 
 void bench_prune(runner *b, const scene &s)
@@ -74,7 +74,7 @@ void bench_prune(runner *b, const scene &s)
     a.keep = keep.get();
     a.log_scales_out = log_scales.get();
     a.counts = reinterpret_cast<uint64_t(*)[2]>(counts.get());
-    b->operation({"prune 1M", s.n, KILN_OP_prune, &a, bytes_only((28.0 + 13.0) * static_cast<double>(s.n)), true});
+    b->operation({"prune 1M", s.n, KILN_OP_prune, &a, bytes_only((28.0 + 13.0) * static_cast<double>(s.n))});
 }
 
 void bench_initial(runner *b, const scene &s)
@@ -92,7 +92,7 @@ void bench_initial(runner *b, const scene &s)
     a.opacity_logits = opacity_logits.get();
     a.sh0 = sh0.get();
     a.n_fallback = n_fallback.get();
-    b->operation({"initial 1M", s.n, KILN_OP_initial, &a, bytes_only((16.0 + 44.0) * static_cast<double>(s.n)), true});
+    b->operation({"initial 1M", s.n, KILN_OP_initial, &a, bytes_only((16.0 + 44.0) * static_cast<double>(s.n))});
 }
 
 } // namespace

@@ -26,8 +26,7 @@ const bench_figure *fastest(const std::string &what, bool lossy)
 {
     const bench_figure *best = nullptr;
     for (const bench_figure &f : bench_figures)
-        if (what == f.what && !f.on_cpu && lossy == (bench_lossy == std::string(f.program)) && (!best || f.ms < best->ms))
-            best = &f;
+        if (what == f.what && lossy == (bench_lossy == std::string(f.program)) && (!best || f.ms < best->ms)) best = &f;
     return best;
 }
 
@@ -113,8 +112,6 @@ void table::json_row(FILE *f, const row &r) const
     json_number(f, "aim", g.aim);
     if (g.bar > 0) fprintf(f, ", \"reached\": \"%s\"", reached(r, g));
     json_number(f, "bytes_each_bar", g.bytes_each);
-    json_number(f, "cpu_one", r.cpu_one);
-    json_number(f, "cpu_all", r.cpu_all);
     const char *gap = "";
     fprintf(f, ", \"others\": {");
     for (const bench_figure &other : bench_figures) {
@@ -201,23 +198,6 @@ void table::add(const finding &f)
     findings_.push_back(f);
 }
 
-void table::cpu() const
-{
-    bool any = false;
-    for (const row &r : rows_) any = any || r.cpu_one >= 0;
-    if (!any) return;
-    printf("\n%-28s %10s %9s %2u threads  (siblings on the CPU: %s)\n", "ms", "items", "1 thread", facts_.threads, facts_.cpu);
-    for (const row &r : rows_) {
-        if (r.cpu_one < 0) continue;
-        printf("%-28s %10llu", r.what.c_str(), static_cast<unsigned long long>(r.items));
-        print_number(9, r.cpu_one);
-        print_number(10, r.cpu_all);
-        for (const bench_figure &f : bench_figures)
-            if (f.on_cpu && r.what == f.what) printf("  %s %.0f (x %.2f)", f.program, f.ms, f.ms / r.cpu_all);
-        printf("\n");
-    }
-}
-
 unsigned table::wrong() const
 {
     unsigned n = 0;
@@ -251,10 +231,8 @@ void table::write_json(const char *path) const
     if (!f) die(74, "cannot write the JSON file");
     fprintf(f, "{\"version\": 2, \"device\": \"%s\", \"uuid\": \"%s\", \"built_cuda\": %u, \"driver_cuda\": %u, ",
             facts_.device.name, facts_.device.uuid, facts_.device.built_version, facts_.device.driver_version);
-    fprintf(
-        f,
-        "\"cpu\": \"%s\", \"threads\": %u, \"date\": \"%s\", \"commit\": \"%s\", \"runs\": %d, \"unit\": \"ms\",\n \"ceilings\": [",
-        facts_.cpu, facts_.threads, today().c_str(), facts_.commit, facts_.runs);
+    fprintf(f, "\"date\": \"%s\", \"commit\": \"%s\", \"runs\": %d, \"unit\": \"ms\",\n \"ceilings\": [", today().c_str(),
+            facts_.commit, facts_.runs);
     const char *gap = "\n";
     for (const ceiling &c : ceilings_) {
         fprintf(f, "%s  {\"what\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}", gap, c.what.c_str(), c.value, c.unit);

@@ -14,7 +14,7 @@ namespace bench
 struct row {
     std::string what;
     uint64_t items = 0;
-    double gpu = -1, gpu_least = -1, limit = -1, cpu_one = -1, cpu_all = -1;
+    double gpu = -1, gpu_least = -1, limit = -1;
     cost least_work;
     uint64_t memory = 0; /* bytes of device memory beside the input; 0: not counted */
 };
@@ -33,8 +33,6 @@ struct goal {
 /* What the figures are of. */
 struct run_facts {
     kiln_device_info device;
-    const char *cpu; /* name of the CPU siblings */
-    unsigned threads;
     int warm_up, runs;
     const char *commit;
 };
@@ -48,8 +46,6 @@ class table
     void section(const char *title) const;
     void add(const row &r);
     void add(const finding &f);
-    /* The CPU siblings of the rows that have them. */
-    void cpu() const;
     /* How many findings have something wrong. */
     unsigned wrong() const;
     /* How many goals were reached, and which were not. */
