@@ -98,8 +98,7 @@ int main(int argc, char **argv)
     bench::frame_suite(&b, o.shared);
     bench::knn_suite(&b);
     bench::pass_suite(&b);
-    b.table()->goals();
+    b.table()->summary();
     if (o.json) b.table()->write_json(o.json);
-    if (b.table()->wrong() > 0) printf("\n%u findings are not exact\n", b.table()->wrong());
     return b.table()->wrong() > 0;
 }

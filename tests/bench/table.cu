@@ -130,13 +130,13 @@ void table::head(const run_facts &f)
     printf("%s, CUDA %u.%u, driver CUDA %u.%u; %s, commit %s\n", f.device.name, f.device.built_version / 1000,
            f.device.built_version % 1000 / 10, f.device.driver_version / 1000, f.device.driver_version % 1000 / 10, today().c_str(),
            f.commit);
-    printf(
-        "Medians of %d after %d, ms. MB, M32: the least that must be moved and computed (millions of float32 instructions);\n"
-        "limit: the time that takes at the ceilings below, sort included; x: our time over it. bar, aim: what is asked of us, and "
-        "which\n"
-        "of them is reached. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0 (tests/bench/figures.h), the fastest and the\n"
-        "fastest lossy one, (x) how many times ours they take. MiB: device memory beside the input.\n",
-        f.runs, f.warm_up);
+    printf("Medians of %d after %d, ms. MB, M32: the least that must be moved and computed (millions of float32 instructions);\n"
+           "limit: the time that takes at the ceilings below, sort included; x: our time over it. bar, aim: what is asked, and "
+           "whether\n"
+           "it is reached. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0 (tests/bench/figures.h), the fastest and the "
+           "fastest\n"
+           "lossy one, (x) how many times ours they take. MiB: device memory beside the input.\n",
+           f.runs, f.warm_up);
 }
 
 void table::add(const ceiling &c)
@@ -205,7 +205,7 @@ unsigned table::wrong() const
     return n;
 }
 
-void table::goals() const
+void table::summary() const
 {
     unsigned asked = 0, bars = 0, aims = 0;
     std::string missed;
@@ -220,8 +220,9 @@ void table::goals() const
         if (g.bar > 0) count(r.what, r.gpu <= g.bar, r.gpu <= g.aim);
         if (g.bytes_each > 0) count(r.what + " (memory)", bytes_each(r) <= g.bytes_each, false);
     }
+    printf("\n%zu of %zu findings are exact\n", findings_.size() - wrong(), findings_.size());
     if (asked == 0) return;
-    printf("\n%u of %u goals are met, %u of them by the aim%s%s\n", bars, asked, aims,
+    printf("%u of %u goals are met, %u of them by the aim%s%s\n", bars, asked, aims,
            missed.empty() ? "" : "; not: ", missed.c_str());
 }
 

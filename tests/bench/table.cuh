@@ -48,8 +48,8 @@ class table
     void add(const finding &f);
     /* How many findings have something wrong. */
     unsigned wrong() const;
-    /* How many goals were reached, and which were not. */
-    void goals() const;
+    /* How many findings are exact and goals reached, and which are not. */
+    void summary() const;
     void write_json(const char *path) const;
 
   private:
