@@ -131,11 +131,9 @@ void table::head(const run_facts &f)
            f.device.built_version % 1000 / 10, f.device.driver_version / 1000, f.device.driver_version % 1000 / 10, today().c_str(),
            f.commit);
     printf("Medians of %d after %d, ms. MB, M32: the least that must be moved and computed (millions of float32 instructions);\n"
-           "limit: the time that takes at the ceilings below, sort included; x: our time over it. bar, aim: what is asked, and "
-           "whether\n"
-           "it is reached. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0 (tests/bench/figures.h), the fastest and the "
-           "fastest\n"
-           "lossy one, (x) how many times ours they take. MiB: device memory beside the input.\n",
+           "limit: the time that takes at the ceilings below, sort included; x: our time over it. bar, aim: what is asked, and\n"
+           "whether it is reached. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0 (tests/bench/figures.h), the fastest\n"
+           "and the fastest lossy one, (x) how many times ours they take. MiB: device memory beside the input.\n",
            f.runs, f.warm_up);
 }
 
