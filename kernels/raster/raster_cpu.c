@@ -2,9 +2,11 @@
  *
  * A tile keeps the state of its 256 pixels in one struct (7 KiB, first-level cache) and takes its list in batches: a
  * batch gathers what the pixels need of each Gaussian into a compact array, with the rows and the half rows of the
- * tile that it can reach at all (reach_math.h). Then, Gaussian by Gaussian, half a pixel row is one vector of eight:
- * the powers first, and only where one of them reaches the threshold the exponential and the blend. Rows of which every
- * pixel has stopped are not visited, and a tile ends with its last row.
+ * tile that it can reach at all (reach_math.h). Then, Gaussian by Gaussian, half a pixel row is one vector of eight, in
+ * two passes: the powers of all of them, keeping those that reach the threshold somewhere, then their exponentials and
+ * blends. Which ones reach it cannot be foreseen, so that a branch on it would cost as much as the blend itself, and
+ * blends that follow each other without one overlap. Rows of which every pixel has stopped are not visited, and a tile
+ * ends with its last row.
  *
  * A pixel's arithmetic is the same whatever is skipped around it, so neither the vector width, nor the threads, nor the
  * bands show in the picture.
@@ -21,7 +23,12 @@ enum {
     LANES = 8,
     HALVES = KILN_TILE / LANES,
     TILES_AT_A_TIME = 4,
+    AHEAD = 16, /* pairs whose Gaussians are fetched before they are asked for: ranks lie anywhere in memory */
 };
+
+/* The power of a pixel that is not drawn, in place of its own: far too little to show, as opacities are at most 1, and not so
+ * little that alpha becomes denormal, which processors are slow with. */
+static const float not_drawn = -32.0f;
 
 /* What a tile needs of one Gaussian. */
 typedef struct {
@@ -31,7 +38,7 @@ typedef struct {
 
 /* Eight pixels side by side. */
 typedef struct {
-    float t[LANES]; /* transmittance */
+    _Alignas(sizeof(float) * LANES) float t[LANES]; /* transmittance */
     float red[LANES], green[LANES], blue[LANES];
     float least[LANES];                /* a power must reach this too: -INFINITY, or INFINITY for a pixel that has stopped */
     float weight[LANES], depth[LANES]; /* sum(w), sum(w z) */
@@ -39,7 +46,8 @@ typedef struct {
 
 typedef struct {
     group pixels[HALVES][KILN_TILE];
-    float minus_x[HALVES][LANES]; /* 0 - (px + 0.5): exact, so that x + minus_x has the bits of kiln_power_offset */
+    /* 0 - (p + 0.5): exact, so that x + minus_x and y + minus_y have the bits of kiln_power_offset */
+    float minus_x[HALVES][LANES], minus_y[KILN_TILE];
     uint32_t py0;
     uint32_t live[HALVES]; /* one bit a row: some pixel of the group has not stopped */
 } tile;
@@ -59,9 +67,9 @@ static inline float where(uint32_t mask, float yes, float no)
     return kiln_float_of((kiln_bits_of(yes) & mask) | (kiln_bits_of(no) & ~mask));
 }
 
-/* Powers of eight pixels; those that are not drawn become 1. False when none is drawn. */
-static bool find_powers(const entry *restrict e, const group *restrict g, const float *restrict minus_x, float slope, float base,
-                        float *restrict power)
+/* Powers of eight pixels. False when none is drawn. */
+static inline bool find_powers(const entry *restrict e, const group *restrict g, const float *restrict minus_x, float slope,
+                               float base, float *restrict power)
 {
     const float x = e->x, half_a = e->half_a, power_min = e->power_min;
     uint32_t any = 0;
@@ -69,22 +77,21 @@ static bool find_powers(const entry *restrict e, const group *restrict g, const 
     for (int i = 0; i < LANES; i++) {
         const float p = kiln_power_at(half_a, slope, base, x + minus_x[i]);
         const uint32_t drawn = mask_of(p >= power_min) & mask_of(p >= g->least[i]) & mask_of(p <= 0.0f);
-        power[i] = where(drawn, p, 1.0f);
+        power[i] = where(drawn, p, not_drawn);
         any |= drawn;
     }
     return any != 0;
 }
 
-/* Blends where power is not 1; weight is alpha T where the Gaussian is drawn, else 0. True when a pixel has stopped. */
-static bool blend(const entry *restrict e, kiln_blend_rule rule, const float *restrict power, group *restrict g,
-                  float *restrict weight)
+/* weight is alpha T where the Gaussian is drawn, else 0; pixels that stop leave a bit in `stopped`. */
+static inline void blend(const entry *restrict e, kiln_blend_rule rule, const float *restrict power, group *restrict g,
+                         float *restrict weight, uint32_t *restrict stopped)
 {
     const float opacity = e->opacity, red_of = e->rgb[0], green_of = e->rgb[1], blue_of = e->rgb[2];
-    uint32_t stopped = 0;
-#pragma omp simd reduction(| : stopped)
+#pragma omp simd
     for (int i = 0; i < LANES; i++) {
-        const float alpha = kiln_alpha(opacity, where(mask_of(power[i] <= 0.0f), power[i], 0.0f), rule.max_alpha);
-        const uint32_t shows = mask_of(power[i] <= 0.0f) & mask_of(kiln_alpha_shows(alpha));
+        const float alpha = kiln_alpha(opacity, power[i], rule.max_alpha);
+        const uint32_t shows = mask_of(kiln_alpha_shows(alpha));
         const float t = g->t[i], left = t * (1.0f - alpha), w = alpha * t;
         const uint32_t ends = mask_of(left < rule.stop_below), draws = shows & ~ends, stops = shows & ends;
         g->red[i] += where(draws, red_of * w, 0.0f); /* selected after the product: a colour may be infinite */
@@ -93,9 +100,8 @@ static bool blend(const entry *restrict e, kiln_blend_rule rule, const float *re
         g->t[i] = where(draws, left, t);
         g->least[i] = where(stops, INFINITY, g->least[i]);
         weight[i] = where(draws, w, 0.0f);
-        stopped |= stops;
+        stopped[i] |= stops;
     }
-    return stopped != 0;
 }
 
 static void blend_depth(float depth, const float *restrict weight, group *restrict g)
@@ -115,21 +121,56 @@ static bool all_stopped(const group *g)
     return !live;
 }
 
-static void draw_entry(const entry *e, kiln_blend_rule rule, tile *t, bool with_depth)
+/* A group in which the Gaussian shows, with the powers of its pixels. */
+typedef struct {
+    _Alignas(sizeof(float) * LANES) float power[LANES];
+    group *g;
+} hit;
+
+/* The hits among the entry's rows and halves. */
+static inline uint32_t find_hits(const entry *e, tile *t, uint32_t rows, hit *hits)
 {
-    float power[LANES], weight[LANES];
-    const uint32_t rows = (2u << e->row_last) - (1u << e->row_first);
+    float slope[KILN_TILE], base[KILN_TILE];
+    const float y = e->y, b = e->b, half_c = e->half_c;
+    uint32_t n = 0;
+#pragma omp simd
+    for (int row = 0; row < KILN_TILE; row++) {
+        const float dy = y + t->minus_y[row];
+        slope[row] = kiln_power_slope(b, dy);
+        base[row] = kiln_power_base(half_c, dy);
+    }
     for (uint32_t half = e->half_first; half <= e->half_last; half++)
         for (uint32_t left = rows & t->live[half]; left; left &= left - 1) {
             const uint32_t row = (uint32_t)__builtin_ctz(left);
-            const float dy = kiln_power_offset(e->y, t->py0 + row);
-            const float slope = kiln_power_slope(e->b, dy), base = kiln_power_base(e->half_c, dy);
-            group *g = &t->pixels[half][row];
-            if (!find_powers(e, g, t->minus_x[half], slope, base, power)) continue;
-            const bool stopped = blend(e, rule, power, g, weight);
-            if (with_depth) blend_depth(e->depth, weight, g);
-            if (stopped && all_stopped(g)) t->live[half] &= ~(1u << row);
+            hits[n].g = &t->pixels[half][row];
+            n += find_powers(e, hits[n].g, t->minus_x[half], slope[row], base[row], hits[n].power);
         }
+    return n;
+}
+
+/* Takes rows whose pixels have all stopped from those that are live. */
+static void end_rows(tile *t, uint32_t rows)
+{
+    for (uint32_t half = 0; half < HALVES; half++)
+        for (uint32_t left = rows & t->live[half]; left; left &= left - 1) {
+            const uint32_t row = (uint32_t)__builtin_ctz(left);
+            if (all_stopped(&t->pixels[half][row])) t->live[half] &= ~(1u << row);
+        }
+}
+
+static inline void draw_entry(const entry *e, kiln_blend_rule rule, tile *t, bool with_depth)
+{
+    hit hits[HALVES * KILN_TILE];
+    uint32_t stopped[LANES] = {0}, any = 0;
+    float weight[LANES];
+    const uint32_t rows = (2u << e->row_last) - (1u << e->row_first);
+    const uint32_t n = find_hits(e, t, rows, hits);
+    for (uint32_t i = 0; i < n; i++) {
+        blend(e, rule, hits[i].power, hits[i].g, weight, stopped);
+        if (with_depth) blend_depth(e->depth, weight, hits[i].g);
+    }
+    for (int i = 0; i < LANES; i++) any |= stopped[i];
+    if (any) end_rows(t, rows);
 }
 
 /* False when the Gaussian cannot reach the tile. */
@@ -159,6 +200,7 @@ static bool fill_entry(const kiln_splat2d *s, int32_t px0, int32_t py0, entry *e
 static void start_tile(tile *t, const kiln_view *v, uint32_t px0, uint32_t py0)
 {
     *t = (tile){.py0 = py0};
+    for (uint32_t row = 0; row < KILN_TILE; row++) t->minus_y[row] = kiln_power_offset(0.0f, py0 + row);
     for (uint32_t half = 0; half < HALVES; half++)
         for (uint32_t i = 0; i < LANES; i++) t->minus_x[half][i] = kiln_power_offset(0.0f, px0 + half * LANES + i);
     for (uint32_t half = 0; half < HALVES; half++)
@@ -209,6 +251,7 @@ static void draw_tile(job *j, uint64_t index)
                 note_bad_rank(j, i);
                 return;
             }
+            if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
             n += fill_entry(&a->splats[a->ranks[i]], (int32_t)px0, (int32_t)py0, &batch[n]);
         }
         for (uint32_t k = 0; k < n && (t.live[0] | t.live[1]); k++) draw_entry(&batch[k], j->rule, &t, a->depth != NULL);
