@@ -31,6 +31,8 @@ __global__ void fuse(float *out)
     if (sum == -1.0f) *out = sum;
 }
 
+__global__ void nothing() {}
+
 template <typename Key> __global__ void random_keys(uint64_t n, Key *keys, uint32_t *values)
 {
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += uint64_t(gridDim.x) * blockDim.x) {
@@ -99,6 +101,15 @@ double ceilings::scan_ms(uint64_t n) const
     scan(nullptr);
     array<char> temp(bytes);
     return timer_->time([&] { scan(temp.get()); }).median;
+}
+
+double ceilings::launches_ms(int n) const
+{
+    const auto launch = [&] {
+        for (int i = 0; i < n; i++) nothing<<<1, 1, 0, timer_->stream()>>>();
+        BENCH_CUDA(cudaGetLastError());
+    };
+    return timer_->time(launch).median;
 }
 
 double ceilings::limit_ms(const cost &c) { return sort_ms(c.sorted, 32) + 1e3 * std::max(c.bytes / copy_bytes_, c.fp32 / fp32_); }

@@ -29,6 +29,8 @@ class ceilings
     /* CUB, ms. Keys of 16 bits for at most 16, else of 32; measured where it was not yet. */
     double sort_ms(uint64_t n, int key_bits);
     double scan_ms(uint64_t n) const;
+    /* So many kernels that do nothing, one behind the other, from event to event. */
+    double launches_ms(int n) const;
     /* The sort, and the longest of the others: they overlap at best. */
     double limit_ms(const cost &c);
 

@@ -12,6 +12,8 @@ namespace bench
 namespace
 {
 
+constexpr int MORE_LAUNCHES = 20;
+
 std::string today()
 {
     char text[16];
@@ -154,6 +156,9 @@ void table::ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t,
     for (const auto &s : sorts)
         add({"sort " + std::to_string(s.second) + " bits " + size_name(s.first), c->sort_ms(s.first, s.second), "ms"});
     for (const uint64_t n : scans) add({"scan " + size_name(n), c->scan_ms(n), "ms"});
+    const double one = c->launches_ms(1), many = c->launches_ms(1 + MORE_LAUNCHES);
+    add({"a launch alone", one, "ms"});
+    add({"each launch behind it", (many - one) / MORE_LAUNCHES, "ms"});
     fflush(stdout);
 }
 
