@@ -1,15 +1,16 @@
 /* png_write -- floats to 8- or 16-bit PNG, on many threads, with bytes that do not depend on how many.
  *
  * The rows are cut into blocks whose borders depend on the picture's size alone. Each is filtered and deflated by itself and ends
- * on a byte (Z_SYNC_FLUSH), so that blocks one behind the other are one deflate stream; each is an IDAT chunk. The stream's sum
- * comes of the blocks' sums.
+ * on a byte (Z_SYNC_FLUSH), so that blocks one behind the other are one deflate stream. The thread that made a block makes its
+ * chunk, too, with its sum; libpng writes all other chunks. The stream's sum comes of the blocks' sums.
  *
- *   IDAT | 78 01 | block 0 |   IDAT | block 1 |   ...   IDAT | block n - 1 (ends the stream) | adler32 of all filtered bytes |
+ *   IDAT | 78 01 |   IDAT | block 0 |   ...   IDAT | block n - 1, ends the stream |   IDAT | adler32 of all filtered bytes |
  *
- * Paeth, and runs alone (Z_RLE): what a Gaussian leaves behind the filter is small noise, in which zlib's search finds matches that
- * cost more than the bytes they stand for. 1920 x 1080 of the 1M benchmark scene, one core, zlib 1.2.13: 1.64 MB in 55 ms; the best
- * filter with level 1 2.03 MB in 57 ms, with level 6 1.60 MB in 434 ms; Up with level 2 2.07 MB in 74 ms. Without runs
- * (Z_HUFFMAN_ONLY) 1.53 MB in 42 ms, but a byte never takes less than a bit, and pictures have a background.
+ * Paeth, and no search: what a Gaussian leaves behind the filter is small noise, in which zlib finds matches that cost more than
+ * the bytes they stand for. 1920 x 1080 of the 1M benchmark scene, deflate alone on one core, zlib 1.2.13: the best filter with
+ * level 1 2.03 MB in 57 ms, with level 6 1.60 MB in 434 ms; Up with level 2 2.07 MB in 74 ms; Paeth with runs alone (Z_RLE) 1.64 MB
+ * in 55 ms, without them (Z_HUFFMAN_ONLY) 1.53 MB in 42 ms. But then a byte never takes less than a bit, and pictures have a
+ * background: blocks that show some of it are looked through for runs.
  *
  * See png_read.c for how libpng's longjmp is confined.
  */
@@ -29,11 +30,15 @@ enum {
     WAVE_BYTES = 1 << 24,  /* blocks that are in memory at once */
     RAW_DEFLATE = -15,     /* no zlib header, 32 KiB of window */
     MEMORY_LEVEL = 8,
+    RUN_SHARE = 64, /* where more than one in so many words is of equal bytes, runs are looked for */
+    CHUNK_HEAD = 8, /* length, type */
+    CHUNK_SUM = 4,
+    FILE_BUFFER = 1 << 20,
 };
 
 /* ---- a block ------------------------------------------------------------------------------------------------------------ */
 typedef struct {
-    unsigned char *at; /* deflated, in wave.packed */
+    unsigned char *at; /* its chunk, in wave.packed */
     size_t bytes;
     uLong sum;    /* adler32 ... */
     size_t plain; /* ... of so many filtered bytes */
@@ -44,7 +49,7 @@ typedef struct {
     size_t row_bytes; /* filtered */
     uint32_t block_rows, n_blocks;
     uint32_t most; /* blocks of a wave */
-    size_t room;   /* for a deflated block */
+    size_t room;   /* for the chunk of a block */
     unsigned char *packed;
     block *blocks; /* [most] */
 } wave;
@@ -67,8 +72,8 @@ static void packer_init(packer *p, const wave *w)
     *p = (packer){0};
     p->two_rows = malloc(2 * w->row_bytes);
     p->filtered = malloc(w->block_rows * w->row_bytes);
-    p->ready =
-        p->two_rows && p->filtered && deflateInit2(&p->z, Z_BEST_SPEED, Z_DEFLATED, RAW_DEFLATE, MEMORY_LEVEL, Z_RLE) == Z_OK;
+    p->ready = p->two_rows && p->filtered &&
+               deflateInit2(&p->z, Z_BEST_SPEED, Z_DEFLATED, RAW_DEFLATE, MEMORY_LEVEL, Z_HUFFMAN_ONLY) == Z_OK;
 }
 
 static void packer_release(packer *p)
@@ -78,20 +83,47 @@ static void packer_release(packer *p)
     free(p->two_rows);
 }
 
+/* Words of eight equal bytes: a few in noise, most of them in a background. */
+static int strategy_for(const unsigned char *data, size_t bytes)
+{
+    const uint64_t each = UINT64_MAX / 255;
+    const size_t words = bytes / sizeof each;
+    size_t equal = 0;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t word;
+        memcpy(&word, data + i * sizeof word, sizeof word);
+        equal += word == (word & 255) * each;
+    }
+    return equal * RUN_SHARE > words ? Z_RLE : Z_HUFFMAN_ONLY;
+}
+
+static bool deflate_block(packer *p, size_t plain, bool last, unsigned char *out, size_t room, size_t *bytes)
+{
+    if (deflateReset(&p->z) != Z_OK || deflateParams(&p->z, Z_BEST_SPEED, strategy_for(p->filtered, plain)) != Z_OK) return false;
+    p->z.next_in = p->filtered;
+    p->z.avail_in = (uInt)plain;
+    p->z.next_out = out;
+    p->z.avail_out = (uInt)room;
+    const int done = deflate(&p->z, last ? Z_FINISH : Z_SYNC_FLUSH);
+    *bytes = room - p->z.avail_out;
+    return done == (last ? Z_STREAM_END : Z_OK) && p->z.avail_in == 0 && p->z.avail_out > 0;
+}
+
 static bool pack(packer *p, const wave *w, uint32_t index, block *b)
 {
     const uint32_t rows = rows_of(w, index);
     const bool last = index + 1 == w->n_blocks;
+    unsigned char *const data = b->at + CHUNK_HEAD;
+    size_t bytes;
     kiln_png_rows(w->job, index * w->block_rows, rows, p->two_rows, p->filtered);
     b->plain = rows * w->row_bytes;
     b->sum = adler32_z(adler32_z(0, NULL, 0), p->filtered, b->plain);
-    p->z.next_in = p->filtered;
-    p->z.avail_in = (uInt)b->plain;
-    p->z.next_out = b->at;
-    p->z.avail_out = (uInt)w->room;
-    const int done = deflate(&p->z, last ? Z_FINISH : Z_SYNC_FLUSH);
-    b->bytes = w->room - p->z.avail_out;
-    return done == (last ? Z_STREAM_END : Z_OK) && p->z.avail_in == 0 && p->z.avail_out > 0 && deflateReset(&p->z) == Z_OK;
+    if (!deflate_block(p, b->plain, last, data, w->room - CHUNK_HEAD - CHUNK_SUM, &bytes)) return false;
+    png_save_uint_32(b->at, (png_uint_32)bytes);
+    memcpy(b->at + 4, "IDAT", 4);
+    png_save_uint_32(data + bytes, (png_uint_32)crc32_z(crc32_z(0, NULL, 0), b->at + 4, 4 + bytes));
+    b->bytes = CHUNK_HEAD + bytes + CHUNK_SUM;
+    return true;
 }
 
 /* ---- many --------------------------------------------------------------------------------------------------------------- */
@@ -104,7 +136,8 @@ static void lay_out(const kiln_picture_job *job, wave *w)
     w->block_rows = (uint32_t)smaller(w->row_bytes < BLOCK_BYTES ? BLOCK_BYTES / w->row_bytes : 1, job->height);
     w->n_blocks = (job->height + w->block_rows - 1) / w->block_rows;
     const size_t plain = w->block_rows * w->row_bytes;
-    w->room = plain + plain / 64 + 1024; /* more than deflateBound and the flush; pages that are not filled take no memory */
+    w->room = CHUNK_HEAD + plain + plain / 64 + 1024 +
+              CHUNK_SUM; /* more than deflateBound and the flush; pages that are not filled take no memory */
     w->most = (uint32_t)smaller(plain < WAVE_BYTES ? WAVE_BYTES / plain : 1, w->n_blocks);
 }
 
@@ -172,6 +205,7 @@ static void write_text(png_out *o)
 
 static kiln_status write_head(png_out *o)
 {
+    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* RFC 1950: deflate, 32 KiB of window, the fastest level */
     const kiln_picture_job *job = o->job;
     const int colour = job->channels == 1   ? PNG_COLOR_TYPE_GRAY
                        : job->channels == 3 ? PNG_COLOR_TYPE_RGB
@@ -183,27 +217,27 @@ static kiln_status write_head(png_out *o)
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     write_text(o);
     png_write_info(o->png, o->info);
+    png_write_chunk(o->png, (png_const_bytep) "IDAT", zlib_head, sizeof zlib_head);
     return KILN_OK;
 }
 
-static void write_block(png_out *o, const block *b, bool first, bool last)
+static kiln_status write_wave(png_out *o, const wave *w, uint32_t n)
 {
-    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* RFC 1950: deflate, 32 KiB of window, the fastest level */
-    unsigned char sum[4];
-    o->sum = adler32_combine(o->sum, b->sum, (z_off_t)b->plain);
-    png_save_uint_32(sum, (png_uint_32)o->sum);
-    png_write_chunk_start(o->png, (png_const_bytep) "IDAT", (png_uint_32)(b->bytes + (first ? 2 : 0) + (last ? 4 : 0)));
-    if (first) png_write_chunk_data(o->png, zlib_head, sizeof zlib_head);
-    png_write_chunk_data(o->png, b->at, b->bytes);
-    if (last) png_write_chunk_data(o->png, sum, sizeof sum);
-    png_write_chunk_end(o->png);
-    if (last) png_write_chunk(o->png, (png_const_bytep) "IEND", NULL, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const block *b = &w->blocks[i];
+        o->sum = adler32_combine(o->sum, b->sum, (z_off_t)b->plain);
+        if (fwrite(b->at, 1, b->bytes, o->f) != b->bytes) return kiln_file_write_failed(o->job->path, errno, o->err);
+    }
+    return KILN_OK;
 }
 
-static kiln_status write_wave(png_out *o, const wave *w, uint32_t first, uint32_t n)
+static kiln_status write_end(png_out *o)
 {
+    unsigned char sum[4];
     if (setjmp(png_jmpbuf(o->png))) return o->st;
-    for (uint32_t i = 0; i < n; i++) write_block(o, &w->blocks[i], first + i == 0, first + i + 1 == w->n_blocks);
+    png_save_uint_32(sum, (png_uint_32)o->sum);
+    png_write_chunk(o->png, (png_const_bytep) "IDAT", sum, sizeof sum);
+    png_write_chunk(o->png, (png_const_bytep) "IEND", NULL, 0);
     return KILN_OK;
 }
 
@@ -218,8 +252,9 @@ static kiln_status encode(png_out *o)
     for (uint32_t first = 0; first < w.n_blocks; first += w.most) {
         const uint32_t n = (uint32_t)smaller(w.n_blocks - first, w.most);
         KILN_GO(pack_wave(&w, first, n, o->err));
-        KILN_GO(write_wave(o, &w, first, n));
+        KILN_GO(write_wave(o, &w, n));
     }
+    KILN_GO(write_end(o));
 done:
     free(w.packed);
     free(w.blocks);
@@ -231,6 +266,7 @@ kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err
     png_out o = {.job = job, .f = f, .sum = adler32_z(0, NULL, 0), .err = err, .st = KILN_E_IO};
     o.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &o, on_error, on_warning);
     o.info = o.png ? png_create_info_struct(o.png) : NULL;
+    (void)setvbuf(f, NULL, _IOFBF, FILE_BUFFER); /* without it: only slower */
     const kiln_status st = o.info ? encode(&o) : kiln_fail(err, KILN_E_NOMEM, "no memory to write '%s'", job->path);
     png_destroy_write_struct(&o.png, &o.info);
     return st;
