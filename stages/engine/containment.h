@@ -34,6 +34,7 @@ typedef struct {
     uint8_t attempts; /* that failed */
     uint8_t slot;     /* where the last of them did */
     bool elsewhere;   /* it failed in more than one slot */
+    bool doubtful;    /* it was in work beside another when their process died: no attempt */
 } kiln_trial;
 /* May this slot take it next? */
 bool kiln_trial_fits(const kiln_trial *t, const kiln_slots *s, unsigned slot);

@@ -37,21 +37,22 @@ kiln_status kiln_interrupt_poll(struct pollfd *fds, unsigned n, kiln_error *err)
 kiln_status kiln_interrupt_wait(struct pollfd *fds, unsigned n, int most_ms, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker processes, the parent's side -------------------------------------------------------------------------- */
-enum { KILN_IN_FLIGHT = 2 }; /* one computed, one prefetched */
+/* One computed, one prefetched; and those whose tails run. */
+enum { KILN_IN_FLIGHT = 2, KILN_IN_FLIGHT_MAX = KILN_IN_FLIGHT + KILN_TAILS_MAX };
 
 /* A slot (containment.h) and the process that is in it now. */
 typedef struct {
-    pid_t pid;    /* 0: none runs */
-    int fd;       /* of its socket; -1: closed, it is to end */
-    bool greeted; /* it has said hello */
-    bool ready;   /* it may be handed units: greeted, and not to end */
-    bool died;    /* by itself, or it was killed because it hung */
-    bool hung;    /* it took longer than --deadline, or too long to open its device */
-    unsigned n_flight;
-    uint64_t flight[KILN_IN_FLIGHT]; /* items of the schedule that it has, oldest first */
-    uint64_t start_ns;               /* when it was started */
-    uint64_t unit_ns;                /* when the oldest in flight began */
-    uint64_t end_ns;                 /* since when it is to end; 0: it is not */
+    pid_t pid;                           /* 0: none runs */
+    int fd;                              /* of its socket; -1: closed, it is to end */
+    bool greeted;                        /* it has said hello */
+    bool ready;                          /* it may be handed units: greeted, and not to end */
+    bool died;                           /* by itself, or it was killed because it hung */
+    bool hung;                           /* it took longer than --deadline, or too long to open its device */
+    unsigned n_flight, n_beside;         /* in work beside the tail of the oldest: so many that follow it */
+    uint64_t flight[KILN_IN_FLIGHT_MAX]; /* items of the schedule that it has, oldest first */
+    uint64_t start_ns;                   /* when it was started */
+    uint64_t unit_ns;                    /* when the oldest in flight began */
+    uint64_t end_ns;                     /* since when it is to end; 0: it is not */
     const kiln_device *device;
     char device_text[160]; /* "cuda, NVIDIA H200, GPU-...", "cpu-avx2, 2 threads" */
     kiln_worker_use use;
@@ -169,7 +170,7 @@ struct kiln_run {
     kiln_worker_process workers[KILN_SLOTS_MAX]; /* slots: of a GPU each, workers[i] is on devices.items[i]; or of the CPU all */
     unsigned n_workers;                          /* slots in use so far */
     json_t *report;
-    json_t *lists; /* what came of each list of units that had work, for the run's record; NULL: none had */
+    json_t *lists;         /* what came of each list of units that had work, for the run's record; NULL: none had */
     json_t *stored_report; /* of the run that made what is there, when there was nothing to do */
     uint64_t units_done, units_cached, units_stored, units_retried;
     uint64_t units_seen;             /* of all lists */

@@ -2,7 +2,7 @@
  *
  * A worker that failed is replaced, because its process or its context may be damaged; a unit that it had not begun goes back
  * unharmed. The unit that counts is the oldest that it had: results are sent before the next is begun, and are heard before the
- * death. */
+ * death. When one is begun beside tails of those before, the worker says so; then nobody knows which of them it was. */
 #include "stages/engine/job.h"
 
 #include <signal.h>
@@ -70,7 +70,7 @@ void kiln_job_dismiss(kiln_job *j, unsigned slot)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
     for (unsigned i = 0; i < w->n_flight; i++) kiln_schedule_return(j->schedule, w->flight[i]);
-    w->n_flight = 0;
+    w->n_flight = w->n_beside = 0;
     kiln_worker_dismiss(w);
 }
 
@@ -145,9 +145,22 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
 }
 
 /* ---- a worker died ------------------------------------------------------------------------------------------------------ */
+/* Several were in work: none is blamed. Each is computed again by itself, so this happens to it once. */
+static void doubt_all(kiln_job *j, kiln_worker_process *w)
+{
+    char name[192];
+    kiln_warn("%s ended between '%s' and '%s': each is computed again by itself", kiln_worker_name(j->run, w, name, sizeof name),
+              kiln_job_unit(j, w->flight[0])->name, kiln_job_unit(j, w->flight[w->n_beside])->name);
+    for (unsigned i = 0; i < w->n_flight; i++)
+        (i <= w->n_beside ? kiln_schedule_doubt : kiln_schedule_return)(j->schedule, w->flight[i]);
+    w->busy_ns += kiln_now_ns() - w->unit_ns;
+    w->n_flight = w->n_beside = w->n_early = 0;
+}
+
 void kiln_job_mourn(kiln_job *j, unsigned slot)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
+    if (w->n_beside) doubt_all(j, w);
     while (w->n_flight > 1) kiln_schedule_return(j->schedule, w->flight[--w->n_flight]);
     if (w->n_flight) w->busy_ns += kiln_now_ns() - w->unit_ns;
     w->died = true;

@@ -3,7 +3,7 @@
  * A slot is empty, starting (a process that has not said hello), ready, or ending (its socket is closed, the process is still
  * there). Nothing here waits for one slot alone: hellos, results and deaths are heard as they come, so a GPU that takes its time
  * to open or to end holds up nobody. Each ready worker has one unit in work and, while more wait than there are workers, one
- * prefetched; at the end of the list nobody hoards what another could begin. */
+ * prefetched, and those whose tails it has still to do; at the end of the list nobody hoards what another could begin. */
 #include "stages/engine/job.h"
 
 #include <poll.h>
@@ -101,6 +101,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
                       .slot = slot};
     /* a unit that is compared must come back in the form in which it was stored */
     if (kiln_job_in_memory(j, u) && !u->was_cached) m.flags = KILN_MSG_VOLATILE;
+    if (kiln_schedule_is_doubtful(j->schedule, item)) m.flags |= KILN_MSG_ALONE;
     memcpy(m.text, u->name, sizeof u->name);
     int memfd = -1;
     kiln_status st = KILN_OK;
@@ -153,9 +154,14 @@ static kiln_status hear_answer(kiln_job *j, unsigned slot, const kiln_message *m
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
     const uint64_t item = w->flight[0], now = kiln_now_ns();
+    if (m->kind == KILN_MSG_BEGUN && w->n_beside + 1 < w->n_flight && m->unit == j->due[w->flight[w->n_beside + 1]]) {
+        w->n_beside++;
+        return KILN_OK;
+    }
     if (w->n_flight == 0 || m->unit != j->due[item] || (m->kind != KILN_MSG_RESULT && m->kind != KILN_MSG_FAILED))
         return kiln_fail(err, KILN_E_BUG, "the worker answered with message %u for unit %llu, which it did not have", m->kind,
                          (unsigned long long)m->unit);
+    if (w->n_beside) w->n_beside--;
     w->n_flight--;
     memmove(w->flight, w->flight + 1, w->n_flight * sizeof *w->flight);
     w->use = m->use;

@@ -8,6 +8,7 @@
  *                              none when 0)
  *   worker -> parent   RESULT  unit, n_outputs, counters_bytes; memfd: the blobs, holes between them, at its end
  *                              n_outputs kiln_wire_output and the counters with their NUL
+ *                      BEGUN   unit: it is in work beside tails of those before, whose RESULTs follow
  *                      FAILED  unit, status, text: the sentence, flags; then the worker ends, unless the unit's input is
  *                              at fault (containment.h)
  * End of file on the socket ends the worker. Both ends are one executable, so layouts cannot differ; the version
@@ -23,12 +24,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KILN_PROTOCOL_VERSION = 3 };
+enum { KILN_PROTOCOL_VERSION = 4 };
 
-typedef enum { KILN_MSG_HELLO = 1, KILN_MSG_UNIT, KILN_MSG_RESULT, KILN_MSG_FAILED } kiln_message_kind;
+typedef enum { KILN_MSG_HELLO = 1, KILN_MSG_UNIT, KILN_MSG_RESULT, KILN_MSG_FAILED, KILN_MSG_BEGUN } kiln_message_kind;
 
 enum {
     KILN_MSG_VOLATILE = 1, /* UNIT: the result comes back raw, in one piece per output */
+    KILN_MSG_ALONE = 4,    /* UNIT: nothing of another unit runs beside it */
     KILN_MSG_LOST = 2,     /* FAILED: the device itself is gone or ill, not this process's context alone */
 };
 

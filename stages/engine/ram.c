@@ -55,6 +55,8 @@ static uint64_t worker_bytes(unsigned n)
     return WORKER_BYTES + (uint64_t)THREAD_BYTES * (threads ? threads : 1);
 }
 
+uint64_t kiln_later_ram(unsigned tails) { return tails * (worker_bytes(1) - WORKER_BYTES); }
+
 static uint64_t parent_bytes(const kiln_run *r) { return most(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results; }
 
 void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due) { r->ram.results = COMMIT_BYTES * n + RESULT_BYTES * n_due; }
@@ -190,6 +192,7 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
     *out = (kiln_ram_plan){.cap = cap};
     for (unsigned n = n_wanted; n > 0; n--) {
         if (!plan_roomy(out, parent, unit_bytes(big), n) && !plan_tight(out, parent, unit_bytes(big), n)) continue;
+        if (out->in_flight > 1) out->in_flight += r->program->tails;
         r->ram.predicted = most(r->ram.predicted, out->predicted);
         if (n < n_wanted) kiln_chat("--ram has room for %u of %u workers", n, n_wanted);
         return KILN_OK;

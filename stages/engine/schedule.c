@@ -213,6 +213,17 @@ void kiln_schedule_return(kiln_schedule *s, uint64_t item)
     s->n_waiting++;
 }
 
+void kiln_schedule_doubt(kiln_schedule *s, uint64_t item)
+{
+    s->trials[item].doubtful = true;
+    kiln_schedule_return(s, item);
+}
+
+bool kiln_schedule_is_doubtful(const kiln_schedule *s, uint64_t item)
+{
+    return s->trials[item].doubtful || s->trials[item].attempts > 0;
+}
+
 bool kiln_schedule_fail(kiln_schedule *s, uint64_t item, unsigned slot)
 {
     if (!kiln_trial_fail(&s->trials[item], s->slots, slot)) return false;

@@ -27,6 +27,10 @@ uint64_t kiln_schedule_waiting(const kiln_schedule *s); /* items that no slot ha
 bool kiln_schedule_next(kiln_schedule *s, unsigned slot, bool idle, uint64_t *item);
 /* An item that a slot had and did not begin: as if it had never been handed out. */
 void kiln_schedule_return(kiln_schedule *s, uint64_t item);
+/* One of several that a process had in work when it died: handed out again as if it had not been, to be computed alone, so that the
+ * one that is at fault shows. */
+void kiln_schedule_doubt(kiln_schedule *s, uint64_t item);
+bool kiln_schedule_is_doubtful(const kiln_schedule *s, uint64_t item); /* that, or one that failed */
 /* One that failed there: it waits for another attempt, or false: it is given up. */
 bool kiln_schedule_fail(kiln_schedule *s, uint64_t item, unsigned slot);
 /* Takes out an item that waits for another attempt and that no open slot may take any more. */

@@ -2,13 +2,14 @@
  * It writes no file but what the stage's unit writes, and reads the manifest through a connection of its own.
  *
  * Its device is told by the flag: the CPU, or the one GPU that its CUDA_VISIBLE_DEVICES lets through, CUDA's device 0 to it. */
-#include "stages/engine/engine_internal.h"
+#include "stages/engine/worker_internal.h"
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,22 +17,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-struct kiln_worker {
-    const kiln_stage_program *program;
-    kiln_parsed parsed;
-    kiln_device_kind device;
-    int fd;
-    unsigned threads; /* of the unit in hand */
-    uint64_t ram;     /* its host memory */
-    uint64_t ram_cuda;
-    kiln_runner *runner;
-    kiln_manifest *manifest;
-    void *state;
-    void (*free_state)(void *);
-    kiln_outputs outputs;
-    char *counters; /* of the unit in hand; NULL: "{}" */
-};
 
 /* ---- what a stage's unit may ask ------------------------------------------------------------------------------------- */
 kiln_runner *kiln_worker_runner(kiln_worker *w) { return w->runner; }
@@ -78,6 +63,12 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
     w->counters = kiln_json_text(counters, JSON_COMPACT | JSON_SORT_KEYS);
     if (!w->counters) return kiln_fail(err, KILN_E_NOMEM, "cannot write a unit's counters as JSON");
     return KILN_OK;
+}
+
+void kiln_worker_later(kiln_worker *w, kiln_tail_fn *run, void *context)
+{
+    w->tail_run = run;
+    w->tail_context = context;
 }
 
 /* ---- the device -------------------------------------------------------------------------------------------------------- */
@@ -151,7 +142,7 @@ static kiln_status say_hello(kiln_worker *w, kiln_error *err)
 static void use_share(kiln_worker *w)
 {
     const uint64_t share = kiln_worker_ram(w);
-    kiln_memory_tidy(share);
+    if (!kiln_tails_pending(w)) kiln_memory_tidy(share);
     w->outputs.wait_most = share / 8 < KILN_OUTPUTS_WAIT ? share / 8 : KILN_OUTPUTS_WAIT;
 }
 
@@ -166,13 +157,13 @@ static void take_share(kiln_worker *w, const kiln_message *unit)
     w->ram = unit->ram;
 }
 
-static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, int *memfd,
-                           kiln_error *err)
+/* What the unit leaves for later (kiln_worker_later) stays, unless the unit is to be alone. */
+static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     void *payload = NULL;
     bool lost = false;
-    uint64_t start = kiln_now_ns();
+    w->begun_ns = kiln_now_ns();
     kiln_outputs_clear(&w->outputs);
     w->outputs.keep_raw = unit->flags & KILN_MSG_VOLATILE;
     free(w->counters);
@@ -182,53 +173,128 @@ static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload
     KILN_GO(kiln_fault_fire(unit, w->runner, &lost, err));
     if (unit->bytes) KILN_GO(kiln_memfd_map(payload_fd, unit->bytes, &payload, err));
     KILN_GO(w->program->unit(w, unit->text, payload ? payload : "", unit->bytes, err));
-    KILN_GO(kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", reply, memfd, err));
-    reply->wall_ns = kiln_now_ns() - start;
+    if (unit->flags & KILN_MSG_ALONE) KILN_GO(kiln_tail_run(w, err));
 done:
     if (st == KILN_E_DEVICE && !lost && w->device == KILN_DEVICE_CUDA) lost = kiln_device_is_lost(0);
     if (lost) reply->flags |= KILN_MSG_LOST;
     if (payload) (void)munmap(payload, unit->bytes);
-    kiln_outputs_clear(&w->outputs);
+    if (st != KILN_OK) kiln_tail_drop(w);
     return st;
 }
 
 /* The same under a name that profilers show. */
-static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, int *memfd,
-                                 kiln_error *err)
+static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, kiln_error *err)
 {
     char range[256];
     (void)snprintf(range, sizeof range, "%s: %.200s", w->program->name, unit->text);
     kiln_range_push(range);
-    const kiln_status st = compute(w, unit, payload_fd, reply, memfd, err);
+    const kiln_status st = compute(w, unit, payload_fd, reply, err);
     kiln_range_pop();
     return st;
 }
 
+/* A unit's last word; takes the memfd. Time that two units shared counts for the first. *end: the worker is to end, because it said
+ * that a fresh one should try, or because nobody is left to tell. */
+static kiln_status answer(kiln_worker *w, kiln_message *reply, int memfd, kiln_status computed, const kiln_error *why,
+                          uint64_t begun_ns, bool *end, kiln_error *err)
+{
+    const uint64_t now = kiln_now_ns();
+    reply->wall_ns = now - (begun_ns > w->answered_ns ? begun_ns : w->answered_ns);
+    w->answered_ns = now;
+    if (computed != KILN_OK) {
+        reply->kind = KILN_MSG_FAILED;
+        reply->status = (int32_t)computed;
+        memcpy(reply->text, why->msg, sizeof reply->text);
+    }
+    reply->use = tell_use(w);
+    const kiln_status sent = kiln_message_send(w->fd, reply, memfd, err);
+    if (memfd >= 0) (void)close(memfd);
+    *end = sent == KILN_E_TERMINATED || kiln_failure_is_contained(computed);
+    return sent == KILN_E_TERMINATED ? KILN_OK : sent;
+}
+
+static kiln_status answer_tail(kiln_worker *w, bool *end, kiln_error *err)
+{
+    kiln_message reply;
+    int memfd;
+    uint64_t begun_ns;
+    kiln_error why = {0};
+    const kiln_status computed = kiln_tail_end(w, &reply, &memfd, &begun_ns, &why);
+    return answer(w, &reply, memfd, computed, &why, begun_ns, end, err);
+}
+
+/* Until no more than so many are pending. */
+static kiln_status answer_tails(kiln_worker *w, unsigned most, bool *end, kiln_error *err)
+{
+    *end = false;
+    while (!*end && kiln_tails_pending(w) > most) KILN_TRY(answer_tail(w, end, err));
+    return KILN_OK;
+}
+
+/* Waits for a unit; tells of tails that are done first. */
+static kiln_status wait_for_unit(kiln_worker *w, bool *end, kiln_error *err)
+{
+    *end = false;
+    while (!*end && kiln_tails_pending(w)) {
+        struct pollfd fds[] = {{.fd = kiln_tail_descriptor(w), .events = POLLIN}, {.fd = w->fd, .events = POLLIN}};
+        while (poll(fds, 2, -1) < 0)
+            if (errno != EINTR) return kiln_fail(err, KILN_E_IO, "the worker cannot wait: %s", strerror(errno));
+        if (!fds[0].revents) return KILN_OK;
+        KILN_TRY(answer_tail(w, end, err));
+    }
+    return KILN_OK;
+}
+
+/* Beside a tail the parent must know of it: if this process dies, either may be the cause. */
+static kiln_status say_begun(const kiln_worker *w, const kiln_message *unit, bool *end, kiln_error *err)
+{
+    const kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_BEGUN, .unit = unit->unit};
+    const kiln_status sent = kiln_message_send(w->fd, &m, -1, err);
+    *end = sent == KILN_E_TERMINATED;
+    return *end ? KILN_OK : sent;
+}
+
+/* A unit from its message to its answer, or until its tail has begun. */
+static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payload_fd, bool *end, kiln_error *err)
+{
+    kiln_message reply = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESULT, .unit = unit->unit};
+    kiln_error why = {0};
+    int memfd = -1;
+    *end = false;
+    if (unit->flags & KILN_MSG_ALONE) KILN_TRY(answer_tails(w, 0, end, err));
+    if (!*end && kiln_tails_pending(w)) KILN_TRY(say_begun(w, unit, end, err));
+    if (*end) return KILN_OK;
+    kiln_status computed = compute_named(w, unit, payload_fd, &reply, &why);
+    const bool has_tail = computed == KILN_OK && w->tail_run;
+    KILN_TRY(answer_tails(w, has_tail ? w->program->tails - 1 : 0, end, err));
+    if (*end) return KILN_OK;
+    if (has_tail) {
+        if (kiln_tail_begin(w, &reply, unit->text, &why) == KILN_OK) return KILN_OK;
+        KILN_TRY(answer_tails(w, 0, end, err)); /* no thread to be had */
+        if (*end) return KILN_OK;
+        computed = kiln_tail_run(w, &why);
+    }
+    if (computed == KILN_OK) computed = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &reply, &memfd, &why);
+    kiln_outputs_clear(&w->outputs);
+    return answer(w, &reply, memfd, computed, &why, w->begun_ns, end, err);
+}
+
 static kiln_status serve(kiln_worker *w, kiln_error *err)
 {
-    for (;;) {
-        kiln_message unit, reply = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESULT};
-        int payload_fd, memfd = -1;
+    for (bool end = false; !end;) {
+        kiln_message unit;
+        int payload_fd;
         bool closed;
-        kiln_error unit_error = {0};
+        KILN_TRY(wait_for_unit(w, &end, err));
+        if (end) return KILN_OK;
         KILN_TRY(kiln_message_receive(w->fd, &unit, &payload_fd, &closed, err));
         if (closed) return KILN_OK;
         if (unit.kind != KILN_MSG_UNIT) return kiln_fail(err, KILN_E_BUG, "the worker got message %u", unit.kind);
-        reply.unit = unit.unit;
-        const kiln_status computed = compute_named(w, &unit, payload_fd, &reply, &memfd, &unit_error);
+        const kiln_status st = serve_unit(w, &unit, payload_fd, &end, err);
         if (payload_fd >= 0) (void)close(payload_fd);
-        if (computed != KILN_OK) {
-            reply.kind = KILN_MSG_FAILED;
-            reply.status = (int32_t)computed;
-            memcpy(reply.text, unit_error.msg, sizeof reply.text);
-        }
-        reply.use = tell_use(w);
-        const kiln_status sent = kiln_message_send(w->fd, &reply, memfd, err);
-        if (memfd >= 0) (void)close(memfd);
-        if (sent == KILN_E_TERMINATED) return KILN_OK; /* nobody is left to tell */
-        if (sent != KILN_OK) return sent;
-        if (kiln_failure_is_contained(computed)) return KILN_OK; /* said; a fresh process tries again */
+        KILN_TRY(st);
     }
+    return KILN_OK;
 }
 
 static bool is_socket(int fd)
@@ -270,6 +336,7 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
     if (w.runner) KILN_GO(serve(&w, &err));
 done:
     if (st != KILN_OK) (void)fprintf(stderr, "%s: worker: %s\n", cli->program, err.msg);
+    kiln_tails_free(&w); /* they may read what the state owns */
     kiln_worker_set_state(&w, NULL, NULL);
     kiln_outputs_release(&w.outputs);
     kiln_manifest_close(w.manifest);

@@ -176,7 +176,7 @@ static void fill_slot(kiln_worker_process *w, const kiln_device *device, pid_t p
     w->pid = pid;
     w->fd = fd;
     w->greeted = w->ready = w->died = w->hung = false;
-    w->n_flight = 0;
+    w->n_flight = w->n_beside = 0;
     w->start_ns = kiln_now_ns();
     w->unit_ns = w->end_ns = 0;
     w->device = device;

@@ -99,6 +99,55 @@ static void a_unit_goes_to_another_device_after_two_failures(void **state)
     assert_true(number("units.retried") >= 2);
 }
 
+/* ---- a unit beside the tail of the one before ---------------------------------------------------------------------------- */
+static void tails_run_beside_the_next_unit(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=20 --workers=1 --slow=20 --later=20 --bulk=100000"), 0);
+    const json_int_t sum = number("sum");
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=20 --workers=1 --bulk=100000"), 0);
+    assert_int_equal(number("sum"), sum);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=1 --workers=1 --later=20"), 0); /* nothing comes behind it */
+    assert_int_equal(number("units.done"), 1);
+}
+
+/* Whichever of them it was, the others count no attempt. */
+static void of_several_in_work_the_guilty_one_alone_is_blamed(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=3:kill", "--count=8 --workers=1 --optional --later=30"), 7);
+    assert_true(said("' and 'unit 3': each is computed again by itself"));
+    assert_int_equal(quarantined("unit 3"), 1);
+    assert_int_equal(number("sum"), 28 - 3);
+    assert_int_equal(number("units.retried"), 2);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=8 --workers=1 --optional --slow=10 --later=30 --later-kill-at=4"), 7);
+    assert_true(said(" ended between 'unit "));
+    assert_int_equal(quarantined("unit 4"), 1);
+    assert_int_equal(number("sum"), 28 - 4);
+}
+
+/* It says so itself, so there is nothing to guess; the result of the one before came first. */
+static void a_failure_that_is_said_is_of_its_unit(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("unit=3:device,times=1", "--count=8 --workers=1 --later=30"), 0);
+    assert_true(said("'unit 3' failed on worker "));
+    assert_int_equal(number("units.retried"), 1);
+    assert_int_equal(number("sum"), 28);
+    fresh_manifest(NULL);
+    assert_int_equal(run("--count=8 --workers=1 --optional --later=10 --later-fail-at=7"), 7);
+    assert_true(said("the tail fails"));
+    assert_int_equal(quarantined("unit 7"), 1);
+    assert_int_equal(number("sum"), 28 - 7);
+    fresh_manifest(NULL);
+    assert_int_equal(run_with("unit=3:enospc", "--count=8 --workers=1 --later=30"), 74);
+    assert_int_equal(run("--count=8 --workers=1"), 0);
+    assert_int_equal(number("units.cached"), 3);
+}
+
 /* ---- quarantine ------------------------------------------------------------------------------------------------------- */
 static void an_optional_unit_that_fails_everywhere_makes_the_stage_partial(void **state)
 {
@@ -338,6 +387,9 @@ int main(int argc, char **argv)
         CLAIM(what_a_dead_worker_had_not_begun_counts_no_attempt),
         CLAIM(the_disk_the_input_and_the_cap_end_the_run_at_once),
         CLAIM(a_unit_goes_to_another_device_after_two_failures),
+        CLAIM(tails_run_beside_the_next_unit),
+        CLAIM(of_several_in_work_the_guilty_one_alone_is_blamed),
+        CLAIM(a_failure_that_is_said_is_of_its_unit),
         CLAIM(an_optional_unit_that_fails_everywhere_makes_the_stage_partial),
         CLAIM(a_unit_that_must_be_ends_the_run_with_its_name),
         CLAIM(a_partial_stage_that_turned_stale_is_not_taken_for_fresh),

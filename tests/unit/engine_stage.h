@@ -27,7 +27,8 @@ enum { NEVER = 1000000 };
 
 /* ---- the stage ------------------------------------------------------------------------------------------------------------ */
 static struct {
-    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups;
+    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups, later, later_kill_at,
+        later_fail_at;
     bool wrong, once, reject, mute, stillborn, optional, plan;
 } o;
 
@@ -41,6 +42,9 @@ static const kiln_opt options[] = {
     {"lose-at", 0, KILN_OPT_U32, &o.lose_at, "N", "1000000", NULL, "unit in which the device fails", 0},
     {"slow", 0, KILN_OPT_U32, &o.slow, "MS", "0", NULL, "time that a unit takes", 0},
     {"pretend", 0, KILN_OPT_U32, &o.pretend, "N", "0", "0..8", "so many devices", 0},
+    {"later", 0, KILN_OPT_U32, &o.later, "MS", "0", NULL, "time that the tail of a unit takes; 0: it has none", 0},
+    {"later-kill-at", 0, KILN_OPT_U32, &o.later_kill_at, "N", "1000000", NULL, "unit in whose tail the worker is killed", 0},
+    {"later-fail-at", 0, KILN_OPT_U32, &o.later_fail_at, "N", "1000000", NULL, "unit whose tail fails", 0},
     {"groups", 0, KILN_OPT_U32, &o.groups, "N", "0", NULL, "units of one group", 0},
     {"optional", 0, KILN_OPT_BOOL, &o.optional, NULL, NULL, NULL, "the output can do without units", 0},
     {"plan", 0, KILN_OPT_BOOL, &o.plan, NULL, NULL, NULL, "a unit before the others", 0},
@@ -80,9 +84,42 @@ static inline kiln_status say_who(kiln_worker *w, kiln_error *err)
     return st;
 }
 
+static inline void doze_ms(uint32_t ms)
+{
+    if (ms) nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
+}
+
+/* What every unit gives, in the unit itself or in its tail. */
+static inline kiln_status put_all(kiln_worker *w, uint32_t index, kiln_error *err)
+{
+    const uint32_t value = index * o.scale + o.wrong;
+    KILN_TRY(say_who(w, err));
+    KILN_TRY(kiln_worker_put(w, "value", &value, sizeof value, sizeof value, err));
+    return o.bulk ? put_bulk(w, index, err) : KILN_OK;
+}
+
+static inline kiln_status stage_tail(kiln_worker *w, void *context, kiln_error *err)
+{
+    uint32_t index;
+    memcpy(&index, context, sizeof index);
+    doze_ms(o.later);
+    if (index == o.later_kill_at) (void)raise(SIGKILL);
+    if (index == o.later_fail_at) return kiln_fail(err, KILN_E_NOMEM, "the tail fails");
+    return put_all(w, index, err);
+}
+
+static inline kiln_status leave_tail(kiln_worker *w, uint32_t index, kiln_error *err)
+{
+    uint32_t *context;
+    KILN_TRY(KILN_ALLOC(&context, 1, "a tail", err));
+    *context = index;
+    kiln_worker_later(w, stage_tail, context);
+    return KILN_OK;
+}
+
 static inline kiln_status stage_unit(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
 {
-    uint32_t index, value;
+    uint32_t index;
     (void)name;
     if (payload_bytes != sizeof index) return kiln_fail(err, KILN_E_BUG, "payload of %zu bytes", payload_bytes);
     memcpy(&index, payload, sizeof index);
@@ -90,11 +127,8 @@ static inline kiln_status stage_unit(kiln_worker *w, const char *name, const voi
     if (index == o.crash_at) (void)signal(SIGSEGV, SIG_DFL), (void)raise(SIGSEGV);
     if (index == o.fail_at) return kiln_fail(err, KILN_E_INPUT, "row 7 is bad");
     if (index == o.lose_at) return kiln_fail(err, KILN_E_DEVICE, "the kernel failed");
-    if (o.slow) nanosleep(&(struct timespec){.tv_sec = o.slow / 1000, .tv_nsec = o.slow % 1000 * 1000000L}, NULL);
-    KILN_TRY(say_who(w, err));
-    value = index * o.scale + o.wrong;
-    KILN_TRY(kiln_worker_put(w, "value", &value, sizeof value, sizeof value, err));
-    return o.bulk ? put_bulk(w, index, err) : KILN_OK;
+    doze_ms(o.slow);
+    return o.later ? leave_tail(w, index, err) : put_all(w, index, err);
 }
 
 static inline kiln_status put_output(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
@@ -193,7 +227,7 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
 }
 
 static const kiln_stage_program program = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit};
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit, .tails = 2};
 
 /* ---- running it ----------------------------------------------------------------------------------------------------------- */
 static char folder[] = "/tmp/kiln-engine-XXXXXX";

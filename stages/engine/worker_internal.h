@@ -1,0 +1,50 @@
+/* worker_internal -- the worker's own side: what worker.c and worker_tail.c share. */
+#ifndef KILN_STAGES_WORKER_INTERNAL_H
+#define KILN_STAGES_WORKER_INTERNAL_H
+
+#include "stages/engine/engine_internal.h"
+
+typedef struct kiln_tail_thread kiln_tail_thread;
+
+/* Tails that run, oldest first, in a ring. */
+typedef struct {
+    kiln_tail_thread *items[KILN_TAILS_MAX]; /* NULL: none was needed yet */
+    unsigned first, n;
+} kiln_tails;
+
+struct kiln_worker {
+    const kiln_stage_program *program;
+    kiln_parsed parsed;
+    kiln_device_kind device;
+    int fd;
+    unsigned threads; /* of the unit in hand */
+    uint64_t ram;     /* its host memory */
+    uint64_t ram_cuda;
+    kiln_runner *runner; /* NULL for a tail, as are manifest and state */
+    kiln_manifest *manifest;
+    void *state;
+    void (*free_state)(void *);
+    kiln_outputs outputs;
+    char *counters;         /* of the unit in hand; NULL: "{}" */
+    kiln_tail_fn *tail_run; /* what kiln_worker_later said; NULL: nothing is left of it */
+    void *tail_context;     /* owned */
+    uint64_t begun_ns;      /* the unit in hand */
+    uint64_t answered_ns;   /* when the last word of a unit was said */
+    kiln_tails tails;
+};
+
+/* ---- the tail of a unit, on a thread of its own (worker_tail.c) ---------------------------------------------------------- */
+/* What the unit in hand has left is done now, by the caller; nothing to do where nothing is left. */
+kiln_status kiln_tail_run(kiln_worker *w, kiln_error *err) KILN_MUST_CHECK;
+/* Drops it undone. */
+void kiln_tail_drop(kiln_worker *w);
+/* Takes it, with outputs and counters, from the unit in hand to a thread: the answer becomes the tail's. Not all are pending. */
+kiln_status kiln_tail_begin(kiln_worker *w, const kiln_message *reply, const char *name, kiln_error *err) KILN_MUST_CHECK;
+unsigned kiln_tails_pending(const kiln_worker *w);
+/* Becomes readable when the oldest that is pending is done. */
+int kiln_tail_descriptor(const kiln_worker *w);
+/* Waits for the oldest and hands over its answer, as the unit's own would be. *begun_ns: of its unit. */
+kiln_status kiln_tail_end(kiln_worker *w, kiln_message *reply, int *memfd, uint64_t *begun_ns, kiln_error *err) KILN_MUST_CHECK;
+void kiln_tails_free(kiln_worker *w); /* waits for them; their answers are nobody's */
+
+#endif

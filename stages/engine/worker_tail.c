@@ -1,0 +1,185 @@
+/* The tail of a unit (kiln_worker_later): what a unit still has to do when it needs the device no more, done by a thread while the
+ * worker computes the next units.
+ *
+ *   worker    | unit 1  | unit 2  | unit 3  | unit 4 ...
+ *   thread 1            | tail 1      |     | tail 3      |
+ *   thread 2                      | tail 2      |
+ *   parent              begun 2   begun 3  result 1   begun 4 ...
+ *
+ * As many tails are pending as the program allows; a unit that has one more waits for the oldest. Answers go out in the order of
+ * the units. A thread has a kiln_worker of its own, without runner, manifest and state, so what a tail may not touch is not there.
+ * It stays for all tails to come: a new one would have to start its OpenMP threads anew.
+ */
+#include "stages/engine/worker_internal.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct kiln_tail_thread {
+    pthread_t thread;
+    int go, done; /* eventfds: the one who reads owns what follows */
+    bool stop;
+    kiln_worker worker;
+    char name[256]; /* of the unit, for profilers */
+    kiln_message reply;
+    int memfd;
+    kiln_status status;
+    kiln_error error;
+};
+
+static void signal_to(int fd)
+{
+    const uint64_t one = 1;
+    while (write(fd, &one, sizeof one) < 0 && errno == EINTR) continue;
+}
+
+static void wait_for(int fd)
+{
+    uint64_t n;
+    while (read(fd, &n, sizeof n) < 0 && errno == EINTR) continue;
+}
+
+kiln_status kiln_tail_run(kiln_worker *w, kiln_error *err)
+{
+    kiln_tail_fn *const run = w->tail_run;
+    if (!run) return KILN_OK;
+    const kiln_status st = run(w, w->tail_context, err);
+    kiln_tail_drop(w);
+    return st;
+}
+
+void kiln_tail_drop(kiln_worker *w)
+{
+    free(w->tail_context);
+    w->tail_context = NULL;
+    w->tail_run = NULL;
+}
+
+/* ---- the thread --------------------------------------------------------------------------------------------------------- */
+static void do_tail(kiln_tail_thread *t)
+{
+    kiln_worker *w = &t->worker;
+    kiln_range_push(t->name);
+    t->status = kiln_tail_run(w, &t->error);
+    if (t->status == KILN_OK)
+        t->status = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &t->reply, &t->memfd, &t->error);
+    kiln_outputs_clear(&w->outputs);
+    kiln_range_pop();
+}
+
+static void *do_tails(void *context)
+{
+    kiln_tail_thread *t = context;
+    for (;;) {
+        wait_for(t->go);
+        if (t->stop) return NULL;
+        do_tail(t);
+        signal_to(t->done);
+    }
+}
+
+static void thread_free(kiln_tail_thread *t)
+{
+    if (t->go >= 0) (void)close(t->go);
+    if (t->done >= 0) (void)close(t->done);
+    free(t);
+}
+
+static kiln_status thread_new(const kiln_worker *w, kiln_tail_thread **out, kiln_error *err)
+{
+    kiln_tail_thread *t;
+    int failed = 0;
+    KILN_TRY(KILN_ALLOC(&t, 1, "a worker's second thread", err));
+    kiln_outputs_init(&t->worker.outputs, w->threads);
+    t->go = eventfd(0, EFD_CLOEXEC);
+    t->done = t->go < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
+    if (t->done < 0)
+        failed = errno;
+    else
+        failed = pthread_create(&t->thread, NULL, do_tails, t);
+    if (!failed) {
+        *out = t;
+        return KILN_OK;
+    }
+    thread_free(t);
+    return kiln_fail(err, KILN_E_NOMEM, "cannot start a worker's second thread: %s", strerror(failed));
+}
+
+/* ---- the worker's side --------------------------------------------------------------------------------------------------- */
+kiln_status kiln_tail_begin(kiln_worker *w, const kiln_message *reply, const char *name, kiln_error *err)
+{
+    kiln_tail_thread **const item = &w->tails.items[(w->tails.first + w->tails.n) % KILN_TAILS_MAX];
+    if (!*item) KILN_TRY(thread_new(w, item, err));
+    kiln_tail_thread *const t = *item;
+    const kiln_outputs empty = t->worker.outputs;
+    free(t->worker.counters);
+    t->worker = *w;
+    t->worker.runner = NULL;
+    t->worker.manifest = NULL;
+    t->worker.state = NULL;
+    t->worker.tails = (kiln_tails){0};
+    w->outputs = empty;
+    w->counters = NULL;
+    w->tail_run = NULL;
+    w->tail_context = NULL;
+    (void)snprintf(t->name, sizeof t->name, "%s: tail of %.200s", w->program->name, name);
+    t->reply = *reply;
+    t->memfd = -1;
+    t->error = (kiln_error){0};
+    w->tails.n++;
+    signal_to(t->go);
+    return KILN_OK;
+}
+
+unsigned kiln_tails_pending(const kiln_worker *w) { return w->tails.n; }
+
+static kiln_tail_thread *oldest(const kiln_worker *w) { return w->tails.items[w->tails.first]; }
+
+int kiln_tail_descriptor(const kiln_worker *w) { return oldest(w)->done; }
+
+static const kiln_tail_thread *take_oldest(kiln_worker *w)
+{
+    const kiln_tail_thread *t = oldest(w);
+    wait_for(t->done);
+    w->tails.first = (w->tails.first + 1) % KILN_TAILS_MAX;
+    w->tails.n--;
+    return t;
+}
+
+kiln_status kiln_tail_end(kiln_worker *w, kiln_message *reply, int *memfd, uint64_t *begun_ns, kiln_error *err)
+{
+    const kiln_tail_thread *t = take_oldest(w);
+    *reply = t->reply;
+    *memfd = t->memfd;
+    *begun_ns = t->worker.begun_ns;
+    if (t->status != KILN_OK) *err = t->error;
+    return t->status;
+}
+
+static void thread_end(kiln_tail_thread *t)
+{
+    t->stop = true;
+    signal_to(t->go);
+    (void)pthread_join(t->thread, NULL); /* cannot fail: it is ours and was not joined */
+    kiln_outputs_release(&t->worker.outputs);
+    free(t->worker.counters);
+    thread_free(t);
+}
+
+void kiln_tails_free(kiln_worker *w)
+{
+    kiln_tail_drop(w);
+    while (kiln_tails_pending(w)) {
+        const int memfd = take_oldest(w)->memfd;
+        if (memfd >= 0) (void)close(memfd);
+    }
+    for (unsigned i = 0; i < KILN_TAILS_MAX; i++)
+        if (w->tails.items[i]) thread_end(w->tails.items[i]);
+    w->tails = (kiln_tails){0};
+}
