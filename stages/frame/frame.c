@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct {
+    float *at; /* [4 * pixels] */
+    uint64_t pixels;
+    int pinned_by; /* the device for which it is page-locked, or KILN_RUNNER_CPU */
+} canvas;
+
 struct kiln_frame_state {
     char kind[16];
     kiln_layer *layer;
@@ -20,9 +26,8 @@ struct kiln_frame_state {
     kiln_shot shot;         /* of `frame` */
     bool has_frame, has_colour;
     kiln_frame frame;
-    float *canvas; /* [4 * canvas_pixels] */
-    uint64_t canvas_pixels;
-    int pinned_by; /* the device for which the canvas is page-locked, or KILN_RUNNER_CPU */
+    canvas canvases[KILN_TAILS_MAX + 1];
+    unsigned turn; /* of the canvas that was given last */
 };
 
 void kiln_frame_forget(kiln_frame_state *s)
@@ -31,26 +36,40 @@ void kiln_frame_forget(kiln_frame_state *s)
     s->has_frame = false;
 }
 
-static uint64_t canvas_bytes(const kiln_frame_state *s) { return s->canvas ? 4 * s->canvas_pixels * sizeof *s->canvas : 0; }
+static uint64_t canvas_bytes(const canvas *c) { return c->at ? 4 * c->pixels * sizeof *c->at : 0; }
 
-static void canvas_clear(kiln_frame_state *s)
+static uint64_t canvases_bytes(const kiln_frame_state *s)
 {
-    if (s->canvas && s->pinned_by != KILN_RUNNER_CPU) kiln_device_unpin(s->pinned_by, s->canvas);
-    free(s->canvas);
-    s->canvas = NULL;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i <= KILN_TAILS_MAX; i++) bytes += canvas_bytes(&s->canvases[i]);
+    return bytes;
 }
 
-kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, float **rgba, kiln_error *err)
+static void canvas_clear(canvas *c)
+{
+    if (c->at && c->pinned_by != KILN_RUNNER_CPU) kiln_device_unpin(c->pinned_by, c->at);
+    free(c->at);
+    c->at = NULL;
+}
+
+static void canvases_clear(kiln_frame_state *s)
+{
+    for (unsigned i = 0; i <= KILN_TAILS_MAX; i++) canvas_clear(&s->canvases[i]);
+}
+
+kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned turns, float **rgba, kiln_error *err)
 {
     const int device = kiln_runner_exec(kiln_worker_runner(w)).device;
-    if (!s->canvas || s->canvas_pixels != pixels) {
-        canvas_clear(s);
-        KILN_TRY(KILN_ALLOC_UNSET(&s->canvas, 4 * pixels, "picture", err));
-        s->canvas_pixels = pixels;
-        s->pinned_by = KILN_RUNNER_CPU;
-        if (device >= 0 && kiln_device_pin(device, s->canvas, canvas_bytes(s))) s->pinned_by = device;
+    s->turn = (s->turn + 1) % turns;
+    canvas *c = &s->canvases[s->turn];
+    if (!c->at || c->pixels != pixels) {
+        canvas_clear(c);
+        KILN_TRY(KILN_ALLOC_UNSET(&c->at, 4 * pixels, "picture", err));
+        c->pixels = pixels;
+        c->pinned_by = KILN_RUNNER_CPU;
+        if (device >= 0 && kiln_device_pin(device, c->at, canvas_bytes(c))) c->pinned_by = device;
     }
-    *rgba = s->canvas;
+    *rgba = c->at;
     return KILN_OK;
 }
 
@@ -59,7 +78,7 @@ static void state_free(void *state)
     kiln_frame_state *s = state;
     if (!s) return;
     kiln_frame_forget(s);
-    canvas_clear(s);
+    canvases_clear(s);
     kiln_draw_store_free(s->store);
     kiln_ahead_release(&s->ahead);
     kiln_plane_cache_free(s->planes);
@@ -110,8 +129,8 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash dig
     *out = kiln_worker_state(w);
     if (!*out || strcmp((*out)->kind, kind) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
         KILN_TRY(state_new(w, kind, digest, out, err));
-    if (canvas_bytes(*out) > spare) canvas_clear(*out);
-    const uint64_t left = spare - canvas_bytes(*out);
+    if (canvases_bytes(*out) > spare) canvases_clear(*out);
+    const uint64_t left = spare - canvases_bytes(*out);
     kiln_plane_cache_set_budget((*out)->planes, left - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, left));
     return KILN_OK;
 }

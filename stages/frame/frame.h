@@ -89,8 +89,10 @@ const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
                             kiln_error *err) KILN_MUST_CHECK;
 /* Room for a picture, rgba, kept from unit to unit while its size stays and what the unit in hand takes leaves room for it beside;
- * page-locked where the worker has a GPU. */
-kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, float **rgba, kiln_error *err) KILN_MUST_CHECK;
+ * page-locked where the worker has a GPU. turns: another one than so many calls before this one gave, less one, which tails may
+ * still read; 1 to KILN_TAILS_MAX + 1. */
+kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned turns, float **rgba,
+                              kiln_error *err) KILN_MUST_CHECK;
 /* Gives back the memory of the last frame, when nobody will ask for it again. */
 void kiln_frame_forget(kiln_frame_state *s);
 /* A whole unit: the counting pass in fixed memory, chunk by chunk. Output "row_pairs" u64 [tiles_y]; counters visible, pairs, and

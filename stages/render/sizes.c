@@ -119,6 +119,25 @@ static kiln_status may_be_in_parts(kiln_run *r, const kiln_shoot *s, bool *may, 
     return KILN_OK;
 }
 
+/* A GPU's worker draws a camera while files of those before are written, where its memory has room for all. The same for all units,
+ * so that none has to give way to another's tail. */
+static void size_tails(kiln_shoot *s)
+{
+    enum { RGBA = 16, DEPTH = 4 + 4 };
+    uint64_t drawn = 0, written = 0, canvas = 0;
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        const kiln_render_job *j = &s->jobs[i];
+        const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
+        drawn = most(drawn, s->units[i].ram);
+        written = most(written, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0));
+        canvas = most(canvas, RGBA * pixels);
+    }
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        s->jobs[i].payload.ram_beside = drawn + KILN_RENDER_TAILS * written + kiln_later_ram(KILN_RENDER_TAILS);
+        s->jobs[i].payload.canvas = canvas;
+    }
+}
+
 kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
     bool in_parts;
@@ -135,6 +154,7 @@ kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
         if (j->due && s->units[i].ram > may) tight[n++] = i;
     }
     if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
+    size_tails(s);
     free(tight);
     return st;
 }

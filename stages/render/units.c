@@ -1,4 +1,5 @@
-/* units -- draws one camera in the worker: lists band by band, raster, then hash, metrics and files. */
+/* units -- draws one camera in the worker: lists band by band, raster, metrics; then hash and files, in a GPU's worker while the
+ * next cameras are drawn. */
 #include "stages/render/units.h"
 
 #include "base/log.h"
@@ -13,8 +14,9 @@
 /* A picture in the making. */
 typedef struct {
     uint32_t width, height;
-    float *rgba;  /* the worker's canvas */
-    float *depth; /* NULL when not asked for */
+    bool has_tail; /* its files are written beside the next unit */
+    float *rgba;   /* the worker's canvas */
+    float *depth;  /* NULL when not asked for */
     uint64_t visible, pairs;
     bool from_table;
     double psnr, ssim;
@@ -76,8 +78,7 @@ static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_u
     uint64_t pixels = (uint64_t)p->width * p->height;
     KILN_GO(kiln_frame_make(w, s, &u->shot, true, &f, err));
     KILN_GO(kiln_lists_open(w, f, &u->shot, u->camera, u->table_key, &l, err));
-    KILN_GO(kiln_frame_canvas(w, s, pixels, &p->rgba, err));
-    if (u->depth[0]) KILN_GO(KILN_ALLOC_UNSET(&p->depth, pixels, "depth", err));
+    KILN_GO(kiln_frame_canvas(w, s, pixels, p->has_tail ? KILN_RENDER_TAILS + 1 : 1, &p->rgba, err));
     KILN_GO(draw_bands(w, u, f, &l, p, err));
     p->visible = f->n;
     p->pairs = l.total;
@@ -231,28 +232,67 @@ static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const pict
     return st;
 }
 
+/* A unit and what comes of it, in one piece of memory, which its tail takes along. */
+typedef struct {
+    kiln_render_unit unit;
+    picture picture;
+    float depth[]; /* [pixels], when asked for */
+} task;
+
+static kiln_status task_new(const void *payload, task **out, kiln_error *err)
+{
+    kiln_render_unit *u = NULL;
+    KILN_TRY(KILN_ALLOC(&u, 1, "unit", err));
+    memcpy(u, payload, sizeof *u);
+    const uint64_t pixels = (uint64_t)u->shot.view.width * u->shot.view.height;
+    const kiln_status st =
+        kiln_alloc_unset((void **)out, sizeof **out + (u->depth[0] ? pixels * sizeof(float) : 0), 1, "unit", err);
+    if (st == KILN_OK) {
+        **out = (task){.unit = *u, .picture = {.width = u->shot.view.width, .height = u->shot.view.height}};
+        if (u->depth[0]) (*out)->picture.depth = (*out)->depth;
+    }
+    free(u);
+    return st;
+}
+
+static kiln_status finish(kiln_worker *w, void *context, kiln_error *err)
+{
+    task *t = context;
+    KILN_TRY(write_files(w, &t->unit, &t->picture, err));
+    return hand_in(w, &t->unit, &t->picture, err);
+}
+
+/* On the CPU other workers use the cores meanwhile. The same for all units of a list: one without a tail would draw on a canvas
+ * that another's still reads. */
+static bool may_have_tail(kiln_worker *w, const kiln_render_unit *u)
+{
+    return kiln_runner_exec(kiln_worker_runner(w)).device >= 0 &&
+           kiln_worker_ram(w) >= u->ram_beside + (KILN_RENDER_TAILS + 1) * u->canvas;
+}
+
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
 {
     kiln_status st;
-    kiln_render_unit *u = NULL;
+    task *t = NULL;
     kiln_frame_state *s;
-    picture p = {0};
-    if (payload_bytes != sizeof *u) return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
-    KILN_GO(KILN_ALLOC(&u, 1, "unit", err));
-    memcpy(u, payload, sizeof *u);
-    p.width = u->shot.view.width;
-    p.height = u->shot.view.height;
-    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, u->ram, &s, err));
+    if (payload_bytes != sizeof t->unit)
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
+    KILN_TRY(task_new(payload, &t, err));
+    const kiln_render_unit *u = &t->unit;
+    t->picture.has_tail = !u->count_only && may_have_tail(w, u);
+    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, t->picture.has_tail ? u->ram_beside : u->ram, &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->shot, err);
         goto done;
     }
-    KILN_GO(draw(w, s, u, &p, err));
-    KILN_GO(measure(w, u, &p, err));
-    KILN_GO(write_files(w, u, &p, err));
-    KILN_GO(hand_in(w, u, &p, err));
+    KILN_GO(draw(w, s, u, &t->picture, err));
+    KILN_GO(measure(w, u, &t->picture, err));
+    if (t->picture.has_tail) {
+        kiln_worker_later(w, finish, t);
+        return KILN_OK;
+    }
+    KILN_GO(finish(w, t, err));
 done:
-    free(p.depth);
-    free(u);
+    free(t);
     return st;
 }

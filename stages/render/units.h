@@ -8,12 +8,16 @@
 
 /* --format none beside kiln_picture_format: drawn and hashed, no file. */
 enum { KILN_RENDER_NO_FILE = KILN_NPY + 1 };
+/* Files of so many pictures are written while another is drawn: one is compressed while another reaches the disk. */
+enum { KILN_RENDER_TAILS = 2 };
 
 typedef struct {
     kiln_shot shot;
     bool count_only;     /* kiln_frame_count instead of a picture: where memory is tight, before its unit is handed out */
     uint64_t ram;        /* kiln_unit.ram, which allows for ... */
     uint64_t band_pairs; /* ... lists of so many pairs */
+    uint64_t ram_beside; /* the most that any unit of the run takes beside tails of others, but for all their canvases ... */
+    uint64_t canvas;     /* ... of so many bytes at most */
     kiln_hash layer;     /* digest of the baked layer */
     char camera[1025];   /* name, to find its table */
     kiln_hash table_key; /* a stored table is used when it has this key */
