@@ -17,20 +17,20 @@ namespace
 
 namespace cg = cooperative_groups;
 
-enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 4, PIECES = 4 };
+enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4 };
 static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
 /* ---- one Gaussian ---------------------------------------------------------------------------------------------------- */
 __device__ void load_mean(const kiln_project_args &a, uint64_t row, kiln_raw *g)
 {
-    for (int c = 0; c < 3; c++) g->mean[c] = a.means[c * a.n + row];
+    for (int c = 0; c < 3; c++) g->mean[c] = __ldg(a.means + (c * a.n + row));
 }
 
 __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g)
 {
-    for (int c = 0; c < 3; c++) g->log_scale[c] = a.log_scales[c * a.n + row];
-    for (int c = 0; c < 4; c++) g->quat[c] = a.quats[c * a.n + row];
-    g->opacity_logit = a.opacity_logits[row];
+    for (int c = 0; c < 3; c++) g->log_scale[c] = __ldg(a.log_scales + (c * a.n + row));
+    for (int c = 0; c < 4; c++) g->quat[c] = __ldg(a.quats + (c * a.n + row));
+    g->opacity_logit = __ldg(a.opacity_logits + row);
 }
 
 /* Is the row visible, and how. */
@@ -53,7 +53,7 @@ template <int DEGREE> __device__ void add_degree(const kiln_project_args &a, uin
 #pragma unroll
     for (int m = 0; m < 2 * DEGREE + 1; m++) {
         const uint64_t coefficient = DEGREE * DEGREE + m - 1;
-        for (int c = 0; c < 3; c++) v[m][c] = a.shN[(3 * coefficient + c) * a.n + row];
+        for (int c = 0; c < 3; c++) v[m][c] = __ldg(a.shN + ((3 * coefficient + c) * a.n + row));
     }
 #pragma unroll
     for (int m = 0; m < 2 * DEGREE + 1; m++)
@@ -64,7 +64,7 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
 {
     const uint32_t degree = a.shN ? a.sh_degree : 0;
     float sum[3], basis[9];
-    for (int c = 0; c < 3; c++) sum[c] = a.sh0[c * a.n + row] * KILN_SH_C0;
+    for (int c = 0; c < 3; c++) sum[c] = __ldg(a.sh0 + (c * a.n + row)) * KILN_SH_C0;
     if (degree > 0) {
         float x = mean[0] - l.centre[0], y = mean[1] - l.centre[1], z = mean[2] - l.centre[2];
         const float scale = 1.0f / sqrtf(kiln_dot3(x, y, z, x, y, z));
