@@ -8,10 +8,10 @@ CPU_BENCH_OBJ := $(patsubst %.c,$O/%.c.o,$(filter-out %/cpu_no_nanoflann.c %/cpu
     $(if $(NANOFLANN),$O/tests/bench/cpu_nanoflann.cc.o,$O/tests/bench/cpu_no_nanoflann.c.o)
 .PHONY: bench-cpu
 bench: $(if $(BENCH_ARGS)$(wildcard $O/bundle.stamp),,bench-cpu)
-bench-build: $(CPU_BENCH)
-## bench-cpu: the part of bench that needs no GPU (CPU_BENCH_ARGS='--only knn,frame --quick --json FILE': tests/bench/cpu_bench.c)
+bench-build: $(CPU_BENCH) $O/bin/kiln-import $O/bin/kiln-generate
+## bench-cpu: the part of bench that needs no GPU (CPU_BENCH_ARGS='--only knn,frame,codec,import --quick --json FILE': tests/bench/cpu_bench.c)
 bench-cpu: bench-build
-	@mkdir -p '$O/bench' && $(CPU_BENCH) --json '$O/bench/cpu.json' $(CPU_BENCH_ARGS)
+	@mkdir -p '$O/bench' && $(CPU_BENCH) --programs $O/bin --json '$O/bench/cpu.json' $(CPU_BENCH_ARGS)
 $(CPU_BENCH): $(CPU_BENCH_OBJ) $(LINKED)
 	$(call say,LINK,$@)$(CXX) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $O/%.cc.o: %.cc | $(READY)

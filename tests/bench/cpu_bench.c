@@ -1,5 +1,6 @@
 /* cpu_bench -- how long the work of CPU cores takes: nearest neighbours beside nanoflann, the operations of a frame beside a plain
- * loop. Fails by wrong results alone, never by time. Needs AVX2 and FMA, as what it compares is built with them. */
+ * loop, blobs beside zstd, an import. Fails by wrong results alone, never by time. Needs AVX2 and FMA, as what it compares is built
+ * with them. */
 #include "tests/bench/cpu_bench.h"
 
 #include "stages/engine/cpus.h"
@@ -27,10 +28,14 @@ static kiln_status read_options(int argc, char **argv, cpu_bench *b, options *o,
             o->only = value;
         else if (value && strcmp(argv[i], "--json") == 0)
             o->json = value;
+        else if (value && strcmp(argv[i], "--programs") == 0)
+            b->programs = value;
         else if (value && strcmp(argv[i], "--threads") == 0 && atoi(value) > 0)
             b->threads = (unsigned)atoi(value);
         else
-            return kiln_fail(err, KILN_E_USAGE, "usage: cpu_bench [--quick] [--only knn,frame] [--threads N] [--json FILE]");
+            return kiln_fail(
+                err, KILN_E_USAGE,
+                "usage: cpu_bench [--quick] [--only knn,frame,codec,import] [--programs DIR] [--threads N] [--json FILE]");
         i++;
     }
     return KILN_OK;
@@ -41,7 +46,7 @@ static kiln_status measure(cpu_bench *b, const options *o, kiln_error *err)
     static const struct {
         const char *name;
         kiln_status (*run)(cpu_bench *b, kiln_error *err);
-    } parts[] = {{"knn", cpu_bench_knn}, {"frame", cpu_bench_frame}};
+    } parts[] = {{"knn", cpu_bench_knn}, {"frame", cpu_bench_frame}, {"codec", cpu_bench_codec}, {"import", cpu_bench_import}};
     KILN_TRY(cpu_measure_ceilings(b, err));
     cpu_print_head(b, kiln_bench_commit);
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -65,6 +70,7 @@ int main(int argc, char **argv)
     static cpu_bench b; /* large for a stack */
     options o = {0};
     kiln_error err = {0};
+    if (argc > 2 && strcmp(argv[1], "--usage") == 0) return cpu_usage_main(argv + 2);
     wait_without_spinning(argv);
     b.threads = kiln_cpus_count();
     kiln_status st = read_options(argc, argv, &b, &o, &err);

@@ -48,7 +48,7 @@ enum { CPU_ROWS_MAX = 64, CPU_FINDINGS_MAX = 32, CPU_FIGURES_MAX = 32 };
 
 /* A number that is no time. */
 typedef struct {
-    const char *what;
+    char what[80];
     double value;
     const char *unit;
 } cpu_figure;
@@ -61,8 +61,9 @@ typedef struct {
 } cpu_finding;
 
 typedef struct {
-    bool quick;       /* small inputs, to see that it works */
-    unsigned threads; /* all */
+    bool quick;           /* small inputs, to see that it works */
+    unsigned threads;     /* all */
+    const char *programs; /* folder of kiln-import; NULL: it is left out */
     cpu_ceiling one, all;
     cpu_row rows[CPU_ROWS_MAX];
     unsigned n_rows;
@@ -75,6 +76,11 @@ typedef struct {
 /* The parts. */
 kiln_status cpu_bench_knn(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
 kiln_status cpu_bench_frame(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
+kiln_status cpu_bench_codec(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
+kiln_status cpu_bench_import(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
+/* Runs the program argv[0], which says nothing then, and prints what it took: seconds by the clock and of the processor, KiB
+ * resident at most. Returns a status. */
+int cpu_usage_main(char **argv);
 
 /* Fills b->one and b->all. */
 kiln_status cpu_measure_ceilings(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
