@@ -136,7 +136,7 @@ static kiln_status try_whole(collecting *v, kiln_error *err)
     const kiln_draw_scene *s = v->scene;
     const kiln_draw_label of_chunks = v->largest, all = kiln_store_whole_label(v->labels, s->n_chunks);
     uint64_t beside;
-    if (s->n_chunks < 2 || v->rows == 0 || all.n > UINT32_MAX - 1) return KILN_OK;
+    if (v->rows == 0 || all.n > UINT32_MAX - 1) return KILN_OK;
     v->whole = true;
     v->largest = all;
     KILN_TRY(bytes_for(v, all.n, &beside, err));

@@ -231,6 +231,23 @@ static void a_scene_in_one_piece_is_projected_at_once(void **state)
     scene_free(&s);
 }
 
+/* So is one of a single chunk: what is projected stays where it is. */
+static void one_chunk_is_a_scene_in_one_piece(void **state)
+{
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 16);
+    s.draw.n_chunks = 1;
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    draw_on(&d, &s, &right);
+    assert_non_null(d.store->whole.at);
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
 /* Its rows are there from the start and hold nothing; when it is seen its planes alone come. */
 static void a_chunk_comes_when_it_is_seen_first(void **state)
 {
@@ -548,6 +565,7 @@ int main(void)
         cmocka_unit_test(only_the_picture_leaves_the_device),
         cmocka_unit_test(scenes_and_shots_by_turns),
         cmocka_unit_test(a_scene_in_one_piece_is_projected_at_once),
+        cmocka_unit_test(one_chunk_is_a_scene_in_one_piece),
         cmocka_unit_test(a_chunk_comes_when_it_is_seen_first),
         cmocka_unit_test(lists_need_no_colour),
         cmocka_unit_test(lists_come_down_and_go_up),
