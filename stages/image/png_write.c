@@ -30,7 +30,7 @@ enum {
     WAVE_BYTES = 1 << 24,  /* blocks that are in memory at once */
     RAW_DEFLATE = -15,     /* no zlib header, 32 KiB of window */
     MEMORY_LEVEL = 8,
-    RUN_SHARE = 64, /* where more than one in so many words is of equal bytes, runs are looked for */
+    RUN_SHARE = 4,  /* where more than one in so many words is of equal bytes, runs are looked for */
     CHUNK_HEAD = 8, /* length, type */
     CHUNK_SUM = 4,
     FILE_BUFFER = 1 << 20,
