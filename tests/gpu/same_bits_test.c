@@ -5,6 +5,7 @@
  * time-limit: 300
  */
 #include "kernels/device.h"
+#include "kernels/math/power_math.h"
 #include "kernels/runner.h"
 #include "tests/gpu/makers.h"
 
@@ -136,6 +137,49 @@ static void raster_draws_arrays_of_any_alignment(void **state)
     op_image_release(&first);
     made_release(&call);
     scene_free(&s);
+}
+
+enum { WIDE_TILES = 8200, WIDE_LIST = 5, WIDE_SPLATS = 64 }; /* a plan of the CUDA raster takes 8,192 tiles a step */
+
+/* One row of tiles, with lists of 0 to 4 Gaussians over the whole row, so that each tile shows its own. */
+static void list_wide(kiln_splat2d *splats, uint32_t *tile_counts, uint32_t *ranks, uint64_t *n_pairs)
+{
+    for (uint32_t i = 0; i < WIDE_SPLATS; i++)
+        splats[i] = (kiln_splat2d){.x = (float)(WIDE_TILES / 2 * KILN_TILE),
+                                   .y = 8.0f,
+                                   .conic = {1e-12f, 0, 1e-6f},
+                                   .opacity = 0.1f + 0.01f * (float)i,
+                                   .power_min = kiln_power_min(0.1f + 0.01f * (float)i),
+                                   .rgb = {0.01f * (float)i, 0.5f, 1.0f}};
+    *n_pairs = 0;
+    for (uint32_t t = 0; t < WIDE_TILES; t++) {
+        tile_counts[t] = t * 7 % WIDE_LIST;
+        for (uint32_t k = 0; k < tile_counts[t]; k++) ranks[(*n_pairs)++] = (t * 13 + k * 17) % WIDE_SPLATS;
+    }
+}
+
+static void raster_draws_more_tiles_than_a_step_plans(void **state)
+{
+    const fixture *f = *state;
+    comparison c = {.f = f, .op = KILN_OP_raster};
+    const scene_spec none = {0};
+    const kiln_view view = {.width = WIDE_TILES * KILN_TILE, .height = KILN_TILE};
+    kiln_raster_args a = {.n = WIDE_SPLATS, .view = &view, .row1 = 1};
+    kiln_splat2d splats[WIDE_SPLATS];
+    uint32_t *const tile_counts = calloc(WIDE_TILES, sizeof *tile_counts);
+    uint32_t *const ranks = calloc((size_t)WIDE_TILES * WIDE_LIST, sizeof *ranks);
+    float *const rgba = calloc((size_t)view.width * view.height * 4, sizeof *rgba);
+    assert_true(tile_counts && ranks && rgba);
+    list_wide(splats, tile_counts, ranks, &a.n_pairs);
+    a.splats = splats;
+    a.tile_counts = tile_counts;
+    a.ranks = ranks;
+    a.rgba = rgba;
+    compare_call(&c, &none, 0, &a);
+    free(tile_counts);
+    free(ranks);
+    free(rgba);
+    assert_int_equal(c.failures, 0);
 }
 
 /* What spoils the lists of a call, for those that look at them. */
@@ -363,6 +407,7 @@ int main(void)
 #undef OP
             cmocka_unit_test(a_workspace_too_small_is_refused),
         cmocka_unit_test(raster_draws_arrays_of_any_alignment),
+        cmocka_unit_test(raster_draws_more_tiles_than_a_step_plans),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
