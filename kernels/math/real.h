@@ -37,29 +37,41 @@ static inline KILN_HD float kiln_float_of(uint32_t u)
     return v;
 }
 
-/* exp(x) = 2^n p, n = the integer nearest to x log2(e), p = exp(r) in [0.707, 1.415]. Returns p; |x| <= 2^21. */
-static inline KILN_HD float kiln_exp_reduce(float x, uint32_t *n)
+/* The two constants of exp that stand beside another one in an operation, for kiln_exp_reduce_with. */
+#define KILN_EXP_MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to an integer */
+#define KILN_EXP_FOURTH 0x1.122f88p-7f
+
+/* exp(x) = 2^n p, n = the integer nearest to x log2(e), p = exp(r) in [0.707, 1.415]. Returns p; |x| <= 2^21.
+ * magic and fourth: KILN_EXP_MAGIC and KILN_EXP_FOURTH. An instruction of a GPU holds one constant; a loop that has the
+ * other in a register saves two of them. */
+static inline KILN_HD float kiln_exp_reduce_with(float magic, float fourth, float x, uint32_t *n)
 {
-    const float magic = 12582912.0f;                        /* 1.5 * 2^23: adding it rounds to an integer */
     const float shifted = kiln_fmaf(x, 1.44269504f, magic); /* log2(e) */
-    const float whole = shifted - magic;
+    const float whole = shifted - KILN_EXP_MAGIC;
     float r = kiln_fmaf(whole, -0.693145752f, x); /* -ln 2, its upper 16 bits: the product is exact */
     r = kiln_fmaf(whole, -1.42860677e-6f, r);     /* and the rest of it */
-    *n = kiln_bits_of(shifted) - kiln_bits_of(magic);
-    float q = kiln_fmaf(0x1.6b6e42p-10f, r, 0x1.122f88p-7f);
+    *n = kiln_bits_of(shifted) - kiln_bits_of(KILN_EXP_MAGIC);
+    float q = kiln_fmaf(0x1.6b6e42p-10f, r, fourth);
     q = kiln_fmaf(q, r, 0x1.555688p-5f);
     q = kiln_fmaf(q, r, 0x1.5554a4p-3f);
     q = kiln_fmaf(q, r, 0.5f);
     return kiln_fmaf(kiln_fmaf(q, r, 1.0f), r, 1.0f);
 }
 
+static inline KILN_HD float kiln_exp_reduce(float x, uint32_t *n)
+{
+    return kiln_exp_reduce_with(KILN_EXP_MAGIC, KILN_EXP_FOURTH, x, n);
+}
+
 /* The bits of kiln_expf for -87 <= x <= 88, where the result is a normal number; anything else gives nonsense. */
-static inline KILN_HD float kiln_expf_normal(float x)
+static inline KILN_HD float kiln_expf_normal_with(float magic, float fourth, float x)
 {
     uint32_t n;
-    const float p = kiln_exp_reduce(x, &n);
+    const float p = kiln_exp_reduce_with(magic, fourth, x, &n);
     return kiln_float_of(kiln_bits_of(p) + (n << 23));
 }
+
+static inline KILN_HD float kiln_expf_normal(float x) { return kiln_expf_normal_with(KILN_EXP_MAGIC, KILN_EXP_FOURTH, x); }
 
 static inline KILN_HD float kiln_expf(float x)
 {
