@@ -1,11 +1,11 @@
-/* raster on CUDA: a block of 128 threads draws a tile, a warp of it a quarter of 8 x 8 pixels, a thread two pixels of one
- * row, four columns apart, whose state stays in registers: what depends on the row alone, and the Gaussian itself, is
- * taken once for both. Tiles with long lists come first (raster_plan_cuda.cuh).
+/* raster on CUDA: a block of four warps draws a tile, each warp a quarter of it, 8 x 8 pixels, by itself: nothing is shared
+ * between them but the caches, and none waits for another. A thread has two pixels of one row, four columns apart, whose
+ * state stays in registers: what depends on the row alone, and the Gaussian itself, is taken once for both. Tiles with
+ * long lists come first (raster_plan_cuda.cuh).
  *
- * The tile's list is taken in batches. Each thread prepares one Gaussian in shared memory, with one bit for every quarter
- * that it may reach (raster_reach.h). Then each warp looks at 32 of these at once, and its lanes walk together through
- * those that have its bit. A half of which no pixel reaches the threshold skips the exponential, a warp of which every
- * pixel has stopped looks at no more, and a tile ends with its last warp.
+ * A warp looks at 32 pairs of the tile's list at once, a lane each, and puts those Gaussians that may reach its quarter
+ * (raster_reach.h) into shared memory, one behind the other. Then its lanes walk through them together. A half of which
+ * no pixel reaches the threshold skips the exponential. A warp of which every pixel has stopped looks at no more.
  *
  * A pixel does the steps of the CPU sibling in its order. What is skipped around it does not show in its bits.
  */
@@ -21,12 +21,12 @@ namespace
 
 enum : uint32_t {
     LANES = 32,
-    WARPS = KILN_QUARTERS,
-    BLOCK = LANES * WARPS, /* also Gaussians of a batch */
-    ACROSS = 4,            /* lanes side by side; the lanes of a warp are 4 x 8 pixels, its quarter two of these */
+    WARPS = 4, /* quarters of a tile */
+    BLOCK = LANES * WARPS,
+    ACROSS = 4, /* lanes side by side; the lanes of a warp are 4 x 8 pixels, its quarter two of these */
     PIXELS = KILN_QUARTER / ACROSS,
-    BLOCKS_AT_A_TIME = 10, /* on one multiprocessor: 48 registers a thread */
-    VECTOR = 16,           /* bytes */
+    BLOCKS_AT_A_TIME = 9, /* on one multiprocessor: 56 registers a thread */
+    VECTOR = 16,          /* bytes */
     ALL_LANES = 0xffffffffu,
 };
 
@@ -41,18 +41,21 @@ struct job {
     uint32_t width, height, tiles_x, row0;
     float background[3];
     kiln_blend_rule rule;
-    bool splats_as_vectors, rgba_as_vectors; /* they are aligned so */
+    bool rgba_as_vectors; /* it is aligned so */
 };
 
-/* What a tile needs of one Gaussian, three vectors: read by all lanes of a warp at once. */
-struct alignas(VECTOR) entry {
-    float x, y, half_a, b, half_c, opacity, power_min, depth, rgb[3], unused;
-};
-
-/* The first 48 bytes of a kiln_splat2d, as they are loaded. */
+/* The first 48 bytes of a kiln_splat2d, three vectors, as they are loaded; and what a quarter needs of one Gaussian, in the
+ * same places, read by all lanes of a warp at once: halves of the conic's diagonal, and constants of the exponential, which
+ * so come with the load and need no instruction of their own. */
 struct alignas(VECTOR) record {
     float x, y, conic[3], opacity, power_min, depth, rgb[3];
     uint32_t row;
+};
+struct alignas(VECTOR) entry {
+    float x, y, half_a, b, half_c, opacity, power_min;
+    float depth; /* or KILN_EXP_FOURTH where no depth is drawn */
+    float rgb[3];
+    float magic; /* KILN_EXP_MAGIC */
 };
 static_assert(sizeof(entry) == 3 * VECTOR && sizeof(record) == sizeof(entry) &&
                   offsetof(kiln_splat2d, row) == offsetof(record, row),
@@ -73,66 +76,90 @@ struct pixel_row {
     pixel pixels[PIXELS];
 };
 
-struct batch {
-    entry entries[BLOCK];
-    uint8_t quarters[BLOCK]; /* that each entry may reach */
+/* What a warp has not yet looked at of its tile's list. */
+struct rest {
+    const uint32_t *ranks;
+    uint32_t count;
 };
 
-/* ---- one Gaussian ---------------------------------------------------------------------------------------------------- */
-__device__ bool names_gaussian(const job &j, uint64_t pair, uint32_t rank)
+/* What a warp found among 32 pairs. */
+struct found {
+    uint32_t count;
+    bool proven; /* of all of them (raster_reach.h) */
+};
+
+/* ---- 32 pairs -------------------------------------------------------------------------------------------------------- */
+__device__ bool names_gaussian(const job &j, const uint32_t *at, uint32_t rank)
 {
     if (rank < j.n) return true;
-    kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_RANK, pair));
+    kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_RANK, static_cast<uint64_t>(at - j.ranks)));
     return false;
 }
 
-__device__ record load_record(const job &j, uint32_t rank)
+template <bool VECTORS> __device__ record load_record(const kiln_splat2d *from)
 {
     record r;
-    const kiln_splat2d *const from = &j.splats[rank];
-    if (j.splats_as_vectors) {
+    if (VECTORS) {
         const float4 *const vectors = reinterpret_cast<const float4 *>(from);
         float4 *const to = reinterpret_cast<float4 *>(&r);
+#pragma unroll
         for (int k = 0; k < 3; k++) to[k] = vectors[k];
     } else {
         const float *const floats = reinterpret_cast<const float *>(from);
         float *const to = reinterpret_cast<float *>(&r);
+#pragma unroll
         for (int k = 0; k < 11; k++) to[k] = floats[k];
     }
     return r;
 }
 
-/* Fills e and returns the quarters that it may reach; a pair without a Gaussian reaches none. */
-__device__ uint32_t prepare(const job &j, uint64_t pair, uint32_t px0, uint32_t py0, entry *e)
+/* An opacity that is NaN becomes 0: its alpha never shows. */
+template <bool DEPTH> __device__ void write_entry(const record &r, entry *to)
 {
-    const uint32_t rank = j.ranks[pair];
-    if (!names_gaussian(j, pair, rank)) return 0;
-    const record r = load_record(j, rank);
-    if (isnan(r.opacity)) return 0; /* its alpha never shows; below, the smaller of two numbers may be taken */
-    entry filled;
-    filled.x = r.x;
-    filled.y = r.y;
-    filled.half_a = kiln_power_half(r.conic[0]);
-    filled.b = r.conic[1];
-    filled.half_c = kiln_power_half(r.conic[2]);
-    filled.opacity = r.opacity;
-    filled.power_min = kiln_least_power(r.power_min);
-    filled.depth = r.depth;
-    for (int k = 0; k < 3; k++) filled.rgb[k] = r.rgb[k];
-    filled.unused = 0.0f;
-    *e = filled;
-    return kiln_quarters_reached(r.x, r.y, r.conic, r.power_min, px0, py0);
+    float4 *const vectors = reinterpret_cast<float4 *>(to);
+    vectors[0] = {r.x, r.y, kiln_power_half(r.conic[0]), r.conic[1]};
+    vectors[1] = {kiln_power_half(r.conic[2]), fmaxf(r.opacity, 0.0f), kiln_least_power(r.power_min),
+                  DEPTH ? r.depth : KILN_EXP_FOURTH};
+    vectors[2] = {r.rgb[0], r.rgb[1], r.rgb[2], KILN_EXP_MAGIC};
+}
+
+/* Puts those of the next 32 pairs that may reach a quarter into entries, in their order. rank: of the lane's own pair. */
+template <bool DEPTH, bool VECTORS>
+__device__ found find(const job &j, const rest &todo, uint32_t rank, float corner_x, float corner_y, entry *entries)
+{
+    const uint32_t lane = threadIdx.x % LANES;
+    kiln_reach reach = KILN_REACH_NONE;
+    record r;
+    if (lane < todo.count && names_gaussian(j, todo.ranks + lane, rank)) {
+        r = load_record<VECTORS>(&j.splats[rank]);
+        reach = kiln_quarter_reach(r.x, r.y, r.conic, r.power_min, corner_x, corner_y);
+    }
+    const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE), before = hits & ((1u << lane) - 1);
+    if (reach != KILN_REACH_NONE) write_entry<DEPTH>(r, &entries[__popc(static_cast<int>(before))]);
+    return {static_cast<uint32_t>(__popc(static_cast<int>(hits))), !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------------------------------- */
+/* As vectors: the compiler does not know that it may. */
+__device__ entry read_entry(const entry *from)
+{
+    entry e;
+    float4 *const to = reinterpret_cast<float4 *>(&e);
+#pragma unroll
+    for (int k = 0; k < 3; k++) to[k] = reinterpret_cast<const float4 *>(from)[k];
+    return e;
 }
 
 /* kiln_alpha of an opacity that is a number. */
-__device__ float alpha_of(const entry &e, float power, float max_alpha)
+template <bool DEPTH> __device__ float alpha_of(const entry &e, float power, float max_alpha)
 {
-    return fminf(e.opacity * kiln_expf_normal(power), max_alpha);
+    const float fourth = DEPTH ? KILN_EXP_FOURTH : e.depth;
+    return fminf(e.opacity * kiln_expf_normal_with(e.magic, fourth, power), max_alpha);
 }
 
 template <bool DEPTH> __device__ void blend(const entry &e, const kiln_blend_rule &rule, bool drawn, float power, pixel *p)
 {
-    const float alpha = alpha_of(e, power, rule.max_alpha);
+    const float alpha = alpha_of<DEPTH>(e, power, rule.max_alpha);
     const float left = p->t * (1.0f - alpha), w = alpha * p->t;
     const bool shows = drawn && kiln_alpha_shows(alpha), stops = left < rule.stop_below;
     if (shows && stops) p->x = NAN;
@@ -148,33 +175,28 @@ template <bool DEPTH> __device__ void blend(const entry &e, const kiln_blend_rul
     }
 }
 
-template <bool DEPTH> __device__ void blend_row(const entry &e, const kiln_blend_rule &rule, pixel_row *row)
+/* PROVEN: no power is above 0. */
+template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, const kiln_blend_rule &rule, pixel_row *row)
 {
     const float dy = e.y - row->centre_y, slope = kiln_power_slope(e.b, dy), base = kiln_power_base(e.half_c, dy);
 #pragma unroll
     for (uint32_t k = 0; k < PIXELS; k++) {
         pixel *const p = &row->pixels[k];
         const float power = kiln_power_at(e.half_a, slope, base, e.x - p->x);
-        const bool drawn = power >= e.power_min && power <= 0.0f;
+        const bool drawn = power >= e.power_min && (PROVEN || power <= 0.0f);
         if (__any_sync(ALL_LANES, drawn)) blend<DEPTH>(e, rule, drawn, power, p);
     }
 }
 
-/* ---- a tile ---------------------------------------------------------------------------------------------------------- */
-__device__ pixel_row start_row(const job &j, uint32_t px0, uint32_t py0)
+template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, const kiln_blend_rule &rule, pixel_row *row)
 {
-    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    pixel_row row = {};
-    row.x = px0 + warp % 2 * KILN_QUARTER + lane % ACROSS;
-    row.y = py0 + warp / 2 * KILN_QUARTER + lane / ACROSS;
-    row.centre_y = -kiln_power_offset(0.0f, row.y);
-#pragma unroll
-    for (uint32_t k = 0; k < PIXELS; k++) {
-        const uint32_t x = row.x + k * ACROSS;
-        row.pixels[k].x = x < j.width && row.y < j.height ? -kiln_power_offset(0.0f, x) : NAN;
-        row.pixels[k].t = 1.0f;
+    if (f.proven) {
+#pragma unroll 4
+        for (uint32_t i = 0; i < f.count; i++) blend_row<DEPTH, true>(read_entry(&entries[i]), rule, row);
+    } else {
+#pragma unroll 1
+        for (uint32_t i = 0; i < f.count; i++) blend_row<DEPTH, false>(read_entry(&entries[i]), rule, row);
     }
-    return row;
 }
 
 __device__ bool is_live(const pixel_row &row)
@@ -185,25 +207,20 @@ __device__ bool is_live(const pixel_row &row)
     return live;
 }
 
-/* As vectors: the compiler does not know that it may. */
-__device__ entry read_entry(const entry *from)
+__device__ pixel_row start_row(const job &j, uint32_t x0, uint32_t y0)
 {
-    entry e;
-    float4 *const to = reinterpret_cast<float4 *>(&e);
+    const uint32_t lane = threadIdx.x % LANES;
+    pixel_row row = {};
+    row.x = x0 + lane % ACROSS;
+    row.y = y0 + lane / ACROSS;
+    row.centre_y = -kiln_power_offset(0.0f, row.y);
 #pragma unroll
-    for (int k = 0; k < 3; k++) to[k] = reinterpret_cast<const float4 *>(from)[k];
-    return e;
-}
-
-/* The first n entries of a batch, in their order; quarters holds 0 beyond them. */
-template <bool DEPTH> __device__ void draw_batch(const batch &b, uint64_t n, const kiln_blend_rule &rule, pixel_row *row)
-{
-    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    for (uint32_t first = 0; first < BLOCK && first < n && __any_sync(ALL_LANES, is_live(*row)); first += LANES) {
-        uint32_t hits = __ballot_sync(ALL_LANES, b.quarters[first + lane] >> warp & 1);
-        for (; hits; hits &= hits - 1)
-            blend_row<DEPTH>(read_entry(&b.entries[first + static_cast<uint32_t>(__ffs(static_cast<int>(hits))) - 1]), rule, row);
+    for (uint32_t k = 0; k < PIXELS; k++) {
+        const uint32_t x = row.x + k * ACROSS;
+        row.pixels[k].x = x < j.width && row.y < j.height ? -kiln_power_offset(0.0f, x) : NAN;
+        row.pixels[k].t = 1.0f;
     }
+    return row;
 }
 
 template <bool DEPTH> __device__ void write_row(const job &j, const pixel_row &row)
@@ -228,33 +245,54 @@ template <bool DEPTH> __device__ void write_row(const job &j, const pixel_row &r
     }
 }
 
-template <bool DEPTH> __device__ void draw_tile(const job &j, uint64_t index, batch *b)
+/* ---- a tile ---------------------------------------------------------------------------------------------------------- */
+/* A rank that no Gaussian has is bad wherever it stands, also behind the last pair that a pixel asked for. The warps share
+ * what is left: pairs of the tile by 32, counted from its list's beginning, every fourth of these for each. */
+__device__ void check_rest(const job &j, const uint32_t *list, uint32_t length, uint32_t looked_at)
 {
-    const uint32_t px0 = static_cast<uint32_t>(index % j.tiles_x) * KILN_TILE;
-    const uint32_t py0 = (j.row0 + static_cast<uint32_t>(index / j.tiles_x)) * KILN_TILE;
-    const uint64_t end = j.ends[index];
-    pixel_row row = start_row(j, px0, py0);
-    uint64_t at = end - j.tile_counts[index];
-    /* The vote is also the barrier after which the last batch may be overwritten. */
-    for (; at < end && __syncthreads_or(is_live(row)); at += BLOCK) {
-        const uint64_t pair = at + threadIdx.x;
-        const uint32_t quarters = pair < end ? prepare(j, pair, px0, py0, &b->entries[threadIdx.x]) : 0;
-        b->quarters[threadIdx.x] = static_cast<uint8_t>(quarters);
-        __syncthreads();
-        draw_batch<DEPTH>(*b, end - at, j.rule, &row);
-    }
-    write_row<DEPTH>(j, row);
-    for (at += threadIdx.x; at < end; at += BLOCK) (void)names_gaussian(j, at, j.ranks[at]); /* what no pixel asked for */
+    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, group = looked_at / LANES;
+    const uint64_t first = (group + (warp - group) % WARPS) * uint64_t(LANES) + lane;
+    uint32_t largest = 0;
+#pragma unroll 8
+    for (uint64_t at = first; at < length; at += BLOCK) largest = max(largest, list[at]);
+    if (first >= length || largest < j.n) return;
+    for (uint64_t at = first; at < length; at += BLOCK) (void)names_gaussian(j, list + at, list[at]);
 }
 
-template <bool DEPTH> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
+template <bool DEPTH, bool VECTORS> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
 {
-    __shared__ batch b;
+    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    const uint32_t x0 = static_cast<uint32_t>(index % j.tiles_x) * KILN_TILE + warp % 2 * KILN_QUARTER;
+    const uint32_t y0 = (j.row0 + static_cast<uint32_t>(index / j.tiles_x)) * KILN_TILE + warp / 2 * KILN_QUARTER;
+    const float corner_x = -kiln_power_offset(0.0f, x0), corner_y = -kiln_power_offset(0.0f, y0);
+    const uint32_t length = j.tile_counts[index];
+    const uint32_t *const list = j.ranks + (j.ends[index] - length);
+    pixel_row row = start_row(j, x0, y0);
+    rest todo = {list, length};
+    uint32_t rank = lane < length ? list[lane] : 0;
+    while (todo.count > 0 && __any_sync(ALL_LANES, is_live(row))) {
+        const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
+        const found f = find<DEPTH, VECTORS>(j, todo, rank, corner_x, corner_y, entries);
+        __syncwarp();
+        blend_entries<DEPTH>(entries, f, j.rule, &row);
+        __syncwarp();
+        rank = next;
+        todo.ranks += LANES;
+        todo.count -= min(todo.count, LANES);
+    }
+    write_row<DEPTH>(j, row);
+    check_rest(j, list, length, length - todo.count);
+}
+
+template <bool DEPTH, bool VECTORS> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
+{
+    __shared__ entry entries[WARPS][LANES];
     if (j.ends[j.tiles - 1] != j.n_pairs) { /* the lists may lie outside of ranks: nothing is read */
         if (kiln::thread_index() == 0) kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_PAIRS, j.ends[j.tiles - 1]));
         return;
     }
-    for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x) draw_tile<DEPTH>(j, j.order[turn], &b);
+    for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x)
+        draw_quarter<DEPTH, VECTORS>(j, j.order[turn], entries[threadIdx.x / LANES]);
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
@@ -279,7 +317,6 @@ job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const 
     j.tiles_x = kiln_view_tiles_x(a->view);
     j.row0 = a->row0;
     for (int k = 0; k < 3; k++) j.background[k] = a->background[k];
-    j.splats_as_vectors = is_aligned(a->splats);
     j.rgba_as_vectors = is_aligned(a->rgba);
     j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
     return j;
@@ -304,11 +341,10 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     KILN_TRY(kiln::check_work("raster", c.used, *work_bytes, err));
     if (tiles == 0) return a->n_pairs == 0 ? KILN_OK : kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, 0), err);
     LAUNCH(plan_tiles, 1, PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
-    const job j = job_of(x, a, tiles, ends, order);
-    const unsigned blocks = kiln::blocks_for(tiles, 1, INT32_MAX);
-    if (a->depth)
-        LAUNCH(draw_tiles<true>, blocks, BLOCK, 0, j);
-    else
-        LAUNCH(draw_tiles<false>, blocks, BLOCK, 0, j);
+    const bool vectors = is_aligned(a->splats);
+    void (*const draw)(job) = a->depth  ? vectors ? draw_tiles<true, true> : draw_tiles<true, false>
+                               : vectors ? draw_tiles<false, true>
+                                        : draw_tiles<false, false>;
+    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, job_of(x, a, tiles, ends, order));
     return KILN_OK;
 }

@@ -18,6 +18,7 @@ namespace
 enum : uint32_t {
     PLAN_BLOCK = 1024,
     PLAN_ITEMS = 8, /* tiles of a thread in a step */
+    PLAN_STEP = PLAN_BLOCK * PLAN_ITEMS,
     CLASSES = 128,
     COPIES = PLAN_BLOCK / CLASSES, /* counters of a class: few distinct lengths would queue at one */
 };
@@ -30,7 +31,8 @@ __device__ uint32_t class_of(uint32_t count)
     return CLASSES - 1 - (4 * (exponent - 1) + (count >> (exponent - 2) & 3));
 }
 
-__device__ uint32_t counter_of(uint32_t count) { return class_of(count) * COPIES + threadIdx.x / 32 % COPIES; }
+/* Lanes of a warp have counters of their own: their tiles are neighbours, whose lists are of much the same length. */
+__device__ uint32_t counter_of(uint32_t count) { return class_of(count) * COPIES + threadIdx.x % COPIES; }
 
 /* ends [tiles]: sums of the counts so far; order [tiles]: every tile once. A block of PLAN_BLOCK threads. Tiles have numbers of 32
  * bits, and so many places: a counter of all of them wraps to the place behind the last, which is no tile's. */
@@ -42,13 +44,13 @@ __global__ void __launch_bounds__(PLAN_BLOCK) plan_tiles(uint64_t tiles, const u
         typename sum_ends::TempStorage ends;
         typename sum_counters::TempStorage counters;
     } scratch;
-    __shared__ uint32_t counters[PLAN_BLOCK];
+    __shared__ uint32_t counters[PLAN_BLOCK], staged[PLAN_STEP];
     counters[threadIdx.x] = 0;
     __syncthreads();
     uint64_t before = 0;
-    for (uint64_t step = 0; step < tiles; step += PLAN_BLOCK * PLAN_ITEMS) {
+    uint32_t items[PLAN_ITEMS];
+    for (uint64_t step = 0; step < tiles; step += PLAN_STEP) {
         const uint64_t first = step + threadIdx.x * PLAN_ITEMS;
-        uint32_t items[PLAN_ITEMS];
         uint64_t sum = 0, end, total;
 #pragma unroll
         for (uint32_t k = 0; k < PLAN_ITEMS; k++) {
@@ -71,13 +73,20 @@ __global__ void __launch_bounds__(PLAN_BLOCK) plan_tiles(uint64_t tiles, const u
     sum_counters(scratch.counters).ExclusiveSum(place, place);
     counters[threadIdx.x] = place;
     __syncthreads();
-    for (uint64_t step = 0; step < tiles; step += PLAN_BLOCK * PLAN_ITEMS) {
+    /* The order of few tiles is put together here, and then written in one go. */
+    uint32_t *const to = tiles <= PLAN_STEP ? staged : order;
+    for (uint64_t step = 0; step < tiles; step += PLAN_STEP) {
         const uint64_t first = step + threadIdx.x * PLAN_ITEMS;
 #pragma unroll
-        for (uint32_t k = 0; k < PLAN_ITEMS; k++) /* by the thread that counted it, so from the same counter */
-            if (first + k < tiles)
-                order[atomicAdd(&counters[counter_of(counts[first + k])], 1u)] = static_cast<uint32_t>(first + k);
+        for (uint32_t k = 0; k < PLAN_ITEMS; k++) { /* by the thread that counted it, so from the same counter */
+            if (first + k >= tiles) continue;
+            const uint32_t count = tiles <= PLAN_STEP ? items[k] : counts[first + k];
+            to[atomicAdd(&counters[counter_of(count)], 1u)] = static_cast<uint32_t>(first + k);
+        }
     }
+    if (to == order) return;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < tiles; i += PLAN_BLOCK) order[i] = staged[i];
 }
 
 } // namespace
