@@ -13,7 +13,7 @@
 namespace kiln
 {
 
-/* Key: uint32_t or uint64_t. [0] is the input, afterwards the result; [1] is room for as much. */
+/* Key: uint16_t, uint32_t or uint64_t. [0] is the input, afterwards the result; [1] is room for as much. */
 template <typename Key> struct sort_pairs {
     Key *keys[2];
     uint32_t *values[2];

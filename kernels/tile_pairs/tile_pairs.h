@@ -9,9 +9,11 @@
  * tile_pairs_count: row_pairs [row1-row0] u64 out: pairs of each tile row. However many there are,
  *                   it takes the same memory.
  * tile_pairs_emit:  tile_counts [(row1-row0) * tiles_x] u32 out, row-major; ranks [room] u32 out: for each tile the
- *                   increasing positions in splats, tiles one after the other. room is what count said;
- *                   KILN_E_BUG when the pairs are not exactly `room` (in x->fault by CUDA, fault.h; nothing is written
- *                   behind room).
+ *                   increasing positions in splats, tiles one after the other. n_pairs [2] u64 out, or NULL.
+ *                   NULL: room is what count said; KILN_E_BUG when the pairs are not exactly `room` (in x->fault by CUDA,
+ *                   fault.h; nothing is written behind room).
+ *                   Not NULL: room is a bound, for who has not counted; [0] is how many pairs are listed, the first of ranks,
+ *                   [1] how many there are. When they are more than room none is listed, which is no failure.
  * work as in knn.h. KILN_E_INPUT: n above 2^32 - 2; emit on CUDA: 2^32 tiles.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_H
@@ -38,6 +40,7 @@ typedef struct {
     uint64_t room;
     uint32_t *tile_counts;
     uint32_t *ranks;
+    uint64_t *n_pairs;
 } kiln_tile_pairs_emit_args;
 
 typedef kiln_status kiln_tile_pairs_count_fn(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work,
@@ -64,7 +67,8 @@ uint32_t kiln_tile_bands(const uint64_t *row_pairs, uint32_t tiles_y, uint32_t *
 #define KILN_ARRAYS_tile_pairs_emit(A)                                              \
     A(IN, splats, a->n)                                                             \
     A(OUT, tile_counts, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)) \
-    A(OUT, ranks, a->room)
+    A(OUT, n_pairs, 2)                                                              \
+    A(OUT_USED, ranks, a->room, a->n_pairs)
 
 KILN_C_END
 

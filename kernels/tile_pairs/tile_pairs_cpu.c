@@ -272,6 +272,16 @@ static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
     return next;
 }
 
+/* room is a bound: false where it is too small, and nothing is listed. */
+static bool list_within_room(const kiln_tile_pairs_emit_args *a, const emit_plan *p, uint64_t pairs)
+{
+    const bool fits = pairs <= a->room;
+    a->n_pairs[0] = fits ? pairs : 0;
+    a->n_pairs[1] = pairs;
+    if (!fits) memset(a->tile_counts, 0, (size_t)p->tiles * sizeof *a->tile_counts);
+    return fits;
+}
+
 kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
                                       kiln_error *err)
 {
@@ -289,7 +299,8 @@ kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)
     for (int64_t i = 0; i < (int64_t)p.pieces; i++) emit_piece(a, &p, (uint64_t)i, NULL);
     const uint64_t pairs = scan(a, &p);
-    if (pairs != a->room)
+    if (a->n_pairs && !list_within_room(a, &p, pairs)) return KILN_OK;
+    if (!a->n_pairs && pairs != a->room)
         return kiln_fail(err, KILN_E_BUG, "tile_pairs_emit: tile rows %u to %u hold %llu pairs, %llu were counted", a->row0,
                          a->row1, (unsigned long long)pairs, (unsigned long long)a->room);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)

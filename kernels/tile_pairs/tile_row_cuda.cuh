@@ -99,38 +99,26 @@ __device__ bool tile_reached(const pixel_row &p, const kiln_tile_row &r, int32_t
 }
 
 /* Tile by tile: where no interval is proven, and where tiles are so few that a square root in double costs more than
- * their pixels (on GPUs for graphics 64 times what it costs in float). known: tiles of the first window. */
-template <typename Put>
-__device__ void put_tiles(const row_group &g, const pixel_row &p, const kiln_tile_row &r, uint64_t known, const Put &put)
+ * their pixels (on GPUs for graphics 64 times what it costs in float). */
+template <typename Put> __device__ void put_tiles(const row_group &g, const pixel_row &p, const kiln_tile_row &r, const Put &put)
 {
-    for (int32_t first = 0; first < r.n; first += WINDOW, known = 0) {
+    for (int32_t first = 0; first < r.n; first += WINDOW) {
         const int32_t at = r.column + first, n = min(r.n - first, WINDOW);
-        uint64_t bits = known;
+        uint64_t bits = 0;
         for (int32_t k = 0; k < n; k++)
-            if (!(bits >> k & 1) && g.any(tile_reached(p, r, at + k))) bits |= 1ull << k;
+            if (g.any(tile_reached(p, r, at + k))) bits |= 1ull << k;
         if (bits) put(at, bits);
     }
 }
 
-/* Of few tiles those that their nearest pixel settles; one thread's work. */
-__device__ uint64_t nearest_tiles(const kiln_splat2d &s, const kiln_tile_row &r)
-{
-    uint64_t bits = 0;
-    if (r.reach != KILN_REACH_INTERVAL || r.n > KILN_FEW_TILES) return 0;
-    for (int32_t k = 0; k < r.n; k++)
-        if (kiln_nearest_reached(&s, &r, r.column + k)) bits |= 1ull << k;
-    return bits;
-}
-
-/* The whole of it, for one Gaussian and one tile row, the same in all lanes; known: what nearest_tiles said. */
-template <typename Put>
-__device__ void put_row(const row_group &g, const kiln_splat2d &s, const kiln_tile_row &r, uint64_t known, const Put &put)
+/* The whole of it, for one Gaussian and one tile row, the same in all lanes. */
+template <typename Put> __device__ void put_row(const row_group &g, const kiln_splat2d &s, const kiln_tile_row &r, const Put &put)
 {
     const pixel_row p(s, r, g.thread_rank());
     if (r.reach == KILN_REACH_INTERVAL && r.n > KILN_FEW_TILES)
         put_intervals(g, p, r, put);
     else
-        put_tiles(g, p, r, known, put);
+        put_tiles(g, p, r, put);
 }
 
 } // namespace

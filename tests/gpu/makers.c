@@ -233,10 +233,13 @@ static bool make_tile_pairs_count(scene *s, unsigned variant, kiln_tile_pairs_co
     return true;
 }
 
+/* Variants 4 and 5: the first one's band with a bound instead of a count, too large and too small. */
 static bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emit_args *a, made_call *c)
 {
     band b;
-    if (!pick_band(s, variant, &b)) return false;
+    const bool bound = variant == 4 || variant == 5;
+    if (!pick_band(s, bound ? 0 : variant, &b)) return false;
+    if (bound) b.pairs = variant == 4 ? b.pairs + 1000 : b.pairs / 2;
     *a = (kiln_tile_pairs_emit_args){.n = s->visible,
                                      .splats = s->splats,
                                      .view = &s->view,
@@ -245,7 +248,8 @@ static bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emi
                                      .room = b.pairs,
                                      .tile_counts =
                                          own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view), sizeof *a->tile_counts),
-                                     .ranks = own(c, b.pairs, sizeof *a->ranks)};
+                                     .ranks = own(c, b.pairs, sizeof *a->ranks),
+                                     .n_pairs = bound ? own(c, 2, sizeof *a->n_pairs) : NULL};
     return true;
 }
 
@@ -253,7 +257,7 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
 {
     static const kiln_exec cpu = {.device = -1, .threads = 2};
     kiln_tile_pairs_emit_args lists;
-    if (!make_tile_pairs_emit(s, variant, &lists, c)) return false;
+    if (variant > 3 || !make_tile_pairs_emit(s, variant, &lists, c)) return false;
     call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_pairs_emit, &lists);
     *a = (kiln_raster_args){.n = s->visible,
                             .splats = s->splats,

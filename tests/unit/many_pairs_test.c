@@ -1,5 +1,5 @@
 /* many_pairs_test -- more pairs in one view than 32 bits can count: 2^32 in all of it, and 2^31 in one band. Every Gaussian covers
- * every tile, so the right answer is a product. KILN_TEST_DEVICES=cuda: on a GPU.
+ * every tile, so the right answer is a product; and more tiles than one launch takes. KILN_TEST_DEVICES=cuda: on a GPU.
  *
  * time-limit: 300
  */
@@ -90,6 +90,19 @@ static void a_view_of_more_than_2_to_the_32_pairs_is_counted_and_banded(void **s
     free(splats);
 }
 
+/* More tiles than 16 bits can tell apart, and than a kernel may take at once. */
+static void a_view_of_262656_tiles_is_listed_at_once(void **state)
+{
+    enum { N = 40 };
+    const kiln_view v = {.width = 8200, .height = 8180};
+    kiln_splat2d *splats = covering(&v, N);
+    (void)state;
+    assert_int_equal(kiln_view_tiles_x(&v) * kiln_view_tiles_y(&v), 513 * 512);
+    lists_must_be_full(&v, splats, N, 0, kiln_view_tiles_y(&v));
+    lists_must_be_full(&v, splats, N, 3, 101);
+    free(splats);
+}
+
 static void a_band_of_more_than_2_to_the_31_pairs_is_listed(void **state)
 {
     const kiln_view v = {.width = 1 << 20, .height = KILN_TILE};
@@ -109,6 +122,7 @@ static void a_band_of_more_than_2_to_the_31_pairs_is_listed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_view_of_more_than_2_to_the_32_pairs_is_counted_and_banded),
+                                       cmocka_unit_test(a_view_of_262656_tiles_is_listed_at_once),
                                        cmocka_unit_test(a_band_of_more_than_2_to_the_31_pairs_is_listed)};
     return cmocka_run_group_tests_name("many_pairs", tests, NULL, NULL);
 }

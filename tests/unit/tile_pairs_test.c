@@ -174,10 +174,21 @@ static void count_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t
     free(work);
 }
 
+static kiln_status emit(const kiln_ops *ops, unsigned threads, const kiln_tile_pairs_emit_args *a)
+{
+    kiln_exec x = {.device = -1, .threads = threads};
+    kiln_error err = {0};
+    size_t bytes = 0;
+    assert_int_equal(ops->tile_pairs_emit(&x, a, NULL, &bytes, &err), KILN_OK);
+    void *work = malloc(bytes + 1);
+    kiln_status st = ops->tile_pairs_emit(&x, a, work, &bytes, &err);
+    free(work);
+    return st;
+}
+
 static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0, uint32_t row1, uint64_t room,
                              uint32_t *tile_counts, uint32_t *ranks)
 {
-    kiln_exec x = {.device = -1, .threads = threads};
     kiln_tile_pairs_emit_args a = {.n = l->n,
                                    .splats = l->splats,
                                    .view = &l->view,
@@ -186,13 +197,7 @@ static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, ui
                                    .room = room,
                                    .tile_counts = tile_counts,
                                    .ranks = ranks};
-    kiln_error err = {0};
-    size_t bytes = 0;
-    assert_int_equal(ops->tile_pairs_emit(&x, &a, NULL, &bytes, &err), KILN_OK);
-    void *work = malloc(bytes + 1);
-    kiln_status st = ops->tile_pairs_emit(&x, &a, work, &bytes, &err);
-    free(work);
-    return st;
+    return emit(ops, threads, &a);
 }
 
 static void make_lists(const kiln_ops *ops, unsigned threads, lists *l)
@@ -305,6 +310,37 @@ static void a_wrong_room_is_a_bug_and_writes_no_rank(void **s)
     lists_free(&l);
 }
 
+static void a_bound_is_kept_and_what_it_holds_is_said(void **s)
+{
+    (void)s;
+    lists l = lists_make(64, 64, 1);
+    l.splats[0] = (kiln_splat2d){.x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = -5, .tile_x1 = 4, .tile_y1 = 4};
+    make_lists(kiln_ops_cpu(), 1, &l);
+    uint32_t counts[16], ranks[20];
+    uint64_t pairs[2];
+    kiln_tile_pairs_emit_args a = {.n = 1,
+                                   .splats = l.splats,
+                                   .view = &l.view,
+                                   .row1 = 4,
+                                   .room = 20,
+                                   .tile_counts = counts,
+                                   .ranks = ranks,
+                                   .n_pairs = pairs};
+    assert_int_equal(emit(kiln_ops_cpu(), 2, &a), KILN_OK);
+    assert_int_equal(pairs[0], 16);
+    assert_int_equal(pairs[1], 16);
+    assert_memory_equal(counts, l.tile_counts, sizeof counts);
+    assert_memory_equal(ranks, l.ranks, 16 * sizeof *ranks);
+    ranks[0] = 77;
+    a.room = 15;
+    assert_int_equal(emit(kiln_ops_cpu(), 2, &a), KILN_OK);
+    assert_int_equal(pairs[0], 0);
+    assert_int_equal(pairs[1], 16);
+    for (int t = 0; t < 16; t++) assert_int_equal(counts[t], 0);
+    assert_int_equal(ranks[0], 77);
+    lists_free(&l);
+}
+
 static void no_splat_gives_empty_lists(void **s)
 {
     (void)s;
@@ -337,6 +373,7 @@ int main(void)
         cmocka_unit_test(what_is_not_a_number_is_never_listed),
         cmocka_unit_test(lists_do_not_depend_on_threads_instructions_or_bands),
         cmocka_unit_test(a_wrong_room_is_a_bug_and_writes_no_rank),
+        cmocka_unit_test(a_bound_is_kept_and_what_it_holds_is_said),
         cmocka_unit_test(no_splat_gives_empty_lists),
         cmocka_unit_test(bands_are_the_longest_runs_of_at_most_4_million_pairs),
     };

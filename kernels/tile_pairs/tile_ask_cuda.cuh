@@ -1,0 +1,144 @@
+/* tile_ask_cuda -- questions "does this Gaussian reach that tile?" put by whole warps, 32 at a time; what kiln_ask_tile leaves open
+ * is looked at pixel by pixel by the whole warp at once.
+ */
+#ifndef KILN_KERNELS_TILE_ASK_CUDA_CUH
+#define KILN_KERNELS_TILE_ASK_CUDA_CUH
+
+#include "kernels/cuda.cuh"
+#include "kernels/tile_pairs/tile_ask_math.h"
+
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+
+namespace
+{
+
+namespace cg = cooperative_groups;
+
+constexpr unsigned WARP = 32, ALL = 0xffffffffu;
+
+/* ---- warps ----------------------------------------------------------------------------------------------------------- */
+__device__ inline unsigned lane_index() { return threadIdx.x % WARP; }
+__device__ inline unsigned lanes_below() { return (1u << lane_index()) - 1; }
+
+__device__ inline unsigned sum_of_warp(unsigned v)
+{
+    return cg::reduce(cg::tiled_partition<WARP>(cg::this_thread_block()), v, cg::plus<unsigned>());
+}
+
+__device__ inline unsigned bits_of_warp(unsigned v)
+{
+    return cg::reduce(cg::tiled_partition<WARP>(cg::this_thread_block()), v, cg::bit_or<unsigned>());
+}
+
+template <typename T> __device__ T sum_below(T v, T *total)
+{
+    T sum = v;
+    for (unsigned d = 1; d < WARP; d *= 2) {
+        const T other = __shfl_up_sync(ALL, sum, d);
+        if (lane_index() >= d) sum += other;
+    }
+    *total = __shfl_sync(ALL, sum, WARP - 1);
+    return sum - v;
+}
+
+/* The questions of a warp's boxes in one row, 32 at a time. Slots are the lanes that ask anything, in order. */
+class question_row
+{
+  public:
+    __device__ question_row(uint32_t *firsts, uint32_t n) : firsts_(firsts), mine_(n)
+    {
+        first_ = sum_below(n, &total_);
+        slot_ = __popc(__ballot_sync(ALL, n > 0) & lanes_below());
+        if (n > 0) firsts_[slot_] = first_;
+        __syncwarp();
+    }
+    __device__ uint32_t total() const { return total_; }
+    __device__ uint32_t first() const { return first_; } /* of this lane's */
+    __device__ uint32_t slot() const { return slot_; }   /* of this lane's, if it asks any */
+    /* The next 32, from `at`: which slot's this lane takes, and which of that slot's; false behind the last. */
+    __device__ bool next(uint32_t at, uint32_t *slot, uint32_t *k)
+    {
+        const uint32_t ahead = first_ - at; /* wraps below `at` */
+        const unsigned heads = bits_of_warp(mine_ > 0 && ahead < WARP ? 1u << ahead : 0);
+        *slot = begun_ + __popc(heads & (lanes_below() << 1 | 1)) - 1;
+        begun_ += __popc(heads);
+        const bool asks = at + lane_index() < total_;
+        *k = asks ? at + lane_index() - firsts_[*slot] : 0;
+        return asks;
+    }
+
+  private:
+    uint32_t *firsts_;
+    uint32_t mine_, first_, slot_, total_, begun_ = 0;
+};
+
+/* ---- questions ------------------------------------------------------------------------------------------------------- */
+__device__ inline kiln_splat2d load_splat(const kiln_splat2d *from)
+{
+    kiln_splat2d s;
+    if ((reinterpret_cast<uintptr_t>(from) & 15) != 0) return *from;
+    const float4 *at = reinterpret_cast<const float4 *>(from);
+    const float4 place = at[0], shape = at[1];
+    const int4 bounds = reinterpret_cast<const int4 *>(from)[3];
+    s.x = place.x;
+    s.y = place.y;
+    s.conic[0] = place.z;
+    s.conic[1] = place.w;
+    s.conic[2] = shape.x;
+    s.power_min = shape.z;
+    s.tile_x0 = bounds.x;
+    s.tile_y0 = bounds.y;
+    s.tile_x1 = bounds.z;
+    s.tile_y1 = bounds.w;
+    return s;
+}
+
+/* A tile's pixels inside the picture. */
+struct tile_pixels {
+    int32_t x0, x1, y0, y1;
+    __device__ tile_pixels(const kiln_view &v, int32_t column, int32_t row)
+    {
+        x0 = column * KILN_TILE;
+        y0 = row * KILN_TILE;
+        x1 = min(x0 + KILN_TILE, static_cast<int32_t>(v.width)) - 1;
+        y1 = min(y0 + KILN_TILE, static_cast<int32_t>(v.height)) - 1;
+    }
+};
+
+/* By a whole warp: half a pixel row a lane. */
+__device__ inline bool any_pixel(const kiln_asked &g, const tile_pixels &p)
+{
+    const int32_t py = p.y0 + static_cast<int32_t>(lane_index() / 2), first = p.x0 + static_cast<int32_t>(lane_index() % 2) * 8;
+    const float dy = kiln_power_offset(g.y, static_cast<uint32_t>(py));
+    const float half_a = kiln_power_half(g.a), slope = kiln_power_slope(g.b, dy), base = kiln_power_base(kiln_power_half(g.c), dy);
+    bool reached = false;
+    if (py <= p.y1)
+        for (int32_t px = first; px <= min(first + 7, p.x1); px++)
+            reached |= kiln_power_at(half_a, slope, base, kiln_power_offset(g.x, static_cast<uint32_t>(px))) >= g.t;
+    return __any_sync(ALL, reached);
+}
+
+/* Answers one question a lane, as bits by lane. `of(lane)` is the Gaussian that a lane asks about. */
+template <typename Of>
+__device__ unsigned ask(const kiln_view &v, bool asks, const kiln_asked &mine, int32_t column, int32_t row, const Of &of)
+{
+    kiln_tile_answer answer = KILN_TILE_MISSED;
+    if (asks) {
+        const float x0 = static_cast<float>(column * KILN_TILE), y0 = static_cast<float>(row * KILN_TILE);
+        const float x1 = fminf(x0 + (KILN_TILE - 1), static_cast<float>(v.width - 1)); /* the same for all */
+        const float y1 = fminf(y0 + (KILN_TILE - 1), static_cast<float>(v.height - 1));
+        answer = kiln_ask_tile(&mine, x0, x1, y0, y1);
+    }
+    unsigned reached = __ballot_sync(ALL, answer == KILN_TILE_REACHED);
+    for (unsigned left = __ballot_sync(ALL, answer == KILN_TILE_UNSURE); left; left &= left - 1) {
+        const int lane = __ffs(left) - 1;
+        const tile_pixels p(v, __shfl_sync(ALL, column, lane), __shfl_sync(ALL, row, lane));
+        if (any_pixel(of(lane), p)) reached |= 1u << lane;
+    }
+    return reached;
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,290 @@
+/* tile_find_cuda -- the pairs of every Gaussian, found: the tiles of its box are asked one by one (tile_ask_math.h).
+ *
+ * A warp takes 32 Gaussians. The tiles of all boxes of at most 64 tiles form one row of questions, 32 of which are asked at a
+ * time, whoever's they are; so lanes are busy whatever the sizes. The answers are kept as a word of 64 bits for each Gaussian.
+ * Wider boxes are listed, and asked by whole warps, 256 of their tiles each; what no proof covers is listed
+ * too and goes to half warps, one tile row each (tile_row_cuda.cuh).
+ */
+#ifndef KILN_KERNELS_TILE_FIND_CUDA_CUH
+#define KILN_KERNELS_TILE_FIND_CUDA_CUH
+
+#include "kernels/tile_pairs/tile_ask_cuda.cuh"
+#include "kernels/tile_pairs/tile_row_cuda.cuh"
+
+namespace
+{
+
+constexpr unsigned GROUP = 256; /* Gaussians whose pairs are summed up; threads of a block */
+constexpr uint32_t MASK_TILES = 64;
+
+/* What a call is about, as kernels see it. */
+struct job {
+    uint64_t n, n_groups;
+    const kiln_splat2d *splats;
+    kiln_view view;
+    uint32_t row0, row1;
+};
+
+enum record_kind : uint8_t { RECORD_EMPTY, RECORD_MASK, RECORD_LISTED };
+
+/* What was found for one Gaussian. */
+struct alignas(16) record {
+    uint64_t pairs;       /* MASK: bit k is tile k of its box, row by row; LISTED: how many, later where the next one goes */
+    uint16_t column, row; /* of the box; below 2^16, as a view has at most 2^20 pixels each way */
+    uint16_t step;        /* k * step >> 12 is k / w, for k and w up to 64 */
+    uint8_t w;
+    record_kind kind;
+};
+static_assert(sizeof(record) == 16, "one store");
+
+struct found {
+    record *records;  /* [n] */
+    uint32_t *listed; /* [n]: wide ones from the front, odd ones from the back */
+    uint64_t *n_wide, *n_odd;
+    uint64_t *group_pairs; /* [n_groups + 1] */
+};
+
+/* ---- boxes of few tiles ---------------------------------------------------------------------------------------------- */
+/* A warp's part of shared memory. */
+struct asking {
+    kiln_asked asked[WARP];
+    uint32_t firsts[WARP], corners[WARP], steps[WARP]; /* corner: column | row << 16; step as in record, | w << 16 */
+    uint32_t words[MASK_TILES + 2];
+};
+
+/* 64 bits of `words` from bit `first` on. */
+__device__ inline uint64_t bits_from(const uint32_t *words, uint32_t first)
+{
+    const uint32_t *at = words + first / 32;
+    const uint64_t low = __funnelshift_r(at[0], at[1], first), high = __funnelshift_r(at[1], at[2], first);
+    return high << 32 | low;
+}
+
+__device__ inline record empty_record()
+{
+    record r = {};
+    return r;
+}
+
+/* Puts the lane's Gaussian into the front or the back list. */
+__device__ inline void list_it(const found &f, uint64_t n, uint32_t id, bool wide, bool odd)
+{
+    const unsigned wides = __ballot_sync(ALL, wide), odds = __ballot_sync(ALL, odd);
+    if (!(wides | odds)) return;
+    unsigned long long at_wide = 0, at_odd = 0;
+    if (lane_index() == 0) {
+        at_wide = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_wide), __popc(wides));
+        at_odd = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_odd), __popc(odds));
+    }
+    at_wide = __shfl_sync(ALL, at_wide, 0);
+    at_odd = __shfl_sync(ALL, at_odd, 0);
+    if (wide) f.listed[at_wide + __popc(wides & lanes_below())] = id;
+    if (odd) f.listed[n - 1 - (at_odd + __popc(odds & lanes_below()))] = id;
+}
+
+/* The tiles of the lanes' boxes, 0 to 64 each, as a mask in every lane. */
+__device__ inline uint64_t ask_boxes(const kiln_view &v, asking &room, const kiln_splat2d &s, const kiln_tile_box &box, uint32_t n)
+{
+    question_row row(room.firsts, n);
+    if (n > 0) {
+        const uint32_t slot = row.slot();
+        room.asked[slot] = kiln_ask_of(&s);
+        room.corners[slot] = static_cast<uint32_t>(box.column) | static_cast<uint32_t>(box.row) << 16;
+        room.steps[slot] = static_cast<uint32_t>(4096 / box.w + 1) | static_cast<uint32_t>(box.w) << 16;
+    }
+    __syncwarp();
+    for (uint32_t at = 0; at < row.total(); at += WARP) {
+        uint32_t slot, k;
+        const bool asks = row.next(at, &slot, &k);
+        const uint32_t corner = room.corners[slot], step = room.steps[slot], down = k * (step & 0xffff) >> 12;
+        const int32_t column = static_cast<int32_t>((corner & 0xffff) + k - down * (step >> 16));
+        const int32_t tile_row = static_cast<int32_t>((corner >> 16) + down);
+        const unsigned reached =
+            ask(v, asks, room.asked[slot], column, tile_row, [&](int lane) { return room.asked[__shfl_sync(ALL, slot, lane)]; });
+        if (lane_index() == 0) room.words[at / WARP] = reached;
+    }
+    __syncwarp();
+    const uint64_t mask = n > 0 ? bits_from(room.words, row.first()) & ~0ull >> (64 - n) : 0;
+    __syncwarp();
+    return mask;
+}
+
+/* Sums of tile rows: a picture has few rows, and all would queue for them in global memory. Pictures with more than ROWS
+ * have so many that they need not queue. A block's sums stay below 2^32: 64 tiles of at most 2^32 / 132 Gaussians. */
+class row_sums
+{
+  public:
+    static constexpr uint32_t ROWS = 1024;
+    __device__ row_sums(uint32_t *sums, const job &j, uint64_t *row_pairs) : sums_(sums), row_pairs_(row_pairs), row0_(j.row0)
+    {
+        rows_ = row_pairs && j.row1 - j.row0 <= ROWS ? j.row1 - j.row0 : 0;
+        for (uint32_t r = threadIdx.x; r < rows_; r += blockDim.x) sums_[r] = 0;
+        __syncthreads();
+    }
+    __device__ void add(uint32_t row, unsigned pairs)
+    {
+        if (rows_)
+            atomicAdd(&sums_[row - row0_], pairs);
+        else
+            kiln::add64(&row_pairs_[row - row0_], pairs);
+    }
+    __device__ void add(const record &r)
+    {
+        uint32_t row = r.row;
+        for (uint64_t left = r.pairs; left; left = r.w < 64 ? left >> r.w : 0, row++)
+            add(row, __popcll(left & ~0ull >> (64 - r.w)));
+    }
+    __device__ void finish()
+    {
+        __syncthreads();
+        for (uint32_t r = threadIdx.x; r < rows_; r += blockDim.x)
+            if (sums_[r]) kiln::add64(&row_pairs_[r], sums_[r]);
+    }
+
+  private:
+    uint32_t *sums_;
+    uint64_t *row_pairs_;
+    uint32_t row0_, rows_;
+};
+
+template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const job j, const found f, uint64_t *row_pairs)
+{
+    __shared__ asking rooms[GROUP / WARP];
+    __shared__ uint32_t sums[BY_ROW ? row_sums::ROWS : 1];
+    row_sums rows(sums, j, row_pairs);
+    for (uint64_t group = blockIdx.x; group < j.n_groups; group += gridDim.x) {
+        const uint64_t i = group * GROUP + threadIdx.x;
+        kiln_box_kind kind = KILN_BOX_EMPTY;
+        kiln_splat2d s;
+        kiln_tile_box box = {};
+        if (i < j.n) {
+            s = load_splat(&j.splats[i]);
+            kind = kiln_find_box(&s, &j.view, j.row0, j.row1, &box);
+        }
+        const uint64_t tiles = static_cast<uint64_t>(box.w) * box.h;
+        const bool few = kind == KILN_BOX_PROVEN && tiles <= MASK_TILES;
+        record r = empty_record();
+        r.pairs = ask_boxes(j.view, rooms[threadIdx.x / WARP], s, box, few ? static_cast<uint32_t>(tiles) : 0);
+        if (few) {
+            r.column = static_cast<uint16_t>(box.column);
+            r.row = static_cast<uint16_t>(box.row);
+            r.step = static_cast<uint16_t>(4096 / box.w + 1);
+            r.w = static_cast<uint8_t>(box.w);
+        }
+        r.kind = few ? RECORD_MASK : kind == KILN_BOX_EMPTY ? RECORD_EMPTY : RECORD_LISTED;
+        if (i < j.n) f.records[i] = r;
+        list_it(f, j.n, static_cast<uint32_t>(i), kind == KILN_BOX_PROVEN && !few, kind == KILN_BOX_ODD);
+        const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popcll(r.pairs)));
+        if (lane_index() == 0 && pairs) kiln::add64(&f.group_pairs[group], pairs);
+        if (BY_ROW && few) rows.add(r);
+    }
+    if (BY_ROW) rows.finish();
+}
+
+/* ---- wide boxes ------------------------------------------------------------------------------------------------------ */
+/* A slice: up to 256 tiles of one wide box, row by row; lane k, below 8, holds the answers to 32 k .. 32 k + 31 of them. */
+constexpr uint32_t SLICE_WORDS = 8, SLICE = SLICE_WORDS * WARP;
+struct wide_slice {
+    uint32_t id, first; /* tile of the box that the slice begins with */
+    kiln_tile_box box;
+    unsigned bits;
+};
+
+__device__ inline wide_slice ask_slice(const job &j, uint32_t id, const kiln_tile_box &box, uint32_t first)
+{
+    const kiln_splat2d s = load_splat(&j.splats[id]);
+    const kiln_asked g = kiln_ask_of(&s);
+    const uint32_t w = static_cast<uint32_t>(box.w);
+    const uint64_t n = static_cast<uint64_t>(w) * static_cast<uint32_t>(box.h);
+    wide_slice slice = {id, first, box, 0};
+    for (uint32_t word = 0; word < SLICE_WORDS && first + word * WARP < n; word++) {
+        const uint32_t k = first + word * WARP + lane_index(), down = k / w;
+        const unsigned reached = ask(j.view, k < n, g, box.column + static_cast<int32_t>(k - down * w),
+                                     box.row + static_cast<int32_t>(down), [&](int) { return g; });
+        if (lane_index() == word) slice.bits = reached;
+    }
+    return slice;
+}
+
+/* All blocks of the grid; sink(slice) by a whole warp. A block takes up to 32 Gaussians at a time, which all of its warps look
+ * up, a lane each, and its warps take turns with their slices. */
+template <typename Sink> __device__ void for_wide(const job &j, const found &f, const Sink &sink)
+{
+    const uint64_t n = *f.n_wide;
+    const uint32_t warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    for (uint64_t first = blockIdx.x; first < n; first += WARP * gridDim.x) {
+        const uint64_t mine = first + static_cast<uint64_t>(lane_index()) * gridDim.x;
+        uint32_t id = 0, slices = 0, total;
+        kiln_tile_box box = {};
+        if (mine < n) {
+            id = f.listed[mine];
+            const kiln_splat2d s = load_splat(&j.splats[id]);
+            (void)kiln_find_box(&s, &j.view, j.row0, j.row1, &box); /* proven: it is listed */
+            slices = static_cast<uint32_t>((static_cast<uint64_t>(box.w) * static_cast<uint32_t>(box.h) + SLICE - 1) / SLICE);
+        }
+        const uint32_t before = sum_below(slices, &total);
+        for (uint32_t at = warp; at < total; at += warps) {
+            const int lane = __popc(__ballot_sync(ALL, slices > 0 && before <= at)) - 1; /* those with slices come first */
+            const kiln_tile_box whose = {__shfl_sync(ALL, box.column, lane), __shfl_sync(ALL, box.row, lane),
+                                         __shfl_sync(ALL, box.w, lane), __shfl_sync(ALL, box.h, lane)};
+            const uint32_t k = at - __shfl_sync(ALL, before, lane);
+            sink(ask_slice(j, __shfl_sync(ALL, id, lane), whose, k * SLICE));
+        }
+    }
+}
+
+/* ---- what no proof covers -------------------------------------------------------------------------------------------- */
+/* Half warps of the grid; sink(group, id, tile row, column, bits of 64 columns from there). */
+template <typename Sink> __device__ void for_odd(const job &j, const found &f, const Sink &sink)
+{
+    const row_group g = cg::tiled_partition<KILN_TILE>(cg::this_thread_block());
+    const uint64_t rows = j.row1 - j.row0, items = *f.n_odd * rows;
+    for (uint64_t item = kiln::thread_index() / KILN_TILE; item < items; item += kiln::thread_count() / KILN_TILE) {
+        const uint32_t id = f.listed[j.n - 1 - item / rows];
+        const kiln_splat2d &s = j.splats[id];
+        kiln_splat_extent e;
+        if (!kiln_find_extent(&s, j.row0, j.row1, &e)) continue;
+        const uint32_t row = e.row_first + static_cast<uint32_t>(item % rows);
+        if (row >= e.row_end) continue;
+        const kiln_tile_row r = kiln_find_tile_row(&s, &e, &j.view, row);
+        put_row(g, s, r, [&](int32_t at, uint64_t bits) { sink(g, id, row, at, bits); });
+    }
+}
+
+/* ---- counting -------------------------------------------------------------------------------------------------------- */
+__device__ void add_pairs(const found &f, uint32_t id, unsigned pairs)
+{
+    kiln::add64(&f.records[id].pairs, pairs);
+    kiln::add64(&f.group_pairs[id / GROUP], pairs);
+}
+
+/* What a lane's word of a slice has in each tile row. */
+__device__ void add_word(const job &j, const wide_slice &slice, uint64_t *row_pairs)
+{
+    const uint32_t first = slice.first + lane_index() * WARP, w = static_cast<uint32_t>(slice.box.w);
+    for (unsigned left = slice.bits; left;) {
+        const uint32_t down = (first + static_cast<uint32_t>(__ffs(left) - 1)) / w;
+        const uint32_t end = (down + 1) * w - first; /* of the row, in bits */
+        const unsigned here = end < WARP ? left & ((1u << end) - 1) : left;
+        kiln::add64(&row_pairs[static_cast<uint32_t>(slice.box.row) + down - j.row0], __popc(here));
+        left &= ~here;
+    }
+}
+
+template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const job j, const found f, uint64_t *row_pairs)
+{
+    for_wide(j, f, [&](const wide_slice &slice) {
+        const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popc(slice.bits)));
+        if (lane_index() == 0 && pairs) add_pairs(f, slice.id, pairs);
+        if (BY_ROW) add_word(j, slice, row_pairs);
+    });
+    for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t, uint64_t bits) {
+        if (g.thread_rank() != 0) return;
+        add_pairs(f, id, __popcll(bits));
+        if (BY_ROW) kiln::add64(&row_pairs[row - j.row0], __popcll(bits));
+    });
+}
+
+} // namespace
+
+#endif

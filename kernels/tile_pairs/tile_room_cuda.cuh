@@ -1,0 +1,76 @@
+/* tile_room_cuda -- from sums of groups to places, and whether the pairs that were found are those there is room for: decided on
+ * the device, so that the host learns nothing between finding and listing.
+ */
+#ifndef KILN_KERNELS_TILE_ROOM_CUDA_CUH
+#define KILN_KERNELS_TILE_ROOM_CUDA_CUH
+
+#include "kernels/cuda.cuh"
+
+namespace
+{
+
+constexpr unsigned WIDE_BLOCK = 1024, WIDE_WARPS = WIDE_BLOCK / 32; /* of kernels that are one block, or two a multiprocessor */
+
+/* The sum of what the threads before this one have; all of a block of WIDE_BLOCK. */
+template <typename T> __device__ T sum_before(T v, T (&sums)[WIDE_WARPS])
+{
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    T sum = v;
+    for (unsigned d = 1; d < 32; d *= 2) {
+        const T other = __shfl_up_sync(~0u, sum, d);
+        if (lane >= d) sum += other;
+    }
+    if (lane == 31) sums[warp] = sum;
+    __syncthreads();
+    T of_warps = sums[lane];
+    for (unsigned d = 1; d < 32; d *= 2) {
+        const T other = __shfl_up_sync(~0u, of_warps, d);
+        if (lane >= d) of_warps += other;
+    }
+    const T before = __shfl_sync(~0u, of_warps, warp > 0 ? warp - 1 : 0);
+    __syncthreads();
+    return (warp > 0 ? before : 0) + sum - v;
+}
+
+/* to[i] = the sum of from[0 .. i - 1], which may be the same array; by a whole block of WIDE_BLOCK, done when it returns. */
+template <typename T> __device__ void scan_by_block(const T *from, T *to, uint64_t n)
+{
+    __shared__ T sums[WIDE_WARPS];
+    const uint64_t each = (n + WIDE_BLOCK - 1) / WIDE_BLOCK, first = min(threadIdx.x * each, n), end = min(first + each, n);
+    T sum = 0;
+#pragma unroll 8
+    for (uint64_t i = first; i < end; i++) sum += from[i];
+    T place = sum_before(sum, sums);
+    for (uint64_t i = first; i < end; i++) {
+        const T v = from[i];
+        to[i] = place;
+        place += v;
+    }
+    __syncthreads();
+}
+
+struct room_rule {
+    const uint64_t *found; /* how many pairs there are */
+    uint64_t room;
+    bool is_bound; /* else room must be just that many */
+
+    __device__ bool holds() const { return is_bound ? *found <= room : *found == room; }
+    __device__ uint64_t listed() const { return holds() ? *found : 0; }
+};
+
+/* Sums become places, the last one, 0 at first, their sum: r.found. Says what will be listed, or leaves a fault. */
+__global__ void __launch_bounds__(WIDE_BLOCK)
+    scan_groups(uint64_t *sums, uint64_t n, const room_rule r, uint64_t *n_pairs, uint64_t *fault)
+{
+    scan_by_block(sums, sums, n);
+    if (threadIdx.x != 0) return;
+    if (!r.is_bound && !r.holds()) kiln::leave_fault(fault, KILN_FAULT(KILN_FAULT_EMIT_PAIRS, *r.found));
+    if (n_pairs) {
+        n_pairs[0] = r.listed();
+        n_pairs[1] = *r.found;
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,143 @@
+/* tile_write_cuda -- what tile_find_cuda.cuh has found is written as (tile, rank) pairs, Gaussian by Gaussian: masks from the
+ * records, wide and odd ones found again. In which order the pairs of one of those are written is left to chance; no two are of one
+ * tile.
+ */
+#ifndef KILN_KERNELS_TILE_WRITE_CUDA_CUH
+#define KILN_KERNELS_TILE_WRITE_CUDA_CUH
+
+#include "kernels/tile_pairs/tile_find_cuda.cuh"
+#include "kernels/tile_pairs/tile_room_cuda.cuh"
+
+namespace
+{
+
+/* ---- masks --------------------------------------------------------------------------------------------------------- */
+/* Where (tile, rank) pairs go. */
+template <typename Tile> struct pairs_out {
+    Tile *tiles;
+    uint32_t *ranks;
+    uint32_t tiles_x;
+    room_rule room;
+};
+
+/* Places behind the pairs are sorted too: the highest number leaves them behind, as a stable sort does even where a tile has
+ * it. The pairs that were counted but are not those found are nobody's. */
+template <typename Tile> __device__ void fill_rest(const pairs_out<Tile> &out)
+{
+    for (uint64_t i = out.room.listed() + kiln::thread_index(); i < out.room.room; i += kiln::thread_count()) {
+        out.tiles[i] = static_cast<Tile>(UINT32_MAX);
+        out.ranks[i] = UINT32_MAX;
+    }
+}
+
+/* A warp's part of shared memory. */
+struct writing {
+    uint32_t firsts[WARP], tiles[WARP], steps[WARP], ids[WARP]; /* tile: of the box's corner */
+    uint64_t masks[WARP], places[WARP];
+};
+
+/* The sum of what the threads of the group before this one have. */
+__device__ uint64_t sum_in_group(uint64_t v, uint64_t (&sums)[GROUP / WARP])
+{
+    uint64_t total;
+    uint64_t before = sum_below(v, &total);
+    if (lane_index() == 0) sums[threadIdx.x / WARP] = total;
+    __syncthreads();
+    for (unsigned w = 0; w < threadIdx.x / WARP; w++) before += sums[w];
+    __syncthreads();
+    return before;
+}
+
+template <typename Tile>
+__device__ void write_masks_of_warp(const job &j, writing &room, const record &r, uint32_t id, uint64_t place,
+                                    const pairs_out<Tile> &out)
+{
+    const uint64_t mask = r.kind == RECORD_MASK ? r.pairs : 0;
+    question_row row(room.firsts, static_cast<uint32_t>(64 - __clzll(static_cast<long long>(mask))));
+    if (mask) {
+        const uint32_t slot = row.slot();
+        room.tiles[slot] = (r.row - j.row0) * out.tiles_x + r.column;
+        room.steps[slot] = static_cast<uint32_t>(r.step) | static_cast<uint32_t>(r.w) << 16;
+        room.ids[slot] = id;
+        room.masks[slot] = mask;
+        room.places[slot] = place;
+    }
+    __syncwarp();
+    for (uint32_t at = 0; at < row.total(); at += WARP) {
+        uint32_t slot, k;
+        const bool asks = row.next(at, &slot, &k);
+        const uint64_t bits = room.masks[slot];
+        if (!asks || !(bits >> k & 1)) continue;
+        const uint32_t step = room.steps[slot], down = k * (step & 0xffff) >> 12;
+        const uint64_t to = room.places[slot] + __popcll(bits & ((1ull << k) - 1));
+        out.tiles[to] = static_cast<Tile>(room.tiles[slot] + down * out.tiles_x + k - down * (step >> 16));
+        out.ranks[to] = room.ids[slot];
+    }
+    __syncwarp();
+}
+
+/* group_pairs: where each group's pairs begin; the last is how many there are. Listed Gaussians get their place in the record. */
+template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(const job j, const found f, pairs_out<Tile> out)
+{
+    __shared__ writing rooms[GROUP / WARP];
+    __shared__ uint64_t sums[GROUP / WARP];
+    fill_rest(out);
+    if (!out.room.holds()) return;
+    for (uint64_t group = blockIdx.x; group < j.n_groups; group += gridDim.x) {
+        const uint64_t i = group * GROUP + threadIdx.x;
+        const record r = i < j.n ? f.records[i] : empty_record();
+        const uint64_t pairs = r.kind == RECORD_MASK ? __popcll(r.pairs) : r.pairs;
+        const uint64_t place = f.group_pairs[group] + sum_in_group(pairs, sums);
+        if (r.kind == RECORD_LISTED) f.records[i].pairs = place;
+        write_masks_of_warp(j, rooms[threadIdx.x / WARP], r, static_cast<uint32_t>(i), place, out);
+    }
+}
+
+__device__ uint64_t take_places(const found &f, uint32_t id, unsigned pairs)
+{
+    return atomicAdd(reinterpret_cast<unsigned long long *>(&f.records[id].pairs), pairs);
+}
+
+template <typename Tile>
+__device__ void write_slice(const job &j, const found &f, const wide_slice &slice, const pairs_out<Tile> &out)
+{
+    unsigned total;
+    const unsigned before = sum_below(static_cast<unsigned>(__popc(slice.bits)), &total);
+    uint64_t place = 0;
+    if (total == 0) return;
+    if (lane_index() == 0) place = take_places(f, slice.id, total);
+    place = __shfl_sync(ALL, place, 0);
+    const uint32_t w = static_cast<uint32_t>(slice.box.w);
+    const uint32_t corner = (static_cast<uint32_t>(slice.box.row) - j.row0) * out.tiles_x + static_cast<uint32_t>(slice.box.column);
+    for (unsigned left = __ballot_sync(ALL, slice.bits != 0); left; left &= left - 1) {
+        const int word = __ffs(left) - 1;
+        const unsigned bits = __shfl_sync(ALL, slice.bits, word);
+        const uint64_t to = place + __shfl_sync(ALL, before, word) + __popc(bits & lanes_below());
+        const uint32_t k = slice.first + static_cast<uint32_t>(word) * WARP + lane_index(), down = k / w;
+        if (!(bits >> lane_index() & 1)) continue;
+        out.tiles[to] = static_cast<Tile>(corner + down * out.tiles_x + k - down * w);
+        out.ranks[to] = slice.id;
+    }
+}
+
+template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(const job j, const found f, pairs_out<Tile> out)
+{
+    if (!out.room.holds()) return;
+    for_wide(j, f, [&](const wide_slice &slice) { write_slice(j, f, slice, out); });
+    for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t at, uint64_t bits) {
+        uint64_t place = 0;
+        if (g.thread_rank() == 0) place = take_places(f, id, __popcll(bits));
+        place = g.shfl(place, 0);
+        const uint32_t tile = (row - j.row0) * out.tiles_x + static_cast<uint32_t>(at);
+        for (unsigned k = g.thread_rank(); k < WINDOW; k += g.size()) {
+            if (!(bits >> k & 1)) continue;
+            const uint64_t to = place + __popcll(bits & ((1ull << k) - 1));
+            out.tiles[to] = static_cast<Tile>(tile + k);
+            out.ranks[to] = id;
+        }
+    });
+}
+
+} // namespace
+
+#endif
