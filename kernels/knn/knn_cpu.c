@@ -13,6 +13,7 @@
 #include "kernels/knn/knn_tree.h"
 
 #include <float.h>
+#include <string.h>
 
 kiln_knn_fn KILN_CPU(knn);
 kiln_knn_join_fn KILN_CPU(knn_join);
@@ -68,11 +69,43 @@ static inline void update_worst(query *q, uint32_t k)
     q->worst = worst;
 }
 
+/* Three neighbours, a full leaf: what the lanes hold stays in registers, which gcc does not dare for memory behind a pointer. A
+ * store stands between the two selections by one comparison, or gcc 12 makes a branch of them and the search takes three times as
+ * long. */
+static inline void scan_for_three(query *q, const knn_leaf *c, int self)
+{
+    float first[LANES], second[LANES], third[LANES];
+    memcpy(first, q->best[0], sizeof first);
+    memcpy(second, q->best[1], sizeof second);
+    memcpy(third, q->best[2], sizeof third);
+    for (int i = 0; i < KNN_LEAF; i++) {
+        float d[LANES];
+        distances(q, c->at[0][i], c->at[1][i], c->at[2][i], d);
+        if (self) d[i] = FLT_MAX;
+#pragma omp simd
+        for (int l = 0; l < LANES; l++) {
+            const float y = d[l] < first[l] ? first[l] : d[l];
+            first[l] = d[l] < first[l] ? d[l] : first[l];
+            const float z = y < second[l] ? second[l] : y;
+            second[l] = y < second[l] ? y : second[l];
+            third[l] = z < third[l] ? z : third[l];
+        }
+    }
+    memcpy(q->best[0], first, sizeof first);
+    memcpy(q->best[1], second, sizeof second);
+    memcpy(q->best[2], third, sizeof third);
+}
+
 /* self: the candidate in lane i is the query itself */
 static inline void scan_leaf(query *q, uint32_t k, uint64_t leaf, int self)
 {
     const knn_leaf *c = &q->tree->leaves[leaf];
     const uint64_t count = leaf_count(q->tree, leaf);
+    if (k == 3 && count == KNN_LEAF) {
+        scan_for_three(q, c, self);
+        update_worst(q, k);
+        return;
+    }
     for (uint64_t i = 0; i < count; i++) {
         float d[LANES];
         distances(q, c->at[0][i], c->at[1][i], c->at[2][i], d);
@@ -105,14 +138,25 @@ static inline void node_distances(const query *q, const knn_node *node, float d[
                                   kiln_knn_gap(node->lo[2][c], node->hi[2][c], q->lo[2], q->hi[2]));
 }
 
+/* Which children of a node are near enough for anybody, as bits; their distances. */
+static inline uint32_t near_children(const query *q, const knn_node *node, float d[KNN_WIDE])
+{
+    const float worst = q->worst;
+    uint32_t near = 0;
+    node_distances(q, node, d);
+#pragma omp simd reduction(| : near)
+    for (uint32_t c = 0; c < KNN_WIDE; c++) near |= (uint32_t)(d[c] < worst) << c;
+    return near;
+}
+
 /* All children of a node but `skip`. */
 static void visit(query *q, uint32_t k, unsigned level, uint64_t index, unsigned skip)
 {
     const knn_node *node = &q->tree->nodes[level][index];
     float d[KNN_WIDE];
-    node_distances(q, node, d);
-    for (unsigned c = 0; c < KNN_WIDE; c++) {
-        if (c == skip || d[c] >= q->worst) continue;
+    for (uint32_t left = near_children(q, node, d) & ~(1u << skip); left; left &= left - 1) {
+        const unsigned c = (unsigned)__builtin_ctz(left);
+        if (d[c] >= q->worst) continue; /* nearer ones have been found meanwhile */
         if (level > 0)
             visit(q, k, level - 1, index * KNN_WIDE + c, KNN_WIDE);
         else if (leaf_helps(q, k, node, c))
@@ -169,13 +213,13 @@ kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work
 {
     knn_tree t;
     KILN_TRY(kiln_knn_check("knn", a->n, a->k, err));
-    const size_t need = kiln_knn_tree_layout(&t, a->n, work);
+    const size_t need = KILN_CPU(knn_tree_layout)(&t, a->n, work);
     if (!work) {
         *work_bytes = need;
         return KILN_OK;
     }
     if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes, was given %zu", need, *work_bytes);
-    kiln_knn_tree_build(&t, a->means, x->threads);
+    KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 
     const int64_t n_leaves = (int64_t)t.n_leaves;
     const int threads = (int)x->threads;
@@ -246,14 +290,14 @@ kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, 
 {
     knn_tree t;
     KILN_TRY(kiln_knn_check("knn_join", a->n, a->k, err));
-    const size_t need = kiln_knn_tree_layout(&t, a->n, work);
+    const size_t need = KILN_CPU(knn_tree_layout)(&t, a->n, work);
     if (!work) {
         *work_bytes = need;
         return KILN_OK;
     }
     if (*work_bytes < need) return kiln_fail(err, KILN_E_CAP, "knn_join needs %zu bytes, was given %zu", need, *work_bytes);
     if (a->n == 0 || a->n_queries == 0) return KILN_OK;
-    kiln_knn_tree_build(&t, a->means, x->threads);
+    KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 
     const int64_t n_parts = (int64_t)((a->n_queries + LANES - 1) / LANES);
     const int threads = (int)x->threads;

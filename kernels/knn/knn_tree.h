@@ -10,6 +10,8 @@
 #ifndef KILN_KERNELS_KNN_TREE_H
 #define KILN_KERNELS_KNN_TREE_H
 
+#include "kernels/exec.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,8 +35,8 @@ typedef struct {
 } knn_tree;
 
 /* Lays the tree of n points out in `work`; NULL only measures. Returns the bytes. */
-size_t kiln_knn_tree_layout(knn_tree *t, uint64_t n, void *work);
+size_t KILN_CPU(knn_tree_layout)(knn_tree *t, uint64_t n, void *work);
 /* Fills it from planar means [3][n]. */
-void kiln_knn_tree_build(knn_tree *t, const float *means, unsigned threads);
+void KILN_CPU(knn_tree_build)(knn_tree *t, const float *means, unsigned threads);
 
 #endif

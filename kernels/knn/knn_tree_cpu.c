@@ -1,4 +1,4 @@
-/* knn_tree -- builds the tree: split at the middle rank along the longest axis of the points' own box, down to leaves.
+/* knn_tree_cpu -- builds the tree: split at the middle rank along the longest axis of the points' own box, down to leaves.
  *
  * Borders come from ranks and boxes from the points, so distance from the origin, one outlier at 10^7 or a million equal
  * points change neither the shape nor the cost (KERNELS part 4, traps 10 and 11): a grid or a curve over the data's box
@@ -7,24 +7,21 @@
 #include "kernels/knn/knn_tree.h"
 
 #include "base/carve.h"
+#include "kernels/knn/knn_select.h"
 
 #include <math.h>
 #include <string.h>
 
 /* What a leaf's bytes hold while the tree is being built: the same 128 bytes as 8 records. */
-typedef struct {
-    float at[3];
-    uint32_t row;
-} record;
-_Static_assert(sizeof(knn_leaf) == KNN_LEAF * sizeof(record), "records and leaves share their memory");
+_Static_assert(sizeof(knn_leaf) == KNN_LEAF * sizeof(knn_record), "records and leaves share their memory");
 
 typedef struct {
     float lo[3], hi[3];
 } box;
 
-enum { SMALL_SELECT = 24, TASK_LEAVES = 512 };
+enum { TASK_LEAVES = 512 };
 
-size_t kiln_knn_tree_layout(knn_tree *t, uint64_t n, void *work)
+size_t KILN_CPU(knn_tree_layout)(knn_tree *t, uint64_t n, void *work)
 {
     kiln_carve c = {work, 0};
     memset(t, 0, sizeof *t);
@@ -41,15 +38,28 @@ size_t kiln_knn_tree_layout(knn_tree *t, uint64_t n, void *work)
     return c.used;
 }
 
-static box box_of(const record *r, uint64_t n)
+/* n > 0. Two records at a time are eight floats side by side; of rows, which are no numbers, nothing is asked. */
+static box box_of(const knn_record *r, uint64_t n)
 {
-    box b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
-    for (uint64_t i = 0; i < n; i++) {
-        for (int a = 0; a < 3; a++) {
-            const float v = r[i].at[a];
-            b.lo[a] = v < b.lo[a] ? v : b.lo[a];
-            b.hi[a] = v > b.hi[a] ? v : b.hi[a];
+    float lo[8], hi[8];
+    for (int i = 0; i < 8; i++) {
+        lo[i] = INFINITY;
+        hi[i] = -INFINITY;
+    }
+    for (uint64_t i = 0; i + 1 < n; i += 2) {
+        const float *v = (const float *)(const void *)&r[i];
+#pragma omp simd
+        for (int c = 0; c < 8; c++) {
+            lo[c] = v[c] < lo[c] ? v[c] : lo[c];
+            hi[c] = v[c] > hi[c] ? v[c] : hi[c];
         }
+    }
+    box b;
+    for (int a = 0; a < 3; a++) {
+        const float last = r[n - 1].at[a], least = lo[a] < lo[a + 4] ? lo[a] : lo[a + 4];
+        const float largest = hi[a] > hi[a + 4] ? hi[a] : hi[a + 4];
+        b.lo[a] = last < least ? last : least;
+        b.hi[a] = last > largest ? last : largest;
     }
     return b;
 }
@@ -60,78 +70,6 @@ static int longest_axis(const box *b)
     for (int a = 1; a < 3; a++)
         if (b->hi[a] - b->lo[a] > b->hi[axis] - b->lo[axis]) axis = a;
     return axis;
-}
-
-static inline void swap(record *a, record *b)
-{
-    const record t = *a;
-    *a = *b;
-    *b = t;
-}
-
-static void insertion_sort(record *r, uint64_t n, int axis)
-{
-    for (uint64_t i = 1; i < n; i++) {
-        const record x = r[i];
-        uint64_t j = i;
-        for (; j > 0 && r[j - 1].at[axis] > x.at[axis]; j--) r[j] = r[j - 1];
-        r[j] = x;
-    }
-}
-
-static float median3(float a, float b, float c)
-{
-    if (a > b) {
-        const float t = a;
-        a = b;
-        b = t;
-    }
-    return c < a ? a : c > b ? b : c;
-}
-
-/* Median of three medians at pseudo-random places: no order of the input makes the selection quadratic. */
-static float choose_pivot(const record *r, uint64_t n, int axis, uint64_t *seed)
-{
-    float m[3];
-    for (int i = 0; i < 3; i++) {
-        float v[3];
-        for (int j = 0; j < 3; j++) {
-            *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-            v[j] = r[(*seed >> 32) % n].at[axis];
-        }
-        m[i] = median3(v[0], v[1], v[2]);
-    }
-    return median3(m[0], m[1], m[2]);
-}
-
-/* Moves records so that [0, k) are not above and [k, n) are not below each other along the axis (Hoare). Both scans stop
- * at values equal to the pivot, which keeps runs of equal values balanced; a NaN stops them too. */
-static void select_rank(record *r, uint64_t n, uint64_t k, int axis)
-{
-    uint64_t seed = n;
-    while (n > SMALL_SELECT) {
-        const float pivot = choose_pivot(r, n, axis, &seed);
-        int64_t i = -1, j = (int64_t)n;
-        for (;;) {
-            do i++;
-            while (r[i].at[axis] < pivot);
-            do j--;
-            while (r[j].at[axis] > pivot);
-            if (i >= j) break;
-            swap(&r[i], &r[j]);
-        }
-        const uint64_t left = (uint64_t)j + 1; /* [0, left) <= pivot <= [left, n) */
-        if (left == n) break;
-        if (k == left) return;
-        if (k < left) {
-            n = left;
-        } else {
-            r += left;
-            n -= left;
-            k -= left;
-        }
-    }
-    insertion_sort(r, n, axis);
 }
 
 static void put_box(knn_node *node, unsigned slot, const box *b)
@@ -145,16 +83,16 @@ static void put_box(knn_node *node, unsigned slot, const box *b)
 /* From records to the leaf's own layout. Missing places repeat the first point; the search knows how many there are. */
 static void finish_leaf(knn_tree *t, uint64_t leaf)
 {
-    record r[KNN_LEAF];
+    knn_record r[KNN_LEAF];
     knn_leaf *l = &t->leaves[leaf];
     const uint64_t first = leaf * KNN_LEAF;
     const uint64_t count = t->n - first < KNN_LEAF ? t->n - first : KNN_LEAF;
     memcpy(r, l, sizeof r);
     const box b = box_of(r, count);
     for (uint64_t i = 0; i < KNN_LEAF; i++) {
-        const record *from = &r[i < count ? i : 0];
+        const knn_record *from = &r[i < count ? i : 0];
         for (int a = 0; a < 3; a++) l->at[a][i] = from->at[a];
-        l->row[i] = from->row;
+        memcpy(&l->row[i], &from->at[3], sizeof l->row[i]);
     }
     put_box(&t->nodes[0][leaf / KNN_WIDE], leaf % KNN_WIDE, &b);
 }
@@ -169,11 +107,11 @@ static void build(knn_tree *t, uint64_t first, uint64_t size)
     }
     const uint64_t half = size / 2;
     const uint64_t end = first + size < t->n_leaves ? first + size : t->n_leaves;
-    record *r = (record *)(void *)&t->leaves[first];
+    knn_record *r = (knn_record *)(void *)&t->leaves[first];
     const uint64_t n = (end * KNN_LEAF < t->n ? end * KNN_LEAF : t->n) - first * KNN_LEAF;
     const box b = box_of(r, n);
     const int axis = longest_axis(&b);
-    if (b.hi[axis] > b.lo[axis]) select_rank(r, n, half * KNN_LEAF, axis);
+    if (b.hi[axis] > b.lo[axis]) KILN_CPU(knn_select)(r, n, half * KNN_LEAF, axis);
 #pragma omp task if (half >= TASK_LEAVES)
     build(t, first, half);
     build(t, first + half, half);
@@ -202,16 +140,17 @@ static void empty_slots(knn_node *node, uint64_t used)
     for (uint64_t slot = used; slot < KNN_WIDE; slot++) put_box(node, (unsigned)slot, &none);
 }
 
-void kiln_knn_tree_build(knn_tree *t, const float *means, unsigned threads)
+void KILN_CPU(knn_tree_build)(knn_tree *t, const float *means, unsigned threads)
 {
     const int64_t n = (int64_t)t->n;
-    record *r = (record *)(void *)t->leaves;
+    knn_record *r = (knn_record *)(void *)t->leaves;
     uint64_t size = 1, below = t->n_leaves;
     if (n == 0) return;
 #pragma omp parallel for num_threads(threads) schedule(static) if (n > 65536)
     for (int64_t i = 0; i < n; i++) {
         for (int a = 0; a < 3; a++) r[i].at[a] = means[(size_t)a * (size_t)n + (size_t)i];
-        r[i].row = (uint32_t)i;
+        const uint32_t row = (uint32_t)i;
+        memcpy(&r[i].at[3], &row, sizeof row);
     }
     while (size < t->n_leaves) size *= 2;
 #pragma omp parallel num_threads(threads) if (threads > 1)
