@@ -2,6 +2,7 @@
 #include "base/option.h"
 #include "stages/doctor/doctor.h"
 
+#include <isa-l.h>
 #include <jansson.h>
 #include <stdio.h> /* before jpeglib.h, which lacks it */
 
@@ -20,6 +21,7 @@
 #else
 #define JPEG_VERSION TEXT(JPEG_LIB_VERSION)
 #endif
+#define ISAL TEXT(ISAL_MAJOR_VERSION) "." TEXT(ISAL_MINOR_VERSION) "." TEXT(ISAL_PATCH_VERSION)
 
 enum { SQLITE_MULTI_THREAD_LEAST = 1 }; /* sqlite3_threadsafe(): 0 has no mutexes at all */
 
@@ -53,14 +55,15 @@ void kiln_doctor_libraries(kiln_doctor *d)
     (void)snprintf(xxhash, sizeof xxhash, "%u.%u.%u", x / 10000, x / 100 % 100, x % 100);
     (void)snprintf(png, sizeof png, "%u.%u.%u", p / 10000, p / 100 % 100, p % 100);
     kiln_doctor_line(d, "SplatKiln %s", kiln_version);
-    kiln_doctor_line(d, "libraries: SQLite %s (THREADSAFE=%d), zstd %s, libpng %s, libjpeg %s, zlib %s, xxHash %s, jansson %s",
-                     sqlite3_libversion(), sqlite3_threadsafe(), ZSTD_versionString(), png, JPEG_VERSION, zlibVersion(), xxhash,
-                     JANSSON_VERSION);
+    kiln_doctor_line(
+        d, "libraries: SQLite %s (THREADSAFE=%d), zstd %s, libpng %s, libjpeg %s, zlib %s, ISA-L %s, xxHash %s, jansson %s",
+        sqlite3_libversion(), sqlite3_threadsafe(), ZSTD_versionString(), png, JPEG_VERSION, zlibVersion(), ISAL, xxhash,
+        JANSSON_VERSION);
     kiln_doctor_set(d, "splatkiln", json_string(kiln_version));
     kiln_doctor_set(d, "libraries",
-                    json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s}", "sqlite", sqlite3_libversion(), "sqlite_threadsafe",
+                    json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "sqlite", sqlite3_libversion(), "sqlite_threadsafe",
                               sqlite3_threadsafe(), "zstd", ZSTD_versionString(), "libpng", png, "libjpeg", JPEG_VERSION, "zlib",
-                              zlibVersion(), "xxhash", xxhash, "jansson", JANSSON_VERSION));
+                              zlibVersion(), "isal", ISAL, "xxhash", xxhash, "jansson", JANSSON_VERSION));
     compare(d, "SQLite", sqlite3_libversion(), SQLITE_VERSION);
     compare(d, "zstd", ZSTD_versionString(), ZSTD_VERSION_STRING);
     compare(d, "libpng", png, PNG_LIBPNG_VER_STRING);
