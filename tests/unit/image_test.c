@@ -1,7 +1,7 @@
 /* image_test -- pictures survive a round trip, every kind of PNG is read, and a damaged file gives a sentence.
  *
  * Pictures of other kinds than we write (palette, interlaced, few bits, JPEG) are made with libpng and libjpeg directly. */
-#include "stages/image/image.h"
+#include "stages/image/image_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,6 +190,32 @@ static void bytes_do_not_depend_on_threads(void **state)
         free(bytes[1]);
         free(bytes[0]);
         free(data);
+    }
+}
+
+/* A picture's rows with every kind of value, whatever the processor has. */
+static void rows_are_the_same_on_every_processor(void **state)
+{
+    enum { WIDTH = 301, HEIGHT = 7, STEP = 4, ROW = 1 + 2 * STEP * WIDTH };
+    static float data[WIDTH * HEIGHT * STEP];
+    static unsigned char two_rows[2 * ROW], best[HEIGHT * ROW], baseline[HEIGHT * ROW];
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.f, 1.f, 0.5f / 255, 254.5f / 255, 3e38f};
+    (void)state;
+    fill(data, WIDTH * HEIGHT * STEP);
+    for (size_t i = 0; i < sizeof data / sizeof *data; i += 5) data[i] = odd[i % (sizeof odd / sizeof *odd)];
+    for (unsigned kind = 0; kind < 6; kind++) {
+        const kiln_picture_job job = {.format = kind % 2 ? KILN_PNG16 : KILN_PNG8,
+                                      .data = data,
+                                      .width = WIDTH,
+                                      .height = HEIGHT,
+                                      .step = STEP,
+                                      .channels = kind < 2   ? 1
+                                                  : kind < 4 ? 3
+                                                             : 4};
+        const size_t bytes = (size_t)HEIGHT * (1 + WIDTH * kiln_png_pixel_bytes(&job));
+        kiln_png_rows(&job, 0, HEIGHT, two_rows, best);
+        kiln_png_rows_baseline(&job, 0, HEIGHT, two_rows, baseline);
+        assert_memory_equal(best, baseline, bytes);
     }
 }
 
@@ -498,6 +524,7 @@ int main(void)
         cmocka_unit_test(same_pixels_give_the_same_bytes),
         cmocka_unit_test(bytes_do_not_depend_on_threads),
         cmocka_unit_test(png_is_about_as_small_as_level_6),
+        cmocka_unit_test(rows_are_the_same_on_every_processor),
         cmocka_unit_test(every_code_of_16_bits_survives),
         cmocka_unit_test(not_a_number_is_written_as_black),
         cmocka_unit_test(text_is_stored),
