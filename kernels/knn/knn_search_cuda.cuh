@@ -1,11 +1,14 @@
 /* knn_search_cuda -- a warp looks for the neighbours of 32 points that follow each other on the curve, one a lane; or of 32
  * queries that follow each other and are no points of the tree.
  *
- * It reads its own four leaves first, so that bounds are tight, and climbs: on each level the eight that its own ancestor is
- * one of are tried, the nearest relations first, and what may help is walked depth-first from a stack that the lanes share.
- * A box is tried twice: when it is put on the stack, against the box of all 32 and the worst of their bounds, eight boxes at
- * once; when it is taken off, by every lane for itself with the bound that it has by then. A box at exactly the bound is left
- * out: it could only give a value equal to one already held. So zero bounds end the search, and equal points cost nothing.
+ * The 32 walk the tree together: a lane tests one of a node's 32 boxes against the box of all queries and the worst of their
+ * bounds; nodes that are near go on a stack, leaves into a queue. Once 32 leaves wait there, each lane tests one of them
+ * against every query. Then the warp falls into four teams, a leaf's queries each: a team reads the leaves that one of its
+ * own queries wants, four leaves at a time in a warp, and each value read is for eight queries. So what a few queries want
+ * costs the others little, and no lane waits for a tree walk of another.
+ *
+ * It starts with its own four leaves, so that bounds are tight, and climbs. A box at exactly the bound is left out: it could
+ * only give a value equal to one already held. So zero bounds end the search, and equal points cost nothing.
  */
 #ifndef KILN_KERNELS_KNN_SEARCH_CUDA_CUH
 #define KILN_KERNELS_KNN_SEARCH_CUDA_CUH
@@ -17,25 +20,50 @@
 namespace
 {
 
-constexpr unsigned WARP = 32, ALL_LANES = 0xffffffffu, NOBODY = WARP;
-constexpr unsigned OWN_LEAVES = WARP / LEAF;
-/* Taking one box off a level puts at most eight of the level below on; leaves are never put on. */
-constexpr unsigned STACK = WIDE * (LEVELS - 1);
-/* A box on the stack: its level above its index, of which level 1 has the most, 2^26. */
+constexpr unsigned NOBODY = WARP, OWN_LEAVES = WARP / LEAF;
+/* Taking one node off a level puts at most 32 of the level below on; leaves and their nodes are never put on. */
+constexpr unsigned STACK = WIDE * (LEVELS - 2);
+/* A ring: below 32 wait when the leaves of two nodes come. Whole 32s are taken, so that these lie in a row. */
+constexpr unsigned QUEUE = 4 * WIDE;
+/* A box on the stack: its level above its index, of which level 1 has the most, 2^24. */
 constexpr unsigned INDEX_BITS = 28;
+
+struct box {
+    span x, y, z;
+};
+
+__device__ inline box box_at(const node &n, unsigned i)
+{
+    return {{n.lo[0][i], n.hi[0][i]}, {n.lo[1][i], n.hi[1][i]}, {n.lo[2][i], n.hi[2][i]}};
+}
+
+/* kiln_knn_gap in three instructions: of a box that is not inside out only one of the differences can be above 0, and as
+ * integers floats above 0 have their order and those below 0 are below 0. An empty box is at infinity. */
+__device__ inline float gap(span a, span b)
+{
+    return __int_as_float(__vimax_s32_relu(__float_as_int(a.lo - b.hi), __float_as_int(b.lo - a.hi)));
+}
+
+/* At most the distance of any two points in them (knn_math.h). */
+__device__ inline float distance2(const box &a, const box &b)
+{
+    return kiln_knn_distance2(gap(a.x, b.x), gap(a.y, b.y), gap(a.z, b.z));
+}
+
+__device__ inline box box_of(float x, float y, float z) { return {{x, x}, {y, y}, {z, z}}; }
 
 /* What one lane asks for. K is room for at least k values: where k is less, the first K - k are -1 and stay. */
 template <int K> struct query {
-    point at;
+    float x, y, z;
     float best[K]; /* ascending */
 
-    __device__ query(const point &p, bool wanted, uint32_t k) : at(p)
+    __device__ query(float x_, float y_, float z_, bool wanted, uint32_t k) : x(x_), y(y_), z(z_)
     {
 #pragma unroll
         for (int i = 0; i < K; i++) best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX; /* 0: wants nothing */
     }
     __device__ float bound() const { return best[K - 1]; }
-    __device__ bool wants(const box &b) const { return distance2(b, box_of(at)) < bound(); }
+    __device__ float distance2(float px, float py, float pz) const { return kiln_knn_distance2(px - x, py - y, pz - z); }
     __device__ void keep(float d)
     {
         if (K > 4 && !(d < bound())) return;
@@ -43,6 +71,20 @@ template <int K> struct query {
 #pragma unroll
         for (int i = K - 1; i > 0; i--) best[i] = fmaxf(best[i - 1], fminf(best[i], d));
         best[0] = fminf(best[0], d);
+    }
+    /* Both; with three-way minima two at a time take fewer steps than one after the other. */
+    __device__ void keep(float c, float d)
+    {
+        if constexpr (K == 3) {
+            const int lo = min(__float_as_int(c), __float_as_int(d)), hi = max(__float_as_int(c), __float_as_int(d));
+            const int b0 = __float_as_int(best[0]), b1 = __float_as_int(best[1]), b2 = __float_as_int(best[2]);
+            best[0] = __int_as_float(min(b0, lo));
+            best[1] = __int_as_float(__vimin3_s32(b1, hi, max(b0, lo)));
+            best[2] = __int_as_float(__vimin3_s32(b2, max(b1, lo), max(b0, hi)));
+        } else {
+            keep(c);
+            keep(d);
+        }
     }
     /* Value i of k lies `stride` floats behind the one before. */
     __device__ void load(const float *from, uint64_t stride, uint32_t k)
@@ -73,129 +115,248 @@ __device__ inline float warp_max(float v)
     return v;
 }
 
-__device__ inline span warp_span(float v) { return {-warp_max(-v), warp_max(v)}; }
+/* The largest of what is not negative, where -1 stands for 0. */
+__device__ inline float warp_max_bound(float v)
+{
+#if __CUDA_ARCH__ >= 800
+    return __int_as_float(__reduce_max_sync(ALL_LANES, __float_as_int(v)));
+#else
+    return warp_max(v);
+#endif
+}
 
 /* self: which of the leaf's points this lane asks for itself, or none of them */
-template <int K> __device__ inline void read_leaf(const tree &t, uint32_t leaf, unsigned self, query<K> *q)
+template <int K> __device__ inline void read_leaf(const leaf &l, unsigned self, query<K> *q)
 {
-    const point *const points = t.points + uint64_t(leaf) * LEAF;
-    const uint64_t rest = t.n - uint64_t(leaf) * LEAF;
-    const unsigned count = rest < LEAF ? static_cast<unsigned>(rest) : LEAF;
-    for (unsigned i = 0; i < count; i++) {
-        const point p = points[i]; /* one load for all lanes */
-        const float d = kiln_knn_distance2(p.x - q->at.x, p.y - q->at.y, p.z - q->at.z);
-        q->keep(i == self ? FLT_MAX : d);
+    float4 part[3][LEAF / 4];
+#pragma unroll
+    for (int a = 0; a < 3; a++)
+#pragma unroll
+        for (int i = 0; i < LEAF / 4; i++) part[a][i] = reinterpret_cast<const float4 *>(l.at[a])[i];
+#pragma unroll
+    for (unsigned i = 0; i < LEAF / 4; i++) {
+        const float4 x = part[0][i], y = part[1][i], z = part[2][i];
+        float d[4] = {q->distance2(x.x, y.x, z.x), q->distance2(x.y, y.y, z.y), q->distance2(x.z, y.z, z.z),
+                      q->distance2(x.w, y.w, z.w)};
+#pragma unroll
+        for (unsigned j = 0; j < 4; j++)
+            if (self == 4 * i + j) d[j] = FLT_MAX;
+        q->keep(d[0], d[1]);
+        q->keep(d[2], d[3]);
     }
 }
 
-/* The search of one warp. Every lane takes every step. */
+/* What a warp has in shared memory. */
+struct desk {
+    float4 queries[WARP]; /* x, y, z, bound */
+    float nearest[STACK]; /* distance of a box on the stack */
+    uint32_t stack[STACK], queue[QUEUE];
+};
+
+/* Boxes that a warp takes off its stack by the box of all its queries alone. Most warps need no more; those whose queries lie
+ * far apart (across a gap, or with an outlier among them) would open half the tree, and ask every query from then on. */
+constexpr unsigned PATIENCE = 16;
+
+/* The search of one warp. Every lane takes every step but the reading of leaves; TEAM lanes read the same leaf. */
 template <int K> struct search {
+    static constexpr unsigned TEAM = LEAF;
     const tree &t;
     query<K> q;
-    box all; /* of the 32 points */
+    box all; /* of the 32 queries */
     unsigned lane;
-    uint32_t *stack; /* [STACK], the warp's own */
-    unsigned top = 0;
+    desk &d;
+    unsigned top = 0, head = 0, queued = 0, patience = PATIENCE;
 
-    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, uint32_t *stack_)
-        : t(t_), q(q_), all{warp_span(q_.at.x), warp_span(q_.at.y), warp_span(q_.at.z)}, lane(lane_), stack(stack_)
+    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, desk &d_) : t(t_), q(q_), lane(lane_), d(d_)
     {
+        all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
     }
 
-    /* Bit i: child i of a node may have something for somebody. */
-    __device__ unsigned near_children(unsigned level, uint32_t node) const
+    /* The leaves of two nodes that are near go into the queue; the second may be left out. */
+    __device__ void open_leaves(uint32_t node0, unsigned with0, uint32_t node1, unsigned with1, float worst)
     {
-        const float worst = warp_max(q.bound());
-        const uint32_t child = node * WIDE + lane;
-        const bool near = lane < WIDE && child < t.count[level] && distance2(t.boxes[level][child], all) < worst;
-        return __ballot_sync(ALL_LANES, near);
-    }
-
-    /* The children of a node, but those in `without`: leaves are read, others put on the stack. level: the children's */
-    __device__ void open(unsigned level, uint32_t node, unsigned without)
-    {
-        unsigned near = near_children(level, node) & ~without;
-        if (level == 0) {
-            for (; near; near &= near - 1) {
-                const uint32_t leaf = node * WIDE + __ffs(near) - 1;
-                if (__any_sync(ALL_LANES, q.wants(t.boxes[0][leaf]))) read_leaf(t, leaf, NOBODY, &q);
-            }
-            return;
-        }
-        const unsigned before = __popc(near & ((1u << lane) - 1));
-        if (near >> lane & 1) stack[top + before] = level << INDEX_BITS | (node * WIDE + lane);
-        top += __popc(near);
+        const float distance0 = distance2(box_at(t.nodes[0][node0], lane), all);
+        const float distance1 = distance2(box_at(t.nodes[0][node1], lane), all);
+        const unsigned nears0 = __ballot_sync(ALL_LANES, distance0 < worst) & with0;
+        const unsigned nears1 = __ballot_sync(ALL_LANES, distance1 < worst) & with1;
+        const unsigned before = (1u << lane) - 1, end = head + queued, middle = end + __popc(nears0);
+        if (nears0 >> lane & 1) d.queue[(end + __popc(nears0 & before)) % QUEUE] = node0 * WIDE + lane;
+        if (nears1 >> lane & 1) d.queue[(middle + __popc(nears1 & before)) % QUEUE] = node1 * WIDE + lane;
+        queued += __popc(nears0) + __popc(nears1);
         __syncwarp();
     }
 
-    __device__ void walk()
+    /* What is near below a node of level 1: two of its boxes at a time, so that they wait for memory together. */
+    __device__ void open_parents(uint32_t index, unsigned with, float worst)
     {
-        while (top > 0) {
-            const uint32_t entry = stack[--top];
-            __syncwarp(); /* before somebody writes over it */
-            const unsigned level = entry >> INDEX_BITS;
-            const uint32_t node = entry & ((1u << INDEX_BITS) - 1);
-            if (__any_sync(ALL_LANES, q.wants(t.boxes[level][node]))) open(level - 1, node, 0);
+        const float distance = distance2(box_at(t.nodes[1][index], lane), all);
+        unsigned nears = __ballot_sync(ALL_LANES, distance < worst) & with;
+        while (nears) {
+            const unsigned i = __ffs(nears) - 1;
+            nears &= nears - 1;
+            const unsigned j = nears ? __ffs(nears) - 1 : i;
+            nears &= nears - 1;
+            worst = warp_max_bound(q.bound());
+            bool first = __shfl_sync(ALL_LANES, distance, i) < worst;
+            bool second = __shfl_sync(ALL_LANES, distance, j) < worst && j != i;
+            if (patience > 0) {
+                patience--;
+            } else {
+                first = first && is_wanted(1, index * WIDE + i);
+                second = second && is_wanted(1, index * WIDE + j);
+            }
+            if (first || second)
+                open_leaves(index * WIDE + i, first ? ALL_LANES : 0, index * WIDE + j, second ? ALL_LANES : 0, worst);
+            while (queued >= WIDE) read_queue();
         }
+    }
+
+    /* The boxes of a node of a higher level that are near go on the stack. */
+    __device__ void open_higher(unsigned level, uint32_t index, unsigned with, float worst)
+    {
+        const float distance = distance2(box_at(t.nodes[level][index], lane), all);
+        const unsigned nears = __ballot_sync(ALL_LANES, distance < worst) & with;
+        const unsigned place = top + __popc(nears & ((1u << lane) - 1));
+        if (nears >> lane & 1) {
+            d.stack[place] = level << INDEX_BITS | (index * WIDE + lane);
+            d.nearest[place] = distance;
+        }
+        top += __popc(nears);
+        __syncwarp();
+    }
+
+    /* Which of the first 32 leaves of the queue somebody in this lane's team wants. */
+    __device__ unsigned wanted_leaves(const uint32_t *queue) const
+    {
+        const bool is_leaf = lane < queued;
+        const uint32_t l = queue[is_leaf ? lane : 0];
+        const box b = box_at(t.nodes[0][l / WIDE], l % WIDE);
+        unsigned mine = 0;
+#pragma unroll
+        for (unsigned team = 0; team < WARP / TEAM; team++) {
+            bool wanted = false;
+#pragma unroll 4
+            for (unsigned j = 0; j < TEAM; j++) {
+                const float4 p = d.queries[team * TEAM + j];
+                wanted |= distance2(b, box_of(p.x, p.y, p.z)) < p.w;
+            }
+            const unsigned leaves = __ballot_sync(ALL_LANES, wanted && is_leaf);
+            if (lane / TEAM == team) mine = leaves;
+        }
+        return mine;
+    }
+
+    /* Up to 32 leaves of it. */
+    __device__ void read_queue()
+    {
+        const uint32_t *const queue = &d.queue[head % QUEUE];
+        d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
+        __syncwarp();
+        for (unsigned wanted = wanted_leaves(queue); wanted; wanted &= wanted - 1)
+            read_leaf(t.leaves[queue[__ffs(wanted) - 1]], NOBODY, &q);
+        __syncwarp();
+        const unsigned read = min(queued, static_cast<unsigned>(WIDE));
+        head += read;
+        queued -= read;
+    }
+
+    /* By somebody, rather than by the box of all. */
+    __device__ bool is_wanted(unsigned level, uint32_t index) const
+    {
+        const box b = box_at(t.nodes[level][index / WIDE], index % WIDE);
+        return __any_sync(ALL_LANES, distance2(b, box_of(q.x, q.y, q.z)) < q.bound());
+    }
+
+    /* All that is near and above level 0: from node `index` of a level upwards, of that only the boxes `with`. */
+    __device__ void climb(unsigned level, uint32_t index, unsigned with)
+    {
+        for (;;) {
+            const float worst = warp_max_bound(q.bound());
+            unsigned of = level, boxes = with;
+            uint32_t i = index;
+            if (top > 0) {
+                const uint32_t entry = d.stack[--top];
+                const float distance = d.nearest[top];
+                __syncwarp(); /* before somebody writes over it */
+                of = (entry >> INDEX_BITS) - 1;
+                i = entry & ((1u << INDEX_BITS) - 1);
+                boxes = ALL_LANES;
+                if (!(distance < worst) || !(patience > 0 || is_wanted(of + 1, i))) continue;
+            } else if (level < t.levels && worst > 0.0f) {
+                with = ~(1u << index % WIDE);
+                index /= WIDE;
+                level++;
+            } else {
+                break;
+            }
+            if (of > 1)
+                open_higher(of, i, boxes, worst);
+            else
+                open_parents(i, boxes, worst);
+        }
+        while (queued > 0) read_queue();
+    }
+
+    /* Each team begins with its own leaf. */
+    __device__ void read_own(uint32_t first)
+    {
+        for (unsigned i = 0; i < OWN_LEAVES; i++) {
+            const uint32_t l = first + (lane / LEAF ^ i);
+            if (l < t.count[0]) read_leaf(t.leaves[l], i == 0 ? lane % LEAF : NOBODY, &q);
+        }
+        __syncwarp();
     }
 
     __device__ void run(uint64_t warp)
     {
-        uint32_t child = static_cast<uint32_t>(warp * OWN_LEAVES);
-        unsigned own = ((1u << OWN_LEAVES) - 1) << child % WIDE;
-        for (unsigned i = 0; i < OWN_LEAVES && child + i < t.count[0]; i++)
-            read_leaf(t, child + i, lane / LEAF == i ? lane % LEAF : NOBODY, &q);
-        for (unsigned level = 0; level < t.levels && __any_sync(ALL_LANES, q.bound() > 0.0f); level++) {
-            child /= WIDE;
-            open(level, child, own);
-            walk();
-            own = 1u << child % WIDE;
-        }
+        const uint32_t first = static_cast<uint32_t>(warp * OWN_LEAVES), node = first / WIDE;
+        read_own(first);
+        open_leaves(node, ~(((1u << OWN_LEAVES) - 1) << first % WIDE), node, 0, warp_max_bound(q.bound()));
+        climb(1, node / WIDE, ~(1u << node % WIDE));
     }
 
     /* For queries that are no points of the tree: from the root down. */
     __device__ void run_from_root()
     {
-        open(t.levels - 1, 0, 0);
-        walk();
+        if (t.levels == 1) open_leaves(0, ALL_LANES, 0, 0, warp_max_bound(q.bound()));
+        climb(t.levels > 1 ? t.levels - 1 : 1, 0, ALL_LANES);
     }
 };
 
-constexpr unsigned SEARCH_BLOCK = 128;
+constexpr unsigned SEARCH_BLOCK = 128, SEARCH_BLOCKS = 4;
 
 template <int K>
-__global__ void __launch_bounds__(SEARCH_BLOCK)
+__global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
 {
-    __shared__ uint32_t stacks[SEARCH_BLOCK / WARP][STACK];
+    __shared__ desk desks[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
-    for (uint64_t warp = kiln::thread_index() / WARP; warp * WARP < t.n; warp += kiln::thread_count() / WARP) {
-        const uint64_t i = warp * WARP + lane;
-        const query<K> q(t.points[i < t.n ? i : t.n - 1], i < t.n, k);
-        search<K> s(t, q, lane, stacks[threadIdx.x / WARP]);
-        s.run(warp);
-        if (i >= t.n) continue; /* the last warp's last step */
-        if (spacing2) spacing2[s.q.at.row] = s.q.mean(k);
-        if (best) s.q.store(best + s.q.at.row, t.n, k);
-    }
+    const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < t.n ? i : t.n - 1;
+    if (warp * WARP >= t.n) return;
+    const leaf &own = t.leaves[from / LEAF];
+    const unsigned slot = from % LEAF;
+    search<K> s(t, query<K>(own.at[0][slot], own.at[1][slot], own.at[2][slot], i < t.n, k), lane, desks[threadIdx.x / WARP]);
+    s.run(warp);
+    if (i >= t.n) return;
+    const uint32_t row = own.row[slot];
+    if (spacing2) spacing2[row] = s.q.mean(k);
+    if (best) s.q.store(best + row, t.n, k);
 }
 
 /* queries: [3][n_queries] */
 template <int K>
-__global__ void __launch_bounds__(SEARCH_BLOCK)
+__global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
 {
-    __shared__ uint32_t stacks[SEARCH_BLOCK / WARP][STACK];
+    __shared__ desk desks[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
-    for (uint64_t warp = kiln::thread_index() / WARP; warp * WARP < n_queries; warp += kiln::thread_count() / WARP) {
-        const uint64_t i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
-        const point at = {queries[from], queries[n_queries + from], queries[2 * n_queries + from], 0};
-        query<K> q(at, i < n_queries, k);
-        if (i < n_queries) q.load(best + i, n_queries, k);
-        search<K> s(t, q, lane, stacks[threadIdx.x / WARP]);
-        s.run_from_root();
-        if (i < n_queries) s.q.store(best + i, n_queries, k);
-    }
+    const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
+    if (warp * WARP >= n_queries) return;
+    query<K> q(queries[from], queries[n_queries + from], queries[2 * n_queries + from], i < n_queries, k);
+    if (i < n_queries) q.load(best + i, n_queries, k);
+    search<K> s(t, q, lane, desks[threadIdx.x / WARP]);
+    s.run_from_root();
+    if (i < n_queries) s.q.store(best + i, n_queries, k);
 }
 
 } // namespace

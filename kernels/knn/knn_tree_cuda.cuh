@@ -1,8 +1,11 @@
-/* knn_tree_cuda -- the search tree of knn's CUDA sibling: points in the order of a curve, eight in a row are a leaf, eight
- * boxes in a row have a box on the next level, and so on until eight or fewer are left. No pointers: box i of a level is
- * over the boxes 8 i .. 8 i + 7 of the level below.
+/* knn_tree_cuda -- the search tree of knn's CUDA sibling: points in the order of a curve, eight in a row are a leaf, 32
+ * boxes in a row are a node, which has a box on the next level, and so on until one node is left. No pointers: box i of a
+ * level is over node i of the level below, boxes 32 i .. 32 i + 31; of level 0 over leaf i.
  *
- *   bytes per point: 16, and 3 + 3/8 + ... in boxes
+ *   bytes per point: 16 in leaves, and 3 + 3/32 + ... in boxes
+ *
+ * The places of points and boxes that do not exist are filled: points at infinity, boxes that are empty (from +inf to
+ * -inf) and at distance infinity from everything, so that nobody has to ask how many there are.
  */
 #ifndef KILN_KERNELS_KNN_TREE_CUDA_CUH
 #define KILN_KERNELS_KNN_TREE_CUDA_CUH
@@ -11,80 +14,119 @@
 #include "kernels/cuda.cuh"
 #include "kernels/knn/knn_math.h"
 
+#include <math.h>
 #include <stdint.h>
 
 namespace
 {
 
-enum { LEAF = 8, WIDE = 8, LEVELS = 10 }; /* 2^32 points have 2^29 leaves, and 4 boxes on level 9 */
+constexpr unsigned WARP = 32, ALL_LANES = 0xffffffffu;
+enum { LEAF = 8, WIDE = WARP, LEVELS = 6 }; /* 2^32 points have 2^29 leaves, and 16 boxes on level 5 */
+enum { LEAF_BLOCK = LEAF * WIDE, NODE_BLOCK = 128 };
 
-struct alignas(16) point {
-    float x, y, z;
-    uint32_t row;
+struct alignas(16) leaf {
+    float at[3][LEAF];
+    uint32_t row[LEAF];
 };
 
-struct alignas(8) span {
+struct node {
+    float lo[3][WIDE], hi[3][WIDE];
+};
+
+struct span {
     float lo, hi;
-};
-
-struct box {
-    span x, y, z;
 };
 
 struct tree {
     uint64_t n;
-    point *points;
+    leaf *leaves; /* whole nodes of them */
     unsigned levels;
-    uint32_t count[LEVELS];
-    box *boxes[LEVELS];
+    uint32_t count[LEVELS]; /* boxes, as many as nodes on the level below */
+    node *nodes[LEVELS];
 };
 
-inline tree lay_out_tree(kiln_carve *c, uint64_t n)
+inline uint64_t nodes_of(uint64_t boxes) { return (boxes + WIDE - 1) / WIDE; }
+
+/* Points and boxes lie in two pieces of memory. */
+inline void lay_out_tree(kiln_carve *points, kiln_carve *boxes, uint64_t n, tree *t)
 {
-    tree t = {};
-    t.n = n;
-    t.points = kiln::take<point>(c, n);
-    for (uint64_t count = (n + LEAF - 1) / LEAF;; count = (count + WIDE - 1) / WIDE) {
-        t.count[t.levels] = static_cast<uint32_t>(count);
-        t.boxes[t.levels++] = kiln::take<box>(c, count);
-        if (count <= WIDE) return t;
+    *t = {};
+    t->n = n;
+    uint64_t count = (n + LEAF - 1) / LEAF;
+    t->leaves = kiln::take<leaf>(points, nodes_of(count) * WIDE);
+    for (;; count = nodes_of(count)) {
+        t->count[t->levels] = static_cast<uint32_t>(count);
+        t->nodes[t->levels++] = kiln::take<node>(boxes, nodes_of(count));
+        if (count <= WIDE) return;
     }
 }
 
-__device__ inline span join(span a, span b) { return {fminf(a.lo, b.lo), fmaxf(a.hi, b.hi)}; }
-__device__ inline box join(const box &a, const box &b) { return {join(a.x, b.x), join(a.y, b.y), join(a.z, b.z)}; }
-__device__ inline box box_of(const point &p) { return {{p.x, p.x}, {p.y, p.y}, {p.z, p.z}}; }
-__device__ inline box box_of(const box &b) { return b; }
-
-/* At most the distance of any two points in them (knn_math.h). */
-__device__ inline float distance2(const box &a, const box &b)
+/* Of `lanes` lanes in a row, for all of them. */
+template <unsigned lanes> __device__ inline span join_lanes(span s)
 {
-    return kiln_knn_distance2(kiln_knn_gap(a.x.lo, a.x.hi, b.x.lo, b.x.hi), kiln_knn_gap(a.y.lo, a.y.hi, b.y.lo, b.y.hi),
-                              kiln_knn_gap(a.z.lo, a.z.hi, b.z.lo, b.z.hi));
-}
-
-enum { TREE_BLOCK = 256 };
-
-/* A box for every eight of what lies below: points or boxes. */
-template <typename T>
-__global__ void __launch_bounds__(TREE_BLOCK) make_boxes(uint64_t n_below, const T *below, uint64_t n, box *out)
-{
-    for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
-        const uint64_t end = WIDE * i + WIDE < n_below ? WIDE * i + WIDE : n_below;
-        box b = box_of(below[WIDE * i]);
-        for (uint64_t j = WIDE * i + 1; j < end; j++) b = join(b, box_of(below[j]));
-        out[i] = b;
+#pragma unroll
+    for (unsigned step = 1; step < lanes; step *= 2) {
+        s.lo = fminf(s.lo, __shfl_xor_sync(ALL_LANES, s.lo, step));
+        s.hi = fmaxf(s.hi, __shfl_xor_sync(ALL_LANES, s.hi, step));
     }
+    return s;
 }
-static_assert(int(LEAF) == int(WIDE), "leaves and nodes are made by one kernel");
+
+__device__ inline void put_span(node *nodes, uint64_t i, int axis, span s)
+{
+    nodes[i / WIDE].lo[axis][i % WIDE] = s.lo;
+    nodes[i / WIDE].hi[axis][i % WIDE] = s.hi;
+}
+
+/* A node's extent on the level above, by one warp; the last node's also fills the places that are left in its row. */
+__device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int axis, span s, unsigned lane)
+{
+    if (level >= t.levels) return;
+    if (lane == 0) put_span(t.nodes[level], i, axis, s);
+    if (i + 1 == t.count[level] && lane > i % WIDE) put_span(t.nodes[level], i - i % WIDE + lane, axis, {INFINITY, -INFINITY});
+}
+
+/* A block makes a node of leaves, of one axis: blocks of the same axis run together, and up to some ten million values of it
+ * fit the L2 cache, out of which random reads are three times as fast. */
+__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const float *means, const uint32_t *rows)
+{
+    __shared__ span parts[LEAF_BLOCK / WARP];
+    const int axis = blockIdx.y;
+    const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const uint64_t i = uint64_t(blockIdx.x) * LEAF_BLOCK + threadIdx.x;
+    const bool is_point = i < t.n;
+    const uint32_t row = is_point ? rows[i] : 0;
+    const float v = is_point ? means[axis * t.n + row] : INFINITY;
+    leaf *const to = &t.leaves[i / LEAF];
+    to->at[axis][i % LEAF] = v;
+    if (axis == 0) to->row[i % LEAF] = row;
+
+    const span of_leaf = join_lanes<LEAF>({v, is_point ? v : -INFINITY});
+    if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
+    const span of_warp = join_lanes<WARP>(of_leaf);
+    if (lane == 0) parts[warp] = of_warp;
+    __syncthreads();
+    if (warp == 0) put_node(t, 1, blockIdx.x, axis, join_lanes<WARP>(parts[lane % (LEAF_BLOCK / WARP)]), lane);
+}
+
+/* A warp a node of `level`. */
+__global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__ tree t, unsigned level)
+{
+    const unsigned lane = threadIdx.x % WARP;
+    const uint64_t i = kiln::thread_index() / WARP;
+    if (i >= t.count[level + 1]) return;
+    const node &from = t.nodes[level][i];
+    for (int axis = 0; axis < 3; axis++)
+        put_node(t, level + 1, i, axis, join_lanes<WARP>({from.lo[axis][lane], from.hi[axis][lane]}), lane);
+}
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, kiln_error *err)
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, const uint32_t *rows, kiln_error *err)
 {
-    LAUNCH(make_boxes<point>, kiln::blocks_for(t.count[0], TREE_BLOCK), TREE_BLOCK, 0, t.n, t.points, t.count[0], t.boxes[0]);
-    for (unsigned l = 1; l < t.levels; l++)
-        LAUNCH(make_boxes<box>, kiln::blocks_for(t.count[l], TREE_BLOCK), TREE_BLOCK, 0, t.count[l - 1], t.boxes[l - 1], t.count[l],
-               t.boxes[l]);
+    const dim3 grid(static_cast<unsigned>(nodes_of(t.count[0])), 3);
+    LAUNCH(make_leaves, grid, LEAF_BLOCK, 0, t, means, rows);
+    for (unsigned level = 1; level + 1 < t.levels; level++)
+        LAUNCH(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, 0, t, level);
     return KILN_OK;
 }
 

@@ -1,0 +1,192 @@
+/* knn_order_cuda -- the order in which knn's CUDA sibling lays its points down: along a Hilbert curve over a warped space.
+ *
+ * Any order gives the right result; a good one makes it fast, and must not be spoilt by one outlier, an offset, clusters
+ * far apart or many equal points. Each axis is warped by a map from a sorted sample of its values, a blend of
+ *   127 parts  where a point is in a cube around the middle of the points, whose side is the largest of the three spreads
+ *              (from rank m / 16 to rank 15 m / 16 of the sample), its face for those outside: keeps leaves of floors and
+ *              walls as flat as these are
+ *   1 part     its rank in the sample, in between in proportion: divides whatever the cube cannot, however small it is
+ */
+#ifndef KILN_KERNELS_KNN_ORDER_CUDA_CUH
+#define KILN_KERNELS_KNN_ORDER_CUDA_CUH
+
+#include "kernels/cuda.cuh"
+#include "kernels/ranks/ranks.h"
+#include "kernels/spatial_order/spatial_order_math.h"
+
+#include <cub/block/block_radix_sort.cuh>
+
+#include <math.h>
+#include <stdint.h>
+
+namespace
+{
+
+enum { SAMPLE_BLOCK = 1024, SAMPLES = 2 * SAMPLE_BLOCK, CODE_BLOCK = 512 };
+enum { CODE_BLOCKS = 132 * 4 }; /* as many as fit 132 multiprocessors at once: each loads the map first */
+enum { AXIS_BITS = 16, CODE_BITS = 3 * AXIS_BITS };
+enum { SPREAD = 16, CELLS = 512 };
+constexpr float CUBE_MARGIN = 1.25f; /* side of the cube over the spread: 1.14 for points spread evenly */
+constexpr float RANK_SHARE = 1.0f / 128;
+
+/* Sorted; of fewer points than SAMPLES each is one, and the rest is infinite. */
+struct samples {
+    float at[3][SAMPLES];
+};
+
+inline __host__ __device__ uint32_t sample_count(uint64_t n) { return n < SAMPLES ? static_cast<uint32_t>(n) : SAMPLES; }
+
+/* Where sample s is taken: somewhere in its share of the rows, so that no period of the input is met. */
+__device__ inline uint64_t sample_row(uint64_t n, uint32_t s)
+{
+    if (n <= SAMPLES) return s;
+    const uint32_t somewhere = (s * 2654435761u) >> 16; /* Knuth's multiplicative hash */
+    return (((uint64_t(s) << 16 | somewhere) * n) >> 16) / SAMPLES;
+}
+
+/* A block an axis. */
+__global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const float *means, samples *out)
+{
+    constexpr int EACH = SAMPLES / SAMPLE_BLOCK;
+    using sorter = CUB_NS_QUALIFIER::BlockRadixSort<uint32_t, SAMPLE_BLOCK, EACH>;
+    __shared__ typename sorter::TempStorage room;
+    const unsigned axis = blockIdx.x;
+    const uint32_t m = sample_count(n);
+    uint32_t keys[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        const uint32_t s = i * SAMPLE_BLOCK + threadIdx.x;
+        const float v = s < m ? means[axis * n + sample_row(n, s)] : INFINITY;
+        keys[i] = kiln_rank_key(v == 0.0f ? 0.0f : v); /* -0 and +0 are one place */
+    }
+    sorter(room).SortBlockedToStriped(keys);
+#pragma unroll
+    for (int i = 0; i < EACH; i++) out->at[axis][i * SAMPLE_BLOCK + threadIdx.x] = kiln_rank_value(keys[i]);
+}
+
+/* One axis of the cube. */
+struct cube_axis {
+    float from, per_unit;
+    /* From 0 to 1. Where the side is 0 or its inverse overflows it is 0 or 1. */
+    __device__ float place(float v) const { return fminf(fmaxf((v - from) * per_unit, 0.0f), 1.0f); /* NaN: 0 */ }
+    __device__ static uint32_t cell(float place) { return min(static_cast<uint32_t>(place * CELLS), CELLS - 1u); }
+};
+
+/* The Hilbert curve two levels at a step: state * 64 + (x | y << 2 | z << 4), two bits of each coordinate, -> the next state
+ * * 64 above 6 bits of code. */
+enum { CURVE_STEPS = KILN_HILBERT_STATES * 64 };
+
+__device__ inline uint16_t curve_step(unsigned i)
+{
+    const unsigned x = i & 3, y = i >> 2 & 3, z = i >> 4 & 3;
+    const uint32_t first = kiln_hilbert_digit(i / 64, x >> 1 | (y >> 1) << 1 | (z >> 1) << 2);
+    const uint32_t second = kiln_hilbert_digit(first >> 3, (x & 1) | (y & 1) << 1 | (z & 1) << 2);
+    return static_cast<uint16_t>((second >> 3) << 12 | (first & 7) << 3 | (second & 7));
+}
+
+/* What a block needs to warp points. */
+struct warp_map {
+    samples sorted;
+    cube_axis cube[3];
+    uint32_t first[3][CELLS]; /* the first sample in a cell or behind it; above 16 bits that of the next cell */
+    uint16_t steps[CURVE_STEPS];
+};
+
+__device__ inline void find_cube(const samples &s, uint32_t m, cube_axis cube[3])
+{
+    float side = 0.0f, middle[3];
+    for (int a = 0; a < 3; a++) {
+        const float lo = s.at[a][m / SPREAD], hi = s.at[a][m - 1 - m / SPREAD];
+        middle[a] = 0.5f * lo + 0.5f * hi;
+        side = fmaxf(side, CUBE_MARGIN * (hi - lo));
+    }
+    for (int a = 0; a < 3; a++) cube[a] = {middle[a] - 0.5f * side, 1.0f / side};
+}
+
+__device__ inline uint32_t first_in_cell(const float *sorted, uint32_t m, const cube_axis &cube, uint32_t cell)
+{
+    if (cell == CELLS) return m;
+    uint32_t lo = 0, hi = m;
+    while (lo < hi) {
+        const uint32_t mid = (lo + hi) / 2;
+        if (cube.cell(cube.place(sorted[mid])) < cell)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* By the whole block. */
+__device__ inline void load_map(const samples *sorted, uint32_t m, warp_map *w)
+{
+    for (unsigned i = threadIdx.x; i < 3 * SAMPLES; i += blockDim.x)
+        w->sorted.at[i / SAMPLES][i % SAMPLES] = sorted->at[i / SAMPLES][i % SAMPLES];
+    for (unsigned i = threadIdx.x; i < CURVE_STEPS; i += blockDim.x) w->steps[i] = curve_step(i);
+    __syncthreads();
+    if (threadIdx.x == 0) find_cube(w->sorted, m, w->cube);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < 3 * CELLS; i += blockDim.x) {
+        const unsigned a = i / CELLS, cell = i % CELLS;
+        const float *const of = w->sorted.at[a];
+        w->first[a][cell] = first_in_cell(of, m, w->cube[a], cell) | first_in_cell(of, m, w->cube[a], cell + 1) << 16;
+    }
+    __syncthreads();
+}
+
+/* The warped coordinate: monotonic in v but for rounding. */
+__device__ inline uint32_t warped(float v, uint32_t m, const float *sorted, const uint32_t *first, const cube_axis &cube)
+{
+    constexpr float full = 1u << AXIS_BITS;
+    const float place = cube.place(v);
+    const uint32_t near = first[cube.cell(place)];
+    uint32_t k = near & 0xffffu, end = near >> 16;
+    while (k < end) {
+        const uint32_t mid = (k + end) / 2;
+        if (sorted[mid] < v)
+            k = mid + 1;
+        else
+            end = mid;
+    }
+    const float below = sorted[k > 0 ? k - 1 : 0], above = sorted[k < m ? k : m - 1];
+    const float between = fminf(fmaxf(__fdividef(v - below, above - below), 0.0f), 1.0f); /* NaN: 0 */
+    const float rank = __fdividef(static_cast<float>(k) + between, static_cast<float>(m + 1));
+    const float at = (1.0f - RANK_SHARE) * place + RANK_SHARE * rank;
+    return min(static_cast<uint32_t>(at * full), (1u << AXIS_BITS) - 1);
+}
+
+__device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *steps)
+{
+    uint64_t code = 0;
+    uint32_t state = KILN_HILBERT_ROOT * 64;
+#pragma unroll
+    for (int bit = AXIS_BITS - 2; bit >= 0; bit -= 2) {
+        const uint32_t step = steps[state | (at[0] >> bit & 3u) | (at[1] >> bit & 3u) << 2 | (at[2] >> bit & 3u) << 4];
+        code = code << 6 | (step & 63u);
+        state = step >> 6;
+    }
+    return code;
+}
+static_assert(AXIS_BITS % 2 == 0, "two levels a step");
+
+/* As much of a code as so many points need: the sort takes a pass for eight bits. */
+inline int code_bits(uint64_t n) { return n <= uint64_t(1) << 24 ? 40 : CODE_BITS; }
+
+__global__ void __launch_bounds__(CODE_BLOCK)
+    make_codes(uint64_t n, const float *means, const samples *sorted, int bits, uint64_t *codes, uint32_t *rows)
+{
+    __shared__ warp_map w;
+    const uint32_t m = sample_count(n);
+    load_map(sorted, m, &w);
+    for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
+        uint32_t at[3];
+#pragma unroll
+        for (int a = 0; a < 3; a++) at[a] = warped(means[a * n + i], m, w.sorted.at[a], w.first[a], w.cube[a]);
+        codes[i] = curve_code(at, w.steps) >> (CODE_BITS - bits);
+        rows[i] = static_cast<uint32_t>(i);
+    }
+}
+
+} // namespace
+
+#endif
