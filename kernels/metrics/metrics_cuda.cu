@@ -1,12 +1,14 @@
-/* metrics on CUDA: a block takes a piece of the picture, a thread one column of it, and walks down.
+/* metrics on CUDA: a block takes a strip of the picture, with all three channels, and walks down eight rows at a time.
  *
- * Each row of both pictures is read once into shared memory, with 5 columns more on either side; every thread filters its
- * five quantities along the row into a ring of the last 11 rows in its registers, and as soon as the ring holds the rows
- * around one, filters that row down the column. While a row is filtered the next one is on its way. Pictures, not maps,
- * are all that memory sees.
+ *   down    A thread has one value of each row, of its channel and pixel, and keeps s and d of the last 18 rows in registers.
+ *           From them it filters eight rows at once and leaves their moments in shared memory.
+ *   along   A thread filters eight neighbours of a row and channel from 18 moments and sums the map.
  *
- * Sums are integers, so neither pieces nor the order of blocks show. A block's fit 64 bits; they go into 128 bits in two
- * halves that never carry into each other, and one thread makes the means of them.
+ * Eight at once, 18 values are fetched for 88 products, where one at a time would fetch 88. A picture is read once but for
+ * the margins of strips and pieces, whole rows of neighbours by a warp, and eight rows ahead: nothing waits for memory.
+ *
+ * Sums are integers, so neither pieces nor the order of blocks show. Each block adds its own in 128 bits, as two halves
+ * that never carry into each other; a second launch adds the blocks' and makes the means.
  */
 #include "kernels/metrics/metrics.h"
 
@@ -17,129 +19,266 @@ namespace
 {
 
 enum {
-    COLUMNS = KILN_METRICS_PIECE_COLUMNS, /* threads of a block */
-    MARGIN = 2 * KILN_SSIM_RADIUS,
-    BLOCKS = 3, /* at a time on a multiprocessor: leaves 168 registers a thread, of which the ring takes 110 */
-    WIDE = COLUMNS + MARGIN,
-    QUANTITIES = 5, /* x, y, x^2, y^2, xy */
     LANES = 32,
+    CHANNELS = KILN_METRICS_CHANNELS,
+    TOTALS = KILN_METRICS_TOTALS,
+    TAPS = KILN_SSIM_TAPS,
+    RADIUS = KILN_SSIM_RADIUS,
+    RUN = KILN_SSIM_RUN,
+    REACH = RUN + TAPS - 1, /* values that a run is filtered from */
+    KEPT = TAPS - 1,        /* of them from the step before */
+    CENTRE = RADIUS + KILN_SSIM_CENTRE,
+    BLOCKS_MOST = 2048,
+    GROUPS_LEAST = 3,  /* of eight rows in a piece, which reads 10 rows more */
+    GROUPS_MOST = 512, /* a thread adds up 2^12 values of up to 2^48 */
 };
 
-/* Of 128 bits: the value is low + 2^32 high. A piece adds less than 2^32 to low and 2^29 to high, and there are
- * less than 2^29 pieces. */
+/* A strip of PIXELS, and the block for it: a thread for each value of a row with its margins, and 128 registers for it. */
+template <int PIXELS> struct strip {
+    enum {
+        WIDTH = PIXELS,
+        COLUMNS = CHANNELS * (PIXELS + 2 * RADIUS),
+        THREADS = (COLUMNS + LANES - 1) / LANES * LANES,
+        PITCH = THREADS + 1, /* odd: eight rows in eight different groups of banks */
+        RESIDENT = 512 / THREADS,
+    };
+    static_assert(PIXELS % RUN == 0 && CHANNELS * PIXELS <= THREADS, "a thread for each run of eight rows");
+};
+
+/* 510 and 126 columns: no other widths leave so few of 16 warps' lanes idle. */
+using wide_strip = strip<160>;  /* 131 KiB of shared memory */
+using narrow_strip = strip<32>; /* 33 KiB, for devices that have less */
+
+/* Of 128 bits: the value is low + 2^32 high. A thread's sum adds less than 2^32 to low and 2^28 to high, and there are less
+ * than 2^30 of those. */
 struct total {
     uint64_t low, high;
 };
 
-enum { MSE, SAME, VALID, MEAN_A, MEAN_B = MEAN_A + 3, TOTALS = MEAN_B + 3 };
-
-/* What one thread adds up, all of one channel. */
+/* What one thread adds up; a, b and the squared error of its own column, the map of its runs. */
 struct sums {
-    int64_t mse, same, valid, a, b;
+    int64_t mse, a, b, same, border; /* border: what is in `same` and not in `valid` */
 };
 
-/* One row of a piece with its margins. */
-struct wide_row {
-    double a[WIDE], b[WIDE];
+struct __align__(16) moments { kiln_ssim_moments s, d; };
+
+/* Rows of two steps, so that one barrier a step is enough: who writes a half has seen all others done with it. */
+template <typename STRIP> struct block_memory {
+    union {
+        moments rows[2][RUN][STRIP::PITCH];
+        sums of_threads[STRIP::THREADS];
+    };
 };
 
-/* What a thread reads of a row: its column, and the first ones another at the end of the margin. */
-struct samples {
-    float a[2], b[2];
+/* Pieces: `across` of them beside one another, `down` below one another, equally high but for a group of eight rows. */
+struct plan {
+    int across, down, groups;
 };
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
-__device__ samples read_row(const kiln_metrics_args &m, const kiln_metrics_piece &p, int64_t y)
+struct piece {
+    int x0, y0, y1; /* y1 is y0 and whole groups: below the picture all is 0 */
+};
+
+/* What a thread reads. */
+struct column {
+    const float *a, *b; /* at row 0 */
+    bool inside, own;   /* in the picture; in the piece too, not in its margins */
+};
+
+template <int N> struct samples {
+    float a[N], b[N];
+};
+
+struct window {
+    float s[REACH], d[REACH];
+};
+
+/* ---- read ------------------------------------------------------------------------------------------------------------ */
+template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m, const piece &p)
 {
-    samples s = {};
-    if (y < 0 || y >= m.height) return s;
-    for (int k = 0; k < 2; k++) {
-        const int64_t i = threadIdx.x + k * COLUMNS, x = p.x0 - KILN_SSIM_RADIUS + i;
-        if (i >= WIDE || x < 0 || x >= m.width) continue;
-        s.a[k] = m.a[(y * m.a_row + x) * m.a_step + p.channel];
-        s.b[k] = m.b[(y * m.b_row + x) * m.b_step + p.channel];
-    }
-    return s;
+    const int pixel = static_cast<int>(threadIdx.x) / CHANNELS - RADIUS, channel = threadIdx.x % CHANNELS, x = p.x0 + pixel;
+    column c;
+    c.a = m.a + (static_cast<int64_t>(x) * m.a_step + channel);
+    c.b = m.b + (static_cast<int64_t>(x) * m.b_step + channel);
+    c.inside = threadIdx.x < STRIP::COLUMNS && x >= 0 && x < static_cast<int>(m.width);
+    c.own = c.inside && pixel >= 0 && pixel < STRIP::WIDTH;
+    return c;
 }
 
-__device__ void put_row(const samples &s, wide_row *row)
+/* Rows from y on, 0 outside the picture; ALL: none of them is. */
+template <bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m, const column &c, int y, samples<N> *to)
 {
-    for (int k = 0; k < 2; k++) {
-        const unsigned i = threadIdx.x + k * COLUMNS;
-        if (i >= WIDE) continue;
-        row->a[i] = kiln_metrics_clamp(s.a[k]);
-        row->b[i] = kiln_metrics_clamp(s.b[k]);
-    }
-}
-
-/* u[i] v[i] around the thread's column. */
-__device__ double filter_product(const double *u, const double *v)
-{
-    return kiln_ssim_filter(u[5] * v[5], u[4] * v[4] + u[6] * v[6], u[3] * v[3] + u[7] * v[7], u[2] * v[2] + u[8] * v[8],
-                            u[1] * v[1] + u[9] * v[9], u[0] * v[0] + u[10] * v[10]);
-}
-
-__device__ double filter_plain(const double *v)
-{
-    return kiln_ssim_filter(v[5], v[4] + v[6], v[3] + v[7], v[2] + v[8], v[1] + v[9], v[0] + v[10]);
-}
-
-/* The ring moves on by one row; all indices are constants, so that it stays in registers. */
-__device__ void filter_along(const wide_row &row, double ring[QUANTITIES][KILN_SSIM_TAPS])
-{
-    const double *a = row.a + threadIdx.x, *b = row.b + threadIdx.x;
+    const int64_t a_row = static_cast<int64_t>(m.a_row) * m.a_step, b_row = static_cast<int64_t>(m.b_row) * m.b_step;
+    const int height = static_cast<int>(m.height);
+    const float *a = c.a + y * a_row, *b = c.b + y * b_row;
 #pragma unroll
-    for (int q = 0; q < QUANTITIES; q++)
+    for (int r = 0; r < N; r++) {
+        const bool inside = c.inside && (ALL || (y + r >= 0 && y + r < height));
+        to->a[r] = inside ? __ldg(a) : 0.0f;
+        to->b[r] = inside ? __ldg(b) : 0.0f;
+        a += a_row;
+        b += b_row;
+    }
+}
+
+template <int N> __device__ void read(const kiln_metrics_args &m, const column &c, int y, samples<N> *to)
+{
+    if (y >= 0 && y + N <= static_cast<int>(m.height))
+        read_rows<true>(m, c, y, to);
+    else
+        read_rows<false>(m, c, y, to);
+}
+
+/* Samples become the values of the window from `at` on. */
+template <int N> __device__ void enter(samples<N> *in, window *w, int at)
+{
 #pragma unroll
-        for (int k = 0; k < KILN_SSIM_TAPS - 1; k++) ring[q][k] = ring[q][k + 1];
-    ring[0][KILN_SSIM_TAPS - 1] = filter_plain(a);
-    ring[1][KILN_SSIM_TAPS - 1] = filter_plain(b);
-    ring[2][KILN_SSIM_TAPS - 1] = filter_product(a, a);
-    ring[3][KILN_SSIM_TAPS - 1] = filter_product(b, b);
-    ring[4][KILN_SSIM_TAPS - 1] = filter_product(a, b);
+    for (int r = 0; r < N; r++) {
+        in->a[r] = kiln_metrics_clamp(in->a[r]);
+        in->b[r] = kiln_metrics_clamp(in->b[r]);
+        w->s[at + r] = in->a[r] + in->b[r];
+        w->d[at + r] = in->a[r] - in->b[r];
+    }
 }
 
-__device__ int64_t map_value(const double ring[QUANTITIES][KILN_SSIM_TAPS])
+/* Squared error and values of rows FROM to END of the samples. */
+template <int FROM, int END, int N> __device__ void add_rows(const samples<N> &in, sums *sum)
 {
-    return kiln_fixed(kiln_ssim_value(filter_plain(ring[0]), filter_plain(ring[1]), filter_plain(ring[2]), filter_plain(ring[3]),
-                                      filter_plain(ring[4])));
+#pragma unroll
+    for (int r = FROM; r < END; r++) {
+        const double a = static_cast<double>(in.a[r]), b = static_cast<double>(in.b[r]), d = a - b;
+        sum->a += kiln_fixed(a);
+        sum->b += kiln_fixed(b);
+        sum->mse += kiln_fixed(d * d);
+    }
 }
 
-__device__ void add_samples(const wide_row &row, sums *s)
+/* ---- filter ---------------------------------------------------------------------------------------------------------- */
+/* Sums of four quantities for eight neighbours from the 18 that fetch(i, v) gives, one after the other: each sum takes its
+ * taps in their order. */
+template <typename FETCH> __device__ void filter(const FETCH &fetch, float sum[RUN][4])
 {
-    const double a = row.a[threadIdx.x + KILN_SSIM_RADIUS], b = row.b[threadIdx.x + KILN_SSIM_RADIUS], d = a - b;
-    s->a += kiln_fixed(a);
-    s->b += kiln_fixed(b);
-    s->mse += kiln_fixed(d * d);
+#pragma unroll
+    for (int i = 0; i < REACH; i++) {
+        float v[4];
+        fetch(i, v);
+#pragma unroll
+        for (int r = 0; r < RUN; r++) {
+            const int tap = i - r;
+            if (tap < 0 || tap >= TAPS) continue;
+            const float weight = kiln_ssim_weight(tap);
+            for (int q = 0; q < 4; q++) sum[r][q] = tap == 0 ? weight * v[q] : kiln_fmaf(weight, v[q], sum[r][q]);
+        }
+    }
 }
 
-__device__ void add_map(const kiln_metrics_args &m, int64_t x, int64_t y, int64_t value, sums *s)
+template <int PITCH> __device__ void filter_down(const window &w, moments (*rows)[PITCH])
 {
-    s->same += value;
-    if (x >= KILN_SSIM_RADIUS && x < (int64_t)m.width - KILN_SSIM_RADIUS && y >= KILN_SSIM_RADIUS &&
-        y < (int64_t)m.height - KILN_SSIM_RADIUS)
-        s->valid += value;
+    const float centre_s = w.s[CENTRE], centre_d = w.d[CENTRE];
+    float sum[RUN][4];
+    filter(
+        [&](int i, float v[4]) {
+            v[0] = w.s[i] - centre_s;
+            v[1] = v[0] * v[0];
+            v[2] = w.d[i] - centre_d;
+            v[3] = v[2] * v[2];
+        },
+        sum);
+#pragma unroll
+    for (int r = 0; r < RUN; r++)
+        rows[r][threadIdx.x] = {kiln_ssim_down(sum[r][0], sum[r][1], centre_s), kiln_ssim_down(sum[r][2], sum[r][3], centre_d)};
+}
+
+/* (1 - map) / 2 in fixed point, of the run of eight columns that begins at `from`. */
+__device__ void filter_along(const moments *from, int64_t map[RUN])
+{
+    const float centre_s = from[CHANNELS * CENTRE].s.mean, centre_d = from[CHANNELS * CENTRE].d.mean;
+    float sum[RUN][4];
+    filter(
+        [&](int i, float v[4]) {
+            const moments m = from[CHANNELS * i];
+            v[0] = m.s.mean - centre_s;
+            v[1] = kiln_fmaf(v[0], v[0], m.s.var);
+            v[2] = m.d.mean - centre_d;
+            v[3] = kiln_fmaf(v[2], v[2], m.d.var);
+        },
+        sum);
+#pragma unroll
+    for (int r = 0; r < RUN; r++) {
+        const kiln_ssim_moments s = kiln_ssim_along(sum[r][0], sum[r][1], centre_s);
+        const kiln_ssim_moments d = kiln_ssim_along(sum[r][2], sum[r][3], centre_d);
+        map[r] = kiln_fixed(static_cast<double>(kiln_ssim_short(s, d)));
+    }
+}
+
+/* The map of eight rows from y on: a row's eight lanes apart, so that a quarter of a warp reads eight rows at once. */
+template <typename STRIP>
+__device__ void add_map(const kiln_metrics_args &m, const moments (*rows)[STRIP::PITCH], int x0, int y0, sums *sum)
+{
+    const int row = threadIdx.x % RUN, run = threadIdx.x / RUN / CHANNELS * RUN, channel = threadIdx.x / RUN % CHANNELS;
+    const int x = x0 + run, y = y0 + row, width = static_cast<int>(m.width), height = static_cast<int>(m.height);
+    if (run >= STRIP::WIDTH || y >= height) return;
+    int64_t map[RUN];
+    filter_along(&rows[row][CHANNELS * run + channel], map);
+    const bool valid_row = y >= RADIUS && y < height - RADIUS;
+    if (valid_row && x >= RADIUS && x + RUN <= width - RADIUS) {
+        for (int r = 0; r < RUN; r++) sum->same += map[r];
+        return;
+    }
+#pragma unroll
+    for (int r = 0; r < RUN; r++) {
+        if (x + r >= width) continue;
+        sum->same += map[r];
+        if (!valid_row || x + r < RADIUS || x + r >= width - RADIUS) sum->border += map[r];
+    }
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------ */
-/* The sum over the block, in thread 0. */
-__device__ int64_t block_sum(int64_t v, int64_t *of_warps)
+__device__ int64_t part_of(const sums &s, int which)
 {
-    for (int step = LANES / 2; step > 0; step /= 2) v += __shfl_down_sync(0xffffffffu, v, step);
-    __syncthreads(); /* the last sum has been read */
-    if (threadIdx.x % LANES == 0) of_warps[threadIdx.x / LANES] = v;
-    __syncthreads();
-    if (threadIdx.x > 0) return 0;
-    v = 0;
-    for (int w = 0; w < COLUMNS / LANES; w++) v += of_warps[w];
-    return v;
+    switch (which) {
+    case KILN_METRICS_MSE:
+        return s.mse;
+    case KILN_METRICS_SAME:
+        return s.same;
+    case KILN_METRICS_VALID:
+        return s.same - s.border;
+    default:
+        return which < KILN_METRICS_B ? s.a : s.b;
+    }
 }
 
-__device__ void add_total(total *to, int64_t v)
+__device__ void add_total(total *to, const total &t)
 {
-    if (threadIdx.x > 0) return;
-    kiln::add64(&to->low, static_cast<uint64_t>(v) & 0xffffffffu);
-    kiln::add64(&to->high, static_cast<uint64_t>(v >> 32));
+    to->low += t.low;
+    to->high += t.high;
+}
+
+/* The sum over a warp, in its first lane. */
+__device__ total warp_sum(total t)
+{
+    for (int step = LANES / 2; step > 0; step /= 2)
+        add_total(&t, {__shfl_down_sync(0xffffffffu, t.low, step), __shfl_down_sync(0xffffffffu, t.high, step)});
+    return t;
+}
+
+/* The threads' sums into the block's; a warp for each of them. */
+template <typename STRIP> __device__ void add_totals(const sums &s, block_memory<STRIP> *memory, total *to)
+{
+    __syncthreads(); /* all are done with the rows */
+    memory->of_threads[threadIdx.x] = s;
+    __syncthreads();
+    for (int which = threadIdx.x / LANES; which < TOTALS; which += STRIP::THREADS / LANES) {
+        total sum = {};
+        for (int t = threadIdx.x % LANES; t < STRIP::THREADS; t += LANES) {
+            if (which >= KILN_METRICS_A && t % CHANNELS != (which - KILN_METRICS_A) % CHANNELS) continue;
+            const int64_t v = part_of(memory->of_threads[t], which);
+            add_total(&sum, {static_cast<uint64_t>(v) & 0xffffffffu, static_cast<uint64_t>(v >> 32)});
+        }
+        sum = warp_sum(sum);
+        if (threadIdx.x % LANES == 0) add_total(&to[which], sum);
+    }
+    __syncthreads(); /* before rows are written again */
 }
 
 __device__ kiln_fixed_total value_of(const total &t)
@@ -148,43 +287,99 @@ __device__ kiln_fixed_total value_of(const total &t)
 }
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
-__global__ void __launch_bounds__(COLUMNS, BLOCKS) sum_pieces(const kiln_metrics_args m, total *totals)
+template <typename STRIP> __device__ piece piece_at(const plan &plan, int i)
 {
-    __shared__ wide_row rows[2]; /* one is filled while slower threads still read the other */
-    __shared__ int64_t of_warps[COLUMNS / LANES];
-    const kiln_metrics_piece p = kiln_metrics_piece_at(m.width, m.height, blockIdx.x);
-    const int64_t x = p.x0 + threadIdx.x;
-    double ring[QUANTITIES][KILN_SSIM_TAPS] = {};
-    sums s = {};
-    samples next = read_row(m, p, p.y0 - KILN_SSIM_RADIUS);
-    for (int64_t y = p.y0 - KILN_SSIM_RADIUS; y < p.y1 + KILN_SSIM_RADIUS; y++) {
-        wide_row *const row = &rows[y & 1];
-        put_row(next, row);
-        __syncthreads();
-        next = read_row(m, p, y + 1);
-        filter_along(*row, ring);
-        if (x >= p.x1) continue;
-        if (y >= p.y0 && y < p.y1) add_samples(*row, &s);
-        if (y >= p.y0 + KILN_SSIM_RADIUS) add_map(m, x, y - KILN_SSIM_RADIUS, map_value(ring), &s);
-    }
-    add_total(&totals[MSE], block_sum(s.mse, of_warps));
-    add_total(&totals[SAME], block_sum(s.same, of_warps));
-    add_total(&totals[VALID], block_sum(s.valid, of_warps));
-    add_total(&totals[MEAN_A + p.channel], block_sum(s.a, of_warps));
-    add_total(&totals[MEAN_B + p.channel], block_sum(s.b, of_warps));
+    const int64_t k = i / plan.across, groups = plan.groups;
+    return {i % plan.across * STRIP::WIDTH, static_cast<int>(k * groups / plan.down * RUN),
+            static_cast<int>((k + 1) * groups / plan.down * RUN)};
 }
 
-__global__ void finish(uint32_t width, uint32_t height, const total *totals, kiln_metrics *out)
+template <typename STRIP>
+__device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memory<STRIP> *memory, sums *sum)
 {
-    kiln_metrics_totals t;
-    t.mse = value_of(totals[MSE]);
-    t.same = value_of(totals[SAME]);
-    t.valid = value_of(totals[VALID]);
-    for (int c = 0; c < 3; c++) {
-        t.a[c] = value_of(totals[MEAN_A + c]);
-        t.b[c] = value_of(totals[MEAN_B + c]);
+    const column c = column_of<STRIP>(m, p);
+    window w;
+    samples<RUN> next;
+    {
+        samples<KEPT> above;
+        read(m, c, p.y0 - RADIUS, &above);
+        read(m, c, p.y0 + RADIUS, &next);
+        enter(&above, &w, RUN);
+        if (c.own) add_rows<RADIUS, KEPT>(above, sum);
     }
-    *out = kiln_metrics_finish(width, height, &t);
+    int half = 0;
+    for (int y = p.y0; y < p.y1; y += RUN, half ^= 1) {
+        const bool more = y + RUN < p.y1;
+#pragma unroll
+        for (int i = 0; i < KEPT; i++) {
+            w.s[i] = w.s[i + RUN];
+            w.d[i] = w.d[i + RUN];
+        }
+        enter(&next, &w, KEPT);
+        if (c.own) add_rows<0, RUN - RADIUS>(next, sum);
+        if (c.own && more) add_rows<RUN - RADIUS, RUN>(next, sum);
+        filter_down(w, memory->rows[half]);
+        if (more) read(m, c, y + RUN + RADIUS, &next);
+        __syncthreads();
+        add_map<STRIP>(m, memory->rows[half], p.x0, y, sum);
+    }
+}
+
+template <typename STRIP>
+__global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
+    sum_pieces(const kiln_metrics_args m, const plan plan, total *totals)
+{
+    extern __shared__ __align__(16) char bytes[];
+    block_memory<STRIP> *const memory = reinterpret_cast<block_memory<STRIP> *>(bytes);
+    total *const own = totals + blockIdx.x * TOTALS;
+    if (threadIdx.x < TOTALS) own[threadIdx.x] = {};
+    for (int i = blockIdx.x; i < plan.across * plan.down; i += gridDim.x) {
+        sums s = {};
+        do_piece(m, piece_at<STRIP>(plan, i), memory, &s);
+        add_totals(s, memory, own);
+    }
+}
+
+/* A warp adds up one of the totals and makes its mean. */
+__global__ void __launch_bounds__(TOTALS *LANES)
+    finish(uint32_t width, uint32_t height, unsigned blocks, const total *totals, kiln_metrics *out)
+{
+    __shared__ double means[TOTALS];
+    const unsigned which = threadIdx.x / LANES;
+    total sum = {};
+    for (unsigned b = threadIdx.x % LANES; b < blocks; b += LANES) add_total(&sum, totals[b * TOTALS + which]);
+    sum = warp_sum(sum);
+    if (threadIdx.x % LANES == 0) means[which] = kiln_fixed_mean(value_of(sum), kiln_metrics_values(width, height, which));
+    __syncthreads();
+    if (threadIdx.x == 0) *out = kiln_metrics_of_means(means);
+}
+
+/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+/* Pieces that fill the device once, where that makes them neither flat nor so tall that their sums overflow: less than
+ * 2^14 strips of less than 2^16 pieces. */
+template <typename STRIP> plan plan_of(const kiln_metrics_args *a, int multiprocessors)
+{
+    plan p;
+    p.across = (static_cast<int>(a->width) + STRIP::WIDTH - 1) / STRIP::WIDTH;
+    p.groups = (static_cast<int>(a->height) + RUN - 1) / RUN;
+    const int at_once = multiprocessors * STRIP::RESIDENT / p.across;
+    const int least = (p.groups + GROUPS_MOST - 1) / GROUPS_MOST, most = (p.groups + GROUPS_LEAST - 1) / GROUPS_LEAST;
+    p.down = at_once < least ? least : at_once < most ? at_once : most;
+    return p;
+}
+
+template <typename STRIP> kiln_status run(const kiln_exec *x, const kiln_metrics_args *a, total *totals, kiln_error *err)
+{
+    int multiprocessors = 0;
+    const int bytes = sizeof(block_memory<STRIP>);
+    CUDA_TRY(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x->device));
+    CUDA_TRY(cudaFuncSetAttribute(sum_pieces<STRIP>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    const plan p = plan_of<STRIP>(a, multiprocessors);
+    const int pieces = p.across * p.down;
+    const unsigned blocks = static_cast<unsigned>(pieces < BLOCKS_MOST ? pieces : BLOCKS_MOST);
+    LAUNCH(sum_pieces<STRIP>, blocks, STRIP::THREADS, bytes, *a, p, totals);
+    LAUNCH(finish, 1, TOTALS * LANES, 0, a->width, a->height, blocks, totals, a->out);
+    return KILN_OK;
 }
 
 } // namespace
@@ -195,16 +390,15 @@ extern "C" kiln_status kiln_metrics_cuda(const kiln_exec *x, const kiln_metrics_
     const kiln::entry entry(x, "metrics");
     CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
-    total *const totals = kiln::take<total>(&c, TOTALS);
+    total *const totals = kiln::take<total>(&c, BLOCKS_MOST * TOTALS);
     if (!work) {
         *work_bytes = c.used;
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("metrics", c.used, *work_bytes, err));
     KILN_TRY(kiln_metrics_check(a, err));
-    const unsigned pieces = static_cast<unsigned>(kiln_metrics_pieces(a->width, a->height)); /* less than 2^29 */
-    CUDA_RUN(cudaMemsetAsync(totals, 0, TOTALS * sizeof *totals, x->stream));
-    LAUNCH(sum_pieces, pieces, COLUMNS, 0, *a, totals);
-    LAUNCH(finish, 1, 1, 0, a->width, a->height, totals, a->out);
-    return KILN_OK;
+    int shared_bytes = 0;
+    CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, x->device));
+    const bool wide = shared_bytes >= static_cast<int>(sizeof(block_memory<wide_strip>));
+    return wide ? run<wide_strip>(x, a, totals, err) : run<narrow_strip>(x, a, totals, err);
 }

@@ -1,14 +1,27 @@
 /* metrics_math -- the arithmetic of SSIM and PSNR, shared by both siblings (KERNELS 1.6).
  *
- * Everything is double, in a fixed order and without fused operations, so the same bits come out everywhere and
- * need no libm: float loses up to 1e-4 of a map value to cancellation in G*X^2 - mu^2 where a picture is flat.
- * Order of the filter: along the row first, then down the column; each time the middle tap first, then outwards, the
- * two values of equal weight added before the product.
+ * SSIM is filtered in the sum s = x + y and the difference d = x - y: the means and variances of the two say what five
+ * quantities of x and y would, var x + var y = (var s + var d) / 2 and 2 cov = (var s - var d) / 2. What is summed is how
+ * much the map falls short of 1,
+ *
+ *   1 - map = 2 (p var d + mu_d^2 (var s - var d + 2 c2)) / (p (var s + var d + 2 c2)),  p = mu_s^2 + mu_d^2 + 2 c1
+ *
+ * which is 0 where pictures are equal and loses nothing where they are close.
+ *
+ * All of it is float32, because no variance is the difference of two large numbers: neighbours are filtered in runs of
+ * eight, as distances from the run's fifth value. First down the column, then along the row:
+ *
+ *   down    t = v - centre:                 mean = sum w t + centre,        var = sum w t^2 - (sum w t)^2
+ *   along   u = mean of a column - centre:  mean = sum w u + W^2 centre,    var = sum w (var of a column + u^2) - (sum w u)^2
+ *
+ * Runs begin where y, or x, is a multiple of 8 in the picture; what is outside the picture is 0. The eleven taps are taken
+ * in their order, one fused operation each. The weights add up to W = 1 - 3.1e-8, and a variance as fused-ssim defines it
+ * has (1 - W^2) mean^2 in it, which is put back at the end.
  */
 #ifndef KILN_KERNELS_METRICS_MATH_H
 #define KILN_KERNELS_METRICS_MATH_H
 
-#include "base/hd.h"
+#include "kernels/math/fma_math.h"
 #include "kernels/metrics/metrics.h"
 
 #include <math.h>
@@ -18,6 +31,8 @@
 enum {
     KILN_SSIM_RADIUS = 5,
     KILN_SSIM_TAPS = 11,
+    KILN_SSIM_RUN = 8,    /* neighbours with one centre */
+    KILN_SSIM_CENTRE = 4, /* which of them */
     KILN_FIXED_BITS = 48, /* |value| <= 1 becomes round(value * 2^48) */
     KILN_METRICS_PIECE_ROWS = 64,
     KILN_METRICS_PIECE_COLUMNS = 128,
@@ -27,9 +42,16 @@ enum {
  * 3 * 2^40 values take 128. */
 __extension__ typedef __int128 kiln_fixed_total;
 
-typedef struct {
-    kiln_fixed_total mse, same, valid, a[3], b[3];
-} kiln_metrics_totals;
+/* What is summed: squared differences, the map's (1 - map) / 2, the channels' values. */
+enum {
+    KILN_METRICS_CHANNELS = 3,
+    KILN_METRICS_MSE = 0,
+    KILN_METRICS_SAME,
+    KILN_METRICS_VALID,
+    KILN_METRICS_A,
+    KILN_METRICS_B = KILN_METRICS_A + KILN_METRICS_CHANNELS,
+    KILN_METRICS_TOTALS = KILN_METRICS_B + KILN_METRICS_CHANNELS,
+};
 
 /* A picture is cut into pieces of one channel; a side is at most 2^20, so there are less than 2^29. */
 typedef struct {
@@ -65,45 +87,76 @@ static inline KILN_HD kiln_metrics_piece kiln_metrics_piece_at(uint32_t width, u
 }
 
 /* Into [0,1]; what is not a number counts as 0. */
-static inline KILN_HD double kiln_metrics_clamp(float v)
+static inline KILN_HD float kiln_metrics_clamp(float v)
 {
-    float low = v > 0.0f ? v : 0.0f;
-    return (double)(low < 1.0f ? low : 1.0f);
+#ifdef __CUDA_ARCH__
+    return __saturatef(v); /* the same in one instruction */
+#else
+    const float low = v > 0.0f ? v : 0.0f;
+    return low < 1.0f ? low : 1.0f;
+#endif
 }
 
-/* One filter pass: the middle value, and the sums of the two values one to five away. The weights are fused-ssim's float32 ones
- * (a Gaussian of sigma 1.5 over 11 taps, divided by its sum); they add up to 0.99999997. */
-static inline KILN_HD double kiln_ssim_filter(double mid, double two1, double two2, double two3, double two4, double two5)
+/* fused-ssim's float32 weights: a Gaussian of sigma 1.5 over 11 taps, divided by its sum; they add up to 0.99999997. */
+static inline KILN_HD float kiln_ssim_weight(int tap)
 {
-    double sum = mid * (double)0.2660117149f;
-    sum = sum + two1 * (double)0.2130055279f;
-    sum = sum + two2 * (double)0.1093606874f;
-    sum = sum + two3 * (double)0.0360007733f;
-    sum = sum + two4 * (double)0.0075987582f;
-    sum = sum + two5 * (double)0.0010283801f;
-    return sum;
+    const float from_middle[KILN_SSIM_RADIUS + 1] = {0.2660117149f, 0.2130055279f, 0.1093606874f,
+                                                     0.0360007733f, 0.0075987582f, 0.0010283801f};
+    return from_middle[tap < KILN_SSIM_RADIUS ? KILN_SSIM_RADIUS - tap : tap - KILN_SSIM_RADIUS];
 }
 
-/* The map at one pixel from the filtered x, y, x^2, y^2 and xy. */
-static inline KILN_HD double kiln_ssim_value(double mu1, double mu2, double e11, double e22, double e12)
+/* 1/v rounded once, for v from 2^-60 to 2^60. On a GPU that is its estimate and one step of Newton's, as nvcc makes of 1.0f/v
+ * itself, but without the branch for the rest of the numbers. */
+static inline KILN_HD float kiln_ssim_reciprocal(float v)
 {
-    const double c1 = 0.0001, c2 = 0.0009; /* 0.01^2 and 0.03^2 for a range of 1 */
-    double m11 = mu1 * mu1, m22 = mu2 * mu2, m12 = mu1 * mu2;
-    double s1 = e11 - m11, s2 = e22 - m22, s12 = e12 - m12;
-    s1 = s1 > 0.0 ? s1 : 0.0;
-    s2 = s2 > 0.0 ? s2 : 0.0;
-    double top = (2.0 * m12 + c1) * (2.0 * s12 + c2);
-    double v = top / (((m11 + m22) + c1) * ((s1 + s2) + c2));
-    v = v < 1.0 ? v : 1.0;
-    return v > -1.0 ? v : -1.0;
+#ifdef __CUDA_ARCH__
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return fmaf(fmaf(-v, r, 1.0f), r, r);
+#else
+    return 1.0f / v;
+#endif
+}
+
+/* Mean and variance under the filter, as far as it has come. */
+typedef struct {
+    float mean, var;
+} kiln_ssim_moments;
+
+/* Of a column, from sum w t and sum w t^2. */
+static inline KILN_HD kiln_ssim_moments kiln_ssim_down(float sum, float sum2, float centre)
+{
+    const kiln_ssim_moments m = {sum + centre, kiln_fmaf(-sum, sum, sum2)};
+    return m;
+}
+
+/* Of the window, from sum w u and sum w (var + u^2). Variances of less than nothing are 0, as for fused-ssim. */
+static inline KILN_HD kiln_ssim_moments kiln_ssim_along(float sum, float sum2, float centre)
+{
+    const float mean = kiln_fmaf(0.99999994f /* W^2 */, centre, sum);
+    const float var = kiln_fmaf(6.239861e-8f /* 1 - W^2 */, mean * mean, kiln_fmaf(-sum, sum, sum2));
+    const kiln_ssim_moments m = {mean, var > 0.0f ? var : 0.0f};
+    return m;
+}
+
+/* (1 - map) / 2 at one pixel, 0 to 1, of sum and difference. */
+static inline KILN_HD float kiln_ssim_short(kiln_ssim_moments s, kiln_ssim_moments d)
+{
+    const float c1 = 0.0002f, c2 = 0.0018f; /* twice 0.01^2 and 0.03^2, for a range of 1 */
+    const float mean2_d = d.mean * d.mean, p = kiln_fmaf(s.mean, s.mean, mean2_d) + c1, q = s.var + c2;
+    return kiln_fmaf(p, d.var, mean2_d * (q - d.var)) * kiln_ssim_reciprocal(p * (q + d.var));
 }
 
 /* round(v * 2^48), ties to even, for |v| <= 1: the addition does the rounding, as the unit of the last place of
  * 1.5 * 2^52 is 1. Unlike llrint it vectorises on any x86-64. */
 static inline KILN_HD int64_t kiln_fixed(double v)
 {
-    const double magic = 6755399441055744.0;        /* 1.5 * 2^52 */
-    double shifted = v * 281474976710656.0 + magic; /* 2^48: exact; one rounding, in the sum */
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
+#ifdef __CUDA_ARCH__
+    const double shifted = fma(v, 281474976710656.0, magic); /* one instruction for two */
+#else
+    const double shifted = v * 281474976710656.0 + magic; /* 2^48: exact; one rounding, in the sum */
+#endif
     int64_t bits, zero;
     memcpy(&bits, &shifted, sizeof bits);
     memcpy(&zero, &magic, sizeof zero);
@@ -156,18 +209,25 @@ static inline KILN_HD double kiln_psnr(double mse)
     return -4.342944819032518 * kiln_metrics_log(mse); /* 10 / ln 10 */
 }
 
-static inline KILN_HD kiln_metrics kiln_metrics_finish(uint32_t width, uint32_t height, const kiln_metrics_totals *t)
+/* Values in one of the totals. */
+static inline KILN_HD uint64_t kiln_metrics_values(uint32_t width, uint32_t height, unsigned total)
 {
     const uint64_t margin = 2 * KILN_SSIM_RADIUS, w = width, h = height;
-    const uint64_t inner = w > margin && h > margin ? (w - margin) * (h - margin) : 0;
+    if (total >= KILN_METRICS_A) return w * h;
+    if (total != KILN_METRICS_VALID) return KILN_METRICS_CHANNELS * w * h;
+    return w > margin && h > margin ? KILN_METRICS_CHANNELS * ((w - margin) * (h - margin)) : 0;
+}
+
+static inline KILN_HD kiln_metrics kiln_metrics_of_means(const double means[KILN_METRICS_TOTALS])
+{
     kiln_metrics m;
-    m.mse = kiln_fixed_mean(t->mse, 3 * w * h);
+    m.mse = means[KILN_METRICS_MSE];
     m.psnr = kiln_psnr(m.mse);
-    m.ssim_same = kiln_fixed_mean(t->same, 3 * w * h);
-    m.ssim_valid = kiln_fixed_mean(t->valid, 3 * inner);
-    for (int c = 0; c < 3; c++) {
-        m.mean_a[c] = kiln_fixed_mean(t->a[c], w * h);
-        m.mean_b[c] = kiln_fixed_mean(t->b[c], w * h);
+    m.ssim_same = 1.0 - 2.0 * means[KILN_METRICS_SAME];
+    m.ssim_valid = 1.0 - 2.0 * means[KILN_METRICS_VALID];
+    for (int c = 0; c < KILN_METRICS_CHANNELS; c++) {
+        m.mean_a[c] = means[KILN_METRICS_A + c];
+        m.mean_b[c] = means[KILN_METRICS_B + c];
     }
     return m;
 }
