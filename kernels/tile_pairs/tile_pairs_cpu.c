@@ -13,6 +13,7 @@
 
 #include "base/carve.h"
 #include "base/checked.h"
+#include "kernels/tile_pairs/tile_miss_math.h"
 #include "kernels/tile_pairs/tile_pairs_math.h"
 
 #include <omp.h>
@@ -107,15 +108,20 @@ static void find_spans(const kiln_splat2d *s, row_job *j)
     }
 }
 
-/* True when all tiles are marked. */
-static bool mark_nearest(const kiln_splat2d *s, const kiln_tile_row *at, tile_set *t)
+/* True when no tile is left open: its nearest pixel is reached, or all of it is missed. */
+static bool settle_tiles(const kiln_splat2d *s, const kiln_tile_row *at, tile_set *t)
 {
     bool all = true;
+    const kiln_miss_test miss = kiln_miss_test_of(s->conic[0], s->conic[1], s->conic[2], s->power_min);
+    const double x = (double)s->x - 0.5, y = (double)s->y - 0.5 - (double)at->py0;
+    const double dy0 = y - (double)(at->end - 1), dy1 = y - (double)at->begin;
     for (int32_t column = t->first; column < t->first + t->n; column++) {
+        const int32_t first = column * KILN_TILE;
+        const int32_t last = first + KILN_TILE - 1 < at->px1 ? first + KILN_TILE - 1 : at->px1;
         if (kiln_nearest_reached(s, at, column))
             mark(t, column, column);
         else
-            all = false;
+            all = all && kiln_tile_missed(&miss, x - (double)last, x - (double)first, dy0, dy1);
     }
     return all;
 }
@@ -123,7 +129,7 @@ static bool mark_nearest(const kiln_splat2d *s, const kiln_tile_row *at, tile_se
 static void mark_intervals(const kiln_splat2d *s, row_job *j, tile_set *t)
 {
     const uint32_t begin = j->at.begin, end = j->at.end, py0 = j->at.py0;
-    if (t->n <= KILN_FEW_TILES && mark_nearest(s, &j->at, t)) return;
+    if (t->n <= KILN_FEW_TILES && settle_tiles(s, &j->at, t)) return;
     find_spans(s, j);
     for (uint32_t i = begin; i < end; i++) {
         const kiln_row_span *r = &j->span[i];
@@ -161,7 +167,8 @@ static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set 
 /* Marks in *t the tiles of the tile row that the Gaussian reaches. */
 static void row_tiles(const kiln_splat2d *s, const kiln_splat_extent *e, const kiln_view *v, uint32_t tile_row, tile_set *t)
 {
-    row_job j = {.at = kiln_find_tile_row(s, e, v, tile_row)};
+    row_job j; /* most of it is filled only where it is needed */
+    j.at = kiln_find_tile_row(s, e, v, tile_row);
     t->first = j.at.column;
     t->n = j.at.n;
     if (t->n == 0) return;
