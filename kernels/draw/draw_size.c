@@ -11,6 +11,7 @@ enum {
     SLACK = 1 << 20,             /* digit counts of the sort, what malloc rounds up */
     CURSORS_MAX = 1 << 22,       /* tile_pairs_cpu.c: pieces x tiles of emit, or the tiles where they are more */
     PIECES = 256,                /* emit's pieces of 64 threads; more threads are bounded by CURSORS_MAX */
+    KEPT_MARKS = 4,              /* a pair, tile_pairs_cpu.c: 8 B for every second one */
     COUNT_THREADS = 64,          /* each has sums of its own in tile_pairs_count */
 };
 
@@ -43,7 +44,7 @@ uint64_t kiln_draw_kept_bytes(const kiln_draw_size *s) { return KEPT * s->visibl
 uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view)
 {
     const uint64_t counting = 8 * (uint64_t)kiln_view_tiles_y(view) * (COUNT_THREADS + 2);
-    const uint64_t lists = 4 * s->band_pairs + 4 * s->band_tiles;
+    const uint64_t lists = (4 + KEPT_MARKS) * s->band_pairs + 4 * s->band_tiles;
     const uint64_t cursors = 8 * most(s->band_tiles, least(CURSORS_MAX, PIECES * s->band_tiles));
     const uint64_t parts = s->in_parts ? PART * s->visible + 4 * s->band_pairs : 0;
     return counting + lists + cursors + parts + SLACK;

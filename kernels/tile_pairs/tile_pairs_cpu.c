@@ -1,13 +1,16 @@
 /* tile_pairs_cpu -- counts and lists the pairs on the CPU: the definition.
  *
- * The work of one Gaussian on one tile row is row_tiles(): it marks the tiles that are reached in a bit map, at most
- * 65,536 bits. The proven intervals of all 16 pixel rows come first, in one loop that vectorises; then the few pixels whose
- * side the proof leaves open are evaluated, and only in tiles that are not marked yet.
+ * The work of one Gaussian on one tile row is row_tiles(): it marks the tiles
+ * that are reached in a bit map, at most 65,536 bits. The proven intervals of
+ * all 16 pixel rows come first, in one loop that vectorises; then the few
+ * pixels whose side the proof leaves open are evaluated, and only in tiles that
+ * are not marked yet.
  *
  * count: threads take blocks of splats and add to their own row sums.
- * emit: the depth order is cut into pieces; each piece counts its pairs of every tile, a scan over tiles and pieces gives
- * each (piece, tile) its place, each piece writes there. Within a tile, pieces follow one another in depth order, so any
- * cut gives the same lists.
+ * emit: the depth order is cut into pieces; each piece counts its pairs of
+ * every tile, a scan over tiles and pieces gives each (piece, tile) its place,
+ * each piece writes there. Within a tile, pieces follow one another in depth
+ * order, so any cut gives the same lists.
  */
 #include "kernels/tile_pairs/tile_pairs.h"
 
@@ -23,10 +26,14 @@ enum {
     WORDS = (1 << 20) / KILN_TILE / 64, /* bits for the widest view of kernels/view.h */
     COUNT_BLOCK = 4096,                 /* splats a thread takes at a time */
     PIECES_PER_THREAD = 4,
-    CURSORS_MAX = 1 << 22, /* pieces x tiles: 32 MiB, more only where one piece has more tiles */
+    KEPT_PAIRS = 2,        /* emit keeps marks, 8 B a tile row of a splat, for one row in
+                              so many pairs */
+    CURSORS_MAX = 1 << 22, /* pieces x tiles: 32 MiB, more only where one piece
+                              has more tiles */
 };
 
-/* The tile columns [first, first + n) of one Gaussian; bit i of `bits` is column first + i. */
+/* The tile columns [first, first + n) of one Gaussian; bit i of `bits` is
+ * column first + i. */
 typedef struct {
     int32_t first, n;
     uint64_t bits[WORDS];
@@ -70,7 +77,8 @@ static bool pixel_reached(const kiln_splat2d *s, uint32_t px, uint32_t py)
     return kiln_power(s->conic[0], s->conic[1], s->conic[2], dx, dy) >= s->power_min;
 }
 
-/* Evaluates the pixels [first, last] of a row, but for those of marked tiles. */
+/* Evaluates the pixels [first, last] of a row, but for those of marked tiles.
+ */
 static void mark_by_pixels(const kiln_splat2d *s, tile_set *t, int32_t first, int32_t last, uint32_t py)
 {
     int32_t px = first;
@@ -108,7 +116,8 @@ static void find_spans(const kiln_splat2d *s, row_job *j)
     }
 }
 
-/* True when no tile is left open: its nearest pixel is reached, or all of it is missed. */
+/* True when no tile is left open: its nearest pixel is reached, or all of it is
+ * missed. */
 static bool settle_tiles(const kiln_splat2d *s, const kiln_tile_row *at, tile_set *t)
 {
     bool all = true;
@@ -146,7 +155,8 @@ static void mark_intervals(const kiln_splat2d *s, row_job *j, tile_set *t)
     }
 }
 
-/* No interval is proven: tile by tile, row by row, the ends first where they decide. */
+/* No interval is proven: tile by tile, row by row, the ends first where they
+ * decide. */
 static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set *t)
 {
     for (int32_t column = t->first; column < t->first + t->n; column++) {
@@ -221,10 +231,12 @@ kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs
     return KILN_OK;
 }
 
-/* The work of emit: cursor[piece][tile] is first a count, then the next place to write. */
+/* The work of emit: cursor[piece][tile] is first a count, then the next place
+ * to write. Counting keeps the marks of each tile row for the writing, as long
+ * as the piece has room for them: kept[piece]; the rest is found again. */
 typedef struct {
-    uint64_t pieces, tiles;
-    uint64_t *cursor;
+    uint64_t pieces, tiles, room; /* marks of a piece */
+    uint64_t *cursor, *kept;
 } emit_plan;
 
 static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, kiln_carve *c)
@@ -232,38 +244,60 @@ static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *
     emit_plan p = {.tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)};
     p.pieces = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
     while (p.pieces > 1 && p.pieces * p.tiles > CURSORS_MAX) p.pieces /= 2;
+    p.room = a->room / KEPT_PAIRS / p.pieces;
     p.cursor = kiln_take(c, p.pieces * p.tiles, sizeof *p.cursor);
+    p.kept = kiln_take(c, p.pieces * p.room, sizeof *p.kept);
     return p;
 }
 
-/* Calls for every pair of one splat: counts it, or writes it where the cursor points when ranks are given. */
-static void emit_splat(const kiln_tile_pairs_emit_args *a, uint64_t rank, uint64_t *cursor, uint32_t *ranks)
+/* One piece on one of its two ways over the splats: counting without ranks,
+ * then writing. */
+typedef struct {
+    const kiln_tile_pairs_emit_args *a;
+    uint64_t *cursor, *kept, *kept_end;
+    uint32_t *ranks;
+} piece_pass;
+
+static void put_pairs(const piece_pass *p, uint64_t rank, uint64_t *at, uint64_t bits)
 {
-    const kiln_splat2d *s = &a->splats[rank];
-    kiln_splat_extent e;
-    if (!kiln_find_extent(s, a->row0, a->row1, &e)) return;
-    tile_set t;
-    for (uint32_t row = e.row_first; row < e.row_end; row++) {
-        row_tiles(s, &e, a->view, row, &t);
-        uint64_t *at = cursor + (uint64_t)(row - a->row0) * kiln_view_tiles_x(a->view) + (uint32_t)t.first;
-        for (int32_t w = 0; w < (t.n + 63) / 64; w++)
-            for (uint64_t bits = t.bits[w]; bits; bits &= bits - 1) {
-                uint64_t *next = &at[w * 64 + __builtin_ctzll(bits)];
-                if (ranks) ranks[*next] = (uint32_t)rank;
-                ++*next;
-            }
+    for (; bits; bits &= bits - 1) {
+        uint64_t *next = &at[__builtin_ctzll(bits)];
+        if (p->ranks) p->ranks[*next] = (uint32_t)rank;
+        ++*next;
     }
+}
+
+static void pass_row(piece_pass *p, uint64_t rank, const kiln_splat_extent *e, uint32_t row)
+{
+    const kiln_splat2d *s = &p->a->splats[rank];
+    uint64_t *at = p->cursor + (uint64_t)(row - p->a->row0) * kiln_view_tiles_x(p->a->view);
+    const bool keeps = (int64_t)s->tile_x1 - s->tile_x0 <= 64 && p->kept < p->kept_end;
+    if (keeps && p->ranks) {
+        put_pairs(p, rank, at + (s->tile_x0 > 0 ? s->tile_x0 : 0), *p->kept++);
+        return;
+    }
+    tile_set t;
+    row_tiles(s, e, p->a->view, row, &t);
+    at += (uint32_t)t.first;
+    if (keeps) *p->kept++ = t.n > 0 ? t.bits[0] : 0;
+    for (int32_t w = 0; w < (t.n + 63) / 64; w++) put_pairs(p, rank, at + w * 64, t.bits[w]);
 }
 
 static void emit_piece(const kiln_tile_pairs_emit_args *a, const emit_plan *p, uint64_t piece, uint32_t *ranks)
 {
     uint64_t size = kiln_div_up(a->n, p->pieces), first = piece * size;
     uint64_t end = first + size < a->n ? first + size : a->n;
-    uint64_t *cursor = p->cursor + piece * p->tiles;
-    for (uint64_t i = first; i < end; i++) emit_splat(a, i, cursor, ranks);
+    uint64_t *const kept = p->kept + piece * p->room;
+    piece_pass pass = {.a = a, .cursor = p->cursor + piece * p->tiles, .kept = kept, .kept_end = kept + p->room, .ranks = ranks};
+    for (uint64_t rank = first; rank < end; rank++) {
+        kiln_splat_extent e;
+        if (!kiln_find_extent(&a->splats[rank], a->row0, a->row1, &e)) continue;
+        for (uint32_t row = e.row_first; row < e.row_end; row++) pass_row(&pass, rank, &e, row);
+    }
 }
 
-/* Counts become places: tile after tile, within a tile piece after piece. Returns the number of pairs. */
+/* Counts become places: tile after tile, within a tile piece after piece.
+ * Returns the number of pairs. */
 static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
 {
     uint64_t next = 0;
@@ -308,8 +342,10 @@ kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_
     const uint64_t pairs = scan(a, &p);
     if (a->n_pairs && !list_within_room(a, &p, pairs)) return KILN_OK;
     if (!a->n_pairs && pairs != a->room)
-        return kiln_fail(err, KILN_E_BUG, "tile_pairs_emit: tile rows %u to %u hold %llu pairs, %llu were counted", a->row0,
-                         a->row1, (unsigned long long)pairs, (unsigned long long)a->room);
+        return kiln_fail(err, KILN_E_BUG,
+                         "tile_pairs_emit: tile rows %u to %u hold %llu pairs, "
+                         "%llu were counted",
+                         a->row0, a->row1, (unsigned long long)pairs, (unsigned long long)a->room);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)
     for (int64_t i = 0; i < (int64_t)p.pieces; i++) emit_piece(a, &p, (uint64_t)i, a->ranks);
     return KILN_OK;
