@@ -1,5 +1,5 @@
 /* frame -- what a camera costs with everything on the device: the operations in the order in which kernels/draw calls them, with
- * the two numbers that the host must read in between, and nothing that overlaps. The scene's planes are there in one piece. */
+ * the numbers that the host must read in between, and nothing that overlaps. The scene's planes are there in one piece. */
 #ifndef KILN_TESTS_BENCH_FRAME_CUH
 #define KILN_TESTS_BENCH_FRAME_CUH
 
@@ -9,12 +9,17 @@
 namespace bench
 {
 
+/* How lists find their memory. */
+enum class room_by {
+    FRAME_BEFORE, /* a quarter more than the frame before had, uncounted: what a camera path can do */
+    COUNT,        /* counted first, all at once */
+    BANDS         /* counted first, in bands (tile_pairs.h), which caps it: as kernels/draw makes them */
+};
+
 class frame
 {
   public:
-    /* in_bands: lists and picture in bands (tile_pairs.h), as kernels/draw makes them, which caps their memory; else all at once.
-     */
-    frame(runner *b, const scene &s, const kiln_view &view, bool in_bands);
+    frame(runner *b, const scene &s, const kiln_view &view, room_by how);
     ~frame();
     frame(const frame &) = delete;
     frame &operator=(const frame &) = delete;
@@ -43,18 +48,21 @@ class frame
     void collect();
     void put_in_order();
     void count_pairs();
+    void make_room(uint64_t pairs);
     void draw(uint32_t row0, uint32_t row1);
+    void draw_uncounted();
     void step(kiln_op_id op, const void *args);
     void read_back(const uint64_t *from, uint64_t n);
     std::vector<const array<uint32_t> *> numbers() const; /* all that it writes of that type */
 
     runner *b_;
     kiln_view view_;
-    bool in_bands_, prepared_ = false;
+    room_by how_;
+    bool prepared_ = false;
     uint32_t tiles_x_, tiles_y_;
     uint64_t work_bytes_ = 0, pairs_ = 0, n_;
     uint64_t *host_ = nullptr; /* pinned: counts that come back */
-    array<uint64_t> n_visible_, total_, row_pairs_;
+    array<uint64_t> n_visible_, total_, row_pairs_, n_pairs_;
     array<kiln_splat2d> splats_, ordered_;
     array<float> depths_, rgba_;
     array<uint32_t> source_rows_, rows_, chunks_, order_, ordered_chunks_, ordered_rows_, tile_counts_;

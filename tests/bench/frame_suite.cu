@@ -85,21 +85,20 @@ row measure_frame(runner *b, const std::string &what, frame *f, const amount &a)
     return r;
 }
 
-/* The peers' lists are these three, from visible Gaussians to what a tile draws. */
+/* The peers' lists are depth_order and tile_pairs_emit, from visible Gaussians to what a tile draws; counting is for who does not
+ * know how much room they need. */
 void measure_lists(runner *b, const std::string &name, frame *f, const amount &a)
 {
-    const row parts[] = {
-        b->measure({"depth_order " + name, f->visible(), KILN_OP_depth_order, &f->depth_order(), sort_cost(a)}),
-        b->measure({"tile_pairs_count " + name, f->visible(), KILN_OP_tile_pairs_count, &f->count(), count_cost(a)}),
-        b->measure({"tile_pairs_emit " + name, f->pairs(), KILN_OP_tile_pairs_emit, &f->emit(), emit_cost(a)})};
+    const row parts[] = {b->measure({"depth_order " + name, f->visible(), KILN_OP_depth_order, &f->depth_order(), sort_cost(a)}),
+                         b->measure({"tile_pairs_emit " + name, f->pairs(), KILN_OP_tile_pairs_emit, &f->emit(), emit_cost(a)})};
     row sum;
     sum.what = "lists " + name;
     sum.items = f->pairs();
     sum.gpu = sum.gpu_least = 0;
     sum.least_work = lists_cost(a);
     sum.limit = b->ceilings()->limit_ms(sum.least_work);
-    sum.memory = std::max(b->prepare(KILN_OP_tile_pairs_count, &f->count()), b->prepare(KILN_OP_tile_pairs_emit, &f->emit())) +
-                 4 * (f->pairs() + f->tiles());
+    sum.memory = b->prepare(KILN_OP_tile_pairs_emit, &f->emit()) + 4 * (f->emit().room + f->tiles());
+    b->operation({"tile_pairs_count " + name, f->visible(), KILN_OP_tile_pairs_count, &f->count(), count_cost(a)});
     for (const row &r : parts) {
         b->table()->add(r);
         sum.gpu += r.gpu;
@@ -125,7 +124,7 @@ enum class much { EVERY_STEP, WHOLE };
 
 amount bench_view(runner *b, const std::string &name, const scene &s, const kiln_view &view, much how)
 {
-    frame f(b, s, view, false);
+    frame f(b, s, view, room_by::FRAME_BEFORE);
     uint64_t blends = 0;
     f.run();
     b->wait();
@@ -141,14 +140,16 @@ amount bench_view(runner *b, const std::string &name, const scene &s, const kiln
     return a;
 }
 
-/* As kernels/draw makes it, where memory counts more than time; `a` is what the view at once had. */
-void bench_bands(runner *b, const std::string &name, const scene &s, const kiln_view &view, const amount &a)
+/* Counted first, and as kernels/draw makes it, where memory counts more than time; `a` is what the view had. */
+void bench_counted(runner *b, const std::string &name, const scene &s, const kiln_view &view, const amount &a)
 {
     if (!b->wants("frame")) return;
-    frame f(b, s, view, true);
-    f.run();
-    b->wait();
-    b->table()->add(measure_frame(b, "frame " + name + " in bands", &f, a));
+    for (const room_by how : {room_by::COUNT, room_by::BANDS}) {
+        frame f(b, s, view, how);
+        f.run();
+        b->wait();
+        b->table()->add(measure_frame(b, "frame " + name + (how == room_by::BANDS ? " in bands" : " counted"), &f, a));
+    }
 }
 
 void bench_orbit(runner *b, uint64_t n)
@@ -160,7 +161,7 @@ void bench_orbit(runner *b, uint64_t n)
     const kiln_view view = make_view(0, WIDTH, HEIGHT);
     const amount a = bench_view(b, size, s, view, much::EVERY_STEP);
     if (!b->quick()) {
-        bench_bands(b, size, s, view, a);
+        bench_counted(b, size, s, view, a);
         for (const int camera : {5, 10})
             (void)bench_view(b, size + " camera " + std::to_string(camera), s, make_view(camera, WIDTH, HEIGHT), much::WHOLE);
     }
@@ -175,7 +176,7 @@ void bench_exploded(runner *b, uint64_t n)
     make_scene(&s, 10);
     b->table()->section(name.c_str());
     const amount a = bench_view(b, name, s, view, much::EVERY_STEP);
-    bench_bands(b, name, s, view, a);
+    bench_counted(b, name, s, view, a);
 }
 
 void bench_real(runner *b, const char *shared)
