@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { RUNS = 5, RUNS_SLOW = 3 };
+enum { RUNS_MAX = 20, RUNS = 5, RUNS_SLOW = 3 };
+static const double fast_s = 0.25; /* both sides together: RUNS_MAX */
 static const double slow_s = 3.0; /* both sides together; there the first run counts, too: caches and pages are nothing beside it */
 
 static double seconds(clockid_t clock)
@@ -41,7 +42,7 @@ static kiln_status time_one(cpu_work w, cpu_time *out, kiln_error *err)
 
 static cpu_time median_time(const cpu_time *t, unsigned n)
 {
-    double wall[RUNS], cpu[RUNS];
+    double wall[RUNS_MAX], cpu[RUNS_MAX];
     for (unsigned i = 0; i < n; i++) {
         wall[i] = t[i].wall_s;
         cpu[i] = t[i].cpu_s;
@@ -51,12 +52,13 @@ static cpu_time median_time(const cpu_time *t, unsigned n)
 
 kiln_status cpu_compare(cpu_bench *b, cpu_row *r, cpu_work ours, cpu_work theirs, kiln_error *err)
 {
-    cpu_time a[RUNS], o[RUNS] = {{0}};
-    double wall[RUNS], cpu[RUNS];
+    cpu_time a[RUNS_MAX], o[RUNS_MAX] = {{0}};
+    double wall[RUNS_MAX], cpu[RUNS_MAX];
     KILN_TRY(time_one(ours, &a[0], err));
     if (theirs.run) KILN_TRY(time_one(theirs, &o[0], err));
-    const bool slow = a[0].wall_s + o[0].wall_s > slow_s;
-    const unsigned runs = b->quick ? 1 : slow ? RUNS_SLOW : RUNS;
+    const double both_s = a[0].wall_s + o[0].wall_s;
+    const bool slow = both_s > slow_s;
+    const unsigned runs = b->quick ? 1 : slow ? RUNS_SLOW : both_s < fast_s ? RUNS_MAX : RUNS;
     for (unsigned i = slow ? 1 : 0; i < runs; i++) {
         KILN_TRY(time_one(ours, &a[i], err));
         if (theirs.run) KILN_TRY(time_one(theirs, &o[i], err));
