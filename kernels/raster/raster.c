@@ -1,5 +1,7 @@
-/* What both siblings ask of their arguments. */
+/* What both siblings ask of their arguments, and pictures of what slabs left. */
 #include "kernels/raster/raster.h"
+
+#include "kernels/raster/raster_math.h"
 
 enum { SIDE_MAX = 1 << 20 };
 
@@ -12,5 +14,21 @@ kiln_status kiln_raster_check(const kiln_raster_args *a, kiln_error *err)
     if (a->row0 > a->row1 || a->row1 > kiln_view_tiles_y(v) || a->profile >= KILN_PROFILE_COUNT)
         return kiln_fail(err, KILN_E_BUG, "raster: tile rows %u to %u of %u, profile %d", a->row0, a->row1, kiln_view_tiles_y(v),
                          (int)a->profile);
+    if (a->state && (a->rgba || a->depth)) return kiln_fail(err, KILN_E_BUG, "raster: a slab makes no picture");
     return KILN_OK;
+}
+
+void kiln_raster_finish(const kiln_raster_state *state, uint64_t n, const float background[3], unsigned threads, float *rgba,
+                        float *depth)
+{
+#pragma omp parallel for num_threads(threads)
+    for (uint64_t i = 0; i < n; i++) {
+        const kiln_raster_state *s = &state[i];
+        const float left = kiln_state_left(s->left);
+        rgba[4 * i] = s->red + left * background[0];
+        rgba[4 * i + 1] = s->green + left * background[1];
+        rgba[4 * i + 2] = s->blue + left * background[2];
+        rgba[4 * i + 3] = 1.0f - left;
+        if (depth) depth[i] = kiln_expected_depth(s->weight, s->depth);
+    }
 }

@@ -5,7 +5,10 @@
  *   rgba [rows][width][4] out  rows: the pixel rows of those tile rows inside the image; red, green, blue over the
  *                              background, alpha = 1 - T; float32, not clamped
  *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth of KERNELS 1.4
+ *   state [rows][width]   inout  or NULL: where nearer Gaussians left each pixel, and these leave it; rgba and depth are NULL then
  * The picture's bits depend on nothing but the inputs (not on threads, bands or where the lists came from).
+ * Gaussians in slabs of ascending depth, a call each with the same state, all zero before the first: kiln_raster_finish then makes
+ * of it the very bits that one call makes of all of them.
  * Opacities are at most 1. work as in knn.h.
  * KILN_E_INPUT: a rank at or above n; n_pairs is not the sum of tile_counts (these two in x->fault by CUDA, fault.h); a
  * view without pixels or above 2^20 either way. The picture is then not to be used.
@@ -17,6 +20,13 @@
 #include "kernels/project/project.h"
 
 KILN_C_BEGIN
+
+/* A pixel between two slabs; all zero: nothing was drawn. */
+typedef struct {
+    float red, green, blue; /* of what was drawn, without background */
+    float left;             /* transmittance; 0 stands for 1 (it never falls so far), and below 0 the pixel has stopped */
+    float weight, depth;    /* sum(w), sum(w z) */
+} kiln_raster_state;
 
 typedef struct {
     uint64_t n;
@@ -30,12 +40,17 @@ typedef struct {
     float background[3];
     float *rgba;
     float *depth;
+    kiln_raster_state *state;
 } kiln_raster_args;
 
 typedef kiln_status kiln_raster_fn(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err);
 
 /* What both siblings ask of their arguments first: view, tile rows, profile. */
 kiln_status kiln_raster_check(const kiln_raster_args *a, kiln_error *err) KILN_MUST_CHECK;
+
+/* The picture of n pixels, as raster gives it; depth may be NULL. For host memory. */
+void kiln_raster_finish(const kiln_raster_state *state, uint64_t n, const float background[3], unsigned threads, float *rgba,
+                        float *depth);
 
 /* Pixels of the tile rows [row0, row1) inside the image. */
 static inline uint64_t kiln_raster_pixels(const kiln_raster_args *a)
@@ -51,7 +66,8 @@ static inline uint64_t kiln_raster_pixels(const kiln_raster_args *a)
     A(IN, tile_counts, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)) \
     A(IN, ranks, a->n_pairs)                                                       \
     A(OUT, rgba, 4 * kiln_raster_pixels(a))                                        \
-    A(OUT, depth, kiln_raster_pixels(a))
+    A(OUT, depth, kiln_raster_pixels(a))                                           \
+    A(INOUT, state, kiln_raster_pixels(a))
 
 KILN_C_END
 

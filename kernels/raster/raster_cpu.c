@@ -213,18 +213,60 @@ static void start_tile(tile *t, const kiln_view *v, uint32_t px0, uint32_t py0)
             }
 }
 
+/* The pixel of the picture, counted from the first one of these tile rows. */
+static size_t place_of(const kiln_raster_args *a, uint32_t px, uint32_t py)
+{
+    return (size_t)(py - a->row0 * KILN_TILE) * a->view->width + px;
+}
+
+/* A pixel of a tile that has started goes on where the slab before left it. */
+static void resume_tile(const kiln_raster_args *a, tile *t, uint32_t px0)
+{
+    for (uint32_t half = 0; half < HALVES; half++)
+        for (uint32_t row = 0; row < KILN_TILE; row++) {
+            group *g = &t->pixels[half][row];
+            for (uint32_t i = 0; i < LANES; i++) {
+                if (px0 + half * LANES + i >= a->view->width || t->py0 + row >= a->view->height) continue;
+                const kiln_raster_state *s = &a->state[place_of(a, px0 + half * LANES + i, t->py0 + row)];
+                g->red[i] = s->red;
+                g->green[i] = s->green;
+                g->blue[i] = s->blue;
+                g->t[i] = kiln_state_left(s->left);
+                g->weight[i] = s->weight;
+                g->depth[i] = s->depth;
+                if (kiln_state_stopped(s->left)) g->least[i] = INFINITY;
+            }
+            if (all_stopped(g)) t->live[half] &= ~(1u << row);
+        }
+}
+
+static void leave_tile(const kiln_raster_args *a, const tile *t, uint32_t px0)
+{
+    for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
+        for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
+            const group *g = &t->pixels[(px - px0) / LANES][py - t->py0];
+            const uint32_t i = (px - px0) % LANES;
+            a->state[place_of(a, px, py)] = (kiln_raster_state){.red = g->red[i],
+                                                                .green = g->green[i],
+                                                                .blue = g->blue[i],
+                                                                .left = kiln_state_of(g->t[i], !(g->least[i] < 0.0f)),
+                                                                .weight = g->weight[i],
+                                                                .depth = g->depth[i]};
+        }
+}
+
 static void write_tile(const kiln_raster_args *a, const tile *t, uint32_t px0)
 {
     for (uint32_t py = t->py0; py < t->py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             const group *g = &t->pixels[(px - px0) / LANES][py - t->py0];
             const uint32_t i = (px - px0) % LANES;
-            const size_t at = (size_t)(py - a->row0 * KILN_TILE) * a->view->width + px;
+            const size_t at = place_of(a, px, py);
             a->rgba[4 * at] = g->red[i] + g->t[i] * a->background[0];
             a->rgba[4 * at + 1] = g->green[i] + g->t[i] * a->background[1];
             a->rgba[4 * at + 2] = g->blue[i] + g->t[i] * a->background[2];
             a->rgba[4 * at + 3] = 1.0f - g->t[i];
-            if (a->depth) a->depth[at] = g->depth[i] / (g->weight[i] > 1e-10f ? g->weight[i] : 1e-10f);
+            if (a->depth) a->depth[at] = kiln_expected_depth(g->weight[i], g->depth[i]);
         }
 }
 
@@ -243,7 +285,9 @@ static void draw_tile(job *j, uint64_t index)
     uint64_t i = j->starts[index];
     tile t;
     entry batch[BATCH];
+    const bool with_depth = a->depth || a->state;
     start_tile(&t, a->view, px0, py0);
+    if (a->state) resume_tile(a, &t, px0);
     while (i < end && (t.live[0] | t.live[1])) {
         uint32_t n = 0;
         for (; i < end && n < BATCH; i++) {
@@ -254,9 +298,12 @@ static void draw_tile(job *j, uint64_t index)
             if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
             n += fill_entry(&a->splats[a->ranks[i]], (int32_t)px0, (int32_t)py0, &batch[n]);
         }
-        for (uint32_t k = 0; k < n && (t.live[0] | t.live[1]); k++) draw_entry(&batch[k], j->rule, &t, a->depth != NULL);
+        for (uint32_t k = 0; k < n && (t.live[0] | t.live[1]); k++) draw_entry(&batch[k], j->rule, &t, with_depth);
     }
-    write_tile(a, &t, px0);
+    if (a->state)
+        leave_tile(a, &t, px0);
+    else
+        write_tile(a, &t, px0);
     while (i < end && a->ranks[i] < a->n) i++; /* what no pixel asked for */
     if (i < end) note_bad_rank(j, i);
 }

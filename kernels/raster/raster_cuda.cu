@@ -37,6 +37,7 @@ struct job {
     const uint32_t *order; /* of drawing */
     uint64_t *fault;
     float *rgba, *depth;
+    kiln_raster_state *state; /* of a slab, instead of a picture */
     uint64_t n, n_pairs, tiles;
     uint32_t width, height, tiles_x, row0;
     float background[3];
@@ -241,7 +242,38 @@ template <bool DEPTH> __device__ void write_row(const job &j, const pixel_row &r
             j.rgba[4 * at + 2] = c.z;
             j.rgba[4 * at + 3] = c.w;
         }
-        if (DEPTH) j.depth[at] = p.depth / (p.weight > 1e-10f ? p.weight : 1e-10f);
+        if (DEPTH) j.depth[at] = kiln_expected_depth(p.weight, p.depth);
+    }
+}
+
+/* Where the slab before left the pixels inside the image, and where this one leaves them. */
+__device__ void resume_row(const job &j, pixel_row *row)
+{
+#pragma unroll
+    for (uint32_t k = 0; k < PIXELS; k++) {
+        pixel *const p = &row->pixels[k];
+        const uint32_t x = row->x + k * ACROSS;
+        if (x >= j.width || row->y >= j.height) continue;
+        const kiln_raster_state s = j.state[uint64_t(row->y - j.row0 * KILN_TILE) * j.width + x];
+        if (kiln_state_stopped(s.left)) p->x = NAN;
+        p->t = kiln_state_left(s.left);
+        p->red = s.red;
+        p->green = s.green;
+        p->blue = s.blue;
+        p->weight = s.weight;
+        p->depth = s.depth;
+    }
+}
+
+__device__ void leave_row(const job &j, const pixel_row &row)
+{
+#pragma unroll
+    for (uint32_t k = 0; k < PIXELS; k++) {
+        const pixel &p = row.pixels[k];
+        const uint32_t x = row.x + k * ACROSS;
+        if (x >= j.width || row.y >= j.height) continue;
+        j.state[uint64_t(row.y - j.row0 * KILN_TILE) * j.width + x] = {p.red,    p.green, p.blue, kiln_state_of(p.t, isnan(p.x)),
+                                                                       p.weight, p.depth};
     }
 }
 
@@ -259,7 +291,7 @@ __device__ void check_rest(const job &j, const uint32_t *list, uint32_t length, 
     for (uint64_t at = first; at < length; at += BLOCK) (void)names_gaussian(j, list + at, list[at]);
 }
 
-template <bool DEPTH, bool VECTORS> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
+template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
 {
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const uint32_t x0 = static_cast<uint32_t>(index % j.tiles_x) * KILN_TILE + warp % 2 * KILN_QUARTER;
@@ -268,6 +300,7 @@ template <bool DEPTH, bool VECTORS> __device__ void draw_quarter(const job &j, u
     const uint32_t length = j.tile_counts[index];
     const uint32_t *const list = j.ranks + (j.ends[index] - length);
     pixel_row row = start_row(j, x0, y0);
+    if (SLAB) resume_row(j, &row);
     rest todo = {list, length};
     uint32_t rank = lane < length ? list[lane] : 0;
     while (todo.count > 0 && __any_sync(ALL_LANES, is_live(row))) {
@@ -280,11 +313,15 @@ template <bool DEPTH, bool VECTORS> __device__ void draw_quarter(const job &j, u
         todo.ranks += LANES;
         todo.count -= min(todo.count, LANES);
     }
-    write_row<DEPTH>(j, row);
+    if (SLAB)
+        leave_row(j, row);
+    else
+        write_row<DEPTH>(j, row);
     check_rest(j, list, length, length - todo.count);
 }
 
-template <bool DEPTH, bool VECTORS> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
+/* SLAB with DEPTH, as its sums are carried on. */
+template <bool DEPTH, bool VECTORS, bool SLAB> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
 {
     __shared__ entry entries[WARPS][LANES];
     if (j.ends[j.tiles - 1] != j.n_pairs) { /* the lists may lie outside of ranks: nothing is read */
@@ -292,7 +329,7 @@ template <bool DEPTH, bool VECTORS> __global__ void __launch_bounds__(BLOCK, BLO
         return;
     }
     for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x)
-        draw_quarter<DEPTH, VECTORS>(j, j.order[turn], entries[threadIdx.x / LANES]);
+        draw_quarter<DEPTH, VECTORS, SLAB>(j, j.order[turn], entries[threadIdx.x / LANES]);
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
@@ -309,6 +346,7 @@ job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const 
     j.fault = x->fault;
     j.rgba = a->rgba;
     j.depth = a->depth;
+    j.state = a->state;
     j.n = a->n;
     j.n_pairs = a->n_pairs;
     j.tiles = tiles;
@@ -320,6 +358,12 @@ job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const 
     j.rgba_as_vectors = is_aligned(a->rgba);
     j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
     return j;
+}
+
+template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
+{
+    if (a->state) return draw_tiles<true, VECTORS, true>;
+    return a->depth ? draw_tiles<true, VECTORS, false> : draw_tiles<false, VECTORS, false>;
 }
 
 } // namespace
@@ -342,9 +386,7 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     if (tiles == 0) return a->n_pairs == 0 ? KILN_OK : kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, 0), err);
     LAUNCH(plan_tiles, 1, PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
     const bool vectors = is_aligned(a->splats);
-    void (*const draw)(job) = a->depth  ? vectors ? draw_tiles<true, true> : draw_tiles<true, false>
-                               : vectors ? draw_tiles<false, true>
-                                        : draw_tiles<false, false>;
+    void (*const draw)(job) = vectors ? kernel_for<true>(a) : kernel_for<false>(a);
     LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, job_of(x, a, tiles, ends, order));
     return KILN_OK;
 }

@@ -34,6 +34,13 @@ static inline KILN_HD float kiln_alpha(float opacity, float power, float max_alp
     return alpha > max_alpha ? max_alpha : alpha;          /* keeps NaN, which never shows */
 }
 
+/* kiln_raster_state.left as a transmittance, and back. */
+static inline KILN_HD float kiln_state_left(float left) { return left == 0.0f ? 1.0f : left < 0.0f ? -left : left; }
+static inline KILN_HD int kiln_state_stopped(float left) { return left < 0.0f; }
+static inline KILN_HD float kiln_state_of(float left, int stopped) { return stopped ? -left : left; }
+
+static inline KILN_HD float kiln_expected_depth(float weight, float depth) { return depth / (weight > 1e-10f ? weight : 1e-10f); }
+
 static inline KILN_HD int kiln_alpha_shows(float alpha) { return alpha >= 1.0f / 255.0f; }
 
 #endif

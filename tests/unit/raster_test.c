@@ -236,6 +236,78 @@ static void pictures_do_not_depend_on_threads_instructions_or_bands(void **unuse
     scene_free(&other);
 }
 
+/* The Gaussians [first, end) of s, on top of what `between` holds. */
+static void draw_slab(const kiln_ops *ops, const scene *s, uint64_t first, uint64_t end, kiln_raster_state *between)
+{
+    const kiln_exec x = {.device = -1, .threads = 2};
+    const uint32_t rows = kiln_view_tiles_y(&s->view);
+    kiln_error err = {0};
+    size_t bytes = 0;
+    scene part = *s;
+    part.splats += first;
+    part.n = end - first;
+    part.ranks = NULL;
+    make_lists(&part);
+    const kiln_raster_args a = {.n = part.n,
+                                .splats = part.splats,
+                                .view = &part.view,
+                                .profile = part.profile,
+                                .row1 = rows,
+                                .tile_counts = part.tile_counts,
+                                .ranks = part.ranks,
+                                .n_pairs = part.room,
+                                .state = between};
+    assert_int_equal(ops->raster(&x, &a, NULL, &bytes, &err), KILN_OK);
+    void *work = malloc(bytes + 1);
+    assert_int_equal(ops->raster(&x, &a, work, &bytes, &err), KILN_OK);
+    free(work);
+    free(part.ranks);
+}
+
+static void slabs_leave_what_one_pass_draws(void **unused)
+{
+    (void)unused;
+    for (uint32_t k = 0; k < 6; k++) {
+        scene s = scene_make(73 + k, 50, 600);
+        s.profile = (kiln_profile_id)(k % 3);
+        draw_splats(&s, 30, k < 3 ? 0.5 : 0.02);
+        make_lists(&s);
+        draw(kiln_ops_cpu(), 2, &s);
+        const size_t pixels = pixels_of(&s);
+        kiln_raster_state *between = calloc(pixels, sizeof *between);
+        float *rgba = malloc(pixels * 4 * sizeof *rgba), *depth = malloc(pixels * sizeof *depth);
+        assert_true(between && rgba && depth);
+        uint64_t stopped = 0;
+        for (uint64_t first = 0, step = 1; first < s.n; first += step, step = step % 97 * 3 + 1) {
+            draw_slab(step % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), &s, first, first + step < s.n ? first + step : s.n,
+                      between);
+            stopped = 0;
+            for (size_t i = 0; i < pixels; i++) stopped += between[i].left < 0;
+        }
+        assert_true(k < 3 ? stopped > 0 : stopped < pixels);
+        kiln_raster_finish(between, pixels, s.background, 2, rgba, depth);
+        assert_memory_equal(s.rgba, rgba, pixels * 4 * sizeof *rgba);
+        assert_memory_equal(s.depth, depth, pixels * sizeof *depth);
+        free(between);
+        free(rgba);
+        free(depth);
+        scene_free(&s);
+    }
+}
+
+static void a_slab_that_should_make_a_picture_is_a_bug(void **unused)
+{
+    (void)unused;
+    scene s = scene_make(16, 16, 0);
+    kiln_raster_state between[256] = {{0}};
+    kiln_error err = {0};
+    const kiln_exec x = {.device = -1, .threads = 1};
+    size_t bytes = 0;
+    const kiln_raster_args a = {.view = &s.view, .row1 = 1, .tile_counts = s.tile_counts, .rgba = s.rgba, .state = between};
+    assert_int_equal(kiln_ops_cpu()->raster(&x, &a, NULL, &bytes, &err), KILN_E_BUG);
+    scene_free(&s);
+}
+
 /* A list that also holds what does not reach the tile gives the same bits: a pixel decides for itself. */
 static void longer_lists_give_the_same_picture(void **unused)
 {
@@ -389,6 +461,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_equal_the_plain_blend),
         cmocka_unit_test(pictures_do_not_depend_on_threads_instructions_or_bands),
+        cmocka_unit_test(slabs_leave_what_one_pass_draws),
+        cmocka_unit_test(a_slab_that_should_make_a_picture_is_a_bug),
         cmocka_unit_test(longer_lists_give_the_same_picture),
         cmocka_unit_test(empty_lists_give_the_background),
         cmocka_unit_test(one_gaussian_has_its_alpha_at_its_centre),
