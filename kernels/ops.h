@@ -33,6 +33,7 @@ KILN_C_BEGIN
     OP(raster)           \
     OP(seen_gather)      \
     OP(seen_order)       \
+    OP(seen_window)      \
     OP(spatial_order)    \
     OP(tile_pairs_count) \
     OP(tile_pairs_emit)

@@ -7,12 +7,17 @@
  *   total [1] u64               inout  how many there are; goes on counting beyond `room`, where nothing is written any more
  *   all, depths, rows, chunks [room]   inout: appended from *total on; rows are source rows, chunks say `chunk`: with depths what
  *                                      depth_order asks for. all may be splats, for what comes first: then they stay where they are
+ * seen_window   keeps those of a chunk that a slab wants, in their order:
+ *   splats [n], n_visible [1], source_rows [n]   in   as above
+ *   window                      in     host memory, but for its array
+ *   kept [n], n_kept [1]        out    as splats and n_visible, for seen_gather
  * seen_order    puts them into drawing order:
  *   splats, chunks [n], order [n]      in   order as depth_order gives it, each below n
  *   ordered, ordered_chunks [n]        out
  *   ordered_rows [n] u32               out  the splats' rows in their chunks, once more by themselves
  *
- * Moves of whole numbers: both siblings give the same bits. Splats are 16-byte aligned. work as in knn.h; none is needed.
+ * Moves of whole numbers: both siblings give the same bits. Splats are 16-byte aligned. work as in knn.h; seen_window alone needs
+ * it.
  */
 #ifndef KILN_KERNELS_SEEN_H
 #define KILN_KERNELS_SEEN_H
@@ -21,6 +26,13 @@
 #include "kernels/project/project.h"
 
 KILN_C_BEGIN
+
+/* The Gaussians of a slab (kernels/draw): with keys of depth_order in [from, to), and on some tile that still asks for more. */
+typedef struct {
+    uint64_t from, to;
+    uint32_t tiles_x, tiles_y;
+    const uint32_t *live; /* [tiles_y + 1][tiles_x + 1]: of such tiles above and to the left of here */
+} kiln_seen_window;
 
 typedef struct {
     uint64_t n;
@@ -38,12 +50,24 @@ typedef struct {
 typedef struct {
     uint64_t n;
     const kiln_splat2d *splats;
+    const uint64_t *n_visible;
+    const uint32_t *source_rows;
+    kiln_seen_window window;
+    kiln_splat2d *kept;
+    uint64_t *n_kept;
+} kiln_seen_window_args;
+
+typedef struct {
+    uint64_t n;
+    const kiln_splat2d *splats;
     const uint32_t *chunks, *order;
     kiln_splat2d *ordered;
     uint32_t *ordered_chunks, *ordered_rows;
 } kiln_seen_order_args;
 
 typedef kiln_status kiln_seen_gather_fn(const kiln_exec *x, const kiln_seen_gather_args *a, void *work, size_t *work_bytes,
+                                        kiln_error *err);
+typedef kiln_status kiln_seen_window_fn(const kiln_exec *x, const kiln_seen_window_args *a, void *work, size_t *work_bytes,
                                         kiln_error *err);
 typedef kiln_status kiln_seen_order_fn(const kiln_exec *x, const kiln_seen_order_args *a, void *work, size_t *work_bytes,
                                        kiln_error *err);
@@ -58,6 +82,14 @@ typedef kiln_status kiln_seen_order_fn(const kiln_exec *x, const kiln_seen_order
     A(INOUT, depths, a->room)      \
     A(INOUT, rows, a->room)        \
     A(INOUT, chunks, a->room)
+
+#define KILN_ARRAYS_seen_window(A)                                                            \
+    A(IN, splats, a->n)                                                                       \
+    A(IN, n_visible, 1)                                                                       \
+    A(IN, source_rows, a->n)                                                                  \
+    A(IN, window.live, ((uint64_t)a->window.tiles_x + 1) * ((uint64_t)a->window.tiles_y + 1)) \
+    A(OUT, n_kept, 1)                                                                         \
+    A(OUT_USED, kept, a->n, a->n_kept)
 
 #define KILN_ARRAYS_seen_order(A) \
     A(IN, splats, a->n)           \

@@ -1,7 +1,10 @@
 /* seen on the CPU: see seen.h. */
 #include "kernels/seen/seen.h"
 
+#include "kernels/seen/seen_math.h"
+
 kiln_seen_gather_fn KILN_CPU(seen_gather);
+kiln_seen_window_fn KILN_CPU(seen_window);
 kiln_seen_order_fn KILN_CPU(seen_order);
 
 kiln_status KILN_CPU(seen_gather)(const kiln_exec *x, const kiln_seen_gather_args *a, void *work, size_t *work_bytes,
@@ -22,6 +25,23 @@ kiln_status KILN_CPU(seen_gather)(const kiln_exec *x, const kiln_seen_gather_arg
         a->chunks[first + i] = a->chunk;
     }
     *a->total = first + n;
+    return KILN_OK;
+}
+
+/* In their order, so by one thread: of a chunk at a time, and a move is little beside its projection. */
+kiln_status KILN_CPU(seen_window)(const kiln_exec *x, const kiln_seen_window_args *a, void *work, size_t *work_bytes,
+                                  kiln_error *err)
+{
+    (void)x, (void)err;
+    if (!work) {
+        *work_bytes = 0;
+        return KILN_OK;
+    }
+    const uint64_t n = *a->n_visible < a->n ? *a->n_visible : a->n;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (kiln_seen_wanted(&a->window, &a->splats[i], a->source_rows[a->splats[i].row])) a->kept[kept++] = a->splats[i];
+    *a->n_kept = kept;
     return KILN_OK;
 }
 

@@ -3,6 +3,10 @@
 #include "kernels/seen/seen.h"
 
 #include "kernels/cuda.cuh"
+#include "kernels/seen/seen_math.h"
+
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
 
 namespace
 {
@@ -35,6 +39,31 @@ __global__ void __launch_bounds__(BLOCK) append(kiln_seen_gather_args a)
 /* By a launch of its own: every block of append has read the old total. */
 __global__ void add_total(kiln_seen_gather_args a) { *a.total += visible_of(a); }
 
+/* ---- the Gaussians of a slab ------------------------------------------------------------------------------------------- */
+struct is_wanted {
+    kiln_seen_window_args a;
+    __device__ bool operator()(uint32_t i) const
+    {
+        if (i >= *a.n_visible) return false;
+        const kiln_splat2d &s = a.splats[i];
+        return kiln_seen_wanted(&a.window, &s, a.source_rows[s.row]) != 0;
+    }
+};
+
+/* Which ones, in their order. Called with cub NULL for its size, then for the work itself. */
+cudaError_t pick(const kiln_seen_window_args *a, void *cub, size_t *cub_bytes, uint32_t *picked, cudaStream_t stream)
+{
+    return kiln_cub::cub::DeviceSelect::If(cub, *cub_bytes, kiln_cub::thrust::counting_iterator<uint32_t>(0), picked, a->n_kept,
+                                           static_cast<int64_t>(a->n), is_wanted{*a}, stream);
+}
+
+__global__ void __launch_bounds__(BLOCK) move_picked(kiln_seen_window_args a, const uint32_t *picked)
+{
+    const uint64_t end = PIECES * *a.n_kept;
+    for (uint64_t t = kiln::thread_index(); t < end; t += kiln::thread_count())
+        move_piece(a.kept, t / PIECES, a.splats, picked[t / PIECES], static_cast<uint32_t>(t % PIECES));
+}
+
 __global__ void __launch_bounds__(BLOCK) put_in_order(kiln_seen_order_args a)
 {
     for (uint64_t t = kiln::thread_index(); t < PIECES * a.n; t += kiln::thread_count()) {
@@ -59,6 +88,26 @@ extern "C" kiln_status kiln_seen_gather_cuda(const kiln_exec *x, const kiln_seen
     }
     LAUNCH(append, kiln::blocks_for(PIECES * a->n, BLOCK), BLOCK, 0, *a);
     LAUNCH(add_total, 1, 1, 0, *a);
+    return KILN_OK;
+}
+
+extern "C" kiln_status kiln_seen_window_cuda(const kiln_exec *x, const kiln_seen_window_args *a, void *work, size_t *work_bytes,
+                                             kiln_error *err)
+{
+    const kiln::entry entry(x, "seen_window");
+    CUDA_ENTER(entry.guard);
+    kiln_carve c = {static_cast<char *>(work), 0};
+    size_t cub_bytes = 0;
+    uint32_t *const picked = kiln::take<uint32_t>(&c, a->n);
+    CUDA_TRY(pick(a, nullptr, &cub_bytes, picked, x->stream));
+    void *const cub = kiln_take(&c, cub_bytes, 1);
+    if (!work) {
+        *work_bytes = c.used;
+        return KILN_OK;
+    }
+    KILN_TRY(kiln::check_work("seen_window", c.used, *work_bytes, err));
+    CUDA_RUN(pick(a, cub, &cub_bytes, picked, x->stream));
+    if (a->n > 0) LAUNCH(move_picked, kiln::blocks_for(PIECES * a->n, BLOCK), BLOCK, 0, *a, picked);
     return KILN_OK;
 }
 

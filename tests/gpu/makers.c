@@ -1,5 +1,6 @@
 #include "tests/gpu/makers.h"
 
+#include "kernels/depth_order/depth_order_math.h"
 #include "tests/gpu/call.h"
 
 #include <float.h>
@@ -253,6 +254,23 @@ static bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emi
     return true;
 }
 
+/* Pixels behind a slab: of three kinds, in runs that end anywhere: drawn on, stopped, and as they are before the first one. */
+static kiln_raster_state *make_state(made_call *c, uint64_t pixels)
+{
+    kiln_raster_state *state = own(c, pixels, sizeof *state);
+    for (uint64_t i = 0; i < pixels; i++) {
+        const float some = (float)(i % 97 + 1) / 97;
+        if (i / 41 % 3 == 2) continue;
+        state[i] = (kiln_raster_state){.red = some,
+                                       .green = some * some,
+                                       .blue = 3.0f * some,
+                                       .left = i / 41 % 3 == 0 ? some : -2e-4f * some,
+                                       .weight = 1.0f - some,
+                                       .depth = 7.0f * some};
+    }
+    return state;
+}
+
 static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
 {
     static const kiln_exec cpu = {.device = -1, .threads = 2};
@@ -269,6 +287,10 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
                             .ranks = lists.ranks,
                             .n_pairs = lists.room,
                             .background = {variant ? 1.0f : 0.0f, 0.25f, 0.0f}};
+    if (variant == 2) {
+        a->state = make_state(c, kiln_raster_pixels(a));
+        return true;
+    }
     a->rgba = own(c, 4 * kiln_raster_pixels(a), sizeof *a->rgba);
     if (variant != 1) a->depth = own(c, kiln_raster_pixels(a), sizeof *a->depth);
     return true;
@@ -298,6 +320,44 @@ static bool make_seen_gather(scene *s, unsigned variant, kiln_seen_gather_args *
                                  .depths = own(c, room[variant], sizeof *a->depths),
                                  .rows = own(c, room[variant], sizeof *a->rows),
                                  .chunks = own(c, room[variant], sizeof *a->chunks)};
+    return true;
+}
+
+/* The tiles that ask for more: a checkerboard, or all; summed as seen.h says. */
+static const uint32_t *make_live(made_call *c, const kiln_view *view, bool all)
+{
+    const uint64_t wide = (uint64_t)kiln_view_tiles_x(view) + 1, high = (uint64_t)kiln_view_tiles_y(view) + 1;
+    uint32_t *live = own(c, wide * high, sizeof *live);
+    for (uint64_t y = 1; y < high; y++)
+        for (uint64_t x = 1; x < wide; x++)
+            live[y * wide + x] = live[(y - 1) * wide + x] + live[y * wide + x - 1] - live[(y - 1) * wide + x - 1] +
+                                 (all || (x / 3 + y / 2) % 2 == 0);
+    return live;
+}
+
+/* Variant 0: the middle half in depth, some tiles; 1: of the depth in the middle those with higher rows, all tiles; 2: none, as the
+ * slab is empty. */
+static bool make_seen_window(scene *s, unsigned variant, kiln_seen_window_args *a, made_call *c)
+{
+    kiln_seen_gather_args g;
+    if (variant > 2 || !make_seen_gather(s, 0, &g, c) || s->visible < 4) return false;
+    const kiln_splat2d *from = &s->splats[s->visible / 4], *middle = &s->splats[s->visible / 2],
+                       *to = &s->splats[s->visible / 4 * 3];
+    const uint64_t keys[][2] = {
+        {kiln_depth_key(from->depth, 0), kiln_depth_key(to->depth, 0)},
+        {kiln_depth_key(middle->depth, g.source_rows[middle->row]), kiln_depth_key(middle->depth, UINT32_MAX)},
+        {1, 2}};
+    *a = (kiln_seen_window_args){.n = g.n,
+                                 .splats = g.splats,
+                                 .n_visible = g.n_visible,
+                                 .source_rows = g.source_rows,
+                                 .window = {.from = keys[variant][0],
+                                            .to = keys[variant][1],
+                                            .tiles_x = kiln_view_tiles_x(&s->view),
+                                            .tiles_y = kiln_view_tiles_y(&s->view),
+                                            .live = make_live(c, &s->view, variant == 1)},
+                                 .kept = own(c, g.n, sizeof *a->kept),
+                                 .n_kept = own(c, 1, sizeof *a->n_kept)};
     return true;
 }
 
