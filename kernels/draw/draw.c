@@ -4,7 +4,9 @@
 #include "base/memory.h"
 #include "kernels/draw/fit.h"
 #include "kernels/draw/resident.h"
+#include "kernels/draw/slabs.h"
 #include "kernels/raster/raster.h"
+#include "kernels/seen/seen_math.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,15 @@ static kiln_status grow(gathered *g, uint64_t need, kiln_error *err)
     return KILN_OK;
 }
 
+/* Of the chunk's visible Gaussians, which lie behind those of the chunks before, the ones that a slab wants. */
+static uint64_t keep_wanted(const kiln_seen_window *w, const kiln_draw_chunk *c, kiln_splat2d *splats, uint64_t visible)
+{
+    uint64_t kept = 0;
+    for (uint64_t k = 0; k < visible; k++)
+        if (kiln_seen_wanted(w, &splats[k], c->source_rows[splats[k].row])) splats[kept++] = splats[k];
+    return kept;
+}
+
 static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t i, gathered *g, kiln_error *err)
 {
     enum { WORTH_THREADS = 16384 };
@@ -64,6 +75,7 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
                                  .splats = g->splats + g->n,
                                  .n_visible = &visible};
     KILN_TRY(kiln_runner_run(r, KILN_OP_project, &a, err));
+    if (s->window) visible = keep_wanted(&s->window->seen, &c, a.splats, visible);
 #pragma omp parallel for num_threads(threads) if (visible > WORTH_THREADS)
     for (uint64_t k = g->n; k < g->n + visible; k++) {
         g->chunk[k] = i;
@@ -112,14 +124,11 @@ done:
     return st;
 }
 
-kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
+/* Through host memory. */
+static kiln_status collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
 {
     gathered g = {0};
-    bool done = false;
     kiln_status st = KILN_OK;
-    memset(out, 0, sizeof *out);
-    if (s->store && s->label) KILN_TRY(kiln_resident_collect(s, out, &done, err));
-    if (done) return KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
         st = gather_chunk(r, s, i, &g, err);
         if (st == KILN_OK && g.n > UINT32_MAX - 1) st = kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible");
@@ -128,6 +137,26 @@ kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
     gathered_release(&g);
     if (st != KILN_OK) kiln_drawing_release(out);
     return st;
+}
+
+kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
+{
+    bool done = false;
+    memset(out, 0, sizeof *out);
+    if (s->store && s->label) KILN_TRY(kiln_resident_collect(s, out, &done, err));
+    return done ? KILN_OK : collect(r, s, out, err);
+}
+
+kiln_status kiln_draw_collect_or_room(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *room, kiln_error *err)
+{
+    bool done = false;
+    memset(out, 0, sizeof *out);
+    *room = 0;
+    if (s->store && s->label) {
+        KILN_TRY(kiln_resident_collect(s, out, &done, err));
+        if (!done) KILN_TRY(kiln_resident_room(s, room, err));
+    }
+    return done || *room > 0 ? KILN_OK : collect(r, s, out, err);
 }
 
 void kiln_drawing_release(kiln_drawing *d)
@@ -219,7 +248,7 @@ kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_ar
 
 /* ---- picture ---------------------------------------------------------------------------------------------------------- */
 
-/* Bands of tile rows; row_pairs [tiles_y] and starts [tiles_y + 1] are owned. */
+/* Bands of tile rows, counted from the first that is drawn; row_pairs [rows] and starts [rows + 1] are owned. */
 typedef struct {
     uint32_t n, *starts;
     uint64_t *row_pairs, most_pairs, most_rows, total;
@@ -238,14 +267,14 @@ static uint64_t pairs_of(const bands *b, uint32_t band)
     return pairs;
 }
 
-static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, bands *b, kiln_error *err)
+static kiln_status count_pairs(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *whole, bands *b, kiln_error *err)
 {
-    const uint32_t tiles_y = kiln_view_tiles_y(s->view);
-    KILN_TRY(KILN_ALLOC(&b->row_pairs, tiles_y, "pairs of tile rows", err));
-    KILN_TRY(KILN_ALLOC(&b->starts, (uint64_t)tiles_y + 1, "bands", err));
-    const kiln_tile_pairs_count_args a = {.view = s->view, .row0 = 0, .row1 = tiles_y, .row_pairs = b->row_pairs};
+    const uint32_t n_rows = whole->row1 - whole->row0;
+    KILN_TRY(KILN_ALLOC(&b->row_pairs, n_rows, "pairs of tile rows", err));
+    KILN_TRY(KILN_ALLOC(&b->starts, (uint64_t)n_rows + 1, "bands", err));
+    const kiln_tile_pairs_count_args a = {.view = whole->view, .row0 = whole->row0, .row1 = whole->row1, .row_pairs = b->row_pairs};
     KILN_TRY(kiln_draw_count(r, d, &a, err));
-    b->n = kiln_tile_bands(b->row_pairs, tiles_y, b->starts);
+    b->n = kiln_tile_bands(b->row_pairs, n_rows, b->starts);
     for (uint32_t i = 0; i < b->n; i++) {
         const uint64_t pairs = pairs_of(b, i), rows = b->starts[i + 1] - b->starts[i];
         if (pairs > b->most_pairs) b->most_pairs = pairs;
@@ -255,35 +284,44 @@ static kiln_status count_pairs(kiln_runner *r, const kiln_draw_scene *s, kiln_dr
     return KILN_OK;
 }
 
-/* `a` is the whole picture's; its rows and pointers are set to the band's. */
+/* `a` is of all rows; its rows and pointers are set to the band's. */
 static kiln_status draw_band(kiln_runner *r, kiln_drawing *d, const bands *b, uint32_t band, uint32_t *counts, uint32_t *ranks,
                              kiln_raster_args a, kiln_error *err)
 {
     const uint64_t first = (uint64_t)b->starts[band] * KILN_TILE * a.view->width;
-    a.row0 = b->starts[band];
-    a.row1 = b->starts[band + 1];
+    a.row1 = a.row0 + b->starts[band + 1];
+    a.row0 += b->starts[band];
     a.n_pairs = pairs_of(b, band);
-    a.rgba += 4 * first;
+    if (a.rgba) a.rgba += 4 * first;
     if (a.depth) a.depth += first;
+    if (a.state) a.state += first;
     return kiln_draw_band(r, d, &a, counts, ranks, err);
 }
 
-kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
-                              float *depth, uint64_t *pairs, kiln_error *err)
+kiln_status kiln_draw_rows(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, kiln_error *err)
 {
     kiln_status st;
     bands b = {0};
     uint32_t *counts = NULL, *ranks = NULL;
-    kiln_raster_args a = {.view = s->view, .profile = s->profile, .rgba = rgba, .depth = depth};
-    memcpy(a.background, background, sizeof a.background);
-    KILN_GO(count_pairs(r, s, d, &b, err));
-    KILN_GO(KILN_ALLOC(&counts, b.most_rows * kiln_view_tiles_x(s->view), "tile counts", err));
+    KILN_GO(count_pairs(r, d, a, &b, err));
+    KILN_GO(KILN_ALLOC(&counts, b.most_rows * kiln_view_tiles_x(a->view), "tile counts", err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, b.most_pairs, "pairs of a band", err));
-    for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, d, &b, i, counts, ranks, a, err));
-    if (pairs) *pairs = b.total;
+    for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, d, &b, i, counts, ranks, *a, err));
+    *pairs = b.total;
 done:
     free(ranks);
     free(counts);
     bands_release(&b);
     return st;
+}
+
+kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
+                              float *depth, uint64_t *pairs, kiln_error *err)
+{
+    uint64_t listed;
+    kiln_raster_args a = {.view = s->view, .profile = s->profile, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
+    memcpy(a.background, background, sizeof a.background);
+    KILN_TRY(kiln_draw_rows(r, d, &a, &listed, err));
+    if (pairs) *pairs = listed;
+    return KILN_OK;
 }

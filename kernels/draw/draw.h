@@ -46,6 +46,12 @@ typedef struct kiln_draw_store kiln_draw_store;
 kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_draw_store_free(kiln_draw_store *s); /* before its runner, behind its drawings; NULL: nothing */
 
+/* A part of a view, for slabs.c. */
+typedef struct {
+    kiln_seen_window seen;
+    uint64_t most; /* no more Gaussians than that are in it */
+} kiln_draw_window;
+
 /* What is drawn, from where, and as whom. */
 typedef struct {
     const kiln_view *view;
@@ -56,8 +62,10 @@ typedef struct {
     kiln_draw_chunk_fn *chunk; /* called for 0 .. n_chunks - 1, in order, by the calling thread; with a store for those that are
                                   missing, and for all of them anew where the drawing does not fit on the device after all */
     void *context;
-    kiln_draw_label_fn *label; /* with a store; called as chunk is, before it */
-    kiln_draw_store *store;    /* NULL: everything passes through host memory */
+    void *bare;                     /* a context of the same chunks without colour, for looks that need none; NULL: context */
+    kiln_draw_label_fn *label;      /* with a store; called as chunk is, before it */
+    kiln_draw_store *store;         /* NULL: everything passes through host memory */
+    const kiln_draw_window *window; /* kiln_draw_collect gives these alone; NULL: all */
 } kiln_draw_scene;
 
 typedef struct {
@@ -81,6 +89,24 @@ kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *
  * to be made of it does not fit there beside it. */
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
                               float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- in slabs ---------------------------------------------------------------------------------------------------------- */
+/* As kiln_draw_collect with *room 0; or, where the drawing does not fit into the device's memory but slabs do, *out is empty and
+ * *room how many Gaussians of a slab there is room for. */
+kiln_status kiln_draw_collect_or_room(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *room,
+                                      kiln_error *err) KILN_MUST_CHECK;
+/* For views whose Gaussians do not fit into memory: the picture of kiln_draw_collect and kiln_draw_picture, bit for bit, drawn in
+ * slabs of ascending depth of at most `room` Gaussians each. What the slabs before left of each pixel is carried on in host memory;
+ * a Gaussian all of whose tiles are finished is left out, and with the last tile the slabs end. A first look at all chunks, at
+ * their geometry alone, decides where to cut; a slab then asks for the chunks that have Gaussians in it. Every chunk is therefore
+ * asked for at least twice. Host memory: kiln_draw_slabs_bytes. */
+typedef struct {
+    uint64_t visible, pairs; /* of the whole view, as a drawing has them */
+    uint64_t listed;         /* pairs that slabs did list: fewer where tiles were finished */
+    uint32_t slabs, drawn;   /* until all was finished */
+} kiln_draw_told;
+kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t room, const float background[3], float *rgba,
+                            float *depth, kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- counted before it is drawn ---------------------------------------------------------------------------------------- */
 typedef struct {
@@ -119,6 +145,9 @@ uint64_t kiln_draw_kept_bytes(const kiln_draw_size *s);
 /* At most what kiln_draw_picture takes besides the drawing and its own rgba and depth; the lists of a band alone need no
  * more. */
 uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view);
+/* At most what kiln_draw_slabs takes besides its own rgba and depth, with room for s->visible; band_pairs and band_tiles are of a
+ * slab. The callback's arrays are not in it. */
+uint64_t kiln_draw_slabs_bytes(const kiln_draw_size *s, const kiln_view *view, uint32_t n_chunks);
 
 KILN_C_END
 

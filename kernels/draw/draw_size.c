@@ -1,5 +1,6 @@
 /* draw_size -- how much host memory draw.c and fit.c take, array by array: a change there is a change here, and
  * tests/unit/draw_size_test.c measures that the two agree. */
+#include "kernels/draw/cuts.h"
 #include "kernels/draw/draw.h"
 
 enum {
@@ -48,4 +49,14 @@ uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view)
     const uint64_t cursors = 8 * most(s->band_tiles, least(CURSORS_MAX, PIECES * s->band_tiles));
     const uint64_t parts = s->in_parts ? PART * s->visible + 4 * s->band_pairs : 0;
     return counting + lists + cursors + parts + SLACK;
+}
+
+uint64_t kiln_draw_slabs_bytes(const kiln_draw_size *s, const kiln_view *view, uint32_t n_chunks)
+{
+    const uint64_t pixels = (uint64_t)view->width * view->height;
+    const uint64_t tiles = ((uint64_t)kiln_view_tiles_x(view) + 1) * (kiln_view_tiles_y(view) + 1);
+    const uint64_t always = sizeof(kiln_raster_state) * pixels + 4 * tiles + KILN_CUTS_BYTES + 16 * (uint64_t)n_chunks;
+    const uint64_t looking = SPLAT * s->largest_chunk + SLACK;
+    const uint64_t slab = most(kiln_draw_collect_bytes(s), kiln_draw_kept_bytes(s) + kiln_draw_picture_bytes(s, view));
+    return always + most(looking, slab);
 }

@@ -234,8 +234,9 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
     part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
     part.ranks = a->ranks + first;
     part.n_pairs = pairs;
-    part.rgba = a->rgba + 4 * pixels;
+    part.rgba = a->rgba ? a->rgba + 4 * pixels : NULL;
     part.depth = a->depth ? a->depth + pixels : NULL;
+    part.state = a->state ? a->state + pixels : NULL;
     KILN_TRY(fits(r, KILN_OP_raster, &part, &need, &yes, err));
     if (yes || row1 - row0 <= 1) return raster_marked(r, part, a, mark, err);
     const uint32_t middle = row0 + (row1 - row0) / 2;

@@ -8,6 +8,7 @@ typedef struct {
     uint64_t *fault, *row_pairs;
     uint32_t *counts, *ranks;
     float *rgba, *depth;
+    kiln_raster_state *state;
     void *work;
     size_t work_bytes, bytes;
     uint64_t left; /* the fault, as copied from there */
@@ -66,7 +67,8 @@ static kiln_raster_args raster_of(const kiln_drawing *d, const kiln_raster_args 
     on_device.tile_counts = b->counts;
     on_device.ranks = b->ranks;
     on_device.rgba = b->rgba;
-    on_device.depth = a->depth ? b->depth : NULL;
+    on_device.depth = b->depth;
+    on_device.state = b->state;
     return on_device;
 }
 
@@ -84,7 +86,8 @@ static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile
     b->fault = kiln_take(&c, 1, sizeof *b->fault);
     b->counts = kiln_take(&c, tiles_of(e->view, e->row0, e->row1), sizeof *b->counts);
     b->ranks = kiln_take(&c, e->room, sizeof *b->ranks);
-    if (a) b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
+    if (a && a->rgba) b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
+    if (a && a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     if (a && a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);
     const kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->room, b);
     KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
@@ -162,8 +165,10 @@ static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_ti
     } else {
         KILN_TRY(emit(d, e, b, err));
     }
+    if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
     KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_raster, &on_device, b->work, b->work_bytes, b->fault, err));
-    KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
+    if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
+    if (a->rgba) KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
     if (a->depth) KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
     return kiln_store_read_fault(x, b->fault, &b->left, err);
 }

@@ -14,7 +14,9 @@ KILN_C_BEGIN
 
 /* s->store and s->label are there. */
 kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* The same, of no drawing: adds to t, which is zero, but for the sum of pairs. Undone unless *done. */
+/* How many Gaussians of a slab (kiln_draw_slabs) there is room for; 0: of too few to be worth it. */
+kiln_status kiln_resident_room(const kiln_draw_scene *s, uint64_t *room, kiln_error *err) KILN_MUST_CHECK;
+/* As kiln_resident_collect, of no drawing: adds to t, which is zero, but for the sum of pairs. Undone unless *done. */
 kiln_status kiln_resident_count_all(const kiln_draw_scene *s, kiln_draw_tally *t, bool *done, kiln_error *err) KILN_MUST_CHECK;
 /* d->store is there. Arrays of a are host memory; its Gaussians are the drawing's. */
 kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_count_args *a, bool *done,

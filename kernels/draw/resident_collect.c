@@ -18,6 +18,9 @@ typedef struct {
     kiln_splat2d *splats;
     float *depths;
     uint32_t *rows, *chunks, *order;
+    kiln_splat2d *kept; /* of a slab, of one chunk */
+    uint64_t *n_kept;
+    uint32_t *live;
     size_t project_bytes, order_bytes, bytes;
 } gathering;
 
@@ -59,6 +62,35 @@ static kiln_tile_pairs_count_args count_of(const collecting *v, uint64_t n, cons
         .n = n, .splats = g->splats, .view = v->scene->view, .row1 = kiln_view_tiles_y(v->scene->view), .row_pairs = g->row_pairs};
 }
 
+static kiln_seen_window_args window_of(const collecting *v, uint64_t n, const uint32_t *source_rows, const gathering *g)
+{
+    kiln_seen_window_args a = {.n = n,
+                               .splats = g->of_chunk,
+                               .n_visible = g->visible,
+                               .source_rows = source_rows,
+                               .window = v->scene->window->seen,
+                               .kept = g->kept,
+                               .n_kept = g->n_kept};
+    a.window.live = g->live;
+    return a;
+}
+
+static uint64_t live_sums(const kiln_draw_window *w) { return ((uint64_t)w->seen.tiles_x + 1) * ((uint64_t)w->seen.tiles_y + 1); }
+
+/* What a slab takes beside; its work is that of project, whose turn is over then. */
+static kiln_status lay_out_window(const collecting *v, kiln_carve *c, gathering *g, kiln_error *err)
+{
+    size_t bytes;
+    if (!v->scene->window) return KILN_OK;
+    g->kept = kiln_take(c, v->largest.n, sizeof *g->kept);
+    g->n_kept = kiln_take(c, 1, sizeof *g->n_kept);
+    g->live = kiln_take(c, live_sums(v->scene->window), sizeof *g->live);
+    const kiln_seen_window_args a = window_of(v, v->largest.n, NULL, g);
+    KILN_TRY(kiln_runner_work(v->store->runner, KILN_OP_seen_window, &a, &bytes, err));
+    if (bytes > g->project_bytes) g->project_bytes = bytes;
+    return KILN_OK;
+}
+
 static kiln_status lay_out_gathering(const collecting *v, char *at, uint64_t room, gathering *g, kiln_error *err)
 {
     kiln_carve c = {at, 0};
@@ -82,6 +114,7 @@ static kiln_status lay_out_gathering(const collecting *v, char *at, uint64_t roo
     KILN_TRY(kiln_runner_work(v->store->runner, KILN_OP_project, &project, &g->project_bytes, err));
     KILN_TRY(v->tally ? kiln_runner_work(v->store->runner, KILN_OP_tile_pairs_count, &count, &g->order_bytes, err)
                       : kiln_runner_work(v->store->runner, KILN_OP_depth_order, &order, &g->order_bytes, err));
+    KILN_TRY(lay_out_window(v, &c, g, err));
     g->project_work = kiln_take(&c, g->project_bytes, 1);
     g->order_work = kiln_take(&c, g->order_bytes, 1);
     g->bytes = c.used;
@@ -101,7 +134,8 @@ static kiln_status bytes_for(const collecting *v, uint64_t room, uint64_t *bytes
 /* As many Gaussians as there are rows, or as fit. */
 static kiln_status find_room(collecting *v, kiln_error *err)
 {
-    const uint64_t most = kiln_store_most(v->store), all = v->rows < UINT32_MAX - 1 ? v->rows : UINT32_MAX - 1;
+    const uint64_t most = kiln_store_most(v->store), rows = v->scene->window ? v->scene->window->most : v->rows;
+    const uint64_t all = rows < UINT32_MAX - 1 ? rows : UINT32_MAX - 1;
     uint64_t low = 0, high = all + 1, bytes; /* low fits, if anything does; high does not or is more than needed */
     KILN_TRY(bytes_for(v, all, &bytes, err));
     if (bytes <= most) low = all;
@@ -136,7 +170,7 @@ static kiln_status try_whole(collecting *v, kiln_error *err)
     const kiln_draw_scene *s = v->scene;
     const kiln_draw_label of_chunks = v->largest, all = kiln_store_whole_label(v->labels, s->n_chunks);
     uint64_t beside;
-    if (v->rows == 0 || all.n > UINT32_MAX - 1) return KILN_OK;
+    if (s->window || v->rows == 0 || all.n > UINT32_MAX - 1) return KILN_OK;
     v->whole = true;
     v->largest = all;
     KILN_TRY(bytes_for(v, all.n, &beside, err));
@@ -191,8 +225,8 @@ static kiln_status gather_from(const collecting *v, const kiln_draw_chunk *c, ui
     kiln_project_args project = project_of(v->scene, c, g);
     if (v->tally) project.box_pairs = g->boxes + i;
     const kiln_seen_gather_args gather = {.n = c->n,
-                                          .splats = g->of_chunk,
-                                          .n_visible = g->visible,
+                                          .splats = v->scene->window ? g->kept : g->of_chunk,
+                                          .n_visible = v->scene->window ? g->n_kept : g->visible,
                                           .source_rows = c->source_rows,
                                           .chunk = i,
                                           .room = v->room,
@@ -202,6 +236,10 @@ static kiln_status gather_from(const collecting *v, const kiln_draw_chunk *c, ui
                                           .rows = g->rows,
                                           .chunks = g->chunks};
     KILN_TRY(launch(v, KILN_OP_project, &project, g->project_work, g->project_bytes, err));
+    if (v->scene->window) {
+        const kiln_seen_window_args window = window_of(v, c->n, c->source_rows, g);
+        KILN_TRY(launch(v, KILN_OP_seen_window, &window, g->project_work, g->project_bytes, err));
+    }
     return launch(v, KILN_OP_seen_gather, &gather, g->project_work, 0, err);
 }
 
@@ -223,9 +261,11 @@ static kiln_status gather_chunks(collecting *v, kiln_error *err)
 /* All chunks; v->n is how many of their Gaussians are visible, with or without room. */
 static kiln_status gather_all(collecting *v, kiln_error *err)
 {
+    const kiln_draw_window *const w = v->scene->window;
     KILN_TRY(lay_out_gathering(v, v->store->scratch.at, v->room, &v->g, err));
     KILN_TRY(kiln_store_clear_fault(&v->x, v->g.fault, err));
     KILN_TRY(kiln_device_fill(&v->x, v->g.total, 0, sizeof *v->g.total, err));
+    if (w) KILN_TRY(kiln_device_copy_in(&v->x, v->g.live, w->seen.live, live_sums(w) * sizeof *v->g.live, err));
     KILN_TRY(gather_chunks(v, err));
     KILN_TRY(kiln_device_copy_out(&v->x, &v->n, v->g.total, sizeof v->n, err));
     KILN_TRY(kiln_store_read_fault(&v->x, v->g.fault, &v->fault, err));
@@ -250,13 +290,19 @@ static kiln_status put_in_order(collecting *v, kiln_error *err)
     return kiln_store_read_fault(&v->x, g->fault, &v->fault, err);
 }
 
+/* A slab that does not fit tells nothing of others, nor of views. */
+static void refuse(const collecting *v)
+{
+    if (!v->scene->window) v->store->refused = v->rows;
+}
+
 /* All chunks, where there is room; *fits false where there is not. */
 static kiln_status gather(collecting *v, bool *fits, kiln_error *err)
 {
     gathering g;
     *fits = false;
     KILN_TRY(read_labels(v, err));
-    if (v->rows >= v->store->refused) return KILN_OK;
+    if (!v->scene->window && v->rows >= v->store->refused) return KILN_OK;
     KILN_TRY(try_whole(v, err));
     v->room = v->largest.n;
     if (!v->whole) KILN_TRY(find_room(v, err));
@@ -268,7 +314,7 @@ static kiln_status gather(collecting *v, bool *fits, kiln_error *err)
     if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(v, err));
     *fits = v->n <= v->room;
-    if (!*fits) v->store->refused = v->rows;
+    if (!*fits) refuse(v);
     return KILN_OK;
 }
 
@@ -278,7 +324,7 @@ static kiln_status collect(collecting *v, kiln_drawing *out, bool *done, kiln_er
     if (!*done) return KILN_OK;
     KILN_TRY(kiln_store_reserve(v->store, &v->store->records, kiln_store_ordered_at(NULL, v->n).bytes, done, err));
     if (!*done) {
-        v->store->refused = v->rows;
+        refuse(v);
         return KILN_OK;
     }
     KILN_TRY(put_in_order(v, err));
@@ -293,8 +339,34 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
     collecting v = {.scene = s, .store = s->store, .x = kiln_runner_exec(s->store->runner)};
     *done = false;
     if (v.x.device < 0 || v.store->has_drawing) return KILN_OK;
-    v.store->picture++;
+    if (!s->window) v.store->picture++;
     const kiln_status st = kiln_store_settle(&v.x, collect(&v, out, done, err));
+    free(v.labels);
+    return st;
+}
+
+/* ---- slabs -------------------------------------------------------------------------------------------------------------- */
+/* A quarter is left for what drawing takes beside the records. */
+static kiln_status room_of_slab(collecting *v, uint64_t *room, kiln_error *err)
+{
+    enum { SLABS_MOST = 64 }; /* a chunk is projected for each that it reaches into */
+    KILN_TRY(read_labels(v, err));
+    KILN_TRY(find_room(v, err));
+    const uint64_t fits = v->room / 4 * 3;
+    if (fits >= v->rows / SLABS_MOST) *room = fits;
+    return KILN_OK;
+}
+
+kiln_status kiln_resident_room(const kiln_draw_scene *s, uint64_t *room, kiln_error *err)
+{
+    const kiln_draw_window all = {.seen = {.tiles_x = kiln_view_tiles_x(s->view), .tiles_y = kiln_view_tiles_y(s->view)},
+                                  .most = UINT64_MAX};
+    kiln_draw_scene slab = *s;
+    collecting v = {.scene = &slab, .store = s->store, .x = kiln_runner_exec(s->store->runner)};
+    slab.window = &all;
+    *room = 0;
+    if (v.x.device < 0 || v.store->has_drawing) return KILN_OK;
+    const kiln_status st = room_of_slab(&v, room, err);
     free(v.labels);
     return st;
 }

@@ -3,35 +3,29 @@
 #include "base/memory.h"
 #include "kernels/draw/fit.h"
 #include "kernels/draw/resident.h"
+#include "kernels/draw/slabs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for what is known of one chunk. */
-typedef struct {
-    uint64_t room;
-    kiln_splat2d *splats; /* [room] */
-    uint64_t *row_pairs;  /* [tiles_y] */
-} one_chunk;
-
-static kiln_status make_room(one_chunk *o, uint64_t n, kiln_error *err)
+static kiln_status make_room(kiln_draw_glance *g, const kiln_view *view, uint64_t n, kiln_error *err)
 {
-    if (n <= o->room && o->splats) return KILN_OK;
-    free(o->splats);
-    o->splats = NULL;
-    o->room = n;
-    return KILN_ALLOC_UNSET(&o->splats, n, "projected chunk", err);
+    if (!g->row_pairs) KILN_TRY(KILN_ALLOC(&g->row_pairs, kiln_view_tiles_y(view), "pairs of tile rows", err));
+    if (n <= g->room && g->splats) return KILN_OK;
+    free(g->splats);
+    g->splats = NULL;
+    g->room = n;
+    return KILN_ALLOC_UNSET(&g->splats, n, "projected chunk", err);
 }
 
-static kiln_status add_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t i, one_chunk *o, kiln_draw_tally *t,
-                             kiln_error *err)
+kiln_status kiln_draw_glance_at(kiln_runner *r, const kiln_draw_scene *s, uint32_t chunk, kiln_draw_glance *g, kiln_error *err)
 {
-    const uint32_t tiles_y = kiln_view_tiles_y(s->view);
     kiln_draw_chunk c = {0};
-    uint64_t n = 0, boxes = 0;
-    KILN_TRY(s->chunk(s->context, i, &c, err));
+    g->n = g->box_pairs = 0;
+    KILN_TRY(s->chunk(s->context, chunk, &c, err));
     if (c.n == 0) return KILN_OK;
-    KILN_TRY(make_room(o, c.n, err));
+    KILN_TRY(make_room(g, s->view, c.n, err));
+    g->source_rows = c.source_rows;
     const kiln_project_args p = {.n = c.n,
                                  .means = c.means,
                                  .log_scales = c.log_scales,
@@ -40,28 +34,34 @@ static kiln_status add_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t 
                                  .view = s->view,
                                  .profile = s->profile,
                                  .antialiased = s->antialiased,
-                                 .splats = o->splats,
-                                 .n_visible = &n,
-                                 .box_pairs = &boxes};
+                                 .splats = g->splats,
+                                 .n_visible = &g->n,
+                                 .box_pairs = &g->box_pairs};
     KILN_TRY(kiln_runner_run(r, KILN_OP_project, &p, err));
-    if (n == 0) return KILN_OK;
-    const kiln_tile_pairs_count_args a = {.n = n, .splats = o->splats, .view = s->view, .row1 = tiles_y, .row_pairs = o->row_pairs};
-    KILN_TRY(kiln_fit_count(r, &a, err));
-    for (uint32_t row = 0; row < tiles_y; row++) t->row_pairs[row] += o->row_pairs[row];
-    t->visible += n;
-    t->box_pairs += boxes;
-    return KILN_OK;
+    if (g->n == 0) return KILN_OK;
+    const kiln_tile_pairs_count_args a = {
+        .n = g->n, .splats = g->splats, .view = s->view, .row1 = kiln_view_tiles_y(s->view), .row_pairs = g->row_pairs};
+    return kiln_fit_count(r, &a, err);
+}
+
+void kiln_draw_glance_release(kiln_draw_glance *g)
+{
+    free(g->splats);
+    free(g->row_pairs);
 }
 
 static kiln_status add_chunks(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t, kiln_error *err)
 {
-    one_chunk o = {0};
-    kiln_status st;
-    KILN_GO(KILN_ALLOC(&o.row_pairs, kiln_view_tiles_y(s->view), "pairs of tile rows", err));
-    for (uint32_t i = 0; i < s->n_chunks; i++) KILN_GO(add_chunk(r, s, i, &o, t, err));
-done:
-    free(o.splats);
-    free(o.row_pairs);
+    kiln_draw_glance g = {0};
+    kiln_status st = KILN_OK;
+    for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
+        st = kiln_draw_glance_at(r, s, i, &g, err);
+        if (st != KILN_OK || g.n == 0) continue;
+        for (uint32_t row = 0; row < kiln_view_tiles_y(s->view); row++) t->row_pairs[row] += g.row_pairs[row];
+        t->visible += g.n;
+        t->box_pairs += g.box_pairs;
+    }
+    kiln_draw_glance_release(&g);
     return st;
 }
 

@@ -159,6 +159,38 @@ static void a_picture_takes_what_is_predicted(void **state)
     scene_free(&s);
 }
 
+/* An eighth of the Gaussians at a time: less than a drawing of all, and no more than is said. */
+static void slabs_take_what_is_predicted(void **state)
+{
+    static const float black[3];
+    scene s;
+    kiln_error err;
+    kiln_draw_told told;
+    uint64_t held;
+    const uint64_t room = (uint64_t)CHUNKS * ROWS / 8;
+    const kiln_draw_scene draw = scene_make(&s);
+    kiln_runner *r = cpu_runner();
+    const size_t pixels = (size_t)s.view.width * s.view.height;
+    float *rgba = malloc(pixels * 4 * sizeof *rgba);
+    (void)state;
+    assert_non_null(rgba);
+    memset(rgba, 1, pixels * 4 * sizeof *rgba);
+    if (!measure_from_here(&held)) skip();
+    if (kiln_draw_slabs(r, &draw, room, black, rgba, NULL, &told, &err) != KILN_OK) fail_msg("%s", err.msg);
+    const uint64_t taken = taken_since(held);
+    const kiln_draw_size size = {.visible = room,
+                                 .largest_chunk = ROWS,
+                                 .band_pairs = told.pairs < KILN_BAND_PAIRS ? told.pairs : KILN_BAND_PAIRS,
+                                 .band_tiles = (uint64_t)kiln_view_tiles_x(&s.view) * kiln_view_tiles_y(&s.view)};
+    const kiln_draw_size whole = {.visible = told.visible, .largest_chunk = ROWS};
+    assert_in_range(told.slabs, 6, 9);
+    must_agree("slabs", taken, kiln_draw_slabs_bytes(&size, &s.view, CHUNKS));
+    assert_true(taken < kiln_draw_collect_bytes(&whole) / 2);
+    free(rgba);
+    kiln_runner_free(r);
+    scene_free(&s);
+}
+
 static void bands_are_those_that_are_drawn(void **state)
 {
     static const struct {
@@ -186,8 +218,8 @@ static void bands_are_those_that_are_drawn(void **state)
 int main(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 20); /* what is freed goes back at once, whatever was allocated before */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bands_are_those_that_are_drawn),
-                                       cmocka_unit_test(collecting_takes_what_is_predicted),
-                                       cmocka_unit_test(a_picture_takes_what_is_predicted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bands_are_those_that_are_drawn), cmocka_unit_test(collecting_takes_what_is_predicted),
+        cmocka_unit_test(a_picture_takes_what_is_predicted), cmocka_unit_test(slabs_take_what_is_predicted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,136 @@
+/* cuts -- see cuts.h. A range of keys that holds too many is open: its equal parts are counted at the next look, 65,536 counters
+ * for all that are open together. A first look divides by the upper 16 of the key's 63 bits: sign, exponent and 7 bits of the
+ * depth, 128 parts for each doubling of it. */
+#include "kernels/draw/cuts.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEY_BITS = 63, /* a depth is above 0 */
+    COUNTER_BITS = 16,
+    OPEN_MOST = 256, /* so that each has 256 parts at least */
+};
+
+kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t room, kiln_error *err)
+{
+    *c = (kiln_cuts){.room = room > 0 ? room : 1, .n = 1, .n_open = 1, .part_bits = COUNTER_BITS};
+    KILN_TRY(KILN_ALLOC(&c->ranges, 1, "slabs", err));
+    KILN_TRY(KILN_ALLOC(&c->open, OPEN_MOST, "slabs", err));
+    c->ranges[0] = (kiln_cuts_range){.bits = KEY_BITS, .open = true};
+    return KILN_ALLOC(&c->counts, (uint64_t)1 << COUNTER_BITS, "slabs", err);
+}
+
+void kiln_cuts_release(kiln_cuts *c)
+{
+    free(c->ranges);
+    free(c->open);
+    free(c->counts);
+    memset(c, 0, sizeof *c);
+}
+
+static const kiln_cuts_range *open_range(const kiln_cuts *c, uint32_t i) { return &c->ranges[c->open[i]]; }
+static bool is_behind(const kiln_cuts_range *r, uint64_t key) { return key >= r->from && key - r->from >= (uint64_t)1 << r->bits; }
+
+/* Of a range with fewer bits than parts are counted with, a part is a key. */
+static uint32_t part_shift(const kiln_cuts *c, const kiln_cuts_range *r)
+{
+    return r->bits > c->part_bits ? r->bits - c->part_bits : 0;
+}
+
+/* The first open range that does not end before this key; n_open: there is none. */
+static uint32_t find_open(const kiln_cuts *c, uint64_t key)
+{
+    uint32_t low = 0, high = c->n_open;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (is_behind(open_range(c, middle), key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void kiln_cuts_add(kiln_cuts *c, uint64_t key)
+{
+    const uint32_t i = find_open(c, key);
+    if (i == c->n_open || key < open_range(c, i)->from) return;
+    const kiln_cuts_range *r = open_range(c, i);
+    uint64_t *const count = &c->counts[((uint64_t)i << c->part_bits) + ((key - r->from) >> part_shift(c, r))];
+#pragma omp atomic
+    *count += 1;
+}
+
+bool kiln_cuts_asks_for(const kiln_cuts *c, uint64_t first, uint64_t last)
+{
+    const uint32_t i = find_open(c, first);
+    return i < c->n_open && last >= open_range(c, i)->from;
+}
+
+/* Behind the ranges that are there; joins the last one where one slab has room for both. */
+static void append(kiln_cuts *c, kiln_cuts_range r)
+{
+    kiln_cuts_range *const last = c->n > 0 ? &c->ranges[c->n - 1] : NULL;
+    if (r.count == 0) return;
+    r.open = r.count > c->room && r.bits > 0;
+    if (last && !last->open && !r.open && last->count <= c->room && r.count <= c->room - last->count)
+        last->count += r.count;
+    else
+        c->ranges[c->n++] = r;
+}
+
+static void append_parts(kiln_cuts *c, kiln_cuts_range r, uint32_t i)
+{
+    const uint32_t shift = part_shift(c, &r);
+    const uint64_t n = (uint64_t)1 << (r.bits - shift), *counts = &c->counts[(uint64_t)i << c->part_bits];
+    for (uint64_t p = 0; p < n; p++) append(c, (kiln_cuts_range){.from = r.from + (p << shift), .count = counts[p], .bits = shift});
+}
+
+/* The first so many are looked at next; others wait. */
+static void pick_open(kiln_cuts *c)
+{
+    c->n_open = 0;
+    for (uint64_t i = 0; i < c->n && c->n_open < OPEN_MOST; i++)
+        if (c->ranges[i].open) c->open[c->n_open++] = i;
+    c->part_bits = COUNTER_BITS;
+    while ((uint64_t)c->n_open << c->part_bits > (uint64_t)1 << COUNTER_BITS) c->part_bits--;
+    memset(c->counts, 0, ((uint64_t)1 << COUNTER_BITS) * sizeof *c->counts);
+}
+
+kiln_status kiln_cuts_settle(kiln_cuts *c, bool *more, kiln_error *err)
+{
+    kiln_cuts_range *const before = c->ranges;
+    const uint64_t n_before = c->n;
+    uint64_t parts = 0;
+    kiln_cuts_range *after;
+    for (uint64_t k = 0; k < (uint64_t)c->n_open << c->part_bits; k++) parts += c->counts[k] > 0;
+    KILN_TRY(KILN_ALLOC(&after, n_before + parts, "slabs", err));
+    c->ranges = after;
+    c->n = 0;
+    uint32_t seen = 0;
+    for (uint64_t i = 0; i < n_before; i++) {
+        if (seen < c->n_open && c->open[seen] == i)
+            append_parts(c, before[i], seen++);
+        else
+            append(c, before[i]);
+    }
+    free(before);
+    pick_open(c);
+    *more = c->n_open > 0;
+    return KILN_OK;
+}
+
+bool kiln_cuts_next(const kiln_cuts *c, uint64_t *at, kiln_slab *out)
+{
+    uint64_t end = *at;
+    if (*at >= c->n) return false;
+    *out = (kiln_slab){.from = c->ranges[*at].from, .to = UINT64_MAX};
+    do out->count += c->ranges[end++].count;
+    while (end < c->n && out->count <= c->room && c->ranges[end].count <= c->room - out->count);
+    if (end < c->n) out->to = c->ranges[end].from;
+    *at = end;
+    return true;
+}

@@ -1,0 +1,207 @@
+/* slabs -- see kiln_draw_slabs: a view in slabs of ascending depth, each collected, listed and blended as a picture is, on top of
+ * what the slabs before left of every pixel. A pixel takes its Gaussians in the order of one pass and does the same steps with
+ * each, so where the cuts are does not show in its bits. */
+#include "kernels/draw/slabs.h"
+
+#include "base/memory.h"
+#include "kernels/depth_order/depth_order_math.h"
+#include "kernels/draw/cuts.h"
+#include "kernels/draw/store.h"
+#include "kernels/raster/raster_math.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint64_t first, last; /* keys of its visible Gaussians; first > last: there are none */
+} key_range;
+
+typedef struct {
+    kiln_runner *runner;
+    const kiln_draw_scene *scene;
+    key_range *chunks; /* [n_chunks] */
+    kiln_cuts cuts;
+    uint32_t *live; /* kiln_seen_window.live */
+    kiln_draw_window window;
+    kiln_raster_state *state; /* [height][width] */
+    uint32_t tiles_x, tiles_y;
+    int threads;
+} drawing;
+
+/* ---- where to cut ------------------------------------------------------------------------------------------------------ */
+/* The keys of one chunk: all of them, or at a second look those that matter. */
+static key_range add_keys(drawing *v, const kiln_draw_glance *g)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+#pragma omp parallel for num_threads(v->threads) reduction(min : first) reduction(max : last)
+    for (uint64_t i = 0; i < g->n; i++) {
+        const uint64_t key = kiln_depth_key(g->splats[i].depth, g->source_rows[g->splats[i].row]);
+        kiln_cuts_add(&v->cuts, key);
+        if (key < first) first = key;
+        if (key > last) last = key;
+    }
+    return (key_range){first, last};
+}
+
+static kiln_status look_first(drawing *v, const kiln_draw_scene *bare, kiln_draw_told *told, kiln_error *err)
+{
+    kiln_draw_glance g = {0};
+    kiln_status st = KILN_OK;
+    for (uint32_t i = 0; st == KILN_OK && i < v->scene->n_chunks; i++) {
+        st = kiln_draw_glance_at(v->runner, bare, i, &g, err);
+        if (st != KILN_OK) continue;
+        v->chunks[i] = add_keys(v, &g);
+        told->visible += g.n;
+        for (uint32_t row = 0; g.n > 0 && row < v->tiles_y; row++) told->pairs += g.row_pairs[row];
+    }
+    kiln_draw_glance_release(&g);
+    return st;
+}
+
+static kiln_status look_again(drawing *v, const kiln_draw_scene *bare, kiln_error *err)
+{
+    kiln_draw_glance g = {0};
+    kiln_status st = KILN_OK;
+    for (uint32_t i = 0; st == KILN_OK && i < v->scene->n_chunks; i++) {
+        if (v->chunks[i].first > v->chunks[i].last || !kiln_cuts_asks_for(&v->cuts, v->chunks[i].first, v->chunks[i].last))
+            continue;
+        st = kiln_draw_glance_at(v->runner, bare, i, &g, err);
+        if (st == KILN_OK) (void)add_keys(v, &g);
+    }
+    kiln_draw_glance_release(&g);
+    return st;
+}
+
+static kiln_status find_cuts(drawing *v, uint64_t room, kiln_draw_told *told, kiln_error *err)
+{
+    bool more;
+    kiln_draw_scene bare = *v->scene;
+    if (bare.bare) bare.context = bare.bare;
+    KILN_TRY(kiln_cuts_begin(&v->cuts, room, err));
+    KILN_TRY(look_first(v, &bare, told, err));
+    KILN_TRY(kiln_cuts_settle(&v->cuts, &more, err));
+    while (more) {
+        KILN_TRY(look_again(v, &bare, err));
+        KILN_TRY(kiln_cuts_settle(&v->cuts, &more, err));
+    }
+    return KILN_OK;
+}
+
+/* ---- finished tiles ---------------------------------------------------------------------------------------------------- */
+static bool is_live(const drawing *v, uint32_t tile_x, uint32_t tile_y)
+{
+    const kiln_view *view = v->scene->view;
+    const uint32_t x0 = tile_x * KILN_TILE, y0 = tile_y * KILN_TILE;
+    for (uint32_t y = y0; y < y0 + KILN_TILE && y < view->height; y++)
+        for (uint32_t x = x0; x < x0 + KILN_TILE && x < view->width; x++)
+            if (!kiln_state_stopped(v->state[(uint64_t)y * view->width + x].left)) return true;
+    return false;
+}
+
+/* Row by row, then down the columns. */
+static void sum_live(drawing *v)
+{
+    const uint64_t step = (uint64_t)v->tiles_x + 1;
+#pragma omp parallel for num_threads(v->threads)
+    for (uint32_t y = 0; y < v->tiles_y; y++) {
+        uint32_t *row = v->live + (y + 1) * step;
+        for (uint32_t x = 0; x < v->tiles_x; x++) row[x + 1] = row[x] + is_live(v, x, y);
+    }
+    for (uint64_t at = step; at < (v->tiles_y + 1) * step; at++) v->live[at] += v->live[at - step];
+}
+
+static uint32_t live_above(const drawing *v, uint32_t row) { return v->live[(uint64_t)row * (v->tiles_x + 1) + v->tiles_x]; }
+
+/* ---- a slab ------------------------------------------------------------------------------------------------------------ */
+static bool is_in_slab(const drawing *v, uint32_t chunk)
+{
+    return v->chunks[chunk].first < v->window.seen.to && v->chunks[chunk].last >= v->window.seen.from;
+}
+
+static kiln_status give_chunk(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
+{
+    const drawing *v = context;
+    *out = (kiln_draw_chunk){0};
+    return is_in_slab(v, chunk) ? v->scene->chunk(v->scene->context, chunk, out, err) : KILN_OK;
+}
+
+static kiln_status give_label(void *context, uint32_t chunk, kiln_draw_label *out, kiln_error *err)
+{
+    const drawing *v = context;
+    KILN_TRY(v->scene->label(v->scene->context, chunk, out, err));
+    if (!is_in_slab(v, chunk)) out->hidden = true;
+    return KILN_OK;
+}
+
+/* Rows of tiles that still ask for more, run by run. */
+static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_told *told, kiln_error *err)
+{
+    kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile};
+    for (uint32_t row = 0; row < v->tiles_y; row = a.row1 + 1) {
+        uint64_t pairs;
+        a.row0 = a.row1 = row;
+        while (a.row1 < v->tiles_y && live_above(v, a.row1 + 1) > live_above(v, a.row1)) a.row1++;
+        if (a.row0 == a.row1) continue;
+        a.state = v->state + (uint64_t)a.row0 * KILN_TILE * a.view->width;
+        KILN_TRY(kiln_draw_rows(v->runner, d, &a, &pairs, err));
+        told->listed += pairs;
+    }
+    return KILN_OK;
+}
+
+static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_told *told, kiln_error *err)
+{
+    kiln_drawing d;
+    kiln_draw_scene scene = *v->scene;
+    v->window.seen.from = slab->from;
+    v->window.seen.to = slab->to;
+    v->window.most = slab->count;
+    scene.window = &v->window;
+    scene.chunk = give_chunk;
+    scene.label = scene.label ? give_label : NULL;
+    scene.context = v;
+    KILN_TRY(kiln_draw_collect(v->runner, &scene, &d, err));
+    const kiln_status st = draw_live_rows(v, &d, told, err);
+    kiln_drawing_release(&d);
+    sum_live(v);
+    return st;
+}
+
+static kiln_status draw_slabs(drawing *v, kiln_draw_told *told, kiln_error *err)
+{
+    kiln_slab slab;
+    for (uint64_t at = 0; kiln_cuts_next(&v->cuts, &at, &slab); told->slabs++) {
+        if (live_above(v, v->tiles_y) == 0) continue;
+        KILN_TRY(draw_slab(v, &slab, told, err));
+        told->drawn++;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t room, const float background[3], float *rgba,
+                            float *depth, kiln_draw_told *told, kiln_error *err)
+{
+    kiln_status st;
+    const uint64_t pixels = (uint64_t)s->view->width * s->view->height;
+    drawing v = {.runner = r,
+                 .scene = s,
+                 .tiles_x = kiln_view_tiles_x(s->view),
+                 .tiles_y = kiln_view_tiles_y(s->view),
+                 .threads = (int)kiln_runner_tell(r).threads};
+    *told = (kiln_draw_told){0};
+    KILN_GO(KILN_ALLOC(&v.chunks, s->n_chunks, "chunks in view", err));
+    KILN_GO(KILN_ALLOC(&v.live, ((uint64_t)v.tiles_x + 1) * (v.tiles_y + 1), "tiles", err));
+    KILN_GO(KILN_ALLOC(&v.state, pixels, "pixels between slabs", err));
+    if (s->store) s->store->picture++; /* one, however many slabs: which planes give way is decided by that */
+    v.window.seen = (kiln_seen_window){.tiles_x = v.tiles_x, .tiles_y = v.tiles_y, .live = v.live};
+    sum_live(&v);
+    KILN_GO(find_cuts(&v, room, told, err));
+    KILN_GO(draw_slabs(&v, told, err));
+    kiln_raster_finish(v.state, pixels, background, (unsigned)v.threads, rgba, depth);
+done:
+    kiln_cuts_release(&v.cuts);
+    free(v.state);
+    free(v.live);
+    free(v.chunks);
+    return st;
+}
