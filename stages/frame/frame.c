@@ -193,19 +193,44 @@ static kiln_draw_scene scene_of(reading *x)
                              .store = x->s->store};
 }
 
-kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
-                            kiln_error *err)
+/* room NULL: a frame in any case. */
+static kiln_status make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, uint64_t *room, kiln_error *err)
 {
-    *out = &s->frame;
     if (s->has_frame && s->has_colour == colour && memcmp(&s->shot, shot, sizeof *shot) == 0) return KILN_OK;
     kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .shot = shot, .colour = colour};
     const kiln_draw_scene scene = scene_of(&x);
-    KILN_TRY(kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
+    KILN_TRY(room ? kiln_draw_collect_or_room(kiln_worker_runner(w), &scene, &s->frame, room, err)
+                  : kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
     s->shot = *shot;
-    s->has_frame = true;
+    s->has_frame = !room || *room == 0;
     s->has_colour = colour;
     return KILN_OK;
+}
+
+kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
+                            kiln_error *err)
+{
+    *out = &s->frame;
+    return make(w, s, shot, colour, NULL, err);
+}
+
+kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
+                                    uint64_t *room, kiln_error *err)
+{
+    *out = &s->frame;
+    *room = 0;
+    return make(w, s, shot, colour, room, err);
+}
+
+kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t room, const float background[3],
+                             float *rgba, float *depth, kiln_draw_told *told, kiln_error *err)
+{
+    kiln_frame_forget(s);
+    reading x = {.w = w, .s = s, .shot = shot, .colour = true}, bare = {.w = w, .s = s, .shot = shot};
+    kiln_draw_scene scene = scene_of(&x);
+    scene.bare = &bare;
+    return kiln_draw_slabs(kiln_worker_runner(w), &scene, room, background, rgba, depth, told, err);
 }
 
 /* ---- counting -------------------------------------------------------------------------------------------------------- */

@@ -74,6 +74,8 @@ uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour);
 /* At most: the counting pass; a frame, and with_frame bytes that its unit takes beside it once it is made. */
 uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_shot *s);
 uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, bool colour, uint64_t with_frame);
+/* A picture in slabs of size->visible Gaussians, of which a band has at most so many pairs; and what its unit takes beside it. */
+uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_shot *s, const kiln_draw_size *size, uint64_t beside);
 
 /* ---- frame (worker) ------------------------------------------------------------------------------------------------- */
 typedef kiln_drawing kiln_frame; /* .chunk: index into the layer's chunks */
@@ -88,6 +90,12 @@ const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
 /* Borrowed until the next call; the same shot again costs nothing. Its arrays may be on the worker's GPU: kernels/draw/draw.h. */
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
                             kiln_error *err) KILN_MUST_CHECK;
+/* The same; or *room above 0: the frame does not fit on the worker's GPU, and kiln_frame_slabs will, with so much room. */
+kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
+                                    uint64_t *room, kiln_error *err) KILN_MUST_CHECK;
+/* The picture in slabs (kiln_draw_slabs), without a frame. */
+kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t room, const float background[3],
+                             float *rgba, float *depth, kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
 /* Room for a picture, rgba, kept from unit to unit while its size stays and what the unit in hand takes leaves room for it beside;
  * page-locked where the worker has a GPU. turns: another one than so many calls before this one gave, less one, which tails may
  * still read; 1 to KILN_TAILS_MAX + 1. */

@@ -42,3 +42,8 @@ uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, boo
 {
     return kiln_frame_chunk_bytes(layer, colour) + most(kiln_draw_collect_bytes(size), kiln_draw_kept_bytes(size) + with_frame);
 }
+
+uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_shot *s, const kiln_draw_size *size, uint64_t beside)
+{
+    return kiln_frame_chunk_bytes(layer, true) + kiln_draw_slabs_bytes(size, &s->view, layer->n_chunks) + beside;
+}

@@ -11,6 +11,7 @@
 
 typedef struct {
     uint64_t visible, pairs;
+    uint64_t slabs;          /* 0: drawn at once */
     double psnr, ssim;       /* NAN: none */
     double draw_s, encode_s; /* of the run that drew it; 0: nothing was encoded */
     bool from_table;
@@ -39,6 +40,7 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     const json_t *psnr = json_object_get(c, "psnr"), *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
     v->visible = (uint64_t)json_integer_value(json_object_get(c, "visible"));
     v->pairs = (uint64_t)json_integer_value(json_object_get(c, "pairs"));
+    v->slabs = (uint64_t)json_integer_value(json_object_get(c, "slabs"));
     v->draw_s = json_number_value(json_object_get(c, "draw_s"));
     v->encode_s = json_number_value(json_object_get(c, "encode_s"));
     v->from_table = json_is_true(json_object_get(c, "from_table"));
@@ -103,6 +105,7 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
                             (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
                             number_or_null(v->psnr), "ssim", number_or_null(v->ssim));
     if (json_array_append_new(rows, row) != 0) return no_memory(err);
+    if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
     if (v->note[0] && json_object_set_new(row, "note", json_string(v->note)) != 0) return no_memory(err);
     return KILN_OK;
 }
@@ -129,6 +132,7 @@ typedef struct {
     double psnr, ssim; /* of the test split */
     uint32_t n_test, n_distorted, n_missing;
     uint32_t n_drawn, n_encoded; /* by this run */
+    uint32_t n_in_slabs;         /* of those */
     double draw_s, encode_s;     /* summed over workers */
 } totals;
 
@@ -137,6 +141,7 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
     if (!u->was_cached) {
         t->n_drawn++;
         t->n_encoded += v->encode_s > 0;
+        t->n_in_slabs += v->slabs > 0;
         t->draw_s += v->draw_s;
         t->encode_s += v->encode_s;
     }
@@ -189,6 +194,9 @@ kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
     if (t.n_distorted)
         kiln_warn("%u of %u cameras have lens distortion: drawn as pinhole, not measured until photos are undistorted",
                   t.n_distorted, s->n_jobs);
+    if (t.n_in_slabs)
+        kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
+                 t.n_in_slabs, t.n_drawn);
     if (kiln_run_json(r)) return KILN_OK;
     if (t.n_encoded)
         printf("%u pictures drawn in %.2f s and written in %.2f s of a worker: %.1f a second and worker\n", t.n_drawn, t.draw_s,

@@ -17,7 +17,7 @@ typedef struct {
     kiln_scene scene;
     kiln_layer *layer;
     kiln_chunk_keys keys; /* of the layer */
-    kiln_dataset file; /* cameras of --cameras */
+    kiln_dataset file;    /* cameras of --cameras */
     kiln_camera *cameras;
     uint32_t n_cameras;
     kiln_source_file *sources;

@@ -30,6 +30,30 @@ static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *siz
     return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + most(drawing, most(photo, writing(j)));
 }
 
+/* Files are written and photos compared when the slabs are over. size: of the frame, its band_pairs those that a slab may have. */
+static uint64_t slabs_ram(const kiln_shoot *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t room)
+{
+    const kiln_view *view = &j->payload.shot.view;
+    const kiln_draw_size none = {0};
+    kiln_draw_size slab = *size;
+    slab.visible = room;
+    slab.band_tiles = (uint64_t)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
+    const uint64_t picture = (uint64_t)view->width * view->height * (j->payload.depth[0] ? 20 : 16);
+    return most(kiln_frame_slabs_ram(s->layer, &j->payload.shot, &slab, picture), beside_frame(j, &none));
+}
+
+/* The largest slabs that `may` has room for, or where that is none the smallest ones that are drawn. */
+static uint64_t find_slab_room(const kiln_shoot *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t may)
+{
+    enum { SLABS_MOST = 64 }; /* a chunk is read for each that it reaches into */
+    uint64_t low = size->visible / SLABS_MOST + 1, high = size->visible;
+    while (high > low + 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        *(slabs_ram(s, j, size, middle) <= may ? &low : &high) = middle;
+    }
+    return low;
+}
+
 static void set_size(const kiln_shoot *s, uint32_t i, const kiln_draw_size *size)
 {
     kiln_render_job *j = &s->jobs[i];
@@ -40,6 +64,20 @@ static void set_size(const kiln_shoot *s, uint32_t i, const kiln_draw_size *size
 }
 
 /* ---- counting where memory is tight ----------------------------------------------------------------------------------- */
+/* As it was counted, `pairs` of them; in slabs where that is more than a unit may take and slabs are less. */
+static void set_counted(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_draw_size size, uint64_t pairs)
+{
+    kiln_render_job *j = &s->jobs[i];
+    const uint64_t may = kiln_run_unit_ram(r);
+    set_size(s, i, &size);
+    if (s->units[i].ram <= may) return;
+    size.band_pairs = most(size.band_pairs, pairs < KILN_BAND_PAIRS ? pairs : KILN_BAND_PAIRS); /* of more rows than in the frame */
+    const uint64_t room = find_slab_room(s, j, &size, may), ram = slabs_ram(s, j, &size, room);
+    if (ram >= s->units[i].ram) return;
+    j->payload.slab_room = room;
+    s->units[i].ram = j->payload.ram = ram;
+}
+
 static kiln_status take_count(kiln_run *r, const kiln_shoot *s, uint32_t i, const kiln_unit *u, kiln_draw_size size,
                               kiln_error *err)
 {
@@ -56,7 +94,7 @@ static kiln_status take_count(kiln_run *r, const kiln_shoot *s, uint32_t i, cons
     KILN_GO(kiln_unit_counters(u, &counters, err));
     size.visible = (uint64_t)json_integer_value(json_object_get(counters, "visible"));
     kiln_draw_size_bands(&size, view, row_pairs);
-    set_size(s, i, &size);
+    set_counted(r, s, i, size, (uint64_t)json_integer_value(json_object_get(counters, "pairs")));
 done:
     json_decref(counters);
     free(row_pairs);

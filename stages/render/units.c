@@ -18,6 +18,7 @@ typedef struct {
     float *rgba;   /* the worker's canvas */
     float *depth;  /* NULL when not asked for */
     uint64_t visible, pairs;
+    uint32_t slabs; /* 0: drawn at once */
     bool from_table;
     double psnr, ssim;
     double draw_s, encode_s;
@@ -69,25 +70,60 @@ done:
     return st;
 }
 
-static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, picture *p, kiln_error *err)
 {
-    const uint64_t start_ns = kiln_now_ns();
-    kiln_frame *f;
     kiln_lists l = {0};
     kiln_status st;
-    uint64_t pixels = (uint64_t)p->width * p->height;
-    KILN_GO(kiln_frame_make(w, s, &u->shot, true, &f, err));
     KILN_GO(kiln_lists_open(w, f, &u->shot, u->camera, u->table_key, &l, err));
-    KILN_GO(kiln_frame_canvas(w, s, pixels, p->has_tail ? KILN_RENDER_TAILS + 1 : 1, &p->rgba, err));
     KILN_GO(draw_bands(w, u, f, &l, p, err));
     p->visible = f->n;
     p->pairs = l.total;
     p->from_table = l.table != NULL;
-    kiln_frame_forget(s); /* no other unit looks through this camera */
-    p->draw_s = seconds_since(start_ns);
 done:
     kiln_lists_release(&l);
     return st;
+}
+
+/* Lists of a stored table name Gaussians of the whole view: slabs make their own. */
+static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t room, picture *p,
+                              kiln_error *err)
+{
+    kiln_draw_told told;
+    const float background[3] = {(float)u->background[0], (float)u->background[1], (float)u->background[2]};
+    KILN_TRY(kiln_frame_slabs(w, s, &u->shot, room, background, p->rgba, p->depth, &told, err));
+    p->visible = told.visible;
+    p->pairs = told.pairs;
+    p->slabs = told.slabs;
+    return KILN_OK;
+}
+
+/* The frame where it fits; else *room is for slabs. Their memory must be within what the unit was given for a frame. */
+static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_frame **f, uint64_t *room,
+                              kiln_error *err)
+{
+    const kiln_layer *layer = kiln_frame_layer(s);
+    kiln_draw_size size = kiln_frame_bound(&u->shot, layer);
+    *room = u->slab_room;
+    if (*room > 0) return KILN_OK;
+    KILN_TRY(kiln_frame_make_or_room(w, s, &u->shot, true, f, room, err));
+    size.visible = *room;
+    const uint64_t picture_bytes = (4 + (u->depth[0] != 0)) * sizeof(float) * u->shot.view.width * u->shot.view.height;
+    if (*room == 0 || kiln_frame_slabs_ram(layer, &u->shot, &size, picture_bytes) <= u->ram) return KILN_OK;
+    *room = 0;
+    return kiln_frame_make(w, s, &u->shot, true, f, err);
+}
+
+static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    const uint64_t start_ns = kiln_now_ns(), pixels = (uint64_t)p->width * p->height;
+    kiln_frame *f = NULL;
+    uint64_t room;
+    KILN_TRY(make_frame(w, s, u, &f, &room, err));
+    KILN_TRY(kiln_frame_canvas(w, s, pixels, p->has_tail ? KILN_RENDER_TAILS + 1 : 1, &p->rgba, err));
+    KILN_TRY(room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, p, err));
+    kiln_frame_forget(s); /* no other unit looks through this camera */
+    p->draw_s = seconds_since(start_ns);
+    return KILN_OK;
 }
 
 /* A photo with alpha is put over the background, as the picture is. */
@@ -224,7 +260,9 @@ static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const pict
     json_t *c = json_pack("{s:I, s:I, s:b, s:f}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
                           (int)p->from_table, "draw_s", p->draw_s);
     if (!c) return no_memory(err);
-    kiln_status st = count_metrics(c, p, err);
+    kiln_status st = KILN_OK;
+    if (p->slabs > 0 && json_object_set_new(c, "slabs", json_integer(p->slabs)) != 0) st = no_memory(err);
+    if (st == KILN_OK) st = count_metrics(c, p, err);
     if (st == KILN_OK) st = describe_file(c, "picture", u->picture, err);
     if (st == KILN_OK) st = describe_file(c, "depth", u->depth, err);
     if (st == KILN_OK) st = kiln_worker_counters(w, c, err);

@@ -16,6 +16,7 @@ typedef struct {
     bool count_only;     /* kiln_frame_count instead of a picture: where memory is tight, before its unit is handed out */
     uint64_t ram;        /* kiln_unit.ram, which allows for ... */
     uint64_t band_pairs; /* ... lists of so many pairs */
+    uint64_t slab_room;  /* not 0: ... and for slabs of so many Gaussians: all of them do not fit (kiln_frame_slabs) */
     uint64_t ram_beside; /* the most that any unit of the run takes beside tails of others, but for all their canvases ... */
     uint64_t canvas;     /* ... of so many bytes at most */
     kiln_hash layer;     /* digest of the baked layer */
@@ -30,10 +31,10 @@ typedef struct {
     bool alpha;                  /* RGBA instead of RGB in a PNG */
 } kiln_render_unit;
 
-/* Outputs: "pixels" (the 16 bytes of kiln_pixels_hash). Counters: visible, pairs, psnr, ssim (absent without a
- * photo), from_table, note; picture, depth: the files as written (written.h); draw_s, and with files encode_s: seconds until the
- * picture was there, and until its files were. The files are written before the unit is handed in, each under a temporary
- * name first. */
+/* Outputs: "pixels" (the 16 bytes of kiln_pixels_hash). Counters: visible, pairs, slabs (absent when drawn at once), psnr, ssim
+ * (absent without a photo), from_table, note; picture, depth: the files as written (written.h); draw_s, and with files encode_s:
+ * seconds until the picture was there, and until its files were. The files are written before the unit is handed in, each under a
+ * temporary name first. */
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 #endif
