@@ -384,7 +384,7 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     }
     KILN_TRY(kiln::check_work("raster", c.used, *work_bytes, err));
     if (tiles == 0) return a->n_pairs == 0 ? KILN_OK : kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, 0), err);
-    LAUNCH(plan_tiles, 1, PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
+    LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
     const bool vectors = is_aligned(a->splats);
     void (*const draw)(job) = vectors ? kernel_for<true>(a) : kernel_for<false>(a);
     LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, job_of(x, a, tiles, ends, order));

@@ -139,7 +139,7 @@ static void raster_draws_arrays_of_any_alignment(void **state)
     scene_free(&s);
 }
 
-enum { WIDE_TILES = 8200, WIDE_LIST = 5, WIDE_SPLATS = 64 }; /* a plan of the CUDA raster takes 8,192 tiles a step */
+enum { WIDE_TILES = 8200, WIDE_LIST = 5, WIDE_SPLATS = 64 }; /* a block of the CUDA raster's plan places 1,024 tiles */
 
 /* One row of tiles, with lists of 0 to 4 Gaussians over the whole row, so that each tile shows its own. */
 static void list_wide(kiln_splat2d *splats, uint32_t *tile_counts, uint32_t *ranks, uint64_t *n_pairs)
@@ -158,7 +158,7 @@ static void list_wide(kiln_splat2d *splats, uint32_t *tile_counts, uint32_t *ran
     }
 }
 
-static void raster_draws_more_tiles_than_a_step_plans(void **state)
+static void raster_draws_more_tiles_than_a_block_places(void **state)
 {
     const fixture *f = *state;
     comparison c = {.f = f, .op = KILN_OP_raster};
@@ -407,7 +407,7 @@ int main(void)
 #undef OP
             cmocka_unit_test(a_workspace_too_small_is_refused),
         cmocka_unit_test(raster_draws_arrays_of_any_alignment),
-        cmocka_unit_test(raster_draws_more_tiles_than_a_step_plans),
+        cmocka_unit_test(raster_draws_more_tiles_than_a_block_places),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
