@@ -96,6 +96,8 @@ static const uint64_t due[UNITS] = {0, 1, 2, 3, 4, 5};
 
 static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, kiln_ram_plan *p, kiln_error *err)
 {
+    static const kiln_stage_program program = {0}; /* whose units have no tails */
+    run.program = &program;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
     kiln_common_values.threads = 4;
     memset(units, 0, sizeof units);
