@@ -72,6 +72,7 @@ static void filter_down(float ring[KILN_SSIM_TAPS][WIDE], int64_t y, filtered_ro
     const float *rows[KILN_SSIM_TAPS];
     const float *const centre = ring[ring_slot(y / KILN_SSIM_RUN * KILN_SSIM_RUN + KILN_SSIM_CENTRE)];
     for (int k = 0; k < KILN_SSIM_TAPS; k++) rows[k] = ring[ring_slot(y - KILN_SSIM_RADIUS + k)];
+#pragma omp simd /* in the baseline build too, which is not vectorised of itself */
     for (int64_t i = 0; i < WIDE; i++) {
         float sum = 0.0f, sum2 = 0.0f;
 #pragma GCC unroll 11 /* taps: a loop in here would keep the one around it from being vectorised */
@@ -92,6 +93,7 @@ static void filter_along(const filtered_row *in, filtered_row *restrict out)
     float centre[PIECE_COLUMNS];
     for (int64_t i = 0; i < PIECE_COLUMNS; i++)
         centre[i] = in->mean[KILN_SSIM_RADIUS + i / KILN_SSIM_RUN * KILN_SSIM_RUN + KILN_SSIM_CENTRE];
+#pragma omp simd
     for (int64_t i = 0; i < PIECE_COLUMNS; i++) {
         float sum = 0.0f, sum2 = 0.0f;
 #pragma GCC unroll 11 /* as above */

@@ -8,20 +8,19 @@
  * the margins of strips and pieces, whole rows of neighbours by a warp, and eight rows ahead: nothing waits for memory.
  *
  * Sums are integers, so neither pieces nor the order of blocks show. Each block adds its own in 128 bits, as two halves
- * that never carry into each other; a second launch adds the blocks' and makes the means.
+ * that never carry into each other; a second launch adds the blocks' and makes the means (totals_cuda.cuh).
  */
 #include "kernels/metrics/metrics.h"
 
 #include "kernels/cuda.cuh"
 #include "kernels/metrics/metrics_math.h"
+#include "kernels/metrics/totals_cuda.cuh"
 
 namespace
 {
 
 enum {
-    LANES = 32,
     CHANNELS = KILN_METRICS_CHANNELS,
-    TOTALS = KILN_METRICS_TOTALS,
     TAPS = KILN_SSIM_TAPS,
     RADIUS = KILN_SSIM_RADIUS,
     RUN = KILN_SSIM_RUN,
@@ -48,12 +47,6 @@ template <int PIXELS> struct strip {
 /* 510 and 126 columns: no other widths leave so few of 16 warps' lanes idle. */
 using wide_strip = strip<160>;  /* 131 KiB of shared memory */
 using narrow_strip = strip<32>; /* 33 KiB, for devices that have less */
-
-/* Of 128 bits: the value is low + 2^32 high. A thread's sum adds less than 2^32 to low and 2^28 to high, and there are less
- * than 2^30 of those. */
-struct total {
-    uint64_t low, high;
-};
 
 /* What one thread adds up; a, b and the squared error of its own column, the map of its runs. */
 struct sums {
@@ -155,8 +148,8 @@ template <int FROM, int END, int N> __device__ void add_rows(const samples<N> &i
 
 /* ---- filter ---------------------------------------------------------------------------------------------------------- */
 /* Sums of four quantities for eight neighbours from the 18 that fetch(i, v) gives, one after the other: each sum takes its
- * taps in their order. */
-template <typename FETCH> __device__ void filter(const FETCH &fetch, float sum[RUN][4])
+ * taps in their order. ZERO: bits of the quantities that are 0 at the centre, where nothing need be added. */
+template <unsigned ZERO, typename FETCH> __device__ void filter(const FETCH &fetch, float sum[RUN][4])
 {
 #pragma unroll
     for (int i = 0; i < REACH; i++) {
@@ -167,7 +160,10 @@ template <typename FETCH> __device__ void filter(const FETCH &fetch, float sum[R
             const int tap = i - r;
             if (tap < 0 || tap >= TAPS) continue;
             const float weight = kiln_ssim_weight(tap);
-            for (int q = 0; q < 4; q++) sum[r][q] = tap == 0 ? weight * v[q] : kiln_fmaf(weight, v[q], sum[r][q]);
+            for (int q = 0; q < 4; q++) {
+                if (i == CENTRE && (ZERO >> q & 1)) continue;
+                sum[r][q] = tap == 0 ? weight * v[q] : kiln_fmaf(weight, v[q], sum[r][q]);
+            }
         }
     }
 }
@@ -176,7 +172,7 @@ template <int PITCH> __device__ void filter_down(const window &w, moments (*rows
 {
     const float centre_s = w.s[CENTRE], centre_d = w.d[CENTRE];
     float sum[RUN][4];
-    filter(
+    filter<0xf>(
         [&](int i, float v[4]) {
             v[0] = w.s[i] - centre_s;
             v[1] = v[0] * v[0];
@@ -194,13 +190,13 @@ __device__ void filter_along(const moments *from, int64_t map[RUN])
 {
     const float centre_s = from[CHANNELS * CENTRE].s.mean, centre_d = from[CHANNELS * CENTRE].d.mean;
     float sum[RUN][4];
-    filter(
+    filter<0x5>(
         [&](int i, float v[4]) {
             const moments m = from[CHANNELS * i];
             v[0] = m.s.mean - centre_s;
-            v[1] = kiln_fmaf(v[0], v[0], m.s.var);
+            v[1] = i == CENTRE ? m.s.var : kiln_fmaf(v[0], v[0], m.s.var);
             v[2] = m.d.mean - centre_d;
-            v[3] = kiln_fmaf(v[2], v[2], m.d.var);
+            v[3] = i == CENTRE ? m.d.var : kiln_fmaf(v[2], v[2], m.d.var);
         },
         sum);
 #pragma unroll
@@ -218,19 +214,21 @@ __device__ void add_map(const kiln_metrics_args &m, const moments (*rows)[STRIP:
     const int row = threadIdx.x % RUN, run = threadIdx.x / RUN / CHANNELS * RUN, channel = threadIdx.x / RUN % CHANNELS;
     const int x = x0 + run, y = y0 + row, width = static_cast<int>(m.width), height = static_cast<int>(m.height);
     if (run >= STRIP::WIDTH || y >= height) return;
-    int64_t map[RUN];
+    int64_t map[RUN], all = 0, border = 0;
     filter_along(&rows[row][CHANNELS * run + channel], map);
-    const bool valid_row = y >= RADIUS && y < height - RADIUS;
-    if (valid_row && x >= RADIUS && x + RUN <= width - RADIUS) {
-        for (int r = 0; r < RUN; r++) sum->same += map[r];
-        return;
-    }
+    if (x + RUN > width) { /* a strip may end outside the picture */
 #pragma unroll
-    for (int r = 0; r < RUN; r++) {
-        if (x + r >= width) continue;
-        sum->same += map[r];
-        if (!valid_row || x + r < RADIUS || x + r >= width - RADIUS) sum->border += map[r];
+        for (int r = 0; r < RUN; r++) map[r] = x + r < width ? map[r] : 0;
     }
+    for (int r = 0; r < RUN; r++) all += map[r];
+    if (y < RADIUS || y >= height - RADIUS) {
+        border = all;
+    } else if (x < RADIUS || x + RUN > width - RADIUS) {
+#pragma unroll
+        for (int r = 0; r < RUN; r++) border += x + r < RADIUS || x + r >= width - RADIUS ? map[r] : 0;
+    }
+    sum->same += all;
+    sum->border += border;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------ */
@@ -248,20 +246,6 @@ __device__ int64_t part_of(const sums &s, int which)
     }
 }
 
-__device__ void add_total(total *to, const total &t)
-{
-    to->low += t.low;
-    to->high += t.high;
-}
-
-/* The sum over a warp, in its first lane. */
-__device__ total warp_sum(total t)
-{
-    for (int step = LANES / 2; step > 0; step /= 2)
-        add_total(&t, {__shfl_down_sync(0xffffffffu, t.low, step), __shfl_down_sync(0xffffffffu, t.high, step)});
-    return t;
-}
-
 /* The threads' sums into the block's; a warp for each of them. */
 template <typename STRIP> __device__ void add_totals(const sums &s, block_memory<STRIP> *memory, total *to)
 {
@@ -272,18 +256,12 @@ template <typename STRIP> __device__ void add_totals(const sums &s, block_memory
         total sum = {};
         for (int t = threadIdx.x % LANES; t < STRIP::THREADS; t += LANES) {
             if (which >= KILN_METRICS_A && t % CHANNELS != (which - KILN_METRICS_A) % CHANNELS) continue;
-            const int64_t v = part_of(memory->of_threads[t], which);
-            add_total(&sum, {static_cast<uint64_t>(v) & 0xffffffffu, static_cast<uint64_t>(v >> 32)});
+            add_value(&sum, part_of(memory->of_threads[t], which));
         }
         sum = warp_sum(sum);
         if (threadIdx.x % LANES == 0) add_total(&to[which], sum);
     }
     __syncthreads(); /* before rows are written again */
-}
-
-__device__ kiln_fixed_total value_of(const total &t)
-{
-    return static_cast<kiln_fixed_total>(static_cast<int64_t>(t.high)) * ((int64_t)1 << 32) + t.low;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
@@ -316,9 +294,9 @@ __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memor
             w.d[i] = w.d[i + RUN];
         }
         enter(&next, &w, KEPT);
+        filter_down(w, memory->rows[half]);
         if (c.own) add_rows<0, RUN - RADIUS>(next, sum);
         if (c.own && more) add_rows<RUN - RADIUS, RUN>(next, sum);
-        filter_down(w, memory->rows[half]);
         if (more) read(m, c, y + RUN + RADIUS, &next);
         __syncthreads();
         add_map<STRIP>(m, memory->rows[half], p.x0, y, sum);
@@ -329,6 +307,9 @@ template <typename STRIP>
 __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
     sum_pieces(const kiln_metrics_args m, const plan plan, total *totals)
 {
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion(); /* launch_means may put its block on the device: it waits there */
+#endif
     extern __shared__ __align__(16) char bytes[];
     block_memory<STRIP> *const memory = reinterpret_cast<block_memory<STRIP> *>(bytes);
     total *const own = totals + blockIdx.x * TOTALS;
@@ -338,20 +319,6 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
         do_piece(m, piece_at<STRIP>(plan, i), memory, &s);
         add_totals(s, memory, own);
     }
-}
-
-/* A warp adds up one of the totals and makes its mean. */
-__global__ void __launch_bounds__(TOTALS *LANES)
-    finish(uint32_t width, uint32_t height, unsigned blocks, const total *totals, kiln_metrics *out)
-{
-    __shared__ double means[TOTALS];
-    const unsigned which = threadIdx.x / LANES;
-    total sum = {};
-    for (unsigned b = threadIdx.x % LANES; b < blocks; b += LANES) add_total(&sum, totals[b * TOTALS + which]);
-    sum = warp_sum(sum);
-    if (threadIdx.x % LANES == 0) means[which] = kiln_fixed_mean(value_of(sum), kiln_metrics_values(width, height, which));
-    __syncthreads();
-    if (threadIdx.x == 0) *out = kiln_metrics_of_means(means);
 }
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
@@ -378,8 +345,7 @@ template <typename STRIP> kiln_status run(const kiln_exec *x, const kiln_metrics
     const int pieces = p.across * p.down;
     const unsigned blocks = static_cast<unsigned>(pieces < BLOCKS_MOST ? pieces : BLOCKS_MOST);
     LAUNCH(sum_pieces<STRIP>, blocks, STRIP::THREADS, bytes, *a, p, totals);
-    LAUNCH(finish, 1, TOTALS * LANES, 0, a->width, a->height, blocks, totals, a->out);
-    return KILN_OK;
+    return launch_means(x, a, blocks, totals, err);
 }
 
 } // namespace
