@@ -21,10 +21,8 @@ namespace
 {
 
 constexpr unsigned NOBODY = WARP, OWN_LEAVES = WARP / LEAF;
-/* Taking one node off a level puts at most 32 of the level below on; leaves and their nodes are never put on. */
-constexpr unsigned STACK = WIDE * (LEVELS - 2);
-/* A ring: below 32 wait when the leaves of two nodes come. Whole 32s are taken, so that these lie in a row. */
-constexpr unsigned QUEUE = 4 * WIDE;
+/* Taking one node off a level puts at most 32 of the level below on; leaves are never put on. */
+constexpr unsigned STACK = WIDE * (LEVELS - 1), QUEUE = 2 * WIDE;
 /* A box on the stack: its level above its index, of which level 1 has the most, 2^24. */
 constexpr unsigned INDEX_BITS = 28;
 
@@ -165,71 +163,40 @@ template <int K> struct search {
     box all; /* of the 32 queries */
     unsigned lane;
     desk &d;
-    unsigned top = 0, head = 0, queued = 0, patience = PATIENCE;
+    unsigned top = 0, queued = 0, patience = PATIENCE;
 
     __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, desk &d_) : t(t_), q(q_), lane(lane_), d(d_)
     {
         all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
     }
 
-    /* The leaves of two nodes that are near go into the queue; the second may be left out. */
-    __device__ void open_leaves(uint32_t node0, unsigned with0, uint32_t node1, unsigned with1, float worst)
-    {
-        const float distance0 = distance2(box_at(t.nodes[0][node0], lane), all);
-        const float distance1 = distance2(box_at(t.nodes[0][node1], lane), all);
-        const unsigned nears0 = __ballot_sync(ALL_LANES, distance0 < worst) & with0;
-        const unsigned nears1 = __ballot_sync(ALL_LANES, distance1 < worst) & with1;
-        const unsigned before = (1u << lane) - 1, end = head + queued, middle = end + __popc(nears0);
-        if (nears0 >> lane & 1) d.queue[(end + __popc(nears0 & before)) % QUEUE] = node0 * WIDE + lane;
-        if (nears1 >> lane & 1) d.queue[(middle + __popc(nears1 & before)) % QUEUE] = node1 * WIDE + lane;
-        queued += __popc(nears0) + __popc(nears1);
-        __syncwarp();
-    }
-
-    /* What is near below a node of level 1: two of its boxes at a time, so that they wait for memory together. */
-    __device__ void open_parents(uint32_t index, unsigned with, float worst)
-    {
-        const float distance = distance2(box_at(t.nodes[1][index], lane), all);
-        unsigned nears = __ballot_sync(ALL_LANES, distance < worst) & with;
-        while (nears) {
-            const unsigned i = __ffs(nears) - 1;
-            nears &= nears - 1;
-            const unsigned j = nears ? __ffs(nears) - 1 : i;
-            nears &= nears - 1;
-            worst = warp_max_bound(q.bound());
-            bool first = __shfl_sync(ALL_LANES, distance, i) < worst;
-            bool second = __shfl_sync(ALL_LANES, distance, j) < worst && j != i;
-            if (patience > 0) {
-                patience--;
-            } else {
-                first = first && is_wanted(1, index * WIDE + i);
-                second = second && is_wanted(1, index * WIDE + j);
-            }
-            if (first || second)
-                open_leaves(index * WIDE + i, first ? ALL_LANES : 0, index * WIDE + j, second ? ALL_LANES : 0, worst);
-            while (queued >= WIDE) read_queue();
-        }
-    }
-
-    /* The boxes of a node of a higher level that are near go on the stack. */
-    __device__ void open_higher(unsigned level, uint32_t index, unsigned with, float worst)
+    /* The boxes of a node that are nearer than the worst bound, but those in `without`: leaves go into the queue, others on
+     * the stack. */
+    __device__ void open(unsigned level, uint32_t index, unsigned without, float worst)
     {
         const float distance = distance2(box_at(t.nodes[level][index], lane), all);
-        const unsigned nears = __ballot_sync(ALL_LANES, distance < worst) & with;
-        const unsigned place = top + __popc(nears & ((1u << lane) - 1));
-        if (nears >> lane & 1) {
-            d.stack[place] = level << INDEX_BITS | (index * WIDE + lane);
-            d.nearest[place] = distance;
+        const bool near = distance < worst && !(without >> lane & 1);
+        const unsigned nears = __ballot_sync(ALL_LANES, near), before = __popc(nears & ((1u << lane) - 1));
+        if (level == 0) {
+            if (near) d.queue[queued + before] = index * WIDE + lane;
+            queued += __popc(nears);
+            __syncwarp();
+            if (queued >= WIDE) read_queue();
+            return;
+        }
+        if (near) {
+            d.stack[top + before] = level << INDEX_BITS | (index * WIDE + lane);
+            d.nearest[top + before] = distance;
         }
         top += __popc(nears);
         __syncwarp();
     }
 
     /* Which of the first 32 leaves of the queue somebody in this lane's team wants. */
-    __device__ unsigned wanted_leaves(const uint32_t *queue) const
+    __device__ unsigned wanted_leaves() const
     {
         const bool is_leaf = lane < queued;
-        const uint32_t l = queue[is_leaf ? lane : 0];
+        const uint32_t l = d.queue[is_leaf ? lane : 0];
         const box b = box_at(t.nodes[0][l / WIDE], l % WIDE);
         unsigned mine = 0;
 #pragma unroll
@@ -246,18 +213,19 @@ template <int K> struct search {
         return mine;
     }
 
-    /* Up to 32 leaves of it. */
+    /* Up to 32 leaves of it; what is left moves to its front. */
     __device__ void read_queue()
     {
-        const uint32_t *const queue = &d.queue[head % QUEUE];
         d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
         __syncwarp();
-        for (unsigned wanted = wanted_leaves(queue); wanted; wanted &= wanted - 1)
-            read_leaf(t.leaves[queue[__ffs(wanted) - 1]], NOBODY, &q);
+        for (unsigned wanted = wanted_leaves(); wanted; wanted &= wanted - 1)
+            read_leaf(t.leaves[d.queue[__ffs(wanted) - 1]], NOBODY, &q);
         __syncwarp();
-        const unsigned read = min(queued, static_cast<unsigned>(WIDE));
-        head += read;
-        queued -= read;
+        const uint32_t next = d.queue[WIDE + lane];
+        __syncwarp();
+        d.queue[lane] = next;
+        queued -= queued < WIDE ? queued : WIDE;
+        __syncwarp();
     }
 
     /* By somebody, rather than by the box of all. */
@@ -267,34 +235,22 @@ template <int K> struct search {
         return __any_sync(ALL_LANES, distance2(b, box_of(q.x, q.y, q.z)) < q.bound());
     }
 
-    /* All that is near and above level 0: from node `index` of a level upwards, of that only the boxes `with`. */
-    __device__ void climb(unsigned level, uint32_t index, unsigned with)
+    __device__ void walk()
     {
-        for (;;) {
+        while (top > 0) {
+            const uint32_t entry = d.stack[--top];
+            const float distance = d.nearest[top];
+            __syncwarp(); /* before somebody writes over it */
             const float worst = warp_max_bound(q.bound());
-            unsigned of = level, boxes = with;
-            uint32_t i = index;
-            if (top > 0) {
-                const uint32_t entry = d.stack[--top];
-                const float distance = d.nearest[top];
-                __syncwarp(); /* before somebody writes over it */
-                of = (entry >> INDEX_BITS) - 1;
-                i = entry & ((1u << INDEX_BITS) - 1);
-                boxes = ALL_LANES;
-                if (!(distance < worst) || !(patience > 0 || is_wanted(of + 1, i))) continue;
-            } else if (level < t.levels && worst > 0.0f) {
-                with = ~(1u << index % WIDE);
-                index /= WIDE;
-                level++;
-            } else {
-                break;
-            }
-            if (of > 1)
-                open_higher(of, i, boxes, worst);
-            else
-                open_parents(i, boxes, worst);
+            if (!(distance < worst)) continue;
+            const unsigned level = entry >> INDEX_BITS;
+            const uint32_t index = entry & ((1u << INDEX_BITS) - 1);
+            if (patience > 0)
+                patience--;
+            else if (!is_wanted(level, index))
+                continue;
+            open(level - 1, index, 0, worst);
         }
-        while (queued > 0) read_queue();
     }
 
     /* Each team begins with its own leaf. */
@@ -309,21 +265,30 @@ template <int K> struct search {
 
     __device__ void run(uint64_t warp)
     {
-        const uint32_t first = static_cast<uint32_t>(warp * OWN_LEAVES), node = first / WIDE;
-        read_own(first);
-        open_leaves(node, ~(((1u << OWN_LEAVES) - 1) << first % WIDE), node, 0, warp_max_bound(q.bound()));
-        climb(1, node / WIDE, ~(1u << node % WIDE));
+        uint32_t box = static_cast<uint32_t>(warp * OWN_LEAVES);
+        unsigned own = ((1u << OWN_LEAVES) - 1) << box % WIDE;
+        read_own(box);
+        for (unsigned level = 0; level < t.levels; level++) {
+            const float worst = warp_max_bound(q.bound());
+            if (!(worst > 0.0f)) break;
+            box /= WIDE;
+            open(level, box, own, worst);
+            walk();
+            own = 1u << box % WIDE;
+        }
+        while (queued > 0) read_queue();
     }
 
     /* For queries that are no points of the tree: from the root down. */
     __device__ void run_from_root()
     {
-        if (t.levels == 1) open_leaves(0, ALL_LANES, 0, 0, warp_max_bound(q.bound()));
-        climb(t.levels > 1 ? t.levels - 1 : 1, 0, ALL_LANES);
+        open(t.levels - 1, 0, 0, warp_max_bound(q.bound()));
+        walk();
+        while (queued > 0) read_queue();
     }
 };
 
-constexpr unsigned SEARCH_BLOCK = 128, SEARCH_BLOCKS = 4;
+constexpr unsigned SEARCH_BLOCK = 64, SEARCH_BLOCKS = 8; /* small: a block keeps its place until its slowest warp ends */
 
 template <int K>
 __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
