@@ -5,6 +5,8 @@
  *   sh0 [3][n], shN [3K][n] coefficient-major; sh_degree 0..4                          f32  in, NULL: no colour wanted
  *   splats [room]   out  the visible ones only, in row order; room >= n
  *   *n_visible      out
+ *   depths, rows [room]   out  or NULL: of splats, in their order: the depth, and of `source_rows [n] u32 in` the splat's: what
+ *                              depth_order asks for. All three or none
  *   *box_pairs      out  or NULL: (tile, Gaussian) pairs that the renderer's own boxes list: inria's rectangles, gsplat-1.5's
  *                        radii. For comparison alone: what is drawn never needs more than tile_pairs counts
  *
@@ -51,6 +53,9 @@ typedef struct {
     kiln_splat2d *splats;
     uint64_t *n_visible;
     uint64_t *box_pairs;
+    const uint32_t *source_rows;
+    float *depths;
+    uint32_t *rows;
 } kiln_project_args;
 
 typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
@@ -74,9 +79,12 @@ bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool a
     A(IN, opacity_logits, a->n)                                                    \
     A(IN, sh0, 3 * a->n)                                                           \
     A(IN, shN, 3 * (((uint64_t)a->sh_degree + 1) * (a->sh_degree + 1) - 1) * a->n) \
+    A(IN, source_rows, a->n)                                                       \
     A(OUT, n_visible, 1)                                                           \
     A(OUT, box_pairs, 1)                                                           \
-    A(OUT_USED, splats, a->n, a->n_visible)
+    A(OUT_USED, splats, a->n, a->n_visible)                                        \
+    A(OUT_USED, depths, a->n, a->n_visible)                                        \
+    A(OUT_USED, rows, a->n, a->n_visible)
 
 KILN_C_END
 

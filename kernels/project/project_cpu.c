@@ -199,6 +199,15 @@ static uint64_t close_gaps(kiln_splat2d *splats, const uint32_t *counts, uint64_
     return n;
 }
 
+static void tell_order(const kiln_exec *x, const kiln_project_args *a)
+{
+#pragma omp parallel for num_threads(x->threads)
+    for (uint64_t i = 0; i < *a->n_visible; i++) {
+        a->depths[i] = a->splats[i].depth;
+        a->rows[i] = a->source_rows[a->splats[i].row];
+    }
+}
+
 kiln_project_fn KILN_CPU(project);
 
 kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes, kiln_error *err)
@@ -224,5 +233,6 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
     }
     if (a->box_pairs) *a->box_pairs = box_pairs;
     *a->n_visible = close_gaps(a->splats, counts, blocks);
+    if (a->depths) tell_order(x, a);
     return KILN_OK;
 }

@@ -122,10 +122,21 @@ __device__ void put_splat(uint4 *stage, uint32_t r, const kiln_splat2d &s)
     for (uint32_t p = 0; p < PIECES; p++) stage[stage_place(r, p)] = pieces[p];
 }
 
-__device__ void write_splats(const uint4 *stage, uint32_t n, kiln_splat2d *out)
+/* The pieces that end with the depth and with the row. */
+enum { DEPTH_PIECE = offsetof(kiln_splat2d, depth) / sizeof(uint4), ROW_PIECE = offsetof(kiln_splat2d, row) / sizeof(uint4) };
+static_assert(offsetof(kiln_splat2d, depth) % sizeof(uint4) == 12 && offsetof(kiln_splat2d, row) % sizeof(uint4) == 12, "ends");
+
+/* A warp's n splats, to place `first` and those behind it. */
+__device__ void write_splats(const kiln_project_args &a, const uint4 *stage, uint32_t n, uint32_t first)
 {
-    for (uint32_t i = threadIdx.x % LANES; i < PIECES * n; i += LANES)
-        reinterpret_cast<uint4 *>(out)[i] = stage[stage_place(i / PIECES, i % PIECES)];
+    for (uint32_t i = threadIdx.x % LANES; i < PIECES * n; i += LANES) {
+        const uint32_t p = i % PIECES, to = first + i / PIECES;
+        const uint4 piece = stage[stage_place(i / PIECES, p)];
+        reinterpret_cast<uint4 *>(a.splats)[uint64_t(PIECES) * to + p] = piece;
+        if (!a.depths) continue;
+        if (p == DEPTH_PIECE) a.depths[to] = __uint_as_float(piece.w);
+        if (p == ROW_PIECE) a.rows[to] = __ldg(&a.source_rows[piece.w]);
+    }
 }
 
 __device__ void add_box_pairs(const kiln_project_args &a, uint64_t pairs)
@@ -188,7 +199,7 @@ template <bool INRIA> __global__ void __launch_bounds__(BLOCK, RESIDENT) project
     if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of(a, l, row, seen, o));
     if (warp == 0) find_place(a, w, block, count, &m);
     __syncthreads();
-    write_splats(m.stage[warp], __popc(visible), a.splats + m.first + before);
+    write_splats(a, m.stage[warp], __popc(visible), m.first + before);
     if (a.box_pairs) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 

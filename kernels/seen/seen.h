@@ -13,7 +13,7 @@
  *   kept [n], n_kept [1]        out    as splats and n_visible, for seen_gather
  * seen_order    puts them into drawing order:
  *   splats, chunks [n], order [n]      in   order as depth_order gives it, each below n
- *   ordered, ordered_chunks [n]        out
+ *   ordered, ordered_chunks [n]        out  chunks and ordered_chunks may both be NULL
  *   ordered_rows [n] u32               out  the splats' rows in their chunks, once more by themselves
  *
  * Moves of whole numbers: both siblings give the same bits. Splats are 16-byte aligned. work as in knn.h; seen_window alone needs

@@ -56,7 +56,7 @@ kiln_status KILN_CPU(seen_order)(const kiln_exec *x, const kiln_seen_order_args 
     for (uint64_t i = 0; i < a->n; i++) {
         const kiln_splat2d *s = &a->splats[a->order[i]];
         a->ordered[i] = *s;
-        a->ordered_chunks[i] = a->chunks[a->order[i]];
+        if (a->chunks) a->ordered_chunks[i] = a->chunks[a->order[i]];
         a->ordered_rows[i] = s->row;
     }
     return KILN_OK;

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(BLOCK) put_in_order(kiln_seen_order_args a)
         const uint64_t i = t / PIECES, from = a.order[i];
         const uint32_t piece = static_cast<uint32_t>(t % PIECES);
         move_piece(a.ordered, i, a.splats, from, piece);
-        if (piece == 0) a.ordered_chunks[i] = a.chunks[from];
+        if (piece == 0 && a.chunks) a.ordered_chunks[i] = a.chunks[from];
         if (piece == 1) a.ordered_rows[i] = a.splats[from].row;
     }
 }

@@ -163,10 +163,12 @@ static bool make_prune(const scene *s, unsigned variant, kiln_prune_args *a, mad
 
 /* ---- pictures -------------------------------------------------------------------------------------------------------- */
 
-/* Variant 0: full colour; 1: of a lower degree; 2: none at all. */
+/* Variant 0: full colour; 1: of a lower degree; 2: none at all; 1 and 2 tell what depth_order asks for. */
 static bool make_project(const scene *s, unsigned variant, kiln_project_args *a, made_call *c)
 {
     if (variant > 2) return false;
+    uint32_t *source_rows = own(c, s->n, sizeof *source_rows);
+    for (uint64_t i = 0; i < s->n; i++) source_rows[i] = (uint32_t)(3 * (s->n - i));
     *a = (kiln_project_args){.n = s->n,
                              .means = s->means,
                              .log_scales = s->log_scales,
@@ -182,7 +184,10 @@ static bool make_project(const scene *s, unsigned variant, kiln_project_args *a,
                              .antialiased = s->spec.antialiased,
                              .splats = own(c, s->n, sizeof *a->splats),
                              .n_visible = own(c, 1, sizeof(uint64_t)),
-                             .box_pairs = variant != 1 ? own(c, 1, sizeof(uint64_t)) : NULL};
+                             .box_pairs = variant != 1 ? own(c, 1, sizeof(uint64_t)) : NULL,
+                             .source_rows = variant > 0 ? source_rows : NULL,
+                             .depths = variant > 0 ? own(c, s->n, sizeof *a->depths) : NULL,
+                             .rows = variant > 0 ? own(c, s->n, sizeof *a->rows) : NULL};
     return true;
 }
 
@@ -361,22 +366,22 @@ static bool make_seen_window(scene *s, unsigned variant, kiln_seen_window_args *
     return true;
 }
 
-/* Backwards, and all of them the same one. */
+/* Backwards, and all of them the same one; backwards without chunks. */
 static bool make_seen_order(scene *s, unsigned variant, kiln_seen_order_args *a, made_call *c)
 {
-    if (variant > 1 || !look_quickly(s)) return false;
+    if (variant > 2 || !look_quickly(s)) return false;
     const uint64_t n = s->visible;
     uint32_t *chunks = own(c, n, sizeof *chunks), *order = own(c, n, sizeof *order);
     for (uint64_t i = 0; i < n; i++) {
         chunks[i] = (uint32_t)(i / 3);
-        order[i] = (uint32_t)(variant ? n / 2 : n - 1 - i);
+        order[i] = (uint32_t)(variant == 1 ? n / 2 : n - 1 - i);
     }
     *a = (kiln_seen_order_args){.n = n,
                                 .splats = s->splats,
-                                .chunks = chunks,
+                                .chunks = variant < 2 ? chunks : NULL,
                                 .order = order,
                                 .ordered = own(c, n, sizeof *a->ordered),
-                                .ordered_chunks = own(c, n, sizeof *a->ordered_chunks),
+                                .ordered_chunks = variant < 2 ? own(c, n, sizeof *a->ordered_chunks) : NULL,
                                 .ordered_rows = own(c, n, sizeof *a->ordered_rows)};
     return true;
 }
