@@ -10,9 +10,8 @@ namespace bench
 
 frame::frame(runner *b, const scene &s, const kiln_view &view, room_by how)
     : b_(b), view_(view), how_(how), tiles_x_(kiln_view_tiles_x(&view)), tiles_y_(kiln_view_tiles_y(&view)), n_(s.n), n_visible_(1),
-      total_(1), row_pairs_(tiles_y_), n_pairs_(2), splats_(n_), ordered_(n_), depths_(n_),
-      rgba_(uint64_t(4) * view.width * view.height), source_rows_(n_), rows_(n_), chunks_(n_), order_(n_), ordered_chunks_(n_),
-      ordered_rows_(n_), tile_counts_(uint64_t(tiles_x_) * tiles_y_)
+      row_pairs_(tiles_y_), n_pairs_(2), splats_(n_), ordered_(n_), depths_(n_), rgba_(uint64_t(4) * view.width * view.height),
+      source_rows_(n_), rows_(n_), order_(n_), ordered_rows_(n_), tile_counts_(uint64_t(tiles_x_) * tiles_y_)
 {
     std::vector<uint32_t> source_rows(n_);
     std::iota(source_rows.begin(), source_rows.end(), 0u);
@@ -26,7 +25,7 @@ frame::~frame() { (void)cudaFreeHost(host_); }
 
 void frame::set_scene(const scene &s)
 {
-    project_.n = gather_.n = gather_.room = n_;
+    project_.n = n_;
     project_.means = s.means.get();
     project_.log_scales = s.log_scales.get();
     project_.quats = s.quats.get();
@@ -38,14 +37,9 @@ void frame::set_scene(const scene &s)
     project_.profile = raster_.profile = PROFILE;
     project_.splats = splats_.get();
     project_.n_visible = n_visible_.get();
-    gather_.splats = splats_.get();
-    gather_.n_visible = n_visible_.get();
-    gather_.source_rows = source_rows_.get();
-    gather_.total = total_.get();
-    gather_.all = splats_.get();
-    gather_.depths = depths_.get();
-    gather_.rows = rows_.get();
-    gather_.chunks = chunks_.get();
+    project_.source_rows = source_rows_.get();
+    project_.depths = depths_.get();
+    project_.rows = rows_.get();
 }
 
 void frame::set_order()
@@ -54,10 +48,8 @@ void frame::set_order()
     order_args_.source_rows = rows_.get();
     order_args_.order = order_.get();
     move_.splats = splats_.get();
-    move_.chunks = chunks_.get();
     move_.order = order_.get();
     move_.ordered = ordered_.get();
-    move_.ordered_chunks = ordered_chunks_.get();
     move_.ordered_rows = ordered_rows_.get();
     count_.splats = emit_.splats = raster_.splats = ordered_.get();
     count_.row1 = tiles_y_;
@@ -82,10 +74,8 @@ void frame::read_back(const uint64_t *from, uint64_t n)
 
 void frame::collect()
 {
-    BENCH_CUDA(cudaMemsetAsync(total_.get(), 0, total_.bytes(), b_->exec()->stream));
     step(KILN_OP_project, &project_);
-    step(KILN_OP_seen_gather, &gather_);
-    read_back(total_.get(), 1);
+    read_back(n_visible_.get(), 1);
     order_args_.n = move_.n = count_.n = emit_.n = raster_.n = host_[0];
 }
 
@@ -164,15 +154,9 @@ void frame::run()
     prepared_ = true;
 }
 
-const kiln_seen_gather_args &frame::gather()
-{
-    total_.fill(0);
-    return gather_;
-}
-
 std::vector<const array<uint32_t> *> frame::numbers() const
 {
-    return {&rows_, &chunks_, &order_, &ordered_chunks_, &ordered_rows_, &tile_counts_, ranks_.get()};
+    return {&rows_, &order_, &ordered_rows_, &tile_counts_, ranks_.get()};
 }
 
 void frame::poison(int byte) const

@@ -33,9 +33,8 @@ class frame
     uint64_t tiles() const { return tile_counts_.size(); }
     uint64_t pixels() const { return rgba_.size() / 4; }
 
-    /* Arguments as run() has left them. Of the whole picture, but in bands; gather's total is set to 0 for another run of it. */
+    /* Arguments as run() has left them. Of the whole picture, but in bands. */
     const kiln_project_args &project() const { return project_; }
-    const kiln_seen_gather_args &gather();
     const kiln_depth_order_args &depth_order() const { return order_args_; }
     const kiln_seen_order_args &order() const { return move_; }
     const kiln_tile_pairs_count_args &count() const { return count_; }
@@ -62,13 +61,12 @@ class frame
     uint32_t tiles_x_, tiles_y_;
     uint64_t work_bytes_ = 0, pairs_ = 0, n_;
     uint64_t *host_ = nullptr; /* pinned: counts that come back */
-    array<uint64_t> n_visible_, total_, row_pairs_, n_pairs_;
+    array<uint64_t> n_visible_, row_pairs_, n_pairs_;
     array<kiln_splat2d> splats_, ordered_;
     array<float> depths_, rgba_;
-    array<uint32_t> source_rows_, rows_, chunks_, order_, ordered_chunks_, ordered_rows_, tile_counts_;
+    array<uint32_t> source_rows_, rows_, order_, ordered_rows_, tile_counts_;
     std::unique_ptr<array<uint32_t>> ranks_;
     kiln_project_args project_ = {};
-    kiln_seen_gather_args gather_ = {};
     kiln_depth_order_args order_args_ = {};
     kiln_seen_order_args move_ = {};
     kiln_tile_pairs_count_args count_ = {};

@@ -39,9 +39,7 @@ cost moved(double bytes)
 
 /* All means; of the visible scale, rotation, opacity and 48 numbers of colour in, 64 bytes out. */
 cost project_cost(const amount &a) { return moved(12 * a.rows + (32 + 192 + 64) * a.visible); }
-/* Of the record, which stays where it is, depth and row, its source row; depth, source row and chunk out. */
-cost gather_cost(const amount &a) { return moved((8 + 4 + 12) * a.visible); }
-cost order_cost(const amount &a) { return moved((72 + 72) * a.visible); }
+cost order_cost(const amount &a) { return moved((68 + 68) * a.visible); }
 /* Of a record 40 bytes decide where it is listed. */
 cost count_cost(const amount &a) { return moved(40 * a.visible); }
 cost emit_cost(const amount &a) { return moved(40 * a.visible + 4 * a.pairs + 4 * a.tiles); }
@@ -110,12 +108,14 @@ void measure_lists(runner *b, const std::string &name, frame *f, const amount &a
 /* Each operation alone, on what the last frame has left. */
 void measure_steps(runner *b, const std::string &name, frame *f, const amount &a)
 {
-    if (b->wants("project"))
-        b->operation({"project " + name, static_cast<uint64_t>(a.rows), KILN_OP_project, &f->project(), project_cost(a)});
-    if (b->wants("seen")) {
-        b->operation({"seen_gather " + name, f->visible(), KILN_OP_seen_gather, &f->gather(), gather_cost(a)});
-        b->operation({"seen_order " + name, f->visible(), KILN_OP_seen_order, &f->order(), order_cost(a)});
+    if (b->wants("project")) {
+        kiln_project_args alone = f->project(); /* without what the depth order asks for, as others' figures are */
+        alone.source_rows = nullptr;
+        alone.depths = nullptr;
+        alone.rows = nullptr;
+        b->operation({"project " + name, static_cast<uint64_t>(a.rows), KILN_OP_project, &alone, project_cost(a)});
     }
+    if (b->wants("seen")) b->operation({"seen_order " + name, f->visible(), KILN_OP_seen_order, &f->order(), order_cost(a)});
     if (b->wants("lists")) measure_lists(b, name, f, a);
     if (b->wants("raster")) b->operation({"raster " + name, f->pairs(), KILN_OP_raster, &f->raster(), raster_cost(a)});
 }
