@@ -246,6 +246,12 @@ kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_ar
     return kiln_fit_band(r, &with, counts, ranks, err);
 }
 
+kiln_status kiln_draw_at_once(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done, kiln_error *err)
+{
+    *done = false;
+    return d->store ? kiln_resident_picture(d, a, pairs, done, err) : KILN_OK;
+}
+
 /* ---- picture ---------------------------------------------------------------------------------------------------------- */
 
 /* Bands of tile rows, counted from the first that is drawn; row_pairs [rows] and starts [rows + 1] are owned. */
@@ -318,10 +324,12 @@ done:
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
                               float *depth, uint64_t *pairs, kiln_error *err)
 {
-    uint64_t listed;
+    bool done;
+    uint64_t listed = 0;
     kiln_raster_args a = {.view = s->view, .profile = s->profile, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
     memcpy(a.background, background, sizeof a.background);
-    KILN_TRY(kiln_draw_rows(r, d, &a, &listed, err));
+    KILN_TRY(kiln_draw_at_once(d, &a, &listed, &done, err));
+    if (!done) KILN_TRY(kiln_draw_rows(r, d, &a, &listed, err));
     if (pairs) *pairs = listed;
     return KILN_OK;
 }

@@ -128,6 +128,11 @@ kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_
 kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks,
                            kiln_error *err) KILN_MUST_CHECK;
 
+/* Lists and raster of a whole picture at once, where that can be done without a count before it (a drawing on a device, behind
+ * another picture of about as many pairs); *done false: nothing is drawn. a is raster's but for the lists; *pairs: how many. */
+kiln_status kiln_draw_at_once(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done,
+                              kiln_error *err) KILN_MUST_CHECK;
+
 /* ---- host memory, predicted ------------------------------------------------------------------------------------------- */
 /* What is known of a view before it is drawn. */
 typedef struct {

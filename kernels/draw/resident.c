@@ -6,6 +6,7 @@
 
 typedef struct {
     uint64_t *fault, *row_pairs;
+    uint64_t *n_pairs; /* [2] as emit gives them, where pairs were not counted */
     uint32_t *counts, *ranks;
     float *rgba, *depth;
     kiln_raster_state *state;
@@ -56,7 +57,8 @@ static kiln_tile_pairs_emit_args emit_of(const kiln_drawing *d, const kiln_view 
                                        .row1 = row1,
                                        .room = pairs,
                                        .tile_counts = b->counts,
-                                       .ranks = b->ranks};
+                                       .ranks = b->ranks,
+                                       .n_pairs = b->n_pairs};
 }
 
 static kiln_raster_args raster_of(const kiln_drawing *d, const kiln_raster_args *a, const band *b)
@@ -77,19 +79,21 @@ static uint64_t tiles_of(const kiln_view *view, uint32_t row0, uint32_t row1)
     return (uint64_t)(row1 - row0) * kiln_view_tiles_x(view);
 }
 
-/* Lists of a band and, with `a`, its picture. */
+/* Lists of a band and, with `a`, its picture. With e->n_pairs its room is a bound. */
 static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
                                 band *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
     b->fault = kiln_take(&c, 1, sizeof *b->fault);
+    if (e->n_pairs) b->n_pairs = kiln_take(&c, 2, sizeof *b->n_pairs);
     b->counts = kiln_take(&c, tiles_of(e->view, e->row0, e->row1), sizeof *b->counts);
     b->ranks = kiln_take(&c, e->room, sizeof *b->ranks);
     if (a && a->rgba) b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
     if (a && a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     if (a && a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);
-    const kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->room, b);
+    kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->room, b);
+    if (!at) emit.n_pairs = e->n_pairs;
     KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
     if (a) {
         const kiln_raster_args raster = raster_of(d, a, b);
@@ -112,7 +116,10 @@ static kiln_status count(const kiln_drawing *d, const kiln_exec *x, const kiln_t
     KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
     KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes, b->fault, err));
     KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
-    return kiln_store_read_fault(x, b->fault, &b->left, err);
+    KILN_TRY(kiln_store_read_fault(x, b->fault, &b->left, err));
+    d->store->pairs = 0;
+    for (uint32_t i = 0; i < a->row1 - a->row0; i++) d->store->pairs += a->row_pairs[i];
+    return KILN_OK;
 }
 
 kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_count_args *a, bool *done, kiln_error *err)
@@ -153,11 +160,22 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
     return kiln_store_settle(&x, list(d, &x, a, &b, err));
 }
 
-static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
-                        band *b, kiln_error *err)
+/* The picture of lists that are there, in host memory; waits. */
+static kiln_status blend(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, band *b, kiln_error *err)
 {
     const kiln_raster_args on_device = raster_of(d, a, b);
     const uint64_t pixels = kiln_raster_pixels(a);
+    if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
+    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_raster, &on_device, b->work, b->work_bytes, b->fault, err));
+    if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
+    if (a->rgba) KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
+    if (a->depth) KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
+    return kiln_store_read_fault(x, b->fault, &b->left, err);
+}
+
+static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
+                        band *b, kiln_error *err)
+{
     KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
     if (a->ranks) {
         KILN_TRY(kiln_device_copy_in(x, b->counts, a->tile_counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
@@ -165,12 +183,7 @@ static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_ti
     } else {
         KILN_TRY(emit(d, e, b, err));
     }
-    if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
-    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_raster, &on_device, b->work, b->work_bytes, b->fault, err));
-    if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
-    if (a->rgba) KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
-    if (a->depth) KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
-    return kiln_store_read_fault(x, b->fault, &b->left, err);
+    return blend(d, x, a, b, err);
 }
 
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err)
@@ -183,6 +196,44 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out_band(d, d->store->scratch.at, &e, a, &b, err));
     return kiln_store_settle(&x, draw(d, &x, &e, a, &b, err));
+}
+
+/* ---- the whole picture, uncounted ----------------------------------------------------------------------------------------- */
+/* *done false: more pairs than the bound. */
+static kiln_status draw_uncounted(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, kiln_raster_args a,
+                                  band *b, uint64_t *pairs, bool *done, kiln_error *err)
+{
+    uint64_t listed[2];
+    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
+    KILN_TRY(emit(d, e, b, err));
+    KILN_TRY(kiln_device_copy_out(x, listed, b->n_pairs, sizeof listed, err));
+    KILN_TRY(kiln_store_read_fault(x, b->fault, &b->left, err));
+    d->store->pairs = *pairs = listed[1];
+    *done = listed[1] <= e->room;
+    if (!*done) return KILN_OK;
+    a.n_pairs = listed[0];
+    return blend(d, x, &a, b, err);
+}
+
+kiln_status kiln_resident_picture(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done, kiln_error *err)
+{
+    enum { PAIRS_MOST = 1 << 30 };
+    const kiln_draw_store *s = d->store;
+    const kiln_exec x = kiln_runner_exec(s->runner);
+    const uint64_t room = s->pairs + s->pairs / 4;
+    uint64_t n_pairs[2];
+    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .room = room, .n_pairs = n_pairs};
+    kiln_raster_args bound = *a;
+    band b;
+    *done = false;
+    if (room == 0 || room > PAIRS_MOST) return KILN_OK;
+    bound.n_pairs = room;
+    KILN_TRY(lay_out_band(d, NULL, &e, &bound, &b, err));
+    if (b.bytes > s->scratch.bytes + kiln_runner_left(s->runner)) return KILN_OK;
+    KILN_TRY(reserve(d, &b, done, err));
+    if (!*done) return KILN_OK;
+    KILN_TRY(lay_out_band(d, s->scratch.at, &e, &bound, &b, err));
+    return kiln_store_settle(&x, draw_uncounted(d, &x, &e, bound, &b, pairs, done, err));
 }
 
 /* Rows of a whole scene become rows of their chunks. */

@@ -25,6 +25,10 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
                                kiln_error *err) KILN_MUST_CHECK;
 /* Without lists (a->ranks NULL): they are made. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
+/* A whole picture at once, without a count: its lists have room for a quarter more pairs than the last picture had. *done false
+ * also when they are more, or of the first. a->n_pairs is not read; *pairs: how many there are. */
+kiln_status kiln_resident_picture(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done,
+                                  kiln_error *err) KILN_MUST_CHECK;
 /* [d->n] each; splats or rows may be NULL, and chunks. */
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows,
                                kiln_error *err) KILN_MUST_CHECK;

@@ -44,6 +44,7 @@ struct kiln_draw_store {
     bool drawing_is_whole; /* its rows are those of `whole`, all chunks counted through */
     kiln_store_whole whole;
     uint64_t refused;      /* rows of the smallest view whose Gaussians found no room: that many are not tried again */
+    uint64_t pairs;        /* of the last picture: about as many has the next; 0: not known */
     uint64_t picture;      /* counts pictures: the clock of use */
     uint64_t planes_bytes; /* of all planes */
     kiln_store_planes *newest, *oldest, *chains[1024];

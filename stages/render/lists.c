@@ -43,7 +43,7 @@ static kiln_status bands_of_table(kiln_lists *l, const kiln_shot *shot, kiln_err
     return KILN_OK;
 }
 
-static kiln_status bands_by_counting(kiln_worker *w, kiln_lists *l, kiln_frame *f, const kiln_shot *shot, kiln_error *err)
+kiln_status kiln_lists_count(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, kiln_lists *l, kiln_error *err)
 {
     kiln_status st;
     uint64_t *row_pairs = NULL;
@@ -53,6 +53,7 @@ static kiln_status bands_by_counting(kiln_worker *w, kiln_lists *l, kiln_frame *
     kiln_tile_pairs_count_args a = {.view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
     KILN_GO(kiln_draw_count(kiln_worker_runner(w), f, &a, err));
     l->n_bands = kiln_tile_bands(row_pairs, tiles_y, l->starts);
+    l->total = 0;
     for (uint32_t b = 0; b < l->n_bands; b++) {
         for (uint32_t r = l->starts[b]; r < l->starts[b + 1]; r++) l->pairs[b] += row_pairs[r];
         l->total += l->pairs[b];
@@ -73,7 +74,7 @@ kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_shot *shot
         kiln_tile_tables_free(out->table, 1); /* made from other inputs */
         out->table = NULL;
     }
-    return out->table ? bands_of_table(out, shot, err) : bands_by_counting(w, out, f, shot, err);
+    return out->table ? bands_of_table(out, shot, err) : KILN_OK;
 }
 
 /* One array of a band into memory of its own, of a size that the table must have. */

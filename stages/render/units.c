@@ -39,6 +39,20 @@ static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, u
                      (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
 }
 
+/* Arguments of raster for these tile rows, but for the lists. */
+static kiln_raster_args rows_of(const kiln_render_unit *u, const picture *p, uint32_t row0, uint32_t row1)
+{
+    const size_t at = (size_t)row0 * KILN_TILE * p->width;
+    kiln_raster_args a = {.view = &u->shot.view,
+                          .profile = u->shot.profile,
+                          .row0 = row0,
+                          .row1 = row1,
+                          .rgba = p->rgba + 4 * at,
+                          .depth = p->depth ? p->depth + at : NULL};
+    for (int c = 0; c < 3; c++) a.background[c] = (float)u->background[c];
+    return a;
+}
+
 static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, const kiln_lists *l, picture *p,
                               kiln_error *err)
 {
@@ -53,15 +67,8 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, kiln_fr
     KILN_GO(KILN_ALLOC(&counts, most_rows * tiles_x, "tile counts", err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, most_pairs, "pairs of a band", err));
     for (uint32_t b = 0; b < l->n_bands; b++) {
-        size_t at = (size_t)l->starts[b] * KILN_TILE * p->width;
-        kiln_raster_args a = {.view = &u->shot.view,
-                              .profile = u->shot.profile,
-                              .row0 = l->starts[b],
-                              .row1 = l->starts[b + 1],
-                              .n_pairs = l->pairs[b],
-                              .rgba = p->rgba + 4 * at,
-                              .depth = p->depth ? p->depth + at : NULL};
-        for (int c = 0; c < 3; c++) a.background[c] = (float)u->background[c];
+        kiln_raster_args a = rows_of(u, p, l->starts[b], l->starts[b + 1]);
+        a.n_pairs = l->pairs[b];
         KILN_GO(kiln_lists_draw(w, l, b, f, &a, counts, ranks, err));
     }
 done:
@@ -70,12 +77,23 @@ done:
     return st;
 }
 
+/* A GPU that has drawn such a picture before draws it at once. */
+static kiln_status draw_lists(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, kiln_lists *l, picture *p, kiln_error *err)
+{
+    bool done = false;
+    const kiln_raster_args all = rows_of(u, p, 0, kiln_view_tiles_y(&u->shot.view));
+    if (!l->table) KILN_TRY(kiln_draw_at_once(f, &all, &l->total, &done, err));
+    if (done) return KILN_OK;
+    if (!l->table) KILN_TRY(kiln_lists_count(w, f, &u->shot, l, err));
+    return draw_bands(w, u, f, l, p, err);
+}
+
 static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, picture *p, kiln_error *err)
 {
     kiln_lists l = {0};
     kiln_status st;
     KILN_GO(kiln_lists_open(w, f, &u->shot, u->camera, u->table_key, &l, err));
-    KILN_GO(draw_bands(w, u, f, &l, p, err));
+    KILN_GO(draw_lists(w, u, f, &l, p, err));
     p->visible = f->n;
     p->pairs = l.total;
     p->from_table = l.table != NULL;
