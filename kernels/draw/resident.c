@@ -256,7 +256,7 @@ kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint
     const kiln_store_ordered o = ordered_of(d);
     kiln_status st = KILN_OK;
     if (splats) KILN_GO(kiln_device_copy_out(&x, splats, o.splats, d->n * sizeof *splats, err));
-    if (chunks) KILN_GO(kiln_device_copy_out(&x, chunks, o.chunks, d->n * sizeof *chunks, err));
+    if (chunks && !d->store->drawing_is_whole) KILN_GO(kiln_device_copy_out(&x, chunks, o.chunks, d->n * sizeof *chunks, err));
     if (rows) KILN_GO(kiln_device_copy_out(&x, rows, o.rows, d->n * sizeof *rows, err));
     KILN_GO(kiln_device_wait(&x, err));
     if (d->store->drawing_is_whole) tell_chunks(d, splats, chunks, rows);

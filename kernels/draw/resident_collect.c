@@ -13,11 +13,12 @@ typedef struct {
     uint64_t *fault, *total, *visible;
     uint64_t *boxes, *row_pairs; /* [n_chunks], [tiles_y]: when pairs are counted alone */
     char *staging;
-    kiln_splat2d *of_chunk;          /* of a whole scene: splats */
+    kiln_splat2d *of_chunk;          /* NULL, as visible is, where the scene is in one piece */
     void *project_work, *order_work; /* order_work: of depth_order, or of counting */
     kiln_splat2d *splats;
     float *depths;
-    uint32_t *rows, *chunks, *order;
+    uint32_t *rows, *order;
+    uint32_t *chunks;   /* NULL where the scene is in one piece */
     kiln_splat2d *kept; /* of a slab, of one chunk */
     uint64_t *n_kept;
     uint32_t *live;
@@ -39,21 +40,28 @@ typedef struct {
     uint64_t n, fault;       /* as copied from there */
 } collecting;
 
-static kiln_project_args project_of(const kiln_draw_scene *s, const kiln_draw_chunk *c, const gathering *g)
+static kiln_project_args project_of(const collecting *v, const kiln_draw_chunk *c, const gathering *g)
 {
-    return (kiln_project_args){.n = c->n,
-                               .means = c->means,
-                               .log_scales = c->log_scales,
-                               .quats = c->quats,
-                               .opacity_logits = c->opacity_logits,
-                               .sh0 = c->sh0,
-                               .shN = c->shN,
-                               .sh_degree = c->sh0 ? s->sh_degree : 0,
-                               .view = s->view,
-                               .profile = s->profile,
-                               .antialiased = s->antialiased,
-                               .splats = g->of_chunk,
-                               .n_visible = g->visible};
+    const kiln_draw_scene *s = v->scene;
+    kiln_project_args a = {.n = c->n,
+                           .means = c->means,
+                           .log_scales = c->log_scales,
+                           .quats = c->quats,
+                           .opacity_logits = c->opacity_logits,
+                           .sh0 = c->sh0,
+                           .shN = c->shN,
+                           .sh_degree = c->sh0 ? s->sh_degree : 0,
+                           .view = s->view,
+                           .profile = s->profile,
+                           .antialiased = s->antialiased,
+                           .splats = v->whole ? g->splats : g->of_chunk,
+                           .n_visible = v->whole ? g->total : g->visible};
+    if (v->whole && !v->tally) {
+        a.source_rows = c->source_rows;
+        a.depths = g->depths;
+        a.rows = g->rows;
+    }
+    return a;
 }
 
 static kiln_tile_pairs_count_args count_of(const collecting *v, uint64_t n, const gathering *g)
@@ -96,19 +104,22 @@ static kiln_status lay_out_gathering(const collecting *v, char *at, uint64_t roo
     kiln_carve c = {at, 0};
     kiln_draw_chunk planes;
     const uint64_t largest = kiln_store_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
+    *g = (gathering){0};
     g->fault = kiln_take(&c, 1, sizeof *g->fault);
     g->total = kiln_take(&c, 1, sizeof *g->total);
-    g->visible = kiln_take(&c, 1, sizeof *g->visible);
-    g->staging = kiln_take(&c, v->whole ? 0 : largest, 1);
     g->splats = kiln_take(&c, room, sizeof *g->splats);
-    g->of_chunk = v->whole ? g->splats : kiln_take(&c, v->largest.n, sizeof *g->of_chunk);
     g->depths = kiln_take(&c, room, sizeof *g->depths);
     g->rows = kiln_take(&c, room, sizeof *g->rows);
-    g->chunks = kiln_take(&c, room, sizeof *g->chunks);
     g->order = kiln_take(&c, room, sizeof *g->order);
+    if (!v->whole) {
+        g->visible = kiln_take(&c, 1, sizeof *g->visible);
+        g->staging = kiln_take(&c, largest, 1);
+        g->of_chunk = kiln_take(&c, v->largest.n, sizeof *g->of_chunk);
+        g->chunks = kiln_take(&c, room, sizeof *g->chunks);
+    }
     if (v->tally) g->boxes = kiln_take(&c, v->scene->n_chunks, sizeof *g->boxes);
     if (v->tally) g->row_pairs = kiln_take(&c, kiln_view_tiles_y(v->scene->view), sizeof *g->row_pairs);
-    const kiln_project_args project = project_of(v->scene, &planes, g);
+    const kiln_project_args project = project_of(v, &planes, g);
     const kiln_tile_pairs_count_args count = count_of(v, room, g);
     const kiln_depth_order_args order = {.n = room, .depths = g->depths, .source_rows = g->rows, .order = g->order};
     KILN_TRY(kiln_runner_work(v->store->runner, KILN_OP_project, &project, &g->project_bytes, err));
@@ -218,12 +229,14 @@ static kiln_status launch(const collecting *v, kiln_op_id op, const void *args, 
     return kiln_runner_launch(v->store->runner, op, args, work, work_bytes, v->g.fault, err);
 }
 
-/* c: planes of chunk i, or with i = 0 of all. */
+/* c: planes of chunk i, or with i = 0 of all, whose visible ones are where they belong already. */
 static kiln_status gather_from(const collecting *v, const kiln_draw_chunk *c, uint32_t i, kiln_error *err)
 {
     const gathering *g = &v->g;
-    kiln_project_args project = project_of(v->scene, c, g);
+    kiln_project_args project = project_of(v, c, g);
     if (v->tally) project.box_pairs = g->boxes + i;
+    KILN_TRY(launch(v, KILN_OP_project, &project, g->project_work, g->project_bytes, err));
+    if (v->whole) return KILN_OK;
     const kiln_seen_gather_args gather = {.n = c->n,
                                           .splats = v->scene->window ? g->kept : g->of_chunk,
                                           .n_visible = v->scene->window ? g->n_kept : g->visible,
@@ -235,7 +248,6 @@ static kiln_status gather_from(const collecting *v, const kiln_draw_chunk *c, ui
                                           .depths = g->depths,
                                           .rows = g->rows,
                                           .chunks = g->chunks};
-    KILN_TRY(launch(v, KILN_OP_project, &project, g->project_work, g->project_bytes, err));
     if (v->scene->window) {
         const kiln_seen_window_args window = window_of(v, c->n, c->source_rows, g);
         KILN_TRY(launch(v, KILN_OP_seen_window, &window, g->project_work, g->project_bytes, err));
@@ -283,7 +295,7 @@ static kiln_status put_in_order(collecting *v, kiln_error *err)
                                        .chunks = g->chunks,
                                        .order = g->order,
                                        .ordered = o.splats,
-                                       .ordered_chunks = o.chunks,
+                                       .ordered_chunks = g->chunks ? o.chunks : NULL,
                                        .ordered_rows = o.rows};
     KILN_TRY(launch(v, KILN_OP_depth_order, &order, g->order_work, g->order_bytes, err));
     KILN_TRY(launch(v, KILN_OP_seen_order, &move, g->project_work, 0, err));
