@@ -60,23 +60,21 @@ struct find_work {
 
 find_work take_find(kiln_carve *c, const job &j)
 {
-    find_work w = {};
+    find_work w;
     w.f.records = kiln::take<record>(c, j.n);
     w.f.listed = kiln::take<uint32_t>(c, j.n);
-    w.f.places = kiln::take<uint32_t>(c, j.n);
-    w.counters = kiln::take<uint64_t>(c, j.n_groups + 4);
-    w.counters_bytes = (j.n_groups + 4) * sizeof *w.counters;
+    w.counters = kiln::take<uint64_t>(c, j.n_groups + 3);
+    w.counters_bytes = (j.n_groups + 3) * sizeof *w.counters;
     w.f.n_wide = w.counters;
     w.f.n_odd = w.counters ? w.counters + 1 : nullptr;
-    w.f.n_words = w.counters ? w.counters + 2 : nullptr;
-    w.f.group_pairs = w.counters ? w.counters + 3 : nullptr;
+    w.f.group_pairs = w.counters ? w.counters + 2 : nullptr;
     return w;
 }
 
 template <bool BY_ROW> kiln_status find(const kiln_exec *x, const job &j, const find_work &w, uint64_t *row_pairs, kiln_error *err)
 {
     CUDA_RUN(cudaMemsetAsync(w.counters, 0, w.counters_bytes, x->stream));
-    LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.n_groups, 1, BY_ROW ? BLOCKS : kiln::BLOCKS_MOST), GROUP, 0, j, w.f, row_pairs);
+    LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.n_groups, 1, BLOCKS), GROUP, 0, j, w.f, row_pairs);
     LAUNCH(find_rest<BY_ROW>, BLOCKS, GROUP, 0, j, w.f, row_pairs);
     return KILN_OK;
 }
@@ -108,8 +106,7 @@ cudaError_t lay_out_emit(emit_work<Tile> *w, const kiln_tile_pairs_emit_args *a,
     w->find = take_find(&c, w->j);
     w->tiles[0] = kiln::take<Tile>(&c, a->room);
     w->tiles[1] = kiln::take<Tile>(&c, a->room);
-    w->ranks = w->find.f.words = kiln::take<uint32_t>(&c, a->room); /* words are read before the sort writes there */
-    w->find.f.words_room = a->room < NOWHERE ? a->room : NOWHERE - 1;
+    w->ranks = kiln::take<uint32_t>(&c, a->room);
     kiln::sort_pairs<Tile> by_tile = {{w->tiles[0], w->tiles[1]}, {a->ranks, w->ranks}};
     const cudaError_t e = kiln::sort(nullptr, &w->tmp_bytes, &by_tile, a->room, w->tile_bits, stream);
     w->tmp = kiln_take(&c, w->tmp_bytes, 1);

@@ -1,5 +1,5 @@
 /* tile_write_cuda -- what tile_find_cuda.cuh has found is written as (tile, rank) pairs, Gaussian by Gaussian: masks from the
- * records, others from their words. In which order the pairs of one of those are written is left to chance; no two are of one
+ * records, wide and odd ones found again. In which order the pairs of one of those are written is left to chance; no two are of one
  * tile.
  */
 #ifndef KILN_KERNELS_TILE_WRITE_CUDA_CUH
@@ -57,7 +57,7 @@ __device__ void write_masks_of_warp(const job &j, writing &room, const record &r
     if (mask) {
         const uint32_t slot = row.slot();
         room.tiles[slot] = (r.row - j.row0) * out.tiles_x + r.column;
-        room.steps[slot] = step_of(r.w);
+        room.steps[slot] = static_cast<uint32_t>(r.step) | static_cast<uint32_t>(r.w) << 16;
         room.ids[slot] = id;
         room.masks[slot] = mask;
         room.places[slot] = place;
@@ -68,9 +68,9 @@ __device__ void write_masks_of_warp(const job &j, writing &room, const record &r
         const bool asks = row.next(at, &slot, &k);
         const uint64_t bits = room.masks[slot];
         if (!asks || !(bits >> k & 1)) continue;
-        const uint32_t step = room.steps[slot];
+        const uint32_t step = room.steps[slot], down = k * (step & 0xffff) >> 12;
         const uint64_t to = room.places[slot] + __popcll(bits & ((1ull << k) - 1));
-        out.tiles[to] = static_cast<Tile>(room.tiles[slot] + down(k, step) * out.tiles_x + along(k, step));
+        out.tiles[to] = static_cast<Tile>(room.tiles[slot] + down * out.tiles_x + k - down * (step >> 16));
         out.ranks[to] = room.ids[slot];
     }
     __syncwarp();
@@ -85,43 +85,57 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(co
     if (!out.room.holds()) return;
     for (uint64_t group = blockIdx.x; group < j.n_groups; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
-        const record r = i < j.n ? f.records[i] : record{};
-        const uint64_t pairs = r.kind == RECORD_MASK ? static_cast<uint64_t>(__popcll(r.pairs)) : r.pairs;
+        const record r = i < j.n ? f.records[i] : empty_record();
+        const uint64_t pairs = r.kind == RECORD_MASK ? __popcll(r.pairs) : r.pairs;
         const uint64_t place = f.group_pairs[group] + sum_in_group(pairs, sums);
         if (r.kind == RECORD_LISTED) f.records[i].pairs = place;
         write_masks_of_warp(j, rooms[threadIdx.x / WARP], r, static_cast<uint32_t>(i), place, out);
     }
 }
 
-/* Pieces of listed Gaussians, from their words or found again. */
-template <bool ODD, typename Tile>
-__device__ void write_listed(const job &j, const found &f, asking &ask_room, writing &room, const pairs_out<Tile> &out)
+__device__ uint64_t take_places(const found &f, uint32_t id, unsigned pairs)
 {
-    for_listed<ODD>(j, f, [&](const lane_piece &p) {
-        const bool kept = __all_sync(ALL, !p.is_one || p.place != NOWHERE);
-        const uint32_t word = !kept ? find_words<ODD>(j, ask_room, p) : p.is_one ? f.words[p.place] : 0;
-        record r = {};
-        r.pairs = word;
-        r.column = static_cast<uint16_t>(p.box.column);
-        r.row = static_cast<uint16_t>(p.box.row);
-        r.w = PIECE_W;
-        r.kind = RECORD_MASK;
-        uint64_t place = 0;
-        if (word) place = atomicAdd(reinterpret_cast<unsigned long long *>(&f.records[p.id].pairs), __popc(word));
-        write_masks_of_warp(j, room, r, p.id, place, out);
-    });
+    return atomicAdd(reinterpret_cast<unsigned long long *>(&f.records[id].pairs), pairs);
 }
 
 template <typename Tile>
-__global__ void __launch_bounds__(GROUP, 4)
-    write_rest(const __grid_constant__ job j, const __grid_constant__ found f, const __grid_constant__ pairs_out<Tile> out)
+__device__ void write_slice(const job &j, const found &f, const wide_slice &slice, const pairs_out<Tile> &out)
 {
-    __shared__ asking ask_rooms[GROUP / WARP];
-    __shared__ writing rooms[GROUP / WARP];
+    unsigned total;
+    const unsigned before = sum_below(static_cast<unsigned>(__popc(slice.bits)), &total);
+    uint64_t place = 0;
+    if (total == 0) return;
+    if (lane_index() == 0) place = take_places(f, slice.id, total);
+    place = __shfl_sync(ALL, place, 0);
+    const uint32_t w = static_cast<uint32_t>(slice.box.w);
+    const uint32_t corner = (static_cast<uint32_t>(slice.box.row) - j.row0) * out.tiles_x + static_cast<uint32_t>(slice.box.column);
+    for (unsigned left = __ballot_sync(ALL, slice.bits != 0); left; left &= left - 1) {
+        const int word = __ffs(left) - 1;
+        const unsigned bits = __shfl_sync(ALL, slice.bits, word);
+        const uint64_t to = place + __shfl_sync(ALL, before, word) + __popc(bits & lanes_below());
+        const uint32_t k = slice.first + static_cast<uint32_t>(word) * WARP + lane_index(), down = k / w;
+        if (!(bits >> lane_index() & 1)) continue;
+        out.tiles[to] = static_cast<Tile>(corner + down * out.tiles_x + k - down * w);
+        out.ranks[to] = slice.id;
+    }
+}
+
+template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(const job j, const found f, pairs_out<Tile> out)
+{
     if (!out.room.holds()) return;
-    const unsigned warp = threadIdx.x / WARP;
-    write_listed<false>(j, f, ask_rooms[warp], rooms[warp], out);
-    write_listed<true>(j, f, ask_rooms[warp], rooms[warp], out);
+    for_wide(j, f, [&](const wide_slice &slice) { write_slice(j, f, slice, out); });
+    for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t at, uint64_t bits) {
+        uint64_t place = 0;
+        if (g.thread_rank() == 0) place = take_places(f, id, __popcll(bits));
+        place = g.shfl(place, 0);
+        const uint32_t tile = (row - j.row0) * out.tiles_x + static_cast<uint32_t>(at);
+        for (unsigned k = g.thread_rank(); k < WINDOW; k += g.size()) {
+            if (!(bits >> k & 1)) continue;
+            const uint64_t to = place + __popcll(bits & ((1ull << k) - 1));
+            out.tiles[to] = static_cast<Tile>(tile + k);
+            out.ranks[to] = id;
+        }
+    });
 }
 
 } // namespace
