@@ -11,9 +11,9 @@ namespace bench
 
 /* How lists find their memory. */
 enum class room_by {
-    FRAME_BEFORE, /* a quarter more than the frame before had, uncounted: what a camera path can do */
+    FRAME_BEFORE, /* a quarter more than the frame before had, uncounted */
     COUNT,        /* counted first, all at once */
-    BANDS         /* counted first, in bands (tile_pairs.h), which caps it: as kernels/draw makes them */
+    BANDS         /* counted first, in bands (tile_pairs.h), which caps it */
 };
 
 class frame

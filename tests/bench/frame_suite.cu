@@ -140,7 +140,7 @@ amount bench_view(runner *b, const std::string &name, const scene &s, const kiln
     return a;
 }
 
-/* Counted first, and as kernels/draw makes it, where memory counts more than time; `a` is what the view had. */
+/* Counted first, and in bands, as kernels/draw makes it where memory is short; `a` is what the view had. */
 void bench_counted(runner *b, const std::string &name, const scene &s, const kiln_view &view, const amount &a)
 {
     if (!b->wants("frame")) return;
