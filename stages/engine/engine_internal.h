@@ -48,6 +48,7 @@ typedef struct {
     bool ready;                          /* it may be handed units: greeted, and not to end */
     bool died;                           /* by itself, or it was killed because it hung */
     bool hung;                           /* it took longer than --deadline, or too long to open its device */
+    bool doubted;                        /* it died with several units in work, which went back: nobody was told why yet */
     unsigned n_flight, n_beside;         /* in work beside the tail of the oldest: so many that follow it */
     uint64_t flight[KILN_IN_FLIGHT_MAX]; /* items of the schedule that it has, oldest first */
     uint64_t start_ns;                   /* when it was started */

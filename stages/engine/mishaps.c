@@ -155,6 +155,7 @@ static void doubt_all(kiln_job *j, kiln_worker_process *w)
         (i <= w->n_beside ? kiln_schedule_doubt : kiln_schedule_return)(j->schedule, w->flight[i]);
     w->busy_ns += kiln_now_ns() - w->unit_ns;
     w->n_flight = w->n_beside = w->n_early = 0;
+    w->doubted = true;
 }
 
 void kiln_job_mourn(kiln_job *j, unsigned slot)
@@ -178,6 +179,8 @@ static kiln_status bury(kiln_job *j, unsigned slot, kiln_error *err)
     if (!kiln_worker_ended(w, &status) || (!w->died && status != KILN_WORKER_UNDEAD)) return KILN_OK;
     const kiln_status st = kiln_worker_death(w, status, &why);
     if (st == KILN_E_IO) return kiln_fail(err, st, "%s", why.msg);
+    if (w->doubted) kiln_warn("%s with several units in work", why.msg);
+    w->doubted = false;
     if (had_unit) {
         kiln_error of_unit = why;
         (void)kiln_fail(&of_unit, st, "%.700s while it computed '%s'", why.msg, kiln_job_unit(j, item)->name);

@@ -156,6 +156,7 @@ static kiln_status hear_answer(kiln_job *j, unsigned slot, const kiln_message *m
     const uint64_t item = w->flight[0], now = kiln_now_ns();
     if (m->kind == KILN_MSG_BEGUN && w->n_beside + 1 < w->n_flight && m->unit == j->due[w->flight[w->n_beside + 1]]) {
         w->n_beside++;
+        w->unit_ns = now; /* what was computed is done; the tail's answer waits for this unit */
         return KILN_OK;
     }
     if (w->n_flight == 0 || m->unit != j->due[item] || (m->kind != KILN_MSG_RESULT && m->kind != KILN_MSG_FAILED))

@@ -265,6 +265,8 @@ static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payl
     if (!*end && kiln_tails_pending(w)) KILN_TRY(say_begun(w, unit, end, err));
     if (*end) return KILN_OK;
     kiln_status computed = compute_named(w, unit, payload_fd, &reply, &why);
+    if (computed == KILN_OK && w->tail_run && w->program->tails == 0)
+        computed = kiln_fail(&why, KILN_E_BUG, "%s leaves something for later and says that it has no tails", w->program->name);
     const bool has_tail = computed == KILN_OK && w->tail_run;
     KILN_TRY(answer_tails(w, has_tail ? w->program->tails - 1 : 0, end, err));
     if (*end) return KILN_OK;

@@ -113,12 +113,22 @@ static void tails_run_beside_the_next_unit(void **state)
     assert_int_equal(number("units.done"), 1);
 }
 
+/* An answer comes when the next unit is computed; the deadline is of one of them. */
+static void a_deadline_is_of_one_unit_beside_tails_too(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--count=3 --workers=1 --slow=700 --later=100 --deadline=1"), 0);
+    assert_false(said("is computed again by itself"));
+    assert_int_equal(number("units.done"), 3);
+}
+
 /* Whichever of them it was, the others count no attempt. */
 static void of_several_in_work_the_guilty_one_alone_is_blamed(void **state)
 {
     (void)state;
     assert_int_equal(run_with("unit=3:kill", "--count=8 --workers=1 --optional --later=30"), 7);
     assert_true(said("' and 'unit 3': each is computed again by itself"));
+    assert_true(said("signal 9"));
     assert_int_equal(quarantined("unit 3"), 1);
     assert_int_equal(number("sum"), 28 - 3);
     assert_int_equal(number("units.retried"), 2);
@@ -388,6 +398,7 @@ int main(int argc, char **argv)
         CLAIM(the_disk_the_input_and_the_cap_end_the_run_at_once),
         CLAIM(a_unit_goes_to_another_device_after_two_failures),
         CLAIM(tails_run_beside_the_next_unit),
+        CLAIM(a_deadline_is_of_one_unit_beside_tails_too),
         CLAIM(of_several_in_work_the_guilty_one_alone_is_blamed),
         CLAIM(a_failure_that_is_said_is_of_its_unit),
         CLAIM(an_optional_unit_that_fails_everywhere_makes_the_stage_partial),
