@@ -33,10 +33,11 @@ typedef kiln_status kiln_draw_chunk_fn(void *context, uint32_t chunk, kiln_draw_
 
 /* What a chunk is, said before its arrays are asked for, so that those which are on a device already are not. */
 typedef struct {
-    uint64_t n;            /* rows */
+    uint64_t n;            /* rows; said of hidden ones, too */
     bool hidden;           /* nothing of it can be seen (kiln_project_may_see): its arrays are not asked for */
     bool colour;           /* sh0 comes with it */
-    unsigned char key[16]; /* a hash of all that it has, its colour included even where that is not asked for */
+    unsigned char key[16]; /* a hash of all that it has, its colour included even where that is not asked for; the same whether
+                              it is hidden or not, or the scene on the device is taken for another */
 } kiln_draw_label;
 
 typedef kiln_status kiln_draw_label_fn(void *context, uint32_t chunk, kiln_draw_label *out, kiln_error *err);

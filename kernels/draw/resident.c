@@ -12,7 +12,8 @@ typedef struct {
     kiln_raster_state *state;
     void *work;
     size_t work_bytes, bytes;
-    uint64_t left; /* the fault, as copied from there */
+    uint64_t left;      /* the fault, as copied from there */
+    uint64_t listed[2]; /* n_pairs, the same */
 } band;
 
 static kiln_store_ordered ordered_of(const kiln_drawing *d) { return kiln_store_ordered_at(d->store->records.at, d->n); }
@@ -117,8 +118,9 @@ static kiln_status count(const kiln_drawing *d, const kiln_exec *x, const kiln_t
     KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes, b->fault, err));
     KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
     KILN_TRY(kiln_store_read_fault(x, b->fault, &b->left, err));
-    d->store->pairs = 0;
-    for (uint32_t i = 0; i < a->row1 - a->row0; i++) d->store->pairs += a->row_pairs[i];
+    if (a->row0 > 0 || a->row1 < kiln_view_tiles_y(a->view)) return KILN_OK;
+    d->store->pairs = 0; /* of a whole picture: the next may have as many */
+    for (uint32_t i = 0; i < a->row1; i++) d->store->pairs += a->row_pairs[i];
     return KILN_OK;
 }
 
@@ -203,15 +205,14 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
 static kiln_status draw_uncounted(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, kiln_raster_args a,
                                   band *b, uint64_t *pairs, bool *done, kiln_error *err)
 {
-    uint64_t listed[2];
     KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
     KILN_TRY(emit(d, e, b, err));
-    KILN_TRY(kiln_device_copy_out(x, listed, b->n_pairs, sizeof listed, err));
+    KILN_TRY(kiln_device_copy_out(x, b->listed, b->n_pairs, sizeof b->listed, err));
     KILN_TRY(kiln_store_read_fault(x, b->fault, &b->left, err));
-    d->store->pairs = *pairs = listed[1];
-    *done = listed[1] <= e->room;
+    d->store->pairs = *pairs = b->listed[1];
+    *done = b->listed[1] <= e->room;
     if (!*done) return KILN_OK;
-    a.n_pairs = listed[0];
+    a.n_pairs = b->listed[0];
     return blend(d, x, &a, b, err);
 }
 

@@ -179,8 +179,10 @@ static kiln_status read_labels(collecting *v, kiln_error *err)
 static kiln_status try_whole(collecting *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
-    const kiln_draw_label of_chunks = v->largest, all = kiln_store_whole_label(v->labels, s->n_chunks);
+    const kiln_draw_label of_chunks = v->largest;
+    kiln_draw_label all = kiln_store_whole_label(v->labels, s->n_chunks);
     uint64_t beside;
+    all.colour = of_chunks.colour; /* what is hidden need not say */
     if (s->window || v->rows == 0 || all.n > UINT32_MAX - 1) return KILN_OK;
     v->whole = true;
     v->largest = all;

@@ -10,7 +10,6 @@
 #include "kernels/raster/raster_math.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     uint64_t first, last; /* keys of its visible Gaussians; first > last: there are none */

@@ -74,7 +74,7 @@ kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_label *l, uint32
                             char *staging, kiln_draw_chunk *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- a scene in one piece (whole.c) ------------------------------------------------------------------------------------------ */
-/* The label of all chunks together. */
+/* The label of all chunks together, but for colour. */
 kiln_draw_label kiln_store_whole_label(const kiln_draw_label *labels, uint32_t n_chunks);
 /* Is this scene there in one piece, or is there room for it beside `beside` bytes for a drawing? It is made then, empty. */
 kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_label *all, const kiln_draw_label *labels, uint32_t n_chunks,

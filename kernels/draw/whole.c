@@ -15,7 +15,7 @@
 kiln_draw_label kiln_store_whole_label(const kiln_draw_label *labels, uint32_t n_chunks)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
-    kiln_draw_label all = {.colour = n_chunks > 0 && labels[0].colour};
+    kiln_draw_label all = {0};
     uint64_t mix[2] = {n_chunks, odd};
     for (uint32_t i = 0; i < n_chunks; i++) {
         uint64_t key[2];

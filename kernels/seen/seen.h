@@ -6,7 +6,7 @@
  *   source_rows [n] u32         in     of the chunk, found by the splat's row
  *   total [1] u64               inout  how many there are; goes on counting beyond `room`, where nothing is written any more
  *   all, depths, rows, chunks [room]   inout: appended from *total on; rows are source rows, chunks say `chunk`: with depths what
- *                                      depth_order asks for. all may be splats, for what comes first: then they stay where they are
+ *                                      depth_order asks for
  * seen_window   keeps those of a chunk that a slab wants, in their order:
  *   splats [n], n_visible [1], source_rows [n]   in   as above
  *   window                      in     host memory, but for its array

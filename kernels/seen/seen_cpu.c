@@ -19,7 +19,7 @@ kiln_status KILN_CPU(seen_gather)(const kiln_exec *x, const kiln_seen_gather_arg
     const uint64_t left = first < a->room ? a->room - first : 0, end = n < left ? n : left;
 #pragma omp parallel for num_threads(x->threads)
     for (uint64_t i = 0; i < end; i++) {
-        if (a->all != a->splats) a->all[first + i] = a->splats[i];
+        a->all[first + i] = a->splats[i];
         a->depths[first + i] = a->splats[i].depth;
         a->rows[first + i] = a->source_rows[a->splats[i].row];
         a->chunks[first + i] = a->chunk;

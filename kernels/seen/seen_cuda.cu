@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(BLOCK) append(kiln_seen_gather_args a)
     for (uint64_t t = kiln::thread_index(); t < end; t += kiln::thread_count()) {
         const uint64_t i = t / PIECES;
         const uint32_t piece = static_cast<uint32_t>(t % PIECES);
-        if (a.all != a.splats) move_piece(a.all, first + i, a.splats, i, piece);
+        move_piece(a.all, first + i, a.splats, i, piece);
         if (piece == 0) a.depths[first + i] = a.splats[i].depth;
         if (piece == 1) a.rows[first + i] = a.source_rows[a.splats[i].row];
         if (piece == 2) a.chunks[first + i] = a.chunk;
