@@ -198,9 +198,7 @@ kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
         kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
                  t.n_in_slabs, t.n_drawn);
     if (kiln_run_json(r)) return KILN_OK;
-    if (t.n_encoded)
-        printf("%u pictures drawn in %.2f s and written in %.2f s of a worker: %.1f a second and worker\n", t.n_drawn, t.draw_s,
-               t.encode_s, t.n_encoded / t.encode_s);
+    if (t.n_encoded) printf("%u pictures drawn in %.2f s and written in %.2f s of workers\n", t.n_drawn, t.draw_s, t.encode_s);
     if (t.n_test)
         printf("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)\n", t.n_test, t.psnr / t.n_test, t.ssim / t.n_test,
                s->profile);
