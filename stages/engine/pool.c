@@ -3,7 +3,7 @@
  * A slot is empty, starting (a process that has not said hello), ready, or ending (its socket is closed, the process is still
  * there). Nothing here waits for one slot alone: hellos, results and deaths are heard as they come, so a GPU that takes its time
  * to open or to end holds up nobody. Each ready worker has one unit in work and, while more wait than there are workers, one
- * prefetched, and those whose tails it has still to do; at the end of the list nobody hoards what another could begin. */
+ * prefetched, and those whose tails it does beside it; at the end of the list nobody hoards what another could begin. */
 #include "stages/engine/job.h"
 
 #include <poll.h>
@@ -122,14 +122,15 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
     return KILN_OK;
 }
 
-/* Every worker gets one unit before any gets a second: few units are shared out too. */
+/* Every worker gets one unit before any gets a second: few units are shared out too. More go to those alone that have begun one
+ * beside a tail. */
 static kiln_status hand_out(kiln_job *j, kiln_error *err)
 {
     uint64_t item;
-    for (unsigned depth = 1; depth <= j->plan.in_flight; depth++)
+    for (unsigned depth = 1; depth <= j->plan.in_flight + KILN_TAILS_MAX; depth++)
         for (unsigned i = 0; i < j->slots.n; i++) {
             const kiln_worker_process *w = kiln_job_worker(j, i);
-            if (!w->ready || w->n_flight >= depth) continue;
+            if (!w->ready || w->n_flight >= depth || depth > j->plan.in_flight + w->n_beside) continue;
             if (depth > 1 && kiln_schedule_waiting(j->schedule) < count_there(j)) return KILN_OK;
             if (kiln_schedule_next(j->schedule, i, depth == 1, &item)) KILN_TRY(send_unit(j, i, item, err));
         }

@@ -192,7 +192,6 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
     *out = (kiln_ram_plan){.cap = cap};
     for (unsigned n = n_wanted; n > 0; n--) {
         if (!plan_roomy(out, parent, unit_bytes(big), n) && !plan_tight(out, parent, unit_bytes(big), n)) continue;
-        if (out->in_flight > 1) out->in_flight += r->program->tails;
         r->ram.predicted = most(r->ram.predicted, out->predicted);
         if (n < n_wanted) kiln_chat("--ram has room for %u of %u workers", n, n_wanted);
         return KILN_OK;

@@ -26,8 +26,8 @@ typedef struct {
                            stored before its worker is handed another unit */
     uint64_t predicted; /* what all take together at most */
     unsigned n_workers; /* at least 1, at most what was wanted */
-    unsigned in_flight; /* units that a worker has at a time: 1; where memory has room for results that wait, 2 and
-                           those whose tails run */
+    unsigned in_flight; /* units that a worker has at a time, but for those whose tails run: 1, or 2 where memory has room for
+                           a result that waits */
 } kiln_ram_plan;
 
 /* Shares the cap out among at most n_wanted workers so that the largest of the due units (indices into units) fits. KILN_E_CAP
