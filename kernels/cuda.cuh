@@ -119,6 +119,14 @@ inline unsigned blocks_for(uint64_t items, unsigned block, unsigned most = BLOCK
     return blocks < most ? (blocks > 0 ? static_cast<unsigned>(blocks) : 1) : most;
 }
 
+/* How many there are, of at most n: all, or what the device alone knows; none where that is more than n. */
+struct count_within {
+    uint64_t n;
+    const uint64_t *known; /* NULL: n */
+
+    __device__ uint64_t get() const { return !known ? n : *known <= n ? *known : 0; }
+};
+
 /* Index of this thread and the step of a grid-stride loop, in 64 bits. */
 __device__ inline uint64_t thread_index() { return uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ inline uint64_t thread_count() { return uint64_t(gridDim.x) * blockDim.x; }

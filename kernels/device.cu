@@ -188,12 +188,14 @@ extern "C" kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_
     return KILN_OK;
 }
 
-extern "C" kiln_status kiln_device_stream_new(int device, struct CUstream_st **out, kiln_error *err)
+extern "C" kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out, kiln_error *err)
 {
     const kiln_exec exec = only(device), *x = &exec;
     const kiln::device_guard guard(device);
     CUDA_ENTER(guard);
-    CUDA_TRY(cudaStreamCreateWithFlags(out, cudaStreamNonBlocking));
+    int low = 0, high = 0;
+    CUDA_TRY(cudaDeviceGetStreamPriorityRange(&low, &high));
+    CUDA_TRY(cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, urgent ? high : low));
     return KILN_OK;
 }
 
@@ -281,7 +283,8 @@ extern "C" kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
 {
     const kiln::device_guard guard(x->device);
     CUDA_ENTER(guard);
-    return tell(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err);
+    KILN_TRY(tell(x, cudaStreamSynchronize(x->stream), "cudaStreamSynchronize", __LINE__, err));
+    return x->side ? tell(x, cudaStreamSynchronize(x->side), "cudaStreamSynchronize", __LINE__, err) : KILN_OK;
 }
 
 /* An error that stays is said again by every later call; one that does not stay, by what opens the device anew. */

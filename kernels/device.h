@@ -41,8 +41,9 @@ const char *kiln_device_built_archs(void);
  * this build has no code for the device. */
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* A stream of its own; never the legacy default one. */
-kiln_status kiln_device_stream_new(int device, struct CUstream_st **out, kiln_error *err) KILN_MUST_CHECK;
+/* A stream of its own; never the legacy default one. urgent: its work goes first where both could go on, as that of
+ * kiln_exec's `side` does: small launches that others wait for. */
+kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_device_stream_free(int device, struct CUstream_st *stream); /* NULL: nothing */
 
 /* KILN_E_CAP with needed and free bytes when the device has not so much. bytes == 0 gives a valid pointer. */
@@ -60,7 +61,7 @@ kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char 
  * again and again. false: it stays as it was, which is no failure. Unpin before it is freed. */
 bool kiln_device_pin(int device, void *p, size_t bytes);
 void kiln_device_unpin(int device, void *p);
-/* Until x->stream is idle. */
+/* Until x->stream is idle, and x->side, where there is one. */
 kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err) KILN_MUST_CHECK;
 
 /* After a KILN_E_DEVICE: does CUDA say that the device itself is gone or ill, so that another process would fare no better?

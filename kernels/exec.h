@@ -13,9 +13,11 @@
 typedef struct {
     int device;                 /* CUDA ordinal of this process; -1: the CPU */
     struct CUstream_st *stream; /* CUDA only; never NULL, which is the legacy stream that waits for all others */
-    unsigned threads;           /* CPU only, at least 1; results do not depend on it */
-    bool sync;                  /* wait after every launch and name the kernel that failed */
-    uint64_t *fault;            /* CUDA only: device memory, KILN_FAULT_NONE before the call (fault.h); NULL: not asked for */
+    struct CUstream_st *side; /* CUDA only: another of the same device, for what can run beside `stream`. Who puts work there makes
+                                 `stream` wait for it: outside of an operation it has none of its own. NULL: there is none */
+    unsigned threads;         /* CPU only, at least 1; results do not depend on it */
+    bool sync;                /* wait after every launch and name the kernel that failed */
+    uint64_t *fault;          /* CUDA only: device memory, KILN_FAULT_NONE before the call (fault.h); NULL: not asked for */
 } kiln_exec;
 
 #ifndef KILN_CPU_ISA

@@ -17,6 +17,7 @@
 #include "kernels/raster/raster.h"
 #include "kernels/seen/seen.h"
 #include "kernels/spatial_order/spatial_order.h"
+#include "kernels/tile_lists/tile_lists.h"
 #include "kernels/tile_pairs/tile_pairs.h"
 
 KILN_C_BEGIN
@@ -35,6 +36,7 @@ KILN_C_BEGIN
     OP(seen_order)       \
     OP(seen_window)      \
     OP(spatial_order)    \
+    OP(tile_lists)       \
     OP(tile_pairs_count) \
     OP(tile_pairs_emit)
 

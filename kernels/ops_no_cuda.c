@@ -20,9 +20,10 @@ kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
     return absent(err);
 }
 
-kiln_status kiln_device_stream_new(int device, struct CUstream_st **out, kiln_error *err)
+kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out, kiln_error *err)
 {
     (void)device;
+    (void)urgent;
     *out = NULL;
     return absent(err);
 }

@@ -244,8 +244,9 @@ kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, 
 static kiln_status open_device(kiln_runner *r, const kiln_runner_options *o, kiln_error *err)
 {
     KILN_TRY(kiln_device_open(o->device, &r->info.device, err));
-    KILN_TRY(kiln_device_stream_new(o->device, &r->exec.stream, err));
+    KILN_TRY(kiln_device_stream_new(o->device, false, &r->exec.stream, err));
     r->exec.device = o->device;
+    KILN_TRY(kiln_device_stream_new(o->device, true, &r->exec.side, err));
     r->exec.sync = o->sync;
     r->ops = kiln_ops_cuda();
     r->info.cap_bytes = o->cap_bytes ? o->cap_bytes : r->info.device.free_bytes / 5 * 4;
@@ -274,6 +275,7 @@ void kiln_runner_free(kiln_runner *r)
     if (!r) return;
     if (r->exec.device >= 0) {
         kiln_device_free(r->exec.device, r->block);
+        kiln_device_stream_free(r->exec.device, r->exec.side);
         kiln_device_stream_free(r->exec.device, r->exec.stream);
     }
     free(r->work);

@@ -1,7 +1,7 @@
 /* runner -- runs operations on arrays in host memory, wherever they compute: the CPU sibling in place, a CUDA sibling on
  * copies in device memory. Whoever calls it needs no CUDA and gets the same bits from both (raster's picture included).
  *
- * A runner of a device owns one stream and one block of device memory, which grows up to `cap_bytes` and is reused; an
+ * A runner of a device owns two streams (exec.h) and one block of device memory, which grows up to `cap_bytes` and is reused; an
  * operation that needs more than that runs on the CPU instead, and is counted. One thread at a time; several runners,
  * also of one device, may work side by side. The caller's current CUDA context stays as it was.
  * Who runs one operation after another on the same arrays may take device memory of its own, under the same cap.

@@ -7,8 +7,8 @@
  *
  * Blocks take their numbers from a ticket, so those before a block have started: none waits for one that cannot run.
  *
- *   0 .. 31   value
- *   32, 33    0: nothing said, 1: a count, 2: a sum
+ *   0 .. 61   value
+ *   62, 63    0: nothing said, 1: a count, 2: a sum
  *
  * Both halves are one word, so who sees that something was said sees what.
  */
@@ -21,20 +21,21 @@
 namespace kiln
 {
 
-enum : uint64_t { PLACE_COUNT = 1ull << 32, PLACE_SUM = 2ull << 32 };
+enum : uint64_t { PLACE_COUNT = 1ull << 62, PLACE_SUM = 2ull << 62, PLACE_VALUE = PLACE_COUNT - 1 };
 
 using place_word = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
 
-__device__ inline void place_say(uint64_t *words, uint64_t block, uint64_t what, uint32_t value)
+__device__ inline void place_say(uint64_t *words, uint64_t block, uint64_t what, uint64_t value)
 {
     place_word(words[block]).store(what + value, cuda::memory_order_relaxed);
 }
 
-/* The sum of all before `block`. By one whole warp; `block` is above 0 or the answer is 0. */
-__device__ inline uint32_t place_look_back(uint64_t *words, uint64_t block)
+/* The sum of all before `block`, which Value holds: uint32_t or uint64_t. By one whole warp; `block` is above 0 or the answer is 0.
+ */
+template <typename Value> __device__ Value place_look_back(uint64_t *words, uint64_t block)
 {
     const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32;
-    uint32_t before = 0;
+    Value before = 0;
     for (uint64_t nearest = block;; nearest -= 32) {
         const bool exists = nearest > lane;
         uint64_t word;
@@ -44,7 +45,7 @@ __device__ inline uint32_t place_look_back(uint64_t *words, uint64_t block)
             sums = __ballot_sync(all, word >= PLACE_SUM);
             needed = sums ? sums ^ (sums - 1) : all; /* up to the nearest sum */
         } while (__ballot_sync(all, word < PLACE_COUNT) & needed);
-        uint32_t value = needed >> lane & 1 ? static_cast<uint32_t>(word) : 0;
+        Value value = needed >> lane & 1 ? static_cast<Value>(word & PLACE_VALUE) : 0;
         for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(all, value, step);
         before += value;
         if (sums) return before;

@@ -171,7 +171,7 @@ __device__ void count_up(const block_memory &m, uint32_t warp, uint32_t *before,
 /* By the first warp: where the block's splats begin, for all of its threads to see behind a barrier. */
 __device__ void find_place(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t count, block_memory *m)
 {
-    const uint32_t first = block > 0 ? kiln::place_look_back(w.words, block) : 0;
+    const uint32_t first = block > 0 ? kiln::place_look_back<uint32_t>(w.words, block) : 0;
     if (threadIdx.x > 0) return;
     m->first = first;
     if (block > 0) kiln::place_say(w.words, block, kiln::PLACE_SUM, first + count);

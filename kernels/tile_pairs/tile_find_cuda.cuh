@@ -16,10 +16,11 @@ namespace
 
 constexpr unsigned GROUP = 256; /* Gaussians whose pairs are summed up; threads of a block */
 constexpr uint32_t MASK_TILES = 64;
+constexpr unsigned FIND_BLOCKS = 132 * 8;
 
 /* What a call is about, as kernels see it. */
 struct job {
-    uint64_t n, n_groups;
+    kiln::count_within count;
     const kiln_splat2d *splats;
     kiln_view view;
     uint32_t row0, row1;
@@ -41,8 +42,10 @@ struct found {
     record *records;  /* [n] */
     uint32_t *listed; /* [n]: wide ones from the front, odd ones from the back */
     uint64_t *n_wide, *n_odd;
-    uint64_t *group_pairs; /* [n_groups + 1] */
+    uint64_t *group_pairs; /* [groups + 1], or NULL: nobody asks for the sums of groups in the order of splats */
 };
+
+inline uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
 
 /* ---- boxes of few tiles ---------------------------------------------------------------------------------------------- */
 /* A warp's part of shared memory. */
@@ -152,12 +155,13 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
     __shared__ asking rooms[GROUP / WARP];
     __shared__ uint32_t sums[BY_ROW ? row_sums::ROWS : 1];
     row_sums rows(sums, j, row_pairs);
-    for (uint64_t group = blockIdx.x; group < j.n_groups; group += gridDim.x) {
+    const uint64_t n = j.count.get();
+    for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
         kiln_box_kind kind = KILN_BOX_EMPTY;
         kiln_splat2d s;
         kiln_tile_box box = {};
-        if (i < j.n) {
+        if (i < n) {
             s = load_splat(&j.splats[i]);
             kind = kiln_find_box(&s, &j.view, j.row0, j.row1, &box);
         }
@@ -172,10 +176,10 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
             r.w = static_cast<uint8_t>(box.w);
         }
         r.kind = few ? RECORD_MASK : kind == KILN_BOX_EMPTY ? RECORD_EMPTY : RECORD_LISTED;
-        if (i < j.n) f.records[i] = r;
-        list_it(f, j.n, static_cast<uint32_t>(i), kind == KILN_BOX_PROVEN && !few, kind == KILN_BOX_ODD);
+        if (i < n) f.records[i] = r;
+        list_it(f, j.count.n, static_cast<uint32_t>(i), kind == KILN_BOX_PROVEN && !few, kind == KILN_BOX_ODD);
         const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popcll(r.pairs)));
-        if (lane_index() == 0 && pairs) kiln::add64(&f.group_pairs[group], pairs);
+        if (f.group_pairs && lane_index() == 0 && pairs) kiln::add64(&f.group_pairs[group], pairs);
         if (BY_ROW && few) rows.add(r);
     }
     if (BY_ROW) rows.finish();
@@ -240,7 +244,7 @@ template <typename Sink> __device__ void for_odd(const job &j, const found &f, c
     const row_group g = cg::tiled_partition<KILN_TILE>(cg::this_thread_block());
     const uint64_t rows = j.row1 - j.row0, items = *f.n_odd * rows;
     for (uint64_t item = kiln::thread_index() / KILN_TILE; item < items; item += kiln::thread_count() / KILN_TILE) {
-        const uint32_t id = f.listed[j.n - 1 - item / rows];
+        const uint32_t id = f.listed[j.count.n - 1 - item / rows];
         const kiln_splat2d &s = j.splats[id];
         kiln_splat_extent e;
         if (!kiln_find_extent(&s, j.row0, j.row1, &e)) continue;
@@ -255,7 +259,7 @@ template <typename Sink> __device__ void for_odd(const job &j, const found &f, c
 __device__ void add_pairs(const found &f, uint32_t id, unsigned pairs)
 {
     kiln::add64(&f.records[id].pairs, pairs);
-    kiln::add64(&f.group_pairs[id / GROUP], pairs);
+    if (f.group_pairs) kiln::add64(&f.group_pairs[id / GROUP], pairs);
 }
 
 /* What a lane's word of a slice has in each tile row. */
@@ -283,6 +287,16 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const 
         add_pairs(f, id, __popcll(bits));
         if (BY_ROW) kiln::add64(&row_pairs[row - j.row0], __popcll(bits));
     });
+}
+
+/* ---- launcher -------------------------------------------------------------------------------------------------------- */
+/* f's counters and sums are 0. */
+template <bool BY_ROW>
+kiln_status find_pairs(const kiln_exec *x, const job &j, const found &f, uint64_t *row_pairs, kiln_error *err)
+{
+    LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.count.n, GROUP, FIND_BLOCKS), GROUP, 0, j, f, row_pairs);
+    LAUNCH(find_rest<BY_ROW>, FIND_BLOCKS, GROUP, 0, j, f, row_pairs);
+    return KILN_OK;
 }
 
 } // namespace

@@ -5,50 +5,15 @@
 #include "kernels/tile_pairs/tile_pairs.h"
 
 #include "kernels/cuda.cuh"
-#include "kernels/sort/sort.cuh"
+#include "kernels/tile_pairs/tile_sort_cuda.cuh"
 #include "kernels/tile_pairs/tile_write_cuda.cuh"
 
 namespace
 {
 
-enum { BLOCK = 256, BLOCKS = 132 * 8, NARROW_TILES = 65536 };
-
-/* ---- lists of tiles -------------------------------------------------------------------------------------------------- */
-/* How many of the sorted numbers are less than v. */
-template <typename Tile> __device__ uint64_t count_less(const Tile *sorted, uint64_t n, uint64_t v)
-{
-    uint64_t low = 0, high = n;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (sorted[middle] < v)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* A block finds where its tiles begin, and where the next one does. What lies behind the listed pairs is no tile's. */
-template <typename Tile>
-__global__ void __launch_bounds__(BLOCK)
-    count_by_tile(const Tile *sorted, const room_rule room, uint32_t *tile_counts, uint64_t n_tiles)
-{
-    __shared__ uint64_t begins[BLOCK + 1];
-    const uint64_t n = room.listed();
-    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * BLOCK; first < n_tiles; first += kiln::thread_count()) {
-        begins[threadIdx.x] = count_less(sorted, n, first + threadIdx.x);
-        if (threadIdx.x == BLOCK - 1) begins[BLOCK] = count_less(sorted, n, first + BLOCK);
-        __syncthreads();
-        if (first + threadIdx.x < n_tiles)
-            tile_counts[first + threadIdx.x] = static_cast<uint32_t>(begins[threadIdx.x + 1] - begins[threadIdx.x]);
-        __syncthreads();
-    }
-}
-
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
 job job_of(uint64_t n, const kiln_splat2d *splats, const kiln_view *view, uint32_t row0, uint32_t row1)
 {
-    return {n, (n + GROUP - 1) / GROUP, splats, *view, row0, row1};
+    return {{n, nullptr}, splats, *view, row0, row1};
 }
 
 /* Counters and sums lie together, so that one call clears them. */
@@ -61,10 +26,11 @@ struct find_work {
 find_work take_find(kiln_carve *c, const job &j)
 {
     find_work w;
-    w.f.records = kiln::take<record>(c, j.n);
-    w.f.listed = kiln::take<uint32_t>(c, j.n);
-    w.counters = kiln::take<uint64_t>(c, j.n_groups + 3);
-    w.counters_bytes = (j.n_groups + 3) * sizeof *w.counters;
+    const uint64_t n = j.count.n, n_counters = groups_of(n) + 3;
+    w.f.records = kiln::take<record>(c, n);
+    w.f.listed = kiln::take<uint32_t>(c, n);
+    w.counters = kiln::take<uint64_t>(c, n_counters);
+    w.counters_bytes = n_counters * sizeof *w.counters;
     w.f.n_wide = w.counters;
     w.f.n_odd = w.counters ? w.counters + 1 : nullptr;
     w.f.group_pairs = w.counters ? w.counters + 2 : nullptr;
@@ -74,9 +40,7 @@ find_work take_find(kiln_carve *c, const job &j)
 template <bool BY_ROW> kiln_status find(const kiln_exec *x, const job &j, const find_work &w, uint64_t *row_pairs, kiln_error *err)
 {
     CUDA_RUN(cudaMemsetAsync(w.counters, 0, w.counters_bytes, x->stream));
-    LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.n_groups, 1, BLOCKS), GROUP, 0, j, w.f, row_pairs);
-    LAUNCH(find_rest<BY_ROW>, BLOCKS, GROUP, 0, j, w.f, row_pairs);
-    return KILN_OK;
+    return find_pairs<BY_ROW>(x, j, w.f, row_pairs, err);
 }
 
 uint64_t tiles_of(const kiln_tile_pairs_emit_args *a)
@@ -87,36 +51,24 @@ uint64_t tiles_of(const kiln_tile_pairs_emit_args *a)
 template <typename Tile> struct emit_work {
     job j;
     find_work find;
-    uint64_t n_tiles;
-    Tile *tiles[2];  /* [room] */
-    uint32_t *ranks; /* [room] */
-    int tile_bits;
-    void *tmp;
-    size_t tmp_bytes, bytes;
+    tile_sort<Tile> sort;
+    size_t bytes;
 };
 
 template <typename Tile>
 cudaError_t lay_out_emit(emit_work<Tile> *w, const kiln_tile_pairs_emit_args *a, void *work, cudaStream_t stream)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
-    *w = {};
     w->j = job_of(a->n, a->splats, a->view, a->row0, a->row1);
-    w->n_tiles = tiles_of(a);
-    for (w->tile_bits = 1; w->n_tiles > 1ull << w->tile_bits;) w->tile_bits++;
     w->find = take_find(&c, w->j);
-    w->tiles[0] = kiln::take<Tile>(&c, a->room);
-    w->tiles[1] = kiln::take<Tile>(&c, a->room);
-    w->ranks = kiln::take<uint32_t>(&c, a->room);
-    kiln::sort_pairs<Tile> by_tile = {{w->tiles[0], w->tiles[1]}, {a->ranks, w->ranks}};
-    const cudaError_t e = kiln::sort(nullptr, &w->tmp_bytes, &by_tile, a->room, w->tile_bits, stream);
-    w->tmp = kiln_take(&c, w->tmp_bytes, 1);
+    const cudaError_t e = lay_out_tile_sort(&w->sort, &c, a->room, tiles_of(a), a->ranks, stream);
     w->bytes = c.used;
     return e;
 }
 
 template <typename Tile> room_rule room_of(const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w)
 {
-    return {w.find.f.group_pairs + w.j.n_groups, a->room, a->n_pairs != nullptr};
+    return {w.find.f.group_pairs + groups_of(a->n), a->room, a->n_pairs != nullptr};
 }
 
 /* Writes the pairs, Gaussian by Gaussian. */
@@ -125,23 +77,11 @@ kiln_status write_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, 
 {
     const found &f = w.find.f;
     const room_rule room = room_of(a, w);
-    const pairs_out<Tile> out = {w.tiles[0], a->ranks, kiln_view_tiles_x(a->view), room};
+    const pairs_out<Tile> out = {w.sort.tiles[0], a->ranks, kiln_view_tiles_x(a->view), room};
     KILN_TRY(find<false>(x, w.j, w.find, nullptr, err));
-    LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, w.j.n_groups + 1, room, a->n_pairs, x->fault);
-    LAUNCH(write_masks<Tile>, kiln::blocks_for(w.j.n_groups, 1, BLOCKS), GROUP, 0, w.j, f, out);
-    LAUNCH(write_rest<Tile>, BLOCKS, GROUP, 0, w.j, f, out);
-    return KILN_OK;
-}
-
-template <typename Tile>
-kiln_status sort_lists(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w, kiln_error *err)
-{
-    kiln::sort_pairs<Tile> by_tile = {{w.tiles[0], w.tiles[1]}, {a->ranks, w.ranks}};
-    size_t tmp_bytes = w.tmp_bytes;
-    CUDA_RUN(kiln::sort(w.tmp, &tmp_bytes, &by_tile, a->room, w.tile_bits, x->stream));
-    CUDA_RUN(kiln::bring(a->ranks, by_tile.values[0], a->room, x->stream));
-    LAUNCH(count_by_tile<Tile>, kiln::blocks_for(w.n_tiles, BLOCK), BLOCK, 0, by_tile.keys[0], room_of(a, w), a->tile_counts,
-           w.n_tiles);
+    LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, groups_of(a->n) + 1, room, a->n_pairs, x->fault);
+    LAUNCH(write_masks<Tile>, kiln::blocks_for(a->n, GROUP, FIND_BLOCKS), GROUP, 0, w.j, f, out);
+    LAUNCH(write_rest<Tile>, FIND_BLOCKS, GROUP, 0, w.j, f, out);
     return KILN_OK;
 }
 
@@ -156,7 +96,7 @@ kiln_status emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *w
     }
     KILN_TRY(kiln::check_work("tile_pairs_emit", w.bytes, *work_bytes, err));
     KILN_TRY(write_pairs(x, a, w, err));
-    return sort_lists(x, a, w, err);
+    return sort_lists(x, w.sort, room_of(a, w), a->tile_counts, err);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-/* tile_write_cuda -- what tile_find_cuda.cuh has found is written as (tile, rank) pairs, Gaussian by Gaussian: masks from the
+/* tile_write_cuda -- what tile_find_cuda.cuh has found is written as (tile, Gaussian) pairs, Gaussian by Gaussian: masks from the
  * records, wide and odd ones found again. In which order the pairs of one of those are written is left to chance; no two are of one
  * tile.
  */
@@ -12,10 +12,10 @@ namespace
 {
 
 /* ---- masks --------------------------------------------------------------------------------------------------------- */
-/* Where (tile, rank) pairs go. */
+/* Where (tile, Gaussian) pairs go. */
 template <typename Tile> struct pairs_out {
     Tile *tiles;
-    uint32_t *ranks;
+    uint32_t *ids; /* ranks, or whatever the writer calls the Gaussian */
     uint32_t tiles_x;
     room_rule room;
 };
@@ -26,7 +26,7 @@ template <typename Tile> __device__ void fill_rest(const pairs_out<Tile> &out)
 {
     for (uint64_t i = out.room.listed() + kiln::thread_index(); i < out.room.room; i += kiln::thread_count()) {
         out.tiles[i] = static_cast<Tile>(UINT32_MAX);
-        out.ranks[i] = UINT32_MAX;
+        out.ids[i] = UINT32_MAX;
     }
 }
 
@@ -70,8 +70,9 @@ __device__ void write_masks_of_warp(const job &j, writing &room, const record &r
         if (!asks || !(bits >> k & 1)) continue;
         const uint32_t step = room.steps[slot], down = k * (step & 0xffff) >> 12;
         const uint64_t to = room.places[slot] + __popcll(bits & ((1ull << k) - 1));
+        if (to >= out.room.room) continue; /* then nothing is listed; who writes may not know yet */
         out.tiles[to] = static_cast<Tile>(room.tiles[slot] + down * out.tiles_x + k - down * (step >> 16));
-        out.ranks[to] = room.ids[slot];
+        out.ids[to] = room.ids[slot];
     }
     __syncwarp();
 }
@@ -83,9 +84,10 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(co
     __shared__ uint64_t sums[GROUP / WARP];
     fill_rest(out);
     if (!out.room.holds()) return;
-    for (uint64_t group = blockIdx.x; group < j.n_groups; group += gridDim.x) {
+    const uint64_t n = j.count.get();
+    for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
-        const record r = i < j.n ? f.records[i] : empty_record();
+        const record r = i < n ? f.records[i] : empty_record();
         const uint64_t pairs = r.kind == RECORD_MASK ? __popcll(r.pairs) : r.pairs;
         const uint64_t place = f.group_pairs[group] + sum_in_group(pairs, sums);
         if (r.kind == RECORD_LISTED) f.records[i].pairs = place;
@@ -116,13 +118,13 @@ __device__ void write_slice(const job &j, const found &f, const wide_slice &slic
         const uint32_t k = slice.first + static_cast<uint32_t>(word) * WARP + lane_index(), down = k / w;
         if (!(bits >> lane_index() & 1)) continue;
         out.tiles[to] = static_cast<Tile>(corner + down * out.tiles_x + k - down * w);
-        out.ranks[to] = slice.id;
+        out.ids[to] = slice.id;
     }
 }
 
-template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(const job j, const found f, pairs_out<Tile> out)
+/* By the whole grid, when all masks are written. */
+template <typename Tile> __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
-    if (!out.room.holds()) return;
     for_wide(j, f, [&](const wide_slice &slice) { write_slice(j, f, slice, out); });
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t at, uint64_t bits) {
         uint64_t place = 0;
@@ -133,9 +135,14 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(con
             if (!(bits >> k & 1)) continue;
             const uint64_t to = place + __popcll(bits & ((1ull << k) - 1));
             out.tiles[to] = static_cast<Tile>(tile + k);
-            out.ranks[to] = id;
+            out.ids[to] = id;
         }
     });
+}
+
+template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(const job j, const found f, pairs_out<Tile> out)
+{
+    if (out.room.holds()) write_listed(j, f, out);
 }
 
 } // namespace

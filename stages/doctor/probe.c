@@ -100,7 +100,7 @@ kiln_status kiln_doctor_probe_here(char *text, size_t size, kiln_error *err)
     kiln_runner_info info;
     kiln_exec x = {.device = 0, .threads = 1, .sync = true};
     KILN_TRY(kiln_device_open(0, &device, err));
-    KILN_TRY(kiln_device_stream_new(0, &x.stream, err));
+    KILN_TRY(kiln_device_stream_new(0, false, &x.stream, err));
     const kiln_status st = copy_block(&x, err);
     kiln_device_stream_free(0, x.stream);
     KILN_TRY(st);

@@ -49,7 +49,8 @@ runner::runner(const options &o, const char *commit) : o_(o)
     run_facts facts = {};
     check(kiln_device_open(o.device, &facts.device, &err));
     BENCH_CUDA(cudaSetDevice(o.device));
-    check(kiln_device_stream_new(o.device, &x_.stream, &err));
+    check(kiln_device_stream_new(o.device, false, &x_.stream, &err));
+    check(kiln_device_stream_new(o.device, true, &x_.side, &err));
     x_.device = o.device;
     x_.threads = static_cast<unsigned>(omp_get_num_procs());
     BENCH_CUDA(cudaMalloc(&x_.fault, sizeof none));
@@ -66,6 +67,7 @@ runner::~runner()
 {
     (void)cudaFree(x_.fault);
     (void)cudaFree(work_);
+    kiln_device_stream_free(x_.device, x_.side);
     kiln_device_stream_free(x_.device, x_.stream);
 }
 

@@ -95,7 +95,8 @@ static unsigned use_device(const kiln_ops *ops, int device, nv_context current, 
     nv_make_current(current);
     if (kiln_device_open(device, &info, &err) != KILN_OK) fail_msg("%s", err.msg);
     look(&w, "kiln_device_open");
-    if (kiln_device_stream_new(device, &s.exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, false, &s.exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, true, &s.exec.side, &err) != KILN_OK) fail_msg("%s", err.msg);
     look(&w, "kiln_device_stream_new");
     void *const page = call_memory(1, 1 << 20);
     const bool pinned = kiln_device_pin(device, page, 1 << 20);
@@ -111,6 +112,7 @@ static unsigned use_device(const kiln_ops *ops, int device, nv_context current, 
         if (!op_image_same(&plain[op].right, &i, why)) fail_msg("%s on device %d: %s", kiln_op_name((kiln_op_id)op), device, why);
         op_image_release(&i);
     }
+    kiln_device_stream_free(device, s.exec.side);
     kiln_device_stream_free(device, s.exec.stream);
     look(&w, "kiln_device_stream_free");
     if (w.changes > 0 && every_operation) print_message("device %d: after %s another context was current\n", device, w.step);

@@ -259,6 +259,48 @@ static bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emi
     return true;
 }
 
+/* What a camera sees, in no order, with room for `spare` more, which would be listed everywhere if anybody looked at them. Some
+ * share their depths, or half of them do, and of those some their source rows. */
+static void scatter(const scene *s, uint64_t spare, bool equal, kiln_tile_lists_args *a, made_call *c)
+{
+    const uint64_t n = s->visible, step = n % 7919 ? 7919 : 1; /* a prime */
+    kiln_splat2d *splats = own(c, n + spare, sizeof *splats);
+    float *depths = own(c, n + spare, sizeof *depths);
+    uint32_t *rows = own(c, n + spare, sizeof *rows);
+    uint64_t *visible = own(c, 1, sizeof *visible);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t from = i * step % n;
+        splats[i] = s->splats[from];
+        depths[i] = equal && i % 2 ? 3.0f : splats[i].depth;
+        rows[i] = (uint32_t)(equal ? from * 31 % 17 : UINT32_MAX - from);
+    }
+    for (uint64_t i = n; i < n + spare; i++) {
+        splats[i] = (kiln_splat2d){.conic = {1e-12f, 0, 1e-12f}, .power_min = -5, .tile_x1 = 1 << 16, .tile_y1 = 1 << 16};
+        depths[i] = FLT_TRUE_MIN;
+    }
+    *visible = n;
+    *a = (kiln_tile_lists_args){
+        .n = n + spare, .n_visible = visible, .splats = splats, .depths = depths, .source_rows = rows, .view = &s->view};
+}
+
+/* Variant 0: room to spare for both, 1: none, and many of one depth, 2: no room for the last Gaussian, 3: for half of the pairs,
+ * 4: nothing is visible; 5 to 7: the other bands. */
+static bool make_tile_lists(scene *s, unsigned variant, kiln_tile_lists_args *a, made_call *c)
+{
+    band b;
+    if (variant > 7 || !pick_band(s, variant < 5 ? 0 : variant - 4, &b)) return false;
+    scatter(s, variant == 1 ? 0 : 37, variant % 3 == 1, a, c);
+    if (variant == 2) *(uint64_t *)a->n_visible = a->n + 1; /* ours to write */
+    if (variant == 4) *(uint64_t *)a->n_visible = 0;
+    a->row0 = b.row0;
+    a->row1 = b.row1;
+    a->room = variant == 0 ? b.pairs + 1000 : variant == 3 ? b.pairs / 2 : b.pairs;
+    a->tile_counts = own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view), sizeof *a->tile_counts);
+    a->ids = own(c, a->room, sizeof *a->ids);
+    a->told = own(c, 3, sizeof *a->told);
+    return true;
+}
+
 /* Pixels behind a slab: of three kinds, in runs that end anywhere: drawn on, stopped, and as they are before the first one. */
 static kiln_raster_state *make_state(made_call *c, uint64_t pixels)
 {

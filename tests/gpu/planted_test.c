@@ -55,7 +55,7 @@ static int plant_in_call(kiln_knn_fn *fn, bool sync)
     kiln_error call = {0}, wait = {0}, after = {0};
     void *memory = NULL, *more = NULL;
     size_t bytes = 1;
-    if (kiln_device_stream_new(x.device, &x.stream, &call) != KILN_OK ||
+    if (kiln_device_stream_new(x.device, false, &x.stream, &call) != KILN_OK ||
         kiln_device_alloc(x.device, 4096, &memory, &call) != KILN_OK)
         call_off("planted", call.msg);
     const kiln_knn_args a = {.n = 1, .k = 3, .means = memory, .spacing2 = memory};
@@ -93,7 +93,7 @@ static int provoke(bool sync)
 {
     kiln_exec x = {.device = devices - 1, .threads = 1, .sync = sync};
     kiln_error err = {0};
-    if (kiln_device_stream_new(x.device, &x.stream, &err) != KILN_OK) call_off("kiln_device_stream_new", err.msg);
+    if (kiln_device_stream_new(x.device, false, &x.stream, &err) != KILN_OK) call_off("kiln_device_stream_new", err.msg);
     printf("lost before: %d\n", kiln_device_is_lost(x.device));
     const kiln_status st = kiln_device_provoke(&x, &err);
     printf("provoke %s: %s\nlost after: %d\n", kiln_status_name(st), err.msg, kiln_device_is_lost(x.device));

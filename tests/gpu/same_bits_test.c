@@ -182,6 +182,49 @@ static void raster_draws_more_tiles_than_a_block_places(void **state)
     assert_int_equal(c.failures, 0);
 }
 
+/* 257 x 257 tiles are too many for 16 bits: small Gaussians in the corners and some that are everywhere. */
+static void tile_lists_number_more_tiles_than_16_bits_can(void **state)
+{
+    enum { SIDE = 257, TILES = SIDE * SIDE, SPLATS = 40, EVERYWHERE = 3, ROOM = TILES * EVERYWHERE + SPLATS };
+    const fixture *f = *state;
+    comparison c = {.f = f, .op = KILN_OP_tile_lists};
+    const scene_spec none = {0};
+    const kiln_view view = {.width = SIDE * KILN_TILE, .height = SIDE * KILN_TILE};
+    const uint64_t visible = SPLATS;
+    kiln_splat2d splats[SPLATS];
+    float depths[SPLATS];
+    uint32_t rows[SPLATS];
+    uint64_t told[3];
+    uint32_t *const tile_counts = calloc(TILES, sizeof *tile_counts), *const ids = calloc(ROOM, sizeof *ids);
+    assert_true(tile_counts && ids);
+    for (uint32_t i = 0; i < SPLATS; i++) {
+        const float shape = i < EVERYWHERE ? 1e-12f : 1.0f;
+        splats[i] = (kiln_splat2d){.x = i % 2 ? 8.0f : (float)view.width - 8.0f,
+                                   .y = i % 4 < 2 ? 8.0f : (float)view.height - 8.0f,
+                                   .conic = {shape, 0, shape},
+                                   .power_min = -5,
+                                   .tile_x1 = SIDE,
+                                   .tile_y1 = SIDE};
+        depths[i] = (float)(1 + i * 7 % 11);
+        rows[i] = SPLATS - i;
+    }
+    const kiln_tile_lists_args a = {.n = SPLATS,
+                                    .n_visible = &visible,
+                                    .splats = splats,
+                                    .depths = depths,
+                                    .source_rows = rows,
+                                    .view = &view,
+                                    .row1 = SIDE,
+                                    .room = ROOM,
+                                    .tile_counts = tile_counts,
+                                    .ids = ids,
+                                    .told = told};
+    compare_call(&c, &none, 0, &a);
+    free(tile_counts);
+    free(ids);
+    assert_int_equal(c.failures, 0);
+}
+
 /* What spoils the lists of a call, for those that look at them. */
 typedef struct {
     const char *what;
@@ -254,6 +297,10 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
     const kiln_tile_pairs_count_args pairs = {.splats = &splat, .view = &none, .row_pairs = count};
     const kiln_tile_pairs_count_args pairs_wide = {.splats = &splat, .view = &wide, .row_pairs = count};
     const kiln_tile_pairs_emit_args emit = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words};
+    const kiln_tile_lists_args lists = {
+        .n_visible = count, .splats = &splat, .view = &wide, .tile_counts = words, .ids = words, .told = count};
+    const kiln_tile_lists_args lists_many = {
+        .n = UINT32_MAX, .n_visible = count, .splats = &splat, .view = &tall, .tile_counts = words, .ids = words, .told = count};
     const kiln_raster_args raster = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words, .rgba = out};
     const kiln_raster_args raster_rows = {
         .splats = &splat, .view = &tall, .row0 = 1, .row1 = 2, .tile_counts = words, .ranks = words, .rgba = out};
@@ -272,6 +319,8 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
                  {KILN_OP_tile_pairs_count, &pairs},
                  {KILN_OP_tile_pairs_count, &pairs_wide},
                  {KILN_OP_tile_pairs_emit, &emit},
+                 {KILN_OP_tile_lists, &lists},
+                 {KILN_OP_tile_lists, &lists_many},
                  {KILN_OP_raster, &raster},
                  {KILN_OP_raster, &raster_rows}};
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
@@ -373,7 +422,8 @@ static void add_cuda(fixture *f)
         return;
     }
     *s = (sibling){.ops = kiln_ops_cuda(), .exec = {.device = device, .threads = 1}};
-    if (kiln_device_stream_new(device, &s->exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, false, &s->exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, true, &s->exec.side, &err) != KILN_OK) fail_msg("%s", err.msg);
     print_message("CUDA device %d: %s, %s\n", device, info.name, info.uuid);
     f->n++;
 }
@@ -394,7 +444,10 @@ static int teardown(void **state)
 {
     fixture *f = *state;
     const kiln_exec *last = &f->siblings[f->n - 1].exec;
-    if (last->device >= 0) kiln_device_stream_free(last->device, last->stream);
+    if (last->device >= 0) {
+        kiln_device_stream_free(last->device, last->side);
+        kiln_device_stream_free(last->device, last->stream);
+    }
     free(f);
     return 0;
 }
@@ -408,6 +461,7 @@ int main(void)
             cmocka_unit_test(a_workspace_too_small_is_refused),
         cmocka_unit_test(raster_draws_arrays_of_any_alignment),
         cmocka_unit_test(raster_draws_more_tiles_than_a_block_places),
+        cmocka_unit_test(tile_lists_number_more_tiles_than_16_bits_can),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),

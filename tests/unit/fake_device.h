@@ -107,8 +107,9 @@ kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_device_stream_new(int device, struct CUstream_st **out, kiln_error *err)
+kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out, kiln_error *err)
 {
+    (void)urgent;
     (void)err;
     assert_int_equal(device, FAKE_DEVICE);
     *out = malloc(1); /* so that one that is not freed shows */

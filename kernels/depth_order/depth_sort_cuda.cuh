@@ -1,0 +1,146 @@
+/* depth_sort_cuda -- the drawing order, on one stream: a stable radix sort by depth alone, half the bytes of the whole key, then
+ * the source rows decide within runs of equal depths. Most runs are of two or three, one thread's work; a block takes the
+ * long ones. Where source rows ascend already, as in a scene that is one chunk, nothing is out of place and runs are only looked
+ * at.
+ */
+#ifndef KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
+#define KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
+
+#include "kernels/cuda.cuh"
+#include "kernels/sort/sort.cuh"
+
+namespace
+{
+
+enum { DEPTH_BLOCK = 256, DEPTH_BITS = 32, SHORT_RUN = 16 };
+
+/* What is sorted. */
+struct depths_of {
+    kiln::count_within count; /* what is behind it goes to the end */
+    const float *depths;
+    const uint32_t *source_rows;
+};
+
+/* A depth is above 0 and finite: its bits order as it does, and are never all ones. */
+__global__ void __launch_bounds__(DEPTH_BLOCK) make_keys(const depths_of d, uint32_t *keys, uint32_t *order)
+{
+    const uint64_t n = d.count.get();
+    for (uint64_t i = kiln::thread_index(); i < d.count.n; i += kiln::thread_count()) {
+        keys[i] = i < n ? __float_as_uint(d.depths[i]) : UINT32_MAX;
+        order[i] = static_cast<uint32_t>(i);
+    }
+}
+
+/* Does the Gaussian at position p come before the one at q, of the same depth? */
+__device__ bool comes_before(const uint32_t *source_rows, uint32_t p, uint32_t q)
+{
+    const uint32_t row_p = source_rows[p], row_q = source_rows[q];
+    return row_p < row_q || (row_p == row_q && p < q);
+}
+
+__device__ void sort_short(const uint32_t *source_rows, uint32_t *run, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        const uint32_t p = run[i];
+        uint32_t at = i;
+        for (; at > 0 && comes_before(source_rows, p, run[at - 1]); at--) run[at] = run[at - 1];
+        if (at < i) run[at] = p;
+    }
+}
+
+__device__ void put_in_order(const uint32_t *source_rows, uint32_t *run, uint64_t i, uint64_t k)
+{
+    const uint32_t p = run[i], q = run[k];
+    if (comes_before(source_rows, p, q)) return;
+    run[i] = q;
+    run[k] = p;
+}
+
+/* By a whole block: a bitonic network whose comparisons all point the same way, so that what is missing to a power of two
+ * counts as highest and needs no place. */
+__device__ void sort_long(const uint32_t *source_rows, uint32_t *run, uint64_t n)
+{
+    bool sorted = true;
+    for (uint64_t i = threadIdx.x; i + 1 < n; i += DEPTH_BLOCK) sorted = sorted && comes_before(source_rows, run[i], run[i + 1]);
+    if (__syncthreads_and(sorted)) return;
+    for (uint64_t size = 2; size < 2 * n; size *= 2)
+        for (uint64_t half = size / 2; half > 0; half /= 2) {
+            for (uint64_t t = threadIdx.x; 2 * half * (t / half) < n; t += DEPTH_BLOCK) {
+                const uint64_t first = 2 * half * (t / half), within = t % half, i = first + within;
+                const uint64_t k = 2 * half == size ? first + 2 * half - 1 - within : i + half; /* mirrored, then straight */
+                if (k < n) put_in_order(source_rows, run, i, k);
+            }
+            __syncthreads();
+        }
+}
+
+/* Where the run of equal keys that begins at `first` ends. */
+__device__ uint64_t end_of_run(const uint32_t *keys, uint64_t n, uint64_t first)
+{
+    uint64_t low = first, high = n;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (keys[middle] <= keys[first])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* keys: sorted, and order with them. */
+__global__ void __launch_bounds__(DEPTH_BLOCK) settle_ties(const depths_of d, const uint32_t *keys, uint32_t *order)
+{
+    __shared__ uint64_t longs[DEPTH_BLOCK];
+    __shared__ unsigned n_longs;
+    const uint64_t n = d.count.get();
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * DEPTH_BLOCK; base < n; base += kiln::thread_count()) {
+        const uint64_t i = base + threadIdx.x;
+        if (threadIdx.x == 0) n_longs = 0;
+        __syncthreads();
+        if (i + 1 < n && keys[i] == keys[i + 1] && (i == 0 || keys[i - 1] != keys[i])) {
+            uint32_t run = 2;
+            while (run <= SHORT_RUN && i + run < n && keys[i + run] == keys[i]) run++;
+            if (run <= SHORT_RUN)
+                sort_short(d.source_rows, &order[i], run);
+            else
+                longs[atomicAdd(&n_longs, 1)] = i;
+        }
+        __syncthreads();
+        for (unsigned k = 0; k < n_longs; k++) sort_long(d.source_rows, &order[longs[k]], end_of_run(keys, n, longs[k]) - longs[k]);
+        __syncthreads();
+    }
+}
+
+/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+struct depth_sort {
+    depths_of d;
+    kiln::sort_pairs<uint32_t> pairs; /* keys, positions */
+    void *temp;
+    size_t temp_bytes;
+};
+
+/* positions [2][n] are the caller's: whichever is the order at last, s->pairs.values[0] says it. */
+inline cudaError_t lay_out_depth_sort(depth_sort *s, kiln_carve *c, const depths_of &d, uint32_t *const (&positions)[2],
+                                      cudaStream_t stream)
+{
+    *s = {d, {{kiln::take<uint32_t>(c, d.count.n), kiln::take<uint32_t>(c, d.count.n)}, {positions[0], positions[1]}}, nullptr, 0};
+    kiln::sort_pairs<uint32_t> measured = s->pairs;
+    const cudaError_t e = kiln::sort(nullptr, &s->temp_bytes, &measured, d.count.n, DEPTH_BITS, stream);
+    s->temp = kiln_take(c, s->temp_bytes, 1);
+    return e;
+}
+
+/* On x->stream; the order is complete. n is above 0. */
+inline kiln_status run_depth_sort(const kiln_exec *x, depth_sort *s, kiln_error *err)
+{
+    const unsigned blocks = kiln::blocks_for(s->d.count.n, DEPTH_BLOCK);
+    LAUNCH(make_keys, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0]);
+    CUDA_RUN(kiln::sort(s->temp, &s->temp_bytes, &s->pairs, s->d.count.n, DEPTH_BITS, x->stream));
+    LAUNCH(settle_ties, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0]);
+    return KILN_OK;
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,78 @@
+/* lists_write_cuda -- what was found in the order of splats is written in drawing order, in one pass: a block takes 256 places of
+ * the order, fetches the records of those who are there, tells those behind it how many pairs they have and looks back for where
+ * its own begin (place_cuda.cuh). Pairs behind the room are not written: that there are too many shows at the end alone.
+ */
+#ifndef KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
+#define KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
+
+#include "kernels/project/place_cuda.cuh"
+#include "kernels/tile_pairs/tile_write_cuda.cuh"
+
+namespace
+{
+
+/* Where the blocks' pairs begin. All 0 at first. */
+struct places {
+    uint64_t *words; /* [groups] of place_cuda.cuh */
+    uint32_t *ticket;
+};
+
+/* By the first warp: the sum of all groups before; says this one's. */
+__device__ inline uint64_t find_place(const places &p, uint64_t group, uint64_t pairs)
+{
+    if (group > 0 && threadIdx.x == 0) kiln::place_say(p.words, group, kiln::PLACE_COUNT, pairs);
+    const uint64_t before = group > 0 ? kiln::place_look_back<uint64_t>(p.words, group) : 0;
+    if (threadIdx.x == 0) kiln::place_say(p.words, group, kiln::PLACE_SUM, before + pairs);
+    return before;
+}
+
+/* Says it when all is known, by one thread. */
+__device__ inline void tell(uint64_t *told, uint64_t found, uint64_t room, uint64_t visible)
+{
+    told[0] = found <= room ? found : 0;
+    told[1] = found;
+    told[2] = visible;
+}
+
+/* order: positions in splats, whose number the pairs get. Listed Gaussians get their place in the record. A block a group; what
+ * n_visible leaves empty has none. */
+template <typename Tile>
+__global__ void __launch_bounds__(GROUP)
+    write_in_order(const job j, const found f, const places p, const uint32_t *order, const pairs_out<Tile> out, uint64_t *told)
+{
+    __shared__ writing rooms[GROUP / WARP];
+    __shared__ uint64_t sums[GROUP / WARP], first;
+    __shared__ uint32_t ticket;
+    if (threadIdx.x == 0) ticket = atomicAdd(p.ticket, 1);
+    __syncthreads();
+    const uint64_t n = j.count.get(), group = ticket, i = group * GROUP + threadIdx.x;
+    if (group * GROUP >= n && group > 0) return;
+    const uint32_t id = i < n ? order[i] : 0;
+    const record r = i < n ? f.records[id] : empty_record();
+    const uint64_t pairs = r.kind == RECORD_MASK ? __popcll(r.pairs) : r.pairs;
+    const uint64_t before = sum_in_group(pairs, sums);
+    if (threadIdx.x < WARP) {
+        uint64_t total = 0;
+        for (unsigned w = 0; w < GROUP / WARP; w++) total += sums[w];
+        const uint64_t place = find_place(p, group, total);
+        if (threadIdx.x == 0) {
+            first = place;
+            if ((group + 1) * GROUP >= n) tell(told, place + total, out.room.room, *j.count.known);
+        }
+    }
+    __syncthreads();
+    if (r.kind == RECORD_LISTED) f.records[id].pairs = first + before;
+    write_masks_of_warp(j, rooms[threadIdx.x / WARP], r, id, first + before, out);
+}
+
+/* The rest, and what lies behind the pairs. */
+template <typename Tile>
+__global__ void __launch_bounds__(GROUP) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
+{
+    fill_rest(out);
+    if (out.room.holds()) write_listed(j, f, out);
+}
+
+} // namespace
+
+#endif

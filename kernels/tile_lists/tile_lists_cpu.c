@@ -1,0 +1,85 @@
+/* tile_lists on the CPU: the definition. depth_order, a copy of the splats in that order, tile_pairs_emit, and ranks turned
+ * back into positions. */
+#include "kernels/tile_lists/tile_lists.h"
+
+#include "base/carve.h"
+#include "kernels/depth_order/depth_order.h"
+#include "kernels/tile_pairs/tile_pairs.h"
+
+#include <string.h>
+
+kiln_tile_lists_fn KILN_CPU(tile_lists);
+kiln_depth_order_fn KILN_CPU(depth_order);
+kiln_tile_pairs_emit_fn KILN_CPU(tile_pairs_emit);
+
+typedef struct {
+    uint32_t *order;       /* [n] */
+    kiln_splat2d *ordered; /* [n] */
+    void *step;            /* of the operations */
+    size_t step_bytes, bytes;
+} workspace;
+
+/* Those of n Gaussians; what they ask for is the most at a->n. */
+static kiln_depth_order_args order_of(const kiln_tile_lists_args *a, const workspace *w, uint64_t n)
+{
+    return (kiln_depth_order_args){.n = n, .depths = a->depths, .source_rows = a->source_rows, .order = w->order};
+}
+
+static kiln_tile_pairs_emit_args pairs_of(const kiln_tile_lists_args *a, const workspace *w, uint64_t n)
+{
+    return (kiln_tile_pairs_emit_args){.n = n,
+                                       .splats = w->ordered,
+                                       .view = a->view,
+                                       .row0 = a->row0,
+                                       .row1 = a->row1,
+                                       .room = a->room,
+                                       .tile_counts = a->tile_counts,
+                                       .ranks = a->ids,
+                                       .n_pairs = a->told};
+}
+
+static kiln_status lay_out(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, workspace *w, kiln_error *err)
+{
+    kiln_carve c = {work, 0};
+    size_t order_bytes = 0, pairs_bytes = 0;
+    *w = (workspace){0};
+    w->order = kiln_take(&c, a->n, sizeof *w->order);
+    w->ordered = kiln_take(&c, a->n, sizeof *w->ordered);
+    const kiln_depth_order_args order = order_of(a, w, a->n);
+    const kiln_tile_pairs_emit_args pairs = pairs_of(a, w, a->n);
+    KILN_TRY(KILN_CPU(depth_order)(x, &order, NULL, &order_bytes, err));
+    KILN_TRY(KILN_CPU(tile_pairs_emit)(x, &pairs, NULL, &pairs_bytes, err));
+    w->step_bytes = order_bytes > pairs_bytes ? order_bytes : pairs_bytes;
+    w->step = kiln_take(&c, w->step_bytes, 1);
+    w->bytes = c.used;
+    return KILN_OK;
+}
+
+static kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, workspace *w, kiln_error *err)
+{
+    const uint64_t n = *a->n_visible;
+    const kiln_depth_order_args order = order_of(a, w, n);
+    const kiln_tile_pairs_emit_args pairs = pairs_of(a, w, n);
+    KILN_TRY(KILN_CPU(depth_order)(x, &order, w->step, &w->step_bytes, err));
+    for (uint64_t i = 0; i < n; i++) w->ordered[i] = a->splats[w->order[i]];
+    KILN_TRY(KILN_CPU(tile_pairs_emit)(x, &pairs, w->step, &w->step_bytes, err));
+    for (uint64_t i = 0; i < a->told[0]; i++) a->ids[i] = w->order[a->ids[i]];
+    return KILN_OK;
+}
+
+kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    workspace w;
+    KILN_TRY(kiln_tile_lists_check(a, err));
+    KILN_TRY(lay_out(x, a, work, &w, err));
+    if (!work) {
+        *work_bytes = w.bytes;
+        return KILN_OK;
+    }
+    if (*work_bytes < w.bytes) return kiln_fail(err, KILN_E_CAP, "tile_lists needs %zu bytes, was given %zu", w.bytes, *work_bytes);
+    a->told[2] = *a->n_visible;
+    if (*a->n_visible <= a->n) return list(x, a, &w, err);
+    memset(a->tile_counts, 0, (size_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view) * sizeof *a->tile_counts);
+    a->told[0] = a->told[1] = 0;
+    return KILN_OK;
+}

@@ -1,0 +1,97 @@
+/* tile_lists on CUDA. The depth sort needs nothing but depths, and finding who reaches which tile nothing but splats, so the one
+ * runs beside the other; then pairs are written in drawing order (lists_write_cuda.cuh) and sorted by tile. Records of 16 bytes are
+ * fetched in drawing order, splats are never moved.
+ */
+#include "kernels/tile_lists/tile_lists.h"
+
+#include "kernels/depth_order/depth_sort_cuda.cuh"
+#include "kernels/side_cuda.cuh"
+#include "kernels/tile_lists/lists_write_cuda.cuh"
+#include "kernels/tile_pairs/tile_sort_cuda.cuh"
+
+namespace
+{
+
+template <typename Tile> struct workspace {
+    job j;
+    found f;
+    places p;
+    uint64_t *counters; /* of f and p, 0 at first */
+    size_t counters_bytes;
+    depth_sort depths;
+    tile_sort<Tile> tiles;
+    size_t bytes;
+};
+
+uint64_t tiles_of(const kiln_tile_lists_args *a) { return static_cast<uint64_t>(a->row1 - a->row0) * kiln_view_tiles_x(a->view); }
+
+template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n)
+{
+    const uint64_t n_counters = 3 + groups_of(n);
+    w->f.records = kiln::take<record>(c, n);
+    w->f.listed = kiln::take<uint32_t>(c, n);
+    w->counters = kiln::take<uint64_t>(c, n_counters);
+    w->counters_bytes = n_counters * sizeof *w->counters;
+    if (!w->counters) return;
+    w->f.n_wide = w->counters;
+    w->f.n_odd = w->counters + 1;
+    w->p.ticket = reinterpret_cast<uint32_t *>(w->counters + 2);
+    w->p.words = w->counters + 3;
+}
+
+/* What the depth sort leaves behind is the order alone: its keys lie where the pairs are written later. */
+template <typename Tile> cudaError_t lay_out(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work, cudaStream_t stream)
+{
+    const kiln::count_within count = {a->n, a->n_visible};
+    kiln_carve c = {static_cast<char *>(work), 0};
+    *w = {};
+    w->j = {count, a->splats, *a->view, a->row0, a->row1};
+    take_found(w, &c, a->n);
+    uint32_t *const positions[] = {kiln::take<uint32_t>(&c, a->n), kiln::take<uint32_t>(&c, a->n)};
+    kiln_carve shared = c;
+    cudaError_t e = lay_out_depth_sort(&w->depths, &shared, {count, a->depths, a->source_rows}, positions, stream);
+    if (e == cudaSuccess) e = lay_out_tile_sort(&w->tiles, &c, a->room, tiles_of(a), a->ids, stream);
+    w->bytes = c.used > shared.used ? c.used : shared.used;
+    return e;
+}
+
+/* Finding on x->stream, the depth sort beside it. */
+template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspace<Tile> *w, kiln_error *err)
+{
+    kiln::side_work side(x);
+    KILN_TRY(side.begin(err));
+    if (w->j.count.n > 0) KILN_TRY(run_depth_sort(side.exec(), &w->depths, err));
+    CUDA_RUN(cudaMemsetAsync(w->counters, 0, w->counters_bytes, x->stream));
+    KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr, err));
+    return side.join(err);
+}
+
+template <typename Tile>
+kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
+{
+    workspace<Tile> w;
+    CUDA_TRY(lay_out(&w, a, work, x->stream));
+    if (!work) {
+        *work_bytes = w.bytes;
+        return KILN_OK;
+    }
+    KILN_TRY(kiln::check_work("tile_lists", w.bytes, *work_bytes, err));
+    const room_rule room = {a->told + 1, a->room, true};
+    const pairs_out<Tile> out = {w.tiles.tiles[0], a->ids, kiln_view_tiles_x(a->view), room};
+    KILN_TRY(find_and_order(x, &w, err));
+    const unsigned groups = static_cast<unsigned>(a->n > 0 ? groups_of(a->n) : 1);
+    LAUNCH(write_in_order<Tile>, groups, GROUP, 0, w.j, w.f, w.p, w.depths.pairs.values[0], out, a->told);
+    LAUNCH(finish_pairs<Tile>, FIND_BLOCKS, GROUP, 0, w.j, w.f, out);
+    return sort_lists(x, w.tiles, room, a->tile_counts, err);
+}
+
+} // namespace
+
+extern "C" kiln_status kiln_tile_lists_cuda(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes,
+                                            kiln_error *err)
+{
+    const kiln::entry entry(x, "tile_lists");
+    CUDA_ENTER(entry.guard);
+    KILN_TRY(kiln_tile_lists_check(a, err));
+    return tiles_of(a) <= NARROW_TILES ? list<uint16_t>(x, a, work, work_bytes, err) : list<uint32_t>(x, a, work, work_bytes, err);
+}
