@@ -19,6 +19,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <png.h>
 #include <stdbool.h>
@@ -32,6 +33,7 @@ enum {
     LEVEL = 1,
     CHUNK_HEAD = 8, /* length, type */
     CHUNK_SUM = 4,
+    NO_BYTES = 1, /* their adler32 */
     FILE_BUFFER = 1 << 20,
 };
 
@@ -110,11 +112,11 @@ static bool pack(packer *p, const wave *w, uint32_t index, block *b)
     size_t bytes;
     kiln_png_rows(w->job, index * w->block_rows, rows, p->two_rows, p->filtered);
     b->plain = rows * w->row_bytes;
-    b->sum = adler32_z(adler32_z(0, NULL, 0), p->filtered, b->plain);
+    b->sum = isal_adler32(NO_BYTES, p->filtered, b->plain);
     if (!deflate_block(p, b->plain, last, data, w->room - CHUNK_HEAD - CHUNK_SUM, &bytes)) return false;
     png_save_uint_32(b->at, (png_uint_32)bytes);
     memcpy(b->at + 4, "IDAT", 4);
-    png_save_uint_32(data + bytes, (png_uint_32)crc32_z(crc32_z(0, NULL, 0), b->at + 4, 4 + bytes));
+    png_save_uint_32(data + bytes, crc32_gzip_refl(0, b->at + 4, 4 + bytes));
     b->bytes = CHUNK_HEAD + bytes + CHUNK_SUM;
     return true;
 }
@@ -256,7 +258,7 @@ done:
 
 kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err)
 {
-    png_out o = {.job = job, .f = f, .sum = adler32_z(0, NULL, 0), .err = err, .st = KILN_E_IO};
+    png_out o = {.job = job, .f = f, .sum = NO_BYTES, .err = err, .st = KILN_E_IO};
     o.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &o, on_error, on_warning);
     o.info = o.png ? png_create_info_struct(o.png) : NULL;
     (void)setvbuf(f, NULL, _IOFBF, FILE_BUFFER); /* without it: only slower */
