@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,17 +17,18 @@
 
 #include <cmocka.h>
 
-static char folder[128];
+static char folder[TEST_FOLDER_MAX];
 
 static int make_folder(void **state)
 {
-    const char *tmp = getenv("KILN_TMP");
     (void)state;
-    if (tmp && strlen(tmp) < sizeof folder - 20)
-        (void)snprintf(folder, sizeof folder, "%s/base.XXXXXX", tmp);
-    else
-        (void)snprintf(folder, sizeof folder, "/tmp/kiln-base.XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    return test_folder_new(folder, "base");
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return test_folder_remove(folder);
 }
 
 static const char *in_folder(const char *name)
@@ -303,5 +305,5 @@ int main(void)
         cmocka_unit_test(names_from_inside_files_stay_in_their_folder),
         cmocka_unit_test(clocks_run_and_memory_is_seen),
     };
-    return cmocka_run_group_tests(tests, make_folder, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,6 +1,7 @@
 /* colmap_visit_test -- images and keypoints of a COLMAP model, one after the other, the same from both encodings. */
 #include "base/file.h"
 #include "stages/import/colmap_visit.h"
+#include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-static char root[64];
+static char root[TEST_FOLDER_MAX];
 
 /* What a visitor is told, as text. */
 typedef struct {
@@ -27,21 +28,18 @@ typedef struct {
 static int make_root(void **state)
 {
     (void)state;
-    strcpy(root, "/tmp/kiln-visit-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
+    return test_folder_new(root, "visit");
 }
 
 static int remove_root(void **state)
 {
-    char command[128];
     (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", root);
-    return system(command);
+    return test_folder_remove(root);
 }
 
 static void write_file(const char *name, const void *data, size_t bytes)
 {
-    char path[256];
+    char path[TEST_PATH_MAX];
     kiln_error err = {0};
     snprintf(path, sizeof path, "%s/%s", root, name);
     if (kiln_file_write(path, data, bytes, &err) != KILN_OK) fail_msg("%s", err.msg);

@@ -1,6 +1,7 @@
 /* Which CPUs are near a GPU: of a sysfs that the test writes, within what this process may use. */
 #include "base/file.h"
 #include "stages/engine/devices.h"
+#include "tests/unit/test_folder.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -14,25 +15,23 @@
 #include <cmocka.h>
 
 #define GPU "0000:1b:00.0"
-static char sysfs[] = "/tmp/kiln-sysfs-XXXXXX";
+static char sysfs[TEST_FOLDER_MAX];
 
 static int make_folder(void **state)
 {
     (void)state;
-    return mkdtemp(sysfs) ? 0 : -1;
+    return test_folder_new(sysfs, "sysfs");
 }
 
 static int remove_folder(void **state)
 {
-    char line[64];
     (void)state;
-    (void)snprintf(line, sizeof line, "rm -rf '%s'", sysfs);
-    return system(line);
+    return test_folder_remove(sysfs);
 }
 
 static void tell(const char *name, const char *text)
 {
-    char path[256];
+    char path[TEST_PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/bus/pci/devices/" GPU "/%s", sysfs, name);
     assert_int_equal(kiln_file_write(path, text, strlen(text), NULL), KILN_OK);
 }

@@ -6,6 +6,7 @@
 #include "stages/import/camera_file.h"
 #include "stages/import/dataset.h"
 #include "stages/import/json_file.h"
+#include "tests/unit/test_folder.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -19,28 +20,25 @@
 
 #include <cmocka.h>
 
-static char root[64];
+static char root[TEST_FOLDER_MAX];
 static kiln_dataset data;
 
 static int make_root(void **state)
 {
     (void)state;
-    strcpy(root, "/tmp/kiln-dataset-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
+    return test_folder_new(root, "dataset");
 }
 
 static int remove_root(void **state)
 {
-    char command[128];
     (void)state;
     kiln_dataset_release(&data);
-    snprintf(command, sizeof command, "rm -r '%s'", root);
-    return system(command);
+    return test_folder_remove(root);
 }
 
 static const char *at(const char *name)
 {
-    static char path[4][256];
+    static char path[4][TEST_PATH_MAX];
     static unsigned turn;
     char *p = path[turn++ % 4];
     snprintf(p, sizeof path[0], "%s/%s", root, name);
@@ -282,7 +280,7 @@ static void colmap_is_found_in_each_of_its_places(void **state)
     const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0", "sparse", "."};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        char command[128];
+        char command[TEST_PATH_MAX];
         put_colmap(places[i], pinhole, one);
         find();
         assert_int_equal(data.n_cameras, 1);

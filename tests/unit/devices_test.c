@@ -1,6 +1,7 @@
 /* --devices and CUDA_VISIBLE_DEVICES: the rules, on machines that are only described; and what NVML is asked, of a library
  * that only pretends to be it. No GPU is needed. */
 #include "stages/engine/engine_internal.h"
+#include "tests/unit/test_folder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -319,12 +320,11 @@ static void what_to_do_is_said_once_and_about_devices_only(void **state)
 }
 
 /* ---- NVML ----------------------------------------------------------------------------------------------------------------- */
-static char folder[] = "/tmp/kiln-nvml-XXXXXX";
-static char library[64], old_library[64];
+static char folder[TEST_FOLDER_MAX], library[TEST_PATH_MAX], old_library[TEST_PATH_MAX];
 
 static int build(const char *path, const char *flags)
 {
-    char line[256];
+    char line[2 * TEST_PATH_MAX];
     (void)snprintf(line, sizeof line, "${CC:-cc} %s -shared -fPIC -Wl,-z,nodelete -o '%s' tests/unit/fake_nvml.c", flags, path);
     return system(line);
 }
@@ -332,7 +332,7 @@ static int build(const char *path, const char *flags)
 static int build_library(void **state)
 {
     (void)state;
-    if (!mkdtemp(folder)) return -1;
+    if (test_folder_new(folder, "nvml") != 0) return -1;
     (void)snprintf(library, sizeof library, "%s/libfake.so", folder);
     (void)snprintf(old_library, sizeof old_library, "%s/libold.so", folder);
     return build(library, "") || build(old_library, "-DFAKE_OLD");

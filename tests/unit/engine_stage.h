@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/file.h"
+#include "tests/unit/test_folder.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -230,8 +231,7 @@ static const kiln_stage_program program = {
     .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit, .tails = 2};
 
 /* ---- running it ----------------------------------------------------------------------------------------------------------- */
-static char folder[] = "/tmp/kiln-engine-XXXXXX";
-static char db[64];
+static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];
 
 static inline pid_t start(const char *arguments)
 {
@@ -242,7 +242,7 @@ static inline pid_t start(const char *arguments)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid > 0) return pid;
-    char path[80];
+    char path[TEST_PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/out", folder);
     int out = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     (void)snprintf(path, sizeof path, "%s/err", folder);
@@ -263,7 +263,7 @@ static inline int run(const char *arguments) { return finish(start(arguments)); 
 
 static inline bool said(const char *text)
 {
-    char path[80];
+    char path[TEST_PATH_MAX];
     unsigned char *data;
     size_t size;
     (void)snprintf(path, sizeof path, "%s/err", folder);
@@ -277,7 +277,7 @@ static inline bool said(const char *text)
 /* Something in the JSON report by path: "units.cached"; NULL: not there. */
 static inline json_t *reported(const char *path)
 {
-    char file[80], word[64];
+    char file[TEST_PATH_MAX], word[64];
     (void)snprintf(file, sizeof file, "%s/out", folder);
     json_t *root = json_load_file(file, 0, NULL), *at = root;
     for (const char *p = path; *p; p += *p == '.') {
@@ -323,7 +323,7 @@ static inline bool status_is(const char *text) { return is_text("status", text);
 static inline int fresh_manifest(void **state)
 {
     (void)state;
-    char path[80];
+    char path[TEST_PATH_MAX];
     static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
     for (int i = 0; i < 4; i++) {
         (void)snprintf(path, sizeof path, "%s%s", db, suffixes[i]);
@@ -399,14 +399,14 @@ static inline bool ends(pid_t pid)
 static inline int make_folder(void **state)
 {
     (void)state;
-    if (!mkdtemp(folder)) return -1;
+    if (test_folder_new(folder, "engine") != 0) return -1;
     (void)snprintf(db, sizeof db, "%s/m.db", folder);
     return 0;
 }
 
 static inline int remove_folder(void **state)
 {
-    char path[80];
+    char path[TEST_PATH_MAX];
     fresh_manifest(state);
     (void)snprintf(path, sizeof path, "%s/out", folder);
     (void)unlink(path);

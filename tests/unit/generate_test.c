@@ -1,5 +1,6 @@
 /* generate_test -- the benchmark inputs have the hashes that were published with them, and the PLY holds just these bytes. */
 #include "stages/generate/generate.h"
+#include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +81,7 @@ static void cameras_and_images_have_the_published_hashes(void **state)
 static void ply_holds_the_generated_rows_and_explodes_the_picked_ones(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/kiln-generate-XXXXXX", path[64];
+    char dir[TEST_FOLDER_MAX], path[TEST_PATH_MAX];
     kiln_error err;
     const kiln_generate_options o = {.gaussians = 20000,
                                      .seed = 1,
@@ -90,7 +91,7 @@ static void ply_holds_the_generated_rows_and_explodes_the_picked_ones(void **sta
                                      .explode_per_mille = 100,
                                      .explode_by = 6.9078,
                                      .threads = 3};
-    assert_non_null(mkdtemp(dir));
+    assert_int_equal(test_folder_new(dir, "generate"), 0);
     assert_int_equal(kiln_generate_scene(dir, &o, &err), KILN_OK);
     snprintf(path, sizeof path, "%s/scene.ply", dir);
     FILE *f = fopen(path, "rb");
@@ -125,10 +126,10 @@ static void ply_holds_the_generated_rows_and_explodes_the_picked_ones(void **sta
 static void a_cloud_has_the_points_and_nothing_else(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/kiln-generate-XXXXXX", path[64], line[128] = "";
+    char dir[TEST_FOLDER_MAX], path[TEST_PATH_MAX], line[128] = "";
     kiln_error err;
     const kiln_generate_options o = {.gaussians = (1 << 18) + 5, .seed = 3, .threads = 3}; /* more than are made at once */
-    assert_non_null(mkdtemp(dir));
+    assert_int_equal(test_folder_new(dir, "generate"), 0);
     assert_int_equal(kiln_generate_points(dir, &o, &err), KILN_OK);
     snprintf(path, sizeof path, "%s/points.ply", dir);
     FILE *f = fopen(path, "rb");

@@ -2,6 +2,7 @@
  *
  * Pictures of other kinds than we write (palette, interlaced, few bits, JPEG) are made with libpng and libjpeg directly. */
 #include "stages/image/image_internal.h"
+#include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,11 +19,11 @@
 #include <png.h>
 #include <zlib.h>
 
-static char folder[64];
+static char folder[TEST_FOLDER_MAX];
 
 static const char *at(const char *name)
 {
-    static char path[2][256];
+    static char path[2][TEST_PATH_MAX];
     static int turn;
     turn = !turn;
     snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
@@ -32,16 +33,13 @@ static const char *at(const char *name)
 static int make_folder(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/kiln-image-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    return test_folder_new(folder, "image");
 }
 
 static int remove_folder(void **state)
 {
-    char command[128];
     (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
+    return test_folder_remove(folder);
 }
 
 static void put(const char *name, const void *data, size_t bytes)

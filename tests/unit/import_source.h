@@ -7,6 +7,7 @@
 #include "stages/import/reader.h"
 #include "stages/import/rows.h"
 #include "stages/import/scan.h"
+#include "tests/unit/test_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,8 +117,7 @@ done:
 static inline const char *import_source_file(const char *name, const void *data, size_t bytes)
 {
     static char path[512];
-    const char *tmp = getenv("KILN_TMP");
-    (void)snprintf(path, sizeof path, "%s/import-%d-%s", tmp ? tmp : "/tmp", (int)getpid(), name);
+    (void)snprintf(path, sizeof path, "%s/import-%d-%s", test_folder_parent(), (int)getpid(), name);
     FILE *f = fopen(path, "wb");
     if (!f || fwrite(data, 1, bytes, f) != bytes || fclose(f) != 0) abort();
     return path;

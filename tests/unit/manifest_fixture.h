@@ -4,6 +4,7 @@
 #define KILN_TESTS_MANIFEST_FIXTURE_H
 
 #include "schema/manifest.h"
+#include "tests/unit/test_folder.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -32,19 +33,15 @@ static inline void assert_says(const kiln_error *err, const char *part)
 /* A new empty folder; *state is its path. */
 static inline int make_scratch(void **state)
 {
-    const char *base = getenv("KILN_TMP");
-    char *path = malloc(512);
+    char *path = malloc(TEST_FOLDER_MAX);
     if (!path) return -1;
-    snprintf(path, 512, "%.400s/manifest.XXXXXX", base && *base ? base : "/tmp");
     *state = path;
-    return mkdtemp(path) ? 0 : -1;
+    return test_folder_new(path, "manifest");
 }
 
 static inline int remove_scratch(void **state)
 {
-    char command[600];
-    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-    int rc = system(command);
+    const int rc = test_folder_remove(*state);
     free(*state);
     return rc;
 }

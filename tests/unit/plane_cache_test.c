@@ -1,5 +1,6 @@
 /* The cache of decoded planes: right bytes whatever the budget, and nothing of the chunk in hand thrown out. */
 #include "stages/engine/engine.h"
+#include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +15,7 @@ enum { CHUNKS = 6, ROWS = 1000, PLANES = 3 };
 static const char *const names[PLANES] = {"means", "opacity_logits", "source_row"};
 static const uint32_t components[PLANES] = {3, 1, 1};
 
-static char folder[] = "/tmp/kiln-cache-XXXXXX";
-static char db[64];
+static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];
 static kiln_manifest *m;
 static kiln_layer *layer;
 
@@ -29,7 +29,7 @@ static int make_layer(void **state)
     static kiln_hash hashes[CHUNKS][PLANES];
     static kiln_chunk chunks[CHUNKS];
     kiln_layer l = {.kind = "source", .count = CHUNKS * ROWS, .n_chunks = CHUNKS, .chunks = chunks};
-    if (!mkdtemp(folder)) return -1;
+    if (test_folder_new(folder, "cache") != 0) return -1;
     (void)snprintf(db, sizeof db, "%s/m.db", folder);
     if (kiln_manifest_open(db, KILN_OPEN_CREATE, "test", false, &m, NULL) != KILN_OK || kiln_manifest_begin(m, NULL) != KILN_OK)
         return -1;

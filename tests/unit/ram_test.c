@@ -2,6 +2,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/file.h"
+#include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@
 #define MIB ((uint64_t)1 << 20)
 
 /* ---- what is free ------------------------------------------------------------------------------------------------------ */
-static char root[KILN_PATH_MAX];
+static char root[TEST_FOLDER_MAX];
 
 static void put(const char *path, const char *text)
 {
@@ -33,19 +34,15 @@ static void put(const char *path, const char *text)
 static int make_root(void **state)
 {
     (void)state;
-    const char *tmp = getenv("KILN_TMP") ? getenv("KILN_TMP") : "/tmp";
-    (void)snprintf(root, sizeof root, "%s/ram.XXXXXX", tmp);
-    assert_non_null(mkdtemp(root));
+    assert_int_equal(test_folder_new(root, "ram"), 0);
     put("/proc/meminfo", "MemTotal:       33554432 kB\nMemFree:         1048576 kB\nMemAvailable:   16777216 kB\n");
     return 0;
 }
 
 static int remove_root(void **state)
 {
-    char command[KILN_PATH_MAX + 16];
     (void)state;
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
+    return test_folder_remove(root);
 }
 
 static void without_cgroups_it_is_what_the_kernel_calls_available(void **state)

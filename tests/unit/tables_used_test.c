@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "schema/manifest.h"
 #include "stages/tiles/rank_code.h"
+#include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-static char dir[] = "/tmp/kiln-tables-XXXXXX";
+static char dir[TEST_FOLDER_MAX];
 
 /* Runs "kiln-..." in dir; the program's name and arguments come from the test alone. */
 static void kiln(const char *command)
@@ -22,14 +23,14 @@ static void kiln(const char *command)
     const char *given = getenv("KILN_BIN");
     char *bin = realpath(given ? given : "build/bin", NULL), line[8192];
     assert_non_null(bin);
-    snprintf(line, sizeof line, "cd %s && '%s'/kiln-%s --quiet >out 2>err", dir, bin, command);
+    snprintf(line, sizeof line, "cd '%s' && '%s'/kiln-%s --quiet >out 2>err", dir, bin, command);
     free(bin);
     if (system(line) != 0) fail_msg("failed: %s", line);
 }
 
 static void read_file(const char *name, unsigned char **data, size_t *size)
 {
-    char path[256];
+    char path[TEST_PATH_MAX];
     kiln_error err;
     snprintf(path, sizeof path, "%s/%s", dir, name);
     if (kiln_file_read(path, (uint64_t)1 << 30, data, size, &err) != KILN_OK) fail_msg("%s", err.msg);
@@ -78,7 +79,7 @@ static void remove_one_pair(void)
     kiln_error err;
     kiln_manifest *m;
     kiln_tile_table *t;
-    char path[256];
+    char path[TEST_PATH_MAX];
     snprintf(path, sizeof path, "%s/m.db", dir);
     OK(kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, &err));
     OK(kiln_tile_table_get(m, "cam0", "inria", false, 0.2, &t, &err));
@@ -111,7 +112,7 @@ static void remove_one_pair(void)
 static void pictures_are_drawn_from_tables_and_are_the_same_without(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(dir));
+    assert_int_equal(test_folder_new(dir, "tables"), 0);
     kiln("generate scene s --gaussians 5000 --cameras 2 --size 200x120");
     kiln("import s m.db");
     kiln("knn m.db");
@@ -126,9 +127,7 @@ static void pictures_are_drawn_from_tables_and_are_the_same_without(void **state
     kiln("render m.db --camera cam0 -o without.npy");
     assert_true(same_files("with.npy", "without.npy"));
     assert_false(same_files("with.npy", "less.npy"));
-    char line[64];
-    snprintf(line, sizeof line, "rm -r %s", dir);
-    assert_int_equal(system(line), 0);
+    assert_int_equal(test_folder_remove(dir), 0);
 }
 
 int main(void)
