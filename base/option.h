@@ -1,5 +1,5 @@
 /* option -- one table per program, from which parsing, range checks, --help, the man page, the make variables and
- * the stored parameters come (DESIGN.md 10, STYLE.md 5).
+ * the stored parameters come.
  *
  * GNU long options (--name value, --name=value, an unambiguous prefix is NOT accepted), short letters where given,
  * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, "--" ends options; options and positionals may mix. Every value lives

@@ -1,7 +1,7 @@
 /* status -- what every function that can fail returns, and the sentence that goes with it.
  *
  * The lowest function that knows the facts writes the sentence with kiln_fail(); those above put context in front
- * with kiln_note(); only main prints it and turns the status into the exit code (DESIGN.md 10).
+ * with kiln_note(); only main prints it and turns the status into the exit code.
  * Wording: lower case, no full stop, what failed first, the subject in single quotes, then where, then what to do.
  */
 #ifndef KILN_BASE_STATUS_H

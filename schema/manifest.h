@@ -1,4 +1,4 @@
-/* manifest -- the bake: one SQLite file with zstd blobs (DESIGN.md 4, SCHEMA.md, manifest.sql).
+/* manifest -- the bake: one SQLite file with zstd blobs (SCHEMA.md, manifest.sql).
  *
  * A kiln_manifest is one connection and belongs to one thread. Returned structs own their memory and are freed by the
  * matching _free; strings passed in are borrowed for the call. Writers hold the lock (one per manifest, any number of

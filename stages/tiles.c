@@ -1,4 +1,4 @@
-/* kiln-tiles -- precomputes, for every camera, which Gaussians touch which 16x16 tile, in depth order (DESIGN.md 7).
+/* kiln-tiles -- precomputes, for every camera, which Gaussians touch which 16x16 tile, in depth order (stages/tiles/DESIGN.md).
  *
  * First every camera is counted in fixed memory, so that pairs, bytes and peak memory are known before a list is
  * allocated. Then each camera has a planning unit (the visible Gaussians in drawing order) and one unit a band. A table
@@ -17,7 +17,7 @@ static struct {
     bool predict;
 } o;
 
-/* Above this many predicted bytes tables are made only when asked for (DESIGN.md 7). */
+/* Above this many predicted bytes tables are made only when asked for. */
 #define TABLES_AUTO_BYTES ((uint64_t)4 << 30)
 
 static const kiln_opt options[] = {

@@ -1,4 +1,5 @@
-/* initial -- makes points Gaussians, as INRIA's scene set-up does (KERNELS 1.1).
+/* initial -- makes points Gaussians, as INRIA's scene set-up does (graphdeco-inria/gaussian-splatting,
+ * GaussianModel.create_from_pcd).
  *
  *   spacing2 [n] f32 in; rgb [3][n] f32 in 0..1
  *   log_scales [3][n], quats [4][n] (1,0,0,0), opacity_logits [n] (logit of opacity), sh0 [3][n]   f32 out

@@ -1,4 +1,4 @@
-/* initial_math -- what a point becomes (INRIA's scene set-up, KERNELS 1.1): pinned, the same bits on every machine. */
+/* initial_math -- what a point becomes (INRIA's scene set-up, initial.h): pinned, the same bits on every machine. */
 #ifndef KILN_KERNELS_INITIAL_MATH_H
 #define KILN_KERNELS_INITIAL_MATH_H
 

@@ -1,7 +1,7 @@
 /* knn -- mean squared distance from each point to its k nearest neighbours, exact.
  *
  *   means     [3][n] f32  in   scene units, finite, planar (all x, then y, then z)
- *   spacing2  [n]    f32  out  scene units squared; with k = 3 and n <= 3 as distCUDA2 gives it (KERNELS 1.1): a missing
+ *   spacing2  [n]    f32  out  scene units squared; with k = 3 and n <= 3 as distCUDA2 gives it (DESIGN.md): a missing
  *                              neighbour counts FLT_MAX; the stage stores a fallback instead of what is infinite; may be NULL
  *   best      [k][n] f32  out  the k squared distances themselves, ascending; may be NULL
  *

@@ -1,6 +1,6 @@
 /* power_math -- the exponent of a Gaussian at a pixel, and the least exponent that can show: pinned arithmetic, the same
  * bits wherever it is evaluated. tile_pairs decides with it what is listed and the raster draws with it, so that a
- * picture drawn from a list loses nothing (DESIGN.md 7).
+ * picture drawn from a list loses nothing (kernels/tile_pairs/tile_pairs.h).
  *
  *   power = -1/2 (A dx^2 + C dy^2) - B dx dy      conic (A, B, C); dx = x - (px + 0.5), dy = y - (py + 0.5)
  *

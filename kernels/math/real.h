@@ -1,4 +1,4 @@
-/* real -- exp, log, sigmoid and logit of float32 with the same bits on every machine (DESIGN.md 5).
+/* real -- exp, log, sigmoid and logit of float32 with the same bits on every machine.
  *
  * No libm; every fused operation is a kiln_fmaf (fma_math.h), so the result does not depend on the compiler as long as
  * it does not contract (-ffp-contract=off, --fmad=false). Straight-line code with selects only: gcc turns loops of

@@ -1,9 +1,9 @@
-/* metrics -- PSNR and SSIM of two pictures (KERNELS 1.6), RGB, clamped to [0,1] first.
+/* metrics -- PSNR and SSIM of two pictures, RGB, clamped to [0,1] first.
  *
  *   a, b: f32, pixel (x, y) channel c at a[(y * a_row + x) * a_step + c]; a_step, b_step 3 or 4; a_row, b_row in pixels
- * SSIM as fused-ssim defines it: 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps; "same" pads with zeros, "valid"
- * averages [5:-5, 5:-5]; in float32, within 2e-7 of the same in float64. Sums are fixed point (round(value * 2^48),
- * metrics_math.h): order-free, the same bits every run.
+ * SSIM as fused-ssim defines it (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps; "same"
+ * pads with zeros, "valid" averages [5:-5, 5:-5]; in float32, within 2e-7 of the same in float64. Sums are fixed point
+ * (round(value * 2^48), metrics_math.h): order-free, the same bits every run.
  * Equal pictures, and those closer than 2^-25 everywhere: psnr is +INFINITY. Below 11 pixels in either axis ssim_valid is NAN.
  * work as in knn.h; it does not grow with the picture.
  * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step that is not 3 or 4, rows shorter than the width.

@@ -1,4 +1,4 @@
-/* metrics_math -- the arithmetic of SSIM and PSNR, shared by both siblings (KERNELS 1.6).
+/* metrics_math -- the arithmetic of SSIM and PSNR, shared by both siblings.
  *
  * SSIM is filtered in the sum s = x + y and the difference d = x - y: the means and variances of the two say what five
  * quantities of x and y would, var x + var y = (var s + var d) / 2 and 2 cov = (var s - var d) / 2. What is summed is how

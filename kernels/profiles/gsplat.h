@@ -1,9 +1,9 @@
-/* gsplat -- the steps that gsplat-1.5 and gsplat-1.6 share (KERNELS 1.4): nerfstudio-project/gsplat, rasterization()
- * with packed=False, radius_clip 0 and eps2d 0.3. Formulas and constants are those of its
+/* gsplat -- the steps that gsplat-1.5 and gsplat-1.6 share: nerfstudio-project/gsplat v1.5.3 (937e299) and 1.6.0
+ * (90d7b4b), rasterization() with packed=False, radius_clip 0 and eps2d 0.3. Formulas and constants are those of its
  * gsplat/cuda/csrc/ProjectionEWA3DGSFused.cu and gsplat/cuda/include/Utils.cuh; the code is ours.
  *
  * Extents of these versions lose no pixel that reaches alpha 1/255, so the tile bounds here are ours: a box that holds
- * every pixel with power >= power_min, whatever float rounding does (DESIGN.md 7). */
+ * every pixel with power >= power_min, whatever float rounding does. */
 #ifndef KILN_KERNELS_PROFILES_GSPLAT_H
 #define KILN_KERNELS_PROFILES_GSPLAT_H
 

@@ -1,5 +1,5 @@
-/* inria -- the profile of graphdeco-inria/diff-gaussian-rasterization 59f5f77 (KERNELS 1.2), the rasteriser of Kerbl et
- * al. 2023, called as its train.py and render.py do; antialiased as its dr_aa branch (KERNELS 1.3). The formulas and
+/* inria -- the profile of graphdeco-inria/diff-gaussian-rasterization 59f5f77, the rasteriser of Kerbl et
+ * al. 2023, called as its train.py and render.py do; antialiased as its dr_aa branch. The formulas and
  * constants are those of its cuda_rasterizer/forward.cu and auxiliary.h; the code is ours.
  *
  * far_m of the view is not used: the program has no far plane. cx, cy are not used: its projection matrix is made of

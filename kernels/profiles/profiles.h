@@ -1,4 +1,4 @@
-/* profiles -- the exact arithmetic of a renderer family, by name (DESIGN.md 8, KERNELS part 1).
+/* profiles -- the exact arithmetic of a renderer family, by name; which programs these are: DESIGN.md here.
  *
  * A profile is a row here and a header kernels/profiles/NAME.h with its constants and its projection steps. The
  * antialiased variant is a flag beside it, not another row: six profiles are three rows times two.

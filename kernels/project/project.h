@@ -1,6 +1,6 @@
 /* project -- the Gaussians of one chunk as a camera sees them: cull, 2D mean, conic, opacity, extent, depth, colour.
  *
- * Planes are planar, raw parameters as in the manifest (DESIGN.md 4):
+ * Planes are planar, raw parameters as in the manifest (schema/planes.def):
  *   means [3][n], log_scales [3][n], quats [4][n] (w,x,y,z), opacity_logits [n]        f32  in
  *   sh0 [3][n], shN [3K][n] coefficient-major; sh_degree 0..4                          f32  in, NULL: no colour wanted
  *   splats [room]   out  the visible ones only, in row order; room >= n

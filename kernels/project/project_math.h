@@ -1,5 +1,5 @@
 /* project_math -- the arithmetic of project up to the point where profiles differ: activation, 3D covariance, camera
- * coordinates, 2D covariance (EWA splatting, Zwicker et al. 2001, as in KERNELS 1.2). Compiled as C and as CUDA. */
+ * coordinates, 2D covariance (EWA splatting, Zwicker et al. 2001, as in INRIA's forward.cu). Compiled as C and as CUDA. */
 #ifndef KILN_KERNELS_PROJECT_MATH_H
 #define KILN_KERNELS_PROJECT_MATH_H
 

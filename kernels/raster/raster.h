@@ -4,7 +4,7 @@
  *   tile_counts, ranks    in   as tile_pairs_emit gives them for tile rows [row0, row1)
  *   rgba [rows][width][4] out  rows: the pixel rows of those tile rows inside the image; red, green, blue over the
  *                              background, alpha = 1 - T; float32, not clamped
- *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth of KERNELS 1.4
+ *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth, gsplat's "ED"
  *   state [rows][width]   inout  or NULL: where nearer Gaussians left each pixel, and these leave it; rgba and depth are NULL then
  * The picture's bits depend on nothing but the inputs (not on threads, bands or where the lists came from).
  * Gaussians in slabs of ascending depth, a call each with the same state, all zero before the first: kiln_raster_finish then makes

@@ -1,4 +1,4 @@
-/* raster_math -- what one Gaussian does to one pixel (KERNELS 1.2 and 1.4), shared by both siblings.
+/* raster_math -- what one Gaussian does to one pixel, shared by both siblings.
  *
  * The power comes from kernels/math/power_math.h, and only this much of the rest differs between profiles: the largest
  * alpha, and whether a transmittance of exactly 1e-4 stops. Colour is summed by product and sum, each rounded.

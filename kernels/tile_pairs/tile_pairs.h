@@ -1,4 +1,4 @@
-/* tile_pairs -- which Gaussians touch which 16x16 tile: exactly the set of DESIGN.md 7.
+/* tile_pairs -- which Gaussians touch which 16x16 tile: exactly those, no extras, because a table's bytes are this set.
  *
  * A pair (tile, Gaussian) is in the set when, for some pixel centre of the tile inside the image and inside the
  * Gaussian's tile bounds, kiln_power() >= power_min. kiln_power is pinned (kernels/math/power_math.h); the raster
@@ -53,7 +53,7 @@ kiln_status kiln_tile_pairs_check(uint64_t n, const kiln_view *v, uint32_t row0,
 /* The same, and that the tiles of one call can be numbered. */
 kiln_status kiln_tile_pairs_emit_check(const kiln_tile_pairs_emit_args *a, kiln_error *err) KILN_MUST_CHECK;
 
-/* Bands (DESIGN.md 7): the longest runs of tile rows from the top whose pairs total at most 2^22, or one row.
+/* Bands: the longest runs of tile rows from the top whose pairs total at most 2^22, or one row.
  * starts[b] .. starts[b+1]; returns the number of bands; room for tiles_y + 1 starts. */
 enum { KILN_BAND_PAIRS = 1 << 22 };
 uint32_t kiln_tile_bands(const uint64_t *row_pairs, uint32_t tiles_y, uint32_t *starts);

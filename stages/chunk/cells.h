@@ -1,4 +1,4 @@
-/* cells -- cuts rows that are sorted along the Hilbert curve into chunks (DESIGN.md 6; names: stages/chunk/DESIGN.md).
+/* cells -- cuts rows that are sorted along the Hilbert curve into chunks (rules and names: stages/chunk/DESIGN.md).
  *
  * A pure function of the sorted codes, wherever they are read from: no manifest, no thread, the same list on every machine.
  */

@@ -3,7 +3,7 @@
  * A stage is a kiln_stage_program: options, `run` (in the parent) and `unit` (in the worker). `run` reads like the
  * stage's description: it makes unit keys and payloads, calls kiln_run_units, reads results, and at the end makes the
  * output current in one transaction. Units whose key is in the manifest are not computed again: that one rule gives
- * resume, rerun and chunk-wise rebake (DESIGN.md 4).
+ * resume, rerun and chunk-wise rebake (stages/engine/DESIGN.md).
  *
  * The parent never computes and never touches CUDA; it alone writes the manifest. A worker is the same executable,
  * started with the same options (resolved, as text) and a socket, one for each device; it opens the manifest read-only

@@ -44,7 +44,9 @@ uint64_t kiln_cube_ram(uint64_t largest_block);
 /* Output "cube". */
 kiln_status kiln_cube_unit(kiln_worker *w, const kiln_cube_part *parts, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
-/* The root cube of DESIGN.md 6 from the 0.1 % and 99.9 % nearest ranks. */
+/* The root cube from the 0.1 % and 99.9 % nearest ranks of each axis. Half its edge is the least power of two that is at least 1.01
+ * times the largest half range, and 2^-20; its centre is the middle of the ranks, rounded to 1/1024 of that. Means outside take
+ * the nearest border cell, so one outlier costs nothing. */
 void kiln_root_cube(const float lo[3], const float hi[3], double centre[3], double *half);
 
 #endif

@@ -99,7 +99,7 @@ static int by_path(const void *a, const void *b)
 
 static bool is_test_name(const char *name) { return strncmp(name, "test/", 5) == 0; }
 
-/* DESIGN.md 8: what a file says; else names beginning test/; else every 8th of the sorted names, as 3DGS does. */
+/* What a file says; else names beginning test/; else every 8th of the sorted names, as 3DGS does. */
 static void give_split(kiln_camera *c, uint32_t n)
 {
     bool said = false, named = false;

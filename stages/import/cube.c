@@ -1,4 +1,4 @@
-/* cube -- the root cube of the scene, fixed at import so that pruning moves no border (DESIGN.md 6): exact nearest ranks
+/* cube -- the root cube of the scene, fixed at import so that pruning moves no border: exact nearest ranks
  * of each axis over all blocks, in two passes over their means and 6 MiB of counts. */
 #include "base/memory.h"
 #include "stages/import/blocks.h"

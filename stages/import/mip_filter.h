@@ -2,7 +2,7 @@
  *
  *   s'_i = sqrt(s_i^2 + f^2)     alpha' = alpha * sqrt(prod s_i^2 / prod s'_i^2)     s = exp(log scale)
  *
- * In double, with exp and log of our own: no libm call decides a stored bit (DESIGN.md 5). f == 0 changes nothing.
+ * In double, with exp and log of our own: no libm call decides a stored bit. f == 0 changes nothing.
  * An infinite logit or log scale goes through as its limit; NaN stays NaN. The caller sanitises.
  *
  *   log_scales [3][n], opacity_logits [n]  in out      filter [n]  in

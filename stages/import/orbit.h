@@ -1,4 +1,4 @@
-/* orbit -- eight cameras for a scene that has none (DESIGN.md 8): on a circle about the robust box, a little above its
+/* orbit -- eight cameras for a scene that has none: on a circle about the robust box, a little above its
  * middle, looking at it, with the box's sphere inside the picture.
  */
 #ifndef KILN_STAGES_IMPORT_ORBIT_H

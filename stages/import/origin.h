@@ -1,4 +1,4 @@
-/* origin -- where the coordinates of a float64 source are measured from (DESIGN.md 6).
+/* origin -- where the coordinates of a float64 source are measured from.
  *
  * If the largest |coordinate| exceeds 256 times the diagonal of the box of the central 98 % (exact nearest ranks of each
  * axis), the origin is that box's centre rounded to a whole unit, else 0.

@@ -1,5 +1,4 @@
-/* rows -- sanitises rows of any format (DESIGN.md 5): drops and clamps, counted by reason, and moves what stays together.
- */
+/* rows -- sanitises rows of any format: drops and clamps, counted by reason, and moves what stays together. */
 #ifndef KILN_STAGES_IMPORT_ROWS_H
 #define KILN_STAGES_IMPORT_ROWS_H
 

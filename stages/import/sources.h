@@ -1,4 +1,4 @@
-/* sources -- the files that an import depends on, and whether they are still what they were (DESIGN.md 4, "Freshness"):
+/* sources -- the files that an import depends on, and whether they are still what they were:
  * size, mtime and inode unchanged, else by their hash.
  */
 #ifndef KILN_STAGES_IMPORT_SOURCES_H

@@ -26,7 +26,7 @@ typedef struct {
     bool dry_run;
 } kiln_prune_report;
 
-/* Bytes of tile lists: what gsplat's isect_tiles takes, 12 a pair, doubled by its sort (KERNELS part 4, trap 4). */
+/* Bytes of tile lists: what gsplat's isect_tiles takes, 12 a pair, doubled by its sort (nerfstudio-project/gsplat #464, #487). */
 enum { KILN_PRUNE_LIST_BYTES = 24 };
 
 kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err) KILN_MUST_CHECK;

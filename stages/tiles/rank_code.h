@@ -1,4 +1,4 @@
-/* rank_code -- how a band's pairs are stored (DESIGN.md 7, SCHEMA.md): for each tile the increasing positions in
+/* rank_code -- how a band's pairs are stored (SCHEMA.md): for each tile the increasing positions in
  * `visible`, the first itself, then differences, as LEB128, tiles one after the other. */
 #ifndef KILN_STAGES_TILES_RANK_CODE_H
 #define KILN_STAGES_TILES_RANK_CODE_H

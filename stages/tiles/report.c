@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Bytes a pair in gsplat's isect_tiles: a 64-bit key and a 32-bit id, and both again for the sort (KERNELS.md part 4, 4). */
+/* Bytes a pair in gsplat's isect_tiles: a 64-bit key and a 32-bit id, and both again for the sort. */
 enum { BOX_PAIR_BYTES = 24 };
 
 static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }

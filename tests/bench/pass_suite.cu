@@ -11,8 +11,8 @@ namespace bench
 namespace
 {
 
-/* A value, in float32 at best: two products, four quantities of eleven fused taps along the row and again down the column
- * (KERNELS 2.5), about thirty for the map and the sums. */
+/* A value, in float32 at best: two products, four quantities of eleven fused taps along the row and again down the
+ * column, about thirty for the map and the sums. */
 constexpr double METRICS_FP32 = 2 + 2 * 4 * 11 + 30;
 
 cost bytes_only(double bytes)

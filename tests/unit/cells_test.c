@@ -1,4 +1,4 @@
-/* Cutting sorted Hilbert codes into chunks: every rule of DESIGN.md 6 checked from the codes alone, on many small trees.
+/* Cutting sorted Hilbert codes into chunks: every rule of stages/chunk/DESIGN.md checked from the codes alone, on many small trees.
  * SEED=n repeats one. */
 #include "stages/chunk/cells.h"
 

@@ -391,7 +391,7 @@ static float find_exact_limit(float *second)
     }
 }
 
-/* There inria goes on and gsplat stops (KERNELS 1.4). */
+/* There inria goes on (it stops below) and gsplat stops (at or below). */
 static void a_transmittance_of_exactly_the_limit_divides_the_profiles(void **unused)
 {
     (void)unused;

@@ -282,7 +282,7 @@ static void photographs_are_as_far_away_as_from_the_renderer(void **state)
     assert_true(measured >= 6);
 }
 
-/* Does some pixel of the tile reach the threshold? The definition of DESIGN.md 7 without any shortcut; power_math.h once
+/* Does some pixel of the tile reach the threshold? The definition of tile_pairs.h without any shortcut; power_math.h once
  * more, with libm's fmaf. */
 static bool tile_is_reached(const kiln_splat2d *g, const kiln_view *v, uint32_t tx, uint32_t ty)
 {
