@@ -12,9 +12,9 @@
 KILN_C_BEGIN
 
 /* name, status, sentence with one number in it */
-#define KILN_FAULT_MAP(X)                                                                   \
-    X(RASTER_RANK, E_INPUT, "raster: pair %llu names a Gaussian that is not there")         \
-    X(RASTER_PAIRS, E_INPUT, "raster: the tiles list %llu pairs, another number was given") \
+#define KILN_FAULT_MAP(X)                                                           \
+    X(RASTER_RANK, E_INPUT, "raster: pair %llu names a Gaussian that is not there") \
+    X(RASTER_PAIRS, E_INPUT, "raster: the tiles list %llu pairs, fewer were given") \
     X(EMIT_PAIRS, E_BUG, "tile_pairs_emit: the tile rows hold %llu pairs, another number was counted")
 
 typedef enum {

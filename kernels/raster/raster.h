@@ -1,7 +1,9 @@
 /* raster -- blends the listed Gaussians of each tile, front to back, as the profile says.
  *
- *   splats [n]            in   in depth order, with colour
- *   tile_counts, ranks    in   as tile_pairs_emit gives them for tile rows [row0, row1)
+ *   splats [n]            in   with colour, in any order: drawn in that of the lists
+ *   tile_counts [tiles]   in   of tile rows [row0, row1)
+ *   ranks [n_pairs]       in   places in splats, nearest first, of one tile behind the other (tile_pairs_emit, tile_lists);
+ *                              n_pairs may be a bound: the lists end where the counts say, and nothing behind is read
  *   rgba [rows][width][4] out  rows: the pixel rows of those tile rows inside the image; red, green, blue over the
  *                              background, alpha = 1 - T; float32, not clamped
  *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth, gsplat's "ED"
@@ -10,8 +12,8 @@
  * Gaussians in slabs of ascending depth, a call each with the same state, all zero before the first: kiln_raster_finish then makes
  * of it the very bits that one call makes of all of them.
  * Opacities are at most 1. work as in knn.h.
- * KILN_E_INPUT: a rank at or above n; n_pairs is not the sum of tile_counts (these two in x->fault by CUDA, fault.h); a
- * view without pixels or above 2^20 either way. The picture is then not to be used.
+ * KILN_E_INPUT: a rank at or above n; n_pairs below the sum of tile_counts (these two in x->fault by CUDA, fault.h); a view
+ * without pixels or above 2^20 either way. The picture is then not to be used.
  */
 #ifndef KILN_KERNELS_RASTER_H
 #define KILN_KERNELS_RASTER_H
@@ -36,7 +38,7 @@ typedef struct {
     uint32_t row0, row1;
     const uint32_t *tile_counts;
     const uint32_t *ranks;
-    uint64_t n_pairs; /* sum of tile_counts, for the bounds check */
+    uint64_t n_pairs; /* at least the sum of tile_counts */
     float background[3];
     float *rgba;
     float *depth;

@@ -325,7 +325,7 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
         starts[i] = pairs;
         pairs += a->tile_counts[i];
     }
-    if (pairs != a->n_pairs) return kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, pairs), err);
+    if (pairs > a->n_pairs) return kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, pairs), err);
     job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
     j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)

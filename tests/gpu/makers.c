@@ -318,12 +318,15 @@ static kiln_raster_state *make_state(made_call *c, uint64_t pixels)
     return state;
 }
 
+/* Variants as those of tile_pairs_emit; the last one's lists end before their room does. */
 static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_call *c)
 {
     static const kiln_exec cpu = {.device = -1, .threads = 2};
     kiln_tile_pairs_emit_args lists;
-    if (variant > 3 || !make_tile_pairs_emit(s, variant, &lists, c)) return false;
+    if (variant > 4 || !make_tile_pairs_emit(s, variant, &lists, c)) return false;
     call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_pairs_emit, &lists);
+    if (lists.n_pairs)
+        for (uint64_t i = lists.n_pairs[0]; i < lists.room; i++) lists.ranks[i] = UINT32_MAX; /* names nothing */
     *a = (kiln_raster_args){.n = s->visible,
                             .splats = s->splats,
                             .view = &s->view,

@@ -24,6 +24,7 @@ typedef struct {
     kiln_profile_id profile;
     float background[3];
     uint64_t n, room;
+    int bound; /* pairs that a call says it has, beyond those of its lists */
     kiln_splat2d *splats;
     uint32_t *tile_counts, *ranks;
     float *rgba, *depth;
@@ -130,6 +131,7 @@ static kiln_status draw_rows(const kiln_ops *ops, unsigned threads, scene *s, ui
                           .rgba = s->rgba + 4 * pixel,
                           .depth = with_depth ? s->depth + pixel : NULL};
     for (uint32_t i = 0; i < (row1 - row0) * tiles_x; i++) a.n_pairs += a.tile_counts[i];
+    a.n_pairs += (uint64_t)(int64_t)s->bound;
     kiln_exec x = {.device = -1, .threads = threads};
     size_t bytes = 0;
     assert_int_equal(ops->raster(&x, &a, NULL, &bytes, err), KILN_OK);
@@ -334,6 +336,35 @@ static void longer_lists_give_the_same_picture(void **unused)
     scene_free(&s);
 }
 
+/* What lies behind the lists is not looked at, and a bound that is too low is refused. */
+static void the_number_of_pairs_is_a_bound(void **unused)
+{
+    enum { BEHIND = 7 };
+    (void)unused;
+    scene s = scene_make(90, 60, 300);
+    draw_splats(&s, 20, 0.1);
+    make_lists(&s);
+    draw(kiln_ops_cpu(), 2, &s);
+    const size_t bytes = pixels_of(&s) * 4 * sizeof *s.rgba;
+    float *exact = malloc(bytes);
+    assert_non_null(exact);
+    memcpy(exact, s.rgba, bytes);
+    s.ranks = realloc(s.ranks, (s.room + BEHIND) * sizeof *s.ranks);
+    assert_non_null(s.ranks);
+    for (unsigned i = 0; i < BEHIND; i++) s.ranks[s.room + i] = UINT32_MAX;
+    for (int more = -1; more <= BEHIND; more += BEHIND + 1) {
+        kiln_error err = {0};
+        s.bound = more;
+        memset(s.rgba, 0, bytes);
+        assert_int_equal(draw_rows(kiln_ops_cpu(), 2, &s, 0, kiln_view_tiles_y(&s.view), 0, true, &err),
+                         more < 0 ? KILN_E_INPUT : KILN_OK);
+        if (more > 0) assert_memory_equal(exact, s.rgba, bytes);
+        if (more < 0) assert_non_null(strstr(err.msg, "fewer were given"));
+    }
+    free(exact);
+    scene_free(&s);
+}
+
 static void empty_lists_give_the_background(void **unused)
 {
     (void)unused;
@@ -464,6 +495,7 @@ int main(void)
         cmocka_unit_test(slabs_leave_what_one_pass_draws),
         cmocka_unit_test(a_slab_that_should_make_a_picture_is_a_bug),
         cmocka_unit_test(longer_lists_give_the_same_picture),
+        cmocka_unit_test(the_number_of_pairs_is_a_bound),
         cmocka_unit_test(empty_lists_give_the_background),
         cmocka_unit_test(one_gaussian_has_its_alpha_at_its_centre),
         cmocka_unit_test(a_pixel_stops_before_the_gaussian_that_ends_it),
