@@ -124,16 +124,13 @@ static kiln_status draw(bake *b, kiln_runner *r, float *rgba, kiln_error *err)
                                    .chunk = give_chunk,
                                    .context = b};
     float background[3] = {0, 0, 0};
-    kiln_drawing seen;
-    uint64_t pairs;
+    kiln_draw_told told;
     for (int i = 0; b->scene.has_background && i < 3; i++) background[i] = (float)b->scene.background[i];
-    KILN_TRY(kiln_draw_collect(r, &scene, &seen, err));
-    const kiln_status st = kiln_draw_picture(r, &scene, &seen, background, rgba, NULL, &pairs, err);
-    if (st == KILN_OK)
-        printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n", (unsigned long long)seen.n, (unsigned long long)pairs,
-               kiln_runner_name(r), kiln_runner_tell(r).device.name[0] ? " on " : "", kiln_runner_tell(r).device.name);
-    kiln_drawing_release(&seen);
-    return st;
+    KILN_TRY(kiln_draw_view(r, &scene, background, rgba, NULL, &told, err));
+    printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n", (unsigned long long)told.visible,
+           (unsigned long long)told.pairs, kiln_runner_name(r), kiln_runner_tell(r).device.name[0] ? " on " : "",
+           kiln_runner_tell(r).device.name);
+    return KILN_OK;
 }
 
 static kiln_status write_ppm(const char *path, const float *rgba, uint32_t width, uint32_t height, kiln_error *err)

@@ -246,12 +246,6 @@ kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_ar
     return kiln_fit_band(r, &with, counts, ranks, err);
 }
 
-kiln_status kiln_draw_at_once(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done, kiln_error *err)
-{
-    *done = false;
-    return d->store ? kiln_resident_picture(d, a, pairs, done, err) : KILN_OK;
-}
-
 /* ---- picture ---------------------------------------------------------------------------------------------------------- */
 
 /* Bands of tile rows, counted from the first that is drawn; row_pairs [rows] and starts [rows + 1] are owned. */
@@ -321,15 +315,48 @@ done:
     return st;
 }
 
+/* All of a view but for lists and Gaussians. */
+static kiln_raster_args whole_of(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth)
+{
+    kiln_raster_args a = {.view = s->view, .profile = s->profile, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
+    memcpy(a.background, background, sizeof a.background);
+    return a;
+}
+
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
                               float *depth, uint64_t *pairs, kiln_error *err)
 {
-    bool done;
     uint64_t listed = 0;
-    kiln_raster_args a = {.view = s->view, .profile = s->profile, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
-    memcpy(a.background, background, sizeof a.background);
-    KILN_TRY(kiln_draw_at_once(d, &a, &listed, &done, err));
-    if (!done) KILN_TRY(kiln_draw_rows(r, d, &a, &listed, err));
+    const kiln_raster_args a = whole_of(s, background, rgba, depth);
+    KILN_TRY(kiln_draw_rows(r, d, &a, &listed, err));
     if (pairs) *pairs = listed;
+    return KILN_OK;
+}
+
+/* ---- without a drawing ------------------------------------------------------------------------------------------------- */
+kiln_status kiln_draw_at_once(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth, kiln_draw_told *told,
+                              bool *done, kiln_error *err)
+{
+    const kiln_raster_args a = whole_of(s, background, rgba, depth);
+    *done = false;
+    return s->store && s->label ? kiln_resident_picture(s, &a, told, done, err) : KILN_OK;
+}
+
+kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
+                           kiln_draw_told *told, kiln_error *err)
+{
+    kiln_draw_told t = {0};
+    kiln_drawing d;
+    bool done;
+    KILN_TRY(kiln_draw_at_once(s, background, rgba, depth, &t, &done, err));
+    if (!done) {
+        KILN_TRY(kiln_draw_collect(r, s, &d, err));
+        const kiln_status st = kiln_draw_picture(r, s, &d, background, rgba, depth, &t.pairs, err);
+        t.visible = d.n;
+        t.listed = t.pairs;
+        kiln_drawing_release(&d);
+        KILN_TRY(st);
+    }
+    if (told) *told = t;
     return KILN_OK;
 }

@@ -5,6 +5,7 @@
  *   kiln_draw_collect   what the camera sees, nearest first; a renderer of its own may want just this, and the lists that
  *                       tile_pairs_count and tile_pairs_emit make of it
  *   kiln_draw_picture   lists band by band (tile_pairs.h), blended as the profile says
+ *   kiln_draw_view      both, for who wants the picture alone: on a device the fastest
  *
  * Arrays are host memory, and pass through it between operations. Where a scene has a store, a runner of a device keeps planes and
  * drawings in the device's memory, under its cap, and only what is asked for comes to host memory; what does not fit goes the other
@@ -91,6 +92,21 @@ kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
                               float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
 
+/* ---- without a drawing ------------------------------------------------------------------------------------------------- */
+/* What was drawn. */
+typedef struct {
+    uint64_t visible, pairs; /* of the whole view, as a drawing has them */
+    uint64_t listed;         /* pairs that slabs did list: fewer where tiles were finished */
+    uint32_t slabs, drawn;   /* until all was finished; 0 of a picture in one piece */
+} kiln_draw_told;
+/* kiln_draw_collect and kiln_draw_picture in one, with the same bits: on a device that has drawn this scene before without a wait
+ * in between, as far as the room is that the last picture had. told may be NULL. */
+kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
+                           kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
+/* The same where it can be done so; *done false: nothing is drawn, rgba and depth hold nothing. Takes no host memory. */
+kiln_status kiln_draw_at_once(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth, kiln_draw_told *told,
+                              bool *done, kiln_error *err) KILN_MUST_CHECK;
+
 /* ---- in slabs ---------------------------------------------------------------------------------------------------------- */
 /* As kiln_draw_collect with *room 0; or, where the drawing does not fit into the device's memory but slabs do, *out is empty and
  * *room how many Gaussians of a slab there is room for. */
@@ -101,11 +117,6 @@ kiln_status kiln_draw_collect_or_room(kiln_runner *r, const kiln_draw_scene *s, 
  * a Gaussian all of whose tiles are finished is left out, and with the last tile the slabs end. A first look at all chunks, at
  * their geometry alone, decides where to cut; a slab then asks for the chunks that have Gaussians in it. Every chunk is therefore
  * asked for at least twice. Host memory: kiln_draw_slabs_bytes. */
-typedef struct {
-    uint64_t visible, pairs; /* of the whole view, as a drawing has them */
-    uint64_t listed;         /* pairs that slabs did list: fewer where tiles were finished */
-    uint32_t slabs, drawn;   /* until all was finished */
-} kiln_draw_told;
 kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t room, const float background[3], float *rgba,
                             float *depth, kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
 
@@ -128,11 +139,6 @@ kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_
  * are room for them and hold afterwards what means nothing to the caller. */
 kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks,
                            kiln_error *err) KILN_MUST_CHECK;
-
-/* Lists and raster of a whole picture at once, where that can be done without a count before it (a drawing on a device, behind
- * another picture of about as many pairs); *done false: nothing is drawn. a is raster's but for the lists; *pairs: how many. */
-kiln_status kiln_draw_at_once(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done,
-                              kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- host memory, predicted ------------------------------------------------------------------------------------------- */
 /* What is known of a view before it is drawn. */

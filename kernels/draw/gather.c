@@ -122,6 +122,7 @@ kiln_status kiln_gather_lay_out(const kiln_gather *v, kiln_carve *c, uint64_t ro
     if (g->numbers) {
         g->fault = &g->numbers->fault;
         g->total = &g->numbers->total;
+        g->told = g->numbers->told;
     }
     g->splats = kiln_take(c, room, sizeof *g->splats);
     g->depths = kiln_take(c, room, sizeof *g->depths);
@@ -223,7 +224,7 @@ kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_e
 {
     const kiln_draw_window *const w = v->scene->window;
     KILN_TRY(kiln_store_clear_fault(&v->x, g->fault, err));
-    KILN_TRY(kiln_device_fill(&v->x, g->total, 0, sizeof *g->total, err));
+    KILN_TRY(kiln_device_fill(&v->x, g->total, 0, sizeof *g->total + sizeof g->numbers->told, err));
     if (w) KILN_TRY(kiln_device_copy_in(&v->x, g->live, w->seen.live, live_sums(w) * sizeof *g->live, err));
     return gather_chunks(v, g, err);
 }

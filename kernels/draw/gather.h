@@ -37,15 +37,16 @@ struct kiln_gather {
 /* What the host learns when all is done; 0 before, but for the fault. */
 typedef struct {
     uint64_t fault;
-    uint64_t total; /* visible Gaussians, with or without room */
+    uint64_t total;   /* visible Gaussians, with or without room */
+    uint64_t told[3]; /* of tile_lists, for who calls it */
 } kiln_gather_numbers;
 
 /* Arrays in device memory. */
 typedef struct {
     uint64_t room;
     kiln_gather_numbers *numbers;
-    uint64_t *fault, *total; /* where they are in it */
-    kiln_splat2d *splats;    /* [room] as they come, and their depths and source rows */
+    uint64_t *fault, *total, *told; /* where they are in it */
+    kiln_splat2d *splats;           /* [room] as they come, and their depths and source rows */
     float *depths;
     uint32_t *rows, *chunks; /* chunks NULL where the scene is in one piece */
     uint64_t *boxes;         /* [n_chunks] when it counts */

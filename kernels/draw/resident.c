@@ -6,14 +6,12 @@
 
 typedef struct {
     uint64_t *fault, *row_pairs;
-    uint64_t *n_pairs; /* [2] as emit gives them, where pairs were not counted */
     uint32_t *counts, *ranks;
     float *rgba, *depth;
     kiln_raster_state *state;
     void *work;
     size_t work_bytes, bytes;
-    uint64_t left;      /* the fault, as copied from there */
-    uint64_t listed[2]; /* n_pairs, the same */
+    uint64_t left; /* the fault, as copied from there */
 } band;
 
 static kiln_store_ordered ordered_of(const kiln_drawing *d) { return kiln_store_ordered_at(d->store->records.at, d->n); }
@@ -58,8 +56,7 @@ static kiln_tile_pairs_emit_args emit_of(const kiln_drawing *d, const kiln_view 
                                        .row1 = row1,
                                        .room = pairs,
                                        .tile_counts = b->counts,
-                                       .ranks = b->ranks,
-                                       .n_pairs = b->n_pairs};
+                                       .ranks = b->ranks};
 }
 
 static kiln_raster_args raster_of(const kiln_drawing *d, const kiln_raster_args *a, const band *b)
@@ -80,21 +77,19 @@ static uint64_t tiles_of(const kiln_view *view, uint32_t row0, uint32_t row1)
     return (uint64_t)(row1 - row0) * kiln_view_tiles_x(view);
 }
 
-/* Lists of a band and, with `a`, its picture. With e->n_pairs its room is a bound. */
+/* Lists of a band and, with `a`, its picture. */
 static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
                                 band *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
     b->fault = kiln_take(&c, 1, sizeof *b->fault);
-    if (e->n_pairs) b->n_pairs = kiln_take(&c, 2, sizeof *b->n_pairs);
     b->counts = kiln_take(&c, tiles_of(e->view, e->row0, e->row1), sizeof *b->counts);
     b->ranks = kiln_take(&c, e->room, sizeof *b->ranks);
     if (a && a->rgba) b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
     if (a && a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     if (a && a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);
-    kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->room, b);
-    if (!at) emit.n_pairs = e->n_pairs;
+    const kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->room, b);
     KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
     if (a) {
         const kiln_raster_args raster = raster_of(d, a, b);
@@ -119,8 +114,8 @@ static kiln_status count(const kiln_drawing *d, const kiln_exec *x, const kiln_t
     KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
     KILN_TRY(kiln_store_read_fault(x, b->fault, &b->left, err));
     if (a->row0 > 0 || a->row1 < kiln_view_tiles_y(a->view)) return KILN_OK;
-    d->store->pairs = 0; /* of a whole picture: the next may have as many */
-    for (uint32_t i = 0; i < a->row1; i++) d->store->pairs += a->row_pairs[i];
+    d->store->last.pairs = 0; /* of a whole picture: the next may have as many */
+    for (uint32_t i = 0; i < a->row1; i++) d->store->last.pairs += a->row_pairs[i];
     return KILN_OK;
 }
 
@@ -200,43 +195,7 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
     return kiln_store_settle(&x, draw(d, &x, &e, a, &b, err));
 }
 
-/* ---- the whole picture, uncounted ----------------------------------------------------------------------------------------- */
-/* *done false: more pairs than the bound. */
-static kiln_status draw_uncounted(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, kiln_raster_args a,
-                                  band *b, uint64_t *pairs, bool *done, kiln_error *err)
-{
-    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
-    KILN_TRY(emit(d, e, b, err));
-    KILN_TRY(kiln_device_copy_out(x, b->listed, b->n_pairs, sizeof b->listed, err));
-    KILN_TRY(kiln_store_read_fault(x, b->fault, &b->left, err));
-    d->store->pairs = *pairs = b->listed[1];
-    *done = b->listed[1] <= e->room;
-    if (!*done) return KILN_OK;
-    a.n_pairs = b->listed[0];
-    return blend(d, x, &a, b, err);
-}
-
-kiln_status kiln_resident_picture(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done, kiln_error *err)
-{
-    enum { PAIRS_MOST = 1 << 30 };
-    const kiln_draw_store *s = d->store;
-    const kiln_exec x = kiln_runner_exec(s->runner);
-    const uint64_t room = s->pairs + s->pairs / 4;
-    uint64_t n_pairs[2];
-    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .room = room, .n_pairs = n_pairs};
-    kiln_raster_args bound = *a;
-    band b;
-    *done = false;
-    if (room == 0 || room > PAIRS_MOST) return KILN_OK;
-    bound.n_pairs = room;
-    KILN_TRY(lay_out_band(d, NULL, &e, &bound, &b, err));
-    if (b.bytes > s->scratch.bytes + kiln_runner_left(s->runner)) return KILN_OK;
-    KILN_TRY(reserve(d, &b, done, err));
-    if (!*done) return KILN_OK;
-    KILN_TRY(lay_out_band(d, s->scratch.at, &e, &bound, &b, err));
-    return kiln_store_settle(&x, draw_uncounted(d, &x, &e, bound, &b, pairs, done, err));
-}
-
+/* ---- to host memory ------------------------------------------------------------------------------------------------------ */
 /* Rows of a whole scene become rows of their chunks. */
 static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows)
 {

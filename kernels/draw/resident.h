@@ -1,5 +1,6 @@
 /* resident -- drawings that stay on the device: records of the visible Gaussians, lists and pictures are made where they are, and
- * only what a caller asked for comes to host memory. The same operations on the same inputs as draw.c and fit.c, so the same bits.
+ * only what a caller asked for comes to host memory; and pictures without a drawing. The same arithmetic on the same inputs as
+ * draw.c and fit.c, so the same bits.
  *
  * Each says with *done whether it did it. false: it does not fit under the runner's cap; nothing has changed, and the way through
  * host memory is open. Device memory of a drawing: 72 bytes a visible Gaussian; while it is made 100 more for each that there is
@@ -25,9 +26,10 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
                                kiln_error *err) KILN_MUST_CHECK;
 /* Without lists (a->ranks NULL): they are made. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* A whole picture at once, without a count: its lists have room for a quarter more pairs than the last picture had. *done false
- * also when they are more, or of the first. a->n_pairs is not read; *pairs: how many there are. */
-kiln_status kiln_resident_picture(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *pairs, bool *done,
+/* A picture of all that the camera sees, behind another one of this scene (at_once.c): a is raster's but for lists and Gaussians.
+ * *done false also where more is to be seen than there is room for by the last picture; told is 0 then. Device
+ * memory: 72 bytes a row of the scene in one piece, else a visible Gaussian; tile_lists' work and 4 bytes a pair; the picture. */
+kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, kiln_draw_told *told, bool *done,
                                   kiln_error *err) KILN_MUST_CHECK;
 /* [d->n] each; splats or rows may be NULL, and chunks. */
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows,

@@ -6,6 +6,7 @@
 #include "kernels/draw/gather.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     kiln_gathered g;
@@ -146,6 +147,14 @@ static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
     return KILN_OK;
 }
 
+/* How many there are of a picture of all; its pairs are counted later (resident.c). */
+static void note_seen(const collecting *c)
+{
+    kiln_store_seen *last = &c->v.store->last;
+    *last = (kiln_store_seen){.visible = c->v.scene->window ? 0 : c->n};
+    memcpy(last->scene, c->v.all.key, sizeof last->scene);
+}
+
 static kiln_status collect(collecting *c, kiln_drawing *out, bool *done, kiln_error *err)
 {
     kiln_draw_store *store = c->v.store;
@@ -157,6 +166,7 @@ static kiln_status collect(collecting *c, kiln_drawing *out, bool *done, kiln_er
         return KILN_OK;
     }
     KILN_TRY(put_in_order(c, err));
+    note_seen(c);
     store->has_drawing = true;
     store->drawing_is_whole = c->v.whole;
     *out = (kiln_drawing){.n = c->n, .store = store};

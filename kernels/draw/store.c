@@ -177,6 +177,8 @@ static void drop(kiln_draw_store *s, kiln_store_block *b)
     *b = (kiln_store_block){NULL, 0};
 }
 
+void kiln_store_drop_records(kiln_draw_store *s) { drop(s, &s->records); }
+
 uint64_t kiln_store_most(const kiln_draw_store *s)
 {
     return kiln_runner_left(s->runner) + s->planes_bytes + s->records.bytes + s->scratch.bytes;

@@ -37,6 +37,26 @@ typedef struct {
 } kiln_store_whole;
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL };
 
+/* Of the last picture: the next one of that scene has about as many. What the most of those before had fades slowly, or views that
+ * come in no order, a large one behind a small one, would again and again have too little room. */
+typedef struct {
+    unsigned char scene[16];
+    uint64_t visible, pairs; /* pairs 0: not known */
+} kiln_store_seen;
+
+static inline uint64_t kiln_store_faded(uint64_t most, uint64_t last)
+{
+    const uint64_t faded = most - most / 64;
+    return last > faded ? last : faded;
+}
+
+/* What the next one has room for: a sixteenth more, and a little, as what is not used of it is sorted all the same. */
+static inline uint64_t kiln_store_bound(uint64_t last)
+{
+    enum { LITTLE = 256 };
+    return last + last / 16 + LITTLE;
+}
+
 struct kiln_draw_store {
     kiln_runner *runner;
     kiln_store_block records, scratch;
@@ -44,7 +64,7 @@ struct kiln_draw_store {
     bool drawing_is_whole; /* its rows are those of `whole`, all chunks counted through */
     kiln_store_whole whole;
     uint64_t refused;      /* rows of the smallest view whose Gaussians found no room: that many are not tried again */
-    uint64_t pairs;        /* of the last picture: about as many has the next; 0: not known */
+    kiln_store_seen last;  /* of a picture of all that a camera sees */
     uint64_t picture;      /* counts pictures: the clock of use */
     uint64_t planes_bytes; /* of all planes */
     kiln_store_planes *newest, *oldest, *chains[1024];
@@ -58,6 +78,8 @@ kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t
 void kiln_store_make_way(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes);
 /* Until so many bytes are left, as far as that can be; planes and blocks give way. There is no drawing, and the stream is idle. */
 void kiln_store_make_room(kiln_draw_store *s, uint64_t bytes);
+/* Of a drawing that is not there any more. */
+void kiln_store_drop_records(kiln_draw_store *s);
 /* What both blocks together could have. */
 uint64_t kiln_store_most(const kiln_draw_store *s);
 

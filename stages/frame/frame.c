@@ -223,6 +223,15 @@ kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const k
     return make(w, s, shot, colour, room, err);
 }
 
+kiln_status kiln_frame_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, const float background[3], float *rgba,
+                               float *depth, kiln_draw_told *told, bool *done, kiln_error *err)
+{
+    kiln_frame_forget(s);
+    reading x = {.w = w, .s = s, .shot = shot, .colour = true};
+    const kiln_draw_scene scene = scene_of(&x);
+    return kiln_draw_at_once(&scene, background, rgba, depth, told, done, err);
+}
+
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t room, const float background[3],
                              float *rgba, float *depth, kiln_draw_told *told, kiln_error *err)
 {

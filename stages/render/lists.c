@@ -6,11 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void drop_table(kiln_lists *l)
+{
+    if (l->table) kiln_tile_tables_free(l->table, 1);
+    l->table = NULL;
+}
+
 void kiln_lists_release(kiln_lists *l)
 {
     free(l->starts);
     free(l->pairs);
-    if (l->table) kiln_tile_tables_free(l->table, 1);
+    drop_table(l);
     memset(l, 0, sizeof *l);
 }
 
@@ -43,7 +49,7 @@ static kiln_status bands_of_table(kiln_lists *l, const kiln_shot *shot, kiln_err
     return KILN_OK;
 }
 
-kiln_status kiln_lists_count(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, kiln_lists *l, kiln_error *err)
+static kiln_status count_bands(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, kiln_lists *l, kiln_error *err)
 {
     kiln_status st;
     uint64_t *row_pairs = NULL;
@@ -63,18 +69,21 @@ done:
     return st;
 }
 
-kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, const char *camera, kiln_hash table_key,
-                            kiln_lists *out, kiln_error *err)
+kiln_status kiln_lists_find(kiln_worker *w, const kiln_shot *shot, const char *camera, kiln_hash table_key, kiln_lists *out,
+                            kiln_error *err)
 {
     kiln_manifest *m;
     memset(out, 0, sizeof *out);
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_tile_table_get(m, camera, kiln_profiles[shot->profile].name, shot->antialiased, shot->near_m, &out->table, err));
-    if (out->table && (!kiln_hash_equal(out->table->key, table_key) || out->table->visible != f->n)) {
-        kiln_tile_tables_free(out->table, 1); /* made from other inputs */
-        out->table = NULL;
-    }
-    return out->table ? bands_of_table(out, shot, err) : KILN_OK;
+    if (out->table && !kiln_hash_equal(out->table->key, table_key)) drop_table(out); /* made from other inputs */
+    return KILN_OK;
+}
+
+kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, kiln_lists *l, kiln_error *err)
+{
+    if (l->table && l->table->visible != f->n) drop_table(l); /* the same */
+    return l->table ? bands_of_table(l, shot, err) : count_bands(w, f, shot, l, err);
 }
 
 /* One array of a band into memory of its own, of a size that the table must have. */

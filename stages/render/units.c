@@ -15,8 +15,9 @@
 typedef struct {
     uint32_t width, height;
     bool has_tail; /* its files are written beside the next unit */
-    float *rgba;   /* the worker's canvas */
-    float *depth;  /* NULL when not asked for */
+    float background[3];
+    float *rgba;  /* the worker's canvas */
+    float *depth; /* NULL when not asked for */
     uint64_t visible, pairs;
     uint32_t slabs; /* 0: drawn at once */
     bool from_table;
@@ -49,7 +50,7 @@ static kiln_raster_args rows_of(const kiln_render_unit *u, const picture *p, uin
                           .row1 = row1,
                           .rgba = p->rgba + 4 * at,
                           .depth = p->depth ? p->depth + at : NULL};
-    for (int c = 0; c < 3; c++) a.background[c] = (float)u->background[c];
+    memcpy(a.background, p->background, sizeof a.background);
     return a;
 }
 
@@ -77,29 +78,21 @@ done:
     return st;
 }
 
-/* A GPU that has drawn such a picture before draws it at once. */
-static kiln_status draw_lists(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, kiln_lists *l, picture *p, kiln_error *err)
+static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, kiln_lists *l, picture *p, kiln_error *err)
 {
-    bool done = false;
-    const kiln_raster_args all = rows_of(u, p, 0, kiln_view_tiles_y(&u->shot.view));
-    if (!l->table) KILN_TRY(kiln_draw_at_once(f, &all, &l->total, &done, err));
-    if (done) return KILN_OK;
-    if (!l->table) KILN_TRY(kiln_lists_count(w, f, &u->shot, l, err));
-    return draw_bands(w, u, f, l, p, err);
+    KILN_TRY(kiln_lists_open(w, f, &u->shot, l, err));
+    KILN_TRY(draw_bands(w, u, f, l, p, err));
+    p->visible = f->n;
+    p->pairs = l->total;
+    p->from_table = l->table != NULL;
+    return KILN_OK;
 }
 
-static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, picture *p, kiln_error *err)
+static void take_told(picture *p, const kiln_draw_told *told)
 {
-    kiln_lists l = {0};
-    kiln_status st;
-    KILN_GO(kiln_lists_open(w, f, &u->shot, u->camera, u->table_key, &l, err));
-    KILN_GO(draw_lists(w, u, f, &l, p, err));
-    p->visible = f->n;
-    p->pairs = l.total;
-    p->from_table = l.table != NULL;
-done:
-    kiln_lists_release(&l);
-    return st;
+    p->visible = told->visible;
+    p->pairs = told->pairs;
+    p->slabs = told->slabs;
 }
 
 /* Lists of a stored table name Gaussians of the whole view: slabs make their own. */
@@ -107,11 +100,8 @@ static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_re
                               kiln_error *err)
 {
     kiln_draw_told told;
-    const float background[3] = {(float)u->background[0], (float)u->background[1], (float)u->background[2]};
-    KILN_TRY(kiln_frame_slabs(w, s, &u->shot, room, background, p->rgba, p->depth, &told, err));
-    p->visible = told.visible;
-    p->pairs = told.pairs;
-    p->slabs = told.slabs;
+    KILN_TRY(kiln_frame_slabs(w, s, &u->shot, room, p->background, p->rgba, p->depth, &told, err));
+    take_told(p, &told);
     return KILN_OK;
 }
 
@@ -131,17 +121,51 @@ static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_re
     return kiln_frame_make(w, s, &u->shot, true, f, err);
 }
 
-static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+static kiln_status take_canvas(kiln_worker *w, kiln_frame_state *s, picture *p, kiln_error *err)
 {
-    const uint64_t start_ns = kiln_now_ns(), pixels = (uint64_t)p->width * p->height;
+    const unsigned turns = p->has_tail ? KILN_RENDER_TAILS + 1 : 1;
+    return p->rgba ? KILN_OK : kiln_frame_canvas(w, s, (uint64_t)p->width * p->height, turns, &p->rgba, err);
+}
+
+/* A GPU that has drawn such a picture before draws it at once. Only where memory is ample (tails): if it could not, a frame would
+ * be made with the canvas beside it, for which no unit has asked. */
+static kiln_status try_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
+                               kiln_error *err)
+{
+    kiln_draw_told told;
+    *done = false;
+    if (!p->has_tail || u->slab_room > 0) return KILN_OK;
+    KILN_TRY(take_canvas(w, s, p, err));
+    KILN_TRY(kiln_frame_at_once(w, s, &u->shot, p->background, p->rgba, p->depth, &told, done, err));
+    if (*done) take_told(p, &told);
+    return KILN_OK;
+}
+
+static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_lists *l, picture *p,
+                                 kiln_error *err)
+{
     kiln_frame *f = NULL;
     uint64_t room;
     KILN_TRY(make_frame(w, s, u, &f, &room, err));
-    KILN_TRY(kiln_frame_canvas(w, s, pixels, p->has_tail ? KILN_RENDER_TAILS + 1 : 1, &p->rgba, err));
-    KILN_TRY(room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, p, err));
+    KILN_TRY(take_canvas(w, s, p, err));
+    return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
+}
+
+static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    const uint64_t start_ns = kiln_now_ns();
+    kiln_lists l = {0};
+    kiln_status st;
+    bool drawn = false;
+    for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
+    KILN_GO(kiln_lists_find(w, &u->shot, u->camera, u->table_key, &l, err));
+    if (!l.table) KILN_GO(try_at_once(w, s, u, p, &drawn, err));
+    if (!drawn) KILN_GO(draw_in_parts(w, s, u, &l, p, err));
     kiln_frame_forget(s); /* no other unit looks through this camera */
     p->draw_s = seconds_since(start_ns);
-    return KILN_OK;
+done:
+    kiln_lists_release(&l);
+    return st;
 }
 
 /* A photo with alpha is put over the background, as the picture is. */

@@ -118,7 +118,7 @@ static void picture_free(picture *p)
     free(p->depth);
 }
 
-static void must_be_equal(const picture *a, const picture *b)
+static inline void must_be_equal(const picture *a, const picture *b)
 {
     assert_int_equal(a->drawing.n, b->drawing.n);
     assert_memory_equal(a->drawing.splats, b->drawing.splats, a->drawing.n * sizeof *a->drawing.splats);

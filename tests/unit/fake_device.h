@@ -46,7 +46,7 @@ static struct {
     uint64_t fault;   /* left by the next operation; 0: none */
     /* what it sees */
     uint64_t held, peak;
-    unsigned streams, launches;
+    unsigned streams, launches, waits;
     uint64_t bytes_in, bytes_out; /* copied */
     unsigned in_flight;           /* copies and operations that nobody has waited for */
     /* what the device keeps */
@@ -196,6 +196,7 @@ kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char 
 kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
 {
     const unsigned due = fake.n_copies;
+    fake.waits++;
     assert_int_equal(x->device, FAKE_DEVICE);
     fake.n_copies = fake.in_flight = 0;
     KILN_TRY(fake_step_done(FAKE_WAIT, "waiting", err));

@@ -3,38 +3,9 @@
  * time-limit: 240
  */
 #include "kernels/draw/resident.h"
-#include "tests/unit/draw_scene.h"
+#include "tests/unit/draw_device.h"
 
 #include <stdio.h>
-
-static const uint64_t LARGE = (uint64_t)1 << 30;
-
-/* A device with a store. */
-typedef struct {
-    uint64_t cap;
-    kiln_runner *runner;
-    kiln_draw_store *store;
-} device;
-
-static device device_open(uint64_t cap)
-{
-    device d = {.cap = cap};
-    kiln_error err = {0};
-    fake_reset();
-    d.runner = fake_runner(FAKE_DEVICE, cap);
-    assert_int_equal(kiln_draw_store_new(d.runner, &d.store, &err), KILN_OK);
-    return d;
-}
-
-static void device_close(device *d)
-{
-    assert_int_equal(fake.in_flight, 0);
-    assert_true(fake.peak <= d->cap);
-    assert_int_equal(kiln_runner_tell(d->runner).peak_bytes, fake.peak);
-    kiln_draw_store_free(d->store);
-    kiln_runner_free(d->runner);
-    assert_int_equal(fake.held, 0);
-}
 
 static void draw_on(const device *d, scene *s, const picture *right)
 {
@@ -209,7 +180,7 @@ static void lists_need_no_colour(void **state)
 /* Where there is room for the scene in one piece, how many launches a picture takes does not depend on its chunks. */
 static void a_scene_in_one_piece_is_projected_at_once(void **state)
 {
-    enum { AT_ONCE = 5, BY_CHUNKS = 8 }; /* project, depth_order, seen_order, emit, raster; seen_gather, too */
+    enum { AT_ONCE = 6, BY_CHUNKS = 9 }; /* project, depth_order, seen_order, count, emit, raster; seen_gather, too */
     scene s;
     picture right;
     unsigned at_once = 0, by_chunks = 0;
@@ -227,28 +198,6 @@ static void a_scene_in_one_piece_is_projected_at_once(void **state)
         device_close(&d);
     }
     assert_true(at_once > 5 && by_chunks > 0);
-    picture_free(&right);
-    scene_free(&s);
-}
-
-/* The next picture may have more pairs than there is room for: they are counted then. */
-static void a_bound_that_was_too_low_is_made_up_for(void **state)
-{
-    enum { COUNTED = 7 }; /* emit in vain, and count */
-    scene s;
-    picture right;
-    (void)state;
-    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 17);
-    draw_on_cpu(&right, &s);
-    device d = device_open(LARGE);
-    draw_on(&d, &s, &right);
-    assert_int_equal(d.store->pairs, right.pairs);
-    d.store->pairs = right.pairs / 2;
-    fake.launches = 0;
-    draw_on(&d, &s, &right);
-    assert_int_equal(fake.launches, COUNTED);
-    assert_int_equal(d.store->pairs, right.pairs);
-    device_close(&d);
     picture_free(&right);
     scene_free(&s);
 }
@@ -587,7 +536,6 @@ int main(void)
         cmocka_unit_test(only_the_picture_leaves_the_device),
         cmocka_unit_test(scenes_and_shots_by_turns),
         cmocka_unit_test(a_scene_in_one_piece_is_projected_at_once),
-        cmocka_unit_test(a_bound_that_was_too_low_is_made_up_for),
         cmocka_unit_test(one_chunk_is_a_scene_in_one_piece),
         cmocka_unit_test(a_chunk_comes_when_it_is_seen_first),
         cmocka_unit_test(lists_need_no_colour),

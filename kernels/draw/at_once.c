@@ -1,0 +1,151 @@
+/* at_once -- see resident.h: a camera's picture without a drawing, and with one wait, at its end. How many Gaussians are visible
+ * and how many pairs they have is not asked for in between: there is room for somewhat more than the last picture had. Where that
+ * does not suffice nothing is listed, and the picture is drawn anew as a first one is. */
+#include "kernels/draw/resident.h"
+
+#include "kernels/draw/gather.h"
+
+#include <string.h>
+
+typedef struct {
+    kiln_gathered g;
+    uint32_t *counts, *ids;
+    float *rgba, *depth;
+    uint64_t bytes;
+} block;
+
+typedef struct {
+    kiln_gather v;
+    const kiln_raster_args *picture; /* in host memory */
+    uint64_t visible, pairs;         /* bounds */
+    block b;                         /* in store->scratch */
+    kiln_gather_numbers told;
+} drawing;
+
+/* False where the last picture says nothing of this one. */
+static bool find_bounds(drawing *d)
+{
+    enum { PAIRS_MOST = 1 << 30 };
+    const kiln_store_seen *last = &d->v.store->last;
+    if (last->pairs == 0 || memcmp(last->scene, d->v.all.key, sizeof last->scene) != 0) return false;
+    d->visible = kiln_store_bound(last->visible);
+    if (d->visible > d->v.rows) d->visible = d->v.rows;
+    d->pairs = kiln_store_bound(last->pairs);
+    return d->visible > 0 && d->visible < UINT32_MAX && d->pairs <= PAIRS_MOST;
+}
+
+/* ---- device memory ----------------------------------------------------------------------------------------------------- */
+static kiln_tile_lists_args lists_of(const drawing *d, const block *b)
+{
+    return (kiln_tile_lists_args){.n = d->visible,
+                                  .n_visible = b->g.total,
+                                  .splats = b->g.splats,
+                                  .depths = b->g.depths,
+                                  .source_rows = b->g.rows,
+                                  .view = d->v.scene->view,
+                                  .row0 = d->picture->row0,
+                                  .row1 = d->picture->row1,
+                                  .room = d->pairs,
+                                  .tile_counts = b->counts,
+                                  .ids = b->ids,
+                                  .told = b->g.told};
+}
+
+static kiln_raster_args raster_of(const drawing *d, const block *b)
+{
+    kiln_raster_args a = *d->picture;
+    a.n = d->visible;
+    a.splats = b->g.splats;
+    a.tile_counts = b->counts;
+    a.ranks = b->ids;
+    a.n_pairs = d->pairs;
+    a.rgba = b->rgba;
+    a.depth = b->depth;
+    return a;
+}
+
+static kiln_status lay_out(const drawing *d, char *at, block *b, kiln_error *err)
+{
+    kiln_carve c = {at, 0};
+    const kiln_raster_args *p = d->picture;
+    *b = (block){0};
+    /* A scene in one piece is projected to where all its rows would have room. */
+    KILN_TRY(kiln_gather_lay_out(&d->v, &c, d->v.whole ? d->v.largest.n : d->visible, &b->g, err));
+    b->counts = kiln_take(&c, (uint64_t)(p->row1 - p->row0) * kiln_view_tiles_x(p->view), sizeof *b->counts);
+    b->ids = kiln_take(&c, d->pairs, sizeof *b->ids);
+    b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(p), sizeof *b->rgba);
+    if (p->depth) b->depth = kiln_take(&c, kiln_raster_pixels(p), sizeof *b->depth);
+    const kiln_tile_lists_args lists = lists_of(d, b);
+    const kiln_raster_args raster = raster_of(d, b);
+    KILN_TRY(kiln_gather_add_work(&d->v, KILN_OP_tile_lists, &lists, &b->g, err));
+    KILN_TRY(kiln_gather_add_work(&d->v, KILN_OP_raster, &raster, &b->g, err));
+    kiln_gather_take_work(&c, &b->g);
+    b->bytes = c.used;
+    return KILN_OK;
+}
+
+/* Only what can be had without planes giving way. An eighth more where it must grow, or it would for each picture of a path along
+ * which there is more and more to be seen. */
+static kiln_status reserve(kiln_draw_store *s, uint64_t bytes, bool *fits, kiln_error *err)
+{
+    *fits = false;
+    if (bytes > s->scratch.bytes) {
+        const uint64_t left = s->scratch.bytes + kiln_runner_left(s->runner), ample = bytes + bytes / 8;
+        if (bytes > left + s->records.bytes || ample < bytes) return KILN_OK;
+        if (bytes > left) kiln_store_drop_records(s);
+        bytes = ample <= left ? ample : bytes;
+    }
+    return kiln_store_reserve(s, &s->scratch, bytes, fits, err);
+}
+
+/* ---- drawing ----------------------------------------------------------------------------------------------------------- */
+/* The picture is copied before the numbers, as a copy to memory that is not page-locked is a wait. */
+static kiln_status run(drawing *d, kiln_error *err)
+{
+    const block *b = &d->b;
+    const kiln_gather *v = &d->v;
+    const kiln_raster_args *p = d->picture;
+    const uint64_t pixels = kiln_raster_pixels(p);
+    const kiln_tile_lists_args lists = lists_of(d, b);
+    const kiln_raster_args raster = raster_of(d, b);
+    KILN_TRY(kiln_gather_run(v, &b->g, err));
+    KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_tile_lists, &lists, err));
+    KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_raster, &raster, err));
+    KILN_TRY(kiln_device_copy_out(&v->x, p->rgba, b->rgba, 4 * pixels * sizeof *p->rgba, err));
+    if (p->depth) KILN_TRY(kiln_device_copy_out(&v->x, p->depth, b->depth, pixels * sizeof *p->depth, err));
+    return kiln_gather_read(v, &b->g, &d->told, err);
+}
+
+static kiln_status draw(drawing *d, kiln_draw_told *told, bool *done, kiln_error *err)
+{
+    kiln_draw_store *store = d->v.store;
+    KILN_TRY(kiln_gather_open(&d->v, done, err));
+    if (*done) *done = find_bounds(d);
+    if (!*done) return KILN_OK;
+    KILN_TRY(lay_out(d, NULL, &d->b, err));
+    KILN_TRY(reserve(store, d->b.bytes, done, err));
+    if (!*done) return KILN_OK;
+    KILN_TRY(lay_out(d, store->scratch.at, &d->b, err));
+    KILN_TRY(run(d, err));
+    const uint64_t listed = d->told.told[0], found = d->told.told[1], visible = d->told.told[2];
+    *done = visible <= d->visible && listed == found;
+    if (!*done) return KILN_OK;
+    store->last.visible = kiln_store_faded(store->last.visible, visible);
+    store->last.pairs = kiln_store_faded(store->last.pairs, found);
+    *told = (kiln_draw_told){.visible = visible, .pairs = found, .listed = found};
+    return KILN_OK;
+}
+
+kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, kiln_draw_told *told, bool *done,
+                                  kiln_error *err)
+{
+    *told = (kiln_draw_told){0};
+    drawing d = {.v = {.scene = s, .store = s->store, .x = kiln_runner_exec(s->store->runner), .bytes = kiln_resident_bytes},
+                 .picture = a};
+    *done = false;
+    if (d.v.x.device < 0 || s->store->has_drawing || s->store->last.pairs == 0 || s->window) return KILN_OK;
+    s->store->picture++;
+    const kiln_status st = kiln_store_settle(&d.v.x, draw(&d, told, done, err));
+    kiln_gather_close(&d.v);
+    return st;
+}

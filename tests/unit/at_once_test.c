@@ -1,0 +1,303 @@
+/* at_once_test -- pictures that a device draws without a word in between (kernels/draw/at_once.c), on a device of host memory: the
+ * bits of the counted way, within whatever bounds, and when a step fails.
+ * time-limit: 120
+ */
+#include "kernels/draw/resident.h"
+#include "tests/unit/draw_device.h"
+
+static const float background[3] = {0.1f, 0.5f, 2};
+
+enum { AT_ONCE = 3 }; /* launches of a scene in one piece: project, tile_lists, raster */
+
+/* A view's picture, which must be the right one where there is one. */
+static kiln_status view_draw(const device *d, scene *s, const picture *right, kiln_error *err)
+{
+    kiln_draw_told told = {.drawn = 77};
+    picture p = {.pixels = right->pixels, .rgba = memory(right->pixels, 16), .depth = memory(right->pixels, 4)};
+    s->draw.store = d->store;
+    fake.launches = fake.waits = s->asked = 0;
+    fake.bytes_in = fake.bytes_out = 0;
+    const kiln_status st = kiln_draw_view(d->runner, &s->draw, background, p.rgba, p.depth, &told, err);
+    assert_int_equal(fake.in_flight, 0);
+    assert_int_equal(fake.n_copies, 0);
+    if (st == KILN_OK) {
+        assert_memory_equal(right->rgba, p.rgba, 16 * p.pixels);
+        assert_memory_equal(right->depth, p.depth, 4 * p.pixels);
+        assert_int_equal(told.visible, right->drawing.n);
+        assert_int_equal(told.pairs, right->pairs);
+        assert_int_equal(told.listed, right->pairs);
+        assert_int_equal(told.slabs + told.drawn, 0);
+    }
+    picture_free(&p);
+    s->draw.store = NULL;
+    return st;
+}
+
+static void must_draw(const device *d, scene *s, const picture *right)
+{
+    kiln_error err = {0};
+    if (view_draw(d, s, right, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)d->cap, err.msg);
+}
+
+/* The first picture tells how much room the second needs, of which nothing but the picture and a few numbers leave the device. */
+static void a_second_picture_waits_once(void **state)
+{
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 14);
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    must_draw(&d, &s, &right);
+    assert_true(fake.waits > 3 && fake.launches > AT_ONCE);
+    assert_int_equal(d.store->last.visible, right.drawing.n);
+    assert_int_equal(d.store->last.pairs, right.pairs);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        d.store->last.visible += 5;
+        d.store->last.pairs += 5;
+        must_draw(&d, &s, &right);
+        assert_int_equal(d.store->last.visible, right.drawing.n);
+        assert_int_equal(d.store->last.pairs, right.pairs);
+        assert_int_equal(fake.waits, 1);
+        assert_int_equal(fake.launches, AT_ONCE);
+        assert_int_equal(fake.bytes_in, 0);
+        assert_true(fake.bytes_out >= right.pixels * 20 && fake.bytes_out < right.pixels * 20 + 64);
+    }
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* At every cap the right picture; and planes that are there are not thrown out for the room of one. */
+static void no_cap_changes_a_picture(void **state)
+{
+    enum { BY_CHUNKS = 6 }; /* project and seen_gather of two chunks */
+    scene s;
+    picture right;
+    unsigned at_once = 0, by_chunks = 0, counted = 0;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_GSPLAT_15, 15);
+    draw_on_cpu(&right, &s);
+    for (uint64_t cap = 300000; cap <= LARGE; cap += cap / 128) {
+        device d = device_open(cap);
+        for (unsigned turn = 0; turn < 3; turn++) {
+            const uint64_t before = d.store->planes_bytes;
+            must_draw(&d, &s, &right);
+            if (fake.launches <= BY_CHUNKS) assert_true(d.store->planes_bytes >= before);
+        }
+        at_once += fake.launches == AT_ONCE;
+        by_chunks += fake.launches == BY_CHUNKS;
+        counted += fake.launches > BY_CHUNKS;
+        if (cap > LARGE / 2) assert_int_equal(fake.launches, AT_ONCE);
+        device_close(&d);
+    }
+    assert_true(at_once > 5 && by_chunks > 0 && counted > 5);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* More is to be seen than there is room for: it is drawn anew, and the next one has room. */
+static void bounds_that_were_too_low_are_made_up_for(void **state)
+{
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 17);
+    draw_on_cpu(&right, &s);
+    assert_true(right.drawing.n > 300 && right.pairs > 300); /* more than what is added to any bound */
+    device d = device_open(LARGE);
+    must_draw(&d, &s, &right);
+    for (unsigned which = 0; which < 2; which++) {
+        *(which == 0 ? &d.store->last.visible : &d.store->last.pairs) = 1;
+        must_draw(&d, &s, &right);
+        assert_true(fake.launches > AT_ONCE);
+        assert_int_equal(d.store->last.visible, right.drawing.n);
+        assert_int_equal(d.store->last.pairs, right.pairs);
+        must_draw(&d, &s, &right);
+        assert_int_equal(fake.launches, AT_ONCE);
+    }
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* A large view leaves room for a while, which gets less with each picture. */
+static void what_the_most_had_fades(void **state)
+{
+    enum { MANY = 1 << 20 };
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 120, 90, KILN_PROFILE_INRIA, 17);
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    must_draw(&d, &s, &right);
+    d.store->last.pairs = MANY;
+    for (uint64_t before = MANY; d.store->last.pairs > right.pairs; before = d.store->last.pairs) {
+        must_draw(&d, &s, &right);
+        assert_int_equal(fake.launches, AT_ONCE);
+        assert_true(d.store->last.pairs < before && d.store->last.pairs > before - before / 32);
+    }
+    assert_int_equal(d.store->last.pairs, right.pairs);
+    assert_int_equal(d.store->last.visible, right.drawing.n);
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* Bounds are of one scene; a drawing or a count of it in between spoils nothing. */
+static void another_scene_begins_anew(void **state)
+{
+    scene s[2];
+    picture right[2];
+    kiln_drawing drawing;
+    kiln_error err = {0};
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        scene_make(&s[k], 200 + 60 * k, 170, KILN_PROFILE_INRIA, 20 + k);
+        draw_on_cpu(&right[k], &s[k]);
+    }
+    device d = device_open(LARGE);
+    for (unsigned turn = 0; turn < 8; turn++) {
+        const unsigned k = turn / 2 % 2;
+        must_draw(&d, &s[k], &right[k]);
+        assert_int_equal(fake.launches == AT_ONCE, turn % 2 == 1);
+    }
+    s[1].draw.store = d.store;
+    assert_int_equal(kiln_draw_collect(d.runner, &s[1].draw, &drawing, &err), KILN_OK);
+    must_draw(&d, &s[1], &right[1]); /* beside it there is no place */
+    kiln_drawing_release(&drawing);
+    must_draw(&d, &s[1], &right[1]);
+    assert_true(fake.launches > AT_ONCE);
+    must_draw(&d, &s[1], &right[1]);
+    assert_int_equal(fake.launches, AT_ONCE);
+    device_close(&d);
+    for (unsigned k = 0; k < 2; k++) {
+        picture_free(&right[k]);
+        scene_free(&s[k]);
+    }
+}
+
+/* A chunk that is seen for the first time brings its planes. */
+static void a_chunk_comes_when_it_is_seen_first(void **state)
+{
+    scene s;
+    picture right[2];
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 15);
+    for (unsigned k = 0; k < 2; k++) {
+        s.last_hidden = k == 0;
+        draw_on_cpu(&right[k], &s);
+    }
+    device d = device_open(LARGE);
+    for (unsigned k = 0; k < 2; k++) {
+        s.last_hidden = k == 0;
+        must_draw(&d, &s, &right[k]);
+        assert_int_equal(s.asked, 1);
+        must_draw(&d, &s, &right[k]);
+        assert_int_equal(s.asked, 0);
+        assert_int_equal(fake.launches, AT_ONCE);
+    }
+    device_close(&d);
+    for (unsigned k = 0; k < 2; k++) picture_free(&right[k]);
+    scene_free(&s);
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------------------- */
+
+/* The step fails at its 1st, 2nd, ... time of a second picture, whose bounds hold or do not. Returns how many times there are. */
+static unsigned break_second(scene *s, const picture *right, uint64_t cap, bool too_low, fake_step step, kiln_status want)
+{
+    for (unsigned time = 1;; time++) {
+        kiln_error err = {0};
+        device d = device_open(cap);
+        must_draw(&d, s, right);
+        if (too_low) d.store->last.pairs = 1;
+        fake.fail = step;
+        fake.fail_in = time;
+        const kiln_status st = view_draw(&d, s, right, &err);
+        const bool failed = fake.fail_in == 0;
+        assert_int_equal(st, failed ? want : KILN_OK);
+        fake.fail = FAKE_NOTHING;
+        for (unsigned turn = 0; turn < 2; turn++) must_draw(&d, s, right); /* nothing half done is taken for done */
+        device_close(&d);
+        if (!failed) return time - 1;
+    }
+}
+
+static void what_breaks_off_leaves_nothing(void **state)
+{
+    static const uint64_t caps[] = {(uint64_t)1 << 30, 2500000};
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 17);
+    draw_on_cpu(&right, &s);
+    for (unsigned c = 0; c < sizeof caps / sizeof *caps; c++) {
+        assert_true(break_second(&s, &right, caps[c], false, FAKE_LAUNCH, KILN_E_DEVICE) >= AT_ONCE);
+        assert_true(break_second(&s, &right, caps[c], false, FAKE_COPY_OUT, KILN_E_DEVICE) >= 3);
+        assert_true(break_second(&s, &right, caps[c], false, FAKE_WAIT, KILN_E_DEVICE) >= 1);
+        assert_true(break_second(&s, &right, caps[c], true, FAKE_LAUNCH, KILN_E_DEVICE) > AT_ONCE + 5);
+        assert_true(break_second(&s, &right, caps[c], true, FAKE_WAIT, KILN_E_DEVICE) > 3);
+        (void)break_second(&s, &right, caps[c], false, FAKE_FULL, KILN_OK); /* memory that is gone is no failure */
+    }
+    picture_free(&right);
+    scene_free(&s);
+}
+
+static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
+{
+    scene s;
+    picture right;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 13);
+    draw_on_cpu(&right, &s);
+    device d = device_open(LARGE);
+    must_draw(&d, &s, &right);
+    fake.fault = KILN_FAULT(KILN_FAULT_RASTER_RANK, 5);
+    assert_int_equal(view_draw(&d, &s, &right, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "pair 5 names a Gaussian that is not there"));
+    must_draw(&d, &s, &right); /* it does not stay */
+    device_close(&d);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+/* Without a store, with one on the CPU, and without a word of what was drawn. */
+static void a_view_needs_no_device(void **state)
+{
+    scene s;
+    picture right;
+    kiln_error err = {0};
+    (void)state;
+    fake_reset();
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 15);
+    draw_on_cpu(&right, &s);
+    device d = {.runner = fake_runner(KILN_RUNNER_CPU, 0)};
+    must_draw(&d, &s, &right);
+    assert_int_equal(kiln_draw_store_new(d.runner, &d.store, &err), KILN_OK);
+    for (unsigned turn = 0; turn < 2; turn++) must_draw(&d, &s, &right);
+    assert_int_equal(kiln_draw_view(d.runner, &s.draw, background, right.rgba, NULL, NULL, &err), KILN_OK);
+    assert_int_equal(fake.peak, 0);
+    kiln_draw_store_free(d.store);
+    kiln_runner_free(d.runner);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_picture_waits_once),
+        cmocka_unit_test(no_cap_changes_a_picture),
+        cmocka_unit_test(bounds_that_were_too_low_are_made_up_for),
+        cmocka_unit_test(what_the_most_had_fades),
+        cmocka_unit_test(another_scene_begins_anew),
+        cmocka_unit_test(a_chunk_comes_when_it_is_seen_first),
+        cmocka_unit_test(what_breaks_off_leaves_nothing),
+        cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
+        cmocka_unit_test(a_view_needs_no_device),
+    };
+    return cmocka_run_group_tests_name("at_once", tests, fake_nothing_is_left, fake_nothing_is_left);
+}
