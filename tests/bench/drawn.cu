@@ -125,10 +125,7 @@ class artist
     void draw()
     {
         const float black[3] = {0, 0, 0};
-        kiln_drawing d = {};
-        check(kiln_draw_collect(runner_, &scene_, &d, &err));
-        check(kiln_draw_picture(runner_, &scene_, &d, black, canvas_.data(), nullptr, nullptr, &err));
-        kiln_drawing_release(&d);
+        check(kiln_draw_view(runner_, &scene_, black, canvas_.data(), nullptr, nullptr, &err));
     }
     std::vector<float> &canvas() { return canvas_; }
     /* Most device memory so far beside the planes. */

@@ -10,13 +10,13 @@ namespace bench
 
 frame::frame(runner *b, const scene &s, const kiln_view &view, room_by how)
     : b_(b), view_(view), how_(how), tiles_x_(kiln_view_tiles_x(&view)), tiles_y_(kiln_view_tiles_y(&view)), n_(s.n), n_visible_(1),
-      row_pairs_(tiles_y_), n_pairs_(2), splats_(n_), ordered_(n_), depths_(n_), rgba_(uint64_t(4) * view.width * view.height),
-      source_rows_(n_), rows_(n_), order_(n_), ordered_rows_(n_), tile_counts_(uint64_t(tiles_x_) * tiles_y_)
+      row_pairs_(tiles_y_), splats_(n_), ordered_(n_), depths_(n_), rgba_(uint64_t(4) * view.width * view.height), source_rows_(n_),
+      rows_(n_), order_(n_), ordered_rows_(n_), tile_counts_(uint64_t(tiles_x_) * tiles_y_)
 {
     std::vector<uint32_t> source_rows(n_);
     std::iota(source_rows.begin(), source_rows.end(), 0u);
     source_rows_.from_host(source_rows.data());
-    BENCH_CUDA(cudaMallocHost(&host_, (tiles_y_ + 2) * sizeof *host_));
+    BENCH_CUDA(cudaMallocHost(&host_, std::max(tiles_y_, 1u) * sizeof *host_));
     set_scene(s);
     set_order();
 }
@@ -114,43 +114,18 @@ void frame::draw(uint32_t row0, uint32_t row1)
     step(KILN_OP_raster, &raster_);
 }
 
-/* All rows, in the room that there is. Where it does not suffice none is listed, and a program would count and begin again; here it
- * is the same picture each time. */
-void frame::draw_uncounted()
-{
-    emit_.row1 = raster_.row1 = tiles_y_;
-    emit_.room = ranks_->size();
-    emit_.ranks = ranks_->get();
-    emit_.n_pairs = n_pairs_.get();
-    raster_.ranks = ranks_->get();
-    raster_.rgba = rgba_.get();
-    step(KILN_OP_tile_pairs_emit, &emit_);
-    read_back(n_pairs_.get(), 2);
-    if (host_[0] != host_[1]) die(70, "a frame has more pairs than the same one before");
-    raster_.n_pairs = pairs_ = host_[0];
-    step(KILN_OP_raster, &raster_);
-}
-
 void frame::run()
 {
     std::vector<uint32_t> starts = {0, tiles_y_};
     uint32_t bands = 1;
     collect();
     put_in_order();
-    if (how_ == room_by::FRAME_BEFORE) {
-        if (!prepared_) {
-            count_pairs();
-            make_room(pairs_ + pairs_ / 4 + 1);
-        }
-        draw_uncounted();
-    } else {
-        count_pairs();
-        if (how_ == room_by::BANDS) {
-            starts.resize(tiles_y_ + 1);
-            bands = kiln_tile_bands(host_, tiles_y_, starts.data());
-        }
-        for (uint32_t i = 0; i < bands; i++) draw(starts[i], starts[i + 1]);
+    count_pairs();
+    if (how_ == room_by::BANDS) {
+        starts.resize(tiles_y_ + 1);
+        bands = kiln_tile_bands(host_, tiles_y_, starts.data());
     }
+    for (uint32_t i = 0; i < bands; i++) draw(starts[i], starts[i + 1]);
     prepared_ = true;
 }
 

@@ -1,5 +1,6 @@
-/* frame -- what a camera costs with everything on the device: the operations in the order in which kernels/draw calls them, with
- * the numbers that the host must read in between, and nothing that overlaps. The scene's planes are there in one piece. */
+/* frame -- what a camera costs with everything on the device when its pairs are counted first, as the first picture of a scene and
+ * every drawing: the operations in the order in which kernels/draw calls them, with the numbers that the host must read in between,
+ * and nothing that overlaps. The scene's planes are there in one piece. */
 #ifndef KILN_TESTS_BENCH_FRAME_CUH
 #define KILN_TESTS_BENCH_FRAME_CUH
 
@@ -11,9 +12,8 @@ namespace bench
 
 /* How lists find their memory. */
 enum class room_by {
-    FRAME_BEFORE, /* a quarter more than the frame before had, uncounted */
-    COUNT,        /* counted first, all at once */
-    BANDS         /* counted first, in bands (tile_pairs.h), which caps it */
+    COUNT, /* all at once */
+    BANDS  /* in bands (tile_pairs.h), which caps it */
 };
 
 class frame
@@ -49,7 +49,6 @@ class frame
     void count_pairs();
     void make_room(uint64_t pairs);
     void draw(uint32_t row0, uint32_t row1);
-    void draw_uncounted();
     void step(kiln_op_id op, const void *args);
     void read_back(const uint64_t *from, uint64_t n);
     std::vector<const array<uint32_t> *> numbers() const; /* all that it writes of that type */
@@ -61,7 +60,7 @@ class frame
     uint32_t tiles_x_, tiles_y_;
     uint64_t work_bytes_ = 0, pairs_ = 0, n_;
     uint64_t *host_ = nullptr; /* pinned: counts that come back */
-    array<uint64_t> n_visible_, row_pairs_, n_pairs_;
+    array<uint64_t> n_visible_, row_pairs_;
     array<kiln_splat2d> splats_, ordered_;
     array<float> depths_, rgba_;
     array<uint32_t> source_rows_, rows_, order_, ordered_rows_, tile_counts_;

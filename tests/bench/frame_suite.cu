@@ -2,6 +2,7 @@
  * the same with exploded scales, in 4K, and trained scenes. Pictures and lists are compared with the plainest kernels. */
 #include "tests/bench/suites.cuh"
 
+#include "tests/bench/at_once.cuh"
 #include "tests/bench/drawn.cuh"
 #include "tests/bench/exact.cuh"
 #include "tests/bench/frame.cuh"
@@ -74,7 +75,7 @@ cost frame_cost(const amount &a)
     return c;
 }
 
-row measure_frame(runner *b, const std::string &what, frame *f, const amount &a)
+template <typename Frame> row measure_frame(runner *b, const std::string &what, Frame *f, const amount &a)
 {
     row r = b->measure(
         what, static_cast<uint64_t>(a.rows), frame_cost(a), [&] { f->run(); }, [&](int byte) { f->poison(byte); },
@@ -105,8 +106,8 @@ void measure_lists(runner *b, const std::string &name, frame *f, const amount &a
     b->table()->add(sum);
 }
 
-/* Each operation alone, on what the last frame has left. */
-void measure_steps(runner *b, const std::string &name, frame *f, const amount &a)
+/* Each operation alone, on what the last frame has left; raster's lists are those of a picture at once. */
+void measure_steps(runner *b, const std::string &name, frame *f, const kiln_raster_args &raster, const amount &a)
 {
     if (b->wants("project")) {
         kiln_project_args alone = f->project(); /* without what the depth order asks for, as others' figures are */
@@ -117,26 +118,30 @@ void measure_steps(runner *b, const std::string &name, frame *f, const amount &a
     }
     if (b->wants("seen")) b->operation({"seen_order " + name, f->visible(), KILN_OP_seen_order, &f->order(), order_cost(a)});
     if (b->wants("lists")) measure_lists(b, name, f, a);
-    if (b->wants("raster")) b->operation({"raster " + name, f->pairs(), KILN_OP_raster, &f->raster(), raster_cost(a)});
+    if (b->wants("raster")) b->operation({"raster " + name, f->pairs(), KILN_OP_raster, &raster, raster_cost(a)});
 }
 
 enum class much { EVERY_STEP, WHOLE };
 
 amount bench_view(runner *b, const std::string &name, const scene &s, const kiln_view &view, much how)
 {
-    frame f(b, s, view, room_by::FRAME_BEFORE);
+    frame f(b, s, view, room_by::COUNT);
     uint64_t blends = 0;
     f.run();
     b->wait();
-    (void)check_raster("", f.raster(), &blends);
+    at_once picture(b, f);
+    picture.run();
+    b->wait();
+    (void)check_raster("", picture.raster(), &blends);
     const amount a = amount_of(s, f, blends);
-    if (how == much::EVERY_STEP) measure_steps(b, name, &f, a);
+    if (how == much::EVERY_STEP) measure_steps(b, name, &f, picture.raster(), a);
     if (b->wants("frame")) {
-        b->table()->add(measure_frame(b, "frame " + name, &f, a));
-        if (how == much::EVERY_STEP) bench_drawn(b, name, s, view, f.raster().rgba);
+        b->table()->add(measure_frame(b, "frame " + name, &picture, a));
+        b->table()->add(finding{"frame " + name, "pictures differ from the counted one's", 1, picture.sum() != f.sum()});
+        if (how == much::EVERY_STEP) bench_drawn(b, name, s, view, picture.raster().rgba);
     }
     if (b->wants("lists")) check_lists(b->table(), "lists " + name, f.raster());
-    if (b->wants("raster")) b->table()->add(check_raster("raster " + name, f.raster(), &blends));
+    if (b->wants("raster")) b->table()->add(check_raster("raster " + name, picture.raster(), &blends));
     return a;
 }
 
