@@ -21,8 +21,9 @@ finding check_knn(const std::string &what, const float *means, uint64_t n, const
 /* best [3][n_queries] as knn_join gave it. */
 finding check_knn_join(const std::string &what, const kiln_knn_join_args &a, uint64_t n_queries);
 
-/* Lists of all tile rows, as a raster call is given them: nothing missing, nothing that does not belong, in order. Two findings. */
-void check_lists(table *t, const std::string &what, const kiln_raster_args &a);
+/* Lists of all tile rows: nothing missing, nothing that does not belong, in order. Two findings. All of a.n are there; without
+ * depths they are in drawing order. */
+void check_lists(table *t, const std::string &what, const kiln_tile_lists_args &a);
 
 /* Every float of a->rgba. Blends counts what reached a pixel's colour: the least that must be computed. */
 finding check_raster(const std::string &what, const kiln_raster_args &a, uint64_t *blends);

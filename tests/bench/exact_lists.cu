@@ -14,10 +14,9 @@ namespace
 constexpr unsigned BLOCK = 256;
 
 struct lists {
-    const kiln_splat2d *splats;
-    const uint32_t *ranks;
+    kiln_tile_lists_args a;
     const uint64_t *begins; /* [tiles + 1] */
-    uint64_t n, tiles;
+    uint64_t tiles;
     uint32_t tiles_x, width, height;
     unsigned long long *counts; /* pairs that belong, of these missing, entries out of order */
 };
@@ -34,17 +33,26 @@ __device__ bool reaches(const kiln_splat2d &s, uint32_t tile_x, uint32_t tile_y,
     return false;
 }
 
-__device__ bool is_listed(const lists &l, uint64_t tile, uint64_t rank)
+/* Is the one at position p drawn before the one at q? */
+__device__ bool comes_before(const lists &l, uint32_t p, uint32_t q)
+{
+    if (!l.a.depths) return p < q;
+    if (l.a.depths[p] != l.a.depths[q]) return l.a.depths[p] < l.a.depths[q];
+    if (l.a.source_rows[p] != l.a.source_rows[q]) return l.a.source_rows[p] < l.a.source_rows[q];
+    return p < q;
+}
+
+__device__ bool is_listed(const lists &l, uint64_t tile, uint32_t id)
 {
     uint64_t low = l.begins[tile], high = l.begins[tile + 1];
     while (low < high) {
         const uint64_t middle = (low + high) / 2;
-        if (l.ranks[middle] < rank)
+        if (comes_before(l, l.a.ids[middle], id))
             low = middle + 1;
         else
             high = middle;
     }
-    return low < l.begins[tile + 1] && l.ranks[low] == rank;
+    return low < l.begins[tile + 1] && l.a.ids[low] == id;
 }
 
 __global__ void compare_lists(const lists l)
@@ -52,13 +60,13 @@ __global__ void compare_lists(const lists l)
     for (uint64_t tile = blockIdx.x; tile < l.tiles; tile += gridDim.x) {
         const uint32_t tile_x = static_cast<uint32_t>(tile % l.tiles_x), tile_y = static_cast<uint32_t>(tile / l.tiles_x);
         unsigned long long belong = 0, missing = 0, disorder = 0;
-        for (uint64_t rank = threadIdx.x; rank < l.n; rank += BLOCK) {
-            if (!reaches(l.splats[rank], tile_x, tile_y, l.width, l.height)) continue;
+        for (uint64_t i = threadIdx.x; i < l.a.n; i += BLOCK) {
+            if (!reaches(l.a.splats[i], tile_x, tile_y, l.width, l.height)) continue;
             belong++;
-            missing += !is_listed(l, tile, rank);
+            missing += !is_listed(l, tile, static_cast<uint32_t>(i));
         }
         for (uint64_t i = l.begins[tile] + 1 + threadIdx.x; i < l.begins[tile + 1]; i += BLOCK)
-            disorder += l.ranks[i - 1] >= l.ranks[i];
+            disorder += !comes_before(l, l.a.ids[i - 1], l.a.ids[i]);
         if (belong) atomicAdd(&l.counts[0], belong);
         if (missing) atomicAdd(&l.counts[1], missing);
         if (disorder) atomicAdd(&l.counts[2], disorder);
@@ -76,7 +84,7 @@ std::vector<uint64_t> list_begins(const uint32_t *tile_counts, uint64_t tiles)
     return begins;
 }
 
-void check_lists(table *t, const std::string &what, const kiln_raster_args &a)
+void check_lists(table *t, const std::string &what, const kiln_tile_lists_args &a)
 {
     const uint32_t tiles_x = kiln_view_tiles_x(a.view);
     const uint64_t tiles = uint64_t(tiles_x) * kiln_view_tiles_y(a.view);
@@ -85,7 +93,7 @@ void check_lists(table *t, const std::string &what, const kiln_raster_args &a)
     array<unsigned long long> counts(3);
     begins.from_host(host_begins.data());
     counts.fill(0);
-    const lists l = {a.splats, a.ranks, begins.get(), a.n, tiles, tiles_x, a.view->width, a.view->height, counts.get()};
+    const lists l = {a, begins.get(), tiles, tiles_x, a.view->width, a.view->height, counts.get()};
     compare_lists<<<kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK>>>(l);
     BENCH_CUDA(cudaGetLastError());
     const std::vector<unsigned long long> found = counts.to_host();

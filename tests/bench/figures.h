@@ -47,7 +47,7 @@ static const bench_figure bench_figures[] = {
     {"project 6M", "HiGS", 0.233},
     {"depth_order 1M", "Faster-GS", 0.058},
     {"depth_order 6M", "Faster-GS", 0.165},
-    /* counting, emission, sorts and ranges: ours are depth_order + tile_pairs_emit */
+    /* counting, emission, sorts and ranges: ours are tile_lists */
     {"lists 1M", "inria", 1.081},
     {"lists 1M", "gsplat-1.5", 0.550},
     {"lists 1M", "gsplat-1.6", 0.612},

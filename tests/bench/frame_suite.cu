@@ -6,6 +6,7 @@
 #include "tests/bench/drawn.cuh"
 #include "tests/bench/exact.cuh"
 #include "tests/bench/frame.cuh"
+#include "tests/bench/listing.cuh"
 #include "tests/bench/real_scene.h"
 
 #include <stdio.h>
@@ -84,26 +85,31 @@ template <typename Frame> row measure_frame(runner *b, const std::string &what, 
     return r;
 }
 
-/* The peers' lists are depth_order and tile_pairs_emit, from visible Gaussians to what a tile draws; counting is for who does not
- * know how much room they need. */
+/* The peers' lists are tile_lists, from visible Gaussians to what a tile draws; the others list in bands, which asks for a count.
+ */
 void measure_lists(runner *b, const std::string &name, frame *f, const amount &a)
 {
-    const row parts[] = {b->measure({"depth_order " + name, f->visible(), KILN_OP_depth_order, &f->depth_order(), sort_cost(a)}),
-                         b->measure({"tile_pairs_emit " + name, f->pairs(), KILN_OP_tile_pairs_emit, &f->emit(), emit_cost(a)})};
-    row sum;
-    sum.what = "lists " + name;
-    sum.items = f->pairs();
-    sum.gpu = sum.gpu_least = 0;
-    sum.least_work = lists_cost(a);
-    sum.limit = b->ceilings()->limit_ms(sum.least_work);
-    sum.memory = b->prepare(KILN_OP_tile_pairs_emit, &f->emit()) + 4 * (f->emit().room + f->tiles());
+    const listing l(f->project(), f->visible(), f->pairs());
+    b->operation({"depth_order " + name, f->visible(), KILN_OP_depth_order, &f->depth_order(), sort_cost(a)});
     b->operation({"tile_pairs_count " + name, f->visible(), KILN_OP_tile_pairs_count, &f->count(), count_cost(a)});
-    for (const row &r : parts) {
-        b->table()->add(r);
-        sum.gpu += r.gpu;
-        sum.gpu_least += r.gpu_least;
-    }
-    b->table()->add(sum);
+    b->operation({"tile_pairs_emit " + name, f->pairs(), KILN_OP_tile_pairs_emit, &f->emit(), emit_cost(a)});
+    row r = b->measure({"lists " + name, f->pairs(), KILN_OP_tile_lists, &l.args(), lists_cost(a)});
+    r.memory = b->prepare(KILN_OP_tile_lists, &l.args()) + l.bytes();
+    b->table()->add(r);
+    check_lists(b->table(), "lists " + name, l.args());
+}
+
+/* Lists of a frame that was counted, by rank. */
+void check_frame_lists(runner *b, const std::string &what, const kiln_raster_args &r)
+{
+    kiln_tile_lists_args a = {};
+    a.n = r.n;
+    a.splats = r.splats;
+    a.view = r.view;
+    a.row1 = r.row1;
+    a.tile_counts = const_cast<uint32_t *>(r.tile_counts); /* looked at alone */
+    a.ids = const_cast<uint32_t *>(r.ranks);
+    check_lists(b->table(), what, a);
 }
 
 /* Each operation alone, on what the last frame has left; raster's lists are those of a picture at once. */
@@ -140,7 +146,7 @@ amount bench_view(runner *b, const std::string &name, const scene &s, const kiln
         b->table()->add(finding{"frame " + name, "pictures differ from the counted one's", 1, picture.sum() != f.sum()});
         if (how == much::EVERY_STEP) bench_drawn(b, name, s, view, picture.raster().rgba);
     }
-    if (b->wants("lists")) check_lists(b->table(), "lists " + name, f.raster());
+    if (b->wants("lists")) check_frame_lists(b, "tile_pairs_emit " + name, f.raster());
     if (b->wants("raster")) b->table()->add(check_raster("raster " + name, picture.raster(), &blends));
     return a;
 }
