@@ -32,4 +32,16 @@ static void device_close(device *d)
     assert_int_equal(fake.held, 0);
 }
 
+/* A drawing and its picture, which must be the right ones. */
+static inline void draw_on(const device *d, scene *s, const picture *right)
+{
+    picture p;
+    kiln_error err = {0};
+    s->draw.store = d->store;
+    if (picture_draw(&p, d->runner, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)d->cap, err.msg);
+    must_be_equal(right, &p);
+    picture_free(&p);
+    s->draw.store = NULL;
+}
+
 #endif
