@@ -148,9 +148,9 @@ __device__ void add_box_pairs(const kiln_project_args &a, uint64_t pairs)
 
 /* ---- kernel ---------------------------------------------------------------------------------------------------------- */
 struct workspace {
-    uint64_t *words;  /* [blocks] of place_cuda.cuh */
-    uint32_t *ticket; /* behind them: one memset for both */
-    uint64_t blocks, bytes;
+    uint64_t *words;        /* [blocks] of place_cuda.cuh */
+    uint32_t *ticket;       /* behind them: one memset for both */
+    uint64_t blocks, bytes; /* bytes: of words and ticket, nothing else is here */
 };
 
 struct block_memory {
@@ -208,8 +208,8 @@ void lay_out(workspace *w, const kiln_project_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
     w->blocks = (a->n + BLOCK - 1) / BLOCK;
-    w->words = kiln::take<uint64_t>(&c, w->blocks + 1);
-    w->ticket = reinterpret_cast<uint32_t *>(w->words + w->blocks);
+    w->words = kiln::take<uint64_t>(&c, w->blocks);
+    w->ticket = kiln::take<uint32_t>(&c, 1);
     w->bytes = c.used;
 }
 
@@ -217,7 +217,7 @@ template <bool INRIA> kiln_status run(const kiln_exec *x, const kiln_project_arg
 {
     kiln_lens l;
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
-    CUDA_RUN(cudaMemsetAsync(w.words, 0, (w.blocks + 1) * sizeof *w.words, x->stream));
+    CUDA_RUN(cudaMemsetAsync(w.words, 0, w.bytes, x->stream));
     LAUNCH(project<INRIA>, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
     return KILN_OK;
 }
