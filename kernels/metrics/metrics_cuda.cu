@@ -30,6 +30,7 @@ enum {
     BLOCKS_MOST = 2048,
     GROUPS_LEAST = 3,  /* of eight rows in a piece, which reads 10 rows more */
     GROUPS_MOST = 512, /* a thread adds up 2^12 values of up to 2^48 */
+    COLUMN_SUMS = 5,   /* what a thread adds up: squared error, map in `same` and in `valid`, a, b */
 };
 
 /* A strip of PIXELS, and the block for it: a thread for each value of a row with its margins, and 128 registers for it. */
@@ -53,13 +54,16 @@ struct sums {
     int64_t mse, a, b, same, border; /* border: what is in `same` and not in `valid` */
 };
 
+/* kiln_fixed before its last step: every value has this much more. */
+constexpr uint64_t FIXED_ZERO = 0x4338000000000000u; /* the bits of 1.5 * 2^52 */
+
 struct __align__(16) moments { kiln_ssim_moments s, d; };
 
 /* Rows of two steps, so that one barrier a step is enough: who writes a half has seen all others done with it. */
 template <typename STRIP> struct block_memory {
     union {
         moments rows[2][RUN][STRIP::PITCH];
-        sums of_threads[STRIP::THREADS];
+        int64_t sums[COLUMN_SUMS][STRIP::THREADS];
     };
 };
 
@@ -74,7 +78,7 @@ struct piece {
 
 /* What a thread reads. */
 struct column {
-    const float *a, *b; /* at row 0 */
+    const float *a, *b; /* at the row that is read next */
     bool inside, own;   /* in the picture; in the piece too, not in its margins */
 };
 
@@ -90,31 +94,31 @@ struct window {
 template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m, const piece &p)
 {
     const int pixel = static_cast<int>(threadIdx.x) / CHANNELS - RADIUS, channel = threadIdx.x % CHANNELS, x = p.x0 + pixel;
+    const int64_t y = p.y0 - RADIUS;
     column c;
-    c.a = m.a + (static_cast<int64_t>(x) * m.a_step + channel);
-    c.b = m.b + (static_cast<int64_t>(x) * m.b_step + channel);
+    c.a = m.a + ((y * m.a_row + x) * m.a_step + channel);
+    c.b = m.b + ((y * m.b_row + x) * m.b_step + channel);
     c.inside = threadIdx.x < STRIP::COLUMNS && x >= 0 && x < static_cast<int>(m.width);
     c.own = c.inside && pixel >= 0 && pixel < STRIP::WIDTH;
     return c;
 }
 
-/* Rows from y on, 0 outside the picture; ALL: none of them is. */
-template <bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m, const column &c, int y, samples<N> *to)
+/* The next rows, from y on, 0 outside the picture; ALL: none of them is. */
+template <bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
 {
     const int64_t a_row = static_cast<int64_t>(m.a_row) * m.a_step, b_row = static_cast<int64_t>(m.b_row) * m.b_step;
     const int height = static_cast<int>(m.height);
-    const float *a = c.a + y * a_row, *b = c.b + y * b_row;
 #pragma unroll
     for (int r = 0; r < N; r++) {
-        const bool inside = c.inside && (ALL || (y + r >= 0 && y + r < height));
-        to->a[r] = inside ? __ldg(a) : 0.0f;
-        to->b[r] = inside ? __ldg(b) : 0.0f;
-        a += a_row;
-        b += b_row;
+        const bool inside = c->inside && (ALL || (y + r >= 0 && y + r < height));
+        to->a[r] = inside ? __ldg(c->a) : 0.0f;
+        to->b[r] = inside ? __ldg(c->b) : 0.0f;
+        c->a += a_row;
+        c->b += b_row;
     }
 }
 
-template <int N> __device__ void read(const kiln_metrics_args &m, const column &c, int y, samples<N> *to)
+template <int N> __device__ void read(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
 {
     if (y >= 0 && y + N <= static_cast<int>(m.height))
         read_rows<true>(m, c, y, to);
@@ -185,8 +189,17 @@ template <int PITCH> __device__ void filter_down(const window &w, moments (*rows
         rows[r][threadIdx.x] = {kiln_ssim_down(sum[r][0], sum[r][1], centre_s), kiln_ssim_down(sum[r][2], sum[r][3], centre_d)};
 }
 
-/* (1 - map) / 2 in fixed point, of the run of eight columns that begins at `from`. */
-__device__ void filter_along(const moments *from, int64_t map[RUN])
+/* kiln_fixed of what is not negative, above FIXED_ZERO. The float becomes a double by shifts, as conversions have an eighth of the
+ * lanes; what is below the least normal float becomes something else as small, of which nothing is left. */
+__device__ uint64_t fixed_above_zero(float v)
+{
+    const unsigned bits = __float_as_uint(v);
+    const double d = __hiloint2double(static_cast<int>((bits >> 3) + ((1023u - 127u) << 20)), static_cast<int>(bits << 29));
+    return static_cast<uint64_t>(kiln_fixed(d)) + FIXED_ZERO;
+}
+
+/* (1 - map) / 2 in fixed point above FIXED_ZERO, of the run of eight columns that begins at `from`. */
+__device__ void filter_along(const moments *from, uint64_t map[RUN])
 {
     const float centre_s = from[CHANNELS * CENTRE].s.mean, centre_d = from[CHANNELS * CENTRE].d.mean;
     float sum[RUN][4];
@@ -203,7 +216,19 @@ __device__ void filter_along(const moments *from, int64_t map[RUN])
     for (int r = 0; r < RUN; r++) {
         const kiln_ssim_moments s = kiln_ssim_along(sum[r][0], sum[r][1], centre_s);
         const kiln_ssim_moments d = kiln_ssim_along(sum[r][2], sum[r][3], centre_d);
-        map[r] = kiln_fixed(static_cast<double>(kiln_ssim_short(s, d)));
+        map[r] = fixed_above_zero(kiln_ssim_short(s, d));
+    }
+}
+
+/* Of a run that is not all in `valid`; a strip may end outside the picture. */
+__device__ void add_border(const uint64_t map[RUN], int x, int y, int width, int height, sums *sum)
+{
+    const bool border_row = y < RADIUS || y >= height - RADIUS;
+#pragma unroll
+    for (int r = 0; r < RUN; r++) {
+        const int64_t v = x + r < width ? static_cast<int64_t>(map[r] - FIXED_ZERO) : 0;
+        sum->same += v;
+        sum->border += border_row || x + r < RADIUS || x + r >= width - RADIUS ? v : 0;
     }
 }
 
@@ -214,55 +239,37 @@ __device__ void add_map(const kiln_metrics_args &m, const moments (*rows)[STRIP:
     const int row = threadIdx.x % RUN, run = threadIdx.x / RUN / CHANNELS * RUN, channel = threadIdx.x / RUN % CHANNELS;
     const int x = x0 + run, y = y0 + row, width = static_cast<int>(m.width), height = static_cast<int>(m.height);
     if (run >= STRIP::WIDTH || y >= height) return;
-    int64_t map[RUN], all = 0, border = 0;
+    uint64_t map[RUN], all = 0;
     filter_along(&rows[row][CHANNELS * run + channel], map);
-    if (x + RUN > width) { /* a strip may end outside the picture */
-#pragma unroll
-        for (int r = 0; r < RUN; r++) map[r] = x + r < width ? map[r] : 0;
-    }
     for (int r = 0; r < RUN; r++) all += map[r];
-    if (y < RADIUS || y >= height - RADIUS) {
-        border = all;
-    } else if (x < RADIUS || x + RUN > width - RADIUS) {
-#pragma unroll
-        for (int r = 0; r < RUN; r++) border += x + r < RADIUS || x + r >= width - RADIUS ? map[r] : 0;
-    }
-    sum->same += all;
-    sum->border += border;
+    if (x >= RADIUS && x + RUN <= width - RADIUS && y >= RADIUS && y < height - RADIUS)
+        sum->same += static_cast<int64_t>(all - RUN * FIXED_ZERO);
+    else
+        add_border(map, x, y, width, height, sum);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------ */
-__device__ int64_t part_of(const sums &s, int which)
+/* The threads' sums into the block's, a warp for each; first: there are none of the block yet. Channels lie beside one another. */
+template <typename STRIP> __device__ void add_totals(const sums &s, block_memory<STRIP> *memory, bool first, total *to)
 {
-    switch (which) {
-    case KILN_METRICS_MSE:
-        return s.mse;
-    case KILN_METRICS_SAME:
-        return s.same;
-    case KILN_METRICS_VALID:
-        return s.same - s.border;
-    default:
-        return which < KILN_METRICS_B ? s.a : s.b;
-    }
-}
-
-/* The threads' sums into the block's; a warp for each of them. */
-template <typename STRIP> __device__ void add_totals(const sums &s, block_memory<STRIP> *memory, total *to)
-{
+    const int lane = threadIdx.x % LANES;
+    const int64_t own[COLUMN_SUMS] = {s.mse, s.same, s.same - s.border, s.a, s.b};
     __syncthreads(); /* all are done with the rows */
-    memory->of_threads[threadIdx.x] = s;
+    for (int i = 0; i < COLUMN_SUMS; i++) memory->sums[i][threadIdx.x] = own[i];
     __syncthreads();
     for (int which = threadIdx.x / LANES; which < TOTALS; which += STRIP::THREADS / LANES) {
+        const int of_channel = which - KILN_METRICS_A, step = of_channel < 0 ? 1 : CHANNELS;
+        const int i = of_channel < 0 ? which : KILN_METRICS_A + of_channel / CHANNELS;
         total sum = {};
-        for (int t = threadIdx.x % LANES; t < STRIP::THREADS; t += LANES) {
-            if (which >= KILN_METRICS_A && t % CHANNELS != (which - KILN_METRICS_A) % CHANNELS) continue;
-            add_value(&sum, part_of(memory->of_threads[t], which));
-        }
+        for (int t = lane * step + (of_channel < 0 ? 0 : of_channel % CHANNELS); t < STRIP::THREADS; t += LANES * step)
+            add_value(&sum, memory->sums[i][t]);
         sum = warp_sum(sum);
-        if (threadIdx.x % LANES == 0) add_total(&to[which], sum);
+        if (lane == 0 && !first) add_total(&sum, to[which]);
+        if (lane == 0) to[which] = sum;
     }
     __syncthreads(); /* before rows are written again */
 }
+static_assert(KILN_METRICS_MSE == 0 && KILN_METRICS_SAME == 1 && KILN_METRICS_VALID == 2 && KILN_METRICS_A == 3, "in this order");
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
 template <typename STRIP> __device__ piece piece_at(const plan &plan, int i)
@@ -275,13 +282,13 @@ template <typename STRIP> __device__ piece piece_at(const plan &plan, int i)
 template <typename STRIP>
 __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memory<STRIP> *memory, sums *sum)
 {
-    const column c = column_of<STRIP>(m, p);
+    column c = column_of<STRIP>(m, p);
     window w;
     samples<RUN> next;
     {
         samples<KEPT> above;
-        read(m, c, p.y0 - RADIUS, &above);
-        read(m, c, p.y0 + RADIUS, &next);
+        read(m, &c, p.y0 - RADIUS, &above);
+        read(m, &c, p.y0 + RADIUS, &next);
         enter(&above, &w, RUN);
         if (c.own) add_rows<RADIUS, KEPT>(above, sum);
     }
@@ -297,7 +304,7 @@ __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memor
         filter_down(w, memory->rows[half]);
         if (c.own) add_rows<0, RUN - RADIUS>(next, sum);
         if (c.own && more) add_rows<RUN - RADIUS, RUN>(next, sum);
-        if (more) read(m, c, y + RUN + RADIUS, &next);
+        if (more) read(m, &c, y + RUN + RADIUS, &next);
         __syncthreads();
         add_map<STRIP>(m, memory->rows[half], p.x0, y, sum);
     }
@@ -313,11 +320,10 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
     extern __shared__ __align__(16) char bytes[];
     block_memory<STRIP> *const memory = reinterpret_cast<block_memory<STRIP> *>(bytes);
     total *const own = totals + blockIdx.x * TOTALS;
-    if (threadIdx.x < TOTALS) own[threadIdx.x] = {};
     for (int i = blockIdx.x; i < plan.across * plan.down; i += gridDim.x) {
         sums s = {};
         do_piece(m, piece_at<STRIP>(plan, i), memory, &s);
-        add_totals(s, memory, own);
+        add_totals(s, memory, i == static_cast<int>(blockIdx.x), own);
     }
 }
 
