@@ -27,16 +27,33 @@ static bool is_finite_cloud(const scene *s)
 
 /* ---- points ---------------------------------------------------------------------------------------------------------- */
 
-/* Spread over few and many depths; rows ascending and descending, so that ties show. */
+/* The k of a call of knn and knn_join; 0: this scene has no such call. Under KILN_GPU_SMALL one for each search kernel, of scenes
+ * that differ: their blocks sort samples in shared memory however few points there are, and racecheck takes three seconds a call.
+ */
+static uint32_t neighbours_asked(const scene *s, unsigned variant, const uint32_t ks[5])
+{
+    static const uint32_t of_kernels[] = {3, 7, 32};
+    const scene_kind kind = s->spec.kind;
+    if (!is_finite_cloud(s)) return 0;
+    if (!scenes_are_small()) {
+        if (variant > 1 && s->n > 5000 && kind > SCENE_EQUAL) return 0; /* the time it takes */
+        return variant < 5 ? ks[variant] : 0;
+    }
+    if (kind == SCENE_RANDOM) return variant < 3 && s->n > 1 && s->n != 257 ? of_kernels[variant] : 0;
+    if (kind == SCENE_EQUAL || kind == SCENE_LARGE) return variant == 0 && s->n == 257 ? ks[0] : 0;
+    return variant == 0 && kind == SCENE_CLUSTERED && s->n > 257 ? ks[0] : 0;
+}
+
+/* Spread over many depths, over three and over one; rows ascending, descending and mixed, some of them equal, so that ties show. */
 static bool make_depth_order(const scene *s, unsigned variant, kiln_depth_order_args *a, made_call *c)
 {
-    if (variant > 2 || !is_finite_cloud(s)) return false;
+    if (variant > 3 || !is_finite_cloud(s) || (scenes_are_small() && s->spec.kind > SCENE_EQUAL)) return false;
     float *depths = own(c, s->n, sizeof *depths);
     uint32_t *rows = own(c, s->n, sizeof *rows);
     for (uint64_t i = 0; i < s->n; i++) {
-        const float d = fabsf(s->means[i]);
-        depths[i] = variant == 2 ? (float)(1 + i % 3) : d > 0.0f ? d : FLT_TRUE_MIN;
-        rows[i] = (uint32_t)(variant == 0 ? i : UINT32_MAX - 1 - i);
+        const float d = fabsf(s->means[i]), one_of_three = (float)(1 + i % 3);
+        depths[i] = variant == 2 ? one_of_three : variant == 3 ? 7.5f : d > 0.0f ? d : FLT_TRUE_MIN;
+        rows[i] = (uint32_t)(variant == 0 ? i : variant == 3 ? i * 2654435761u % (s->n / 2 + 1) : UINT32_MAX - 1 - i);
     }
     *a = (kiln_depth_order_args){.n = s->n, .depths = depths, .source_rows = rows, .order = own(c, s->n, sizeof *a->order)};
     return true;
@@ -61,9 +78,9 @@ static bool make_initial(const scene *s, unsigned variant, kiln_initial_args *a,
 static bool make_knn(const scene *s, unsigned variant, kiln_knn_args *a, made_call *c)
 {
     static const uint32_t ks[] = {3, 1, 7, 32, 3};
-    if (variant >= sizeof ks / sizeof *ks || !is_finite_cloud(s)) return false;
-    if (variant > 1 && s->n > 5000 && s->spec.kind > SCENE_EQUAL) return false; /* the time it takes */
-    *a = (kiln_knn_args){.n = s->n, .k = ks[variant], .means = s->means};
+    const uint32_t k = neighbours_asked(s, variant, ks);
+    if (k == 0) return false;
+    *a = (kiln_knn_args){.n = s->n, .k = k, .means = s->means};
     if (variant != 4) a->spacing2 = own(c, s->n, sizeof(float));
     if (variant > 1) a->best = own(c, s->n * a->k, sizeof(float));
     return true;
@@ -73,10 +90,9 @@ static bool make_knn(const scene *s, unsigned variant, kiln_knn_args *a, made_ca
 static bool make_knn_join(const scene *s, unsigned variant, kiln_knn_join_args *a, made_call *c)
 {
     static const uint32_t ks[] = {3, 3, 1, 7, 32};
-    if (variant >= sizeof ks / sizeof *ks || !is_finite_cloud(s)) return false;
-    if (variant > 1 && s->n > 5000 && s->spec.kind > SCENE_EQUAL) return false; /* the time it takes */
     const uint64_t m = s->n * 2 / 5, n = s->n - m;
-    const uint32_t k = ks[variant];
+    const uint32_t k = neighbours_asked(s, variant, ks);
+    if (k == 0) return false;
     float *queries = own(c, 3 * m, sizeof *queries), *means = own(c, 3 * n, sizeof *means), *best = own(c, k * m, sizeof *best);
     for (uint64_t axis = 0; axis < 3; axis++) {
         memcpy(queries + axis * m, s->means + axis * s->n, m * sizeof *queries);

@@ -84,6 +84,27 @@ static void compare_all(const fixture *f, kiln_op_id op)
 KILN_OP_MAP(OP)
 #undef OP
 
+/* What small scenes are too small for: three levels of boxes over leaves, sorts of many blocks, long runs of equal depths. */
+static void many_rows_have_the_same_bits(void **state)
+{
+    static const kiln_op_id ops[] = {KILN_OP_knn, KILN_OP_knn_join, KILN_OP_depth_order};
+    const scene_spec spec = {.kind = SCENE_CLUSTERED, .n = 14000}; /* 3/5 of them, the join's tree, are more than 8,192 */
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+        comparison c = {.f = *state, .op = ops[k]};
+        scene s;
+        made_call call;
+        scene_make(&s, &spec);
+        for (unsigned variant = 0; make_call(ops[k], &s, variant, &call); variant++) {
+            compare_call(&c, &spec, variant, call.args);
+            made_release(&call);
+        }
+        made_release(&call);
+        scene_free(&s);
+        assert_true(c.calls > 0);
+        assert_int_equal(c.failures, 0);
+    }
+}
+
 /* ---- what is refused --------------------------------------------------------------------------------------------------- */
 
 static void a_workspace_too_small_is_refused(void **state)
@@ -458,7 +479,8 @@ int main(void)
 #define OP(op) cmocka_unit_test(op##_has_the_same_bits),
         KILN_OP_MAP(OP)
 #undef OP
-            cmocka_unit_test(a_workspace_too_small_is_refused),
+            cmocka_unit_test(many_rows_have_the_same_bits),
+        cmocka_unit_test(a_workspace_too_small_is_refused),
         cmocka_unit_test(raster_draws_arrays_of_any_alignment),
         cmocka_unit_test(raster_draws_more_tiles_than_a_block_places),
         cmocka_unit_test(tile_lists_number_more_tiles_than_16_bits_can),

@@ -24,12 +24,14 @@ const char *scene_name(const scene_spec *s, char out[128])
     return out;
 }
 
+bool scenes_are_small(void) { return getenv("KILN_GPU_SMALL") != NULL; }
+
 void scenes_each(void (*fn)(void *context, const scene_spec *spec), void *context)
 {
     /* around a warp, a block of threads and a block of blocks; what is worst of each kind shows well below the last */
     static const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, 65536};
     static const uint64_t small_sizes[] = {0, 1, 33, 257};
-    const bool small = getenv("KILN_GPU_SMALL") != NULL;
+    const bool small = scenes_are_small();
     const unsigned n_sizes = small ? sizeof small_sizes / sizeof *small_sizes : sizeof sizes / sizeof *sizes;
     unsigned turn = 0;
     for (unsigned kind = 0; kind < SCENE_KINDS; kind++)

@@ -51,7 +51,9 @@ typedef struct {
     uint64_t *row_pairs;
 } scene;
 
-/* Calls fn for every scene of the tests; KILN_GPU_SMALL set: for few and small ones. */
+/* KILN_GPU_SMALL is set: a sanitizer slows the program a hundredfold. */
+bool scenes_are_small(void);
+/* Calls fn for every scene of the tests; when they are small, for few and small ones. */
 void scenes_each(void (*fn)(void *context, const scene_spec *spec), void *context);
 
 /* The same for equal specs on every machine. Out of memory ends the test. */
