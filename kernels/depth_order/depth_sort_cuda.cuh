@@ -1,12 +1,13 @@
 /* depth_sort_cuda -- the drawing order, on one stream: a stable radix sort by depth alone, half the bytes of the whole key, then
- * the source rows decide within runs of equal depths. Most runs are of two or three, one thread's work; a block takes the
- * long ones. Where source rows ascend already, as in a scene that is one chunk, nothing is out of place and runs are only looked
- * at.
+ * the source rows decide within runs of equal depths. Most runs are of two or three, one thread's work; a block takes
+ * those of hundreds and the whole grid longer ones (long_ties_cuda.cuh). Where source rows ascend already, as in a scene that is
+ * one chunk, nothing is out of place and runs are only looked at.
  */
 #ifndef KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
 #define KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
 
 #include "kernels/cuda.cuh"
+#include "kernels/depth_order/long_ties_cuda.cuh"
 #include "kernels/sort/sort.cuh"
 
 namespace
@@ -22,9 +23,10 @@ struct depths_of {
 };
 
 /* A depth is above 0 and finite: its bits order as it does, and are never all ones. */
-__global__ void __launch_bounds__(DEPTH_BLOCK) make_keys(const depths_of d, uint32_t *keys, uint32_t *order)
+__global__ void __launch_bounds__(DEPTH_BLOCK) make_keys(const depths_of d, uint32_t *keys, uint32_t *order, uint32_t *ties)
 {
     const uint64_t n = d.count.get();
+    if (blockIdx.x == 0 && threadIdx.x < TIES_WORDS) ties[threadIdx.x] = 0;
     for (uint64_t i = kiln::thread_index(); i < d.count.n; i += kiln::thread_count()) {
         keys[i] = i < n ? __float_as_uint(d.depths[i]) : UINT32_MAX;
         order[i] = static_cast<uint32_t>(i);
@@ -89,7 +91,8 @@ __device__ uint64_t end_of_run(const uint32_t *keys, uint64_t n, uint64_t first)
 }
 
 /* keys: sorted, and order with them. */
-__global__ void __launch_bounds__(DEPTH_BLOCK) settle_ties(const depths_of d, const uint32_t *keys, uint32_t *order)
+__global__ void __launch_bounds__(DEPTH_BLOCK)
+    settle_ties(const depths_of d, const uint32_t *keys, uint32_t *order, const long_ties t)
 {
     __shared__ uint64_t longs[DEPTH_BLOCK];
     __shared__ unsigned n_longs;
@@ -107,7 +110,13 @@ __global__ void __launch_bounds__(DEPTH_BLOCK) settle_ties(const depths_of d, co
                 longs[atomicAdd(&n_longs, 1)] = i;
         }
         __syncthreads();
-        for (unsigned k = 0; k < n_longs; k++) sort_long(d.source_rows, &order[longs[k]], end_of_run(keys, n, longs[k]) - longs[k]);
+        for (unsigned k = 0; k < n_longs; k++) {
+            const uint64_t first = longs[k], end = end_of_run(keys, n, first);
+            if (end - first <= BLOCK_RUN)
+                sort_long(d.source_rows, &order[first], end - first);
+            else
+                list_long(t, static_cast<uint32_t>(first), static_cast<uint32_t>(end));
+        }
         __syncthreads();
     }
 }
@@ -118,13 +127,18 @@ struct depth_sort {
     kiln::sort_pairs<uint32_t> pairs; /* keys, positions */
     void *temp;
     size_t temp_bytes;
+    uint32_t *ties; /* [TIES_WORDS] */
 };
 
 /* positions [2][n] are the caller's: whichever is the order at last, s->pairs.values[0] says it. */
 inline cudaError_t lay_out_depth_sort(depth_sort *s, kiln_carve *c, const depths_of &d, uint32_t *const (&positions)[2],
                                       cudaStream_t stream)
 {
-    *s = {d, {{kiln::take<uint32_t>(c, d.count.n), kiln::take<uint32_t>(c, d.count.n)}, {positions[0], positions[1]}}, nullptr, 0};
+    *s = {d,
+          {{kiln::take<uint32_t>(c, d.count.n), kiln::take<uint32_t>(c, d.count.n)}, {positions[0], positions[1]}},
+          nullptr,
+          0,
+          kiln::take<uint32_t>(c, TIES_WORDS)};
     kiln::sort_pairs<uint32_t> measured = s->pairs;
     const cudaError_t e = kiln::sort(nullptr, &s->temp_bytes, &measured, d.count.n, DEPTH_BITS, stream);
     s->temp = kiln_take(c, s->temp_bytes, 1);
@@ -135,10 +149,11 @@ inline cudaError_t lay_out_depth_sort(depth_sort *s, kiln_carve *c, const depths
 inline kiln_status run_depth_sort(const kiln_exec *x, depth_sort *s, kiln_error *err)
 {
     const unsigned blocks = kiln::blocks_for(s->d.count.n, DEPTH_BLOCK);
-    LAUNCH(make_keys, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0]);
+    LAUNCH(make_keys, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0], s->ties);
     CUDA_RUN(kiln::sort(s->temp, &s->temp_bytes, &s->pairs, s->d.count.n, DEPTH_BITS, x->stream));
-    LAUNCH(settle_ties, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0]);
-    return KILN_OK;
+    const long_ties t = lay_out_long_ties(s->ties, s->pairs.keys[1], s->d.count.n);
+    LAUNCH(settle_ties, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0], t);
+    return run_long_ties(x, t, s->d.count.n, s->d.source_rows, s->pairs.values, err);
 }
 
 } // namespace
