@@ -33,7 +33,7 @@ typedef struct {
     const uint64_t *used; /* NULL: all elements */
 } kiln_op_array;
 
-enum { KILN_OP_ARRAYS_MAX = 12, KILN_OP_ARGS_BYTES_MAX = 512 }; /* no operation has more: arrays.c asserts it */
+enum { KILN_OP_ARRAYS_MAX = 13, KILN_OP_ARGS_BYTES_MAX = 512 }; /* no operation has more: arrays.c asserts it */
 
 const char *kiln_op_name(kiln_op_id op);
 size_t kiln_op_args_bytes(kiln_op_id op); /* sizeof its args */

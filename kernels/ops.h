@@ -16,6 +16,7 @@
 #include "kernels/ranks/ranks.h"
 #include "kernels/raster/raster.h"
 #include "kernels/seen/seen.h"
+#include "kernels/sh_halves/sh_halves.h"
 #include "kernels/spatial_order/spatial_order.h"
 #include "kernels/tile_lists/tile_lists.h"
 #include "kernels/tile_pairs/tile_pairs.h"
@@ -35,6 +36,7 @@ KILN_C_BEGIN
     OP(seen_gather)      \
     OP(seen_order)       \
     OP(seen_window)      \
+    OP(sh_halves)        \
     OP(spatial_order)    \
     OP(tile_lists)       \
     OP(tile_pairs_count) \

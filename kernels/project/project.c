@@ -11,5 +11,6 @@ kiln_status kiln_project_check(const kiln_project_args *a, kiln_error *err)
     if (a->sh_degree > KILN_SH_DEGREE_MAX)
         return kiln_fail(err, KILN_E_INPUT, "project: spherical harmonics of degree %u, at most %d are known", a->sh_degree,
                          KILN_SH_DEGREE_MAX);
+    if (a->sh_halves && !a->half_sh) return kiln_fail(err, KILN_E_INPUT, "project: halves are not for exact colours");
     return KILN_OK;
 }

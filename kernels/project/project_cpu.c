@@ -7,6 +7,7 @@
 #include "base/carve.h"
 #include "kernels/project/project.h"
 #include "kernels/project/project_math.h"
+#include "kernels/math/half_math.h"
 #include "kernels/project/sh_math.h"
 
 #include <string.h>
@@ -155,10 +156,35 @@ static void add_plane(const float *plane, const uint32_t *restrict row, const fl
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[row[i]], sum[i]);
 }
 
+/* The same of a plane rounded to halves. */
+static void add_rounded(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
+                        float *restrict sum)
+{
+    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], kiln_half_round(plane[row[i]]), sum[i]);
+}
+
+static void add_halves(const uint32_t *plane, uint32_t which, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
+                       float *restrict sum)
+{
+    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], kiln_halves_value(plane[row[i]], which), sum[i]);
+}
+
+/* One coefficient of one colour, which is column `column` of shN. */
+static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t column, const float *restrict basis,
+                            float *restrict sum)
+{
+    if (a->sh_halves)
+        add_halves(a->sh_halves + column / 2 * a->n, column % 2, k->row, basis, k->n, sum);
+    else if (a->half_sh)
+        add_rounded(a->shN + column * a->n, k->row, basis, k->n, sum);
+    else
+        add_plane(a->shN + column * a->n, k->row, basis, k->n, sum);
+}
+
 /* The sum over coefficients in their order, one fused multiply-add each; the first is a product. */
 static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kiln_splat2d *out)
 {
-    const uint32_t degree = a->shN ? a->sh_degree : 0;
+    const uint32_t degree = a->shN || a->sh_halves ? a->sh_degree : 0;
     const uint32_t coefficients = (degree + 1) * (degree + 1);
     if (degree > 0) directions(l, degree, k);
     for (uint32_t c = 0; c < 3; c++) {
@@ -166,8 +192,7 @@ static void colour(const kiln_project_args *a, const kiln_lens *l, block *k, kil
         for (uint32_t i = 0; i < k->n; i++) k->rgb[c][i] *= KILN_SH_C0;
     }
     for (uint32_t j = 1; j < coefficients; j++)
-        for (uint32_t c = 0; c < 3; c++)
-            add_plane(a->shN + (3 * (uint64_t)(j - 1) + c) * a->n, k->row, k->basis[j], k->n, k->rgb[c]);
+        for (uint32_t c = 0; c < 3; c++) add_coefficient(a, k, 3 * (uint64_t)(j - 1) + c, k->basis[j], k->rgb[c]);
     for (uint32_t i = 0; i < k->n; i++)
         for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][i]);
 }

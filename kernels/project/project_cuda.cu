@@ -5,6 +5,7 @@
 #include "kernels/project/project.h"
 
 #include "kernels/cuda.cuh"
+#include "kernels/math/half_math.h"
 #include "kernels/project/place_cuda.cuh"
 #include "kernels/project/project_math.h"
 #include "kernels/project/sh_math.h"
@@ -46,23 +47,48 @@ __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t
     return INRIA ? kiln_inria_outline(&l, seen, o) : kiln_gsplat_outline(&l, seen, o);
 }
 
-/* The coefficients of one degree: a fused multiply-add each, in their order. */
-template <int DEGREE> __device__ void add_degree(const kiln_project_args &a, uint64_t row, const float *basis, float sum[3])
+/* Where the coefficients behind the first come from, and as what. */
+enum class harmonics { FLOATS, ROUNDED, HALVES };
+
+/* The columns of one degree of a row; all loads on their way before the first is used. */
+template <int DEGREE, harmonics FROM> __device__ void load_degree(const kiln_project_args &a, uint64_t row, float (*v)[3])
 {
-    float v[2 * DEGREE + 1][3]; /* all loads on their way before the first is used */
+    constexpr int N = 3 * (2 * DEGREE + 1);
+    constexpr uint64_t FIRST = 3 * (DEGREE * DEGREE - 1);
+    if constexpr (FROM == harmonics::HALVES) {
+        constexpr uint64_t FIRST_WORD = FIRST / 2;
+        uint32_t words[(FIRST + N - 1) / 2 - FIRST_WORD + 1];
 #pragma unroll
-    for (int m = 0; m < 2 * DEGREE + 1; m++) {
-        const uint64_t coefficient = DEGREE * DEGREE + m - 1;
-        for (int c = 0; c < 3; c++) v[m][c] = __ldg(a.shN + ((3 * coefficient + c) * a.n + row));
+        for (uint64_t w = 0; w < sizeof words / sizeof *words; w++) words[w] = __ldg(a.sh_halves + ((FIRST_WORD + w) * a.n + row));
+#pragma unroll
+        for (uint64_t i = 0; i < N; i++) v[i / 3][i % 3] = kiln_halves_value(words[(FIRST + i) / 2 - FIRST_WORD], (FIRST + i) % 2);
+    } else {
+#pragma unroll
+        for (int m = 0; m < 2 * DEGREE + 1; m++)
+            for (int c = 0; c < 3; c++) v[m][c] = __ldg(a.shN + ((FIRST + static_cast<uint64_t>(3 * m + c)) * a.n + row));
     }
+    if constexpr (FROM == harmonics::ROUNDED) {
+#pragma unroll
+        for (int m = 0; m < 2 * DEGREE + 1; m++)
+            for (int c = 0; c < 3; c++) v[m][c] = kiln_half_round(v[m][c]);
+    }
+}
+
+/* The coefficients of one degree: a fused multiply-add each, in their order. */
+template <int DEGREE, harmonics FROM>
+__device__ void add_degree(const kiln_project_args &a, uint64_t row, const float *basis, float sum[3])
+{
+    float v[2 * DEGREE + 1][3];
+    load_degree<DEGREE, FROM>(a, row, v);
 #pragma unroll
     for (int m = 0; m < 2 * DEGREE + 1; m++)
         for (int c = 0; c < 3; c++) sum[c] = kiln_fmaf(basis[m], v[m][c], sum[c]);
 }
 
+template <harmonics FROM>
 __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const float mean[3], float rgb[3])
 {
-    const uint32_t degree = a.shN ? a.sh_degree : 0;
+    const uint32_t degree = (FROM == harmonics::HALVES ? a.sh_halves != nullptr : a.shN != nullptr) ? a.sh_degree : 0;
     float sum[3], basis[9];
     for (int c = 0; c < 3; c++) sum[c] = __ldg(a.sh0 + (c * a.n + row)) * KILN_SH_C0;
     if (degree > 0) {
@@ -72,24 +98,25 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
         y *= scale;
         z *= scale;
         kiln_sh_basis1(x, y, z, basis);
-        add_degree<1>(a, row, basis, sum);
+        add_degree<1, FROM>(a, row, basis, sum);
         if (degree > 1) {
             kiln_sh_basis2(x, y, z, basis);
-            add_degree<2>(a, row, basis, sum);
+            add_degree<2, FROM>(a, row, basis, sum);
         }
         if (degree > 2) {
             kiln_sh_basis3(x, y, z, basis);
-            add_degree<3>(a, row, basis, sum);
+            add_degree<3, FROM>(a, row, basis, sum);
         }
         if (degree > 3) {
             kiln_sh_basis4(x, y, z, basis);
-            add_degree<4>(a, row, basis, sum);
+            add_degree<4, FROM>(a, row, basis, sum);
         }
     }
     for (int c = 0; c < 3; c++) rgb[c] = kiln_sh_colour(sum[c]);
 }
 
 /* ---- out ------------------------------------------------------------------------------------------------------------- */
+template <harmonics FROM>
 __device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const kiln_seen &seen,
                                  const kiln_outline &o)
 {
@@ -108,7 +135,7 @@ __device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_lens &l,
     s.tile_y0 = o.tile_y0;
     s.tile_x1 = o.tile_x1;
     s.tile_y1 = o.tile_y1;
-    if (a.sh0) colour(a, l, row, seen.world, s.rgb);
+    if (a.sh0) colour<FROM>(a, l, row, seen.world, s.rgb);
     return s;
 }
 
@@ -178,7 +205,8 @@ __device__ void find_place(const kiln_project_args &a, const workspace &w, uint3
     if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
 }
 
-template <bool INRIA> __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_lens l, workspace w)
+template <bool INRIA, harmonics FROM>
+__global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_lens l, workspace w)
 {
     __shared__ block_memory m;
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
@@ -196,7 +224,7 @@ template <bool INRIA> __global__ void __launch_bounds__(BLOCK, RESIDENT) project
     uint32_t before, count;
     count_up(m, warp, &before, &count);
     if (threadIdx.x == 0) kiln::place_say(w.words, block, block > 0 ? kiln::PLACE_COUNT : kiln::PLACE_SUM, count);
-    if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of(a, l, row, seen, o));
+    if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, seen, o));
     if (warp == 0) find_place(a, w, block, count, &m);
     __syncthreads();
     write_splats(a, m.stage[warp], __popc(visible), m.first + before);
@@ -213,12 +241,19 @@ void lay_out(workspace *w, const kiln_project_args *a, void *work)
     w->bytes = c.used;
 }
 
+template <bool INRIA> auto kernel_for(const kiln_project_args *a) -> void (*)(kiln_project_args, kiln_lens, workspace)
+{
+    if (!a->half_sh) return project<INRIA, harmonics::FLOATS>;
+    return a->sh_halves ? project<INRIA, harmonics::HALVES> : project<INRIA, harmonics::ROUNDED>;
+}
+
 template <bool INRIA> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
 {
     kiln_lens l;
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
     CUDA_RUN(cudaMemsetAsync(w.words, 0, w.bytes, x->stream));
-    LAUNCH(project<INRIA>, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
+    void (*const project_rows)(kiln_project_args, kiln_lens, workspace) = kernel_for<INRIA>(a);
+    LAUNCH(project_rows, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
     return KILN_OK;
 }
 
