@@ -311,6 +311,7 @@ static void draw_tile(job *j, uint64_t index)
 kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_raster_check(a, err));
+    if (a->fast) return kiln_fail(err, KILN_E_INPUT, "raster: a fast picture is drawn by a GPU alone, one with room for it");
     const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     kiln_carve c = {.base = work};
     uint64_t *starts = kiln_take(&c, tiles, sizeof *starts);

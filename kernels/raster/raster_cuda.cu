@@ -14,74 +14,30 @@
 #include "kernels/cuda.cuh"
 #include "kernels/raster/raster_math.h"
 #include "kernels/raster/raster_plan_cuda.cuh"
+#include "kernels/raster/raster_fast_cuda.cuh"
+#include "kernels/raster/raster_pixels_cuda.cuh"
 #include "kernels/raster/raster_reach.h"
 
 namespace
 {
 
 enum : uint32_t {
-    LANES = 32,
     WARPS = 4, /* quarters of a tile */
     BLOCK = LANES * WARPS,
-    ACROSS = 4, /* lanes side by side; the lanes of a warp are 4 x 8 pixels, its quarter two of these */
     PIXELS = KILN_QUARTER / ACROSS,
     BLOCKS_AT_A_TIME = 9, /* on one multiprocessor: 56 registers a thread */
-    VECTOR = 16,          /* bytes */
-    ALL_LANES = 0xffffffffu,
 };
+using quarter_row = pixel_row<PIXELS>;
 
-struct job {
-    const kiln_splat2d *splats;
-    const uint32_t *tile_counts, *ranks;
-    const uint64_t *ends;  /* of each tile's list */
-    const uint32_t *order; /* of drawing */
-    uint64_t *fault;
-    float *rgba, *depth;
-    kiln_raster_state *state; /* of a slab, instead of a picture */
-    uint64_t n, n_pairs, tiles;
-    uint32_t width, height, tiles_x, row0;
-    float background[3];
-    kiln_blend_rule rule;
-    bool rgba_as_vectors; /* it is aligned so */
-};
-
-/* The first 48 bytes of a kiln_splat2d, three vectors, as they are loaded; and what a quarter needs of one Gaussian, in the
- * same places, read by all lanes of a warp at once: halves of the conic's diagonal, and constants of the exponential, which
- * so come with the load and need no instruction of their own. */
-struct alignas(VECTOR) record {
-    float x, y, conic[3], opacity, power_min, depth, rgb[3];
-    uint32_t row;
-};
+/* What a quarter needs of one Gaussian, read by all lanes of a warp at once, three vectors: halves of the conic's diagonal, and
+ * constants of the exponential, which so come with the load and need no instruction of their own. */
 struct alignas(VECTOR) entry {
     float x, y, half_a, b, half_c, opacity, power_min;
     float depth; /* or KILN_EXP_FOURTH where no depth is drawn */
     float rgb[3];
     float magic; /* KILN_EXP_MAGIC */
 };
-static_assert(sizeof(entry) == 3 * VECTOR && sizeof(record) == sizeof(entry) &&
-                  offsetof(kiln_splat2d, row) == offsetof(record, row),
-              "three vectors");
-static_assert(sizeof(kiln_splat2d) % VECTOR == 0, "one aligned, all aligned");
-
-struct pixel {
-    float x; /* its centre; NaN outside the image and when it has stopped: then no power compares */
-    float t; /* transmittance */
-    float red, green, blue;
-    float weight, depth; /* sum(w), sum(w z) */
-};
-
-/* The two pixels of a thread: (x, y) and (x + ACROSS, y). */
-struct pixel_row {
-    uint32_t x, y;
-    float centre_y;
-    pixel pixels[PIXELS];
-};
-
-/* What a warp has not yet looked at of its tile's list. */
-struct rest {
-    const uint32_t *ranks;
-    uint32_t count;
-};
+static_assert(sizeof(entry) == 3 * VECTOR, "three vectors");
 
 /* What a warp found among 32 pairs. */
 struct found {
@@ -90,30 +46,6 @@ struct found {
 };
 
 /* ---- 32 pairs -------------------------------------------------------------------------------------------------------- */
-__device__ bool names_gaussian(const job &j, const uint32_t *at, uint32_t rank)
-{
-    if (rank < j.n) return true;
-    kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_RANK, static_cast<uint64_t>(at - j.ranks)));
-    return false;
-}
-
-template <bool VECTORS> __device__ record load_record(const kiln_splat2d *from)
-{
-    record r;
-    if (VECTORS) {
-        const float4 *const vectors = reinterpret_cast<const float4 *>(from);
-        float4 *const to = reinterpret_cast<float4 *>(&r);
-#pragma unroll
-        for (int k = 0; k < 3; k++) to[k] = vectors[k];
-    } else {
-        const float *const floats = reinterpret_cast<const float *>(from);
-        float *const to = reinterpret_cast<float *>(&r);
-#pragma unroll
-        for (int k = 0; k < 11; k++) to[k] = floats[k];
-    }
-    return r;
-}
-
 /* An opacity that is NaN becomes 0: its alpha never shows. */
 template <bool DEPTH> __device__ void write_entry(const record &r, entry *to)
 {
@@ -177,7 +109,7 @@ template <bool DEPTH> __device__ void blend(const entry &e, const kiln_blend_rul
 }
 
 /* PROVEN: no power is above 0. */
-template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, const kiln_blend_rule &rule, pixel_row *row)
+template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, const kiln_blend_rule &rule, quarter_row *row)
 {
     const float dy = e.y - row->centre_y, slope = kiln_power_slope(e.b, dy), base = kiln_power_base(e.half_c, dy);
 #pragma unroll
@@ -189,7 +121,7 @@ template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, con
     }
 }
 
-template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, const kiln_blend_rule &rule, pixel_row *row)
+template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, const kiln_blend_rule &rule, quarter_row *row)
 {
     if (f.proven) {
 #pragma unroll 4
@@ -200,18 +132,10 @@ template <bool DEPTH> __device__ void blend_entries(const entry *entries, found 
     }
 }
 
-__device__ bool is_live(const pixel_row &row)
-{
-    bool live = false;
-#pragma unroll
-    for (uint32_t k = 0; k < PIXELS; k++) live = live || !isnan(row.pixels[k].x);
-    return live;
-}
-
-__device__ pixel_row start_row(const job &j, uint32_t x0, uint32_t y0)
+__device__ quarter_row start_row(const job &j, uint32_t x0, uint32_t y0)
 {
     const uint32_t lane = threadIdx.x % LANES;
-    pixel_row row = {};
+    quarter_row row = {};
     row.x = x0 + lane % ACROSS;
     row.y = y0 + lane / ACROSS;
     row.centre_y = -kiln_power_offset(0.0f, row.y);
@@ -224,73 +148,7 @@ __device__ pixel_row start_row(const job &j, uint32_t x0, uint32_t y0)
     return row;
 }
 
-template <bool DEPTH> __device__ void write_row(const job &j, const pixel_row &row)
-{
-#pragma unroll
-    for (uint32_t k = 0; k < PIXELS; k++) {
-        const pixel &p = row.pixels[k];
-        const uint32_t x = row.x + k * ACROSS;
-        if (x >= j.width || row.y >= j.height) continue;
-        const uint64_t at = uint64_t(row.y - j.row0 * KILN_TILE) * j.width + x;
-        const float4 c = {p.red + p.t * j.background[0], p.green + p.t * j.background[1], p.blue + p.t * j.background[2],
-                          1.0f - p.t};
-        if (j.rgba_as_vectors) {
-            reinterpret_cast<float4 *>(j.rgba)[at] = c;
-        } else {
-            j.rgba[4 * at] = c.x;
-            j.rgba[4 * at + 1] = c.y;
-            j.rgba[4 * at + 2] = c.z;
-            j.rgba[4 * at + 3] = c.w;
-        }
-        if (DEPTH) j.depth[at] = kiln_expected_depth(p.weight, p.depth);
-    }
-}
-
-/* Where the slab before left the pixels inside the image, and where this one leaves them. */
-__device__ void resume_row(const job &j, pixel_row *row)
-{
-#pragma unroll
-    for (uint32_t k = 0; k < PIXELS; k++) {
-        pixel *const p = &row->pixels[k];
-        const uint32_t x = row->x + k * ACROSS;
-        if (x >= j.width || row->y >= j.height) continue;
-        const kiln_raster_state s = j.state[uint64_t(row->y - j.row0 * KILN_TILE) * j.width + x];
-        if (kiln_state_stopped(s.left)) p->x = NAN;
-        p->t = kiln_state_left(s.left);
-        p->red = s.red;
-        p->green = s.green;
-        p->blue = s.blue;
-        p->weight = s.weight;
-        p->depth = s.depth;
-    }
-}
-
-__device__ void leave_row(const job &j, const pixel_row &row)
-{
-#pragma unroll
-    for (uint32_t k = 0; k < PIXELS; k++) {
-        const pixel &p = row.pixels[k];
-        const uint32_t x = row.x + k * ACROSS;
-        if (x >= j.width || row.y >= j.height) continue;
-        j.state[uint64_t(row.y - j.row0 * KILN_TILE) * j.width + x] = {p.red,    p.green, p.blue, kiln_state_of(p.t, isnan(p.x)),
-                                                                       p.weight, p.depth};
-    }
-}
-
 /* ---- a tile ---------------------------------------------------------------------------------------------------------- */
-/* A rank that no Gaussian has is bad wherever it stands, also behind the last pair that a pixel asked for. The warps share
- * what is left: pairs of the tile by 32, counted from its list's beginning, every fourth of these for each. */
-__device__ void check_rest(const job &j, const uint32_t *list, uint32_t length, uint32_t looked_at)
-{
-    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, group = looked_at / LANES;
-    const uint64_t first = (group + (warp - group) % WARPS) * uint64_t(LANES) + lane;
-    uint32_t largest = 0;
-#pragma unroll 8
-    for (uint64_t at = first; at < length; at += BLOCK) largest = max(largest, list[at]);
-    if (first >= length || largest < j.n) return;
-    for (uint64_t at = first; at < length; at += BLOCK) (void)names_gaussian(j, list + at, list[at]);
-}
-
 template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
 {
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
@@ -299,7 +157,7 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
     const float corner_x = -kiln_power_offset(0.0f, x0), corner_y = -kiln_power_offset(0.0f, y0);
     const uint32_t length = j.tile_counts[index];
     const uint32_t *const list = j.ranks + (j.ends[index] - length);
-    pixel_row row = start_row(j, x0, y0);
+    quarter_row row = start_row(j, x0, y0);
     if (SLAB) resume_row(j, &row);
     rest todo = {list, length};
     uint32_t rank = lane < length ? list[lane] : 0;
@@ -317,17 +175,14 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
         leave_row(j, row);
     else
         write_row<DEPTH>(j, row);
-    check_rest(j, list, length, length - todo.count);
+    check_rest<WARPS>(j, list, length, length - todo.count);
 }
 
 /* SLAB with DEPTH, as its sums are carried on. */
 template <bool DEPTH, bool VECTORS, bool SLAB> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
 {
     __shared__ entry entries[WARPS][LANES];
-    if (j.ends[j.tiles - 1] > j.n_pairs) { /* the lists may lie outside of ranks: nothing is read */
-        if (kiln::thread_index() == 0) kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_PAIRS, j.ends[j.tiles - 1]));
-        return;
-    }
+    if (!lists_are_given(j)) return;
     for (uint64_t turn = blockIdx.x; turn < j.tiles; turn += gridDim.x)
         draw_quarter<DEPTH, VECTORS, SLAB>(j, j.order[turn], entries[threadIdx.x / LANES]);
 }
@@ -356,6 +211,7 @@ job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const 
     j.row0 = a->row0;
     for (int k = 0; k < 3; k++) j.background[k] = a->background[k];
     j.rgba_as_vectors = is_aligned(a->rgba);
+    j.splats_as_vectors = is_aligned(a->splats);
     j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
     return j;
 }
@@ -364,6 +220,12 @@ template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(j
 {
     if (a->state) return draw_tiles<true, VECTORS, true>;
     return a->depth ? draw_tiles<true, VECTORS, false> : draw_tiles<false, VECTORS, false>;
+}
+
+auto fast_kernel_for(const kiln_raster_args *a) -> void (*)(job)
+{
+    if (a->state) return fast::draw_tiles<true, true>;
+    return a->depth ? fast::draw_tiles<true, false> : fast::draw_tiles<false, false>;
 }
 
 } // namespace
@@ -385,8 +247,9 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     KILN_TRY(kiln::check_work("raster", c.used, *work_bytes, err));
     if (tiles == 0) return KILN_OK;
     LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles, a->tile_counts, ends, order);
-    const bool vectors = is_aligned(a->splats);
-    void (*const draw)(job) = vectors ? kernel_for<true>(a) : kernel_for<false>(a);
-    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, job_of(x, a, tiles, ends, order));
+    const job j = job_of(x, a, tiles, ends, order);
+    void (*const draw)(job) = a->fast ? fast_kernel_for(a) : j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
+    const uint32_t block = a->fast ? uint32_t{fast::BLOCK} : uint32_t{BLOCK};
+    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), block, 0, j);
     return KILN_OK;
 }

@@ -310,6 +310,21 @@ static void a_slab_that_should_make_a_picture_is_a_bug(void **unused)
     scene_free(&s);
 }
 
+static void a_cpu_refuses_to_draw_fast(void **unused)
+{
+    (void)unused;
+    scene s = scene_make(16, 16, 0);
+    kiln_error err = {0};
+    const kiln_exec x = {.device = -1, .threads = 1};
+    size_t bytes = 0;
+    kiln_raster_args a = {.view = &s.view, .row1 = 1, .tile_counts = s.tile_counts, .rgba = s.rgba};
+    assert_int_equal(kiln_ops_cpu()->raster(&x, &a, NULL, &bytes, &err), KILN_OK);
+    a.fast = true;
+    assert_int_equal(kiln_ops_cpu()->raster(&x, &a, NULL, &bytes, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "GPU"));
+    scene_free(&s);
+}
+
 /* A list that also holds what does not reach the tile gives the same bits: a pixel decides for itself. */
 static void longer_lists_give_the_same_picture(void **unused)
 {
@@ -494,6 +509,7 @@ int main(void)
         cmocka_unit_test(pictures_do_not_depend_on_threads_instructions_or_bands),
         cmocka_unit_test(slabs_leave_what_one_pass_draws),
         cmocka_unit_test(a_slab_that_should_make_a_picture_is_a_bug),
+        cmocka_unit_test(a_cpu_refuses_to_draw_fast),
         cmocka_unit_test(longer_lists_give_the_same_picture),
         cmocka_unit_test(the_number_of_pairs_is_a_bound),
         cmocka_unit_test(empty_lists_give_the_background),
