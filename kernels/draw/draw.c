@@ -69,6 +69,7 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
                                  .sh0 = c.sh0,
                                  .shN = c.sh0 && s->sh_degree > 0 ? c.shN : NULL,
                                  .sh_degree = c.sh0 ? s->sh_degree : 0,
+                                 .half_sh = s->fast,
                                  .view = s->view,
                                  .profile = s->profile,
                                  .antialiased = s->antialiased,
@@ -318,7 +319,8 @@ done:
 /* All of a view but for lists and Gaussians. */
 static kiln_raster_args whole_of(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth)
 {
-    kiln_raster_args a = {.view = s->view, .profile = s->profile, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
+    kiln_raster_args a = {
+        .view = s->view, .profile = s->profile, .fast = s->fast, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
     memcpy(a.background, background, sizeof a.background);
     return a;
 }

@@ -64,7 +64,9 @@ static kiln_project_args project_of(const kiln_gather *v, const kiln_draw_chunk 
                            .opacity_logits = c->opacity_logits,
                            .sh0 = c->sh0,
                            .shN = c->shN,
+                           .sh_halves = v->whole && s->fast ? v->store->whole.halves : NULL,
                            .sh_degree = c->sh0 ? s->sh_degree : 0,
+                           .half_sh = s->fast,
                            .view = s->view,
                            .profile = s->profile,
                            .antialiased = s->antialiased,
@@ -210,6 +212,7 @@ static kiln_status gather_chunks(const kiln_gather *v, const kiln_gathered *g, k
     kiln_draw_chunk c;
     if (v->whole) {
         KILN_TRY(planes_of_whole(v, &c, err));
+        if (v->scene->fast) KILN_TRY(kiln_store_whole_halve(v->store, g->fault, err));
         return gather_from(v, g, &c, 0, err);
     }
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) {

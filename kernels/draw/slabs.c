@@ -135,7 +135,7 @@ static kiln_status give_label(void *context, uint32_t chunk, kiln_draw_label *ou
 /* Rows of tiles that still ask for more, run by run. */
 static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_told *told, kiln_error *err)
 {
-    kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile};
+    kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
     for (uint32_t row = 0; row < v->tiles_y; row = a.row1 + 1) {
         uint64_t pairs;
         a.row0 = a.row1 = row;

@@ -34,8 +34,10 @@ typedef struct {
     uint8_t *loaded;  /* [n_chunks] KILN_STORE_ */
     bool refused;     /* it had to give way to what this scene needs beside it: not tried again */
     kiln_draw_chunk planes;
+    uint32_t *halves; /* of shN (sh_halves.h), of chunks that say so; NULL: no fast picture was drawn, or there is no room */
+    uint64_t halves_bytes;
 } kiln_store_whole;
-enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL };
+enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
 /* Of the last picture: the next one of that scene has about as many. What the most of those before had fades slowly, or views that
  * come in no order, a large one behind a small one, would again and again have too little room. */
@@ -105,6 +107,9 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_label *all,
 bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour);
 /* Puts them there; `from` may be without colour. Done when it returns. */
 kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln_draw_chunk *from, kiln_error *err) KILN_MUST_CHECK;
+/* For a fast picture: harmonics in half precision of the chunks whose planes are in place, where there is room for them. The
+ * picture is the same without. */
+kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *fault, kiln_error *err) KILN_MUST_CHECK;
 void kiln_store_whole_drop(kiln_draw_store *s);
 /* A row of all of them: the chunk that has it, and which row it is there. Known of a scene that was dropped, too. */
 uint32_t kiln_store_whole_chunk(const kiln_store_whole *w, uint32_t row, uint32_t *row_of_chunk);

@@ -33,7 +33,10 @@ void kiln_store_whole_drop(kiln_draw_store *s)
     kiln_store_whole *w = &s->whole;
     if (!w->at) return;
     kiln_runner_give(s->runner, w->at, w->bytes);
-    s->planes_bytes -= w->bytes;
+    kiln_runner_give(s->runner, w->halves, w->halves_bytes);
+    s->planes_bytes -= w->bytes + w->halves_bytes;
+    w->halves = NULL;
+    w->halves_bytes = 0;
     w->at = NULL; /* where its chunks began, a drawing may still have to be told */
 }
 
@@ -98,6 +101,40 @@ kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln
     else
         kiln_store_whole_drop(s); /* half of the chunk may be there */
     return st;
+}
+
+/* Runs on the stream, behind the copies and before the picture. */
+static kiln_status halve_chunk(kiln_draw_store *s, uint32_t chunk, uint32_t columns, uint64_t *fault, kiln_error *err)
+{
+    kiln_store_whole *w = &s->whole;
+    const kiln_sh_halves_args a = {.rows = w->label.n,
+                                   .first = w->starts[chunk],
+                                   .n = w->starts[chunk + 1] - w->starts[chunk],
+                                   .columns = columns,
+                                   .shN = w->planes.shN,
+                                   .halves = w->halves};
+    KILN_TRY(kiln_runner_launch(s->runner, KILN_OP_sh_halves, &a, w->halves, 0, fault, err)); /* it works in no memory */
+    w->loaded[chunk] = KILN_STORE_HALVES;
+    return KILN_OK;
+}
+
+kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *fault, kiln_error *err)
+{
+    kiln_store_whole *w = &s->whole;
+    void *at = NULL;
+    const uint32_t columns = 3 * ((w->sh_degree + 1) * (w->sh_degree + 1) - 1);
+    const uint64_t bytes = kiln_sh_words(columns) * w->label.n * sizeof *w->halves;
+    if (!w->planes.shN) return KILN_OK;
+    if (!w->halves) {
+        KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
+        if (!at) return KILN_OK;
+        w->halves = at;
+        w->halves_bytes = bytes;
+        s->planes_bytes += bytes;
+    }
+    for (uint32_t i = 0; i < w->n_chunks; i++)
+        if (w->loaded[i] == KILN_STORE_ALL) KILN_TRY(halve_chunk(s, i, columns, fault, err));
+    return KILN_OK;
 }
 
 bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour)

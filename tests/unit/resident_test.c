@@ -38,6 +38,54 @@ static void no_cap_changes_a_picture(void **state)
     }
 }
 
+/* The view's Gaussians in drawing order, in host memory; on a device where s->draw.store is one. */
+static kiln_drawing collected(kiln_runner *r, const scene *s)
+{
+    kiln_drawing d;
+    kiln_error err = {0};
+    assert_int_equal(kiln_draw_collect(r, &s->draw, &d, &err), KILN_OK);
+    assert_int_equal(kiln_drawing_fetch(&d, &err), KILN_OK);
+    return d;
+}
+
+/* Colours of fast pictures: of halves that are kept, where there is room for them, else of floats, chunk by chunk, on the host.
+ * Exact ones in between are of the floats. */
+static void fast_colours_are_the_same_wherever_they_are_made(void **state)
+{
+    scene s;
+    unsigned with_halves = 0, whole_without = 0, by_chunks = 0;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 16);
+    kiln_runner *const cpu = fake_runner(KILN_RUNNER_CPU, 0);
+    kiln_drawing right[2];
+    for (unsigned fast = 0; fast < 2; fast++) {
+        s.draw.fast = fast;
+        right[fast] = collected(cpu, &s);
+    }
+    assert_memory_not_equal(right[0].splats, right[1].splats, right[0].n * sizeof *right->splats);
+    for (uint64_t cap = 200000; cap <= LARGE; cap += cap / 32) {
+        device d = device_open(cap);
+        s.draw.store = d.store;
+        for (unsigned turn = 0; turn < 4; turn++) {
+            s.draw.fast = turn % 2 == 0;
+            kiln_drawing got = collected(d.runner, &s);
+            assert_int_equal(got.n, right[s.draw.fast].n);
+            assert_memory_equal(got.splats, right[s.draw.fast].splats, got.n * sizeof *got.splats);
+            kiln_drawing_release(&got);
+        }
+        with_halves += d.store->whole.halves != NULL;
+        whole_without += d.store->whole.at && !d.store->whole.halves;
+        by_chunks += !d.store->whole.at;
+        s.draw.store = NULL;
+        device_close(&d);
+    }
+    assert_true(with_halves > 0 && by_chunks > 0);
+    print_message("%u caps with halves, %u without, %u without the scene in one piece\n", with_halves, whole_without, by_chunks);
+    for (unsigned fast = 0; fast < 2; fast++) kiln_drawing_release(&right[fast]);
+    kiln_runner_free(cpu);
+    scene_free(&s);
+}
+
 /* More is visible than there was room for: known at the end, and not tried again, as long as no less may be seen. */
 static void what_finds_no_room_comes_through_host_memory(void **state)
 {
@@ -413,6 +461,7 @@ int main(void)
         cmocka_unit_test(counts_are_those_of_the_picture),
         cmocka_unit_test(an_operation_of_the_runner_finds_its_memory),
         cmocka_unit_test(a_second_drawing_is_in_host_memory),
+        cmocka_unit_test(fast_colours_are_the_same_wherever_they_are_made),
     };
     return cmocka_run_group_tests_name("resident", tests, fake_nothing_is_left, fake_nothing_is_left);
 }
