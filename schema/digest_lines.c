@@ -3,7 +3,8 @@
  *
  *   layer KIND DIGEST
  *   table CAMERA:PROFILE[_aa]:near=N DIGEST
- *   image CAMERA:PROFILE[_aa]:near=N DIGEST      of the float32 pixels (SCHEMA.md)
+ *   image CAMERA:PROFILE[_aa]:near=N[:fast] DIGEST   of the float32 pixels (SCHEMA.md); fast: of kiln-render --fast, which no exact
+ *                                                    picture is equal to
  *
  * Blanks, control bytes and '%' of a camera's name are percent-encoded; N is printed by %g. */
 #include "base/memory.h"
@@ -60,11 +61,11 @@ static kiln_status add_line(line_list *list, const char *kind, kiln_hash digest,
 }
 
 static kiln_status name_view(digest_line *line, const char *camera, const char *profile, bool antialiased, double near_m,
-                             kiln_error *err)
+                             const char *suffix, kiln_error *err)
 {
     KILN_TRY(kiln_name_encode(camera, line->name, sizeof line->name - 100, err));
     size_t used = strlen(line->name);
-    snprintf(line->name + used, sizeof line->name - used, ":%.31s%s:near=%g", profile, antialiased ? "_aa" : "", near_m);
+    snprintf(line->name + used, sizeof line->name - used, ":%.31s%s:near=%g%s", profile, antialiased ? "_aa" : "", near_m, suffix);
     return KILN_OK;
 }
 
@@ -101,7 +102,7 @@ static kiln_status add_tables(kiln_manifest *m, line_list *list, kiln_error *err
     for (uint32_t i = 0; i < n; i++) {
         const kiln_tile_table *t = &tables[i];
         KILN_GO(add_line(list, "table", t->digest, &line, err));
-        KILN_GO(name_view(line, t->camera, t->profile, t->antialiased, t->near_m, err));
+        KILN_GO(name_view(line, t->camera, t->profile, t->antialiased, t->near_m, "", err));
     }
 done:
     kiln_tile_tables_free(tables, n);
@@ -118,7 +119,8 @@ static kiln_status add_images(kiln_manifest *m, line_list *list, kiln_error *err
     for (uint32_t i = 0; i < n; i++) {
         const kiln_image *g = &images[i];
         KILN_GO(add_line(list, "image", g->pixels, &line, err));
-        KILN_GO(name_view(line, g->camera, g->profile, g->antialiased, g->near_m, err));
+        const char *const suffix = strcmp(g->device_kind, "cuda-fast") == 0 ? ":fast" : "";
+        KILN_GO(name_view(line, g->camera, g->profile, g->antialiased, g->near_m, suffix, err));
     }
 done:
     free(images);

@@ -320,7 +320,7 @@ typedef struct {
     bool antialiased;
     double near_m;
     double background[3];
-    char device_kind[8]; /* "cpu" or "cuda" */
+    char device_kind[16]; /* "cpu", "cuda" or "cuda-fast" */
     uint32_t width, height;
     kiln_hash key;
     kiln_hash pixels; /* digest of the float32 picture [height][width][4] (SCHEMA.md, Digests) */

@@ -236,7 +236,7 @@ CREATE TABLE tile_segment (
 
 CREATE TABLE image (
     camera       TEXT NOT NULL,                                    -- camera.name
-    device_kind  TEXT NOT NULL,                                    -- "cpu" or "cuda": pixels are alike on one kind only
+    device_kind  TEXT NOT NULL,                                    -- "cpu", "cuda", "cuda-fast": pixels are alike on one kind only
     profile      TEXT NOT NULL,                                    -- as in tile_table
     antialiased  INTEGER NOT NULL CHECK (antialiased IN (0, 1)),   -- as in tile_table
     near_m       REAL NOT NULL,                                    -- as in tile_table

@@ -18,7 +18,7 @@ static struct {
     kiln_shot_options shot;
     const char *background, *camera, *cameras, *output;
     uint32_t format;
-    bool alpha, depth;
+    bool alpha, depth, fast;
 } o;
 
 static const kiln_opt options[] = {
@@ -32,6 +32,8 @@ static const kiln_opt options[] = {
      KILN_KEYED},
     {"depth", 0, KILN_OPT_BOOL, &o.depth, NULL, NULL, NULL, "write NAME.depth.png (16-bit, unit in its text) or .depth.npy too",
      KILN_KEYED},
+    {"fast", 0, KILN_OPT_BOOL, &o.fast, NULL, NULL, NULL,
+     "on a GPU alone: drawn sooner, not exactly; some are drawn exactly, too, to say how many dB that is", KILN_KEYED},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
      "draw these instead: cameras.json, transforms.json, a COLMAP folder or a JSON list (a camera path)", KILN_ONCE},
@@ -122,6 +124,7 @@ static kiln_status place_files(const kiln_shoot *s, kiln_render_job *j, kiln_err
     char name[KILN_PATH_MAX];
     j->payload.format = format;
     j->payload.alpha = o.alpha;
+    j->payload.fast = o.fast;
     if (format == KILN_RENDER_NO_FILE) return KILN_OK;
     if (output_is_file(s)) {
         snprintf(j->payload.picture, sizeof j->payload.picture, "%s", o.output);
@@ -197,6 +200,9 @@ static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result
     return KILN_OK;
 }
 
+/* Fast pictures are of a kind of their own, which no exact one is taken for. */
+static const char *kind_of_pictures(const char *device_kind) { return o.fast ? KILN_RENDER_FAST_KIND : device_kind; }
+
 /* Is the picture of this kind there? *done: a unit has it, though its file may be gone or drawn over. */
 static kiln_status find_of_kind(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, const char *kind, picture *p, kiln_error *err)
 {
@@ -212,7 +218,7 @@ static kiln_status find_of_kind(kiln_run *r, const kiln_shoot *s, kiln_render_jo
 /* One of either kind will do unless --devices names one; none is looked for yet. */
 static kiln_status find_picture(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, picture *p, kiln_error *err)
 {
-    const char *named = kiln_run_named_kind(r);
+    const char *named = kind_of_pictures(kiln_run_named_kind(r));
     KILN_TRY(find_of_kind(r, s, j, named ? named : "cpu", p, err));
     return named || p->intact ? KILN_OK : find_of_kind(r, s, j, "cuda", p, err);
 }
@@ -276,11 +282,28 @@ static kiln_status choose_unit(kiln_run *r, const kiln_shoot *s, kiln_render_job
     KILN_TRY(find_picture(r, s, j, &p, err));
     if (!p.intact || kiln_run_force(r)) {
         KILN_TRY(kiln_run_device_kind(r, &kind, err));
-        KILN_TRY(find_of_kind(r, s, j, kind, &p, err));
+        KILN_TRY(find_of_kind(r, s, j, kind_of_pictures(kind), &p, err));
     }
     u->key = p.key;
     j->due = !p.intact || kiln_run_force(r);
     return p.done && !p.intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
+}
+
+/* Of the fast pictures that this run draws the first and each 64th behind it are drawn exactly, too. None without a GPU. */
+static kiln_status plan_fast(kiln_run *r, kiln_shoot *s, kiln_error *err)
+{
+    enum { MEASURED_OF = 64 };
+    const char *kind = "cuda";
+    uint32_t due = 0;
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        kiln_render_job *j = &s->jobs[i];
+        if (j->due) j->payload.measured = due++ % MEASURED_OF == 0;
+    }
+    if (due > 0) KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    if (strcmp(kind, "cuda") == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_DEVICE,
+                     "--fast draws on a GPU, and there is none that can be used (kiln-doctor says why); --no-fast "
+                     "draws exactly, on the CPU");
 }
 
 static kiln_status choose_units(kiln_run *r, kiln_shoot *s, kiln_error *err)
@@ -295,7 +318,7 @@ static kiln_status choose_units(kiln_run *r, kiln_shoot *s, kiln_error *err)
         u->volatile_result = j->due = kiln_run_is_once(r);
         if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, u, err));
     }
-    return KILN_OK;
+    return o.fast ? plan_fast(r, s, err) : KILN_OK;
 }
 
 /* Once for each folder, as far as cameras of one folder stand together. */
@@ -345,6 +368,11 @@ static kiln_status shoot_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_shoot *s;
+    const char *named = kiln_run_named_kind(r);
+    if (o.fast && named && strcmp(named, "cpu") == 0)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
+                         "(--no-fast where --fast was stored)");
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need(r, "chunk", err));
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));

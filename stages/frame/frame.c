@@ -25,6 +25,7 @@ struct kiln_frame_state {
     kiln_draw_store *store; /* of the worker's runner */
     kiln_shot shot;         /* of `frame` */
     bool has_frame, has_colour;
+    bool fast;
     kiln_frame frame;
     canvas canvases[KILN_TAILS_MAX + 1];
     unsigned turn; /* of the canvas that was given last */
@@ -137,6 +138,12 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash dig
 
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s) { return s->layer; }
 
+void kiln_frame_set_fast(kiln_frame_state *s, bool fast)
+{
+    if (s->fast != fast) kiln_frame_forget(s);
+    s->fast = fast;
+}
+
 static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *c, const char *name, void *out, kiln_error *err)
 {
     kiln_manifest *m;
@@ -190,7 +197,8 @@ static kiln_draw_scene scene_of(reading *x)
                              .chunk = give_chunk,
                              .context = x,
                              .label = give_label,
-                             .store = x->s->store};
+                             .store = x->s->store,
+                             .fast = x->s->fast};
 }
 
 /* room NULL: a frame in any case. */

@@ -87,6 +87,8 @@ typedef struct kiln_frame_state kiln_frame_state;
 kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
                                  kiln_error *err) KILN_MUST_CHECK;
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
+/* Whether frames and pictures of this state are fast ones (kernels/draw) from now on; at first they are exact. */
+void kiln_frame_set_fast(kiln_frame_state *s, bool fast);
 /* Borrowed until the next call; the same shot again costs nothing. Its arrays may be on the worker's GPU: kernels/draw/draw.h. */
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
                             kiln_error *err) KILN_MUST_CHECK;

@@ -13,6 +13,7 @@ typedef struct {
     uint64_t visible, pairs;
     uint64_t slabs;          /* 0: drawn at once */
     double psnr, ssim;       /* NAN: none */
+    double fast_db;          /* of a fast picture that was measured, else NAN */
     double draw_s, encode_s; /* of the run that drew it; 0: nothing was encoded */
     bool from_table;
     kiln_hash pixels;
@@ -32,19 +33,23 @@ static kiln_status read_pixels(kiln_run *r, const kiln_unit *u, kiln_hash *out, 
     return whole ? KILN_OK : kiln_fail(err, KILN_E_IO, "unit '%s' has a hash of %llu bytes", u->name, (unsigned long long)bytes);
 }
 
+/* As a unit's counters have it; NAN: they do not. */
+static double db_of(const json_t *v) { return json_is_string(v) ? INFINITY : json_is_number(v) ? json_number_value(v) : NAN; }
+
 static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
 {
     json_t *c;
     KILN_TRY(read_pixels(r, u, &v->pixels, err));
     KILN_TRY(kiln_unit_counters(u, &c, err));
-    const json_t *psnr = json_object_get(c, "psnr"), *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
+    const json_t *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
     v->visible = (uint64_t)json_integer_value(json_object_get(c, "visible"));
     v->pairs = (uint64_t)json_integer_value(json_object_get(c, "pairs"));
     v->slabs = (uint64_t)json_integer_value(json_object_get(c, "slabs"));
     v->draw_s = json_number_value(json_object_get(c, "draw_s"));
     v->encode_s = json_number_value(json_object_get(c, "encode_s"));
     v->from_table = json_is_true(json_object_get(c, "from_table"));
-    v->psnr = json_is_string(psnr) ? INFINITY : json_is_number(psnr) ? json_number_value(psnr) : NAN;
+    v->psnr = db_of(json_object_get(c, "psnr"));
+    v->fast_db = db_of(json_object_get(c, "fast_db"));
     v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
     snprintf(v->note, sizeof v->note, "%s", json_is_string(note) ? json_string_value(note) : "");
     json_decref(c);
@@ -96,6 +101,8 @@ kiln_status kiln_shoot_put(kiln_run *r, kiln_manifest *m, void *context, kiln_er
 
 static json_t *number_or_null(double v) { return isfinite(v) ? json_real(v) : json_null(); }
 
+static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : json_real(db); }
+
 /* ---- one view ---------------------------------------------------------------------------------------------------------- */
 static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *rows, kiln_error *err)
 {
@@ -107,12 +114,19 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
     if (json_array_append_new(rows, row) != 0) return no_memory(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
     if (v->note[0] && json_object_set_new(row, "note", json_string(v->note)) != 0) return no_memory(err);
+    if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory(err);
     return KILN_OK;
 }
+
+/* A fast picture under this is not what was promised. */
+enum { FAST_DB = 60 };
 
 static void print_view(kiln_run *r, const kiln_render_job *j, const view_result *v)
 {
     if (v->note[0]) kiln_warn("camera '%s': %s", j->camera->name, v->note);
+    if (v->fast_db < FAST_DB)
+        kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: better draw it with --no-fast",
+                  j->camera->name, v->fast_db, FAST_DB);
     if (kiln_run_json(r)) return;
     printf("%-32s visible %9llu  pairs %11llu", j->camera->name, (unsigned long long)v->visible, (unsigned long long)v->pairs);
     if (!isnan(v->psnr)) printf("  psnr %7.3f dB  ssim %.5f", v->psnr, v->ssim);
@@ -134,6 +148,9 @@ typedef struct {
     uint32_t n_drawn, n_encoded; /* by this run */
     uint32_t n_in_slabs;         /* of those */
     double draw_s, encode_s;     /* summed over workers */
+    uint32_t n_measured;         /* fast pictures */
+    double least_db;             /* of those, and whose that is */
+    const char *least_camera;
 } totals;
 
 static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, const view_result *v)
@@ -144,6 +161,10 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
         t->n_in_slabs += v->slabs > 0;
         t->draw_s += v->draw_s;
         t->encode_s += v->encode_s;
+    }
+    if (!isnan(v->fast_db) && (t->n_measured++ == 0 || v->fast_db < t->least_db)) {
+        t->least_db = v->fast_db;
+        t->least_camera = j->camera->name;
     }
     if (isnan(v->psnr) || strcmp(j->camera->split, "test") != 0) return;
     t->psnr += v->psnr;
@@ -181,6 +202,10 @@ static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *o
         failed = json_object_set_new(out, "test",
                                      json_pack("{s:i, s:o, s:f}", "views", (int)t->n_test, "psnr",
                                                number_or_null(t->psnr / t->n_test), "ssim", t->ssim / t->n_test));
+    if (!failed && t->n_measured)
+        failed = json_object_set_new(out, "fast",
+                                     json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured, "least_db", db_json(t->least_db),
+                                               "camera", t->least_camera));
     return failed ? no_memory(err) : KILN_OK;
 }
 
@@ -199,6 +224,9 @@ kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
                  t.n_in_slabs, t.n_drawn);
     if (kiln_run_json(r)) return KILN_OK;
     if (t.n_encoded) printf("%u pictures drawn in %.2f s and written in %.2f s of workers\n", t.n_drawn, t.draw_s, t.encode_s);
+    if (t.n_measured)
+        printf("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (camera '%s')\n", t.n_measured, s->n_jobs,
+               t.least_db, t.least_camera);
     if (t.n_test)
         printf("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)\n", t.n_test, t.psnr / t.n_test, t.ssim / t.n_test,
                s->profile);

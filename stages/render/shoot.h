@@ -5,12 +5,14 @@
 #include "stages/import/dataset.h"
 #include "stages/render/units.h"
 
+#define KILN_RENDER_FAST_KIND "cuda-fast" /* of pictures: those of --fast */
+
 typedef struct {
     const kiln_camera *camera;
     kiln_render_unit payload;
     char relative[KILN_PATH_MAX]; /* what the manifest remembers; "" where no file is written */
-    char device_kind[8];
-    bool due; /* its picture is to be drawn now */
+    char device_kind[16];         /* kind of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
+    bool due;                     /* its picture is to be drawn now */
 } kiln_render_job;
 
 typedef struct {

@@ -18,14 +18,15 @@ static uint64_t writing(const kiln_render_job *j)
 }
 
 /* Beside the frame, once it is made: the picture with its depth; and lists while it is drawn, a band of a stored table with
- * its code as read and as decoded; or the photo, as read and over the background, and 64 KiB a thread to compare it; or what
- * writing the files takes. */
+ * its code as read and as decoded, and the exact picture where a fast one is measured; or the photo, as read and over the
+ * background, and 64 KiB a thread to compare it; or what writing the files takes. */
 static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *size)
 {
     enum { RGBA = 16, DEPTH = 4 + 4, PHOTO = 16 + 12, COMPARING = 8 << 20 };
     const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
-    const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.shot.view) + code;
+    const uint64_t exact = j->payload.measured ? RGBA * pixels : 0;
+    const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.shot.view) + code + exact;
     const uint64_t photo = j->payload.photo[0] ? PHOTO * pixels + COMPARING : 0;
     return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + most(drawing, most(photo, writing(j)));
 }
@@ -38,7 +39,7 @@ static uint64_t slabs_ram(const kiln_shoot *s, const kiln_render_job *j, const k
     kiln_draw_size slab = *size;
     slab.visible = room;
     slab.band_tiles = (uint64_t)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
-    const uint64_t picture = (uint64_t)view->width * view->height * (j->payload.depth[0] ? 20 : 16);
+    const uint64_t picture = kiln_render_picture_bytes(&j->payload);
     return most(kiln_frame_slabs_ram(s->layer, &j->payload.shot, &slab, picture), beside_frame(j, &none));
 }
 

@@ -3,6 +3,7 @@
 #include "stages/render/units.h"
 
 #include "base/log.h"
+#include "stages/render/distance.h"
 #include "stages/render/lists.h"
 #include "stages/render/pixels.h"
 #include "stages/render/written.h"
@@ -21,7 +22,9 @@ typedef struct {
     uint64_t visible, pairs;
     uint32_t slabs; /* 0: drawn at once */
     bool from_table;
+    bool fast;
     double psnr, ssim;
+    double fast_db; /* NAN: not measured */
     double draw_s, encode_s;
     char note[256];
 } picture;
@@ -46,6 +49,7 @@ static kiln_raster_args rows_of(const kiln_render_unit *u, const picture *p, uin
     const size_t at = (size_t)row0 * KILN_TILE * p->width;
     kiln_raster_args a = {.view = &u->shot.view,
                           .profile = u->shot.profile,
+                          .fast = p->fast,
                           .row0 = row0,
                           .row1 = row1,
                           .rgba = p->rgba + 4 * at,
@@ -115,8 +119,7 @@ static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_re
     if (*room > 0) return KILN_OK;
     KILN_TRY(kiln_frame_make_or_room(w, s, &u->shot, true, f, room, err));
     size.visible = *room;
-    const uint64_t picture_bytes = (4 + (u->depth[0] != 0)) * sizeof(float) * u->shot.view.width * u->shot.view.height;
-    if (*room == 0 || kiln_frame_slabs_ram(layer, &u->shot, &size, picture_bytes) <= u->ram) return KILN_OK;
+    if (*room == 0 || kiln_frame_slabs_ram(layer, &u->shot, &size, kiln_render_picture_bytes(u)) <= u->ram) return KILN_OK;
     *room = 0;
     return kiln_frame_make(w, s, &u->shot, true, f, err);
 }
@@ -151,75 +154,58 @@ static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln
     return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
 }
 
-static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+/* A fast picture looks for no table: to read one takes longer than to list. */
+static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    const uint64_t start_ns = kiln_now_ns();
     kiln_lists l = {0};
-    kiln_status st;
+    kiln_status st = KILN_OK;
     bool drawn = false;
-    for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
-    KILN_GO(kiln_lists_find(w, &u->shot, u->camera, u->table_key, &l, err));
+    kiln_frame_set_fast(s, p->fast);
+    if (!p->fast) KILN_GO(kiln_lists_find(w, &u->shot, u->camera, u->table_key, &l, err));
     if (!l.table) KILN_GO(try_at_once(w, s, u, p, &drawn, err));
     if (!drawn) KILN_GO(draw_in_parts(w, s, u, &l, p, err));
-    kiln_frame_forget(s); /* no other unit looks through this camera */
-    p->draw_s = seconds_since(start_ns);
 done:
     kiln_lists_release(&l);
     return st;
 }
 
-/* A photo with alpha is put over the background, as the picture is. */
-static kiln_status compose_photo(kiln_picture *photo, const double background[3], kiln_error *err)
+/* Draws the same exactly, into memory of its own. */
+static kiln_status measure_fast(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    uint64_t pixels = (uint64_t)photo->width * photo->height;
-    uint32_t n = photo->channels;
-    bool grey = n < 3, has_alpha = n == 2 || n == 4;
-    float *rgb;
-    KILN_TRY(KILN_ALLOC_UNSET(&rgb, 3 * pixels, "photo", err));
-    for (uint64_t i = 0; i < pixels; i++) {
-        const float *v = photo->data + i * n;
-        float alpha = has_alpha ? v[n - 1] : 1.0f;
-        for (int c = 0; c < 3; c++) {
-            float colour = grey ? v[0] : v[c];
-            rgb[3 * i + c] = colour * alpha + (float)background[c] * (1.0f - alpha);
-        }
-    }
-    free(photo->data);
-    photo->data = rgb;
-    photo->channels = 3;
+    kiln_status st;
+    kiln_metrics result;
+    picture exact = *p;
+    exact.fast = false;
+    exact.depth = NULL;
+    exact.rgba = NULL;
+    KILN_GO(KILN_ALLOC_UNSET(&exact.rgba, (uint64_t)4 * p->width * p->height, "exact picture", err));
+    KILN_GO(draw_picture(w, s, u, &exact, err));
+    KILN_GO(kiln_distance(w, u, p->rgba, exact.rgba, 4, &result, err));
+    p->fast_db = result.psnr;
+done:
+    free(exact.rgba);
+    return st;
+}
+
+static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    const uint64_t start_ns = kiln_now_ns();
+    for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
+    KILN_TRY(draw_picture(w, s, u, p, err));
+    p->draw_s = seconds_since(start_ns);
+    p->fast_db = NAN;
+    if (u->measured) KILN_TRY(measure_fast(w, s, u, p, err));
+    kiln_frame_forget(s); /* no other unit looks through this camera */
     return KILN_OK;
 }
 
 static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    kiln_status st;
-    kiln_metrics result;
-    kiln_picture photo = {0};
-    p->psnr = p->ssim = NAN;
-    if (!u->photo[0]) return KILN_OK;
-    KILN_GO(kiln_picture_read(u->photo, &photo, err));
-    if (u->photo_file.size) KILN_GO(kiln_file_unchanged(u->photo, &u->photo_file, err));
-    if (photo.width != p->width || photo.height != p->height) {
-        snprintf(p->note, sizeof p->note, "its photo is %u x %u pixels, the camera %u x %u: not measured", photo.width,
-                 photo.height, p->width, p->height);
-        goto done;
-    }
-    KILN_GO(compose_photo(&photo, u->background, err));
-    kiln_metrics_args a = {.width = p->width,
-                           .height = p->height,
-                           .a = p->rgba,
-                           .b = photo.data,
-                           .a_step = 4,
-                           .b_step = 3,
-                           .a_row = p->width,
-                           .b_row = p->width,
-                           .out = &result};
-    KILN_GO(KILN_WORK(w, metrics, &a, err));
-    p->psnr = result.psnr;
-    p->ssim = result.ssim_same;
-done:
-    kiln_picture_release(&photo);
-    return st;
+    kiln_metrics m = {.psnr = NAN, .ssim_same = NAN};
+    if (u->photo[0]) KILN_TRY(kiln_distance_photo(w, u, p->rgba, &m, p->note, sizeof p->note, err));
+    p->psnr = m.psnr;
+    p->ssim = m.ssim_same;
+    return KILN_OK;
 }
 
 static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
@@ -255,7 +241,8 @@ static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, 
 static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     const uint64_t start_ns = kiln_now_ns();
-    const kiln_picture_text text[] = {{"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}};
+    const kiln_picture_text text[] = {
+        {"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}, {"Arithmetic", "fast, not exact"}};
     const kiln_picture_job job = {.path = u->picture,
                                   .format = (kiln_picture_format)u->format,
                                   .width = p->width,
@@ -264,7 +251,7 @@ static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, 
                                   .channels = u->format == KILN_NPY || u->alpha ? 4 : 3,
                                   .data = p->rgba,
                                   .text = text,
-                                  .n_text = 2,
+                                  .n_text = u->fast ? 3 : 2,
                                   .threads = kiln_worker_threads(w)};
     if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
     KILN_TRY(kiln_picture_write(&job, err));
@@ -283,11 +270,17 @@ static kiln_status describe_file(json_t *counters, const char *name, const char 
     return json_object_set_new(counters, name, written) == 0 ? KILN_OK : no_memory(err);
 }
 
+/* Nothing for NAN. Equal pictures are "inf": JSON has no infinity. */
+static int set_db(json_t *c, const char *name, double db)
+{
+    if (isnan(db)) return 0;
+    return json_object_set_new(c, name, isinf(db) ? json_string("inf") : json_real(db));
+}
+
 static kiln_status count_metrics(json_t *c, const picture *p, kiln_error *err)
 {
     int failed = 0;
-    if (isinf(p->psnr)) failed |= json_object_set_new(c, "psnr", json_string("inf")); /* equal pictures; JSON has no infinity */
-    if (isfinite(p->psnr)) failed |= json_object_set_new(c, "psnr", json_real(p->psnr));
+    failed |= set_db(c, "psnr", p->psnr) | set_db(c, "fast_db", p->fast_db);
     if (isfinite(p->ssim)) failed |= json_object_set_new(c, "ssim", json_real(p->ssim));
     if (p->note[0]) failed |= json_object_set_new(c, "note", json_string(p->note));
     if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", json_real(p->encode_s));
@@ -328,7 +321,7 @@ static kiln_status task_new(const void *payload, task **out, kiln_error *err)
     const kiln_status st =
         kiln_alloc_unset((void **)out, sizeof **out + (u->depth[0] ? pixels * sizeof(float) : 0), 1, "unit", err);
     if (st == KILN_OK) {
-        **out = (task){.unit = *u, .picture = {.width = u->shot.view.width, .height = u->shot.view.height}};
+        **out = (task){.unit = *u, .picture = {.width = u->shot.view.width, .height = u->shot.view.height, .fast = u->fast}};
         if (u->depth[0]) (*out)->picture.depth = (*out)->depth;
     }
     free(u);

@@ -29,12 +29,21 @@ typedef struct {
     char depth[KILN_PATH_MAX];   /* "" for none */
     uint32_t format;             /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
     bool alpha;                  /* RGBA instead of RGB in a PNG */
+    bool fast;                   /* as in raster.h */
+    bool measured;               /* drawn exactly, too: how far the fast picture is from that */
 } kiln_render_unit;
 
+/* Of the pictures that are there while one is drawn: with its depth, and the exact one that it is measured by. */
+static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
+{
+    const uint64_t floats = 4 + (u->depth[0] != 0) + (u->measured ? 4 : 0);
+    return floats * sizeof(float) * u->shot.view.width * u->shot.view.height;
+}
+
 /* Outputs: "pixels" (the 16 bytes of kiln_pixels_hash). Counters: visible, pairs, slabs (absent when drawn at once), psnr, ssim
- * (absent without a photo), from_table, note; picture, depth: the files as written (written.h); draw_s, and with files encode_s:
- * seconds until the picture was there, and until its files were. The files are written before the unit is handed in, each under a
- * temporary name first. */
+ * (absent without a photo), fast_db (of measured ones: dB from the exact picture, or "inf"), from_table, note; picture, depth: the
+ * files as written (written.h); draw_s, and with files encode_s: seconds until the picture was there, and until its files were. The
+ * files are written before the unit is handed in, each under a temporary name first. */
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 #endif

@@ -197,6 +197,21 @@ static void digest_lines_do_not_depend_on_order_or_device(void **state)
     kiln_manifest_close(o);
 }
 
+static void digest_lines_of_fast_pictures_say_so(void **state)
+{
+    kiln_error err = {0};
+    lines l = {.n = 0};
+    kiln_manifest *m = filled(state, "a.db", false);
+    kiln_image image = fixture_image("view 1"); /* the same pixels, even */
+    strcpy(image.device_kind, "cuda-fast");
+    OK(kiln_image_put(m, &image, &err));
+    OK(kiln_manifest_digests(m, add_line, &l, &err));
+    assert_int_equal(l.n, 4);
+    assert_non_null(strstr(l.text, "image view%201:inria:near=0.2:fast "));
+    assert_non_null(strstr(l.text, "image view%201:inria:near=0.2 "));
+    kiln_manifest_close(m);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
@@ -208,6 +223,7 @@ int main(void)
         TEST(damage_of_the_file_itself_is_found),
         TEST(digest_lines_are_three_words_each_and_sorted),
         TEST(digest_lines_do_not_depend_on_order_or_device),
+        TEST(digest_lines_of_fast_pictures_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
