@@ -35,6 +35,19 @@ at_once::at_once(runner *b, const frame &f)
 
 at_once::~at_once() { (void)cudaFreeHost(host_); }
 
+void at_once::set_fast(bool fast)
+{
+    const uint32_t columns = 3 * SH_REST;
+    if (fast && !halves_) {
+        halves_.reset(new array<uint32_t>(kiln_sh_words(columns) * project_.n));
+        const kiln_sh_halves_args a = {project_.n, 0, project_.n, columns, project_.shN, halves_->get()};
+        (void)b_->prepare(KILN_OP_sh_halves, &a);
+        b_->start(KILN_OP_sh_halves, &a);
+    }
+    project_.half_sh = raster_.fast = fast;
+    project_.sh_halves = fast ? halves_->get() : nullptr;
+}
+
 void at_once::run()
 {
     b_->start(KILN_OP_project, &project_);

@@ -20,7 +20,11 @@ class at_once
     void run();
     void poison(int byte) const; /* all that it writes */
     uint64_t sum() const;        /* of the picture, when the bounds have held */
-    uint64_t memory() const;     /* bytes on the device beside the scene */
+    std::vector<float> picture() const { return rgba_.to_host(); }
+    void set_fast(bool fast); /* pictures from now on, as kernels/draw draws fast ones */
+    uint64_t rows() const { return project_.n; }
+    const kiln_project_args &project() const { return project_; }
+    uint64_t memory() const; /* bytes on the device beside the scene */
     const kiln_raster_args &raster() const { return raster_; }
 
   private:
@@ -35,6 +39,7 @@ class at_once
     array<uint64_t> told_;
     array<uint32_t> tile_counts_, ids_;
     array<float> rgba_;
+    std::unique_ptr<array<uint32_t>> halves_; /* of the scene's harmonics, once a fast picture was asked for */
 };
 
 } // namespace bench
