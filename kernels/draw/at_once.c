@@ -25,13 +25,13 @@ typedef struct {
 /* False where the last picture says nothing of this one. */
 static bool find_bounds(drawing *d)
 {
-    enum { PAIRS_MOST = 1 << 30 };
+    enum { MOST = 1 << 30 }; /* of either: far more than a picture is made of */
     const kiln_store_seen *last = &d->v.store->last;
     if (last->pairs == 0 || memcmp(last->scene, d->v.all.key, sizeof last->scene) != 0) return false;
     d->visible = kiln_store_bound(last->visible);
     if (d->visible > d->v.rows) d->visible = d->v.rows;
     d->pairs = kiln_store_bound(last->pairs);
-    return d->visible > 0 && d->visible < UINT32_MAX && d->pairs <= PAIRS_MOST;
+    return d->visible > 0 && d->visible <= MOST && d->pairs <= MOST;
 }
 
 /* ---- device memory ----------------------------------------------------------------------------------------------------- */
@@ -84,16 +84,30 @@ static kiln_status lay_out(const drawing *d, char *at, block *b, kiln_error *err
     return KILN_OK;
 }
 
-/* Only what can be had without planes giving way. An eighth more where it must grow, or it would for each picture of a path along
- * which there is more and more to be seen. */
-static kiln_status reserve(kiln_draw_store *s, uint64_t bytes, bool *fits, kiln_error *err)
+/* An eighth more of both, as it would else grow for each picture of a path along which there is more and more to be seen. */
+static kiln_status ample_bytes(const drawing *d, uint64_t *bytes, kiln_error *err)
 {
-    *fits = false;
+    block b;
+    drawing more = *d;
+    more.visible += more.visible / 8;
+    more.pairs += more.pairs / 8;
+    KILN_TRY(lay_out(&more, NULL, &b, err));
+    *bytes = b.bytes;
+    return KILN_OK;
+}
+
+/* Only what can be had without planes giving way: records of a drawing do, of which there is none. */
+static kiln_status reserve(const drawing *d, bool *fits, kiln_error *err)
+{
+    kiln_draw_store *s = d->v.store;
+    const uint64_t left = s->scratch.bytes + s->records.bytes + kiln_runner_left(s->runner);
+    uint64_t bytes = d->b.bytes, ample;
     if (bytes > s->scratch.bytes) {
-        const uint64_t left = s->scratch.bytes + kiln_runner_left(s->runner), ample = bytes + bytes / 8;
-        if (bytes > left + s->records.bytes || ample < bytes) return KILN_OK;
-        if (bytes > left) kiln_store_drop_records(s);
-        bytes = ample <= left ? ample : bytes;
+        *fits = bytes <= left;
+        if (!*fits) return KILN_OK;
+        KILN_TRY(ample_bytes(d, &ample, err));
+        if (ample <= left) bytes = ample;
+        kiln_store_drop_records(s);
     }
     return kiln_store_reserve(s, &s->scratch, bytes, fits, err);
 }
@@ -123,7 +137,7 @@ static kiln_status draw(drawing *d, kiln_draw_told *told, bool *done, kiln_error
     if (*done) *done = find_bounds(d);
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out(d, NULL, &d->b, err));
-    KILN_TRY(reserve(store, d->b.bytes, done, err));
+    KILN_TRY(reserve(d, done, err));
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out(d, store->scratch.at, &d->b, err));
     KILN_TRY(run(d, err));
