@@ -13,7 +13,7 @@
 namespace
 {
 
-enum { DEPTH_BLOCK = 256, DEPTH_BITS = 32, SHORT_RUN = 16 };
+enum { DEPTH_BLOCK = 256, DEPTH_KEYS = 8, DEPTH_BITS = 32, SHORT_RUN = 16 };
 
 /* What is sorted. */
 struct depths_of {
@@ -90,28 +90,63 @@ __device__ uint64_t end_of_run(const uint32_t *keys, uint64_t n, uint64_t first)
     return low;
 }
 
-/* keys: sorted, and order with them. */
+/* A run of equal keys begins at i: puts it in order when it is short, else leaves it. */
+__device__ inline bool settle_short(const depths_of &d, const uint32_t *keys, uint32_t *order, uint64_t i, uint64_t n)
+{
+    uint32_t run = 2;
+    while (run <= SHORT_RUN && i + run < n && keys[i + run] == keys[i]) run++;
+    if (run <= SHORT_RUN) sort_short(d.source_rows, &order[i], run);
+    return run <= SHORT_RUN;
+}
+
+/* Some neighbouring keys of a lane, and those on both sides. What is not there is like none that is. */
+struct key_window {
+    uint32_t at[DEPTH_KEYS + 2];
+};
+
+__device__ inline key_window load_keys(const uint32_t *keys, uint64_t i, uint64_t n)
+{
+    key_window w;
+    if (i + DEPTH_KEYS <= n) {
+        for (uint32_t k = 0; k < DEPTH_KEYS; k += 4) {
+            const uint4 v = *reinterpret_cast<const uint4 *>(&keys[i + k]);
+            w.at[k + 1] = v.x;
+            w.at[k + 2] = v.y;
+            w.at[k + 3] = v.z;
+            w.at[k + 4] = v.w;
+        }
+    } else {
+        for (uint32_t k = 0; k < DEPTH_KEYS; k++) w.at[k + 1] = i + k < n ? keys[i + k] : UINT32_MAX;
+    }
+    w.at[0] = __shfl_up_sync(~0u, w.at[DEPTH_KEYS], 1);
+    w.at[DEPTH_KEYS + 1] = __shfl_down_sync(~0u, w.at[1], 1);
+    if (threadIdx.x % 32 == 0) w.at[0] = i > 0 && i < n ? keys[i - 1] : UINT32_MAX;
+    if (threadIdx.x % 32 == 31) w.at[DEPTH_KEYS + 1] = i + DEPTH_KEYS < n ? keys[i + DEPTH_KEYS] : UINT32_MAX;
+    return w;
+}
+
+/* keys: sorted, and order with them; 16-byte aligned. A block lists the runs that begin among so many keys, so that its threads
+ * then fetch the rows of different runs at once. */
 __global__ void __launch_bounds__(DEPTH_BLOCK)
     settle_ties(const depths_of d, const uint32_t *keys, uint32_t *order, const long_ties t)
 {
-    __shared__ uint64_t longs[DEPTH_BLOCK];
-    __shared__ unsigned n_longs;
+    constexpr uint32_t STEP = DEPTH_BLOCK * DEPTH_KEYS;
+    __shared__ uint16_t begins[STEP / 2], longs[STEP / SHORT_RUN];
+    __shared__ unsigned n_begins, n_longs;
     const uint64_t n = d.count.get();
-    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * DEPTH_BLOCK; base < n; base += kiln::thread_count()) {
-        const uint64_t i = base + threadIdx.x;
-        if (threadIdx.x == 0) n_longs = 0;
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n; base += static_cast<uint64_t>(gridDim.x) * STEP) {
+        const key_window w = load_keys(keys, base + threadIdx.x * DEPTH_KEYS, n);
+        if (threadIdx.x == 0) n_begins = n_longs = 0;
         __syncthreads();
-        if (i + 1 < n && keys[i] == keys[i + 1] && (i == 0 || keys[i - 1] != keys[i])) {
-            uint32_t run = 2;
-            while (run <= SHORT_RUN && i + run < n && keys[i + run] == keys[i]) run++;
-            if (run <= SHORT_RUN)
-                sort_short(d.source_rows, &order[i], run);
-            else
-                longs[atomicAdd(&n_longs, 1)] = i;
-        }
+        for (uint32_t k = 1; k <= DEPTH_KEYS; k++)
+            if (w.at[k] == w.at[k + 1] && w.at[k] != w.at[k - 1] && w.at[k] != UINT32_MAX)
+                begins[atomicAdd(&n_begins, 1)] = static_cast<uint16_t>(threadIdx.x * DEPTH_KEYS + k - 1);
+        __syncthreads();
+        for (unsigned k = threadIdx.x; k < n_begins; k += DEPTH_BLOCK)
+            if (!settle_short(d, keys, order, base + begins[k], n)) longs[atomicAdd(&n_longs, 1)] = begins[k];
         __syncthreads();
         for (unsigned k = 0; k < n_longs; k++) {
-            const uint64_t first = longs[k], end = end_of_run(keys, n, first);
+            const uint64_t first = base + longs[k], end = end_of_run(keys, n, first);
             if (end - first <= BLOCK_RUN)
                 sort_long(d.source_rows, &order[first], end - first);
             else
@@ -152,7 +187,8 @@ inline kiln_status run_depth_sort(const kiln_exec *x, depth_sort *s, kiln_error 
     LAUNCH(make_keys, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0], s->ties);
     CUDA_RUN(kiln::sort(s->temp, &s->temp_bytes, &s->pairs, s->d.count.n, DEPTH_BITS, x->stream));
     const long_ties t = lay_out_long_ties(s->ties, s->pairs.keys[1], s->d.count.n);
-    LAUNCH(settle_ties, blocks, DEPTH_BLOCK, 0, s->d, s->pairs.keys[0], s->pairs.values[0], t);
+    LAUNCH(settle_ties, kiln::blocks_for(s->d.count.n, DEPTH_BLOCK * DEPTH_KEYS), DEPTH_BLOCK, 0, s->d, s->pairs.keys[0],
+           s->pairs.values[0], t);
     return run_long_ties(x, t, s->d.count.n, s->d.source_rows, s->pairs.values, err);
 }
 
