@@ -203,20 +203,18 @@ static void raster_draws_more_tiles_than_a_block_places(void **state)
     assert_int_equal(c.failures, 0);
 }
 
-/* 257 x 257 tiles are too many for 16 bits: small Gaussians in the corners and some that are everywhere. */
-static void tile_lists_number_more_tiles_than_16_bits_can(void **state)
+/* Small Gaussians in the corners and some that are everywhere, of a square of so many tiles a side. */
+static void compare_square(comparison *c, uint32_t side)
 {
-    enum { SIDE = 257, TILES = SIDE * SIDE, SPLATS = 40, EVERYWHERE = 3, ROOM = TILES * EVERYWHERE + SPLATS };
-    const fixture *f = *state;
-    comparison c = {.f = f, .op = KILN_OP_tile_lists};
+    enum { SPLATS = 40, EVERYWHERE = 3 };
     const scene_spec none = {0};
-    const kiln_view view = {.width = SIDE * KILN_TILE, .height = SIDE * KILN_TILE};
-    const uint64_t visible = SPLATS;
+    const kiln_view view = {.width = side * KILN_TILE, .height = side * KILN_TILE};
+    const uint64_t visible = SPLATS, tiles = (uint64_t)side * side, room = tiles * EVERYWHERE + SPLATS;
     kiln_splat2d splats[SPLATS];
     float depths[SPLATS];
     uint32_t rows[SPLATS];
     uint64_t told[3];
-    uint32_t *const tile_counts = calloc(TILES, sizeof *tile_counts), *const ids = calloc(ROOM, sizeof *ids);
+    uint32_t *const tile_counts = calloc(tiles, sizeof *tile_counts), *const ids = calloc(room, sizeof *ids);
     assert_true(tile_counts && ids);
     for (uint32_t i = 0; i < SPLATS; i++) {
         const float shape = i < EVERYWHERE ? 1e-12f : 1.0f;
@@ -224,8 +222,8 @@ static void tile_lists_number_more_tiles_than_16_bits_can(void **state)
                                    .y = i % 4 < 2 ? 8.0f : (float)view.height - 8.0f,
                                    .conic = {shape, 0, shape},
                                    .power_min = -5,
-                                   .tile_x1 = SIDE,
-                                   .tile_y1 = SIDE};
+                                   .tile_x1 = (int32_t)side,
+                                   .tile_y1 = (int32_t)side};
         depths[i] = (float)(1 + i * 7 % 11);
         rows[i] = SPLATS - i;
     }
@@ -235,14 +233,23 @@ static void tile_lists_number_more_tiles_than_16_bits_can(void **state)
                                     .depths = depths,
                                     .source_rows = rows,
                                     .view = &view,
-                                    .row1 = SIDE,
-                                    .room = ROOM,
+                                    .row1 = side,
+                                    .room = room,
                                     .tile_counts = tile_counts,
                                     .ids = ids,
                                     .told = told};
-    compare_call(&c, &none, 0, &a);
+    compare_call(c, &none, side, &a);
     free(tile_counts);
     free(ids);
+}
+
+/* Of as many tiles as 4K has, and of more than 16 bits can number. */
+static void tile_lists_of_large_views_are_the_same(void **state)
+{
+    const fixture *f = *state;
+    comparison c = {.f = f, .op = KILN_OP_tile_lists};
+    static const uint32_t sides[] = {180, 257};
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) compare_square(&c, sides[k]);
     assert_int_equal(c.failures, 0);
 }
 
@@ -483,7 +490,7 @@ int main(void)
         cmocka_unit_test(a_workspace_too_small_is_refused),
         cmocka_unit_test(raster_draws_arrays_of_any_alignment),
         cmocka_unit_test(raster_draws_more_tiles_than_a_block_places),
-        cmocka_unit_test(tile_lists_number_more_tiles_than_16_bits_can),
+        cmocka_unit_test(tile_lists_of_large_views_are_the_same),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
