@@ -28,11 +28,8 @@ KILN_BODY void codes_3_of_4(const float *src, uint32_t width, unsigned char *row
         const size_t n = width - first < TILE ? width - first : TILE;
 #pragma omp simd
         for (size_t i = 0; i < 4 * n; i++) all[i] = (unsigned char)quantise(src[i], 255.f);
-        for (size_t x = 0; x < n; x++) {
-            row[3 * x] = all[4 * x];
-            row[3 * x + 1] = all[4 * x + 1];
-            row[3 * x + 2] = all[4 * x + 2];
-        }
+        for (size_t x = 0; x + 1 < n; x++) memcpy(row + 3 * x, all + 4 * x, 4); /* the next pixel writes over the fourth */
+        memcpy(row + 3 * (n - 1), all + 4 * (n - 1), 3);
     }
 }
 
@@ -65,14 +62,18 @@ KILN_BODY void codes(const kiln_picture_job *job, uint32_t y, unsigned char *row
         codes_8(src, job->width, job->step, job->channels, row);
 }
 
-KILN_BODY short distance(int a, int b) { return (short)(a < b ? b - a : a - b); }
+KILN_BODY unsigned char distance(unsigned char a, unsigned char b) { return (unsigned char)(a < b ? b - a : a - b); }
 
-/* a: left, b: above, c: above left. Ties in this order, as the specification has it. */
-KILN_BODY unsigned char paeth(short a, short b, short c)
+/* a: left, b: above, c: above left. The guess is whichever is nearest to a + b - c, ties in this order, as the specification has
+ * it. In bytes throughout, which are twice as many in a vector: the distance to c is the sum of the others, so that c is not nearer
+ * than they are, where a and b lie on the same side of it, else their difference. */
+KILN_BODY unsigned char paeth(unsigned char a, unsigned char b, unsigned char c)
 {
-    const short to_a = distance(b, c), to_b = distance(a, c), to_c = distance(a + b, c + c);
-    const short of_b_and_c = to_b <= to_c ? b : c;
-    return (unsigned char)(to_a <= to_b && to_a <= to_c ? a : of_b_and_c);
+    const unsigned char to_a = distance(b, c), to_b = distance(a, c);
+    const unsigned char same_side = (unsigned char)((a >= c) == (b >= c) ? 255 : 0);
+    const unsigned char to_c = distance(to_a, to_b) | same_side;
+    const unsigned char of_b_and_c = to_b <= to_c ? b : c, nearer = to_b < to_c ? to_b : to_c;
+    return to_a <= nearer ? a : of_b_and_c;
 }
 
 /* `pixel` bytes to the left of a row are 0. */
