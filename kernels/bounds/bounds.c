@@ -28,21 +28,55 @@ static void widen(kiln_bounds *b, const float mean[3], float reach)
     }
 }
 
-void kiln_chunk_bounds(uint64_t n, const float *means, const float *log_scales, const float *opacity_logits, kiln_bounds *out)
+static void begin(kiln_bounds *b)
 {
-    memset(out, 0, sizeof *out);
-    if (n == 0) return;
     for (int a = 0; a < 3; a++) {
-        out->box_min[a] = out->reach_min[a] = FLT_MAX;
-        out->box_max[a] = out->reach_max[a] = -FLT_MAX;
+        b->box_min[a] = b->reach_min[a] = FLT_MAX;
+        b->box_max[a] = b->reach_max[a] = -FLT_MAX;
     }
-    out->max_log_scale = out->max_opacity_logit = -FLT_MAX;
-    for (uint64_t i = 0; i < n; i++) {
+    b->max_log_scale = b->max_opacity_logit = -FLT_MAX;
+}
+
+static void add_rows(uint64_t n, const float *means, const float *log_scales, const float *opacity_logits, uint64_t first,
+                     uint64_t end, kiln_bounds *b)
+{
+    for (uint64_t i = first; i < end; i++) {
         const float mean[3] = {means[i], means[n + i], means[2 * n + i]};
         float longest = log_scales[i];
         for (int a = 1; a < 3; a++) longest = log_scales[(uint64_t)a * n + i] > longest ? log_scales[(uint64_t)a * n + i] : longest;
-        if (longest > out->max_log_scale) out->max_log_scale = longest;
-        if (opacity_logits[i] > out->max_opacity_logit) out->max_opacity_logit = opacity_logits[i];
-        widen(out, mean, reach_of(longest, opacity_logits[i]));
+        if (longest > b->max_log_scale) b->max_log_scale = longest;
+        if (opacity_logits[i] > b->max_opacity_logit) b->max_opacity_logit = opacity_logits[i];
+        widen(b, mean, reach_of(longest, opacity_logits[i]));
     }
+}
+
+/* By the comparisons of add_rows: of 0 and -0 the one that came first stays. */
+static void add_bounds(kiln_bounds *b, const kiln_bounds *more)
+{
+    for (int a = 0; a < 3; a++) {
+        if (more->box_min[a] < b->box_min[a]) b->box_min[a] = more->box_min[a];
+        if (more->box_max[a] > b->box_max[a]) b->box_max[a] = more->box_max[a];
+        if (more->reach_min[a] < b->reach_min[a]) b->reach_min[a] = more->reach_min[a];
+        if (more->reach_max[a] > b->reach_max[a]) b->reach_max[a] = more->reach_max[a];
+    }
+    if (more->max_log_scale > b->max_log_scale) b->max_log_scale = more->max_log_scale;
+    if (more->max_opacity_logit > b->max_opacity_logit) b->max_opacity_logit = more->max_opacity_logit;
+}
+
+void kiln_chunk_bounds(unsigned threads, uint64_t n, const float *means, const float *log_scales, const float *opacity_logits,
+                       kiln_bounds *out)
+{
+    enum { PARTS_MOST = 64, ROWS_LEAST = 4096 };
+    kiln_bounds part[PARTS_MOST];
+    const uint64_t worth = n / ROWS_LEAST + 1, may = threads < PARTS_MOST ? threads : PARTS_MOST;
+    const unsigned parts = (unsigned)(worth < may ? worth : may > 0 ? may : 1);
+    memset(out, 0, sizeof *out);
+    if (n == 0) return;
+#pragma omp parallel for num_threads(parts) if (parts > 1)
+    for (unsigned p = 0; p < parts; p++) {
+        begin(&part[p]);
+        add_rows(n, means, log_scales, opacity_logits, n * p / parts, n * (p + 1) / parts, &part[p]);
+    }
+    *out = part[0];
+    for (unsigned p = 1; p < parts; p++) add_bounds(out, &part[p]);
 }

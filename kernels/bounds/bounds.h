@@ -1,5 +1,5 @@
 /* bounds -- what is stored beside a block or chunk so that a camera can rule it out without reading it.
- * A plain function, not an operation: scalar, the same bits everywhere, any thread, no memory of its own.
+ * A plain function, not an operation: scalar, the same bits everywhere and on any number of threads, no memory of its own.
  *
  *   means, log_scales [3][n] f32, opacity_logits [n] f32, planar, finite
  *
@@ -22,7 +22,9 @@ typedef struct {
     float max_log_scale, max_opacity_logit;
 } kiln_bounds;
 
-void kiln_chunk_bounds(uint64_t n, const float *means, const float *log_scales, const float *opacity_logits, kiln_bounds *out);
+/* threads: 0 counts as 1. */
+void kiln_chunk_bounds(unsigned threads, uint64_t n, const float *means, const float *log_scales, const float *opacity_logits,
+                       kiln_bounds *out);
 
 KILN_C_END
 

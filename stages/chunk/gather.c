@@ -87,7 +87,7 @@ static kiln_status gather_parts(const gathering *g, void *planes[BOUNDED], kiln_
     if (!planes[MEANS] || !planes[LOG_SCALES] || !planes[OPACITY_LOGITS])
         return kiln_fail(err, KILN_E_INPUT, "the layer has no Gaussians: planes are missing");
     kiln_bounds bounds;
-    kiln_chunk_bounds(g->rows.n, planes[MEANS], planes[LOG_SCALES], planes[OPACITY_LOGITS], &bounds);
+    kiln_chunk_bounds(kiln_worker_threads(g->w), g->rows.n, planes[MEANS], planes[LOG_SCALES], planes[OPACITY_LOGITS], &bounds);
     return kiln_worker_put(g->w, "bounds", &bounds, sizeof bounds, sizeof(float), err);
 }
 

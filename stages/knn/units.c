@@ -85,7 +85,7 @@ static kiln_status read_colours(kiln_manifest *m, const kiln_chunk *c, const kil
 static kiln_status put_planes(kiln_worker *w, const kiln_initial_args *a, const float *means, kiln_error *err)
 {
     kiln_bounds bounds;
-    kiln_chunk_bounds(a->n, means, a->log_scales, a->opacity_logits, &bounds);
+    kiln_chunk_bounds(kiln_worker_threads(w), a->n, means, a->log_scales, a->opacity_logits, &bounds);
     KILN_TRY(kiln_worker_put(w, "log_scales", a->log_scales, a->n * 3 * sizeof(float), sizeof(float), err));
     KILN_TRY(kiln_worker_put(w, "quats", a->quats, a->n * 4 * sizeof(float), sizeof(float), err));
     KILN_TRY(kiln_worker_put(w, "opacity_logits", a->opacity_logits, a->n * sizeof(float), sizeof(float), err));

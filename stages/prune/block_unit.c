@@ -12,6 +12,11 @@ static size_t compact(const kiln_pruned_rows *r, const void *from, uint32_t comp
 {
     const unsigned char *src = from;
     unsigned char *dst = to;
+    if (r->kept == r->n) {
+        const size_t bytes = (size_t)r->n * components * elem;
+        if (to != from && bytes > 0) memmove(to, from, bytes);
+        return bytes;
+    }
     for (uint32_t c = 0; c < components; c++) {
         for (uint64_t i = 0; i < r->n; i++, src += elem) {
             if (!r->keep[i]) continue;
@@ -68,7 +73,7 @@ static kiln_status put_bounds(kiln_worker *w, kiln_pruned_rows *r, kiln_error *e
     (void)compact(r, r->means, 3, sizeof *r->means, r->means); /* to the left within one array */
     (void)compact(r, r->log_scales_after, 3, sizeof *r->log_scales_after, r->log_scales_after);
     (void)compact(r, r->opacity_logits, 1, sizeof *r->opacity_logits, r->opacity_logits);
-    kiln_chunk_bounds(r->kept, r->means, r->log_scales_after, r->opacity_logits, &b);
+    kiln_chunk_bounds(kiln_worker_threads(w), r->kept, r->means, r->log_scales_after, r->opacity_logits, &b);
     return kiln_worker_put(w, "bounds", &b, sizeof b, 4, err);
 }
 

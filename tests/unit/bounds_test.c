@@ -35,7 +35,7 @@ static void boxes_hold_every_row(void **state)
     (void)state;
     kiln_bounds b;
     fill();
-    kiln_chunk_bounds(N, means, log_scales, logits, &b);
+    kiln_chunk_bounds(1, N, means, log_scales, logits, &b);
     float scale = -FLT_MAX, logit = -FLT_MAX;
     for (int i = 0; i < N; i++) {
         const double longest = fmax(log_scales[i], fmax(log_scales[N + i], log_scales[2 * N + i]));
@@ -52,15 +52,36 @@ static void boxes_hold_every_row(void **state)
     assert_true(b.max_log_scale == scale && b.max_opacity_logit == logit);
 }
 
+/* Enough rows for every thread; zeros of both signs among them, which are equal and not the same. */
+static void threads_change_no_bit(void **state)
+{
+    (void)state;
+    enum { MANY = 300000 };
+    static float of[7 * MANY];
+    static const unsigned threads[] = {0, 2, 3, 16, 64, 200};
+    kiln_bounds one, many;
+    uint32_t seed = 3;
+    for (size_t i = 0; i < 7 * (size_t)MANY; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        of[i] = (float)(seed >> 8) * 0x1p-24f;
+        if (i < MANY) of[i] = seed & 0x40000000u ? 0.f : -0.f;
+    }
+    kiln_chunk_bounds(1, MANY, of, of + 3 * MANY, of + 6 * MANY, &one);
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        kiln_chunk_bounds(threads[i], MANY, of, of + 3 * MANY, of + 6 * MANY, &many);
+        assert_memory_equal(&many, &one, sizeof one);
+    }
+}
+
 static void reach_is_not_wider_than_the_gaussian(void **state)
 {
     (void)state;
     kiln_bounds b;
     const float mean[3] = {1, 2, 3}, scale[3] = {0, -1, -2}, opaque = 80, faint = -5.6f; /* logit of 1/255: -5.537 */
-    kiln_chunk_bounds(1, mean, scale, &opaque, &b);
+    kiln_chunk_bounds(1, 1, mean, scale, &opaque, &b);
     assert_true(fabs(b.reach_max[0] - 1 - sqrt(2 * log(255))) < 1e-5);
     assert_true(b.box_min[1] == 2 && b.box_max[1] == 2);
-    kiln_chunk_bounds(1, mean, scale, &faint, &b);
+    kiln_chunk_bounds(1, 1, mean, scale, &faint, &b);
     assert_true(b.reach_min[2] == 3 && b.reach_max[2] == 3);
 }
 
@@ -69,7 +90,7 @@ static void huge_scales_stay_finite(void **state)
     (void)state;
     kiln_bounds b;
     const float mean[3] = {-FLT_MAX, 0, FLT_MAX}, scale[3] = {88, 88, 88}, opaque = 80;
-    kiln_chunk_bounds(1, mean, scale, &opaque, &b);
+    kiln_chunk_bounds(1, 1, mean, scale, &opaque, &b);
     for (int a = 0; a < 3; a++)
         assert_true(isfinite(b.reach_min[a]) && isfinite(b.reach_max[a]) && b.reach_min[a] < b.reach_max[a]);
 }
@@ -80,7 +101,7 @@ static void no_row_no_bounds(void **state)
     kiln_bounds b, zero;
     memset(&zero, 0, sizeof zero);
     memset(&b, 0xff, sizeof b);
-    kiln_chunk_bounds(0, NULL, NULL, NULL, &b);
+    kiln_chunk_bounds(1, 0, NULL, NULL, NULL, &b);
     assert_memory_equal(&b, &zero, sizeof b);
 }
 
@@ -88,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxes_hold_every_row),
+        cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(reach_is_not_wider_than_the_gaussian),
         cmocka_unit_test(huge_scales_stay_finite),
         cmocka_unit_test(no_row_no_bounds),
