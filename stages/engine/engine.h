@@ -36,9 +36,8 @@ typedef struct {
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,
                         kiln_error *err); /* NULL: no units */
-    unsigned tails; /* of its units (kiln_worker_later) that run at a time, KILN_TAILS_MAX at most; 0: they have none */
 } kiln_stage_program;
-enum { KILN_TAILS_MAX = 3 };
+enum { KILN_TAILS_MAX = 32 }; /* of units (kiln_worker_later) whose answers are due at a time */
 
 /* main() of every program: parses, dispatches to worker or parent, prints the error, returns the exit code. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
@@ -171,14 +170,14 @@ kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, 
 /* The unit's counters: JSON object, borrowed. Default "{}". */
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
 /* What is left of the unit in hand when it has returned, and needs neither the runner nor the manifest nor the state: computed on a
- * thread of its own beside the next units; as many at a time as the program says. `w` is the tail's own: it has the unit's threads
- * and memory, and what it puts are the unit's outputs. context: from malloc, freed when it has run or will not. Memory that it
- * reads is the stage's to keep while so many more units are computed, or until this worker's state goes. Called last in a unit,
- * once. */
+ * thread of its own beside the next units. Answers go out in the order of the units: with `most` tails (1 to KILN_TAILS_MAX) that
+ * have not answered, the worker waits for the oldest. `w` is the tail's own: it has the unit's memory and so many threads, and what
+ * it puts are the unit's outputs. context: from malloc, freed when it has run or will not. Memory that it reads is the stage's to
+ * keep until it has run, or this worker's state goes. Called last in a unit, once. */
 typedef kiln_status kiln_tail_fn(kiln_worker *w, void *context, kiln_error *err);
-void kiln_worker_later(kiln_worker *w, kiln_tail_fn *run, void *context);
-/* Host memory of the threads of so many tails at most: each has as many as the unit. */
-uint64_t kiln_later_ram(unsigned tails);
+void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, void *context);
+/* Host memory of the threads of one of so many tails that share all threads. */
+uint64_t kiln_later_ram(unsigned most);
 /* Runs an operation on host arrays; done when it returns. args: const kiln_OP_args *. */
 #define KILN_WORK(w, op, args, err) kiln_runner_run(kiln_worker_runner(w), KILN_OP_##op, (args), (err))
 

@@ -9,6 +9,7 @@
  * memory is short a result is stored before its worker gets another unit, so that it needs no room beside the share. */
 #include "stages/engine/ram.h"
 
+#include "base/checked.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/engine_internal.h"
@@ -48,14 +49,16 @@ uint64_t kiln_ram_cap(kiln_run *r)
     return r->ram.cap = most(cap, 1);
 }
 
+static unsigned all_threads(void) { return kiln_devices_threads(kiln_common_values.threads); }
+
 /* The threads are shared out among them. */
 static uint64_t worker_bytes(unsigned n)
 {
-    const unsigned threads = kiln_devices_threads(kiln_common_values.threads) / n;
+    const unsigned threads = all_threads() / n;
     return WORKER_BYTES + (uint64_t)THREAD_BYTES * (threads ? threads : 1);
 }
 
-uint64_t kiln_later_ram(unsigned tails) { return tails * (worker_bytes(1) - WORKER_BYTES); }
+uint64_t kiln_later_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(all_threads(), most); }
 
 static uint64_t parent_bytes(const kiln_run *r) { return most(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results; }
 

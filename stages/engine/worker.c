@@ -65,9 +65,11 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
     return KILN_OK;
 }
 
-void kiln_worker_later(kiln_worker *w, kiln_tail_fn *run, void *context)
+void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, void *context)
 {
     w->tail_run = run;
+    w->tail_most = most < 1 ? 1 : most > KILN_TAILS_MAX ? KILN_TAILS_MAX : most;
+    w->tail_threads = threads ? threads : 1;
     w->tail_context = context;
 }
 
@@ -265,10 +267,8 @@ static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payl
     if (!*end && kiln_tails_pending(w)) KILN_TRY(say_begun(w, unit, end, err));
     if (*end) return KILN_OK;
     kiln_status computed = compute_named(w, unit, payload_fd, &reply, &why);
-    if (computed == KILN_OK && w->tail_run && w->program->tails == 0)
-        computed = kiln_fail(&why, KILN_E_BUG, "%s leaves something for later and says that it has no tails", w->program->name);
     const bool has_tail = computed == KILN_OK && w->tail_run;
-    KILN_TRY(answer_tails(w, has_tail ? w->program->tails - 1 : 0, end, err));
+    KILN_TRY(answer_tails(w, has_tail ? w->tail_most - 1 : 0, end, err));
     if (*end) return KILN_OK;
     if (has_tail) {
         if (kiln_tail_begin(w, &reply, unit->text, &why) == KILN_OK) return KILN_OK;

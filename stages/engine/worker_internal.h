@@ -28,8 +28,9 @@ struct kiln_worker {
     char *counters;         /* of the unit in hand; NULL: "{}" */
     kiln_tail_fn *tail_run; /* what kiln_worker_later said; NULL: nothing is left of it */
     void *tail_context;     /* owned */
-    uint64_t begun_ns;      /* the unit in hand */
-    uint64_t answered_ns;   /* when the last word of a unit was said */
+    unsigned tail_most, tail_threads;
+    uint64_t begun_ns;    /* the unit in hand */
+    uint64_t answered_ns; /* when the last word of a unit was said */
     kiln_tails tails;
 };
 
@@ -38,7 +39,8 @@ struct kiln_worker {
 kiln_status kiln_tail_run(kiln_worker *w, kiln_error *err) KILN_MUST_CHECK;
 /* Drops it undone. */
 void kiln_tail_drop(kiln_worker *w);
-/* Takes it, with outputs and counters, from the unit in hand to a thread: the answer becomes the tail's. Not all are pending. */
+/* Takes it, with outputs and counters, from the unit in hand to a thread: the answer becomes the tail's. Fewer than tail_most are
+ * pending. */
 kiln_status kiln_tail_begin(kiln_worker *w, const kiln_message *reply, const char *name, kiln_error *err) KILN_MUST_CHECK;
 unsigned kiln_tails_pending(const kiln_worker *w);
 /* Becomes readable when the oldest that is pending is done. */

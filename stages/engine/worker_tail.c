@@ -6,9 +6,10 @@
  *   thread 2                      | tail 2      |
  *   parent              begun 2   begun 3  result 1   begun 4 ...
  *
- * As many tails are pending as the program allows; a unit that has one more waits for the oldest. Answers go out in the order of
- * the units. A thread has a kiln_worker of its own, without runner, manifest and state, so what a tail may not touch is not there.
- * It stays for all tails to come: a new one would have to start its OpenMP threads anew.
+ * As many tails are pending as the unit allows; one that has one more waits for the oldest. Answers go out in the order of the
+ * units. A thread has a kiln_worker of
+ * its own, without runner, manifest and state, so what a tail may not touch is not there. It stays for all tails to come: a new one
+ * would have to start its OpenMP threads anew.
  */
 #include "stages/engine/worker_internal.h"
 
@@ -120,6 +121,7 @@ kiln_status kiln_tail_begin(kiln_worker *w, const kiln_message *reply, const cha
     const kiln_outputs empty = t->worker.outputs;
     free(t->worker.counters);
     t->worker = *w;
+    t->worker.threads = t->worker.outputs.threads = w->tail_threads;
     t->worker.runner = NULL;
     t->worker.manifest = NULL;
     t->worker.state = NULL;

@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    float *at; /* [4 * pixels] */
-    uint64_t pixels;
-    int pinned_by; /* the device for which it is page-locked, or KILN_RUNNER_CPU */
-} canvas;
-
 struct kiln_frame_state {
     char kind[16];
     kiln_layer *layer;
@@ -27,8 +21,7 @@ struct kiln_frame_state {
     bool has_frame, has_colour;
     bool fast;
     kiln_frame frame;
-    canvas canvases[KILN_TAILS_MAX + 1];
-    unsigned turn; /* of the canvas that was given last */
+    kiln_canvases *canvases; /* NULL: none yet */
 };
 
 void kiln_frame_forget(kiln_frame_state *s)
@@ -37,41 +30,16 @@ void kiln_frame_forget(kiln_frame_state *s)
     s->has_frame = false;
 }
 
-static uint64_t canvas_bytes(const canvas *c) { return c->at ? 4 * c->pixels * sizeof *c->at : 0; }
-
-static uint64_t canvases_bytes(const kiln_frame_state *s)
-{
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i <= KILN_TAILS_MAX; i++) bytes += canvas_bytes(&s->canvases[i]);
-    return bytes;
-}
-
-static void canvas_clear(canvas *c)
-{
-    if (c->at && c->pinned_by != KILN_RUNNER_CPU) kiln_device_unpin(c->pinned_by, c->at);
-    free(c->at);
-    c->at = NULL;
-}
-
-static void canvases_clear(kiln_frame_state *s)
-{
-    for (unsigned i = 0; i <= KILN_TAILS_MAX; i++) canvas_clear(&s->canvases[i]);
-}
-
-kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned turns, float **rgba, kiln_error *err)
+kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned most, kiln_canvas **out,
+                              kiln_error *err)
 {
     const int device = kiln_runner_exec(kiln_worker_runner(w)).device;
-    s->turn = (s->turn + 1) % turns;
-    canvas *c = &s->canvases[s->turn];
-    if (!c->at || c->pixels != pixels) {
-        canvas_clear(c);
-        KILN_TRY(KILN_ALLOC_UNSET(&c->at, 4 * pixels, "picture", err));
-        c->pixels = pixels;
-        c->pinned_by = KILN_RUNNER_CPU;
-        if (device >= 0 && kiln_device_pin(device, c->at, canvas_bytes(c))) c->pinned_by = device;
+    if (!kiln_canvases_are(s->canvases, pixels, most)) {
+        kiln_canvases_free(s->canvases);
+        s->canvases = NULL;
+        KILN_TRY(kiln_canvases_new(device, pixels, most, &s->canvases, err));
     }
-    *rgba = c->at;
-    return KILN_OK;
+    return kiln_canvas_take(s->canvases, out, err);
 }
 
 static void state_free(void *state)
@@ -79,7 +47,7 @@ static void state_free(void *state)
     kiln_frame_state *s = state;
     if (!s) return;
     kiln_frame_forget(s);
-    canvases_clear(s);
+    kiln_canvases_free(s->canvases);
     kiln_draw_store_free(s->store);
     kiln_ahead_release(&s->ahead);
     kiln_plane_cache_free(s->planes);
@@ -130,8 +98,11 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash dig
     *out = kiln_worker_state(w);
     if (!*out || strcmp((*out)->kind, kind) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
         KILN_TRY(state_new(w, kind, digest, out, err));
-    if (canvases_bytes(*out) > spare) canvases_clear(*out);
-    const uint64_t left = spare - canvases_bytes(*out);
+    if (kiln_canvases_bytes((*out)->canvases) > spare) {
+        kiln_canvases_free((*out)->canvases);
+        (*out)->canvases = NULL;
+    }
+    const uint64_t left = spare - kiln_canvases_bytes((*out)->canvases);
     kiln_plane_cache_set_budget((*out)->planes, left - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, left));
     return KILN_OK;
 }

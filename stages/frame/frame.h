@@ -10,6 +10,7 @@
 
 #include "kernels/draw/draw.h"
 #include "stages/engine/engine.h"
+#include "stages/frame/canvas.h"
 
 /* ---- options that tiles and render share -------------------------------------------------------------------------- */
 typedef struct {
@@ -101,10 +102,9 @@ kiln_status kiln_frame_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_s
 /* The picture in slabs (kiln_draw_slabs), without a frame. */
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t room, const float background[3],
                              float *rgba, float *depth, kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
-/* Room for a picture, rgba, kept from unit to unit while its size stays and what the unit in hand takes leaves room for it beside;
- * page-locked where the worker has a GPU. turns: another one than so many calls before this one gave, less one, which tails may
- * still read; 1 to KILN_TAILS_MAX + 1. */
-kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned turns, float **rgba,
+/* Room for a picture of so many pixels, one of `most` that are kept from unit to unit while these numbers stay and what the unit in
+ * hand takes leaves room for them beside. Waits where all are taken, for a tail to give one back (kiln_canvas_give). */
+kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned most, kiln_canvas **out,
                               kiln_error *err) KILN_MUST_CHECK;
 /* Gives back the memory of the last frame, when nobody will ask for it again. */
 void kiln_frame_forget(kiln_frame_state *s);

@@ -2,6 +2,7 @@
  * the camera may see. Where that is more than a unit may take, the camera's Gaussians are counted, in fixed memory. */
 #include "stages/render/shoot.h"
 
+#include "stages/engine/devices.h"
 #include "stages/tiles/rank_code.h"
 
 #include <stdlib.h>
@@ -147,34 +148,40 @@ done:
     return st;
 }
 
+static uint32_t count_due(const kiln_shoot *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_jobs; i++) n += s->jobs[i].due;
+    return n;
+}
+
 /* Are pictures made in parts, on a GPU? No device is looked for where nothing is to be drawn. */
 static kiln_status may_be_in_parts(kiln_run *r, const kiln_shoot *s, bool *may, kiln_error *err)
 {
     const char *kind = "cpu";
-    bool any = false;
-    for (uint32_t i = 0; i < s->n_jobs; i++) any |= s->jobs[i].due;
-    if (any) KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    if (count_due(s) > 0) KILN_TRY(kiln_run_device_kind(r, &kind, err));
     *may = strcmp(kind, "cpu") != 0;
     return KILN_OK;
 }
 
-/* A GPU's worker draws a camera while files of those before are written, where its memory has room for all. The same for all units,
- * so that none has to give way to another's tail. */
-static void size_tails(kiln_shoot *s)
+/* A GPU's worker draws a camera while files of those before are written, where its memory has room for all. */
+static kiln_status size_tails(kiln_run *r, kiln_shoot *s, kiln_error *err)
 {
-    enum { RGBA = 16, DEPTH = 4 + 4 };
-    uint64_t drawn = 0, written = 0, canvas = 0;
+    enum { DEPTH = 4 + 4 };
+    kiln_render_tails t = {0};
+    unsigned workers = 1;
+    const uint32_t n_due = count_due(s);
+    if (n_due > 0) KILN_TRY(kiln_run_worker_count(r, &workers, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
         const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
-        drawn = most(drawn, s->units[i].ram);
-        written = most(written, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0));
-        canvas = most(canvas, RGBA * pixels);
+        t.drawing = most(t.drawing, s->units[i].ram);
+        t.writing = most(t.writing, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0));
+        t.pixels = most(t.pixels, pixels);
     }
-    for (uint32_t i = 0; i < s->n_jobs; i++) {
-        s->jobs[i].payload.ram_beside = drawn + KILN_RENDER_TAILS * written + kiln_later_ram(KILN_RENDER_TAILS);
-        s->jobs[i].payload.canvas = canvas;
-    }
+    t.most = kiln_render_tails_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
+    for (uint32_t i = 0; i < s->n_jobs; i++) s->jobs[i].payload.tails = t;
+    return KILN_OK;
 }
 
 kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
@@ -193,7 +200,7 @@ kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
         if (j->due && s->units[i].ram > may) tight[n++] = i;
     }
     if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
-    size_tails(s);
+    if (st == KILN_OK) st = size_tails(r, s, err);
     free(tight);
     return st;
 }

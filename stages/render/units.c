@@ -15,10 +15,11 @@
 /* A picture in the making. */
 typedef struct {
     uint32_t width, height;
-    bool has_tail; /* its files are written beside the next unit */
+    uint32_t tails; /* its files are written beside the next units, with those of so many at a time; 0: before them */
     float background[3];
-    float *rgba;  /* the worker's canvas */
-    float *depth; /* NULL when not asked for */
+    kiln_canvas *canvas; /* the worker's, until it is given back; NULL: not taken yet */
+    float *rgba;         /* its pixels */
+    float *depth;        /* NULL when not asked for */
     uint64_t visible, pairs;
     uint32_t slabs; /* 0: drawn at once */
     bool from_table;
@@ -124,10 +125,21 @@ static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_re
     return kiln_frame_make(w, s, &u->shot, true, f, err);
 }
 
-static kiln_status take_canvas(kiln_worker *w, kiln_frame_state *s, picture *p, kiln_error *err)
+/* Waits for a tail's where there are as many as there may be. */
+static kiln_status take_canvas(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    const unsigned turns = p->has_tail ? KILN_RENDER_TAILS + 1 : 1;
-    return p->rgba ? KILN_OK : kiln_frame_canvas(w, s, (uint64_t)p->width * p->height, turns, &p->rgba, err);
+    const uint64_t pixels = p->tails > 0 ? u->tails.pixels : (uint64_t)p->width * p->height;
+    if (p->canvas) return KILN_OK;
+    KILN_TRY(kiln_frame_canvas(w, s, pixels, p->tails + 1, &p->canvas, err));
+    p->rgba = kiln_canvas_pixels(p->canvas);
+    return KILN_OK;
+}
+
+static void give_canvas(picture *p)
+{
+    kiln_canvas_give(p->canvas);
+    p->canvas = NULL;
+    p->rgba = NULL;
 }
 
 /* A GPU that has drawn such a picture before draws it at once. Only where memory is ample (tails): if it could not, a frame would
@@ -137,8 +149,7 @@ static kiln_status try_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_r
 {
     kiln_draw_told told;
     *done = false;
-    if (!p->has_tail || u->slab_room > 0) return KILN_OK;
-    KILN_TRY(take_canvas(w, s, p, err));
+    if (p->tails == 0 || u->slab_room > 0) return KILN_OK;
     KILN_TRY(kiln_frame_at_once(w, s, &u->shot, p->background, p->rgba, p->depth, &told, done, err));
     if (*done) take_told(p, &told);
     return KILN_OK;
@@ -150,7 +161,7 @@ static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln
     kiln_frame *f = NULL;
     uint64_t room;
     KILN_TRY(make_frame(w, s, u, &f, &room, err));
-    KILN_TRY(take_canvas(w, s, p, err));
+    KILN_TRY(take_canvas(w, s, u, p, err));
     return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
 }
 
@@ -174,7 +185,7 @@ static kiln_status measure_fast(kiln_worker *w, kiln_frame_state *s, const kiln_
 {
     kiln_status st;
     kiln_metrics result;
-    picture exact = *p;
+    picture exact = *p; /* its canvas stays p's */
     exact.fast = false;
     exact.depth = NULL;
     exact.rgba = NULL;
@@ -189,6 +200,7 @@ done:
 
 static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
+    if (p->tails > 0) KILN_TRY(take_canvas(w, s, u, p, err)); /* which may wait: that is not drawing */
     const uint64_t start_ns = kiln_now_ns();
     for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
     KILN_TRY(draw_picture(w, s, u, p, err));
@@ -331,16 +343,28 @@ static kiln_status task_new(const void *payload, task **out, kiln_error *err)
 static kiln_status finish(kiln_worker *w, void *context, kiln_error *err)
 {
     task *t = context;
-    KILN_TRY(write_files(w, &t->unit, &t->picture, err));
-    return hand_in(w, &t->unit, &t->picture, err);
+    kiln_status st = write_files(w, &t->unit, &t->picture, err);
+    if (st == KILN_OK) st = hand_in(w, &t->unit, &t->picture, err);
+    give_canvas(&t->picture);
+    return st;
 }
 
-/* On the CPU other workers use the cores meanwhile. The same for all units of a list: one without a tail would draw on a canvas
- * that another's still reads. */
-static bool may_have_tail(kiln_worker *w, const kiln_render_unit *u)
+/* On the CPU other workers use the cores meanwhile. *ram: what the unit takes with them, but for their canvases. */
+static uint32_t count_tails(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
 {
-    return kiln_runner_exec(kiln_worker_runner(w)).device >= 0 &&
-           kiln_worker_ram(w) >= u->ram_beside + (KILN_RENDER_TAILS + 1) * u->canvas;
+    uint64_t beside;
+    *ram = u->ram;
+    if (u->count_only || kiln_runner_exec(kiln_worker_runner(w)).device < 0) return 0;
+    const uint32_t n = kiln_render_tails_in(&u->tails, kiln_worker_ram(w), &beside);
+    if (n > 0) *ram = beside;
+    return n;
+}
+
+/* The canvas says when the next is drawn; that a tail which is done waits for an older one with its answer keeps nobody waiting. */
+static void leave(kiln_worker *w, task *t)
+{
+    const unsigned tails = t->picture.tails, threads = kiln_worker_threads(w);
+    kiln_worker_later(w, 2 * tails, (threads + tails - 1) / tails, finish, t);
 }
 
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
@@ -352,20 +376,22 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
         return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
     KILN_TRY(task_new(payload, &t, err));
     const kiln_render_unit *u = &t->unit;
-    t->picture.has_tail = !u->count_only && may_have_tail(w, u);
-    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, t->picture.has_tail ? u->ram_beside : u->ram, &s, err));
+    uint64_t ram;
+    t->picture.tails = count_tails(w, u, &ram);
+    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, ram, &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->shot, err);
         goto done;
     }
     KILN_GO(draw(w, s, u, &t->picture, err));
     KILN_GO(measure(w, u, &t->picture, err));
-    if (t->picture.has_tail) {
-        kiln_worker_later(w, finish, t);
+    if (t->picture.tails > 0) {
+        leave(w, t);
         return KILN_OK;
     }
     KILN_GO(finish(w, t, err));
 done:
+    give_canvas(&t->picture);
     free(t);
     return st;
 }

@@ -5,11 +5,10 @@
 #include "base/file.h"
 #include "stages/frame/frame.h"
 #include "stages/image/image.h"
+#include "stages/render/tails.h"
 
 /* --format none beside kiln_picture_format: drawn and hashed, no file. */
 enum { KILN_RENDER_NO_FILE = KILN_NPY + 1 };
-/* Files of so many pictures are written while another is drawn: one is compressed while another reaches the disk. */
-enum { KILN_RENDER_TAILS = 2 };
 
 typedef struct {
     kiln_shot shot;
@@ -17,8 +16,7 @@ typedef struct {
     uint64_t ram;        /* kiln_unit.ram, which allows for ... */
     uint64_t band_pairs; /* ... lists of so many pairs */
     uint64_t slab_room;  /* not 0: ... and for slabs of so many Gaussians: all of them do not fit (kiln_frame_slabs) */
-    uint64_t ram_beside; /* the most that any unit of the run takes beside tails of others, but for all their canvases ... */
-    uint64_t canvas;     /* ... of so many bytes at most */
+    kiln_render_tails tails;
     kiln_hash layer;     /* digest of the baked layer */
     char camera[1025];   /* name, to find its table */
     kiln_hash table_key; /* a stored table is used when it has this key */

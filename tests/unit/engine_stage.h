@@ -114,7 +114,7 @@ static inline kiln_status leave_tail(kiln_worker *w, uint32_t index, kiln_error 
     uint32_t *context;
     KILN_TRY(KILN_ALLOC(&context, 1, "a tail", err));
     *context = index;
-    kiln_worker_later(w, stage_tail, context);
+    kiln_worker_later(w, 2, 1, stage_tail, context);
     return KILN_OK;
 }
 
@@ -228,7 +228,7 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
 }
 
 static const kiln_stage_program program = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit, .tails = 2};
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit};
 
 /* ---- running it ----------------------------------------------------------------------------------------------------------- */
 static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];

@@ -1,0 +1,27 @@
+/* tails -- see tails.h. */
+#include "stages/render/tails.h"
+
+#include "stages/engine/engine.h"
+#include "stages/frame/canvas.h"
+
+uint32_t kiln_render_tails_most(uint32_t threads, uint64_t pictures)
+{
+    enum { ROUNDS = 4 }; /* at the end of a run those that are left wait for the slowest: it is to be a small part */
+    const uint64_t few = pictures / ROUNDS > 2 ? pictures / ROUNDS : 2;
+    const uint32_t busy = threads > 1 ? threads - threads / 4 : 1,
+                   most = busy < KILN_RENDER_TAILS_MAX ? busy : KILN_RENDER_TAILS_MAX;
+    return most < few ? most : (uint32_t)few;
+}
+
+static uint64_t bytes_of(const kiln_render_tails *t, uint32_t n) { return n * (t->writing + kiln_later_ram(n)); }
+
+uint32_t kiln_render_tails_in(const kiln_render_tails *t, uint64_t may, uint64_t *beside)
+{
+    enum { ALWAYS = 2 };
+    const uint64_t left = may > t->drawing ? may - t->drawing : 0;
+    for (uint32_t n = t->most; n > 0; n--) {
+        *beside = t->drawing + bytes_of(t, n);
+        if (bytes_of(t, n) + (n + 1) * kiln_canvas_bytes(t->pixels) <= (n > ALWAYS ? left / 2 : left)) return n;
+    }
+    return 0;
+}
