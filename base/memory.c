@@ -56,6 +56,13 @@ void kiln_memory_tidy(uint64_t share)
 #endif
 }
 
+void kiln_memory_trim(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0); /* tells whether there was any */
+#endif
+}
+
 /* Room for `bytes` more, by doubling: n appends cost O(n) together. */
 static kiln_status reserve(kiln_buffer *b, size_t bytes, kiln_error *err)
 {

@@ -22,6 +22,8 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
 /* For a process that may take so many bytes: from which size on what is freed goes back to the system at once, instead of lying in
  * malloc's arenas for the next one. Between two pieces of work, before or beside no other thread. */
 void kiln_memory_tidy(uint64_t share);
+/* Gives back to the system what is free now. */
+void kiln_memory_trim(void);
 
 typedef struct {
     unsigned char *data; /* owned; NULL while empty */

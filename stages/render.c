@@ -383,6 +383,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 }
 
 static const kiln_stage_program program = {
-    .name = "render", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_render_compute};
+    .name = "render", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_render_compute, .early = kiln_frame_early};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -20,6 +20,7 @@
 #include "schema/manifest.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,6 +37,9 @@ typedef struct {
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,
                         kiln_error *err); /* NULL: no units */
+    /* NULL: nothing. Reads for the first unit, while a worker opens its GPU, what it will ask for, into the worker's state; ends
+     * soon after *stop. What fails is left: the unit tells. Returns how much host memory the worker has taken for it, at most. */
+    uint64_t (*early)(kiln_worker *w, const atomic_bool *stop);
 } kiln_stage_program;
 enum { KILN_TAILS_MAX = 32 }; /* of units (kiln_worker_later) whose answers are due at a time */
 

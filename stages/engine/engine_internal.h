@@ -65,8 +65,9 @@ typedef struct {
     uint64_t n_units, busy_ns; /* done here; time of units, failed ones too */
     uint64_t open_ns;          /* from the first start to the first hello */
 } kiln_worker_process;
-/* Starts one in an empty slot; it is ready when its hello has come, so that several can open their devices at once. */
-kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln_worker_process *w,
+/* Starts one in an empty slot. unit_ram: what its units may take. It is ready when its hello has come, so that several can open
+ * their devices at once. */
+kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, kiln_worker_process *w,
                               kiln_error *err) KILN_MUST_CHECK;
 /* Takes what it has to say: hello, or (any failure) why it cannot compute on its device. */
 kiln_status kiln_worker_greet(kiln_worker_process *w, const kiln_message *m, kiln_error *err) KILN_MUST_CHECK;
@@ -94,7 +95,7 @@ enum { KILN_DEVICES_TEXT = KILN_DEVICES_MAX * sizeof(((kiln_worker_process *)0)-
 void kiln_workers_devices(const kiln_worker_process *workers, unsigned n, char *out, size_t size);
 /* Array of {device, units, busy_s, start_s}; NULL when memory is gone. */
 json_t *kiln_workers_json(const kiln_worker_process *workers, unsigned n);
-#define KILN_WORKER_FLAG "--worker=" /* argv[1] of a worker: "cpu:" or "cuda:" and the descriptor of its socket */
+#define KILN_WORKER_FLAG "--worker=" /* argv[1] of a worker: "cpu" or "cuda", descriptor of its socket, unit_ram, ":" between */
 
 /* ---- worker, the worker's side -------------------------------------------------------------------------------------- */
 int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv);

@@ -37,7 +37,7 @@ static kiln_status start(kiln_job *j, unsigned slot, kiln_error *err)
 {
     kiln_run *r = j->run;
     if (slot >= r->n_workers) r->n_workers = slot + 1;
-    return kiln_worker_start(r, kiln_run_slot_device(r, slot), kiln_job_worker(j, slot), err);
+    return kiln_worker_start(r, kiln_run_slot_device(r, slot), j->plan.unit, kiln_job_worker(j, slot), err);
 }
 
 /* Ends one that idles; false: none does. */

@@ -86,15 +86,25 @@ static kiln_status vram_cap(uint64_t *cap, kiln_error *err)
     return KILN_OK;
 }
 
+/* Meanwhile the program reads for its first unit. */
+static kiln_status open_gpu(kiln_worker *w, uint64_t *cap, kiln_error *err)
+{
+    kiln_early early;
+    uint64_t before = kiln_ram_mapped();
+    kiln_early_begin(&early, w);
+    const kiln_status st = vram_cap(cap, err); /* makes the context */
+    before += kiln_early_end(&early);
+    const uint64_t now = kiln_ram_mapped();
+    w->ram_cuda = now > before ? now - before : 0;
+    return st;
+}
+
 static kiln_status open_runner(kiln_worker *w, kiln_error *err)
 {
     kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = w->threads, .sync = kiln_common_values.sync};
-    const uint64_t before = kiln_ram_mapped();
     if (w->device == KILN_DEVICE_CUDA) {
         o.device = 0;
-        KILN_TRY(vram_cap(&o.cap_bytes, err)); /* makes the context */
-        const uint64_t now = kiln_ram_mapped();
-        w->ram_cuda = now > before ? now - before : 0;
+        KILN_TRY(open_gpu(w, &o.cap_bytes, err));
     }
     return kiln_runner_new(&o, &w->runner, err);
 }
@@ -306,11 +316,12 @@ static bool is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* "cuda:3": kind of device, descriptor of the socket. */
+/* "cuda:3:1000000": kind of device, descriptor of the socket, host memory of a unit. */
 static bool read_flag(kiln_worker *w, const char *flag)
 {
-    const char *colon = strchr(flag, ':');
-    if (!colon) return false;
+    const char *colon = strchr(flag, ':'), *ram = colon ? strchr(colon + 1, ':') : NULL;
+    if (!ram) return false;
+    w->ram = strtoull(ram + 1, NULL, 10);
     w->device = strncmp(flag, "cuda:", 5) == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU;
     w->fd = atoi(colon + 1);
     return is_socket(w->fd);

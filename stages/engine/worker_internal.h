@@ -4,6 +4,8 @@
 
 #include "stages/engine/engine_internal.h"
 
+#include <pthread.h>
+
 typedef struct kiln_tail_thread kiln_tail_thread;
 
 /* Tails that run, oldest first, in a ring. */
@@ -33,6 +35,20 @@ struct kiln_worker {
     uint64_t answered_ns; /* when the last word of a unit was said */
     kiln_tails tails;
 };
+
+/* ---- before the first unit (worker_early.c) -------------------------------------------------------------------------------- */
+typedef struct {
+    kiln_worker *worker;
+    pthread_t thread;
+    bool runs;
+    atomic_bool stop;
+    uint64_t bytes;
+} kiln_early;
+
+/* The program's `early` on a thread of its own, if it has one. The worker is its, but for what opens the device. */
+void kiln_early_begin(kiln_early *e, kiln_worker *w);
+/* Stops it and waits. Host memory that it has taken, at most. */
+uint64_t kiln_early_end(kiln_early *e);
 
 /* ---- the tail of a unit, on a thread of its own (worker_tail.c) ---------------------------------------------------------- */
 /* What the unit in hand has left is done now, by the caller; nothing to do where nothing is left. */

@@ -83,12 +83,13 @@ static kiln_status add_ram(argument_list *a, uint64_t cap, kiln_error *err)
     return add_argument(a, "--ram", "=", "", number, err);
 }
 
-static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, argument_list *a, kiln_error *err)
+static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, argument_list *a,
+                                  kiln_error *err)
 {
-    char fd[16];
-    (void)snprintf(fd, sizeof fd, "%d", WORKER_FD);
+    char rest[64];
+    (void)snprintf(rest, sizeof rest, "%d:%llu", WORKER_FD, (unsigned long long)unit_ram);
     KILN_TRY(add_argument(a, "", r->cli.program, "", "", err));
-    KILN_TRY(add_argument(a, KILN_WORKER_FLAG, device->kind == KILN_DEVICE_CUDA ? "cuda" : "cpu", ":", fd, err));
+    KILN_TRY(add_argument(a, KILN_WORKER_FLAG, device->kind == KILN_DEVICE_CUDA ? "cuda" : "cpu", ":", rest, err));
     for (const kiln_opt *o = r->cli.options; o && o->name; o++) KILN_TRY(add_option(a, o, err));
     const void *printers = printer_storage(r->cli.common);
     for (const kiln_opt *o = r->cli.common; o && o->name; o++)
@@ -182,12 +183,13 @@ static void fill_slot(kiln_worker_process *w, const kiln_device *device, pid_t p
     w->device = device;
 }
 
-kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, kiln_worker_process *w, kiln_error *err)
+kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, kiln_worker_process *w,
+                              kiln_error *err)
 {
     kiln_status st = KILN_OK;
     argument_list a = {0}, env = {0};
     int pair[2] = {-1, -1};
-    KILN_GO(make_arguments(r, device, &a, err));
+    KILN_GO(make_arguments(r, device, unit_ram, &a, err));
     KILN_GO(make_environment(device, &env, err));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         st = errno == EMFILE || errno == ENFILE

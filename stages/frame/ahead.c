@@ -20,6 +20,16 @@ uint64_t kiln_ahead_set(kiln_ahead *a, kiln_worker *w, const kiln_layer *layer, 
     return readers;
 }
 
+uint64_t kiln_ahead_bytes(const kiln_chunk *c)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < PLANES; i++) {
+        const kiln_plane *p = kiln_chunk_plane(c, planes[i]);
+        if (p) bytes += p->data.raw_bytes;
+    }
+    return bytes;
+}
+
 kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, const kiln_shot *shot,
                             uint32_t first, bool colour, kiln_error *err)
 {
@@ -28,6 +38,6 @@ kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const 
     uint32_t n = 0;
     if (a->n < 2 || kiln_plane_cache_has(cache, &layer->chunks[first], planes, n_planes)) return KILN_OK;
     for (uint32_t i = first; i < layer->n_chunks && n < a->n; i++)
-        if (kiln_shot_may_see(shot, &layer->chunks[i])) next[n++] = &layer->chunks[i];
+        if (!shot || kiln_shot_may_see(shot, &layer->chunks[i])) next[n++] = &layer->chunks[i];
     return kiln_plane_cache_ahead(cache, a->readers, a->n, next, n, planes, n_planes, err);
 }

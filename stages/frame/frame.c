@@ -68,7 +68,8 @@ static kiln_hash key_of(const kiln_chunk *c)
     return kiln_hash_of(planes, sizeof planes);
 }
 
-static kiln_status state_new(kiln_worker *w, const char *kind, kiln_hash digest, kiln_frame_state **out, kiln_error *err)
+/* digest NULL: the layer that is current. Without a store: the device may not be open yet. */
+static kiln_status state_new(kiln_worker *w, const char *kind, const kiln_hash *digest, kiln_frame_state **out, kiln_error *err)
 {
     kiln_manifest *m;
     kiln_status st;
@@ -77,11 +78,10 @@ static kiln_status state_new(kiln_worker *w, const char *kind, kiln_hash digest,
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "frame state", err));
     snprintf(s->kind, sizeof s->kind, "%s", kind);
-    KILN_GO(kiln_layer_get_digest(m, kind, digest, &s->layer, err));
+    KILN_GO(digest ? kiln_layer_get_digest(m, kind, *digest, &s->layer, err) : kiln_layer_get(m, kind, &s->layer, err));
     KILN_GO(KILN_ALLOC(&s->keys, s->layer->n_chunks, "keys of chunks", err));
     for (uint32_t i = 0; i < s->layer->n_chunks; i++) s->keys[i] = key_of(&s->layer->chunks[i]);
     KILN_GO(kiln_plane_cache_new(0, &s->planes, err));
-    KILN_GO(kiln_draw_store_new(kiln_worker_runner(w), &s->store, err));
     kiln_worker_set_state(w, s, state_free);
     *out = s;
     return KILN_OK;
@@ -97,7 +97,8 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash dig
     const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
     *out = kiln_worker_state(w);
     if (!*out || strcmp((*out)->kind, kind) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
-        KILN_TRY(state_new(w, kind, digest, out, err));
+        KILN_TRY(state_new(w, kind, &digest, out, err));
+    if (!(*out)->store) KILN_TRY(kiln_draw_store_new(kiln_worker_runner(w), &(*out)->store, err));
     if (kiln_canvases_bytes((*out)->canvases) > spare) {
         kiln_canvases_free((*out)->canvases);
         (*out)->canvases = NULL;
@@ -105,6 +106,23 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash dig
     const uint64_t left = spare - kiln_canvases_bytes((*out)->canvases);
     kiln_plane_cache_set_budget((*out)->planes, left - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, left));
     return KILN_OK;
+}
+
+uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
+{
+    const uint64_t may = kiln_worker_ram(w) / 4;
+    kiln_frame_state *s;
+    kiln_error why;
+    if (state_new(w, "baked", NULL, &s, &why) != KILN_OK) return 0;
+    const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, may), room = (may - readers) / 2;
+    uint64_t bytes = 0;
+    if (readers == 0) return 0;
+    kiln_plane_cache_set_budget(s->planes, may - readers);
+    for (uint32_t i = 0; i < s->layer->n_chunks && bytes < room && !atomic_load(stop); i++) {
+        if (kiln_ahead_read(&s->ahead, s->planes, s->layer, NULL, i, true, &why) != KILN_OK) break;
+        bytes += kiln_ahead_bytes(&s->layer->chunks[i]);
+    }
+    return readers + bytes;
 }
 
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s) { return s->layer; }

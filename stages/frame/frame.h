@@ -87,6 +87,9 @@ typedef struct kiln_frame_state kiln_frame_state;
  * hand takes at most, one of the functions above; what the worker may take besides keeps decoded planes. */
 kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* kiln_stage_program.early of stages that draw the layer "baked" with its colours: decodes its planes, as far as a quarter of the
+ * memory of a unit goes. */
+uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop);
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
 /* Whether frames and pictures of this state are fast ones (kernels/draw) from now on; at first they are exact. */
 void kiln_frame_set_fast(kiln_frame_state *s, bool fast);

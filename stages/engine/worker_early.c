@@ -1,0 +1,30 @@
+/* What a program reads before its first unit, while the device is opened: that takes a fifth of a second, nearly all of it in one
+ * thread of the driver's, and a GPU's first unit would read and decode for half as long. */
+#include "stages/engine/worker_internal.h"
+
+#include "base/memory.h"
+
+static void *read_early(void *context)
+{
+    kiln_early *e = context;
+    e->bytes = e->worker->program->early(e->worker, &e->stop);
+    return NULL;
+}
+
+void kiln_early_begin(kiln_early *e, kiln_worker *w)
+{
+    e->worker = w;
+    e->bytes = 0;
+    atomic_init(&e->stop, false);
+    e->runs = w->program->early && w->ram > 0 && pthread_create(&e->thread, NULL, read_early, e) == 0;
+}
+
+uint64_t kiln_early_end(kiln_early *e)
+{
+    if (!e->runs) return 0;
+    atomic_store(&e->stop, true);
+    (void)pthread_join(e->thread, NULL); /* cannot fail: it is ours and was not joined */
+    e->runs = false;
+    kiln_memory_trim(); /* or it would be taken for the driver's */
+    return e->bytes;
+}
