@@ -19,13 +19,17 @@ template <typename Key> struct sort_pairs {
     uint32_t *values[2];
 };
 
-/* By the keys' lowest `bits`, ascending. temp == NULL: writes the bytes needed to *temp_bytes and does nothing else. */
+/* By the keys' lowest `bits`, ascending. CUB counts in 32 bits where that is enough, which is faster (9 M pairs of 16-bit keys:
+ * 0.172 instead of 0.189 ms on an H200). temp == NULL: writes the bytes needed to *temp_bytes and does nothing else. */
 template <typename Key>
 cudaError_t sort(void *temp, size_t *temp_bytes, sort_pairs<Key> *s, uint64_t n, int bits, cudaStream_t stream)
 {
     CUB_NS_QUALIFIER::DoubleBuffer<Key> keys(s->keys[0], s->keys[1]);
     CUB_NS_QUALIFIER::DoubleBuffer<uint32_t> values(s->values[0], s->values[1]);
-    const cudaError_t e = CUB_NS_QUALIFIER::DeviceRadixSort::SortPairs(temp, *temp_bytes, keys, values, n, 0, bits, stream);
+    using radix = CUB_NS_QUALIFIER::DeviceRadixSort;
+    const cudaError_t e = n <= INT32_MAX
+                              ? radix::SortPairs(temp, *temp_bytes, keys, values, static_cast<int32_t>(n), 0, bits, stream)
+                              : radix::SortPairs(temp, *temp_bytes, keys, values, n, 0, bits, stream);
     *s = {{keys.Current(), keys.Alternate()}, {values.Current(), values.Alternate()}};
     return e;
 }
