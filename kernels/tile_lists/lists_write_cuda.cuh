@@ -48,9 +48,8 @@ __global__ void __launch_bounds__(GROUP)
     const uint64_t n = j.count.get(), group = ticket, i = group * GROUP + threadIdx.x;
     if (group * GROUP >= n && group > 0) return;
     const uint32_t id = i < n ? order[i] : 0;
-    const record r = i < n ? f.records[id] : empty_record();
-    const uint64_t pairs = r.kind == RECORD_MASK ? __popcll(r.pairs) : r.pairs;
-    const uint64_t before = sum_in_group(pairs, sums);
+    const record r = i < n ? f.r.words[id] : record{};
+    const uint64_t mask = f.r.mask(id, r), before = sum_in_group(f.r.pairs(r, mask), sums);
     if (threadIdx.x < WARP) {
         uint64_t total = 0;
         for (unsigned w = 0; w < GROUP / WARP; w++) total += sums[w];
@@ -61,8 +60,8 @@ __global__ void __launch_bounds__(GROUP)
         }
     }
     __syncthreads();
-    if (r.kind == RECORD_LISTED) f.records[id].pairs = first + before;
-    write_masks_of_warp(j, rooms[threadIdx.x / WARP], r, id, first + before, out);
+    if (r.is_listed()) f.r.words[id] = record::of_listed(first + before);
+    write_masks_of_warp(rooms[threadIdx.x / WARP], r, mask, id, first + before, out);
 }
 
 /* The rest, and what lies behind the pairs. */

@@ -1,6 +1,6 @@
 /* tile_lists on CUDA. The depth sort needs nothing but depths, and finding who reaches which tile nothing but splats, so the one
- * runs beside the other; then pairs are written in drawing order (lists_write_cuda.cuh) and sorted by tile. Records of 16 bytes are
- * fetched in drawing order, splats are never moved.
+ * runs beside the other; then pairs are written in drawing order (lists_write_cuda.cuh) and sorted by tile. Records of one
+ * word are fetched in drawing order, splats are never moved.
  */
 #include "kernels/tile_lists/tile_lists.h"
 
@@ -11,6 +11,8 @@
 
 namespace
 {
+
+enum { KEPT_OF = 8 }; /* Gaussians a kept slice: 7 bytes for each */
 
 template <typename Tile> struct workspace {
     job j;
@@ -27,16 +29,19 @@ uint64_t tiles_of(const kiln_tile_lists_args *a) { return static_cast<uint64_t>(
 
 template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n)
 {
-    const uint64_t n_counters = 3 + groups_of(n);
-    w->f.records = kiln::take<record>(c, n);
+    const uint64_t n_counters = 4 + groups_of(n);
+    w->f.r = {kiln::take<record>(c, n), kiln::take<uint32_t>(c, n)};
     w->f.listed = kiln::take<uint32_t>(c, n);
+    w->f.kept_room = n / KEPT_OF;
+    w->f.kept = kiln::take<kept_slice>(c, w->f.kept_room);
     w->counters = kiln::take<uint64_t>(c, n_counters);
     w->counters_bytes = n_counters * sizeof *w->counters;
     if (!w->counters) return;
     w->f.n_wide = w->counters;
     w->f.n_odd = w->counters + 1;
     w->p.ticket = reinterpret_cast<uint32_t *>(w->counters + 2);
-    w->p.words = w->counters + 3;
+    w->f.n_kept = w->counters + 3;
+    w->p.words = w->counters + 4;
 }
 
 /* What the depth sort leaves behind is the order alone: its keys lie where the pairs are written later. */
@@ -60,9 +65,9 @@ template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspac
 {
     kiln::side_work side(x);
     KILN_TRY(side.begin(err));
-    if (w->j.count.n > 0) KILN_TRY(run_depth_sort(side.exec(), &w->depths, err));
     CUDA_RUN(cudaMemsetAsync(w->counters, 0, w->counters_bytes, x->stream));
-    KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr, err));
+    KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr, err)); /* two launches: the device is busy while the sort's are made */
+    if (w->j.count.n > 0) KILN_TRY(run_depth_sort(side.exec(), &w->depths, err));
     return side.join(err);
 }
 

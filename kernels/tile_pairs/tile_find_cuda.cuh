@@ -9,6 +9,7 @@
 #define KILN_KERNELS_TILE_FIND_CUDA_CUH
 
 #include "kernels/tile_pairs/tile_ask_cuda.cuh"
+#include "kernels/tile_pairs/tile_record_cuda.cuh"
 #include "kernels/tile_pairs/tile_row_cuda.cuh"
 
 namespace
@@ -26,23 +27,20 @@ struct job {
     uint32_t row0, row1;
 };
 
-enum record_kind : uint8_t { RECORD_EMPTY, RECORD_MASK, RECORD_LISTED };
-
-/* What was found for one Gaussian. */
-struct alignas(16) record {
-    uint64_t pairs;       /* MASK: bit k is tile k of its box, row by row; LISTED: how many, later where the next one goes */
-    uint16_t column, row; /* of the box; below 2^16, as a view has at most 2^20 pixels each way */
-    uint16_t step;        /* k * step >> 12 is k / w, for k and w up to 64 */
-    uint8_t w;
-    record_kind kind;
+/* A slice: up to 256 tiles of a wide box, row by row from `first` on; word k has the answers to 32 k .. 32 k + 31 of them. */
+constexpr uint32_t SLICE_WORDS = 8, SLICE = SLICE_WORDS * WARP;
+struct kept_slice {
+    kiln_tile_box box;
+    uint32_t id, first, words[SLICE_WORDS];
 };
-static_assert(sizeof(record) == 16, "one store");
 
 struct found {
-    record *records;  /* [n] */
+    records r;
     uint32_t *listed; /* [n]: wide ones from the front, odd ones from the back */
     uint64_t *n_wide, *n_odd;
     uint64_t *group_pairs; /* [groups + 1], or NULL: nobody asks for the sums of groups in the order of splats */
+    kept_slice *kept; /* [kept_room], or NULL: slices are asked again by who writes their pairs, as they are where there are more */
+    uint64_t *n_kept, kept_room;
 };
 
 inline uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
@@ -51,9 +49,12 @@ inline uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
 /* A warp's part of shared memory. */
 struct asking {
     kiln_asked asked[WARP];
-    uint32_t firsts[WARP], corners[WARP], steps[WARP]; /* corner: column | row << 16; step as in record, | w << 16 */
+    uint32_t firsts[WARP], corners[WARP], steps[WARP]; /* corner: column | row << 16; steps: step_of() */
     uint32_t words[MASK_TILES + 2];
 };
+
+/* step | w << 16: k * step >> 12 is k / w, for k and w up to 64. */
+__device__ inline uint32_t step_of(uint32_t w) { return (4096 / w + 1) | w << 16; }
 
 /* 64 bits of `words` from bit `first` on. */
 __device__ inline uint64_t bits_from(const uint32_t *words, uint32_t first)
@@ -61,12 +62,6 @@ __device__ inline uint64_t bits_from(const uint32_t *words, uint32_t first)
     const uint32_t *at = words + first / 32;
     const uint64_t low = __funnelshift_r(at[0], at[1], first), high = __funnelshift_r(at[1], at[2], first);
     return high << 32 | low;
-}
-
-__device__ inline record empty_record()
-{
-    record r = {};
-    return r;
 }
 
 /* Puts the lane's Gaussian into the front or the back list. */
@@ -93,7 +88,7 @@ __device__ inline uint64_t ask_boxes(const kiln_view &v, asking &room, const kil
         const uint32_t slot = row.slot();
         room.asked[slot] = kiln_ask_of(&s);
         room.corners[slot] = static_cast<uint32_t>(box.column) | static_cast<uint32_t>(box.row) << 16;
-        room.steps[slot] = static_cast<uint32_t>(4096 / box.w + 1) | static_cast<uint32_t>(box.w) << 16;
+        room.steps[slot] = step_of(static_cast<uint32_t>(box.w));
     }
     __syncwarp();
     for (uint32_t at = 0; at < row.total(); at += WARP) {
@@ -131,11 +126,10 @@ class row_sums
         else
             kiln::add64(&row_pairs_[row - row0_], pairs);
     }
-    __device__ void add(const record &r)
+    /* Of a box of at most 64 tiles, w in a row. */
+    __device__ void add(uint32_t row, uint32_t w, uint64_t mask)
     {
-        uint32_t row = r.row;
-        for (uint64_t left = r.pairs; left; left = r.w < 64 ? left >> r.w : 0, row++)
-            add(row, __popcll(left & ~0ull >> (64 - r.w)));
+        for (uint64_t left = mask; left; left = w < 64 ? left >> w : 0, row++) add(row, __popcll(left & ~0ull >> (64 - w)));
     }
     __device__ void finish()
     {
@@ -156,6 +150,7 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
     __shared__ uint32_t sums[BY_ROW ? row_sums::ROWS : 1];
     row_sums rows(sums, j, row_pairs);
     const uint64_t n = j.count.get();
+    const uint32_t tiles_x = kiln_view_tiles_x(&j.view);
     for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
         kiln_box_kind kind = KILN_BOX_EMPTY;
@@ -166,28 +161,26 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
             kind = kiln_find_box(&s, &j.view, j.row0, j.row1, &box);
         }
         const uint64_t tiles = static_cast<uint64_t>(box.w) * box.h;
-        const bool few = kind == KILN_BOX_PROVEN && tiles <= MASK_TILES;
-        record r = empty_record();
-        r.pairs = ask_boxes(j.view, rooms[threadIdx.x / WARP], s, box, few ? static_cast<uint32_t>(tiles) : 0);
-        if (few) {
-            r.column = static_cast<uint16_t>(box.column);
-            r.row = static_cast<uint16_t>(box.row);
-            r.step = static_cast<uint16_t>(4096 / box.w + 1);
-            r.w = static_cast<uint8_t>(box.w);
-        }
-        r.kind = few ? RECORD_MASK : kind == KILN_BOX_EMPTY ? RECORD_EMPTY : RECORD_LISTED;
-        if (i < n) f.records[i] = r;
+        const uint64_t first = (static_cast<uint64_t>(box.row) - j.row0) * tiles_x + static_cast<uint64_t>(box.column);
+        const bool few = kind == KILN_BOX_PROVEN && tiles <= MASK_TILES && first < record::FIRST_TILES;
+        const uint64_t mask = ask_boxes(j.view, rooms[threadIdx.x / WARP], s, box, few ? static_cast<uint32_t>(tiles) : 0);
+        record r = {};
+        if (mask)
+            r = record::of_box(mask, first, static_cast<uint32_t>(box.w), tiles > 32);
+        else if (!few && kind != KILN_BOX_EMPTY)
+            r = record::of_listed(0);
+        if (i < n) f.r.words[i] = r;
+        if (mask && tiles > 32) f.r.more[i] = static_cast<uint32_t>(mask >> 32);
         list_it(f, j.count.n, static_cast<uint32_t>(i), kind == KILN_BOX_PROVEN && !few, kind == KILN_BOX_ODD);
-        const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popcll(r.pairs)));
+        const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popcll(mask)));
         if (f.group_pairs && lane_index() == 0 && pairs) kiln::add64(&f.group_pairs[group], pairs);
-        if (BY_ROW && few) rows.add(r);
+        if (BY_ROW && mask) rows.add(static_cast<uint32_t>(box.row), static_cast<uint32_t>(box.w), mask);
     }
     if (BY_ROW) rows.finish();
 }
 
 /* ---- wide boxes ------------------------------------------------------------------------------------------------------ */
-/* A slice: up to 256 tiles of one wide box, row by row; lane k, below 8, holds the answers to 32 k .. 32 k + 31 of them. */
-constexpr uint32_t SLICE_WORDS = 8, SLICE = SLICE_WORDS * WARP;
+/* As a warp has it: lane k, below 8, holds word k. */
 struct wide_slice {
     uint32_t id, first; /* tile of the box that the slice begins with */
     kiln_tile_box box;
@@ -258,8 +251,22 @@ template <typename Sink> __device__ void for_odd(const job &j, const found &f, c
 /* ---- counting -------------------------------------------------------------------------------------------------------- */
 __device__ void add_pairs(const found &f, uint32_t id, unsigned pairs)
 {
-    kiln::add64(&f.records[id].pairs, pairs);
+    (void)f.r.add(id, pairs);
     if (f.group_pairs) kiln::add64(&f.group_pairs[id / GROUP], pairs);
+}
+
+__device__ inline void keep_slice(const found &f, const wide_slice &slice)
+{
+    unsigned long long at = 0;
+    if (lane_index() == 0) at = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_kept), 1);
+    at = __shfl_sync(ALL, at, 0);
+    if (at >= f.kept_room) return;
+    kept_slice &k = f.kept[at];
+    if (lane_index() < SLICE_WORDS) k.words[lane_index()] = slice.bits;
+    if (lane_index() > 0) return;
+    k.box = slice.box;
+    k.id = slice.id;
+    k.first = slice.first;
 }
 
 /* What a lane's word of a slice has in each tile row. */
@@ -280,6 +287,7 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const 
     for_wide(j, f, [&](const wide_slice &slice) {
         const unsigned pairs = sum_of_warp(static_cast<unsigned>(__popc(slice.bits)));
         if (lane_index() == 0 && pairs) add_pairs(f, slice.id, pairs);
+        if (f.kept && pairs) keep_slice(f, slice);
         if (BY_ROW) add_word(j, slice, row_pairs);
     });
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t, uint64_t bits) {
@@ -290,11 +298,12 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const 
 }
 
 /* ---- launcher -------------------------------------------------------------------------------------------------------- */
-/* f's counters and sums are 0. */
+/* f's counters and sums are 0. A block a group of its own: urgent work beside this finds its place when a block ends. */
 template <bool BY_ROW>
 kiln_status find_pairs(const kiln_exec *x, const job &j, const found &f, uint64_t *row_pairs, kiln_error *err)
 {
-    LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.count.n, GROUP, FIND_BLOCKS), GROUP, 0, j, f, row_pairs);
+    const unsigned most = BY_ROW ? FIND_BLOCKS : INT32_MAX; /* sums of rows are worth more groups */
+    LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.count.n, GROUP, most), GROUP, 0, j, f, row_pairs);
     LAUNCH(find_rest<BY_ROW>, FIND_BLOCKS, GROUP, 0, j, f, row_pairs);
     return KILN_OK;
 }

@@ -25,9 +25,9 @@ struct find_work {
 
 find_work take_find(kiln_carve *c, const job &j)
 {
-    find_work w;
+    find_work w = {};
     const uint64_t n = j.count.n, n_counters = groups_of(n) + 3;
-    w.f.records = kiln::take<record>(c, n);
+    w.f.r = {kiln::take<record>(c, n), kiln::take<uint32_t>(c, n)};
     w.f.listed = kiln::take<uint32_t>(c, n);
     w.counters = kiln::take<uint64_t>(c, n_counters);
     w.counters_bytes = n_counters * sizeof *w.counters;

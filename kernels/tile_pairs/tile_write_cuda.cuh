@@ -49,15 +49,14 @@ __device__ uint64_t sum_in_group(uint64_t v, uint64_t (&sums)[GROUP / WARP])
 }
 
 template <typename Tile>
-__device__ void write_masks_of_warp(const job &j, writing &room, const record &r, uint32_t id, uint64_t place,
+__device__ void write_masks_of_warp(writing &room, const record &r, uint64_t mask, uint32_t id, uint64_t place,
                                     const pairs_out<Tile> &out)
 {
-    const uint64_t mask = r.kind == RECORD_MASK ? r.pairs : 0;
     question_row row(room.firsts, static_cast<uint32_t>(64 - __clzll(static_cast<long long>(mask))));
     if (mask) {
         const uint32_t slot = row.slot();
-        room.tiles[slot] = (r.row - j.row0) * out.tiles_x + r.column;
-        room.steps[slot] = static_cast<uint32_t>(r.step) | static_cast<uint32_t>(r.w) << 16;
+        room.tiles[slot] = r.first_tile();
+        room.steps[slot] = step_of(r.w());
         room.ids[slot] = id;
         room.masks[slot] = mask;
         room.places[slot] = place;
@@ -87,17 +86,12 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(co
     const uint64_t n = j.count.get();
     for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
-        const record r = i < n ? f.records[i] : empty_record();
-        const uint64_t pairs = r.kind == RECORD_MASK ? __popcll(r.pairs) : r.pairs;
-        const uint64_t place = f.group_pairs[group] + sum_in_group(pairs, sums);
-        if (r.kind == RECORD_LISTED) f.records[i].pairs = place;
-        write_masks_of_warp(j, rooms[threadIdx.x / WARP], r, static_cast<uint32_t>(i), place, out);
+        const uint32_t id = static_cast<uint32_t>(i);
+        const record r = i < n ? f.r.words[i] : record{};
+        const uint64_t mask = f.r.mask(id, r), place = f.group_pairs[group] + sum_in_group(f.r.pairs(r, mask), sums);
+        if (r.is_listed()) f.r.words[i] = record::of_listed(place);
+        write_masks_of_warp(rooms[threadIdx.x / WARP], r, mask, id, place, out);
     }
-}
-
-__device__ uint64_t take_places(const found &f, uint32_t id, unsigned pairs)
-{
-    return atomicAdd(reinterpret_cast<unsigned long long *>(&f.records[id].pairs), pairs);
 }
 
 template <typename Tile>
@@ -107,7 +101,7 @@ __device__ void write_slice(const job &j, const found &f, const wide_slice &slic
     const unsigned before = sum_below(static_cast<unsigned>(__popc(slice.bits)), &total);
     uint64_t place = 0;
     if (total == 0) return;
-    if (lane_index() == 0) place = take_places(f, slice.id, total);
+    if (lane_index() == 0) place = f.r.add(slice.id, total);
     place = __shfl_sync(ALL, place, 0);
     const uint32_t w = static_cast<uint32_t>(slice.box.w);
     const uint32_t corner = (static_cast<uint32_t>(slice.box.row) - j.row0) * out.tiles_x + static_cast<uint32_t>(slice.box.column);
@@ -122,13 +116,26 @@ __device__ void write_slice(const job &j, const found &f, const wide_slice &slic
     }
 }
 
+/* A warp a slice that was kept. */
+template <typename Tile> __device__ void write_kept(const job &j, const found &f, const pairs_out<Tile> &out)
+{
+    for (uint64_t at = kiln::thread_index() / WARP; at < *f.n_kept; at += kiln::thread_count() / WARP) {
+        const kept_slice &k = f.kept[at];
+        const unsigned bits = lane_index() < SLICE_WORDS ? k.words[lane_index()] : 0;
+        write_slice(j, f, {k.id, k.first, k.box, bits}, out);
+    }
+}
+
 /* By the whole grid, when all masks are written. */
 template <typename Tile> __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
-    for_wide(j, f, [&](const wide_slice &slice) { write_slice(j, f, slice, out); });
+    if (f.kept && *f.n_kept <= f.kept_room)
+        write_kept(j, f, out);
+    else
+        for_wide(j, f, [&](const wide_slice &slice) { write_slice(j, f, slice, out); });
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t at, uint64_t bits) {
         uint64_t place = 0;
-        if (g.thread_rank() == 0) place = take_places(f, id, __popcll(bits));
+        if (g.thread_rank() == 0) place = f.r.add(id, __popcll(bits));
         place = g.shfl(place, 0);
         const uint32_t tile = (row - j.row0) * out.tiles_x + static_cast<uint32_t>(at);
         for (unsigned k = g.thread_rank(); k < WINDOW; k += g.size()) {
