@@ -477,7 +477,7 @@ static bool lists_formats(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static const kiln_stage_program program = {
-        .name = "import", .cli = &cli, .opens_itself = true, .manifest_arg = 1, .run = run, .unit = unit};
+        .name = "import", .cli = &cli, .opens_itself = true, .packs = true, .manifest_arg = 1, .run = run, .unit = unit};
     if (!lists_formats(argc, argv)) return kiln_program_main(&program, argc, argv);
     for (const kiln_reader *const *f = kiln_readers; *f; f++) printf("%-12s .%-6s %s\n", (*f)->name, (*f)->suffixes, (*f)->summary);
     return fflush(stdout) == 0 ? 0 : kiln_exit_code(KILN_E_IO);

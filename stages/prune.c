@@ -579,6 +579,6 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 }
 
 static const kiln_stage_program program = {
-    .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_prune_compute};
+    .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .packs = true, .run = run, .unit = kiln_prune_compute};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -30,9 +30,10 @@ typedef struct kiln_worker kiln_worker; /* the worker's side */
 typedef struct {
     const char *name; /* "knn": row of pipelines/stages.def, or a tool's name */
     const kiln_cli *cli;
-    kiln_open_mode open;   /* how the manifest is opened before run(); import opens it itself */
-    bool opens_itself;     /* the engine opens nothing: import, compare */
-    bool cpu_only;         /* its units run no operation: its worker makes no CUDA context, whatever --devices says */
+    kiln_open_mode open; /* how the manifest is opened before run(); import opens it itself */
+    bool opens_itself;   /* the engine opens nothing: import, compare */
+    bool cpu_only;       /* its units run no operation: its worker makes no CUDA context, whatever --devices says */
+    bool packs;          /* its units pack more than they compute: with --devices auto they have the CPU, unless threads are few */
     unsigned manifest_arg; /* which positional is the manifest: 0; import: 1 */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,

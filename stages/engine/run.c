@@ -34,11 +34,22 @@ const char *kiln_run_named_kind(const kiln_run *r)
     return r->program->cpu_only ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
 }
 
+/* A GPU has one worker, which packs one unit after the other; with so many threads the CPU has several. */
+static bool auto_is_cpu(const kiln_run *r)
+{
+    enum { THREADS_LEAST = 8 };
+    const char *asked = kiln_common_values.devices;
+    return r->program->packs && (!asked || strcmp(asked, "auto") == 0) &&
+           kiln_devices_threads(kiln_common_values.threads) >= THREADS_LEAST;
+}
+
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 {
-    if (r->devices.n) return KILN_OK;
-    KILN_TRY(kiln_devices_resolve(r->program->cpu_only ? "cpu" : kiln_common_values.devices, &r->devices, err));
-    const kiln_device_list *d = &r->devices;
+    kiln_device_list *const d = &r->devices;
+    const bool by_itself = auto_is_cpu(r);
+    if (d->n) return KILN_OK;
+    KILN_TRY(kiln_devices_resolve(r->program->cpu_only || by_itself ? "cpu" : kiln_common_values.devices, d, err));
+    if (by_itself) (void)snprintf(d->note, sizeof d->note, "%s packs more than it computes", r->program->name);
     const char *where = d->items[0].kind == KILN_DEVICE_CUDA ? "" : "computing on the CPU: ";
     if (d->passed_over)
         kiln_warn("%s%s", where, d->note);

@@ -39,6 +39,10 @@ if [ -n "$cuda" ]; then # GPUs that NVML shows and CUDA does not find
     unset CUDA_VISIBLE_DEVICES
     must 6 kiln tiles "$db" --force; one_sentence
     grep -q -- '; --devices cpu does without a GPU$' "$KILN_TMP/err" || fail "no advice: $(cat "$KILN_TMP/err")"
+    # what packs more than it computes takes the CPU of itself, where it has threads enough
+    must 6 kiln chunk "$db" --force --threads 7
+    must 0 loud chunk "$db" --force --threads 8; looked || fail "chunk does not say that it takes the CPU"
+    must 6 kiln chunk "$db" --force --threads 8 --devices cuda
     # those that auto passes over are worth one warning, without --verbose; where there is no GPU nothing is worth a word
     warned() { # SENTENCE
         [ "$(grep -c 'warning: computing on the CPU: ' "$KILN_TMP/err")" = 1 ] && grep -q "$1" "$KILN_TMP/err" || fail "no warning of $1: $(cat "$KILN_TMP/err")"
