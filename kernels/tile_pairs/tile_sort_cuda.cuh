@@ -12,34 +12,33 @@ namespace
 
 enum { TILE_BLOCK = 256, NARROW_TILES = 65536 }; /* up to so many are numbered with 16 bits */
 
-/* How many of the sorted numbers are less than v. */
-template <typename Tile> __device__ uint64_t count_less(const Tile *sorted, uint64_t n, uint64_t v)
-{
-    uint64_t low = 0, high = n;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (sorted[middle] < v)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* A block finds where its tiles begin, and where the next one does. What lies behind the listed pairs is no tile's. */
+/* How many pairs each tile has, from the sorted tiles: where one begins, the place is taken from its count, where it ends added,
+ * modulo 2^32. What lies behind the listed pairs is no tile's. counts: 0 at first; sorted: 16-byte aligned. */
 template <typename Tile>
-__global__ void __launch_bounds__(TILE_BLOCK)
-    count_by_tile(const Tile *sorted, const room_rule room, uint32_t *tile_counts, uint64_t n_tiles)
+__global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, const room_rule room, uint32_t *counts)
 {
-    __shared__ uint64_t begins[TILE_BLOCK + 1];
+    constexpr uint32_t EACH = sizeof(uint4) / sizeof(Tile), STEP = TILE_BLOCK * EACH;
     const uint64_t n = room.listed();
-    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * TILE_BLOCK; first < n_tiles; first += kiln::thread_count()) {
-        begins[threadIdx.x] = count_less(sorted, n, first + threadIdx.x);
-        if (threadIdx.x == TILE_BLOCK - 1) begins[TILE_BLOCK] = count_less(sorted, n, first + TILE_BLOCK);
-        __syncthreads();
-        if (first + threadIdx.x < n_tiles)
-            tile_counts[first + threadIdx.x] = static_cast<uint32_t>(begins[threadIdx.x + 1] - begins[threadIdx.x]);
-        __syncthreads();
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n; base += static_cast<uint64_t>(gridDim.x) * STEP) {
+        const uint64_t first = base + threadIdx.x * EACH, end = min(first + EACH, n);
+        alignas(uint4) Tile tiles[EACH] = {};
+        if (first + EACH <= n)
+            *reinterpret_cast<uint4 *>(tiles) = *reinterpret_cast<const uint4 *>(&sorted[first]);
+        else
+            for (uint32_t k = 0; k < EACH; k++)
+                if (first + k < n) tiles[k] = sorted[first + k];
+        Tile before = static_cast<Tile>(__shfl_up_sync(~0u, static_cast<uint32_t>(tiles[EACH - 1]), 1));
+        if (threadIdx.x % 32 == 0 && first > 0 && first < n) before = sorted[first - 1];
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++) {
+            const uint64_t i = first + k;
+            if (i >= end) break;
+            const bool begins = i == 0 || tiles[k] != before;
+            if (begins) atomicAdd(&counts[tiles[k]], 0u - static_cast<uint32_t>(i));
+            if (begins && i > 0) atomicAdd(&counts[before], static_cast<uint32_t>(i));
+            if (i == n - 1) atomicAdd(&counts[tiles[k]], static_cast<uint32_t>(n));
+            before = tiles[k];
+        }
     }
 }
 
@@ -80,8 +79,9 @@ kiln_status sort_lists(const kiln_exec *x, const tile_sort<Tile> &s, const room_
     size_t temp_bytes = s.temp_bytes;
     CUDA_RUN(kiln::sort(s.temp, &temp_bytes, &by_tile, s.room, s.tile_bits, x->stream));
     CUDA_RUN(kiln::bring(s.ids[0], by_tile.values[0], s.room, x->stream));
-    LAUNCH(count_by_tile<Tile>, kiln::blocks_for(s.n_tiles, TILE_BLOCK), TILE_BLOCK, 0, by_tile.keys[0], room, tile_counts,
-           s.n_tiles);
+    CUDA_RUN(cudaMemsetAsync(tile_counts, 0, s.n_tiles * sizeof *tile_counts, x->stream));
+    LAUNCH(count_by_tile<Tile>, kiln::blocks_for(s.room, TILE_BLOCK * sizeof(uint4) / sizeof(Tile)), TILE_BLOCK, 0, by_tile.keys[0],
+           room, tile_counts);
     return KILN_OK;
 }
 
