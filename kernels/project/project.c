@@ -12,5 +12,6 @@ kiln_status kiln_project_check(const kiln_project_args *a, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT, "project: spherical harmonics of degree %u, at most %d are known", a->sh_degree,
                          KILN_SH_DEGREE_MAX);
     if (a->sh_halves && !a->half_sh) return kiln_fail(err, KILN_E_INPUT, "project: halves are not for exact colours");
+    if ((uintptr_t)a->sh_halves % 16 != 0) return kiln_fail(err, KILN_E_INPUT, "project: halves are not aligned to 16 bytes");
     return KILN_OK;
 }

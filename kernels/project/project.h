@@ -4,7 +4,7 @@
  *   means [3][n], log_scales [3][n], quats [4][n] (w,x,y,z), opacity_logits [n]        f32  in
  *   sh0 [3][n], shN [3K][n] coefficient-major; sh_degree 0..4                          f32  in, NULL: no colour wanted
  *   half_sh         shN is rounded to half precision first: other colours, for fast pictures
- *   sh_halves [ceil(3K/2)][n]   in  or NULL: with half_sh that of sh_halves.h, read instead of shN, the same colours sooner
+ *   sh_halves [n]   in  or NULL: with half_sh that of sh_halves.h, read instead of shN: the same colours sooner
  *   splats [room]   out  the visible ones only, in row order; room >= n
  *   *n_visible      out
  *   depths, rows [room]   out  or NULL: of splats, in their order: the depth, and of `source_rows [n] u32 in` the splat's: what
@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "kernels/exec.h"
 #include "kernels/profiles/profiles.h"
+#include "kernels/sh_halves/sh_halves.h"
 #include "kernels/view.h"
 
 #include <stdbool.h>
@@ -65,7 +66,8 @@ typedef struct {
 typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
 
-/* KILN_E_INPUT: more rows or a higher degree than can be, or halves without half_sh. Both siblings ask first. */
+/* KILN_E_INPUT: more rows or a higher degree than can be, or halves without half_sh or not aligned to
+ * 16 bytes. Both siblings ask first. */
 kiln_status kiln_project_check(const kiln_project_args *a, kiln_error *err) KILN_MUST_CHECK;
 
 /* May any Gaussian of a box be visible? Conservative: false only where the profile's cull rules all of them out.
@@ -76,19 +78,19 @@ typedef struct {
 bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool antialiased, const kiln_project_bound *b);
 
 /* What it reads and writes, for kernels/arrays.h. */
-#define KILN_ARRAYS_project(A)                                                                     \
-    A(IN, means, 3 * a->n)                                                                         \
-    A(IN, log_scales, 3 * a->n)                                                                    \
-    A(IN, quats, 4 * a->n)                                                                         \
-    A(IN, opacity_logits, a->n)                                                                    \
-    A(IN, sh0, 3 * a->n)                                                                           \
-    A(IN, shN, 3 * (((uint64_t)a->sh_degree + 1) * (a->sh_degree + 1) - 1) * a->n)                 \
-    A(IN, sh_halves, (3 * (((uint64_t)a->sh_degree + 1) * (a->sh_degree + 1) - 1) + 1) / 2 * a->n) \
-    A(IN, source_rows, a->n)                                                                       \
-    A(OUT, n_visible, 1)                                                                           \
-    A(OUT, box_pairs, 1)                                                                           \
-    A(OUT_USED, splats, a->n, a->n_visible)                                                        \
-    A(OUT_USED, depths, a->n, a->n_visible)                                                        \
+#define KILN_ARRAYS_project(A)                                                                            \
+    A(IN, means, 3 * a->n)                                                                                \
+    A(IN, log_scales, 3 * a->n)                                                                           \
+    A(IN, quats, 4 * a->n)                                                                                \
+    A(IN, opacity_logits, a->n)                                                                           \
+    A(IN, sh0, 3 * a->n)                                                                                  \
+    A(IN, shN, 3 * (((uint64_t)a->sh_degree + 1) * (a->sh_degree + 1) - 1) * a->n)                        \
+    A(IN, sh_halves, kiln_sh_words((uint32_t)(3 * ((a->sh_degree + 1) * (a->sh_degree + 1) - 1))) * a->n) \
+    A(IN, source_rows, a->n)                                                                              \
+    A(OUT, n_visible, 1)                                                                                  \
+    A(OUT, box_pairs, 1)                                                                                  \
+    A(OUT_USED, splats, a->n, a->n_visible)                                                               \
+    A(OUT_USED, depths, a->n, a->n_visible)                                                               \
     A(OUT_USED, rows, a->n, a->n_visible)
 
 KILN_C_END

@@ -163,18 +163,20 @@ static void add_rounded(const float *plane, const uint32_t *restrict row, const 
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], kiln_half_round(plane[row[i]]), sum[i]);
 }
 
-static void add_halves(const uint32_t *plane, uint32_t which, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
-                       float *restrict sum)
+/* Of records of so many words, of which `halves` is the first record's. */
+static void add_halves(const uint32_t *halves, uint64_t words, uint32_t which, const uint32_t *restrict row,
+                       const float *restrict basis, uint32_t n, float *restrict sum)
 {
-    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], kiln_halves_value(plane[row[i]], which), sum[i]);
+    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], kiln_halves_value(halves[row[i] * words], which), sum[i]);
 }
 
 /* One coefficient of one colour, which is column `column` of shN. */
 static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t column, const float *restrict basis,
                             float *restrict sum)
 {
+    const uint32_t words = kiln_sh_words(3 * ((a->sh_degree + 1) * (a->sh_degree + 1) - 1));
     if (a->sh_halves)
-        add_halves(a->sh_halves + column / 2 * a->n, column % 2, k->row, basis, k->n, sum);
+        add_halves(a->sh_halves + column / 2, words, column % 2, k->row, basis, k->n, sum);
     else if (a->half_sh)
         add_rounded(a->shN + column * a->n, k->row, basis, k->n, sum);
     else

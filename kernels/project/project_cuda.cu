@@ -50,46 +50,99 @@ __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t
 /* Where the coefficients behind the first come from, and as what. */
 enum class harmonics { FLOATS, ROUNDED, HALVES };
 
-/* The columns of one degree of a row; all loads on their way before the first is used. */
-template <int DEGREE, harmonics FROM> __device__ void load_degree(const kiln_project_args &a, uint64_t row, float (*v)[3])
-{
-    constexpr int N = 3 * (2 * DEGREE + 1);
-    constexpr uint64_t FIRST = 3 * (DEGREE * DEGREE - 1);
-    if constexpr (FROM == harmonics::HALVES) {
-        constexpr uint64_t FIRST_WORD = FIRST / 2;
-        uint32_t words[(FIRST + N - 1) / 2 - FIRST_WORD + 1];
-#pragma unroll
-        for (uint64_t w = 0; w < sizeof words / sizeof *words; w++) words[w] = __ldg(a.sh_halves + ((FIRST_WORD + w) * a.n + row));
-#pragma unroll
-        for (uint64_t i = 0; i < N; i++) v[i / 3][i % 3] = kiln_halves_value(words[(FIRST + i) / 2 - FIRST_WORD], (FIRST + i) % 2);
-    } else {
-#pragma unroll
-        for (int m = 0; m < 2 * DEGREE + 1; m++)
-            for (int c = 0; c < 3; c++) v[m][c] = __ldg(a.shN + ((FIRST + static_cast<uint64_t>(3 * m + c)) * a.n + row));
-    }
-    if constexpr (FROM == harmonics::ROUNDED) {
-#pragma unroll
-        for (int m = 0; m < 2 * DEGREE + 1; m++)
-            for (int c = 0; c < 3; c++) v[m][c] = kiln_half_round(v[m][c]);
-    }
-}
-
 /* The coefficients of one degree: a fused multiply-add each, in their order. */
 template <int DEGREE, harmonics FROM>
 __device__ void add_degree(const kiln_project_args &a, uint64_t row, const float *basis, float sum[3])
 {
-    float v[2 * DEGREE + 1][3];
-    load_degree<DEGREE, FROM>(a, row, v);
+    float v[2 * DEGREE + 1][3]; /* all loads on their way before the first is used */
+#pragma unroll
+    for (int m = 0; m < 2 * DEGREE + 1; m++) {
+        const uint64_t coefficient = DEGREE * DEGREE + m - 1;
+        for (int c = 0; c < 3; c++) v[m][c] = __ldg(a.shN + ((3 * coefficient + c) * a.n + row));
+    }
 #pragma unroll
     for (int m = 0; m < 2 * DEGREE + 1; m++)
-        for (int c = 0; c < 3; c++) sum[c] = kiln_fmaf(basis[m], v[m][c], sum[c]);
+        for (int c = 0; c < 3; c++)
+            sum[c] = kiln_fmaf(basis[m], FROM == harmonics::ROUNDED ? kiln_half_round(v[m][c]) : v[m][c], sum[c]);
+}
+
+/* The same of a record of halves, which is there. */
+template <int DEGREE> __device__ void add_halves(const uint32_t *words, const float *basis, float sum[3])
+{
+    constexpr int FIRST = 3 * (DEGREE * DEGREE - 1);
+#pragma unroll
+    for (int i = 0; i < 3 * (2 * DEGREE + 1); i++)
+        sum[i % 3] = kiln_fmaf(basis[i / 3], kiln_halves_value(words[(FIRST + i) / 2], (FIRST + i) % 2), sum[i % 3]);
+}
+
+/* All degrees up to this one, in the direction (x, y, z). */
+template <int DEGREE> __device__ void add_record(const kiln_project_args &a, uint64_t row, float x, float y, float z, float sum[3])
+{
+    constexpr uint32_t PIECES_OF_ROW = (3 * ((DEGREE + 1) * (DEGREE + 1) - 1) + 7) / 8; /* of four words (kiln_sh_words) */
+    uint32_t words[4 * PIECES_OF_ROW];
+    float basis[9];
+#pragma unroll
+    for (uint32_t k = 0; k < PIECES_OF_ROW; k++) {
+        const uint4 piece = __ldg(reinterpret_cast<const uint4 *>(a.sh_halves) + (row * PIECES_OF_ROW + k));
+        memcpy(&words[4 * k], &piece, sizeof piece);
+    }
+    kiln_sh_basis1(x, y, z, basis);
+    add_halves<1>(words, basis, sum);
+    if constexpr (DEGREE > 1) {
+        kiln_sh_basis2(x, y, z, basis);
+        add_halves<2>(words, basis, sum);
+    }
+    if constexpr (DEGREE > 2) {
+        kiln_sh_basis3(x, y, z, basis);
+        add_halves<3>(words, basis, sum);
+    }
+    if constexpr (DEGREE > 3) {
+        kiln_sh_basis4(x, y, z, basis);
+        add_halves<4>(words, basis, sum);
+    }
+}
+
+template <harmonics FROM>
+__device__ void add_harmonics(const kiln_project_args &a, uint64_t row, uint32_t degree, float x, float y, float z, float sum[3])
+{
+    float basis[9];
+    kiln_sh_basis1(x, y, z, basis);
+    add_degree<1, FROM>(a, row, basis, sum);
+    if (degree > 1) {
+        kiln_sh_basis2(x, y, z, basis);
+        add_degree<2, FROM>(a, row, basis, sum);
+    }
+    if (degree > 2) {
+        kiln_sh_basis3(x, y, z, basis);
+        add_degree<3, FROM>(a, row, basis, sum);
+    }
+    if (degree > 3) {
+        kiln_sh_basis4(x, y, z, basis);
+        add_degree<4, FROM>(a, row, basis, sum);
+    }
+}
+
+template <>
+__device__ void add_harmonics<harmonics::HALVES>(const kiln_project_args &a, uint64_t row, uint32_t degree, float x, float y,
+                                                 float z, float sum[3])
+{
+    switch (degree) {
+    case 1:
+        return add_record<1>(a, row, x, y, z, sum);
+    case 2:
+        return add_record<2>(a, row, x, y, z, sum);
+    case 3:
+        return add_record<3>(a, row, x, y, z, sum);
+    default:
+        return add_record<4>(a, row, x, y, z, sum);
+    }
 }
 
 template <harmonics FROM>
 __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const float mean[3], float rgb[3])
 {
     const uint32_t degree = (FROM == harmonics::HALVES ? a.sh_halves != nullptr : a.shN != nullptr) ? a.sh_degree : 0;
-    float sum[3], basis[9];
+    float sum[3];
     for (int c = 0; c < 3; c++) sum[c] = __ldg(a.sh0 + (c * a.n + row)) * KILN_SH_C0;
     if (degree > 0) {
         float x = mean[0] - l.centre[0], y = mean[1] - l.centre[1], z = mean[2] - l.centre[2];
@@ -97,20 +150,7 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
         x *= scale;
         y *= scale;
         z *= scale;
-        kiln_sh_basis1(x, y, z, basis);
-        add_degree<1, FROM>(a, row, basis, sum);
-        if (degree > 1) {
-            kiln_sh_basis2(x, y, z, basis);
-            add_degree<2, FROM>(a, row, basis, sum);
-        }
-        if (degree > 2) {
-            kiln_sh_basis3(x, y, z, basis);
-            add_degree<3, FROM>(a, row, basis, sum);
-        }
-        if (degree > 3) {
-            kiln_sh_basis4(x, y, z, basis);
-            add_degree<4, FROM>(a, row, basis, sum);
-        }
+        add_harmonics<FROM>(a, row, degree, x, y, z, sum);
     }
     for (int c = 0; c < 3; c++) rgb[c] = kiln_sh_colour(sum[c]);
 }

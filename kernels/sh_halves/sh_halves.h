@@ -1,10 +1,10 @@
 /* sh_halves -- spherical harmonics of degree 1 and above in half precision, as project reads them for fast pictures: half the
- * bytes.
+ * bytes, and all of a Gaussian's in one place.
  *
- *   shN [columns][rows]               in     as in project.h, 3K columns; looked at are rows [first, first + n)
- *   halves [ceil(columns/2)][rows]    inout  those rows: column 2i of shN in the low half of word i, 2i + 1 in the high one, 0
- * where there is none (kernels/math/half_math.h) Both siblings give the same bits. work as in knn.h: none. KILN_E_INPUT: rows that
- * are not there.
+ *   shN [columns][rows]    in     as in project.h, 3K columns; looked at are rows [first, first + n)
+ *   halves [rows][words]   inout  those rows; words: kiln_sh_words(columns); column 2i of shN in the low half of word i, 2i + 1 in
+ * the high one, 0 where there is none (kernels/math/half_math.h) Both siblings give the same bits. work as in knn.h: none.
+ * KILN_E_INPUT: rows that are not there; halves that are not aligned to 16 bytes.
  */
 #ifndef KILN_KERNELS_SH_HALVES_H
 #define KILN_KERNELS_SH_HALVES_H
@@ -32,8 +32,8 @@ typedef kiln_status kiln_sh_halves_fn(const kiln_exec *x, const kiln_sh_halves_a
 /* What both siblings ask of their arguments. */
 kiln_status kiln_sh_halves_check(const kiln_sh_halves_args *a, kiln_error *err) KILN_MUST_CHECK;
 
-/* Words of a row with so many columns. */
-static inline KILN_HD uint32_t kiln_sh_words(uint32_t columns) { return columns / 2 + columns % 2; }
+/* Words of a row with so many columns: whole pieces of 16 bytes. */
+static inline KILN_HD uint32_t kiln_sh_words(uint32_t columns) { return (columns + 7) / 8 * 4; }
 
 /* What it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_sh_halves(A)     \

@@ -1,8 +1,18 @@
-/* sh_halves on the CPU: word by word, as memory has them. */
+/* sh_halves on the CPU: row by row. */
 #include "kernels/math/half_math.h"
 #include "kernels/sh_halves/sh_halves.h"
 
 kiln_sh_halves_fn KILN_CPU(sh_halves);
+
+static float value_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t column)
+{
+    return column < a->columns ? a->shN[column * a->rows + row] : 0.0f;
+}
+
+static uint32_t word_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t column)
+{
+    return kiln_halves_of(value_of(a, row, column), value_of(a, row, column + 1));
+}
 
 kiln_status KILN_CPU(sh_halves)(const kiln_exec *x, const kiln_sh_halves_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
@@ -11,12 +21,9 @@ kiln_status KILN_CPU(sh_halves)(const kiln_exec *x, const kiln_sh_halves_args *a
         *work_bytes = 0;
         return KILN_OK;
     }
+    const uint32_t words = kiln_sh_words(a->columns);
 #pragma omp parallel for num_threads(x->threads)
-    for (uint32_t word = 0; word < kiln_sh_words(a->columns); word++) {
-        const float *const low = a->shN + 2 * (uint64_t)word * a->rows, *const high = low + a->rows;
-        const bool two = 2 * word + 1 < a->columns;
-        uint32_t *const to = a->halves + word * a->rows;
-        for (uint64_t i = a->first; i < a->first + a->n; i++) to[i] = kiln_halves_of(low[i], two ? high[i] : 0.0f);
-    }
+    for (uint64_t i = a->first; i < a->first + a->n; i++)
+        for (uint32_t word = 0; word < words; word++) a->halves[i * words + word] = word_of(a, i, 2 * word);
     return KILN_OK;
 }
