@@ -59,7 +59,7 @@ typedef struct {
     const kiln_view *view;
     kiln_profile_id profile;
     bool antialiased;
-    bool fast;          /* as in raster.h: by a GPU, and not the same picture; where it finds no room there, KILN_E_INPUT */
+    bool fast; /* as in raster.h: by a GPU, and not the same picture; KILN_E_CAP where a row of tiles finds no room there */
     uint32_t sh_degree; /* of every chunk */
     uint32_t n_chunks;
     kiln_draw_chunk_fn *chunk; /* called for 0 .. n_chunks - 1, in order, by the calling thread; with a store for those that are

@@ -238,6 +238,10 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
     part.depth = a->depth ? a->depth + pixels : NULL;
     part.state = a->state ? a->state + pixels : NULL;
     KILN_TRY(fits(r, KILN_OP_raster, &part, &need, &yes, err));
+    if (!yes && a->fast && row1 - row0 <= 1) /* no CPU draws it */
+        return kiln_fail(err, KILN_E_CAP,
+                         "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, %llu may be taken",
+                         (unsigned long long)need, (unsigned long long)kiln_runner_tell(r).cap_bytes);
     if (yes || row1 - row0 <= 1) return raster_marked(r, part, a, mark, err);
     const uint32_t middle = row0 + (row1 - row0) / 2;
     const uint64_t tiles = (uint64_t)(middle - row0) * kiln_view_tiles_x(a->view);

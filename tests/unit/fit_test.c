@@ -269,6 +269,31 @@ static void lists_that_are_not_the_pictures_are_refused_in_parts_too(void **stat
     free(rgba);
 }
 
+static void a_fast_picture_that_finds_no_room_is_told_so(void **state)
+{
+    const kiln_view view = {.width = 16, .height = 48};
+    const kiln_splat2d splats[1] = {{0}};
+    const uint32_t counts[3] = {1, 1, 1}, ranks[3] = {0, 0, 0};
+    float *rgba = memory((uint64_t)view.width * view.height, 4 * sizeof *rgba);
+    kiln_raster_args a = {.n = 1,
+                          .splats = splats,
+                          .view = &view,
+                          .fast = true,
+                          .row1 = 3,
+                          .tile_counts = counts,
+                          .ranks = ranks,
+                          .n_pairs = 3,
+                          .rgba = rgba};
+    kiln_error err = {0};
+    (void)state;
+    fake_reset();
+    kiln_runner *r = fake_runner(FAKE_DEVICE, 1);
+    assert_int_equal(kiln_fit_raster(r, &a, &err), KILN_E_CAP);
+    assert_non_null(strstr(err.msg, "row of tiles, 1 may be taken"));
+    kiln_runner_free(r);
+    free(rgba);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +303,7 @@ int main(void)
         cmocka_unit_test(bands_by_themselves_are_parts_of_the_picture),
         cmocka_unit_test(a_picture_that_breaks_off_leaves_nothing),
         cmocka_unit_test(lists_that_are_not_the_pictures_are_refused_in_parts_too),
+        cmocka_unit_test(a_fast_picture_that_finds_no_room_is_told_so),
     };
     return cmocka_run_group_tests_name("fit", tests, fake_nothing_is_left, fake_nothing_is_left);
 }
