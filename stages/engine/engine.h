@@ -177,10 +177,12 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
 /* What is left of the unit in hand when it has returned, and needs neither the runner nor the manifest nor the state: computed on a
  * thread of its own beside the next units. Answers go out in the order of the units: with `most` tails (1 to KILN_TAILS_MAX) that
  * have not answered, the worker waits for the oldest. `w` is the tail's own: it has the unit's memory and so many threads, and what
- * it puts are the unit's outputs. context: from malloc, freed when it has run or will not. Memory that it reads is the stage's to
- * keep until it has run, or this worker's state goes. Called last in a unit, once. */
+ * it puts are the unit's outputs. `drop` gives back context and what it holds, once, when `run` has returned or will not be called;
+ * any thread, and before this worker's state goes. Memory that `run` reads is the stage's to keep until then. Called last in a
+ * unit, once. */
 typedef kiln_status kiln_tail_fn(kiln_worker *w, void *context, kiln_error *err);
-void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, void *context);
+typedef void kiln_tail_drop_fn(void *context);
+void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, kiln_tail_drop_fn *drop, void *context);
 /* Host memory of the threads of one of so many tails that share all threads. */
 uint64_t kiln_later_ram(unsigned most);
 /* Runs an operation on host arrays; done when it returns. args: const kiln_OP_args *. */

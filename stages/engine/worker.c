@@ -65,9 +65,10 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
     return KILN_OK;
 }
 
-void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, void *context)
+void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, kiln_tail_drop_fn *drop, void *context)
 {
     w->tail_run = run;
+    w->tail_drop = drop;
     w->tail_most = most < 1 ? 1 : most > KILN_TAILS_MAX ? KILN_TAILS_MAX : most;
     w->tail_threads = threads ? threads : 1;
     w->tail_context = context;

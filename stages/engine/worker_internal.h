@@ -29,7 +29,8 @@ struct kiln_worker {
     kiln_outputs outputs;
     char *counters;         /* of the unit in hand; NULL: "{}" */
     kiln_tail_fn *tail_run; /* what kiln_worker_later said; NULL: nothing is left of it */
-    void *tail_context;     /* owned */
+    kiln_tail_drop_fn *tail_drop;
+    void *tail_context;
     unsigned tail_most, tail_threads;
     uint64_t begun_ns;    /* the unit in hand */
     uint64_t answered_ns; /* when the last word of a unit was said */

@@ -57,7 +57,7 @@ kiln_status kiln_tail_run(kiln_worker *w, kiln_error *err)
 
 void kiln_tail_drop(kiln_worker *w)
 {
-    free(w->tail_context);
+    if (w->tail_run) w->tail_drop(w->tail_context);
     w->tail_context = NULL;
     w->tail_run = NULL;
 }

@@ -345,8 +345,15 @@ static kiln_status finish(kiln_worker *w, void *context, kiln_error *err)
     task *t = context;
     kiln_status st = write_files(w, &t->unit, &t->picture, err);
     if (st == KILN_OK) st = hand_in(w, &t->unit, &t->picture, err);
-    give_canvas(&t->picture);
+    give_canvas(&t->picture); /* before the outputs are packed: the next picture may be waiting for it */
     return st;
+}
+
+static void task_free(void *context)
+{
+    task *t = context;
+    if (t) give_canvas(&t->picture);
+    free(t);
 }
 
 /* On the CPU other workers use the cores meanwhile. *ram: what the unit takes with them, but for their canvases. */
@@ -364,7 +371,7 @@ static uint32_t count_tails(kiln_worker *w, const kiln_render_unit *u, uint64_t 
 static void leave(kiln_worker *w, task *t)
 {
     const unsigned tails = t->picture.tails, threads = kiln_worker_threads(w);
-    kiln_worker_later(w, 2 * tails, (threads + tails - 1) / tails, finish, t);
+    kiln_worker_later(w, 2 * tails, (threads + tails - 1) / tails, finish, task_free, t);
 }
 
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
@@ -391,7 +398,6 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     }
     KILN_GO(finish(w, t, err));
 done:
-    give_canvas(&t->picture);
-    free(t);
+    task_free(t);
     return st;
 }

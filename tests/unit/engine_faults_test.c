@@ -150,6 +150,7 @@ static void a_failure_that_is_said_is_of_its_unit(void **state)
     fresh_manifest(NULL);
     assert_int_equal(run("--count=8 --workers=1 --optional --later=10 --later-fail-at=7"), 7);
     assert_true(said("the tail fails"));
+    assert_false(said("tails held"));
     assert_int_equal(quarantined("unit 7"), 1);
     assert_int_equal(number("sum"), 28 - 7);
     fresh_manifest(NULL);

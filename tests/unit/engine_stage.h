@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,12 +110,27 @@ static inline kiln_status stage_tail(kiln_worker *w, void *context, kiln_error *
     return put_all(w, index, err);
 }
 
+/* What a tail holds is given back, whether it ran or not; by a worker that ends in order. */
+static atomic_int tails_held;
+
+static inline void stage_drop(void *context)
+{
+    free(context);
+    atomic_fetch_sub(&tails_held, 1);
+}
+
+static inline void tell_held(void)
+{
+    if (atomic_load(&tails_held) != 0) fprintf(stderr, "a worker ends with %d tails held\n", atomic_load(&tails_held));
+}
+
 static inline kiln_status leave_tail(kiln_worker *w, uint32_t index, kiln_error *err)
 {
     uint32_t *context;
     KILN_TRY(KILN_ALLOC(&context, 1, "a tail", err));
     *context = index;
-    kiln_worker_later(w, 2, 1, stage_tail, context);
+    atomic_fetch_add(&tails_held, 1);
+    kiln_worker_later(w, 2, 1, stage_tail, stage_drop, context);
     return KILN_OK;
 }
 
@@ -429,6 +445,7 @@ static inline int stage_main(int argc, char **argv)
     const bool is_worker = !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG));
     while (is_worker && has_argument(argc, argv, "--mute")) (void)pause();
     if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
+    if (is_worker) (void)atexit(tell_held);
     return kiln_program_main(&program, argc, argv);
 }
 
