@@ -289,7 +289,8 @@ static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const 
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "split", c->split, "width",
                      (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
-                     c->photo[0] ? kiln_json_string(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic, "pairs",
+                     c->photo[0] ? kiln_json_string(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic,
+                     "pairs",
                      image   ? count(image->pairs)
                      : table ? count(table->pairs)
                              : json_null(),
