@@ -63,7 +63,12 @@ static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
         if (!keep || p->picture != s->picture) drop_planes(s, p);
     }
     if (keep || kiln_runner_left(s->runner) >= bytes || !s->whole.at) return;
-    s->whole.refused = true; /* or every picture would bring it back and throw it out again */
+    if (s->whole.halves) {
+        s->whole.halves_refused = true; /* or every picture would bring them back and throw them out again */
+        kiln_store_halves_drop(s);
+        if (kiln_runner_left(s->runner) >= bytes) return;
+    }
+    s->whole.refused = true; /* the same */
     kiln_store_whole_drop(s);
 }
 

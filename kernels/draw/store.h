@@ -36,6 +36,7 @@ typedef struct {
     kiln_draw_chunk planes;
     uint32_t *halves; /* of shN (sh_halves.h), of chunks that say so; NULL: no fast picture was drawn, or there is no room */
     uint64_t halves_bytes;
+    bool halves_refused; /* as refused */
 } kiln_store_whole;
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
@@ -111,6 +112,7 @@ kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln
  * picture is the same without. */
 kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *fault, kiln_error *err) KILN_MUST_CHECK;
 void kiln_store_whole_drop(kiln_draw_store *s);
+void kiln_store_halves_drop(kiln_draw_store *s); /* the scene stays */
 /* A row of all of them: the chunk that has it, and which row it is there. Known of a scene that was dropped, too. */
 uint32_t kiln_store_whole_chunk(const kiln_store_whole *w, uint32_t row, uint32_t *row_of_chunk);
 

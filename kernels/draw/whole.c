@@ -28,15 +28,25 @@ kiln_draw_label kiln_store_whole_label(const kiln_draw_label *labels, uint32_t n
     return all;
 }
 
+void kiln_store_halves_drop(kiln_draw_store *s)
+{
+    kiln_store_whole *w = &s->whole;
+    if (!w->halves) return;
+    kiln_runner_give(s->runner, w->halves, w->halves_bytes);
+    s->planes_bytes -= w->halves_bytes;
+    w->halves = NULL;
+    w->halves_bytes = 0;
+    for (uint32_t i = 0; i < w->n_chunks; i++)
+        if (w->loaded[i] == KILN_STORE_HALVES) w->loaded[i] = KILN_STORE_ALL;
+}
+
 void kiln_store_whole_drop(kiln_draw_store *s)
 {
     kiln_store_whole *w = &s->whole;
     if (!w->at) return;
+    kiln_store_halves_drop(s);
     kiln_runner_give(s->runner, w->at, w->bytes);
-    kiln_runner_give(s->runner, w->halves, w->halves_bytes);
-    s->planes_bytes -= w->bytes + w->halves_bytes;
-    w->halves = NULL;
-    w->halves_bytes = 0;
+    s->planes_bytes -= w->bytes;
     w->at = NULL; /* where its chunks began, a drawing may still have to be told */
 }
 
@@ -82,7 +92,7 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_label *all,
     w->bytes = bytes;
     w->label = *all;
     w->sh_degree = sh_degree;
-    w->refused = false;
+    w->refused = w->halves_refused = false;
     s->planes_bytes += bytes;
     const kiln_status st = make(s, labels, n_chunks, err);
     *there = st == KILN_OK;
@@ -124,7 +134,7 @@ kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *fault, kiln_err
     void *at = NULL;
     const uint32_t columns = 3 * ((w->sh_degree + 1) * (w->sh_degree + 1) - 1);
     const uint64_t bytes = kiln_sh_words(columns) * w->label.n * sizeof *w->halves;
-    if (!w->planes.shN) return KILN_OK;
+    if (!w->planes.shN || w->halves_refused) return KILN_OK;
     if (!w->halves) {
         KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
         if (!at) return KILN_OK;

@@ -53,7 +53,7 @@ static kiln_drawing collected(kiln_runner *r, const scene *s)
 static void fast_colours_are_the_same_wherever_they_are_made(void **state)
 {
     scene s;
-    unsigned with_halves = 0, whole_without = 0, by_chunks = 0;
+    unsigned with_halves = 0, by_chunks = 0;
     (void)state;
     scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 16);
     kiln_runner *const cpu = fake_runner(KILN_RUNNER_CPU, 0);
@@ -74,15 +74,46 @@ static void fast_colours_are_the_same_wherever_they_are_made(void **state)
             kiln_drawing_release(&got);
         }
         with_halves += d.store->whole.halves != NULL;
-        whole_without += d.store->whole.at && !d.store->whole.halves;
         by_chunks += !d.store->whole.at;
         s.draw.store = NULL;
         device_close(&d);
     }
     assert_true(with_halves > 0 && by_chunks > 0);
-    print_message("%u caps with halves, %u without, %u without the scene in one piece\n", with_halves, whole_without, by_chunks);
     for (unsigned fast = 0; fast < 2; fast++) kiln_drawing_release(&right[fast]);
     kiln_runner_free(cpu);
+    scene_free(&s);
+}
+
+/* Is the scene still in one piece behind a few pictures? */
+static bool stays_whole(uint64_t cap, scene *s, bool fast, unsigned *without_halves)
+{
+    kiln_error err = {0};
+    picture p;
+    device d = device_open(cap);
+    s->draw.store = d.store;
+    s->draw.fast = fast;
+    for (unsigned turn = 0; turn < 4; turn++) {
+        if (picture_draw(&p, d.runner, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
+        picture_free(&p);
+    }
+    const bool whole = d.store->whole.at != NULL;
+    *without_halves += whole && fast && !d.store->whole.halves;
+    s->draw.store = NULL;
+    s->draw.fast = false;
+    device_close(&d);
+    return whole;
+}
+
+/* Half precision is for speed: the scene in one piece is worth more. */
+static void halves_give_way_before_the_scene(void **state)
+{
+    scene s;
+    unsigned without_halves = 0;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 16);
+    for (uint64_t cap = 1900000; cap < 2300000; cap += 1 << 14) /* where the one fits and both do not */
+        assert_int_equal(stays_whole(cap, &s, true, &without_halves), stays_whole(cap, &s, false, &without_halves));
+    assert_true(without_halves > 0);
     scene_free(&s);
 }
 
@@ -462,6 +493,7 @@ int main(void)
         cmocka_unit_test(an_operation_of_the_runner_finds_its_memory),
         cmocka_unit_test(a_second_drawing_is_in_host_memory),
         cmocka_unit_test(fast_colours_are_the_same_wherever_they_are_made),
+        cmocka_unit_test(halves_give_way_before_the_scene),
     };
     return cmocka_run_group_tests_name("resident", tests, fake_nothing_is_left, fake_nothing_is_left);
 }
