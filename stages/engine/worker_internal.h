@@ -8,10 +8,11 @@
 
 typedef struct kiln_tail_thread kiln_tail_thread;
 
-/* Tails that run, oldest first, in a ring. */
+/* Tails that run, oldest first, in a ring; and threads that wait for one. There are never more threads than were pending at once.
+ */
 typedef struct {
-    kiln_tail_thread *items[KILN_TAILS_MAX]; /* NULL: none was needed yet */
-    unsigned first, n;
+    kiln_tail_thread *pending[KILN_TAILS_MAX], *idle[KILN_TAILS_MAX];
+    unsigned first, n, n_idle;
 } kiln_tails;
 
 struct kiln_worker {

@@ -7,9 +7,8 @@
  *   parent              begun 2   begun 3  result 1   begun 4 ...
  *
  * As many tails are pending as the unit allows; one that has one more waits for the oldest. Answers go out in the order of the
- * units. A thread has a kiln_worker of
- * its own, without runner, manifest and state, so what a tail may not touch is not there. It stays for all tails to come: a new one
- * would have to start its OpenMP threads anew.
+ * units. A thread has a kiln_worker of its own, without runner, manifest and state, so what a tail may not touch is not there. It
+ * stays for the tails to come: a new one would have to start its OpenMP threads anew.
  */
 #include "stages/engine/worker_internal.h"
 
@@ -115,9 +114,12 @@ static kiln_status thread_new(const kiln_worker *w, kiln_tail_thread **out, kiln
 /* ---- the worker's side --------------------------------------------------------------------------------------------------- */
 kiln_status kiln_tail_begin(kiln_worker *w, const kiln_message *reply, const char *name, kiln_error *err)
 {
-    kiln_tail_thread **const item = &w->tails.items[(w->tails.first + w->tails.n) % KILN_TAILS_MAX];
-    if (!*item) KILN_TRY(thread_new(w, item, err));
-    kiln_tail_thread *const t = *item;
+    kiln_tails *const tails = &w->tails;
+    if (tails->n_idle == 0) {
+        KILN_TRY(thread_new(w, &tails->idle[0], err));
+        tails->n_idle = 1;
+    }
+    kiln_tail_thread *const t = tails->idle[--tails->n_idle];
     const kiln_outputs empty = t->worker.outputs;
     free(t->worker.counters);
     t->worker = *w;
@@ -134,23 +136,26 @@ kiln_status kiln_tail_begin(kiln_worker *w, const kiln_message *reply, const cha
     t->reply = *reply;
     t->memfd = -1;
     t->error = (kiln_error){0};
-    w->tails.n++;
+    tails->pending[(tails->first + tails->n++) % KILN_TAILS_MAX] = t;
     signal_to(t->go);
     return KILN_OK;
 }
 
 unsigned kiln_tails_pending(const kiln_worker *w) { return w->tails.n; }
 
-static kiln_tail_thread *oldest(const kiln_worker *w) { return w->tails.items[w->tails.first]; }
+static kiln_tail_thread *oldest(const kiln_worker *w) { return w->tails.pending[w->tails.first]; }
 
 int kiln_tail_descriptor(const kiln_worker *w) { return oldest(w)->done; }
 
+/* Its answer is there until the next tail begins. */
 static const kiln_tail_thread *take_oldest(kiln_worker *w)
 {
-    const kiln_tail_thread *t = oldest(w);
+    kiln_tails *const tails = &w->tails;
+    kiln_tail_thread *const t = oldest(w);
     wait_for(t->done);
-    w->tails.first = (w->tails.first + 1) % KILN_TAILS_MAX;
-    w->tails.n--;
+    tails->first = (tails->first + 1) % KILN_TAILS_MAX;
+    tails->n--;
+    tails->idle[tails->n_idle++] = t;
     return t;
 }
 
@@ -181,7 +186,5 @@ void kiln_tails_free(kiln_worker *w)
         const int memfd = take_oldest(w)->memfd;
         if (memfd >= 0) (void)close(memfd);
     }
-    for (unsigned i = 0; i < KILN_TAILS_MAX; i++)
-        if (w->tails.items[i]) thread_end(w->tails.items[i]);
-    w->tails = (kiln_tails){0};
+    while (w->tails.n_idle > 0) thread_end(w->tails.idle[--w->tails.n_idle]);
 }

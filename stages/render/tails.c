@@ -4,6 +4,8 @@
 #include "stages/engine/engine.h"
 #include "stages/frame/canvas.h"
 
+_Static_assert(KILN_RENDER_ANSWERS *KILN_RENDER_TAILS_MAX <= KILN_TAILS_MAX, "as many as the engine has room for");
+
 uint32_t kiln_render_tails_most(uint32_t threads, uint64_t pictures)
 {
     enum { ROUNDS = 4 }; /* at the end of a run those that are left wait for the slowest: it is to be a small part */
@@ -13,7 +15,11 @@ uint32_t kiln_render_tails_most(uint32_t threads, uint64_t pictures)
     return most < few ? most : (uint32_t)few;
 }
 
-static uint64_t bytes_of(const kiln_render_tails *t, uint32_t n) { return n * (t->writing + kiln_later_ram(n)); }
+/* Who waits with an answer keeps its threads. */
+static uint64_t bytes_of(const kiln_render_tails *t, uint32_t n)
+{
+    return n * (t->writing + KILN_RENDER_ANSWERS * kiln_later_ram(n));
+}
 
 uint32_t kiln_render_tails_in(const kiln_render_tails *t, uint64_t may, uint64_t *beside)
 {

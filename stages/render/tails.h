@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-enum { KILN_RENDER_TAILS_MAX = 18 };
+/* Answers go out in order: a tail that is done may wait with its own for an older one, and another runs meanwhile. */
+enum { KILN_RENDER_TAILS_MAX = 16, KILN_RENDER_ANSWERS = 2 /* that are due, for each tail */ };
 
 /* What they take, the same for all units of a run, so that none has to give way to another's tail. */
 typedef struct {

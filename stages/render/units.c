@@ -367,11 +367,11 @@ static uint32_t count_tails(kiln_worker *w, const kiln_render_unit *u, uint64_t 
     return n;
 }
 
-/* The canvas says when the next is drawn; that a tail which is done waits for an older one with its answer keeps nobody waiting. */
+/* The canvas says when the next is drawn. */
 static void leave(kiln_worker *w, task *t)
 {
     const unsigned tails = t->picture.tails, threads = kiln_worker_threads(w);
-    kiln_worker_later(w, 2 * tails, (threads + tails - 1) / tails, finish, task_free, t);
+    kiln_worker_later(w, KILN_RENDER_ANSWERS * tails, (threads + tails - 1) / tails, finish, task_free, t);
 }
 
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)

@@ -100,15 +100,7 @@ static inline kiln_status put_all(kiln_worker *w, uint32_t index, kiln_error *er
     return o.bulk ? put_bulk(w, index, err) : KILN_OK;
 }
 
-static inline kiln_status stage_tail(kiln_worker *w, void *context, kiln_error *err)
-{
-    uint32_t index;
-    memcpy(&index, context, sizeof index);
-    doze_ms(o.later);
-    if (index == o.later_kill_at) (void)raise(SIGKILL);
-    if (index == o.later_fail_at) return kiln_fail(err, KILN_E_NOMEM, "the tail fails");
-    return put_all(w, index, err);
-}
+enum { TAILS = 2 }; /* pending at a time */
 
 /* What a tail holds is given back, whether it ran or not; by a worker that ends in order. */
 static atomic_int tails_held;
@@ -119,9 +111,31 @@ static inline void stage_drop(void *context)
     atomic_fetch_sub(&tails_held, 1);
 }
 
-static inline void tell_held(void)
+/* How many threads have run one. */
+static atomic_int tail_threads;
+
+static inline void count_thread(void)
+{
+    static _Thread_local bool counted;
+    if (!counted) atomic_fetch_add(&tail_threads, 1);
+    counted = true;
+}
+
+static inline void tell_tails(void)
 {
     if (atomic_load(&tails_held) != 0) fprintf(stderr, "a worker ends with %d tails held\n", atomic_load(&tails_held));
+    if (atomic_load(&tail_threads) > TAILS) fprintf(stderr, "%d threads for %d tails\n", atomic_load(&tail_threads), TAILS);
+}
+
+static inline kiln_status stage_tail(kiln_worker *w, void *context, kiln_error *err)
+{
+    uint32_t index;
+    memcpy(&index, context, sizeof index);
+    count_thread();
+    doze_ms(o.later);
+    if (index == o.later_kill_at) (void)raise(SIGKILL);
+    if (index == o.later_fail_at) return kiln_fail(err, KILN_E_NOMEM, "the tail fails");
+    return put_all(w, index, err);
 }
 
 static inline kiln_status leave_tail(kiln_worker *w, uint32_t index, kiln_error *err)
@@ -130,7 +144,7 @@ static inline kiln_status leave_tail(kiln_worker *w, uint32_t index, kiln_error 
     KILN_TRY(KILN_ALLOC(&context, 1, "a tail", err));
     *context = index;
     atomic_fetch_add(&tails_held, 1);
-    kiln_worker_later(w, 2, 1, stage_tail, stage_drop, context);
+    kiln_worker_later(w, TAILS, 1, stage_tail, stage_drop, context);
     return KILN_OK;
 }
 
@@ -445,7 +459,7 @@ static inline int stage_main(int argc, char **argv)
     const bool is_worker = !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG));
     while (is_worker && has_argument(argc, argv, "--mute")) (void)pause();
     if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
-    if (is_worker) (void)atexit(tell_held);
+    if (is_worker) (void)atexit(tell_tails);
     return kiln_program_main(&program, argc, argv);
 }
 
