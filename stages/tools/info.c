@@ -285,10 +285,13 @@ static const kiln_tile_table *table_of(const views *v, const char *camera)
     return NULL;
 }
 
+/* Of kiln-render --fast: near the exact picture, not that picture. */
+static bool is_fast(const kiln_image *i) { return strcmp(i->device_kind, "cuda-fast") == 0; }
+
 static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const kiln_tile_table *table)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "split", c->split, "width",
-                     (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", c->name, "split", c->split,
+                     "width", (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
                      c->photo[0] ? kiln_json_string(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic,
                      "pairs",
                      image   ? count(image->pairs)
@@ -299,7 +302,7 @@ static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const 
                      : table ? count(table->visible)
                              : json_null(),
                      "psnr", number(image ? image->psnr : NAN), "ssim", number(image ? image->ssim : NAN), "image",
-                     image && image->path[0] ? kiln_json_string(image->path) : json_null());
+                     image && image->path[0] ? kiln_json_string(image->path) : json_null(), "fast", image && is_fast(image));
 }
 
 /* Means over the cameras of the test split that have both numbers. */
@@ -345,6 +348,39 @@ static kiln_status add_cameras(const views *v, json_t *info, kiln_error *err)
                err);
 }
 
+/* How far the fast pictures are from exact ones, as far as those were drawn, too. */
+typedef struct {
+    uint64_t n, n_measured;
+    double least_db; /* INFINITY: the same bits */
+} fast_sums;
+
+static kiln_status add_to_fast(kiln_manifest *m, const kiln_image *image, fast_sums *f, kiln_error *err)
+{
+    kiln_unit_result unit;
+    bool found;
+    KILN_TRY(kiln_unit_find(m, image->key, &found, &unit, err));
+    json_t *counters = found ? parsed(unit.counters) : NULL, *db = json_object_get(counters, "fast_db");
+    if (json_is_number(db) || json_is_string(db)) { /* a string: "inf" */
+        f->n_measured++;
+        f->least_db = fmin(f->least_db, json_is_number(db) ? json_number_value(db) : INFINITY);
+    }
+    f->n++;
+    json_decref(counters);
+    kiln_unit_result_release(&unit);
+    return KILN_OK;
+}
+
+static kiln_status add_fast(kiln_manifest *m, const views *v, json_t *info, kiln_error *err)
+{
+    fast_sums f = {.least_db = INFINITY};
+    for (uint32_t i = 0; i < v->n_images; i++)
+        if (is_fast(&v->images[i])) KILN_TRY(add_to_fast(m, &v->images[i], &f, err));
+    if (f.n == 0) return set(info, "fast", json_null(), err);
+    json_t *least = f.n_measured && isinf(f.least_db) ? json_string("inf") : number(f.least_db);
+    return set(info, "fast", json_pack("{s:o, s:o, s:o}", "images", count(f.n), "measured", count(f.n_measured), "least_db", least),
+               err);
+}
+
 static kiln_status add_views(kiln_manifest *m, json_t *info, kiln_error *err)
 {
     views v = {0};
@@ -354,6 +390,7 @@ static kiln_status add_views(kiln_manifest *m, json_t *info, kiln_error *err)
     KILN_GO(kiln_tile_tables_get(m, false, &v.tables, &v.n_tables, err));
     choose_profile(&v);
     KILN_GO(add_cameras(&v, info, err));
+    KILN_GO(add_fast(m, &v, info, err));
 done:
     views_release(&v);
     return st;
@@ -444,6 +481,18 @@ static void print_cameras(const json_t *info)
                real_text(test, "ssim", 5, ssim));
 }
 
+static void print_fast(const json_t *info)
+{
+    const json_t *f = json_object_get(info, "fast");
+    char images[32], measured[32], db[32];
+    if (!json_is_object(f)) return;
+    printf("%s pictures drawn with --fast, not exactly; %s measured", count_text(f, "images", images),
+           count_text(f, "measured", measured));
+    if (json_integer_value(json_object_get(f, "measured")) > 0)
+        printf(": at least %s dB from the exact ones", text_of(f, "least_db", real_text(f, "least_db", 1, db)));
+    printf("\n");
+}
+
 static kiln_status print_json(const json_t *info, kiln_error *err)
 {
     char *text = kiln_json_text(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
@@ -472,6 +521,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
         print_stages(info);
         print_quarantine(info);
         print_cameras(info);
+        print_fast(info);
     }
 done:
     json_decref(info);

@@ -37,7 +37,30 @@ tiles = json.load(open("tiles.json"))
 assert [(l["what"], l["units"]) for l in tiles["lists"]] == [("counting pairs", 9), ("tile tables", 18)], tiles["lists"]
 assert all(0 < l["busy_s"] and 0 < l["wall_s"] and 0 < l["store_s"] and l["stored_bytes"] > 0 for l in tiles["lists"])
 assert d["test"]["views"] == 0 and d["test"]["psnr"] is None  # there are no photos
+assert d["fast"] is None and not any(c["fast"] for c in d["cameras"])
 PY
+    # and of which pictures are fast: no GPU draws any here, so rows and counters are made theirs
+    cp m.db fast.db
+    python3 - fast.db <<'PY' || fail 'fast.db'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE image SET device_kind = 'cuda-fast' WHERE camera <> 'cam0'")
+keys = [k for k, in db.execute("SELECT key FROM image WHERE device_kind = 'cuda-fast' ORDER BY camera")]
+for key, fast_db in zip(keys, ['"inf"', "64.26", "71.5"]):
+    n = db.execute("UPDATE unit SET counters = json_set(counters, '$.fast_db', json(?)) WHERE key = ?", (fast_db, key)).rowcount
+    assert n == 1, n
+db.commit()
+PY
+    must 0 "$KILN_BIN/kiln-info" fast.db
+    grep -qx '8 pictures drawn with --fast, not exactly; 3 measured: at least 64.3 dB from the exact ones' out || fail "info of fast pictures: $(cat out)"
+    must 0 "$KILN_BIN/kiln-info" --json fast.db
+    python3 - out <<'PY' || fail 'info --json of fast pictures'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["fast"] == {"images": 8, "measured": 3, "least_db": 64.26}, d["fast"]
+assert {c["name"] for c in d["cameras"] if not c["fast"]} == {"cam0"}, d["cameras"]
+PY
+    rm fast.db
 fi
 [ "$before" = "$(cksum m.db)" ] || fail 'looking changed the manifest'
 [ -z "$(ls m.db-* m.db.lock 2>/dev/null)" ] || fail "looking left $(ls m.db-* m.db.lock 2>/dev/null)"
