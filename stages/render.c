@@ -315,6 +315,7 @@ static kiln_status choose_units(kiln_run *r, kiln_shoot *s, kiln_error *err)
         u->payload = &j->payload;
         u->payload_bytes = sizeof j->payload;
         u->optional = true; /* a camera without its picture takes no other one with it */
+        u->replaced = o.fast;
         u->volatile_result = j->due = kiln_run_is_once(r);
         if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, u, err));
     }

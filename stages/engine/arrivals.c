@@ -69,6 +69,7 @@ static kiln_status insert(kiln_run *r, const kiln_storing *s, kiln_error *err)
     KILN_GO(kiln_manifest_begin(r->manifest, err));
     for (unsigned i = 0; i < s->n; i++) {
         const kiln_arrival *a = &s->items[i];
+        if (a->unit->replaced) KILN_GO(kiln_unit_forget(r->manifest, a->unit->key, err)); /* kiln_unit_store leaves what is there */
         KILN_GO(kiln_unit_store(r->manifest, a->unit->key, r->program->name, a->unit->name, &a->unit->result, a->blobs,
                                 (int64_t)a->wall_ns, err));
     }
@@ -208,9 +209,11 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
     KILN_GO(KILN_ALLOC(&a.blobs, m->n_outputs, "a unit's outputs", err));
     KILN_GO(kiln_outputs_read(m, a.map, &result, a.blobs, err));
     j->run->units_done++;
-    if (u->was_cached) { /* --force */
+    if (u->was_cached && !u->replaced) { /* --force */
         KILN_GO(compare(u, &result, err));
     } else {
+        kiln_unit_result_release(&u->result);
+        u->was_cached = false;
         u->result = result;
         result = (kiln_unit_result){0};
         KILN_GO(kiln_job_in_memory(j, u) ? keep_in_memory(u, a.blobs, err) : wait_for_transaction(j, &a, err));

@@ -93,6 +93,7 @@ typedef struct {
     bool optional;        /* the output can do without it: quarantined, it makes the run end partially instead of ending it */
     bool planning;        /* optional, but the list of later units hangs on it: no part of --shard and --units, all make it */
     bool volatile_result; /* not stored: always computed, result kept in memory only (one-off renders, scan) */
+    bool replaced;        /* its bits may be others elsewhere: with --force it is stored anew, not compared */
     /* out */
     bool was_cached;
     bool quarantined;        /* optional, and it failed on every device: no result */
@@ -106,7 +107,8 @@ typedef struct {
  * KILN_E_PARTIAL too where --shard or --units leave optional units to others: to be passed on like any failure, the run then
  * ends well.
  * KILN_E_CAP when --ram has no room for one of them: says the least that has.
- * With no manifest open only volatile units are allowed. --force recomputes and compares: KILN_E_BUG on a difference. */
+ * With no manifest open only volatile units are allowed. --force recomputes and compares, but for units that are
+ * replaced: KILN_E_BUG on a difference. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 void kiln_units_release(kiln_unit *units, uint64_t n); /* results and volatile data; not the array, not the payloads */
 /* Raw bytes of an output of a unit, stored or volatile; free(*data). */
