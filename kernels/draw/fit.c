@@ -240,7 +240,8 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
     KILN_TRY(fits(r, KILN_OP_raster, &part, &need, &yes, err));
     if (!yes && a->fast && row1 - row0 <= 1) /* no CPU draws it */
         return kiln_fail(err, KILN_E_CAP,
-                         "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, %llu may be taken",
+                         "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, %llu may be taken; "
+                         "an exact one can do with less",
                          (unsigned long long)need, (unsigned long long)kiln_runner_tell(r).cap_bytes);
     if (yes || row1 - row0 <= 1) return raster_marked(r, part, a, mark, err);
     const uint32_t middle = row0 + (row1 - row0) / 2;

@@ -165,6 +165,14 @@ static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln
     return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
 }
 
+/* Kernels know no options. A sentence that names one says the way out itself. */
+static void advise_fast(kiln_error *err)
+{
+    static const char advice[] = "; give --vram more, or draw with --no-fast";
+    const int room = (int)(sizeof err->msg - sizeof advice);
+    if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", room, err->msg, advice);
+}
+
 /* A fast picture looks for no table: to read one takes longer than to list. */
 static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
@@ -176,6 +184,7 @@ static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_
     if (!l.table) KILN_GO(try_at_once(w, s, u, p, &drawn, err));
     if (!drawn) KILN_GO(draw_in_parts(w, s, u, &l, p, err));
 done:
+    if (st == KILN_E_CAP && p->fast) advise_fast(err);
     kiln_lists_release(&l);
     return st;
 }
