@@ -90,9 +90,10 @@ done:
     return st;
 }
 
-/* The cache always holds one chunk, which `ram` has; a frame of before is part of what this unit may take. */
-kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
-                                 kiln_error *err)
+/* The cache always holds one chunk, which `ram` has; a frame of before is part of what this unit may take. Canvases of before stay
+ * until the unit takes some. */
+kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
+                                 kiln_frame_state **out, kiln_error *err)
 {
     const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
     *out = kiln_worker_state(w);
@@ -103,7 +104,8 @@ kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash dig
         kiln_canvases_free((*out)->canvases);
         (*out)->canvases = NULL;
     }
-    const uint64_t left = spare - kiln_canvases_bytes((*out)->canvases);
+    const uint64_t kept = kiln_canvases_bytes((*out)->canvases), most = kept > canvases ? kept : canvases;
+    const uint64_t left = spare > most ? spare - most : 0;
     kiln_plane_cache_set_budget((*out)->planes, left - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, left));
     return KILN_OK;
 }

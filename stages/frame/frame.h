@@ -84,9 +84,10 @@ typedef kiln_drawing kiln_frame; /* .chunk: index into the layer's chunks */
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame. */
 typedef struct kiln_frame_state kiln_frame_state;
 /* The worker's state, made at first use for this layer (kind, digest). `kind` as in kiln_layer_get_digest. ram: what the unit in
- * hand takes at most, one of the functions above; what the worker may take besides keeps decoded planes. */
-kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, kiln_frame_state **out,
-                                 kiln_error *err) KILN_MUST_CHECK;
+ * hand takes at most, one of the functions above, but for `canvases` bytes of kiln_frame_canvas; what the worker may take besides
+ * keeps decoded planes. */
+kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
+                                 kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
 /* kiln_stage_program.early of stages that draw the layer "baked" with its colours: decodes its planes, as far as a quarter of the
  * memory of a unit goes. */
 uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop);

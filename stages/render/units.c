@@ -125,6 +125,12 @@ static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_re
     return kiln_frame_make(w, s, &u->shot, true, f, err);
 }
 
+/* Of the canvases that are kept for so many tails. Without one the single canvas is in u->ram. */
+static uint64_t canvas_bytes(const kiln_render_unit *u, uint32_t tails)
+{
+    return tails > 0 ? (tails + 1) * kiln_canvas_bytes(u->tails.pixels) : 0;
+}
+
 /* Waits for a tail's where there are as many as there may be. */
 static kiln_status take_canvas(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
@@ -394,7 +400,7 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     const kiln_render_unit *u = &t->unit;
     uint64_t ram;
     t->picture.tails = count_tails(w, u, &ram);
-    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, ram, &s, err));
+    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, ram, canvas_bytes(u, t->picture.tails), &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->shot, err);
         goto done;
