@@ -12,8 +12,8 @@ static bool asked; /* storage of the rows that print something and end the progr
 
 const kiln_opt kiln_common_options[] = {
     {"devices", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL,
-     "where to compute: auto (a GPU where there is one), cpu, cuda (the first GPU), all (GPUs), or a list of GPUs by number or "
-     "UUID such as 0,2",
+     "where to compute: auto (a GPU where there is one; for import, prune and chunk the CPU where it has eight threads), cpu, "
+     "cuda (the first GPU), all (GPUs), or a list of GPUs by number or UUID such as 0,2",
      KILN_DEVICE},
     {"device", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices",
      KILN_HIDDEN | KILN_DEVICE},
