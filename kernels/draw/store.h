@@ -93,8 +93,8 @@ kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chu
 uint64_t kiln_store_lay_out(const kiln_draw_label *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out);
 /* Finds the planes of a chunk and notes that they are used; false: they are not here. */
 bool kiln_store_find(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, kiln_draw_chunk *out);
-/* Copies planes from host memory, to be kept where there is room, else into `staging`. Done when it returns, as is all before it.
- */
+/* Copies planes from host memory, to be kept where there is room, else into `staging`. Done when it returns, as is all before
+ * it. */
 kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, const kiln_draw_chunk *from,
                             char *staging, kiln_draw_chunk *out, kiln_error *err) KILN_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* half_math -- IEEE half precision: 11 significant bits, up to 65504, the same bits on every machine. For what is declared lossy.
- */
+/* half_math -- IEEE half precision: 11 significant bits, up to 65504, the same bits on every machine. For what is declared
+ * lossy. */
 #ifndef KILN_KERNELS_MATH_HALF_MATH_H
 #define KILN_KERNELS_MATH_HALF_MATH_H
 

@@ -30,8 +30,8 @@ __device__ inline void place_say(uint64_t *words, uint64_t block, uint64_t what,
     place_word(words[block]).store(what + value, cuda::memory_order_relaxed);
 }
 
-/* The sum of all before `block`, which Value holds: uint32_t or uint64_t. By one whole warp; `block` is above 0 or the answer is 0.
- */
+/* The sum of all before `block`, which Value holds: uint32_t or uint64_t. By one whole warp; `block` is above 0 or the answer is
+ * 0. */
 template <typename Value> __device__ Value place_look_back(uint64_t *words, uint64_t block)
 {
     const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32;

@@ -2,8 +2,10 @@
  * bytes, and all of a Gaussian's in one place.
  *
  *   shN [columns][rows]    in     as in project.h, 3K columns; looked at are rows [first, first + n)
- *   halves [rows][words]   inout  those rows; words: kiln_sh_words(columns); column 2i of shN in the low half of word i, 2i + 1 in
- * the high one, 0 where there is none (kernels/math/half_math.h) Both siblings give the same bits. work as in knn.h: none.
+ *   halves [rows][words]   inout  those rows; words: kiln_sh_words(columns); column 2i of shN in the low half of word i, 2i + 1
+ *                                 in the high one, 0 where there is none (kernels/math/half_math.h)
+ *
+ * Both siblings give the same bits. work as in knn.h: none.
  * KILN_E_INPUT: rows that are not there; halves that are not aligned to 16 bytes.
  */
 #ifndef KILN_KERNELS_SH_HALVES_H
