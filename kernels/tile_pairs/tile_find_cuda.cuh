@@ -1,7 +1,7 @@
 /* tile_find_cuda -- the pairs of every Gaussian, found: the tiles of its box are asked one by one (tile_ask_math.h).
  *
  * A warp takes 32 Gaussians. The tiles of all boxes of at most 64 tiles form one row of questions, 32 of which are asked at a
- * time, whoever's they are; so lanes are busy whatever the sizes. The answers are kept as a word of 64 bits for each Gaussian.
+ * time, whoever's they are; so lanes are busy whatever the sizes. The answers are kept as a mask for each (tile_record_cuda.cuh).
  * Wider boxes are listed, and asked by whole warps, 256 of their tiles each; what no proof covers is listed
  * too and goes to half warps, one tile row each (tile_row_cuda.cuh).
  */
