@@ -1,5 +1,4 @@
 #!/bin/bash
-# time-limit: 120
 # Dropping one Gaussian changes chunks under one parent cell only, and only tables of cameras that see them.
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3 to look into the manifest with"

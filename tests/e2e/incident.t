@@ -3,7 +3,6 @@
 # at 1024 x 1024 pass. Replayed on generated scenes: what is predicted, bakes within 256 MiB with the bytes of bakes without a
 # cap, a cap that is too small, and what kiln-prune makes of it. An eighth of the Gaussians here; KILN_THOROUGH=1 takes all.
 # INCIDENT_EACH: options of every stage, of which the capped bakes have --ram 256M too (tests/gpu/incident.t).
-# time-limit: 600
 . tests/e2e/lib.sh
 CAP=$((256 << 20)) each=${INCIDENT_EACH:-}
 if [ -n "${KILN_THOROUGH:-}${KILN_NO_SKIP:-}" ]; then

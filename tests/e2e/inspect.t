@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # kiln-verify names what is damaged and ends with 74; kiln-info says what is there. Neither changes the manifest.
-# time-limit: 120
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 scene scene 2000 9 96x64 # the 1st and the 9th of the sorted names are the test split

@@ -1,5 +1,4 @@
 #!/bin/bash
-# time-limit: 600
 # Promise 3: kill -9 of parent, workers or both at random moments, the same command again: the digests of a bake in one go, and no
 # committed unit is computed twice.
 . tests/e2e/lib.sh

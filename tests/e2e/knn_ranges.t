@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# time-limit: 180
 # The spacing measured in ranges is that of the whole layer, bit for bit: for Gaussians and points, many neighbours, few rows, rows
 # far from everything, with little memory, and when it was killed half-way.
 . tests/e2e/lib.sh

@@ -7,7 +7,7 @@ db=$KILN_TMP/x.db
 kiln import "$KILN_TMP/s" "$db" >/dev/null || fail "import"
 kiln knn "$db" >/dev/null && kiln prune "$db" >/dev/null && kiln chunk "$db" >/dev/null || fail "bake"
 "$KILN_BIN/kiln-tiles" --quiet "$db" >/dev/null 2>&1 & first=$!
-for _ in $(seq 500); do grep -q tiles "$db.lock" 2>/dev/null && break; sleep 0.01; done
+for _ in $(seq 6000); do grep -q tiles "$db.lock" 2>/dev/null && break; sleep 0.01; done
 kill -STOP $first # it holds the lock for as long as this looks
 "$KILN_BIN/kiln-render" "$db" >"$KILN_TMP/out" 2>"$KILN_TMP/err"; got=$?
 [ $got = 75 ] || fail "the second parent ended with $got"
@@ -19,7 +19,7 @@ kill -CONT $first
 wait $first || fail "the first parent suffered"
 
 "$KILN_BIN/kiln-render" --quiet "$db" >/dev/null 2>&1 & first=$!
-for _ in $(seq 500); do grep -q render "$db.lock" 2>/dev/null && break; sleep 0.01; done
+for _ in $(seq 6000); do grep -q render "$db.lock" 2>/dev/null && break; sleep 0.01; done
 kill -KILL $first
 wait $first 2>/dev/null
 [ -e "$db.lock" ] || fail "the holder ended before it was killed"

@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# time-limit: 180
 # A layer larger than --ram is cut into the same chunks, by way of the disk; a run that was killed there goes on; nothing is left.
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1

@@ -1,5 +1,4 @@
 #!/bin/bash
-# time-limit: 120
 # Containment: units that fail on every device are given up with their name, what can be made without them is made (exit 7), later
 # stages refuse it unless they are told otherwise, and a run without the fault gives the digests of a clean bake.
 . tests/e2e/lib.sh

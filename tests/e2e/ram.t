@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# time-limit: 240
 # --ram is never exceeded, by what the record says and by what /proc says; the bytes are those of a bake with no cap; a cap too
 # small for one unit ends before any work and names the least that does. And layers of which blocks are missing go their way.
 . tests/e2e/lib.sh

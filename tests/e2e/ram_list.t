@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# time-limit: 120
 # A list of very many units is memory of the parent's own: it is counted before, measured, refused with a number that works, also
 # where every unit is stored already and no worker starts.
 . tests/e2e/lib.sh

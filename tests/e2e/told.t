@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# time-limit: 120
 # What a user is told of a bake that lacks something, and of options that cannot be meant: counts of what is quarantined, what binds
 # the memory, and exit 2 for slips.
 . tests/e2e/lib.sh

@@ -1,5 +1,4 @@
 #!/bin/bash
-# time-limit: 600
 # Promise 3: the n-th step of SQLite fails, in the parent or in a worker: disk full, unreadable, out of memory.
 . tests/fault/lib.sh
 prepare

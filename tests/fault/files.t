@@ -1,5 +1,4 @@
 #!/bin/bash
-# time-limit: 600
 # Promise 3: the n-th write, read, sync, rename, open or close of files, or call that makes or talks to a process, fails.
 . tests/fault/lib.sh
 prepare

@@ -1,5 +1,4 @@
 #!/bin/bash
-# time-limit: 600
 # Promise 3, a full disk: at 20 points of a bake no byte more can be written, and under a limit on the size of files. The stage ends
 # with 74 and what there is, nothing wrong is visible, and with room again the same command gives the digests of a clean bake.
 . tests/fault/lib.sh

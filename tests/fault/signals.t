@@ -1,5 +1,4 @@
 #!/bin/bash
-# time-limit: 300
 # SIGINT and SIGTERM at random moments of each stage: exit 130 or 143, soon (it says how soon), and one sentence; nothing wrong is
 # visible, the same command goes on. What killed processes leave beside pictures and exports goes with the next run.
 . tests/fault/lib.sh

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Pictures that are drawn at once, behind others of their scene: the bits of the CPU's, with the scene in one piece and, where memory
 # is too short for that, chunk by chunk.
-# time-limit: 300
 . tests/gpu/lib.sh
 cd "$KILN_TMP" || exit 1
 scene s 100000 12 640x400

@@ -3,10 +3,7 @@
  * devices. tests/gpu/planted.cu has an entry without guard, which shows that this test can fail.
  *
  * With one GPU, what needs two says so and looks at the one.
- * Run by hand: --only-device N - (what the test starts as a process of its own).
- *
- * time-limit: 300
- */
+ * Run by hand: --only-device N - (what the test starts as a process of its own). */
 #include "kernels/device.h"
 #include "kernels/runner.h"
 #include "tests/gpu/again.h"

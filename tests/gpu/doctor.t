@@ -1,7 +1,6 @@
 #!/bin/bash
 # kiln-doctor on a machine with GPUs: each computes the CPU's bits, and is the one that nvidia-smi shows under its number; the
 # parent of a stage and of --list-gpus takes no memory of any; a worker runs on the CPUs near its GPU.
-# time-limit: 300
 . tests/gpu/lib.sh
 unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
 smi() { nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits; }

@@ -1,9 +1,6 @@
 /* fast_test -- a fast picture (raster.h) on a GPU: at least 60 dB from the exact one in every profile, classic and antialiased, on
  * scenes that are generated and trained; the same bits each time, in one pass and in slabs; and the exact picture is none the worse
- * for it.
- *
- * time-limit: 300
- */
+ * for it. */
 #include "kernels/fault.h"
 #include "tests/unit/truth_draw.h"
 

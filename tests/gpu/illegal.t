@@ -1,7 +1,6 @@
 #!/bin/bash
 # An illegal access in a worker on a real GPU: the bake goes on and ends partially, the unit is named, what is left is as in a
 # clean bake; with the fault gone a rerun completes it to the digest of a clean bake.
-# time-limit: 600
 . tests/gpu/lib.sh
 DEVICES=${ILLEGAL_DEVICES:-cuda}
 scene "$KILN_TMP/s" 60000 6 640x360

@@ -1,7 +1,6 @@
 #!/bin/bash
 # A bake with --devices N leaves every other GPU alone, during it and afterwards: no process of ours, no memory; and the
 # parent has no CUDA library. Needs two GPUs, and has nothing to say where there is one; of four it takes number 2.
-# time-limit: 600
 . tests/gpu/lib.sh
 unset CUDA_VISIBLE_DEVICES # --devices are numbers of the machine here
 SLACK_MIB=16               # what a driver may take by itself; a context takes 500 and more

@@ -1,8 +1,5 @@
 /* knn_truth_test -- what distCUDA2 returns for up to ten million points, by the hash of its output (knn of truth.json), and
- * for fewer than four and for duplicates (knn_odd). KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one.
- *
- * time-limit: 600
- */
+ * for fewer than four and for duplicates (knn_odd). KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one. */
 #include "stages/generate/inputs.h"
 #include "tests/gpu/call.h"
 #include "tests/unit/test_runner.h"

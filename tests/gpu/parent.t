@@ -1,6 +1,5 @@
 #!/bin/bash
 # Promise 5 with a GPU: tests/e2e/parent.t, whose `auto` is one then; and its way to look does see CUDA in a worker.
-# time-limit: 600
 . tests/gpu/lib.sh
 KILN_TMP=$KILN_TMP/parent && mkdir -p "$KILN_TMP" && export KILN_TMP
 tests/e2e/parent.t || fail 'see above'

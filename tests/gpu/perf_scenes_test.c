@@ -1,9 +1,6 @@
 /* perf_scenes_test -- the scenes of 1 and 6 million Gaussians of stages/generate/inputs.h, as three cameras of 1920 x 1080 see
  * them: as many pairs as truth.json's perf_scenes has (counted by brute force on the renderers' own projections), within
- * 0.05 %, and as many visible ones, within 2. KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one.
- *
- * time-limit: 600
- */
+ * 0.05 %, and as many visible ones, within 2. KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one. */
 #include "stages/generate/inputs.h"
 #include "tests/gpu/call.h"
 #include "tests/unit/test_runner.h"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # A view whose Gaussians do not fit into the GPU's memory is drawn in slabs of depth: within the cap, the bits of one pass.
-# time-limit: 300
 . tests/gpu/lib.sh
 cd "$KILN_TMP" || exit 1
 scene s 300000 2 640x400

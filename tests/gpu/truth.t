@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The unit tests that compare with the reference renderers, distCUDA2 and fused-ssim, and with more pairs than 32 bits count, once
 # more, computed by the GPU.
-# time-limit: 600
 set -u
 tests/gpu/has_gpu || { echo 'SKIP: no GPU'; exit 77; }
 export KILN_TEST_DEVICES=cuda

@@ -1,7 +1,5 @@
 /* at_once_test -- pictures that a device draws without a word in between (kernels/draw/at_once.c), on a device of host memory: the
- * bits of the counted way, within whatever bounds, and when a step fails.
- * time-limit: 120
- */
+ * bits of the counted way, within whatever bounds, and when a step fails. */
 #include "kernels/draw/resident.h"
 #include "tests/unit/draw_device.h"
 

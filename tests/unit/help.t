@@ -2,7 +2,6 @@
 # Every program: help that starts with Usage:, fits 80 columns and lists each option of --help-json once; a man page
 # that lists them too; a make variable for each; a version; exit 2 with one sentence for an option it has not. What computes
 # no units has no options about devices.
-# time-limit: 60
 set -u
 bad=0
 say() { echo "$program: $*"; bad=1; }

@@ -1,8 +1,5 @@
 /* many_pairs_test -- more pairs in one view than 32 bits can count: 2^32 in all of it, and 2^31 in one band. Every Gaussian covers
- * every tile, so the right answer is a product; and more tiles than one launch takes. KILN_TEST_DEVICES=cuda: on a GPU.
- *
- * time-limit: 300
- */
+ * every tile, so the right answer is a product; and more tiles than one launch takes. KILN_TEST_DEVICES=cuda: on a GPU. */
 #include "kernels/ops.h"
 #include "tests/unit/test_runner.h"
 

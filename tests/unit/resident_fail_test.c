@@ -1,6 +1,5 @@
 /* resident_fail_test -- drawings on a device of host memory (resident_test.c) when a step fails, when the data are bad, and where
- * there is no device. time-limit: 240
- */
+ * there is no device. */
 #include "kernels/draw/resident.h"
 #include "tests/unit/draw_device.h"
 

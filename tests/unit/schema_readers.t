@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The two readers of schema/SCHEMA.md, cut out of the page, give kiln-verify's digests and agree with each other; the
 # page's table of planes is planes.def.
-# time-limit: 120
 set -u
 page=schema/SCHEMA.md
 : "${KILN_BIN:=$PWD/build/bin}"

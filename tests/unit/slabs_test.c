@@ -1,5 +1,5 @@
 /* slabs_test -- pictures in slabs (kiln_draw_slabs): the bits of one pass, wherever the cuts are, on the CPU and on a device of
- * host memory (fake_device.h); what is finished is left out; what fails leaves nothing behind. time-limit: 240
+ * host memory (fake_device.h); what is finished is left out; what fails leaves nothing behind.
  */
 #include "kernels/draw/draw.h"
 #include "tests/unit/draw_scene.h"
