@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/json_text.h"
 #include "stages/engine/layers.h"
 #include "stages/knn/spacing.h"
 #include "stages/knn/tracks.h"
@@ -261,14 +262,15 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
     const kiln_spacing *m = &k->spacing;
     const double min = sqrt(m->min2), median = sqrt(m->median2), max = sqrt(m->max2);
     const char *rows = k->points ? "points" : "gaussians";
-    json_t *s = json_pack("{s:f, s:f, s:f, s:I, s:f}", "min", min, "median", median, "max", max, "fallbacks",
-                          (json_int_t)m->fallbacks, "fallback", fallback_spacing(&k->scene));
+    json_t *s = json_pack("{s:o, s:o, s:o, s:I, s:o}", "min", kiln_json_real(min), "median", kiln_json_real(median), "max",
+                          kiln_json_real(max), "fallbacks", (json_int_t)m->fallbacks, "fallback",
+                          kiln_json_real(fallback_spacing(&k->scene)));
     json_t *out = kiln_run_report(r);
     if (json_object_set_new(out, rows, json_integer((json_int_t)k->source->count)) ||
         json_object_set_new(out, "neighbors", json_integer(o.neighbors)) || json_object_set_new(out, "spacing", s))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     KILN_TRY(kiln_spacing_report(m, out, err));
-    if (k->points && json_object_set_new(json_object_get(out, "phases"), "initial_s", json_real(k->initial_s)))
+    if (k->points && json_object_set_new(json_object_get(out, "phases"), "initial_s", kiln_json_real(k->initial_s)))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (m->fallbacks)
         kiln_warn(

@@ -231,7 +231,7 @@ static int add_units(json_t *summary, const kiln_run *r)
     if (*r->partial_input && json_object_set_new(summary, "partial_input", json_string(r->partial_input)) != 0) return -1;
     if (r->selection.given && json_object_set_new(summary, "left", json_integer((json_int_t)r->selection.left)) != 0) return -1;
     if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->stored_bytes)) != 0) return -1;
-    if (json_object_set_new(summary, "store_s", json_real((double)r->store_ns * 1e-9)) != 0) return -1;
+    if (json_object_set_new(summary, "store_s", kiln_json_real((double)r->store_ns * 1e-9)) != 0) return -1;
     if (r->lists && json_object_set(summary, "lists", r->lists) != 0) return -1;
     return r->quarantine.n == 0 ? 0 : json_object_set_new(summary, "quarantine", kiln_run_quarantine_json(r));
 }
@@ -248,7 +248,7 @@ static int add_workers(json_t *summary, const kiln_run *r)
     json_t *rss = json_pack("{s:I, s:I}", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
     if (json_object_set_new(summary, "peak_rss_bytes", rss) != 0) return -1;
     if (json_object_set_new(summary, "device", kiln_json_string(devices)) != 0) return -1;
-    if (json_object_set_new(summary, "start_s", json_real((double)open_ns * 1e-9)) != 0) return -1;
+    if (json_object_set_new(summary, "start_s", kiln_json_real((double)open_ns * 1e-9)) != 0) return -1;
     if (json_object_set_new(summary, "workers", kiln_workers_json(r->workers, r->n_workers)) != 0) return -1;
     return add_vram(summary, &use);
 }
@@ -256,7 +256,7 @@ static int add_workers(json_t *summary, const kiln_run *r)
 json_t *kiln_run_summary(const kiln_run *r, const char *status)
 {
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
-    json_t *tail = json_pack("{s:f}", "wall_s", (double)(kiln_now_ns() - r->start_ns) * 1e-9);
+    json_t *tail = json_pack("{s:o}", "wall_s", kiln_json_real((double)(kiln_now_ns() - r->start_ns) * 1e-9));
     if (!head || !tail || add_units(tail, r) != 0 || add_workers(tail, r) != 0 || kiln_ram_report(r, tail) != 0 ||
         json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, tail) != 0) {
         json_decref(head);

@@ -3,6 +3,7 @@
  * allocated before goes to free as well, so the moment at which it is set does not matter. */
 #include "stages/engine/json_text.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,3 +61,5 @@ json_t *kiln_json_string(const char *text)
     free(plain);
     return v;
 }
+
+json_t *kiln_json_real(double v) { return isfinite(v) ? json_real(v) : json_null(); }

@@ -22,4 +22,9 @@ size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags) KILN
  * NULL when memory is gone. */
 json_t *kiln_json_string(const char *text);
 
+/* A JSON number, or null for an infinity or NAN: JSON has neither, and jansson's json_real and the "f" of json_pack return NULL for
+ * them, as they do when memory is gone. Nothing else makes numbers of reals (tests/unit/layers.t). NULL only when memory is gone.
+ */
+json_t *kiln_json_real(double v);
+
 #endif

@@ -1,6 +1,7 @@
 /* kiln_run_units: finds the units that are done, hands the others to the workers (pool.c), stores what comes back (arrivals.c).
  * Whatever ends the list (a unit that failed, a signal, a full disk), results that arrived are stored first. */
 #include "stages/engine/job.h"
+#include "stages/engine/json_text.h"
 
 #include <stdlib.h>
 
@@ -114,11 +115,11 @@ static work_sums sum_work(const kiln_run *r)
 static kiln_status record_list(kiln_run *r, const char *what, const kiln_job *j, const work_sums *before, kiln_error *err)
 {
     const work_sums now = sum_work(r);
-    json_t *one =
-        json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:I}", "what", what, "units", (json_int_t)j->n_due, "workers",
-                  (json_int_t)j->plan.n_workers, "wall_s", (double)(now.now_ns - before->now_ns) * 1e-9, "busy_s",
-                  (double)(now.busy_ns - before->busy_ns) * 1e-9, "store_s", (double)(now.store_ns - before->store_ns) * 1e-9,
-                  "stored_bytes", (json_int_t)(now.stored_bytes - before->stored_bytes));
+    json_t *one = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "what", what, "units", (json_int_t)j->n_due, "workers",
+                            (json_int_t)j->plan.n_workers, "wall_s", kiln_json_real((double)(now.now_ns - before->now_ns) * 1e-9),
+                            "busy_s", kiln_json_real((double)(now.busy_ns - before->busy_ns) * 1e-9), "store_s",
+                            kiln_json_real((double)(now.store_ns - before->store_ns) * 1e-9), "stored_bytes",
+                            (json_int_t)(now.stored_bytes - before->stored_bytes));
     if (!r->lists) r->lists = json_array();
     if (json_array_append_new(r->lists, one) == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_NOMEM, "cannot write down what came of a list of units");

@@ -5,6 +5,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
+#include "stages/engine/json_text.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -174,8 +175,9 @@ json_t *kiln_workers_json(const kiln_worker_process *workers, unsigned n)
     for (unsigned i = 0; list && i < n; i++) {
         const kiln_worker_process *w = &workers[i];
         if (!w->device) continue; /* never started */
-        json_t *one = json_pack("{s:s, s:I, s:f, s:f, s:b}", "device", w->device_text, "units", (json_int_t)w->n_units, "busy_s",
-                                (double)w->busy_ns * 1e-9, "start_s", (double)w->open_ns * 1e-9, "retired", w->retired);
+        json_t *one = json_pack("{s:s, s:I, s:o, s:o, s:b}", "device", w->device_text, "units", (json_int_t)w->n_units, "busy_s",
+                                kiln_json_real((double)w->busy_ns * 1e-9), "start_s", kiln_json_real((double)w->open_ns * 1e-9),
+                                "retired", w->retired);
         if (json_array_append_new(list, one) == 0) continue;
         json_decref(list);
         list = NULL;

@@ -115,7 +115,11 @@ static kiln_status write_chunk(void *state, uint32_t number, uint64_t first_row,
 
 /* 63 bits: more than the numbers of JavaScript hold, so text. */
 static json_t *code(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
-static json_t *vector(const float *v) { return json_pack("[f, f, f]", (double)v[0], (double)v[1], (double)v[2]); }
+static json_t *vector_of(double x, double y, double z)
+{
+    return json_pack("[o, o, o]", kiln_json_real(x), kiln_json_real(y), kiln_json_real(z));
+}
+static json_t *vector(const float *v) { return vector_of((double)v[0], (double)v[1], (double)v[2]); }
 
 static json_t *plane_json(const kiln_plane *p)
 {
@@ -133,11 +137,12 @@ static json_t *chunk_json(const kiln_chunk *c)
             json_decref(planes);
             planes = NULL;
         }
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "name", c->name, "parent", c->parent,
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "parent", c->parent,
                      "count", (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code(c->hilbert_lo),
                      "hilbert_last", code(c->hilbert_hi), "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
-                     vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale", (double)c->max_log_scale,
-                     "max_opacity_logit", (double)c->max_opacity_logit, "planes", planes);
+                     vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale",
+                     kiln_json_real((double)c->max_log_scale), "max_opacity_logit", kiln_json_real((double)c->max_opacity_logit),
+                     "planes", planes);
 }
 
 static json_t *index_json(const kiln_export *e)
@@ -150,12 +155,12 @@ static json_t *index_json(const kiln_export *e)
             json_decref(chunks);
             chunks = NULL;
         }
-    return json_pack("{s:s, s:i, s:{s:s, s:i, s:b, s:[f,f,f], s:[f,f,f], s:f, s:s}, s:{s:s, s:s, s:I}, s:o}", "format",
-                     "splatkiln-chunks", "version", 1, "scene", "name", s->name, "sh_degree", (int)e->layer->sh_degree,
-                     "antialiased", s->antialiased, "origin", s->origin[0], s->origin[1], s->origin[2], "root_centre",
-                     s->root_centre[0], s->root_centre[1], s->root_centre[2], "root_half", s->root_half, "up_axis", s->up_axis,
-                     "layer", "kind", e->layer->kind, "digest", kiln_hash_hex(e->layer->digest, hex), "rows", (json_int_t)e->n_rows,
-                     "chunks", chunks);
+    return json_pack("{s:s, s:i, s:{s:s, s:i, s:b, s:o, s:o, s:o, s:s}, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks",
+                     "version", 1, "scene", "name", s->name, "sh_degree", (int)e->layer->sh_degree, "antialiased", s->antialiased,
+                     "origin", vector_of(s->origin[0], s->origin[1], s->origin[2]), "root_centre",
+                     vector_of(s->root_centre[0], s->root_centre[1], s->root_centre[2]), "root_half", kiln_json_real(s->root_half),
+                     "up_axis", s->up_axis, "layer", "kind", e->layer->kind, "digest", kiln_hash_hex(e->layer->digest, hex), "rows",
+                     (json_int_t)e->n_rows, "chunks", chunks);
 }
 
 static json_t *load_index(const char *folder)

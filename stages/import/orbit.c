@@ -89,14 +89,16 @@ static void set_lens(kiln_camera *c)
 
 void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_camera out[KILN_ORBIT_CAMERAS])
 {
-    double u[3], e0[3], e1[3], centre[3], radius = 0;
+    double u[3], e0[3], e1[3], centre[3], radius = 0, farthest = 0;
     kiln_up_vector(up, u);
     plane_of(u, e0, e1);
     for (int i = 0; i < 3; i++) {
         centre[i] = (lo[i] + hi[i]) / 2;
         radius += (hi[i] - lo[i]) * (hi[i] - lo[i]) / 4;
+        farthest = fmax(farthest, fabs(centre[i]));
     }
-    radius = radius > 0 ? sqrt(radius) : 1;
+    /* Around a single place the radius is 1, unless that is lost beside its coordinates: the eye would be at the centre. */
+    radius = radius > 0 ? sqrt(radius) : fmax(1, farthest * 0x1p-30);
     double distance = radius / SIN_HALF_FOV;
     for (uint32_t k = 0; k < KILN_ORBIT_CAMERAS; k++) {
         kiln_camera *c = &out[k];

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "stages/engine/json_text.h"
 #include "stages/engine/layers.h"
 #include "stages/knn/range.h"
 #include "stages/spatial/partition.h"
@@ -440,11 +441,12 @@ kiln_status kiln_spacing_report(const kiln_spacing *s, json_t *report, kiln_erro
 {
     json_t *o;
     if (s->n_ranges == 0) {
-        o = json_pack("{s:f}", "whole_s", s->whole_s);
+        o = json_pack("{s:o}", "whole_s", kiln_json_real(s->whole_s));
     } else {
-        o = json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "partition_s", s->partition_s, "ranges_s", s->ranges_s, "back_s",
-                      s->back_s, "ranges", (json_int_t)s->n_ranges, "range_rows", (json_int_t)s->range_rows, "batches",
-                      (json_int_t)s->batches, "candidates", (json_int_t)s->candidates, "queries", (json_int_t)s->queries);
+        o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "partition_s", kiln_json_real(s->partition_s), "ranges_s",
+                      kiln_json_real(s->ranges_s), "back_s", kiln_json_real(s->back_s), "ranges", (json_int_t)s->n_ranges,
+                      "range_rows", (json_int_t)s->range_rows, "batches", (json_int_t)s->batches, "candidates",
+                      (json_int_t)s->candidates, "queries", (json_int_t)s->queries);
         kiln_chat("%" PRIu64 " ranges: partition %.2f s, ranges %.2f s, back to blocks %.2f s", s->n_ranges, s->partition_s,
                   s->ranges_s, s->back_s);
     }

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "kernels/sort/sort.h"
+#include "stages/engine/json_text.h"
 #include "stages/engine/layers.h"
 #include "stages/knn/range.h"
 #include "stages/knn/units.h"
@@ -81,8 +82,9 @@ kiln_status kiln_knn_whole(kiln_worker *w, const kiln_layer *l, const kiln_knn_u
     const summary s = finish_values(spacing2, l->count, l->count, u);
     if (l->count) KILN_GO(median_of(w, spacing2, l->count, &median2, err));
     KILN_GO(put_counters(w,
-                         json_pack("{s:f, s:f, s:f, s:I}", "min2", (double)s.min2, "median2", (double)median2, "max2",
-                                   (double)s.max2, "fallbacks", (json_int_t)s.fallbacks),
+                         json_pack("{s:o, s:o, s:o, s:I}", "min2", kiln_json_real((double)s.min2), "median2",
+                                   kiln_json_real((double)median2), "max2", kiln_json_real((double)s.max2), "fallbacks",
+                                   (json_int_t)s.fallbacks),
                          err));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
@@ -285,9 +287,10 @@ static kiln_status compute_range(kiln_worker *w, const kiln_layer *l, const kiln
     KILN_TRY(answer_range(w, l, u, s, err));
     const summary v = finish_values(s->spacing2, s->n, l->count, u);
     KILN_TRY(put_counters(w,
-                          json_pack("{s:f, s:f, s:I, s:I, s:I, s:I}", "min2", (double)v.min2, "max2", (double)v.max2, "fallbacks",
-                                    (json_int_t)v.fallbacks, "batches", (json_int_t)s->use.batches, "candidates",
-                                    (json_int_t)s->use.candidates, "queries", (json_int_t)s->use.queries),
+                          json_pack("{s:o, s:o, s:I, s:I, s:I, s:I}", "min2", kiln_json_real((double)v.min2), "max2",
+                                    kiln_json_real((double)v.max2), "fallbacks", (json_int_t)v.fallbacks, "batches",
+                                    (json_int_t)s->use.batches, "candidates", (json_int_t)s->use.candidates, "queries",
+                                    (json_int_t)s->use.queries),
                           err));
     KILN_TRY(put_ranks(w, s->spacing2, s->n, 0, 0, err));
     KILN_TRY(sort_by_row(w, s, err));

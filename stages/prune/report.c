@@ -2,6 +2,7 @@
 #include "stages/prune/report.h"
 
 #include "base/log.h"
+#include "stages/engine/json_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +29,7 @@ static json_t *rules_json(const kiln_prune_report *r)
         const double limit = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
         json_t *row = json_pack("{s:I, s:I, s:s}", "dropped", (json_int_t)r->tally->counts[i][0], "clamped",
                                 (json_int_t)r->tally->counts[i][1], "policy", drops ? "drop" : "clamp");
-        if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", json_real(limit));
+        if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", kiln_json_real(limit));
         (void)json_object_set_new(out, rule_words[i].name, row); /* a NULL anywhere shows as a missing key: checked below */
     }
     return out;
@@ -48,11 +49,11 @@ static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES])
     uint64_t bins[N] = {0};
     json_t *out = json_object();
     for (int i = 0; i < KILN_TALLY_SCALES; i++) bins[i / JOIN] += scales[i];
-    (void)json_object_set_new(out, "log_lo", json_real((double)KILN_TALLY_LO));
-    (void)json_object_set_new(out, "log_hi", json_real((double)KILN_TALLY_HI));
+    (void)json_object_set_new(out, "log_lo", kiln_json_real((double)KILN_TALLY_LO));
+    (void)json_object_set_new(out, "log_hi", kiln_json_real((double)KILN_TALLY_HI));
     (void)json_object_set_new(out, "histogram", counts_json(bins, N));
     for (int i = 0; i < N_SHARES; i++)
-        (void)json_object_set_new(out, share_words[i], json_real(kiln_tally_scale_at(scales, shares[i])));
+        (void)json_object_set_new(out, share_words[i], kiln_json_real(kiln_tally_scale_at(scales, shares[i])));
     return out;
 }
 
@@ -79,12 +80,13 @@ static json_t *views_json(const kiln_prune_report *r)
 kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err)
 {
     const kiln_tally *t = r->tally;
-    json_t *all = json_pack("{s:I, s:I, s:f, s:f, s:f, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "rows", (json_int_t)t->rows, "kept",
-                            (json_int_t)t->kept, "extent", (double)kiln_prune_extent(r->stats), "median_spacing",
-                            sqrt((double)r->stats->median_spacing2), "median_scale", exp((double)r->stats->median_log_scale),
-                            "rules", rules_json(r), "scales", "before", scales_json(t->scales[0]), "after",
-                            scales_json(t->scales[1]), "opacities", "before", counts_json(t->opacities[0], KILN_TALLY_OPACITIES),
-                            "after", counts_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
+    json_t *all = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "rows", (json_int_t)t->rows, "kept",
+                            (json_int_t)t->kept, "extent", kiln_json_real((double)kiln_prune_extent(r->stats)), "median_spacing",
+                            kiln_json_real(sqrt((double)r->stats->median_spacing2)), "median_scale",
+                            kiln_json_real(exp((double)r->stats->median_log_scale)), "rules", rules_json(r), "scales", "before",
+                            scales_json(t->scales[0]), "after", scales_json(t->scales[1]), "opacities", "before",
+                            counts_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
+                            counts_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
     int failed = !all || json_object_update(out, all) != 0;
     json_decref(all);
     if (r->other && !failed)

@@ -3,6 +3,7 @@
 #include "stages/render/shoot.h"
 
 #include "base/log.h"
+#include "stages/engine/json_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,9 +100,7 @@ kiln_status kiln_shoot_put(kiln_run *r, kiln_manifest *m, void *context, kiln_er
     return KILN_OK;
 }
 
-static json_t *number_or_null(double v) { return isfinite(v) ? json_real(v) : json_null(); }
-
-static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : json_real(db); }
+static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : kiln_json_real(db); }
 
 /* ---- one view ---------------------------------------------------------------------------------------------------------- */
 static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *rows, kiln_error *err)
@@ -110,7 +109,7 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
     json_t *row = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
                             "file", j->payload.picture[0] ? j->payload.picture : NULL, "visible", (json_int_t)v->visible, "pairs",
                             (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
-                            number_or_null(v->psnr), "ssim", number_or_null(v->ssim));
+                            kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
     if (json_array_append_new(rows, row) != 0) return no_memory(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
     if (v->note[0] && json_object_set_new(row, "note", json_string(v->note)) != 0) return no_memory(err);
@@ -193,15 +192,15 @@ static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, 
 
 static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *out, kiln_error *err)
 {
-    json_t *sums =
-        json_pack("{s:s, s:i, s:f, s:i, s:f, s:i}", "profile", s->profile, "frames_drawn", (int)t->n_drawn, "draw_s", t->draw_s,
-                  "frames_encoded", (int)t->n_encoded, "encode_s", t->encode_s, "cameras_quarantined", (int)t->n_missing);
+    json_t *sums = json_pack("{s:s, s:i, s:o, s:i, s:o, s:i}", "profile", s->profile, "frames_drawn", (int)t->n_drawn, "draw_s",
+                             kiln_json_real(t->draw_s), "frames_encoded", (int)t->n_encoded, "encode_s",
+                             kiln_json_real(t->encode_s), "cameras_quarantined", (int)t->n_missing);
     int failed = !sums || json_object_update(out, sums);
     json_decref(sums);
     if (!failed && t->n_test)
         failed = json_object_set_new(out, "test",
-                                     json_pack("{s:i, s:o, s:f}", "views", (int)t->n_test, "psnr",
-                                               number_or_null(t->psnr / t->n_test), "ssim", t->ssim / t->n_test));
+                                     json_pack("{s:i, s:o, s:o}", "views", (int)t->n_test, "psnr",
+                                               kiln_json_real(t->psnr / t->n_test), "ssim", kiln_json_real(t->ssim / t->n_test)));
     if (!failed && t->n_measured)
         failed = json_object_set_new(out, "fast",
                                      json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured, "least_db", db_json(t->least_db),

@@ -3,6 +3,7 @@
 #include "stages/render/units.h"
 
 #include "base/log.h"
+#include "stages/engine/json_text.h"
 #include "stages/render/distance.h"
 #include "stages/render/lists.h"
 #include "stages/render/pixels.h"
@@ -301,16 +302,16 @@ static kiln_status describe_file(json_t *counters, const char *name, const char 
 static int set_db(json_t *c, const char *name, double db)
 {
     if (isnan(db)) return 0;
-    return json_object_set_new(c, name, isinf(db) ? json_string("inf") : json_real(db));
+    return json_object_set_new(c, name, isinf(db) ? json_string("inf") : kiln_json_real(db));
 }
 
 static kiln_status count_metrics(json_t *c, const picture *p, kiln_error *err)
 {
     int failed = 0;
     failed |= set_db(c, "psnr", p->psnr) | set_db(c, "fast_db", p->fast_db);
-    if (isfinite(p->ssim)) failed |= json_object_set_new(c, "ssim", json_real(p->ssim));
+    if (isfinite(p->ssim)) failed |= json_object_set_new(c, "ssim", kiln_json_real(p->ssim));
     if (p->note[0]) failed |= json_object_set_new(c, "note", json_string(p->note));
-    if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", json_real(p->encode_s));
+    if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", kiln_json_real(p->encode_s));
     return failed ? no_memory(err) : KILN_OK;
 }
 
@@ -319,8 +320,8 @@ static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const pict
     kiln_hash pixels;
     KILN_TRY(kiln_pixels_hash(p->rgba, (uint64_t)p->width * p->height, kiln_worker_threads(w), &pixels, err));
     KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
-    json_t *c = json_pack("{s:I, s:I, s:b, s:f}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
-                          (int)p->from_table, "draw_s", p->draw_s);
+    json_t *c = json_pack("{s:I, s:I, s:b, s:o}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
+                          (int)p->from_table, "draw_s", kiln_json_real(p->draw_s));
     if (!c) return no_memory(err);
     kiln_status st = KILN_OK;
     if (p->slabs > 0 && json_object_set_new(c, "slabs", json_integer(p->slabs)) != 0) st = no_memory(err);

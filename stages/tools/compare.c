@@ -159,13 +159,11 @@ static kiln_status measure(const view *a, const view *b, const rect *part, compa
     return KILN_OK;
 }
 
-static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
-
 static json_t *numbers(const double *v, uint32_t n)
 {
     json_t *array = json_array();
     for (uint32_t i = 0; i < n; i++)
-        if (json_array_append_new(array, number(v[i])) != 0) {
+        if (json_array_append_new(array, kiln_json_real(v[i])) != 0) {
             json_decref(array);
             return NULL;
         }
@@ -176,10 +174,10 @@ static json_t *numbers(const double *v, uint32_t n)
 static kiln_status print_json(const comparison *c, const rect *part, kiln_error *err)
 {
     json_t *doc = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "width", (int)part->width, "height",
-                            (int)part->height, "psnr", number(c->colour.psnr), "mse", number(c->colour.mse), "ssim_same",
-                            number(c->colour.ssim_same), "ssim_valid", number(c->colour.ssim_valid), "mean_a",
-                            numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
-    const bool whole = doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", number(c->psnr_rgba)) == 0);
+                            (int)part->height, "psnr", kiln_json_real(c->colour.psnr), "mse", kiln_json_real(c->colour.mse),
+                            "ssim_same", kiln_json_real(c->colour.ssim_same), "ssim_valid", kiln_json_real(c->colour.ssim_valid),
+                            "mean_a", numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
+    const bool whole = doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", kiln_json_real(c->psnr_rgba)) == 0);
     char *text = whole ? kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) puts(text); /* stdout is checked at the end of main */
     free(text);

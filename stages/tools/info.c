@@ -40,8 +40,6 @@ static kiln_status set(json_t *object, const char *key, json_t *value, kiln_erro
     return kiln_fail(err, KILN_E_NOMEM, "out of memory for '%s'", key);
 }
 
-static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
-
 static json_t *count(uint64_t v) { return json_integer((json_int_t)v); }
 
 /* Text that is JSON itself, as an object; as it stands where it is damaged. */
@@ -52,7 +50,10 @@ static json_t *parsed(const char *text)
     return v ? v : kiln_json_string(text);
 }
 
-static json_t *vector(const double v[3]) { return json_pack("[o, o, o]", number(v[0]), number(v[1]), number(v[2])); }
+static json_t *vector(const double v[3])
+{
+    return json_pack("[o, o, o]", kiln_json_real(v[0]), kiln_json_real(v[1]), kiln_json_real(v[2]));
+}
 
 static json_t *utc(int64_t ns)
 {
@@ -75,7 +76,7 @@ static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, k
     double seconds = ran ? (double)(last.stop_ns - last.start_ns) * 1e-9 : NAN;
     json_t *s = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
                           row.state == KILN_STAGE_MISSING ? json_null() : count(row.version), "finished", utc(row.finished_ns),
-                          "seconds", number(seconds), "device", ran ? json_string(last.device) : json_null(), "run",
+                          "seconds", kiln_json_real(seconds), "device", ran ? json_string(last.device) : json_null(), "run",
                           ran ? parsed(last.counters) : json_null());
     kiln_run_row_release(&last);
     if (json_array_append_new(list, s) == 0) return KILN_OK;
@@ -121,7 +122,7 @@ static json_t *scene_json(const kiln_scene *s)
                               (int)s->sh_degree, "antialiased", s->antialiased, "frame", s->frame, "up_axis", s->up_axis, "unit",
                               s->unit, "origin", vector(s->origin), "transforms", parsed(s->transforms));
     json_t *root =
-        s->has_root ? json_pack("{s:o, s:o}", "centre", vector(s->root_centre), "half", number(s->root_half)) : json_null();
+        s->has_root ? json_pack("{s:o, s:o}", "centre", vector(s->root_centre), "half", kiln_json_real(s->root_half)) : json_null();
     json_t *background = s->has_background ? vector(s->background) : json_null();
     if (json_object_set_new(scene, "root", root) == 0 && json_object_set_new(scene, "background", background) == 0 &&
         json_object_set_new(scene, "notes", parsed(s->notes)) == 0)
@@ -301,7 +302,7 @@ static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const 
                      image   ? count(image->visible)
                      : table ? count(table->visible)
                              : json_null(),
-                     "psnr", number(image ? image->psnr : NAN), "ssim", number(image ? image->ssim : NAN), "image",
+                     "psnr", kiln_json_real(image ? image->psnr : NAN), "ssim", kiln_json_real(image ? image->ssim : NAN), "image",
                      image && image->path[0] ? kiln_json_string(image->path) : json_null(), "fast", image && is_fast(image));
 }
 
@@ -338,13 +339,13 @@ static kiln_status add_cameras(const views *v, json_t *info, kiln_error *err)
     KILN_TRY(set(counts, "photos", count(photos), err));
     KILN_TRY(set(counts, "tables", count(v->n_tables), err));
     KILN_TRY(set(counts, "images", count(v->n_images), err));
-    json_t *profile =
-        v->profile[0] ? json_pack("{s:s, s:b, s:o}", "name", v->profile, "antialiased", v->antialiased, "near", number(v->near_m))
-                      : json_null();
+    json_t *profile = v->profile[0] ? json_pack("{s:s, s:b, s:o}", "name", v->profile, "antialiased", v->antialiased, "near",
+                                                kiln_json_real(v->near_m))
+                                    : json_null();
     KILN_TRY(set(info, "profile", profile, err));
     return set(info, "test",
-               json_pack("{s:o, s:o, s:o}", "psnr", number(test.n ? test.psnr / (double)test.n : NAN), "ssim",
-                         number(test.n ? test.ssim / (double)test.n : NAN), "views", count(test.n)),
+               json_pack("{s:o, s:o, s:o}", "psnr", kiln_json_real(test.n ? test.psnr / (double)test.n : NAN), "ssim",
+                         kiln_json_real(test.n ? test.ssim / (double)test.n : NAN), "views", count(test.n)),
                err);
 }
 
@@ -376,7 +377,7 @@ static kiln_status add_fast(kiln_manifest *m, const views *v, json_t *info, kiln
     for (uint32_t i = 0; i < v->n_images; i++)
         if (is_fast(&v->images[i])) KILN_TRY(add_to_fast(m, &v->images[i], &f, err));
     if (f.n == 0) return set(info, "fast", json_null(), err);
-    json_t *least = f.n_measured && isinf(f.least_db) ? json_string("inf") : number(f.least_db);
+    json_t *least = f.n_measured && isinf(f.least_db) ? json_string("inf") : kiln_json_real(f.least_db);
     return set(info, "fast", json_pack("{s:o, s:o, s:o}", "images", count(f.n), "measured", count(f.n_measured), "least_db", least),
                err);
 }

@@ -21,6 +21,8 @@ forbid '(cuda|cub/|thrust)' 'CUDA is in .cu and .cuh files only' "${all_c[@]}"
 forbid 'tests/' 'nothing includes tests' "${all_c[@]}"
 hits=$(grep -nE '\bjson_(load|dump)(s|b|f|fd|_file|_callback)? *\(' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')
 [ -z "$hits" ] || { printf 'JSON is parsed and written by stages/engine/json_text.h:\n%s\n' "$hits"; bad=1; }
+hits=$(grep -nE '\bjson_real *\(|"[^"]*(s:|\[)f[],}][^"]*"' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')
+[ -z "$hits" ] || { printf 'a real becomes JSON by kiln_json_real alone, as JSON has no infinity:\n%s\n' "$hits"; bad=1; }
 
 # One compiler run a header, some at a time; a header that needs another include first fails here.
 headers=({base,schema,kernels,stages}/**/*.h)
