@@ -27,7 +27,7 @@ static struct {
 
 static const kiln_opt options[] = {
     {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "ply", "ply|chunks",
-     "ply: one file; chunks: a folder of raw planes with index.json", KILN_KEYED},
+     "ply: one file; chunks: a folder of raw planes with index.json; by the suffix of -o where that has one", KILN_KEYED},
     {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "baked", "source|initial|pruned|baked", "what to write; baked: what was chunked",
      KILN_KEYED},
     {"order", 0, KILN_OPT_ENUM, &o.order, "ORDER", "source", "source|baked",
@@ -36,7 +36,7 @@ static const kiln_opt options[] = {
     {"keep-origin", 0, KILN_OPT_BOOL, &o.keep_origin, NULL, NULL, NULL,
      "with an origin that is not 0: float coordinates relative to it instead of absolute doubles", KILN_KEYED},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
-     "file or folder; else export/scene.ply or export/chunks beside the manifest", KILN_ONCE},
+     "a file (its suffix chooses the format) or a folder; else export/scene.ply or export/chunks beside the manifest", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -180,10 +180,12 @@ static kiln_status choose_target(kiln_run *r, job *j, kiln_error *err)
 {
     char folder[KILN_PATH_MAX], name[64];
     const char *manifest = kiln_manifest_path(kiln_run_manifest(r));
-    bool one_file = j->writer->last_file[0] == '\0';
+    const bool to_folder = o.output && o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
+    if (o.output && !to_folder) KILN_TRY(kiln_writer_for(o.output, j->writer, kiln_opt_given(&cli, "format"), &j->writer, err));
+    const bool one_file = j->writer->last_file[0] == '\0';
     if (o.output) {
         snprintf(folder, sizeof folder, "%s", o.output);
-        if (one_file && kiln_is_dir(folder))
+        if (one_file && to_folder)
             KILN_TRY(kiln_path_join(j->target, sizeof j->target, folder, j->writer->default_name, err));
         else
             snprintf(j->target, sizeof j->target, "%s", folder);

@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static struct {
     kiln_shot_options shot;
@@ -37,7 +36,7 @@ static const kiln_opt options[] = {
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
      "draw these instead: cameras.json, transforms.json, a COLMAP folder or a JSON list (a camera path)", KILN_ONCE},
-    {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "a file for one camera, else a folder", KILN_ONCE},
+    {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "NAME.png or NAME.npy for one camera, else a folder", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -85,14 +84,32 @@ static kiln_status get_folder(kiln_run *r, kiln_shoot *s, kiln_error *err)
 }
 
 /* ---- where the files go --------------------------------------------------------------------------------------------- */
-static bool output_is_file(const kiln_shoot *s)
+/* -o names a folder, by a slash behind it or because it is there. */
+static bool output_is_folder(void) { return !kiln_path_base(o.output)[0] || kiln_is_dir(o.output); }
+
+static bool output_is_file(const kiln_shoot *s) { return o.output && s->n_jobs == 1 && !output_is_folder(); }
+
+/* The suffix of a file is its format. Many pictures under the name of one: a folder called view.png is never what was meant. */
+static kiln_status check_suffix(const kiln_shoot *s, kiln_error *err)
 {
-    if (!o.output || s->n_jobs != 1) return false;
-    size_t n = strlen(o.output);
-    return n > 0 && o.output[n - 1] != '/' && !kiln_is_dir(o.output);
+    const char *suffix = kiln_path_suffix(o.output);
+    const bool npy = kiln_picture_format_of(o.output) == KILN_NPY;
+    if (!*suffix) return KILN_OK;
+    if (!kiln_picture_suffix_is_written(o.output))
+        return kiln_fail(err, KILN_E_USAGE,
+                         "-o '%s': '.%s' is no format that kiln-render writes; it writes NAME.png and NAME.npy, or a folder of "
+                         "either (end its name with a slash)",
+                         o.output, suffix);
+    if (s->n_jobs != 1)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera",
+                         o.output, s->n_jobs);
+    if (kiln_opt_given(&cli, "format") && npy != (o.format == KILN_NPY))
+        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says another one; leave out one of them",
+                         o.output, npy ? "npy" : "png");
+    return KILN_OK;
 }
 
-/* Many pictures under the name of one: a folder called view.png is never what was meant. */
 static kiln_status check_output(const kiln_shoot *s, kiln_error *err)
 {
     const bool none = o.format == KILN_RENDER_NO_FILE;
@@ -100,19 +117,14 @@ static kiln_status check_output(const kiln_shoot *s, kiln_error *err)
         return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
     if (o.cameras && !o.output && !none)
         return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera), or --format none");
-    if (!o.output || s->n_jobs == 1 || kiln_is_dir(o.output)) return KILN_OK;
-    const char *suffix = kiln_path_suffix(o.output);
-    if (strcasecmp(suffix, "png") && strcasecmp(suffix, "npy")) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE,
-                     "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera", o.output,
-                     s->n_jobs);
+    return !o.output || output_is_folder() ? KILN_OK : check_suffix(s, err);
 }
 
 /* -o asks for files where the stored format is none. */
 static uint32_t format_now(const kiln_shoot *s)
 {
     const uint32_t format = o.output && o.format == KILN_RENDER_NO_FILE ? KILN_PNG8 : o.format;
-    if (!output_is_file(s) || kiln_opt_given(&cli, "format")) return format;
+    if (!output_is_file(s) || !*kiln_path_suffix(o.output) || kiln_opt_given(&cli, "format")) return format;
     const kiln_picture_format f = kiln_picture_format_of(o.output);
     return f == KILN_NPY || format == KILN_NPY ? f : format;
 }

@@ -263,6 +263,7 @@ static void abandon(const kiln_export *e) { (void)e; /* files are whole and name
 
 const kiln_writer kiln_writer_chunks = {
     .name = "chunks",
+    .suffix = "",
     .default_name = "chunks",
     .summary = "a folder: raw planes in files named by their hash, and index.json",
     .last_file = INDEX,

@@ -190,6 +190,7 @@ done:
 
 const kiln_writer kiln_writer_ply = {
     .name = "ply",
+    .suffix = "ply",
     .default_name = "scene.ply",
     .summary = "one binary PLY, with the columns of its source or in INRIA's order",
     .last_file = "",

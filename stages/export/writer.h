@@ -1,6 +1,7 @@
 /* writer -- a format that a layer can be written to: one file and one row of writers[] in writers.c.
  *
- * Adding one: write stages/export/NAME_writer.c, add its row; --format, --help and --list-formats come by themselves.
+ * Adding one: write stages/export/NAME_writer.c, add its row; the suffix that -o takes and the sentences that list the formats come
+ * of it. --format and --help have the names in the option table of export.c.
  *
  * The parent begins (a temporary file, its header) and finishes (index, fsync, rename); workers write chunk after chunk,
  * in any order, perhaps several of them at once: a chunk's bytes go to a place of their own.
@@ -28,6 +29,7 @@ typedef struct {
 
 typedef struct {
     const char *name;         /* "ply" */
+    const char *suffix;       /* of its files, without the dot: -o NAME.SUFFIX chooses the format; "" when the target is a folder */
     const char *default_name; /* below export/, beside the manifest */
     const char *summary;
     const char *last_file; /* in a folder: the file that is written last, "" when the target is a file */
@@ -46,6 +48,13 @@ typedef struct {
 
 extern const kiln_writer *const kiln_writers[]; /* NULL-terminated */
 const kiln_writer *kiln_writer_named(const char *name);
+/* The writer whose files have the suffix of `path` (-o), whatever its case; `wanted` where there is no suffix, or none that means a
+ * format while a folder is wanted. KILN_E_USAGE when no writer has the suffix, or insists is set (--format was given) and
+ * another one than `wanted` has it; the sentence lists what can be written. */
+kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out,
+                            kiln_error *err) KILN_MUST_CHECK;
+/* The suffix of `path` that stands for a scene format, written here or not ("ply", "compressed.ply", "spz"); NULL: none does. */
+const char *kiln_scene_suffix(const char *path);
 
 /* The first chosen chunk with rows: what planes there are can be seen there. NULL when there is none. */
 const kiln_chunk *kiln_export_sample(const kiln_export *e);

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,5 +51,7 @@ kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err) KIL
 uint64_t kiln_picture_write_bytes(const kiln_picture_job *job);
 /* By suffix: "npy" -> NPY, anything else PNG8. */
 kiln_picture_format kiln_picture_format_of(const char *path);
+/* Is the suffix that of a format that is written: "png" or "npy", whatever its case? */
+bool kiln_picture_suffix_is_written(const char *path);
 
 #endif

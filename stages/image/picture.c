@@ -101,6 +101,12 @@ kiln_picture_format kiln_picture_format_of(const char *path)
     return strcasecmp(kiln_path_suffix(path), "npy") == 0 ? KILN_NPY : KILN_PNG8;
 }
 
+bool kiln_picture_suffix_is_written(const char *path)
+{
+    const char *suffix = kiln_path_suffix(path);
+    return strcasecmp(suffix, "png") == 0 || strcasecmp(suffix, "npy") == 0;
+}
+
 /* Flushes to the disk and closes; the first failure is the one told. */
 static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln_error *err)
 {

@@ -1,6 +1,8 @@
 /* kiln-generate -- writes a scene directory from a seed: `scene` is the benchmark scene of stages/generate/inputs.h at any
  * size, `points` a cloud of bare points, `demo` a small yard with photos. */
+#include "base/file.h"
 #include "stages/engine/engine.h"
+#include "stages/export/writer.h"
 #include "stages/generate/generate.h"
 
 #include <math.h>
@@ -46,6 +48,10 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
     if (!demo && !points && strcmp(what, "scene") != 0)
         return kiln_fail(err, KILN_E_USAGE, "kiln-generate makes 'demo', 'scene' or 'points', not '%s'", what);
+    const char *suffix = kiln_path_base(dir)[0] && !kiln_is_dir(dir) ? kiln_scene_suffix(dir) : NULL;
+    if (suffix)
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is the name of a .%s file; kiln-generate writes a folder, with a PLY in it", dir,
+                         suffix);
     char end;
     if (o.size &&
         (sscanf(o.size, "%ux%u%c", &g.width, &g.height, &end) != 2 || !g.width || !g.height || g.width > 16384 || g.height > 16384))
