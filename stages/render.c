@@ -27,7 +27,8 @@ static const kiln_opt options[] = {
     {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", "png|png16|npy|none",
      "8- or 16-bit PNG, .npy float32 RGBA, or none: draw and hash, write nothing; by the suffix of -o where that is given",
      KILN_KEYED},
-    {"alpha", 0, KILN_OPT_BOOL, &o.alpha, NULL, NULL, NULL, "write PNGs with an alpha channel (colour stays over the background)",
+    {"alpha", 0, KILN_OPT_BOOL, &o.alpha, NULL, NULL, NULL,
+     "write PNGs with alpha: straight colours, without the background (.npy has alpha always, and its colours over the background)",
      KILN_KEYED},
     {"depth", 0, KILN_OPT_BOOL, &o.depth, NULL, NULL, NULL, "write NAME.depth.png (16-bit, unit in its text) or .depth.npy too",
      KILN_KEYED},
@@ -171,6 +172,14 @@ static void key_photo(kiln_hasher *h, const kiln_shoot *s, const kiln_camera *c)
     kiln_key_u64(h, "distorted", c->distorted);
 }
 
+/* Part of the key. 1 is a PNG of before, whose colours lay over the background beside straight alpha: none is taken for today's. */
+static uint64_t alpha_kind(const kiln_render_unit *u)
+{
+    enum { OF_NO_PNG = 1, STRAIGHT = 2 };
+    if (!u->alpha) return 0;
+    return u->format == KILN_PNG8 || u->format == KILN_PNG16 ? STRAIGHT : OF_NO_PNG;
+}
+
 static kiln_hash unit_key(kiln_run *r, const kiln_shoot *s, const kiln_render_job *j, const char *device_kind)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
@@ -178,7 +187,7 @@ static kiln_hash unit_key(kiln_run *r, const kiln_shoot *s, const kiln_render_jo
     key_photo(h, s, j->camera);
     kiln_key_text(h, "file", j->relative);
     kiln_key_u64(h, "format", j->payload.format);
-    kiln_key_u64(h, "alpha", j->payload.alpha);
+    kiln_key_u64(h, "alpha", alpha_kind(&j->payload));
     kiln_key_u64(h, "depth", j->payload.depth[0] != '\0');
     return kiln_key_end(h);
 }

@@ -39,6 +39,10 @@ typedef struct {
     kiln_picture_format format;
     uint32_t width, height, step, channels;
     const float *data; /* height x width x step floats of which the first `channels` (1, 3 or 4) are written */
+    /* NULL, or [3]: four channels hold colour over this background, colour + (1 - alpha) background with colour multiplied by
+     * alpha. A PNG then gets straight colours as its specification wants them, colour / alpha, and black where alpha is 0; .npy
+     * gets what data holds. */
+    const float *over;
     const kiln_picture_text *text;
     uint32_t n_text;
     unsigned threads; /* of a PNG; 0 counts as 1 */

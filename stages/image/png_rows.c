@@ -53,9 +53,36 @@ KILN_BODY void codes_16(const float *src, uint32_t width, uint32_t step, uint32_
         }
 }
 
+/* A pixel over a background to one with straight alpha. What is not a number becomes 0 in quantise. */
+KILN_BODY void straighten(const float *src, const float *over, float out[4])
+{
+    const float alpha = src[3], left = 1.f - alpha;
+    for (int c = 0; c < 3; c++) out[c] = alpha > 0.f ? (src[c] - left * over[c]) / alpha : 0.f;
+    out[3] = alpha;
+}
+
+/* Codes of a row, TILE pixels at a time. */
+KILN_BODY void codes_straight(const kiln_picture_job *job, const float *src, unsigned char *row)
+{
+    float straight[4 * TILE];
+    const size_t pixel = kiln_png_pixel_bytes(job);
+    for (uint32_t first = 0; first < job->width; first += TILE, src += (size_t)TILE * job->step, row += TILE * pixel) {
+        const uint32_t n = job->width - first < TILE ? job->width - first : TILE;
+        for (uint32_t x = 0; x < n; x++) straighten(src + (size_t)x * job->step, job->over, straight + 4 * x);
+        if (job->format == KILN_PNG16)
+            codes_16(straight, n, 4, 4, row);
+        else
+            codes_8(straight, n, 4, 4, row);
+    }
+}
+
 KILN_BODY void codes(const kiln_picture_job *job, uint32_t y, unsigned char *row)
 {
     const float *src = job->data + (size_t)y * job->width * job->step;
+    if (job->over && job->channels == 4) {
+        codes_straight(job, src, row);
+        return;
+    }
     if (job->format == KILN_PNG16)
         codes_16(src, job->width, job->step, job->channels, row);
     else

@@ -278,6 +278,7 @@ static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, 
                                   .step = 4,
                                   .channels = u->format == KILN_NPY || u->alpha ? 4 : 3,
                                   .data = p->rgba,
+                                  .over = p->background,
                                   .text = text,
                                   .n_text = u->fast ? 3 : 2,
                                   .threads = kiln_worker_threads(w)};

@@ -201,9 +201,11 @@ static void rows_are_the_same_on_every_processor(void **state)
     (void)state;
     fill(data, WIDTH * HEIGHT * STEP);
     for (size_t i = 0; i < sizeof data / sizeof *data; i += 5) data[i] = odd[i % (sizeof odd / sizeof *odd)];
-    for (unsigned kind = 0; kind < 6; kind++) {
+    static const float over[3] = {0.25f, 1.f, 0.f};
+    for (unsigned kind = 0; kind < 8; kind++) {
         const kiln_picture_job job = {.format = kind % 2 ? KILN_PNG16 : KILN_PNG8,
                                       .data = data,
+                                      .over = kind < 6 ? NULL : over,
                                       .width = WIDTH,
                                       .height = HEIGHT,
                                       .step = STEP,
@@ -214,6 +216,29 @@ static void rows_are_the_same_on_every_processor(void **state)
         kiln_png_rows(&job, 0, HEIGHT, two_rows, best);
         kiln_png_rows_baseline(&job, 0, HEIGHT, two_rows, baseline);
         assert_memory_equal(best, baseline, bytes);
+    }
+}
+
+/* What lies over a background is written without it: half of red over white, nothing, all of it, brighter than white. */
+static void png_has_straight_alpha(void **state)
+{
+    static const float over[3] = {1.f, 1.f, 1.f};
+    static const float data[] = {1.f, .5f, .5f, .5f, 1.f, 1.f, 1.f, 0.f, .2f, .4f, .6f, 1.f, 2.f, .75f, .75f, .25f};
+    static const float straight[] = {1.f, 0.f, 0.f, .5f, 0.f, 0.f, 0.f, 0.f, .2f, .4f, .6f, 1.f, 1.f, 0.f, 0.f, .25f};
+    (void)state;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        const kiln_picture_job job = {.path = at("straight.png"),
+                                      .format = turn ? KILN_PNG16 : KILN_PNG8,
+                                      .data = data,
+                                      .over = over,
+                                      .width = 4,
+                                      .height = 1,
+                                      .step = 4,
+                                      .channels = 4};
+        write_job_ok(&job);
+        kiln_picture p = read_ok("straight.png");
+        for (size_t i = 0; i < 16; i++) assert_true(fabsf(p.data[i] - straight[i]) <= (turn ? 0.5001f / 65535 : 0.5001f / 255));
+        kiln_picture_release(&p);
     }
 }
 
@@ -523,6 +548,7 @@ int main(void)
         cmocka_unit_test(bytes_do_not_depend_on_threads),
         cmocka_unit_test(png_is_about_as_small_as_level_6),
         cmocka_unit_test(rows_are_the_same_on_every_processor),
+        cmocka_unit_test(png_has_straight_alpha),
         cmocka_unit_test(every_code_of_16_bits_survives),
         cmocka_unit_test(not_a_number_is_written_as_black),
         cmocka_unit_test(text_is_stored),
