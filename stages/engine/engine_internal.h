@@ -18,7 +18,7 @@ typedef struct {
     bool list_gpus;
     const char *scratch_dir; /* NULL: beside the manifest */
     uint32_t workers;        /* 0: as many as suit threads and memory */
-    uint32_t deadline_s;     /* a unit that computes longer is taken for hung; 0: none is */
+    uint32_t deadline_s;     /* a unit that computes longer, or a worker's start, is taken for hung; 0: no unit is */
     const char *shard;       /* "2/8": of optional units only every eighth; NULL: all */
     const char *units;       /* names or positions of optional units; NULL: all */
 } kiln_engine_options;
@@ -47,7 +47,7 @@ typedef struct {
     bool greeted;                        /* it has said hello */
     bool ready;                          /* it may be handed units: greeted, and not to end */
     bool died;                           /* by itself, or it was killed because it hung */
-    bool hung;                           /* it took longer than --deadline, or too long to open its device */
+    bool hung;                           /* it took longer than --deadline for its unit, or too long to say hello */
     bool doubted;                        /* it died with several units in work, which went back: nobody was told why yet */
     unsigned n_flight, n_beside;         /* in work beside the tail of the oldest: so many that follow it */
     uint64_t flight[KILN_IN_FLIGHT_MAX]; /* items of the schedule that it has, oldest first */
@@ -69,6 +69,8 @@ typedef struct {
  * their devices at once. */
 kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, kiln_worker_process *w,
                               kiln_error *err) KILN_MUST_CHECK;
+/* Nanoseconds from its start in which a worker on this device must say hello (mishaps.c). */
+uint64_t kiln_start_deadline_ns(const kiln_device *device);
 /* Takes what it has to say: hello, or (any failure) why it cannot compute on its device. */
 kiln_status kiln_worker_greet(kiln_worker_process *w, const kiln_message *m, kiln_error *err) KILN_MUST_CHECK;
 /* It is to end: its socket is closed. kiln_worker_ended says when it has. */

@@ -12,7 +12,8 @@
 
 enum {
     EARLY_MAX = 3,     /* processes in a row that end before they have done anything: the slot is of no use */
-    START_MS = 300000, /* to open a device; a driver that takes longer hangs */
+    START_MS = 300000,    /* until it says hello, at most; a driver that takes longer hangs */
+    START_GPU_MS = 20000, /* at least so long on a GPU, whatever --deadline: several that nothing keeps awake need seconds */
     GAP_MS = 1000,     /* between two looks: longer than that nobody was awake */
 };
 static const uint64_t MS = 1000000;
@@ -187,19 +188,37 @@ static kiln_status bury(kiln_job *j, unsigned slot, kiln_error *err)
         KILN_TRY(judge(j, slot, item, &of_unit, err));
     }
     if (status == KILN_WORKER_UNDEAD) return kiln_job_retire(j, slot, &why, err);
-    if (had_unit || ++w->n_early < EARLY_MAX) return KILN_OK;
+    if (had_unit) return KILN_OK;
+    if (++w->n_early < EARLY_MAX) {
+        if (w->hung) kiln_warn("%s; another takes its place", why.msg);
+        return KILN_OK;
+    }
     kiln_error of_slot = why;
     (void)kiln_fail(&of_slot, st, "%.700s before it %s, %d times", why.msg, w->greeted ? "had done anything" : "was ready",
                     EARLY_MAX);
     return kiln_job_retire(j, slot, &of_slot, err);
 }
 
+/* --deadline counts from fork on: a process can stop or hang before it has said a word. */
+uint64_t kiln_start_deadline_ns(const kiln_device *device)
+{
+    const uint64_t deadline = 1000 * MS * kiln_engine_values.deadline_s;
+    const uint64_t least = device->kind == KILN_DEVICE_CUDA ? START_GPU_MS * MS : 0;
+    if (deadline == 0 || deadline > START_MS * MS) return START_MS * MS;
+    return deadline > least ? deadline : least;
+}
+
+static bool is_late(const kiln_worker_process *w)
+{
+    const uint64_t now = kiln_now_ns(), deadline = 1000 * MS * kiln_engine_values.deadline_s;
+    if (!w->greeted) return now - w->start_ns > kiln_start_deadline_ns(w->device);
+    return w->n_flight && deadline && now - w->unit_ns > deadline;
+}
+
 static void kill_hung(kiln_job *j, unsigned slot)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
-    const uint64_t now = kiln_now_ns(), deadline = 1000 * MS * kiln_engine_values.deadline_s;
-    const bool late = w->greeted ? w->n_flight && deadline && now - w->unit_ns > deadline : now - w->start_ns > START_MS * MS;
-    if (!late) return;
+    if (!is_late(w)) return;
     w->hung = true;
     (void)kill(w->pid, SIGKILL);
     kiln_job_mourn(j, slot);

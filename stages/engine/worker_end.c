@@ -63,7 +63,9 @@ kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_err
     const kiln_status of_device = w->device->kind == KILN_DEVICE_CUDA ? KILN_E_DEVICE : KILN_E_BUG;
     if (status == KILN_WORKER_UNDEAD)
         return kiln_fail(err, KILN_E_DEVICE, "the worker does not end even when it is killed, so its driver hangs");
-    if (w->hung && !w->greeted) return kiln_fail(err, of_device, "the worker was killed because its device takes too long to open");
+    if (w->hung && !w->greeted)
+        return kiln_fail(err, of_device, "the worker was killed because it was not ready %g s after its start",
+                         (double)kiln_start_deadline_ns(w->device) * 1e-9);
     if (w->hung)
         return kiln_fail(err, of_device, "the worker was killed because it took longer than --deadline %u s",
                          kiln_engine_values.deadline_s);

@@ -52,6 +52,24 @@ static void a_unit_that_hangs_is_killed_at_the_deadline(void **state)
     assert_int_equal(number("sum"), 6);
 }
 
+/* Stopped before it has said hello: --deadline counts from its start. Without that this test runs into its time limit. */
+static void a_worker_that_stops_before_its_first_word_is_replaced(void **state)
+{
+    (void)state;
+    char mark[TEST_PATH_MAX];
+    (void)snprintf(mark, sizeof mark, "%s/stop", folder);
+    assert_int_equal(close(open(mark, O_WRONLY | O_CREAT, 0600)), 0);
+    assert_int_equal(setenv("KILN_TEST_STOP", mark, 1), 0);
+    const int code = run("--workers=1 --devices=cpu --deadline=2");
+    assert_int_equal(unsetenv("KILN_TEST_STOP"), 0);
+    assert_int_equal(code, 0);
+    assert_int_equal(access(mark, F_OK), -1); /* one did stop */
+    assert_true(said("was not ready 2 s after its start; another takes its place"));
+    assert_int_equal(number("sum"), 6);
+    assert_int_equal(number("units.done"), 4);
+    assert_int_equal(number("units.retried"), 0); /* no unit is to blame */
+}
+
 /* Sleeps for so many tenths of a second. */
 static void doze(int tenths) { nanosleep(&(struct timespec){.tv_sec = tenths / 10, .tv_nsec = tenths % 10 * 100000000L}, NULL); }
 
@@ -395,6 +413,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CLAIM(a_unit_that_fails_once_is_tried_again),
         CLAIM(a_unit_that_hangs_is_killed_at_the_deadline),
+        CLAIM(a_worker_that_stops_before_its_first_word_is_replaced),
         CLAIM(time_in_which_everything_was_stopped_is_not_counted),
         CLAIM(what_a_dead_worker_had_not_begun_counts_no_attempt),
         CLAIM(the_disk_the_input_and_the_cap_end_the_run_at_once),

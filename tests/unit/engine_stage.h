@@ -452,12 +452,20 @@ static inline bool has_argument(int argc, char **argv, const char *argument)
     return false;
 }
 
+/* Stops this process, as SIGSTOP from outside would, when the file that KILN_TEST_STOP names can be removed: so one process alone. */
+static inline void stop_once(void)
+{
+    const char *mark = getenv("KILN_TEST_STOP");
+    if (mark && unlink(mark) == 0) (void)raise(SIGSTOP);
+}
+
 /* main of a test program that is given arguments: the stage, or its worker. A mute one is as one whose driver hangs, a stillborn
  * one ends before it says hello. */
 static inline int stage_main(int argc, char **argv)
 {
     const bool is_worker = !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG));
     while (is_worker && has_argument(argc, argv, "--mute")) (void)pause();
+    if (is_worker) stop_once();
     if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
     if (is_worker) (void)atexit(tell_tails);
     return kiln_program_main(&program, argc, argv);
