@@ -38,6 +38,14 @@ static void file_name(const kiln_plane *p, char out[40])
     snprintf(out, 40, "%s.bin", kiln_hash_hex(h, hex));
 }
 
+/* A worker that was killed in the midst of a file leaves NAME.tmp.PID. Files of processes that run stay. */
+static void drop_half_written(const kiln_export *e)
+{
+    char inside[KILN_PATH_MAX];
+    if (kiln_path_join(inside, sizeof inside, e->target, "x.bin", NULL) == KILN_OK) kiln_leftovers_drop(inside);
+    if (kiln_path_join(inside, sizeof inside, e->target, INDEX, NULL) == KILN_OK) kiln_leftovers_drop(inside);
+}
+
 static kiln_status begin(const kiln_export *e, kiln_error *err)
 {
     char inside[KILN_PATH_MAX];
@@ -46,10 +54,8 @@ static kiln_status begin(const kiln_export *e, kiln_error *err)
                          e->layer->kind);
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
-    KILN_TRY(kiln_path_join(inside, sizeof inside, e->target, "x.bin", err));
-    kiln_leftovers_drop(inside);
     KILN_TRY(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
-    kiln_leftovers_drop(inside);
+    drop_half_written(e);
     return kiln_make_parents(inside, err);
 }
 
@@ -251,6 +257,7 @@ static kiln_status finish(const kiln_export *e, kiln_error *err)
     KILN_GO(kiln_path_join(path, sizeof path, e->target, INDEX, err));
     KILN_GO(kiln_file_write(path, text, strlen(text), err));
     if (before) (void)each_file(before, remove_unneeded, &(leftovers){e->target, needed});
+    drop_half_written(e); /* of a worker that was replaced */
 done:
     free(text);
     json_decref(needed);
@@ -259,7 +266,8 @@ done:
     return st;
 }
 
-static void abandon(const kiln_export *e) { (void)e; /* files are whole and named by content; the next export uses them */ }
+/* Whole files stay: they are named by their content, and the next export uses them. No worker runs any more. */
+static void abandon(const kiln_export *e) { drop_half_written(e); }
 
 const kiln_writer kiln_writer_chunks = {
     .name = "chunks",

@@ -29,7 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum { MALLOC, MAP, SHARED, WRITE, SHORT, SYNC, READ, OPEN, RENAME, CLOSE, PROCESS, STEP, SPACE } kind;
+typedef enum { MALLOC, MAP, SHARED, WRITE, SHORT, SYNC, READ, OPEN, RENAME, CLOSE, PROCESS, STEP, HANG, SPACE } kind;
 static const struct {
     const char *name;
     int error;
@@ -46,6 +46,7 @@ static const struct {
     [CLOSE] = {"close", EIO},        /* close and fclose of files; they are closed all the same */
     [PROCESS] = {"process", EAGAIN}, /* fork, socketpair, sendmsg, recvmsg */
     [STEP] = {"step", 0},            /* sqlite3_step, sqlite3_exec: SQLITE_FULL, SQLITE_IOERR_READ, SQLITE_NOMEM by turns */
+    [HANG] = {"hang", 0},            /* fsync never returns */
     [SPACE] = {"space", ENOSPC},
 };
 
@@ -247,7 +248,11 @@ DECLARE(memfd_create);
 int memfd_create(const char *name, unsigned flags) { return fails(SHARED) ? -1 : NEXT(memfd_create)(name, flags); }
 
 DECLARE(fsync);
-int fsync(int fd) { return fails(SYNC) ? -1 : NEXT(fsync)(fd); }
+int fsync(int fd)
+{
+    while (fails(HANG)) (void)pause();
+    return fails(SYNC) ? -1 : NEXT(fsync)(fd);
+}
 DECLARE(fdatasync);
 int fdatasync(int fd) { return fails(SYNC) ? -1 : NEXT(fdatasync)(fd); }
 DECLARE(rename);

@@ -54,4 +54,38 @@ for stage in render export; do
     [ -e "$dir/$file.tmp.$$" ] || fail "$stage took the file of a running process away"
     [ -e "$dir/$file.tmp.mine" ] || fail "$stage took a file away that is none of ours"
 done
+
+# A worker that dies in the midst of a file leaves half of it: the same run takes it away, whether it fails for another's sake, is ended
+# by a signal, or goes on with another worker.
+cp -a "$KILN_TMP/after.export" "$KILN_TMP/raw"
+# begin_raw OPTION...: an export of raw planes by two workers, the first of which hangs in its first file; its process is in $pid
+begin_raw() {
+    rm -rf "$KILN_TMP/raw/out" "$KILN_TMP/raw.count"
+    KILN_TEST_FAIL=hang:1:worker:$KILN_TMP/raw.count LD_PRELOAD=$KILN_TMP/fail_nth.so timeout -k 1 $WITHIN "$KILN_BIN/kiln-export" \
+        --quiet "$KILN_TMP/raw/x.db" --format chunks -o "$KILN_TMP/raw/out" --workers 2 --threads 2 "$@" 2>"$KILN_TMP/err" & pid=$!
+}
+# end_raw CODE WHAT: it ends with that, and nothing half-written lies there
+end_raw() {
+    local got
+    wait $pid; got=$?
+    [ $got = "$1" ] || fail "an export $2 ended with $got: $(cat "$KILN_TMP/err")"
+    [ "$(counted "$KILN_TMP/raw.count" 2)" = 1 ] || fail "no worker hung in an export $2"
+    [ -z "$(find "$KILN_TMP/raw/out" -name '*.tmp.*')" ] || fail "an export $2 left $(find "$KILN_TMP/raw/out" -name '*.tmp.*')"
+}
+# The smallest chunks are written last: the other worker comes to one of three, of which the first can have two at most.
+"$KILN_BIN/kiln-export" --quiet "$KILN_TMP/raw/x.db" --format chunks -o "$KILN_TMP/raw/out" || fail "export of chunks"
+KILN_FAULT=$(python3 -c 'import json, sys
+for c in sorted(json.load(open(sys.argv[1]))["chunks"], key=lambda c: c["count"])[:3]: print("unit=chunk %s:enospc;" % c["name"])' \
+    "$KILN_TMP/raw/out/index.json" | tr -d '\n')
+export KILN_FAULT
+begin_raw
+unset KILN_FAULT
+end_raw 74 "on a full disk"
+begin_raw
+for _ in $(seq 500); do [ -n "$(find "$KILN_TMP/raw/out" -name '*.tmp.*' 2>/dev/null)" ] && break; sleep 0.02; done
+kill -TERM $pid # passed on by timeout
+end_raw 143 "that was ended"
+begin_raw --deadline 2
+end_raw 0 "whose worker was replaced"
+[ -f "$KILN_TMP/raw/out/index.json" ] || fail "no index after a worker was replaced"
 echo "$caught signals in time, the slowest end took $slowest ms"
