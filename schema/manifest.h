@@ -92,6 +92,15 @@ kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, 
 kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name, void **data, uint64_t *bytes,
                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
+/* Remembers which units the current output of a stage was made from, for kiln-gc: replaces what was remembered before. keys: sorted,
+ * each once. Inside a transaction. */
+kiln_status kiln_units_used_put(kiln_manifest *m, const char *stage, const kiln_hash *keys, uint64_t n,
+                                kiln_error *err) KILN_MUST_CHECK;
+/* *known false and no keys: nothing is remembered, the output is of an older version or of none. free(*keys). */
+kiln_status kiln_units_used_get(kiln_manifest *m, const char *stage, bool *known, kiln_hash **keys, uint64_t *n,
+                                kiln_error *err) KILN_MUST_CHECK;
+/* Key of the unit that remembers it. */
+kiln_hash kiln_units_used_key(const char *stage);
 
 /* ---- quarantine: units that failed on every device --------------------------------------------------------------- */
 typedef struct {

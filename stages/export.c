@@ -284,7 +284,8 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
     kiln_unit_result record = {.counters = now};
     KILN_TRY(describe_file(j, now, err));
     KILN_TRY(kiln_unit_forget(m, record_key(r), err));
-    return kiln_unit_store(m, record_key(r), "export", "written file", &record, NULL, 0, err);
+    KILN_TRY(kiln_unit_store(m, record_key(r), "export", "written file", &record, NULL, 0, err));
+    return kiln_run_uses(r, record_key(r), err);
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------------------------------

@@ -320,6 +320,26 @@ static kiln_hash partial_key(kiln_run *r, kiln_hash input_key)
     return kiln_key_end(h);
 }
 
+/* ---- what the output is made from ------------------------------------------------------------------------------------------ */
+kiln_status kiln_run_uses(kiln_run *r, kiln_hash key, kiln_error *err)
+{
+    return kiln_run_is_once(r) ? KILN_OK : kiln_buffer_put(&r->used, key.bytes, sizeof key.bytes, err);
+}
+
+static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
+
+static kiln_status store_used(kiln_run *r, kiln_error *err)
+{
+    kiln_hash *keys = (kiln_hash *)r->used.data; /* of bytes: aligned anywhere */
+    const uint64_t n = r->used.size / sizeof *keys;
+    uint64_t n_keys = 0;
+    if (n) qsort(keys, n, sizeof *keys, by_bytes);
+    for (uint64_t i = 0; i < n; i++)
+        if (n_keys == 0 || !kiln_hash_equal(keys[n_keys - 1], keys[i])) keys[n_keys++] = keys[i];
+    r->used.size = n_keys * sizeof *keys;
+    return kiln_units_used_put(r->manifest, r->stage->name, keys, n_keys, err);
+}
+
 static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err)
 {
     const bool lacks_units = r->quarantine.n_failed > 0, partial = lacks_units || *r->partial_input;
@@ -334,6 +354,7 @@ static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make
     kiln_ram_look(r, true);
     KILN_TRY(take_roles(r->manifest, r->stage, &after, err));
     KILN_TRY(kiln_stage_put(r->manifest, &row, err));
+    KILN_TRY(store_used(r, err));
     KILN_TRY(kiln_run_store_quarantine(r, err));
     KILN_TRY(kiln_run_store_parameters(r, err));
     KILN_TRY(mark_stale(r, &before, &after, err));

@@ -33,6 +33,7 @@ typedef struct {
     kiln_open_mode open; /* how the manifest is opened before run(); import opens it itself */
     bool opens_itself;   /* the engine opens nothing: import, compare */
     bool cpu_only;       /* its units run no operation: its worker makes no CUDA context, whatever --devices says */
+    bool watches;        /* a tool that asks kiln_run_interrupted now and then: SIGINT and SIGTERM do not end it by themselves */
     bool packs;          /* its units pack more than they compute: with --devices auto they have the CPU, unless threads are few */
     unsigned manifest_arg; /* which positional is the manifest: 0; import: 1 */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
@@ -65,6 +66,9 @@ const char *kiln_run_named_kind(const kiln_run *r);
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err) KILN_MUST_CHECK;
 /* How many workers a long list of units is shared among: one for each device. Looks for them, once: as above. */
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
+
+/* KILN_E_INTERRUPTED or KILN_E_TERMINATED after such a signal. */
+kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* A hash builder seeded with stage, algorithm version and every KEYED option's text. */
 kiln_hasher *kiln_run_key(kiln_run *r);
@@ -119,6 +123,9 @@ kiln_status kiln_unit_counters(const kiln_unit *u, json_t **out, kiln_error *err
 
 /* The stage's own numbers for the run record and --json: borrowed, add to it. */
 json_t *kiln_run_report(kiln_run *r);
+
+/* The output is made from this unit, which no list of this run has: kiln-gc keeps it. */
+kiln_status kiln_run_uses(kiln_run *r, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
 
 /* The last step: begin; make(context) puts layers, tables, images, scene rows; the stage becomes fresh with input_key,
  * parameters are stored, stages after it whose inputs changed become stale, the run is recorded; commit. */

@@ -178,6 +178,7 @@ struct kiln_run {
     json_t *stored_report; /* of the run that made what is there, when there was nothing to do */
     uint64_t units_done, units_cached, units_stored, units_retried;
     uint64_t units_seen;             /* of all lists */
+    kiln_buffer used;                /* keys of the units of all lists, as often as they were asked for */
     uint64_t store_ns, stored_bytes; /* inside the transactions that stored units */
     bool worker_greeted;             /* some worker could open its device */
     kiln_quarantine quarantine;

@@ -118,6 +118,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
         kiln_interrupt_watch();
         kiln_ram_look(r, true);
     }
+    if (r->program->watches) kiln_interrupt_watch();
     KILN_TRY(open_manifest(r, err));
     return r->program->run(r, err);
 }
@@ -193,5 +194,6 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     json_decref(r.lists);
     json_decref(r.stored_report);
     free(r.quarantine.rows);
+    kiln_buffer_release(&r.used);
     return end_with(p->cli, st, &err);
 }

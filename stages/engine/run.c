@@ -27,6 +27,11 @@ bool kiln_run_json(const kiln_run *r)
     return kiln_common_values.json;
 }
 json_t *kiln_run_report(kiln_run *r) { return r->report; }
+kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err)
+{
+    (void)r; /* signals are the process's */
+    return kiln_interrupt_check(err);
+}
 
 /* ---- devices -------------------------------------------------------------------------------------------------------------- */
 const char *kiln_run_named_kind(const kiln_run *r)

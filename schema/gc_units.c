@@ -1,0 +1,233 @@
+/* gc_units -- stages, layers and units, and which of them are needed. gc.h has the rule. */
+#include "schema/gc_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- stages -------------------------------------------------------------------------------------------------------- */
+static kiln_status add_stage(kiln_query *q, kiln_buffer *list, kiln_error *err)
+{
+    kiln_gc_stage s = {.begun_ns = INT64_MAX};
+    kiln_column_text(q, s.name, sizeof s.name);
+    s.finished_ns = kiln_column_i64(q);
+    KILN_TRY(kiln_query_check(q, err));
+    return kiln_buffer_put(list, &s, sizeof s, err);
+}
+
+/* Calls add for every row; what it appends is the list. The buffer stays the caller's. */
+typedef kiln_status add_fn(kiln_query *q, kiln_buffer *list, kiln_error *err);
+static kiln_status read_rows(kiln_manifest *m, const char *sql, add_fn *add, kiln_buffer *list, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, sql, err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(add(&q, list, err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+static kiln_status find_stages(kiln_gc *g, kiln_error *err)
+{
+    kiln_buffer list = {0};
+    const kiln_status st = read_rows(g->m, "SELECT name, finished_ns FROM stage ORDER BY name", add_stage, &list, err);
+    g->stages = (kiln_gc_stage *)list.data;
+    g->n_stages = list.size / sizeof *g->stages;
+    return st;
+}
+
+static int by_name(const void *name, const void *stage) { return strcmp(name, ((const kiln_gc_stage *)stage)->name); }
+
+static int32_t stage_named(const kiln_gc *g, const char *name)
+{
+    const kiln_gc_stage *s = g->n_stages ? bsearch(name, g->stages, g->n_stages, sizeof *s, by_name) : NULL;
+    return s ? (int32_t)(s - g->stages) : KILN_GC_NO_STAGE;
+}
+
+/* ---- units --------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    int64_t id, finished_ns;
+    kiln_hash key;
+    char stage[32];
+} unit_row;
+
+static kiln_status read_unit(kiln_query *q, unit_row *u, kiln_error *err)
+{
+    u->id = kiln_column_i64(q);
+    u->key = kiln_column_hash(q);
+    kiln_column_text(q, u->stage, sizeof u->stage);
+    u->finished_ns = kiln_column_i64(q);
+    return kiln_query_check(q, err);
+}
+
+static kiln_status find_units(kiln_gc *g, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_buffer list = {0};
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(g->m, &q, "SELECT id, key, stage, finished_ns FROM unit ORDER BY id", err));
+    for (;;) {
+        unit_row u;
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(read_unit(&q, &u, err));
+        const kiln_gc_unit unit = {.id = u.id, .finished_ns = u.finished_ns, .key = u.key, .stage = stage_named(g, u.stage)};
+        KILN_GO(kiln_buffer_put(&list, &unit, sizeof unit, err));
+    }
+done:
+    kiln_query_close(&q);
+    g->units = (kiln_gc_unit *)list.data;
+    g->n_units = list.size / sizeof *g->units;
+    return st;
+}
+
+/* Keys of units that outputs were made from: what stages remember, the units that remember it, and images. */
+static kiln_status find_used(kiln_gc *g, kiln_buffer *used, kiln_error *err)
+{
+    for (uint64_t i = 0; i < g->n_stages; i++) {
+        kiln_gc_stage *s = &g->stages[i];
+        const kiln_hash own = kiln_units_used_key(s->name);
+        kiln_hash *keys;
+        uint64_t n;
+        KILN_TRY(kiln_units_used_get(g->m, s->name, &s->knows_units, &keys, &n, err));
+        kiln_status st = kiln_buffer_put(used, own.bytes, sizeof own.bytes, err);
+        if (st == KILN_OK && n > 0) st = kiln_buffer_put(used, keys, n * sizeof *keys, err);
+        free(keys);
+        KILN_TRY(st);
+    }
+    return kiln_gc_read_hashes(g->m, "SELECT key FROM image", used, err);
+}
+
+static bool is_needed(const kiln_gc *g, const kiln_gc_unit *u, const kiln_buffer *used)
+{
+    if (u->stage == KILN_GC_NO_STAGE || kiln_gc_has_hash(used, u->key)) return true;
+    const kiln_gc_stage *s = &g->stages[u->stage];
+    return u->finished_ns > s->finished_ns || (!s->knows_units && u->finished_ns >= s->begun_ns);
+}
+
+/* ---- of a stage that did not remember its units --------------------------------------------------------------------- */
+static int by_id(const void *id, const void *unit)
+{
+    const int64_t a = *(const int64_t *)id, b = ((const kiln_gc_unit *)unit)->id;
+    return (a > b) - (a < b);
+}
+
+static void keep_unit(kiln_gc *g, int64_t id)
+{
+    kiln_gc_unit *u = g->n_units ? bsearch(&id, g->units, g->n_units, sizeof *u, by_id) : NULL;
+    if (u) u->kept = true;
+}
+
+static kiln_status keep_newest(kiln_gc *g, const char *stage, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    /* SQLite takes a bare column beside max() from the row that has the maximum */
+    KILN_TRY(kiln_query_open(g->m, &q, "SELECT id, max(finished_ns) FROM unit WHERE stage = ? GROUP BY name", err));
+    kiln_bind_text(&q, stage);
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        const int64_t id = kiln_column_i64(&q);
+        KILN_GO(kiln_query_check(&q, err));
+        keep_unit(g, id);
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+static kiln_status keep_named_by_outputs(kiln_gc *g, kiln_error *err)
+{
+    kiln_query q = {0};
+    bool row;
+    kiln_buffer outputs = {0};
+    kiln_status st = KILN_OK;
+    uint64_t i = 0;
+    KILN_GO(kiln_gc_output_hashes(g->m, &outputs, err));
+    kiln_gc_sort_hashes(&outputs);
+    KILN_GO(kiln_query_open(g->m, &q, "SELECT unit, hash FROM unit_output ORDER BY unit", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        const int64_t unit = kiln_column_i64(&q);
+        const kiln_hash hash = kiln_column_hash(&q);
+        KILN_GO(kiln_query_check(&q, err));
+        while (i < g->n_units && g->units[i].id < unit) i++;
+        if (i == g->n_units || g->units[i].id != unit || g->units[i].kept) continue;
+        if (!g->stages[g->units[i].stage].knows_units) g->units[i].kept = kiln_gc_has_hash(&outputs, hash);
+    }
+done:
+    kiln_query_close(&q);
+    kiln_buffer_release(&outputs);
+    return st;
+}
+
+static kiln_status find_begin(kiln_gc *g, kiln_gc_stage *s, kiln_error *err)
+{
+    kiln_run_row last = {0};
+    bool found;
+    KILN_TRY(kiln_run_last(g->m, s->name, &found, &last, err));
+    if (found) s->begun_ns = last.start_ns;
+    kiln_run_row_release(&last);
+    return KILN_OK;
+}
+
+static kiln_status keep_needed(kiln_gc *g, kiln_error *err)
+{
+    kiln_buffer used = {0};
+    bool all_know = true;
+    kiln_status st = KILN_OK;
+    KILN_GO(find_used(g, &used, err));
+    kiln_gc_sort_hashes(&used);
+    for (uint64_t i = 0; i < g->n_stages; i++) {
+        if (g->stages[i].knows_units) continue;
+        all_know = false;
+        KILN_GO(find_begin(g, &g->stages[i], err));
+        KILN_GO(keep_newest(g, g->stages[i].name, err));
+    }
+    for (uint64_t i = 0; i < g->n_units; i++)
+        if (!g->units[i].kept) g->units[i].kept = is_needed(g, &g->units[i], &used);
+    if (!all_know) KILN_GO(keep_named_by_outputs(g, err));
+done:
+    kiln_buffer_release(&used);
+    return st;
+}
+
+/* ---- layers -------------------------------------------------------------------------------------------------------- */
+static kiln_status add_layer(kiln_query *q, kiln_buffer *list, kiln_error *err)
+{
+    kiln_gc_layer l = {.kind = ""};
+    l.id = kiln_column_i64(q);
+    kiln_column_text(q, l.kind, sizeof l.kind);
+    l.kept = kiln_column_bool(q);
+    KILN_TRY(kiln_query_check(q, err));
+    return kiln_buffer_put(list, &l, sizeof l, err);
+}
+
+static kiln_status find_layers(kiln_gc *g, kiln_error *err)
+{
+    kiln_buffer list = {0};
+    const kiln_status st =
+        read_rows(g->m, "SELECT id, kind, EXISTS (SELECT 1 FROM stage_output o WHERE o.layer = layer.id) FROM layer ORDER BY id",
+                  add_layer, &list, err);
+    g->layers = (kiln_gc_layer *)list.data;
+    g->n_layers = list.size / sizeof *g->layers;
+    return st;
+}
+
+kiln_status kiln_gc_find_rows(kiln_gc *g, kiln_error *err)
+{
+    KILN_TRY(find_layers(g, err));
+    KILN_TRY(find_stages(g, err));
+    KILN_TRY(find_units(g, err));
+    return keep_needed(g, err);
+}

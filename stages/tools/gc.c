@@ -1,0 +1,345 @@
+/* kiln-gc -- drops what no current output of a bake needs, and gives its space back.
+ *
+ * Layers, units and blobs of earlier runs stay in a manifest until this is run: schema/gc.h says what is kept. Deleting takes no
+ * room to speak of; SQLite's VACUUM writes what is kept twice, into a file without a name and into -wal, before the manifest
+ * shrinks. So room is looked at first, and where it lacks the deletion stands and the space inside the file is for later runs. */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "schema/gc.h"
+#include "stages/engine/engine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+static struct {
+    bool dry_run, vacuum;
+    const char *scratch_dir;
+} o;
+
+static const kiln_opt options[] = {
+    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would be dropped, change nothing", KILN_ONCE},
+    {"vacuum", 0, KILN_OPT_BOOL, &o.vacuum, NULL, "yes", NULL,
+     "give free space back to the disk where there is much of it; named: where there is any", 0},
+    {"scratch-dir", 0, KILN_OPT_PATH, &o.scratch_dir, "DIR", NULL, NULL,
+     "folder for the copy that vacuum makes; default: the manifest's own", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const char *const notes[] = {
+    "What is kept: all that the stages' current outputs consist of, the units that they were made from, so that a changed option "
+    "redoes no more than it would have without this; units done since, of a stage that is not complete yet; cameras, images, "
+    "parameters, the records of runs.",
+    "Vacuum needs room for what is kept twice: a copy in the scratch folder, and beside the manifest until the end. Where that "
+    "lacks, the program ends with 74 after dropping; later stages use the space inside the file, and kiln-gc --vacuum gives "
+    "it back when there is room.",
+    NULL,
+};
+
+static const kiln_cli cli = {.program = "kiln-gc",
+                             .summary = "drops what no current output needs, and gives its space back",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .tables_note = notes,
+                             .options = options,
+                             .common = kiln_common_options};
+
+static const char *const stage_names[] = {
+#define STAGE(name, version, needs, makes, what) #name,
+#include "pipelines/stages.def"
+#undef STAGE
+};
+static const char *const layer_kinds[] = {"source", "spacing", "initial", "pruned", "baked"};
+enum { N_STAGES = sizeof stage_names / sizeof *stage_names, N_KINDS = sizeof layer_kinds / sizeof *layer_kinds };
+
+/* What came of the space. */
+typedef enum { SPACE_LEFT, SPACE_LITTLE, SPACE_GIVEN_BACK, SPACE_NO_ROOM } space_end;
+static const char *const space_words[] = {"no", "not worth it", "done", "no room"}; /* "vacuum" of the report */
+
+typedef struct {
+    kiln_gc *plan;
+    uint64_t file_before, file_now; /* bytes of the file */
+    uint64_t free_bytes;            /* inside it, when the rows are dropped */
+    uint64_t need;                  /* bytes that vacuum writes in each of its two places */
+    uint64_t file_soon;             /* bytes of the file when nobody reads an older state of it */
+    space_end end;
+} collection;
+
+/* ---- the report ---------------------------------------------------------------------------------------------------------- */
+static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
+
+static json_t *number(uint64_t v) { return json_integer((json_int_t)v); }
+
+typedef kiln_gc_count count_fn(const kiln_gc *g, const char *name);
+
+/* {"all": 3, "pruned": 1, ...}: names that have none are left out. */
+static json_t *counts_json(const kiln_gc *g, count_fn *count, const char *const *names, size_t n, bool dropped)
+{
+    const kiln_gc_count all = count(g, NULL);
+    json_t *out = json_pack("{s:o}", "all", number(dropped ? all.dropped : all.kept));
+    for (size_t i = 0; out && i < n; i++) {
+        const kiln_gc_count c = count(g, names[i]);
+        const uint64_t v = dropped ? c.dropped : c.kept;
+        if (v == 0 || json_object_set_new(out, names[i], number(v)) == 0) continue;
+        json_decref(out);
+        return NULL;
+    }
+    return out;
+}
+
+static json_t *half_json(const kiln_gc *g, bool dropped)
+{
+    const kiln_gc_count blobs = kiln_gc_blobs(g);
+    return json_pack("{s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_kinds, N_KINDS, dropped), "units",
+                     counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "blobs",
+                     number(dropped ? blobs.dropped : blobs.kept));
+}
+
+static kiln_status fill_report(kiln_run *r, const collection *c, kiln_error *err)
+{
+    json_t *all =
+        json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "dry_run", (int)o.dry_run, "dropped", half_json(c->plan, true),
+                  "kept", half_json(c->plan, false), "dropped_bytes", number(kiln_gc_bytes(c->plan)), "file_bytes_before",
+                  number(c->file_before), "file_bytes", number(c->file_now), "free_bytes", number(c->free_bytes),
+                  "vacuum_needs_bytes", number(c->need), "vacuum", space_words[c->end]);
+    const int failed = all ? json_object_update(kiln_run_report(r), all) : -1;
+    json_decref(all);
+    return failed ? no_memory(err) : KILN_OK;
+}
+
+static void print_names(const kiln_gc *g, count_fn *count, const char *const *names, size_t n)
+{
+    const char *before = "   ";
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t dropped = count(g, names[i]).dropped;
+        if (dropped == 0) continue;
+        printf("%s%s %" PRIu64, before, names[i], dropped);
+        before = ", ";
+    }
+    printf("\n");
+}
+
+static void print_table(const collection *c)
+{
+    char text[32], now[32];
+    const kiln_gc_count layers = kiln_gc_layers(c->plan, NULL), units = kiln_gc_units(c->plan, NULL),
+                        blobs = kiln_gc_blobs(c->plan);
+    printf("%-8s  %10s  %10s\n", "", o.dry_run ? "would drop" : "dropped", o.dry_run ? "would keep" : "kept");
+    printf("%-8s  %10" PRIu64 "  %10" PRIu64, "layers", layers.dropped, layers.kept);
+    print_names(c->plan, kiln_gc_layers, layer_kinds, N_KINDS);
+    printf("%-8s  %10" PRIu64 "  %10" PRIu64, "units", units.dropped, units.kept);
+    print_names(c->plan, kiln_gc_units, stage_names, N_STAGES);
+    printf("%-8s  %10" PRIu64 "  %10" PRIu64 "   %s\n", "blobs", blobs.dropped, blobs.kept,
+           kiln_size_text(kiln_gc_bytes(c->plan), text));
+    if (o.dry_run)
+        printf("%-8s  %10s\n", "file", kiln_size_text(c->file_before, text));
+    else
+        printf("%-8s  %10s before, %s now\n", "file", kiln_size_text(c->file_before, text), kiln_size_text(c->file_now, now));
+}
+
+/* ---- room ---------------------------------------------------------------------------------------------------------------- */
+static kiln_status folder_of(const char *path, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;
+    const size_t n = slash ? (size_t)(slash - real) : 0;
+    if (!slash || n >= KILN_PATH_MAX) {
+        free(real);
+        return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", path, strerror(errno));
+    }
+    memcpy(out, real, n);
+    out[n] = '\0';
+    free(real);
+    if (n == 0) strcpy(out, "/");
+    return KILN_OK;
+}
+
+typedef struct {
+    char folder[KILN_PATH_MAX];
+    dev_t device;
+    uint64_t free_bytes;
+} place;
+
+static kiln_status look_at(place *p, kiln_error *err)
+{
+    struct statvfs fs;
+    struct stat s;
+    if (stat(p->folder, &s) != 0 || statvfs(p->folder, &fs) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot look at folder '%s': %s", p->folder, strerror(errno));
+    p->device = s.st_dev;
+    p->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    return KILN_OK;
+}
+
+/* Where the copy goes, and where -wal grows. */
+static kiln_status find_places(kiln_run *r, place *beside, place *scratch, kiln_error *err)
+{
+    KILN_TRY(folder_of(kiln_manifest_path(kiln_run_manifest(r)), beside->folder, err));
+    memcpy(scratch->folder, beside->folder, sizeof scratch->folder);
+    if (o.scratch_dir) {
+        if (!kiln_is_dir(o.scratch_dir) || strlen(o.scratch_dir) >= sizeof scratch->folder)
+            return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
+        strcpy(scratch->folder, o.scratch_dir);
+    }
+    KILN_TRY(look_at(beside, err));
+    return look_at(scratch, err);
+}
+
+static kiln_status refuse(const place *p, uint64_t need, bool both, kiln_error *err)
+{
+    char need_text[32], free_text[32];
+    return kiln_fail(err, KILN_E_IO,
+                     "vacuum needs %s in '%s'%s, where %s are free; what is not needed is dropped, and later stages use its space; "
+                     "kiln-gc --vacuum gives it back when there is room%s",
+                     kiln_size_text(need, need_text), p->folder, both ? " (what is kept, twice)" : "",
+                     kiln_size_text(p->free_bytes, free_text), both ? ", half of it with --scratch-dir on another disk" : "");
+}
+
+/* SQLite writes what is kept into both places. KILN_E_IO with the numbers where there is too little. */
+static kiln_status check_room(const place *beside, const place *scratch, uint64_t need, kiln_error *err)
+{
+    if (beside->device == scratch->device) return 2 * need <= beside->free_bytes ? KILN_OK : refuse(beside, 2 * need, true, err);
+    if (need > beside->free_bytes) return refuse(beside, need, false, err);
+    return need > scratch->free_bytes ? refuse(scratch, need, false, err) : KILN_OK;
+}
+
+static void say_need(const place *beside, const place *scratch, uint64_t need)
+{
+    char need_text[32], free_text[32], scratch_text[32];
+    if (beside->device == scratch->device)
+        kiln_say("vacuum %s %s in '%s' for a while, where %s are free", o.dry_run ? "would need" : "needs",
+                 kiln_size_text(2 * need, need_text), beside->folder, kiln_size_text(beside->free_bytes, free_text));
+    else
+        kiln_say("vacuum %s %s in '%s' for a while, where %s are free, and as much in '%s', where %s are",
+                 o.dry_run ? "would need" : "needs", kiln_size_text(need, need_text), beside->folder,
+                 kiln_size_text(beside->free_bytes, free_text), scratch->folder, kiln_size_text(scratch->free_bytes, scratch_text));
+}
+
+/* ---- the work ---------------------------------------------------------------------------------------------------------- */
+/* A sixteenth of the file, or any when it was asked for: less is not worth writing all of the rest twice. */
+static bool is_worth(uint64_t free_bytes, uint64_t file_bytes)
+{
+    enum { LEAST = 1 << 20, SHARE = 16 };
+    if (!o.vacuum || free_bytes == 0) return false;
+    return kiln_opt_given(&cli, "vacuum") || (free_bytes >= LEAST && free_bytes * SHARE >= file_bytes);
+}
+
+/* -wal has a few bytes beside each page. */
+static uint64_t room_for(uint64_t kept_bytes) { return kept_bytes + kept_bytes / 1024 + (1 << 20); }
+
+static kiln_status interrupted(void *run, kiln_error *err)
+{
+    const kiln_status st = kiln_run_interrupted(run, NULL);
+    if (st == KILN_OK) return KILN_OK;
+    return kiln_fail(err, st, "%s; what was dropped is dropped, run the same command to go on", kiln_status_text(st));
+}
+
+static bool drops_any(const kiln_gc *g)
+{
+    return kiln_gc_layers(g, NULL).dropped || kiln_gc_units(g, NULL).dropped || kiln_gc_blobs(g).dropped;
+}
+
+static kiln_status drop(kiln_run *r, kiln_gc *g, kiln_error *err)
+{
+    kiln_progress progress;
+    kiln_status st = KILN_OK;
+    uint64_t done = 0;
+    bool more = drops_any(g);
+    kiln_progress_start(&progress, "dropping", "MiB", kiln_gc_bytes(g) >> 20);
+    while (more && st == KILN_OK) {
+        st = interrupted(r, err);
+        if (st == KILN_OK) st = kiln_gc_step(g, &more, err);
+        kiln_progress_add(&progress, (kiln_gc_bytes_done(g) >> 20) - done);
+        done = kiln_gc_bytes_done(g) >> 20;
+    }
+    kiln_progress_stop(&progress);
+    return st;
+}
+
+static kiln_status file_size(kiln_run *r, uint64_t *out, kiln_error *err)
+{
+    kiln_file_info info;
+    KILN_TRY(kiln_file_stat(kiln_manifest_path(kiln_run_manifest(r)), &info, err));
+    *out = info.size;
+    return KILN_OK;
+}
+
+/* c->end is NO_ROOM where this fails for want of it. */
+static kiln_status give_back(kiln_run *r, collection *c, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    kiln_space space;
+    place beside, scratch;
+    KILN_TRY(kiln_manifest_space(m, &space, err));
+    c->free_bytes = space.free_bytes;
+    c->need = room_for(space.file_bytes - space.free_bytes);
+    if (!o.vacuum || space.free_bytes == 0) return KILN_OK;
+    c->end = SPACE_LITTLE;
+    if (!is_worth(space.free_bytes, space.file_bytes)) return KILN_OK;
+    c->end = SPACE_NO_ROOM;
+    KILN_TRY(find_places(r, &beside, &scratch, err));
+    KILN_TRY(check_room(&beside, &scratch, c->need, err));
+    say_need(&beside, &scratch, c->need);
+    KILN_TRY(kiln_manifest_vacuum(m, scratch.folder, interrupted, r, err));
+    c->end = SPACE_GIVEN_BACK;
+    KILN_TRY(kiln_manifest_space(m, &space, err));
+    c->file_soon = space.file_bytes;
+    c->free_bytes = space.free_bytes;
+    return KILN_OK;
+}
+
+/* What vacuum would need is known but for how blobs share pages. */
+static kiln_status predict(kiln_run *r, collection *c, kiln_error *err)
+{
+    kiln_space space;
+    place beside, scratch;
+    KILN_TRY(kiln_manifest_space(kiln_run_manifest(r), &space, err));
+    const uint64_t dropped = kiln_gc_bytes(c->plan), held = space.file_bytes - space.free_bytes;
+    c->free_bytes = space.free_bytes + (dropped < held ? dropped : held);
+    c->need = room_for(space.file_bytes - c->free_bytes);
+    c->end = is_worth(c->free_bytes, space.file_bytes) ? SPACE_LEFT : SPACE_LITTLE;
+    if (!is_worth(c->free_bytes, space.file_bytes)) return KILN_OK;
+    KILN_TRY(find_places(r, &beside, &scratch, err));
+    say_need(&beside, &scratch, c->need);
+    return KILN_OK;
+}
+
+/* A second failure to say what was dropped would hide the first. */
+static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *err)
+{
+    char text[32];
+    kiln_status told = file_size(r, &c->file_now, st == KILN_OK ? err : NULL);
+    if (told == KILN_OK) told = fill_report(r, c, st == KILN_OK ? err : NULL);
+    const bool nothing = !drops_any(c->plan) && c->end != SPACE_GIVEN_BACK;
+    if (nothing && st == KILN_OK) kiln_say("nothing to do, all that is there is needed");
+    if (!nothing && !kiln_run_json(r)) print_table(c);
+    if (!o.dry_run && c->end != SPACE_GIVEN_BACK && c->end != SPACE_NO_ROOM && c->free_bytes > 0)
+        kiln_say("%s inside the file are free for later stages; --vacuum gives them back", kiln_size_text(c->free_bytes, text));
+    if (c->end == SPACE_GIVEN_BACK && c->file_now > c->file_soon)
+        kiln_say("the file shrinks to %s when the programs that read it now are done", kiln_size_text(c->file_soon, text));
+    return st == KILN_OK ? told : st;
+}
+
+static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)
+{
+    KILN_TRY(file_size(r, &c->file_before, err));
+    KILN_TRY(kiln_gc_plan(kiln_run_manifest(r), &c->plan, err));
+    if (!o.dry_run) KILN_TRY(drop(r, c->plan, err));
+    return tell(r, c, o.dry_run ? predict(r, c, err) : give_back(r, c, err), err);
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    collection c = {0};
+    const kiln_status st = collect(r, &c, err);
+    kiln_gc_free(c.plan);
+    return st;
+}
+
+static const kiln_stage_program program = {.name = "gc", .cli = &cli, .open = KILN_OPEN_WRITE, .watches = true, .run = run};
+
+int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
