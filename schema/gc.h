@@ -9,9 +9,9 @@
  *   - those that the run asked for which made its stage's current output (kiln_units_used_put),
  *   - those of images, whose key is their unit's,
  *   - those of a stage that never finished, and those done after their stage's output: work that a later run goes on with,
- *   - of a stage whose output is of a version that did not remember its units: those done since the run that made it began, the
- *     newest of each name, and those whose outputs a current layer or table has;
- * and all blobs that any of these name. */
+ *   - of a stage whose output is of a version that did not remember its units: those done since the run that made it began; of
+ * those that make planes or arrays of tables the ones that a current layer or table has, of others the newest of each name; and all
+ * blobs that any of these name. */
 #ifndef KILN_SCHEMA_GC_H
 #define KILN_SCHEMA_GC_H
 

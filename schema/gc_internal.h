@@ -20,6 +20,10 @@ typedef struct {
     kiln_hash key;
     int32_t stage; /* index into stages; KILN_GC_NO_STAGE: one that never finished */
     bool kept;
+    /* where the stage does not know its units: */
+    bool newest;    /* of its name */
+    bool has_rows;  /* an output is called as planes or arrays of tables are */
+    bool is_output; /* a current layer or table has one of its outputs */
 } kiln_gc_unit;
 
 typedef struct {

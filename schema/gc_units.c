@@ -105,13 +105,6 @@ static kiln_status find_used(kiln_gc *g, kiln_buffer *used, kiln_error *err)
     return kiln_gc_read_hashes(g->m, "SELECT key FROM image", used, err);
 }
 
-static bool is_needed(const kiln_gc *g, const kiln_gc_unit *u, const kiln_buffer *used)
-{
-    if (u->stage == KILN_GC_NO_STAGE || kiln_gc_has_hash(used, u->key)) return true;
-    const kiln_gc_stage *s = &g->stages[u->stage];
-    return u->finished_ns > s->finished_ns || (!s->knows_units && u->finished_ns >= s->begun_ns);
-}
-
 /* ---- of a stage that did not remember its units --------------------------------------------------------------------- */
 static int by_id(const void *id, const void *unit)
 {
@@ -119,13 +112,7 @@ static int by_id(const void *id, const void *unit)
     return (a > b) - (a < b);
 }
 
-static void keep_unit(kiln_gc *g, int64_t id)
-{
-    kiln_gc_unit *u = g->n_units ? bsearch(&id, g->units, g->n_units, sizeof *u, by_id) : NULL;
-    if (u) u->kept = true;
-}
-
-static kiln_status keep_newest(kiln_gc *g, const char *stage, kiln_error *err)
+static kiln_status find_newest(kiln_gc *g, const char *stage, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -138,14 +125,20 @@ static kiln_status keep_newest(kiln_gc *g, const char *stage, kiln_error *err)
         if (!row) break;
         const int64_t id = kiln_column_i64(&q);
         KILN_GO(kiln_query_check(&q, err));
-        keep_unit(g, id);
+        kiln_gc_unit *u = g->n_units ? bsearch(&id, g->units, g->n_units, sizeof *u, by_id) : NULL;
+        if (u) u->newest = true;
     }
 done:
     kiln_query_close(&q);
     return st;
 }
 
-static kiln_status keep_named_by_outputs(kiln_gc *g, kiln_error *err)
+/* An empty array names nothing: the unit of a block without rows is told by its name. */
+static const char outputs_sql[] =
+    "SELECT unit, hash, raw_bytes > 0 AND name IN (SELECT name FROM plane UNION SELECT name FROM tile_segment) FROM unit_output"
+    " ORDER BY unit";
+
+static kiln_status find_outputs(kiln_gc *g, kiln_error *err)
 {
     kiln_query q = {0};
     bool row;
@@ -154,16 +147,18 @@ static kiln_status keep_named_by_outputs(kiln_gc *g, kiln_error *err)
     uint64_t i = 0;
     KILN_GO(kiln_gc_output_hashes(g->m, &outputs, err));
     kiln_gc_sort_hashes(&outputs);
-    KILN_GO(kiln_query_open(g->m, &q, "SELECT unit, hash FROM unit_output ORDER BY unit", err));
+    KILN_GO(kiln_query_open(g->m, &q, outputs_sql, err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         const int64_t unit = kiln_column_i64(&q);
         const kiln_hash hash = kiln_column_hash(&q);
+        const bool has_rows = kiln_column_bool(&q);
         KILN_GO(kiln_query_check(&q, err));
         while (i < g->n_units && g->units[i].id < unit) i++;
-        if (i == g->n_units || g->units[i].id != unit || g->units[i].kept) continue;
-        if (!g->stages[g->units[i].stage].knows_units) g->units[i].kept = kiln_gc_has_hash(&outputs, hash);
+        if (i == g->n_units || g->units[i].id != unit || !has_rows) continue;
+        g->units[i].has_rows = true;
+        if (!g->units[i].is_output) g->units[i].is_output = kiln_gc_has_hash(&outputs, hash);
     }
 done:
     kiln_query_close(&q);
@@ -181,22 +176,36 @@ static kiln_status find_begin(kiln_gc *g, kiln_gc_stage *s, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status find_by_other_signs(kiln_gc *g, kiln_error *err)
+{
+    bool any = false;
+    for (uint64_t i = 0; i < g->n_stages; i++) {
+        if (g->stages[i].knows_units) continue;
+        any = true;
+        KILN_TRY(find_begin(g, &g->stages[i], err));
+        KILN_TRY(find_newest(g, g->stages[i].name, err));
+    }
+    return any ? find_outputs(g, err) : KILN_OK;
+}
+
+/* ---- which are needed ------------------------------------------------------------------------------------------------ */
+static bool is_needed(const kiln_gc *g, const kiln_gc_unit *u, const kiln_buffer *used)
+{
+    if (u->stage == KILN_GC_NO_STAGE || kiln_gc_has_hash(used, u->key)) return true;
+    const kiln_gc_stage *s = &g->stages[u->stage];
+    if (u->finished_ns > s->finished_ns) return true;
+    if (s->knows_units) return false;
+    return u->finished_ns >= s->begun_ns || (u->has_rows ? u->is_output : u->newest);
+}
+
 static kiln_status keep_needed(kiln_gc *g, kiln_error *err)
 {
     kiln_buffer used = {0};
-    bool all_know = true;
     kiln_status st = KILN_OK;
     KILN_GO(find_used(g, &used, err));
     kiln_gc_sort_hashes(&used);
-    for (uint64_t i = 0; i < g->n_stages; i++) {
-        if (g->stages[i].knows_units) continue;
-        all_know = false;
-        KILN_GO(find_begin(g, &g->stages[i], err));
-        KILN_GO(keep_newest(g, g->stages[i].name, err));
-    }
-    for (uint64_t i = 0; i < g->n_units; i++)
-        if (!g->units[i].kept) g->units[i].kept = is_needed(g, &g->units[i], &used);
-    if (!all_know) KILN_GO(keep_named_by_outputs(g, err));
+    KILN_GO(find_by_other_signs(g, err));
+    for (uint64_t i = 0; i < g->n_units; i++) g->units[i].kept = is_needed(g, &g->units[i], &used);
 done:
     kiln_buffer_release(&used);
     return st;
