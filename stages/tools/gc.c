@@ -180,11 +180,7 @@ static kiln_status find_places(kiln_run *r, place *beside, place *scratch, kiln_
 {
     KILN_TRY(folder_of(kiln_manifest_path(kiln_run_manifest(r)), beside->folder, err));
     memcpy(scratch->folder, beside->folder, sizeof scratch->folder);
-    if (o.scratch_dir) {
-        if (!kiln_is_dir(o.scratch_dir) || strlen(o.scratch_dir) >= sizeof scratch->folder)
-            return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
-        strcpy(scratch->folder, o.scratch_dir);
-    }
+    if (o.scratch_dir) strcpy(scratch->folder, o.scratch_dir); /* checked before anything was dropped */
     KILN_TRY(look_at(beside, err));
     return look_at(scratch, err);
 }
@@ -326,6 +322,8 @@ static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *
 
 static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)
 {
+    if (o.scratch_dir && (!kiln_is_dir(o.scratch_dir) || strlen(o.scratch_dir) >= KILN_PATH_MAX))
+        return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'", o.scratch_dir);
     KILN_TRY(file_size(r, &c->file_before, err));
     KILN_TRY(kiln_gc_plan(kiln_run_manifest(r), &c->plan, err));
     if (!o.dry_run) KILN_TRY(drop(r, c->plan, err));

@@ -30,7 +30,7 @@ for path in "${programs[@]}"; do
         grep -qF -- "${name//-/\\-}\\fR" <<<"$man" || say "the man page lacks --$name"
         case $name in help | version | list-gpus) ;; *) grep -qF -- ":$name" <<<"$make" || say "--help-make lacks $name" ;; esac
     done
-    case $program in kiln-compare | kiln-doctor | kiln-generate | kiln-info | kiln-verify) units=0 ;; *) units=1 ;; esac
+    case $program in kiln-compare | kiln-doctor | kiln-gc | kiln-generate | kiln-info | kiln-verify) units=0 ;; *) units=1 ;; esac
     for name in devices device gpu vram sync; do
         [ $units = "$("$path" "--$name=" 2>&1 | grep -cv 'unknown option')" ] || say "--$name is there, or is not"
     done
