@@ -4,6 +4,7 @@
  * threads or where the file goes. A missing picture makes its unit due again. With --camera, --cameras or -o it is a
  * tool: it draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/background.h"
+#include "stages/render/photo.h"
 #include "stages/render/shoot.h"
 #include "stages/render/written.h"
 
@@ -209,14 +210,15 @@ typedef struct {
     bool done, intact; /* a unit has it; its files are still those that it wrote */
 } picture;
 
-/* Are the files of a unit that was done still those that it wrote? */
+/* Are the files of a unit that was done still those that it wrote? And a photo that was damaged still as it was? */
 static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
 {
     json_t *c;
     const kiln_unit unit = {.name = "a picture", .result = *done};
     KILN_TRY(kiln_unit_counters(&unit, &c, err));
     *intact = (!j->payload.picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture)) &&
-              (!j->payload.depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), j->payload.depth));
+              (!j->payload.depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), j->payload.depth)) &&
+              (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), j->payload.photo));
     json_decref(c);
     return KILN_OK;
 }
@@ -256,6 +258,7 @@ static kiln_status make_job(kiln_shoot *s, kiln_render_job *j, const kiln_camera
     const kiln_source_file *f = photo_source(s, c);
     if (!c->distorted) snprintf(j->payload.photo, sizeof j->payload.photo, "%s", c->photo);
     if (f) j->payload.photo_file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
+    if (f) j->payload.photo_hash = f->hash;
     return place_files(s, j, err);
 }
 

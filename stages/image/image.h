@@ -20,6 +20,7 @@ typedef struct {
     uint32_t width, height, channels; /* channels of data */
     uint32_t depth_bits;              /* 8, 16 or 32 as in the file */
     float *data;                      /* owned */
+    char warning[200]; /* the decoder's words where it had to make pixels up (damaged JPEG); "" where all are the file's */
 } kiln_picture;
 void kiln_picture_release(kiln_picture *p);
 

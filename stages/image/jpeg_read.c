@@ -2,7 +2,8 @@
  *
  * libjpeg reports an error by a callback that must not return: it jumps back into decode(), which has no local that
  * changes after setjmp. A file that ends too early is a mere warning to libjpeg, which fills the rest with grey; a photo
- * to measure against must not be half grey, so that we refuse it.
+ * to measure against must not be half grey, so that we refuse it. Other damage inside the coded data lets it make up pixels as
+ * well, but for a while: the picture is read, and its warning has libjpeg's words.
  */
 #include "stages/image/image_internal.h"
 
@@ -40,10 +41,19 @@ static void on_error(j_common_ptr cinfo)
     longjmp(j->jump, 1);
 }
 
+/* Warnings of headers. All others are of coded data that went out of step: pixels are made up. */
+static bool is_harmless(int code) { return code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR || code == JWRN_TOO_MUCH_DATA; }
+
 static void on_message(j_common_ptr cinfo, int level)
 {
+    jpeg_job *j = (jpeg_job *)cinfo->err;
     const int code = cinfo->err->msg_code;
-    if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) on_error(cinfo);
+    char text[JMSG_LENGTH_MAX];
+    if (level >= 0) return;
+    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) on_error(cinfo);
+    if (j->out->warning[0] || is_harmless(code)) return;
+    cinfo->err->format_message(cinfo, text);
+    (void)snprintf(j->out->warning, sizeof j->out->warning, "%s", text);
 }
 
 /* A progressive file may repeat scans without end, each of them a pass over the whole picture. */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "stages/engine/json_text.h"
+#include "stages/render/distance.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ typedef struct {
     double draw_s, encode_s; /* of the run that drew it; 0: nothing was encoded */
     bool from_table;
     kiln_hash pixels;
-    char note[256];
+    kiln_outside outside;
+    char damage[KILN_PHOTO_DAMAGE]; /* of its photo; "": none */
 } view_result;
 
 static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
@@ -52,7 +54,8 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     v->psnr = db_of(json_object_get(c, "psnr"));
     v->fast_db = db_of(json_object_get(c, "fast_db"));
     v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
-    snprintf(v->note, sizeof v->note, "%s", json_is_string(note) ? json_string_value(note) : "");
+    v->outside = kiln_outside_of_json(json_object_get(c, "outside"));
+    snprintf(v->damage, sizeof v->damage, "%s", json_is_string(note) ? json_string_value(note) : "");
     json_decref(c);
     return KILN_OK;
 }
@@ -112,7 +115,7 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
                             kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
     if (json_array_append_new(rows, row) != 0) return no_memory(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
-    if (v->note[0] && json_object_set_new(row, "note", json_string(v->note)) != 0) return no_memory(err);
+    if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory(err);
     if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory(err);
     return KILN_OK;
 }
@@ -122,7 +125,6 @@ enum { FAST_DB = 60 };
 
 static void print_view(kiln_run *r, const kiln_render_job *j, const view_result *v)
 {
-    if (v->note[0]) kiln_warn("camera '%s': %s", j->camera->name, v->note);
     if (v->fast_db < FAST_DB)
         kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: better draw it with --no-fast",
                   j->camera->name, v->fast_db, FAST_DB);
@@ -146,6 +148,7 @@ typedef struct {
     uint32_t n_test, n_distorted, n_missing;
     uint32_t n_drawn, n_encoded; /* by this run */
     uint32_t n_in_slabs;         /* of those */
+    uint32_t n_damaged;          /* photos */
     double draw_s, encode_s;     /* summed over workers */
     uint32_t n_measured;         /* fast pictures */
     double least_db;             /* of those, and whose that is */
@@ -171,7 +174,17 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
     t->n_test++;
 }
 
-static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, totals *t, kiln_error *err)
+/* A folder that went away takes all photos with it: a few are named. */
+enum { DAMAGED_NAMED = 5 };
+
+static void warn_of_photo(totals *t, const kiln_render_job *j, const view_result *v)
+{
+    if (v->damage[0] && t->n_damaged++ < DAMAGED_NAMED)
+        kiln_warn("camera '%s' is drawn but not measured: %s", j->camera->name, v->damage);
+}
+
+/* outside: [s->n_jobs], all 0. */
+static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, totals *t, kiln_outside *outside, kiln_error *err)
 {
     view_result v;
     for (uint32_t i = 0; i < s->n_jobs; i++) {
@@ -184,7 +197,9 @@ static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, 
         }
         KILN_TRY(read_result(r, &s->units[i], &v, err));
         KILN_TRY(describe_view(j, &v, rows, err));
+        warn_of_photo(t, j, &v);
         print_view(r, j, &v);
+        outside[i] = v.outside;
         add_view(t, j, &s->units[i], &v);
     }
     return KILN_OK;
@@ -192,9 +207,10 @@ static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, 
 
 static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *out, kiln_error *err)
 {
-    json_t *sums = json_pack("{s:s, s:i, s:o, s:i, s:o, s:i}", "profile", s->profile, "frames_drawn", (int)t->n_drawn, "draw_s",
-                             kiln_json_real(t->draw_s), "frames_encoded", (int)t->n_encoded, "encode_s",
-                             kiln_json_real(t->encode_s), "cameras_quarantined", (int)t->n_missing);
+    json_t *sums =
+        json_pack("{s:s, s:i, s:o, s:i, s:o, s:i, s:i}", "profile", s->profile, "frames_drawn", (int)t->n_drawn, "draw_s",
+                  kiln_json_real(t->draw_s), "frames_encoded", (int)t->n_encoded, "encode_s", kiln_json_real(t->encode_s),
+                  "cameras_quarantined", (int)t->n_missing, "photos_damaged", (int)t->n_damaged);
     int failed = !sums || json_object_update(out, sums);
     json_decref(sums);
     if (!failed && t->n_test)
@@ -208,13 +224,42 @@ static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *o
     return failed ? no_memory(err) : KILN_OK;
 }
 
-kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
+/* Once for all cameras. */
+static kiln_status report_background(const kiln_shoot *s, const kiln_outside *outside, json_t *out, kiln_error *err)
+{
+    double colour[3];
+    char photos[16], drawn[16];
+    if (!kiln_outside_differs(outside, s->n_jobs, s->background, colour)) return KILN_OK;
+    kiln_colour_text(colour, photos);
+    kiln_colour_text(s->background, drawn);
+    kiln_warn("where nothing is drawn the photos are %s and the background is %s, which is most of what PSNR and SSIM measure; "
+              "--background %s fits the photos",
+              photos, drawn, photos);
+    return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory(err);
+}
+
+static kiln_status collect(kiln_run *r, const kiln_shoot *s, totals *t, kiln_error *err)
 {
     json_t *rows = json_array(), *out = kiln_run_report(r);
-    totals t = {0};
+    kiln_outside *outside = NULL;
+    kiln_status st = KILN_OK;
     if (!rows || json_object_set_new(out, "views", rows) != 0) return no_memory(err);
-    KILN_TRY(report_views(r, s, rows, &t, err));
-    KILN_TRY(report_totals(s, &t, out, err));
+    KILN_TRY(KILN_ALLOC(&outside, s->n_jobs, "colours of photos", err));
+    KILN_GO(report_views(r, s, rows, t, outside, err));
+    KILN_GO(report_totals(s, t, out, err));
+    KILN_GO(report_background(s, outside, out, err));
+done:
+    free(outside);
+    return st;
+}
+
+kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
+{
+    totals t = {0};
+    KILN_TRY(collect(r, s, &t, err));
+    if (t.n_damaged > DAMAGED_NAMED)
+        kiln_warn("%u photos more are damaged or gone, their cameras are not measured; --json names all",
+                  t.n_damaged - DAMAGED_NAMED);
     if (t.n_distorted)
         kiln_warn("%u of %u cameras have lens distortion: drawn as pinhole, not measured until photos are undistorted",
                   t.n_distorted, s->n_jobs);

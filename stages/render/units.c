@@ -28,7 +28,8 @@ typedef struct {
     double psnr, ssim;
     double fast_db; /* NAN: not measured */
     double draw_s, encode_s;
-    char note[256];
+    kiln_outside outside;
+    char damage[KILN_PHOTO_DAMAGE]; /* of the photo */
 } picture;
 
 static double seconds_since(uint64_t start_ns) { return (double)(kiln_now_ns() - start_ns) * 1e-9; }
@@ -230,7 +231,7 @@ static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_u
 static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     kiln_metrics m = {.psnr = NAN, .ssim_same = NAN};
-    if (u->photo[0]) KILN_TRY(kiln_distance_photo(w, u, p->rgba, &m, p->note, sizeof p->note, err));
+    if (u->photo[0]) KILN_TRY(kiln_distance_photo(w, u, p->rgba, &m, &p->outside, p->damage, err));
     p->psnr = m.psnr;
     p->ssim = m.ssim_same;
     return KILN_OK;
@@ -306,12 +307,14 @@ static int set_db(json_t *c, const char *name, double db)
     return json_object_set_new(c, name, isinf(db) ? json_string("inf") : kiln_json_real(db));
 }
 
-static kiln_status count_metrics(json_t *c, const picture *p, kiln_error *err)
+static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
     int failed = 0;
     failed |= set_db(c, "psnr", p->psnr) | set_db(c, "fast_db", p->fast_db);
     if (isfinite(p->ssim)) failed |= json_object_set_new(c, "ssim", kiln_json_real(p->ssim));
-    if (p->note[0]) failed |= json_object_set_new(c, "note", json_string(p->note));
+    if (p->outside.empty > 0) failed |= json_object_set_new(c, "outside", kiln_outside_json(&p->outside));
+    if (p->damage[0]) failed |= json_object_set_new(c, "note", kiln_json_string(p->damage));
+    if (p->damage[0]) failed |= json_object_set_new(c, "photo", kiln_photo_state(u->photo));
     if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", kiln_json_real(p->encode_s));
     return failed ? no_memory(err) : KILN_OK;
 }
@@ -326,7 +329,7 @@ static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const pict
     if (!c) return no_memory(err);
     kiln_status st = KILN_OK;
     if (p->slabs > 0 && json_object_set_new(c, "slabs", json_integer(p->slabs)) != 0) st = no_memory(err);
-    if (st == KILN_OK) st = count_metrics(c, p, err);
+    if (st == KILN_OK) st = count_metrics(c, u, p, err);
     if (st == KILN_OK) st = describe_file(c, "picture", u->picture, err);
     if (st == KILN_OK) st = describe_file(c, "depth", u->depth, err);
     if (st == KILN_OK) st = kiln_worker_counters(w, c, err);

@@ -23,6 +23,7 @@ typedef struct {
     double background[3];
     char photo[KILN_PATH_MAX];   /* compared with when not "" */
     kiln_file_info photo_file;   /* as import hashed it, which the unit's key says; size 0: not known */
+    kiln_hash photo_hash;        /* of that */
     char picture[KILN_PATH_MAX]; /* absolute path of the file to write; "" for none */
     char depth[KILN_PATH_MAX];   /* "" for none */
     uint32_t format;             /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
@@ -39,9 +40,10 @@ static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
 }
 
 /* Outputs: "pixels" (the 16 bytes of kiln_pixels_hash). Counters: visible, pairs, slabs (absent when drawn at once), psnr, ssim
- * (absent without a photo), fast_db (of measured ones: dB from the exact picture, or "inf"), from_table, note; picture, depth: the
- * files as written (written.h); draw_s, and with files encode_s: seconds until the picture was there, and until its files were. The
- * files are written before the unit is handed in, each under a temporary name first. */
+ * (absent without a photo), outside (outside.h; where a photo without alpha was measured), note and photo (what is wrong with a
+ * photo that is damaged, and its kiln_photo_state), fast_db (of measured ones: dB from the exact picture, or "inf"), from_table;
+ * picture, depth: the files as written (written.h); draw_s, and with files encode_s: seconds until the picture was there, and until
+ * its files were. The files are written before the unit is handed in, each under a temporary name first. */
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * Colours are clamped to [0,1] for PSNR and SSIM, as kiln-render's own metrics are; the means are of the values as they
  * stand, so that an unclamped .npy can be held against a renderer's figures. Alpha enters psnr_rgba and the means alone. */
+#include "base/log.h"
 #include "base/memory.h"
 #include "kernels/ops.h"
 #include "stages/engine/engine.h"
@@ -78,6 +79,7 @@ static kiln_status spread_grey(kiln_picture *p, kiln_error *err)
 static kiln_status read_picture(const char *path, kiln_picture *p, kiln_error *err)
 {
     KILN_TRY(kiln_picture_read(path, p, err));
+    if (p->warning[0]) kiln_warn("'%s' is damaged, some of its pixels are made up: %s", path, p->warning);
     for (size_t i = 0; i < (size_t)p->width * p->height * p->channels; i++)
         if (!isfinite(p->data[i]))
             return kiln_fail(err, KILN_E_INPUT, "'%s' holds a value that is not finite, at pixel %zu,%zu", path,

@@ -382,6 +382,30 @@ static kiln_status add_fast(kiln_manifest *m, const views *v, json_t *info, kiln
                err);
 }
 
+/* Photos that kiln-render found damaged or gone: their cameras have no metric. */
+static kiln_status add_damaged_of(kiln_manifest *m, const kiln_image *image, json_t *rows, kiln_error *err)
+{
+    kiln_unit_result unit;
+    bool found;
+    int failed = 0;
+    KILN_TRY(kiln_unit_find(m, image->key, &found, &unit, err));
+    json_t *counters = found ? parsed(unit.counters) : NULL, *note = json_object_get(counters, "note");
+    if (json_is_string(note))
+        failed = json_array_append_new(rows, json_pack("{s:o, s:O}", "camera", kiln_json_string(image->camera), "reason", note));
+    json_decref(counters);
+    kiln_unit_result_release(&unit);
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory for the report") : KILN_OK;
+}
+
+static kiln_status add_damaged(kiln_manifest *m, const views *v, json_t *info, kiln_error *err)
+{
+    json_t *rows = json_array();
+    KILN_TRY(set(info, "damaged_photos", rows, err));
+    for (uint32_t i = 0; i < v->n_images; i++)
+        if (!isfinite(v->images[i].psnr)) KILN_TRY(add_damaged_of(m, &v->images[i], rows, err));
+    return set(json_object_get(info, "counts"), "photos_damaged", count(json_array_size(rows)), err);
+}
+
 static kiln_status add_views(kiln_manifest *m, json_t *info, kiln_error *err)
 {
     views v = {0};
@@ -392,6 +416,7 @@ static kiln_status add_views(kiln_manifest *m, json_t *info, kiln_error *err)
     choose_profile(&v);
     KILN_GO(add_cameras(&v, info, err));
     KILN_GO(add_fast(m, &v, info, err));
+    KILN_GO(add_damaged(m, &v, info, err));
 done:
     views_release(&v);
     return st;
@@ -482,6 +507,17 @@ static void print_cameras(const json_t *info)
                real_text(test, "ssim", 5, ssim));
 }
 
+static void print_damaged(const json_t *info)
+{
+    enum { NAMED = 5 };
+    const json_t *rows = json_object_get(info, "damaged_photos");
+    const size_t n = json_array_size(rows);
+    if (n > 0) printf("\n%zu photos are damaged or gone, their cameras are not measured\n", n);
+    for (size_t i = 0; i < n && i < NAMED; i++)
+        printf("%s: %s\n", text_of(json_array_get(rows, i), "camera", "?"), text_of(json_array_get(rows, i), "reason", "?"));
+    if (n > NAMED) printf("... and %zu more (--json)\n", n - NAMED);
+}
+
 static void print_fast(const json_t *info)
 {
     const json_t *f = json_object_get(info, "fast");
@@ -522,6 +558,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
         print_stages(info);
         print_quarantine(info);
         print_cameras(info);
+        print_damaged(info);
         print_fast(info);
     }
 done:

@@ -431,6 +431,37 @@ static void jpegs_are_read(void **state)
     kiln_picture_release(&g);
 }
 
+/* A middle of zeros: libjpeg goes on with made-up pixels. Where it notices, the file is refused or the warning has its words.
+ * (Where the codes fall into step again by chance it notices nothing, and nobody can.) */
+static void damage_that_libjpeg_notices_is_told(void **state)
+{
+    static unsigned char whole[1 << 16], bytes[1 << 16];
+    unsigned n_refused = 0, n_warned = 0;
+    (void)state;
+    FILE *f = fopen("tests/data/photos/ball.jpg", "rb");
+    assert_non_null(f);
+    const size_t n = fread(whole, 1, sizeof whole, f);
+    assert_int_equal(fclose(f), 0);
+    assert_true(n > 1000 && n < sizeof whole);
+    put("whole.jpg", whole, n);
+    kiln_picture good = read_ok("whole.jpg");
+    assert_string_equal(good.warning, "");
+    kiln_picture_release(&good);
+    for (size_t first = n / 2; first + 100 < n; first += 7) {
+        kiln_picture p = {0};
+        kiln_error err = {0};
+        memcpy(bytes, whole, n);
+        memset(bytes + first, 0, 32);
+        put("hurt.jpg", bytes, n);
+        if (kiln_picture_read(at("hurt.jpg"), &p, &err) != KILN_OK)
+            n_refused += strstr(err.msg, "Premature") || strstr(err.msg, "premature");
+        else
+            n_warned += strncmp(p.warning, "Corrupt JPEG data", 17) == 0;
+        kiln_picture_release(&p);
+    }
+    assert_true(n_refused > 0 && n_warned > 0);
+}
+
 static void cmyk_is_refused(void **state)
 {
     (void)state;
@@ -556,6 +587,7 @@ int main(void)
         cmocka_unit_test(one_bit_grey_is_black_and_white),
         cmocka_unit_test(interlaced_equals_plain),
         cmocka_unit_test(jpegs_are_read),
+        cmocka_unit_test(damage_that_libjpeg_notices_is_told),
         cmocka_unit_test(cmyk_is_refused),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(flipped_bits_never_crash),

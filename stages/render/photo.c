@@ -1,0 +1,112 @@
+/* photo -- see photo.h. */
+#include "stages/render/photo.h"
+
+#include "stages/import/scan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool is_of_file(kiln_status st) { return st == KILN_E_INPUT || st == KILN_E_IO; }
+
+/* A failure that the file is to blame for becomes its damage. */
+static kiln_status blame(kiln_photo *p, kiln_status st, const kiln_error *why, kiln_error *err)
+{
+    if (st == KILN_OK) return KILN_OK;
+    if (!is_of_file(st)) return kiln_fail(err, st, "%s", why->msg);
+    (void)snprintf(p->damage, sizeof p->damage, "%s", why->msg);
+    return KILN_OK;
+}
+
+/* The header first: a photo of another size could need more memory than the unit was given. */
+static kiln_status check_size(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
+{
+    kiln_error why = {0};
+    uint32_t width = 0, height = 0;
+    KILN_TRY(blame(p, kiln_picture_size(u->photo, &width, &height, &why), &why, err));
+    if (!p->damage[0] && (width != u->shot.view.width || height != u->shot.view.height))
+        (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is %u x %u pixels, the camera %u x %u; import again", u->photo, width,
+                       height, u->shot.view.width, u->shot.view.height);
+    return KILN_OK;
+}
+
+static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
+{
+    kiln_error why = {0};
+    KILN_TRY(blame(p, kiln_picture_read(u->photo, &p->rgb, &why), &why, err));
+    if (!p->damage[0] && p->rgb.warning[0])
+        (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is damaged: %s", u->photo, p->rgb.warning);
+    if (!p->damage[0] && (p->rgb.width != u->shot.view.width || p->rgb.height != u->shot.view.height))
+        (void)snprintf(p->damage, sizeof p->damage, "'%.700s' changed while it was read", u->photo);
+    return KILN_OK;
+}
+
+/* The unit's key has the hash that import took. A file that was touched, or put back, is looked into. */
+static kiln_status check_content(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
+{
+    kiln_error why = {0};
+    kiln_file_info now = {0};
+    kiln_hash hash;
+    const kiln_file_info *then = &u->photo_file;
+    if (p->damage[0] || then->size == 0) return KILN_OK;
+    KILN_TRY(blame(p, kiln_file_stat(u->photo, &now, &why), &why, err));
+    if (p->damage[0] || (now.size == then->size && now.mtime_ns == then->mtime_ns && now.inode == then->inode)) return KILN_OK;
+    KILN_TRY(blame(p, kiln_hash_file(u->photo, &hash, &why), &why, err));
+    if (!p->damage[0] && !kiln_hash_equal(hash, u->photo_hash))
+        (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is not the file that was imported; import again", u->photo);
+    return KILN_OK;
+}
+
+/* A photo with alpha is put over the background, as the picture is. */
+static kiln_status compose(kiln_photo *p, const double background[3], kiln_error *err)
+{
+    kiln_picture *photo = &p->rgb;
+    const uint64_t pixels = (uint64_t)photo->width * photo->height;
+    const uint32_t n = photo->channels;
+    const bool grey = n < 3, has_alpha = n == 2 || n == 4;
+    float *rgb;
+    KILN_TRY(KILN_ALLOC_UNSET(&rgb, 3 * pixels, "photo", err));
+    for (uint64_t i = 0; i < pixels; i++) {
+        const float *v = photo->data + i * n;
+        const float alpha = has_alpha ? v[n - 1] : 1.0f;
+        p->cut_out |= alpha < 1.0f;
+        for (int c = 0; c < 3; c++) {
+            const float colour = grey ? v[0] : v[c];
+            rgb[3 * i + (uint64_t)c] = colour * alpha + (float)background[c] * (1.0f - alpha);
+        }
+    }
+    free(photo->data);
+    photo->data = rgb;
+    photo->channels = 3;
+    return KILN_OK;
+}
+
+kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_error *err)
+{
+    *out = (kiln_photo){0};
+    KILN_TRY(check_size(u, out, err));
+    if (!out->damage[0]) KILN_TRY(read_pixels(u, out, err));
+    KILN_TRY(check_content(u, out, err));
+    if (!out->damage[0]) return compose(out, u->background, err);
+    kiln_photo_release(out);
+    return KILN_OK;
+}
+
+void kiln_photo_release(kiln_photo *p) { kiln_picture_release(&p->rgb); }
+
+/* ---- its state -------------------------------------------------------------------------------------------------------------- */
+json_t *kiln_photo_state(const char *path)
+{
+    kiln_error none;
+    kiln_file_info now;
+    if (kiln_file_stat(path, &now, &none) != KILN_OK) return json_null();
+    return json_pack("{s:I, s:I, s:I}", "size", (json_int_t)now.size, "mtime_ns", (json_int_t)now.mtime_ns, "inode",
+                     (json_int_t)now.inode);
+}
+
+bool kiln_photo_state_is(const json_t *state, const char *path)
+{
+    json_t *now = kiln_photo_state(path);
+    const bool same = now && json_equal(state, now);
+    json_decref(now);
+    return same;
+}

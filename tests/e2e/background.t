@@ -1,0 +1,81 @@
+#!/bin/bash
+# Photos that have one colour where nothing is drawn, another than the background: one warning a run, with the option that fits. None for
+# photos with alpha, which are put over the background, nor for those with a natural background, nor where it fits.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip "no python3"
+root=$PWD
+export PYTHONPATH=$root/tests/e2e PYTHONDONTWRITEBYTECODE=1
+cd "$KILN_TMP" || exit 1
+python3 "$root/tests/e2e/ball.py" s 4 || fail ball
+kiln import s first/m.db >/dev/null && for stage in knn prune chunk; do kiln $stage first/m.db >/dev/null || fail $stage; done
+for i in 0 1 2 3; do kiln render first/m.db --camera cam$i --background black -o cam$i.npy >/dev/null || fail "cam$i.npy"; done
+photos() { # expression of (pixel number, view) that gives the colour behind, or of the whole photo p for others
+    python3 - "$1" "${2:-}" <<'P' || fail "photos: $1"
+import math, random, sys
+from picture import *
+random.seed(7)
+noise = lambda v, by: [c + random.uniform(-by, by) / 255 for c in v]
+for view in range(4):
+    width, height, pixels = read_npy('cam%d.npy' % view)
+    rows = []
+    for i, p in enumerate(pixels):
+        x, y = i % width, i // width
+        if sys.argv[2] == 'cut-out':
+            a = p[3]
+            rows.append([c / a if a else 0 for c in p[:3]] + [a])
+        else:
+            behind = eval(sys.argv[1])
+            rows.append([p[c] + (1 - p[3]) * behind[c] for c in range(3)] + ([1] if sys.argv[2] == 'opaque' else []))
+    write_png('s/cam%d.png' % view, width, height, [[min(255, max(0, round(v * 255))) for v in r] for r in rows])
+P
+}
+bake_to_chunks() { rm -rf m; kiln import "$1" m/m.db >/dev/null || fail import; for stage in knn prune chunk; do kiln $stage m/m.db >/dev/null || fail $stage; done; }
+warns() { # colour or nothing, options: what kiln-render says of the photos that lie in s now, or with STORED=1 of those imported
+    local want=$1 said from='first/m.db --cameras s/cameras.json'; shift
+    [ -z "${STORED:-}" ] || from=m/m.db
+    # shellcheck disable=SC2086 # a manifest and perhaps an option
+    must 0 "$KILN_BIN/kiln-render" $from --format none --json "$@"
+    said=$(grep -c 'warning: where nothing is drawn' err)
+    grep -q '"psnr": [0-9]' out || fail 'nothing was measured'
+    if [ -z "$want" ]; then
+        [ "$said" = 0 ] && ! grep -q background_of_photos out || fail "no warning was due: $(cat err)"
+    else
+        [ "$said" = 1 ] && grep -q -- "--background $want fits" err || fail "not one warning of $want: $(cat err)"
+        grep -q "\"background_of_photos\": \"$want\"" out || fail "not in the report: $want"
+    fi
+}
+db_of() { python3 -c 'import json; d = json.load(open("out")); print(round(min(v["psnr"] or 99 for v in d["views"])))'; }
+
+photos '(1, 1, 1)'
+warns white
+[ "$(db_of)" -lt 10 ] || fail "over black these photos measure $(db_of) dB"
+warns white --camera cam2
+(bake_to_chunks s; STORED=1; warns white; warns '' --background white) || exit 1
+warns white --background 128,128,128
+warns '' --background white # fits
+[ "$(db_of)" -gt 50 ] || fail "over white these photos measure $(db_of) dB"
+photos '(40 / 255, 200 / 255, 90 / 255)'
+warns 40,200,90
+warns '' --background 40,200,90
+photos '(0, 0, 0)'
+warns ''
+warns black --background white
+photos 'noise((.8, .8, .8), 9)' # a backdrop with noise, as in a photo of a rig
+warns '20[2-6],20[2-6],20[2-6]'
+photos '(1, 1, 1)' opaque # alpha, and nothing is cut out
+warns white
+photos '' cut-out
+warns ''
+warns '' --background white
+# natural ones: a sky that goes to the horizon over grass, leaves, another wall in each photo
+photos '(.3 + .6 * y / height, .5 + .4 * y / height, .95) if y < height * .6 else noise((.3, .5, .2), 50)'
+warns ''
+photos 'noise((.4, .5, .3), 90)'
+warns ''
+photos '((1, 1, 1), (.2, .3, .9), (.7, .1, .1), (.1, .6, .2))[view]'
+warns ''
+
+[ -n "$KILN_SHARED" ] && [ -d "$KILN_SHARED/scenes/chair" ] || exit 0
+bake_to_chunks "$KILN_SHARED/scenes/chair"
+STORED=1 warns white
+STORED=1 warns '' --background white
