@@ -40,7 +40,8 @@ static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_er
     return KILN_OK;
 }
 
-/* The unit's key has the hash that import took. A file that was touched, or put back, is looked into. */
+/* The unit's key has the hash that import took: a whole photo that is another one ends the run, as import must see it first. A file
+ * that was touched, or put back, is looked into. */
 static kiln_status check_content(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
 {
     kiln_error why = {0};
@@ -51,9 +52,7 @@ static kiln_status check_content(const kiln_render_unit *u, kiln_photo *p, kiln_
     KILN_TRY(blame(p, kiln_file_stat(u->photo, &now, &why), &why, err));
     if (p->damage[0] || (now.size == then->size && now.mtime_ns == then->mtime_ns && now.inode == then->inode)) return KILN_OK;
     KILN_TRY(blame(p, kiln_hash_file(u->photo, &hash, &why), &why, err));
-    if (!p->damage[0] && !kiln_hash_equal(hash, u->photo_hash))
-        (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is not the file that was imported; import again", u->photo);
-    return KILN_OK;
+    return p->damage[0] || kiln_hash_equal(hash, u->photo_hash) ? KILN_OK : kiln_file_unchanged(u->photo, then, err);
 }
 
 /* A photo with alpha is put over the background, as the picture is. */

@@ -1,6 +1,6 @@
-/* photo -- a camera's photo, as it is to be compared with its picture: whole, of the camera's size, and the one that import hashed.
- * A photo that is not costs its camera the metric and nothing else; its state is kept, so that a later run looks at it again once
- * it has changed. */
+/* photo -- a camera's photo, as it is to be compared with its picture: whole, and of the camera's size. A photo that is not, or not
+ * there, costs its camera the metric and nothing else; its state is kept, so that a later run looks at it again once it has
+ * changed. */
 #ifndef KILN_STAGES_RENDER_PHOTO_H
 #define KILN_STAGES_RENDER_PHOTO_H
 
@@ -16,7 +16,8 @@ typedef struct {
     char damage[KILN_PHOTO_DAMAGE]; /* what is wrong, with the file's name; "": nothing */
 } kiln_photo;
 
-/* Fails for want of memory alone. kiln_photo_release in any case. Never waits: what is no regular file is damaged. */
+/* KILN_E_NOMEM, and KILN_E_INPUT for a whole photo that is not the one that import hashed. kiln_photo_release in any case. Never
+ * waits: what is no regular file is damaged. */
 kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_photo_release(kiln_photo *p);
 

@@ -258,7 +258,7 @@ kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
     totals t = {0};
     KILN_TRY(collect(r, s, &t, err));
     if (t.n_damaged > DAMAGED_NAMED)
-        kiln_warn("%u photos more are damaged or gone, their cameras are not measured; --json names all",
+        kiln_warn("photos besides these that are damaged or gone: %u; their cameras are not measured (--json names all)",
                   t.n_damaged - DAMAGED_NAMED);
     if (t.n_distorted)
         kiln_warn("%u of %u cameras have lens distortion: drawn as pinhole, not measured until photos are undistorted",
