@@ -14,7 +14,7 @@ refused() { # words of the sentence, command...
     [ "$before" = "$(find . -type f ! -name out ! -name err | sort)" ] || fail "a refused command wrote a file: $*"
 }
 is() { # format, file
-    case $1 in png) head -c 8 "$2" | grep -qa '^.PNG' ;; npy) head -c 6 "$2" | grep -qa NUMPY ;; ply) head -c 3 "$2" | grep -q ply ;; esac || fail "'$2' is no $1"
+    case $1 in png) head -c 8 "$2" | grep -qa PNG ;; npy) head -c 6 "$2" | grep -qa NUMPY ;; ply) head -c 3 "$2" | grep -q ply ;; esac || fail "'$2' is no $1"
 }
 
 # export
