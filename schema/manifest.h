@@ -92,8 +92,8 @@ kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, 
 kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name, void **data, uint64_t *bytes,
                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_unit_forget(kiln_manifest *m, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
-/* Remembers which units the current output of a stage was made from, for kiln-gc: replaces what was remembered before. keys: sorted,
- * each once. Inside a transaction. */
+/* Remembers which units the current output of a stage was made from, for kiln-gc: replaces what was remembered before. keys:
+ * sorted, each once. Inside a transaction. */
 kiln_status kiln_units_used_put(kiln_manifest *m, const char *stage, const kiln_hash *keys, uint64_t n,
                                 kiln_error *err) KILN_MUST_CHECK;
 /* *known false and no keys: nothing is remembered, the output is of an older version or of none. free(*keys). */

@@ -52,7 +52,7 @@ static void look_at_disk(kiln_doctor *d, const char *folder)
                               (json_int_t)total));
     if (left < DISK_LITTLE)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
-                         "only %s are free in '%s'; make room, kiln-gc shows what a bake does not need any "
+                         "only %s are free in '%s'; make room; kiln-gc drops what a bake does not need any "
                          "more",
                          left_text, path);
     if (fs.f_flag & ST_RDONLY)

@@ -11,10 +11,10 @@
 #include <string.h>
 
 enum {
-    EARLY_MAX = 3,     /* processes in a row that end before they have done anything: the slot is of no use */
+    EARLY_MAX = 3,        /* processes in a row that end before they have done anything: the slot is of no use */
     START_MS = 300000,    /* until it says hello, at most; a driver that takes longer hangs */
     START_GPU_MS = 20000, /* at least so long on a GPU, whatever --deadline: several that nothing keeps awake need seconds */
-    GAP_MS = 1000,     /* between two looks: longer than that nobody was awake */
+    GAP_MS = 1000,        /* between two looks: longer than that nobody was awake */
 };
 static const uint64_t MS = 1000000;
 

@@ -34,7 +34,8 @@ static const kiln_opt unit_rows[] = {
     {"workers", 0, KILN_OPT_U32, &kiln_engine_values.workers, "N", "0", "0..64",
      "processes that share the threads on the CPU, and most GPUs that are used; 0: as many as suit", KILN_DEVICE},
     {"deadline", 0, KILN_OPT_U32, &kiln_engine_values.deadline_s, "SECONDS", "3600", "0..1000000000",
-     "a unit that computes longer, or a worker that takes longer to start, is taken for hung and tried again; 0: no unit is", KILN_DEVICE},
+     "a unit that computes longer, or a worker that takes longer to start, is taken for hung and tried again; 0: no unit is",
+     KILN_DEVICE},
 };
 
 enum { COMMON_ROWS_MAX = 64 };

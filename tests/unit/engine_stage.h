@@ -452,7 +452,8 @@ static inline bool has_argument(int argc, char **argv, const char *argument)
     return false;
 }
 
-/* Stops this process, as SIGSTOP from outside would, when the file that KILN_TEST_STOP names can be removed: so one process alone. */
+/* Stops this process, as SIGSTOP from outside would, when the file that KILN_TEST_STOP names can be removed: so one process alone.
+ */
 static inline void stop_once(void)
 {
     const char *mark = getenv("KILN_TEST_STOP");

@@ -114,7 +114,7 @@ static void bytes_behind_the_last_tile_are_found(void **state)
     kiln_manifest_close(m);
 }
 
-/* A new import of a smaller scene leaves the old outputs in the file until their stages run, or kiln-gc. */
+/* A new import of a smaller scene leaves the old outputs current until their stages run. */
 static void what_is_stale_is_no_damage(void **state)
 {
     kiln_error err = {0};
