@@ -116,8 +116,14 @@ static bool still_names(const char *path, int fd)
 static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken, kiln_error *err)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct stat s;
     *taken = false;
-    l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    /* A link or pipe of this name came with a stranger's files: its target must not be written, nor waited for. */
+    l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (l->fd < 0 && errno == ELOOP)
+        return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is a link, which a stage would write through: remove it", l->path);
+    if (l->fd >= 0 && (fstat(l->fd, &s) != 0 || !S_ISREG(s.st_mode)))
+        return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is no regular file: remove it", l->path);
     if (l->fd < 0)
         return kiln_fail(err, KILN_E_IO,
                          "cannot open lock file '%s': %s; a stage writes into the manifest's folder: make that writable, or bake "

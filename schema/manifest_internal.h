@@ -38,6 +38,8 @@ struct kiln_manifest {
     bool writer, created;
     bool made_folder; /* the folder of `path` was made by this open */
     int wal_pages;    /* frames in the WAL after the last commit */
+    uint64_t *steps;  /* of SQLite's machine: those of the query that runs, or other_steps */
+    uint64_t other_steps, most_steps;
     uint32_t n_statements;
     struct {
         const char *sql;
@@ -56,10 +58,20 @@ kiln_status kiln_refuse_network(const char *path, kiln_error *err) KILN_MUST_CHE
 /* The folder that holds `path`: "." where it has none. KILN_E_INPUT when it does not fit. */
 kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err) KILN_MUST_CHECK;
 
+/* ---- guard.c ----------------------------------------------------------------------------------------------------- */
+/* KILN_E_INPUT where a companion of the manifest would make SQLite write, wait or delete elsewhere. Before SQLite opens it. */
+kiln_status kiln_guard_files(const char *path, kiln_error *err) KILN_MUST_CHECK;
+/* Switches off what a file's schema could run, limits sizes, and counts steps so that every query ends. Before the first query. */
+kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_INPUT, naming the first object that differs, unless the file's objects are those of manifest.sql, text for text
+ * (beside the tables of ANALYZE). Before the first query of a table. */
+kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+
 /* ---- query.c ----------------------------------------------------------------------------------------------------- */
 typedef struct {
     kiln_manifest *m;
     sqlite3_stmt *statement;
+    uint64_t steps; /* taken since it was opened (guard.c) */
     int next_bind, next_column;
     kiln_status status;  /* first failure of a bind or column */
     const char *problem; /* its reason, a literal; NULL: SQLite's own text */

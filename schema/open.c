@@ -75,6 +75,7 @@ static kiln_status check_file(const char *path, kiln_open_mode mode, bool *exist
     if (s.st_size == 0 && mode == KILN_OPEN_CREATE) return KILN_OK;
     if (s.st_size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", path);
     *exists = true;
+    KILN_TRY(kiln_guard_files(path, err));
     return check_header(path, err);
 }
 
@@ -143,8 +144,8 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
     (void)sqlite3_extended_result_codes(m->db, 1); /* fails only without a connection */
     (void)sqlite3_busy_timeout(m->db, BUSY_MS);    /* likewise */
     (void)sqlite3_wal_hook(m->db, note_wal, m);    /* and no automatic checkpoint: commit decides */
-    /* A manifest may come from a stranger: nothing in its schema may call functions with side effects. */
-    KILN_GO(kiln_sql(m, "PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA cache_size = " READER_CACHE, err));
+    KILN_GO(kiln_guard_connection(m, err));
+    KILN_GO(kiln_sql(m, "PRAGMA foreign_keys = ON; PRAGMA cache_size = " READER_CACHE, err));
     if (!m->writer) KILN_GO(kiln_sql(m, "PRAGMA query_only = ON", err));
 done:
     kiln_buffer_release(&uri);
@@ -165,16 +166,17 @@ static kiln_status initialise(kiln_manifest *m, kiln_error *err)
     return rc == SQLITE_OK || rc == SQLITE_BUSY ? KILN_OK : kiln_sqlite_fail(m, rc, "write", err);
 }
 
-/* Is what SQLite sees a manifest of a version that we know? *empty: no tables at all. */
+/* Is what SQLite sees a manifest of a version that we know, with the tables of that version? *empty: no tables at all, which
+ * only a writer may fill. */
 static kiln_status check_tables(kiln_manifest *m, bool *empty, kiln_error *err)
 {
-    int64_t id, version, tables;
-    kiln_status st = kiln_query_number(m, "PRAGMA application_id", &id, err);
-    if (st != KILN_OK) return st;
+    int64_t id, version, tables = 0;
+    *empty = false;
+    KILN_TRY(kiln_query_number(m, "PRAGMA application_id", &id, err));
     KILN_TRY(kiln_query_number(m, "PRAGMA user_version", &version, err));
-    KILN_TRY(kiln_query_number(m, "SELECT count(*) FROM sqlite_schema", &tables, err));
-    *empty = id == 0 && tables == 0;
-    if (*empty && m->writer) return KILN_OK;
+    if (id == 0 && m->writer) KILN_TRY(kiln_query_number(m, "SELECT 1 FROM sqlite_schema LIMIT 1", &tables, err));
+    *empty = id == 0 && m->writer && tables == 0;
+    if (*empty) return KILN_OK;
     if (id != KILN_APPLICATION_ID)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program", m->path);
     if (version > KILN_SCHEMA_VERSION)
@@ -182,7 +184,10 @@ static kiln_status check_tables(kiln_manifest *m, bool *empty, kiln_error *err)
             err, KILN_E_INPUT,
             "manifest '%s' has schema version %lld, this program knows up to %d; use the SplatKiln that wrote it, or a newer one",
             m->path, (long long)version, KILN_SCHEMA_VERSION);
-    return KILN_OK;
+    if (version != KILN_SCHEMA_VERSION)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a sound manifest: there is no schema version %lld", m->path,
+                         (long long)version);
+    return kiln_guard_schema(m, err);
 }
 
 static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err)
@@ -283,7 +288,12 @@ void kiln_manifest_discard(kiln_manifest *m)
 
 bool kiln_manifest_created(const kiln_manifest *m) { return m->created; }
 const char *kiln_manifest_path(const kiln_manifest *m) { return m->path; }
-void *kiln_manifest_sqlite(kiln_manifest *m) { return m->db; }
+
+void *kiln_manifest_sqlite(kiln_manifest *m)
+{
+    m->other_steps = 0; /* the caller's query has a fresh count */
+    return m->db;
+}
 
 /* ---- transactions ------------------------------------------------------------------------------------------------ */
 kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err)

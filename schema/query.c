@@ -21,10 +21,10 @@ static kiln_status status_of(int rc)
         return KILN_E_BUSY;
     case SQLITE_NOMEM:
         return KILN_E_NOMEM;
-    case SQLITE_CONSTRAINT:
     case SQLITE_MISUSE:
     case SQLITE_RANGE:
         return KILN_E_BUG;
+    /* A constraint too: where an index of the file hides a row, our own insert of it breaks what the index says. */
     default:
         return KILN_E_IO;
     }
@@ -35,6 +35,8 @@ static const char *advice_of(int rc)
     switch (rc & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_TOOBIG:
         return "; kiln-verify says what is damaged";
     case SQLITE_BUSY:
         return "; another program holds it, try again";
@@ -56,12 +58,15 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
     const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
     char room[128] = "";
     const int error = errno_of(rc);
+    if ((rc & 0xff) == SQLITE_INTERRUPT)
+        text = "a query takes more steps than a file of this size can need; it is damaged or made so";
     kiln_file_room_text(m->path, error, room, sizeof room);
     return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s%s", doing, m->path, text, advice_of(rc), room);
 }
 
 kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err)
 {
+    m->other_steps = 0;
     int rc = sqlite3_exec(m->db, sql, NULL, NULL, NULL);
     if (rc == SQLITE_OK) return KILN_OK;
     return kiln_sqlite_fail(m, rc, m->writer ? "write" : "read", err);
@@ -152,7 +157,9 @@ kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err)
 {
     *row = false;
     KILN_TRY(kiln_query_check(q, err));
+    q->m->steps = &q->steps;
     int rc = sqlite3_step(q->statement);
+    q->m->steps = &q->m->other_steps;
     q->next_column = 0;
     if (rc == SQLITE_DONE) return KILN_OK;
     if (rc != SQLITE_ROW) return kiln_sqlite_fail(q->m, rc, sqlite3_stmt_readonly(q->statement) ? "read" : "write", err);

@@ -145,7 +145,7 @@ static void unit_whose_blob_is_missing_leaves_nothing(void **state)
     kiln_unit_output output = {.name = "means", .hash = kiln_hash_of("never stored", 12), .raw_bytes = 12, .elem = 4};
     kiln_unit_result r = {.n = 1, .outputs = &output};
     kiln_blob blob = {.hash = output.hash}; /* packed NULL: says that it is stored */
-    assert_int_equal(kiln_unit_store(m, kiln_hash_of("k", 1), "knn", "u", &r, &blob, 0, &err), KILN_E_BUG);
+    assert_int_equal(kiln_unit_store(m, kiln_hash_of("k", 1), "knn", "u", &r, &blob, 0, &err), KILN_E_IO);
     assert_says(&err, "FOREIGN KEY");
     assert_int_equal(number_of(m, "SELECT count(*) FROM unit"), 0);
     kiln_manifest_close(m);
@@ -210,7 +210,7 @@ static void sources_are_replaced_whole(void **state)
     assert_int_equal(n, 1);
     free(got);
     strcpy(files[1].path, "/z");
-    assert_int_equal(kiln_sources_put(m, files, 2, &err), KILN_E_BUG); /* twice the same: nothing of it is kept */
+    assert_int_equal(kiln_sources_put(m, files, 2, &err), KILN_E_IO); /* twice the same: nothing of it is kept */
     assert_int_equal(number_of(m, "SELECT count(*) FROM source_file"), 1);
     free(files);
     kiln_manifest_close(m);
@@ -352,7 +352,7 @@ static void layer_that_does_not_add_up_is_refused(void **state)
     assert_says(&err, "means");
     f->planes[1][2].data.raw_bytes = 12;
     f->hashes[1][2] = kiln_hash_of("never stored", 12);
-    assert_int_equal(kiln_layer_put(m, &f->layer, &err), KILN_E_BUG);
+    assert_int_equal(kiln_layer_put(m, &f->layer, &err), KILN_E_IO);
     assert_says(&err, "FOREIGN KEY");
     assert_int_equal(number_of(m, "SELECT count(*) FROM layer"), 0);
     free(f);

@@ -1,0 +1,296 @@
+/* guard -- what a manifest from a stranger may make SQLite do: read and write rows of our tables, and no more.
+ *
+ * Problem: a manifest is a program as much as a file. Its triggers run at our writes, a view can take a table's name and never end,
+ * a b-tree can lead to the same page a thousand times at each of twenty levels, and the files beside it have a say too: a rollback
+ * journal may end with the name of another file, which SQLite deletes once the journal is played back.
+ *
+ * What is done about it, in this order, at every open by every program:
+ *   1. files     companions that are no regular files, and a journal that names another file, are refused before SQLite sees them
+ *   2. settings  nothing of the file's schema may call functions that reach outside; triggers and views are off; sizes are limited
+ *   3. steps     each query has a number of steps that grows with the file, so that every query ends
+ *   4. schema    the objects must be those of manifest.sql, text for text; no table is touched before
+ * What the rows say is not this file's business: row_check.c. */
+#include "schema/manifest_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* The last bytes of a journal that names a super-journal (sqlite.org/atomiccommit.html 5.0; pager.c, readSuperJournal). */
+static const unsigned char journal_magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+
+/* A manifest is in WAL mode and never part of a transaction over several files, so no journal of ours ends like this. */
+static kiln_status refuse_named_file(const char *journal, kiln_error *err)
+{
+    unsigned char tail[sizeof journal_magic];
+    int fd = open(journal, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", journal, strerror(errno));
+    off_t end = lseek(fd, 0, SEEK_END);
+    bool names = end >= (off_t)sizeof tail && pread(fd, tail, sizeof tail, end - (off_t)sizeof tail) == sizeof tail &&
+                 memcmp(tail, journal_magic, sizeof tail) == 0;
+    (void)close(fd); /* was only read */
+    if (!names) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT,
+                     "the journal '%s' names another file, which SQLite would delete; no program of SplatKiln writes such a "
+                     "journal: remove it, or get the manifest again",
+                     journal);
+}
+
+kiln_status kiln_guard_files(const char *path, kiln_error *err)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+    char real[PATH_MAX], name[PATH_MAX + 16];
+    struct stat s;
+    /* SQLite follows links of the manifest itself and looks for its companions where they lead. */
+    if (!realpath(path, real)) return KILN_OK; /* is to be made: check_file has told of everything else */
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        snprintf(name, sizeof name, "%s%s", real, suffixes[i]);
+        if (lstat(name, &s) != 0) continue;
+        if (!S_ISREG(s.st_mode))
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "'%s' is no regular file; SQLite would write through it or wait for it: remove it, or get the manifest "
+                "again",
+                name);
+    }
+    snprintf(name, sizeof name, "%s-journal", real);
+    return refuse_named_file(name, err);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+/* Why these numbers. A query of ours takes 5 to 60 steps of SQLite's machine for a row, sorting and joining included, and rows have
+ * 20 bytes or more: at most some 3 steps for a byte of the file. Measured: the longest query of kiln-verify, PRAGMA integrity_check,
+ * takes 5.5 million steps over 267 MB with 3,122 blocks and chunks, 0.02 for a byte. 16 leave room for plans that a stranger's statistics spoil.
+ * The floor is what small files get: 50 million steps are about a second. Steps are counted for each query from its opening, not
+ * for each of its rows, because a loop in a b-tree can give rows without end. */
+enum { STEPS_A_CALL = 10000, STEPS_A_BYTE = 16 };
+#define STEPS_FLOOR UINT64_C(50000000)
+
+static uint64_t bytes_on_disk(const kiln_manifest *m)
+{
+    char wal[PATH_MAX + 16];
+    struct stat s;
+    uint64_t bytes = stat(m->path, &s) == 0 ? (uint64_t)s.st_size : 0;
+    snprintf(wal, sizeof wal, "%s-wal", m->path);
+    return bytes + (stat(wal, &s) == 0 ? (uint64_t)s.st_size : 0);
+}
+
+/* SQLite calls it every STEPS_A_CALL steps; true ends the query with SQLITE_INTERRUPT. The file is looked at only where the
+ * limit is met, since it grows while a stage writes. */
+static int count_steps(void *context)
+{
+    kiln_manifest *m = context;
+    *m->steps += STEPS_A_CALL;
+    if (*m->steps <= m->most_steps) return 0;
+    m->most_steps = STEPS_FLOOR + STEPS_A_BYTE * bytes_on_disk(m);
+    return *m->steps > m->most_steps;
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+static const struct {
+    int option, value;
+} switches[] = {
+    {SQLITE_DBCONFIG_DEFENSIVE, 1},             /* no writable_schema, no journal_mode=OFF: the file cannot be broken by SQL */
+    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},        /* no function with side effects in CHECKs, indexes, views */
+    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},        /* manifest.sql has none */
+    {SQLITE_DBCONFIG_ENABLE_VIEW, 0},           /* its views are for other programs */
+    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}, /* the default, but a build of SQLite may differ */
+    {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0}, /* likewise */
+    {SQLITE_DBCONFIG_DQS_DML, 0},               /* "text" is a name, never a string */
+    {SQLITE_DBCONFIG_DQS_DDL, 0},
+};
+
+/* Each at least twice what manifest.sql and our queries need (tests/unit/stranger_test.c opens, fills and verifies under them). */
+enum {
+    ROW_ROOM = 1 << 20, /* beside the packed bytes of a blob in its row */
+    SQL_MAX = 64 << 10, /* one statement; the longest is a view of 1.3 KiB */
+    COLUMNS_MAX = 64,   /* camera has 24 */
+    DEPTH_MAX = 100,    /* of an expression: digest_line's is 15 */
+    COMPOUND_MAX = 16,  /* SELECTs in a UNION: 3 */
+    OPS_MAX = 100000,   /* instructions of one statement: PRAGMA integrity_check has some 3,000 */
+    ARGUMENTS_MAX = 16,
+    PATTERN_MAX = 100,
+    VARIABLES_MAX = 64, /* 24 */
+    ATTACHED_MAX = 1,   /* VACUUM attaches what it copies into */
+};
+
+static void set_limits(sqlite3 *db)
+{
+    const struct {
+        int id, value;
+    } limits[] = {
+        {SQLITE_LIMIT_LENGTH, (int)ZSTD_COMPRESSBOUND(KILN_BLOB_MAX) + ROW_ROOM},
+        {SQLITE_LIMIT_SQL_LENGTH, SQL_MAX},
+        {SQLITE_LIMIT_COLUMN, COLUMNS_MAX},
+        {SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX},
+        {SQLITE_LIMIT_COMPOUND_SELECT, COMPOUND_MAX},
+        {SQLITE_LIMIT_VDBE_OP, OPS_MAX},
+        {SQLITE_LIMIT_FUNCTION_ARG, ARGUMENTS_MAX},
+        {SQLITE_LIMIT_ATTACHED, ATTACHED_MAX},
+        {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_MAX},
+        {SQLITE_LIMIT_VARIABLE_NUMBER, VARIABLES_MAX},
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 8}, /* foreign keys with cascades count as triggers: layer, chunk, plane, plane_segment */
+        {SQLITE_LIMIT_WORKER_THREADS, 0},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) (void)sqlite3_limit(db, limits[i].id, limits[i].value); /* was */
+}
+
+/* Reading sqlite_schema for the first time parses all of its SQL: what SQLite says against that is said of the file. */
+static kiln_status unreadable(kiln_manifest *m, int rc, kiln_error *err)
+{
+    switch (rc & 0xff) {
+    case SQLITE_ERROR:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_INTERRUPT:
+    case SQLITE_TOOBIG:
+    case SQLITE_FORMAT:
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' is not a sound manifest: SQLite cannot read its list of tables (%s); get the manifest again, or bake "
+            "the scene anew",
+            m->path, (rc & 0xff) == SQLITE_INTERRUPT ? "it does not end" : sqlite3_errmsg(m->db));
+    default:
+        return kiln_sqlite_fail(m, rc, "read", err);
+    }
+}
+
+/* Reads and parses the list of tables, so that what is wrong with it is said here and not by whichever query comes first. */
+static kiln_status load_schema(kiln_manifest *m, kiln_error *err)
+{
+    sqlite3_stmt *any = NULL;
+    m->other_steps = 0;
+    int rc = sqlite3_prepare_v2(m->db, "SELECT 1 FROM sqlite_schema", -1, &any, NULL);
+    (void)sqlite3_finalize(any); /* was not stepped */
+    return rc == SQLITE_OK ? KILN_OK : unreadable(m, rc, err);
+}
+
+kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err)
+{
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+        int rc = sqlite3_db_config(m->db, switches[i].option, switches[i].value, NULL);
+        if (rc != SQLITE_OK)
+            return kiln_fail(err, KILN_E_BUG, "SQLite %s lacks a setting that guards against hostile files (number %d)",
+                             sqlite3_libversion(), switches[i].option);
+    }
+    set_limits(m->db);
+    m->steps = &m->other_steps;
+    sqlite3_progress_handler(m->db, STEPS_A_CALL, count_steps, m);
+    KILN_TRY(kiln_sql(m, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", err));
+    return load_schema(m, err);
+}
+
+/* ---- schema ------------------------------------------------------------------------------------------------------ */
+/* What ANALYZE makes. */
+static const char *const statistics[][2] = {
+    {"sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"},
+    {"sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"},
+};
+
+/* A database in memory that runs manifest.sql is asked what the objects must be. They are in its table `wanted`; what the file has
+ * is struck out, so that what is left is missing. */
+typedef struct {
+    sqlite3 *db;
+    sqlite3_stmt *strike, *left;
+} reference;
+
+static kiln_status reference_fail(const kiln_manifest *m, const reference *r, int rc, kiln_error *err)
+{
+    return kiln_fail(err, (rc & 0xff) == SQLITE_NOMEM ? KILN_E_NOMEM : KILN_E_IO, "cannot compare the tables of '%s': %s", m->path,
+                     r->db ? sqlite3_errmsg(r->db) : sqlite3_errstr(rc));
+}
+
+static kiln_status reference_open(const kiln_manifest *m, reference *r, kiln_error *err)
+{
+    int rc = sqlite3_open_v2(":memory:", &r->db, SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(r->db, kiln_manifest_sql, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(r->db,
+                          "CREATE TEMP TABLE wanted AS SELECT type, name, tbl_name, coalesce(sql, '') AS sql FROM sqlite_schema",
+                          NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(r->db, "DELETE FROM wanted WHERE name = ?2 AND type = ?1 AND tbl_name = ?3 AND sql = ?4", -1,
+                                &r->strike, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_prepare_v2(r->db, "SELECT name FROM wanted LIMIT 1", -1, &r->left, NULL);
+    return rc == SQLITE_OK ? KILN_OK : reference_fail(m, r, rc, err);
+}
+
+static void reference_close(reference *r)
+{
+    (void)sqlite3_finalize(r->strike); /* both accept NULL and repeat what was reported */
+    (void)sqlite3_finalize(r->left);
+    (void)sqlite3_close(r->db);
+}
+
+static bool is_statistics(const char *const object[4])
+{
+    for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
+        if (strcmp(object[0], "table") == 0 && strcmp(object[1], statistics[i][0]) == 0 &&
+            strcmp(object[2], statistics[i][0]) == 0 && strcmp(object[3], statistics[i][1]) == 0)
+            return true;
+    return false;
+}
+
+/* object: type, name, tbl_name, sql. */
+static kiln_status strike_out(const kiln_manifest *m, reference *r, const char *const object[4], kiln_error *err)
+{
+    int rc = SQLITE_OK;
+    if (is_statistics(object)) return KILN_OK;
+    for (int i = 0; i < 4 && rc == SQLITE_OK; i++) rc = sqlite3_bind_text(r->strike, i + 1, object[i], -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_step(r->strike);
+    if (rc != SQLITE_DONE) return reference_fail(m, r, rc, err);
+    (void)sqlite3_reset(r->strike); /* was done */
+    if (sqlite3_changes(r->db) == 1) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' is not a sound manifest: its %.16s '%.100s' differs from that of schema version %d, which its own "
+                     "programs never change; get the manifest again, or bake the scene anew",
+                     m->path, object[0], object[1], KILN_SCHEMA_VERSION);
+}
+
+static kiln_status nothing_is_missing(const kiln_manifest *m, reference *r, kiln_error *err)
+{
+    int rc = sqlite3_step(r->left);
+    if (rc == SQLITE_DONE) return KILN_OK;
+    if (rc != SQLITE_ROW) return reference_fail(m, r, rc, err);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' is not a sound manifest: its table, view or index '%s' is missing; get the manifest again, or bake the "
+                     "scene anew",
+                     m->path, (const char *)sqlite3_column_text(r->left, 0));
+}
+
+static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *objects, reference *r, kiln_error *err)
+{
+    for (;;) {
+        const char *object[4];
+        int rc = sqlite3_step(objects);
+        if (rc == SQLITE_DONE) return nothing_is_missing(m, r, err);
+        if (rc != SQLITE_ROW) return unreadable(m, rc, err);
+        for (int i = 0; i < 4; i++) {
+            object[i] = (const char *)sqlite3_column_text(objects, i);
+            if (!object[i]) object[i] = ""; /* NULL: an index that a constraint makes has no SQL */
+        }
+        KILN_TRY(strike_out(m, r, object, err));
+    }
+}
+
+kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
+{
+    reference r = {.db = NULL};
+    sqlite3_stmt *objects = NULL;
+    m->other_steps = 0;
+    kiln_status st = reference_open(m, &r, err);
+    if (st == KILN_OK) {
+        int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &objects, NULL);
+        st = rc == SQLITE_OK ? compare_objects(m, objects, &r, err) : unreadable(m, rc, err);
+    }
+    (void)sqlite3_finalize(objects); /* accepts NULL; repeats what was reported */
+    reference_close(&r);
+    return st;
+}
