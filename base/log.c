@@ -2,6 +2,8 @@
  * only read. A line is written by one call, so that lines of several threads do not mix. */
 #include "base/log.h"
 
+#include "base/quote.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 #include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
-enum { BAR = 24 };
+enum { BAR = 24, TEXT = 2048 };
 
 static const char *program = "kiln";
 static kiln_log_level level = KILN_LOG_NORMAL;
@@ -24,12 +26,20 @@ void kiln_log_init(const char *name, kiln_log_level verbosity)
 kiln_log_level kiln_log_get(void) { return level; }
 
 /* A talk that cannot be written has nobody to be reported to: results of stderr writes are dropped on purpose. */
+static void write_line(const char *name, const char *prefix, const char *text)
+{
+    char quoted[4 * TEXT];
+    kiln_quote(quoted, sizeof quoted, text);
+    (void)fprintf(stderr, "%s: %s%s\n", name, prefix, quoted);
+}
+
 static void KILN_PRINTF(2, 0) line(const char *prefix, const char *fmt, va_list ap)
 {
-    char text[2048];
-    if (vsnprintf(text, sizeof text, fmt, ap) < 0) return;
-    (void)fprintf(stderr, "%s: %s%s\n", program, prefix, text);
+    char text[TEXT];
+    if (vsnprintf(text, sizeof text, fmt, ap) >= 0) write_line(program, prefix, text);
 }
+
+void kiln_tell_error(const char *name, const char *prefix, const kiln_error *err) { write_line(name, prefix, err->msg); }
 
 void kiln_warn(const char *fmt, ...)
 {
@@ -71,7 +81,8 @@ static void show(kiln_progress *p, uint64_t now)
     double seconds = (double)(now - p->start_ns) / (double)SECOND;
     double part = p->total ? (double)p->done / (double)p->total : 0;
     double rate = seconds > 0 ? (double)p->done / seconds : 0;
-    char rate_text[16], eta[32] = "", bar[BAR + 1];
+    char rate_text[16], eta[32] = "", bar[BAR + 1], what[256];
+    kiln_quote(what, sizeof what, p->what);
     short_count(rate, rate_text);
     if (rate > 0 && p->total > p->done) {
         double left = (double)(p->total - p->done) / rate;
@@ -82,10 +93,10 @@ static void show(kiln_progress *p, uint64_t now)
         memset(bar, '.', BAR);
         memset(bar, '#', full);
         bar[BAR] = '\0';
-        (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s %s/s%s", p->what, bar, part * 100, rate_text, p->unit, eta);
+        (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s %s/s%s", what, bar, part * 100, rate_text, p->unit, eta);
         (void)fflush(stderr);
     } else {
-        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s\n", program, p->what, (unsigned long long)p->done,
+        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s\n", program, what, (unsigned long long)p->done,
                       (unsigned long long)p->total, p->unit, rate_text, eta);
     }
     p->shown = 1;

@@ -1,5 +1,5 @@
 /* log -- what goes to stderr: notes, warnings, progress. stdout is data and never written here.
- * One process-wide verbosity, set once by main before any thread starts. */
+ * One process-wide verbosity, set once by main before any thread starts. Each message is one line, quoted (quote.h). */
 #ifndef KILN_BASE_LOG_H
 #define KILN_BASE_LOG_H
 
@@ -17,6 +17,8 @@ kiln_log_level kiln_log_get(void);
 void kiln_warn(const char *fmt, ...) KILN_PRINTF(1, 2); /* "kiln-knn: warning: ..." unless quiet */
 void kiln_say(const char *fmt, ...) KILN_PRINTF(1, 2);  /* "kiln-knn: ..." unless quiet */
 void kiln_chat(const char *fmt, ...) KILN_PRINTF(1, 2); /* only when verbose */
+/* "NAME: PREFIXsentence", whatever the verbosity: the last thing that main does with a failure. */
+void kiln_tell_error(const char *name, const char *prefix, const kiln_error *err);
 
 /* A bar with rate and ETA on a terminal, otherwise a line every few seconds; silent when quiet, and for work
  * shorter than half a second. Not thread-safe: the parent alone reports. */

@@ -60,9 +60,8 @@ bool kiln_name_is_safe(const char *name, const char **why)
     return !*why;
 }
 
-/* Length of the well-formed sequence at s, 0 where there is none (Unicode 15, table 3-7: no overlong forms, no
- * surrogates, nothing above U+10FFFF). */
-static size_t utf8_sequence(const unsigned char *s, size_t n)
+/* Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF. */
+size_t kiln_utf8_sequence(const unsigned char *s, size_t n)
 {
     unsigned char lead = s[0];
     size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
@@ -79,7 +78,7 @@ static size_t utf8_sequence(const unsigned char *s, size_t n)
 bool kiln_utf8_valid(const unsigned char *s, size_t n)
 {
     while (n) {
-        size_t length = utf8_sequence(s, n);
+        size_t length = kiln_utf8_sequence(s, n);
         if (!length) return false;
         s += length;
         n -= length;

@@ -4,6 +4,7 @@
  * the blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "stages/chunk/units.h"
 #include "stages/chunk/way.h"
 #include "stages/engine/engine.h"
@@ -302,9 +303,9 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (!kiln_run_json(r))
-        printf("%llu Gaussians of layer '%s' in %llu chunks of %llu to %llu (median %llu), %u octree levels\n",
-               (unsigned long long)k->input->count, k->input->kind, (unsigned long long)n, (unsigned long long)least,
-               (unsigned long long)most, (unsigned long long)median, (unsigned)deepest);
+        kiln_print("%llu Gaussians of layer '%s' in %llu chunks of %llu to %llu (median %llu), %u octree levels",
+                   (unsigned long long)k->input->count, k->input->kind, (unsigned long long)n, (unsigned long long)least,
+                   (unsigned long long)most, (unsigned long long)median, (unsigned)deepest);
     if (k->n_missing)
         kiln_warn("%llu of the chunks, %llu Gaussians, could not be made and are missing in the layer",
                   (unsigned long long)k->n_missing, (unsigned long long)k->rows_missing);

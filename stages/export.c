@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/json_text.h"
 #include "stages/export/writer.h"
 
 #include <stdio.h>
@@ -370,8 +371,8 @@ static kiln_status write_export(kiln_run *r, const job *j, kiln_error *err)
 
 static kiln_status report(kiln_run *r, const job *j, kiln_error *err)
 {
-    json_t *facts = json_pack("{s:s, s:s, s:s, s:I, s:I}", "path", j->target, "format", j->writer->name, "layer", j->layer->kind,
-                              "rows", (json_int_t)j->e.n_rows, "chunks", (json_int_t)j->n_chosen);
+    json_t *facts = json_pack("{s:o, s:s, s:s, s:I, s:I}", "path", kiln_json_string(j->target), "format", j->writer->name, "layer",
+                              j->layer->kind, "rows", (json_int_t)j->e.n_rows, "chunks", (json_int_t)j->n_chosen);
     int failed = facts ? json_object_update(kiln_run_report(r), facts) : -1;
     json_decref(facts);
     return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/import/blocks.h"
 #include "stages/import/findings.h"
@@ -479,6 +480,7 @@ int main(int argc, char **argv)
     static const kiln_stage_program program = {
         .name = "import", .cli = &cli, .opens_itself = true, .packs = true, .manifest_arg = 1, .run = run, .unit = unit};
     if (!lists_formats(argc, argv)) return kiln_program_main(&program, argc, argv);
-    for (const kiln_reader *const *f = kiln_readers; *f; f++) printf("%-12s .%-6s %s\n", (*f)->name, (*f)->suffixes, (*f)->summary);
+    for (const kiln_reader *const *f = kiln_readers; *f; f++)
+        kiln_print("%-12s .%-6s %s", (*f)->name, (*f)->suffixes, (*f)->summary);
     return fflush(stdout) == 0 ? 0 : kiln_exit_code(KILN_E_IO);
 }

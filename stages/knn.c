@@ -9,6 +9,7 @@
  * the half edge of the root cube: small beside the scene, visible in it. Counted and warned of. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/layers.h"
@@ -277,8 +278,8 @@ static kiln_status report(kiln_run *r, const measurement *k, kiln_error *err)
             "%llu of %llu %s have no usable distance to %u neighbours; their spacing is taken as %g, 1 %% of the scene's root cube",
             (unsigned long long)m->fallbacks, (unsigned long long)k->source->count, rows, o.neighbors, fallback_spacing(&k->scene));
     if (!kiln_run_json(r))
-        printf("%llu %s, %u neighbours: spacing min %g, median %g, max %g%s\n", (unsigned long long)k->source->count, rows,
-               o.neighbors, min, median, max, k->points ? "; made Gaussians of them" : "");
+        kiln_print("%llu %s, %u neighbours: spacing min %g, median %g, max %g%s", (unsigned long long)k->source->count, rows,
+                   o.neighbors, min, median, max, k->points ? "; made Gaussians of them" : "");
     return KILN_OK;
 }
 
@@ -295,8 +296,8 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (points && !kiln_run_json(r))
-        printf("%lld points without colour: %lld coloured from %lld photos, %lld stay %s\n", (long long)points, (long long)coloured,
-               (long long)photos, (long long)(points - coloured), k->grey ? "grey" : "black");
+        kiln_print("%lld points without colour: %lld coloured from %lld photos, %lld stay %s", (long long)points,
+                   (long long)coloured, (long long)photos, (long long)(points - coloured), k->grey ? "grey" : "black");
     return KILN_OK;
 }
 

@@ -1,6 +1,9 @@
 /* What the parts of the doctor leave behind: lines for people, values and findings for the report. */
 #include "stages/doctor/doctor.h"
 
+#include "base/quote.h"
+#include "stages/engine/json_text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -9,9 +12,8 @@ void kiln_doctor_line(const kiln_doctor *d, const char *fmt, ...)
     va_list args;
     if (d->quiet) return;
     va_start(args, fmt);
-    (void)vprintf(fmt, args); /* stdout is checked at the end of main */
+    kiln_print_list(fmt, args); /* stdout is checked at the end of main */
     va_end(args);
-    (void)putchar('\n');
     (void)fflush(stdout); /* trying a GPU can take long */
 }
 
@@ -28,7 +30,8 @@ void kiln_doctor_find(kiln_doctor *d, kiln_finding kind, kiln_status status, con
     va_start(args, fmt);
     (void)vsnprintf(sentence, sizeof sentence, fmt, args);
     va_end(args);
-    if (json_array_append_new(d->findings, json_pack("{s:s, s:s}", "kind", words[kind], "sentence", sentence)) != 0)
+    if (json_array_append_new(d->findings, json_pack("{s:s, s:o}", "kind", words[kind], "sentence", kiln_json_string(sentence))) !=
+        0)
         d->no_memory = true;
     if (kind == KILN_ILL && d->worst.status == KILN_OK) (void)kiln_fail(&d->worst, status, "%s", sentence);
 }

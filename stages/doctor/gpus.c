@@ -198,7 +198,7 @@ kiln_status kiln_doctor_gpus(kiln_doctor *d, kiln_error *err)
     look_at_environment(d, &q);
     KILN_TRY(kiln_devices_choose(&q, &chosen, err));
     json_t *table = kiln_gpu_table(&q, &chosen, "/sys");
-    if (table && !d->quiet) kiln_gpu_table_print(table, stdout);
+    if (table && !d->quiet) kiln_gpu_table_print(table);
     kiln_doctor_set(d, "gpus", table);
     judge(d, &q);
     try_all(d, &q);

@@ -3,6 +3,7 @@
 #include "base/option.h"
 #include "schema/manifest.h"
 #include "stages/doctor/doctor.h"
+#include "stages/engine/json_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,8 +49,8 @@ static void look_at_disk(kiln_doctor *d, const char *folder)
     kiln_doctor_line(d, "disk: %s of %s free in '%s' (%s)", kiln_size_text(left, left_text), kiln_size_text(total, total_text),
                      path, type);
     kiln_doctor_set(d, "disk",
-                    json_pack("{s:s, s:s, s:I, s:I}", "folder", path, "type", type, "free_bytes", (json_int_t)left, "total_bytes",
-                              (json_int_t)total));
+                    json_pack("{s:o, s:s, s:I, s:I}", "folder", kiln_json_string(path), "type", type, "free_bytes",
+                              (json_int_t)left, "total_bytes", (json_int_t)total));
     if (left < DISK_LITTLE)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
                          "only %s are free in '%s'; make room; kiln-gc drops what a bake does not need any "
@@ -108,7 +109,7 @@ static void look_at_manifest(kiln_doctor *d, const char *path)
         return;
     }
     kiln_doctor_line(d, "manifest: '%s' opens; kiln-verify checks every byte of it", path);
-    kiln_doctor_set(d, "manifest", json_string(path));
+    kiln_doctor_set(d, "manifest", kiln_json_string(path));
     m = NULL;
     st = kiln_manifest_open(path, KILN_OPEN_READ, "doctor", false, &m, &refused);
     kiln_manifest_close(m);

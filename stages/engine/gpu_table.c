@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/option.h"
+#include "base/quote.h"
 #include "stages/engine/json_text.h"
 
 #include <stdlib.h>
@@ -118,19 +119,19 @@ static const char *state_text(const json_t *row)
     return json_is_true(json_object_get(row, "chosen")) ? "chosen, CUDA knows which" : "CUDA knows which";
 }
 
-void kiln_gpu_table_print(const json_t *table, FILE *out)
+void kiln_gpu_table_print(const json_t *table)
 {
     size_t i;
     const json_t *row;
     char number[32], node[32], memory[80];
     if (json_array_size(table) == 0) return;
-    (void)fprintf(out, "%-6s  %-24s  %-22s  %-12s  %-4s  %-40s  %s\n", "number", "GPU", "memory free", "PCI address", "node",
-                  "UUID", "state");
+    kiln_print("%-6s  %-24s  %-22s  %-12s  %-4s  %-40s  %s", "number", "GPU", "memory free", "PCI address", "node", "UUID",
+               "state");
     json_array_foreach(table, i, row)
     {
         write_memory(row, memory, sizeof memory);
-        (void)fprintf(out, "%-6s  %-24s  %-22s  %-12s  %-4s  %-40s  %s\n", count(row, "number", number), word(row, "name"), memory,
-                      word(row, "pci"), count(row, "node", node), word(row, "uuid"), state_text(row));
+        kiln_print("%-6s  %-24s  %-22s  %-12s  %-4s  %-40s  %s", count(row, "number", number), word(row, "name"), memory,
+                   word(row, "pci"), count(row, "node", node), word(row, "uuid"), state_text(row));
     }
 }
 
@@ -138,13 +139,13 @@ void kiln_gpu_table_print(const json_t *table, FILE *out)
 static kiln_status print(const json_t *table, bool json, const char *note, kiln_error *err)
 {
     if (!json) {
-        kiln_gpu_table_print(table, stdout);
-        if (*note) (void)printf("%s\n", note);
+        kiln_gpu_table_print(table);
+        if (*note) kiln_print("%s", note);
         return KILN_OK;
     }
     char *text = kiln_json_text(table, JSON_INDENT(2));
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the list of GPUs");
-    (void)puts(text);
+    kiln_print_json(text);
     free(text);
     return KILN_OK;
 }

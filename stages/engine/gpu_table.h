@@ -15,12 +15,11 @@
 #include "stages/engine/devices.h"
 
 #include <jansson.h>
-#include <stdio.h>
 
 /* sysfs: "/sys". chosen: what --devices chose. NULL when memory is gone; json_decref. */
 json_t *kiln_gpu_table(const kiln_devices_question *q, const kiln_device_list *chosen, const char *sysfs);
-/* As lines with a head; nothing for an empty table. The caller checks the stream. */
-void kiln_gpu_table_print(const json_t *table, FILE *out);
+/* To stdout, as lines with a head; nothing for an empty table. */
+void kiln_gpu_table_print(const json_t *table);
 /* --list-gpus: asks NVML, prints the table and why there is no more of it, on stdout. No GPU is no failure. */
 kiln_status kiln_list_gpus(const char *devices, bool json, kiln_error *err) KILN_MUST_CHECK;
 

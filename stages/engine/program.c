@@ -2,6 +2,7 @@
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
+#include "base/quote.h"
 #include "stages/engine/gpu_table.h"
 #include "stages/engine/json_text.h"
 
@@ -92,7 +93,7 @@ static kiln_status print_report(const kiln_run *r, kiln_status st, const kiln_er
     char *text = kiln_json_text(out, JSON_INDENT(2));
     json_decref(out);
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report as JSON");
-    (void)puts(text); /* checked with everything else on stdout */
+    kiln_print_json(text); /* checked with everything else on stdout */
     free(text);
     return KILN_OK;
 }
@@ -159,7 +160,7 @@ static kiln_status list_gpus(kiln_error *err)
 
 static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
 {
-    if (st != KILN_OK) (void)fprintf(stderr, "%s: %s\n", cli->program, err->msg);
+    if (st != KILN_OK) kiln_tell_error(cli->program, "", err);
     return kiln_exit_code(st);
 }
 

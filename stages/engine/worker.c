@@ -349,7 +349,7 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
     KILN_GO(say_hello(&w, &err));
     if (w.runner) KILN_GO(serve(&w, &err));
 done:
-    if (st != KILN_OK) (void)fprintf(stderr, "%s: worker: %s\n", cli->program, err.msg);
+    if (st != KILN_OK) kiln_tell_error(cli->program, "worker: ", &err);
     kiln_tails_free(&w); /* they may read what the state owns */
     kiln_worker_set_state(&w, NULL, NULL);
     kiln_outputs_release(&w.outputs);

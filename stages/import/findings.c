@@ -1,6 +1,8 @@
 #include "stages/import/findings.h"
 
 #include "base/log.h"
+#include "base/quote.h"
+#include "stages/engine/json_text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,15 +36,15 @@ kiln_status kiln_findings_list(kiln_run *r, const kiln_dataset *d, kiln_error *e
         return kiln_fail(err, KILN_E_NOMEM, "out of memory");
     for (uint32_t i = 0; i < d->n_findings; i++) {
         const kiln_finding *f = &d->findings[i];
-        json_t *j = json_pack("{s:s, s:s, s:s, s:b, s:s}", "path", f->path, "what", f->what, "role", f->role, "used", f->used,
-                              "why_not", f->why_not);
+        json_t *j = json_pack("{s:o, s:o, s:s, s:b, s:o}", "path", kiln_json_string(f->path), "what", kiln_json_string(f->what),
+                              "role", f->role, "used", f->used, "why_not", kiln_json_string(f->why_not));
         if (!j || json_array_append_new(list, j) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
         if (!kiln_run_json(r))
-            printf("%-8s %-8s %s: %s%s%s\n", f->used ? "uses" : "leaves", f->role, f->path, f->what, f->used ? "" : ": ",
-                   f->why_not);
+            kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, f->path, f->what, f->used ? "" : ": ",
+                       f->why_not);
     }
     say_notes(d);
-    if (!kiln_run_json(r) && d->n_findings == 0) printf("nothing found in %s\n", d->root);
+    if (!kiln_run_json(r) && d->n_findings == 0) kiln_print("nothing found in %s", d->root);
     return KILN_OK;
 }
 

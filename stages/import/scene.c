@@ -203,7 +203,7 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
 {
     static const char *const kinds[] = {"none", "points", "splats"};
     KILN_TRY(put(report, "kind", json_string(kinds[i->scan.info.kind]), err));
-    KILN_TRY(put(report, "source", json_string(i->data.rows_path), err));
+    KILN_TRY(put(report, "source", kiln_json_string(i->data.rows_path), err));
     KILN_TRY(put_count(report, "rows_read", i->counts.read, err));
     KILN_TRY(put_count(report, "rows_dropped", i->counts.read - i->counts.kept, err));
     KILN_TRY(put(report, "dropped", kiln_dropped_json(&i->counts), err));

@@ -2,6 +2,7 @@
 #include "stages/prune/report.h"
 
 #include "base/log.h"
+#include "base/quote.h"
 #include "stages/engine/json_text.h"
 
 #include <inttypes.h>
@@ -98,7 +99,8 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
 /* ---- terminal ------------------------------------------------------------------------------------------------------- */
 static void print_rules(const kiln_prune_report *r)
 {
-    printf("\n%-14s %-50s %10s %12s %12s\n", "rule", "looks at", "limit", "dropped", "clamped");
+    kiln_print_gap();
+    kiln_print("%-14s %-50s %10s %12s %12s", "rule", "looks at", "limit", "dropped", "clamped");
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         const uint64_t *count = r->tally->counts[i];
         bool drops;
@@ -106,7 +108,8 @@ static void print_rules(const kiln_prune_report *r)
         const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
         if (isnan(at) && count[0] + count[1] == 0) continue;
         if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.6g", at);
-        printf("%-14s %-50s %10s %12" PRIu64 " %12" PRIu64 "\n", rule_words[i].name, rule_words[i].text, limit, count[0], count[1]);
+        kiln_print("%-14s %-50s %10s %12" PRIu64 " %12" PRIu64 "", rule_words[i].name, rule_words[i].text, limit, count[0],
+                   count[1]);
     }
 }
 
@@ -114,7 +117,7 @@ static void print_bar(uint64_t count, uint64_t most, int width)
 {
     enum { LONGEST = 24 };
     const int length = count ? 1 + (int)((double)count / (double)most * (LONGEST - 1)) : 0;
-    printf("  %10" PRIu64 " %-*.*s", count, width, length, "########################");
+    kiln_print_part("  %10" PRIu64 " %-*.*s", count, width, length, "########################");
 }
 
 static void print_histogram(const char *head, uint32_t n, const double *edges, uint64_t (*bins)[2])
@@ -127,12 +130,13 @@ static void print_histogram(const char *head, uint32_t n, const double *edges, u
         first = i < first ? i : first;
         last = i;
     }
-    printf("\n%-23s  %-35s  %s\n", head, "before", "after");
+    kiln_print_gap();
+    kiln_print("%-23s  %-35s  %s", head, "before", "after");
     for (uint32_t i = first; i <= last && i < n; i++) {
-        printf("%10.3g .. %-9.3g", edges[i], edges[i + 1]);
+        kiln_print_part("%10.3g .. %-9.3g", edges[i], edges[i + 1]);
         print_bar(bins[i][0], most, 24);
         print_bar(bins[i][1], most, 0);
-        printf("\n");
+        kiln_print_gap();
     }
 }
 
@@ -169,43 +173,47 @@ static void print_views(const kiln_prune_report *r)
     uint64_t sum[2] = {0, 0}, most[2] = {0, 0};
     char bytes[2][32];
     if (r->n_views == 0) return;
-    printf("\n%-32s %11s %14s %14s %8s\n", "predicted pairs, profile inria", "size", "before", "after", "change");
+    kiln_print_gap();
+    kiln_print("%-32s %11s %14s %14s %8s", "predicted pairs, profile inria", "size", "before", "after", "change");
     for (uint32_t i = 0; i < r->n_views; i++) {
         const kiln_prune_view *v = &r->views[i];
         char size[32];
         (void)snprintf(size, sizeof size, "%ux%u", v->width, v->height);
         if (v->missing) {
-            printf("%-32.32s %11s %14s %14s %8s\n", v->camera, size, "-", "-", "-");
+            kiln_print("%-32.32s %11s %14s %14s %8s", v->camera, size, "-", "-", "-");
             continue;
         }
         for (int side = 0; side < 2; side++) {
             sum[side] += v->count.pairs[side];
             most[side] = v->count.pairs[side] > most[side] ? v->count.pairs[side] : most[side];
         }
-        printf("%-32.32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%\n", v->camera, size, v->count.pairs[0], v->count.pairs[1],
-               v->count.pairs[0] ? 100 * ((double)v->count.pairs[1] / (double)v->count.pairs[0] - 1) : 0.0);
+        kiln_print("%-32.32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%", v->camera, size, v->count.pairs[0], v->count.pairs[1],
+                   v->count.pairs[0] ? 100 * ((double)v->count.pairs[1] / (double)v->count.pairs[0] - 1) : 0.0);
     }
-    printf("%-32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%\n", "all of these", "", sum[0], sum[1],
-           sum[0] ? 100 * ((double)sum[1] / (double)sum[0] - 1) : 0.0);
-    printf("largest lists at %d bytes a pair: %s before, %s after\n", KILN_PRUNE_LIST_BYTES,
-           kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]), kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
+    kiln_print("%-32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%", "all of these", "", sum[0], sum[1],
+               sum[0] ? 100 * ((double)sum[1] / (double)sum[0] - 1) : 0.0);
+    kiln_print("largest lists at %d bytes a pair: %s before, %s after", KILN_PRUNE_LIST_BYTES,
+               kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]),
+               kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
 }
 
 static void print_against(const kiln_prune_report *r)
 {
     if (!r->other) return;
-    printf("\n%-14s %14s %14s %14s   longest axis; '%s' holds %" PRIu64 " Gaussians\n", "share of rows", "before", "after",
-           "the other", r->against, r->other->rows);
+    kiln_print_gap();
+    kiln_print("%-14s %14s %14s %14s   longest axis; '%s' holds %" PRIu64 " Gaussians", "share of rows", "before", "after",
+               "the other", r->against, r->other->rows);
     for (int i = 0; i < N_SHARES; i++)
-        printf("%-14s %14.4g %14.4g %14.4g\n", share_words[i], kiln_tally_scale_at(r->tally->scales[0], shares[i]),
-               kiln_tally_scale_at(r->tally->scales[1], shares[i]), kiln_tally_scale_at(r->other->scales[0], shares[i]));
+        kiln_print("%-14s %14.4g %14.4g %14.4g", share_words[i], kiln_tally_scale_at(r->tally->scales[0], shares[i]),
+                   kiln_tally_scale_at(r->tally->scales[1], shares[i]), kiln_tally_scale_at(r->other->scales[0], shares[i]));
 }
 
 void kiln_prune_report_print(const kiln_prune_report *r)
 {
-    printf("%" PRIu64 " Gaussians%s, %" PRIu64 " kept; extent %.4g, median spacing %.4g, median longest axis %.4g\n",
-           r->tally->rows, r->dry_run ? " (dry run: nothing is written)" : "", r->tally->kept, (double)kiln_prune_extent(r->stats),
-           sqrt((double)r->stats->median_spacing2), exp((double)r->stats->median_log_scale));
+    kiln_print("%" PRIu64 " Gaussians%s, %" PRIu64 " kept; extent %.4g, median spacing %.4g, median longest axis %.4g",
+               r->tally->rows, r->dry_run ? " (dry run: nothing is written)" : "", r->tally->kept,
+               (double)kiln_prune_extent(r->stats), sqrt((double)r->stats->median_spacing2),
+               exp((double)r->stats->median_log_scale));
     print_rules(r);
     print_scales(r->tally);
     print_opacities(r->tally);

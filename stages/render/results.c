@@ -3,6 +3,7 @@
 #include "stages/render/shoot.h"
 
 #include "base/log.h"
+#include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/render/distance.h"
 
@@ -129,15 +130,16 @@ static void print_view(kiln_run *r, const kiln_render_job *j, const view_result 
         kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: better draw it with --no-fast",
                   j->camera->name, v->fast_db, FAST_DB);
     if (kiln_run_json(r)) return;
-    printf("%-32s visible %9llu  pairs %11llu", j->camera->name, (unsigned long long)v->visible, (unsigned long long)v->pairs);
-    if (!isnan(v->psnr)) printf("  psnr %7.3f dB  ssim %.5f", v->psnr, v->ssim);
+    kiln_print_part("%-32s visible %9llu  pairs %11llu", j->camera->name, (unsigned long long)v->visible,
+                    (unsigned long long)v->pairs);
+    if (!isnan(v->psnr)) kiln_print_part("  psnr %7.3f dB  ssim %.5f", v->psnr, v->ssim);
     const bool told = kiln_run_is_once(r) && j->payload.picture[0];
-    printf("%s%s\n", told ? "  -> " : "", told ? j->payload.picture : "");
+    kiln_print("%s%s", told ? "  -> " : "", told ? j->payload.picture : "");
 }
 
 static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t *rows, kiln_error *err)
 {
-    if (!kiln_run_json(r)) printf("%-32s no picture, see above\n", j->camera->name);
+    if (!kiln_run_json(r)) kiln_print("%-32s no picture, see above", j->camera->name);
     json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split, "quarantined", 1);
     return json_array_append_new(rows, row) == 0 ? KILN_OK : no_memory(err);
 }
@@ -267,12 +269,12 @@ kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
         kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
                  t.n_in_slabs, t.n_drawn);
     if (kiln_run_json(r)) return KILN_OK;
-    if (t.n_encoded) printf("%u pictures drawn in %.2f s and written in %.2f s of workers\n", t.n_drawn, t.draw_s, t.encode_s);
+    if (t.n_encoded) kiln_print("%u pictures drawn in %.2f s and written in %.2f s of workers", t.n_drawn, t.draw_s, t.encode_s);
     if (t.n_measured)
-        printf("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (camera '%s')\n", t.n_measured, s->n_jobs,
-               t.least_db, t.least_camera);
+        kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (camera '%s')", t.n_measured, s->n_jobs,
+                   t.least_db, t.least_camera);
     if (t.n_test)
-        printf("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)\n", t.n_test, t.psnr / t.n_test, t.ssim / t.n_test,
-               s->profile);
+        kiln_print("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)", t.n_test, t.psnr / t.n_test, t.ssim / t.n_test,
+                   s->profile);
     return KILN_OK;
 }

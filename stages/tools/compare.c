@@ -4,6 +4,7 @@
  * stand, so that an unclamped .npy can be held against a renderer's figures. Alpha enters psnr_rgba and the means alone. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "kernels/ops.h"
 #include "stages/engine/engine.h"
 #include "stages/image/image.h"
@@ -181,7 +182,7 @@ static kiln_status print_json(const comparison *c, const rect *part, kiln_error 
                             "mean_a", numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
     const bool whole = doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", kiln_json_real(c->psnr_rgba)) == 0);
     char *text = whole ? kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    if (text) puts(text); /* stdout is checked at the end of main */
+    if (text) kiln_print_json(text); /* stdout is checked at the end of main */
     free(text);
     json_decref(doc);
     return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the report");
@@ -189,13 +190,16 @@ static kiln_status print_json(const comparison *c, const rect *part, kiln_error 
 
 static void print_text(const comparison *c)
 {
-    printf("psnr       %.6f dB\n", c->colour.psnr);
-    if (c->has_alpha) printf("psnr_rgba  %.6f dB\n", c->psnr_rgba);
-    printf("ssim_same  %.9f\nssim_valid %.9f\nmean_a    ", c->colour.ssim_same, c->colour.ssim_valid);
-    for (uint32_t i = 0; i < c->n_a; i++) printf(" %.9f", c->mean_a[i]);
-    printf("\nmean_b    ");
-    for (uint32_t i = 0; i < c->n_b; i++) printf(" %.9f", c->mean_b[i]);
-    printf("\n");
+    kiln_print("psnr       %.6f dB", c->colour.psnr);
+    if (c->has_alpha) kiln_print("psnr_rgba  %.6f dB", c->psnr_rgba);
+    kiln_print("ssim_same  %.9f", c->colour.ssim_same);
+    kiln_print("ssim_valid %.9f", c->colour.ssim_valid);
+    kiln_print_part("mean_a    ");
+    for (uint32_t i = 0; i < c->n_a; i++) kiln_print_part(" %.9f", c->mean_a[i]);
+    kiln_print_gap();
+    kiln_print_part("mean_b    ");
+    for (uint32_t i = 0; i < c->n_b; i++) kiln_print_part(" %.9f", c->mean_b[i]);
+    kiln_print_gap();
 }
 
 static kiln_status run(kiln_run *r, kiln_error *err)

@@ -1,5 +1,6 @@
 /* kiln-doctor -- what SplatKiln finds on this machine, what is wrong with it, and how to mend that. Changes nothing. */
 #include "base/option.h"
+#include "base/quote.h"
 #include "stages/doctor/doctor.h"
 #include "stages/engine/engine.h"
 
@@ -45,9 +46,9 @@ static void print_findings(const kiln_doctor *d)
     {
         const char *kind = json_string_value(json_object_get(f, "kind"));
         if (strcmp(kind, "ill") == 0 && n_ill++ == 0) continue;
-        (void)printf("%s: %s\n", kind, json_string_value(json_object_get(f, "sentence")));
+        kiln_print("%s: %s", kind, json_string_value(json_object_get(f, "sentence")));
     }
-    if (json_array_size(d->findings) == 0) (void)puts("nothing is wrong");
+    if (json_array_size(d->findings) == 0) kiln_print("nothing is wrong");
 }
 
 /* ---- the program -------------------------------------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ static kiln_status probe(kiln_error *err)
 {
     char text[512];
     const kiln_status st = kiln_doctor_probe_here(text, sizeof text, err);
-    (void)puts(st == KILN_OK ? text : err->msg);
+    kiln_print("%s", st == KILN_OK ? text : err->msg);
     return st;
 }
 

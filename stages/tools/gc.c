@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "schema/gc.h"
 #include "stages/engine/engine.h"
 
@@ -118,10 +119,10 @@ static void print_names(const kiln_gc *g, count_fn *count, const char *const *na
     for (size_t i = 0; i < n; i++) {
         const uint64_t dropped = count(g, names[i]).dropped;
         if (dropped == 0) continue;
-        printf("%s%s %" PRIu64, before, names[i], dropped);
+        kiln_print_part("%s%s %" PRIu64, before, names[i], dropped);
         before = ", ";
     }
-    printf("\n");
+    kiln_print_gap();
 }
 
 static void print_table(const collection *c)
@@ -129,17 +130,17 @@ static void print_table(const collection *c)
     char text[32], now[32];
     const kiln_gc_count layers = kiln_gc_layers(c->plan, NULL), units = kiln_gc_units(c->plan, NULL),
                         blobs = kiln_gc_blobs(c->plan);
-    printf("%-8s  %10s  %10s\n", "", o.dry_run ? "would drop" : "dropped", o.dry_run ? "would keep" : "kept");
-    printf("%-8s  %10" PRIu64 "  %10" PRIu64, "layers", layers.dropped, layers.kept);
+    kiln_print("%-8s  %10s  %10s", "", o.dry_run ? "would drop" : "dropped", o.dry_run ? "would keep" : "kept");
+    kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "layers", layers.dropped, layers.kept);
     print_names(c->plan, kiln_gc_layers, layer_kinds, N_KINDS);
-    printf("%-8s  %10" PRIu64 "  %10" PRIu64, "units", units.dropped, units.kept);
+    kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "units", units.dropped, units.kept);
     print_names(c->plan, kiln_gc_units, stage_names, N_STAGES);
-    printf("%-8s  %10" PRIu64 "  %10" PRIu64 "   %s\n", "blobs", blobs.dropped, blobs.kept,
-           kiln_size_text(kiln_gc_bytes(c->plan), text));
+    kiln_print("%-8s  %10" PRIu64 "  %10" PRIu64 "   %s", "blobs", blobs.dropped, blobs.kept,
+               kiln_size_text(kiln_gc_bytes(c->plan), text));
     if (o.dry_run)
-        printf("%-8s  %10s\n", "file", kiln_size_text(c->file_before, text));
+        kiln_print("%-8s  %10s", "file", kiln_size_text(c->file_before, text));
     else
-        printf("%-8s  %10s before, %s now\n", "file", kiln_size_text(c->file_before, text), kiln_size_text(c->file_now, now));
+        kiln_print("%-8s  %10s before, %s now", "file", kiln_size_text(c->file_before, text), kiln_size_text(c->file_now, now));
 }
 
 /* ---- room ---------------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* kiln-generate -- writes a scene directory from a seed: `scene` is the benchmark scene of stages/generate/inputs.h at any
  * size, `points` a cloud of bare points, `demo` a small yard with photos. */
 #include "base/file.h"
+#include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/export/writer.h"
 #include "stages/generate/generate.h"
@@ -59,8 +60,8 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(demo     ? kiln_generate_demo(dir, &g, err)
              : points ? kiln_generate_points(dir, &g, err)
                       : kiln_generate_scene(dir, &g, err));
-    if (points && !kiln_run_json(r)) printf("%s: %llu points\n", dir, (unsigned long long)g.gaussians);
-    if (!points && !kiln_run_json(r)) printf("%s: %llu Gaussians, %u cameras\n", dir, (unsigned long long)g.gaussians, g.cameras);
+    if (points && !kiln_run_json(r)) kiln_print("%s: %llu points", dir, (unsigned long long)g.gaussians);
+    if (!points && !kiln_run_json(r)) kiln_print("%s: %llu Gaussians, %u cameras", dir, (unsigned long long)g.gaussians, g.cameras);
     return KILN_OK;
 }
 

@@ -5,6 +5,7 @@
  * the two cannot disagree. Cameras carry the numbers of one profile, which is named: the one that most images have. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 
@@ -76,7 +77,7 @@ static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, k
     double seconds = ran ? ((double)last.stop_ns - (double)last.start_ns) * 1e-9 : NAN; /* a stranger's times may be any */
     json_t *s = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
                           row.state == KILN_STAGE_MISSING ? json_null() : count(row.version), "finished", utc(row.finished_ns),
-                          "seconds", kiln_json_real(seconds), "device", ran ? json_string(last.device) : json_null(), "run",
+                          "seconds", kiln_json_real(seconds), "device", ran ? kiln_json_string(last.device) : json_null(), "run",
                           ran ? parsed(last.counters) : json_null());
     kiln_run_row_release(&last);
     if (json_array_append_new(list, s) == 0) return KILN_OK;
@@ -102,9 +103,10 @@ static kiln_status add_quarantine(kiln_manifest *m, json_t *info, kiln_error *er
         KILN_TRY(kiln_quarantine_get(m, stage_names[i], &rows, &n, err));
         for (uint32_t k = 0; k < n; k++) {
             const kiln_quarantine_row *q = &rows[k];
-            json_t *one = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "stage", q->stage, "unit", kiln_json_string(q->name),
-                                    "attempts", count(q->attempts), "device", kiln_json_string(q->device), "reason",
-                                    kiln_json_string(q->reason), "failed", utc(q->failed_ns));
+            json_t *one =
+                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(q->stage), "unit", kiln_json_string(q->name),
+                          "attempts", count(q->attempts), "device", kiln_json_string(q->device), "reason",
+                          kiln_json_string(q->reason), "failed", utc(q->failed_ns));
             if (json_array_append_new(list, one) == 0) continue;
             free(rows);
             return kiln_fail(err, KILN_E_NOMEM, "out of memory for the quarantine");
@@ -117,10 +119,11 @@ static kiln_status add_quarantine(kiln_manifest *m, json_t *info, kiln_error *er
 static json_t *scene_json(const kiln_scene *s)
 {
     static const char *const kinds[] = {"none", "points", "splats"};
-    json_t *scene = json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:s, s:s, s:s, s:o, s:o}", "name", kiln_json_string(s->name), "kind",
-                              kinds[s->kind], "source", kiln_json_string(s->source_path), "format", s->source_format, "sh_degree",
-                              (int)s->sh_degree, "antialiased", s->antialiased, "frame", s->frame, "up_axis", s->up_axis, "unit",
-                              s->unit, "origin", vector(s->origin), "transforms", parsed(s->transforms));
+    json_t *scene = json_pack("{s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "kind",
+                              kinds[s->kind], "source", kiln_json_string(s->source_path), "format",
+                              kiln_json_string(s->source_format), "sh_degree", (int)s->sh_degree, "antialiased", s->antialiased,
+                              "frame", kiln_json_string(s->frame), "up_axis", kiln_json_string(s->up_axis), "unit",
+                              kiln_json_string(s->unit), "origin", vector(s->origin), "transforms", parsed(s->transforms));
     json_t *root =
         s->has_root ? json_pack("{s:o, s:o}", "centre", vector(s->root_centre), "half", kiln_json_real(s->root_half)) : json_null();
     json_t *background = s->has_background ? vector(s->background) : json_null();
@@ -291,8 +294,8 @@ static bool is_fast(const kiln_image *i) { return strcmp(i->device_kind, "cuda-f
 
 static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const kiln_tile_table *table)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", c->name, "split", c->split,
-                     "width", (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
+    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", kiln_json_string(c->name),
+                     "split", kiln_json_string(c->split), "width", (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
                      c->photo[0] ? kiln_json_string(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic,
                      "pairs",
                      image   ? count(image->pairs)
@@ -339,8 +342,8 @@ static kiln_status add_cameras(const views *v, json_t *info, kiln_error *err)
     KILN_TRY(set(counts, "photos", count(photos), err));
     KILN_TRY(set(counts, "tables", count(v->n_tables), err));
     KILN_TRY(set(counts, "images", count(v->n_images), err));
-    json_t *profile = v->profile[0] ? json_pack("{s:s, s:b, s:o}", "name", v->profile, "antialiased", v->antialiased, "near",
-                                                kiln_json_real(v->near_m))
+    json_t *profile = v->profile[0] ? json_pack("{s:o, s:b, s:o}", "name", kiln_json_string(v->profile), "antialiased",
+                                                v->antialiased, "near", kiln_json_real(v->near_m))
                                     : json_null();
     KILN_TRY(set(info, "profile", profile, err));
     return set(info, "test",
@@ -451,10 +454,11 @@ static void print_stages(const json_t *info)
     size_t i;
     json_t *s;
     char seconds[32];
-    printf("\n%-8s  %-8s  %9s  %-20s  %s\n", "stage", "state", "seconds", "finished", "device");
+    kiln_print_gap();
+    kiln_print("%-8s  %-8s  %9s  %-20s  %s", "stage", "state", "seconds", "finished", "device");
     json_array_foreach(json_object_get(info, "stages"), i, s)
-        printf("%-8s  %-8s  %9s  %-20s  %s\n", text_of(s, "name", "?"), text_of(s, "state", "?"),
-               real_text(s, "seconds", 2, seconds), text_of(s, "finished", "-"), text_of(s, "device", "-"));
+        kiln_print("%-8s  %-8s  %9s  %-20s  %s", text_of(s, "name", "?"), text_of(s, "state", "?"),
+                   real_text(s, "seconds", 2, seconds), text_of(s, "finished", "-"), text_of(s, "device", "-"));
 }
 
 static void print_quarantine(const json_t *info)
@@ -463,8 +467,14 @@ static void print_quarantine(const json_t *info)
     json_t *q;
     char attempts[32];
     json_array_foreach(json_object_get(info, "quarantine"), i, q)
-        printf("%s%s: '%s' failed %s times, the last on %s: %s\n", i ? "" : "\nquarantine\n", text_of(q, "stage", "?"),
-               text_of(q, "unit", "?"), count_text(q, "attempts", attempts), text_of(q, "device", "?"), text_of(q, "reason", "?"));
+    {
+        if (i == 0) {
+            kiln_print_gap();
+            kiln_print("quarantine");
+        }
+        kiln_print("%s: '%s' failed %s times, the last on %s: %s", text_of(q, "stage", "?"), text_of(q, "unit", "?"),
+                   count_text(q, "attempts", attempts), text_of(q, "device", "?"), text_of(q, "reason", "?"));
+    }
 }
 
 static void print_scene(const json_t *info)
@@ -475,11 +485,12 @@ static void print_scene(const json_t *info)
     static const char *const words[] = {"rows read", "dropped", "pruned away", "quarantined", "baked",
                                         "chunks",    "cameras", "photos",      "tile tables", "images"};
     char buf[32];
-    printf("%s: %s '%s' (%s), SH degree %s%s\n", text_of(info, "manifest", "?"), text_of(s, "kind", "nothing imported"),
-           text_of(s, "source", ""), text_of(s, "format", "-"), count_text(s, "sh_degree", buf),
-           json_is_true(json_object_get(s, "antialiased")) ? ", antialiased" : "");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) printf("%s%s %s", i ? ", " : "", words[i], count_text(c, keys[i], buf));
-    printf("\n");
+    kiln_print("%s: %s '%s' (%s), SH degree %s%s", text_of(info, "manifest", "?"), text_of(s, "kind", "nothing imported"),
+               text_of(s, "source", ""), text_of(s, "format", "-"), count_text(s, "sh_degree", buf),
+               json_is_true(json_object_get(s, "antialiased")) ? ", antialiased" : "");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        kiln_print_part("%s%s %s", i ? ", " : "", words[i], count_text(c, keys[i], buf));
+    kiln_print_gap();
 }
 
 static void print_cameras(const json_t *info)
@@ -489,22 +500,25 @@ static void print_cameras(const json_t *info)
     char size[32], pairs[32], visible[32], psnr[32], ssim[32];
     const json_t *p = json_object_get(info, "profile"), *test = json_object_get(info, "test");
     if (json_array_size(json_object_get(info, "cameras")) == 0) return;
-    if (json_is_object(p))
-        printf("\nprofile %s%s, near %g\n", text_of(p, "name", "?"),
-               json_is_true(json_object_get(p, "antialiased")) ? ", antialiased" : "",
-               json_number_value(json_object_get(p, "near")));
-    printf("\n%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", "camera", "split", "size", "visible", "pairs", "PSNR", "SSIM");
+    if (json_is_object(p)) {
+        kiln_print_gap();
+        kiln_print("profile %s%s, near %g", text_of(p, "name", "?"),
+                   json_is_true(json_object_get(p, "antialiased")) ? ", antialiased" : "",
+                   json_number_value(json_object_get(p, "near")));
+    }
+    kiln_print_gap();
+    kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", "camera", "split", "size", "visible", "pairs", "PSNR", "SSIM");
     json_array_foreach(json_object_get(info, "cameras"), i, c)
     {
         snprintf(size, sizeof size, "%lldx%lld", (long long)json_integer_value(json_object_get(c, "width")),
                  (long long)json_integer_value(json_object_get(c, "height")));
-        printf("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", text_of(c, "name", "?"), text_of(c, "split", "?"), size,
-               count_text(c, "visible", visible), count_text(c, "pairs", pairs), real_text(c, "psnr", 3, psnr),
-               real_text(c, "ssim", 5, ssim));
+        kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", text_of(c, "name", "?"), text_of(c, "split", "?"), size,
+                   count_text(c, "visible", visible), count_text(c, "pairs", pairs), real_text(c, "psnr", 3, psnr),
+                   real_text(c, "ssim", 5, ssim));
     }
     if (json_integer_value(json_object_get(test, "views")) > 0)
-        printf("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s\n", "mean", "test", "", "", "", real_text(test, "psnr", 3, psnr),
-               real_text(test, "ssim", 5, ssim));
+        kiln_print("%-28s  %-5s  %-11s  %10s  %10s  %7s  %7s", "mean", "test", "", "", "", real_text(test, "psnr", 3, psnr),
+                   real_text(test, "ssim", 5, ssim));
 }
 
 static void print_damaged(const json_t *info)
@@ -512,10 +526,12 @@ static void print_damaged(const json_t *info)
     enum { NAMED = 5 };
     const json_t *rows = json_object_get(info, "damaged_photos");
     const size_t n = json_array_size(rows);
-    if (n > 0) printf("\n%zu photos are damaged or gone, their cameras are not measured\n", n);
+    if (n == 0) return;
+    kiln_print_gap();
+    kiln_print("%zu photos are damaged or gone, their cameras are not measured", n);
     for (size_t i = 0; i < n && i < NAMED; i++)
-        printf("%s: %s\n", text_of(json_array_get(rows, i), "camera", "?"), text_of(json_array_get(rows, i), "reason", "?"));
-    if (n > NAMED) printf("... and %zu more (--json)\n", n - NAMED);
+        kiln_print("%s: %s", text_of(json_array_get(rows, i), "camera", "?"), text_of(json_array_get(rows, i), "reason", "?"));
+    if (n > NAMED) kiln_print("... and %zu more (--json)", n - NAMED);
 }
 
 static void print_fast(const json_t *info)
@@ -523,18 +539,18 @@ static void print_fast(const json_t *info)
     const json_t *f = json_object_get(info, "fast");
     char images[32], measured[32], db[32];
     if (!json_is_object(f)) return;
-    printf("%s pictures drawn with --fast, not exactly; %s measured", count_text(f, "images", images),
-           count_text(f, "measured", measured));
+    kiln_print_part("%s pictures drawn with --fast, not exactly; %s measured", count_text(f, "images", images),
+                    count_text(f, "measured", measured));
     if (json_integer_value(json_object_get(f, "measured")) > 0)
-        printf(": at least %s dB from the exact ones", text_of(f, "least_db", real_text(f, "least_db", 1, db)));
-    printf("\n");
+        kiln_print_part(": at least %s dB from the exact ones", text_of(f, "least_db", real_text(f, "least_db", 1, db)));
+    kiln_print_gap();
 }
 
 static kiln_status print_json(const json_t *info, kiln_error *err)
 {
     char *text = kiln_json_text(info, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (!text) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    puts(text); /* stdout is checked at the end of main */
+    kiln_print_json(text); /* stdout is checked at the end of main */
     free(text);
     return KILN_OK;
 }

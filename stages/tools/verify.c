@@ -2,7 +2,9 @@
  * compared by. Reads only; a writer may go on meanwhile. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/json_text.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -38,7 +40,7 @@ static void print_line(void *context, const char *kind, const char *name, kiln_h
 {
     char hex[33];
     (void)context;
-    printf("%s %s %s\n", kind, name, kiln_hash_hex(digest, hex)); /* stdout is checked at the end of main */
+    kiln_print("%s %s %s", kind, name, kiln_hash_hex(digest, hex)); /* stdout is checked at the end of main */
 }
 
 static void add_line(void *context, const char *kind, const char *name, kiln_hash digest)
@@ -46,8 +48,8 @@ static void add_line(void *context, const char *kind, const char *name, kiln_has
     char hex[33];
     json_t *lines = context;
     /* an entry that cannot be made is seen by its count */
-    (void)json_array_append_new(lines,
-                                json_pack("{s:s, s:s, s:s}", "kind", kind, "name", name, "digest", kiln_hash_hex(digest, hex)));
+    (void)json_array_append_new(lines, json_pack("{s:o, s:o, s:s}", "kind", kiln_json_string(kind), "name", kiln_json_string(name),
+                                                 "digest", kiln_hash_hex(digest, hex)));
 }
 
 static void count_line(void *context, const char *kind, const char *name, kiln_hash digest)
@@ -126,17 +128,17 @@ static kiln_status count_quarantined(kiln_manifest *m, uint32_t n[N_STAGES], uin
 static void print_end(const uint32_t n[N_STAGES], uint32_t all)
 {
     if (all == 0) {
-        printf(": all is well\n");
+        kiln_print(": all is well");
         return;
     }
-    printf(": complete but for %" PRIu32 " quarantined unit%s: ", all, all == 1 ? "" : "s");
+    kiln_print_part(": complete but for %" PRIu32 " quarantined unit%s: ", all, all == 1 ? "" : "s");
     const char *comma = "";
     for (int i = 0; i < N_STAGES; i++) {
         if (n[i] == 0) continue;
-        printf("%s%" PRIu32 " of %s", comma, n[i], stage_names[i]);
+        kiln_print_part("%s%" PRIu32 " of %s", comma, n[i], stage_names[i]);
         comma = ", ";
     }
-    printf("; kiln-info names them, the same command of the stage tries them again\n");
+    kiln_print("; kiln-info names them, the same command of the stage tries them again");
 }
 
 static kiln_status verify(kiln_run *r, kiln_error *err)
@@ -158,8 +160,8 @@ static kiln_status verify(kiln_run *r, kiln_error *err)
         json_object_set_new(report, "quarantined", json_integer(n_quarantined)) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     if (kiln_run_json(r)) return KILN_OK;
-    printf("%s: checked %s in ", kiln_manifest_path(m), kiln_size_text(bytes, size));
-    for (size_t i = 0; i < N_COUNTED; i++) printf("%s%" PRId64 " %s", i ? ", " : "", n[i], counted[i].what);
+    kiln_print_part("%s: checked %s in ", kiln_manifest_path(m), kiln_size_text(bytes, size));
+    for (size_t i = 0; i < N_COUNTED; i++) kiln_print_part("%s%" PRId64 " %s", i ? ", " : "", n[i], counted[i].what);
     print_end(quarantined, n_quarantined);
     return KILN_OK;
 }

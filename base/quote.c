@@ -1,0 +1,148 @@
+/* quote -- see the header. One scanner names the next piece of a text and whether it may be shown; the two writers
+ * differ in how they write a piece that may not. */
+#include "base/quote.h"
+
+#include "base/file.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ESCAPE = 16 }; /* bytes of the longest escape, with its NUL */
+
+typedef struct {
+    size_t bytes;  /* that it takes in the text */
+    uint32_t code; /* character; where it is no UTF-8, the byte */
+    bool is_utf8, plain;
+} piece;
+
+static bool is_plain(uint32_t c)
+{
+    if (c < 0x20 || (c >= 0x7f && c < 0xa0)) return false;
+    if (c == 0x61c || c == 0x200e || c == 0x200f) return false;
+    return !((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069));
+}
+
+static uint32_t decode(const unsigned char *s, size_t n)
+{
+    static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t code = s[0] & lead_bits[n];
+    for (size_t i = 1; i < n; i++) code = code << 6 | (s[i] & 0x3f);
+    return code;
+}
+
+static piece next_piece(const unsigned char *s, size_t n)
+{
+    const size_t length = kiln_utf8_sequence(s, n);
+    if (!length) return (piece){.bytes = 1, .code = s[0]};
+    const uint32_t code = decode(s, length);
+    return (piece){.bytes = length, .code = code, .is_utf8 = true, .plain = is_plain(code)};
+}
+
+static void write_escape(piece p, char out[ESCAPE])
+{
+    const char *known = p.code == '\n' ? "\\n" : p.code == '\r' ? "\\r" : p.code == '\t' ? "\\t" : NULL;
+    if (known)
+        (void)snprintf(out, ESCAPE, "%s", known);
+    else if (p.is_utf8 && p.code >= 0x80)
+        (void)snprintf(out, ESCAPE, "\\u{%x}", (unsigned)p.code);
+    else
+        (void)snprintf(out, ESCAPE, "\\x%02x", (unsigned)p.code);
+}
+
+void kiln_quote(char *out, size_t size, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t at = 0, n = strlen(text);
+    char escape[ESCAPE];
+    while (n) {
+        const piece p = next_piece(s, n);
+        const void *from = s;
+        size_t bytes = p.bytes;
+        if (!p.plain) {
+            write_escape(p, escape);
+            from = escape;
+            bytes = strlen(escape);
+        }
+        if (at + bytes >= size) break; /* a piece is written whole or not at all */
+        memcpy(out + at, from, bytes);
+        at += bytes;
+        s += p.bytes;
+        n -= p.bytes;
+    }
+    out[at] = '\0';
+}
+
+/* ---- stdout ------------------------------------------------------------------------------------------------------------- */
+/* What fwrite cannot write, ferror remembers until the end of main. */
+static void put_quoted(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    char escape[ESCAPE];
+    for (size_t n = strlen(text); n;) {
+        const piece p = next_piece(s, n);
+        if (!p.plain) write_escape(p, escape);
+        (void)fwrite(p.plain ? (const char *)s : escape, 1, p.plain ? p.bytes : strlen(escape), stdout);
+        s += p.bytes;
+        n -= p.bytes;
+    }
+}
+
+static void KILN_PRINTF(1, 0) print_part(const char *fmt, va_list args)
+{
+    char few[1024], *text = few;
+    va_list again;
+    va_copy(again, args);
+    const int n = vsnprintf(few, sizeof few, fmt, args);
+    if (n >= (int)sizeof few) {
+        char *many = malloc((size_t)n + 1);
+        if (many && vsnprintf(many, (size_t)n + 1, fmt, again) == n) text = many; /* no memory: cut */
+        put_quoted(text);
+        free(many);
+    } else if (n >= 0) {
+        put_quoted(text);
+    }
+    va_end(again);
+}
+
+void kiln_print_gap(void) { (void)putchar('\n'); }
+
+void kiln_print_list(const char *fmt, va_list args)
+{
+    print_part(fmt, args);
+    kiln_print_gap();
+}
+
+void kiln_print_part(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    print_part(fmt, args);
+    va_end(args);
+}
+
+void kiln_print(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    kiln_print_list(fmt, args);
+    va_end(args);
+}
+
+void kiln_print_json(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    for (size_t n = strlen(text); n;) {
+        const piece p = next_piece(s, n);
+        if (p.plain || p.code == '\n')
+            (void)fwrite(s, 1, p.bytes, stdout);
+        else
+            (void)printf("\\u%04x", (unsigned)p.code); /* none of them is above U+FFFF */
+        s += p.bytes;
+        n -= p.bytes;
+    }
+    kiln_print_gap();
+}
