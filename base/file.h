@@ -60,6 +60,8 @@ const char *kiln_path_suffix(const char *path);
 /* A name from inside a file stays in its folder: not empty, not absolute, no '..' component, no backslash,
  * no control byte, valid UTF-8, at most 1024 bytes. On false *why is a static reason. */
 bool kiln_name_is_safe(const char *name, const char **why);
+/* The same of a path made from such a name, which may be longer. */
+bool kiln_relative_is_safe(const char *path, const char **why);
 bool kiln_utf8_valid(const unsigned char *s, size_t n);
 /* Length of the well-formed character at s[n], n > 0; 0 where there is none. */
 size_t kiln_utf8_sequence(const unsigned char *s, size_t n);

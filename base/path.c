@@ -38,12 +38,16 @@ static bool has_parent_component(const char *name)
 
 bool kiln_name_is_safe(const char *name, const char **why)
 {
+    *why = strlen(name) > 1024 ? "it is longer than 1024 bytes" : NULL;
+    return !*why && kiln_relative_is_safe(name, why);
+}
+
+bool kiln_relative_is_safe(const char *name, const char **why)
+{
     size_t length = strlen(name);
     *why = NULL;
     if (length == 0)
         *why = "it is empty";
-    else if (length > 1024)
-        *why = "it is longer than 1024 bytes";
     else if (name[0] == '/')
         *why = "it is an absolute path";
     else if (has_parent_component(name))

@@ -1,6 +1,7 @@
 /* camera -- the list of cameras with their photos. Written whole, read whole, in bytewise order of names. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
+#include "schema/row_check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint3
 {
     bool own;
     kiln_status st = KILN_OK;
+    for (uint32_t i = 0; i < n; i++) KILN_TRY(kiln_row_check_camera(&cameras[i], err)); /* what could not be read again */
     KILN_TRY(kiln_group_begin(m, &own, err));
     KILN_GO(kiln_sql(m, "DELETE FROM camera", err)); /* photos go with them */
     for (uint32_t i = 0; i < n; i++) {
@@ -68,7 +70,7 @@ static kiln_status read_params(kiln_query *q, kiln_camera *c, kiln_error *err)
     size_t bytes;
     const void *params = kiln_column_bytes(q, &bytes);
     if (bytes > sizeof c->params || bytes % sizeof *c->params != 0)
-        return kiln_fail(err, KILN_E_IO, "'%s': camera '%s' has %zu bytes of parameters", q->m->path, c->name, bytes);
+        return kiln_fail(err, KILN_E_IO, "camera '%.300s' has %zu bytes of parameters", c->name, bytes);
     if (bytes) memcpy(c->params, params, bytes);
     c->n_params = (uint32_t)(bytes / sizeof *c->params);
     return KILN_OK;
@@ -96,7 +98,15 @@ static kiln_status read_camera(kiln_query *q, kiln_camera *c, kiln_error *err)
     return kiln_query_check(q, err);
 }
 
-static kiln_status read_cameras(kiln_manifest *m, kiln_camera *cameras, uint32_t room, uint32_t *n, kiln_error *err)
+/* Rows come in the order of their names: one that does not follow is there twice, which only a damaged index can give. */
+static kiln_status check_row(const kiln_camera *cameras, uint32_t i, kiln_error *err)
+{
+    KILN_TRY(kiln_row_check_camera(&cameras[i], err));
+    if (i == 0 || strcmp(cameras[i - 1].name, cameras[i].name) < 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' is there twice or out of order", cameras[i].name);
+}
+
+static kiln_status read_cameras(kiln_manifest *m, kiln_camera **cameras, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -107,10 +117,13 @@ static kiln_status read_cameras(kiln_manifest *m, kiln_camera *cameras, uint32_t
                         " cx, cy, model, params, distorted, synthetic, split, coalesce(path, ''), coalesce(photo.width, 0),"
                         " coalesce(photo.height, 0) FROM camera LEFT JOIN photo ON photo.camera = camera.name ORDER BY name",
                         err));
-    for (*n = 0; *n < room; ++*n) {
+    for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_camera(&q, &cameras[*n], err));
+        KILN_GO(kiln_row_room((void **)cameras, *n, sizeof **cameras, "cameras", err));
+        st = read_camera(&q, &(*cameras)[*n], err);
+        if (st == KILN_OK) st = check_row(*cameras, *n, err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
     }
 done:
     kiln_query_close(&q);
@@ -119,24 +132,14 @@ done:
 
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err)
 {
-    bool own;
-    int64_t count;
-    kiln_camera *cameras = NULL;
-    kiln_status st = KILN_OK;
     *out = NULL;
     *n = 0;
-    KILN_TRY(kiln_group_begin(m, &own, err)); /* the count and the rows from one state */
-    KILN_GO(kiln_query_number(m, "SELECT count(*) FROM camera", &count, err));
-    KILN_GO(KILN_ALLOC(&cameras, (uint64_t)count, "cameras", err));
-    KILN_GO(read_cameras(m, cameras, (uint32_t)count, n, err));
-    *out = cameras;
-done:
-    st = kiln_group_end(m, own, st, err);
-    if (st != KILN_OK) {
-        free(cameras);
-        *out = NULL;
-        *n = 0;
-    }
+    kiln_status st = read_cameras(m, out, n, err);
+    if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "cameras", err); /* never NULL */
+    if (st == KILN_OK) return st;
+    free(*out);
+    *out = NULL;
+    *n = 0;
     return st;
 }
 

@@ -1,7 +1,9 @@
-/* check -- kiln_manifest_verify: SQLite's own structure, every blob against its hash, every reference and count, then
- * what the blobs hold (check_layers.c, check_tables.c).
+/* check -- kiln_manifest_verify: SQLite's own structure, every row (check_rows.c), every blob against its hash, every reference and
+ * count, then what the blobs hold (check_layers.c, check_tables.c).
  *
- * What can be said in SQL is a row of `rules`: a query whose rows are the sentences of what is wrong. */
+ * What can be said in SQL is a row of `rules`: a query whose rows are the sentences of what is wrong. What is asked of a row
+ * whenever it is read (row_check.h) is not said here again: rows are read by the same functions, which tell the list of problems
+ * instead of ending at the first. */
 #include "schema/check.h"
 
 #include "base/memory.h"
@@ -23,14 +25,8 @@ static const char *const rules[] = {
     "SELECT 'the counters of unit ''' || name || ''' are no JSON' FROM unit WHERE NOT json_valid(counters)",
     "SELECT 'the counters or parameters of run ' || id || ' are no JSON' FROM run WHERE NOT (json_valid(counters) AND"
     " json_valid(parameters))",
-    "SELECT 'the scene''s notes or transforms are no JSON' FROM scene WHERE NOT (json_valid(notes) AND json_valid(transforms))",
-    "SELECT 'layer ''' || kind || ''' says ' || count || ' rows, its chunks have ' || n FROM"
-    " (SELECT kind, layer.count, coalesce(sum(chunk.count), 0) AS n FROM layer LEFT JOIN chunk ON chunk.layer = layer.id GROUP BY "
-    "layer.id)"
-    " WHERE n <> count",
-    "SELECT 'layer ''' || kind || ''' has ' || n || ' chunks, the last one is number ' || last FROM"
-    " (SELECT kind, count(*) AS n, max(ordinal) AS last FROM layer JOIN chunk ON chunk.layer = layer.id GROUP BY layer.id)"
-    " WHERE n <> last + 1",
+    "SELECT 'there is no scene, though the stage ' || name || ' says that it finished; import the scene again' FROM stage"
+    " WHERE NOT EXISTS (SELECT 1 FROM scene) LIMIT 1",
     "SELECT 'chunk ''' || chunk || ''', plane ''' || name || ''' has ' || n || ' bytes in its segments, not ' || raw_bytes FROM"
     " (SELECT chunk.name AS chunk, plane.name, plane.raw_bytes, coalesce(sum(blob.raw_bytes), 0) AS n FROM plane"
     " JOIN chunk ON chunk.id = plane.chunk LEFT JOIN plane_segment s ON s.plane = plane.id LEFT JOIN blob ON blob.hash = s.hash"
@@ -65,6 +61,8 @@ kiln_status kiln_check_take(kiln_check *c, kiln_status st, const kiln_error *err
     kiln_check_problem(c, "%s", err->msg);
     return KILN_OK;
 }
+
+static void hear(void *context, const char *sentence) { kiln_check_problem(context, "%s", sentence); }
 
 kiln_status kiln_scratch_want(kiln_scratch *s, uint64_t bytes, kiln_error *err)
 {
@@ -132,6 +130,7 @@ done:
 static kiln_status check_all(kiln_check *c, kiln_error *err)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) KILN_TRY(kiln_check_take(c, run_rule(c, rules[i], err), err));
+    KILN_TRY(kiln_check_take(c, kiln_check_rows(c, err), err));
     KILN_TRY(kiln_check_take(c, check_blobs(c, err), err));
     KILN_TRY(kiln_check_take(c, kiln_check_layers(c, err), err));
     return kiln_check_take(c, kiln_check_tables(c, err), err);
@@ -145,7 +144,11 @@ kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void
     if (!err) err = &own_error; /* problems are read from it */
     *checked_bytes = 0;
     KILN_TRY(kiln_group_begin(m, &own, err)); /* one state, while a writer goes on */
-    KILN_TRY(kiln_group_end(m, own, check_all(&c, err), err));
+    m->listen = hear;
+    m->listener = &c;
+    const kiln_status st = check_all(&c, err);
+    m->listen = NULL;
+    KILN_TRY(kiln_group_end(m, own, st, err));
     *checked_bytes = c.bytes;
     if (c.problems == 0) return KILN_OK;
     if (c.problems == 1) return kiln_fail(err, KILN_E_IO, "manifest '%s' is damaged: %s", m->path, c.first);

@@ -26,6 +26,7 @@ typedef struct {
 } kiln_scratch;
 kiln_status kiln_scratch_want(kiln_scratch *s, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
+kiln_status kiln_check_rows(kiln_check *c, kiln_error *err) KILN_MUST_CHECK;   /* check_rows.c */
 kiln_status kiln_check_layers(kiln_check *c, kiln_error *err) KILN_MUST_CHECK; /* check_layers.c */
 kiln_status kiln_check_tables(kiln_check *c, kiln_error *err) KILN_MUST_CHECK; /* check_tables.c */
 

@@ -1,32 +1,14 @@
-/* check_layers -- what the planes hold against what is said about them: digests, sizes, types, bounds, finite numbers.
- * Planes that planes.def knows are read; extra/NAME may hold anything. */
+/* check_layers -- what the planes hold against what is said about them: digests, bounds, source rows. Sizes, types and finite
+ * numbers are asked whenever a layer or plane is read (row_check_layer.c). extra/NAME may hold anything. */
 #include "schema/check.h"
 
 #include "base/memory.h"
+#include "schema/row_check.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    const char *name;
-    kiln_type type;
-    uint32_t components; /* 0: by the degree of the spherical harmonics */
-} plane_row;
-
-static const plane_row known[] = {
-#define PLANE(name, type, components, meaning) {#name, KILN_TYPE_##type, components},
-#include "schema/planes.def"
-#undef PLANE
-};
-
-static const plane_row *known_plane(const char *name)
-{
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].name, name) == 0) return &known[i];
-    return NULL;
-}
 
 /* Where: "layer 'baked', chunk '/0/3'", for the sentences. */
 typedef struct {
@@ -38,15 +20,6 @@ typedef struct {
 
 #define PROBLEM(at, fmt, ...) \
     kiln_check_problem((at)->check, "layer '%s', chunk '%s': " fmt, (at)->layer->kind, (at)->chunk->name, __VA_ARGS__)
-
-static void check_finite(const place *at, const char *plane, const float *v, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        if (isfinite(v[i])) continue;
-        PROBLEM(at, "plane '%s' holds %g at element %" PRIu64, plane, (double)v[i], i);
-        return;
-    }
-}
 
 static void check_box(const place *at, const float *means, uint64_t n)
 {
@@ -81,42 +54,21 @@ static void check_rows(const place *at, const uint32_t *rows, uint64_t n)
 static void check_content(const place *at, const kiln_plane *p, const void *data)
 {
     uint64_t n = at->chunk->count;
-    if (p->type == KILN_TYPE_F32) check_finite(at, p->name, data, n * p->components);
     if (strcmp(p->name, "means") == 0) check_box(at, data, n);
     if (strcmp(p->name, "log_scales") == 0) check_largest(at, p->name, data, 3 * n, at->chunk->max_log_scale);
     if (strcmp(p->name, "opacity_logits") == 0) check_largest(at, p->name, data, n, at->chunk->max_opacity_logit);
     if (strcmp(p->name, "source_row") == 0) check_rows(at, data, n);
 }
 
+/* A plane at fault was told of as the layer was read. */
 static kiln_status check_plane(const place *at, const kiln_plane *p, kiln_scratch *s, kiln_error *err)
 {
-    const plane_row *row = known_plane(p->name);
-    uint32_t bands = (at->layer->sh_degree + 1) * (at->layer->sh_degree + 1) - 1;
-    if (!row) {
-        if (strncmp(p->name, "extra/", 6) != 0) PROBLEM(at, "plane '%s' is neither known nor extra/NAME", p->name);
-        return KILN_OK;
-    }
-    if (p->type != row->type || p->components != (row->components ? row->components : 3 * bands)) {
-        PROBLEM(at, "plane '%s' is %s x %" PRIu32, p->name, kiln_type_name(p->type), p->components);
-        return KILN_OK;
-    }
-    if (!kiln_array_is_whole(&p->data)) {
-        PROBLEM(at, "plane '%s' of %" PRIu64 " bytes has %" PRIu32 " segments", p->name, p->data.raw_bytes, p->data.n_segments);
-        return KILN_OK;
-    }
+    if (strncmp(p->name, "extra/", 6) == 0) return KILN_OK;
+    if (kiln_row_check_plane(at->layer, at->chunk, p, NULL) != KILN_OK) return KILN_OK;
     KILN_TRY(kiln_scratch_want(s, p->data.raw_bytes, err));
     KILN_TRY(kiln_plane_read(at->check->m, at->chunk, p->name, s->data, p->data.raw_bytes, err));
     check_content(at, p, s->data);
     return KILN_OK;
-}
-
-static void check_reach(const place *at)
-{
-    const kiln_chunk *c = at->chunk;
-    for (int axis = 0; axis < 3; axis++)
-        if (!(c->reach_min[axis] <= c->reach_max[axis]))
-            PROBLEM(at, "its reach is %g..%g on axis %d", (double)c->reach_min[axis], (double)c->reach_max[axis], axis);
-    if (c->hilbert_lo > c->hilbert_hi) PROBLEM(at, "its Hilbert codes are %" PRIu64 "..%" PRIu64, c->hilbert_lo, c->hilbert_hi);
 }
 
 static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest, uint64_t source_rows, kiln_scratch *s,
@@ -132,7 +84,6 @@ static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest
                            kiln_hash_hex(computed, is));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         place at = {.check = c, .layer = l, .chunk = &l->chunks[i], .source_rows = source_rows};
-        check_reach(&at);
         for (uint32_t p = 0; p < at.chunk->n_planes; p++)
             KILN_GO(kiln_check_take(c, check_plane(&at, &at.chunk->planes[p], s, err), err));
     }

@@ -1,8 +1,10 @@
 /* image_rows -- what was drawn: one row for a camera and kind of device. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
+#include "schema/row_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i, kiln_error *err)
 {
@@ -53,7 +55,16 @@ static kiln_status read_image(kiln_query *q, kiln_image *i, kiln_error *err)
     return kiln_query_check(q, err);
 }
 
-static kiln_status read_images(kiln_manifest *m, kiln_image *images, uint32_t room, uint32_t *n, kiln_error *err)
+static kiln_status check_row(const kiln_image *images, uint32_t i, kiln_error *err)
+{
+    KILN_TRY(kiln_row_check_image(&images[i], err));
+    int order = i == 0 ? -1 : strcmp(images[i - 1].camera, images[i].camera);
+    if (order == 0) order = strcmp(images[i - 1].device_kind, images[i].device_kind);
+    if (order < 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' is there twice or out of order", images[i].camera);
+}
+
+static kiln_status read_images(kiln_manifest *m, kiln_image **images, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -63,10 +74,13 @@ static kiln_status read_images(kiln_manifest *m, kiln_image *images, uint32_t ro
                         "SELECT camera, device_kind, profile, antialiased, near_m, background_r, background_g, background_b, width,"
                         " height, key, pixels, visible, pairs, psnr, ssim, path, format FROM image ORDER BY camera, device_kind",
                         err));
-    for (*n = 0; *n < room; ++*n) {
+    for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_image(&q, &images[*n], err));
+        KILN_GO(kiln_row_room((void **)images, *n, sizeof **images, "images", err));
+        st = read_image(&q, &(*images)[*n], err);
+        if (st == KILN_OK) st = check_row(*images, *n, err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
     }
 done:
     kiln_query_close(&q);
@@ -75,25 +89,16 @@ done:
 
 kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n, kiln_error *err)
 {
-    bool own;
-    int64_t count;
-    kiln_image *images = NULL;
-    kiln_status st = KILN_OK;
     *out = NULL;
     *n = 0;
-    KILN_TRY(kiln_group_begin(m, &own, err)); /* the count and the rows from one state */
-    KILN_GO(kiln_query_number(m, "SELECT count(*) FROM image", &count, err));
-    KILN_GO(KILN_ALLOC(&images, (uint64_t)count, "images", err));
-    KILN_GO(read_images(m, images, (uint32_t)count, n, err));
-    *out = images;
-done:
-    st = kiln_group_end(m, own, st, err);
-    if (st != KILN_OK) {
-        free(images);
-        *out = NULL;
-        *n = 0;
-    }
+    kiln_status st = read_images(m, out, n, err);
+    if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "images", err); /* never NULL */
+    if (st == KILN_OK) return st;
+    free(*out);
+    *out = NULL;
+    *n = 0;
     return st;
 }
 
-kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) { return kiln_sql(m, "DELETE FROM image", err); }
+/* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a b-tree has no end. */
+kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) { return kiln_sql(m, "DELETE FROM image WHERE true", err); }

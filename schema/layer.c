@@ -1,6 +1,7 @@
 /* layer -- layers with their chunks and planes. Written once, then immutable; read whole, without the planes' bytes. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
+#include "schema/row_check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,28 +10,17 @@
 /* ---- put --------------------------------------------------------------------------------------------------------- */
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
 
-static kiln_status check_plane(const kiln_chunk *c, const kiln_plane *p, kiln_error *err)
-{
-    uint64_t want = c->count * p->components * kiln_type_size(p->type);
-    if (p->data.raw_bytes == want && (want == 0 || p->data.n_segments == kiln_array_segments(want))) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "chunk '%s', plane '%s': %" PRIu64 " bytes in %" PRIu32 " segments, %" PRIu64 " are needed",
-                     c->name, p->name, p->data.raw_bytes, p->data.n_segments, want);
-}
-
-/* Brings a layer into the order that its digest is defined over, and refuses what could not be read again. */
+/* Brings a layer into the order that its digest is defined over, and refuses what could not be read again: the outputs of units
+ * that it is made of may have lain in a damaged manifest. */
 static kiln_status normalise(kiln_layer *l, kiln_error *err)
 {
-    uint64_t rows = 0;
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         kiln_chunk *c = &l->chunks[i];
-        if (c->count > UINT32_MAX - 1)
-            return kiln_fail(err, KILN_E_BUG, "chunk '%s' has %" PRIu64 " rows, above 2^32 - 2", c->name, c->count);
         if (c->n_planes) qsort(c->planes, c->n_planes, sizeof *c->planes, by_name);
-        for (uint32_t p = 0; p < c->n_planes; p++) KILN_TRY(check_plane(c, &c->planes[p], err));
-        rows += c->count;
+        KILN_TRY(kiln_row_check_chunk(l, c, err));
+        for (uint32_t p = 0; p < c->n_planes; p++) KILN_TRY(kiln_row_check_plane(l, c, &c->planes[p], err));
     }
-    if (rows == l->count) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "layer '%s' says %" PRIu64 " rows, its chunks have %" PRIu64, l->kind, l->count, rows);
+    return kiln_row_check_layer(l, err);
 }
 
 static kiln_status insert_layer(kiln_manifest *m, const kiln_layer *l, kiln_error *err)
@@ -140,7 +130,7 @@ static void read_vector(kiln_query *q, float v[3])
     for (int i = 0; i < 3; i++) v[i] = kiln_column_f32(q);
 }
 
-static kiln_status read_chunk(kiln_query *q, kiln_chunk *c, kiln_error *err)
+static kiln_status read_chunk(kiln_query *q, kiln_chunk *c, int64_t *ordinal, kiln_error *err)
 {
     kiln_column_text(q, c->name, sizeof c->name);
     kiln_column_text(q, c->parent, sizeof c->parent);
@@ -154,7 +144,17 @@ static kiln_status read_chunk(kiln_query *q, kiln_chunk *c, kiln_error *err)
     read_vector(q, c->reach_max);
     c->max_log_scale = kiln_column_f32(q);
     c->max_opacity_logit = kiln_column_f32(q);
+    *ordinal = kiln_column_i64(q);
     return kiln_query_check(q, err);
+}
+
+/* Planes are put to their chunks by number: where numbers are wrong, no more of the layer can be read. */
+static kiln_status check_number(const kiln_manifest *m, const kiln_layer *l, int64_t ordinal, kiln_error *err)
+{
+    if (ordinal == (int64_t)l->n_chunks - 1) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT,
+                     "manifest '%s' is damaged: layer '%s', chunk '%s' is number %" PRId64 ", number %" PRIu32 " comes next",
+                     m->path, l->kind, l->chunks[l->n_chunks - 1].name, ordinal, l->n_chunks - 1);
 }
 
 static kiln_status read_chunks(kiln_manifest *m, int64_t layer, kiln_layer *l, kiln_error *err)
@@ -166,20 +166,18 @@ static kiln_status read_chunks(kiln_manifest *m, int64_t layer, kiln_layer *l, k
         kiln_query_open(m, &q,
                         "SELECT name, parent, count, level, hilbert_lo, hilbert_hi, box_min_x, box_min_y, box_min_z, box_max_x,"
                         " box_max_y, box_max_z, reach_min_x, reach_min_y, reach_min_z, reach_max_x, reach_max_y, reach_max_z,"
-                        " max_log_scale, max_opacity_logit FROM chunk WHERE layer = ? ORDER BY ordinal",
+                        " max_log_scale, max_opacity_logit, ordinal FROM chunk WHERE layer = ? ORDER BY ordinal",
                         err));
     kiln_bind_i64(&q, layer);
-    for (uint64_t room = 0;;) {
+    for (;;) {
+        int64_t ordinal;
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        if (l->n_chunks == room) {
-            room = room ? room * 2 : 64;
-            kiln_chunk *more = realloc(l->chunks, room * sizeof *more);
-            if (!more) KILN_GO(kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu64 " chunks", room));
-            l->chunks = more;
-        }
-        l->chunks[l->n_chunks] = (kiln_chunk){0};
-        KILN_GO(read_chunk(&q, &l->chunks[l->n_chunks++], err));
+        KILN_GO(kiln_row_room((void **)&l->chunks, l->n_chunks, sizeof *l->chunks, "chunks", err));
+        st = read_chunk(&q, &l->chunks[l->n_chunks++], &ordinal, err);
+        if (st == KILN_OK) KILN_GO(check_number(m, l, ordinal, err));
+        if (st == KILN_OK) st = kiln_row_check_chunk(l, &l->chunks[l->n_chunks - 1], err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
     }
 done:
     kiln_query_close(&q);
@@ -195,7 +193,8 @@ static kiln_status add_plane(kiln_chunk *c, const kiln_plane *p, kiln_error *err
     return KILN_OK;
 }
 
-/* One row of the join: a plane with one of its segments. The first row of a plane makes it. */
+/* One row of the join: a plane with one of its segments. The first row of a plane makes it. Rows come in order; one that does not
+ * follow is there twice, which only a damaged index can give. */
 static kiln_status read_plane_row(kiln_query *q, kiln_layer *l, kiln_error *err)
 {
     char type[8];
@@ -204,16 +203,22 @@ static kiln_status read_plane_row(kiln_query *q, kiln_layer *l, kiln_error *err)
     kiln_column_text(q, p.name, sizeof p.name);
     kiln_column_text(q, type, sizeof type);
     p.components = kiln_column_u32(q);
-    uint64_t raw_bytes = kiln_column_u64(q);
+    p.data.raw_bytes = kiln_column_u64(q);
     int64_t segment = kiln_column_i64(q);
     KILN_TRY(kiln_query_check(q, err));
     if (ordinal >= l->n_chunks || !kiln_type_find(type, &p.type))
-        return kiln_fail(err, KILN_E_IO, "'%s': plane '%s' has type '%s' in chunk number %" PRIu32 " of %" PRIu32, q->m->path,
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s': plane '%s' has type '%s' in chunk number %" PRIu32 " of %" PRIu32, l->kind,
                          p.name, type, ordinal, l->n_chunks);
     kiln_chunk *c = &l->chunks[ordinal];
-    if (c->n_planes == 0 || strcmp(c->planes[c->n_planes - 1].name, p.name) != 0) KILN_TRY(add_plane(c, &p, err));
-    kiln_plane *at = &c->planes[c->n_planes - 1];
-    at->data.raw_bytes = raw_bytes;
+    kiln_plane *at = c->n_planes ? &c->planes[c->n_planes - 1] : NULL;
+    int order = at ? strcmp(at->name, p.name) : -1;
+    if (order < 0) KILN_TRY(add_plane(c, &p, err));
+    at = &c->planes[c->n_planes - 1];
+    if (order > 0 || (order == 0 && segment <= 0) || segment > at->data.n_segments ||
+        (segment >= 0 && segment < at->data.n_segments))
+        return kiln_fail(err, KILN_E_INPUT,
+                         "layer '%s', chunk '%s': plane '%s', segment %" PRId64 " is there twice or out of order", l->kind, c->name,
+                         p.name, segment);
     if (segment < 0) return KILN_OK;
     kiln_hash hash = kiln_column_hash(q);
     KILN_TRY(kiln_query_check(q, err));
@@ -235,11 +240,20 @@ static kiln_status read_planes(kiln_manifest *m, int64_t layer, kiln_layer *l, k
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_plane_row(&q, l, err));
+        KILN_GO(kiln_row_take(m, &q, read_plane_row(&q, l, err), err));
     }
 done:
     kiln_query_close(&q);
     return st;
+}
+
+/* What was read as a whole. kiln_manifest_verify hears of every plane that is at fault. */
+static kiln_status check_layer(kiln_manifest *m, const kiln_layer *l, kiln_error *err)
+{
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        for (uint32_t p = 0; p < l->chunks[i].n_planes; p++)
+            KILN_TRY(kiln_row_take(m, NULL, kiln_row_check_plane(l, &l->chunks[i], &l->chunks[i].planes[p], err), err));
+    return kiln_row_take(m, NULL, kiln_row_check_layer(l, err), err);
 }
 
 /* q: a query whose first row is id, kind, digest, count, sh_degree. Closes it. */
@@ -256,9 +270,13 @@ static kiln_status read_layer(kiln_manifest *m, kiln_query *q, const char *kind,
     l->digest = kiln_column_hash(q);
     l->count = kiln_column_u64(q);
     l->sh_degree = kiln_column_u32(q);
-    KILN_GO(kiln_query_check(q, err));
+    st = kiln_query_check(q, err);
+    if (st == KILN_OK && strcmp(l->kind, kind) != 0)
+        st = kiln_fail(err, KILN_E_INPUT, "the layer '%s' is found where '%s' belongs", l->kind, kind);
+    KILN_GO(kiln_row_take(m, q, st, err));
     KILN_GO(read_chunks(m, id, l, err));
     KILN_GO(read_planes(m, id, l, err));
+    KILN_GO(check_layer(m, l, err));
     *out = l;
     l = NULL;
 done:

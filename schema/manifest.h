@@ -20,6 +20,7 @@
 KILN_C_BEGIN
 
 typedef struct kiln_manifest kiln_manifest;
+typedef void kiln_problem_fn(void *context, const char *sentence); /* one of the things that kiln_manifest_verify found */
 
 /* ---- open, lock, close ---------------------------------------------------------------------------------------- */
 typedef enum {
@@ -233,7 +234,8 @@ kiln_status kiln_layer_get_digest(kiln_manifest *m, const char *kind, kiln_hash 
                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_layer_free(kiln_layer *l);
 const kiln_plane *kiln_chunk_plane(const kiln_chunk *c, const char *name); /* NULL when it has none */
-/* dst has count * components * size bytes; checks every hash. KILN_E_INPUT when the chunk has no such plane. */
+/* dst has count * components * size bytes, just that many; checks every hash, and that planes of planes.def hold finite numbers (no
+ * log scale above 88, no zero quaternion). KILN_E_INPUT when they do not, or when the chunk has no such plane. */
 kiln_status kiln_plane_read(kiln_manifest *m, const kiln_chunk *c, const char *name, void *dst, size_t dst_bytes,
                             kiln_error *err) KILN_MUST_CHECK;
 
@@ -349,7 +351,6 @@ typedef void kiln_digest_line_fn(void *context, const char *kind, const char *na
 /* Sorted lines `KIND NAME DIGEST` of current outputs: layer, table, image (kiln-verify --digest). */
 kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Every hash, count, bound and reference; *problems lines through `report`. KILN_E_IO when any was found. */
-typedef void kiln_problem_fn(void *context, const char *sentence);
 kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void *context, uint64_t *checked_bytes,
                                  kiln_error *err) KILN_MUST_CHECK;
 

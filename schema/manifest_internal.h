@@ -40,6 +40,8 @@ struct kiln_manifest {
     int wal_pages;    /* frames in the WAL after the last commit */
     uint64_t *steps;  /* of SQLite's machine: those of the query that runs, or other_steps */
     uint64_t other_steps, most_steps;
+    kiln_problem_fn *listen; /* kiln_manifest_verify: told of a row at fault, and reading goes on; NULL: reading ends there */
+    void *listener;
     uint32_t n_statements;
     struct {
         const char *sql;
@@ -75,6 +77,7 @@ typedef struct {
     int next_bind, next_column;
     kiln_status status;  /* first failure of a bind or column */
     const char *problem; /* its reason, a literal; NULL: SQLite's own text */
+    int column;          /* whose it is; -1: a bind's */
 } kiln_query;
 
 /* Translates a result code of SQLite, with its own text; `doing` completes "cannot ... 'PATH'". */
@@ -107,6 +110,11 @@ char *kiln_column_text_dup(kiln_query *q);                   /* free(); never NU
 const void *kiln_column_bytes(kiln_query *q, size_t *bytes); /* until the next step; NULL when empty */
 /* Reports a failure of the columns read since the last step. */
 kiln_status kiln_query_check(kiln_query *q, kiln_error *err) KILN_MUST_CHECK;
+/* What comes of a row that was read and checked (row_check.h) with this status and sentence. Damage is put into a sentence with the
+ * manifest's name; or kiln_manifest_verify is told of it and the row stays as far as it could be read: KILN_OK. */
+kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
+/* Room for row number n of an array that grows row by row, each zeroed. *rows is freed by the caller. */
+kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err) KILN_MUST_CHECK;
 void kiln_query_close(kiln_query *q); /* accepts one that was never opened ({0}) or is closed */
 /* Whole query with one number: its first column of its first row. SQL without parameters. */
 kiln_status kiln_query_number(kiln_manifest *m, const char *sql, int64_t *out, kiln_error *err) KILN_MUST_CHECK;

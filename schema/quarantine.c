@@ -53,7 +53,11 @@ static kiln_status read_row(kiln_query *q, kiln_quarantine_row **rows, uint32_t 
     kiln_column_text(q, row->device, sizeof row->device);
     kiln_column_text(q, row->reason, sizeof row->reason);
     row->failed_ns = kiln_column_i64(q);
-    return kiln_query_check(q, err);
+    KILN_TRY(kiln_query_check(q, err));
+    int order = n == 0 ? -1 : strcmp(row[-1].name, row->name);
+    if (order == 0) order = memcmp(row[-1].key.bytes, row->key.bytes, sizeof row->key.bytes);
+    if (order < 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "unit '%s' is in quarantine twice or out of order", row->name);
 }
 
 kiln_status kiln_quarantine_get(kiln_manifest *m, const char *stage, kiln_quarantine_row **out, uint32_t *n, kiln_error *err)
@@ -71,7 +75,7 @@ kiln_status kiln_quarantine_get(kiln_manifest *m, const char *stage, kiln_quaran
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_row(&q, out, *n, err));
+        KILN_GO(kiln_row_take(m, &q, read_row(&q, out, *n, err), err));
         ++*n;
     }
 done:

@@ -8,6 +8,7 @@
 #include "schema/manifest_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static sqlite3_stmt *cached(const kiln_manifest *m, const char *sql)
 
 kiln_status kiln_query_open(kiln_manifest *m, kiln_query *q, const char *sql, kiln_error *err)
 {
-    *q = (kiln_query){.m = m, .next_bind = 1};
+    *q = (kiln_query){.m = m, .next_bind = 1, .column = -1};
     q->statement = cached(m, sql);
     if (q->statement) {
         if (!sqlite3_stmt_busy(q->statement)) return KILN_OK;
@@ -110,6 +111,7 @@ static void keep_failure(kiln_query *q, kiln_status status, const char *problem)
     if (q->status != KILN_OK) return;
     q->status = status;
     q->problem = problem;
+    q->column = q->next_column - 1; /* the one that was taken last; -1 before the first */
 }
 
 static void bound(kiln_query *q, int rc)
@@ -149,8 +151,10 @@ void kiln_bind_null(kiln_query *q) { bound(q, sqlite3_bind_null(q->statement, q-
 kiln_status kiln_query_check(kiln_query *q, kiln_error *err)
 {
     if (q->status == KILN_OK) return KILN_OK;
-    const char *why = q->problem ? q->problem : sqlite3_errmsg(q->m->db);
-    return kiln_fail(err, q->status, "'%s': %s, in: %s", q->m->path, why, sqlite3_sql(q->statement));
+    const char *why = q->problem ? q->problem : sqlite3_errmsg(q->m->db), *sql = sqlite3_sql(q->statement);
+    if (q->column < 0) return kiln_fail(err, q->status, "'%s': %s, in: %s", q->m->path, why, sql);
+    return kiln_fail(err, q->status, "column '%s' of a row: %s, in: %.60s...", sqlite3_column_name(q->statement, q->column), why,
+                     sql);
 }
 
 kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err)
@@ -161,6 +165,7 @@ kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err)
     int rc = sqlite3_step(q->statement);
     q->m->steps = &q->m->other_steps;
     q->next_column = 0;
+    q->column = -1;
     if (rc == SQLITE_DONE) return KILN_OK;
     if (rc != SQLITE_ROW) return kiln_sqlite_fail(q->m, rc, sqlite3_stmt_readonly(q->statement) ? "read" : "write", err);
     *row = true;
@@ -213,7 +218,12 @@ uint32_t kiln_column_u32(kiln_query *q)
     return (uint32_t)v;
 }
 
-bool kiln_column_bool(kiln_query *q) { return kiln_column_i64(q) != 0; }
+bool kiln_column_bool(kiln_query *q)
+{
+    int64_t v = kiln_column_i64(q);
+    if (v != 0 && v != 1) keep_failure(q, KILN_E_IO, "it is neither 0 nor 1");
+    return v == 1;
+}
 
 double kiln_column_f64(kiln_query *q)
 {
@@ -269,6 +279,7 @@ void kiln_column_text(kiln_query *q, char *dst, size_t size)
         keep_failure(q, KILN_E_IO, "a text is longer than it can be");
         length = 0;
     }
+    if (memchr(p, '\0', length)) keep_failure(q, KILN_E_IO, "a text holds a NUL byte");
     memcpy(dst, p, length);
     dst[length] = '\0';
 }
@@ -284,6 +295,30 @@ char *kiln_column_text_dup(kiln_query *q)
     }
     memcpy(copy, p, length);
     return copy;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_error *err)
+{
+    if (st != KILN_E_IO && st != KILN_E_INPUT) return st;
+    if (q) q->status = KILN_OK; /* the next row has its own chance */
+    if (m->listen && err) {
+        m->listen(m->listener, err->msg);
+        return KILN_OK;
+    }
+    if (!err) return st;
+    return kiln_fail(err, st, "manifest '%s' is damaged: %s; kiln-verify lists all that is wrong with it", m->path, err->msg);
+}
+
+kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err)
+{
+    if (n == 0 || (n & (n - 1)) == 0) { /* as many as the next power of two; what is not used yet takes no memory */
+        void *more = n > UINT32_MAX / 2 ? NULL : realloc(*rows, (n ? 2 * (size_t)n : 1) * size);
+        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %" PRIu32 " %s", n + 1, what);
+        *rows = more;
+    }
+    memset((char *)*rows + n * size, 0, size);
+    return KILN_OK;
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* run_record -- one row for each execution of a stage. */
 #include "schema/manifest_internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 kiln_status kiln_run_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *err)
@@ -21,30 +22,40 @@ kiln_status kiln_run_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *er
     return kiln_query_run(&q, err);
 }
 
+static kiln_status read_run(kiln_query *q, kiln_run_row *out, kiln_error *err)
+{
+    out->id = kiln_column_i64(q);
+    kiln_column_text(q, out->stage, sizeof out->stage);
+    out->program = kiln_column_text_dup(q);
+    out->parameters = kiln_column_text_dup(q);
+    out->device = kiln_column_text_dup(q);
+    out->counters = kiln_column_text_dup(q);
+    out->start_ns = kiln_column_i64(q);
+    out->stop_ns = kiln_column_i64(q);
+    out->exit_code = (int)kiln_column_i64(q);
+    const bool is_json = kiln_column_bool(q);
+    KILN_TRY(kiln_query_check(q, err));
+    if (!is_json)
+        return kiln_fail(err, KILN_E_INPUT, "the counters or parameters of run %" PRId64 " of stage '%s' are no JSON", out->id,
+                         out->stage);
+    if (out->start_ns >= 0 && out->stop_ns >= 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "run %" PRId64 " of stage '%s' was before 1970", out->id, out->stage);
+}
+
 kiln_status kiln_run_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err)
 {
     kiln_query q;
     *out = (kiln_run_row){0};
     *found = false;
     KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code FROM run"
+                             "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code,"
+                             " json_valid(counters) AND json_valid(parameters) FROM run"
                              " WHERE stage = ? AND (exit_code = 0 OR (exit_code = 7 AND instr(counters, '\"status\":\"partial\"')))"
                              " ORDER BY id DESC LIMIT 1",
                              err));
     kiln_bind_text(&q, stage);
     kiln_status st = kiln_query_step(&q, found, err);
-    if (st == KILN_OK && *found) {
-        out->id = kiln_column_i64(&q);
-        kiln_column_text(&q, out->stage, sizeof out->stage);
-        out->program = kiln_column_text_dup(&q);
-        out->parameters = kiln_column_text_dup(&q);
-        out->device = kiln_column_text_dup(&q);
-        out->counters = kiln_column_text_dup(&q);
-        out->start_ns = kiln_column_i64(&q);
-        out->stop_ns = kiln_column_i64(&q);
-        out->exit_code = (int)kiln_column_i64(&q);
-        st = kiln_query_check(&q, err);
-    }
+    if (st == KILN_OK && *found) st = kiln_row_take(m, &q, read_run(&q, out, err), err);
     kiln_query_close(&q);
     if (st != KILN_OK) {
         kiln_run_row_release(out);

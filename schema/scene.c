@@ -1,6 +1,7 @@
 /* scene -- the one scene row, and the list of source files that freshness is judged by. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
+#include "schema/row_check.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,6 +21,7 @@ static void bind_optional(kiln_query *q, bool has, double v)
 kiln_status kiln_scene_put(kiln_manifest *m, const kiln_scene *s, kiln_error *err)
 {
     kiln_query q;
+    KILN_TRY(kiln_row_check_scene(s, err)); /* what could not be read again */
     KILN_TRY(kiln_query_open(
         m, &q,
         "INSERT OR REPLACE INTO scene (id, name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree,"
@@ -56,14 +58,23 @@ static bool read_optional(kiln_query *q, double *out, int n)
     return false;
 }
 
-static void read_scene(kiln_query *q, kiln_scene *s)
+static bool find_kind(const char *kind, kiln_scene_kind *out)
+{
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(kind, kinds[i]) != 0) continue;
+        *out = (kiln_scene_kind)i;
+        return true;
+    }
+    return false;
+}
+
+static kiln_status read_scene(kiln_query *q, kiln_scene *s, kiln_error *err)
 {
     char kind[16];
     double root[4];
     kiln_column_text(q, s->name, sizeof s->name);
     kiln_column_text(q, kind, sizeof kind);
-    for (int i = 0; i < 3; i++)
-        if (strcmp(kind, kinds[i]) == 0) s->kind = (kiln_scene_kind)i;
+    const bool is_kind = find_kind(kind, &s->kind);
     kiln_column_text(q, s->source_path, sizeof s->source_path);
     kiln_column_text(q, s->source_format, sizeof s->source_format);
     s->rows_read = kiln_column_u64(q);
@@ -80,6 +91,12 @@ static void read_scene(kiln_query *q, kiln_scene *s)
     s->root_half = root[3];
     s->has_background = read_optional(q, s->background, 3);
     kiln_column_text(q, s->notes, sizeof s->notes);
+    const bool is_json = kiln_column_bool(q), is_first = kiln_column_i64(q) == 1;
+    KILN_TRY(kiln_query_check(q, err));
+    if (!is_kind) return kiln_fail(err, KILN_E_INPUT, "the scene is of an unknown kind: '%s'", kind);
+    if (!is_json) return kiln_fail(err, KILN_E_INPUT, "the scene's notes are no JSON object, or its transforms no JSON array");
+    if (!is_first) return kiln_fail(err, KILN_E_INPUT, "the scene's row has another number than 1");
+    return kiln_row_check_scene(s, err);
 }
 
 kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err)
@@ -91,14 +108,15 @@ kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err)
         kiln_query_open(m, &q,
                         "SELECT name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree, antialiased, frame,"
                         " up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, root_y, root_z, root_half,"
-                        " background_r, background_g, background_b, notes FROM scene",
+                        " background_r, background_g, background_b, notes,"
+                        " iif(json_valid(notes) AND json_valid(transforms), json_type(notes) = 'object' AND json_type(transforms) ="
+                        " 'array', 0), id FROM scene ORDER BY id",
                         err));
     kiln_status st = kiln_query_step(&q, &row, err);
     if (st == KILN_OK && !row) st = kiln_fail(err, KILN_E_STALE, "nothing is imported into '%s'; run kiln-import first", m->path);
-    if (st == KILN_OK) {
-        read_scene(&q, out);
-        st = kiln_query_check(&q, err);
-    }
+    if (st == KILN_OK) st = kiln_row_take(m, &q, read_scene(&q, out, err), err);
+    if (st == KILN_OK) st = kiln_query_step(&q, &row, err);
+    if (st == KILN_OK && row) st = kiln_row_take(m, &q, kiln_fail(err, KILN_E_INPUT, "there is more than one scene"), err);
     kiln_query_close(&q);
     return st;
 }
@@ -123,7 +141,8 @@ kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, ui
     bool own;
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_group_begin(m, &own, err));
-    KILN_GO(kiln_sql(m, "DELETE FROM source_file", err));
+    /* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a b-tree has no end */
+    KILN_GO(kiln_sql(m, "DELETE FROM source_file WHERE true", err));
     for (uint32_t i = 0; i < n; i++) KILN_GO(insert_source(m, &files[i], err));
 done:
     return kiln_group_end(m, own, st, err);
@@ -139,17 +158,27 @@ static void read_source(kiln_query *q, kiln_source_file *f)
     f->hash = kiln_column_hash(q);
 }
 
-static kiln_status read_sources(kiln_manifest *m, kiln_source_file *files, uint32_t room, uint32_t *n, kiln_error *err)
+static kiln_status check_source(const kiln_source_file *files, uint32_t i, kiln_error *err)
+{
+    KILN_TRY(kiln_row_check_source(&files[i], err));
+    if (i == 0 || strcmp(files[i - 1].path, files[i].path) < 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' is there twice or out of order", files[i].path);
+}
+
+static kiln_status read_sources(kiln_manifest *m, kiln_source_file **files, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_query_open(m, &q, "SELECT path, role, size, mtime_ns, inode, hash FROM source_file ORDER BY path", err));
-    for (*n = 0; *n < room; ++*n) {
+    for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        read_source(&q, &files[*n]);
-        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_row_room((void **)files, *n, sizeof **files, "source files", err));
+        read_source(&q, &(*files)[*n]);
+        st = kiln_query_check(&q, err);
+        if (st == KILN_OK) st = check_source(*files, *n, err);
+        KILN_GO(kiln_row_take(m, &q, st, err));
     }
 done:
     kiln_query_close(&q);
@@ -158,23 +187,13 @@ done:
 
 kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t *n, kiln_error *err)
 {
-    bool own;
-    int64_t count;
-    kiln_source_file *files = NULL;
-    kiln_status st = KILN_OK;
     *out = NULL;
     *n = 0;
-    KILN_TRY(kiln_group_begin(m, &own, err)); /* the count and the rows from one state */
-    KILN_GO(kiln_query_number(m, "SELECT count(*) FROM source_file", &count, err));
-    KILN_GO(KILN_ALLOC(&files, (uint64_t)count, "source files", err));
-    KILN_GO(read_sources(m, files, (uint32_t)count, n, err));
-    *out = files;
-done:
-    st = kiln_group_end(m, own, st, err);
-    if (st != KILN_OK) {
-        free(files);
-        *out = NULL;
-        *n = 0;
-    }
+    kiln_status st = read_sources(m, out, n, err);
+    if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "source files", err); /* never NULL */
+    if (st == KILN_OK) return st;
+    free(*out);
+    *out = NULL;
+    *n = 0;
     return st;
 }

@@ -11,25 +11,32 @@ static const char *const states[] = {"missing", "fresh", "stale", "partial"}; /*
 
 const char *kiln_stage_state_name(kiln_stage_state s) { return states[s]; }
 
+static kiln_status read_stage(kiln_query *q, kiln_stage_row *out, kiln_error *err)
+{
+    char state[16];
+    out->version = kiln_column_u32(q);
+    kiln_column_text(q, state, sizeof state);
+    out->input_key = kiln_column_hash(q);
+    out->finished_ns = kiln_column_i64(q);
+    KILN_TRY(kiln_query_check(q, err));
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        if (strcmp(state, states[i]) != 0) continue;
+        out->state = (kiln_stage_state)i;
+        return KILN_OK;
+    }
+    return kiln_fail(err, KILN_E_INPUT, "stage '%s' has an unknown state: '%s'", out->name, state);
+}
+
 kiln_status kiln_stage_get(kiln_manifest *m, const char *stage, kiln_stage_row *out, kiln_error *err)
 {
     kiln_query q;
     bool row;
-    char state[16];
     *out = (kiln_stage_row){0};
     snprintf(out->name, sizeof out->name, "%s", stage);
     KILN_TRY(kiln_query_open(m, &q, "SELECT version, state, input_key, finished_ns FROM stage WHERE name = ?", err));
     kiln_bind_text(&q, stage);
     kiln_status st = kiln_query_step(&q, &row, err);
-    if (st == KILN_OK && row) {
-        out->version = kiln_column_u32(&q);
-        kiln_column_text(&q, state, sizeof state);
-        for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-            if (strcmp(state, states[i]) == 0) out->state = (kiln_stage_state)i;
-        out->input_key = kiln_column_hash(&q);
-        out->finished_ns = kiln_column_i64(&q);
-        st = kiln_query_check(&q, err);
-    }
+    if (st == KILN_OK && row) st = kiln_row_take(m, &q, read_stage(&q, out, err), err);
     kiln_query_close(&q);
     return st;
 }
@@ -59,7 +66,7 @@ kiln_status kiln_stage_output_get(kiln_manifest *m, const char *stage, const cha
     kiln_status st = kiln_query_step(&q, &row, err);
     if (st == KILN_OK && row) {
         *out = kiln_column_hash(&q);
-        st = kiln_query_check(&q, err);
+        st = kiln_row_take(m, &q, kiln_query_check(&q, err), err);
     }
     kiln_query_close(&q);
     return st;
@@ -95,7 +102,9 @@ static kiln_status add_parameter(kiln_query *q, kiln_parameter **list, uint32_t 
     kiln_parameter *p = &more[(*n)++];
     kiln_column_text(q, p->name, sizeof p->name);
     p->value = kiln_column_text_dup(q);
-    return kiln_query_check(q, err);
+    KILN_TRY(kiln_query_check(q, err));
+    if (*n == 1 || strcmp(p[-1].name, p->name) < 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "the parameter '%s' is stored twice or out of order", p->name);
 }
 
 kiln_status kiln_parameters_get(kiln_manifest *m, const char *stage, kiln_parameter **out, uint32_t *n, kiln_error *err)
@@ -112,7 +121,7 @@ kiln_status kiln_parameters_get(kiln_manifest *m, const char *stage, kiln_parame
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(add_parameter(&q, &list, &count, err));
+        KILN_GO(kiln_row_take(m, &q, add_parameter(&q, &list, &count, err), err));
     }
     *out = list;
     *n = count;

@@ -2,6 +2,7 @@
  * so that one DELETE takes all of it. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
+#include "schema/row_check.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -34,7 +35,7 @@ static kiln_status insert_array(kiln_manifest *m, int64_t table, int band, const
     kiln_query q;
     uint32_t n = kiln_array_segments(a->raw_bytes);
     if (n > a->n_segments || (n && n != a->n_segments))
-        return kiln_fail(err, KILN_E_BUG, "array '%s' of %" PRIu64 " bytes has %" PRIu32 " segments", name, a->raw_bytes,
+        return kiln_fail(err, KILN_E_IO, "array '%s' of %" PRIu64 " bytes has %" PRIu32 " segments", name, a->raw_bytes,
                          a->n_segments);
     for (uint32_t i = 0; i < n; i++) {
         KILN_TRY(kiln_query_open(
@@ -132,25 +133,31 @@ kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool an
 }
 
 /* ---- get --------------------------------------------------------------------------------------------------------- */
+static kiln_status read_band(kiln_query *q, kiln_tile_band *b, uint32_t number, kiln_error *err)
+{
+    b->row0 = kiln_column_u32(q);
+    b->row1 = kiln_column_u32(q);
+    b->pairs = kiln_column_u64(q);
+    const int64_t band = kiln_column_i64(q);
+    KILN_TRY(kiln_query_check(q, err));
+    if (band == number) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "a tile table has band %" PRId64 " where band %" PRIu32 " belongs", band, number);
+}
+
 static kiln_status read_bands(kiln_manifest *m, int64_t table, kiln_tile_table *t, kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "SELECT row0, row1, pairs FROM tile_band WHERE tile_table = ? ORDER BY band", err));
+    KILN_TRY(kiln_query_open(m, &q, "SELECT row0, row1, pairs, band FROM tile_band WHERE tile_table = ? ORDER BY band", err));
     kiln_bind_i64(&q, table);
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        kiln_tile_band *more = realloc(t->bands, (t->n_bands + (size_t)1) * sizeof *more);
-        if (!more) KILN_GO(kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu32 " bands", t->n_bands + 1));
-        t->bands = more;
-        kiln_tile_band *b = &more[t->n_bands++];
-        *b = (kiln_tile_band){0};
-        b->row0 = kiln_column_u32(&q);
-        b->row1 = kiln_column_u32(&q);
-        b->pairs = kiln_column_u64(&q);
-        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_row_room((void **)&t->bands, t->n_bands, sizeof *t->bands, "bands", err));
+        st = read_band(&q, &t->bands[t->n_bands], t->n_bands, err);
+        t->n_bands++;
+        KILN_GO(kiln_row_take(m, &q, st, err));
     }
 done:
     kiln_query_close(&q);
@@ -169,28 +176,42 @@ static kiln_array *find_array(kiln_tile_table *t, int64_t band, const char *name
     return NULL;
 }
 
+/* Segments come in order; one that does not follow is there twice, which only a damaged index can give. */
+static kiln_status read_segment(kiln_query *q, kiln_tile_table *t, kiln_error *err)
+{
+    char name[16];
+    int64_t band = kiln_column_i64(q);
+    kiln_column_text(q, name, sizeof name);
+    kiln_hash hash = kiln_column_hash(q);
+    uint64_t bytes = kiln_column_u64(q);
+    int64_t segment = kiln_column_i64(q);
+    KILN_TRY(kiln_query_check(q, err));
+    kiln_array *a = find_array(t, band, name);
+    if (!a)
+        return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s' has an array '%s' in band %" PRId64, t->camera, name,
+                         band);
+    if (segment != a->n_segments || bytes > KILN_BLOB_MAX)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "tile table of camera '%.300s', array '%s' in band %" PRId64 ": segment %" PRId64
+                         " is there twice, out of order or too large",
+                         t->camera, name, band, segment);
+    return kiln_array_append(a, hash, bytes, err);
+}
+
 static kiln_status read_segments(kiln_manifest *m, int64_t table, kiln_tile_table *t, kiln_error *err)
 {
     kiln_query q;
     bool row;
-    char name[16];
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(
-        m, &q, "SELECT band, name, hash, raw_bytes FROM tile_segment WHERE tile_table = ? ORDER BY band, name, segment", err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT band, name, hash, raw_bytes, segment FROM tile_segment WHERE tile_table = ?"
+                             " ORDER BY band, name, segment",
+                             err));
     kiln_bind_i64(&q, table);
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        int64_t band = kiln_column_i64(&q);
-        kiln_column_text(&q, name, sizeof name);
-        kiln_hash hash = kiln_column_hash(&q);
-        uint64_t bytes = kiln_column_u64(&q);
-        KILN_GO(kiln_query_check(&q, err));
-        kiln_array *a = find_array(t, band, name);
-        if (!a)
-            KILN_GO(kiln_fail(err, KILN_E_IO, "'%s': tile table of '%s' has an array '%s' in band %" PRId64, m->path, t->camera,
-                              name, band));
-        KILN_GO(kiln_array_append(a, hash, bytes, err));
+        KILN_GO(kiln_row_take(m, &q, read_segment(&q, t, err), err));
     }
 done:
     kiln_query_close(&q);
@@ -199,7 +220,6 @@ done:
 
 static kiln_status read_table_row(kiln_query *q, int64_t *id, kiln_tile_table *t, kiln_error *err)
 {
-    *t = (kiln_tile_table){0};
     *id = kiln_column_i64(q);
     kiln_column_text(q, t->camera, sizeof t->camera);
     kiln_column_text(q, t->profile, sizeof t->profile);
@@ -219,9 +239,19 @@ static kiln_status read_table_row(kiln_query *q, int64_t *id, kiln_tile_table *t
 static kiln_status read_one(kiln_manifest *m, kiln_query *q, bool with_arrays, kiln_tile_table *t, kiln_error *err)
 {
     int64_t id;
-    KILN_TRY(read_table_row(q, &id, t, err));
+    KILN_TRY(kiln_row_take(m, q, read_table_row(q, &id, t, err), err));
     KILN_TRY(read_bands(m, id, t, err));
-    return with_arrays ? read_segments(m, id, t, err) : KILN_OK;
+    if (with_arrays) KILN_TRY(read_segments(m, id, t, err));
+    return kiln_row_take(m, NULL, kiln_row_check_table(t, with_arrays, err), err);
+}
+
+/* Orders tables as queries give them: by camera, profile, antialiased, near. */
+static int compare_tables(const kiln_tile_table *a, const kiln_tile_table *b)
+{
+    int order = strcmp(a->camera, b->camera);
+    if (order == 0) order = strcmp(a->profile, b->profile);
+    if (order == 0) order = a->antialiased - b->antialiased;
+    return order ? order : (a->near_m > b->near_m) - (a->near_m < b->near_m);
 }
 
 static kiln_status find_table(kiln_manifest *m, const kiln_tile_table *like, kiln_tile_table **out, kiln_error *err)
@@ -242,6 +272,11 @@ static kiln_status find_table(kiln_manifest *m, const kiln_tile_table *like, kil
     if (!row) goto done;
     KILN_GO(KILN_ALLOC(out, 1, "a tile table", err));
     KILN_GO(read_one(m, &q, true, *out, err));
+    if (compare_tables(*out, like) != 0)
+        st = kiln_row_take(m, NULL,
+                           kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' is found where that of '%.300s' belongs",
+                                     (*out)->camera, like->camera),
+                           err);
 done:
     kiln_query_close(&q);
     return st;
@@ -265,8 +300,7 @@ kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char
     return st;
 }
 
-static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_table *tables, uint32_t room, uint32_t *n,
-                               kiln_error *err)
+static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_table **tables, uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -276,10 +310,16 @@ static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_tab
                         "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
                         " pairs FROM tile_table ORDER BY camera, profile, antialiased, near_m",
                         err));
-    for (*n = 0; *n < room;) {
+    for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_one(m, &q, with_arrays, &tables[(*n)++], err)); /* counted before: a half-read one is freed too */
+        KILN_GO(kiln_row_room((void **)tables, *n, sizeof **tables, "tile tables", err));
+        kiln_tile_table *t = &(*tables)[(*n)++]; /* counted before: a half-read one is freed too */
+        KILN_GO(read_one(m, &q, with_arrays, t, err));
+        if (*n > 1 && compare_tables(t - 1, t) >= 0)
+            KILN_GO(kiln_row_take(
+                m, NULL,
+                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' is there twice or out of order", t->camera), err));
     }
 done:
     kiln_query_close(&q);
@@ -289,23 +329,15 @@ done:
 kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out, uint32_t *n, kiln_error *err)
 {
     bool own;
-    int64_t count;
-    kiln_tile_table *tables = NULL;
-    kiln_status st = KILN_OK;
     *out = NULL;
     *n = 0;
-    KILN_TRY(kiln_group_begin(m, &own, err)); /* the count and the rows from one state */
-    KILN_GO(kiln_query_number(m, "SELECT count(*) FROM tile_table", &count, err));
-    KILN_GO(KILN_ALLOC(&tables, (uint64_t)count, "tile tables", err));
-    KILN_GO(read_tables(m, with_arrays, tables, (uint32_t)count, n, err));
-    *out = tables;
-done:
-    st = kiln_group_end(m, own, st, err);
-    if (st != KILN_OK) {
-        kiln_tile_tables_free(tables, *n);
-        *out = NULL;
-        *n = 0;
-    }
+    KILN_TRY(kiln_group_begin(m, &own, err)); /* tables and their bands from one state */
+    kiln_status st = kiln_group_end(m, own, read_tables(m, with_arrays, out, n, err), err);
+    if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "tile tables", err); /* never NULL */
+    if (st == KILN_OK) return st;
+    kiln_tile_tables_free(*out, *n);
+    *out = NULL;
+    *n = 0;
     return st;
 }
 

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
+#include "schema/row_check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +20,11 @@ static kiln_status read_output(kiln_query *q, kiln_unit_result *r, kiln_error *e
     o->hash = kiln_column_hash(q);
     o->raw_bytes = kiln_column_u64(q);
     o->elem = kiln_column_u32(q);
-    return kiln_query_check(q, err);
+    KILN_TRY(kiln_query_check(q, err));
+    KILN_TRY(kiln_row_check_output(o, err));
+    int order = r->n == 1 ? -1 : strcmp(o[-1].name, o->name);
+    if (order < 0 || (order == 0 && o[-1].segment < o->segment)) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit is there twice or out of order", o->name);
 }
 
 static kiln_status read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err)
@@ -33,7 +38,7 @@ static kiln_status read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_output(&q, r, err));
+        KILN_GO(kiln_row_take(m, &q, read_output(&q, r, err), err));
     }
 done:
     kiln_query_close(&q);
@@ -52,7 +57,7 @@ kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_un
     if (st == KILN_OK && *found) {
         unit = kiln_column_i64(&q);
         out->counters = kiln_column_text_dup(&q);
-        st = kiln_query_check(&q, err);
+        st = kiln_row_take(m, &q, kiln_query_check(&q, err), err);
     }
     kiln_query_close(&q);
     if (st == KILN_OK && *found) st = read_outputs(m, unit, out, err);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 enum { CHUNKS = 6, ROWS = 1000, PLANES = 3 };
-static const char *const names[PLANES] = {"means", "opacity_logits", "source_row"};
+static const char *const names[PLANES] = {"means", "source_row", "spacing2"};
 static const uint32_t components[PLANES] = {3, 1, 1};
 
 static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];
@@ -45,7 +45,7 @@ static int make_layer(void **state)
             if (kiln_manifest_put_blob(m, &blob, NULL) != KILN_OK) return -1;
             hashes[c][p] = blob.hash;
             free(blob.packed);
-            planes[c][p] = (kiln_plane){.type = KILN_TYPE_U32,
+            planes[c][p] = (kiln_plane){.type = p == 1 ? KILN_TYPE_U32 : KILN_TYPE_F32, /* whose elements are small numbers too */
                                         .components = components[p],
                                         .data = {.raw_bytes = blob.raw_bytes, .n_segments = 1, .segments = &hashes[c][p]}};
             (void)snprintf(planes[c][p].name, sizeof planes[c][p].name, "%s", names[p]);
