@@ -157,7 +157,7 @@ static kiln_status choose_one(job *j, const char *name, kiln_error *err)
         j->chosen[c] = 1;
         return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_USAGE, "the layer '%s' has no chunk '%s'; it has %u, from '%s' on", j->layer->kind, name,
+    return kiln_fail(err, KILN_E_USAGE, "--chunks: the layer '%s' has no chunk '%s'; it has %u, from '%s' on", j->layer->kind, name,
                      j->layer->n_chunks, j->layer->n_chunks ? j->layer->chunks[0].name : "");
 }
 

@@ -186,6 +186,7 @@ struct kiln_run {
     int64_t start_wall_ns;
     uint64_t start_ns;
     bool committed;
+    char stored[1024];           /* names of the parameters that came from the manifest, each between blanks */
     char partial_input[32];      /* a stage that this one reads and that finished partially; "": none did */
     char scratch[KILN_PATH_MAX]; /* folder of this run; "": none */
     kiln_ram_use ram;            /* ram.h */
@@ -202,6 +203,9 @@ void kiln_run_tidy_scratch(kiln_run *r);
 const kiln_device *kiln_run_slot_device(const kiln_run *r, unsigned slot);
 /* Stores the KEYED options that were given; clears the others first with --reset. Inside a transaction. */
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* The status of a run that ended with this one and this sentence: a wrong command line is bad input where the sentence names
+ * options that came from the manifest alone. */
+kiln_status kiln_run_blame_stored(const kiln_run *r, kiln_status st, kiln_error *err);
 /* Report, counters of units, times: what --json prints and the run record keeps. NULL when memory is gone. */
 json_t *kiln_run_summary(const kiln_run *r, const char *status);
 kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence,

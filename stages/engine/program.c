@@ -183,7 +183,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
                                    : kiln_common_values.verbose ? KILN_LOG_VERBOSE
                                                                 : KILN_LOG_NORMAL);
     if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
-    st = conclude(&r, parent(&r, &err), &err);
+    st = kiln_run_blame_stored(&r, conclude(&r, parent(&r, &err), &err), &err);
     finish(&r, st, &err);
     kiln_status printed = print_report(&r, st, &err, &late);
     if (printed == KILN_OK) printed = close_stdout(&late);

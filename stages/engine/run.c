@@ -104,6 +104,18 @@ static const kiln_opt *keyed_option(const kiln_run *r, const char *name)
     return NULL;
 }
 
+#define FORGET "stored parameter (--reset forgets it)"
+
+/* What the manifest holds is no slip of the user's: a value that the option refuses is bad input. */
+static kiln_status take_stored(kiln_run *r, const kiln_parameter *p, kiln_error *err)
+{
+    const size_t used = strlen(r->stored);
+    kiln_status st = kiln_opt_set(&r->cli, p->name, p->value, FORGET, err);
+    (void)snprintf(r->stored + used, sizeof r->stored - used, "%s%s ", used ? "" : " ", p->name);
+    if (st == KILN_E_USAGE && err) st = err->status = KILN_E_INPUT;
+    return st == KILN_E_USAGE ? KILN_E_INPUT : st;
+}
+
 kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
 {
     kiln_parameter *stored = NULL;
@@ -115,10 +127,35 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
         if (!keyed_option(r, stored[i].name))
             kiln_warn("the stored parameter '%s' is of another version of this program and not used", stored[i].name);
         else if (!kiln_opt_given(&r->cli, stored[i].name))
-            st = kiln_opt_set(&r->cli, stored[i].name, stored[i].value, "stored parameter (--reset forgets it)", err);
+            st = take_stored(r, &stored[i], err);
     }
     kiln_parameters_free(stored, n);
     return st;
+}
+
+/* Does the sentence name this option? */
+static bool names(const char *sentence, const char *option)
+{
+    char word[80];
+    const int n = snprintf(word, sizeof word, "--%s", option);
+    const char *at = n < (int)sizeof word ? strstr(sentence, word) : NULL;
+    return at && !(at[n] == '-' || (at[n] >= 'a' && at[n] <= 'z'));
+}
+
+kiln_status kiln_run_blame_stored(const kiln_run *r, kiln_status st, kiln_error *err)
+{
+    char word[80];
+    bool is_stored = false;
+    if (st != KILN_E_USAGE) return st;
+    for (const kiln_opt *o = r->cli.options; o && o->name; o++) {
+        if (!(o->flags & KILN_KEYED) || !names(err->msg, o->name)) continue;
+        if (kiln_opt_given(&r->cli, o->name)) return st;
+        (void)snprintf(word, sizeof word, " %s ", o->name);
+        is_stored |= strstr(r->stored, word) != NULL;
+    }
+    if (!is_stored) return st;
+    kiln_note(err, FORGET);
+    return err->status = KILN_E_INPUT;
 }
 
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err)

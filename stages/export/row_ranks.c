@@ -7,11 +7,15 @@
 
 typedef kiln_status visit_fn(kiln_row_ranks *r, const uint32_t *rows, uint64_t n, kiln_error *err);
 
+/* The table has room for the scene's rows (kiln_row_ranks_ram), which a damaged manifest may exceed. */
 static kiln_status measure(kiln_row_ranks *r, const uint32_t *rows, uint64_t n, kiln_error *err)
 {
-    (void)err;
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++) {
+        if (rows[i] >= r->n_source_rows)
+            return kiln_fail(err, KILN_E_INPUT, "the layer names source row %u, but its source has %llu rows", rows[i],
+                             (unsigned long long)r->n_source_rows);
         if (rows[i] / 64 >= r->n_words) r->n_words = rows[i] / 64 + 1;
+    }
     return KILN_OK;
 }
 
@@ -46,7 +50,7 @@ done:
 
 kiln_status kiln_row_ranks_init(kiln_row_ranks *r, const kiln_export *e, kiln_manifest *m, kiln_error *err)
 {
-    memset(r, 0, sizeof *r);
+    *r = (kiln_row_ranks){.n_source_rows = e->scene->rows_read};
     KILN_TRY(visit(r, e, m, measure, err));
     KILN_TRY(KILN_ALLOC(&r->bits, r->n_words, "the order of the rows", err));
     KILN_TRY(KILN_ALLOC(&r->before, r->n_words / 8 + 1, "the order of the rows", err));
