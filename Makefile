@@ -90,7 +90,7 @@ bless: tests
 export V KEEP
 # T names a C test: its binary is all that it needs.
 ONE   := $(patsubst %,$O/tests/%_test,$(filter unit/% gpu/%,$(firstword $(subst :, ,$T))))
-tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST) $(CUDA_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test $(NO_CUDA))
+tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST) $(CUDA_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test $O/tests/mutate/mutate $(NO_CUDA))
 ## asan: check under AddressSanitizer and UBSan, in build-asan
 asan:
 	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) check O=build-asan KILN_SLOW=4 CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
@@ -110,7 +110,7 @@ man: $(BIN:$O/bin/%=$O/man/%.1)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
 	$< --man > $@.tmp && mv $@.tmp $@
-include pipelines/library.mk pipelines/inspect.mk tests/bench/bench.mk
+include pipelines/library.mk pipelines/inspect.mk tests/bench/bench.mk tests/mutate/mutate.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O
 ## help: this list
