@@ -110,18 +110,39 @@ static kiln_hash input_key(kiln_run *r, const cutting *k)
 }
 
 /* ---- the plan ----------------------------------------------------------------------------------------------------------- */
+/* The plan is read from the manifest, which may say anything: its chunks must follow each other and cover all rows, and the blocks
+ * that they name must be there. */
+static kiln_status check_plan(const cutting *k, uint64_t bytes, uint64_t block_bytes, kiln_error *err)
+{
+    const uint64_t n_blocks = block_bytes / sizeof *k->blocks;
+    uint64_t row = 0;
+    if (bytes % sizeof *k->chunks || block_bytes % sizeof *k->blocks || k->n_chunks > UINT32_MAX)
+        return kiln_fail(err, KILN_E_IO, "it has %llu bytes of chunks and %llu of blocks", (unsigned long long)bytes,
+                         (unsigned long long)block_bytes);
+    for (uint64_t i = 0; i < k->n_chunks; i++) {
+        const kiln_planned_chunk *c = &k->chunks[i];
+        if (!kiln_planned_chunk_is_sound(c, row, o.max))
+            return kiln_fail(err, KILN_E_IO, "chunk %llu of the plan does not begin at row %llu, or has no name",
+                             (unsigned long long)i, (unsigned long long)row);
+        if (c->first_block > n_blocks || c->n_blocks > n_blocks - c->first_block)
+            return kiln_fail(err, KILN_E_IO, "the blocks of chunk '%s' are missing in the plan", c->cells.name);
+        row = c->cells.end;
+    }
+    for (uint64_t b = 0; b < n_blocks; b++)
+        if (k->blocks[b] >= k->input->n_chunks)
+            return kiln_fail(err, KILN_E_IO, "the plan names block %u of %u", k->blocks[b], k->input->n_chunks);
+    return row == k->input->count ? KILN_OK
+                                  : kiln_fail(err, KILN_E_IO, "the plan ends at row %llu of %llu", (unsigned long long)row,
+                                              (unsigned long long)k->input->count);
+}
+
 static kiln_status read_plan(kiln_run *r, cutting *k, kiln_error *err)
 {
     uint64_t bytes = 0, block_bytes = 0;
     KILN_TRY(kiln_unit_data(r, &k->plan, "chunks", (void **)&k->chunks, &bytes, err));
     KILN_TRY(kiln_unit_data(r, &k->plan, "blocks", (void **)&k->blocks, &block_bytes, err));
     k->n_chunks = bytes / sizeof *k->chunks;
-    if (bytes % sizeof *k->chunks || k->n_chunks > UINT32_MAX)
-        return kiln_fail(err, KILN_E_IO, "the plan of the chunks has %llu bytes", (unsigned long long)bytes);
-    for (uint64_t i = 0; i < k->n_chunks; i++)
-        if (k->chunks[i].first_block + k->chunks[i].n_blocks > block_bytes / sizeof *k->blocks)
-            return kiln_fail(err, KILN_E_IO, "the plan of chunk '%.95s' is incomplete", k->chunks[i].cells.name);
-    return KILN_OK;
+    return kiln_unit_refuse(r, &k->plan, check_plan(k, bytes, block_bytes, err), err);
 }
 
 static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
@@ -176,7 +197,7 @@ static kiln_hash chunk_key(kiln_run *r, const cutting *k, const kiln_planned_chu
     kiln_key_hash(h, "rows", c->rows);
     for (uint64_t b = c->first_block; b < c->first_block + c->n_blocks; b++) {
         kiln_key_u64(h, "block", k->blocks[b]);
-        if (k->blocks[b] < k->input->n_chunks) kiln_key_hash(h, "planes", k->block_keys[k->blocks[b]]);
+        kiln_key_hash(h, "planes", k->block_keys[k->blocks[b]]);
     }
     return kiln_key_end(h);
 }
@@ -230,8 +251,6 @@ static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const k
 {
     const kiln_planned_chunk *plan = &k->chunks[i];
     const kiln_unit *u = &k->units[i];
-    kiln_bounds *bounds;
-    uint64_t bytes;
     memcpy(c->name, plan->cells.name, sizeof c->name);
     memcpy(c->parent, plan->cells.parent, sizeof c->parent);
     c->count = plan->cells.end - plan->cells.begin;
@@ -242,12 +261,7 @@ static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const k
         KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type, plane->components, err));
     }
     if (k->spacing) KILN_TRY(kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
-    KILN_TRY(kiln_unit_data(r, u, "bounds", (void **)&bounds, &bytes, err));
-    if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
-    free(bounds);
-    return bytes == sizeof *bounds
-               ? KILN_OK
-               : kiln_fail(err, KILN_E_IO, "the bounds of chunk '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+    return kiln_chunk_read_bounds(r, u, c, err);
 }
 
 static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
@@ -259,8 +273,10 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     KILN_GO(kiln_layer_new("baked", k->input->sh_degree, (uint32_t)(k->n_chunks - k->n_missing), &l, err));
     l->count = k->input->count - k->rows_missing;
     next = l->chunks;
-    for (uint64_t i = 0; i < k->n_chunks; i++)
-        if (!k->units[i].quarantined) KILN_GO(fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err));
+    for (uint64_t i = 0; i < k->n_chunks; i++) {
+        if (k->units[i].quarantined) continue;
+        KILN_GO(kiln_unit_refuse(r, &k->units[i], fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err), err));
+    }
     kiln_ram_look(r, true); /* the parent has most now: units and layer */
     KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));

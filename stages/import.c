@@ -230,15 +230,16 @@ static kiln_hash block_key(kiln_run *r, const kiln_block_request *q, const kiln_
     return kiln_key_end(h);
 }
 
-static kiln_status take_counters(kiln_import_result *i, const kiln_unit *u, kiln_error *err)
+static kiln_status take_counters(kiln_run *r, kiln_import_result *i, const kiln_unit *u, kiln_error *err)
 {
     json_t *c = NULL;
     kiln_row_counts counts;
-    KILN_TRY(kiln_unit_counters(u, &c, err));
-    kiln_status st = kiln_row_counts_parse(json_object_get(c, "dropped"), json_object_get(c, "clamped"), &counts, err);
+    KILN_TRY(kiln_unit_counters(r, u, &c, err));
+    kiln_status st = kiln_unit_refuse(
+        r, u, kiln_row_counts_parse(json_object_get(c, "dropped"), json_object_get(c, "clamped"), &counts, err), err);
+    if (st == KILN_OK) st = kiln_unit_count(r, u, c, "rows", &counts.read, err);
+    if (st == KILN_OK) st = kiln_unit_count(r, u, c, "kept", &counts.kept, err);
     if (st == KILN_OK) {
-        counts.read = (uint64_t)json_integer_value(json_object_get(c, "rows"));
-        counts.kept = (uint64_t)json_integer_value(json_object_get(c, "kept"));
         kiln_row_counts_add(&i->counts, &counts);
         if (json_array_size(i->dropped_rows) < 100 && json_array_extend(i->dropped_rows, json_object_get(c, "dropped_rows")) != 0)
             st = kiln_fail(err, KILN_E_NOMEM, "out of memory while counting rows");
@@ -266,7 +267,7 @@ static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t
     KILN_TRY(kiln_run_units(r, "importing", units, i->scan.n_blocks, err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         if (!units[b].quarantined) {
-            KILN_TRY(take_counters(i, &units[b], err));
+            KILN_TRY(take_counters(r, i, &units[b], err));
             continue;
         }
         i->n_missing++;
@@ -277,12 +278,19 @@ static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t
     return KILN_OK;
 }
 
+static bool is_cube(const kiln_cube *c)
+{
+    bool sound = isfinite(c->half) && c->half > 0;
+    for (int a = 0; a < 3; a++)
+        sound = sound && isfinite(c->centre[a]) && isfinite(c->inner_lo[a]) && isfinite(c->inner_hi[a]) &&
+                c->inner_lo[a] <= c->inner_hi[a];
+    return sound;
+}
+
 static kiln_status run_cube(kiln_run *r, kiln_import_result *i, const kiln_layer *l, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_cube_part *parts = NULL;
-    void *data = NULL;
-    uint64_t bytes;
     kiln_unit u = {.name = CUBE_UNIT, .ram = kiln_cube_ram(KILN_BLOCK_ROWS)};
     KILN_TRY(KILN_ALLOC(&parts, l->n_chunks, "blocks", err));
     kiln_hasher *h = kiln_run_key_bare(r, "cube");
@@ -295,13 +303,9 @@ static kiln_status run_cube(kiln_run *r, kiln_import_result *i, const kiln_layer
     u.payload = parts;
     u.payload_bytes = l->n_chunks * sizeof *parts;
     KILN_GO(kiln_run_units(r, "measuring", &u, 1, err));
-    KILN_GO(kiln_unit_data(r, &u, "cube", &data, &bytes, err));
-    if (bytes == sizeof i->cube)
-        memcpy(&i->cube, data, sizeof i->cube);
-    else
-        st = kiln_fail(err, KILN_E_BUG, "the root cube has %llu bytes", (unsigned long long)bytes);
+    KILN_GO(kiln_unit_struct(r, &u, "cube", &i->cube, sizeof i->cube, err));
+    if (!is_cube(&i->cube)) KILN_GO(kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "its root cube is none"), err));
 done:
-    free(data);
     kiln_units_release(&u, 1);
     free(parts);
     return st;

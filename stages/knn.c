@@ -190,7 +190,12 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------------------------- */
-static kiln_status make_spacing_layer(const measurement *k, kiln_layer *l, kiln_error *err)
+static kiln_status add_spacing(kiln_chunk *c, const kiln_unit *u, kiln_error *err)
+{
+    return kiln_chunk_add_output(c, &u->result, c->name, "spacing2", KILN_TYPE_F32, 1, err);
+}
+
+static kiln_status make_spacing_layer(kiln_run *r, const measurement *k, kiln_layer *l, kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *from = &k->source->chunks[i];
@@ -198,7 +203,7 @@ static kiln_status make_spacing_layer(const measurement *k, kiln_layer *l, kiln_
         memcpy(c->name, from->name, sizeof c->name);
         c->count = from->count;
         l->count += c->count;
-        KILN_TRY(kiln_chunk_add_output(c, &kiln_spacing_of(&k->spacing, i)->result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
+        KILN_TRY(kiln_unit_refuse(r, kiln_spacing_of(&k->spacing, i), add_spacing(c, kiln_spacing_of(&k->spacing, i), err), err));
     }
     return KILN_OK;
 }
@@ -217,20 +222,15 @@ static kiln_status make_initial_layer(kiln_run *r, const measurement *k, kiln_la
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *from = &k->source->chunks[i];
         kiln_chunk *c = &l->chunks[i];
-        kiln_bounds *bounds;
-        uint64_t bytes;
+        const kiln_unit *spacing = kiln_spacing_of(&k->spacing, i);
         memcpy(c->name, from->name, sizeof c->name);
         c->count = from->count;
         l->count += c->count;
         for (uint32_t p = 0; p < from->n_planes; p++)
             if (strcmp(from->planes[p].name, "rgb")) KILN_TRY(kiln_chunk_add_copy(c, &from->planes[p], err));
-        KILN_TRY(add_made_planes(c, &k->units[i].result, err));
-        KILN_TRY(kiln_chunk_add_output(c, &kiln_spacing_of(&k->spacing, i)->result, c->name, "spacing2", KILN_TYPE_F32, 1, err));
-        KILN_TRY(kiln_unit_data(r, &k->units[i], "bounds", (void **)&bounds, &bytes, err));
-        if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
-        free(bounds);
-        if (bytes != sizeof *bounds)
-            return kiln_fail(err, KILN_E_IO, "the bounds of block '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+        KILN_TRY(kiln_unit_refuse(r, &k->units[i], add_made_planes(c, &k->units[i].result, err), err));
+        KILN_TRY(kiln_unit_refuse(r, spacing, add_spacing(c, spacing, err), err));
+        KILN_TRY(kiln_chunk_read_bounds(r, &k->units[i], c, err));
     }
     return KILN_OK;
 }
@@ -242,7 +242,7 @@ static kiln_status put_layers(kiln_run *r, kiln_manifest *m, void *context, kiln
     kiln_status st = KILN_OK;
     KILN_GO(kiln_stage_outputs_clear(m, "knn", err));
     KILN_GO(kiln_layer_new("spacing", 0, k->source->n_chunks, &spacing, err));
-    KILN_GO(make_spacing_layer(k, spacing, err));
+    KILN_GO(make_spacing_layer(r, k, spacing, err));
     KILN_GO(kiln_layer_put(m, spacing, err));
     KILN_GO(kiln_stage_output_put(m, "knn", "spacing", spacing->digest, err));
     if (k->points) {
@@ -289,10 +289,10 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     json_int_t points = 0, coloured = 0, photos = 0;
     if (k->points && k->grey) kiln_say("the points have no colours; those that no photo colours are made grey");
     if (!k->tracks.colmap) return KILN_OK;
-    KILN_TRY(kiln_unit_counters(&k->colours, &c, err));
+    KILN_TRY(kiln_unit_counters(r, &k->colours, &c, err));
     int bad = json_unpack(c, "{s:I, s:I, s:I}", "points", &points, "coloured", &coloured, "photos", &photos);
     json_decref(c);
-    if (bad) return kiln_fail(err, KILN_E_IO, "the counters of the colours are incomplete");
+    if (bad) return kiln_unit_refuse(r, &k->colours, kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (points && !kiln_run_json(r))

@@ -202,8 +202,10 @@ static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, const ch
     if (!want || *bytes == want) return KILN_OK;
     free(*data);
     *data = NULL;
-    return kiln_fail(err, KILN_E_IO, "'%s' of unit '%s' has %llu bytes, not %llu", output, u->name, (unsigned long long)*bytes,
-                     (unsigned long long)want);
+    return kiln_unit_refuse(r, u,
+                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", output, (unsigned long long)*bytes,
+                                      (unsigned long long)want),
+                            err);
 }
 
 static void key_planes(kiln_hasher *h, const pruning *p, uint32_t block, const char *const *names, size_t n)
@@ -213,6 +215,14 @@ static void key_planes(kiln_hasher *h, const pruning *p, uint32_t block, const c
 }
 
 /* ---- statistics, rules, merges ------------------------------------------------------------------------------------------ */
+/* Order statistics of finite numbers. */
+static kiln_status check_statistics(const kiln_prune_stats *s, uint64_t n, kiln_error *err)
+{
+    bool sound = s->n <= n && isfinite(s->median_log_scale) && isfinite(s->median_spacing2) && s->median_spacing2 >= 0;
+    for (int a = 0; a < 3; a++) sound = sound && isfinite(s->lo[a]) && isfinite(s->hi[a]) && s->lo[a] <= s->hi[a];
+    return sound ? KILN_OK : kiln_fail(err, KILN_E_IO, "its statistics are none of this layer");
+}
+
 static kiln_status take_statistics(kiln_run *r, pruning *p, kiln_error *err)
 {
     static const char *const names[] = {"means", "log_scales", "spacing2"};
@@ -228,12 +238,28 @@ static kiln_status take_statistics(kiln_run *r, pruning *p, kiln_error *err)
     KILN_GO(set_payload(&u, &head, NULL, NULL, NULL, err));
     KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
     memcpy(&p->stats, data, sizeof p->stats);
+    KILN_GO(kiln_unit_refuse(r, &u, check_statistics(&p->stats, p->input->count, err), err));
     KILN_GO(kiln_prune_rules_make(&o.rules, &p->stats, p->scene.origin, &p->rules, err));
 done:
     free(data);
     kiln_units_release(&u, 1);
     free(u.payload);
     return st;
+}
+
+static bool has_row(const pruning *p, uint32_t block, uint32_t row)
+{
+    return block < p->input->n_chunks && has_block(p, block) && row < p->input->chunks[block].count;
+}
+
+static kiln_status check_merges(const pruning *p, uint64_t bytes, kiln_error *err)
+{
+    bool sound = bytes % sizeof *p->merges == 0;
+    for (uint64_t i = 0; i < p->n_merges && sound; i++) {
+        const kiln_merged_row *m = &p->merges[i];
+        sound = has_row(p, m->block, m->row) && has_row(p, m->into_block, m->into_row);
+    }
+    return sound ? KILN_OK : kiln_fail(err, KILN_E_IO, "it merges rows that the layer does not have");
 }
 
 static kiln_status find_merges(kiln_run *r, pruning *p, kiln_error *err)
@@ -256,6 +282,7 @@ static kiln_status find_merges(kiln_run *r, pruning *p, kiln_error *err)
     KILN_GO(set_payload(&u, &head, NULL, p->rows, NULL, err));
     KILN_GO(run_one(r, "looking for near-duplicates", &u, "merges", 0, (void **)&p->merges, &bytes, err));
     p->n_merges = bytes / sizeof *p->merges;
+    KILN_GO(kiln_unit_refuse(r, &u, check_merges(p, bytes, err), err));
 done:
     kiln_units_release(&u, 1);
     free(u.payload);
@@ -311,12 +338,11 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
 static kiln_status add_tally(kiln_run *r, pruning *p, const kiln_unit *u, kiln_error *err)
 {
     kiln_tally *t;
-    uint64_t bytes;
-    KILN_TRY(kiln_unit_data(r, u, "tally", (void **)&t, &bytes, err));
-    if (bytes == sizeof *t) kiln_tally_add(&p->tally, t);
+    KILN_TRY(KILN_ALLOC(&t, 1, "a tally", err));
+    const kiln_status st = kiln_unit_struct(r, u, "tally", t, sizeof *t, err);
+    if (st == KILN_OK) kiln_tally_add(&p->tally, t);
     free(t);
-    if (bytes == sizeof *t) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "the tally of %s has %llu bytes", u->name, (unsigned long long)bytes);
+    return st;
 }
 
 static kiln_status prune_blocks(kiln_run *r, pruning *p, kiln_error *err)
@@ -435,7 +461,6 @@ static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
 {
     kiln_buffer tail = {0};
     kiln_unit *units = NULL;
-    kiln_prune_pairs *pairs = NULL;
     kiln_status st;
     KILN_GO(make_views(r, p, err));
     KILN_GO(KILN_ALLOC(&units, p->n_views, "views", err));
@@ -443,18 +468,11 @@ static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
     for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &tail, &units[i], err));
     KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
-        uint64_t bytes;
         p->views[i].missing = units[i].quarantined;
         if (units[i].quarantined) continue;
-        KILN_GO(kiln_unit_data(r, &units[i], "pairs", (void **)&pairs, &bytes, err));
-        if (bytes != sizeof *pairs)
-            KILN_GO(kiln_fail(err, KILN_E_IO, "the %s have %llu bytes", units[i].name, (unsigned long long)bytes));
-        p->views[i].count = *pairs;
-        free(pairs);
-        pairs = NULL;
+        KILN_GO(kiln_unit_struct(r, &units[i], "pairs", &p->views[i].count, sizeof p->views[i].count, err));
     }
 done:
-    free(pairs);
     units_free(units, p->n_views);
     kiln_buffer_release(&tail);
     return st;
@@ -481,27 +499,31 @@ done:
 }
 
 /* ---- the layer --------------------------------------------------------------------------------------------------------- */
+/* Rows that the rules left, told by the plane that every block has. */
+static kiln_status count_kept(const kiln_unit *u, uint64_t most, uint64_t *out, kiln_error *err)
+{
+    kiln_array rows;
+    KILN_TRY(kiln_unit_result_array(&u->result, "source_row", &rows, err));
+    free(rows.segments);
+    *out = rows.raw_bytes / sizeof(uint32_t);
+    if (rows.raw_bytes % sizeof(uint32_t) == 0 && *out <= most) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "its source rows have %llu bytes", (unsigned long long)rows.raw_bytes);
+}
+
 static kiln_status fill_block(kiln_run *r, const pruning *p, uint32_t i, kiln_chunk *c, kiln_error *err)
 {
     const kiln_chunk *from = &p->input->chunks[p->block_of[i]];
     const kiln_unit *u = &p->blocks[i];
-    kiln_bounds *bounds;
-    uint64_t bytes;
     memcpy(c->name, from->name, sizeof c->name);
+    if (!kiln_chunk_plane(from, "source_row"))
+        return kiln_fail(err, KILN_E_IO, "block '%s' has no plane 'source_row'; import the scene again", from->name);
+    KILN_TRY(count_kept(u, from->count, &c->count, err));
     for (uint32_t k = 0; k < from->n_planes; k++) {
         const kiln_plane *plane = &from->planes[k];
         KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type, plane->components, err));
     }
     if (p->spacing) KILN_TRY(kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
-    const kiln_plane *rows = kiln_chunk_plane(c, "source_row");
-    if (!rows) return kiln_fail(err, KILN_E_IO, "block '%s' has no plane 'source_row'; import the scene again", from->name);
-    c->count = rows->data.raw_bytes / sizeof(uint32_t);
-    KILN_TRY(kiln_unit_data(r, u, "bounds", (void **)&bounds, &bytes, err));
-    if (bytes == sizeof *bounds) kiln_chunk_set_bounds(c, bounds);
-    free(bounds);
-    return bytes == sizeof *bounds
-               ? KILN_OK
-               : kiln_fail(err, KILN_E_IO, "the bounds of block '%s' have %llu bytes", c->name, (unsigned long long)bytes);
+    return kiln_chunk_read_bounds(r, u, c, err);
 }
 
 static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
@@ -514,7 +536,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         if (p->blocks[i].quarantined) continue;
         kiln_chunk *c = &l->chunks[l->n_chunks++];
-        KILN_GO(fill_block(r, p, i, c, err));
+        KILN_GO(kiln_unit_refuse(r, &p->blocks[i], fill_block(r, p, i, c, err), err));
         l->count += c->count;
     }
     KILN_GO(kiln_layer_put(m, l, err));

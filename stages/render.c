@@ -9,6 +9,7 @@
 #include "stages/render/written.h"
 
 #include "base/log.h"
+#include "stages/engine/json_text.h"
 #include "stages/import/dataset.h"
 
 #include <stdlib.h>
@@ -210,13 +211,14 @@ typedef struct {
     bool done, intact; /* a unit has it; its files are still those that it wrote */
 } picture;
 
-/* Are the files of a unit that was done still those that it wrote? And a photo that was damaged still as it was? */
+/* Are the files of a unit that was done still those that it wrote? And a photo that was damaged still as it was? Not where the
+ * counters do not say what those were. */
 static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
 {
-    json_t *c;
-    const kiln_unit unit = {.name = "a picture", .result = *done};
-    KILN_TRY(kiln_unit_counters(&unit, &c, err));
-    *intact = (!j->payload.picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture)) &&
+    json_t *c; /* NULL where they are no JSON: then no file is known */
+    KILN_TRY(kiln_json_parse(done->counters, strlen(done->counters), 0, "counters", &c, NULL, err));
+    *intact = json_is_object(c) &&
+              (!j->payload.picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture)) &&
               (!j->payload.depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), j->payload.depth)) &&
               (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), j->payload.photo));
     json_decref(c);

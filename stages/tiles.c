@@ -86,7 +86,23 @@ static void table_release(kiln_tile_table *t)
     free(t->visible_row.segments);
 }
 
-static kiln_status put_table(const kiln_tiles_bake *b, kiln_manifest *m, const kiln_tiles_job *j, kiln_error *err)
+#define ANY_SIZE UINT64_MAX
+static kiln_status get_array(const kiln_unit_result *r, const char *name, uint64_t bytes, kiln_array *out, kiln_error *err)
+{
+    KILN_TRY(kiln_unit_result_array(r, name, out, err));
+    if (bytes == ANY_SIZE || out->raw_bytes == bytes) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", name, (unsigned long long)out->raw_bytes,
+                     (unsigned long long)bytes);
+}
+
+static kiln_status get_band(const kiln_unit *u, uint64_t n_tiles, kiln_tile_band *b, kiln_error *err)
+{
+    KILN_TRY(get_array(&u->result, "tile_count", 4 * n_tiles, &b->tile_count, err));
+    KILN_TRY(get_array(&u->result, "tile_bytes", 4 * n_tiles, &b->tile_bytes, err));
+    return get_array(&u->result, "rank_delta", ANY_SIZE, &b->rank_delta, err);
+}
+
+static kiln_status put_table(kiln_run *r, const kiln_tiles_bake *b, kiln_manifest *m, const kiln_tiles_job *j, kiln_error *err)
 {
     kiln_status st;
     kiln_tile_table t = {.antialiased = j->shot.antialiased,
@@ -99,12 +115,13 @@ static kiln_status put_table(const kiln_tiles_bake *b, kiln_manifest *m, const k
                          .visible = j->visible,
                          .pairs = j->pairs,
                          .n_bands = j->n_bands};
-    const kiln_unit_result *plan = &b->units[j->first_unit].result;
+    const kiln_unit *plan_unit = &b->units[j->first_unit];
+    const kiln_unit_result *plan = &plan_unit->result;
     snprintf(t.camera, sizeof t.camera, "%s", j->camera->name);
     snprintf(t.profile, sizeof t.profile, "%s", kiln_profiles[j->shot.profile].name);
-    KILN_GO(kiln_unit_result_array(plan, "chunks", &t.chunks, err));
-    KILN_GO(kiln_unit_result_array(plan, "visible_slot", &t.visible_slot, err));
-    KILN_GO(kiln_unit_result_array(plan, "visible_row", &t.visible_row, err));
+    KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "chunks", ANY_SIZE, &t.chunks, err), err));
+    KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "visible_slot", 4 * t.visible, &t.visible_slot, err), err));
+    KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "visible_row", 2 * t.visible, &t.visible_row, err), err));
     KILN_GO(KILN_ALLOC(&t.bands, t.n_bands, "bands", err));
     for (uint32_t k = 0; k < t.n_bands; k++) {
         const kiln_unit *u = &b->units[j->first_unit + 1 + k];
@@ -112,9 +129,7 @@ static kiln_status put_table(const kiln_tiles_bake *b, kiln_manifest *m, const k
         t.bands[k].row0 = p->row0;
         t.bands[k].row1 = p->row1;
         t.bands[k].pairs = p->pairs;
-        KILN_GO(kiln_unit_result_array(&u->result, "tile_count", &t.bands[k].tile_count, err));
-        KILN_GO(kiln_unit_result_array(&u->result, "tile_bytes", &t.bands[k].tile_bytes, err));
-        KILN_GO(kiln_unit_result_array(&u->result, "rank_delta", &t.bands[k].rank_delta, err));
+        KILN_GO(kiln_unit_refuse(r, u, get_band(u, (uint64_t)t.tiles_x * (p->row1 - p->row0), &t.bands[k], err), err));
     }
     KILN_GO(kiln_tile_table_put(m, &t, err));
 done:
@@ -125,10 +140,9 @@ done:
 static kiln_status put_tables(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     const kiln_tiles_bake *b = context;
-    (void)r;
     KILN_TRY(kiln_tile_tables_keep(m, "", false, 0, err)); /* no table has an empty profile: all of them go */
     for (uint32_t i = 0; i < b->n_jobs; i++)
-        if (b->jobs[i].has_table) KILN_TRY(put_table(b, m, &b->jobs[i], err));
+        if (b->jobs[i].has_table) KILN_TRY(put_table(r, b, m, &b->jobs[i], err));
     return KILN_OK;
 }
 

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool kiln_planned_chunk_is_sound(const kiln_planned_chunk *c, uint64_t begin, uint32_t max)
+{
+    const kiln_cell_group *g = &c->cells;
+    if (g->begin != begin || g->end <= begin || g->end - begin > max) return false;
+    return *g->name && memchr(g->name, 0, sizeof g->name) && memchr(g->parent, 0, sizeof g->parent);
+}
+
 static void kept_free(void *state)
 {
     kiln_chunk_kept *k = state;
@@ -33,6 +40,10 @@ static kiln_status open_layers(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
         KILN_TRY(kiln_layer_get_digest(m, "spacing", u->spacing, &k->spacing, err));
         if (k->spacing->n_chunks != k->layer->n_chunks)
             return kiln_fail(err, KILN_E_IO, "the layers 'spacing' and '%s' have different blocks", u->kind);
+        for (uint32_t i = 0; i < k->layer->n_chunks; i++)
+            if (k->spacing->chunks[i].count != k->layer->chunks[i].count)
+                return kiln_fail(err, KILN_E_IO, "block '%s' of the layer 'spacing' has another number of rows; run kiln-knn again",
+                                 k->layer->chunks[i].name);
     }
     KILN_TRY(kiln_block_starts(k->layer, &k->starts, err));
     KILN_TRY(kiln_row_parts_make(k->layer, k->spacing, &k->parts, err));
@@ -63,6 +74,18 @@ static kiln_status open_order(kiln_chunk_kept *k, kiln_error *err)
     return kiln_spatial_open(k->folder, k->layer->count, false, &k->order, err);
 }
 
+/* The parent has looked at the plan before; this is another look at the same rows of the manifest, by another process. */
+static kiln_status check_chunks(const kiln_chunk_kept *k, uint64_t bytes, uint32_t max, kiln_error *err)
+{
+    uint64_t row = 0;
+    bool sound = bytes % sizeof *k->chunks == 0;
+    for (uint64_t i = 0; i < k->n_chunks && sound; i++) {
+        sound = kiln_planned_chunk_is_sound(&k->chunks[i], row, max);
+        row = k->chunks[i].cells.end;
+    }
+    return sound && row == k->layer->count ? KILN_OK : kiln_fail(err, KILN_E_IO, "the plan of the chunks is damaged");
+}
+
 /* The plan's chunks, which a scatter goes through, and the groups that it made. */
 static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept *k, kiln_error *err)
 {
@@ -81,9 +104,14 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     if (!found) KILN_GO(kiln_fail(err, KILN_E_BUG, "the plan of the chunks is not stored"));
     KILN_GO(kiln_unit_result_read(m, &r, "chunks", (void **)&k->chunks, &bytes, err));
     k->n_chunks = bytes / sizeof *k->chunks;
+    KILN_GO(check_chunks(k, bytes, u->max, err));
     k->plan = u->plan;
     k->group_rows = u->group_rows;
 done:
+    if (st != KILN_OK) {
+        free(k->chunks); /* else the next unit would take them as they are */
+        k->chunks = NULL;
+    }
     kiln_unit_result_release(&r);
     return st;
 }

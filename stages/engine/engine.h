@@ -118,8 +118,18 @@ void kiln_units_release(kiln_unit *units, uint64_t n); /* results and volatile d
 /* Raw bytes of an output of a unit, stored or volatile; free(*data). */
 kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes,
                            kiln_error *err) KILN_MUST_CHECK;
+/* The same, of a known size; into the caller's memory. */
+kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, void *out, uint64_t bytes,
+                             kiln_error *err) KILN_MUST_CHECK;
 /* The counters object of a unit, parsed; json_decref. */
-kiln_status kiln_unit_counters(const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+/* A number of the counters that counts something. KILN_E_IO where it is none, or below 0. */
+kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *counters, const char *name, uint64_t *out,
+                            kiln_error *err) KILN_MUST_CHECK;
+/* To be called with what came of reading and checking a unit's result. A manifest is a stranger's file: a stored result may
+ * hold anything, with the right hash. Where st says that it cannot be used, the sentence names the unit, the status is
+ * KILN_E_IO, and the result is dropped when the run ends, so that the same command computes it again. Returns the status. */
+kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 
 /* The stage's own numbers for the run record and --json: borrowed, add to it. */
 json_t *kiln_run_report(kiln_run *r);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,12 @@ kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, cons
     if ((size_t)snprintf(p.name, sizeof p.name, "%s", name) >= sizeof p.name)
         return kiln_fail(err, KILN_E_BUG, "the name of plane '%s' is too long", name);
     KILN_TRY(kiln_unit_result_array(r, output, &p.data, err));
-    return add_plane(c, &p, err);
+    const uint64_t want = c->count * components * kiln_type_size(type);
+    if (p.data.raw_bytes == want) return add_plane(c, &p, err);
+    const kiln_status st = kiln_fail(err, KILN_E_IO, "plane '%s' of '%s' has %llu bytes for %llu rows, not %llu", name, c->name,
+                                     (unsigned long long)p.data.raw_bytes, (unsigned long long)c->count, (unsigned long long)want);
+    free(p.data.segments);
+    return st;
 }
 
 const kiln_chunk *kiln_layer_model(const kiln_layer *l)
@@ -62,7 +68,7 @@ const kiln_chunk *kiln_layer_model(const kiln_layer *l)
     return NULL;
 }
 
-void kiln_chunk_set_bounds(kiln_chunk *c, const kiln_bounds *b)
+static void set_bounds(kiln_chunk *c, const kiln_bounds *b)
 {
     memcpy(c->box_min, b->box_min, sizeof c->box_min);
     memcpy(c->box_max, b->box_max, sizeof c->box_max);
@@ -70,6 +76,25 @@ void kiln_chunk_set_bounds(kiln_chunk *c, const kiln_bounds *b)
     memcpy(c->reach_max, b->reach_max, sizeof c->reach_max);
     c->max_log_scale = b->max_log_scale;
     c->max_opacity_logit = b->max_opacity_logit;
+}
+
+/* kiln_bounds is floats and nothing else. Infinities are for kiln_layer_get to judge; NaN would be stored as NULL. */
+static bool has_nan(const kiln_bounds *b)
+{
+    float v[sizeof *b / sizeof(float)];
+    memcpy(v, b, sizeof v);
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+        if (isnan(v[i])) return true;
+    return false;
+}
+
+kiln_status kiln_chunk_read_bounds(kiln_run *r, const kiln_unit *u, kiln_chunk *c, kiln_error *err)
+{
+    kiln_bounds b;
+    KILN_TRY(kiln_unit_struct(r, u, "bounds", &b, sizeof b, err));
+    if (has_nan(&b)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its bounds are no numbers"), err);
+    set_bounds(c, &b);
+    return KILN_OK;
 }
 
 kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out, kiln_error *err)

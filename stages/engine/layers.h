@@ -5,18 +5,20 @@
 
 #include "kernels/bounds/bounds.h"
 #include "schema/manifest.h"
+#include "stages/engine/engine.h"
 
 /* An empty layer of n_chunks chunks without planes; kiln_layer_free. */
 kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out,
                            kiln_error *err) KILN_MUST_CHECK;
 /* Adds a plane that exists already (its bytes are not copied, only their hashes). */
 kiln_status kiln_chunk_add_copy(kiln_chunk *c, const kiln_plane *plane, kiln_error *err) KILN_MUST_CHECK;
-/* Adds the output `output` of a unit as the plane `name`. */
+/* Adds the output `output` of a unit as the plane `name`. c->count is set. KILN_E_IO where the output has another size. */
 kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, const char *output, const char *name, kiln_type type,
                                   uint32_t components, kiln_error *err) KILN_MUST_CHECK;
 /* The first chunk that has rows: it has every plane that any chunk has. NULL where the layer has no rows. */
 const kiln_chunk *kiln_layer_model(const kiln_layer *l);
-void kiln_chunk_set_bounds(kiln_chunk *c, const kiln_bounds *b);
+/* Sets a chunk's bounds from the output "bounds" of the unit that made it. */
+kiln_status kiln_chunk_read_bounds(kiln_run *r, const kiln_unit *u, kiln_chunk *c, kiln_error *err) KILN_MUST_CHECK;
 /* The means of all chunks in layer order as one planar array [3][count]; free(*out). */
 kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out, kiln_error *err) KILN_MUST_CHECK;
 /* Adds a chunk's name, count and the hashes of its plane to a key; nothing of the plane where the chunk has none. */

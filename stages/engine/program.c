@@ -52,6 +52,7 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
         kiln_manifest_discard(r->manifest);
     } else {
         if (st != KILN_OK) record_failure(r, st, failure);
+        kiln_run_drop_bad_unit(r);
         kiln_manifest_close(r->manifest);
     }
     r->manifest = NULL;

@@ -2,6 +2,8 @@
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/json_text.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,36 @@ void kiln_units_release(kiln_unit *units, uint64_t n)
     }
 }
 
-kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes, kiln_error *err)
+/* ---- what cannot be used ---------------------------------------------------------------------------------------------- */
+static bool is_of_the_result(kiln_status st)
+{
+    return st == KILN_E_IO || st == KILN_E_INPUT || st == KILN_E_STALE || st == KILN_E_BUG;
+}
+
+kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err)
+{
+    if (!is_of_the_result(st) || u->volatile_result) return st;
+    if (r->has_bad_unit && kiln_hash_equal(r->bad_unit, u->key)) return st; /* named further down */
+    r->has_bad_unit = true;
+    r->bad_unit = u->key;
+    return kiln_fail(err, KILN_E_IO, "what is stored of unit '%s' cannot be used: %s; the same command computes it again", u->name,
+                     err ? err->msg : "");
+}
+
+void kiln_run_drop_bad_unit(kiln_run *r)
+{
+    kiln_error err = {0};
+    if (!r->has_bad_unit || !r->manifest || kiln_run_is_once(r)) return;
+    kiln_status st = kiln_manifest_begin(r->manifest, &err);
+    if (st == KILN_OK) st = kiln_unit_forget(r->manifest, r->bad_unit, &err);
+    if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, &err);
+    if (st == KILN_OK) return;
+    kiln_manifest_rollback(r->manifest);
+    kiln_warn("the stored result could not be dropped: %s", err.msg);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------- */
+static kiln_status read_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes, kiln_error *err)
 {
     if (!u->volatile_data) return kiln_unit_result_read(r->manifest, &u->result, name, data, bytes, err);
     for (uint32_t i = 0; i < u->result.n; i++) {
@@ -29,7 +60,26 @@ kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, vo
     return kiln_fail(err, KILN_E_STALE, "'%s' has no output '%s'", u->name, name);
 }
 
-kiln_status kiln_unit_counters(const kiln_unit *u, json_t **out, kiln_error *err)
+kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes, kiln_error *err)
+{
+    return kiln_unit_refuse(r, u, read_data(r, u, name, data, bytes, err), err);
+}
+
+kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, void *out, uint64_t bytes, kiln_error *err)
+{
+    void *data = NULL;
+    uint64_t there;
+    KILN_TRY(kiln_unit_data(r, u, name, &data, &there, err));
+    if (there == bytes) memcpy(out, data, bytes);
+    free(data);
+    if (there == bytes) return KILN_OK;
+    return kiln_unit_refuse(
+        r, u,
+        kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes, not %llu", name, (unsigned long long)there, (unsigned long long)bytes),
+        err);
+}
+
+kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err)
 {
     json_error_t why;
     const char *text = u->result.counters ? u->result.counters : "{}";
@@ -37,7 +87,18 @@ kiln_status kiln_unit_counters(const kiln_unit *u, json_t **out, kiln_error *err
     if (!json_is_object(*out)) {
         json_decref(*out);
         *out = NULL;
-        return kiln_fail(err, KILN_E_IO, "the counters of '%s' are no JSON object: %s", u->name, why.text);
+        return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its counters are no JSON object: %.200s", why.text), err);
     }
+    return KILN_OK;
+}
+
+kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *counters, const char *name, uint64_t *out,
+                            kiln_error *err)
+{
+    const json_t *v = json_object_get(counters, name);
+    *out = 0;
+    if (!json_is_integer(v) || json_integer_value(v) < 0)
+        return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its counters have no count '%s'", name), err);
+    *out = (uint64_t)json_integer_value(v);
     return KILN_OK;
 }

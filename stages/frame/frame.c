@@ -268,3 +268,46 @@ done:
     free(t.row_pairs);
     return st;
 }
+
+/* Every Gaussian that is visible is of a chunk that may be seen, and a tile lists it once. */
+static kiln_status check_counts(const kiln_frame_counts *c, const kiln_shot *shot, const kiln_layer *layer, kiln_error *err)
+{
+    const uint64_t may = kiln_frame_bound(shot, layer).visible, of_row = c->visible * kiln_view_tiles_x(&shot->view);
+    uint64_t sum = 0;
+    if (c->visible > may)
+        return kiln_fail(err, KILN_E_IO, "it counts %llu visible Gaussians, the view may see %llu", (unsigned long long)c->visible,
+                         (unsigned long long)may);
+    for (uint32_t i = 0; i < kiln_view_tiles_y(&shot->view); i++) {
+        if (c->row_pairs[i] > of_row) return kiln_fail(err, KILN_E_IO, "it counts too many pairs for tile row %u", i);
+        sum += c->row_pairs[i];
+    }
+    if (sum == c->pairs) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "its tile rows have %llu pairs, not %llu", (unsigned long long)sum,
+                     (unsigned long long)c->pairs);
+}
+
+static kiln_status read_counts(kiln_run *r, const kiln_unit *u, kiln_frame_counts *out, kiln_error *err)
+{
+    json_t *c;
+    KILN_TRY(kiln_unit_counters(r, u, &c, err));
+    kiln_status st = kiln_unit_count(r, u, c, "visible", &out->visible, err);
+    if (st == KILN_OK) st = kiln_unit_count(r, u, c, "pairs", &out->pairs, err);
+    if (st == KILN_OK) st = kiln_unit_count(r, u, c, "box_pairs", &out->box_pairs, err);
+    json_decref(c);
+    return st;
+}
+
+kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_shot *shot, const kiln_layer *layer,
+                                   kiln_frame_counts *out, kiln_error *err)
+{
+    const uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
+    *out = (kiln_frame_counts){0};
+    KILN_TRY(KILN_ALLOC(&out->row_pairs, tiles_y, "pairs of tile rows", err));
+    kiln_status st = kiln_unit_struct(r, u, "row_pairs", out->row_pairs, tiles_y * sizeof *out->row_pairs, err);
+    if (st == KILN_OK) st = read_counts(r, u, out, err);
+    if (st == KILN_OK) st = kiln_unit_refuse(r, u, check_counts(out, shot, layer, err), err);
+    if (st == KILN_OK) return KILN_OK;
+    free(out->row_pairs);
+    *out = (kiln_frame_counts){0};
+    return st;
+}

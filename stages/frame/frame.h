@@ -115,6 +115,14 @@ void kiln_frame_forget(kiln_frame_state *s);
 /* A whole unit: the counting pass in fixed memory, chunk by chunk. Output "row_pairs" u64 [tiles_y]; counters visible, pairs, and
  * box_pairs, those of the renderer's own boxes (project.h). */
 kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, kiln_error *err) KILN_MUST_CHECK;
+/* What that unit found, for the parent: memory is predicted by it, so numbers that this view of this layer cannot have are
+ * refused. free(row_pairs). */
+typedef struct {
+    uint64_t visible, pairs, box_pairs;
+    uint64_t *row_pairs; /* [tiles_y] */
+} kiln_frame_counts;
+kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_shot *shot, const kiln_layer *layer,
+                                   kiln_frame_counts *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- cameras by name ------------------------------------------------------------------------------------------------- */
 /* NAME, or #INDEX from 0 in sorted name order; KILN_E_USAGE names the nearest or the range. */

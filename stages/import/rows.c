@@ -266,7 +266,7 @@ json_t *kiln_clamped_json(const kiln_row_counts *c) { return counts_json(clamp_n
 kiln_status kiln_row_counts_parse(json_t *dropped, json_t *clamped, kiln_row_counts *out, kiln_error *err)
 {
     if (!json_is_object(dropped) || !json_is_object(clamped))
-        return kiln_fail(err, KILN_E_BUG, "a block's counters lack what was dropped");
+        return kiln_fail(err, KILN_E_IO, "its counters lack what was dropped");
     memset(out, 0, sizeof *out);
     for (int i = 1; i < KILN_N_DROPS; i++) out->dropped[i] = (uint64_t)json_integer_value(json_object_get(dropped, drop_names[i]));
     for (int i = 0; i < KILN_N_CLAMPS; i++)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,7 @@ static kiln_status describe_plane(const kiln_source_info *info, const char *name
             p->components = 1;
             return KILN_OK;
         }
-    return kiln_fail(err, KILN_E_BUG, "a block has an output '%s' that no plane is called", name);
+    return kiln_fail(err, KILN_E_IO, "it has an output '%s', which no plane is called", name);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
@@ -120,22 +121,28 @@ static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_res
         kiln_plane *p = &c->planes[c->n_planes++];
         KILN_TRY(describe_plane(info, res->outputs[k].name, p, err));
         KILN_TRY(kiln_unit_result_array(res, p->name, &p->data, err));
+        if (p->data.raw_bytes != c->count * p->components * kiln_type_size(p->type))
+            return kiln_fail(err, KILN_E_IO, "its plane '%s' has %llu bytes for %llu rows", p->name,
+                             (unsigned long long)p->data.raw_bytes, (unsigned long long)c->count);
     }
     qsort(c->planes, c->n_planes, sizeof *c->planes, by_name);
-    return KILN_OK;
+    return kiln_chunk_plane(c, "means") ? KILN_OK : kiln_fail(err, KILN_E_IO, "it has no plane 'means'");
+}
+
+/* A block without rows has no largest scale, so those two may be infinite; and no number at all is NaN. */
+static bool are_stats(const kiln_block_stats *s)
+{
+    bool sound = s->n <= KILN_BLOCK_ROWS && !isnan(s->max_log_scale) && !isnan(s->max_opacity_logit);
+    for (int a = 0; a < 3; a++) sound = sound && isfinite(s->box_min[a]) && isfinite(s->box_max[a]);
+    return sound;
 }
 
 static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
                               kiln_error *err)
 {
-    void *data = NULL;
-    uint64_t bytes = 0;
     kiln_block_stats stats;
-    KILN_TRY(kiln_unit_data(r, u, "stats", &data, &bytes, err));
-    bool fits = bytes == sizeof stats;
-    if (fits) memcpy(&stats, data, sizeof stats);
-    free(data);
-    if (!fits) return kiln_fail(err, KILN_E_BUG, "'%s' has %llu bytes of statistics", u->name, (unsigned long long)bytes);
+    KILN_TRY(kiln_unit_struct(r, u, "stats", &stats, sizeof stats, err));
+    if (!are_stats(&stats)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its statistics are of no block"), err);
     snprintf(c->name, sizeof c->name, "%08llu", (unsigned long long)number);
     c->count = stats.n;
     memcpy(c->box_min, stats.box_min, sizeof c->box_min);
@@ -144,7 +151,7 @@ static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const ki
     memcpy(c->reach_max, stats.box_max, sizeof c->reach_max);
     c->max_log_scale = stats.max_log_scale;
     c->max_opacity_logit = stats.max_opacity_logit;
-    return take_planes(&i->scan.info, &u->result, c, err);
+    return kiln_unit_refuse(r, u, take_planes(&i->scan.info, &u->result, c, err), err);
 }
 
 kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out, kiln_error *err)

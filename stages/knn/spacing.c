@@ -85,13 +85,14 @@ static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, kiln_hash 
                               .cost = s->source->count,
                               .ram = whole_ram(s->source->count)};
     KILN_TRY(kiln_run_units(r, "measuring spacing", s->units, 1, err));
-    KILN_TRY(kiln_unit_counters(&s->units[0], &c, err));
+    KILN_TRY(kiln_unit_counters(r, &s->units[0], &c, err));
     const int bad =
         json_unpack(c, "{s:F, s:F, s:F, s:I}", "min2", &s->min2, "median2", &s->median2, "max2", &s->max2, "fallbacks", &fallbacks);
     json_decref(c);
     s->fallbacks = (uint64_t)fallbacks;
     s->whole_s = seconds_since(start);
-    return bad ? kiln_fail(err, KILN_E_IO, "the counters of the spacing are incomplete") : KILN_OK;
+    if (!bad && fallbacks >= 0) return KILN_OK;
+    return kiln_unit_refuse(r, &s->units[0], kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
 }
 
 /* ---- the partition ------------------------------------------------------------------------------------------------------ */
@@ -256,12 +257,11 @@ static kiln_status is_due(kiln_run *r, const ranges *p, bool *due, kiln_error *e
 static kiln_status add_counts(kiln_run *r, const kiln_unit *u, uint64_t counts[KILN_RANK_BINS], kiln_error *err)
 {
     uint32_t *bins;
-    uint64_t bytes;
-    KILN_TRY(kiln_unit_data(r, u, "ranks", (void **)&bins, &bytes, err));
-    const bool right = bytes == KILN_RANK_BINS * sizeof *bins;
-    for (uint32_t i = 0; right && i < KILN_RANK_BINS; i++) counts[i] += bins[i];
+    KILN_TRY(KILN_ALLOC_UNSET(&bins, KILN_RANK_BINS, "the bins of a median", err));
+    const kiln_status st = kiln_unit_struct(r, u, "ranks", bins, KILN_RANK_BINS * sizeof *bins, err);
+    for (uint32_t i = 0; st == KILN_OK && i < KILN_RANK_BINS; i++) counts[i] += bins[i];
     free(bins);
-    return right ? KILN_OK : kiln_fail(err, KILN_E_IO, "the ranks of '%s' have %" PRIu64 " bytes", u->name, bytes);
+    return st;
 }
 
 static kiln_status sum_range(kiln_run *r, ranges *p, uint64_t i, kiln_error *err)
@@ -271,11 +271,12 @@ static kiln_status sum_range(kiln_run *r, ranges *p, uint64_t i, kiln_error *err
     double min2 = 0, max2 = 0;
     json_int_t fallbacks = 0, batches = 0, candidates = 0, queries = 0;
     KILN_TRY(add_counts(r, &p->units[i], p->counts, err));
-    KILN_TRY(kiln_unit_counters(&p->units[i], &c, err));
+    KILN_TRY(kiln_unit_counters(r, &p->units[i], &c, err));
     const int bad = json_unpack(c, "{s:F, s:F, s:I, s:I, s:I, s:I}", "min2", &min2, "max2", &max2, "fallbacks", &fallbacks,
                                 "batches", &batches, "candidates", &candidates, "queries", &queries);
     json_decref(c);
-    if (bad) return kiln_fail(err, KILN_E_IO, "the counters of '%s' are incomplete", p->units[i].name);
+    if (bad || fallbacks < 0)
+        return kiln_unit_refuse(r, &p->units[i], kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
     if (i == 0 || min2 < s->min2) s->min2 = min2;
     if (i == 0 || max2 > s->max2) s->max2 = max2;
     s->fallbacks += (uint64_t)fallbacks;

@@ -356,8 +356,10 @@ kiln_status kiln_knn_back(kiln_worker *w, const kiln_layer *l, const kiln_knn_un
     KILN_TRY(KILN_ALLOC(&spacing2, rows, "the spacing of blocks", err));
     for (uint64_t i = 0; i < r->range; i++) KILN_GO(take_piece(m, keys[i], r->first_block, spacing2, rows, &filled, err));
     if (filled != rows)
-        KILN_GO(kiln_fail(err, KILN_E_BUG, "ranges have %" PRIu64 " of %" PRIu64 " rows of the blocks from %u", filled, rows,
-                          r->first_block));
+        KILN_GO(kiln_fail(err, KILN_E_IO,
+                          "ranges have %" PRIu64 " of %" PRIu64
+                          " rows of the blocks from %u; get the manifest again, or import the scene into a new one",
+                          filled, rows, r->first_block));
     KILN_GO(put_ranks(w, spacing2, rows, 1, r->high, err));
     for (uint32_t i = r->first_block; i < end; i++) {
         const kiln_chunk *c = &l->chunks[i];

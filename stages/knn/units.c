@@ -56,6 +56,8 @@ static kiln_status put_colours(kiln_manifest *m, kiln_hash key, const kiln_chunk
     (void)snprintf(name, sizeof name, KILN_KNN_COLOURED_ROWS, c->name);
     KILN_GO(kiln_unit_result_read(m, &r, name, (void **)&rows, &bytes, err));
     n = bytes / sizeof *rows;
+    if (bytes % sizeof *rows)
+        KILN_GO(kiln_fail(err, KILN_E_IO, "the colours of block '%s' have %llu bytes of rows", c->name, (unsigned long long)bytes));
     (void)snprintf(name, sizeof name, KILN_KNN_COLOURED_RGB, c->name);
     KILN_GO(kiln_unit_result_read(m, &r, name, (void **)&from, &bytes, err));
     if (bytes != 3 * n * sizeof *from)
@@ -120,7 +122,11 @@ static kiln_status compute_initial(kiln_worker *w, const kiln_layer *l, const ki
                            .sh0 = block + 14 * n,
                            .n_fallback = &fallbacks};
     KILN_GO(KILN_WORK(w, initial, &a, err));
-    if (fallbacks) KILN_GO(kiln_fail(err, KILN_E_BUG, "%llu stored spacings are not finite", (unsigned long long)fallbacks));
+    if (fallbacks)
+        KILN_GO(kiln_fail(
+            err, KILN_E_IO,
+            "%llu stored spacings of block '%s' are not finite; get the manifest again, or import the scene into a new one",
+            (unsigned long long)fallbacks, c->name));
     KILN_GO(put_planes(w, &a, means, err));
 done:
     free(spacing2);

@@ -119,6 +119,10 @@ static kiln_status band_of_table(kiln_worker *w, const kiln_lists *l, uint32_t b
         goto done;
     }
     KILN_GO(read_array(m, &band->tile_bytes, n_tiles * sizeof *bytes, (void **)&bytes, err));
+    if (band->rank_delta.raw_bytes > kiln_ranks_code_most(band->pairs, n_tiles, n_visible)) {
+        st = kiln_fail(err, KILN_E_IO, "the code of its ranks has %llu bytes", (unsigned long long)band->rank_delta.raw_bytes);
+        goto done;
+    }
     KILN_GO(read_array(m, &band->rank_delta, band->rank_delta.raw_bytes, (void **)&code, err));
     KILN_GO(kiln_ranks_decode((uint32_t)n_tiles, tile_counts, bytes, code, band->rank_delta.raw_bytes, n_visible, ranks, err));
 done:

@@ -28,27 +28,27 @@ static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOM
 
 static kiln_status read_pixels(kiln_run *r, const kiln_unit *u, kiln_hash *out, kiln_error *err)
 {
-    void *pixels = NULL;
-    uint64_t bytes;
-    KILN_TRY(kiln_unit_data(r, u, "pixels", &pixels, &bytes, err));
-    const bool whole = bytes == sizeof out->bytes;
-    if (whole) memcpy(out->bytes, pixels, sizeof out->bytes);
-    free(pixels);
-    return whole ? KILN_OK : kiln_fail(err, KILN_E_IO, "unit '%s' has a hash of %llu bytes", u->name, (unsigned long long)bytes);
+    return kiln_unit_struct(r, u, "pixels", out->bytes, sizeof out->bytes, err);
 }
 
 /* As a unit's counters have it; NAN: they do not. */
 static double db_of(const json_t *v) { return json_is_string(v) ? INFINITY : json_is_number(v) ? json_number_value(v) : NAN; }
 
+static kiln_status read_counts(kiln_run *r, const kiln_unit *u, const json_t *c, view_result *v, kiln_error *err)
+{
+    KILN_TRY(kiln_unit_count(r, u, c, "visible", &v->visible, err));
+    KILN_TRY(kiln_unit_count(r, u, c, "pairs", &v->pairs, err));
+    v->slabs = 0;
+    return json_object_get(c, "slabs") ? kiln_unit_count(r, u, c, "slabs", &v->slabs, err) : KILN_OK;
+}
+
 static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
 {
     json_t *c;
     KILN_TRY(read_pixels(r, u, &v->pixels, err));
-    KILN_TRY(kiln_unit_counters(u, &c, err));
+    KILN_TRY(kiln_unit_counters(r, u, &c, err));
+    const kiln_status st = read_counts(r, u, c, v, err);
     const json_t *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
-    v->visible = (uint64_t)json_integer_value(json_object_get(c, "visible"));
-    v->pairs = (uint64_t)json_integer_value(json_object_get(c, "pairs"));
-    v->slabs = (uint64_t)json_integer_value(json_object_get(c, "slabs"));
     v->draw_s = json_number_value(json_object_get(c, "draw_s"));
     v->encode_s = json_number_value(json_object_get(c, "encode_s"));
     v->from_table = json_is_true(json_object_get(c, "from_table"));
@@ -58,7 +58,7 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     v->outside = kiln_outside_of_json(json_object_get(c, "outside"));
     snprintf(v->damage, sizeof v->damage, "%s", json_is_string(note) ? json_string_value(note) : "");
     json_decref(c);
-    return KILN_OK;
+    return st;
 }
 
 static void fill_image(const kiln_shoot *s, uint32_t i, const view_result *v, kiln_image *image)

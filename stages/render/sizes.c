@@ -83,24 +83,14 @@ static void set_counted(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_draw_
 static kiln_status take_count(kiln_run *r, const kiln_shoot *s, uint32_t i, const kiln_unit *u, kiln_draw_size size,
                               kiln_error *err)
 {
-    void *row_pairs = NULL;
-    uint64_t bytes;
-    json_t *counters = NULL;
-    const kiln_view *view = &s->jobs[i].payload.shot.view;
-    kiln_status st = KILN_OK;
-    KILN_GO(kiln_unit_data(r, u, "row_pairs", &row_pairs, &bytes, err));
-    if (bytes != kiln_view_tiles_y(view) * sizeof(uint64_t)) {
-        st = kiln_fail(err, KILN_E_IO, "unit '%s' has %llu bytes of row counts", u->name, (unsigned long long)bytes);
-        goto done;
-    }
-    KILN_GO(kiln_unit_counters(u, &counters, err));
-    size.visible = (uint64_t)json_integer_value(json_object_get(counters, "visible"));
-    kiln_draw_size_bands(&size, view, row_pairs);
-    set_counted(r, s, i, size, (uint64_t)json_integer_value(json_object_get(counters, "pairs")));
-done:
-    json_decref(counters);
-    free(row_pairs);
-    return st;
+    kiln_frame_counts c;
+    const kiln_shot *shot = &s->jobs[i].payload.shot;
+    KILN_TRY(kiln_frame_counts_read(r, u, shot, s->layer, &c, err));
+    size.visible = c.visible;
+    kiln_draw_size_bands(&size, &shot->view, c.row_pairs);
+    set_counted(r, s, i, size, c.pairs);
+    free(c.row_pairs);
+    return KILN_OK;
 }
 
 static void make_count(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_render_unit *payload, kiln_unit *u)

@@ -100,19 +100,15 @@ static void predict(const kiln_tiles_bake *b, bool in_parts, kiln_tiles_job *j)
     }
 }
 
-static kiln_status take_count(kiln_run *r, kiln_tiles_job *j, const kiln_unit *u, kiln_error *err)
+static kiln_status take_count(kiln_run *r, const kiln_layer *layer, kiln_tiles_job *j, const kiln_unit *u, kiln_error *err)
 {
-    uint64_t bytes;
-    json_t *counters;
-    uint32_t tiles_y = kiln_view_tiles_y(&j->shot.view);
-    KILN_TRY(kiln_unit_data(r, u, "row_pairs", (void **)&j->row_pairs, &bytes, err));
-    if (bytes != tiles_y * sizeof *j->row_pairs)
-        return kiln_fail(err, KILN_E_IO, "unit '%s' has %llu bytes of row counts", u->name, (unsigned long long)bytes);
-    KILN_TRY(kiln_unit_counters(u, &counters, err));
-    j->visible = (uint64_t)json_integer_value(json_object_get(counters, "visible"));
-    j->pairs = (uint64_t)json_integer_value(json_object_get(counters, "pairs"));
-    j->box_pairs = (uint64_t)json_integer_value(json_object_get(counters, "box_pairs"));
-    json_decref(counters);
+    kiln_frame_counts c;
+    const uint32_t tiles_y = kiln_view_tiles_y(&j->shot.view);
+    KILN_TRY(kiln_frame_counts_read(r, u, &j->shot, layer, &c, err));
+    j->row_pairs = c.row_pairs;
+    j->visible = c.visible;
+    j->pairs = c.pairs;
+    j->box_pairs = c.box_pairs;
     KILN_TRY(KILN_ALLOC(&j->band_starts, tiles_y + 1, "bands", err));
     j->n_bands = kiln_tile_bands(j->row_pairs, tiles_y, j->band_starts);
     j->counted = true;
@@ -144,7 +140,7 @@ static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit 
     KILN_TRY(may_be_in_parts(r, units, b->n_jobs, &in_parts, err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
         if (units[i].quarantined) continue;
-        KILN_TRY(take_count(r, &b->jobs[i], &units[i], err));
+        KILN_TRY(take_count(r, b->layer, &b->jobs[i], &units[i], err));
         predict(b, in_parts, &b->jobs[i]);
     }
     return KILN_OK;

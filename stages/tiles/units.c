@@ -78,7 +78,10 @@ static kiln_status band_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
     KILN_GO(KILN_ALLOC_UNSET(&code, kiln_ranks_code_most(u->pairs, n_tiles, f->n), "code of a band", err));
     kiln_tile_pairs_emit_args a = {
         .view = &u->shot.view, .row0 = u->row0, .row1 = u->row1, .room = u->pairs, .tile_counts = counts, .ranks = ranks};
-    KILN_GO(kiln_draw_emit(kiln_worker_runner(w), f, &a, err));
+    st = kiln_draw_emit(kiln_worker_runner(w), f, &a, err);
+    if (st == KILN_E_BUG) /* the number is from a stored unit, which may say anything */
+        st = kiln_fail(err, KILN_E_IO, "%s; kiln-tiles --predict --force shows which stored count is wrong", err->msg);
+    if (st != KILN_OK) goto done;
     size_t code_bytes = kiln_ranks_encode((uint32_t)n_tiles, counts, ranks, code, bytes);
     KILN_GO(kiln_worker_put(w, "tile_count", counts, n_tiles * sizeof *counts, 4, err));
     KILN_GO(kiln_worker_put(w, "tile_bytes", bytes, n_tiles * sizeof *bytes, 4, err));

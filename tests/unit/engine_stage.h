@@ -193,7 +193,7 @@ static inline kiln_status report_workers(kiln_run *r, const kiln_unit *units, ki
     for (uint32_t i = 0; i < o.count; i++) {
         json_t *who;
         if (units[i].quarantined) continue;
-        KILN_TRY(kiln_unit_counters(&units[i], &who, err));
+        KILN_TRY(kiln_unit_counters(r, &units[i], &who, err));
         const json_int_t pid = json_integer_value(json_object_get(who, "pid"));
         for (k = 0; k < n && seen[k] != pid; k++) continue;
         if (k == n && n < 8) seen[n++] = pid;
