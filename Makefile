@@ -39,7 +39,7 @@ all: $(BIN)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
 include pipelines/pipeline.mk schema/schema.mk
-WANTED := $(DEBS) $(if $(filter test tests check asan bless deps gpu-test gpu-tests,$(MAKECMDGOALS)),$(TEST_DEBS))
+WANTED := $(DEBS) $(if $(filter test tests check asan bless deps fuzz gpu-test gpu-tests,$(MAKECMDGOALS)),$(TEST_DEBS))
 READY  := $O/packages$(if $(filter $(TEST_DEBS),$(WANTED)),-test)
 $O/packages $O/packages-test: Makefile pipelines/packages.sh
 	@mkdir -p $O
@@ -76,7 +76,7 @@ $O/%.cu.o: %.cu $O/cuda-archs | $(READY)
 # Phony, because .SECONDARY would leave it unmade.
 FORCE:
 
-include tests/gpu/gpu.mk
+include tests/gpu/gpu.mk tests/fuzz/fuzz.mk
 ## check: the fast tests: unit, golden, layers (T=unit/knn: one test; T='unit/knn:ties*': a part of it)
 check: tests
 	@O='$O' tests/run $(if $T,'$T',unit golden)
@@ -90,7 +90,7 @@ bless: tests
 export V KEEP
 # T names a C test: its binary is all that it needs.
 ONE   := $(patsubst %,$O/tests/%_test,$(filter unit/% gpu/%,$(firstword $(subst :, ,$T))))
-tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST) $(CUDA_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test $O/tests/mutate/mutate $(NO_CUDA))
+tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST) $(CUDA_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test $O/tests/mutate/mutate $(REPLAY) $(NO_CUDA))
 ## asan: check under AddressSanitizer and UBSan, in build-asan
 asan:
 	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) check O=build-asan KILN_SLOW=4 CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'

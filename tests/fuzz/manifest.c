@@ -1,0 +1,188 @@
+/* manifest -- a stranger's manifest, opened and read whole through the library. A real one is megabytes of which hardly a byte matters,
+ * so the input is a list of edits of a small whole one with pages of 512 bytes: three bytes of place, one of length, the new bytes. An input
+ * that begins as an SQLite file does is the file itself. Whatever it is: every read ends with an answer or a refusal, twice the same, and
+ * nobody writes into it. */
+#include "tests/fuzz/fuzz.h"
+
+#include "schema/manifest.h"
+#include "tests/unit/manifest_fixture.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char magic[] = "SQLite format 3";
+
+static struct {
+    char path[400];
+    int fd;
+    size_t size;
+    unsigned char *whole, *edited; /* [size] */
+} base;
+
+static void shrink(const char *path)
+{
+    sqlite3 *db = NULL;
+    HOLDS(sqlite3_open(path, &db) == SQLITE_OK);
+    HOLDS(sqlite3_exec(db, "PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM", NULL, NULL, NULL) == SQLITE_OK);
+    HOLDS(sqlite3_close(db) == SQLITE_OK);
+}
+
+static void make_base(void)
+{
+    struct stat s;
+    snprintf(base.path, sizeof base.path, "%s/manifest.db", kiln_fuzz_folder());
+    kiln_manifest *m = open_manifest(base.path, KILN_OPEN_CREATE);
+    fixture_fill(m, false);
+    kiln_manifest_close(m);
+    shrink(base.path);
+    base.fd = open(base.path, O_RDWR | O_CLOEXEC);
+    HOLDS(base.fd >= 0 && fstat(base.fd, &s) == 0);
+    base.size = (size_t)s.st_size;
+    base.whole = malloc(base.size);
+    base.edited = malloc(base.size);
+    HOLDS(base.whole && base.edited && pread(base.fd, base.whole, base.size, 0) == (ssize_t)base.size);
+}
+
+/* Place in 24 bits, modulo the file's size; length; bytes. */
+static void apply_edits(const uint8_t *data, size_t size)
+{
+    memcpy(base.edited, base.whole, base.size);
+    for (size_t at = 0; at + 4 < size;) {
+        const size_t place = ((size_t)data[at] << 16 | (size_t)data[at + 1] << 8 | data[at + 2]) % base.size;
+        size_t n = data[at + 3];
+        at += 4;
+        if (n > size - at) n = size - at;
+        if (n > base.size - place) n = base.size - place;
+        memcpy(base.edited + place, data + at, n);
+        at += n;
+    }
+}
+
+static void put_file(const void *data, size_t size)
+{
+    HOLDS(ftruncate(base.fd, (off_t)size) == 0);
+    HOLDS(pwrite(base.fd, data, size, 0) == (ssize_t)size);
+}
+
+/* Nobody writes into a manifest that is only read; but a file whose header asks for a WAL gets its header's counters touched by none. */
+static void check_untouched(const void *data, size_t size)
+{
+    struct stat s;
+    unsigned char *now = malloc(size + 1);
+    HOLDS(now && fstat(base.fd, &s) == 0 && (size_t)s.st_size == size);
+    HOLDS(pread(base.fd, now, size, 0) == (ssize_t)size && memcmp(now, data, size) == 0);
+    free(now);
+}
+
+/* ---- all that programs read ------------------------------------------------------------------------------------------------ */
+
+static void judge(kiln_status st, const kiln_error *err)
+{
+    if (st != KILN_OK) kiln_fuzz_refusal(st, err);
+}
+
+static void read_rows(kiln_manifest *m)
+{
+    kiln_error err = {0};
+    uint32_t n = 0;
+    kiln_scene *scene = calloc(1, sizeof *scene);
+    kiln_source_file *files = NULL;
+    kiln_camera *cameras = NULL;
+    kiln_image *images = NULL;
+    HOLDS(scene);
+    judge(kiln_scene_get(m, scene, &err), &err);
+    judge(kiln_sources_get(m, &files, &n, &err), &err);
+    judge(kiln_cameras_get(m, &cameras, &n, &err), &err);
+    judge(kiln_images_get(m, &images, &n, &err), &err);
+    free(scene);
+    free(files);
+    free(cameras);
+    free(images);
+}
+
+static void read_stages(kiln_manifest *m)
+{
+    static const char *const stages[] = {"import", "chunk", "tiles"};
+    kiln_error err = {0};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        kiln_stage_row row;
+        kiln_parameter *p = NULL;
+        kiln_quarantine_row *q = NULL;
+        kiln_run_row run = {0};
+        uint32_t n = 0;
+        bool found = false;
+        judge(kiln_stage_get(m, stages[i], &row, &err), &err);
+        judge(kiln_parameters_get(m, stages[i], &p, &n, &err), &err);
+        kiln_parameters_free(p, n);
+        judge(kiln_quarantine_get(m, stages[i], &q, &n, &err), &err);
+        free(q);
+        judge(kiln_run_last(m, stages[i], &found, &run, &err), &err);
+        kiln_run_row_release(&run);
+    }
+}
+
+static void read_layer(kiln_manifest *m)
+{
+    kiln_error err = {0};
+    kiln_layer *l = NULL;
+    judge(kiln_layer_get(m, "baked", &l, &err), &err);
+    for (uint32_t c = 0; l && c < l->n_chunks; c++)
+        for (uint32_t p = 0; p < l->chunks[c].n_planes; p++) {
+            void *data = NULL;
+            uint64_t bytes = 0;
+            const kiln_array *a = &l->chunks[c].planes[p].data;
+            for (uint32_t s = 0; s < a->n_segments; s++) {
+                judge(kiln_manifest_read_blob(m, a->segments[s], &data, &bytes, &err), &err);
+                free(data);
+            }
+        }
+    kiln_layer_free(l);
+}
+
+static void ignore_problem(void *context, const char *sentence)
+{
+    HOLDS(sentence[0]);
+    ++*(uint64_t *)context;
+}
+
+static void ignore_digest(void *context, const char *kind, const char *name, kiln_hash digest)
+{
+    *(uint64_t *)context += (uint64_t)(kind[0] + name[0] + digest.bytes[0]);
+}
+
+static void read_all(kiln_manifest *m)
+{
+    kiln_error err = {0};
+    uint64_t n = 0, bytes = 0;
+    kiln_tile_table *tables = NULL;
+    uint32_t n_tables = 0;
+    read_rows(m);
+    read_stages(m);
+    read_layer(m);
+    judge(kiln_tile_tables_get(m, true, &tables, &n_tables, &err), &err);
+    kiln_tile_tables_free(tables, n_tables);
+    judge(kiln_manifest_digests(m, ignore_digest, &n, &err), &err);
+    judge(kiln_manifest_verify(m, ignore_problem, &n, &bytes, &err), &err);
+}
+
+void kiln_fuzz_manifest(const void *argument, const uint8_t *data, size_t size)
+{
+    kiln_manifest *m = NULL;
+    kiln_error err = {0};
+    (void)argument;
+    if (!base.size) make_base();
+    const bool itself = size >= sizeof magic && memcmp(data, magic, sizeof magic) == 0;
+    const void *bytes = itself ? (const void *)data : base.edited;
+    const size_t n = itself ? size : base.size;
+    if (!itself) apply_edits(data, size);
+    put_file(bytes, n);
+    const kiln_status st = kiln_manifest_open(base.path, KILN_OPEN_READ, "fuzz", true, &m, &err);
+    judge(st, &err);
+    HOLDS((m != NULL) == (st == KILN_OK));
+    if (m) read_all(m);
+    kiln_manifest_close(m);
+    check_untouched(bytes, n);
+}

@@ -1,0 +1,177 @@
+/* reader -- a reader of rows, alone: open, read in ranges, finish; then read again from the ranges' own offsets, last first, as blocks are
+ * read in workers. The last byte says how many rows a range has. Arrays are as long as the rows need, not as a block's are, so that a
+ * sanitiser sees what is written behind them. */
+#include "tests/fuzz/fuzz.h"
+
+#include "stages/import/reader.h"
+#include "stages/import/rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { RANGES_MAX = 4096 };
+
+static void *array(uint64_t n, size_t bytes)
+{
+    void *p = calloc(n ? n : 1, bytes);
+    HOLDS(p);
+    return p;
+}
+
+static void make_rows(kiln_rows *r, const kiln_source_info *info, uint64_t n)
+{
+    const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
+    memset(r, 0, sizeof *r);
+    r->means = array(3 * n, sizeof *r->means);
+    if (info->kind == KILN_SCENE_SPLATS) {
+        r->log_scales = array(3 * n, sizeof(float));
+        r->quats = array(4 * n, sizeof(float));
+        r->opacity_logits = array(n, sizeof(float));
+        r->sh0 = array(3 * n, sizeof(float));
+        r->shN = array(3 * m * n, sizeof(float));
+    } else {
+        r->rgb = array(3 * n, sizeof(float));
+    }
+    for (uint32_t i = 0; i < info->n_extras; i++) r->extras[i] = array(n, kiln_type_size(info->extras[i].type));
+}
+
+static uint64_t hash_of(uint64_t seed, const void *data, uint64_t bytes) { return XXH3_64bits_withSeed(data ? data : "", bytes, seed); }
+
+static uint64_t hash_rows(const kiln_rows *r, const kiln_source_info *info)
+{
+    const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1, n = r->n;
+    uint64_t h = hash_of(n, r->means, r->means ? 3 * n * sizeof(double) : 0);
+    if (info->kind == KILN_SCENE_SPLATS) {
+        h = hash_of(h, r->log_scales, 3 * n * sizeof(float));
+        h = hash_of(h, r->quats, 4 * n * sizeof(float));
+        h = hash_of(h, r->opacity_logits, n * sizeof(float));
+        h = hash_of(h, r->sh0, 3 * n * sizeof(float));
+        h = hash_of(h, r->shN, 3 * m * n * sizeof(float));
+    } else {
+        h = hash_of(h, r->rgb, 3 * n * sizeof(float));
+    }
+    for (uint32_t i = 0; i < info->n_extras; i++) h = hash_of(h, r->extras[i], n * kiln_type_size(info->extras[i].type));
+    return h;
+}
+
+static void all_finite(const float *v, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) HOLDS(isfinite(v[i]));
+}
+
+/* What the sanitiser of rows lets through is finite and in range, and every row is kept or counted. */
+static void clean_rows(kiln_rows *r, const kiln_source_info *info, uint64_t first)
+{
+    const double origin[3] = {0, 0, 0};
+    const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1, n = r->n;
+    kiln_row_counts counts = {0};
+    kiln_clean c = {.means = array(3 * n, sizeof(float)), .source_row = array(n, sizeof(uint32_t)), .reason = array(n, 1)};
+    kiln_rows_clean(r, info, origin, first, &c, &counts);
+    uint64_t dropped = 0;
+    for (int i = 0; i < KILN_N_DROPS; i++) dropped += counts.dropped[i];
+    HOLDS(c.n == counts.kept && c.n + dropped == n && counts.read == n);
+    all_finite(c.means, 3 * c.n);
+    if (info->kind == KILN_SCENE_SPLATS) {
+        all_finite(r->log_scales, 3 * c.n);
+        all_finite(r->quats, 4 * c.n);
+        all_finite(r->opacity_logits, c.n);
+        all_finite(r->sh0, 3 * c.n);
+        all_finite(r->shN, 3 * m * c.n);
+    } else {
+        all_finite(r->rgb, 3 * c.n);
+    }
+    free(c.means);
+    free(c.source_row);
+    free(c.reason);
+}
+
+typedef struct {
+    uint64_t n; /* ranges */
+    uint64_t offset[RANGES_MAX], hash[RANGES_MAX];
+} ranges;
+
+/* One range; what comes of it is its hash. */
+static kiln_status read_range(const kiln_reader *reader, kiln_source *s, const kiln_source_info *info, uint64_t first, uint64_t n,
+                              uint64_t offset, uint64_t *next, uint64_t *hash, kiln_error *err)
+{
+    kiln_rows rows;
+    make_rows(&rows, info, n);
+    const kiln_status st = reader->read(s, first, n, offset, &rows, next, err);
+    if (st == KILN_OK) {
+        HOLDS(rows.n == n);
+        *hash = hash_rows(&rows, info);
+        clean_rows(&rows, info, first);
+    }
+    kiln_rows_release(&rows);
+    return st;
+}
+
+static uint64_t rows_of(const kiln_source_info *info, uint64_t first, uint64_t step)
+{
+    return info->n_rows - first < step ? info->n_rows - first : step;
+}
+
+/* The whole file, as the scan reads it. */
+static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, uint64_t step, ranges *all,
+                                 kiln_error *err)
+{
+    uint64_t next = UINT64_MAX;
+    for (uint64_t first = 0; first < info->n_rows; first += step) {
+        HOLDS(all->n < RANGES_MAX);
+        all->offset[all->n] = info->needs_full_scan ? next : UINT64_MAX;
+        KILN_TRY(read_range(reader, s, info, first, rows_of(info, first, step), UINT64_MAX, &next, &all->hash[all->n], err));
+        all->n++;
+    }
+    return reader->finish(s, info, err);
+}
+
+static void read_backwards(const kiln_reader *reader, const char *path, const kiln_source_info *then, uint64_t step, const ranges *all)
+{
+    kiln_source *s = NULL;
+    kiln_error err = {0};
+    kiln_source_info *info = array(1, sizeof *info);
+    HOLDS(reader->open(path, &s, info, &err) == KILN_OK);
+    HOLDS(info->n_rows == then->n_rows && info->sh_degree == then->sh_degree && info->n_extras == then->n_extras);
+    HOLDS(strcmp(info->layout, then->layout) == 0);
+    for (uint64_t i = all->n; i-- > 0;) {
+        uint64_t next, hash = 0;
+        HOLDS(read_range(reader, s, info, i * step, rows_of(info, i * step, step), all->offset[i], &next, &hash, &err) == KILN_OK);
+        HOLDS(hash == all->hash[i]);
+    }
+    reader->close(s);
+    free(info);
+}
+
+static void check_info(const kiln_source_info *info, size_t size)
+{
+    HOLDS(info->kind == KILN_SCENE_POINTS || info->kind == KILN_SCENE_SPLATS);
+    HOLDS(info->n_rows <= size); /* a row takes a byte at least */
+    HOLDS(info->sh_degree <= 4 && info->n_extras <= KILN_EXTRAS_MAX);
+}
+
+void kiln_fuzz_reader(const void *argument, const uint8_t *data, size_t size)
+{
+    const kiln_reader *reader = argument;
+    const char *path = kiln_fuzz_path(data, size);
+    const uint64_t tail = kiln_fuzz_tail(data, size, 0, 1), step = tail < 16 ? tail + 1 : 8 * tail;
+    kiln_source *s = NULL;
+    kiln_error err = {0};
+    kiln_source_info *info = array(1, sizeof *info);
+    ranges *all = array(1, sizeof *all);
+    const int score = reader->probe(data, size < 512 ? size : 512, path);
+    HOLDS(score >= 0 && score <= 100);
+    kiln_status st = reader->open(path, &s, info, &err);
+    if (st == KILN_OK) {
+        check_info(info, size);
+        st = read_forwards(reader, s, info, step, all, &err);
+        reader->close(s);
+    }
+    if (st == KILN_OK)
+        read_backwards(reader, path, info, step, all);
+    else
+        kiln_fuzz_refusal(st, &err);
+    free(all);
+    free(info);
+}

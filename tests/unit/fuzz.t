@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Every seed of tests/data/fuzz goes through its harness (tests/fuzz) without a fuzzer; every reader of Gaussians and points has a harness
+# with seeds; a harness without seeds, and seeds without a harness, are an error.
+# time-limit: 600
+set -u
+: "${KILN_BIN:=$PWD/build/bin}"
+replay=$KILN_BIN/../tests/fuzz/replay
+[ -n "${KILN_TMP:-}" ] || { KILN_TMP=$(mktemp -d); trap 'rm -rf "$KILN_TMP"' EXIT; }
+fail() { echo "$*"; exit 1; }
+
+"$replay" tests/data/fuzz >"$KILN_TMP/said" 2>"$KILN_TMP/trace" || { cat "$KILN_TMP/said"; tail -n 20 "$KILN_TMP/trace"; fail 'a seed fails'; }
+cat "$KILN_TMP/said"
+
+# The programs' own lists of readers, not the table that the rows are made from.
+formats=$("$KILN_BIN/kiln-import" --list-formats | sed -n 's/^\([a-z0-9-]*\) .*/\1/p')
+[ "$(wc -w <<<"$formats")" -ge 3 ] || fail "kiln-import --list-formats names too few: $formats"
+listed=$("$replay" --list)
+for format in $formats; do
+    grep -qx "reader-$format" <<<"$listed" || fail "the reader '$format' has no harness"
+    [ -n "$(find "tests/data/fuzz/reader-$format" -type f 2>/dev/null)" ] || fail "the reader '$format' has no seeds"
+done
+for folder in tests/data/fuzz/*/; do
+    grep -qx "$(basename "$folder")" <<<"$listed" || fail "$folder belongs to no harness"
+done
+
+# Without seeds the replay fails and names each harness that has none.
+cp -r tests/data/fuzz "$KILN_TMP/seeds"
+rm -r "$KILN_TMP/seeds/blob"
+"$replay" "$KILN_TMP/seeds" >"$KILN_TMP/said" 2>/dev/null && fail 'a harness without seeds passes'
+[ "$(grep -c 'has no seeds' "$KILN_TMP/said")" = 1 ] && grep -q "'blob' has no seeds" "$KILN_TMP/said" || fail "who has none is not said: $(cat "$KILN_TMP/said")"
