@@ -38,7 +38,7 @@ typedef struct {
     uint64_t file_bytes, n_points;
     uint64_t next;         /* number of the point that comes next */
     kiln_lines lines;      /* text */
-    unsigned char *window; /* [WINDOW] binary */
+    unsigned char *window; /* binary: [WINDOW], or as long as a file that is shorter */
     uint64_t base;         /* file offset of window[0] */
     size_t at, have;
 } points_source;
@@ -224,7 +224,7 @@ static kiln_status open_points(const char *path, bool text, kiln_source **out, k
         KILN_GO(kiln_lines_init(&s->lines, s->fd, s->path, err));
         KILN_GO(text_count(s, err));
     } else {
-        KILN_GO(KILN_ALLOC(&s->window, WINDOW, "COLMAP reader", err));
+        KILN_GO(kiln_alloc_unset((void **)&s->window, file.size < WINDOW ? file.size : WINDOW, 1, "COLMAP reader", err));
         KILN_GO(bin_count(s, err));
     }
     if (s->n_points > UINT32_MAX - 1) {

@@ -11,6 +11,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- allocations ------------------------------------------------------------------------------------------------------------- */
+/* What libFuzzer's -malloc_limit_mb does: no seed justifies this much at once, so it comes from a number in the file. Libraries are
+ * watched too, because they take these functions instead of libc's; a sanitizer has its own. */
+#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__
+enum { ALLOCATION_MAX = 128 << 20 };
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *p, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+    HOLDS(bytes <= ALLOCATION_MAX);
+    return __libc_malloc(bytes);
+}
+
+void *calloc(size_t n, size_t bytes)
+{
+    HOLDS(bytes == 0 || n <= ALLOCATION_MAX / bytes);
+    return __libc_calloc(n, bytes);
+}
+
+void *realloc(void *p, size_t bytes)
+{
+    HOLDS(bytes <= ALLOCATION_MAX);
+    return __libc_realloc(p, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    HOLDS(bytes <= ALLOCATION_MAX);
+    return __libc_memalign(alignment, bytes);
+}
+#endif
+
+/* ---- seeds -------------------------------------------------------------------------------------------------------------------- */
+
 typedef struct {
     const char *folder;
     int n_names;

@@ -39,16 +39,17 @@ static band take_band(const uint8_t *data, size_t size)
     band b = {.tiles_x = 1 + (uint32_t)kiln_fuzz_tail(data, size, 1, 1) % TILES_MAX,
               .tiles_y = 1 + (uint32_t)kiln_fuzz_tail(data, size, 2, 1) % TILES_MAX,
               .visible = flags & 2 ? kiln_fuzz_tail(data, size, 3, 4) << (flags & 4 ? 8 : 0) : kiln_fuzz_tail(data, size, 3, 1)};
+    const uint8_t *at = data;
     size_t left = size > SIZES ? size - SIZES : 0;
     b.n_tiles = b.tiles_x * b.tiles_y;
-    take_numbers(&data, &left, b.n_tiles, flags & 1, &b.counts);
-    take_numbers(&data, &left, b.n_tiles, flags & 1, &b.lengths);
+    take_numbers(&at, &left, b.n_tiles, flags & 1, &b.counts);
+    take_numbers(&at, &left, b.n_tiles, flags & 1, &b.lengths);
     for (uint32_t i = 0; i < b.n_tiles; i++) b.sum += b.counts[i];
     b.pairs = flags & 8 ? kiln_fuzz_tail(data, size, 7, 1) : b.sum;
     b.code_bytes = left;
     b.code = malloc(left + !left);
     HOLDS(b.code);
-    if (left) memcpy(b.code, data, left);
+    if (left) memcpy(b.code, at, left);
     return b;
 }
 
