@@ -57,7 +57,10 @@ void kiln_check_problem(kiln_check *c, const char *fmt, ...)
 
 kiln_status kiln_check_take(kiln_check *c, kiln_status st, const kiln_error *err)
 {
-    if (st != KILN_E_IO && st != KILN_E_INPUT && st != KILN_E_STALE && st != KILN_E_BUG) return st;
+    /* SQLite calls some damage "out of memory" (a record that says 2 GiB); by then integrity_check, which comes first, has
+     * complained */
+    const bool of_file = st == KILN_E_NOMEM && c->problems > 0;
+    if (st != KILN_E_IO && st != KILN_E_INPUT && st != KILN_E_STALE && st != KILN_E_BUG && !of_file) return st;
     kiln_check_problem(c, "%s", err->msg);
     return KILN_OK;
 }

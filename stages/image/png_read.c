@@ -55,8 +55,8 @@ static kiln_status read_header(png_job *j)
     png_set_user_limits(j->png, KILN_PICTURE_AXIS_MAX, KILN_PICTURE_AXIS_MAX);
     png_set_chunk_cache_max(j->png, 64);
     png_set_chunk_malloc_max(j->png, (png_alloc_size_t)8 << 20);
-    /* Texts, profiles and the like are passed over: no pixel depends on them, and libpng takes the limit above for a mere warning before
-     * it allocates what their length says, up to 2 GiB for a file of 60 bytes. Transparency (tRNS) is not among them. */
+    /* Texts, profiles and the like are passed over: no pixel depends on them, and libpng takes the limit above for a mere warning
+     * before it allocates what their length says, up to 2 GiB for a file of 60 bytes. Transparency (tRNS) is not among them. */
     png_set_keep_unknown_chunks(j->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(j->png, j->info);
     const uint64_t width = png_get_image_width(j->png, j->info), height = png_get_image_height(j->png, j->info);

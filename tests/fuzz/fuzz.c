@@ -1,5 +1,5 @@
-/* fuzz -- the table of harnesses, and libFuzzer's two entries. KILN_FUZZ names the harness that a process runs; KILN_FUZZ=list prints
- * the table, "NAME LONGEST" a line, and ends. */
+/* fuzz -- the table of harnesses, and libFuzzer's two entries. KILN_FUZZ names the harness that a process runs; KILN_FUZZ=list
+ * prints the table, "NAME LONGEST" a line, and ends. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/import/reader.h"

@@ -1,8 +1,8 @@
 /* fuzz -- what the harnesses share: the table's rows, files without a disk, and the way to say that something is wrong.
  *
  * A harness is a function over any bytes. It must not crash, read outside, hang, or take memory that the input's size does not
- * justify. What it decodes it decodes again to the same, and encodes and decodes again where there is an encoder. Parameters come from
- * the input's last bytes, which stay part of the input, so that any file of the format is a seed as it is.
+ * justify. What it decodes it decodes again to the same, and encodes and decodes again where there is an encoder. Parameters come
+ * from the input's last bytes, which stay part of the input, so that any file of the format is a seed as it is.
  *
  * Adding one: its function in a file of this folder, its row in fuzz.def, seeds in tests/data/fuzz/NAME. A reader of Gaussians or
  * points has a row already (fuzz.c makes reader-NAME of kiln_readers[]) and needs the seeds alone. */
@@ -30,12 +30,13 @@ void kiln_fuzz_each(bool (*each)(void *context, const kiln_fuzz_row *row), void 
 bool kiln_fuzz_find(const char *name, kiln_fuzz_row *out);
 
 /* Ends the process with the place and the sentence: the fuzzer keeps the input, the replay fails. */
-#define HOLDS(condition)                                                    \
-    do {                                                                    \
+#define HOLDS(condition)                                                  \
+    do {                                                                  \
         if (!(condition)) kiln_fuzz_fail(__FILE__, __LINE__, #condition); \
     } while (0)
 _Noreturn void kiln_fuzz_fail(const char *file, int line, const char *what);
-/* A refusal of bytes from outside: it has a sentence, it is no bug of ours, and memory has not run out over a number in the file. */
+/* A refusal of bytes from outside: it has a sentence, it is no bug of ours, and memory has not run out over a number in the file.
+ */
 void kiln_fuzz_refusal(kiln_status st, const kiln_error *err);
 
 /* A file with these bytes in memory; the path is good until the next call. */
@@ -55,9 +56,9 @@ static inline uint64_t kiln_fuzz_tail(const uint8_t *data, size_t size, size_t b
 }
 
 /* The harnesses, each in the file that its subject names. */
-kiln_fuzz_fn kiln_fuzz_reader, kiln_fuzz_ply_again;                                 /* reader.c, ply_again.c */
-kiln_fuzz_fn kiln_fuzz_blob, kiln_fuzz_ranks, kiln_fuzz_table, kiln_fuzz_manifest;  /* blob.c, tables.c, manifest.c */
-kiln_fuzz_fn kiln_fuzz_camera_file, kiln_fuzz_colmap, kiln_fuzz_cfg_args;           /* cameras.c */
-kiln_fuzz_fn kiln_fuzz_json, kiln_fuzz_option, kiln_fuzz_size, kiln_fuzz_picture;   /* json.c, option.c, picture.c */
+kiln_fuzz_fn kiln_fuzz_reader, kiln_fuzz_ply_again;                                /* reader.c, ply_again.c */
+kiln_fuzz_fn kiln_fuzz_blob, kiln_fuzz_ranks, kiln_fuzz_table, kiln_fuzz_manifest; /* blob.c, tables.c, manifest.c */
+kiln_fuzz_fn kiln_fuzz_camera_file, kiln_fuzz_colmap, kiln_fuzz_cfg_args;          /* cameras.c */
+kiln_fuzz_fn kiln_fuzz_json, kiln_fuzz_option, kiln_fuzz_size, kiln_fuzz_picture;  /* json.c, option.c, picture.c */
 
 #endif

@@ -1,5 +1,5 @@
-/* option -- values of options: the text of what was taken is taken again and gives the same text, because it is what the manifest stores
- * and unit keys hash. The last byte chooses the option. */
+/* option -- values of options: the text of what was taken is taken again and gives the same text, because it is what the manifest
+ * stores and unit keys hash. The last byte chooses the option. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"

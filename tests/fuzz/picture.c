@@ -1,5 +1,5 @@
-/* picture -- a photo, by content: PNG, JPEG or .npy. What is decoded is decoded again to the same, its size is what the header said, and
- * PNG and .npy are written and read back to the same pixels. */
+/* picture -- a photo, by content: PNG, JPEG or .npy. What is decoded is decoded again to the same, its size is what the header
+ * said, and PNG and .npy are written and read back to the same pixels. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/image/image.h"
@@ -32,7 +32,9 @@ static void write_again(const kiln_picture *p)
     HOLDS(fd >= 0 && ftruncate(fd, 0) == 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     const kiln_picture_job job = {.path = path,
-                                  .format = p->depth_bits == 32 ? KILN_NPY : p->depth_bits == 16 ? KILN_PNG16 : KILN_PNG8,
+                                  .format = p->depth_bits == 32   ? KILN_NPY
+                                            : p->depth_bits == 16 ? KILN_PNG16
+                                                                  : KILN_PNG8,
                                   .width = p->width,
                                   .height = p->height,
                                   .step = p->channels,

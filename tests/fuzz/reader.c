@@ -1,6 +1,6 @@
-/* reader -- a reader of rows, alone: open, read in ranges, finish; then read again from the ranges' own offsets, last first, as blocks are
- * read in workers. The last byte says how many rows a range has. Arrays are as long as the rows need, not as a block's are, so that a
- * sanitiser sees what is written behind them. */
+/* reader -- a reader of rows, alone: open, read in ranges, finish; then read again from the ranges' own offsets, last first, as
+ * blocks are read in workers. The last byte says how many rows a range has. Arrays are as long as the rows need, not as a block's
+ * are, so that a sanitiser sees what is written behind them. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/import/reader.h"
@@ -37,7 +37,10 @@ static void make_rows(kiln_rows *r, const kiln_source_info *info, uint64_t n)
     for (uint32_t i = 0; i < info->n_extras; i++) r->extras[i] = array(n, kiln_type_size(info->extras[i].type));
 }
 
-static uint64_t hash_of(uint64_t seed, const void *data, uint64_t bytes) { return XXH3_64bits_withSeed(data ? data : "", bytes, seed); }
+static uint64_t hash_of(uint64_t seed, const void *data, uint64_t bytes)
+{
+    return XXH3_64bits_withSeed(data ? data : "", bytes, seed);
+}
 
 static uint64_t hash_rows(const kiln_rows *r, const kiln_source_info *info)
 {
@@ -127,7 +130,8 @@ static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln
     return reader->finish(s, info, err);
 }
 
-static void read_backwards(const kiln_reader *reader, const char *path, const kiln_source_info *then, uint64_t step, const ranges *all)
+static void read_backwards(const kiln_reader *reader, const char *path, const kiln_source_info *then, uint64_t step,
+                           const ranges *all)
 {
     kiln_source *s = NULL;
     kiln_error err = {0};
