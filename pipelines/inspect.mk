@@ -1,5 +1,5 @@
 # inspect.mk -- looking into the programs: profilers, a build for debuggers, and what must be installed for all of it.
-.PHONY: profile debug packages
+.PHONY: profile debug packages container-check
 
 ## profile: a stage over a small scene under nsys and ncu (PROFILE_STAGE=render, PROFILERS="nsys ncu", PROFILE_CMD='own command')
 PROFILE_STAGE ?= render
@@ -13,3 +13,6 @@ debug:
 
 ## packages: the Debian packages that building and testing need, a line each
 packages: ; @printf '%s\n' $(sort $(DEBS) $(TEST_DEBS))
+
+## container-check: the Containerfile's steps in a bare Debian of its own, without CUDA (needs root and debootstrap)
+container-check: ; @tests/container $(DIR)

@@ -47,8 +47,9 @@ for tool in $found; do
         ;;
     ncu) # the card's clocks stay as they are: others may be computing on it, and figures are those of make bench
         ncu --clock-control none --target-processes all --nvtx --launch-count 40 --force-overwrite -o "$report" "$@" &&
-            ncu --import "$report.ncu-rep" --print-summary per-kernel || bad=1
-        [ $bad = 0 ] || echo 'profile: ncu reads counters that only root may, unless the driver has NVreg_RestrictProfilingToAdminUsers=0' >&2
+            ncu --import "$report.ncu-rep" --print-summary per-kernel && continue
+        bad=1
+        echo 'profile: ncu reads counters that only root may, unless the driver has NVreg_RestrictProfilingToAdminUsers=0' >&2
         ;;
     esac
 done

@@ -48,4 +48,6 @@ cuda=${BASH_REMATCH[1]/./-}
 for tool in sanitizer gdb nsight-systems nsight-compute; do
     grep -q "^ARG CUDA_TOOLS=.*cuda-$tool-$cuda" Containerfile || fail "no cuda-$tool of the image's CUDA"
 done
+# COPY leaves the build folders of this machine out: their objects are newer than the sources and would pass for the image's.
+grep -qxE 'build\*/?' .dockerignore && grep -qx 'config.mk' .dockerignore || fail '.dockerignore lets build folders or config.mk into the image'
 exit $bad

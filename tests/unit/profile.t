@@ -23,6 +23,11 @@ run 'nsys ncu' kiln-x --force
 script ncu 'echo "ncu $*"; exit 1'
 run 'nsys ncu' kiln-x
 [ $code = 1 ] && [[ $out == *'counters that only root may'* ]] || fail "a failed ncu: $code $out"
+script nsys 'exit 1'
+script ncu 'echo "ncu $*"'
+run 'nsys ncu' kiln-x
+[ $code = 1 ] && [[ $out != *'counters that only root may'* ]] || fail "nsys failed, and ncu is blamed: $code $out"
+[[ $out == *'ncu --clock-control none --target-processes all '*' kiln-x'*'ncu --import '* ]] || fail "ncu did not run behind nsys: $out"
 run 'perf' kiln-x
 [ $code = 2 ] && [[ $out == *"not 'perf'"* ]] || fail "an unknown tool: $code $out"
 exit $bad
