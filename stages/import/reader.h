@@ -1,7 +1,8 @@
 /* reader -- a splat or point file format: one file and one row of readers[] in readers.c.
  *
  * Adding one: write stages/import/NAME.c with probe, open, read, close; add its row; the suffix list of --help,
- * --list-formats, the round-trip test and the fuzz target come by themselves.
+ * --list-formats, the round-trip test and the fuzz target reader-NAME come by themselves. Small files of the format go into
+ * tests/data/fuzz/reader-NAME; unit/fuzz fails without.
  *
  * probe decides by content: 0 (not mine) .. 100; the highest wins, a tie is a bug that a test reports.
  * open validates everything that can be rejected without the rows (header, sizes against the file, counts);
