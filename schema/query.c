@@ -54,8 +54,22 @@ static int errno_of(int rc)
     return rc == SQLITE_IOERR_WRITE || rc == SQLITE_IOERR_TRUNCATE || rc == SQLITE_IOERR_SHMSIZE ? EFBIG : 0;
 }
 
+/* SQLite says "out of memory", too, where its list of tables is damaged in some ways: sqlite3_exec, which reads the list, takes a
+ * text that is none for a lack of memory. It says so again then, while there is memory; a real lack is over or shows at once. */
+static bool tables_are_damaged(sqlite3 *db)
+{
+    enum { SOME_BYTES = 1 << 16 };
+    sqlite3_stmt *any = NULL;
+    void *some = sqlite3_malloc(SOME_BYTES);
+    const int rc = some ? sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema", -1, &any, NULL) : SQLITE_OK;
+    (void)sqlite3_finalize(any); /* accepts NULL; was never stepped */
+    sqlite3_free(some);
+    return (rc & 0xff) == SQLITE_NOMEM;
+}
+
 kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_error *err)
 {
+    if ((rc & 0xff) == SQLITE_NOMEM && m->db && tables_are_damaged(m->db)) rc = SQLITE_CORRUPT;
     const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
     char room[128] = "";
     const int error = errno_of(rc);
