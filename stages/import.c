@@ -5,6 +5,7 @@
  * 3. Blocks of 65,536 rows are read again, sanitised and stored, each a unit; the root cube is one more.
  * 4. One transaction makes it all current.
  * Memory does not grow with the file: the parent holds 8 bytes a block, the worker one block. */
+#include "base/checked.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -424,6 +425,35 @@ done:
     return st;
 }
 
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* What a block takes, by the header of its file; what is wrong with that, the scan tells. */
+static uint64_t block_ram(const kiln_dataset *d, uint64_t *n_blocks)
+{
+    kiln_source_info *info = NULL;
+    kiln_source *source = NULL;
+    uint8_t keep[KILN_EXTRAS_MAX];
+    uint64_t ram = 0;
+    kiln_error unread;
+    memset(keep, 1, sizeof keep);
+    if (KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK && d->reader->open(d->rows_path, &source, info, &unread) == KILN_OK) {
+        ram = most(kiln_scan_ram(info), kiln_block_ram(info, keep));
+        *n_blocks = kiln_div_up(info->n_rows, KILN_BLOCK_ROWS);
+        d->reader->close(source);
+    }
+    free(info);
+    return ram;
+}
+
+/* Where memory is too short for the first lists, what is named has room for those behind them, too. */
+static void foresee(kiln_run *r, const kiln_dataset *d)
+{
+    uint64_t n_blocks = 1, block = 0;
+    if (kiln_run_unit_ram(r) > 2 * (uint64_t)KILN_SCAN_RAM) return;
+    if (d->reader) block = block_ram(d, &n_blocks);
+    kiln_run_foresee_ram(r, most(block, most(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))), n_blocks);
+}
+
 static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -431,6 +461,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     uint64_t *offsets = NULL;
     bool fresh = false;
     KILN_GO(kiln_sources_collect(&i->data, &sources, err));
+    foresee(r, &i->data);
     KILN_GO(kiln_sources_hash(&sources, r, o.rehash, err));
     kiln_hash key = input_key(r, i, &sources);
     if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));

@@ -86,6 +86,9 @@ static kiln_status measure(kiln_run *r, measurement *k, kiln_error *err)
     return kiln_spacing_measure(r, &k->scene, k->source, &options_of, &k->spacing, err);
 }
 
+/* A photo and what the points sum up (knn/colours.c). */
+static uint64_t colours_ram(const measurement *k) { return KILN_UNIT_RAM + k->source->count * 40; }
+
 static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
 {
     if (!k->tracks.colmap) return KILN_OK;
@@ -101,7 +104,7 @@ static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
                              .payload = &k->colours_payload,
                              .payload_bytes = sizeof k->colours_payload,
                              .cost = k->source->count,
-                             .ram = KILN_UNIT_RAM + k->source->count * 40}; /* a photo and what the points sum up (colours.c) */
+                             .ram = colours_ram(k)};
     return kiln_run_units(r, "looking for colours", &k->colours, 1, err);
 }
 
@@ -301,6 +304,13 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     return KILN_OK;
 }
 
+/* What comes behind the spacing. */
+static void foresee(kiln_run *r, const measurement *k)
+{
+    if (k->tracks.colmap) kiln_run_foresee_ram(r, colours_ram(k), 1);
+    if (k->points) kiln_run_foresee_ram(r, initial_ram(kiln_layer_size_of(k->source).rows), k->source->n_chunks);
+}
+
 static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
 {
     bool fresh;
@@ -322,6 +332,7 @@ static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
     kiln_hash key = kiln_key_end(h);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
+    foresee(r, k);
     KILN_TRY(measure(r, k, err));
     KILN_TRY(find_colours(r, k, err));
     if (k->points) KILN_TRY(make_gaussians(r, k, err));

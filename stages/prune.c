@@ -143,7 +143,22 @@ static kiln_status open_input(kiln_run *r, pruning *p, kiln_error *err)
 static void take_size(pruning *p)
 {
     p->size = (kiln_prune_size){.rows = p->input->count, .blocks = kiln_layer_size_of(p->input)};
-    if (p->spacing) p->size.blocks.planes += p->size.blocks.rows * sizeof(float);
+    if (!p->spacing) return;
+    p->size.blocks.planes += p->size.blocks.rows * sizeof(float);
+    p->size.blocks.all += kiln_layer_size_of(p->spacing).all;
+}
+
+/* Before the first unit, so that a cap which is refused later costs no work. A camera's unit gets lists besides, which come from
+ * the search for near-duplicates and take less than that does. */
+static kiln_status need_ram(kiln_run *r, const pruning *p, kiln_error *err)
+{
+    enum { TILE_ROWS = 1024 };
+    kiln_run_foresee_ram(r, kiln_prune_stats_ram(&p->size), 1);
+    kiln_run_foresee_ram(r, kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_tail_ram(p->n_rows * sizeof *p->rows), 1);
+    kiln_run_foresee_ram(r, kiln_prune_block_ram(&p->size, o.rules.merge), p->input->n_chunks);
+    if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
+    if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
+    return kiln_run_need_ram(r, kiln_prune_block_ram(&p->size, o.rules.merge), "a block", err);
 }
 
 /* Has it all that pruning reads? kiln-knn leaves blocks out when it finishes partially. */
@@ -235,6 +250,7 @@ static kiln_status take_statistics(kiln_run *r, pruning *p, kiln_error *err)
     for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 3);
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_stats_ram(&p->size);
+    u.ram_cache = p->size.blocks.all;
     KILN_GO(set_payload(&u, &head, NULL, NULL, NULL, err));
     KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
     memcpy(&p->stats, data, sizeof p->stats);
@@ -279,6 +295,7 @@ static kiln_status find_merges(kiln_run *r, pruning *p, kiln_error *err)
     for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 5);
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_merges_ram(&p->size);
+    u.ram_cache = p->size.blocks.all;
     KILN_GO(set_payload(&u, &head, NULL, p->rows, NULL, err));
     KILN_GO(run_one(r, "looking for near-duplicates", &u, "merges", 0, (void **)&p->merges, &bytes, err));
     p->n_merges = bytes / sizeof *p->merges;
@@ -331,6 +348,7 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
     u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0);
+    u->ram_cache = p->size.blocks.all;
     u->optional = true;
     return set_payload(u, &head, merges, rows, NULL, err);
 }
@@ -444,6 +462,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     u->tail = tail->data;
     u->tail_bytes = tail->size;
     u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->shots[i].view)) + kiln_tail_ram(tail->size);
+    u->ram_cache = p->size.blocks.all;
     KILN_TRY(kiln_buffer_put(&payload, &head, sizeof head, err));
     u->payload = payload.data;
     u->payload_bytes = payload.size;
@@ -579,8 +598,7 @@ static kiln_status run_stage(kiln_run *r, pruning *p, kiln_error *err)
     const kiln_hash key = input_key(r, p);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
-    if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
-    KILN_TRY(kiln_run_need_ram(r, kiln_prune_block_ram(&p->size, o.rules.merge), "a block", err));
+    KILN_TRY(need_ram(r, p, err));
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
     KILN_TRY(prune_blocks(r, p, err));

@@ -130,6 +130,7 @@ static kiln_status collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawin
 {
     gathered g = {0};
     kiln_status st = KILN_OK;
+    kiln_runner_trim(r); /* of the lists of a picture before: several times what is needed here */
     for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
         st = gather_chunk(r, s, i, &g, err);
         if (st == KILN_OK && g.n > UINT32_MAX - 1) st = kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible");

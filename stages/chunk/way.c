@@ -25,6 +25,8 @@ static uint64_t largest_plane(const kiln_chunk_way *y)
     return rows * kiln_row_parts_largest(&y->parts);
 }
 
+static uint64_t likely_chunks(const kiln_chunk_way *y) { return 4 * (y->layer->count / y->model->max) + 1; }
+
 static uint64_t all_planes(const kiln_chunk_way *y)
 {
     return y->layer->count * y->parts.row_bytes + (uint64_t)y->layer->n_chunks * y->parts.n * CACHED_PLANE;
@@ -35,7 +37,7 @@ kiln_status kiln_chunk_way_make(kiln_run *r, const kiln_layer *layer, const kiln
 {
     *y = (kiln_chunk_way){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r)};
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
-    y->in_memory = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y)) <= y->unit_ram;
+    y->in_memory = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y)) + kiln_list_ram(likely_chunks(y)) <= y->unit_ram;
     if (y->in_memory) y->cache_bytes = all_planes(y);
     y->order_ram = most(kiln_spatial_least_ram(layer), least(kiln_spatial_most_ram(layer), y->unit_ram));
     return KILN_OK;
@@ -64,8 +66,6 @@ static uint64_t rows_of_groups(const kiln_chunk_way *y, uint64_t n_chunks)
     const uint64_t rows = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
     return most(rows, 1);
 }
-
-static uint64_t likely_chunks(const kiln_chunk_way *y) { return 4 * (y->layer->count / y->model->max) + 1; }
 
 static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_error *err)
 {
@@ -114,6 +114,7 @@ kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err
                    .cost = y->layer->count,
                    .ram = order_ram(y),
                    .volatile_result = true};
+    kiln_run_foresee_ram(r, u.ram, likely_chunks(y));
     const kiln_status st = kiln_run_units(r, "sorting rows along the curve", &u, 1, err);
     kiln_units_release(&u, 1);
     return st;

@@ -87,15 +87,18 @@ typedef struct {
     size_t payload_bytes;
     const void *tail; /* and what it gets behind that, in one piece with it: of units that share it there is one copy */
     size_t tail_bytes;
-    uint64_t cost;        /* in any measure: bigger ones are handed out first */
-    uint64_t group;       /* units with the same number (not 0) share what a worker keeps, such as a camera's frame: one worker
-                             takes them, in array order; cost counts for the group as a whole */
-    uint64_t ram;         /* host memory that unit() takes at most, what the worker keeps between units and the outputs included;
-                             0: KILN_UNIT_RAM */
-    uint64_t ram_after;   /* host memory that one of the units which are planned by its result takes at most: a --ram that has no
-                             room for this one is told what has room for those, too */
-    bool optional;        /* the output can do without it: quarantined, it makes the run end partially instead of ending it */
-    bool planning;        /* optional, but the list of later units hangs on it: no part of --shard and --units, all make it */
+    uint64_t cost;       /* in any measure: bigger ones are handed out first */
+    uint64_t group;      /* units with the same number (not 0) share what a worker keeps, such as a camera's frame: one worker
+                            takes them, in array order; cost counts for the group as a whole */
+    uint64_t ram;        /* host memory that unit() takes at most, what the worker keeps between units and the outputs included;
+                            0: KILN_UNIT_RAM */
+    uint64_t ram_thread; /* and for each thread of its worker but the first, beside what the engine counts for any thread */
+    uint64_t ram_cache;  /* and what the worker keeps at most where there is room: planes that it has decoded, say. Predicted, never
+                            asked for */
+    uint64_t ram_after;  /* host memory that one of the units which are planned by its result takes at most: a --ram that has no
+                            room for this one is told what has room for those, too */
+    bool optional;       /* the output can do without it: quarantined, it makes the run end partially instead of ending it */
+    bool planning;       /* optional, but the list of later units hangs on it: no part of --shard and --units, all make it */
     bool volatile_result; /* not stored: always computed, result kept in memory only (one-off renders, scan) */
     bool replaced;        /* its bits may be others elsewhere: with --force it is stored anew, not compared */
     /* out */
@@ -155,10 +158,16 @@ uint64_t kiln_outputs_lent_ram(uint64_t raw_bytes);
 uint64_t kiln_read_ram(uint64_t raw_bytes);
 /* And what a tail takes on its way: of the unit in work, and of the one that waits behind it. */
 uint64_t kiln_tail_ram(uint64_t bytes);
-/* In a unit that learns only now what it takes: KILN_E_CAP with the least --ram that would do when that is more than its share. */
-kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const char *what, kiln_error *err) KILN_MUST_CHECK;
-/* For a stage with several kinds of units: KILN_E_CAP now, not after half of the work, when the largest has no room; what: its
- * name. */
+/* In a unit that learns only now what it takes, and what one of the units that are planned by its result takes: KILN_E_CAP with the
+ * least --ram that would do when that is more than its share. */
+kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what,
+                                 kiln_error *err) KILN_MUST_CHECK;
+/* For a stage with several lists of units: a later one has so many, one of which takes so much where it is made as small as it
+ * goes. Nothing is refused for that, but the least --ram that a refusal names covers it from now on. */
+void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units);
+/* What a list of n units takes of the parent. */
+uint64_t kiln_list_ram(uint64_t n);
+/* The same, but KILN_E_CAP now, not after half of the work, when it has no room; what: its name. */
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* Host memory that this worker's units may take now, what it keeps between them and their outputs included. */
 uint64_t kiln_worker_ram(const kiln_worker *w);

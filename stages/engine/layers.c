@@ -136,6 +136,7 @@ void kiln_key_plane(kiln_hasher *h, const kiln_chunk *c, const char *plane)
 
 kiln_layer_size kiln_layer_size_of(const kiln_layer *l)
 {
+    enum { CACHED = 4096 + 256 }; /* a plane's entry, and what its array is rounded up to */
     kiln_layer_size size = {0};
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
@@ -145,6 +146,7 @@ kiln_layer_size kiln_layer_size_of(const kiln_layer *l)
             planes += bytes;
             if (bytes > size.plane) size.plane = bytes;
         }
+        size.all += planes + (uint64_t)c->n_planes * CACHED;
         if (planes > size.planes) size.planes = planes;
         if (c->count > size.rows) size.rows = c->count;
     }

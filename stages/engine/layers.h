@@ -29,6 +29,7 @@ typedef struct {
     uint64_t rows;   /* most of one chunk */
     uint64_t planes; /* bytes of all planes of one chunk, at most */
     uint64_t plane;  /* bytes of one plane, at most */
+    uint64_t all;    /* what all planes of all chunks take in a kiln_plane_cache */
 } kiln_layer_size;
 kiln_layer_size kiln_layer_size_of(const kiln_layer *l);
 

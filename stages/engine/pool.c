@@ -77,14 +77,14 @@ static kiln_status start_missing(kiln_job *j, kiln_error *err)
 }
 
 /* ---- units go out ------------------------------------------------------------------------------------------------------- */
-/* All threads are shared among those that have work; a unit that is alone has them all. */
+/* All threads are shared among those that have work; a unit that is alone has them all, where memory has room for that. */
 static uint32_t threads_of(const kiln_job *j, unsigned slot)
 {
     unsigned n = count_there(j);
     if (n > j->n_open) n = (unsigned)j->n_open;
     if (n == 0) n = 1;
     const unsigned share = j->n_threads / n + (slot < j->n_threads % n);
-    return share ? share : 1;
+    return share == 0 ? 1 : share < j->plan.threads_each ? share : j->plan.threads_each;
 }
 
 static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_error *err)

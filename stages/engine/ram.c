@@ -4,6 +4,10 @@
  * in hand (process, threads, connection), and what is left, in equal shares, for units. A share covers what the worker keeps
  * between units and the unit's outputs until the parent has stored them.
  *
+ * Threads take memory too: a compressor, a stack, and what a unit has for each. They give way before a cap is refused. All threads
+ * of a run take a quarter of the cap at most; where a unit has no room beside them they become fewer, down to one. The least --ram
+ * that a refusal names is for one worker with one thread, and covers what the stage says of later units (kiln_run_foresee_ram).
+ *
  * With room enough a worker computes its next unit while the result of the last one waits for its transaction: two units in
  * flight, and a batch of results. Outputs are at most half of what a unit takes, since its own arrays exist beside them. Where
  * memory is short a result is stored before its worker gets another unit, so that it needs no room beside the share. */
@@ -26,7 +30,8 @@ enum {
     RESULT_BYTES = 2048,        /* of a unit, while the run lasts; measured: a chunk's twelve outputs */
     COMMIT_BYTES = 2560,        /* and what the commit makes of it */
     BATCH_MOST = 64 * MIB,
-    BATCH_SHARE = 16, /* of the cap */
+    BATCH_SHARE = 16,  /* of the cap */
+    THREADS_SHARE = 4, /* of the cap, less the parent: all threads together */
 };
 static const double FREE_SHARE = 0.95; /* of what is free, at most, whatever --ram says */
 
@@ -51,12 +56,7 @@ uint64_t kiln_ram_cap(kiln_run *r)
 
 static unsigned all_threads(void) { return kiln_devices_threads(kiln_common_values.threads); }
 
-/* The threads are shared out among them. */
-static uint64_t worker_bytes(unsigned n)
-{
-    const unsigned threads = all_threads() / n;
-    return WORKER_BYTES + (uint64_t)THREAD_BYTES * (threads ? threads : 1);
-}
+static uint64_t worker_bytes(unsigned threads) { return WORKER_BYTES + (uint64_t)THREAD_BYTES * threads; }
 
 uint64_t kiln_later_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(all_threads(), most); }
 
@@ -64,35 +64,61 @@ static uint64_t parent_bytes(const kiln_run *r) { return most(PARENT_BYTES, kiln
 
 void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due) { r->ram.results = COMMIT_BYTES * n + RESULT_BYTES * n_due; }
 
-/* Share of each of n workers when the parent takes so much; 0: none. */
-static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n)
+/* How many threads a run has at most under this cap. */
+static unsigned threads_most(uint64_t cap, uint64_t parent)
+{
+    const uint64_t room = cap > parent ? (cap - parent) / THREADS_SHARE / THREAD_BYTES : 0;
+    const unsigned all = all_threads();
+    return room >= all ? all : room > 1 ? (unsigned)room : 1;
+}
+
+/* Share of each of n workers with so many threads when the parent takes so much; 0: none. */
+static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n, unsigned threads)
 {
     if (cap <= parent) return 0;
     const uint64_t each = (cap - parent) / n;
-    return each > worker_bytes(n) ? each - worker_bytes(n) : 0;
+    return each > worker_bytes(threads) ? each - worker_bytes(threads) : 0;
 }
 
 /* The parent is a little larger when the unit's list is planned: room for that, so that a unit which asks for just this much fits.
  */
-uint64_t kiln_run_unit_ram(kiln_run *r) { return share_of(kiln_ram_cap(r), parent_bytes(r) + PLAN_GROWS, 1); }
+uint64_t kiln_run_unit_ram(kiln_run *r)
+{
+    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r) + PLAN_GROWS;
+    return share_of(cap, parent, 1, threads_most(cap, parent));
+}
+
+uint64_t kiln_list_ram(uint64_t n) { return (COMMIT_BYTES + RESULT_BYTES) * n; }
+
+void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units)
+{
+    r->ram.foreseen = most(r->ram.foreseen, unit_ram + kiln_list_ram(n_units));
+}
 
 /* The blob as it is stored, and once more shuffled. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * least(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
 
 uint64_t kiln_tail_ram(uint64_t bytes) { return KILN_IN_FLIGHT * bytes; }
 
-/* A worker's --ram is the whole cap in bytes: its parent resolved it. */
-kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, const char *what, kiln_error *err)
+/* A worker's --ram is the whole cap in bytes: its parent resolved it. What its other threads have would be the unit's where there
+ * is one thread. */
+kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what, kiln_error *err)
 {
     char needs[32], has[32];
-    const uint64_t share = kiln_worker_ram(w);
-    if (bytes <= share) return KILN_OK;
+    const uint64_t share = kiln_worker_ram(w) + (uint64_t)THREAD_BYTES * (kiln_worker_threads(w) - 1);
+    const uint64_t all = most(bytes, after);
+    if (all <= share) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, --ram leaves it %s; the least that works is --ram %lluM", what,
-                     kiln_size_text(bytes, needs), kiln_size_text(share, has),
-                     (unsigned long long)((kiln_common_values.ram.bytes + bytes - share) / MIB + 2));
+                     kiln_size_text(all, needs), kiln_size_text(share, has),
+                     (unsigned long long)((kiln_common_values.ram.bytes + all - share) / MIB + 2));
 }
 
-static uint64_t unit_bytes(const kiln_unit *u) { return most(u->ram ? u->ram : KILN_UNIT_RAM, u->payload_bytes + u->tail_bytes); }
+/* What a unit takes in a worker with so many threads. */
+static uint64_t unit_bytes(const kiln_unit *u, unsigned threads)
+{
+    const uint64_t ram = (u->ram ? u->ram : KILN_UNIT_RAM) + u->ram_thread * (threads - 1);
+    return most(ram, u->payload_bytes + u->tail_bytes);
+}
 
 /* How a refusal ends. Where less is free than is needed, more --ram would be refused with the same sentence. */
 enum { ADVICE = 256 };
@@ -117,7 +143,8 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
     kiln_ram_results(r, n, n);
     const uint64_t parent = parent_bytes(r);
     uint64_t largest = 0; /* it may be due: the number that is named does then, too */
-    for (uint64_t i = 0; i < n; i++) largest = most(largest, most(unit_bytes(&units[i]), units[i].ram_after));
+    for (uint64_t i = 0; i < n; i++) largest = most(largest, most(unit_bytes(&units[i], 1), units[i].ram_after));
+    largest = most(largest, r->ram.foreseen);
     if (parent <= cap) {
         r->ram.predicted = most(r->ram.predicted, parent);
         return KILN_OK;
@@ -127,31 +154,71 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
                      advise(r, parent + worker_bytes(1) + largest, advice));
 }
 
-/* With results that wait, while workers go on. */
-static bool plan_roomy(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsigned n)
+/* What is known of a list. */
+typedef struct {
+    uint64_t cap, parent;
+    const kiln_unit *units;
+    const uint64_t *due;
+    uint64_t n_due;
+    uint64_t cache; /* what a worker keeps besides, at most */
+} list;
+
+/* The largest of the list. */
+static const kiln_unit *largest_of(const list *l, unsigned threads)
 {
-    const uint64_t result = largest / 2;
+    const kiln_unit *big = &l->units[l->due[0]];
+    for (uint64_t i = 1; i < l->n_due; i++)
+        if (unit_bytes(&l->units[l->due[i]], threads) > unit_bytes(big, threads)) big = &l->units[l->due[i]];
+    return big;
+}
+
+/* n workers with so many threads each. A worker takes what its units need, and beside it grows caches as far as its share goes. */
+static void take_plan(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
+{
+    const uint64_t taken = least(p->unit, need + l->cache);
+    p->n_workers = n;
+    p->n_threads = n * threads;
+    p->predicted = l->parent + p->batch + n * (worker_bytes(threads) + taken + (p->in_flight - 1) * (need / 2));
+    p->threads_each = (unsigned)least(all_threads(), threads + (p->cap - least(p->cap, p->predicted)) / THREAD_BYTES);
+}
+
+/* With results that wait, while workers go on. */
+static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
+{
+    const uint64_t result = need / 2;
     const uint64_t batch = most(least(BATCH_MOST, p->cap / BATCH_SHARE), result);
-    const uint64_t share = share_of(p->cap, parent + batch, n);
-    if (share < largest + result) return false;
+    const uint64_t share = share_of(p->cap, l->parent + batch, n, threads);
+    if (share < need + result) return false;
     p->unit = share - result;
     p->batch = batch;
     p->in_flight = KILN_IN_FLIGHT;
-    p->predicted = parent + batch + n * (worker_bytes(n) + largest + result);
-    p->n_workers = n;
+    take_plan(p, l, n, threads, need);
     return true;
 }
 
-static bool plan_tight(kiln_ram_plan *p, uint64_t parent, uint64_t largest, unsigned n)
+static bool plan_tight(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
-    const uint64_t share = share_of(p->cap, parent, n);
-    if (share < largest) return false;
+    const uint64_t share = share_of(p->cap, l->parent, n, threads);
+    if (share < need) return false;
     p->unit = share;
     p->batch = 0;
     p->in_flight = 1;
-    p->predicted = parent + n * (worker_bytes(n) + largest);
-    p->n_workers = n;
+    take_plan(p, l, n, threads, need);
     return true;
+}
+
+/* As many workers as there is room for with half of the threads at least that they would have; one worker takes as many as go. */
+static bool find_plan(kiln_ram_plan *p, const list *l, unsigned n_wanted)
+{
+    const unsigned all = threads_most(l->cap, l->parent);
+    for (unsigned n = n_wanted; n > 0; n--) {
+        const unsigned full = (unsigned)kiln_div_up(all, n), few = n > 1 ? (full + 1) / 2 : 1;
+        for (unsigned threads = full; threads >= few; threads--) {
+            const uint64_t need = unit_bytes(largest_of(l, threads), threads);
+            if (plan_roomy(p, l, n, threads, need) || plan_tight(p, l, n, threads, need)) return true;
+        }
+    }
+    return false;
 }
 
 static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
@@ -159,45 +226,42 @@ static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, con
     char needs[32], allowed[32], advice[ADVICE];
     return kiln_fail(err, KILN_E_CAP, "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; %s", name,
                      kiln_size_text(unit, needs), kiln_size_text(r->ram.cap, allowed),
-                     advise(r, parent + worker_bytes(1) + unit, advice));
+                     advise(r, parent + worker_bytes(1) + most(unit, r->ram.foreseen), advice));
 }
 
-/* The same for a list with this unit as its largest. Where it plans others, a cap that has room for it alone would be refused
- * later. */
-static kiln_status refuse_list(const kiln_run *r, uint64_t parent, const kiln_unit *big, uint64_t after, kiln_error *err)
+/* The same for a list. Where its units plan others, a cap that has room for these alone would be refused later. */
+static kiln_status refuse_list(const kiln_run *r, const list *l, kiln_error *err)
 {
     char needs[32], allowed[32], then[32], advice[ADVICE];
-    const uint64_t unit = unit_bytes(big);
-    if (after <= unit) return refuse(r, parent, unit, big->name, err);
+    const kiln_unit *big = largest_of(l, 1);
+    const uint64_t unit = unit_bytes(big, 1);
+    uint64_t after = 0;
+    for (uint64_t i = 0; i < l->n_due; i++) after = most(after, l->units[l->due[i]].ram_after);
+    if (after <= unit) return refuse(r, l->parent, unit, big->name, err);
     return kiln_fail(err, KILN_E_CAP,
                      "'%s' needs %s of host memory beside parent and worker, what comes after it %s at most, --ram allows %s for "
                      "all; before that is known better, %s",
                      big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(r->ram.cap, allowed),
-                     advise(r, parent + worker_bytes(1) + after, advice));
+                     advise(r, l->parent + worker_bytes(1) + most(after, r->ram.foreseen), advice));
 }
 
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)
 {
     const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
-    return share_of(cap, parent, 1) < unit_ram ? refuse(r, parent, unit_ram, what, err) : KILN_OK;
+    kiln_run_foresee_ram(r, unit_ram, 0);
+    return share_of(cap, parent, 1, 1) < unit_ram ? refuse(r, parent, unit_ram, what, err) : KILN_OK;
 }
 
 kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
                                kiln_ram_plan *out, kiln_error *err)
 {
-    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r);
-    const kiln_unit *big = &units[due[0]];
-    uint64_t after = 0;
-    for (uint64_t i = 0; i < n_due; i++) {
-        if (unit_bytes(&units[due[i]]) > unit_bytes(big)) big = &units[due[i]];
-        after = most(after, units[due[i]].ram_after);
-    }
-    *out = (kiln_ram_plan){.cap = cap};
-    for (unsigned n = n_wanted; n > 0; n--) {
-        if (!plan_roomy(out, parent, unit_bytes(big), n) && !plan_tight(out, parent, unit_bytes(big), n)) continue;
-        r->ram.predicted = most(r->ram.predicted, out->predicted);
-        if (n < n_wanted) kiln_chat("--ram has room for %u of %u workers", n, n_wanted);
-        return KILN_OK;
-    }
-    return refuse_list(r, parent, big, after, err);
+    list l = {.cap = kiln_ram_cap(r), .parent = parent_bytes(r), .units = units, .due = due, .n_due = n_due};
+    for (uint64_t i = 0; i < n_due; i++) l.cache = most(l.cache, units[due[i]].ram_cache);
+    *out = (kiln_ram_plan){.cap = l.cap};
+    if (!find_plan(out, &l, n_wanted)) return refuse_list(r, &l, err);
+    out->n_threads = (unsigned)least(out->n_threads, all_threads());
+    r->ram.predicted = most(r->ram.predicted, out->predicted);
+    if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %u workers", out->n_workers, n_wanted);
+    if (out->n_threads < all_threads()) kiln_chat("--ram has room for %u of %u threads", out->n_threads, all_threads());
+    return KILN_OK;
 }

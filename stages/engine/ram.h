@@ -20,14 +20,16 @@ uint64_t kiln_ram_cap(kiln_run *r);
 
 /* How a list of units is to be worked on. */
 typedef struct {
-    uint64_t cap;       /* --ram in bytes */
-    uint64_t unit;      /* host memory of one worker for its units: the `ram` of UNIT messages */
-    uint64_t batch;     /* results that may wait for a common transaction; one that would exceed it: store first. 0: each is
-                           stored before its worker is handed another unit */
-    uint64_t predicted; /* what all take together at most */
-    unsigned n_workers; /* at least 1, at most what was wanted */
-    unsigned in_flight; /* units that a worker has at a time, but for those whose tails run: 1, or 2 where memory has room for
-                           a result that waits */
+    uint64_t cap;          /* --ram in bytes */
+    uint64_t unit;         /* host memory of one worker for its units: the `ram` of UNIT messages */
+    uint64_t batch;        /* results that may wait for a common transaction; one that would exceed it: store first. 0: each is
+                              stored before its worker is handed another unit */
+    uint64_t predicted;    /* what all take together at most, what workers keep for later included */
+    unsigned n_workers;    /* at least 1, at most what was wanted */
+    unsigned n_threads;    /* of all of them together: --threads, or fewer where memory is short */
+    unsigned threads_each; /* that one may have which works while others idle */
+    unsigned in_flight;    /* units that a worker has at a time, but for those whose tails run: 1, or 2 where memory has room for
+                              a result that waits */
 } kiln_ram_plan;
 
 /* Shares the cap out among at most n_wanted workers so that the largest of the due units (indices into units) fits. KILN_E_CAP
@@ -51,6 +53,7 @@ typedef struct {
     uint64_t peak;      /* largest sum seen */
     uint64_t cuda;      /* largest share of the CUDA runtime in a worker, not in peak */
     uint64_t held;      /* bytes of memfds that the parent has mapped and closed: whoever maps and unmaps one counts it here */
+    uint64_t foreseen;  /* kiln_run_foresee_ram */
     uint64_t results;   /* what the units of the list add to the parent until the run ends */
     uint64_t last_ns;   /* of the last look */
 } kiln_ram_use;

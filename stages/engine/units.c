@@ -66,6 +66,7 @@ static kiln_status make_plan(kiln_job *j, kiln_error *err)
     if (most > KILN_SLOTS_MAX) most = KILN_SLOTS_MAX;
     const unsigned wanted = j->n_due < most ? (unsigned)j->n_due : most;
     KILN_TRY(kiln_ram_plan_make(r, j->units, j->due, j->n_due, wanted, &j->plan, err));
+    j->n_threads = j->plan.n_threads;
     open_slots(j, j->slots.one_device ? j->plan.n_workers : most);
     if (kiln_slots_open(&j->slots) == 0) return kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on");
     for (unsigned i = j->plan.n_workers; i < r->n_workers; i++) /* of an earlier list, which had room for more */

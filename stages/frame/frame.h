@@ -75,6 +75,8 @@ uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour);
 /* At most: the counting pass; a frame, and with_frame bytes that its unit takes beside it once it is made. */
 uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_shot *s);
 uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, bool colour, uint64_t with_frame);
+/* What a worker's state keeps at most where there is room: every plane, and connections that read ahead (kiln_unit.ram_cache). */
+uint64_t kiln_frame_cache_ram(const kiln_layer *layer);
 /* A picture in slabs of size->visible Gaussians, of which a band has at most so many pairs; and what its unit takes beside it. */
 uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_shot *s, const kiln_draw_size *size, uint64_t beside);
 

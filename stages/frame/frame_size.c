@@ -1,6 +1,8 @@
 /* frame_size -- how much host memory a unit takes that looks through a camera: the largest chunk's planes as they are decoded,
  * and the frame (kernels/draw/draw_size.c) or what is made of it. What the worker has besides is for more planes. */
-#include "stages/frame/frame.h"
+#include "stages/frame/ahead.h"
+
+#include "stages/engine/layers.h"
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -29,6 +31,11 @@ uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour)
     const uint64_t floats = colour ? 11 + 3 * ((uint64_t)layer->sh_degree + 1) * (layer->sh_degree + 1) : 11;
     const uint64_t largest = colour && layer->sh_degree > 0 ? floats - 14 : 4;
     return kiln_frame_largest_chunk(layer) * 4 * (floats + 1 + 2 * largest); /* 1: source_row */
+}
+
+uint64_t kiln_frame_cache_ram(const kiln_layer *layer)
+{
+    return kiln_layer_size_of(layer).all + KILN_AHEAD_THREADS * (KILN_CONNECTION_RAM + kiln_frame_chunk_bytes(layer, true));
 }
 
 uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_shot *s)

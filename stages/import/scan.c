@@ -119,7 +119,7 @@ uint64_t kiln_scan_ram(const kiln_source_info *info)
 static kiln_status check_ram(const kiln_worker *w, const kiln_scan *s, kiln_error *err)
 {
     const uint64_t scan = kiln_scan_ram(&s->info), block = kiln_block_ram(&s->info, s->keep);
-    return kiln_worker_need_ram(w, scan > block ? scan : block, "a block of rows", err);
+    return kiln_worker_need_ram(w, scan, block + kiln_list_ram(s->n_blocks), "a block of rows", err);
 }
 
 kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const char *path, kiln_scan *out,

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "stages/engine/devices.h"
 #include "stages/import/scan.h"
 
 #include <stdio.h>
@@ -96,8 +95,7 @@ kiln_status kiln_sources_hash(kiln_sources *s, kiln_run *r, bool rehash, kiln_er
     kiln_status st = KILN_OK;
     kiln_buffer paths = {0};
     uint64_t n = 0;
-    const uint64_t threads = kiln_devices_threads(kiln_common_values.threads);
-    kiln_unit u = {.name = KILN_HASH_UNIT, .ram = KILN_HASH_RAM * threads, .volatile_result = true};
+    kiln_unit u = {.name = KILN_HASH_UNIT, .ram = KILN_HASH_RAM, .ram_thread = KILN_HASH_RAM, .volatile_result = true};
     KILN_TRY(reuse_hashes(s, kiln_run_manifest(r), rehash, err));
     for (uint32_t i = 0; i < s->n; i++) {
         if (!kiln_hash_is_zero(s->files[i].hash)) continue;

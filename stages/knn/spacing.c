@@ -418,6 +418,21 @@ static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t 
     return KILN_OK;
 }
 
+/* Of whichever way is taken, were its units as small as they go. */
+static uint64_t least_ram(const kiln_layer *source, uint64_t rows, ranges *p)
+{
+    const uint64_t n = source->count;
+    if (n <= RANGE_ROWS_LEAST && !rows) return whole_ram(n);
+    if (!rows) rows = RANGE_ROWS_LEAST;
+    p->payload.ranges.range_rows = rows;
+    const uint64_t group = rows > n / GROUPS_MOST ? rows : n / GROUPS_MOST, block = kiln_layer_size_of(source).rows;
+    const uint64_t ways[] = {range_ram(rows, n, p->payload.neighbors), kiln_spatial_least_ram(source), back_ram(p, group + block)};
+    uint64_t most = 0;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i] > most) most = ways[i];
+    return most;
+}
+
 kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kiln_layer *source, const kiln_spacing_options *o,
                                  kiln_spacing *out, kiln_error *err)
 {
@@ -431,6 +446,7 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
     out->source = source;
     p->s = out;
     p->payload = u;
+    kiln_run_foresee_ram(r, least_ram(source, rows, p), source->count / RANGE_ROWS_LEAST + GROUPS_MOST);
     plan_partition(r, scene, p);
     if (!whole && !rows) st = choose_whole(r, key, p, &rows, &whole, err);
     if (st == KILN_OK) st = whole ? measure_whole(r, &u, key, out, err) : measure_ranges(r, rows, p, err);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SLABS_MOST = 64 }; /* a chunk is read for each that it reaches into */
+
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* What writing the largest of the files takes, whatever its format is. */
@@ -47,13 +49,21 @@ static uint64_t slabs_ram(const kiln_shoot *s, const kiln_render_job *j, const k
 /* The largest slabs that `may` has room for, or where that is none the smallest ones that are drawn. */
 static uint64_t find_slab_room(const kiln_shoot *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t may)
 {
-    enum { SLABS_MOST = 64 }; /* a chunk is read for each that it reaches into */
     uint64_t low = size->visible / SLABS_MOST + 1, high = size->visible;
     while (high > low + 1) {
         const uint64_t middle = low + (high - low) / 2;
         *(slabs_ram(s, j, size, middle) <= may ? &low : &high) = middle;
     }
     return low;
+}
+
+/* The least that will do for a camera that is not counted: whole where that is little, else in the smallest slabs. */
+static uint64_t least_ram(const kiln_shoot *s, uint32_t i, uint64_t whole)
+{
+    const kiln_render_job *j = &s->jobs[i];
+    const kiln_draw_size size = kiln_frame_bound(&j->payload.shot, s->layer);
+    const uint64_t slabs = slabs_ram(s, j, &size, size.visible / SLABS_MOST + 1);
+    return whole < slabs ? whole : slabs;
 }
 
 static void set_size(const kiln_shoot *s, uint32_t i, const kiln_draw_size *size)
@@ -106,7 +116,8 @@ static void make_count(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_render
     u->payload = payload;
     u->payload_bytes = sizeof *payload;
     u->cost = s->units[i].cost;
-    u->ram_after = s->units[i].ram;
+    u->ram_cache = kiln_frame_cache_ram(s->layer);
+    u->ram_after = least_ram(s, i, s->units[i].ram);
     u->optional = u->planning = true;
     u->volatile_result = kiln_run_is_once(r);
 }
@@ -155,7 +166,7 @@ static kiln_status may_be_in_parts(kiln_run *r, const kiln_shoot *s, bool *may, 
 }
 
 /* A GPU's worker draws a camera while files of those before are written, where its memory has room for all. */
-static kiln_status size_tails(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status size_tails(kiln_run *r, kiln_shoot *s, bool on_gpu, kiln_error *err)
 {
     enum { DEPTH = 4 + 4 };
     kiln_render_tails t = {0};
@@ -170,7 +181,11 @@ static kiln_status size_tails(kiln_run *r, kiln_shoot *s, kiln_error *err)
         t.pixels = most(t.pixels, pixels);
     }
     t.most = kiln_render_tails_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
-    for (uint32_t i = 0; i < s->n_jobs; i++) s->jobs[i].payload.tails = t;
+    const uint64_t cache = kiln_frame_cache_ram(s->layer) + (on_gpu && n_due > 0 ? kiln_render_tails_bytes(&t) : 0);
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        s->jobs[i].payload.tails = t;
+        s->units[i].ram_cache = cache;
+    }
     return KILN_OK;
 }
 
@@ -190,7 +205,7 @@ kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
         if (j->due && s->units[i].ram > may) tight[n++] = i;
     }
     if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
-    if (st == KILN_OK) st = size_tails(r, s, err);
+    if (st == KILN_OK) st = size_tails(r, s, in_parts, err);
     free(tight);
     return st;
 }

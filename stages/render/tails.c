@@ -21,6 +21,11 @@ static uint64_t bytes_of(const kiln_render_tails *t, uint32_t n)
     return n * (t->writing + KILN_RENDER_ANSWERS * kiln_later_ram(n));
 }
 
+uint64_t kiln_render_tails_bytes(const kiln_render_tails *t)
+{
+    return bytes_of(t, t->most) + ((uint64_t)t->most + 1) * kiln_canvas_bytes(t->pixels);
+}
+
 uint32_t kiln_render_tails_in(const kiln_render_tails *t, uint64_t may, uint64_t *beside)
 {
     enum { ALWAYS = 2 };

@@ -19,6 +19,9 @@ typedef struct {
  * long with half as many and with as many as threads, longer with two. Few pictures have more threads each. */
 uint32_t kiln_render_tails_most(uint32_t threads, uint64_t pictures);
 
+/* What as many as may be take with their canvases. */
+uint64_t kiln_render_tails_bytes(const kiln_render_tails *t);
+
 /* For how many there is room in a worker whose units may take `may` bytes; 0: for none. More than two take at most half of what
  * drawing leaves: the other half keeps decoded planes. *beside: what drawing takes with them, but for their canvases, of which
  * there is one more than there are tails. */

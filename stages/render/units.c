@@ -224,7 +224,8 @@ static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_u
     p->draw_s = seconds_since(start_ns);
     p->fast_db = NAN;
     if (u->measured) KILN_TRY(measure_fast(w, s, u, p, err));
-    kiln_frame_forget(s); /* no other unit looks through this camera */
+    kiln_frame_forget(s);                    /* no other unit looks through this camera */
+    kiln_runner_trim(kiln_worker_runner(w)); /* of lists, before photos and files are read and written */
     return KILN_OK;
 }
 
