@@ -2,6 +2,7 @@
 BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
 PNG_LEVEL6 := $O/tests/bench/png_level6
+RAM_WATCH := $O/tests/bench/ram_watch
 .PHONY: bench bench-build
 ## bench: times of the kernels beside the machine's limits and other programs' figures, whole pictures, and exactness, by which alone
 ## bench: it fails (SHARED=dir: trained scenes and other renderers' pictures, too; tests/bench/README.md says how to read it;
@@ -19,7 +20,10 @@ $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
 $(PNG_LEVEL6): $O/tests/bench/png_level6.c.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lpng -o $@
-tests: $(PNG_LEVEL6)
+$(RAM_WATCH): $O/tests/bench/ram_watch.c.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@
+tests: $(PNG_LEVEL6) $(RAM_WATCH)
 .PHONY: bench-frames
 ## bench-frames: 300 cameras of a million Gaussians to PNG files by kiln-render, ms a frame and size (FRAMES=, DEVICES=: tests/bench/frames)
 bench-frames: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(PNG_LEVEL6))
@@ -28,6 +32,11 @@ bench-frames: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(PNG_LEVEL6))
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
 	@O='$O' tests/bench/scaling $(STEPS)
+.PHONY: soak
+## soak: what each stage takes of host memory under which --ram, watched from outside: 3 million Gaussians, caps x threads, some 3 GB
+## soak: of disk and half an hour (GAUSSIANS=, CAPS=, THREADS=, STAGES=, SCRATCH=dir: tests/bench/soak)
+soak: $(BIN) $(RAM_WATCH)
+	@O='$O' tests/bench/soak
 include tests/bench/cpu.mk
 # Which commit the figures are of.
 $O/commit.c: FORCE

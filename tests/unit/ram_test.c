@@ -169,6 +169,101 @@ static void a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan(void **stat
     assert_true(p.unit >= units[0].ram);
 }
 
+static uint64_t least_named(const kiln_error *err)
+{
+    const char *at = strstr(err->msg, "the least that works is --ram ");
+    assert_non_null(at);
+    return strtoull(at + strlen("the least that works is --ram "), NULL, 10);
+}
+
+/* The plan of one unit. */
+static kiln_status plan_one(uint64_t cap_mib, unsigned threads, unsigned wanted, const kiln_unit *u, kiln_ram_plan *p,
+                            kiln_error *err)
+{
+    static const kiln_stage_program program = {0};
+    const uint64_t foreseen = run.ram.foreseen;
+    run.program = &program;
+    run.ram = (kiln_ram_use){.cap = cap_mib * MIB, .foreseen = foreseen};
+    kiln_common_values.threads = threads;
+    return kiln_ram_plan_make(&run, u, due, 1, wanted, p, err);
+}
+
+static void threads_give_way_before_a_cap_is_refused(void **state)
+{
+    kiln_ram_plan p;
+    kiln_error err = {0};
+    unsigned before = 0;
+    (void)state;
+    run.ram.foreseen = 0;
+    const kiln_unit u = {.name = "one", .ram = 100 * MIB};
+    assert_int_equal(plan_one(60, 64, 16, &u, &p, &err), KILN_E_CAP);
+    const uint64_t least = least_named(&err);
+    assert_true(least < 150); /* 24 parent, 13.5 worker with one thread */
+    assert_int_equal(plan_one(60, 1, 1, &u, &p, &err), KILN_E_CAP);
+    assert_int_equal(least_named(&err), least); /* whatever --threads says */
+    for (uint64_t cap = least; cap < 4 * least; cap++) {
+        assert_int_equal(plan_one(cap, 64, 1, &u, &p, NULL), KILN_OK);
+        assert_true(p.n_threads >= before);
+        assert_true(p.unit >= u.ram);
+        assert_true(p.predicted <= p.cap);
+        assert_in_range(p.threads_each, p.n_threads, 64);
+        before = p.n_threads;
+    }
+    assert_int_equal(before, 64);
+    assert_int_equal(plan_one(8192, 64, 16, &u, &p, NULL), KILN_OK);
+    assert_int_equal(p.n_workers, 16);
+    assert_int_equal(p.n_threads, 64);
+}
+
+static void what_a_unit_has_for_each_thread_gives_way_too(void **state)
+{
+    kiln_ram_plan p;
+    kiln_error err = {0};
+    (void)state;
+    run.ram.foreseen = 0;
+    const kiln_unit u = {.name = "hashes", .ram = 2 * MIB, .ram_thread = 2 * MIB};
+    assert_int_equal(plan_one(256, 64, 1, &u, &p, &err), KILN_OK); /* 64 threads would be 128 MiB of buffers and 108 of worker */
+    assert_in_range(p.n_threads, 8, 63);
+    assert_true(p.unit >= u.ram + (p.n_threads - 1) * u.ram_thread);
+    assert_int_equal(plan_one(4096, 64, 1, &u, &p, &err), KILN_OK);
+    assert_int_equal(p.n_threads, 64);
+    assert_int_equal(plan_one(30, 64, 1, &u, &p, &err), KILN_E_CAP);
+    assert_int_equal(plan_one(least_named(&err), 64, 1, &u, &p, &err), KILN_OK);
+    assert_int_equal(p.n_threads, 1);
+}
+
+static void what_is_named_has_room_for_later_lists(void **state)
+{
+    kiln_ram_plan p;
+    kiln_error err = {0};
+    (void)state;
+    const kiln_unit first = {.name = "first", .ram = 20 * MIB}, later = {.name = "later", .ram = 90 * MIB};
+    run.ram.foreseen = 0;
+    kiln_run_foresee_ram(&run, later.ram, 1);
+    assert_int_equal(plan_one(40, 2, 1, &first, &p, &err), KILN_E_CAP);
+    const uint64_t least = least_named(&err);
+    assert_int_equal(plan_one(least, 2, 1, &first, &p, NULL), KILN_OK);
+    assert_int_equal(plan_one(least, 2, 1, &later, &p, NULL), KILN_OK);
+    assert_int_equal(plan_one(80, 2, 1, &first, &p, NULL), KILN_OK); /* nothing is refused for it */
+    run.ram.foreseen = 0;
+}
+
+static void what_workers_keep_is_predicted(void **state)
+{
+    kiln_ram_plan p;
+    (void)state;
+    run.ram.foreseen = 0;
+    kiln_unit u = {.name = "one", .ram = 50 * MIB};
+    assert_int_equal(plan_one(16384, 4, 1, &u, &p, NULL), KILN_OK);
+    const uint64_t without = p.predicted;
+    u.ram_cache = 3000 * MIB;
+    assert_int_equal(plan_one(16384, 4, 1, &u, &p, NULL), KILN_OK);
+    assert_int_equal(p.predicted, without + u.ram_cache);
+    assert_int_equal(plan_one(1024, 4, 1, &u, &p, NULL), KILN_OK);
+    assert_true(p.predicted > 1000 * MIB); /* all that the cap leaves */
+    assert_true(p.predicted <= p.cap);
+}
+
 /* ---- what is taken ----------------------------------------------------------------------------------------------------- */
 static void a_look_sees_what_this_process_touches(void **state)
 {
@@ -224,6 +319,10 @@ int main(void)
         cmocka_unit_test(no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest_unit),
         cmocka_unit_test(the_least_that_is_named_works_and_little_less_does_not),
         cmocka_unit_test(a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan),
+        cmocka_unit_test(threads_give_way_before_a_cap_is_refused),
+        cmocka_unit_test(what_a_unit_has_for_each_thread_gives_way_too),
+        cmocka_unit_test(what_is_named_has_room_for_later_lists),
+        cmocka_unit_test(what_workers_keep_is_predicted),
         cmocka_unit_test(a_look_sees_what_this_process_touches),
         cmocka_unit_test(a_memfd_counts_once_and_without_its_holes),
     };
