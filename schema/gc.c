@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNITS_OF_STEP = 512, BLOBS_OF_STEP = 16384 };
+enum { UNITS_OF_STEP = 4096, BLOBS_OF_STEP = 16384 }; /* each dirties all pages of an index by hash, whatever its number */
 #define BYTES_OF_STEP ((uint64_t)64 << 20)
 
 /* ---- the plan -------------------------------------------------------------------------------------------------------- */

@@ -61,7 +61,7 @@ cp -a "$KILN_TMP/after.export" "$KILN_TMP/raw"
 # begin_raw OPTION...: an export of raw planes by two workers, the first of which hangs in its first file; its process is in $pid
 begin_raw() {
     rm -rf "$KILN_TMP/raw/out" "$KILN_TMP/raw.count"
-    KILN_TEST_FAIL=hang:1:worker:$KILN_TMP/raw.count LD_PRELOAD=$KILN_TMP/fail_nth.so timeout -k 1 $WITHIN "$KILN_BIN/kiln-export" \
+    KILN_TEST_FAIL=hang:1:worker:$KILN_TMP/raw.count LD_PRELOAD=$KILN_TMP/fail_nth.so timeout --foreground -k 9 $WITHIN "$KILN_BIN/kiln-export" \
         --quiet "$KILN_TMP/raw/x.db" --format chunks -o "$KILN_TMP/raw/out" --workers 2 --threads 2 "$@" 2>"$KILN_TMP/err" & pid=$!
 }
 # end_raw CODE WHAT: it ends with that, and nothing half-written lies there
@@ -83,7 +83,7 @@ unset KILN_FAULT
 end_raw 74 "on a full disk"
 begin_raw
 for _ in $(seq 500); do [ -n "$(find "$KILN_TMP/raw/out" -name '*.tmp.*' 2>/dev/null)" ] && break; sleep 0.02; done
-kill -TERM $pid # passed on by timeout
+kill -TERM $pid # passed on by timeout, once: a second one would end the export where it is
 end_raw 143 "that was ended"
 begin_raw --deadline 2
 end_raw 0 "whose worker was replaced"
