@@ -210,10 +210,12 @@ static kiln_status reference_fail(const kiln_manifest *m, const reference *r, in
 static kiln_status reference_open(const kiln_manifest *m, reference *r, kiln_error *err)
 {
     int rc = sqlite3_open_v2(":memory:", &r->db, SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    /* one transaction without a journal: a third of the time, which every open takes */
+    if (rc == SQLITE_OK) rc = sqlite3_exec(r->db, "PRAGMA journal_mode = OFF; BEGIN", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = sqlite3_exec(r->db, kiln_manifest_sql, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(r->db,
-                          "CREATE TEMP TABLE wanted AS SELECT type, name, tbl_name, coalesce(sql, '') AS sql FROM sqlite_schema",
+                          "COMMIT; CREATE TEMP TABLE wanted AS SELECT type, name, tbl_name, coalesce(sql, '') AS sql FROM sqlite_schema",
                           NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(r->db, "DELETE FROM wanted WHERE name = ?2 AND type = ?1 AND tbl_name = ?3 AND sql = ?4", -1,

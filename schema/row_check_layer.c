@@ -195,17 +195,13 @@ kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err)
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
-/* Without branches on the values, so that the compiler makes vectors of it: the largest magnitude as bits, which for floats are in
- * the order of their magnitudes, with infinities and NaN above all numbers. */
-static uint32_t largest_bits(const uint32_t *v, uint64_t n)
+/* Without branches on the values, so that the compiler makes vectors of it. */
+static bool any_not_finite(const uint32_t *v, uint64_t n)
 {
-    uint32_t most = 0;
-#pragma omp simd reduction(max : most)
-    for (uint64_t i = 0; i < n; i++) {
-        const uint32_t magnitude = v[i] & 0x7fffffffu;
-        most = magnitude > most ? magnitude : most;
-    }
-    return most;
+    uint32_t bad = 0;
+#pragma omp simd reduction(| : bad)
+    for (uint64_t i = 0; i < n; i++) bad |= (v[i] & 0x7f800000u) == 0x7f800000u;
+    return bad != 0;
 }
 
 static uint64_t first_not_finite(const uint32_t *v, uint64_t n)
@@ -244,7 +240,7 @@ kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, cons
     const uint64_t n = c->count, all = n * p->components;
     const char *fault = NULL;
     if (!known_plane(p->name)) return KILN_OK;
-    if (p->type == KILN_TYPE_F32 && largest_bits(data, all) >= 0x7f800000u) {
+    if (p->type == KILN_TYPE_F32 && any_not_finite(data, all)) {
         const uint64_t at = first_not_finite(data, all);
         return kiln_fail(err, KILN_E_INPUT, "chunk '%s', plane '%s' holds %g at element %" PRIu64, c->name, p->name,
                          (double)((const float *)data)[at], at);
