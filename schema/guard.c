@@ -214,9 +214,9 @@ static kiln_status reference_open(const kiln_manifest *m, reference *r, kiln_err
     if (rc == SQLITE_OK) rc = sqlite3_exec(r->db, "PRAGMA journal_mode = OFF; BEGIN", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = sqlite3_exec(r->db, kiln_manifest_sql, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_exec(r->db,
-                          "COMMIT; CREATE TEMP TABLE wanted AS SELECT type, name, tbl_name, coalesce(sql, '') AS sql FROM sqlite_schema",
-                          NULL, NULL, NULL);
+        rc = sqlite3_exec(
+            r->db, "COMMIT; CREATE TEMP TABLE wanted AS SELECT type, name, tbl_name, coalesce(sql, '') AS sql FROM sqlite_schema",
+            NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(r->db, "DELETE FROM wanted WHERE name = ?2 AND type = ?1 AND tbl_name = ?3 AND sql = ?4", -1,
                                 &r->strike, NULL);

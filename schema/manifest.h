@@ -3,7 +3,9 @@
  * A kiln_manifest is one connection and belongs to one thread. Returned structs own their memory and are freed by the
  * matching _free; strings passed in are borrowed for the call. Writers hold the lock (one per manifest, any number of
  * readers). Errors: KILN_E_IO (damaged, disk full, SQLite's own text), KILN_E_BUSY (who holds it), KILN_E_INPUT (not a
- * manifest, or of a newer schema), KILN_E_STALE (what was asked for is not there).
+ * manifest, of another schema, or with a row that it cannot have), KILN_E_STALE (what was asked for is not there).
+ * A manifest may come from a stranger: what the functions below give has been checked (row_check.h), whatever the file's own
+ * CHECKs and indexes say; "kiln_..._put" of cameras, scenes and layers refuse what could not be read again.
  */
 #ifndef KILN_SCHEMA_MANIFEST_H
 #define KILN_SCHEMA_MANIFEST_H
