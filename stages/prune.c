@@ -75,6 +75,7 @@ typedef struct {
     kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
     uint32_t *spacing_of;        /* [input->n_chunks] its block for each of the input's; NULL with the plane in the input */
     kiln_prune_size size;
+    uint64_t cache; /* what a worker keeps decoded, at most */
     uint32_t *rows; /* --drop-row */
     uint64_t n_rows;
     kiln_prune_stats stats;
@@ -140,12 +141,24 @@ static kiln_status open_input(kiln_run *r, pruning *p, kiln_error *err)
     return KILN_OK;
 }
 
+/* Of the planes that are kept where no rows are merged (prune/units.h). */
+static uint64_t kept_bytes(const kiln_layer *l)
+{
+    enum { CACHED = 4096 + 256 }; /* as kiln_layer_size_of counts */
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        for (uint32_t k = 0; k < l->chunks[i].n_planes; k++)
+            if (kiln_prune_keeps(l->chunks[i].planes[k].name)) bytes += l->chunks[i].planes[k].data.raw_bytes + CACHED;
+    return bytes;
+}
+
 static void take_size(pruning *p)
 {
     p->size = (kiln_prune_size){.rows = p->input->count, .blocks = kiln_layer_size_of(p->input)};
+    p->cache = o.rules.merge ? p->size.blocks.all : kept_bytes(p->input);
     if (!p->spacing) return;
     p->size.blocks.planes += p->size.blocks.rows * sizeof(float);
-    p->size.blocks.all += kiln_layer_size_of(p->spacing).all;
+    p->cache += kiln_layer_size_of(p->spacing).all;
 }
 
 /* Before the first unit, so that a cap which is refused later costs no work. A camera's unit gets lists besides, which come from
@@ -250,7 +263,7 @@ static kiln_status take_statistics(kiln_run *r, pruning *p, kiln_error *err)
     for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 3);
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_stats_ram(&p->size);
-    u.ram_cache = p->size.blocks.all;
+    u.ram_cache = p->cache;
     KILN_GO(set_payload(&u, &head, NULL, NULL, NULL, err));
     KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
     memcpy(&p->stats, data, sizeof p->stats);
@@ -295,7 +308,7 @@ static kiln_status find_merges(kiln_run *r, pruning *p, kiln_error *err)
     for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 5);
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_merges_ram(&p->size);
-    u.ram_cache = p->size.blocks.all;
+    u.ram_cache = p->cache;
     KILN_GO(set_payload(&u, &head, NULL, p->rows, NULL, err));
     KILN_GO(run_one(r, "looking for near-duplicates", &u, "merges", 0, (void **)&p->merges, &bytes, err));
     p->n_merges = bytes / sizeof *p->merges;
@@ -348,7 +361,7 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
     u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0);
-    u->ram_cache = p->size.blocks.all;
+    u->ram_cache = p->cache;
     u->optional = true;
     return set_payload(u, &head, merges, rows, NULL, err);
 }
@@ -462,7 +475,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     u->tail = tail->data;
     u->tail_bytes = tail->size;
     u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->shots[i].view)) + kiln_tail_ram(tail->size);
-    u->ram_cache = p->size.blocks.all;
+    u->ram_cache = p->cache;
     KILN_TRY(kiln_buffer_put(&payload, &head, sizeof head, err));
     u->payload = payload.data;
     u->payload_bytes = payload.size;

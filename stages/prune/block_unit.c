@@ -37,6 +37,22 @@ static const float *replaced(const kiln_pruned_rows *r, const char *name)
     return NULL;
 }
 
+/* All rows of a plane as its source has it, into data. What a camera's unit reads again is kept. Colours and extra columns, two
+ * thirds of a layer, nobody asks for twice where no rows are merged: they do not pass through the cache. */
+static kiln_status read_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_plane *plane,
+                              void *data, uint64_t bytes, kiln_error *err)
+{
+    const void *from;
+    kiln_manifest *m;
+    if (q->head->n_merges == 0 && !kiln_prune_keeps(plane->name)) {
+        KILN_TRY(kiln_worker_manifest(w, &m, err));
+        return kiln_plane_read(m, &in->layer->chunks[q->head->block], plane->name, data, (size_t)bytes, err);
+    }
+    KILN_TRY(kiln_prune_plane(w, in, q->head->block, plane->name, &from, err));
+    memcpy(data, from, bytes);
+    return KILN_OK;
+}
+
 static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
                              const kiln_plane *plane, kiln_error *err)
 {
@@ -45,9 +61,11 @@ static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_pr
     const void *from = replaced(r, plane->name);
     void *data = NULL;
     kiln_status st = KILN_OK;
-    if (!from && r->n) KILN_GO(kiln_prune_plane(w, in, q->head->block, plane->name, &from, err));
-    KILN_GO(kiln_alloc_unset(&data, count, elem, "a pruned plane", err));
-    if (count) memcpy(data, from, count * elem); /* merging reads other planes, which may send this one out of the cache */
+    KILN_GO(kiln_alloc_unset(&data, count, elem, "a pruned plane", err)); /* a copy: merging may send the plane out of the cache */
+    if (from && count)
+        memcpy(data, from, count * elem);
+    else if (count)
+        KILN_GO(read_plane(w, in, q, plane, data, count * elem, err));
     if (strcmp(plane->name, "sh0") == 0 || strcmp(plane->name, "shN") == 0) /* weighted means where rows were merged */
         KILN_GO(kiln_prune_merge_plane(w, in, q, q->head->block, plane, data, err));
     KILN_GO(kiln_worker_put(w, plane->name, data, compact(r, data, plane->components, elem, data), elem, err));

@@ -63,6 +63,14 @@ static kiln_status find_spacing(kiln_prune_input *in, kiln_error *err)
     return KILN_OK;
 }
 
+bool kiln_prune_keeps(const char *plane)
+{
+    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "spacing2", "source_row"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], plane) == 0) return true;
+    return false;
+}
+
 bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block)
 {
     return !in->spacing || in->spacing_of[block] != KILN_PRUNE_NO_BLOCK;

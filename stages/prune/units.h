@@ -67,6 +67,8 @@ typedef struct {
 kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err) KILN_MUST_CHECK;
 /* Has it all that pruning reads? Not where kiln-knn finished partially. */
 bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block);
+/* Is this one of the planes that are worth keeping decoded? Several units read it. */
+bool kiln_prune_keeps(const char *plane);
 /* A plane of a block, spacing2 from wherever it is. Borrowed as kiln_plane_cache_get says. */
 kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
                              kiln_error *err) KILN_MUST_CHECK;
