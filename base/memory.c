@@ -39,11 +39,11 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
     return take(out, count, elem, what, &bytes, err);
 }
 
-/* glibc's own threshold rises to 32 MiB with the sizes that are freed, and each thread gets an arena. What lies in an arena goes back
- * only from its end: planes that come and go leave holes between those that stay. With a threshold of 1/64 of the share the holes of a
- * picture in slabs were a fifth of all that was taken, above any cap (2026-11-22); with 1/1024 an array of any weight has pages of its
- * own, and holes are of small things alone. Pages that come anew are zeroed by the kernel: with 1 MiB throughout prune takes a third
- * more processor time, so ample shares keep more. Elsewhere the allocator is left as it is. */
+/* glibc's own threshold rises to 32 MiB with the sizes that are freed, and each thread gets an arena. What lies in an arena goes
+ * back only from its end: planes that come and go leave holes between those that stay. With a threshold of 1/64 of the share the
+ * holes of a picture in slabs were a fifth of all that was taken, above any cap (2026-11-22); with 1/1024 an array of any weight
+ * has pages of its own, and holes are of small things alone. Pages that come anew are zeroed by the kernel: with 1 MiB throughout
+ * prune takes a third more processor time, so ample shares keep more. Elsewhere the allocator is left as it is. */
 void kiln_memory_tidy(uint64_t share)
 {
 #ifdef __GLIBC__
