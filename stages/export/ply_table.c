@@ -112,25 +112,36 @@ static kiln_status source_layout(const kiln_export *e, json_t **layout, kiln_err
     return KILN_OK;
 }
 
+/* A name has no blanks, but may have a ';' in it: the one before the next column's type is the last before the next blank. */
+static const char *end_of_name(const char *name)
+{
+    size_t n = strcspn(name, " ");
+    if (!name[n]) return name + n; /* of the last column */
+    while (n > 0 && name[n] != ';') n--;
+    return name + n;
+}
+
 /* "float x;float y;..." as the reader's header has it. */
 static kiln_status parse_columns(const char *text, kiln_ply_header *h, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&h->columns, KILN_PLY_COLUMNS_MAX, "columns", err));
     h->n_rows = 1;
-    for (const char *at = text; *at;) {
+    for (const char *at = text, *end; *at; at = end + (*end == ';')) {
         char type[16];
         kiln_ply_property *p = &h->columns[h->n_columns];
-        size_t n = strcspn(at, ";"), space = strcspn(at, " ");
-        bool good = h->n_columns < KILN_PLY_COLUMNS_MAX && space < n && space < sizeof type && n - space - 1 < sizeof p->name;
+        const size_t space = strcspn(at, " ");
+        const char *name = at + space + (at[space] == ' ');
+        end = end_of_name(name);
+        const size_t n = (size_t)(end - name);
+        bool good = h->n_columns < KILN_PLY_COLUMNS_MAX && space < sizeof type && n > 0 && n < sizeof p->name;
         if (good) {
             memcpy(type, at, space);
             type[space] = '\0';
-            memcpy(p->name, at + space + 1, n - space - 1);
+            memcpy(p->name, name, n);
             good = kiln_ply_type_find(type, &p->type);
         }
         if (!good) return kiln_fail(err, KILN_E_IO, "the scene's notes hold a column list that cannot be read; import again");
         h->n_columns++;
-        at += n + (at[n] == ';');
     }
     return KILN_OK;
 }

@@ -1,0 +1,195 @@
+/* ply_again -- import and export are inverse: the rows of a PLY are written by kiln-export's encoder in the file's own columns, and
+ * that file gives the same rows, bit for bit. The layer of one chunk lies in memory, as kiln-import would make it with every extra
+ * column kept. */
+#include "tests/fuzz/fuzz.h"
+
+#include "stages/engine/json_text.h"
+#include "stages/export/ply_table.h"
+#include "stages/import/reader.h"
+#include "stages/import/readers.h"
+#include "stages/import/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MAX = 4096 }; /* a row of one byte in each of 4 KiB */
+
+/* What one file gives. */
+typedef struct {
+    kiln_source_info info;
+    kiln_rows rows;
+    kiln_clean clean;
+} import;
+
+static void *array(uint64_t n, size_t bytes)
+{
+    void *p = calloc(n ? n : 1, bytes);
+    HOLDS(p);
+    return p;
+}
+
+static uint64_t harmonics(const kiln_source_info *info) { return 3 * ((info->sh_degree + 1) * (info->sh_degree + 1) - 1); }
+
+static void make_room(import *i)
+{
+    const uint64_t n = i->info.n_rows;
+    i->rows.means = array(3 * n, sizeof(double));
+    if (i->info.kind == KILN_SCENE_SPLATS) {
+        i->rows.log_scales = array(3 * n, sizeof(float));
+        i->rows.quats = array(4 * n, sizeof(float));
+        i->rows.opacity_logits = array(n, sizeof(float));
+        i->rows.sh0 = array(3 * n, sizeof(float));
+        i->rows.shN = array(harmonics(&i->info) * n, sizeof(float));
+    } else {
+        i->rows.rgb = array(3 * n, sizeof(float));
+    }
+    for (uint32_t e = 0; e < i->info.n_extras; e++) i->rows.extras[e] = array(n, kiln_type_size(i->info.extras[e].type));
+    i->clean = (kiln_clean){
+        .means = array(3 * n, sizeof(float)), .source_row = array(n, sizeof(uint32_t)), .reason = array(n, sizeof(unsigned char))};
+}
+
+static void release(import *i)
+{
+    kiln_rows_release(&i->rows);
+    kiln_clean_release(&i->clean);
+    free(i);
+}
+
+/* False when it is refused, or holds no row that stays. */
+static bool read_file(const char *path, import *i, kiln_error *err)
+{
+    const double origin[3] = {0, 0, 0};
+    kiln_source *s = NULL;
+    uint64_t next;
+    kiln_row_counts counts = {0};
+    if (kiln_reader_ply.open(path, &s, &i->info, err) != KILN_OK) return false;
+    kiln_status st = KILN_OK;
+    const bool fits = i->info.n_rows > 0 && i->info.n_rows <= ROWS_MAX;
+    if (fits) make_room(i);
+    if (fits) st = kiln_reader_ply.read(s, 0, i->info.n_rows, UINT64_MAX, &i->rows, &next, err);
+    if (fits && st == KILN_OK) st = kiln_reader_ply.finish(s, &i->info, err);
+    if (fits && st == KILN_OK) kiln_rows_clean(&i->rows, &i->info, origin, 0, &i->clean, &counts);
+    kiln_reader_ply.close(s);
+    return fits && st == KILN_OK && i->clean.n > 0;
+}
+
+/* ---- the layer --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    kiln_scene scene;
+    kiln_layer layer;
+    kiln_chunk chunk;
+    kiln_plane planes[16 + KILN_EXTRAS_MAX];
+    kiln_ply_planes data;
+} bake;
+
+static void add_plane(bake *b, const char *name, kiln_type type, uint32_t components, void *data)
+{
+    kiln_plane *p = &b->planes[b->chunk.n_planes++];
+    snprintf(p->name, sizeof p->name, "%s", name);
+    p->type = type;
+    p->components = components;
+    snprintf(b->data.items[b->data.n].name, sizeof b->data.items[0].name, "%s", name);
+    b->data.items[b->data.n++].data = data;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
+
+static void add_planes(bake *b, import *i)
+{
+    char name[96];
+    add_plane(b, "means", KILN_TYPE_F32, 3, i->clean.means);
+    if (i->info.kind == KILN_SCENE_SPLATS) {
+        add_plane(b, "log_scales", KILN_TYPE_F32, 3, i->rows.log_scales);
+        add_plane(b, "quats", KILN_TYPE_F32, 4, i->rows.quats);
+        add_plane(b, "opacity_logits", KILN_TYPE_F32, 1, i->rows.opacity_logits);
+        add_plane(b, "sh0", KILN_TYPE_F32, 3, i->rows.sh0);
+        if (harmonics(&i->info)) add_plane(b, "shN", KILN_TYPE_F32, (uint32_t)harmonics(&i->info), i->rows.shN);
+    } else if (i->info.has_rgb) {
+        add_plane(b, "rgb", KILN_TYPE_F32, 3, i->rows.rgb);
+    }
+    for (uint32_t e = 0; e < i->info.n_extras; e++) {
+        snprintf(name, sizeof name, "extra/%s", i->info.extras[e].name);
+        add_plane(b, name, i->info.extras[e].type, 1, i->rows.extras[e]);
+    }
+    qsort(b->planes, b->chunk.n_planes, sizeof *b->planes, by_name);
+}
+
+static bake *make_bake(import *i)
+{
+    bake *b = array(1, sizeof *b);
+    b->data.items = array(16 + KILN_EXTRAS_MAX, sizeof *b->data.items);
+    b->data.count = b->chunk.count = b->layer.count = i->clean.n;
+    b->chunk.planes = b->planes;
+    b->layer.chunks = &b->chunk;
+    b->layer.n_chunks = 1;
+    b->layer.sh_degree = i->info.sh_degree;
+    strcpy(b->layer.kind, "source");
+    strcpy(b->scene.source_format, "ply");
+    memcpy(b->scene.up_axis, i->info.up_axis, sizeof b->scene.up_axis);
+    b->scene.antialiased = i->info.antialiased;
+    b->scene.kind = i->info.kind;
+    snprintf(b->scene.notes, sizeof b->scene.notes, "{\"layout\":%.8000s}", i->info.layout[0] ? i->info.layout : "null");
+    add_planes(b, i);
+    return b;
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------------------- */
+
+static void write_file(bake *b, const import *i, kiln_buffer *out)
+{
+    const uint8_t chosen = 1;
+    const kiln_export e = {
+        .scene = &b->scene, .layer = &b->layer, .chosen = &chosen, .n_rows = i->clean.n, .target = "", .temporary = ""};
+    kiln_error err = {0};
+    kiln_ply_table table;
+    uint32_t *order = array(i->clean.n, sizeof *order);
+    for (uint32_t k = 0; k < i->clean.n; k++) order[k] = k;
+    if (kiln_ply_table_plan(&e, &table, NULL, &err) != KILN_OK) fprintf(stderr, "%s\n", err.msg);
+    HOLDS(!err.msg[0]);
+    unsigned char *rows = array(i->clean.n, table.row_bytes);
+    kiln_ply_encode(&table, &b->data, order, i->clean.n, rows);
+    HOLDS(kiln_buffer_put(out, table.header.data, table.header.size, &err) == KILN_OK);
+    HOLDS(kiln_buffer_put(out, rows, i->clean.n * table.row_bytes, &err) == KILN_OK);
+    kiln_ply_table_release(&table);
+    free(rows);
+    free(order);
+}
+
+static void same_floats(const float *a, const float *b, uint64_t n) { HOLDS(n == 0 || !a || memcmp(a, b, n * sizeof *a) == 0); }
+
+static void check_same(const import *a, const import *b)
+{
+    const uint64_t n = a->clean.n;
+    HOLDS(b->clean.n == n && b->info.n_rows == n && b->info.kind == a->info.kind && b->info.sh_degree == a->info.sh_degree);
+    HOLDS(b->info.antialiased == a->info.antialiased && b->info.has_rgb == a->info.has_rgb);
+    same_floats(a->clean.means, b->clean.means, 3 * n);
+    same_floats(a->rows.log_scales, b->rows.log_scales, 3 * n);
+    same_floats(a->rows.quats, b->rows.quats, 4 * n);
+    same_floats(a->rows.opacity_logits, b->rows.opacity_logits, n);
+    same_floats(a->rows.sh0, b->rows.sh0, 3 * n);
+    same_floats(a->rows.shN, b->rows.shN, harmonics(&a->info) * n);
+    same_floats(a->rows.rgb, b->rows.rgb, 3 * n);
+}
+
+void kiln_fuzz_ply_again(const void *argument, const uint8_t *data, size_t size)
+{
+    import *first = array(1, sizeof *first), *second = array(1, sizeof *second);
+    kiln_error err = {0};
+    (void)argument;
+    if (read_file(kiln_fuzz_path(data, size), first, &err)) {
+        kiln_buffer file = {0};
+        bake *b = make_bake(first);
+        write_file(b, first, &file);
+        const bool read = read_file(kiln_fuzz_path(file.data, file.size), second, &err);
+        if (!read) fprintf(stderr, "what was written is refused: %s\n", err.msg);
+        HOLDS(read);
+        check_same(first, second);
+        kiln_buffer_release(&file);
+        free(b->data.items);
+        free(b);
+    }
+    release(first);
+    release(second);
+}
