@@ -242,7 +242,11 @@ static bool make_one(mutation *m)
 {
     for (int tries = 0; tries < 20; tries++) {
         const unsigned i = choose(m);
-        if (!changes[i].on_file && !connect_db(m)) return false; /* the one before broke the file: that must do */
+        if (!changes[i].on_file && !connect_db(m)) { /* an earlier one broke the file: that must do */
+            disconnect(m);
+            say("(the file opens no more)\n");
+            return true;
+        }
         bool done = changes[i].change(m);
         if (!changes[i].on_file) {
             done = tighten(m) && done;
