@@ -1,0 +1,75 @@
+#!/bin/bash
+# time-limit: 600
+# Results of units that a stranger's manifest holds: with the right hash, and not what the unit would have made. The stage that
+# reads them says which unit that is (74, never 70 or a signal), drops it, and the same command again makes what a clean bake has.
+. tests/e2e/lib.sh
+# 2640 rows: a plane of one float has as many bytes as forty chunks of a plan, or 660 merged rows
+scene "$KILN_TMP/s" 2640 2 64x48
+clean=$KILN_TMP/clean/x.db
+bake "$KILN_TMP/s" "$clean" --max 256
+kiln prune "$clean" --merge --merge-distance 5 >/dev/null && kiln chunk "$clean" >/dev/null && kiln tiles "$clean" >/dev/null || fail "merges"
+digest "$clean" | grep -v ^image >"$KILN_TMP/digest"
+db=$KILN_TMP/work/x.db
+
+# spoil SQL: a copy of the bake with this change, and all stages due
+spoil() {
+    rm -rf "$KILN_TMP/work"
+    cp -r "$KILN_TMP/clean" "$KILN_TMP/work"
+    python3 - "$db" "$1" <<'END' || fail "$1"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+def unit(stage, name): return "(SELECT id FROM unit WHERE stage = '%s' AND name LIKE '%s' ORDER BY id DESC LIMIT 1)" % (stage, name)
+# the bytes of one output in the place of another's
+def put(stage, name, output, of_stage, of_name, of_output):
+    return ("UPDATE unit_output SET (hash, raw_bytes, elem) = (SELECT hash, raw_bytes, elem FROM unit_output WHERE unit = %s AND name = '%s')"
+            " WHERE unit = %s AND name = '%s'" % (unit(of_stage, of_name), of_output, unit(stage, name), output))
+before = db.total_changes
+db.execute(eval(sys.argv[2]))
+if db.total_changes == before: sys.exit('nothing was changed')
+db.execute("UPDATE stage SET input_key = randomblob(16)")
+END
+}
+# refused STAGE UNIT WORDS [arguments]: 74 with this unit, once; then all is as in the clean bake
+refused() {
+    local stage=$1 unit=$2 words=$3 command; shift 3
+    command=("$KILN_BIN/kiln-$stage" --quiet)
+    if [ "$stage" = import ]; then command+=("$KILN_TMP/s" "$db"); else command+=("$db"); fi
+    must 74 "${command[@]}" "$@"
+    grep -q "^kiln-$stage: .*what is stored of unit '$unit' cannot be used: .*$words.*; the same command computes it again$" "$KILN_TMP/err" ||
+        fail "kiln-$stage says: $(cat "$KILN_TMP/err")"
+    [ ! -e "$db.lock" ] || fail "kiln-$stage left its lock"
+    must 0 "${command[@]}" "$@"
+    for s in knn prune chunk tiles; do must 0 "$KILN_BIN/kiln-$s" --quiet "$db"; done
+    digest "$db" | grep -v ^image | diff "$KILN_TMP/digest" - >&2 || fail "kiln-$stage: another digest after '$words'"
+}
+
+spoil '"DELETE FROM unit_output WHERE name = \"means\" AND unit = " + unit("import", "block 0")'
+refused import 'block 0' "no plane 'means'"
+spoil 'put("import", "block 0", "stats", "import", "block 0", "opacity_logits")'
+refused import 'block 0' "'stats' has 10560 bytes"
+spoil '"UPDATE unit SET counters = replace(counters, \"2640\", \"-1\") WHERE id = " + unit("import", "block 0")'
+refused import 'block 0' "no count 'rows'"
+
+spoil 'put("knn", "spacing", "00000000", "knn", "spacing", "00000000").replace("raw_bytes, elem)", "raw_bytes, segment)").replace("raw_bytes, elem FROM", "4, 0 FROM")'
+refused knn spacing "bytes for 2640 rows"
+spoil '"UPDATE unit SET counters = \"[]\" WHERE id = " + unit("knn", "spacing")'
+refused knn spacing "no JSON object"
+
+spoil 'put("prune", "statistics", "statistics", "prune", "block%", "bounds")'
+refused prune statistics "'statistics' has"
+spoil 'put("prune", "near-duplicates", "merges", "import", "block 0", "sh0")'
+refused prune near-duplicates "merges rows that the layer does not have"
+spoil 'put("prune", "block 00000000", "quats", "prune", "block 00000000", "means")'
+refused prune 'block 00000000' "plane 'quats' of '00000000' has"
+spoil 'put("prune", "block 00000000", "tally", "prune", "block 00000000", "means")'
+refused prune 'block 00000000' "'tally' has"
+
+spoil 'put("chunk", "plan", "chunks", "import", "block 0", "opacity_logits")'
+refused chunk plan "chunk 0 of the plan does not begin at row 0"
+spoil 'put("chunk", "plan", "blocks", "import", "block 0", "opacity_logits")'
+refused chunk plan "the plan names block"
+spoil 'put("chunk", "chunk %", "means", "chunk", "chunk %", "sh0").replace("raw_bytes, elem)", "raw_bytes, segment)").replace("raw_bytes, elem FROM", "7, 0 FROM")'
+refused chunk 'chunk [^ ]*' "plane 'means'"
+
+spoil '"UPDATE unit SET counters = json_set(counters, \"$.visible\", 1 << 61) WHERE stage = \"tiles\" AND name LIKE \"pairs of cam1\""'
+refused tiles 'pairs of cam.' "visible Gaussians, the view may see"
