@@ -172,6 +172,12 @@ static kiln_status load_schema(kiln_manifest *m, kiln_error *err)
     return rc == SQLITE_OK ? KILN_OK : unreadable(m, rc, err);
 }
 
+void kiln_guard_steps(kiln_manifest *m)
+{
+    m->steps = &m->other_steps;
+    sqlite3_progress_handler(m->db, STEPS_A_CALL, count_steps, m);
+}
+
 kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err)
 {
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
@@ -181,8 +187,7 @@ kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err)
                              sqlite3_libversion(), switches[i].option);
     }
     set_limits(m->db);
-    m->steps = &m->other_steps;
-    sqlite3_progress_handler(m->db, STEPS_A_CALL, count_steps, m);
+    kiln_guard_steps(m);
     KILN_TRY(kiln_sql(m, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", err));
     return load_schema(m, err);
 }

@@ -65,6 +65,8 @@ kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err) KI
 kiln_status kiln_guard_files(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Switches off what a file's schema could run, limits sizes, and counts steps so that every query ends. Before the first query. */
 kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+/* Counts steps from now on; part of kiln_guard_connection. For a caller that has put a progress handler of its own in its place. */
+void kiln_guard_steps(kiln_manifest *m);
 /* KILN_E_INPUT, naming the first object that differs, unless the file's objects are those of manifest.sql, text for text
  * (beside the tables of ANALYZE). Before the first query of a table. */
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;

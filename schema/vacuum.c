@@ -44,11 +44,9 @@ kiln_status kiln_manifest_vacuum(kiln_manifest *m, const char *folder, kiln_vacu
     write_back(m);                              /* so that -wal begins empty */
     sqlite3_temp_directory = sqlite3_mprintf("%s", folder);
     if (!sqlite3_temp_directory) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a path");
-    const int attached = sqlite3_limit(m->db, SQLITE_LIMIT_ATTACHED, 1); /* VACUUM attaches its copy */
     sqlite3_progress_handler(m->db, LOOK_OPERATIONS, look_now, &l);
     const int rc = sqlite3_exec(m->db, "VACUUM", NULL, NULL, NULL);
-    sqlite3_progress_handler(m->db, 0, NULL, NULL);
-    (void)sqlite3_limit(m->db, SQLITE_LIMIT_ATTACHED, attached);
+    kiln_guard_steps(m);
     kiln_status st = rc == SQLITE_OK ? KILN_OK : kiln_sqlite_fail(m, rc, "vacuum", err);
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = NULL;
