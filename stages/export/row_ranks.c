@@ -50,7 +50,10 @@ done:
 
 kiln_status kiln_row_ranks_init(kiln_row_ranks *r, const kiln_export *e, kiln_manifest *m, kiln_error *err)
 {
-    *r = (kiln_row_ranks){.n_source_rows = e->scene->rows_read};
+    kiln_stage_row import;
+    KILN_TRY(kiln_stage_get(m, "import", &import, err));
+    /* a partial import has counted the rows of the blocks that it has, and not those in between */
+    *r = (kiln_row_ranks){.n_source_rows = import.state == KILN_STAGE_PARTIAL ? UINT32_MAX : e->scene->rows_read};
     KILN_TRY(visit(r, e, m, measure, err));
     KILN_TRY(KILN_ALLOC(&r->bits, r->n_words, "the order of the rows", err));
     KILN_TRY(KILN_ALLOC(&r->before, r->n_words / 8 + 1, "the order of the rows", err));

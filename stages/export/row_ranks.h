@@ -8,7 +8,7 @@
 #include "stages/export/writer.h"
 
 typedef struct {
-    uint64_t n_source_rows; /* of the scene: every row is below */
+    uint64_t n_source_rows; /* every row is below */
     uint64_t n_words;
     uint64_t *bits;   /* [n_words] owned */
     uint64_t *before; /* [n_words / 8 + 1] owned: rows in front of each 512 */

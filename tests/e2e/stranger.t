@@ -55,6 +55,7 @@ stranger "an index of its own" "CREATE UNIQUE INDEX own ON run (stage)" "its ind
 stranger "a stored parameter" "INSERT OR REPLACE INTO parameter VALUES ('chunk', 'max', '99999999')" "--reset forgets it" chunk
 stranger "stored parameters that do not fit" "INSERT OR REPLACE INTO parameter VALUES ('chunk', 'max', '10'), ('chunk', 'min', '20')" "--reset forgets it" chunk
 stranger "a stored text" "INSERT OR REPLACE INTO parameter VALUES ('render', 'near', 'nowhere')" "--reset forgets it" render
+stranger "rows beyond the source" "UPDATE scene SET rows_read = 5, rows_dropped = 0" "source row" export verify
 stranger "no scene" "DELETE FROM scene" "there is no scene" verify
 
 # right hashes over wrong values
