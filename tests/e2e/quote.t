@@ -6,27 +6,27 @@
 EVIL=$'\x1b]0;pwned\x07\nkiln-import: done \x7f\xc2\x9b31m\xe2\x80\xae\r\t'
 export EVIL
 
-# clean WHAT: what `tell` has written
-clean() {
-    python3 - "$KILN_TMP/told" <<'END' || fail "$*"
-import re, sys
-data = open(sys.argv[1], 'rb').read()
-text = data.decode('utf-8', 'surrogateescape')
-bad = re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]', text)
-forged = re.search('^kiln-import: done', text, re.M)
-if bad or forged:
-    at = (bad or forged).start()
-    sys.exit('%s in %r' % ('%r' % bad.group() if bad else 'a forged line', text[max(0, at - 60):at + 40]))
-END
-}
+mkdir "$KILN_TMP/told"
 n_told=0
-tell() { # PROGRAM ARGUMENTS...: both streams; a failure has a sentence
+tell() { # PROGRAM ARGUMENTS...: both streams are kept for the end; a failure has a sentence
     local program=$1 code; shift
-    "$KILN_BIN/kiln-$program" "$@" >"$KILN_TMP/told" 2>&1; code=$?
-    [ $code -lt 128 ] && [ $code -ne 70 ] || fail "exit $code of kiln-$program $*"
-    [ $code -eq 0 ] || [ -s "$KILN_TMP/told" ] || fail "exit $code of kiln-$program $* without a word"
-    clean "kiln-$program $*"
     n_told=$((n_told + 1))
+    "$KILN_BIN/kiln-$program" "$@" >"$KILN_TMP/told/$n_told.$program" 2>&1; code=$?
+    [ $code -lt 128 ] && [ $code -ne 70 ] || fail "exit $code of kiln-$program $*"
+    [ $code -eq 0 ] || [ -s "$KILN_TMP/told/$n_told.$program" ] || fail "exit $code of kiln-$program $* without a word"
+}
+# all that was told: no control character but the line feeds, no byte that is no UTF-8, no line that the evil text began
+are_clean() {
+    python3 - "$KILN_TMP/told" <<'END'
+import os, re, sys
+for name in sorted(os.listdir(sys.argv[1])):
+    text = open(os.path.join(sys.argv[1], name), 'rb').read().decode('utf-8', 'surrogateescape')
+    bad = re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]', text)
+    forged = re.search('^kiln-import: done', text, re.M)
+    if bad or forged:
+        at = (bad or forged).start()
+        sys.exit('%s: %s in %r' % (name, repr(bad.group()) if bad else 'a forged line', text[max(0, at - 60):at + 40]))
+END
 }
 
 # ---- scenes: header comments, names of columns, of elements, of formats; cameras of every kind of file -----------------------
@@ -62,7 +62,9 @@ for where in comment format element column utf8 type; do
             tell $s "$KILN_TMP/ply/x.db"
             tell $s "$KILN_TMP/ply/x.db" --json
         done
-        for s in knn prune chunk tiles render export; do tell $s "$KILN_TMP/ply/x.db" --verbose; done
+        for s in knn prune chunk; do tell $s "$KILN_TMP/ply/x.db" --verbose; done
+        tell tiles "$KILN_TMP/ply/x.db" --verbose --camera '#0' # eight cameras of an orbit are many pixels
+        tell export "$KILN_TMP/ply/x.db" --verbose
     fi
     rm -rf "$KILN_TMP/ply"
 done
@@ -71,7 +73,7 @@ mkdir "$KILN_TMP/folder" "$KILN_TMP/folder/$EVIL"
 write_ply "$KILN_TMP/folder/$EVIL/$EVIL.ply" comment
 for option in --list --json --verbose; do tell import "$KILN_TMP/folder/$EVIL" "$KILN_TMP/$EVIL.db" $option; done
 for s in info verify doctor knn; do tell $s "$KILN_TMP/$EVIL.db"; done
-rm "$KILN_TMP/$EVIL.db"
+rm -f "$KILN_TMP/$EVIL.db"
 
 mkdir "$KILN_TMP/json"
 python3 - "$KILN_TMP/json" <<'END'
@@ -133,5 +135,6 @@ END
     case $table in camera | scene | parameter | run | photo | quarantine) for s in prune tiles render export; do tell $s "$KILN_TMP/m/x.db" --verbose; done ;; esac
     rm -rf "$KILN_TMP/m"
 done <"$KILN_TMP/columns"
+are_clean || fail "see above"
 echo "$n_told runs"
 [ "$n_told" -gt 250 ] || fail "only $n_told runs"
