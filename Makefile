@@ -24,8 +24,10 @@ LDLIBS   = -lpng -ljpeg -ljansson -lisal -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
 PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
-TOOLS   := $(patsubst stages/tools/%.c,%,$(wildcard stages/tools/*.c))
-BIN     := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
+# kiln-NAME from NAME.c; kiln.c is the front command itself.
+TOOLS   := $(patsubst stages/tools/%.c,%,$(filter-out stages/tools/kiln.c,$(wildcard stages/tools/*.c)))
+PROGRAMS := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
+BIN     := $O/bin/kiln $(PROGRAMS)
 UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_test.c))
 C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/* examples,$d/*.[ch] $d/*.cc $d/*.cu $d/*.cuh))
 
@@ -55,6 +57,9 @@ $(STAGES:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/%.c.o $(LINKED)
 $(TOOLS:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/tools/%.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+$O/bin/kiln: $O/stages/tools/kiln.c.o $(LINKED)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) -Wl,--as-needed $^ $(LDLIBS) -o $@
 $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
@@ -106,10 +111,16 @@ lint:
 	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror $(C_FILES); else echo 'lint: no clang-format, layout not checked'; fi
 
 ## man: man pages from the option tables, into build/man
-man: $(BIN:$O/bin/%=$O/man/%.1)
+MAN := $(BIN:$O/bin/%=$O/man/%.1) $O/man/kiln-pipeline.1
+man: $(MAN)
 $O/man/%.1: $O/bin/%
 	@mkdir -p $(@D)
 	$< --man > $@.tmp && mv $@.tmp $@
+# Both ask the programs beside kiln.
+$O/man/kiln.1: $O/bin/kiln $(PROGRAMS)
+$O/man/kiln-pipeline.1: $O/bin/kiln $(PROGRAMS)
+	@mkdir -p $(@D)
+	$< pipeline --man > $@.tmp && mv $@.tmp $@
 include pipelines/library.mk pipelines/inspect.mk tests/bench/bench.mk tests/mutate/mutate.mk
 ## clean: removes the build folder
 clean: ; rm -rf $O

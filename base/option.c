@@ -2,6 +2,7 @@
  * are kept here once; main fills them before any thread starts. */
 #include "base/option_internal.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,16 @@ const char kiln_version[] = "0.1.0";
 kiln_common kiln_common_values;
 
 static bool asked; /* storage of the rows that print something and end the program */
+
+/* clang-format off */
+#define PRINT_ROWS                                                                                                             \
+    {"version", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the version and end", KILN_ALONE},                          \
+    {"help", 'h', KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print this text and end", KILN_ALONE},                             \
+    {"help-json", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the options as JSON and end", KILN_HIDDEN | KILN_ALONE},  \
+    {"man", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the man page and end", KILN_HIDDEN | KILN_ALONE}
+/* clang-format on */
+
+const kiln_opt kiln_print_options[] = {PRINT_ROWS, {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
 
 const kiln_opt kiln_common_options[] = {
     {"devices", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL,
@@ -20,6 +31,7 @@ const kiln_opt kiln_common_options[] = {
     {"gpu", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices",
      KILN_HIDDEN | KILN_DEVICE},
     {"threads", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "CPU threads to use; 0 stands for all cores", 0},
+    {"jobs", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "the same as --threads", KILN_HIDDEN},
     {"ram", 0, KILN_OPT_SIZE, &kiln_common_values.ram, "SIZE", "80%", NULL,
      "host memory that all processes of the run take together at most, of what is free when a share is given (512M, 1.5G, 50%)",
      KILN_DEVICE},
@@ -32,13 +44,17 @@ const kiln_opt kiln_common_options[] = {
     {"verbose", 'v', KILN_OPT_BOOL, &kiln_common_values.verbose, NULL, NULL, NULL, "say more on stderr", 0},
     {"sync", 0, KILN_OPT_BOOL, &kiln_common_values.sync, NULL, NULL, NULL,
      "wait for each kernel on a GPU, so that a failure names the kernel; slower", KILN_DEVICE},
-    {"version", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the version and end", 0},
-    {"help", 'h', KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print this text and end", 0},
-    {"help-json", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the options as JSON and end", KILN_HIDDEN},
-    {"help-make", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the variables of make and end", KILN_HIDDEN},
-    {"man", 0, KILN_OPT_BOOL, &asked, NULL, NULL, NULL, "print the man page and end", KILN_HIDDEN},
+    PRINT_ROWS,
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
+
+static void print_help(const kiln_cli *cli, FILE *out)
+{
+    if (cli->help)
+        cli->help(cli, out);
+    else
+        kiln_cli_help(cli, out);
+}
 
 static void print_version(const kiln_cli *cli, FILE *out) { (void)fprintf(out, "%s %s\n", cli->program, kiln_version); }
 
@@ -46,13 +62,15 @@ static const struct {
     const char *option;
     void (*print)(const kiln_cli *cli, FILE *out);
 } printers[] = {
-    {"help", kiln_cli_help},           {"version", print_version}, {"help-json", kiln_cli_help_json},
-    {"help-make", kiln_cli_help_make}, {"man", kiln_cli_man},
+    {"help", print_help},
+    {"version", print_version},
+    {"help-json", kiln_cli_help_json},
+    {"man", kiln_cli_man},
 };
 
 /* ---- what the process remembers of its command line ---------------------------------------------------------------- */
 
-enum { GIVEN_MAX = 128 };            /* distinct options; the longest table has a quarter of it */
+enum { GIVEN_MAX = 512 };            /* distinct options; the longest table, of kiln pipeline, has half of it */
 static const void *given[GIVEN_MAX]; /* by storage, so that an alias counts as the option it stands for */
 static size_t n_given;
 
@@ -104,11 +122,21 @@ const kiln_opt *kiln_opt_row(const kiln_cli *cli, size_t i)
     return NULL;
 }
 
+/* Names in tables have hyphens; an underscore that was typed stands for one. */
+static char hyphen(char c) { return c == '_' ? '-' : c; }
+
+static bool starts_with(const char *typed, size_t length, const char *start)
+{
+    for (; *start; start++, typed++, length--)
+        if (length == 0 || hyphen(*typed) != *start) return false;
+    return true;
+}
+
 const kiln_opt *kiln_opt_find(const kiln_cli *cli, const char *name, size_t length)
 {
     const kiln_opt *o;
     for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
-        if (strlen(o->name) == length && !memcmp(o->name, name, length)) return o;
+        if (strlen(o->name) == length && starts_with(name, length, o->name)) return o;
     return NULL;
 }
 
@@ -165,7 +193,7 @@ static size_t edits(const char *a, size_t n, const char *b, size_t m)
         size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            size_t best = diagonal + (hyphen(a[i - 1]) != b[j - 1]);
             diagonal = row[j];
             if (row[j] + 1 < best) best = row[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
@@ -175,22 +203,54 @@ static size_t edits(const char *a, size_t n, const char *b, size_t m)
     return row[m];
 }
 
+size_t kiln_name_distance(const char *typed, size_t length, const char *known)
+{
+    const size_t n = strlen(known);
+    if (length < 3 || n <= length) return edits(typed, length, known, n);
+    const char *tail = known + (n - length);
+    if (tail[-1] == '-' && edits(typed, length, tail, length) == 0) return 0; /* "format" of "export-format" */
+    if (edits(typed, length, known, length) == 0) return 1;                   /* an abbreviation */
+    return edits(typed, length, known, n);
+}
+
+/* "--min-opacity", or MIN_OPACITY where the option came as a variable of make. */
+static int spell(const kiln_cli *cli, const char *name, size_t length, char *out, size_t size)
+{
+    if (!cli->from_make) return snprintf(out, size, "'--%.*s'", (int)length, name);
+    size_t i = 0;
+    for (; i < length && i + 1 < size; i++) out[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
+    out[i] = '\0';
+    return (int)i;
+}
+
+static size_t least_distance(const kiln_cli *cli, const char *name, size_t length)
+{
+    const kiln_opt *o;
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+        const size_t n = o->flags & KILN_HIDDEN ? SIZE_MAX : kiln_name_distance(name, length, o->name);
+        if (n < best) best = n;
+    }
+    return best;
+}
+
+/* Names the nearest options, up to four that are equally near. */
 static kiln_status fail_unknown(const kiln_cli *cli, const char *name, size_t length, kiln_error *err)
 {
-    const kiln_opt *o, *nearest = NULL;
-    size_t best = length / 3 + 1; /* more edits than a third of the name: another word, not a slip */
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
-        size_t known = strlen(o->name), n = edits(name, length, o->name, known);
-        if (length >= 3 && known > length && !memcmp(o->name, name, length)) n = 1; /* an abbreviation */
-        if (!(o->flags & KILN_HIDDEN) && n <= best && (!nearest || n < best)) {
-            best = n;
-            nearest = o;
-        }
+    char typed[128], near[512];
+    const kiln_opt *o;
+    unsigned found = 0;
+    int at = 0;
+    const size_t best = least_distance(cli, name, length);
+    (void)spell(cli, name, length, typed, sizeof typed);
+    for (size_t i = 0; best <= KILN_NAME_NEAR(length) && found < 4 && (o = kiln_opt_row(cli, i)); i++) {
+        if (o->flags & KILN_HIDDEN || kiln_name_distance(name, length, o->name) != best) continue;
+        at += snprintf(near + at, sizeof near - (size_t)at, "%s", found++ ? " or " : "");
+        at += spell(cli, o->name, strlen(o->name), near + at, sizeof near - (size_t)at);
     }
-    if (nearest)
-        return kiln_fail(err, KILN_E_USAGE, "unknown option '--%.*s', did you mean '--%s'? See '%s --help'", (int)length, name,
-                         nearest->name, cli->program);
-    return kiln_fail(err, KILN_E_USAGE, "unknown option '--%.*s', see '%s --help'", (int)length, name, cli->program);
+    if (found)
+        return kiln_fail(err, KILN_E_USAGE, "unknown option %s, did you mean %s? See '%s --help'", typed, near, cli->program);
+    return kiln_fail(err, KILN_E_USAGE, "unknown option %s, see '%s --help'", typed, cli->program);
 }
 
 /* ---- argv ---------------------------------------------------------------------------------------------------------------- */
@@ -232,7 +292,7 @@ static kiln_status take_long(reader *r, const char *name, kiln_error *err)
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     const kiln_opt *o = kiln_opt_find(r->cli, name, length);
     if (o) return take(r, o, equals ? equals + 1 : NULL, err);
-    if (length > 3 && !memcmp(name, "no-", 3)) {
+    if (length > 3 && starts_with(name, length, "no-")) {
         o = kiln_opt_find(r->cli, name + 3, length - 3);
         if (o && o->kind == KILN_OPT_BOOL && o->where != &asked) {
             if (equals) return kiln_fail(err, KILN_E_USAGE, "--%.*s takes no value", (int)length, name);

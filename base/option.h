@@ -1,9 +1,10 @@
-/* option -- one table per program, from which parsing, range checks, --help, the man page, the make variables and
- * the stored parameters come.
+/* option -- one table per program, from which parsing, range checks, --help, the man page, the options of `kiln pipeline`,
+ * shell completion and the stored parameters come.
  *
  * GNU long options (--name value, --name=value, an unambiguous prefix is NOT accepted), short letters where given,
- * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, "--" ends options; options and positionals may mix. Every value lives
- * in the program's own struct; its canonical text (kiln_opt_text) is what is stored, keyed and handed to workers.
+ * --no-NAME and --NAME=yes|no for KILN_OPT_BOOL, "--" ends options; options and positionals may mix. An underscore in a
+ * typed name stands for a hyphen. Every value lives in the program's own struct; its canonical text (kiln_opt_text) is what is
+ * stored, keyed and handed to workers.
  */
 #ifndef KILN_BASE_OPTION_H
 #define KILN_BASE_OPTION_H
@@ -42,7 +43,7 @@ enum {
     KILN_HIDDEN = 2, /* not in --help (for the engine and for tests) */
     KILN_ONCE = 4,   /* a run that has it uses the stored parameters, stores none and changes no state (-o, --camera, --dry-run) */
     KILN_DEVICE = 8, /* about where units compute: only in the tables of programs that have some */
-    KILN_ALONE = 16, /* of a switch: a run that has it does that alone; it needs no positionals, and make has no variable for it */
+    KILN_ALONE = 16, /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
 };
 
 typedef struct {
@@ -57,7 +58,7 @@ typedef struct {
     unsigned flags;
 } kiln_opt;
 
-typedef struct {
+typedef struct kiln_cli {
     const char *program;            /* "kiln-knn" */
     const char *summary;            /* one line: what it does */
     const char *positionals;        /* "MANIFEST", "SCENE MANIFEST", "A B" */
@@ -66,6 +67,10 @@ typedef struct {
     const char *const *tables_note; /* paragraphs of prose for the man page; NULL-terminated; may be NULL */
     const kiln_opt *options;        /* the program's own table, ended by a row with name NULL */
     const kiln_opt *common;         /* the shared rows (kiln_common_options) or NULL */
+    /* Prints --help; NULL: kiln_cli_help does. */
+    void (*help)(const struct kiln_cli *cli, FILE *out);
+    /* Options were typed as variables of make: the sentence about an unknown one spells names like that. */
+    bool from_make;
 } kiln_cli;
 
 /* Shared by every program. */
@@ -77,9 +82,11 @@ typedef struct {
 } kiln_common;
 extern kiln_common kiln_common_values;
 extern const kiln_opt kiln_common_options[];
+/* Those rows of it that print something and end: --version, --help, --help-json, --man. */
+extern const kiln_opt kiln_print_options[];
 
 typedef struct {
-    bool done;                 /* --help, --version, --help-json, --help-make, --man printed: end with 0 */
+    bool done;                 /* --help, --version, --help-json, --man printed: end with 0 */
     const char *positional[8]; /* borrowed from argv, ~ expanded (then owned by the process) */
     unsigned n_positional;
 } kiln_parsed;
@@ -99,14 +106,21 @@ kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text
  * Written into buf, which is returned; KILN_PATH_MAX bytes hold every text, longer values are refused when set. */
 const char *kiln_opt_text(const kiln_opt *opt, char *buf, size_t size);
 
-/* What --help, --man, --help-json and --help-make print. The caller checks the stream.
+/* Print what --help, --man and --help-json show. The caller checks the stream.
  * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.
- * make: one line "VARS_knn := NEIGHBORS:neighbors ... JOBS:threads", make variable and option; the stage is the
- * program's name without "kiln-". */
+ * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", and "aliases": hidden rows of the same storage. */
 void kiln_cli_help(const kiln_cli *cli, FILE *out);
 void kiln_cli_man(const kiln_cli *cli, FILE *out);
 void kiln_cli_help_json(const kiln_cli *cli, FILE *out);
-void kiln_cli_help_make(const kiln_cli *cli, FILE *out);
+/* Prints one section of --help: the title, then the visible rows of a table; nothing when there are none. */
+void kiln_cli_help_rows(const char *title, const kiln_opt *table, FILE *out);
+/* Prints text in lines of at most 80 columns; every line but the first is indented. _from: the first begins at `column`. */
+void kiln_cli_wrap(const char *text, unsigned indent, FILE *out);
+void kiln_cli_wrap_from(const char *text, unsigned column, unsigned indent, FILE *out);
+
+/* How far a typed name is from a known one: edits; less where it is the start of the known one, or what follows a hyphen in it. */
+size_t kiln_name_distance(const char *typed, size_t length, const char *known);
+#define KILN_NAME_NEAR(length) ((length) / 3 + 1) /* a larger distance is another word, not a slip */
 
 /* "512M" "1.5G" "50%" "64KiB" "1000" -> size. */
 kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err) KILN_MUST_CHECK;

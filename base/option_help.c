@@ -63,7 +63,14 @@ static void help_row(FILE *out, const kiln_opt *o)
     wrap(out, text, HELP_COLUMN, HELP_COLUMN);
 }
 
-static void help_rows(FILE *out, const char *title, const kiln_opt *table)
+void kiln_cli_wrap(const char *text, unsigned indent, FILE *out) { wrap(out, text, 0, (int)indent); }
+
+void kiln_cli_wrap_from(const char *text, unsigned column, unsigned indent, FILE *out)
+{
+    wrap(out, text, (int)column, (int)indent);
+}
+
+void kiln_cli_help_rows(const char *title, const kiln_opt *table, FILE *out)
 {
     bool any = false;
     for (const kiln_opt *o = table; o && o->name; o++) {
@@ -90,12 +97,12 @@ void kiln_cli_help(const kiln_cli *cli, FILE *out)
     (void)fprintf(out, "Usage: %s%s%s [options]\n\n", cli->program, has_positionals(cli) ? " " : "",
                   has_positionals(cli) ? cli->positionals : "");
     wrap(out, cli->summary, 0, 0);
-    help_rows(out, "Options", cli->options);
+    kiln_cli_help_rows("Options", cli->options, out);
     if (any_keyed(cli)) {
         (void)fputc('\n', out);
         wrap(out, "* What is given here is stored in the manifest and used by later runs too.", 0, 2);
     }
-    help_rows(out, "Options of every kiln program", cli->common);
+    kiln_cli_help_rows("Options of every kiln program", cli->common, out);
     (void)snprintf(line, sizeof line, "The manual, with the exit codes: %s --man | man -l -", cli->program);
     (void)fputc('\n', out);
     wrap(out, line, 0, 0);
@@ -180,10 +187,14 @@ static void man_environment(FILE *out)
 void kiln_cli_man(const kiln_cli *cli, FILE *out)
 {
     const kiln_opt *o;
+    char page[64]; /* the page of "kiln pipeline" is kiln-pipeline, as git's are named */
+    size_t n = 0;
+    for (const char *c = cli->program; *c && n + 1 < sizeof page; c++) page[n++] = *c == ' ' ? '-' : *c;
+    page[n] = '\0';
     (void)fputs(".TH ", out);
-    for (const char *c = cli->program; *c; c++) (void)fprintf(out, *c == '-' ? "\\-" : "%c", toupper((unsigned char)*c));
+    for (const char *c = page; *c; c++) (void)fprintf(out, *c == '-' ? "\\-" : "%c", toupper((unsigned char)*c));
     (void)fprintf(out, " 1 \"\" \"SplatKiln %s\" \"SplatKiln\"\n", kiln_version);
-    roff_line(out, ".SH NAME\n", cli->program, " \\- ");
+    roff_line(out, ".SH NAME\n", page, " \\- ");
     roff_line(out, "", cli->summary, "\n");
     roff_line(out, ".SH SYNOPSIS\n\\fB", cli->program, "\\fR");
     if (has_positionals(cli)) roff_line(out, " \\fI", cli->positionals, "\\fR");
@@ -226,6 +237,22 @@ static void json_field(FILE *out, const char *name, const char *value)
     (void)fputs(", ", out);
 }
 
+static void json_aliases(const kiln_cli *cli, const kiln_opt *of, FILE *out)
+{
+    const kiln_opt *o;
+    const char *separator = "";
+    (void)fputs("\"aliases\": [", out);
+    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+        if (!(o->flags & KILN_HIDDEN) || o->where != of->where || of->flags & KILN_ALONE) continue;
+        (void)fputs(separator, out);
+        json_text(out, o->name);
+        separator = ", ";
+    }
+    (void)fputs("], ", out);
+}
+
+static const char *json_flag(const kiln_opt *o, unsigned flag) { return o->flags & flag ? "true" : "false"; }
+
 void kiln_cli_help_json(const kiln_cli *cli, FILE *out)
 {
     static const char *const kinds[] = {
@@ -249,29 +276,10 @@ void kiln_cli_help_json(const kiln_cli *cli, FILE *out)
         json_field(out, "default", o->def);
         json_field(out, "range", o->range);
         json_field(out, "help", o->help);
-        (void)fprintf(out, "\"stored\": %s}", o->flags & KILN_KEYED ? "true" : "false");
+        json_aliases(cli, o, out);
+        (void)fprintf(out, "\"stored\": %s, \"once\": %s, \"alone\": %s}", json_flag(o, KILN_KEYED), json_flag(o, KILN_ONCE),
+                      json_flag(o, KILN_ALONE));
         separator = ",\n";
     }
     (void)fputs("\n]}\n", out);
-}
-
-/* Variables that people know under another name than the option's. */
-static const struct {
-    const char *option, *variable;
-} make_names[] = {{"threads", "JOBS"}, {"devices", "DEVICE"}};
-
-void kiln_cli_help_make(const kiln_cli *cli, FILE *out)
-{
-    const kiln_opt *o;
-    const char *dash = strchr(cli->program, '-');
-    (void)fprintf(out, "VARS_%s :=", dash ? dash + 1 : cli->program);
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
-        if (o->flags & (KILN_HIDDEN | KILN_ALONE) || !strcmp(o->name, "help") || !strcmp(o->name, "version")) continue;
-        (void)fputc(' ', out);
-        for (const char *c = o->name; *c; c++) (void)fputc(*c == '-' ? '_' : toupper((unsigned char)*c), out);
-        (void)fprintf(out, ":%s", o->name);
-        for (size_t k = 0; k < sizeof make_names / sizeof *make_names; k++)
-            if (!strcmp(o->name, make_names[k].option)) (void)fprintf(out, " %s:%s", make_names[k].variable, o->name);
-    }
-    (void)fputc('\n', out);
 }

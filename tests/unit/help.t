@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every program: help that starts with Usage:, fits 80 columns and lists each option of --help-json once; a man page
-# that lists them too; a make variable for each; a version; exit 2 with one sentence for an option it has not. What computes
+# that lists them too; a version; exit 2 with one sentence for an option it has not. What computes
 # no units has no options about devices.
 set -u
 bad=0
@@ -13,7 +13,6 @@ for path in "${programs[@]}"; do
     program=${path##*/}
     help=$("$path" --help) || say "--help ends with $?"
     man=$("$path" --man) || say "--man ends with $?"
-    make=$("$path" --help-make) || say "--help-make ends with $?"
     json=$("$path" --help-json) || say "--help-json ends with $?"
     [[ $help == "Usage: $program "* ]] || say '--help does not start with Usage:'
     wide=$(awk 'length > 80' <<<"$help")
@@ -28,7 +27,6 @@ for path in "${programs[@]}"; do
     for name in $names; do
         grep -qE -- "--(\[no-\])?$name( |\$)" <<<"$help" || say "--help lacks --$name"
         grep -qF -- "${name//-/\\-}\\fR" <<<"$man" || say "the man page lacks --$name"
-        case $name in help | version | list-gpus) ;; *) grep -qF -- ":$name" <<<"$make" || say "--help-make lacks $name" ;; esac
     done
     case $program in kiln-compare | kiln-doctor | kiln-gc | kiln-generate | kiln-info | kiln-verify) units=0 ;; *) units=1 ;; esac
     for name in devices device gpu vram sync; do

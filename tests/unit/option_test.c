@@ -301,15 +301,50 @@ static void help_fits_80_columns_and_hides_what_is_hidden(void **state)
     free(text);
 }
 
-static void make_variables_name_their_options(void **state)
+static void the_listing_for_programs_has_aliases_and_flags(void **state)
 {
     (void)state;
-    char *text = printed(kiln_cli_help_make);
-    assert_memory_equal(text, "VARS_try := NEIGHBORS:neighbors ROWS:rows MIN_OPACITY:min-opacity", 65);
-    assert_non_null(strstr(text, " JOBS:threads"));
-    assert_non_null(strstr(text, " DEVICE:devices"));
-    assert_null(strstr(text, "VERSION"));
+    char *text = printed(kiln_cli_help_json);
+    assert_non_null(strstr(text, "{\"name\": \"threads\""));
+    assert_non_null(strstr(text, "\"aliases\": [\"jobs\"], \"stored\": false, \"once\": false, \"alone\": false}"));
+    assert_non_null(strstr(text, "\"aliases\": [\"device\", \"gpu\"]"));
+    assert_non_null(strstr(text, "\"stored\": false, \"once\": true, \"alone\": false}"));                  /* --camera */
+    assert_non_null(strstr(text, "\"aliases\": [], \"stored\": false, \"once\": false, \"alone\": true}")); /* --version */
+    assert_null(strstr(text, "secret"));
     free(text);
+}
+
+static void an_underscore_stands_for_a_hyphen(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("m --min_opacity=0.25 --dry_run --no_merge"), KILN_OK);
+    assert_true(o.opacity == 0.25);
+    assert_true(o.dry && !o.merge);
+    assert_true(kiln_opt_given(&cli, "min-opacity"));
+    assert_refused("m --min_opacty 3", "unknown option '--min_opacty', did you mean '--min-opacity'?");
+    assert_refused("m --min_opacity=7", "--min-opacity takes a number from 0 to 1");
+    assert_refused("m --_rows=1", "unknown option");
+    char *text = printed(kiln_cli_help);
+    assert_null(strchr(text, '_'));
+    free(text);
+}
+
+static void options_that_are_equally_near_are_all_named(void **state)
+{
+    static const kiln_opt two[] = {
+        {"render-format", 0, KILN_OPT_ENUM, &o.format, NULL, "png", "png|npy", "of pictures", 0},
+        {"export-format", 0, KILN_OPT_ENUM, &o.format, NULL, "png", "png|npy", "of files", 0},
+        {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+    };
+    kiln_cli both = {.program = "kiln-two", .options = two};
+    char *argv[] = {(char[]){"kiln-two"}, (char[]){"--format=npy"}};
+    (void)state;
+    assert_int_equal(kiln_cli_parse(&both, 2, argv, &parsed, &err), KILN_E_USAGE);
+    assert_string_equal(err.msg,
+                        "unknown option '--format', did you mean '--render-format' or '--export-format'? See 'kiln-two --help'");
+    both.from_make = true;
+    assert_int_equal(kiln_cli_parse(&both, 2, argv, &parsed, &err), KILN_E_USAGE);
+    assert_string_equal(err.msg, "unknown option FORMAT, did you mean RENDER_FORMAT or EXPORT_FORMAT? See 'kiln-two --help'");
 }
 
 static void the_man_page_escapes_what_roff_would_eat(void **state)
@@ -351,7 +386,9 @@ int main(void)
         cmocka_unit_test(a_tilde_in_front_becomes_home_in_paths_only),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(help_fits_80_columns_and_hides_what_is_hidden),
-        cmocka_unit_test(make_variables_name_their_options),
+        cmocka_unit_test(the_listing_for_programs_has_aliases_and_flags),
+        cmocka_unit_test(an_underscore_stands_for_a_hyphen),
+        cmocka_unit_test(options_that_are_equally_near_are_all_named),
         cmocka_unit_test(the_man_page_escapes_what_roff_would_eat),
         cmocka_unit_test(asking_for_help_ends_the_reading),
     };

@@ -1,0 +1,423 @@
+/* `kiln pipeline` -- bakes a scene: the stages of pipelines/stages.def, one program after the other.
+ *
+ * The options of all stages are read and checked before the first program starts, so that a slip in an option of the last stage is
+ * told at once. What a user did not give is not passed on: the programs have defaults and stored parameters, this has none.
+ * `make pipeline` calls this with --make as the first word, and its variables as they were typed (MIN_OPACITY=0.02). */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "stages/engine/stage_graph.h"
+#include "stages/front/front.h"
+#include "stages/front/programs.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME "kiln pipeline"
+#define DEMO_FOLDER "kiln-demo"
+
+static struct {
+    const char *out, *stages, *scene;
+    bool demo;
+} o;
+
+/* clang-format off */
+#define OWN_ROWS                                                                                                               \
+    {"out", 'o', KILN_OPT_PATH, &o.out, "DIR", NULL, NULL,                                                                     \
+     "folder of the bake; else bake/ in a scene's folder, NAME.bake beside a scene's file", 0},                                \
+    {"stages", 0, KILN_OPT_TEXT, &o.stages, "LIST", NULL, NULL,                                                                \
+     "run these stages alone, such as prune,chunk; the next run without it redoes what depends on them", 0},                   \
+    {"demo", 0, KILN_OPT_BOOL, &o.demo, NULL, NULL, NULL,                                                                      \
+     "make a demo scene and bake it; SCENE is then its folder, " DEMO_FOLDER " where none is given", 0}
+/* clang-format on */
+
+static const kiln_opt own_rows[] = {OWN_ROWS, {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
+/* make has no positionals: SCENE is a variable, too */
+static const kiln_opt make_rows[] = {
+    OWN_ROWS,
+    {"scene", 0, KILN_OPT_PATH, &o.scene, "PATH", NULL, NULL, "what to bake", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static kiln_pipeline_table table;
+static kiln_cli cli;
+
+typedef struct {
+    const char *scene; /* NULL: none is needed */
+    char out[KILN_PATH_MAX], manifest[KILN_PATH_MAX];
+    bool runs[KILN_STAGES_MAX]; /* by index in the table */
+    char partial[512];          /* stages that finished partially */
+} bake;
+
+/* ---- the table and its help ---------------------------------------------------------------------------------------------------
+ */
+
+static void help_section(const char *title, int section, FILE *out)
+{
+    kiln_opt *rows;
+    size_t n = 0;
+    if (KILN_ALLOC(&rows, table.n + 1, "a part of the help", NULL) != KILN_OK) return;
+    for (size_t i = 0; i < table.n; i++)
+        if (table.section[i] == section) rows[n++] = table.rows[i];
+    kiln_cli_help_rows(title, rows, out);
+    free(rows);
+}
+
+static void help(const kiln_cli *c, FILE *out)
+{
+    char title[80];
+    (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
+    kiln_cli_wrap("Bakes a scene: a folder or a file with Gaussians or points, cameras and photos. The result is a folder with "
+                  "manifest.db, renders/ (a picture of each camera) and export/ (the scene for other renderers). Run again, it "
+                  "redoes only what has changed; killed, it goes on where it was.",
+                  0, out);
+    help_section("Options", KILN_SECTION_OWN, out);
+    help_section("Options of several stages", KILN_SECTION_SHARED, out);
+    for (size_t s = 0; s < table.n_stages; s++) {
+        (void)snprintf(title, sizeof title, "Options of %.50s", table.stage[s].stage);
+        help_section(title, (int)s, out);
+    }
+    (void)fputc('\n', out);
+    kiln_cli_wrap("* What is given here is stored in the manifest and used by later runs too.", 2, out);
+    kiln_cli_wrap("To give an option to one stage alone, put the stage's name in front: --prune-min-opacity, --render-threads.", 0,
+                  out);
+    kiln_cli_help_rows("Others", kiln_print_options, out);
+}
+
+static const char *const notes[] = {
+    "The stages run one after the other. The first that fails ends the bake, and kiln pipeline ends with its exit code; the same "
+    "command goes on from there.",
+    "An option goes to each stage that has it. With the name of a stage in front, as in --prune-min-opacity, it goes to that stage "
+    "alone. Options that mean different things to different stages have only such names: --render-format, --export-format.",
+    NULL};
+
+static kiln_status make_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
+{
+    KILN_TRY(kiln_pipeline_table_make(from_make ? make_rows : own_rows, t, err));
+    *out = (kiln_cli){.program = NAME,
+                      .summary = "bakes a scene: runs all stages, one after the other",
+                      .positionals = "SCENE",
+                      .n_optional = 1,
+                      .tables_note = notes,
+                      .options = t->rows,
+                      .common = kiln_print_options,
+                      .help = help,
+                      .from_make = from_make};
+    return KILN_OK;
+}
+
+kiln_status kiln_front_pipeline_cli(kiln_cli *out, kiln_pipeline_table *t, kiln_error *err) { return make_cli(false, out, t, err); }
+
+/* ---- the command line ---------------------------------------------------------------------------------------------------------
+ */
+
+/* MIN_OPACITY=0.02, a variable of make, to --min-opacity=0.02; NULL for a variable without a value, which make's user did not set.
+ * Other words stay. */
+static kiln_status from_variable(char *word, char **out, kiln_error *err)
+{
+    char *equals = strchr(word, '=');
+    *out = word;
+    if (word[0] == '-' || !equals) return KILN_OK;
+    *out = NULL;
+    if (!equals[1]) return KILN_OK;
+    const size_t n = strlen(word) + 3;
+    KILN_TRY(KILN_ALLOC(out, n, "a variable of make", err)); /* kept: argv borrows it */
+    (void)snprintf(*out, n, "--%s", word);
+    for (char *c = *out + 2; *c != '='; c++) *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+    return KILN_OK;
+}
+
+static kiln_status read_variables(int *argc, char **argv, kiln_error *err)
+{
+    int n = 1;
+    for (int i = 2; i < *argc; i++) {
+        char *word;
+        KILN_TRY(from_variable(argv[i], &word, err));
+        if (word) argv[n++] = word;
+    }
+    argv[n] = NULL;
+    *argc = n;
+    return KILN_OK;
+}
+
+static kiln_status choose_stage(const char *name, size_t length, bake *b, kiln_error *err)
+{
+    const char *nearest = NULL;
+    size_t best = KILN_NAME_NEAR(length) + 1;
+    for (size_t s = 0; s < table.n_stages; s++) {
+        const char *known = table.stage[s].stage;
+        if (strlen(known) == length && !memcmp(known, name, length)) {
+            b->runs[s] = true;
+            return KILN_OK;
+        }
+        const size_t n = kiln_name_distance(name, length, known);
+        if (n < best) {
+            best = n;
+            nearest = known;
+        }
+    }
+    return kiln_fail(err, KILN_E_USAGE, "--stages: there is no stage '%.*s'%s%s%s See 'kiln help'", (int)length, name,
+                     nearest ? ", did you mean '" : ".", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static kiln_status choose_stages(bake *b, kiln_error *err)
+{
+    for (size_t s = 0; !o.stages && s < table.n_stages; s++) b->runs[s] = true;
+    for (const char *at = o.stages; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        KILN_TRY(choose_stage(at, length, b, err));
+        at += length + (at[length] == ',');
+    }
+    return KILN_OK;
+}
+
+/* The first chosen stage that reads what this one makes; NULL: none. */
+static const char *reader_of(const bake *b, const char *stage)
+{
+    for (size_t s = 0; s < table.n_stages; s++)
+        if (b->runs[s] && kiln_words_have(kiln_stage_find(table.stage[s].stage)->needs, stage)) return table.stage[s].stage;
+    return NULL;
+}
+
+static bool goes_to(const kiln_opt *row, const bake *b)
+{
+    for (size_t s = 0; s < table.n_stages; s++)
+        for (size_t i = 0; b->runs[s] && i < table.stage[s].n; i++)
+            if (table.stage[s].option[i].general == row || table.stage[s].option[i].special == row) return true;
+    return false;
+}
+
+/* An option that reaches no stage of this run must not be dropped in silence: something else would be baked than was meant. */
+static kiln_status check_reach(const bake *b, kiln_error *err)
+{
+    for (size_t s = 0; s < table.n_stages; s++)
+        for (size_t i = 0; !b->runs[s] && i < table.stage[s].n; i++) {
+            const kiln_opt *row = kiln_pipeline_given(&cli, &table.stage[s].option[i]);
+            if (row && !goes_to(row, b))
+                return kiln_fail(err, KILN_E_USAGE, "--%s is an option of %s, which does not run here", row->name,
+                                 table.stage[s].stage);
+        }
+    return KILN_OK;
+}
+
+/* A stage that only looks (--dry-run) leaves nothing for the next one. */
+static kiln_status check_once(const bake *b, kiln_error *err)
+{
+    for (size_t s = 0; s < table.n_stages; s++)
+        for (size_t i = 0; b->runs[s] && i < table.stage[s].n; i++) {
+            const char *stage = table.stage[s].stage, *reader = reader_of(b, stage);
+            const kiln_opt *row = kiln_pipeline_given(&cli, &table.stage[s].option[i]);
+            if (row && reader && table.stage[s].option[i].once)
+                return kiln_fail(err, KILN_E_USAGE,
+                                 "with --%s, %s makes nothing for %s to read; give it to the program itself: kiln %s --help",
+                                 row->name, stage, reader, stage);
+        }
+    return KILN_OK;
+}
+
+/* ---- places -------------------------------------------------------------------------------------------------------------------
+ */
+
+static size_t stage_index(const char *name)
+{
+    size_t s = 0;
+    while (s < table.n_stages && strcmp(table.stage[s].stage, name) != 0) s++;
+    return s;
+}
+
+/* A word that programs take for a path, not for an option. */
+static kiln_status as_path(const char **word, kiln_error *err)
+{
+    char *copy;
+    if ((*word)[0] != '-') return KILN_OK;
+    const size_t n = strlen(*word) + 3;
+    KILN_TRY(KILN_ALLOC(&copy, n, "a path", err));
+    (void)snprintf(copy, n, "./%s", *word);
+    *word = copy;
+    return KILN_OK;
+}
+
+/* bake/ in a scene's folder; beside a scene's file FILE.bake, with the file's suffix dropped. */
+static kiln_status default_out(const char *scene, char *out, kiln_error *err)
+{
+    if (kiln_is_dir(scene) || o.demo) return kiln_path_join(out, KILN_PATH_MAX, scene, "bake", err);
+    const char *suffix = kiln_path_suffix(scene);
+    const size_t length = strlen(scene) - (*suffix ? strlen(suffix) + 1 : 0);
+    const int n = snprintf(out, KILN_PATH_MAX, "%.*s.bake", (int)length, scene);
+    if (n < 0 || n >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", scene);
+    return KILN_OK;
+}
+
+static kiln_status find_places(const kiln_parsed *parsed, bake *b, kiln_error *err)
+{
+    b->scene = parsed->n_positional ? parsed->positional[0] : o.scene ? o.scene : o.demo ? DEMO_FOLDER : NULL;
+    const bool scene_needed = b->runs[stage_index("import")] || !o.out;
+    if (!b->scene && scene_needed)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "which scene? Give the folder or the file that holds it: " NAME " SCENE; or bake a demo: " NAME " --demo");
+    if (b->scene) KILN_TRY(as_path(&b->scene, err));
+    if (o.out) KILN_TRY(as_path(&o.out, err));
+    if (o.out)
+        KILN_TRY(kiln_path_join(b->out, sizeof b->out, "", o.out, err));
+    else
+        KILN_TRY(default_out(b->scene, b->out, err));
+    return kiln_path_join(b->manifest, sizeof b->manifest, b->out, "manifest.db", err);
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------------------------
+ */
+
+/* "bad input"; texts of one code are joined by ", or ". "" for a code that is none of ours. */
+static const char *meaning_of(int code, char *buf, size_t size)
+{
+    static const struct {
+        int code;
+        const char *text;
+    } rows[] = {
+#define X(name, code, text) {code, text},
+        KILN_STATUS_MAP(X)
+#undef X
+    };
+    size_t at = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code && at < size)
+            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", or " : " (", rows[i].text);
+    if (at && at < size) (void)snprintf(buf + at, size - at, ")");
+    return buf;
+}
+
+/* Always said: make turns every exit code into 2, and its user finds the program's here. */
+static void say_end(const char *program, int code, int signal)
+{
+    char meaning[128];
+    if (signal)
+        (void)fprintf(stderr, NAME ": kiln-%s was ended by signal %d (%s)\n", program, signal, strsignal(signal));
+    else
+        (void)fprintf(stderr, NAME ": kiln-%s ended with exit code %d%s\n", program, code,
+                      meaning_of(code, meaning, sizeof meaning));
+}
+
+static bool is_yes(const char *name)
+{
+    char text[KILN_PATH_MAX];
+    for (size_t i = 0; i < table.n; i++)
+        if (!strcmp(table.rows[i].name, name)) return !strcmp(kiln_opt_text(&table.rows[i], text, sizeof text), "yes");
+    return false;
+}
+
+static bool allows_partial(const kiln_stage_options *s)
+{
+    char text[KILN_PATH_MAX];
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_opt *row = kiln_pipeline_given(&cli, &s->option[i]);
+        if (row && !strcmp(s->option[i].name, "allow-partial")) return !strcmp(kiln_opt_text(row, text, sizeof text), "yes");
+    }
+    return false;
+}
+
+static kiln_status run_program(const char *name, const char **argv, bool quiet, int *code, kiln_error *err)
+{
+    int signal;
+    if (kiln_log_get() == KILN_LOG_VERBOSE) {
+        (void)fprintf(stderr, NAME ": kiln-%s", name);
+        for (size_t i = 1; argv[i]; i++) (void)fprintf(stderr, " %s", argv[i]);
+        (void)fputc('\n', stderr);
+    }
+    KILN_TRY(kiln_program_run(name, argv, quiet, code, &signal, err));
+    if (*code) say_end(name, *code, signal);
+    return KILN_OK;
+}
+
+/* Made under another name first: what stands under its own is whole, and is used as it is. */
+static kiln_status make_demo(const char *dir, int *code, kiln_error *err)
+{
+    char unfinished[KILN_PATH_MAX];
+    if (kiln_is_dir(dir)) return KILN_OK;
+    if (snprintf(unfinished, sizeof unfinished, "%s.unfinished", dir) >= (int)sizeof unfinished)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", dir);
+    const char *argv[] = {NULL, "demo", unfinished, "--quiet", NULL};
+    KILN_TRY(run_program("generate", argv, true, code, err));
+    if (*code) return KILN_OK;
+    if (rename(unfinished, dir) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", unfinished, dir, strerror(errno));
+    kiln_say("made a demo scene in %s", dir);
+    return KILN_OK;
+}
+
+static kiln_status run_stage(const kiln_stage_options *s, bake *b, int *code, kiln_error *err)
+{
+    const char **argv;
+    size_t n = 1;
+    KILN_TRY(KILN_ALLOC(&argv, s->n + 4, "the arguments of a stage", err));
+    if (!strcmp(s->stage, "import")) argv[n++] = b->scene; /* the one stage that reads something else than the manifest */
+    argv[n++] = b->manifest;
+    kiln_status st = kiln_pipeline_arguments(&cli, s, argv, &n, err);
+    if (st == KILN_OK) st = run_program(s->stage, argv, false, code, err);
+    free(argv);
+    return st;
+}
+
+static kiln_status run_stages(bake *b, int *code, kiln_error *err)
+{
+    for (size_t s = 0; s < table.n_stages; s++) {
+        if (!b->runs[s]) continue;
+        KILN_TRY(run_stage(&table.stage[s], b, code, err));
+        if (*code == 0) continue;
+        if (*code != kiln_exit_code(KILN_E_PARTIAL) || !allows_partial(&table.stage[s])) return KILN_OK;
+        const size_t at = strlen(b->partial);
+        (void)snprintf(b->partial + at, sizeof b->partial - at, " kiln-%s", table.stage[s].stage);
+        *code = 0;
+    }
+    if (b->partial[0]) *code = kiln_exit_code(KILN_E_PARTIAL);
+    return KILN_OK;
+}
+
+static void say_place(const bake *b, const char *what, const char *stage, const char *folder)
+{
+    char path[KILN_PATH_MAX];
+    if (*stage && !b->runs[stage_index(stage)]) return;
+    if (kiln_path_join(path, sizeof path, b->out, folder, NULL) == KILN_OK && (kiln_is_dir(path) || kiln_is_file(path)))
+        (void)printf("%-9s %s\n", what, path);
+}
+
+/* stdout is for results: with --json those are the stages' documents, with --quiet there are none. */
+static void say_places(const bake *b)
+{
+    if (is_yes("json") || is_yes("quiet")) return;
+    say_place(b, "baked:", "", "manifest.db");
+    say_place(b, "pictures:", "render", "renders");
+    say_place(b, "export:", "export", "export");
+}
+
+static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
+{
+    static bake b; /* too big for the stack */
+    kiln_log_init(NAME, is_yes("quiet") ? KILN_LOG_QUIET : is_yes("verbose") ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    KILN_TRY(choose_stages(&b, err));
+    KILN_TRY(check_reach(&b, err));
+    KILN_TRY(check_once(&b, err));
+    KILN_TRY(find_places(parsed, &b, err));
+    if (o.demo) KILN_TRY(make_demo(b.scene, code, err));
+    if (*code == 0) KILN_TRY(run_stages(&b, code, err));
+    if (*code == 0) say_places(&b);
+    if (b.partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
+        return kiln_fail(err, KILN_E_PARTIAL,
+                         "baked in part: %s lacks what%s gave up; the same command tries it again, "
+                         "kiln info names it",
+                         b.manifest, b.partial);
+    return KILN_OK;
+}
+
+kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *err)
+{
+    kiln_parsed parsed;
+    const bool from_make = argc > 1 && !strcmp(argv[1], "--make");
+    KILN_TRY(make_cli(from_make, &cli, &table, err));
+    if (from_make) KILN_TRY(read_variables(&argc, argv, err));
+    KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
+    return parsed.done ? KILN_OK : run(&parsed, code, err);
+}

@@ -1,0 +1,220 @@
+/* The programs beside `kiln`. A program is started with fork and exec, its answer is read from a pipe, its end is waited for. */
+#include "stages/front/programs.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/stage_graph.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PREFIX "kiln-"
+enum { ANSWER_MAX = 4 << 20, EXEC_FAILED = 127 };
+
+/* ---- finding ---------------------------------------------------------------------------------------------------------- */
+
+static kiln_status own_folder(char out[KILN_PATH_MAX], kiln_error *err)
+{
+    const ssize_t n = readlink("/proc/self/exe", out, KILN_PATH_MAX - 1);
+    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read /proc/self/exe: %s", strerror(errno));
+    out[n] = '\0';
+    char *slash = strrchr(out, '/');
+    if (!slash) return kiln_fail(err, KILN_E_IO, "cannot find the folder of '%s'", out);
+    *slash = '\0';
+    return KILN_OK;
+}
+
+kiln_status kiln_program_path(const char *name, char *out, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX], file[KILN_PROGRAM_NAME_MAX + sizeof PREFIX];
+    KILN_TRY(own_folder(folder, err));
+    (void)snprintf(file, sizeof file, PREFIX "%.63s", name);
+    return kiln_path_join(out, KILN_PATH_MAX, folder, file, err);
+}
+
+static int is_program(const struct dirent *e)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const size_t n = strlen(e->d_name), prefix = strlen(PREFIX);
+    return n > prefix && n - prefix < KILN_PROGRAM_NAME_MAX && !strncmp(e->d_name, PREFIX, prefix) &&
+           strspn(e->d_name, letters) == n;
+}
+
+static void add(kiln_program_list *list, const char *name, bool is_stage)
+{
+    if (list->n == KILN_PROGRAMS_MAX) return;
+    kiln_program_entry *e = &list->entry[list->n++];
+    (void)snprintf(e->name, sizeof e->name, "%s", name);
+    e->is_stage = is_stage;
+}
+
+kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX], path[KILN_PATH_MAX];
+    struct dirent **found = NULL;
+    *out = (kiln_program_list){0};
+    for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) add(out, s->name, true);
+    KILN_TRY(own_folder(folder, err));
+    const int n = scandir(folder, &found, is_program, alphasort);
+    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", folder, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        const char *name = found[i]->d_name + strlen(PREFIX);
+        const bool fits = kiln_path_join(path, sizeof path, folder, found[i]->d_name, NULL) == KILN_OK;
+        if (fits && !kiln_stage_find(name) && kiln_is_file(path) && access(path, X_OK) == 0) add(out, name, false);
+        free(found[i]);
+    }
+    free(found);
+    return KILN_OK;
+}
+
+/* ---- starting ----------------------------------------------------------------------------------------------------------- */
+
+/* Between fork and exec: only calls that are safe there. Does not return. stdout_fd < 0: ours. */
+static void become_child(const char *path, char **argv, int stdout_fd, const sigset_t *mask, pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXEC_FAILED);
+    if (stdout_fd >= 0 && dup2(stdout_fd, STDOUT_FILENO) < 0) _exit(EXEC_FAILED);
+    (void)sigprocmask(SIG_SETMASK, mask, NULL);
+    execv(path, argv);
+    const char *const parts[] = {"kiln: cannot run '", path, "'\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0) break;
+    _exit(EXEC_FAILED);
+}
+
+static kiln_status check_there(const char *path, kiln_error *err)
+{
+    if (access(path, X_OK) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s; is the installation whole?", path, strerror(errno));
+}
+
+static kiln_status start(const char *name, char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    const pid_t parent = getpid();
+    KILN_TRY(kiln_program_path(name, path, err));
+    KILN_TRY(check_there(path, err));
+    argv[0] = path;
+    *pid = fork();
+    if (*pid < 0) return kiln_fail(err, KILN_E_IO, "cannot start '%s': %s", path, strerror(errno));
+    if (*pid == 0) become_child(path, argv, stdout_fd, mask, parent);
+    return KILN_OK;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    return status;
+}
+
+kiln_status kiln_program_become(const char *name, char **argv, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    KILN_TRY(kiln_program_path(name, path, err));
+    KILN_TRY(check_there(path, err));
+    argv[0] = path;
+    execv(path, argv);
+    return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s", path, strerror(errno));
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status read_answer(int fd, kiln_buffer *out, kiln_error *err)
+{
+    char part[16384];
+    for (;;) {
+        const ssize_t n = read(fd, part, sizeof part);
+        if (n == 0) return KILN_OK;
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read a program's answer: %s", strerror(errno));
+        if (out->size + (size_t)n > ANSWER_MAX) return kiln_fail(err, KILN_E_IO, "a program's answer is too long");
+        KILN_TRY(kiln_buffer_put(out, part, (size_t)n, err));
+    }
+}
+
+static kiln_status listen_to(const char *name, kiln_buffer *out, kiln_error *err)
+{
+    char *argv[] = {NULL, (char[]){"--help-json"}, NULL};
+    int ends[2];
+    pid_t pid;
+    sigset_t mask;
+    (void)sigprocmask(SIG_BLOCK, NULL, &mask);
+    if (pipe2(ends, O_CLOEXEC) != 0) return kiln_fail(err, KILN_E_IO, "cannot make a pipe: %s", strerror(errno));
+    kiln_status st = start(name, argv, ends[1], &mask, &pid, err);
+    close(ends[1]);
+    if (st == KILN_OK) {
+        st = read_answer(ends[0], out, err);
+        close(ends[0]);
+        const int status = wait_for(pid);
+        if (st == KILN_OK && status != 0)
+            st = kiln_fail(err, KILN_E_IO, PREFIX "%s does not say what it takes; is it of this version of kiln?", name);
+    } else {
+        close(ends[0]);
+    }
+    return st;
+}
+
+kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err)
+{
+    kiln_buffer answer = {0};
+    *out = NULL;
+    kiln_status st = listen_to(name, &answer, err);
+    if (st == KILN_OK) st = kiln_json_parse((const char *)answer.data, answer.size, 0, "a program's options", out, NULL, err);
+    kiln_buffer_release(&answer);
+    if (st == KILN_OK && !json_is_array(json_object_get(*out, "options"))) {
+        json_decref(*out);
+        *out = NULL;
+        st = kiln_fail(err, KILN_E_IO, "the answer of " PREFIX "%s is not understood; is it of this version of kiln?", name);
+    }
+    return st;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------------ */
+
+/* Waits for the child, with SIGINT, SIGTERM and SIGCHLD blocked and taken here one by one. What the terminal sends (Ctrl-C), it
+ * sends to the child too; what another process sends to us alone is passed on. */
+static int wait_and_pass_on(pid_t pid, const sigset_t *taken)
+{
+    for (;;) {
+        int status;
+        siginfo_t info;
+        const pid_t ended = waitpid(pid, &status, WNOHANG);
+        if (ended == pid || (ended < 0 && errno != EINTR)) return ended == pid ? status : 0;
+        if (sigwaitinfo(taken, &info) < 0 || info.si_signo == SIGCHLD) continue;
+        if (info.si_code != SI_KERNEL) (void)kill(pid, info.si_signo);
+    }
+}
+
+kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code, int *signal, kiln_error *err)
+{
+    sigset_t taken, before;
+    pid_t pid;
+    int null = -1;
+    *code = *signal = 0;
+    if (quiet && (null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot open /dev/null: %s", strerror(errno));
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGINT);
+    sigaddset(&taken, SIGTERM);
+    sigaddset(&taken, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &taken, &before);
+    const kiln_status st = start(name, (char **)argv, null, &before, &pid, err);
+    if (st == KILN_OK) {
+        const int status = wait_and_pass_on(pid, &taken);
+        *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        *code = *signal ? 128 + *signal : WEXITSTATUS(status);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    if (null >= 0) close(null);
+    return st;
+}

@@ -1,0 +1,42 @@
+/* programs -- the programs that lie beside `kiln`: finding, asking and running them.
+ *
+ * Nothing here knows a program by name. Stages are the rows of pipelines/stages.def, everything else is what the folder of the
+ * running `kiln` holds under the name kiln-NAME. What a program takes is asked of it (--help-json). */
+#ifndef KILN_STAGES_FRONT_PROGRAMS_H
+#define KILN_STAGES_FRONT_PROGRAMS_H
+
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { KILN_PROGRAM_NAME_MAX = 64, KILN_PROGRAMS_MAX = 128 };
+
+typedef struct {
+    char name[KILN_PROGRAM_NAME_MAX]; /* "prune" of kiln-prune */
+    bool is_stage;
+} kiln_program_entry;
+
+typedef struct {
+    kiln_program_entry entry[KILN_PROGRAMS_MAX]; /* stages in their order, then the others in that of the alphabet */
+    unsigned n;
+} kiln_program_list;
+
+/* Lists the programs beside this one. A stage is in the list even when its program is missing. KILN_E_IO when the folder cannot be
+ * read. */
+kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err) KILN_MUST_CHECK;
+/* Writes the path of kiln-NAME beside this program into out[KILN_PATH_MAX], whether it is there or not. */
+kiln_status kiln_program_path(const char *name, char *out, kiln_error *err) KILN_MUST_CHECK;
+/* Runs kiln-NAME --help-json and parses its answer; json_decref. KILN_E_IO: it is missing or does not answer. */
+kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+
+/* Runs kiln-NAME with these arguments (argv[0] is set here, NULL at the end) and waits for it. SIGINT and SIGTERM that are sent to
+ * this process alone are passed on; it dies with this process (SIGTERM). quiet: its stdout goes to /dev/null.
+ * *code is its exit code, 128 + N after signal N; then *signal is N, else 0. KILN_E_IO when it could not be started. */
+kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code, int *signal,
+                             kiln_error *err) KILN_MUST_CHECK;
+/* Becomes kiln-NAME with these arguments; returns only when that failed. */
+kiln_status kiln_program_become(const char *name, char **argv, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,68 @@
+/* kiln -- the front command: `kiln pipeline SCENE` bakes a scene, `kiln NAME ...` is the program kiln-NAME beside it.
+ *
+ * The three commands of its own are rows of stages/front/help.c. There is no list of programs: what lies beside is found. */
+#include "base/file.h"
+#include "base/option.h"
+#include "stages/front/front.h"
+#include "stages/front/programs.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static kiln_error overview_error;
+static kiln_status overview_status;
+
+static void help(const kiln_cli *cli, FILE *out)
+{
+    (void)cli;
+    overview_status = kiln_front_overview(false, out, &overview_error);
+}
+
+/* Options without a command: --help, --version, --man. */
+static kiln_status print_about(int argc, char **argv, kiln_error *err)
+{
+    const kiln_cli cli = {.program = "kiln",
+                          .summary = "bakes 3D Gaussian Splatting scenes",
+                          .positionals = "COMMAND",
+                          .n_positionals = 1,
+                          .options = kiln_print_options,
+                          .help = help};
+    kiln_parsed parsed;
+    if (argc == 2 && !strcmp(argv[1], "--man")) return kiln_front_overview(true, stdout, err);
+    KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
+    if (overview_status != KILN_OK) *err = overview_error;
+    return overview_status;
+}
+
+static kiln_status run(int argc, char **argv, int *code, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    if (argc < 2) {
+        KILN_TRY(kiln_front_overview(false, stderr, err));
+        *code = kiln_exit_code(KILN_E_USAGE);
+        return KILN_OK;
+    }
+    if (argv[1][0] == '-') return print_about(argc, argv, err);
+    for (const kiln_front_row *r = kiln_front_rows; r->name; r++)
+        if (!strcmp(argv[1], r->name)) return r->run(argc - 1, argv + 1, code, err);
+    KILN_TRY(kiln_program_path(argv[1], path, err));
+    if (strchr(argv[1], '/') || access(path, X_OK) != 0) return kiln_front_unknown(argv[1], err);
+    return kiln_program_become(argv[1], argv + 1, err);
+}
+
+int main(int argc, char **argv)
+{
+    kiln_error err = {0};
+    int code = 0;
+    (void)signal(SIGCHLD, SIG_DFL); /* where our parent ignores it, waiting for a program would not tell how that ended */
+    const kiln_status st = run(argc, argv, &code, &err);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)fprintf(stderr, "kiln: cannot write to stdout; is the disk full or the pipe closed?\n");
+        if (st == KILN_OK && code == 0) code = kiln_exit_code(KILN_E_IO);
+    }
+    if (st == KILN_OK) return code;
+    (void)fprintf(stderr, "kiln%s: %s\n", argc > 1 && !strcmp(argv[1], "pipeline") ? " pipeline" : "", err.msg);
+    return kiln_exit_code(st);
+}
