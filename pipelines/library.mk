@@ -7,7 +7,8 @@ PUBLIC := $(addprefix base/,extern_c.h hd.h status.h) $(addprefix schema/,codec.
 VERSION = $(shell sed -n 's/.*kiln_version\[\] = "\(.*\)";/\1/p' base/option.c)
 # Raised when a program must be compiled again.
 SONAME := libsplatkiln.so.0
-.PHONY: lib install uninstall release
+LIBDIR ?= $(PREFIX)/lib
+.PHONY: lib install uninstall release deb
 
 ## lib: libsplatkiln, static and shared, into build
 lib: $O/libsplatkiln.a $O/$(SONAME) $O/splatkiln.pc
@@ -17,7 +18,7 @@ $O/$(SONAME): $(LIB_OBJ) $(CUDA_STATE) pipelines/library.map
 # Requires.private would make pkg-config ask for the -dev packages of SQLite and others also where nobody links statically.
 $O/splatkiln.pc: FORCE | $(CUDA_STATE)
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include/splatkiln' '' \
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include/splatkiln' '' \
 	    'Name: splatkiln' 'Description: reads and draws bakes of 3D Gaussian Splatting scenes' 'Version: $(VERSION)' \
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lsplatkiln' 'Libs.private: -fopenmp $(LIB_LDLIBS)' > $@
 
@@ -27,21 +28,35 @@ $O/no-cuda/kiln-render: $O/stages/render.c.o $(PART_SRC:%=$O/%.o) $(filter-out %
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(filter-out $(CUDA_LDLIBS),$(LDLIBS)) -o $@
 
+# Shell completion from the programs' option tables. Where shells look: bash by the name of the command, zsh in its fpath.
+COMPLETION := $O/completion/kiln.bash $O/completion/_kiln
+$O/completion/kiln.bash: SHELL_NAME := bash
+$O/completion/_kiln: SHELL_NAME := zsh
+$(COMPLETION): $(BIN)
+	@mkdir -p $(@D)
+	$O/bin/kiln completion $(SHELL_NAME) > $@.tmp && mv $@.tmp $@
+BASH_DIR := share/bash-completion/completions
+ZSH_DIR  ?= share/zsh/site-functions
+
 AT = $(DESTDIR)$(PREFIX)
-## install: programs, man pages, library and headers under PREFIX (DESTDIR before it)
-install: $(BIN) $(BIN:$O/bin/%=$O/man/%.1) lib
-	install -d '$(AT)/bin' '$(AT)/lib/pkgconfig' '$(AT)/share/man/man1'
+## install: programs, man pages, completion, library and headers under PREFIX (DESTDIR before it; LIBDIR: the library)
+install: $(BIN) $(MAN) $(COMPLETION) lib
+	install -d '$(AT)/bin' '$(AT)/share/man/man1' '$(AT)/$(BASH_DIR)' '$(AT)/$(ZSH_DIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	install $(BIN) '$(AT)/bin'
-	install -m 644 $(BIN:$O/bin/%=$O/man/%.1) '$(AT)/share/man/man1'
-	install -m 644 $O/libsplatkiln.a '$(AT)/lib'
-	install $O/$(SONAME) '$(AT)/lib'
-	ln -sf $(SONAME) '$(AT)/lib/libsplatkiln.so'
-	install -m 644 $O/splatkiln.pc '$(AT)/lib/pkgconfig'
+	install -m 644 $(MAN) '$(AT)/share/man/man1'
+	install -m 644 $O/completion/kiln.bash '$(AT)/$(BASH_DIR)/kiln'
+	for p in $(notdir $(PROGRAMS)); do ln -sf kiln "$(AT)/$(BASH_DIR)/$$p" || exit 1; done
+	install -m 644 $O/completion/_kiln '$(AT)/$(ZSH_DIR)'
+	install -m 644 $O/libsplatkiln.a '$(DESTDIR)$(LIBDIR)'
+	install $O/$(SONAME) '$(DESTDIR)$(LIBDIR)'
+	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsplatkiln.so'
+	install -m 644 $O/splatkiln.pc '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	for h in $(PUBLIC); do install -D -m 644 $$h "$(AT)/include/splatkiln/$$h" || exit 1; done
 ## uninstall: removes what install has put there
 uninstall:
-	rm -f $(BIN:$O/bin/%='$(AT)/bin/%') $(BIN:$O/bin/%='$(AT)/share/man/man1/%.1')
-	rm -f '$(AT)/lib/libsplatkiln.a' '$(AT)/lib/libsplatkiln.so' '$(AT)/lib/$(SONAME)' '$(AT)/lib/pkgconfig/splatkiln.pc'
+	rm -f $(BIN:$O/bin/%='$(AT)/bin/%') $(MAN:$O/man/%='$(AT)/share/man/man1/%')
+	rm -f $(BIN:$O/bin/%='$(AT)/$(BASH_DIR)/%') '$(AT)/$(ZSH_DIR)/_kiln'
+	rm -f $(addprefix '$(DESTDIR)$(LIBDIR)'/,libsplatkiln.a libsplatkiln.so $(SONAME) pkgconfig/splatkiln.pc)
 	rm -rf '$(AT)/include/splatkiln'
 
 # Every GPU since Turing; newer ones take the PTX of the last.
@@ -53,3 +68,7 @@ release:
 	$(MAKE) O=build-release CUDA_ARCHS='$(RELEASE_ARCHS)' CFLAGS='-O2' NVFLAGS='-O3 -lineinfo --threads 0 --compress-mode=size' LDFLAGS='-s $(LDFLAGS)' all lib man
 	@du -sh build-release/bin build-release/libsplatkiln.a build-release/$(SONAME)
 	@echo 'built: build-release; make install O=build-release installs it'
+
+## deb: Debian packages of a release, into build-release/deb: programs, library, what is needed to compile against it
+deb: release
+	O=build-release MAKE='$(MAKE)' VERSION='$(VERSION)' SONAME='$(SONAME)' pipelines/deb.sh

@@ -156,7 +156,7 @@ static const char bash_code[] =
     "\n"
     "_kiln()\n"
     "{\n"
-    "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[0]##*/} first=1 n=0 ended= takes= options= positionals= word i\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[0]##*/} first=1 n=0 ended='' takes='' options='' positionals='' word i\n"
     "    COMPREPLY=()\n"
     "    if [ \"$command\" = kiln ]; then\n"
     "        if [ \"$COMP_CWORD\" -eq 1 ]; then\n"

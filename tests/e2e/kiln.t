@@ -1,0 +1,94 @@
+#!/bin/bash
+# kiln, the front command: it bakes what make pipeline bakes, keeps the exit codes of the programs (2, 3, 4, 5, 7), finds what lies
+# beside it, and dies with its stage in hand, not without it.
+. tests/e2e/lib.sh
+front() { "$KILN_BIN/kiln" "$@"; }
+says() { grep -qF -- "$1" "$KILN_TMP/err" || fail "stderr lacks '$1': $(cat "$KILN_TMP/err")"; }
+last() { [ "$(tail -n 1 "$KILN_TMP/err")" = "$1" ] || fail "the last line is not '$1': $(cat "$KILN_TMP/err")"; }
+
+# ---- the same bake as make's, and then nothing to do ----
+scene "$KILN_TMP/s" 6000 3 160x120
+db=$KILN_TMP/s/bake/manifest.db
+must 0 front pipeline "$KILN_TMP/s" --min_opacity 0.02 --chunk-max 512 --threads 2
+grep -qx "baked:    $db" "$KILN_TMP/out" || fail "no place of the manifest: $(cat "$KILN_TMP/out")"
+grep -qx "pictures: $KILN_TMP/s/bake/renders" "$KILN_TMP/out" || fail "no place of the pictures"
+grep -qx "export:   $KILN_TMP/s/bake/export" "$KILN_TMP/out" || fail "no place of the export"
+[ -s "$KILN_TMP/s/bake/renders/cam1.png" ] && [ -s "$KILN_TMP/s/bake/export/scene.ply" ] || fail "pictures or export are missing"
+make -s O="${KILN_BIN%/bin}" pipeline SCENE="$KILN_TMP/s" OUT="$KILN_TMP/made" MIN_OPACITY=0.02 CHUNK_MAX=512 >"$KILN_TMP/make" 2>&1 ||
+    { cat "$KILN_TMP/make"; fail "make pipeline"; }
+same "$db" "$KILN_TMP/made/manifest.db"
+must 0 front pipeline "$KILN_TMP/s"
+[ "$(grep -c 'nothing to do' "$KILN_TMP/err")" = 7 ] || fail "a second run did something: $(cat "$KILN_TMP/err")"
+before=$(digest "$db")
+must 0 front pipeline "$KILN_TMP/s" --quiet
+[ ! -s "$KILN_TMP/out" ] && [ ! -s "$KILN_TMP/err" ] || fail "--quiet says $(cat "$KILN_TMP/out" "$KILN_TMP/err")"
+must 0 front pipeline "$KILN_TMP/s" --json
+python3 - "$KILN_TMP/out" <<'E1' || fail "--json is not a document for each stage"
+import json, sys
+text, n, at = open(sys.argv[1]).read(), [], 0
+while text[at:].strip():
+    doc, at = json.JSONDecoder().raw_decode(text, at + len(text[at:]) - len(text[at:].lstrip()))
+    n.append(doc["stage"])
+assert n == "import knn prune chunk tiles render export".split(), n
+E1
+
+# ---- exit codes ----
+must 2 front pipeline "$KILN_TMP/s" --min-opacty 1; says "did you mean '--min-opacity'?"
+must 2 front pipeline "$KILN_TMP/s" --format npy; says "'--render-format' or '--export-format'?"
+must 2 front pipeline "$KILN_TMP/s" --ram 0; last 'kiln pipeline: kiln-import ended with exit code 2 (wrong command line)'
+must 2 front prun x; says "did you mean 'prune'?"
+must 2 front ../bin/kiln-info x
+must 2 front
+must 3 front pipeline "$KILN_TMP/none"; last 'kiln pipeline: kiln-import ended with exit code 3 (bad input)'
+[ ! -e "$KILN_TMP/none.bake" ] || fail "a scene that is not there left a bake"
+must 0 front import "$KILN_TMP/s" "$KILN_TMP/new/manifest.db"
+must 4 front pipeline --out "$KILN_TMP/new" --stages tiles
+last 'kiln pipeline: kiln-tiles ended with exit code 4 (a needed stage is missing, stale or partial)'
+must 5 front pipeline "$KILN_TMP/s" --force --prune-ram 1M
+last 'kiln pipeline: kiln-prune ended with exit code 5 (the memory cap is too small, or out of memory)'
+[ "$before" = "$(digest "$db")" ] || fail "refusals changed the bake"
+cp -r "$KILN_TMP/s/bake" "$KILN_TMP/part"
+KILN_FAULT='unit=*cam1*:abort' must 7 front pipeline --out "$KILN_TMP/part" --stages tiles,render,export --background white
+says 'kiln pipeline: kiln-render ended with exit code 7 (finished partially)'
+KILN_FAULT='unit=*cam1*:abort' must 7 front pipeline --out "$KILN_TMP/part" --stages tiles,render,export --background white --allow-partial
+says "lacks what kiln-render gave up"
+grep -q 'kiln-export' "$KILN_TMP/err" || fail "--allow-partial did not go on"
+must 0 front pipeline --out "$KILN_TMP/part" --stages tiles,render,export
+
+# ---- help, and the programs beside it ----
+must 0 front help
+for name in pipeline help completion import knn prune chunk tiles render export compare doctor generate info verify; do
+    grep -q "^  $name " "$KILN_TMP/out" || fail "kiln help lacks $name"
+done
+for words in 'help' 'help pipeline' 'help prune' 'pipeline --help' '--help'; do
+    # shellcheck disable=SC2086 # words
+    must 0 front $words
+    [ -z "$(awk 'length > 80' "$KILN_TMP/out")" ] || fail "kiln $words is wider than 80 columns"
+    grep -q '^Usage: kiln' "$KILN_TMP/out" || fail "kiln $words has no usage"
+done
+must 0 front pipeline --help
+for option in --min-opacity --render-format --export-format --out; do grep -q -- " $option " "$KILN_TMP/out" || fail "no $option"; done
+must 0 front --version; grep -qx 'kiln [0-9.]*' "$KILN_TMP/out" || fail "--version"
+must 0 front info "$db" --json
+mkdir "$KILN_TMP/bin" && cp "$KILN_BIN/kiln" "$KILN_TMP/bin"
+printf '#!/bin/sh\nif [ "$1" = --help-json ]; then echo "{\\"summary\\": \\"says moo\\", \\"options\\": []}"; else echo "moo $*"; exit 9; fi\n' >"$KILN_TMP/bin/kiln-cow"
+chmod +x "$KILN_TMP/bin/kiln-cow"
+must 9 "$KILN_TMP/bin/kiln" cow 'a b' --c; grep -qx 'moo a b --c' "$KILN_TMP/out" || fail "a program beside it is not run"
+must 0 "$KILN_TMP/bin/kiln" help; grep -q '^  cow  *says moo' "$KILN_TMP/out" || fail "a program beside it is not listed"
+
+# ---- signals: the stage in hand ends at a clean point, and nothing runs on ----
+for signal in INT TERM KILL; do
+    rm -rf "$KILN_TMP/s/bake"
+    KILN_FAULT='unit=0:hang' "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" >/dev/null 2>"$KILN_TMP/err" &
+    pid=$! child=
+    for _ in $(seq 200); do child=$(pgrep -P $pid) && pgrep -P "$child" >/dev/null && break; sleep 0.05; done
+    [ -n "$child" ] || fail "no stage was started"
+    kill -s $signal $pid
+    wait $pid; code=$?
+    case $signal in INT) want=130 ;; TERM) want=143 ;; KILL) want=137 ;; esac
+    [ "$code" = "$want" ] || fail "SIG$signal ends kiln pipeline with $code: $(cat "$KILN_TMP/err")"
+    for _ in $(seq 100); do kill -0 "$child" 2>/dev/null || break; sleep 0.05; done
+    ! kill -0 "$child" 2>/dev/null || fail "SIG$signal left the stage running"
+done
+must 0 front pipeline "$KILN_TMP/s" --min-opacity 0.02 --chunk-max 512
+[ "$before" = "$(digest "$db")" ] || fail "what was interrupted came out otherwise"
