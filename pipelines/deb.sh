@@ -1,5 +1,5 @@
 #!/bin/bash
-# deb.sh -- Debian packages of a finished build, into $O/deb; `make deb` calls it behind `make release`.
+# deb.sh -- Debian packages of a finished build, into $O/deb (or OUT_DIR); `make deb` calls it behind `make release`.
 #
 #   splatkiln          programs, man pages, completion, SCHEMA.md: all that somebody needs who bakes
 #   libsplatkiln0      the shared library; the number is its SONAME's
@@ -7,7 +7,7 @@
 #
 # Needs O (the build folder), MAKE, VERSION, SONAME; dpkg-deb and dpkg-shlibdeps (dpkg-dev, a part of build-essential). No root: files
 # belong to root in the package. DEBFULLNAME and DEBEMAIL name the maintainer, SOURCE_DATE_EPOCH the date; else the last commit
-# does. The same build gives the same bytes. Dependencies are those of the distribution that this runs on.
+# does. DEB_FLAGS goes to dpkg-deb. The same build gives the same bytes. Dependencies are those of the distribution that this runs on.
 set -euo pipefail
 revision=1
 arch=$(dpkg --print-architecture)
@@ -16,7 +16,7 @@ full=$VERSION-$revision
 abi=${SONAME##*.so.}
 lib=libsplatkiln$abi
 mkdir -p "$O"
-out=$(cd "$O" && pwd)/deb
+out=${OUT_DIR:-$(cd "$O" && pwd)/deb}
 work=$out/work
 commit() { git log -1 --format="$1" 2>/dev/null || true; }
 name=${DEBFULLNAME:-$(commit %an)} mail=${DEBEMAIL:-$(commit %ae)}
@@ -119,7 +119,8 @@ printf 'activate-noawait ldconfig\n' >"$work/$lib/DEBIAN/triggers"
 
 for package in splatkiln "$lib" libsplatkiln-dev; do
     find "$work/$package" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
-    dpkg-deb --root-owner-group --build "$work/$package" "$out" >/dev/null
+    # shellcheck disable=SC2086 # flags are words
+    dpkg-deb --root-owner-group ${DEB_FLAGS:-} --build "$work/$package" "$out" >/dev/null
 done
 rm -rf "$work"
 (cd "$out" && ls -l -- *.deb)

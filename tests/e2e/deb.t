@@ -1,0 +1,61 @@
+#!/bin/bash
+# The Debian packages of a build: what is in them, what they depend on, that lintian finds no error, that the same build gives the
+# same bytes, and that `kiln` bakes from the unpacked package alone. (make deb packs a release; installing needs root.)
+. tests/e2e/lib.sh
+command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null || skip "no dpkg-deb or dpkg-shlibdeps"
+version=$("$KILN_BIN/kiln" --version); version=${version#kiln }
+soname=$(sed -n 's/^SONAME := //p' pipelines/library.mk)
+export SOURCE_DATE_EPOCH=1700000000 DEBFULLNAME='A Packager' DEBEMAIL=packager@debian.org
+pack() { # folder
+    env -u CUDA -u CUDA_ARCHS O="${KILN_BIN%/bin}" OUT_DIR="$1" MAKE=make VERSION="$version" SONAME="$soname" DEB_FLAGS=-z0 \
+        pipelines/deb.sh >"$KILN_TMP/pack" 2>&1 || { cat "$KILN_TMP/pack"; fail "deb.sh"; }
+}
+pack "$KILN_TMP/one"
+cd "$KILN_TMP/one" || fail "cd"
+lib=libsplatkiln${soname##*.so.}
+set -- *.deb
+arch=$(dpkg --print-architecture)
+[ "$*" = "libsplatkiln-dev_$version-1_$arch.deb ${lib}_$version-1_$arch.deb splatkiln_$version-1_$arch.deb" ] || fail "packages: $*"
+[ -z "$(find . -type d -name work)" ] || fail "the work folder is left"
+programs=$3 dev=$1 shared=$2
+
+field() { dpkg-deb -f "$1" "$2"; }
+[[ $(field "$programs" Depends) == *libsqlite3-0*libzstd1* ]] || fail "the programs depend on $(field "$programs" Depends)"
+[[ $(field "$programs" Depends) != *-dev* ]] || fail "the programs need a -dev package"
+[[ $(field "$shared" Depends) != *libpng* ]] || fail "the library depends on $(field "$shared" Depends)"
+[ "$(field "$dev" Depends)" = "$lib (= $version-1)" ] || fail "-dev depends on $(field "$dev" Depends)"
+for p; do [ "$(field "$p" Maintainer)" = 'A Packager <packager@debian.org>' ] || fail "maintainer of $p"; done
+dpkg-deb --ctrl-tarfile "$shared" | tar -xO ./shlibs ./triggers >control || fail "control files of the library"
+grep -qx "libsplatkiln ${soname##*.so.} $lib (>= $version)" control && grep -qx 'activate-noawait ldconfig' control || fail "$(cat control)"
+
+for p; do mkdir "${p%%_*}.d" && dpkg-deb -x "$p" "${p%%_*}.d" || fail "unpack $p"; done
+have() { [ -e "$1" ] || fail "no $1"; }
+doc=splatkiln.d/usr/share/doc/splatkiln
+for f in copyright changelog.gz changelog.Debian.gz SCHEMA.md; do have $doc/$f; done
+grep -q 'Permission is hereby granted' $doc/copyright || fail "no licence"
+for path in "$KILN_BIN"/kiln*; do
+    name=${path##*/}
+    have "splatkiln.d/usr/bin/$name"; have "splatkiln.d/usr/share/man/man1/$name.1.gz"
+    [ -s "splatkiln.d/usr/share/bash-completion/completions/$name" ] || fail "no completion of $name"
+done
+have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
+have splatkiln.d/usr/share/zsh/vendor-completions/_kiln
+have libsplatkiln-dev.d/usr/include/splatkiln/schema/manifest.h
+have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/draw_camera.c
+have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/SCHEMA.md
+(shopt -s nullglob; set -- libsplatkiln-dev.d/usr/lib/*/libsplatkiln.a "$lib".d/usr/lib/*/"$soname"; [ $# = 2 ]) || fail "no libraries"
+grep -qx 'libdir=${prefix}/lib/.*' libsplatkiln-dev.d/usr/lib/*/pkgconfig/splatkiln.pc || fail "libdir of the pkg-config file"
+! grep -rq "$KILN_TMP" --include=*.pc . || fail "a path of this build is in a file"
+
+if command -v lintian >/dev/null; then
+    lintian -- "$@" >lintian 2>&1
+    ! grep '^E:' lintian || fail "lintian"
+fi
+
+cd - >/dev/null || fail "cd"
+pack "$KILN_TMP/two"
+for p; do cmp "$KILN_TMP/one/$p" "$KILN_TMP/two/$p" || fail "packed again, $p has other bytes"; done
+
+kiln generate scene "$KILN_TMP/s" --gaussians 2000 --cameras 2 --size 64x48 >/dev/null || fail "generate"
+must 0 "$KILN_TMP/one/splatkiln.d/usr/bin/kiln" pipeline "$KILN_TMP/s"
+must 0 kiln verify "$KILN_TMP/s/bake/manifest.db"
