@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
@@ -381,7 +382,7 @@ static void say_place(const bake *b, const char *what, const char *stage, const 
     char path[KILN_PATH_MAX];
     if (*stage && !b->runs[stage_index(stage)]) return;
     if (kiln_path_join(path, sizeof path, b->out, folder, NULL) == KILN_OK && (kiln_is_dir(path) || kiln_is_file(path)))
-        (void)printf("%-9s %s\n", what, path);
+        kiln_print("%-9s %s", what, path);
 }
 
 /* stdout is for results: with --json those are the stages' documents, with --quiet there are none. */

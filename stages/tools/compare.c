@@ -1,13 +1,11 @@
-/* kiln-compare -- how alike two pictures are: PSNR and SSIM of their colours, means of their channels.
- *
- * Colours are clamped to [0,1] for PSNR and SSIM, as kiln-render's own metrics are; the means are of the values as they
- * stand, so that an unclamped .npy can be held against a renderer's figures. Alpha enters psnr_rgba and the means alone. */
+/* kiln-compare -- how alike two pictures are, or the pictures of two folders: PSNR and SSIM of their colours, means of their
+ * channels. stages/compare/ measures and finds the pairs; this prints. */
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "kernels/ops.h"
+#include "stages/compare/compare.h"
 #include "stages/engine/engine.h"
-#include "stages/image/image.h"
 #include "stages/engine/json_text.h"
 
 #include <math.h>
@@ -25,32 +23,23 @@ static const kiln_opt options[] = {
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
+static const char *const notes[] = {
+    "Colours are clamped to [0,1] for PSNR and SSIM; the means are of the values as they stand.",
+    "Of two folders, pictures of the same name are compared, those in folders within them too; where each folder has one picture "
+    "of a "
+    "name, suffixes may differ (cam.png and cam.jpg). The worst come first. Pictures that only one folder has are listed. What "
+    "differs or is missing does not change the exit code; a picture that cannot be read, or has another size, ends with 3.",
+    NULL};
+
 static const kiln_cli cli = {.program = "kiln-compare",
-                             .summary = "compares two pictures: 8- or 16-bit PNG, JPEG, .npy",
+                             .summary = "compares two pictures (8- or 16-bit PNG, JPEG, .npy) or the pictures of two folders",
                              .positionals = "A B",
                              .n_positionals = 2,
+                             .tables_note = notes,
                              .options = options,
                              .common = kiln_common_options};
 
-typedef struct {
-    uint32_t x, y, width, height;
-} rect;
-
-/* A part of a picture of 3 or 4 channels. */
-typedef struct {
-    const float *data; /* first pixel of the part */
-    uint32_t step, row;
-} view;
-
-typedef struct {
-    kiln_metrics colour;
-    bool has_alpha;
-    double psnr_rgba;
-    uint32_t n_a, n_b; /* channels in the means */
-    double mean_a[4], mean_b[4];
-} comparison;
-
-static kiln_status parse_rect(const char *text, rect *out, kiln_error *err)
+static kiln_status parse_rect(const char *text, kiln_compare_rect *out, kiln_error *err)
 {
     char after;
     if (strspn(text, "0123456789,") != strlen(text) || strlen(text) > 40 ||
@@ -59,108 +48,9 @@ static kiln_status parse_rect(const char *text, rect *out, kiln_error *err)
     return KILN_OK;
 }
 
-/* Grey becomes red, green and blue; alpha stays behind them. */
-static kiln_status spread_grey(kiln_picture *p, kiln_error *err)
-{
-    const uint32_t from = p->channels, to = from + 2;
-    const size_t n = (size_t)p->width * p->height;
-    float *data;
-    if (from > 2) return KILN_OK;
-    KILN_TRY(KILN_ALLOC(&data, n * to, "a grey picture in colour", err));
-    for (size_t i = 0; i < n; i++) {
-        data[i * to] = data[i * to + 1] = data[i * to + 2] = p->data[i * from];
-        if (from == 2) data[i * to + 3] = p->data[i * from + 1];
-    }
-    free(p->data);
-    p->data = data;
-    p->channels = to;
-    return KILN_OK;
-}
+static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
 
-static kiln_status read_picture(const char *path, kiln_picture *p, kiln_error *err)
-{
-    KILN_TRY(kiln_picture_read(path, p, err));
-    if (p->warning[0]) kiln_warn("'%s' is damaged, some of its pixels are made up: %s", path, p->warning);
-    for (size_t i = 0; i < (size_t)p->width * p->height * p->channels; i++)
-        if (!isfinite(p->data[i]))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' holds a value that is not finite, at pixel %zu,%zu", path,
-                             i / p->channels % p->width, i / p->channels / p->width);
-    return spread_grey(p, err);
-}
-
-/* The part of B that lies against the part of A: all of it, or the same part when B is as large as A. */
-static kiln_status place(const rect *part, const char *path, const kiln_picture *a, const kiln_picture *b, rect *in_b,
-                         kiln_error *err)
-{
-    if ((uint64_t)part->x + part->width > a->width || (uint64_t)part->y + part->height > a->height || !part->width || !part->height)
-        return kiln_fail(err, KILN_E_USAGE, "the rectangle %u,%u,%u,%u does not lie in A, which has %u x %u pixels", part->x,
-                         part->y, part->width, part->height, a->width, a->height);
-    *in_b = *part;
-    if (b->width == a->width && b->height == a->height) return KILN_OK;
-    in_b->x = in_b->y = 0;
-    if (b->width == part->width && b->height == part->height) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' has %u x %u pixels, compared are %u x %u; choose a part of A with --rect", path,
-                     b->width, b->height, part->width, part->height);
-}
-
-static view view_of(const kiln_picture *p, const rect *part)
-{
-    return (view){p->data + ((size_t)part->y * p->width + part->x) * p->channels, p->channels, p->width};
-}
-
-static double clamp01(double v) { return v < 0 ? 0 : v > 1 ? 1 : v; }
-
-static void add_means(const view *v, const rect *part, double mean[4])
-{
-    const double n = (double)part->width * part->height;
-    for (uint32_t c = 0; c < v->step; c++) {
-        double sum = 0;
-        for (uint32_t y = 0; y < part->height; y++)
-            for (uint32_t x = 0; x < part->width; x++) sum += (double)v->data[((size_t)y * v->row + x) * v->step + c];
-        mean[c] = sum / n;
-    }
-}
-
-static double alpha_mse(const view *a, const view *b, const rect *part)
-{
-    double sum = 0;
-    for (uint32_t y = 0; y < part->height; y++)
-        for (uint32_t x = 0; x < part->width; x++) {
-            const double d = clamp01((double)a->data[((size_t)y * a->row + x) * 4 + 3]) -
-                             clamp01((double)b->data[((size_t)y * b->row + x) * 4 + 3]);
-            sum += d * d;
-        }
-    return sum / ((double)part->width * part->height);
-}
-
-static kiln_status measure(const view *a, const view *b, const rect *part, comparison *out, kiln_error *err)
-{
-    const kiln_exec x = {.device = -1,
-                         .threads = kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs()};
-    const kiln_metrics_args args = {.width = part->width,
-                                    .height = part->height,
-                                    .a = a->data,
-                                    .b = b->data,
-                                    .a_step = a->step,
-                                    .b_step = b->step,
-                                    .a_row = a->row,
-                                    .b_row = b->row,
-                                    .out = &out->colour};
-    size_t bytes = 0;
-    unsigned char *work = NULL;
-    KILN_TRY(kiln_ops_cpu()->metrics(&x, &args, NULL, &bytes, err));
-    KILN_TRY(KILN_ALLOC(&work, bytes, "workspace of the metrics", err));
-    const kiln_status st = kiln_ops_cpu()->metrics(&x, &args, work, &bytes, err);
-    free(work);
-    if (st != KILN_OK) return st;
-    out->n_a = a->step;
-    out->n_b = b->step;
-    add_means(a, part, out->mean_a);
-    add_means(b, part, out->mean_b);
-    out->has_alpha = a->step == 4 && b->step == 4;
-    if (out->has_alpha) out->psnr_rgba = -10 * log10((3 * out->colour.mse + alpha_mse(a, b, part)) / 4);
-    return KILN_OK;
-}
+/* ---- two pictures ------------------------------------------------------------------------------------------------------------ */
 
 static json_t *numbers(const double *v, uint32_t n)
 {
@@ -173,22 +63,27 @@ static json_t *numbers(const double *v, uint32_t n)
     return array;
 }
 
-/* psnr is null for equal pictures, where it is infinite; ssim_valid below 11 pixels, where it is not defined. */
-static kiln_status print_json(const comparison *c, const rect *part, kiln_error *err)
+static kiln_status print_document(json_t *doc, kiln_error *err)
 {
-    json_t *doc = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "width", (int)part->width, "height",
-                            (int)part->height, "psnr", kiln_json_real(c->colour.psnr), "mse", kiln_json_real(c->colour.mse),
-                            "ssim_same", kiln_json_real(c->colour.ssim_same), "ssim_valid", kiln_json_real(c->colour.ssim_valid),
-                            "mean_a", numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
-    const bool whole = doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", kiln_json_real(c->psnr_rgba)) == 0);
-    char *text = whole ? kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = kiln_json_text(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text) kiln_print_json(text); /* stdout is checked at the end of main */
     free(text);
-    json_decref(doc);
     return text ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the report");
 }
 
-static void print_text(const comparison *c)
+/* psnr is null for equal pictures, where it is infinite; ssim_valid below 11 pixels, where it is not defined. NULL: no memory. */
+static json_t *comparison_json(const kiln_comparison *c)
+{
+    json_t *doc = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "width", (int)c->width, "height",
+                            (int)c->height, "psnr", kiln_json_real(c->colour.psnr), "mse", kiln_json_real(c->colour.mse),
+                            "ssim_same", kiln_json_real(c->colour.ssim_same), "ssim_valid", kiln_json_real(c->colour.ssim_valid),
+                            "mean_a", numbers(c->mean_a, c->n_a), "mean_b", numbers(c->mean_b, c->n_b));
+    if (doc && (!c->has_alpha || json_object_set_new(doc, "psnr_rgba", kiln_json_real(c->psnr_rgba)) == 0)) return doc;
+    json_decref(doc);
+    return NULL;
+}
+
+static void print_text(const kiln_comparison *c)
 {
     kiln_print("psnr       %.6f dB", c->colour.psnr);
     if (c->has_alpha) kiln_print("psnr_rgba  %.6f dB", c->psnr_rgba);
@@ -202,28 +97,207 @@ static void print_text(const comparison *c)
     kiln_print_gap();
 }
 
+static kiln_status compare_two(const char *a, const char *b, const kiln_compare_rect *rect, bool json, kiln_error *err)
+{
+    kiln_comparison c;
+    KILN_TRY(kiln_compare_pictures(a, b, rect, threads(), &c, err));
+    if (!json) {
+        print_text(&c);
+        return KILN_OK;
+    }
+    json_t *doc = comparison_json(&c);
+    const kiln_status st = print_document(doc, err);
+    json_decref(doc);
+    return st;
+}
+
+/* ---- two folders ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const kiln_picture_pair *pair;
+    kiln_comparison c;
+    kiln_error failed; /* KILN_OK: compared */
+} measured;
+
+typedef struct {
+    measured *row; /* what both folders have, the worst first, then what could not be compared */
+    size_t n, n_failed, n_equal;
+    double psnr, ssim; /* means: of those that differ, of all */
+} measured_list;
+
+static int worst_first(const void *a, const void *b)
+{
+    const measured *x = a, *y = b;
+    const int failed = (x->failed.status != KILN_OK) - (y->failed.status != KILN_OK);
+    if (failed) return failed;
+    if (x->c.colour.psnr != y->c.colour.psnr) return x->c.colour.psnr < y->c.colour.psnr ? -1 : 1;
+    return strcmp(x->pair->a, y->pair->a);
+}
+
+/* A picture that is no picture, or of another size, is reported with its reason; out of memory ends it all. */
+static kiln_status measure_pair(const char *a, const char *b, const kiln_compare_rect *rect, measured *m, kiln_error *err)
+{
+    char path_a[KILN_PATH_MAX], path_b[KILN_PATH_MAX];
+    KILN_TRY(kiln_path_join(path_a, sizeof path_a, a, m->pair->a, err));
+    KILN_TRY(kiln_path_join(path_b, sizeof path_b, b, m->pair->b, err));
+    const kiln_status st = kiln_compare_pictures(path_a, path_b, rect, threads(), &m->c, err);
+    if (st == KILN_OK || st == KILN_E_NOMEM || st == KILN_E_BUG) return st;
+    m->failed = *err;
+    return KILN_OK;
+}
+
+static void add_up(measured_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const measured *m = &list->row[i];
+        if (m->failed.status != KILN_OK) {
+            list->n_failed++;
+            continue;
+        }
+        list->ssim += m->c.colour.ssim_same;
+        if (isfinite(m->c.colour.psnr))
+            list->psnr += m->c.colour.psnr;
+        else
+            list->n_equal++;
+    }
+    const size_t compared = list->n - list->n_failed;
+    list->ssim /= (double)compared;
+    list->psnr /= (double)(compared - list->n_equal);
+}
+
+static kiln_status measure_all(const char *a, const char *b, const kiln_picture_pairs *pairs, const kiln_compare_rect *rect,
+                               measured_list *out, kiln_error *err)
+{
+    kiln_progress progress;
+    kiln_status st = KILN_OK;
+    KILN_TRY(KILN_ALLOC(&out->row, pairs->n, "what is compared", err));
+    for (size_t i = 0; i < pairs->n; i++)
+        if (pairs->pair[i].a && pairs->pair[i].b) out->row[out->n++].pair = &pairs->pair[i];
+    if (out->n == 0) return kiln_fail(err, KILN_E_INPUT, "no picture of '%s' has one of its name in '%s'", a, b);
+    kiln_progress_start(&progress, "comparing", "pictures", out->n);
+    for (size_t i = 0; i < out->n && st == KILN_OK; i++) {
+        st = measure_pair(a, b, rect, &out->row[i], err);
+        kiln_progress_add(&progress, 1);
+    }
+    kiln_progress_stop(&progress);
+    if (st != KILN_OK) return st;
+    qsort(out->row, out->n, sizeof *out->row, worst_first);
+    add_up(out);
+    return KILN_OK;
+}
+
+/* "cam.png", or "cam.png cam.jpg". */
+static void print_names(const kiln_picture_pair *p)
+{
+    const bool differ = strcmp(p->a, p->b) != 0;
+    kiln_print("%s%s%s", p->a, differ ? " " : "", differ ? p->b : "");
+}
+
+static void print_missing(const kiln_picture_pairs *pairs, const char *a, const char *b)
+{
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < pairs->n; i++) {
+            const kiln_picture_pair *p = &pairs->pair[i];
+            if (!(side ? p->a : p->b)) kiln_print("only in %s: %s", side ? b : a, side ? p->b : p->a);
+        }
+}
+
+static void print_mean(const measured_list *list, size_t compared)
+{
+    const bool differ = compared > list->n_equal;
+    if (compared == 0) return;
+    if (differ) kiln_print_part("%10.3f", list->psnr);
+    kiln_print_part("%s  %.5f  mean of %zu", differ ? "  " : "              ", list->ssim, compared);
+    if (list->n_equal) kiln_print_part(", %zu equal%s", list->n_equal, differ ? ", which psnr leaves out" : "");
+    kiln_print_gap();
+}
+
+static void print_folders(const measured_list *list, const kiln_picture_pairs *pairs, const char *a, const char *b)
+{
+    const size_t compared = list->n - list->n_failed;
+    kiln_print("   psnr dB    ssim     picture");
+    for (size_t i = 0; i < compared; i++) {
+        const kiln_metrics *m = &list->row[i].c.colour;
+        if (isfinite(m->psnr))
+            kiln_print_part("%10.3f", m->psnr);
+        else
+            kiln_print_part("%10s", "equal");
+        kiln_print_part("    %.5f  ", m->ssim_same);
+        print_names(list->row[i].pair);
+    }
+    print_mean(list, compared);
+    print_missing(pairs, a, b);
+}
+
+static bool append(json_t *array, json_t *item) { return item && json_array_append_new(array, item) == 0; }
+
+static bool fill_folders(const measured_list *list, const kiln_picture_pairs *pairs, json_t *pictures, json_t *failed,
+                         json_t *only_a, json_t *only_b)
+{
+    bool good = true;
+    for (size_t i = 0; i < list->n; i++) {
+        const measured *m = &list->row[i];
+        const bool compared = m->failed.status == KILN_OK;
+        json_t *item = compared ? comparison_json(&m->c) : json_pack("{s:o}", "message", kiln_json_string(m->failed.msg));
+        good = good && item && json_object_set_new(item, "a", kiln_json_string(m->pair->a)) == 0 &&
+               json_object_set_new(item, "b", kiln_json_string(m->pair->b)) == 0;
+        good = append(compared ? pictures : failed, item) && good;
+    }
+    for (size_t i = 0; i < pairs->n; i++) {
+        if (!pairs->pair[i].b) good = append(only_a, kiln_json_string(pairs->pair[i].a)) && good;
+        if (!pairs->pair[i].a) good = append(only_b, kiln_json_string(pairs->pair[i].b)) && good;
+    }
+    return good;
+}
+
+/* Main prints it, with the sentence where some could not be compared. */
+static kiln_status report_folders(const measured_list *list, const kiln_picture_pairs *pairs, json_t *report, kiln_error *err)
+{
+    json_t *pictures = json_array(), *failed = json_array(), *only_a = json_array(), *only_b = json_array();
+    json_t *doc = json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "mean_psnr", kiln_json_real(list->psnr), "mean_ssim_same",
+                            kiln_json_real(list->ssim), "equal", (json_int_t)list->n_equal, "pictures", pictures, "failed", failed,
+                            "only_in_a", only_a, "only_in_b", only_b);
+    const bool filled = doc && fill_folders(list, pairs, pictures, failed, only_a, only_b) && json_object_update(report, doc) == 0;
+    json_decref(doc);
+    return filled ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "no memory for the report");
+}
+
+static kiln_status tell_all(const measured_list *list, const kiln_picture_pairs *pairs, const char *a, const char *b, kiln_run *r,
+                            kiln_error *err)
+{
+    if (kiln_run_json(r))
+        KILN_TRY(report_folders(list, pairs, kiln_run_report(r), err));
+    else
+        print_folders(list, pairs, a, b);
+    for (size_t i = list->n - list->n_failed; i < list->n; i++) kiln_warn("not compared: %s", list->row[i].failed.msg);
+    if (list->n_failed) return kiln_fail(err, KILN_E_INPUT, "%zu of %zu pictures could not be compared", list->n_failed, list->n);
+    return KILN_OK;
+}
+
+static kiln_status compare_folders(const char *a, const char *b, const kiln_compare_rect *rect, kiln_run *r, kiln_error *err)
+{
+    kiln_picture_pairs pairs = {0};
+    measured_list list = {0};
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_compare_folders(a, b, &pairs, err));
+    KILN_GO(measure_all(a, b, &pairs, rect, &list, err));
+    KILN_GO(tell_all(&list, &pairs, a, b, r, err));
+done:
+    free(list.row);
+    kiln_picture_pairs_release(&pairs);
+    return st;
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
-    const char *path_a = kiln_run_args(r)->positional[0], *path_b = kiln_run_args(r)->positional[1];
-    kiln_picture a = {0}, b = {0};
-    rect part = {0}, in_b;
-    comparison c = {0};
-    kiln_status st = KILN_OK;
-    if (o.rect) KILN_TRY(parse_rect(o.rect, &part, err));
-    KILN_GO(read_picture(path_a, &a, err));
-    KILN_GO(read_picture(path_b, &b, err));
-    if (!o.rect) part = (rect){0, 0, a.width, a.height};
-    KILN_GO(place(&part, path_b, &a, &b, &in_b, err));
-    const view of_a = view_of(&a, &part), of_b = view_of(&b, &in_b);
-    KILN_GO(measure(&of_a, &of_b, &part, &c, err));
-    if (kiln_run_json(r))
-        KILN_GO(print_json(&c, &part, err));
-    else
-        print_text(&c);
-done:
-    kiln_picture_release(&a);
-    kiln_picture_release(&b);
-    return st;
+    const char *a = kiln_run_args(r)->positional[0], *b = kiln_run_args(r)->positional[1];
+    kiln_compare_rect rect;
+    if (o.rect) KILN_TRY(parse_rect(o.rect, &rect, err));
+    if (kiln_is_dir(a) && kiln_is_dir(b)) return compare_folders(a, b, o.rect ? &rect : NULL, r, err);
+    if (kiln_is_dir(a) || kiln_is_dir(b))
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is a folder and '%s' is not; give two pictures or two folders",
+                         kiln_is_dir(a) ? a : b, kiln_is_dir(a) ? b : a);
+    return compare_two(a, b, o.rect ? &rect : NULL, kiln_run_json(r), err);
 }
 
 static const kiln_stage_program program = {.name = "compare", .cli = &cli, .opens_itself = true, .run = run};
