@@ -25,11 +25,13 @@ typedef struct {
     bool is_program; /* kiln-NAME is there, too */
     offer *options;
     size_t n;
+    json_t *doc; /* of a program; texts point into it */
 } command;
 
 typedef struct {
     command command[KILN_PROGRAMS_MAX + 8];
     size_t n;
+    kiln_pipeline_table pipeline; /* texts of its options point into it */
 } command_list;
 
 /* ---- what there is ------------------------------------------------------------------------------------------------------------
@@ -50,13 +52,16 @@ static kiln_opt_kind kind_of(const json_t *row)
 /* A program that does not answer is none of ours and is left out. */
 static kiln_status add_program(command_list *list, const kiln_program_entry *e, kiln_error *err)
 {
-    json_t *doc, *row; /* kept: texts are borrowed */
+    json_t *doc, *row;
     size_t i;
     if (kiln_program_ask(e->name, &doc, err) != KILN_OK) return e->is_stage ? err->status : KILN_OK;
     command *c = &list->command[list->n++];
     const json_t *options = json_object_get(doc, "options");
-    *c =
-        (command){.name = e->name, .what = text_of(doc, "summary"), .positionals = text_of(doc, "positionals"), .is_program = true};
+    *c = (command){.name = e->name,
+                   .what = text_of(doc, "summary"),
+                   .positionals = text_of(doc, "positionals"),
+                   .is_program = true,
+                   .doc = doc};
     KILN_TRY(KILN_ALLOC(&c->options, json_array_size(options) + 1, "the options of a program", err));
     json_array_foreach(options, i, row)
     {
@@ -82,15 +87,15 @@ static void add_rows(command *c, const kiln_opt *rows)
 
 static kiln_status add_own(command_list *list, const kiln_front_row *row, kiln_error *err)
 {
-    static kiln_pipeline_table table;
     kiln_cli cli;
+    const kiln_pipeline_table *table = &list->pipeline;
     const bool is_pipeline = row->run == kiln_front_pipeline;
     command *c = &list->command[list->n++];
     *c = (command){.name = row->name, .what = row->what, .positionals = row->positionals};
-    if (is_pipeline) KILN_TRY(kiln_front_pipeline_cli(&cli, &table, err));
-    KILN_TRY(KILN_ALLOC(&c->options, table.n + 8, "the options of a command", err));
+    if (is_pipeline) KILN_TRY(kiln_front_pipeline_cli(&cli, &list->pipeline, err));
+    KILN_TRY(KILN_ALLOC(&c->options, table->n + 8, "the options of a command", err));
     if (!is_pipeline) return KILN_OK;
-    add_rows(c, table.rows);
+    add_rows(c, table->rows);
     add_rows(c, kiln_print_options);
     return KILN_OK;
 }
@@ -338,6 +343,21 @@ static void print_zsh(const command_list *list, FILE *out)
 /* ---- the command --------------------------------------------------------------------------------------------------------------
  */
 
+static void release(command_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->command[i].options);
+        json_decref(list->command[i].doc);
+    }
+    kiln_pipeline_table_release(&list->pipeline);
+}
+
+static const char usage[] = "Usage: kiln completion bash|zsh\n\n"
+                            "Prints a completion script. For this shell alone:\n"
+                            "  source <(kiln completion bash)\n"
+                            "For good, in zsh, in a folder of fpath:\n"
+                            "  kiln completion zsh > FOLDER/_kiln";
+
 kiln_status kiln_front_completion(int argc, char **argv, int *code, kiln_error *err)
 {
     static command_list list; /* too big for the stack */
@@ -345,16 +365,13 @@ kiln_status kiln_front_completion(int argc, char **argv, int *code, kiln_error *
     const bool bash = !strcmp(shell, "bash");
     (void)code;
     if (!strcmp(shell, "--help") || !strcmp(shell, "-h")) {
-        (void)puts(
-            "Usage: kiln completion bash|zsh\n\nPrints a completion script. For this shell alone: source <(kiln completion bash);\n"
-            "for good, in zsh: kiln completion zsh > FOLDER-OF-fpath/_kiln");
+        (void)puts(usage);
         return KILN_OK;
     }
     if (!bash && strcmp(shell, "zsh") != 0) return kiln_fail(err, KILN_E_USAGE, "kiln completion takes bash or zsh");
-    KILN_TRY(list_commands(&list, err));
-    if (bash)
-        print_bash(&list, stdout);
-    else
-        print_zsh(&list, stdout);
-    return KILN_OK;
+    const kiln_status st = list_commands(&list, err);
+    if (st == KILN_OK && bash) print_bash(&list, stdout);
+    if (st == KILN_OK && !bash) print_zsh(&list, stdout);
+    release(&list);
+    return st;
 }

@@ -27,7 +27,7 @@ typedef struct {
 /* These three; ended by a row without name. */
 extern const kiln_front_row kiln_front_rows[];
 
-/* The table of `kiln pipeline`, for its help and for completion. *cli borrows *table. */
+/* The table of `kiln pipeline`, for completion. *cli borrows *table, which the caller releases, after a failure too. */
 kiln_status kiln_front_pipeline_cli(kiln_cli *cli, kiln_pipeline_table *table, kiln_error *err) KILN_MUST_CHECK;
 /* `kiln --help` and, with man, its manual page. */
 kiln_status kiln_front_overview(bool man, FILE *out, kiln_error *err) KILN_MUST_CHECK;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const kiln_front_row kiln_front_rows[] = {
-    {"pipeline", "bakes a scene: runs all stages, one after the other", "SCENE", kiln_front_pipeline},
+    {"pipeline", "bakes a scene: all stages, one after the other", "SCENE", kiln_front_pipeline},
     {"help", "prints this overview, or the help of a command", "[COMMAND]", kiln_front_help},
     {"completion", "prints a completion script for a shell", "bash|zsh", kiln_front_completion},
     {NULL, NULL, NULL, NULL},

@@ -99,7 +99,7 @@ static kiln_status make_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *
 {
     KILN_TRY(kiln_pipeline_table_make(from_make ? make_rows : own_rows, t, err));
     *out = (kiln_cli){.program = NAME,
-                      .summary = "bakes a scene: runs all stages, one after the other",
+                      .summary = "bakes a scene: all stages, one after the other",
                       .positionals = "SCENE",
                       .n_optional = 1,
                       .tables_note = notes,
@@ -356,8 +356,10 @@ static kiln_status run_stage(const kiln_stage_options *s, bake *b, int *code, ki
     KILN_TRY(KILN_ALLOC(&argv, s->n + 4, "the arguments of a stage", err));
     if (!strcmp(s->stage, "import")) argv[n++] = b->scene; /* the one stage that reads something else than the manifest */
     argv[n++] = b->manifest;
-    kiln_status st = kiln_pipeline_arguments(&cli, s, argv, &n, err);
+    const size_t first = n;
+    kiln_status st = kiln_pipeline_arguments(&cli, s, (char **)argv, &n, err);
     if (st == KILN_OK) st = run_program(s->stage, argv, false, code, err);
+    for (size_t i = first; i < n; i++) free((char *)argv[i]);
     free(argv);
     return st;
 }
@@ -413,7 +415,7 @@ static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *err)
+static kiln_status parse_and_run(int argc, char **argv, int *code, kiln_error *err)
 {
     kiln_parsed parsed;
     const bool from_make = argc > 1 && !strcmp(argv[1], "--make");
@@ -421,4 +423,11 @@ kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *er
     if (from_make) KILN_TRY(read_variables(&argc, argv, err));
     KILN_TRY(kiln_cli_parse(&cli, argc, argv, &parsed, err));
     return parsed.done ? KILN_OK : run(&parsed, code, err);
+}
+
+kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *err)
+{
+    const kiln_status st = parse_and_run(argc, argv, code, err);
+    kiln_pipeline_table_release(&table);
+    return st;
 }

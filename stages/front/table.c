@@ -102,11 +102,12 @@ static kiln_opt *new_row(maker *m, const json_t *from, const char *name, void *w
     return o;
 }
 
-static kiln_status prefixed(const char *stage, const char *name, char **out, kiln_error *err)
+static kiln_status prefixed(maker *m, const char *stage, const char *name, char **out, kiln_error *err)
 {
     const size_t n = strlen(stage) + strlen(name) + 2;
     KILN_TRY(KILN_ALLOC(out, n, "the name of an option", err));
     (void)snprintf(*out, n, "%s-%s", stage, name);
+    m->table->name[m->table->n_names++] = *out;
     return KILN_OK;
 }
 
@@ -152,11 +153,11 @@ static kiln_status special_rows(maker *m, const json_t *from, const char *stage,
     size_t i;
     char *name;
     value *v = &m->values[m->n_values++];
-    KILN_TRY(prefixed(stage, text_of(from, "name"), &name, err));
+    KILN_TRY(prefixed(m, stage, text_of(from, "name"), &name, err));
     *out = new_row(m, from, name, v, ambiguous ? 0 : KILN_HIDDEN, section);
     json_array_foreach(json_object_get(from, "aliases"), i, alias)
     {
-        KILN_TRY(prefixed(stage, json_string_value(alias), &name, err));
+        KILN_TRY(prefixed(m, stage, json_string_value(alias), &name, err));
         new_row(m, from, name, v, KILN_HIDDEN, section);
     }
     return KILN_OK;
@@ -204,17 +205,19 @@ static kiln_status make_room(maker *m, size_t own, kiln_error *err)
     }
     KILN_TRY(KILN_ALLOC(&t->rows, n, "the options of all stages", err));
     KILN_TRY(KILN_ALLOC(&t->section, n, "the options of all stages", err));
-    return KILN_ALLOC(&m->values, n, "the values of all options", err);
+    KILN_TRY(KILN_ALLOC(&t->name, n, "the names of all options", err));
+    KILN_TRY(KILN_ALLOC(&m->values, n, "the values of all options", err));
+    t->values = m->values;
+    return KILN_OK;
 }
 
 static kiln_status ask_stages(maker *m, kiln_error *err)
 {
     kiln_pipeline_table *t = m->table;
     for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) {
-        json_t *doc; /* kept: rows borrow its texts */
         if (t->n_stages == KILN_STAGES_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d stages", KILN_STAGES_MAX);
-        KILN_TRY(kiln_program_ask(s->name, &doc, err));
-        m->options[t->n_stages] = json_object_get(doc, "options");
+        KILN_TRY(kiln_program_ask(s->name, &t->doc[t->n_stages], err));
+        m->options[t->n_stages] = json_object_get(t->doc[t->n_stages], "options");
         t->stage[t->n_stages++].stage = s->name;
     }
     return KILN_OK;
@@ -237,6 +240,20 @@ kiln_status kiln_pipeline_table_make(const kiln_opt *own, kiln_pipeline_table *o
     return KILN_OK;
 }
 
+void kiln_pipeline_table_release(kiln_pipeline_table *t)
+{
+    for (size_t i = 0; i < t->n_names; i++) free(t->name[i]);
+    for (size_t s = 0; s < KILN_STAGES_MAX; s++) {
+        free(t->stage[s].option);
+        json_decref(t->doc[s]);
+    }
+    free(t->name);
+    free(t->values);
+    free(t->rows);
+    free(t->section);
+    *t = (kiln_pipeline_table){0};
+}
+
 /* ---- what was given --------------------------------------------------------------------------------------------------------- */
 
 const kiln_opt *kiln_pipeline_given(const kiln_cli *cli, const kiln_stage_option *o)
@@ -245,15 +262,15 @@ const kiln_opt *kiln_pipeline_given(const kiln_cli *cli, const kiln_stage_option
     return o->general && kiln_opt_given(cli, o->general->name) ? o->general : NULL;
 }
 
-kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, const char **argv, size_t *n, kiln_error *err)
+kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, char **argv, size_t *n, kiln_error *err)
 {
     char text[KILN_PATH_MAX];
     for (size_t i = 0; i < s->n; i++) {
         const kiln_opt *o = kiln_pipeline_given(cli, &s->option[i]);
-        kiln_buffer word = {0}; /* kept: argv borrows it until the process ends */
+        kiln_buffer word = {0};
         if (!o) continue;
         KILN_TRY(kiln_buffer_printf(&word, err, "--%s=%s", s->option[i].name, kiln_opt_text(o, text, sizeof text)));
-        argv[(*n)++] = (const char *)word.data;
+        argv[(*n)++] = (char *)word.data;
     }
     return KILN_OK;
 }

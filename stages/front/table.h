@@ -35,14 +35,20 @@ typedef struct {
     size_t n;
     kiln_stage_options stage[KILN_STAGES_MAX];
     size_t n_stages;
+    /* what the rows point into */
+    json_t *doc[KILN_STAGES_MAX];
+    char **name;
+    size_t n_names;
+    void *values;
 } kiln_pipeline_table;
 
 /* Makes the table from `own` rows (ended by one without name) and from what the stages' programs say, which are started for it.
- * Lives as long as the process. KILN_E_IO: a program is missing or does not answer. */
+ * KILN_E_IO: a program is missing or does not answer. Release it after a failure, too. */
 kiln_status kiln_pipeline_table_make(const kiln_opt *own, kiln_pipeline_table *out, kiln_error *err) KILN_MUST_CHECK;
-/* Appends the options that were given for a stage to argv, which has room for all of them, as --NAME=VALUE; *n counts.
- * cli: the one that was parsed. */
-kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, const char **argv, size_t *n,
+void kiln_pipeline_table_release(kiln_pipeline_table *t);
+/* Appends the options that were given for a stage to argv, which has room for all of them, as --NAME=VALUE; *n counts. cli: the one
+ * that was parsed. The caller frees what was appended, after a failure too. */
+kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, char **argv, size_t *n,
                                     kiln_error *err) KILN_MUST_CHECK;
 /* The row by which an option of a stage was given: the special one first; NULL: it was not. */
 const kiln_opt *kiln_pipeline_given(const kiln_cli *cli, const kiln_stage_option *o);
