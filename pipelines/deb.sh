@@ -44,6 +44,8 @@ move libsplatkiln-dev usr/include "usr/lib/$triplet/libsplatkiln.a" "usr/lib/$tr
 move "$lib" "usr/lib/$triplet/$SONAME"
 left=$(find "$root" ! -type d)
 [ -z "$left" ] || { echo "deb: make install has put something here that is in no package: $left" >&2; exit 1; }
+# Where this machine has a CUDA toolkit says nothing about others: who links statically names theirs.
+sed -i 's| -L/[^ ]*||g' "$work/libsplatkiln-dev/usr/lib/$triplet/pkgconfig/splatkiln.pc"
 strip "$work/splatkiln/usr/bin/"* # those who package a release find it stripped already
 strip --strip-unneeded "$work/$lib/usr/lib/$triplet/$SONAME"
 strip --strip-debug --enable-deterministic-archives "$work/libsplatkiln-dev/usr/lib/$triplet/libsplatkiln.a"
