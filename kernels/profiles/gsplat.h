@@ -14,9 +14,10 @@
 #define KILN_GSPLAT_MARGIN 0.3f                 /* persp_proj: lim_x_pos = (width - cx) / fx + 0.3f * tan_fovx */
 #define KILN_GSPLAT_DILATION 0.3f               /* eps2d */
 #define KILN_GSPLAT_SIGMAS 3.33f                /* extend = min(3.33, sqrt(2 ln(opacity / ALPHA_THRESHOLD))) */
+#define KILN_GSPLAT_STOP_BELOW 0x1.a36e30p-14f  /* RasterizeToPixels3DGSFwd.cu: next_T <= 1e-4 ends the pixel; the next float */
 #define KILN_GSPLAT_MIN_OPACITY (1.0f / 255.0f) /* ALPHA_THRESHOLD */
 
-static inline void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v, float aa_floor)
+static inline void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v)
 {
     const float tan_x = 0.5f * l->width / v->fx, tan_y = 0.5f * l->height / v->fy;
     l->z_min = v->near_m > 0.0f ? v->near_m : kiln_next_above(0.0f);
@@ -26,7 +27,20 @@ static inline void kiln_gsplat_lens(kiln_lens *l, const kiln_view *v, float aa_f
     l->v_max = (l->height - v->cy) / v->fy + KILN_GSPLAT_MARGIN * tan_y;
     l->v_min = -(v->cy / v->fy + KILN_GSPLAT_MARGIN * tan_y);
     l->quat_floor = 0.0f; /* a zero quaternion gives NaN there: never visible */
-    l->aa_floor = aa_floor;
+}
+
+/* false: no Gaussian of that opacity is visible, however large. */
+static inline bool kiln_gsplat_reach(const kiln_lens *l, double scale, double opacity, kiln_reach *out)
+{
+    const double u = fmax(fabs(l->u_min), fabs(l->u_max)), v = fmax(fabs(l->v_min), fabs(l->v_max));
+    const double x = l->fx * sqrt(1.0 + u * u), y = l->fy * sqrt(1.0 + v * v);
+    const double sigmas = fmin(KILN_GSPLAT_SIGMAS, sqrt(2.0 * log(fmax(255.0 * opacity, 1.0))));
+    out->reach[0] = sigmas * scale * x;
+    out->reach[1] = sigmas * scale * y;
+    out->flat = sigmas * sqrt(KILN_GSPLAT_DILATION);
+    out->centre[0] = l->cx;
+    out->centre[1] = l->cy;
+    return !(opacity < KILN_GSPLAT_MIN_OPACITY); /* not a number: may be visible */
 }
 
 /* Half width (of the ellipse's box) along the axis whose conic entry is `own`, the other axis' entry being `other`:

@@ -11,6 +11,7 @@
 
 #define KILN_INRIA_NEAR 0.2f          /* in_frustum: p_view.z <= 0.2f is culled */
 #define KILN_INRIA_MAX_ALPHA 0.99f    /* renderCUDA */
+#define KILN_INRIA_STOP_BELOW 1e-4f   /* renderCUDA: test_T < 0.0001f ends the pixel */
 #define KILN_INRIA_FRUSTUM 1.3f       /* computeCov2D: limx = 1.3f * tan_fovx */
 #define KILN_INRIA_DILATION 0.3f      /* preprocessCUDA: h_var */
 #define KILN_INRIA_AA_FLOOR 0.000025f /* dr_aa: h_convolution_scaling */
@@ -30,7 +31,20 @@ static inline void kiln_inria_lens(kiln_lens *l, const kiln_view *v)
     l->v_max = KILN_INRIA_FRUSTUM * tan_y;
     l->v_min = -l->v_max;
     l->quat_floor = KILN_INRIA_QUAT_FLOOR;
-    l->aa_floor = KILN_INRIA_AA_FLOOR;
+}
+
+/* lambda <= scale^2 (x^2 + y^2) / z^2 + 0.3 + sqrt(0.1), where x, y bound the focal lengths times the Jacobian's slope. Opacity
+ * plays no part. */
+static inline bool kiln_inria_reach(const kiln_lens *l, double scale, double opacity, kiln_reach *out)
+{
+    const double u = fmax(fabs(l->u_min), fabs(l->u_max)), v = fmax(fabs(l->v_min), fabs(l->v_max));
+    const double x = l->fx * sqrt(1.0 + u * u), y = l->fy * sqrt(1.0 + v * v);
+    (void)opacity;
+    out->reach[0] = out->reach[1] = KILN_INRIA_SIGMAS * scale * hypot(x, y);
+    out->flat = KILN_INRIA_SIGMAS * sqrt(KILN_INRIA_DILATION + sqrt(KILN_INRIA_SPREAD_FLOOR));
+    out->centre[0] = 0.5 * l->width;
+    out->centre[1] = 0.5 * l->height;
+    return true;
 }
 
 /* ndc2Pix: pixel centres at integers, computed in double and rounded once. */

@@ -1,5 +1,4 @@
-/* profiles -- the table. A new profile: a row here, an id in profiles.h, a header with its constants and steps, and a
- * branch in kernels/project/project_math.h (kiln_project_lens). tests/unit/truth_test.c draws every row. */
+/* profiles -- profiles.def as arrays. */
 #include "kernels/profiles/profiles.h"
 
 #include "kernels/profiles/gsplat_15.h"
@@ -9,28 +8,20 @@
 #include <string.h>
 
 const kiln_profile kiln_profiles[KILN_PROFILE_COUNT] = {
-    [KILN_PROFILE_INRIA] = {.name = "inria",
-                            .near_m = KILN_INRIA_NEAR,
-                            .far_m = INFINITY,
-                            .max_alpha = KILN_INRIA_MAX_ALPHA,
-                            .uses_principal_point = false,
-                            .opacity_extent = false,
-                            .summary = "the paper's rasteriser (graphdeco-inria/diff-gaussian-rasterization)"},
-    [KILN_PROFILE_GSPLAT_15] = {.name = "gsplat-1.5",
-                                .near_m = KILN_GSPLAT_NEAR,
-                                .far_m = KILN_GSPLAT_FAR,
-                                .max_alpha = KILN_GSPLAT_15_MAX_ALPHA,
-                                .uses_principal_point = true,
-                                .opacity_extent = true,
-                                .summary = "nerfstudio-project/gsplat 1.5"},
-    [KILN_PROFILE_GSPLAT_16] = {.name = "gsplat-1.6",
-                                .near_m = KILN_GSPLAT_NEAR,
-                                .far_m = KILN_GSPLAT_FAR,
-                                .max_alpha = KILN_GSPLAT_16_MAX_ALPHA,
-                                .uses_principal_point = true,
-                                .opacity_extent = true,
-                                .summary = "nerfstudio-project/gsplat 1.6"},
+#define PROFILE(ID, name, family, near_m, far_m, max_alpha, stop_below, aa_floor, summary) \
+    [KILN_PROFILE_##ID] = {name, KILN_FAMILY_##family, near_m, far_m, max_alpha, stop_below, aa_floor, summary},
+#include "kernels/profiles/profiles.def"
 };
+
+const kiln_family_steps kiln_families[KILN_FAMILY_COUNT] = {
+#define FAMILY(id) [KILN_FAMILY_##id] = {kiln_##id##_lens, kiln_##id##_reach},
+#include "kernels/profiles/profiles.def"
+};
+
+const char kiln_profile_names[] = ""
+#define PROFILE(ID, name, family, near_m, far_m, max_alpha, stop_below, aa_floor, summary) "|" name
+#include "kernels/profiles/profiles.def"
+    ;
 
 kiln_profile_id kiln_profile_find(const char *name)
 {

@@ -7,7 +7,10 @@
 #define KILN_KERNELS_PROFILES_STEPS_H
 
 #include "kernels/math/power_math.h"
+#include "kernels/profiles/profiles.h"
 #include "kernels/view.h"
+
+#include <stdbool.h>
 
 /* Constants of one (view, profile, antialiased): made on the host, passed by value to loops and device functions. */
 typedef struct {
@@ -18,7 +21,7 @@ typedef struct {
     float u_min, u_max, v_min, v_max; /* bounds of x/z and y/z in the Jacobian */
     float width, height, tiles_x, tiles_y;
     float quat_floor; /* least length that a quaternion is divided by */
-    float aa_floor;   /* least det0/det in the antialias factor */
+    float aa_floor;   /* as in kiln_profile */
     int antialiased;
 } kiln_lens;
 
@@ -58,6 +61,20 @@ static inline KILN_HD float kiln_aa_factor(const kiln_lens *l, float det0, float
     const float factor = sqrtf(ratio > l->aa_floor ? ratio : l->aa_floor);
     return l->antialiased ? factor : 1.0f;
 }
+
+/* Where a Gaussian of one scale and opacity can reach, whatever its rotation: a circle or box of half width reach / z + flat
+ * pixels about the image of its mean. Host only, in double: the bound of a whole chunk (kernels/project/may_see.c). */
+typedef struct {
+    double reach[2], flat; /* reach: across and down, pixels times scene units */
+    double centre[2];      /* where the optical axis meets the image, pixels */
+} kiln_reach;
+
+/* What a family does on the host, once for a camera or a chunk (profiles.def). */
+typedef struct {
+    void (*lens)(kiln_lens *l, const kiln_view *v);
+    bool (*reach)(const kiln_lens *l, double scale, double opacity, kiln_reach *out); /* false: none of that opacity is visible */
+} kiln_family_steps;
+extern const kiln_family_steps kiln_families[KILN_FAMILY_COUNT];
 
 /* What is not a number, or not finite, is not visible in any profile. */
 static inline KILN_HD int kiln_outline_is_finite(const kiln_outline *o)

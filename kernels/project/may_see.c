@@ -42,32 +42,17 @@ static double most_of_rows(const kiln_lens *l, int i, double a, double c, const 
     return value + slack * (fabs(a * l->t[i]) + fabs(c * l->t[2]));
 }
 
-/* How far a Gaussian reaches: radius <= reach / z + flat. One for each axis. */
-typedef struct {
-    double reach[2], flat;
-} radius_bound;
-
-static radius_bound radius_of(const kiln_lens *l, kiln_profile_id profile, double scale, double opacity)
+/* How far the profile's Gaussians of at most this scale and opacity reach; false where none of them is visible. */
+static bool reach_of(const kiln_lens *l, kiln_profile_id profile, double scale, double opacity, kiln_reach *r)
 {
-    const double u = fmax(fabs(l->u_min), fabs(l->u_max)), v = fmax(fabs(l->v_min), fabs(l->v_max));
-    const double x = l->fx * sqrt(1.0 + u * u), y = l->fy * sqrt(1.0 + v * v);
-    radius_bound r;
-    if (profile == KILN_PROFILE_INRIA) { /* lambda <= s^2 (x^2 + y^2) / z^2 + 0.3 + sqrt(0.1) */
-        r.reach[0] = r.reach[1] = KILN_INRIA_SIGMAS * scale * hypot(x, y);
-        r.flat = KILN_INRIA_SIGMAS * sqrt(KILN_INRIA_DILATION + sqrt(KILN_INRIA_SPREAD_FLOOR));
-    } else {
-        const double sigmas = fmin(KILN_GSPLAT_SIGMAS, sqrt(2.0 * log(fmax(255.0 * opacity, 1.0))));
-        r.reach[0] = sigmas * scale * x;
-        r.reach[1] = sigmas * scale * y;
-        r.flat = sigmas * sqrt(KILN_GSPLAT_DILATION);
-    }
-    for (int i = 0; i < 2; i++) r.reach[i] *= 1.0 + 1e-3;
-    r.flat = r.flat * (1.0 + 1e-3) + 3.0; /* ceil, and up to two pixels for rounding */
-    return r;
+    const bool visible = kiln_families[kiln_profiles[profile].family].reach(l, scale, opacity, r);
+    for (int i = 0; i < 2; i++) r->reach[i] *= 1.0 + 1e-3;
+    r->flat = r->flat * (1.0 + 1e-3) + 3.0; /* ceil, and up to two pixels for rounding */
+    return visible;
 }
 
 /* All of the box beyond one of the two borders of axis i? */
-static bool off_axis(const kiln_lens *l, int i, double focal, double centre, double tiles, const radius_bound *r,
+static bool off_axis(const kiln_lens *l, int i, double focal, double centre, double tiles, const kiln_reach *r,
                      const kiln_project_bound *b)
 {
     const double below = most_of_rows(l, i, focal, centre + r->flat, b) + r->reach[i];
@@ -82,13 +67,11 @@ bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool a
     if (most_of_rows(&l, 2, 1.0, 0.0, b) < l.z_min) return false;
     if (-most_of_rows(&l, 2, -1.0, 0.0, b) > l.z_max) return false;
 
-    const bool inria = profile == KILN_PROFILE_INRIA;
+    kiln_reach r;
     const double opacity = (1.0 + slack) / (1.0 + exp(-(double)b->max_opacity_logit)); /* the antialias factor is at most 1 */
-    if (!inria && opacity < KILN_GSPLAT_MIN_OPACITY) return false;
+    if (!reach_of(&l, profile, exp((double)b->max_log_scale), opacity, &r)) return false;
 
     /* inria divides by w + 1e-7, which pulls towards the centre of the image: not bounded this close to the camera. */
     if (l.z_min < 1e-3f) return true;
-    const radius_bound r = radius_of(&l, profile, exp((double)b->max_log_scale), opacity);
-    return !off_axis(&l, 0, l.fx, inria ? 0.5 * l.width : l.cx, l.tiles_x, &r, b) &&
-           !off_axis(&l, 1, l.fy, inria ? 0.5 * l.height : l.cy, l.tiles_y, &r, b);
+    return !off_axis(&l, 0, l.fx, r.centre[0], l.tiles_x, &r, b) && !off_axis(&l, 1, l.fy, r.centre[1], l.tiles_y, &r, b);
 }

@@ -89,8 +89,15 @@ static inline __attribute__((always_inline)) void outline_with(outline_fn *outli
     }
 }
 
-static __attribute__((flatten)) void outline_inria(const kiln_lens *l, block *k) { outline_with(kiln_inria_outline, l, k); }
-static __attribute__((flatten)) void outline_gsplat(const kiln_lens *l, block *k) { outline_with(kiln_gsplat_outline, l, k); }
+/* outline_inria, outline_gsplat, ...: one for each family of profiles. */
+#define FAMILY(id) \
+    static __attribute__((flatten)) void outline_##id(const kiln_lens *l, block *k) { outline_with(kiln_##id##_outline, l, k); }
+#include "kernels/profiles/profiles.def"
+
+static void (*const outlines[KILN_FAMILY_COUNT])(const kiln_lens *l, block *k) = {
+#define FAMILY(id) [KILN_FAMILY_##id] = outline_##id,
+#include "kernels/profiles/profiles.def"
+};
 
 static uint64_t box_pairs_of(const block *k)
 {
@@ -206,10 +213,7 @@ static uint32_t project_block(const kiln_project_args *a, const kiln_lens *l, ui
     cull_depth(a, l, first, n, &k);
     if (k.n == 0) return 0;
     gather_raw(a, &k);
-    if (a->profile == KILN_PROFILE_INRIA)
-        outline_inria(l, &k);
-    else
-        outline_gsplat(l, &k);
+    outlines[kiln_profiles[a->profile].family](l, &k);
     if (a->box_pairs) *box_pairs += box_pairs_of(&k);
     keep_visible(&k, out);
     if (a->sh0 && k.n > 0) colour(a, l, &k, out);

@@ -35,7 +35,7 @@ __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g
 }
 
 /* Is the row visible, and how. */
-template <bool INRIA>
+template <kiln_family F>
 __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t row, kiln_seen *seen, kiln_outline *o)
 {
     kiln_raw g;
@@ -44,7 +44,14 @@ __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t
     if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
     load_shape(a, row, &g);
     kiln_project_see(&l, &g, seen);
-    return INRIA ? kiln_inria_outline(&l, seen, o) : kiln_gsplat_outline(&l, seen, o);
+    switch (F) {
+#define FAMILY(id)         \
+    case KILN_FAMILY_##id: \
+        return kiln_##id##_outline(&l, seen, o);
+#include "kernels/profiles/profiles.def"
+    default:
+        return false;
+    }
 }
 
 /* Where the coefficients behind the first come from, and as what. */
@@ -245,7 +252,7 @@ __device__ void find_place(const kiln_project_args &a, const workspace &w, uint3
     if (block == w.blocks - 1) *a.n_visible = static_cast<uint64_t>(first) + count;
 }
 
-template <bool INRIA, harmonics FROM>
+template <kiln_family F, harmonics FROM>
 __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_lens l, workspace w)
 {
     __shared__ block_memory m;
@@ -256,7 +263,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     const uint64_t row = uint64_t(block) * BLOCK + threadIdx.x;
     kiln_seen seen;
     kiln_outline o;
-    const bool is_visible = outline<INRIA>(a, l, row, &seen, &o);
+    const bool is_visible = outline<F>(a, l, row, &seen, &o);
     const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
     if (lane == 0) m.counts[warp] = __popc(visible);
     __syncthreads();
@@ -281,18 +288,18 @@ void lay_out(workspace *w, const kiln_project_args *a, void *work)
     w->bytes = c.used;
 }
 
-template <bool INRIA> auto kernel_for(const kiln_project_args *a) -> void (*)(kiln_project_args, kiln_lens, workspace)
+template <kiln_family F> auto kernel_for(const kiln_project_args *a) -> void (*)(kiln_project_args, kiln_lens, workspace)
 {
-    if (!a->half_sh) return project<INRIA, harmonics::FLOATS>;
-    return a->sh_halves ? project<INRIA, harmonics::HALVES> : project<INRIA, harmonics::ROUNDED>;
+    if (!a->half_sh) return project<F, harmonics::FLOATS>;
+    return a->sh_halves ? project<F, harmonics::HALVES> : project<F, harmonics::ROUNDED>;
 }
 
-template <bool INRIA> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
+template <kiln_family F> kiln_status run(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
 {
     kiln_lens l;
     kiln_project_lens(&l, a->view, a->profile, a->antialiased);
     CUDA_RUN(cudaMemsetAsync(w.words, 0, w.bytes, x->stream));
-    void (*const project_rows)(kiln_project_args, kiln_lens, workspace) = kernel_for<INRIA>(a);
+    void (*const project_rows)(kiln_project_args, kiln_lens, workspace) = kernel_for<F>(a);
     LAUNCH(project_rows, static_cast<unsigned>(w.blocks), BLOCK, 0, *a, l, w);
     return KILN_OK;
 }
@@ -317,5 +324,12 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
         CUDA_RUN(cudaMemsetAsync(a->n_visible, 0, sizeof *a->n_visible, x->stream));
         return KILN_OK;
     }
-    return a->profile == KILN_PROFILE_INRIA ? run<true>(x, a, w, err) : run<false>(x, a, w, err);
+    switch (kiln_profiles[a->profile].family) {
+#define FAMILY(id)         \
+    case KILN_FAMILY_##id: \
+        return run<KILN_FAMILY_##id>(x, a, w, err);
+#include "kernels/profiles/profiles.def"
+    default:
+        return kiln_fail(err, KILN_E_BUG, "project: profile %d is of no family", static_cast<int>(a->profile));
+    }
 }

@@ -35,10 +35,8 @@ static inline void kiln_project_lens(kiln_lens *l, const kiln_view *v, kiln_prof
     l->tiles_x = (float)kiln_view_tiles_x(v);
     l->tiles_y = (float)kiln_view_tiles_y(v);
     l->antialiased = antialiased;
-    if (profile == KILN_PROFILE_INRIA)
-        kiln_inria_lens(l, v);
-    else
-        kiln_gsplat_lens(l, v, profile == KILN_PROFILE_GSPLAT_15 ? KILN_GSPLAT_15_AA_FLOOR : KILN_GSPLAT_16_AA_FLOOR);
+    l->aa_floor = kiln_profiles[profile].aa_floor;
+    kiln_families[kiln_profiles[profile].family].lens(l, v);
 }
 
 /* Camera z of a mean: the first thing asked of every Gaussian. */

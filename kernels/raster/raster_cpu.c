@@ -328,7 +328,7 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
     }
     if (pairs > a->n_pairs) return kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, pairs), err);
     job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
-    j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
+    j.rule = kiln_blend_rule_of(a->profile);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)
     for (int64_t i = 0; i < (int64_t)tiles; i++) draw_tile(&j, (uint64_t)i);
     return j.bad == UINT64_MAX ? KILN_OK : kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_RANK, j.bad), err);

@@ -212,7 +212,7 @@ job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const 
     for (int k = 0; k < 3; k++) j.background[k] = a->background[k];
     j.rgba_as_vectors = is_aligned(a->rgba);
     j.splats_as_vectors = is_aligned(a->splats);
-    j.rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha);
+    j.rule = kiln_blend_rule_of(a->profile);
     return j;
 }
 

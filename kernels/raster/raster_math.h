@@ -11,15 +11,14 @@
 #include "kernels/profiles/profiles.h"
 
 typedef struct {
-    float max_alpha;
-    float stop_below; /* a Gaussian that would leave less transmittance than this is not drawn, and ends the pixel */
+    float max_alpha, stop_below; /* as in kiln_profile */
 } kiln_blend_rule;
 
-static inline KILN_HD kiln_blend_rule kiln_blend_rule_of(kiln_profile_id profile, float max_alpha)
+static inline kiln_blend_rule kiln_blend_rule_of(kiln_profile_id profile)
 {
     kiln_blend_rule r;
-    r.max_alpha = max_alpha;
-    r.stop_below = profile == KILN_PROFILE_INRIA ? 1e-4f : 0x1.a36e30p-14f; /* T' < 1e-4; T' <= 1e-4: the next float */
+    r.max_alpha = kiln_profiles[profile].max_alpha;
+    r.stop_below = kiln_profiles[profile].stop_below;
     return r;
 }
 

@@ -19,22 +19,15 @@ typedef struct {
     const char *near_text; /* "profile" or a number */
 } kiln_shot_options;
 
-#define KILN_SHOT_OPTION_ROWS(o)                                                                   \
-    {"profile",                                                                                    \
-     'p',                                                                                          \
-     KILN_OPT_ENUM,                                                                                \
-     &(o).profile,                                                                                 \
-     "NAME",                                                                                       \
-     "inria",                                                                                      \
-     "inria|gsplat-1.5|gsplat-1.6",                                                                \
-     "whose arithmetic draws: inria, gsplat-1.5 or gsplat-1.6",                                    \
-     KILN_KEYED},                                                                                  \
-        {"antialiased", 0,       KILN_OPT_ENUM,  &(o).antialiased,                                 \
-         "WHEN",        "scene", "scene|on|off", "mip compensation: as the scene says, on or off", \
-         KILN_KEYED},                                                                              \
-    {                                                                                              \
-        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL,                            \
-            "near plane in scene units; 'profile': 0.2 for inria, 0.01 for gsplat", KILN_KEYED     \
+#define KILN_SHOT_OPTION_ROWS(o)                                                                                                  \
+    {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
+     KILN_KEYED},                                                                                                                 \
+        {"antialiased", 0,       KILN_OPT_ENUM,  &(o).antialiased,                                                                \
+         "WHEN",        "scene", "scene|on|off", "mip compensation: as the scene says, on or off",                                \
+         KILN_KEYED},                                                                                                             \
+    {                                                                                                                             \
+        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL,                                                           \
+            "near plane in scene units; 'profile': that renderer's own", KILN_KEYED                                               \
     }
 
 /* ---- shot ----------------------------------------------------------------------------------------------------------- */

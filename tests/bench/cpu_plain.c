@@ -45,7 +45,7 @@ static cpu_plain_counts draw_tile(const plain *p, uint64_t tile, const uint32_t 
 
 cpu_plain_counts cpu_plain_raster(const kiln_raster_args *a, const uint64_t *starts, unsigned threads)
 {
-    const plain p = {.a = a, .rule = kiln_blend_rule_of(a->profile, kiln_profiles[a->profile].max_alpha)};
+    const plain p = {.a = a, .rule = kiln_blend_rule_of(a->profile)};
     const int64_t tiles = (int64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     uint64_t evaluated = 0, drawn = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4) reduction(+ : evaluated, drawn)

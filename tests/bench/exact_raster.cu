@@ -69,7 +69,7 @@ finding check_raster(const std::string &what, const kiln_raster_args &a, uint64_
     rgba.fill(0xA5);
     drawing d = {a.splats, a.ranks, begins.get(), rgba.get(), a.view->width, a.view->height, tiles_x, {}, {}, counts.get()};
     for (int c = 0; c < 3; c++) d.background[c] = a.background[c];
-    d.rule = kiln_blend_rule_of(a.profile, kiln_profiles[a.profile].max_alpha);
+    d.rule = kiln_blend_rule_of(a.profile);
     draw_pixels<<<kiln::blocks_for(floats / 4, BLOCK, INT32_MAX), BLOCK>>>(d);
     BENCH_CUDA(cudaGetLastError());
     count_different<<<kiln::blocks_for(floats, BLOCK), BLOCK>>>(floats, rgba.get(), a.rgba, counts.get() + 1);
