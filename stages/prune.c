@@ -25,35 +25,17 @@ static struct {
     const char *sizes, *against;
 } o;
 
-#define POLICY(option, field, def)                                                                                              \
-    {                                                                                                                           \
-        option "-policy", 0, KILN_OPT_ENUM, &o.rules.field, "WHAT", def, "clamp|drop", "what --" option " does: clamp or drop", \
-            KILN_KEYED                                                                                                          \
-    }
+#define POLICY_none(id, option)
+#define POLICY_clamp(id, option) POLICY(id, option, "clamp")
+#define POLICY_drop(id, option) POLICY(id, option, "drop")
+#define POLICY(id, option, def)                                                                                                    \
+    {option "-policy", 0, KILN_OPT_ENUM, &o.rules.id##_policy, "WHAT", def, "clamp|drop", "what --" option " does: clamp or drop", \
+     KILN_KEYED},
 
 static const kiln_opt options[] = {
-    {"min-opacity", 0, KILN_OPT_F64, &o.rules.min_opacity, "X", "1/255", "0..1|off", "drop what is fainter than this", KILN_KEYED},
-    {"min-scale", 0, KILN_OPT_F64, &o.rules.min_scale, "LENGTH", "1e-10", "0..|off", "shortest axis, scene units", KILN_KEYED},
-    POLICY("min-scale", min_scale_policy, "clamp"),
-    {"max-scale", 0, KILN_OPT_F64, &o.rules.max_scale, "LENGTH", "off", "1e-30..", "longest axis, scene units", KILN_KEYED},
-    POLICY("max-scale", max_scale_policy, "clamp"),
-    {"max-extent", 0, KILN_OPT_F64, &o.rules.max_extent, "SHARE", "0.5", "1e-6..|off",
-     "longest axis, as a share of the scene's robust extent", KILN_KEYED},
-    POLICY("max-extent", max_extent_policy, "clamp"),
-    {"max-spacing", 0, KILN_OPT_F64, &o.rules.max_spacing, "FACTOR", "32", "1e-6..|off",
-     "longest axis, in the largest of local spacing, median spacing and median axis", KILN_KEYED},
-    POLICY("max-spacing", max_spacing_policy, "drop"),
-    {"max-needle", 0, KILN_OPT_F64, &o.rules.max_needle, "RATIO", "off", "1..", "longest axis to middle axis", KILN_KEYED},
-    POLICY("max-needle", max_needle_policy, "clamp"),
-    {"outlier", 0, KILN_OPT_F64, &o.rules.outlier, "FACTOR", "off", "0..",
-     "drop what is this many median spacings from its neighbours", KILN_KEYED},
-    {"crop-box", 0, KILN_OPT_TEXT, &o.rules.crop_box, "BOX", "off", NULL, "keep means in x0,y0,z0,x1,y1,z1; or off", KILN_KEYED},
-    {"crop-sphere", 0, KILN_OPT_TEXT, &o.rules.crop_sphere, "SPHERE", "off", NULL, "keep means in x,y,z,radius; or off",
-     KILN_KEYED},
-    {"drop-row", 0, KILN_OPT_TEXT, &o.rules.drop_row, "ROWS", "none", NULL, "drop these source rows, N[,N...]; or none",
-     KILN_KEYED},
-    {"merge", 0, KILN_OPT_BOOL, &o.rules.merge, NULL, "no", NULL, "merge near-duplicates into one that has their moments",
-     KILN_KEYED},
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+    {option, 0, KILN_OPT_##kind, &o.rules.id, arg, def, range, help, KILN_KEYED}, POLICY_##policy(id, option)
+#include "kernels/prune/rules.def"
     {"merge-distance", 0, KILN_OPT_F64, &o.rules.merge_distance, "FACTOR", "0.1", "0..10",
      "near-duplicates are this many median spacings apart at most", KILN_KEYED},
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would happen, write nothing", KILN_ONCE},

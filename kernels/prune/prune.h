@@ -5,7 +5,7 @@
  *   log_scales_out [3][n] f32 out  clamped where a clamping rule says so; may not overlap the input
  *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1] rows clamped.
  *                                  A row counts for each rule that touched it until one drops it.
- * Rules run in the order of kiln_prune_rule, rows merged away first of all; spacing comes before the other ceilings,
+ * Rules (rules.def) run in the order of kiln_prune_row; max-spacing comes before the other ceilings,
  * because an axis that they have lowered no longer shows that it was wrong. Thresholds that are NAN switch a rule off.
  * Clamping a scale keeps the row: axes below the floor are raised to it, axes above a ceiling lowered to it, the longest
  * axis of a needle lowered to ratio * middle axis.
@@ -24,46 +24,48 @@
 
 KILN_C_BEGIN
 
-/* name as the counter is called, what it looks at */
-#define KILN_PRUNE_RULE_MAP(X)                                                      \
-    X(row, "row", "rows named with --drop-row")                                     \
-    X(opacity, "opacity", "opacity below the least that can show")                  \
-    X(crop_box, "crop-box", "mean outside the box")                                 \
-    X(crop_sphere, "crop-sphere", "mean outside the sphere")                        \
-    X(outlier, "outlier", "neighbours too far away")                                \
-    X(floor, "scale-floor", "an axis below the least scale")                        \
-    X(spacing, "scale-spacing", "an axis above a multiple of the local spacing")    \
-    X(ceiling, "scale-ceiling", "an axis above the absolute ceiling")               \
-    X(extent, "scale-extent", "an axis above a share of the scene's robust extent") \
-    X(needle, "needle", "longest axis above a multiple of the middle one")          \
-    X(merge, "merge", "near-duplicates merged into one")
-
 typedef enum {
-#define X(id, name, text) KILN_PRUNE_##id,
-    KILN_PRUNE_RULE_MAP(X)
-#undef X
-        KILN_PRUNE_RULES
+#define RULE(number, key, id, ...) KILN_PRUNE_##id = number,
+#include "kernels/prune/rules.def"
 } kiln_prune_rule;
+
+enum {
+#define RULE(...) +1
+    KILN_PRUNE_RULES = 0
+#include "kernels/prune/rules.def"
+};
 
 typedef enum { KILN_PRUNE_STAY = 0, KILN_PRUNE_NAMED = 1, KILN_PRUNE_MERGED = 2 } kiln_prune_mark;
 typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
 
+/* What a row of rules.def declares: thresholds and a policy. */
+#define KILN_PRUNE_FLOATS_0(id)
+#define KILN_PRUNE_FLOATS_1(id) float id;
+#define KILN_PRUNE_FLOATS_2(id) float id[2];
+#define KILN_PRUNE_FLOATS_4(id) float id[4];
+#define KILN_PRUNE_FLOATS_6(id) float id[6];
+#define KILN_PRUNE_POLICY_none(declaration)
+#define KILN_PRUNE_POLICY_clamp(declaration) declaration
+#define KILN_PRUNE_POLICY_drop(declaration) declaration
+
+/* Thresholds as the kernel compares them, and what the rules on scales do.
+ *   min_opacity  logit; drop below                    outlier      drop a larger spacing2
+ *   crop_box     x0 y0 z0 x1 y1 z1; drop outside      crop_sphere  x y z radius; drop outside
+ *   min_scale, max_scale, max_extent                  logarithms of a length: any axis below, above, above
+ *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); where both are 0, as among duplicates, the
+ * rule does not look at the row max_needle   longest axis / middle axis above this */
 typedef struct {
-    float min_opacity_logit;                  /* drop below */
-    float box_min[3], box_max[3];             /* drop outside; NAN: off */
-    float sphere_centre[3], sphere_radius;    /* drop outside; radius NAN: off */
-    float max_spacing2;                       /* drop above; needs spacing2 */
-    float log_floor, log_ceiling, log_extent; /* of any axis */
-    float spacing_factor;                     /* an axis above factor * sqrt(max(spacing2, spacing_floor2)) */
-    float spacing_floor2;                     /* where both are 0, as among duplicates, the rule does not look at the row */
-    float needle_ratio;                       /* longest / middle above this */
-    kiln_prune_policy floor_policy, ceiling_policy, extent_policy, spacing_policy, needle_policy;
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) KILN_PRUNE_FLOATS_##n(id)
+#include "kernels/prune/rules.def"
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+    KILN_PRUNE_POLICY_##policy(kiln_prune_policy id##_policy;)
+#include "kernels/prune/rules.def"
 } kiln_prune_rules;
 
 typedef struct {
     uint64_t n;
     const float *means, *log_scales, *opacity_logits, *spacing2;
-    const uint8_t *drop; /* [n] or NULL; kiln_prune_mark: named by the user (rule `row`), merged away (rule `merge`) */
+    const uint8_t *drop; /* [n] or NULL; kiln_prune_mark: named by the user (rule drop-row), merged away (rule merge) */
     const kiln_prune_rules *rules;
     uint8_t *keep;
     float *log_scales_out;

@@ -42,9 +42,9 @@ static inline KILN_HD int kiln_prune_raise(float log_scale[3], float limit)
 /* Logarithm of the longest axis that the spacing rule allows; NAN where it does not look. */
 static inline KILN_HD float kiln_prune_spacing_limit(const kiln_prune_rules *r, float spacing2)
 {
-    const float known2 = spacing2 > r->spacing_floor2 ? spacing2 : r->spacing_floor2;
+    const float known2 = spacing2 > r->max_spacing[1] ? spacing2 : r->max_spacing[1];
     if (!(spacing2 >= 0.0f) || !(known2 > 0.0f)) return NAN;
-    return kiln_logf(r->spacing_factor) + 0.5f * kiln_logf(known2);
+    return kiln_logf(r->max_spacing[0]) + 0.5f * kiln_logf(known2);
 }
 
 /* Longest axis above ratio * middle axis: lowered to that. */
@@ -63,7 +63,7 @@ static inline KILN_HD int kiln_prune_needle(float log_scale[3], float ratio)
 static inline KILN_HD int kiln_prune_outside_box(const kiln_prune_rules *r, const float mean[3])
 {
     int outside = 0;
-    for (int a = 0; a < 3; a++) outside |= mean[a] < r->box_min[a] || mean[a] > r->box_max[a];
+    for (int a = 0; a < 3; a++) outside |= mean[a] < r->crop_box[a] || mean[a] > r->crop_box[3 + a];
     return outside;
 }
 
@@ -71,10 +71,10 @@ static inline KILN_HD int kiln_prune_outside_sphere(const kiln_prune_rules *r, c
 {
     double d2 = 0;
     for (int a = 0; a < 3; a++) {
-        const double d = (double)mean[a] - (double)r->sphere_centre[a];
+        const double d = (double)mean[a] - (double)r->crop_sphere[a];
         d2 += d * d;
     }
-    return d2 > (double)r->sphere_radius * (double)r->sphere_radius;
+    return d2 > (double)r->crop_sphere[3] * (double)r->crop_sphere[3];
 }
 
 /* The rule that drops the row, or -1: it stays, with one->log_scale. */
@@ -83,22 +83,22 @@ static inline KILN_HD int kiln_prune_row(const kiln_prune_rules *r, kiln_prune_o
     float *s = one->log_scale;
     one->clamped = 0;
     if (one->mark == KILN_PRUNE_MERGED) return KILN_PRUNE_merge;
-    if (one->mark == KILN_PRUNE_NAMED) return KILN_PRUNE_row;
-    if (one->opacity_logit < r->min_opacity_logit) return KILN_PRUNE_opacity;
+    if (one->mark == KILN_PRUNE_NAMED) return KILN_PRUNE_drop_row;
+    if (one->opacity_logit < r->min_opacity) return KILN_PRUNE_min_opacity;
     if (kiln_prune_outside_box(r, one->mean)) return KILN_PRUNE_crop_box;
     if (kiln_prune_outside_sphere(r, one->mean)) return KILN_PRUNE_crop_sphere;
-    if (one->spacing2 > r->max_spacing2) return KILN_PRUNE_outlier;
+    if (one->spacing2 > r->outlier) return KILN_PRUNE_outlier;
 
-#define KILN_PRUNE_SCALE(rule, policy, hit)                         \
-    if (hit) {                                                      \
-        if (r->policy == KILN_PRUNE_DROP) return KILN_PRUNE_##rule; \
-        one->clamped |= 1u << KILN_PRUNE_##rule;                    \
+#define KILN_PRUNE_SCALE(rule, hit)                                        \
+    if (hit) {                                                             \
+        if (r->rule##_policy == KILN_PRUNE_DROP) return KILN_PRUNE_##rule; \
+        one->clamped |= 1u << KILN_PRUNE_##rule;                           \
     }
-    KILN_PRUNE_SCALE(floor, floor_policy, kiln_prune_raise(s, r->log_floor))
-    KILN_PRUNE_SCALE(spacing, spacing_policy, kiln_prune_lower(s, kiln_prune_spacing_limit(r, one->spacing2)))
-    KILN_PRUNE_SCALE(ceiling, ceiling_policy, kiln_prune_lower(s, r->log_ceiling))
-    KILN_PRUNE_SCALE(extent, extent_policy, kiln_prune_lower(s, r->log_extent))
-    KILN_PRUNE_SCALE(needle, needle_policy, kiln_prune_needle(s, r->needle_ratio))
+    KILN_PRUNE_SCALE(min_scale, kiln_prune_raise(s, r->min_scale))
+    KILN_PRUNE_SCALE(max_spacing, kiln_prune_lower(s, kiln_prune_spacing_limit(r, one->spacing2)))
+    KILN_PRUNE_SCALE(max_scale, kiln_prune_lower(s, r->max_scale))
+    KILN_PRUNE_SCALE(max_extent, kiln_prune_lower(s, r->max_extent))
+    KILN_PRUNE_SCALE(max_needle, kiln_prune_needle(s, r->max_needle))
 #undef KILN_PRUNE_SCALE
     return -1;
 }

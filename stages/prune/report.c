@@ -12,9 +12,8 @@
 static const struct {
     const char *name, *text;
 } rule_words[KILN_PRUNE_RULES] = {
-#define X(id, name, text) {name, text},
-    KILN_PRUNE_RULE_MAP(X)
-#undef X
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) [KILN_PRUNE_##id] = {option, looks_at},
+#include "kernels/prune/rules.def"
 };
 
 static const double shares[] = {0, 0.001, 0.01, 0.5, 0.99, 0.999, 1};
@@ -244,8 +243,8 @@ void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named)
                   " Gaussians are dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
                   "--RULE off, or --reset",
                   t->rows);
-    if (t->counts[KILN_PRUNE_row][0] < n_named)
+    if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
         kiln_warn("%" PRIu64 " of %" PRIu64 " rows named with --drop-row are not in the scene",
-                  n_named - t->counts[KILN_PRUNE_row][0], n_named);
+                  n_named - t->counts[KILN_PRUNE_drop_row][0], n_named);
     warn_of_scales(r);
 }

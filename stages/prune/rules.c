@@ -64,74 +64,119 @@ kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *er
 /* Logarithm of a length; NAN stays. */
 static float log_of(double length) { return isnan(length) ? NAN : kiln_logf((float)length); }
 
+/* All that thresholds are made of. */
+typedef struct {
+    const kiln_prune_options *o;
+    const kiln_prune_stats *s;
+    const double *origin;
+    double box[6], sphere[4];
+} sources;
+
+static void set_min_opacity(const sources *from, float *out)
+{
+    *out = isnan(from->o->min_opacity) ? NAN : kiln_logitf((float)from->o->min_opacity);
+}
+
+static void set_min_scale(const sources *from, float *out) { *out = log_of(from->o->min_scale); }
+static void set_max_scale(const sources *from, float *out) { *out = log_of(from->o->max_scale); }
+
+static void set_max_extent(const sources *from, float *out)
+{
+    *out = log_of(from->o->max_extent * (double)kiln_prune_extent(from->s));
+}
+
+static void set_max_spacing(const sources *from, float *out)
+{
+    const float typical = kiln_expf(from->s->median_log_scale), median2 = from->s->median_spacing2;
+    out[0] = (float)from->o->max_spacing;
+    out[1] = median2 > typical * typical ? median2 : typical * typical;
+}
+
+static void set_max_needle(const sources *from, float *out) { *out = (float)from->o->max_needle; }
+
+static void set_outlier(const sources *from, float *out)
+{
+    const double factor = from->o->outlier;
+    *out = isnan(factor) ? NAN : (float)(factor * factor * (double)from->s->median_spacing2);
+}
+
+static void set_crop_box(const sources *from, float *out)
+{
+    for (int i = 0; i < 6; i++) out[i] = (float)(from->box[i] - from->origin[i % 3]);
+}
+
+static void set_crop_sphere(const sources *from, float *out)
+{
+    for (int a = 0; a < 3; a++) out[a] = (float)(from->sphere[a] - from->origin[a]);
+    out[3] = (float)from->sphere[3];
+}
+
+#define FLOATS_0(id)
+#define FLOATS_1(id) set_##id(&from, &out->id);
+#define FLOATS_2(id) set_##id(&from, out->id);
+#define FLOATS_4(id) set_##id(&from, out->id);
+#define FLOATS_6(id) set_##id(&from, out->id);
+
 kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s, const double origin[3],
                                   kiln_prune_rules *out, kiln_error *err)
 {
-    double box[6], sphere[4];
-    KILN_TRY(parse_crops(o, box, sphere, err));
-    const float typical = kiln_expf(s->median_log_scale);
-    *out = (kiln_prune_rules){
-        .min_opacity_logit = isnan(o->min_opacity) ? NAN : kiln_logitf((float)o->min_opacity),
-        .sphere_radius = (float)sphere[3],
-        .max_spacing2 = isnan(o->outlier) ? NAN : (float)(o->outlier * o->outlier * (double)s->median_spacing2),
-        .log_floor = log_of(o->min_scale),
-        .log_ceiling = log_of(o->max_scale),
-        .log_extent = log_of(o->max_extent * (double)kiln_prune_extent(s)),
-        .spacing_factor = (float)o->max_spacing,
-        .spacing_floor2 = s->median_spacing2 > typical * typical ? s->median_spacing2 : typical * typical,
-        .needle_ratio = (float)o->max_needle,
-        .floor_policy = (kiln_prune_policy)o->min_scale_policy,
-        .ceiling_policy = (kiln_prune_policy)o->max_scale_policy,
-        .extent_policy = (kiln_prune_policy)o->max_extent_policy,
-        .spacing_policy = (kiln_prune_policy)o->max_spacing_policy,
-        .needle_policy = (kiln_prune_policy)o->max_needle_policy,
-    };
-    for (int a = 0; a < 3; a++) {
-        out->box_min[a] = (float)(box[a] - origin[a]);
-        out->box_max[a] = (float)(box[a + 3] - origin[a]);
-        out->sphere_centre[a] = (float)(sphere[a] - origin[a]);
-    }
+    sources from = {.o = o, .s = s, .origin = origin};
+    KILN_TRY(parse_crops(o, from.box, from.sphere, err));
+    memset(out, 0, sizeof *out);
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+    FLOATS_##n(id) KILN_PRUNE_POLICY_##policy(out->id##_policy = (kiln_prune_policy)o->id##_policy;)
+#include "kernels/prune/rules.def"
     return KILN_OK;
 }
 
+/* What a row puts into a key. */
+typedef struct {
+    int place;
+    unsigned n;
+    const float *numbers;
+    const kiln_prune_policy *policy; /* NULL: none */
+} key_part;
+
+#define NUMBERS_0(id) NULL
+#define NUMBERS_1(id) &r->id
+#define NUMBERS_2(id) r->id
+#define NUMBERS_4(id) r->id
+#define NUMBERS_6(id) r->id
+#define POLICY_OF_none(id) NULL
+#define POLICY_OF_clamp(id) &r->id##_policy
+#define POLICY_OF_drop(id) &r->id##_policy
+
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r)
 {
-    const float numbers[] = {r->min_opacity_logit, r->box_min[0],     r->box_min[1],       r->box_min[2],       r->box_max[0],
-                             r->box_max[1],        r->box_max[2],     r->sphere_centre[0], r->sphere_centre[1], r->sphere_centre[2],
-                             r->sphere_radius,     r->max_spacing2,   r->log_floor,        r->log_ceiling,      r->log_extent,
-                             r->spacing_factor,    r->spacing_floor2, r->needle_ratio};
-    const kiln_prune_policy policies[] = {r->floor_policy, r->ceiling_policy, r->extent_policy, r->spacing_policy,
-                                          r->needle_policy};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) kiln_key_f64(h, "rule", (double)numbers[i]);
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) kiln_key_u64(h, "policy", policies[i]);
+    const key_part parts[] = {
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+    {key, n, NUMBERS_##n(id), POLICY_OF_##policy(id)},
+#include "kernels/prune/rules.def"
+    };
+    const key_part *at[KILN_PRUNE_RULES] = {NULL};
+    for (size_t i = 0; i < KILN_PRUNE_RULES; i++)
+        if (parts[i].n > 0) at[parts[i].place] = &parts[i];
+    for (size_t k = 0; k < KILN_PRUNE_RULES; k++)
+        for (unsigned i = 0; at[k] && i < at[k]->n; i++) kiln_key_f64(h, "rule", (double)at[k]->numbers[i]);
+    for (size_t k = 0; k < KILN_PRUNE_RULES; k++)
+        if (at[k] && at[k]->policy) kiln_key_u64(h, "policy", *at[k]->policy);
 }
+
+#define LIMIT_F64(id) limit = o->id;
+#define LIMIT_TEXT(id)
+#define LIMIT_BOOL(id)
 
 double kiln_prune_rule_limit(const kiln_prune_options *o, kiln_prune_rule rule, bool *drops)
 {
+    double limit = NAN;
     *drops = true;
     switch (rule) {
-    case KILN_PRUNE_opacity:
-        return o->min_opacity;
-    case KILN_PRUNE_outlier:
-        return o->outlier;
-    case KILN_PRUNE_floor:
-        *drops = o->min_scale_policy == KILN_PRUNE_DROP;
-        return o->min_scale;
-    case KILN_PRUNE_ceiling:
-        *drops = o->max_scale_policy == KILN_PRUNE_DROP;
-        return o->max_scale;
-    case KILN_PRUNE_extent:
-        *drops = o->max_extent_policy == KILN_PRUNE_DROP;
-        return o->max_extent;
-    case KILN_PRUNE_spacing:
-        *drops = o->max_spacing_policy == KILN_PRUNE_DROP;
-        return o->max_spacing;
-    case KILN_PRUNE_needle:
-        *drops = o->max_needle_policy == KILN_PRUNE_DROP;
-        return o->max_needle;
-    default:
-        return NAN;
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
+    case KILN_PRUNE_##id:                                                               \
+        LIMIT_##kind(id) KILN_PRUNE_POLICY_##policy(*drops = o->id##_policy == KILN_PRUNE_DROP;) break;
+#include "kernels/prune/rules.def"
     }
+    return limit;
 }
 
 static int by_value(const void *a, const void *b)

@@ -9,12 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As given; numbers that are NAN are off. */
+/* As given: a rule's option has the rule's name (kernels/prune/rules.def); numbers that are NAN are off. */
+#define KILN_PRUNE_VALUE_F64(id) double id;
+#define KILN_PRUNE_VALUE_TEXT(id) const char *id;
+#define KILN_PRUNE_VALUE_BOOL(id) bool id;
 typedef struct {
-    double min_opacity, min_scale, max_scale, max_extent, max_spacing, max_needle, outlier, merge_distance;
-    uint32_t min_scale_policy, max_scale_policy, max_extent_policy, max_spacing_policy, max_needle_policy;
-    const char *crop_box, *crop_sphere, *drop_row;
-    bool merge;
+#define RULE(number, key, id, option, kind, ...) KILN_PRUNE_VALUE_##kind(id)
+#include "kernels/prune/rules.def"
+#define RULE(number, key, id, option, kind, arg, def, range, policy, ...) KILN_PRUNE_POLICY_##policy(uint32_t id##_policy;)
+#include "kernels/prune/rules.def"
+    double merge_distance; /* median spacings */
 } kiln_prune_options;
 
 /* Of the whole input, before any row is dropped. */

@@ -60,12 +60,12 @@ void bench_prune(runner *b, const scene &s)
     kiln_prune_rules rules = {};
     kiln_prune_args a = {};
     counts.fill(0);
-    for (float *off : {&rules.box_min[0], &rules.box_max[0], &rules.sphere_radius, &rules.max_spacing2, &rules.spacing_factor})
+    for (float *off : {&rules.crop_box[0], &rules.crop_box[3], &rules.crop_sphere[3], &rules.outlier, &rules.max_spacing[0]})
         *off = nanf("");
-    rules.min_opacity_logit = -4.0f;
-    rules.log_floor = -20.0f;
-    rules.log_ceiling = rules.log_extent = -1.0f;
-    rules.needle_ratio = 100.0f;
+    rules.min_opacity = -4.0f;
+    rules.min_scale = -20.0f;
+    rules.max_scale = rules.max_extent = -1.0f;
+    rules.max_needle = 100.0f;
     a.n = s.n;
     a.means = s.means.get();
     a.log_scales = s.log_scales.get();

@@ -52,7 +52,7 @@ kiln prune "$ok" --force --threads 3 >/dev/null || fail "computed again with thr
 # merging, cropping, policies; a second bake beside it
 must 0 "$KILN_BIN/kiln-prune" "$ok" --merge --merge-distance 1 --crop-sphere 0,0,0,20 --max-scale 0.5 --max-scale-policy drop --sizes 64,128 --against "$ex"
 grep -q '^merge ' "$KILN_TMP/out" || fail "nothing was merged"
-grep -q '^scale-ceiling ' "$KILN_TMP/out" || fail "nothing was above --max-scale"
+grep -q '^max-scale ' "$KILN_TMP/out" || fail "nothing was above --max-scale"
 [ "$(grep -c '^cam' "$KILN_TMP/out")" = 6 ] || fail "three cameras at two sizes are six lines"
 grep -q 'share of rows' "$KILN_TMP/out" || fail "the other bake is not shown"
 grep -q 'warning' "$KILN_TMP/err" || fail "no warning about scales that differ"

@@ -136,23 +136,27 @@ static bool make_spatial_order(const scene *s, unsigned variant, kiln_spatial_or
 static void set_rules(kiln_prune_rules *r, unsigned variant)
 {
     const bool drops = variant == 2;
-    *r = (kiln_prune_rules){.min_opacity_logit = -5.5f,
-                            .box_min = {-4, -4, -4},
-                            .box_max = {4, 4, 8},
-                            .sphere_centre = {0, 0, 1},
-                            .sphere_radius = 6,
-                            .max_spacing2 = 0.09f,
-                            .log_floor = -8,
-                            .log_ceiling = 1,
-                            .log_extent = 0.5f,
-                            .spacing_factor = 4,
-                            .spacing_floor2 = variant ? 1e-4f : 0.0f,
-                            .needle_ratio = 10};
-    r->floor_policy = r->ceiling_policy = r->extent_policy = r->spacing_policy = r->needle_policy =
+    *r = (kiln_prune_rules){.min_opacity = -5.5f,
+                            .crop_box = {-4, -4, -4, 4, 4, 8},
+                            .crop_sphere = {0, 0, 1, 6},
+                            .outlier = 0.09f,
+                            .min_scale = -8,
+                            .max_scale = 1,
+                            .max_extent = 0.5f,
+                            .max_spacing = {4, variant ? 1e-4f : 0.0f},
+                            .max_needle = 10};
+    r->min_scale_policy = r->max_scale_policy = r->max_extent_policy = r->max_spacing_policy = r->max_needle_policy =
         drops ? KILN_PRUNE_DROP : KILN_PRUNE_CLAMP;
     if (variant == 3) /* every rule off */
-        *r = (kiln_prune_rules){
-            NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0, 0, 0, 0, 0};
+        *r = (kiln_prune_rules){.min_opacity = NAN,
+                                .crop_box = {NAN, NAN, NAN, NAN, NAN, NAN},
+                                .crop_sphere = {NAN, NAN, NAN, NAN},
+                                .outlier = NAN,
+                                .min_scale = NAN,
+                                .max_scale = NAN,
+                                .max_extent = NAN,
+                                .max_spacing = {NAN, NAN},
+                                .max_needle = NAN};
 }
 
 static bool make_prune(const scene *s, unsigned variant, kiln_prune_args *a, made_call *c)

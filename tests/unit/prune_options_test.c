@@ -42,9 +42,9 @@ static void off_is_off(void **state)
     const kiln_prune_options o = all_off();
     const kiln_prune_stats s = room();
     assert_int_equal(kiln_prune_rules_make(&o, &s, origin, &r, &err), KILN_OK);
-    assert_true(isnan(r.min_opacity_logit) && isnan(r.sphere_radius) && isnan(r.max_spacing2) && isnan(r.log_floor));
-    assert_true(isnan(r.log_ceiling) && isnan(r.log_extent) && isnan(r.spacing_factor) && isnan(r.needle_ratio));
-    for (int a = 0; a < 3; a++) assert_true(isnan(r.box_min[a]) && isnan(r.box_max[a]));
+    assert_true(isnan(r.min_opacity) && isnan(r.crop_sphere[3]) && isnan(r.outlier) && isnan(r.min_scale));
+    assert_true(isnan(r.max_scale) && isnan(r.max_extent) && isnan(r.max_spacing[0]) && isnan(r.max_needle));
+    for (int a = 0; a < 3; a++) assert_true(isnan(r.crop_box[a]) && isnan(r.crop_box[3 + a]));
 }
 
 static void thresholds_come_from_the_statistics(void **state)
@@ -59,15 +59,15 @@ static void thresholds_come_from_the_statistics(void **state)
     o.outlier = 3;
     o.crop_box = "99,-1,-52,101,1,-48";
     assert_int_equal(kiln_prune_rules_make(&o, &s, origin, &r, &err), KILN_OK);
-    assert_true(fabs((double)r.min_opacity_logit + log(254)) < 1e-5);
+    assert_true(fabs((double)r.min_opacity + log(254)) < 1e-5);
     assert_true(fabs((double)kiln_prune_extent(&s) - (10 + 6 * 0.1)) < 1e-5);
-    assert_true(fabs((double)r.log_extent - log(5.3)) < 1e-5);
-    assert_true(fabs((double)r.max_spacing2 - 9 * 0.04) < 1e-6);
-    assert_true(r.spacing_floor2 == s.median_spacing2); /* 0.2 is more than the median axis of 0.1 */
-    assert_true(r.box_min[0] == -1 && r.box_max[0] == 1 && r.box_min[2] == -2 && r.box_max[2] == 2);
+    assert_true(fabs((double)r.max_extent - log(5.3)) < 1e-5);
+    assert_true(fabs((double)r.outlier - 9 * 0.04) < 1e-6);
+    assert_true(r.max_spacing[1] == s.median_spacing2); /* 0.2 is more than the median axis of 0.1 */
+    assert_true(r.crop_box[0] == -1 && r.crop_box[3] == 1 && r.crop_box[2] == -2 && r.crop_box[5] == 2);
     s.median_spacing2 = 0; /* more than half are duplicates */
     assert_int_equal(kiln_prune_rules_make(&o, &s, origin, &r, &err), KILN_OK);
-    assert_true(fabs((double)r.spacing_floor2 - 0.01) < 1e-7);
+    assert_true(fabs((double)r.max_spacing[1] - 0.01) < 1e-7);
 }
 
 static void crops_are_read_strictly(void **state)

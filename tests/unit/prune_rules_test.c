@@ -26,16 +26,15 @@ typedef struct {
 
 static kiln_prune_rules no_rules(void)
 {
-    return (kiln_prune_rules){.min_opacity_logit = NAN,
-                              .box_min = {NAN, NAN, NAN},
-                              .box_max = {NAN, NAN, NAN},
-                              .sphere_radius = NAN,
-                              .max_spacing2 = NAN,
-                              .log_floor = NAN,
-                              .log_ceiling = NAN,
-                              .log_extent = NAN,
-                              .spacing_factor = NAN,
-                              .needle_ratio = NAN};
+    return (kiln_prune_rules){.min_opacity = NAN,
+                              .crop_box = {NAN, NAN, NAN, NAN, NAN, NAN},
+                              .crop_sphere = {0, 0, 0, NAN},
+                              .outlier = NAN,
+                              .min_scale = NAN,
+                              .max_scale = NAN,
+                              .max_extent = NAN,
+                              .max_spacing = {NAN, 0},
+                              .max_needle = NAN};
 }
 
 /* rows at x = row, unit scales, opacity 1/2, spacing 1 */
@@ -112,34 +111,34 @@ static void rows_are_dropped_by_the_rule_that_says_so(void **state)
     block b = plain();
     b.drop[2] = KILN_PRUNE_NAMED;
     pruned p = run(&b, &r);
-    expect_dropped(&p, 2, KILN_PRUNE_row);
+    expect_dropped(&p, 2, KILN_PRUNE_drop_row);
     b.drop[2] = KILN_PRUNE_MERGED;
     p = run(&b, &r);
     expect_dropped(&p, 2, KILN_PRUNE_merge);
 
     b = plain();
     b.opacity_logits[3] = -5.6f;
-    r.min_opacity_logit = -5.5f;
+    r.min_opacity = -5.5f;
     p = run(&b, &r);
-    expect_dropped(&p, 3, KILN_PRUNE_opacity);
+    expect_dropped(&p, 3, KILN_PRUNE_min_opacity);
 
     r = no_rules();
-    r.box_max[0] = N - 1.5f;
+    r.crop_box[3] = N - 1.5f;
     b = plain();
     p = run(&b, &r);
     expect_dropped(&p, N - 1, KILN_PRUNE_crop_box);
     r = no_rules();
-    r.box_min[0] = 0.5f;
+    r.crop_box[0] = 0.5f;
     p = run(&b, &r);
     expect_dropped(&p, 0, KILN_PRUNE_crop_box);
 
     r = no_rules();
-    r.sphere_radius = N - 2;
+    r.crop_sphere[3] = N - 2;
     p = run(&b, &r);
     expect_dropped(&p, N - 1, KILN_PRUNE_crop_sphere);
 
     r = no_rules();
-    r.max_spacing2 = 4;
+    r.outlier = 4;
     b.spacing2[5] = 4;
     b.spacing2[6] = 4.5f;
     p = run(&b, &r);
@@ -153,31 +152,31 @@ static void scales_are_clamped_or_dropped_as_the_policy_says(void **state)
     block b = plain();
     b.log_scales[1] = 3;
     b.log_scales[N + 2] = 2;
-    r.log_ceiling = 2;
+    r.max_scale = 2;
     pruned p = run(&b, &r);
     expect_dropped(&p, -1, 0);
-    expect_clamped(&p, KILN_PRUNE_ceiling, 1);
+    expect_clamped(&p, KILN_PRUNE_max_scale, 1);
     assert_true(p.log_scales[1] == 2 && p.log_scales[N + 2] == 2 && p.log_scales[N + 1] == 0);
-    r.ceiling_policy = KILN_PRUNE_DROP;
+    r.max_scale_policy = KILN_PRUNE_DROP;
     p = run(&b, &r);
-    expect_dropped(&p, 1, KILN_PRUNE_ceiling);
+    expect_dropped(&p, 1, KILN_PRUNE_max_scale);
     expect_clamped(&p, 0, 0);
 
     r = no_rules();
-    r.log_extent = 2;
+    r.max_extent = 2;
     p = run(&b, &r);
-    expect_clamped(&p, KILN_PRUNE_extent, 1);
+    expect_clamped(&p, KILN_PRUNE_max_extent, 1);
 
     r = no_rules();
     b = plain();
     b.log_scales[5] = -50;
-    r.log_floor = -20;
+    r.min_scale = -20;
     p = run(&b, &r);
-    expect_clamped(&p, KILN_PRUNE_floor, 1);
+    expect_clamped(&p, KILN_PRUNE_min_scale, 1);
     assert_true(p.log_scales[5] == -20);
-    r.floor_policy = KILN_PRUNE_DROP;
+    r.min_scale_policy = KILN_PRUNE_DROP;
     p = run(&b, &r);
-    expect_dropped(&p, 5, KILN_PRUNE_floor);
+    expect_dropped(&p, 5, KILN_PRUNE_min_scale);
 }
 
 static void spacing_is_local_but_not_below_its_floor(void **state)
@@ -185,22 +184,22 @@ static void spacing_is_local_but_not_below_its_floor(void **state)
     (void)state;
     kiln_prune_rules r = no_rules();
     block b = plain();
-    r.spacing_factor = 8;
-    r.spacing_policy = KILN_PRUNE_DROP;
+    r.max_spacing[0] = 8;
+    r.max_spacing_policy = KILN_PRUNE_DROP;
     b.spacing2[4] = 1e-6f; /* limit 8 * 0.001 */
     pruned p = run(&b, &r);
-    expect_dropped(&p, 4, KILN_PRUNE_spacing);
-    r.spacing_floor2 = 1.0f / 49;
+    expect_dropped(&p, 4, KILN_PRUNE_max_spacing);
+    r.max_spacing[1] = 1.0f / 49;
     p = run(&b, &r);
     expect_dropped(&p, -1, 0);
-    r.spacing_floor2 = 0;
+    r.max_spacing[1] = 0;
     b.spacing2[4] = 0; /* duplicates say nothing */
     p = run(&b, &r);
     expect_dropped(&p, -1, 0);
     b.spacing2[4] = 1e-6f;
-    r.spacing_policy = KILN_PRUNE_CLAMP;
+    r.max_spacing_policy = KILN_PRUNE_CLAMP;
     p = run(&b, &r);
-    expect_clamped(&p, KILN_PRUNE_spacing, 1);
+    expect_clamped(&p, KILN_PRUNE_max_spacing, 1);
     for (int a = 0; a < 3; a++) assert_true(fabs((double)p.log_scales[a * N + 4] - log(0.008)) < 1e-5);
 }
 
@@ -209,7 +208,7 @@ static void needles_are_cut_to_their_middle_axis(void **state)
     (void)state;
     kiln_prune_rules r = no_rules();
     block b = plain();
-    r.needle_ratio = 10;
+    r.max_needle = 10;
     for (int longest = 0; longest < 3; longest++) {
         for (int row = longest; row < N; row += 3) b.log_scales[longest * N + row] = 3; /* e^3 = 20 times */
         b.log_scales[(longest + 1) % 3 * N + 6 + longest] = -5;                         /* the middle axis may be */
@@ -217,7 +216,7 @@ static void needles_are_cut_to_their_middle_axis(void **state)
     }
     for (int c = 0; c < 3; c++) b.log_scales[c * N + 5] = c < 2 ? 3.0f : 0.0f; /* a disc is no needle */
     pruned p = run(&b, &r);
-    expect_clamped(&p, KILN_PRUNE_needle, N - 1);
+    expect_clamped(&p, KILN_PRUNE_max_needle, N - 1);
     for (int i = 0; i < N; i++)
         if (i != 5) assert_true(fabs((double)p.log_scales[i % 3 * N + i] - log(10)) < 1e-6);
     assert_true(p.log_scales[5] == 3);
@@ -228,18 +227,18 @@ static void a_row_counts_until_a_rule_drops_it(void **state)
     (void)state;
     kiln_prune_rules r = no_rules();
     block b = plain();
-    r.log_floor = -20;
-    r.log_ceiling = 2;
-    r.log_extent = 1;
-    r.extent_policy = KILN_PRUNE_DROP;
-    r.needle_ratio = 2;
+    r.min_scale = -20;
+    r.max_scale = 2;
+    r.max_extent = 1;
+    r.max_extent_policy = KILN_PRUNE_DROP;
+    r.max_needle = 2;
     b.log_scales[3] = 5;
     b.log_scales[N + 3] = -30;
     const pruned p = run(&b, &r);
-    expect_dropped(&p, 3, KILN_PRUNE_extent);
-    assert_int_equal(p.counts[KILN_PRUNE_floor][1], 1);
-    assert_int_equal(p.counts[KILN_PRUNE_ceiling][1], 1);
-    assert_int_equal(p.counts[KILN_PRUNE_needle][1], 0);
+    expect_dropped(&p, 3, KILN_PRUNE_max_extent);
+    assert_int_equal(p.counts[KILN_PRUNE_min_scale][1], 1);
+    assert_int_equal(p.counts[KILN_PRUNE_max_scale][1], 1);
+    assert_int_equal(p.counts[KILN_PRUNE_max_needle][1], 0);
 }
 
 static void histogram_puts_the_rest_in_the_end_bins(void **state)
