@@ -2,6 +2,7 @@
  *
  * The three commands of its own are rows of stages/front/help.c. There is no list of programs: what lies beside is found. */
 #include "base/file.h"
+#include "base/log.h"
 #include "base/option.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
@@ -59,10 +60,12 @@ int main(int argc, char **argv)
     (void)signal(SIGCHLD, SIG_DFL); /* where our parent ignores it, waiting for a program would not tell how that ended */
     const kiln_status st = run(argc, argv, &code, &err);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        (void)fprintf(stderr, "kiln: cannot write to stdout; is the disk full or the pipe closed?\n");
+        kiln_error lost;
+        (void)kiln_fail(&lost, KILN_E_IO, "cannot write to stdout; is the disk full or the pipe closed?");
+        kiln_tell_error("kiln", "", &lost);
         if (st == KILN_OK && code == 0) code = kiln_exit_code(KILN_E_IO);
     }
     if (st == KILN_OK) return code;
-    (void)fprintf(stderr, "kiln%s: %s\n", argc > 1 && !strcmp(argv[1], "pipeline") ? " pipeline" : "", err.msg);
+    kiln_tell_error(argc > 1 && !strcmp(argv[1], "pipeline") ? "kiln pipeline" : "kiln", "", &err);
     return kiln_exit_code(st);
 }
