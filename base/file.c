@@ -187,6 +187,13 @@ static kiln_status write_all(int fd, const char *path, const unsigned char *data
     return KILN_OK;
 }
 
+kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err)
+{
+    (void)unlink(path); /* what is not removed is not opened below */
+    *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return *fd < 0 ? kiln_file_write_failed(path, errno, err) : KILN_OK;
+}
+
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -196,8 +203,8 @@ kiln_status kiln_file_write(const char *path, const void *data, size_t size, kil
         return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path, KILN_PATH_MAX - 20);
     KILN_TRY(kiln_file_replaceable(path, err));
     KILN_TRY(kiln_make_parents(path, err));
-    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return kiln_file_write_failed(path, errno, err);
+    int fd;
+    KILN_TRY(kiln_file_create(tmp, &fd, err));
     st = write_all(fd, path, data, size, err);
     if (st == KILN_OK && fsync(fd)) st = kiln_file_write_failed(path, errno, err);
     if (close(fd) && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);

@@ -52,8 +52,8 @@ typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
  *   min_opacity  logit; drop below                    outlier      drop a larger spacing2
  *   crop_box     x0 y0 z0 x1 y1 z1; drop outside      crop_sphere  x y z radius; drop outside
  *   min_scale, max_scale, max_extent                  logarithms of a length: any axis below, above, above
- *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); where both are 0, as among duplicates, the
- * rule does not look at the row max_needle   longest axis / middle axis above this */
+ *   max_needle   longest axis / middle axis above this
+ *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); both 0: the rule does not look at the row */
 typedef struct {
 #define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) KILN_PRUNE_FLOATS_##n(id)
 #include "kernels/prune/rules.def"

@@ -14,6 +14,7 @@
 #include "stages/engine/layers.h"
 #include "stages/engine/json_text.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,19 +230,30 @@ static bool remember(void *context, const char *name, uint64_t bytes)
 }
 
 typedef struct {
-    const char *folder;
+    int folder;
     const json_t *needed;
 } leftovers;
 
-/* Only what an index of ours named is ever removed. */
+/* A name that we could have given: 32 hexadecimal digits, ".bin". The index of a folder may be a stranger's and name any file. */
+static bool is_named_by_hash(const char *name) { return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, ".bin") == 0; }
+
 static bool remove_unneeded(void *context, const char *name, uint64_t bytes)
 {
     const leftovers *l = context;
-    char path[KILN_PATH_MAX];
     (void)bytes;
-    if (!json_object_get(l->needed, name) && kiln_path_join(path, sizeof path, l->folder, name, NULL) == KILN_OK)
-        (void)unlink(path); /* two chunks may have shared it */
+    if (is_named_by_hash(name) && !json_object_get(l->needed, name))
+        (void)unlinkat(l->folder, name, 0); /* two chunks may share it */
     return true;
+}
+
+/* Removes what the index of before names and the new one does not. A folder that is a link may be a stranger's way to another one:
+ * there everything stays. */
+static void remove_leftovers(const char *folder, json_t *before, const json_t *needed)
+{
+    leftovers l = {.folder = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .needed = needed};
+    if (l.folder < 0) return;
+    (void)each_file(before, remove_unneeded, &l);
+    (void)close(l.folder);
 }
 
 static kiln_status finish(const kiln_export *e, kiln_error *err)
@@ -256,7 +268,7 @@ static kiln_status finish(const kiln_export *e, kiln_error *err)
     }
     KILN_GO(kiln_path_join(path, sizeof path, e->target, INDEX, err));
     KILN_GO(kiln_file_write(path, text, strlen(text), err));
-    if (before) (void)each_file(before, remove_unneeded, &(leftovers){e->target, needed});
+    if (before) remove_leftovers(e->target, before, needed);
     drop_half_written(e); /* of a worker that was replaced */
 done:
     free(text);

@@ -67,11 +67,7 @@ static kiln_status begin(const kiln_export *e, kiln_error *err)
     if (notes.size) kiln_warn("%s", (const char *)notes.data);
     KILN_GO(kiln_make_parents(e->target, err));
     kiln_leftovers_drop(e->target);
-    fd = open(e->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", e->temporary, strerror(errno));
-        goto done;
-    }
+    KILN_GO(kiln_file_create(e->temporary, &fd, err));
     KILN_GO(write_at(fd, e->temporary, table.header.data, table.header.size, 0, err));
     if (ftruncate(fd, (off_t)(table.header.size + e->n_rows * table.row_bytes)) != 0)
         st = kiln_file_write_failed(e->temporary, errno, err);

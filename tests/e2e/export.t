@@ -38,6 +38,21 @@ cmp "$KILN_TMP/s/scene.ply" "$KILN_TMP/export/scene.ply" || fail "source order d
 kiln export "$db" --order baked -o "$KILN_TMP/b.ply" >/dev/null || fail "export --order baked"
 kiln export "$db" --order baked --chunks '#0,#2' -o "$KILN_TMP/part.ply" >/dev/null || fail "export --chunks"
 kiln export "$db" --format chunks -o "$KILN_TMP/raw" >/dev/null || fail "export chunks"
+# An index may be a stranger's: of what it names, only files that are named by a hash go, and none behind a link.
+mkdir "$KILN_TMP/outside" && touch "$KILN_TMP/outside/key" "$KILN_TMP/raw/notes.txt" "$KILN_TMP/raw/$(printf '%032d' 7).bin" &&
+    ln -s ../outside "$KILN_TMP/raw/x" || fail "files for a stranger's index"
+python3 - "$KILN_TMP/raw/index.json" <<'PY' || fail "a stranger's index"
+import json, sys
+index = json.load(open(sys.argv[1]))
+planes = index['chunks'][0]['planes']
+for i, name in enumerate(['x/key', 'notes.txt', '%032d.bin' % 7]):
+    planes['extra/%d' % i] = dict(next(iter(planes.values())), file=name)
+json.dump(index, open(sys.argv[1], 'w'))
+PY
+kiln export "$db" --format chunks -o "$KILN_TMP/raw" --force >/dev/null || fail "export chunks over a stranger's index"
+[ -e "$KILN_TMP/outside/key" ] && [ -e "$KILN_TMP/raw/notes.txt" ] || fail "an index made kiln-export delete a file that is not its own"
+[ ! -e "$KILN_TMP/raw/$(printf '%032d' 7).bin" ] || fail "a plane that is no longer needed stayed"
+rm "$KILN_TMP/raw/notes.txt" "$KILN_TMP/raw/x"
 python3 - "$KILN_TMP" <<'P' || fail "rows"
 import array, json, sys
 tmp = sys.argv[1]

@@ -60,7 +60,7 @@ assert d["fast"] == {"images": 8, "measured": 3, "least_db": 64.26}, d["fast"]
 assert {c["name"] for c in d["cameras"] if not c["fast"]} == {"cam0"}, d["cameras"]
 PY
     rm fast.db
-    # times as far apart as integers go, which nothing forbids: their difference is in no 64-bit integer
+    # times as far apart as integers go, whose difference is in no 64-bit integer: refused, as nothing ran before 1970
     cp m.db times.db
     python3 - times.db <<'PY' || fail 'times.db'
 import sqlite3, sys
@@ -69,12 +69,21 @@ db.execute("UPDATE run SET start_ns = ?, stop_ns = ?", (-2**63, 2**63 - 1))
 db.execute("UPDATE stage SET finished_ns = ?", (-2**63,))
 db.commit()
 PY
-    must 0 "$KILN_BIN/kiln-info" times.db
+    must 3 "$KILN_BIN/kiln-info" times.db
+    grep -q 'was before 1970' err || fail "it does not say what is wrong: $(cat err)"
+    # the largest times that a row may have
+    python3 - times.db <<'PY' || fail 'times.db'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE run SET start_ns = 0, stop_ns = ?", (2**63 - 1,))
+db.execute("UPDATE stage SET finished_ns = ?", (2**63 - 1,))
+db.commit()
+PY
     must 0 "$KILN_BIN/kiln-info" --json times.db
     python3 - out <<'PY' || fail 'info --json of extreme times'
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert all(abs(s["seconds"] - 2**64 * 1e-9) < 1 for s in d["stages"]), [s["seconds"] for s in d["stages"]]
+assert all(abs(s["seconds"] - 2**63 * 1e-9) < 1 for s in d["stages"]), [s["seconds"] for s in d["stages"]]
 PY
     rm times.db
 fi

@@ -47,8 +47,8 @@ same_tables() {
 # same_pictures A B: each camera's picture in float, at least 85 dB
 same_pictures() {
     local name n=0 equal=0 db
-    on cpu render "$1" --format npy -o "$1.pictures"
-    on cuda render "$2" --format npy -o "$2.pictures"
+    on cpu render "$1" --format npy -o "$1.pictures/"
+    on cuda render "$2" --format npy -o "$2.pictures/"
     while read -r name; do
         cmp -s "$1.pictures/$name" "$2.pictures/$name" && equal=$((equal + 1))
         kiln compare "$1.pictures/$name" "$2.pictures/$name" --json >"$KILN_TMP/report.json" || fail "compare $name"
