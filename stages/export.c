@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
+#include "stages/export/row_ranks.h"
 #include "stages/export/writer.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static const kiln_cli cli = {.program = "kiln-export",
 typedef struct {
     char writer[16], layer_kind[16];
     kiln_hash layer;
-    uint64_t n_rows, first_row;
+    uint64_t n_rows, first_row, n_source_rows;
     uint32_t chunk, n_chunks;
     bool source_order, keep_origin;
 } request;
@@ -110,6 +111,7 @@ static kiln_status fill_state(worker_state *s, kiln_worker *w, const request *q,
                          .chosen = s->chosen,
                          .n_rows = q->n_rows,
                          .source_order = q->source_order,
+                         .n_source_rows = q->n_source_rows,
                          .keep_origin = q->keep_origin,
                          .target = s->target,
                          .temporary = s->temporary};
@@ -217,6 +219,7 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
                          .keep_origin = o.keep_origin,
                          .target = j->target,
                          .temporary = j->temporary};
+    if (j->e.source_order) KILN_TRY(kiln_source_rows(m, &j->scene, &j->e.n_source_rows, err));
     KILN_TRY(choose_chunks(j, err));
     j->e.chosen = j->chosen;
     return choose_target(r, j, err);
@@ -301,6 +304,7 @@ static void fill_request(const job *j, request *q)
     q->n_rows = j->e.n_rows;
     q->n_chunks = j->layer->n_chunks;
     q->source_order = j->e.source_order;
+    q->n_source_rows = j->e.n_source_rows;
     q->keep_origin = j->e.keep_origin;
 }
 

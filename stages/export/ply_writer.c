@@ -52,7 +52,7 @@ static uint64_t ram(const kiln_export *e)
     const kiln_layer_size size = kiln_layer_size_of(e->layer);
     const uint64_t step = size.rows ? 2 * size.planes / size.rows * STEP : 0;
     return size.planes + kiln_read_ram(size.plane) + size.rows * (sizeof(place) + sizeof(uint32_t)) + STEP * sizeof(uint32_t) +
-           step + (e->source_order ? kiln_row_ranks_ram(e->scene->rows_read) : 0);
+           step + (e->source_order ? kiln_row_ranks_ram(e->n_source_rows) : 0);
 }
 
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */

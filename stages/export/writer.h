@@ -19,12 +19,13 @@
 typedef struct {
     const kiln_scene *scene;
     const kiln_layer *layer;
-    const uint8_t *chosen; /* [layer->n_chunks]: this chunk is written */
-    uint64_t n_rows;       /* of the chosen chunks */
-    bool source_order;     /* by source_row, else as the layer has them */
-    bool keep_origin;      /* float coordinates relative to the origin, not absolute doubles */
-    const char *target;    /* file or folder as the user named it */
-    const char *temporary; /* beside it: what is written until it is whole (files only) */
+    const uint8_t *chosen;  /* [layer->n_chunks]: this chunk is written */
+    uint64_t n_rows;        /* of the chosen chunks */
+    bool source_order;      /* by source_row, else as the layer has them */
+    uint64_t n_source_rows; /* in source order: every source_row is below, which memory is predicted and rows are checked by */
+    bool keep_origin;       /* float coordinates relative to the origin, not absolute doubles */
+    const char *target;     /* file or folder as the user named it */
+    const char *temporary;  /* beside it: what is written until it is whole (files only) */
 } kiln_export;
 
 typedef struct {

@@ -59,8 +59,9 @@ stranger "rows beyond the source" "UPDATE scene SET rows_read = 5, rows_dropped 
 stranger "no scene" "DELETE FROM scene" "there is no scene" verify
 
 # right hashes over wrong values
-what="NaN in the means"; start_over
-python3 - "$db" <<'PY' || fail "$what"
+# rehash LAYER PLANE first|last HEX: that value of every such plane becomes these 4 bytes
+rehash() {
+    python3 - "$db" "$@" <<'PY' || fail "$what"
 import ctypes, sqlite3, struct, sys
 class Hash128(ctypes.Structure):
     _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
@@ -69,13 +70,15 @@ x.restype, x.argtypes = Hash128, [ctypes.c_char_p, ctypes.c_size_t]
 for f in (z.ZSTD_compress, z.ZSTD_decompress, z.ZSTD_compressBound): f.restype = ctypes.c_size_t
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 for plane, old, raw, packed in db.execute("SELECT plane, s.hash, blob.raw_bytes, packed FROM plane_segment s JOIN plane ON plane.id = s.plane"
-                                          " JOIN blob ON blob.hash = s.hash WHERE plane.name = 'means'").fetchall():
+                                          " JOIN blob ON blob.hash = s.hash JOIN chunk ON chunk.id = plane.chunk JOIN layer ON layer.id = chunk.layer"
+                                          " WHERE layer.kind LIKE ? AND plane.name = ?", sys.argv[2:4]).fetchall():
     out = ctypes.create_string_buffer(raw)
     assert z.ZSTD_decompress(out, ctypes.c_size_t(raw), packed, ctypes.c_size_t(len(packed))) == raw
     n = raw // 4
     data = bytearray(raw)
     for b in range(4): data[b::4] = out.raw[b * n:(b + 1) * n]
-    data[0:4] = struct.pack("<f", float("nan"))
+    at = 0 if sys.argv[4] == "first" else raw - 4
+    data[at:at + 4] = bytes.fromhex(sys.argv[5])
     shuffled = b"".join(bytes(data[b::4]) for b in range(4))
     room = ctypes.create_string_buffer(z.ZSTD_compressBound(ctypes.c_size_t(raw)))
     size = z.ZSTD_compress(room, ctypes.c_size_t(len(room)), shuffled, ctypes.c_size_t(raw), 1)
@@ -84,7 +87,20 @@ for plane, old, raw, packed in db.execute("SELECT plane, s.hash, blob.raw_bytes,
     db.execute("INSERT OR IGNORE INTO blob (hash, elem, raw_bytes, packed) VALUES (?, 4, ?, ?)", (new, raw, room.raw[:size]))
     db.execute("UPDATE plane_segment SET hash = ? WHERE plane = ?", (new, plane))
 PY
+}
+what="NaN in the means"; start_over; rehash % means first 0000c07f
 refused "plane 'means' holds nan" knn prune chunk tiles render export verify
+
+# a partial import has read fewer rows than its source has: the blocks' numbers bound the rows, and what memory they are given
+what="a row behind the blocks of a partial import"; start_over; rehash baked source_row last faffffff
+mutate "UPDATE stage SET state = 'partial' WHERE name = 'import'"
+must 3 "$KILN_BIN/kiln-export" --quiet "$db" --ram 128M --allow-partial
+grep -q 'the layer names source row 4294967290, but its source has 65536 rows' "$KILN_TMP/err" || fail "$what: $(cat "$KILN_TMP/err")"
+what="a block as far as rows go"; mutate "UPDATE chunk SET name = '00065535' WHERE layer IN (SELECT id FROM layer WHERE kind = 'source')"
+must 5 "$KILN_BIN/kiln-export" --quiet "$db" --ram 128M --allow-partial
+what="a block that has no number"; mutate "UPDATE chunk SET name = '65536' WHERE layer IN (SELECT id FROM layer WHERE kind = 'source')"
+must 3 "$KILN_BIN/kiln-export" --quiet "$db" --allow-partial
+grep -q "'65536', which is no number of a block" "$KILN_TMP/err" || fail "$what: $(cat "$KILN_TMP/err")"
 
 # the files beside it
 what="a WAL of random bytes"; start_over; head -c 300000 /dev/urandom >"$db-wal"
