@@ -275,8 +275,10 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     next = l->chunks;
     for (uint64_t i = 0; i < k->n_chunks; i++) {
         if (k->units[i].quarantined) continue;
-        KILN_GO(kiln_unit_refuse(r, &k->units[i], fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err), err));
+        st = kiln_unit_refuse(r, &k->units[i], fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err), err);
+        KILN_GO(kiln_unit_pass(r, &k->units[i], st));
     }
+    KILN_GO(kiln_run_refused(r, err));
     kiln_ram_look(r, true); /* the parent has most now: units and layer */
     KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));

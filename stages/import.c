@@ -268,12 +268,13 @@ static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t
     KILN_TRY(kiln_run_units(r, "importing", units, i->scan.n_blocks, err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         if (!units[b].quarantined) {
-            KILN_TRY(take_counters(r, i, &units[b], err));
+            KILN_TRY(kiln_unit_pass(r, &units[b], take_counters(r, i, &units[b], err)));
             continue;
         }
         i->n_missing++;
         i->rows_missing += requests[b].n;
     }
+    KILN_TRY(kiln_run_refused(r, err));
     if (i->n_missing == i->scan.n_blocks && i->n_missing > 0)
         return kiln_fail(err, KILN_E_PARTIAL, "no block of '%s' could be imported", i->data.rows_path);
     return KILN_OK;

@@ -550,9 +550,11 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         if (p->blocks[i].quarantined) continue;
         kiln_chunk *c = &l->chunks[l->n_chunks++];
-        KILN_GO(kiln_unit_refuse(r, &p->blocks[i], fill_block(r, p, i, c, err), err));
+        st = kiln_unit_refuse(r, &p->blocks[i], fill_block(r, p, i, c, err), err);
+        KILN_GO(kiln_unit_pass(r, &p->blocks[i], st));
         l->count += c->count;
     }
+    KILN_GO(kiln_run_refused(r, err));
     KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "prune", err));
     KILN_GO(kiln_stage_output_put(m, "prune", "pruned", l->digest, err));

@@ -131,8 +131,13 @@ kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *count
                             kiln_error *err) KILN_MUST_CHECK;
 /* To be called with what came of reading and checking a unit's result. A manifest is a stranger's file: a stored result may
  * hold anything, with the right hash. Where st says that it cannot be used, the sentence names the unit, the status is
- * KILN_E_IO, and the result is dropped when the run ends, so that the same command computes it again. Returns the status. */
+ * KILN_E_IO, and the result is dropped when the run ends, so that the same command computes it again. A run with a KILN_ONCE option
+ * drops nothing: its sentence says which command does. Returns the status. */
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
+/* For a loop over a list's results, so that one run finds and drops all that cannot be used: KILN_OK where st comes of the refused
+ * unit u. Behind the loop kiln_run_refused: KILN_E_IO and the first sentence when any was refused. */
+kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st) KILN_MUST_CHECK;
+kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* The stage's own numbers for the run record and --json: borrowed, add to it. */
 json_t *kiln_run_report(kiln_run *r);

@@ -190,11 +190,11 @@ struct kiln_run {
     char partial_input[32];      /* a stage that this one reads and that finished partially; "": none did */
     char scratch[KILN_PATH_MAX]; /* folder of this run; "": none */
     kiln_ram_use ram;            /* ram.h */
-    bool has_bad_unit;           /* what is stored under this key cannot be used: it is dropped when the run has ended */
-    kiln_hash bad_unit;
+    kiln_buffer bad_units;       /* keys of what is stored and cannot be used: it is dropped when the run has ended */
+    kiln_error refusal;          /* the sentence about the first of them */
 };
-/* Drops the result that kiln_unit_refuse has named. No failure: the next run would only refuse it again. */
-void kiln_run_drop_bad_unit(kiln_run *r);
+/* Drops the results that kiln_unit_refuse has named. No failure: the next run would only refuse it again. */
+void kiln_run_drop_bad_units(kiln_run *r);
 /* Looks for the devices unless that is done. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Is --scratch-dir a folder? A mistyped one would be made somewhere and filled. */

@@ -52,7 +52,7 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
         kiln_manifest_discard(r->manifest);
     } else {
         if (st != KILN_OK) record_failure(r, st, failure);
-        kiln_run_drop_bad_unit(r);
+        kiln_run_drop_bad_units(r);
         kiln_manifest_close(r->manifest);
     }
     r->manifest = NULL;
@@ -197,5 +197,6 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     json_decref(r.stored_report);
     free(r.quarantine.rows);
     kiln_buffer_release(&r.used);
+    kiln_buffer_release(&r.bad_units);
     return end_with(p->cli, st, &err);
 }

@@ -24,26 +24,60 @@ static bool is_of_the_result(kiln_status st)
     return st == KILN_E_IO || st == KILN_E_INPUT || st == KILN_E_STALE || st == KILN_E_BUG;
 }
 
+static bool is_bad(const kiln_run *r, kiln_hash key)
+{
+    for (size_t at = 0; at < r->bad_units.size; at += sizeof key.bytes)
+        if (memcmp(r->bad_units.data + at, key.bytes, sizeof key.bytes) == 0) return true;
+    return false;
+}
+
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err)
 {
     if (!is_of_the_result(st) || u->volatile_result) return st;
-    if (r->has_bad_unit && kiln_hash_equal(r->bad_unit, u->key)) return st; /* named further down */
-    r->has_bad_unit = true;
-    r->bad_unit = u->key;
-    return kiln_fail(err, KILN_E_IO, "what is stored of unit '%s' cannot be used: %s; the same command computes it again", u->name,
-                     err ? err->msg : "");
+    if (is_bad(r, u->key)) return st; /* named further down */
+    const kiln_error why = err ? *err : (kiln_error){0};
+    const bool first = r->bad_units.size == 0;
+    KILN_TRY(kiln_buffer_put(&r->bad_units, u->key.bytes, sizeof u->key.bytes, err));
+    if (kiln_run_is_once(r)) /* which changes no state, so it drops nothing */
+        st = kiln_fail(err, KILN_E_IO,
+                       "what is stored of unit '%s' cannot be used: %s; a run that changes no state does not drop it, but"
+                       " kiln-%s without such options does, with --force where it has nothing to do",
+                       u->name, why.msg, r->program->name);
+    else
+        st = kiln_fail(err, KILN_E_IO, "what is stored of unit '%s' cannot be used: %s; the same command computes it again",
+                       u->name, why.msg);
+    if (first && err) r->refusal = *err;
+    return st;
 }
 
-void kiln_run_drop_bad_unit(kiln_run *r)
+kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st)
+{
+    return st != KILN_E_NOMEM && is_bad(r, u->key) ? KILN_OK : st;
+}
+
+kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err)
+{
+    return r->bad_units.size ? kiln_fail(err, KILN_E_IO, "%s", r->refusal.msg) : KILN_OK;
+}
+
+static kiln_status forget_bad_units(kiln_run *r, kiln_error *err)
+{
+    KILN_TRY(kiln_manifest_begin(r->manifest, err));
+    for (size_t at = 0; at < r->bad_units.size; at += sizeof(kiln_hash)) {
+        kiln_hash key;
+        memcpy(key.bytes, r->bad_units.data + at, sizeof key.bytes);
+        KILN_TRY(kiln_unit_forget(r->manifest, key, err));
+    }
+    return kiln_manifest_commit(r->manifest, err);
+}
+
+void kiln_run_drop_bad_units(kiln_run *r)
 {
     kiln_error err = {0};
-    if (!r->has_bad_unit || !r->manifest || kiln_run_is_once(r)) return;
-    kiln_status st = kiln_manifest_begin(r->manifest, &err);
-    if (st == KILN_OK) st = kiln_unit_forget(r->manifest, r->bad_unit, &err);
-    if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, &err);
-    if (st == KILN_OK) return;
+    if (!r->bad_units.size || !r->manifest || kiln_run_is_once(r)) return;
+    if (forget_bad_units(r, &err) == KILN_OK) return;
     kiln_manifest_rollback(r->manifest);
-    kiln_warn("the stored result could not be dropped: %s", err.msg);
+    kiln_warn("the stored results could not be dropped: %s", err.msg);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------- */

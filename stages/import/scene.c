@@ -166,10 +166,10 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         if (blocks[b].quarantined) continue;
         kiln_chunk *c = &l->chunks[l->n_chunks++];
-        KILN_TRY(take_block(i, r, &blocks[b], b, c, err));
+        KILN_TRY(kiln_unit_pass(r, &blocks[b], take_block(i, r, &blocks[b], b, c, err)));
         l->count += c->count;
     }
-    return KILN_OK;
+    return kiln_run_refused(r, err);
 }
 
 /* ---- report ------------------------------------------------------------------------------------------------------------------ */
