@@ -35,6 +35,7 @@ static const char *const rules[] = {
     " WHERE layer IS NULL AND role IN ('source', 'spacing', 'initial', 'pruned', 'baked')",
     "SELECT 'stage ' || stage || ' names layer ''' || role || ''' by another digest or kind' FROM stage_output o"
     " JOIN layer ON layer.id = o.layer WHERE o.digest <> layer.digest OR o.role <> layer.kind",
+    kiln_lost_outputs_sql,
     "SELECT 'the tile table of camera ''' || camera || ''': an array says another size than its blob' FROM tile_segment s"
     " JOIN tile_table t ON t.id = s.tile_table JOIN blob ON blob.hash = s.hash WHERE s.raw_bytes <> blob.raw_bytes",
     /* a scene that lost a camera leaves these stale, not damaged, until their stage runs again */

@@ -20,7 +20,7 @@ static kiln_status look(kiln_gc *g, kiln_error *err)
     return kiln_gc_find_blobs(g, err);
 }
 
-kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err)
+static kiln_status plan(kiln_manifest *m, bool is_proof, kiln_gc **out, kiln_error *err)
 {
     kiln_gc *g = NULL;
     bool own;
@@ -28,6 +28,7 @@ kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err)
     *out = NULL;
     KILN_TRY(KILN_ALLOC(&g, 1, "what is not needed any more", err));
     g->m = m;
+    g->is_proof = is_proof;
     KILN_GO(kiln_group_begin(m, &own, err)); /* one state */
     KILN_GO(kiln_group_end(m, own, look(g, err), err));
     *out = g;
@@ -36,6 +37,8 @@ done:
     kiln_gc_free(g);
     return st;
 }
+
+kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err) { return plan(m, false, out, err); }
 
 void kiln_gc_free(kiln_gc *g)
 {
@@ -139,7 +142,7 @@ static kiln_status drop_if_unchanged(kiln_gc *g, drop_fn *fn, kiln_error *err)
 static kiln_status prove(kiln_gc *g, kiln_error *err)
 {
     kiln_gc *again = NULL;
-    kiln_status st = kiln_gc_plan(g->m, &again, err);
+    kiln_status st = plan(g->m, true, &again, err);
     if (st == KILN_OK && (again->n_blobs > 0 || kiln_gc_units(again, NULL).dropped > 0 || kiln_gc_layers(again, NULL).dropped > 0))
         st = kiln_fail(err, KILN_E_BUG, "'%s' still holds what is not needed, after all of it was dropped", g->m->path);
     kiln_gc_free(again);

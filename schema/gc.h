@@ -27,7 +27,9 @@ typedef struct {
 } kiln_gc_count;
 
 /* Looks at one state of the manifest and changes nothing. Takes time and memory in proportion to the rows: some 100 bytes for a
- * unit or layer, 16 for each blob that an output names. KILN_E_IO when an output names a blob that is not there. kiln_gc_free. */
+ * unit or layer, 16 for each blob that an output names. KILN_E_IO when an output names a blob that is not there, and when a
+ * stage's output lacks the layer that it must name: that layer would be dropped. A list of units that cannot be read is warned of
+ * and counts as not remembered. kiln_gc_free. */
 kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err) KILN_MUST_CHECK;
 /* Drops the next part of what the plan found, in one transaction of at most a layer's rows, 4096 units or 64 MiB of blobs. *more
  * false: all of it is dropped. A kill between or in steps leaves rows that nothing needs, and the next plan finds them. KILN_E_BUSY

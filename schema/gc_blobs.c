@@ -31,7 +31,7 @@ kiln_status kiln_gc_read_hashes(kiln_manifest *m, const char *sql, kiln_buffer *
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         const kiln_hash hash = kiln_column_hash(&q);
-        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
         KILN_GO(kiln_buffer_put(out, hash.bytes, sizeof hash.bytes, err));
     }
 done:
@@ -61,7 +61,7 @@ static kiln_status unit_hashes(const kiln_gc *g, kiln_buffer *out, kiln_error *e
         if (!row) break;
         const int64_t unit = kiln_column_i64(&q);
         const kiln_hash hash = kiln_column_hash(&q);
-        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_row_take(g->m, &q, kiln_query_check(&q, err), err));
         while (i < g->n_units && g->units[i].id < unit) i++;
         const bool dropped = i < g->n_units && g->units[i].id == unit && !g->units[i].kept;
         if (!dropped) KILN_GO(kiln_buffer_put(out, hash.bytes, sizeof hash.bytes, err));
@@ -109,7 +109,7 @@ static kiln_status list_unnamed(kiln_gc *g, const kiln_buffer *named, kiln_buffe
         if (!row) break;
         const kiln_hash hash = kiln_column_hash(&q);
         const kiln_gc_blob blob = {.id = kiln_column_i64(&q)};
-        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_row_take(g->m, &q, kiln_query_check(&q, err), err));
         KILN_GO(go_to(g, &w, hash.bytes, &is_named, err));
         g->n_blobs_kept += is_named;
         if (!is_named) KILN_GO(kiln_buffer_put(list, &blob, sizeof blob, err));
@@ -137,7 +137,7 @@ static kiln_status measure(kiln_gc *g, kiln_error *err)
         kiln_bind_i64(&q, g->blobs[i].id);
         kiln_status st = kiln_query_step(&q, &row, err);
         if (st == KILN_OK && row) g->blobs[i].bytes = kiln_column_u64(&q);
-        if (st == KILN_OK) st = kiln_query_check(&q, err);
+        if (st == KILN_OK) st = kiln_row_take(g->m, &q, kiln_query_check(&q, err), err);
         kiln_query_close(&q);
         KILN_TRY(st);
         g->bytes += g->blobs[i].bytes;

@@ -39,6 +39,7 @@ typedef struct {
 
 struct kiln_gc {
     kiln_manifest *m;
+    bool is_proof;         /* made when all was dropped: what there was to say has been said */
     kiln_gc_stage *stages; /* by name */
     kiln_gc_unit *units;   /* by id */
     kiln_gc_layer *layers; /* by id */

@@ -1,6 +1,8 @@
 /* gc_units -- stages, layers and units, and which of them are needed. gc.h has the rule. */
 #include "schema/gc_internal.h"
 
+#include "base/log.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,7 @@ static kiln_status read_rows(kiln_manifest *m, const char *sql, add_fn *add, kil
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(add(&q, list, err));
+        KILN_GO(kiln_row_take(m, &q, add(&q, list, err), err));
     }
 done:
     kiln_query_close(&q);
@@ -77,7 +79,7 @@ static kiln_status find_units(kiln_gc *g, kiln_error *err)
         unit_row u;
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
-        KILN_GO(read_unit(&q, &u, err));
+        KILN_GO(kiln_row_take(g->m, &q, read_unit(&q, &u, err), err));
         const kiln_gc_unit unit = {.id = u.id, .finished_ns = u.finished_ns, .key = u.key, .stage = stage_named(g, u.stage)};
         KILN_GO(kiln_buffer_put(&list, &unit, sizeof unit, err));
     }
@@ -88,6 +90,30 @@ done:
     return st;
 }
 
+/* Did SQLite read all that it was asked for, so that what failed is what the rows say? A disk that fails and pages that are damaged
+ * are told as KILN_E_IO, too. */
+static bool is_damage_of_rows(kiln_manifest *m, kiln_status st)
+{
+    const int rc = sqlite3_errcode(m->db) & 0xff;
+    return (st == KILN_E_IO || st == KILN_E_INPUT || st == KILN_E_STALE) &&
+           (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE);
+}
+
+/* A list that cannot be read counts as one that was never stored: it says what may go, and no output consists of it. */
+static kiln_status read_used(const kiln_gc *g, kiln_gc_stage *s, kiln_hash **keys, uint64_t *n, kiln_error *err)
+{
+    kiln_error why = {0};
+    const kiln_status st = kiln_units_used_get(g->m, s->name, &s->knows_units, keys, n, &why);
+    if (st == KILN_OK) return KILN_OK;
+    s->knows_units = false;
+    if (!is_damage_of_rows(g->m, st)) return kiln_fail(err, st, "%s", why.msg);
+    if (!g->is_proof)
+        kiln_warn("which units the output of stage '%s' was made from cannot be read: %s; what is kept goes by other signs, and "
+                  "that stage run with --force stores the list again",
+                  s->name, why.msg);
+    return KILN_OK;
+}
+
 /* Keys of units that outputs were made from: what stages remember, the units that remember it, and images. */
 static kiln_status find_used(kiln_gc *g, kiln_buffer *used, kiln_error *err)
 {
@@ -96,7 +122,7 @@ static kiln_status find_used(kiln_gc *g, kiln_buffer *used, kiln_error *err)
         const kiln_hash own = kiln_units_used_key(s->name);
         kiln_hash *keys;
         uint64_t n;
-        KILN_TRY(kiln_units_used_get(g->m, s->name, &s->knows_units, &keys, &n, err));
+        KILN_TRY(read_used(g, s, &keys, &n, err));
         kiln_status st = kiln_buffer_put(used, own.bytes, sizeof own.bytes, err);
         if (st == KILN_OK && n > 0) st = kiln_buffer_put(used, keys, n * sizeof *keys, err);
         free(keys);
@@ -124,7 +150,7 @@ static kiln_status find_newest(kiln_gc *g, const char *stage, kiln_error *err)
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
         const int64_t id = kiln_column_i64(&q);
-        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_row_take(g->m, &q, kiln_query_check(&q, err), err));
         kiln_gc_unit *u = g->n_units ? bsearch(&id, g->units, g->n_units, sizeof *u, by_id) : NULL;
         if (u) u->newest = true;
     }
@@ -154,7 +180,7 @@ static kiln_status find_outputs(kiln_gc *g, kiln_error *err)
         const int64_t unit = kiln_column_i64(&q);
         const kiln_hash hash = kiln_column_hash(&q);
         const bool has_rows = kiln_column_bool(&q);
-        KILN_GO(kiln_query_check(&q, err));
+        KILN_GO(kiln_row_take(g->m, &q, kiln_query_check(&q, err), err));
         while (i < g->n_units && g->units[i].id < unit) i++;
         if (i == g->n_units || g->units[i].id != unit || !has_rows) continue;
         g->units[i].has_rows = true;
@@ -233,8 +259,48 @@ static kiln_status find_layers(kiln_gc *g, kiln_error *err)
     return st;
 }
 
+/* ---- what is lost ---------------------------------------------------------------------------------------------------- */
+/* Rows: a sentence, and the stage that can make the layer again. */
+static const char misnamed_sql[] =
+    "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which is not there by that kind and digest',"
+    " CASE WHEN stage GLOB '*[^a-z]*' THEN 'STAGE' ELSE stage END" /* a name of the file's own is no command to run */
+
+    " FROM stage_output o LEFT JOIN layer l ON l.id = o.layer AND l.kind = o.role AND l.digest = o.digest"
+    " WHERE l.id IS NULL AND (o.layer IS NOT NULL OR o.role IN ('source', 'spacing', 'initial', 'pruned', 'baked'))"
+    " ORDER BY stage, role";
+
+static kiln_status refuse_first(kiln_manifest *m, const char *sql, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    char sentence[400], stage[32];
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, sql, err));
+    KILN_GO(kiln_query_step(&q, &row, err));
+    if (!row) goto done;
+    kiln_column_text(&q, sentence, sizeof sentence);
+    kiln_column_text(&q, stage, sizeof stage);
+    KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
+    st = kiln_fail(
+        err, KILN_E_IO,
+        "manifest '%s' is damaged: %s; nothing was dropped, as that could be the layer: run kiln-%s --force, which makes it "
+        "again, or kiln-verify, which lists all that is wrong",
+        m->path, sentence, stage);
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+/* A layer that no output names is dropped. So where an output is lost, a layer that is needed would go for one that is not. */
+static kiln_status refuse_lost_outputs(const kiln_gc *g, kiln_error *err)
+{
+    KILN_TRY(refuse_first(g->m, misnamed_sql, err));
+    return refuse_first(g->m, kiln_lost_outputs_sql, err);
+}
+
 kiln_status kiln_gc_find_rows(kiln_gc *g, kiln_error *err)
 {
+    if (!g->is_proof) KILN_TRY(refuse_lost_outputs(g, err));
     KILN_TRY(find_layers(g, err));
     KILN_TRY(find_stages(g, err));
     KILN_TRY(find_units(g, err));

@@ -71,6 +71,10 @@ void kiln_guard_steps(kiln_manifest *m);
  * (beside the tables of ANALYZE). Before the first query of a table. */
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
+/* ---- stage.c ----------------------------------------------------------------------------------------------------- */
+/* Rows: a sentence, and the stage: it finished, layers of the kind that it always makes are in the file, and it names none. */
+extern const char kiln_lost_outputs_sql[];
+
 /* ---- query.c ----------------------------------------------------------------------------------------------------- */
 typedef struct {
     kiln_manifest *m;

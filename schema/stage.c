@@ -93,6 +93,15 @@ kiln_status kiln_stage_outputs_clear(kiln_manifest *m, const char *stage, kiln_e
     return kiln_query_run(&q, err);
 }
 
+/* Tests hold this list of stages beside stages.def, which schema does not know. Layers of another kind that a stage makes for some
+ * scenes only are not here. An import that found no rows makes no layer. */
+const char kiln_lost_outputs_sql[] =
+    "WITH makes (stage, kind) AS (VALUES ('import', 'source'), ('knn', 'spacing'), ('prune', 'pruned'), ('chunk', 'baked'))"
+    " SELECT 'stage ' || stage || ' says that it finished, but names no layer ''' || kind || ''', though one is there', stage"
+    " FROM makes JOIN stage ON stage.name = makes.stage WHERE EXISTS (SELECT 1 FROM layer WHERE layer.kind = makes.kind)"
+    " AND NOT EXISTS (SELECT 1 FROM stage_output o WHERE o.stage = makes.stage AND o.role = makes.kind)"
+    " AND NOT (stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))";
+
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 static kiln_status add_parameter(kiln_query *q, kiln_parameter **list, uint32_t *n, kiln_error *err)
 {

@@ -353,6 +353,122 @@ static void a_blob_that_is_missing_is_damage(void **state)
     }
 }
 
+static void refuses(kiln_manifest *m, const char *first, const char *second)
+{
+    kiln_error err = {0};
+    kiln_gc *g;
+    assert_int_equal(kiln_gc_plan(m, &g, &err), KILN_E_IO);
+    assert_null(g);
+    assert_says(&err, path);
+    assert_says(&err, first);
+    assert_says(&err, second);
+}
+
+static void an_output_whose_layer_is_not_named_right_stops_it(void **state)
+{
+    (void)state;
+    static const char *const lose[] = {"UPDATE stage_output SET layer = NULL", "UPDATE stage_output SET layer = 77",
+                                       "UPDATE stage_output SET digest = zeroblob(16)", "UPDATE layer SET kind = 'pruned'"};
+    for (int i = 0; i < 4; i++) {
+        kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+        run_sql(m, "PRAGMA foreign_keys = OFF");
+        run_sql(m, "BEGIN");
+        run_sql(m, lose[i]);
+        refuses(m, "stage chunk names layer 'baked', which is not there", "run kiln-chunk --force");
+        run_sql(m, "ROLLBACK");
+        kiln_gc_free(plan(m));
+        kiln_manifest_close(m);
+    }
+}
+
+static bool makes_layers(const char *makes) { return *makes && strcmp(makes, "tables") != 0 && strcmp(makes, "images") != 0; }
+
+/* Of every stage of stages.def that makes layers; its first kind is the one that it always makes. */
+static void a_stage_that_lost_its_output_stops_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *makes;
+    } stages[] = {
+#define STAGE(name, version, needs, makes, what) {#name, makes},
+#include "pipelines/stages.def"
+#undef STAGE
+    };
+    int n = 0;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        char sql[200], names[80], run[80];
+        kiln_error err = {0};
+        uint64_t bytes;
+        if (!makes_layers(stages[i].makes)) continue;
+        const int length = (int)strcspn(stages[i].makes, " ");
+        kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+        run_sql(m, "UPDATE scene SET root_x = 0, root_y = 0, root_z = 0, root_half = 1");
+        finish_stage(m, stages[i].name, 100);
+        run_sql(m, "DELETE FROM stage_output");
+        snprintf(sql, sizeof sql, "UPDATE layer SET kind = '%.*s'", length, stages[i].makes);
+        run_sql(m, sql);
+        snprintf(names, sizeof names, "stage %s says that it finished, but names no layer '%.*s'", stages[i].name, length,
+                 stages[i].makes);
+        snprintf(run, sizeof run, "run kiln-%s --force", stages[i].name);
+        refuses(m, names, run);
+        assert_int_equal(kiln_manifest_verify(m, NULL, NULL, &bytes, &err), KILN_E_IO);
+        assert_says(&err, names);
+        kiln_manifest_close(m);
+        n++;
+    }
+    assert_int_equal(n, 4);
+}
+
+static void an_import_without_rows_may_leave_the_layer_of_one_before(void **state)
+{
+    (void)state;
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE); /* its scene has no root */
+    run_sql(m, "DELETE FROM stage WHERE name = 'chunk'");
+    run_sql(m, "DELETE FROM stage_output");
+    run_sql(m, "UPDATE layer SET kind = 'source'");
+    finish_stage(m, "import", 100);
+    kiln_gc *g = plan(m);
+    assert_int_equal(kiln_gc_layers(g, "source").dropped, 1);
+    kiln_gc_free(g);
+    kiln_manifest_close(m);
+}
+
+static void a_list_of_units_that_cannot_be_read_counts_as_not_known(void **state)
+{
+    (void)state;
+    static const char *const harm[] = {"raw_bytes = raw_bytes + 3", "raw_bytes = raw_bytes - 3", "name = 'other'", "segment = 1",
+                                       "hash = (SELECT max(hash) FROM plane_segment)"};
+    for (int i = 0; i < 5; i++) {
+        kiln_error err = {0};
+        char sql[200];
+        kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+        const kiln_hash older = add_unit(m, "prune", "statistics", 1, 50, 1), newest = add_unit(m, "prune", "statistics", 2, 60, 1);
+        OK(kiln_units_used_put(m, "prune", &older, 1, &err));
+        finish_stage(m, "prune", 200);
+        snprintf(sql, sizeof sql, "UPDATE unit_output SET %s WHERE unit = (SELECT id FROM unit WHERE name LIKE 'units of%%')",
+                 harm[i]);
+        run_sql(m, sql);
+        drop_all(m);
+        assert_false(is_there(m, older));
+        assert_true(is_there(m, newest));
+        OK(kiln_units_used_put(m, "prune", &newest, 1, &err)); /* the stage stores a good list over it */
+        drop_all(m);
+        verify(m);
+        kiln_manifest_close(m);
+    }
+}
+
+static void a_row_at_fault_is_named_with_the_manifest(void **state)
+{
+    (void)state;
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+    (void)add_unit(m, "prune", "statistics", 1, 50, 1);
+    run_sql(m, "PRAGMA ignore_check_constraints = ON");
+    run_sql(m, "UPDATE unit SET key = x'00'");
+    refuses(m, "is damaged", "a hash has not 16 bytes");
+    kiln_manifest_close(m);
+}
+
 int main(void)
 {
 #define CLAIM(f) cmocka_unit_test_setup_teardown(f, make_bake, remove_scratch)
@@ -367,6 +483,11 @@ int main(void)
         CLAIM(a_vacuum_that_is_stopped_changes_nothing),
         CLAIM(a_write_of_another_program_ends_it),
         CLAIM(a_blob_that_is_missing_is_damage),
+        CLAIM(an_output_whose_layer_is_not_named_right_stops_it),
+        CLAIM(a_stage_that_lost_its_output_stops_it),
+        CLAIM(an_import_without_rows_may_leave_the_layer_of_one_before),
+        CLAIM(a_list_of_units_that_cannot_be_read_counts_as_not_known),
+        CLAIM(a_row_at_fault_is_named_with_the_manifest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
