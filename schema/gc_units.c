@@ -264,10 +264,9 @@ static kiln_status find_layers(kiln_gc *g, kiln_error *err)
 static const char misnamed_sql[] =
     "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which is not there by that kind and digest',"
     " CASE WHEN stage GLOB '*[^a-z]*' THEN 'STAGE' ELSE stage END" /* a name of the file's own is no command to run */
-
     " FROM stage_output o LEFT JOIN layer l ON l.id = o.layer AND l.kind = o.role AND l.digest = o.digest"
     " WHERE l.id IS NULL AND (o.layer IS NOT NULL OR o.role IN ('source', 'spacing', 'initial', 'pruned', 'baked'))"
-    " ORDER BY stage, role";
+    " ORDER BY instr('source spacing initial pruned baked', role), stage"; /* what others are made from comes first */
 
 static kiln_status refuse_first(kiln_manifest *m, const char *sql, kiln_error *err)
 {

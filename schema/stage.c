@@ -100,7 +100,8 @@ const char kiln_lost_outputs_sql[] =
     " SELECT 'stage ' || stage || ' says that it finished, but names no layer ''' || kind || ''', though one is there', stage"
     " FROM makes JOIN stage ON stage.name = makes.stage WHERE EXISTS (SELECT 1 FROM layer WHERE layer.kind = makes.kind)"
     " AND NOT EXISTS (SELECT 1 FROM stage_output o WHERE o.stage = makes.stage AND o.role = makes.kind)"
-    " AND NOT (stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))";
+    " AND NOT (stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))"
+    " ORDER BY instr('source spacing pruned baked', kind)";
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 static kiln_status add_parameter(kiln_query *q, kiln_parameter **list, uint32_t *n, kiln_error *err)
