@@ -2,7 +2,7 @@
 # deb.sh -- Debian packages of a finished build, into $O/deb (or OUT_DIR); `make deb` calls it behind `make release`.
 #
 #   splatkiln          programs, man pages, completion, SCHEMA.md: all that somebody needs who bakes
-#   libsplatkiln0      the shared library; the number is its SONAME's
+#   libsplatkiln1      the shared library; the number is its SONAME's
 #   libsplatkiln-dev   headers, static library, pkg-config file, examples
 #
 # Needs O (the build folder), MAKE, VERSION, SONAME; dpkg-deb and dpkg-shlibdeps (dpkg-dev, a part of build-essential). No root: files

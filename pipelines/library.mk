@@ -6,7 +6,7 @@ PUBLIC := $(addprefix base/,extern_c.h hd.h status.h) $(addprefix schema/,codec.
           $(shell sed -n 's/^.include "\(kernels[^"]*\)".*/\1/p' kernels/ops.h)
 VERSION = $(shell sed -n 's/.*kiln_version\[\] = "\(.*\)";/\1/p' base/option.c)
 # Raised when a program must be compiled again.
-SONAME := libsplatkiln.so.0
+SONAME := libsplatkiln.so.1
 LIBDIR ?= $(PREFIX)/lib
 .PHONY: lib install uninstall release deb
 

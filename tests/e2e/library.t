@@ -38,10 +38,10 @@ plain=$(cd "$usr/include/splatkiln" && xargs grep -L KILN_C_BEGIN <"$src/headers
 [ "$plain" = 'base/hd.h kernels/exec.h ' ] || fail "without extern C: $plain"
 
 # what the shared library shows
-shown=$(nm -D --defined-only "$usr/lib/libsplatkiln.so.0" | awk '$3 !~ /^(kiln_|SPLATKILN_)/ {print $3}')
+shown=$(nm -D --defined-only "$usr/lib/libsplatkiln.so.1" | awk '$3 !~ /^(kiln_|SPLATKILN_)/ {print $3}')
 [ -z "$shown" ] || fail "the shared library shows more than kiln_*: $shown"
-readelf -d "$usr/lib/libsplatkiln.so.0" >needed || fail "readelf"
-grep -q 'soname: \[libsplatkiln.so.0\]' needed || fail "no soname"
+readelf -d "$usr/lib/libsplatkiln.so.1" >needed || fail "readelf"
+grep -q 'soname: \[libsplatkiln.so.1\]' needed || fail "no soname"
 ! grep NEEDED needed | grep -E 'cuda|png|jpeg|jansson' || fail "the shared library needs what it should not"
 
 cat >points.cc <<'E2'
@@ -78,7 +78,7 @@ for kind in shared static; do
     build "${CXX:-g++} -std=c++17" points.cc "points-$kind" $kind
 done
 export LD_LIBRARY_PATH=$usr/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-ldd draw-shared | grep -q "$usr/lib/libsplatkiln.so.0" || fail "draw-shared does not use the shared library"
+ldd draw-shared | grep -q "$usr/lib/libsplatkiln.so.1" || fail "draw-shared does not use the shared library"
 ! ldd draw-static | grep -q libsplatkiln || fail "draw-static uses the shared library"
 
 # the same values as kiln-render, whose .npy is rounded as the example rounds
