@@ -1,4 +1,6 @@
-/* What the engine does when units, workers and devices fail (KILN_FAULT), and when a run computes only some units. */
+/* What the engine does when units, workers and devices fail (KILN_FAULT), and when a run computes only some units.
+ *
+ * starts first */
 #include "engine_stage.h"
 
 /* A run of the stage in which units fail as KILN_FAULT says. */

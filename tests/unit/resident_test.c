@@ -1,5 +1,7 @@
 /* resident_test -- drawings that stay on a device of host memory (kernels/draw/resident.h, kernels/draw/store.h; fake_device.h):
- * the bits of the way through host memory, whatever the cap, whatever was drawn before, and nothing left behind. */
+ * the bits of the way through host memory, whatever the cap, whatever was drawn before, and nothing left behind.
+ *
+ * starts first */
 #include "kernels/draw/resident.h"
 #include "tests/unit/draw_device.h"
 

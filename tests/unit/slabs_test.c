@@ -1,6 +1,7 @@
 /* slabs_test -- pictures in slabs (kiln_draw_slabs): the bits of one pass, wherever the cuts are, on the CPU and on a device of
  * host memory (fake_device.h); what is finished is left out; what fails leaves nothing behind.
- */
+ *
+ * starts first */
 #include "kernels/draw/draw.h"
 #include "tests/unit/draw_scene.h"
 

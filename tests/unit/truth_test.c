@@ -2,7 +2,9 @@
  *
  * For each render: at least 85 dB over the stored rectangle, RGBA; means of the whole unclamped picture within 2e-6;
  * mean expected depth within 1e-5; `visible` within 2; pairs within 0.05 % of exact_pairs, at least 3. A line is printed
- * for each that fails, or for all with KILN_TRUTH_VERBOSE set. KILN_TEST_DEVICES=cuda: drawn by a GPU (test_runner.h). */
+ * for each that fails, or for all with KILN_TRUTH_VERBOSE set. KILN_TEST_DEVICES=cuda: drawn by a GPU (test_runner.h).
+ *
+ * starts first */
 #include "stages/image/image.h"
 #include "tests/unit/truth_draw.h"
 
