@@ -199,105 +199,139 @@ static const char *const statistics[][2] = {
     {"sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"},
 };
 
-/* A database in memory that runs manifest.sql is asked what the objects must be. They are in its table `wanted`; what the file has
- * is struck out, so that what is left is missing. */
+/* Indexes that SQLite makes for UNIQUE and for PRIMARY KEY of tables with a rowid: they are objects without SQL, named
+ * sqlite_autoindex_TABLE_NUMBER. A list that is not what manifest.sql makes refuses every manifest. */
+static const struct {
+    const char *table;
+    unsigned char n;
+} implicit_indexes[] = {{"blob", 1}, {"unit", 1}, {"quarantine", 1}, {"layer", 1}, {"chunk", 2}, {"plane", 1}, {"tile_table", 1}};
+
+/* One object as its row of sqlite_schema must be. SQLite stores the text of a CREATE statement as it was given, without the ';', so
+ * texts are compared with manifest.sql itself; running it in a database in memory to ask would take most of the time of an open. */
 typedef struct {
-    sqlite3 *db;
-    sqlite3_stmt *strike, *left;
-} reference;
+    char type[8], name[40], table[40];
+    const char *sql; /* into kiln_manifest_sql; NULL: an implicit index */
+    size_t length;
+    bool found;
+} wanted_object;
 
-static kiln_status reference_fail(const kiln_manifest *m, const reference *r, int rc, kiln_error *err)
+enum { WANTED_MAX = 48 };
+typedef struct {
+    wanted_object objects[WANTED_MAX];
+    size_t n;
+} wanted_list;
+
+/* The ';' that ends the statement at `sql`: those in comments and in 'text' do not. */
+static const char *statement_end(const char *sql)
 {
-    return kiln_fail(err, (rc & 0xff) == SQLITE_NOMEM ? KILN_E_NOMEM : KILN_E_IO, "cannot compare the tables of '%s': %s", m->path,
-                     r->db ? sqlite3_errmsg(r->db) : sqlite3_errstr(rc));
+    for (; *sql && *sql != ';'; sql++) {
+        if (*sql == '\'') sql = strchr(sql + 1, '\'');
+        if (sql[0] == '-' && sql[1] == '-') sql = strchr(sql, '\n');
+    }
+    return sql;
 }
 
-static kiln_status reference_open(const kiln_manifest *m, reference *r, kiln_error *err)
+/* From the heads of statements: CREATE TABLE name, CREATE VIEW name, CREATE UNIQUE INDEX name ON table. */
+static bool read_statement(const char *sql, wanted_object *o)
 {
-    int rc = sqlite3_open_v2(":memory:", &r->db, SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    /* one transaction without a journal: a third of the time, which every open takes */
-    if (rc == SQLITE_OK) rc = sqlite3_exec(r->db, "PRAGMA journal_mode = OFF; BEGIN", NULL, NULL, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_exec(r->db, kiln_manifest_sql, NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(
-            r->db, "COMMIT; CREATE TEMP TABLE wanted AS SELECT type, name, tbl_name, coalesce(sql, '') AS sql FROM sqlite_schema",
-            NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(r->db, "DELETE FROM wanted WHERE name = ?2 AND type = ?1 AND tbl_name = ?3 AND sql = ?4", -1,
-                                &r->strike, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_prepare_v2(r->db, "SELECT name FROM wanted LIMIT 1", -1, &r->left, NULL);
-    return rc == SQLITE_OK ? KILN_OK : reference_fail(m, r, rc, err);
+    o->sql = sql;
+    o->length = (size_t)(statement_end(sql) - sql);
+    if (sscanf(sql, "CREATE TABLE %39s", o->name) == 1)
+        strcpy(o->type, "table");
+    else if (sscanf(sql, "CREATE VIEW %39s", o->name) == 1)
+        strcpy(o->type, "view");
+    else if (sscanf(sql, "CREATE UNIQUE INDEX %39s ON %39s", o->name, o->table) == 2)
+        strcpy(o->type, "index");
+    else
+        return false;
+    if (!*o->table) memcpy(o->table, o->name, sizeof o->name); /* of a table or a view: its own name */
+    return true;
 }
 
-static void reference_close(reference *r)
+/* A statement of manifest.sql begins at the begin of a line. */
+static bool list_wanted(wanted_list *list)
 {
-    (void)sqlite3_finalize(r->strike); /* both accept NULL and repeat what was reported */
-    (void)sqlite3_finalize(r->left);
-    (void)sqlite3_close(r->db);
+    for (const char *at = kiln_manifest_sql; (at = strstr(at, "\nCREATE ")); at++)
+        if (list->n == WANTED_MAX || !read_statement(at + 1, &list->objects[list->n++])) return false;
+    for (size_t i = 0; i < sizeof implicit_indexes / sizeof *implicit_indexes; i++)
+        for (unsigned k = 1; k <= implicit_indexes[i].n; k++) {
+            if (list->n == WANTED_MAX) return false;
+            wanted_object *o = &list->objects[list->n++];
+            strcpy(o->type, "index");
+            snprintf(o->name, sizeof o->name, "sqlite_autoindex_%.16s_%u", implicit_indexes[i].table, k);
+            snprintf(o->table, sizeof o->table, "%.16s", implicit_indexes[i].table);
+        }
+    return true;
 }
 
-static bool is_statistics(const char *const object[4])
+/* The columns of a row of sqlite_schema. */
+typedef struct {
+    const char *type, *name, *table, *sql; /* sql: NULL for an implicit index */
+} object;
+
+static bool is_statistics(const object *o)
 {
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
-        if (strcmp(object[0], "table") == 0 && strcmp(object[1], statistics[i][0]) == 0 &&
-            strcmp(object[2], statistics[i][0]) == 0 && strcmp(object[3], statistics[i][1]) == 0)
+        if (o->sql && strcmp(o->type, "table") == 0 && strcmp(o->name, statistics[i][0]) == 0 &&
+            strcmp(o->table, statistics[i][0]) == 0 && strcmp(o->sql, statistics[i][1]) == 0)
             return true;
     return false;
 }
 
-/* object: type, name, tbl_name, sql. */
-static kiln_status strike_out(const kiln_manifest *m, reference *r, const char *const object[4], kiln_error *err)
+static bool is_wanted(const object *o, const wanted_object *w)
 {
-    int rc = SQLITE_OK;
-    if (is_statistics(object)) return KILN_OK;
-    for (int i = 0; i < 4 && rc == SQLITE_OK; i++) rc = sqlite3_bind_text(r->strike, i + 1, object[i], -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) rc = sqlite3_step(r->strike);
-    if (rc != SQLITE_DONE) return reference_fail(m, r, rc, err);
-    (void)sqlite3_reset(r->strike); /* was done */
-    if (sqlite3_changes(r->db) == 1) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT,
-                     "'%s' is not a sound manifest: its %.16s '%.100s' differs from that of schema version %d, which its own "
-                     "programs never change; get the manifest again, or bake the scene anew",
-                     m->path, object[0], object[1], KILN_SCHEMA_VERSION);
+    if (strcmp(o->type, w->type) != 0 || strcmp(o->name, w->name) != 0 || strcmp(o->table, w->table) != 0) return false;
+    if (!o->sql || !w->sql) return o->sql == w->sql;
+    return strlen(o->sql) == w->length && memcmp(o->sql, w->sql, w->length) == 0;
 }
 
-static kiln_status nothing_is_missing(const kiln_manifest *m, reference *r, kiln_error *err)
+/* Marks the wanted object that `o` is; one that is found twice differs too. */
+static bool find_wanted(wanted_list *list, const object *o)
 {
-    int rc = sqlite3_step(r->left);
-    if (rc == SQLITE_DONE) return KILN_OK;
-    if (rc != SQLITE_ROW) return reference_fail(m, r, rc, err);
-    return kiln_fail(err, KILN_E_INPUT,
-                     "'%s' is not a sound manifest: its table, view or index '%s' is missing; get the manifest again, or bake the "
-                     "scene anew",
-                     m->path, (const char *)sqlite3_column_text(r->left, 0));
+    for (size_t i = 0; i < list->n; i++)
+        if (!list->objects[i].found && is_wanted(o, &list->objects[i])) {
+            list->objects[i].found = true;
+            return true;
+        }
+    return is_statistics(o);
 }
 
-static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *objects, reference *r, kiln_error *err)
+static kiln_status nothing_is_missing(const kiln_manifest *m, const wanted_list *list, kiln_error *err)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (!list->objects[i].found)
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' is not a sound manifest: its %s '%s' is missing; get the manifest again, or bake the scene anew",
+                             m->path, list->objects[i].type, list->objects[i].name);
+    return KILN_OK;
+}
+
+static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *rows, wanted_list *list, kiln_error *err)
 {
     for (;;) {
-        const char *object[4];
-        int rc = sqlite3_step(objects);
-        if (rc == SQLITE_DONE) return nothing_is_missing(m, r, err);
+        const char *text[4];
+        int rc = sqlite3_step(rows);
+        if (rc == SQLITE_DONE) return nothing_is_missing(m, list, err);
         if (rc != SQLITE_ROW) return unreadable(m, rc, err);
-        for (int i = 0; i < 4; i++) {
-            object[i] = (const char *)sqlite3_column_text(objects, i);
-            if (!object[i]) object[i] = ""; /* NULL: an index that a constraint makes has no SQL */
-        }
-        KILN_TRY(strike_out(m, r, object, err));
+        for (int i = 0; i < 4; i++) text[i] = (const char *)sqlite3_column_text(rows, i);
+        const object o = {text[0] ? text[0] : "", text[1] ? text[1] : "", text[2] ? text[2] : "", text[3]};
+        if (!find_wanted(list, &o))
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "'%s' is not a sound manifest: its %.16s '%.100s' differs from that of schema version %d, which its own "
+                "programs never change; get the manifest again, or bake the scene anew",
+                m->path, o.type, o.name, KILN_SCHEMA_VERSION);
     }
 }
 
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
 {
-    reference r = {.db = NULL};
-    sqlite3_stmt *objects = NULL;
+    wanted_list list = {.n = 0};
+    sqlite3_stmt *rows = NULL;
     m->other_steps = 0;
-    kiln_status st = reference_open(m, &r, err);
-    if (st == KILN_OK) {
-        int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &objects, NULL);
-        st = rc == SQLITE_OK ? compare_objects(m, objects, &r, err) : unreadable(m, rc, err);
-    }
-    (void)sqlite3_finalize(objects); /* accepts NULL; repeats what was reported */
-    reference_close(&r);
+    if (!list_wanted(&list)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of manifest.sql");
+    int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &rows, NULL);
+    kiln_status st = rc == SQLITE_OK ? compare_objects(m, rows, &list, err) : unreadable(m, rc, err);
+    (void)sqlite3_finalize(rows); /* accepts NULL; repeats what was reported */
     return st;
 }
