@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,9 @@
 #include <unistd.h>
 
 enum {
-    ROUNDS = 100,   /* each lost round means that another process finished in between */
-    HOLDER_MS = 200 /* for a holder to say who it is */
+    ROUNDS = 100,    /* each lost round means that another process finished in between */
+    HOLDER_MS = 200, /* for a holder to say who it is */
+    ENDING_MS = 3000 /* for the children of a holder that was killed to end with it */
 };
 
 kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err)
@@ -112,10 +114,34 @@ static bool still_names(const char *path, int fd)
     return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_dev == by_fd.st_dev && by_path.st_ino == by_fd.st_ino;
 }
 
+/* Is the process that the lock file names gone from this host? */
+static bool holder_is_gone(int fd)
+{
+    char text[512], host[256] = "", own[256] = "";
+    long pid = 0;
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0 || gethostname(own, sizeof own - 1) != 0) return false;
+    text[n] = '\0';
+    if (sscanf(text, "pid %ld\nhost %255s", &pid, host) != 2 || pid <= 0 || strcmp(host, own) != 0) return false;
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Takes the lock if it is free. A worker between its fork and its exec has the parent's descriptor: where the parent was killed in
+ * that instant, the lock goes only with the worker, so a lock of a process that is gone is waited for. */
+static bool lock_file(int fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    for (int ms = 0;; ms += 10) {
+        if (fcntl(fd, F_OFD_SETLK, &whole) == 0) return true;
+        if ((errno != EAGAIN && errno != EACCES) || ms >= ENDING_MS) return false;
+        if (!holder_is_gone(fd)) return errno = EAGAIN, false;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
 /* *taken false: the file was removed under us, try again. */
 static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken, kiln_error *err)
 {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     struct stat s;
     *taken = false;
     /* A link or pipe of this name came with a stranger's files: its target must not be written, nor waited for. */
@@ -129,7 +155,7 @@ static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken
                          "cannot open lock file '%s': %s; a stage writes into the manifest's folder: make that writable, or bake "
                          "elsewhere (kiln-info and kiln-verify only read)",
                          l->path, strerror(errno));
-    if (fcntl(l->fd, F_OFD_SETLK, &whole) != 0) {
+    if (!lock_file(l->fd)) {
         if (errno != EAGAIN && errno != EACCES) return kiln_fail(err, KILN_E_IO, "cannot lock '%s': %s", l->path, strerror(errno));
         char holder[600];
         describe_holder(l->fd, holder, sizeof holder);

@@ -7,7 +7,8 @@ db=$KILN_TMP/x.db
 kiln import "$KILN_TMP/s" "$db" >/dev/null || fail "import"
 kiln knn "$db" >/dev/null && kiln prune "$db" >/dev/null && kiln chunk "$db" >/dev/null || fail "bake"
 "$KILN_BIN/kiln-tiles" --quiet "$db" >/dev/null 2>&1 & first=$!
-for _ in $(seq 6000); do grep -q tiles "$db.lock" 2>/dev/null && break; sleep 0.01; done
+# Stopped while it waits for its workers: in the instant before, it may hold SQLite's own lock, which is for instants only.
+for _ in $(seq 6000); do grep -q tiles "$db.lock" 2>/dev/null && [ -n "$(cat /proc/$first/task/$first/children)" ] && break; sleep 0.01; done
 kill -STOP $first # it holds the lock for as long as this looks
 "$KILN_BIN/kiln-render" "$db" >"$KILN_TMP/out" 2>"$KILN_TMP/err"; got=$?
 [ $got = 75 ] || fail "the second parent ended with $got"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# starts first
 # time-limit: 600
 # Hostile manifests: some mutations of three bakes from a fixed seed, and on each of them some programs (tests/mutate/DESIGN.md).
 # `make mutate` runs all programs on as many as there is time for, from a new seed.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# starts first
 # Of the stages that count before they draw up what is to be computed: shards are a partition, whatever is stored and whatever --ram
 # is, and the --ram that a refusal names works. And lists of units that share what they are told hold it once.
 . tests/e2e/lib.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# starts first
 # time-limit: 900
 # Every stage, watched from outside by another program (tests/bench/ram_watch.c): never above --ram, never above what it predicted,
 # without a cap neither. 64 threads become fewer before a cap is refused: what a refusal names is the same for 1 and for 64, and works

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# starts first
 # A camera whose Gaussians do not fit into --ram is drawn in slabs of depth: the pictures and digests of one pass, within the cap,
 # and said so; a cap that is too small for slabs names the least that is not.
 . tests/e2e/lib.sh

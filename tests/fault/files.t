@@ -1,4 +1,5 @@
 #!/bin/bash
+# starts first
 # Promise 3: the n-th write, read, sync, rename, open or close of files, or call that makes or talks to a process, fails.
 . tests/fault/lib.sh
 prepare

@@ -252,6 +252,30 @@ static void second_writer_is_told_who_holds_the_lock(void **state)
     kiln_manifest_close(open_manifest(path, KILN_OPEN_WRITE)); /* a dead holder holds nothing */
 }
 
+/* Holds the lock, has a child that shares the descriptor for a while, as a worker does before its exec, and is killed. */
+static void die_before_the_child(const char *path, int ready)
+{
+    kiln_error err = {0};
+    kiln_lock lock;
+    if (kiln_lock_take(path, "prune", &lock, &err) != KILN_OK) _exit(1);
+    pid_t child = fork();
+    if (child < 0) _exit(2);
+    if (child == 0) {
+        usleep(300000);
+        _exit(0);
+    }
+    say_ready(ready);
+    for (;;) pause();
+}
+
+static void lock_of_a_dead_holder_is_waited_for_until_its_children_end(void **state)
+{
+    char path[600];
+    kiln_manifest_close(open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE));
+    kill_child(start_child(die_before_the_child, path));
+    kiln_manifest_close(open_manifest(path, KILN_OPEN_WRITE));
+}
+
 /* As between a holder's taking the lock and its writing who it is, only longer. */
 static void hold_the_lock_and_say_who_later(const char *path, int ready)
 {
@@ -509,6 +533,7 @@ int main(void)
         TEST(network_file_systems_are_told_by_their_magic),
         TEST(reading_works_in_a_folder_that_cannot_be_written),
         TEST(second_writer_is_told_who_holds_the_lock),
+        TEST(lock_of_a_dead_holder_is_waited_for_until_its_children_end),
         TEST(holder_that_just_took_the_lock_is_named_too),
         TEST(second_writer_in_the_same_process_is_refused_too),
         TEST(old_lock_file_with_any_content_is_no_obstacle),
