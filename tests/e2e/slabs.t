@@ -23,7 +23,7 @@ render free.db
 [ "$(slabs free.db)" = "0 0" ] || fail "slabs with all memory: $(slabs free.db)"
 grep -q 'slabs' err && fail "slabs are told where there are none: $(cat err)"
 
-for mib in 72 62; do
+for mib in 66; do
     cp base.db "capped$mib.db"
     render "capped$mib.db" --ram "${mib}M"
     read -r one two < <(slabs "capped$mib.db")
@@ -38,6 +38,6 @@ cp base.db small.db
 must 5 kiln render small.db --devices cpu --threads 1 --depth --ram 50M
 mib=$(sed -n 's/.*the least that works is --ram \([0-9]*\)M$/\1/p' err)
 [ -n "$mib" ] || fail "the least that works is not told: $(cat err)"
-((mib < 62)) || fail "the least that works is not that of slabs, $mib MiB"
+((mib < 66)) || fail "the least that works is not that of slabs, $mib MiB"
 render small.db --ram "${mib}M"
 same free.db.d/scene.db small.db.d/scene.db

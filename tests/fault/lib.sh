@@ -30,6 +30,7 @@ prepare() {
     mkdir "$KILN_TMP/bake"
     for s in $ALL_STAGES; do
         cp -a "$KILN_TMP/bake" "$KILN_TMP/before.$s"
+        (cd "$KILN_TMP/bake" && find . | sort) >"$KILN_TMP/list.$s"
         command_of "$s" "$KILN_TMP/bake"
         "${run[@]}" >/dev/null || fail "$s without a fault"
         digest "$KILN_TMP/bake/x.db" >"$KILN_TMP/digest.$s"
@@ -37,7 +38,7 @@ prepare() {
     done
 }
 
-counted() { od -An -tu8 "$1" | tr -s ' ' '\n' | sed -n "$(($2 + 1))p"; } # counter file of fail_nth, 1: calls, 2: failures
+counted() { local n; read -ra n < <(od -An -tu8 "$1"); echo "${n[$2 - 1]}"; } # counter file of fail_nth, 1: calls, 2: failures
 
 # wrong WHAT: the case in hand is wrong
 wrong() {
@@ -53,7 +54,7 @@ one_sentence() {
 }
 # Nothing happened: the bake is, byte for byte, what it was before.
 is_untouched() {
-    [ "$code" != 0 ] && [ "$(cd "$dir" && find . | sort)" = "$(cd "$KILN_TMP/before.$stage" && find . | sort)" ] &&
+    [ "$code" != 0 ] && [ "$(cd "$dir" && find . | sort)" = "$(cat "$KILN_TMP/list.$stage")" ] &&
         { [ ! -e "$dir/x.db" ] || cmp -s "$dir/x.db" "$KILN_TMP/before.$stage/x.db"; }
 }
 is_whole() {
@@ -78,7 +79,7 @@ one() {
         timeout -k 1 $WITHIN env LD_PRELOAD="$KILN_TMP/fail_nth.so" "${run[@]}" >/dev/null 2>"$dir.err"
     code=$?
     calls=0 hits=0
-    [ ! -s "$dir.count" ] || { calls=$(counted "$dir.count" 1) hits=$(counted "$dir.count" 2); }
+    [ ! -s "$dir.count" ] || read -r calls hits < <(od -An -tu8 "$dir.count")
     code_is_right || return
     [ "$hits" != 0 ] || [ $code = 0 ] || { wrong "exit code $code without a fault"; return 1; }
     one_sentence || return

@@ -1,6 +1,8 @@
 /* same_bits_test -- every operation gives the same bits from all its siblings: the two on the CPU, and CUDA where there is
  * a GPU. Of KILN_OP_MAP, KILN_ARRAYS_op and the makers alone: a new operation is tested by its rows there.
- * KILN_GPU_SMALL=1: few and small scenes, for tools that slow a program a hundredfold. */
+ * KILN_GPU_SMALL=1: few and small scenes, for tools that slow a program a hundredfold.
+ *
+ * starts first */
 #include "kernels/device.h"
 #include "kernels/math/power_math.h"
 #include "kernels/runner.h"
