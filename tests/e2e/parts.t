@@ -7,7 +7,7 @@ cd "$KILN_TMP" || exit 1
 number() { python3 -c 'import functools, json, sys; print(functools.reduce(lambda v, k: v[k], sys.argv[1].split("."), json.load(open(sys.argv[2]))))' "$1" out; }
 least() { sed -n 's/.*the least that works is --ram \([0-9]*\)M$/\1/p' err; }
 
-scene s 60000 5 1920x1080
+scene s 40000 5 1280x720
 kiln import s base.db >/dev/null && kiln knn base.db >/dev/null && kiln prune base.db >/dev/null && kiln chunk base.db >/dev/null || fail "bake"
 fresh() { rm -rf m; mkdir m; cp base.db m/manifest.db; }
 
