@@ -126,6 +126,28 @@ done:
     return st;
 }
 
+kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const char *relative, const char *option, kiln_error *err)
+{
+    struct stat s;
+    KILN_TRY(kiln_path_join(out, size, folder, relative, err));
+    char *end = out + strlen(out), *at = end - strlen(relative);
+    while (at < end) {
+        at += strcspn(at, "/");
+        const char was = *at;
+        *at = '\0';
+        const bool is_link = lstat(out, &s) == 0 && S_ISLNK(s.st_mode);
+        if (is_link)
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "'%s' is a link, and what is written there would land outside of the manifest's folder; remove the link, "
+                "or name the place with %s",
+                out, option);
+        *at = was;
+        at += was == '/';
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_make_parents(const char *path, kiln_error *err)
 {
     char dir[KILN_PATH_MAX];

@@ -195,7 +195,7 @@ static kiln_status choose_target(kiln_run *r, job *j, kiln_error *err)
     } else {
         snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(manifest) - manifest), manifest);
         snprintf(name, sizeof name, "export/%s", j->writer->default_name);
-        KILN_TRY(kiln_path_join(j->target, sizeof j->target, folder[0] ? folder : ".", name, err));
+        KILN_TRY(kiln_path_inside(j->target, sizeof j->target, folder[0] ? folder : ".", name, "-o", err));
     }
     if (snprintf(j->temporary, sizeof j->temporary, "%s.tmp.%ld", j->target, (long)getpid()) >= (int)sizeof j->temporary)
         return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", j->target);

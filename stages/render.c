@@ -132,6 +132,19 @@ static uint32_t format_now(const kiln_shoot *s)
     return f == KILN_NPY || format == KILN_NPY ? f : format;
 }
 
+/* Beside the picture. */
+static kiln_status place_depth(const kiln_shoot *s, kiln_render_job *j, const char *suffix, kiln_error *err)
+{
+    char name[KILN_PATH_MAX];
+    const char *picture = o.output ? j->payload.picture : j->relative, *dot = strrchr(kiln_path_base(picture), '.');
+    const int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
+    if ((size_t)snprintf(name, sizeof name, "%.*s.depth.%s", stem, picture, suffix) >= sizeof name)
+        return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
+    if (!o.output) return kiln_path_inside(j->payload.depth, sizeof j->payload.depth, s->folder, name, "-o", err);
+    snprintf(j->payload.depth, sizeof j->payload.depth, "%s", name);
+    return KILN_OK;
+}
+
 static kiln_status place_files(const kiln_shoot *s, kiln_render_job *j, kiln_error *err)
 {
     const uint32_t format = format_now(s);
@@ -146,16 +159,13 @@ static kiln_status place_files(const kiln_shoot *s, kiln_render_job *j, kiln_err
     } else {
         if ((size_t)snprintf(name, sizeof name, "%s%s.%s", o.output ? "" : "renders/", j->camera->name, suffix) >= sizeof name)
             return kiln_fail(err, KILN_E_INPUT, "the name of camera '%.80s...' is too long for a file", j->camera->name);
-        KILN_TRY(kiln_path_join(j->payload.picture, sizeof j->payload.picture, o.output ? o.output : s->folder, name, err));
+        if (o.output)
+            KILN_TRY(kiln_path_join(j->payload.picture, sizeof j->payload.picture, o.output, name, err));
+        else
+            KILN_TRY(kiln_path_inside(j->payload.picture, sizeof j->payload.picture, s->folder, name, "-o", err));
         if (!o.output) snprintf(j->relative, sizeof j->relative, "%s", name);
     }
-    if (!o.depth) return KILN_OK;
-    const char *picture = j->payload.picture, *dot = strrchr(kiln_path_base(picture), '.');
-    int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
-    if ((size_t)snprintf(j->payload.depth, sizeof j->payload.depth, "%.*s.depth.%s", stem, picture, suffix) >=
-        sizeof j->payload.depth)
-        return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
-    return KILN_OK;
+    return o.depth ? place_depth(s, j, suffix, err) : KILN_OK;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------ */

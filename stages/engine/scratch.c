@@ -80,7 +80,9 @@ static void drop_others(const kiln_run *r, const char *root, const char *keep)
 {
     char path[KILN_PATH_MAX];
     const size_t n = strlen(r->program->name);
-    DIR *d = opendir(root);
+    const int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* nothing is removed through a link */
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !d) (void)close(fd);
     if (!d) return;
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
         if (strncmp(e->d_name, r->program->name, n) != 0 || e->d_name[n] != '-') continue;
@@ -108,6 +110,17 @@ static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
     return KILN_OK;
 }
 
+/* The folder that holds `root`, the first `root_length` bytes of `path`, is the user's own; what lies in it may be a stranger's. */
+static kiln_status refuse_links(const char *path, size_t root_length, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX], again[KILN_PATH_MAX];
+    size_t n = root_length;
+    while (n > 0 && path[n - 1] != '/') n--;
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    return kiln_path_inside(again, sizeof again, folder, path + n, "--scratch-dir", err);
+}
+
 kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err)
 {
     struct statvfs fs;
@@ -131,6 +144,7 @@ kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error 
     KILN_TRY(scratch_root(r->manifest, root, err));
     folder_name(r->program->name, key, name);
     KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, root, name, err));
+    KILN_TRY(refuse_links(path, strlen(root), err));
     drop_others(r, root, name);
     char inside[KILN_PATH_MAX];
     KILN_TRY(kiln_path_join(inside, sizeof inside, path, "x", err));

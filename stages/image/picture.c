@@ -122,8 +122,15 @@ static kiln_status write_job(const kiln_picture_job *job, kiln_error *err)
     if (n < 0 || (size_t)n >= sizeof tmp) return kiln_fail(err, KILN_E_INPUT, "the name '%.100s...' is too long", job->path);
     KILN_TRY(kiln_file_replaceable(job->path, err));
     KILN_TRY(kiln_make_parents(job->path, err));
-    FILE *f = fopen(tmp, "wb");
-    if (!f) return kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));
+    int fd;
+    KILN_TRY(kiln_file_create(tmp, &fd, err));
+    FILE *f = fdopen(fd, "wb");
+    if (!f) {
+        const kiln_status st = kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));
+        (void)close(fd);
+        (void)unlink(tmp);
+        return st;
+    }
     kiln_status st = job->format == KILN_NPY ? kiln_npy_write(job, f, err) : kiln_png_write(job, f, err);
     st = close_written(f, job->path, st, err);
     if (st == KILN_OK && rename(tmp, job->path) != 0)

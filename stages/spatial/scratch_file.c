@@ -56,7 +56,8 @@ kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t b
         *out = (kiln_scratch_file){0};
         return st;
     }
-    out->fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    (void)unlink(part); /* of a run that was killed, or a stranger's link to another file */
+    out->fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     const kiln_status st = out->fd < 0 ? fail_write(out, 0, err) : take_room(out, err);
     if (st != KILN_OK) kiln_scratch_drop(out);
     return st;

@@ -120,6 +120,37 @@ what="a pipe for a journal"; start_over; mkfifo "$db-journal"; refused "is no re
 what="a link for a lock"; start_over; ln -s ../precious "$db.lock"
 for p in knn render; do run $p --force; [ $? = 3 ] || fail "$what: $(cat "$KILN_TMP/err")"; done
 outside | cmp -s - "$KILN_TMP/tree" || fail "$what: it was written through"
+# links inside the bake's folder, where a stage writes without being told: refused before anything is written, and -o goes past it
+mkdir "$KILN_TMP/elsewhere"
+# leads_out PLACE PROGRAM WORDS...: PLACE becomes a link to a folder outside (to a file where it has a suffix)
+leads_out() {
+    what="a link for $1 of kiln-$2"; local place=$1 p=$2 to; shift 2
+    start_over; rm -rf "$KILN_TMP/bake/$place"; mkdir -p "$(dirname "$KILN_TMP/bake/$place")"
+    case $place in *.ply|*.png) to=$KILN_TMP/precious ;; *) to=$KILN_TMP/elsewhere ;; esac
+    ln -s "$to" "$KILN_TMP/bake/$place"
+    for force in '' --force; do
+        must 3 "$KILN_BIN/kiln-$p" --quiet "$db" "$@" $force
+        grep -q "^kiln-$p: '[^']*/$place' is a link, .*remove the link, or name the place with -o$" "$KILN_TMP/err" || fail "$what: $(cat "$KILN_TMP/err")"
+        [ "$(grep -c . "$KILN_TMP/err")" = 1 ] || fail "$what: not one sentence: $(cat "$KILN_TMP/err")"
+    done
+    [ -z "$(ls -A "$KILN_TMP/elsewhere")" ] && outside | cmp -s - "$KILN_TMP/tree" || fail "$what: it was written through"
+}
+leads_out renders render
+leads_out renders/cam0.png render
+leads_out renders/cam1.depth.png render --depth
+leads_out export export
+leads_out export/scene.ply export
+leads_out export export --format chunks
+leads_out export/chunks export --format chunks
+what="a place that the user names"; ln -s ../elsewhere "$KILN_TMP/bake/mine"
+must 0 "$KILN_BIN/kiln-export" --quiet "$db" --format chunks -o "$KILN_TMP/bake/mine"
+must 0 "$KILN_BIN/kiln-render" --quiet "$db" -o "$KILN_TMP/bake/mine"
+[ -e "$KILN_TMP/elsewhere/index.json" ] && [ -e "$KILN_TMP/elsewhere/cam0.png" ] || fail "$what: nothing is there"
+rm -rf "$KILN_TMP/elsewhere"
+what="a bake that is reached by links"; start_over; rm -rf "$KILN_TMP/bake/renders" "$KILN_TMP/bake/export"; ln -s bake "$KILN_TMP/way"
+for p in render export; do must 0 "$KILN_BIN/kiln-$p" --quiet "$KILN_TMP/way/m.db"; done
+[ -e "$KILN_TMP/bake/renders/cam0.png" ] && [ -e "$KILN_TMP/bake/export/scene.ply" ] || fail "$what: nothing is there"
+rm "$KILN_TMP/way"
 what="a journal that names a file"; start_over
 python3 - "$db" "$KILN_TMP/precious" <<'PY' || fail "$what"
 import os, struct, sys

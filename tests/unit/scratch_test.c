@@ -89,11 +89,43 @@ static void room_is_asked_for_again(void **state)
     kiln_manifest_close(r.manifest);
 }
 
+/* A bake's folder may come from somebody else: nothing is made or removed through a link beside the manifest. */
+static void links_are_not_followed(void **state)
+{
+    static kiln_run r;
+    static char path[KILN_PATH_MAX];
+    char link[700], outside[600], kept[700];
+    kiln_error err = {0};
+    bake_init(state, "a", &r);
+    assert_int_equal(mkdir(in_scratch(state, "outside", outside), 0777), 0);
+    snprintf(kept, sizeof kept, "%s/knn-of-others", outside);
+    assert_int_equal(mkdir(kept, 0777), 0);
+    snprintf(link, sizeof link, "%s/a/manifest.db.scratch", (char *)*state);
+    assert_int_equal(symlink(outside, link), 0);
+    kiln_run_drop_scratch(&r);
+    assert_true(kiln_is_dir(kept));
+    assert_int_equal(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err), KILN_E_INPUT);
+    assert_says(&err, "is a link");
+    assert_says(&err, "--scratch-dir");
+    assert_true(kiln_is_dir(kept));
+
+    /* one folder deeper */
+    assert_int_equal(unlink(link), 0);
+    OK(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink(outside, path), 0);
+    assert_int_equal(kiln_run_scratch(&r, (kiln_hash){{1}}, path, &err), KILN_E_INPUT);
+    kiln_run_drop_scratch(&r);
+    assert_true(kiln_is_dir(kept));
+    kiln_manifest_close(r.manifest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bakes_share_a_folder, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(room_is_asked_for_again, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(links_are_not_followed, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
