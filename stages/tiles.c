@@ -163,6 +163,7 @@ static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     kiln_hash key = input_key(r, b);
     if (!kiln_run_is_once(r)) {
         KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
+        if (fresh) KILN_TRY(kiln_tiles_are_counted(r, b, &fresh, err));
         if (fresh) return kiln_run_nothing_to_do(r, err);
     }
     KILN_TRY(kiln_tiles_count(r, b, err));

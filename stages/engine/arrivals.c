@@ -167,22 +167,42 @@ static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error
 }
 
 /* ---- taking ----------------------------------------------------------------------------------------------------------- */
-/* --force: what is stored must be what came out again. */
-static kiln_status compare(const kiln_unit *u, const kiln_unit_result *again, kiln_error *err)
+static bool same_shape(const kiln_unit_output *a, const kiln_unit_output *b)
+{
+    return !strcmp(a->name, b->name) && a->segment == b->segment && a->raw_bytes == b->raw_bytes && a->elem == b->elem;
+}
+
+/* --force: what is stored must be what came out again.
+ *
+ * One key stands for one result. A result of other outputs or other sizes is damage: it is refused as it would be where a stage
+ * reads it. One of the same shape may be right, and so may the new one: a kernel, a compiler or a memory chip is at fault, and
+ * nothing here can tell which result is the better. So neither is kept. To store the new one at once would let one flipped bit
+ * replace what was right. To keep the stored one would leave no way out but another option: the stage has nothing to do, and
+ * --force fails for ever. Dropped, it is computed a third time by the same command, and a fault that stays is found by the --force
+ * after that. */
+static kiln_status compare(kiln_run *r, const kiln_unit *u, const kiln_unit_result *again, kiln_error *err)
 {
     char was[33], is[33];
-    uint32_t n = u->result.n < again->n ? u->result.n : again->n;
-    for (uint32_t i = 0; i < n; i++) {
-        const kiln_unit_output *a = &u->result.outputs[i], *b = &again->outputs[i];
-        if (!strcmp(a->name, b->name) && a->segment == b->segment && kiln_hash_equal(a->hash, b->hash)) continue;
-        return kiln_fail(err, KILN_E_BUG,
-                         "'%s' computed again differs from what is stored: output '%s' was %s, '%s' is %s now; "
-                         "report this, unless the machine's memory is failing",
-                         u->name, a->name, kiln_hash_hex(a->hash, was), b->name, kiln_hash_hex(b->hash, is));
-    }
+    uint32_t i, n = u->result.n < again->n ? u->result.n : again->n;
+    for (i = 0; i < n && same_shape(&u->result.outputs[i], &again->outputs[i]); i++) continue;
+    if (i < n)
+        return kiln_unit_refuse(
+            r, u,
+            kiln_fail(err, KILN_E_IO,
+                      "its output '%s' has %llu bytes in elements of %u, where '%s' with %llu in elements of %u "
+                      "was computed again",
+                      u->result.outputs[i].name, (unsigned long long)u->result.outputs[i].raw_bytes, u->result.outputs[i].elem,
+                      again->outputs[i].name, (unsigned long long)again->outputs[i].raw_bytes, again->outputs[i].elem),
+            err);
     if (u->result.n != again->n)
-        return kiln_fail(err, KILN_E_BUG, "'%s' computed again has %u outputs where %u are stored", u->name, again->n, u->result.n);
-    return KILN_OK;
+        return kiln_unit_refuse(
+            r, u, kiln_fail(err, KILN_E_IO, "it has %u outputs, where %u were computed again", u->result.n, again->n), err);
+    for (i = 0; i < n && kiln_hash_equal(u->result.outputs[i].hash, again->outputs[i].hash); i++) continue;
+    if (i == n) return KILN_OK;
+    (void)kiln_fail(err, KILN_E_BUG, "'%s' computed again differs from what is stored: output '%s' was %s and is %s now", u->name,
+                    u->result.outputs[i].name, kiln_hash_hex(u->result.outputs[i].hash, was),
+                    kiln_hash_hex(again->outputs[i].hash, is));
+    return kiln_unit_doubt(r, u, err);
 }
 
 static kiln_status keep_in_memory(kiln_unit *u, const kiln_blob *blobs, kiln_error *err)
@@ -209,8 +229,8 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
     KILN_GO(KILN_ALLOC(&a.blobs, m->n_outputs, "a unit's outputs", err));
     KILN_GO(kiln_outputs_read(m, a.map, &result, a.blobs, err));
     j->run->units_done++;
-    if (u->was_cached && !u->replaced) { /* --force */
-        KILN_GO(compare(u, &result, err));
+    if (u->was_cached && !u->replaced) {                                      /* --force */
+        KILN_GO(kiln_unit_pass(j->run, u, compare(j->run, u, &result, err))); /* the others are compared first, see units.c */
     } else {
         kiln_unit_result_release(&u->result);
         u->was_cached = false;

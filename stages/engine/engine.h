@@ -115,7 +115,8 @@ typedef struct {
  * ends well.
  * KILN_E_CAP when --ram has no room for one of them: says the least that has.
  * With no manifest open only volatile units are allowed. --force recomputes and compares, but for units that are
- * replaced: KILN_E_BUG on a difference. */
+ * replaced: KILN_E_IO where what is stored cannot be right, KILN_E_BUG where it is as large and has other bits. All units are
+ * compared; those that differ are dropped. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 void kiln_units_release(kiln_unit *units, uint64_t n); /* results and volatile data; not the array, not the payloads */
 /* Raw bytes of an output of a unit, stored or volatile; free(*data). */
@@ -134,8 +135,11 @@ kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *count
  * KILN_E_IO, and the result is dropped when the run ends, so that the same command computes it again. A run with a KILN_ONCE option
  * drops nothing: its sentence says which command does. Returns the status. */
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
+/* To be called with the sentence that a stored result differs from the one that --force computed, where either may be right.
+ * KILN_E_BUG; the stored one is dropped when the run ends, as above, so that the same command once more computes and stores it. */
+kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err) KILN_MUST_CHECK;
 /* For a loop over a list's results, so that one run finds and drops all that cannot be used: KILN_OK where st comes of the refused
- * unit u. Behind the loop kiln_run_refused: KILN_E_IO and the first sentence when any was refused. */
+ * unit u. Behind the loop kiln_run_refused: the first sentence and its status when any was refused. */
 kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st) KILN_MUST_CHECK;
 kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 

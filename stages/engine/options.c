@@ -16,7 +16,11 @@ static const kiln_opt network_row = {"allow-network-fs",
                                      0};
 
 static const kiln_opt stage_rows[] = {
-    {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL, "compute again and compare with what is stored", 0},
+    {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL,
+     "compute again and compare with what is stored; what differs is dropped (exit 70, or 74 where it cannot be right) and stored "
+     "anew "
+     "by the next --force",
+     0},
     {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
     {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
      "go on from stages that finished partially", 0},

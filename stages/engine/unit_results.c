@@ -31,12 +31,18 @@ static bool is_bad(const kiln_run *r, kiln_hash key)
     return false;
 }
 
+/* The first sentence is the one to tell, but one that reports a bug goes before others. */
+static void remember_refusal(kiln_run *r, const kiln_error *err)
+{
+    const bool first = r->bad_units.size == sizeof(kiln_hash);
+    if (err && (first || (err->status == KILN_E_BUG && r->refusal.status != KILN_E_BUG))) r->refusal = *err;
+}
+
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err)
 {
     if (!is_of_the_result(st) || u->volatile_result) return st;
     if (is_bad(r, u->key)) return st; /* named further down */
     const kiln_error why = err ? *err : (kiln_error){0};
-    const bool first = r->bad_units.size == 0;
     KILN_TRY(kiln_buffer_put(&r->bad_units, u->key.bytes, sizeof u->key.bytes, err));
     if (kiln_run_is_once(r)) /* which changes no state, so it drops nothing */
         st = kiln_fail(err, KILN_E_IO,
@@ -46,7 +52,24 @@ kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, ki
     else
         st = kiln_fail(err, KILN_E_IO, "what is stored of unit '%s' cannot be used: %s; the same command computes it again",
                        u->name, why.msg);
-    if (first && err) r->refusal = *err;
+    remember_refusal(r, err);
+    return st;
+}
+
+kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err)
+{
+    static const char report[] = "report this, unless the machine's memory is failing";
+    const kiln_error why = err ? *err : (kiln_error){0};
+    kiln_status st;
+    KILN_TRY(kiln_buffer_put(&r->bad_units, u->key.bytes, sizeof u->key.bytes, err));
+    if (kiln_run_is_once(r))
+        st = kiln_fail(err, KILN_E_BUG,
+                       "%s; %s; a run that changes no state keeps what is stored, kiln-%s --force without such options drops it",
+                       why.msg, report, r->program->name);
+    else
+        st = kiln_fail(err, KILN_E_BUG, "%s; %s; what was stored is dropped, and the same command once more stores it anew",
+                       why.msg, report);
+    remember_refusal(r, err);
     return st;
 }
 
@@ -57,7 +80,8 @@ kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st
 
 kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err)
 {
-    return r->bad_units.size ? kiln_fail(err, KILN_E_IO, "%s", r->refusal.msg) : KILN_OK;
+    const kiln_status st = r->refusal.status == KILN_OK ? KILN_E_IO : r->refusal.status;
+    return r->bad_units.size ? kiln_fail(err, st, "%s", r->refusal.msg) : KILN_OK;
 }
 
 static kiln_status forget_bad_units(kiln_run *r, kiln_error *err)

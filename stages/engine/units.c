@@ -145,6 +145,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
         KILN_GO(work_off(j, what, err));
         KILN_GO(record_list(r, what, j, &before, err));
     }
+    KILN_GO(kiln_run_refused(r, err)); /* --force: what differs */
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
         st = kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are left", (unsigned long long)r->selection.left,

@@ -146,6 +146,35 @@ static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit 
     return KILN_OK;
 }
 
+static void name_count(kiln_run *r, const kiln_tiles_job *j, kiln_unit *u)
+{
+    snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
+    u->key = unit_key(r, "count with boxes", j, 0, 0);
+}
+
+static kiln_status look_at_count(kiln_run *r, const kiln_tiles_bake *b, const kiln_tiles_job *j, bool *there, kiln_error *err)
+{
+    kiln_unit u = {0};
+    kiln_frame_counts c = {0};
+    name_count(r, j, &u);
+    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), u.key, there, &u.result, err));
+    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->shot, b->layer, &c, err) : KILN_OK;
+    free(c.row_pairs);
+    kiln_unit_result_release(&u.result);
+    return kiln_unit_pass(r, &u, st);
+}
+
+kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all, kiln_error *err)
+{
+    *all = true;
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        bool there;
+        KILN_TRY(look_at_count(r, b, &b->jobs[i], &there, err));
+        *all &= there;
+    }
+    return kiln_run_refused(r, err);
+}
+
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
     kiln_status st;
@@ -160,8 +189,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->ram_cache = kiln_frame_cache_ram(b->layer);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
         payloads[i] = (kiln_tiles_unit){.kind = KILN_TILES_COUNT, .shot = j->shot, .layer = b->layer->digest, .ram = u->ram};
-        snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
-        u->key = unit_key(r, "count with boxes", j, 0, 0);
+        name_count(r, j, u);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
         u->cost = 1 + kiln_frame_bound(&j->shot, b->layer).visible;

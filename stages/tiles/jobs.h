@@ -40,6 +40,9 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_shot_options *shot, const ch
                             kiln_error *err) KILN_MUST_CHECK;
 /* Sets what the counting pass tells of each camera that it could look through. */
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;
+/* Does the manifest hold the counts of all cameras? Computes nothing. KILN_E_IO where one that is stored cannot be used: a run that
+ * would have nothing to do says so as --predict does. */
+kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all, kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_tiles_band_pairs(const kiln_tiles_job *j, uint32_t band);
 /* Makes the tables' units and has them computed; sets has_table. */
 kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;

@@ -80,7 +80,7 @@ refused chunk 'chunk [^ ]*' "bounds"
 spoil '"UPDATE unit SET counters = json_set(counters, \"$.visible\", 1 << 61) WHERE stage = \"tiles\" AND name LIKE \"pairs of cam1\""'
 refused tiles 'pairs of cam.' "visible Gaussians, the view may see"
 
-# a run that changes no state drops nothing, and says so: as often as it runs, until the stage itself has run
+# a run that changes no state drops nothing, and says so: as often as it runs, until the stage itself has run, which says the same
 for state in due fresh; do
     spoil '"UPDATE unit SET counters = json_set(counters, \"$.visible\", 1 << 61) WHERE stage = \"tiles\" AND name LIKE \"pairs of cam1\""' $state
     command=("$KILN_BIN/kiln-tiles" --quiet "$db")
@@ -89,11 +89,28 @@ for state in due fresh; do
         grep -q "what is stored of unit 'pairs of cam1' cannot be used: .*; a run that changes no state does not drop it, but kiln-tiles without such options does, with --force where it has nothing to do$" "$KILN_TMP/err" ||
             fail "kiln-tiles --predict says: $(cat "$KILN_TMP/err")"
     done
-    if [ $state = fresh ]; then
-        must 0 "${command[@]}"
-        command+=(--force)
-    fi
     must 74 "${command[@]}"
     must 0 "${command[@]}"
     must 0 "$KILN_BIN/kiln-tiles" --quiet "$db" --predict
 done
+
+# --force compares: what cannot be right is damage, what may be right is a difference. Both are dropped, all of them at once, and the
+# same command stores what it computes; without --force the stage has nothing to do meanwhile.
+# forced STATUS STAGE UNIT WORDS
+forced() {
+    local status=$1 stage=$2 unit=$3 words=$4 command
+    command=("$KILN_BIN/kiln-$stage" --quiet "$db" --force)
+    must 0 "${command[@]:0:3}"
+    must "$status" "${command[@]}"
+    grep -q "^kiln-$stage: .*'$unit' .*$words.*the same command .*$" "$KILN_TMP/err" || fail "kiln-$stage --force says: $(cat "$KILN_TMP/err")"
+    [ "$(grep -c . "$KILN_TMP/err")" = 1 ] || fail "kiln-$stage --force: not one sentence: $(cat "$KILN_TMP/err")"
+    must 0 "${command[@]}"
+    must 0 "${command[@]}"
+    digest "$db" | grep -v ^image | diff "$KILN_TMP/digest" - >&2 || fail "kiln-$stage --force: another digest after '$words'"
+}
+spoil 'put("chunk", "chunk %", "sh0", "chunk", "chunk %", "opacity_logits")' fresh
+forced 74 chunk 'chunk [^ ]*' "cannot be used: its output 'sh0' has [0-9]* bytes"
+spoil '"DELETE FROM unit_output WHERE name = \"means\" AND unit IN (SELECT id FROM unit WHERE stage = \"chunk\" AND name LIKE \"chunk %\")"' fresh
+forced 74 chunk 'chunk [^ ]*' "cannot be used: its output 'opacity_logits' has"
+spoil 'put("chunk", "chunk %", "sh0", "chunk", "chunk %", "means")' fresh
+forced 70 chunk 'chunk [^ ]*' "computed again differs from what is stored: output 'sh0' was"

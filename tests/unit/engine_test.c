@@ -65,7 +65,15 @@ static void force_compares_with_what_is_stored(void **state)
     assert_int_equal(run("--force"), 0);
     assert_int_equal(number("units.done"), 4);
     assert_int_equal(run("--force --wrong"), 70);
-    assert_true(said("'unit 0' computed again differs"));
+    assert_true(said("' computed again differs"));
+    assert_int_equal(run("--force --wrong"), 0); /* both were dropped, what came a third time is stored */
+    assert_int_equal(run("--force --wrong"), 0);
+    assert_int_equal(run("--force"), 70);
+    assert_int_equal(run("--force --once"), 0);
+    assert_int_equal(run("--force"), 0);
+    assert_int_equal(run("--force --once --wrong"), 70); /* it keeps what is stored */
+    assert_int_equal(run("--force --once --wrong"), 70);
+    assert_int_equal(run("--force"), 0);
 }
 
 static void given_parameters_are_kept_until_reset(void **state)
