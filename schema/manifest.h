@@ -260,6 +260,9 @@ kiln_status kiln_stage_output_get(kiln_manifest *m, const char *stage, const cha
                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_output_put(kiln_manifest *m, const char *stage, const char *role, kiln_hash digest,
                                   kiln_error *err) KILN_MUST_CHECK;
+/* Did the stage finish, and does it not name the layer that it made, or name one that is not there by that kind and digest? Its
+ * output is missing then, whatever its state says. */
+kiln_status kiln_stage_lost_layer(kiln_manifest *m, const char *stage, bool *lost, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_outputs_clear(kiln_manifest *m, const char *stage, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------- */

@@ -72,7 +72,7 @@ void kiln_guard_steps(kiln_manifest *m);
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- stage.c ----------------------------------------------------------------------------------------------------- */
-/* Rows: a sentence, and the stage: it finished, layers of the kind that it always makes are in the file, and it names none. */
+/* Rows: a sentence, and the stage: it finished, layers of the kind that it must make are in the file, and it names none. */
 extern const char kiln_lost_outputs_sql[];
 
 /* ---- query.c ----------------------------------------------------------------------------------------------------- */

@@ -93,15 +93,39 @@ kiln_status kiln_stage_outputs_clear(kiln_manifest *m, const char *stage, kiln_e
     return kiln_query_run(&q, err);
 }
 
-/* Tests hold this list of stages beside stages.def, which schema does not know. Layers of another kind that a stage makes for some
- * scenes only are not here. An import that found no rows makes no layer. */
-const char kiln_lost_outputs_sql[] =
-    "WITH makes (stage, kind) AS (VALUES ('import', 'source'), ('knn', 'spacing'), ('prune', 'pruned'), ('chunk', 'baked'))"
+/* The layers that finished stages must name. Tests hold this list of stages beside stages.def, which schema does not know. An
+ * import that found no rows makes no layer. `initial` is made of points alone, and a knn that is stale may have run on another
+ * scene. */
+#define DUE_LAYERS                                                                                                           \
+    "WITH makes (stage, kind) AS (VALUES ('import', 'source'), ('knn', 'spacing'), ('knn', 'initial'), ('prune', 'pruned')," \
+    " ('chunk', 'baked')),"                                                                                                  \
+    " due AS (SELECT makes.stage, kind FROM makes JOIN stage ON stage.name = makes.stage"                                    \
+    " WHERE NOT (makes.stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))"                           \
+    " AND (kind <> 'initial' OR (state IN ('fresh', 'partial') AND EXISTS (SELECT 1 FROM scene WHERE scene.kind = 'points'))))"
+
+const char kiln_lost_outputs_sql[] = DUE_LAYERS
     " SELECT 'stage ' || stage || ' says that it finished, but names no layer ''' || kind || ''', though one is there', stage"
-    " FROM makes JOIN stage ON stage.name = makes.stage WHERE EXISTS (SELECT 1 FROM layer WHERE layer.kind = makes.kind)"
-    " AND NOT EXISTS (SELECT 1 FROM stage_output o WHERE o.stage = makes.stage AND o.role = makes.kind)"
-    " AND NOT (stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))"
-    " ORDER BY instr('source spacing pruned baked', kind)";
+    " FROM due WHERE EXISTS (SELECT 1 FROM layer WHERE layer.kind = due.kind)"
+    " AND NOT EXISTS (SELECT 1 FROM stage_output o WHERE o.stage = due.stage AND o.role = due.kind)"
+    " ORDER BY instr('source spacing initial pruned baked', kind)";
+
+/* Where the file has no layer of the kind, the stage made none: stages of tests do not. */
+kiln_status kiln_stage_lost_layer(kiln_manifest *m, const char *stage, bool *lost, kiln_error *err)
+{
+    kiln_query q;
+    *lost = false;
+    KILN_TRY(kiln_query_open(m, &q,
+                             DUE_LAYERS
+                             " SELECT 1 FROM due WHERE stage = ? AND NOT EXISTS (SELECT 1 FROM stage_output o JOIN layer l"
+                             " ON l.id = o.layer AND l.kind = o.role AND l.digest = o.digest"
+                             " WHERE o.stage = due.stage AND o.role = due.kind)"
+                             " AND EXISTS (SELECT 1 FROM layer WHERE layer.kind = due.kind)",
+                             err));
+    kiln_bind_text(&q, stage);
+    const kiln_status st = kiln_query_step(&q, lost, err);
+    kiln_query_close(&q);
+    return st;
+}
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 static kiln_status add_parameter(kiln_query *q, kiln_parameter **list, uint32_t *n, kiln_error *err)

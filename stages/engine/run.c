@@ -192,11 +192,14 @@ kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err)
 kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err)
 {
     kiln_stage_row row;
+    bool lost;
     *fresh = false;
     if (!r->stage || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s is no stage", r->program->name);
     if (kiln_engine_values.force || kiln_run_is_once(r)) return KILN_OK;
     KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));
     if (row.version != r->stage->version || !kiln_hash_equal(row.input_key, input_key)) return KILN_OK;
+    KILN_TRY(kiln_stage_lost_layer(r->manifest, r->stage->name, &lost, err));
+    if (lost) return KILN_OK;            /* units that are stored make it again */
     if (row.state == KILN_STAGE_STALE) { /* what it reads changed and changed back, or came out as before */
         row.state = KILN_STAGE_FRESH;
         KILN_TRY(kiln_manifest_begin(r->manifest, err));

@@ -114,3 +114,23 @@ spoil '"DELETE FROM unit_output WHERE name = \"means\" AND unit IN (SELECT id FR
 forced 74 chunk 'chunk [^ ]*' "cannot be used: its output 'opacity_logits' has"
 spoil 'put("chunk", "chunk %", "sh0", "chunk", "chunk %", "means")' fresh
 forced 70 chunk 'chunk [^ ]*' "computed again differs from what is stored: output 'sh0' was"
+
+# a finished stage that names its layer no more, or wrong, has something to do without --force: it stores it again, of cached units
+# lost STAGE KIND SQL
+lost() {
+    local stage=$1 kind=$2 lose=$3 command
+    spoil "\"$lose WHERE role = '$kind'\"" fresh
+    command=("$KILN_BIN/kiln-$stage" --quiet --json)
+    if [ "$stage" = import ]; then command+=("$KILN_TMP/s" "$db"); else command+=("$db"); fi
+    must 0 "${command[@]}"
+    python3 -c 'import json, sys; r = json.load(sys.stdin); sys.exit(r["status"] != "done" or r["stored_bytes"] > 0)' <"$KILN_TMP/out" ||
+        fail "kiln-$stage behind '$lose': $(cat "$KILN_TMP/out")"
+    must 0 "$KILN_BIN/kiln-verify" --quiet "$db"
+    digest "$db" | grep -v ^image | diff "$KILN_TMP/digest" - >&2 || fail "kiln-$stage: another digest behind '$lose'"
+}
+lost import source 'DELETE FROM stage_output'
+lost knn spacing 'DELETE FROM stage_output'
+lost prune pruned 'DELETE FROM stage_output'
+lost chunk baked 'DELETE FROM stage_output'
+lost chunk baked 'UPDATE stage_output SET layer = NULL'
+lost chunk baked 'UPDATE stage_output SET digest = zeroblob(16)'

@@ -419,6 +419,26 @@ static void a_stage_that_lost_its_output_stops_it(void **state)
     assert_int_equal(n, 4);
 }
 
+/* Only points have a layer `initial`, and only while knn is of the scene that is there. */
+static void a_knn_of_points_that_lost_its_second_output_stops_it(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    uint64_t bytes;
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+    finish_stage(m, "knn", 100);
+    run_sql(m, "DELETE FROM stage_output");
+    run_sql(m, "UPDATE layer SET kind = 'initial'");
+    kiln_gc_free(plan(m)); /* a scene of Gaussians */
+    run_sql(m, "UPDATE scene SET kind = 'points'");
+    refuses(m, "stage knn says that it finished, but names no layer 'initial'", "run kiln-knn --force");
+    assert_int_equal(kiln_manifest_verify(m, NULL, NULL, &bytes, &err), KILN_E_IO);
+    assert_says(&err, "names no layer 'initial'");
+    run_sql(m, "UPDATE stage SET state = 'stale'");
+    kiln_gc_free(plan(m));
+    kiln_manifest_close(m);
+}
+
 static void an_import_without_rows_may_leave_the_layer_of_one_before(void **state)
 {
     (void)state;
@@ -485,6 +505,7 @@ int main(void)
         CLAIM(a_blob_that_is_missing_is_damage),
         CLAIM(an_output_whose_layer_is_not_named_right_stops_it),
         CLAIM(a_stage_that_lost_its_output_stops_it),
+        CLAIM(a_knn_of_points_that_lost_its_second_output_stops_it),
         CLAIM(an_import_without_rows_may_leave_the_layer_of_one_before),
         CLAIM(a_list_of_units_that_cannot_be_read_counts_as_not_known),
         CLAIM(a_row_at_fault_is_named_with_the_manifest),
