@@ -161,14 +161,28 @@ void kiln_bind_hash(kiln_query *q, kiln_hash v)
 
 void kiln_bind_null(kiln_query *q) { bound(q, sqlite3_bind_null(q->statement, q->next_bind++)); }
 
+/* The first table that one of our statements names, for a sentence that shows no SQL. Returns its length. */
+static int find_table(const char *sql, const char **table)
+{
+    static const char *const before[] = {" FROM ", "INTO ", "UPDATE "};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        const char *at = strstr(sql, before[i]);
+        if (!at) continue;
+        *table = at + strlen(before[i]);
+        return (int)strspn(*table, "abcdefghijklmnopqrstuvwxyz_");
+    }
+    return 0;
+}
+
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 kiln_status kiln_query_check(kiln_query *q, kiln_error *err)
 {
     if (q->status == KILN_OK) return KILN_OK;
-    const char *why = q->problem ? q->problem : sqlite3_errmsg(q->m->db), *sql = sqlite3_sql(q->statement);
-    if (q->column < 0) return kiln_fail(err, q->status, "'%s': %s, in: %s", q->m->path, why, sql);
-    return kiln_fail(err, q->status, "column '%s' of a row: %s, in: %.60s...", sqlite3_column_name(q->statement, q->column), why,
-                     sql);
+    const char *why = q->problem ? q->problem : sqlite3_errmsg(q->m->db), *table = "";
+    const int length = find_table(sqlite3_sql(q->statement), &table);
+    if (q->column < 0) return kiln_fail(err, q->status, "'%s', table '%.*s': %s", q->m->path, length, table, why);
+    return kiln_fail(err, q->status, "column '%s' of a row of '%.*s': %s", sqlite3_column_name(q->statement, q->column), length,
+                     table, why);
 }
 
 kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err)

@@ -3,7 +3,12 @@
  *
  * A manifest may come from a stranger, whose file needs no CHECK, no UNIQUE index and no STRICT to hold: these functions are what
  * the code behind them may rely on. Pure functions of the structs in manifest.h; nothing is read from the file.
- * KILN_E_INPUT with a sentence that names the row and what is wrong with it. */
+ * KILN_E_INPUT with a sentence that names the row and what is wrong with it.
+ *
+ * The rule for exit codes: a row that no program of ours writes (its values, its order, a schema of the file's own) is bad input,
+ * 3: somebody made or edited the file. What was right once is damage, 74: a blob or page that does not read back, a column of
+ * another type, rows that are missing where others name them, an index that hides a row, a unit's result that its stage cannot use.
+ * SCHEMA.md says it to others. */
 #ifndef KILN_SCHEMA_ROW_CHECK_H
 #define KILN_SCHEMA_ROW_CHECK_H
 

@@ -97,6 +97,15 @@ static kiln_status insert_output(kiln_manifest *m, int64_t unit, const kiln_unit
     return kiln_query_run(&q, err);
 }
 
+/* Outputs of a unit that is gone, whose number the new one got: a damaged file has them. Nobody reads them. */
+static kiln_status drop_orphans(kiln_manifest *m, int64_t unit, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "DELETE FROM unit_output WHERE unit = ?", err));
+    kiln_bind_i64(&q, unit);
+    return kiln_query_run(&q, err);
+}
+
 static kiln_status unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, kiln_error *err)
 {
     kiln_query q;
@@ -119,6 +128,7 @@ kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, 
         if (blobs[i].packed) KILN_GO(kiln_manifest_put_blob(m, &blobs[i], err));
     KILN_GO(insert_unit(m, key, stage, name, r->counters, wall_ns, err));
     int64_t unit = sqlite3_last_insert_rowid(m->db);
+    KILN_GO(drop_orphans(m, unit, err));
     for (uint32_t i = 0; i < r->n; i++) KILN_GO(insert_output(m, unit, &r->outputs[i], err));
     KILN_GO(kiln_quarantine_remove(m, key, err));
 done:

@@ -403,14 +403,14 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     kiln_run_row last = {0};
     kiln_status st = KILN_OK;
     bool found = false;
-    kiln_say("nothing to do, the output is up to date");
-    KILN_TRY(settle(r, err));
+    KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
     KILN_TRY(kiln_run_last(r->manifest, r->program->name, &found, &last, err));
     if (found) st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
     kiln_run_row_release(&last);
     if (st != KILN_OK) return st;
     if (!r->stored_report) r->stored_report = json_object();
     if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
+    kiln_say("nothing to do, the output is up to date");
     kiln_run_drop_scratch(r); /* of a run that was killed right after its commit */
     r->committed = true;
     return KILN_OK;

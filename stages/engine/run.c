@@ -116,19 +116,31 @@ static kiln_status take_stored(kiln_run *r, const kiln_parameter *p, kiln_error 
     return st == KILN_E_USAGE ? KILN_E_INPUT : st;
 }
 
+/* One sentence for all of them. */
+static kiln_status warn_of_unknown(const kiln_run *r, const kiln_parameter *stored, uint32_t n, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_buffer names = {0};
+    for (uint32_t i = 0; i < n; i++)
+        if (!keyed_option(r, stored[i].name))
+            KILN_GO(kiln_buffer_printf(&names, err, "%s'%s'", names.size ? ", " : "", stored[i].name));
+    if (names.size)
+        kiln_warn("stored parameters of another version of this program are not used (--reset forgets them): %s",
+                  (const char *)names.data);
+done:
+    kiln_buffer_release(&names);
+    return st;
+}
+
 kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
 {
     kiln_parameter *stored = NULL;
     uint32_t n = 0;
     if (!r->stage || !r->manifest || kiln_engine_values.reset) return KILN_OK;
     KILN_TRY(kiln_parameters_get(r->manifest, r->stage->name, &stored, &n, err));
-    kiln_status st = KILN_OK;
-    for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
-        if (!keyed_option(r, stored[i].name))
-            kiln_warn("the stored parameter '%s' is of another version of this program and not used", stored[i].name);
-        else if (!kiln_opt_given(&r->cli, stored[i].name))
-            st = take_stored(r, &stored[i], err);
-    }
+    kiln_status st = warn_of_unknown(r, stored, n, err);
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++)
+        if (keyed_option(r, stored[i].name) && !kiln_opt_given(&r->cli, stored[i].name)) st = take_stored(r, &stored[i], err);
     kiln_parameters_free(stored, n);
     return st;
 }

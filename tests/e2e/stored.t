@@ -134,3 +134,22 @@ lost prune pruned 'DELETE FROM stage_output'
 lost chunk baked 'DELETE FROM stage_output'
 lost chunk baked 'UPDATE stage_output SET layer = NULL'
 lost chunk baked 'UPDATE stage_output SET digest = zeroblob(16)'
+
+# rows that are read when there is nothing to do are looked at before that is said
+# damaged STATUS SQL: that status, and no "nothing to do"
+damaged() {
+    local status=$1; shift
+    spoil "\"$1\"" fresh
+    must "$status" "$KILN_BIN/kiln-knn" "$db"
+    grep -q 'is damaged: .*kiln-verify lists all' "$KILN_TMP/err" || fail "kiln-knn behind '$1': $(cat "$KILN_TMP/err")"
+    grep -qi 'select\|nothing to do' "$KILN_TMP/out" "$KILN_TMP/err" && fail "kiln-knn behind '$1': $(cat "$KILN_TMP/out" "$KILN_TMP/err")"
+}
+damaged 3 "UPDATE run SET start_ns = -5"
+damaged 74 "INSERT INTO quarantine VALUES (zeroblob(16), 'knn', 'x', 5000000000, 'cpu', 'r', 0)"
+# outputs of a unit that is gone are in nobody's way
+spoil '"INSERT INTO unit_output SELECT max(unit.id) + 1, o.name, o.segment, o.hash, o.raw_bytes, o.elem FROM unit, unit_output o WHERE o.unit = " + unit("chunk", "chunk %") + " GROUP BY o.name, o.segment"'
+must 0 "$KILN_BIN/kiln-chunk" --quiet "$db" --max 255
+# stored parameters that no option of today is are told in one sentence
+spoil '"INSERT INTO parameter VALUES (\"knn\", \"old\", \"1\"), (\"knn\", \"older\", \"2\")"' fresh
+must 0 "$KILN_BIN/kiln-knn" "$db"
+[ "$(grep -c 'stored parameter' "$KILN_TMP/err")" = 1 ] && grep -q "not used.*: 'old', 'older'" "$KILN_TMP/err" || fail "unknown parameters: $(cat "$KILN_TMP/err")"
