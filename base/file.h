@@ -65,6 +65,8 @@ kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *
 /* The part after the last '/', and the part after its last '.' ("" where none); both inside `path`. */
 const char *kiln_path_base(const char *path);
 const char *kiln_path_suffix(const char *path);
+/* Has the last name a suffix, an empty one ("x.png.") too? */
+bool kiln_path_has_suffix(const char *path);
 /* A name from inside a file stays in its folder: not empty, not absolute, no '..' component, no backslash,
  * no control byte, valid UTF-8, at most 1024 bytes. On false *why is a static reason. */
 bool kiln_name_is_safe(const char *name, const char **why);

@@ -146,20 +146,17 @@ static void man_row(FILE *out, const kiln_opt *o)
 
 static void man_exit_status(FILE *out)
 {
-    static const struct {
-        int code;
-        const char *text;
-    } rows[] = {
-#define X(name, code, text) {code, text},
+    static const int codes[] = {
+#define X(name, code, text) code,
         KILN_STATUS_MAP(X)
 #undef X
     };
     (void)fputs(".SH EXIT STATUS\n", out);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) { /* rows of one code stand together */
-        const bool first = i == 0 || rows[i - 1].code != rows[i].code;
-        const bool last = i + 1 == sizeof rows / sizeof *rows || rows[i + 1].code != rows[i].code;
-        if (first) (void)fprintf(out, ".TP\n\\fB%d\\fR\n", rows[i].code);
-        (void)fprintf(out, "%s%s%s", first ? "" : ", or ", rows[i].text, last ? ".\n" : "");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) { /* rows of one code stand together */
+        char text[128];
+        if (i > 0 && codes[i - 1] == codes[i]) continue;
+        kiln_exit_text(codes[i], text, sizeof text);
+        (void)fprintf(out, ".TP\n\\fB%d\\fR\n%s.\n", codes[i], text);
     }
 }
 

@@ -27,6 +27,8 @@ const char *kiln_path_suffix(const char *path)
     return dot ? dot + 1 : path + strlen(path);
 }
 
+bool kiln_path_has_suffix(const char *path) { return strchr(kiln_path_base(path), '.') != NULL; }
+
 static bool has_parent_component(const char *name)
 {
     for (const char *at = name; at; at = strchr(at, '/')) {

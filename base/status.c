@@ -44,3 +44,11 @@ void kiln_note(kiln_error *err, const char *fmt, ...)
 int kiln_exit_code(kiln_status status) { return statuses[status].code; }
 const char *kiln_status_text(kiln_status status) { return statuses[status].text; }
 const char *kiln_status_name(kiln_status status) { return statuses[status].name; }
+
+void kiln_exit_text(int code, char *out, size_t size)
+{
+    size_t at = 0;
+    if (size) out[0] = '\0';
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses && at < size; i++)
+        if (statuses[i].code == code) at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", or " : "", statuses[i].text);
+}

@@ -9,6 +9,8 @@
 
 #include "base/extern_c.h"
 
+#include <stddef.h>
+
 KILN_C_BEGIN
 
 /* name, exit code of a program that ends with it, text */
@@ -48,6 +50,8 @@ void kiln_note(kiln_error *err, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* Exit code of a program that ends with `status`; its general text; its name ("E_INPUT"). Static strings. */
 int kiln_exit_code(kiln_status status);
 const char *kiln_status_text(kiln_status status);
+/* The texts of all statuses that end with this code, joined by ", or ", into out[size]; "" for a code that is none of ours. */
+void kiln_exit_text(int code, char *out, size_t size);
 const char *kiln_status_name(kiln_status status);
 
 #define KILN_TRY(call)                              \

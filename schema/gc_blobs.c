@@ -21,22 +21,16 @@ bool kiln_gc_has_hash(const kiln_buffer *sorted, kiln_hash hash)
     return sorted->size && bsearch(hash.bytes, sorted->data, sorted->size / sizeof hash, sizeof hash, by_bytes);
 }
 
+static kiln_status add_hash(kiln_query *q, kiln_buffer *list, kiln_error *err)
+{
+    const kiln_hash hash = kiln_column_hash(q);
+    KILN_TRY(kiln_query_check(q, err));
+    return kiln_buffer_put(list, hash.bytes, sizeof hash.bytes, err);
+}
+
 kiln_status kiln_gc_read_hashes(kiln_manifest *m, const char *sql, kiln_buffer *out, kiln_error *err)
 {
-    kiln_query q;
-    bool row;
-    kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, sql, err));
-    for (;;) {
-        KILN_GO(kiln_query_step(&q, &row, err));
-        if (!row) break;
-        const kiln_hash hash = kiln_column_hash(&q);
-        KILN_GO(kiln_row_take(m, &q, kiln_query_check(&q, err), err));
-        KILN_GO(kiln_buffer_put(out, hash.bytes, sizeof hash.bytes, err));
-    }
-done:
-    kiln_query_close(&q);
-    return st;
+    return kiln_gc_read_rows(m, sql, add_hash, out, err);
 }
 
 /* ---- what is named ------------------------------------------------------------------------------------------------------ */

@@ -50,6 +50,10 @@ struct kiln_gc {
     uint64_t next_layer, next_unit, next_blob;
 };
 
+/* Calls add for every row; what it appends is the list. The buffer stays the caller's. */
+typedef kiln_status kiln_gc_add_fn(kiln_query *q, kiln_buffer *list, kiln_error *err);
+kiln_status kiln_gc_read_rows(kiln_manifest *m, const char *sql, kiln_gc_add_fn *add, kiln_buffer *list,
+                              kiln_error *err) KILN_MUST_CHECK;
 /* gc_units.c: stages, units and layers, and which of them are kept. */
 kiln_status kiln_gc_find_rows(kiln_gc *g, kiln_error *err) KILN_MUST_CHECK;
 /* gc_blobs.c: the blobs that nothing kept names. */

@@ -17,9 +17,7 @@ static kiln_status add_stage(kiln_query *q, kiln_buffer *list, kiln_error *err)
     return kiln_buffer_put(list, &s, sizeof s, err);
 }
 
-/* Calls add for every row; what it appends is the list. The buffer stays the caller's. */
-typedef kiln_status add_fn(kiln_query *q, kiln_buffer *list, kiln_error *err);
-static kiln_status read_rows(kiln_manifest *m, const char *sql, add_fn *add, kiln_buffer *list, kiln_error *err)
+kiln_status kiln_gc_read_rows(kiln_manifest *m, const char *sql, kiln_gc_add_fn *add, kiln_buffer *list, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -38,7 +36,7 @@ done:
 static kiln_status find_stages(kiln_gc *g, kiln_error *err)
 {
     kiln_buffer list = {0};
-    const kiln_status st = read_rows(g->m, "SELECT name, finished_ns FROM stage ORDER BY name", add_stage, &list, err);
+    const kiln_status st = kiln_gc_read_rows(g->m, "SELECT name, finished_ns FROM stage ORDER BY name", add_stage, &list, err);
     g->stages = (kiln_gc_stage *)list.data;
     g->n_stages = list.size / sizeof *g->stages;
     return st;
@@ -251,9 +249,9 @@ static kiln_status add_layer(kiln_query *q, kiln_buffer *list, kiln_error *err)
 static kiln_status find_layers(kiln_gc *g, kiln_error *err)
 {
     kiln_buffer list = {0};
-    const kiln_status st =
-        read_rows(g->m, "SELECT id, kind, EXISTS (SELECT 1 FROM stage_output o WHERE o.layer = layer.id) FROM layer ORDER BY id",
-                  add_layer, &list, err);
+    const kiln_status st = kiln_gc_read_rows(
+        g->m, "SELECT id, kind, EXISTS (SELECT 1 FROM stage_output o WHERE o.layer = layer.id) FROM layer ORDER BY id", add_layer,
+        &list, err);
     g->layers = (kiln_gc_layer *)list.data;
     g->n_layers = list.size / sizeof *g->layers;
     return st;

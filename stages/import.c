@@ -39,7 +39,7 @@ static const kiln_opt options[] = {
      KILN_KEYED},
     {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "of the random points", KILN_KEYED},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
-    {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read", 0},
+    {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL, "look at the content of every source, not only at its time", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -480,8 +480,18 @@ done:
     return st;
 }
 
+static kiln_status list_formats(const kiln_run *r, kiln_error *err)
+{
+    if (kiln_run_args(r)->n_positional || kiln_run_json(r))
+        return kiln_fail(err, KILN_E_USAGE, "--list-formats takes no scene and no --json, it only names the formats");
+    for (const kiln_reader *const *f = kiln_readers; *f; f++)
+        kiln_print("%-12s .%-6s %s", (*f)->name, (*f)->suffixes, (*f)->summary);
+    return KILN_OK;
+}
+
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
+    if (o.list_formats) return list_formats(r, err);
     const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
     char avoid[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
@@ -503,20 +513,9 @@ done:
     return st;
 }
 
-/* Needs no scene, so it is answered before the arguments are counted. */
-static bool lists_formats(int argc, char **argv)
-{
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--list-formats") == 0) return true;
-    return false;
-}
-
 int main(int argc, char **argv)
 {
     static const kiln_stage_program program = {
         .name = "import", .cli = &cli, .opens_itself = true, .packs = true, .manifest_arg = 1, .run = run, .unit = unit};
-    if (!lists_formats(argc, argv)) return kiln_program_main(&program, argc, argv);
-    for (const kiln_reader *const *f = kiln_readers; *f; f++)
-        kiln_print("%-12s .%-6s %s", (*f)->name, (*f)->suffixes, (*f)->summary);
-    return fflush(stdout) == 0 ? 0 : kiln_exit_code(KILN_E_IO);
+    return kiln_program_main(&program, argc, argv);
 }

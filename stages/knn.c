@@ -294,9 +294,15 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     if (!k->tracks.colmap) return KILN_OK;
     KILN_TRY(kiln_unit_counters(r, &k->colours, &c, err));
     int bad = json_unpack(c, "{s:I, s:I, s:I}", "points", &points, "coloured", &coloured, "photos", &photos);
+    const json_int_t damaged = json_integer_value(json_object_get(c, "damaged"));
+    const json_t *damage = json_object_get(c, "damage");
+    if (!bad && damaged > 0)
+        kiln_warn("photos that are damaged and give no colours: %lld, the first: %.300s", (long long)damaged,
+                  json_is_string(damage) ? json_string_value(damage) : "");
     json_decref(c);
     if (bad) return kiln_unit_refuse(r, &k->colours, kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
+    if (damaged > 0) (void)json_object_set_new(out, "photos_damaged", json_integer(damaged)); /* out NULL: told below */
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (points && !kiln_run_json(r))
         kiln_print("%lld points without colour: %lld coloured from %lld photos, %lld stay %s", (long long)points,

@@ -97,7 +97,7 @@ static kiln_status check_suffix(const kiln_shoot *s, kiln_error *err)
 {
     const char *suffix = kiln_path_suffix(o.output);
     const bool npy = kiln_picture_format_of(o.output) == KILN_NPY;
-    if (!*suffix) return KILN_OK;
+    if (!kiln_path_has_suffix(o.output)) return KILN_OK;
     if (!kiln_picture_suffix_is_written(o.output))
         return kiln_fail(err, KILN_E_USAGE,
                          "-o '%s': '.%s' is no format that kiln-render writes; it writes NAME.png and NAME.npy, or a folder of "

@@ -182,7 +182,8 @@ static void why_no_gpu(const kiln_devices_question *q, const kiln_device_list *v
     const uint32_t built = q->built_version, has = q->gpus->driver_version;
     why[0] = '\0';
     if (built == 0)
-        (void)snprintf(why, size, "this build has no CUDA; make with nvcc (CUDA 13) in the PATH");
+        (void)snprintf(why, size,
+                       "this build has no CUDA; install a package that was made with it, or build with nvcc (CUDA 13) in the PATH");
     else if (q->gpus->why_none[0])
         (void)snprintf(why, size, "%s", q->gpus->why_none);
     else if (q->gpus->n == 0)

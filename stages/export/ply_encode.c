@@ -76,8 +76,9 @@ static void write_value(unsigned char *dst, kiln_type type, double v)
         float f = (float)v;
         memcpy(dst, &f, sizeof f);
     } else {
-        double r = floor(v + 0.5);
-        int64_t i = (int64_t)(r < lo[type] ? lo[type] : r > hi[type] ? hi[type] : r);
+        const double r = floor(v + 0.5);
+        /* Every conversion is defined: NaN is 0, what is out of range the nearest that the column holds. */
+        const int64_t i = isnan(r) ? 0 : (int64_t)(r < lo[type] ? lo[type] : r > hi[type] ? hi[type] : r);
         memcpy(dst, &i, kiln_type_size(type)); /* little-endian: the low bytes */
     }
 }

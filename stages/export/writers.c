@@ -79,7 +79,7 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
     if (of_suffix)
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says %s; leave out one of them", path,
                          of_suffix->name, wanted->name);
-    if (!suffix && (!wanted->suffix[0] || !kiln_path_suffix(path)[0])) return KILN_OK;
+    if (!suffix && (!wanted->suffix[0] || !kiln_path_has_suffix(path))) return KILN_OK;
     list_written(written, sizeof written);
     return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is no format that kiln-export writes; it writes %s", path,
                      suffix ? suffix : kiln_path_suffix(path), written);

@@ -271,35 +271,23 @@ static kiln_status find_places(const kiln_parsed *parsed, bake *b, kiln_error *e
 /* ---- running -------------------------------------------------------------------------------------------------------------------
  */
 
-/* "bad input"; texts of one code are joined by ", or ". "" for a code that is none of ours. */
-static const char *meaning_of(int code, char *buf, size_t size)
+/* " (bad input)"; "" for a code that is none of ours. */
+static const char *meaning_of(int code, char buf[160])
 {
-    static const struct {
-        int code;
-        const char *text;
-    } rows[] = {
-#define X(name, code, text) {code, text},
-        KILN_STATUS_MAP(X)
-#undef X
-    };
-    size_t at = 0;
-    buf[0] = '\0';
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].code == code && at < size)
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", or " : " (", rows[i].text);
-    if (at && at < size) (void)snprintf(buf + at, size - at, ")");
+    char text[128];
+    kiln_exit_text(code, text, sizeof text);
+    (void)snprintf(buf, 160, *text ? " (%s)" : "%s", text);
     return buf;
 }
 
 /* Always said: make turns every exit code into 2, and its user finds the program's here. */
 static void say_end(const char *program, int code, int signal)
 {
-    char meaning[128];
+    char meaning[160];
     if (signal)
         (void)fprintf(stderr, NAME ": kiln-%s was ended by signal %d (%s)\n", program, signal, strsignal(signal));
     else
-        (void)fprintf(stderr, NAME ": kiln-%s ended with exit code %d%s\n", program, code,
-                      meaning_of(code, meaning, sizeof meaning));
+        (void)fprintf(stderr, NAME ": kiln-%s ended with exit code %d%s\n", program, code, meaning_of(code, meaning));
 }
 
 static bool is_yes(const char *name)

@@ -11,6 +11,7 @@
 #include "stages/knn/units.h"
 
 #include "base/memory.h"
+#include "stages/engine/json_text.h"
 #include "stages/image/image.h"
 #include "stages/import/colmap_visit.h"
 
@@ -34,6 +35,9 @@ typedef struct {
     const kiln_camera *camera;
     double width, height; /* that its keypoints are of */
     kiln_picture photo;   /* read at the first keypoint that needs it */
+    bool damaged;         /* and could not be */
+    uint64_t n_damaged;
+    char damage[256]; /* of the first of them */
 } walk;
 
 /* ---- which points ------------------------------------------------------------------------------------------------------ */
@@ -79,6 +83,7 @@ static kiln_status begin_image(void *context, const char *camera, uint32_t width
     walk *w = context;
     (void)err;
     kiln_picture_release(&w->photo);
+    w->damaged = false;
     w->camera = kiln_tracks_camera(w->tracks, camera);
     w->width = width;
     w->height = height;
@@ -86,12 +91,18 @@ static kiln_status begin_image(void *context, const char *camera, uint32_t width
     return KILN_OK;
 }
 
+/* A photo that was damaged when it was imported is left out. One that changed since is not: the key names the one of before. */
 static kiln_status read_photo(walk *w, kiln_error *err)
 {
-    if (w->photo.data) return KILN_OK;
-    KILN_TRY(kiln_picture_read(w->camera->photo, &w->photo, err));
-    w->n_photos++;
-    return kiln_tracks_check(w->tracks, w->camera->photo, err);
+    if (w->photo.data || w->damaged) return KILN_OK;
+    kiln_error why = {0};
+    const kiln_status st = kiln_picture_read(w->camera->photo, &w->photo, &why);
+    KILN_TRY(kiln_tracks_check(w->tracks, w->camera->photo, err));
+    w->damaged = st == KILN_E_INPUT;
+    if (st != KILN_OK && !w->damaged) return kiln_fail(err, st, "%s", why.msg);
+    w->n_photos += !w->damaged;
+    if (w->damaged && w->n_damaged++ == 0) snprintf(w->damage, sizeof w->damage, "%.255s", why.msg);
+    return KILN_OK;
 }
 
 /* at: along an axis of n pixels whose first has its centre at 0.5. Weight of the second of two neighbours. */
@@ -139,6 +150,7 @@ static kiln_status add_keypoint(void *context, double x, double y, uint64_t poin
     colourless *p = point == NO_POINT ? NULL : find_point(w, point);
     if (!p || p->n == UINT32_MAX || !(x >= 0 && x <= w->width && y >= 0 && y <= w->height)) return KILN_OK;
     KILN_TRY(read_photo(w, err));
+    if (w->damaged) return KILN_OK;
     add_sample(&w->photo, x * (double)w->photo.width / w->width, y * (double)w->photo.height / w->height, p);
     return KILN_OK;
 }
@@ -201,7 +213,11 @@ static kiln_status put_counters(kiln_worker *w, const walk *from, kiln_error *er
     for (uint64_t i = 0; i < from->n_points; i++) coloured += from->points[i].n > 0;
     json_t *c = json_pack("{s:I, s:I, s:I}", "points", (json_int_t)from->n_points, "coloured", (json_int_t)coloured, "photos",
                           (json_int_t)from->n_photos);
-    if (!c) return kiln_fail(err, KILN_E_NOMEM, "cannot write the counters of the colours");
+    if (!c || (from->n_damaged && (json_object_set_new(c, "damaged", json_integer((json_int_t)from->n_damaged)) ||
+                                   json_object_set_new(c, "damage", kiln_json_string(from->damage))))) {
+        json_decref(c);
+        return kiln_fail(err, KILN_E_NOMEM, "cannot write the counters of the colours");
+    }
     kiln_status st = kiln_worker_counters(w, c, err);
     json_decref(c);
     return st;

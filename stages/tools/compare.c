@@ -293,6 +293,10 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     const char *a = kiln_run_args(r)->positional[0], *b = kiln_run_args(r)->positional[1];
     kiln_compare_rect rect;
     if (o.rect) KILN_TRY(parse_rect(o.rect, &rect, err));
+    for (int i = 0; i < 2; i++) { /* a missing one is named, whatever the other is */
+        kiln_file_info there;
+        if (kiln_file_stat(i ? b : a, &there, err) != KILN_OK) return err->status = KILN_E_INPUT;
+    }
     if (kiln_is_dir(a) && kiln_is_dir(b)) return compare_folders(a, b, o.rect ? &rect : NULL, r, err);
     if (kiln_is_dir(a) || kiln_is_dir(b))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a folder and '%s' is not; give two pictures or two folders",

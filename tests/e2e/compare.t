@@ -64,3 +64,9 @@ python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["status
     fail "the document of a failure: $(cat "$KILN_TMP/out")"
 must 3 kiln compare "$d/a" "$d/c"
 must 2 kiln compare "$d/a" "$KILN_TMP/a.png"
+
+# what is missing is named, whatever the other one is
+for pair in "$d/b /nope" "/nope $d/b" "/nope $KILN_TMP/a.png"; do
+    must 3 kiln compare $pair
+    grep -q "'/nope': No such file" "$KILN_TMP/err" || fail "kiln-compare $pair says: $(cat "$KILN_TMP/err")"
+done

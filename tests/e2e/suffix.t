@@ -26,6 +26,9 @@ refused 'NAME.ply chunks' kiln export $db -o o.spz
 refused 'NAME.ply chunks' kiln export $db --format ply -o o.spz
 refused 'NAME.ply chunks' kiln export $db --format chunks -o o.spz
 refused 'ply chunks --format' kiln export $db --format chunks -o o.ply
+refused "'.' NAME.ply chunks" kiln export $db -o x.png.
+refused "'.' NAME.ply chunks" kiln export $db -o x.ply.
+refused "'.' NAME.png" kiln render $db --camera cam0 -o x.png.
 must 0 kiln export $db -o O.PLY && is ply O.PLY
 must 0 kiln export $db -o plain && is ply plain
 must 0 kiln export $db -o new.v2/ && is ply new.v2/scene.ply

@@ -39,3 +39,12 @@ coloured check "$KILN_TMP/txt.db" 0
 tracks photos "$KILN_TMP/bin" 0 || fail "write"
 must 3 kiln knn --force "$KILN_TMP/bin.db"
 grep -q 'import again' "$KILN_TMP/err" || fail "$(cat "$KILN_TMP/err")"
+
+# a photo that is damaged, and was when it was imported, gives no colours and ends nothing
+tracks write "$KILN_TMP/hurt" txt || fail "write"
+photo=$(find "$KILN_TMP/hurt" -name '*.png' | sort | head -n 1)
+truncate -s "$(($(stat -c %s "$photo") - 20))" "$photo"
+kiln import "$KILN_TMP/hurt" "$KILN_TMP/hurt.db" >/dev/null || fail "import of a damaged photo"
+must 0 "$KILN_BIN/kiln-knn" "$KILN_TMP/hurt.db"
+grep -q 'photos that are damaged and give no colours: 1, the first: .*' "$KILN_TMP/err" || fail "a damaged photo: $(cat "$KILN_TMP/err")"
+grep -q 'coloured from 1 photos' "$KILN_TMP/out" || fail "a damaged photo: $(cat "$KILN_TMP/out")"

@@ -242,7 +242,8 @@ static void the_build_decides_before_anything_is_seen(void **state)
     kiln_devices_question q = {.asked = "auto", .gpus = &three};
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_OK);
     assert_int_equal(d.items[0].kind, KILN_DEVICE_CPU);
-    assert_string_equal(d.note, "this build has no CUDA; make with nvcc (CUDA 13) in the PATH");
+    assert_string_equal(
+        d.note, "this build has no CUDA; install a package that was made with it, or build with nvcc (CUDA 13) in the PATH");
     assert_false(d.passed_over); /* nobody asked NVML */
     q.asked = "all";
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_E_DEVICE);

@@ -4,6 +4,7 @@
 #include "stages/import/mip_filter.h"
 #include "stages/import/ply_header.h"
 #include "stages/import/text_lines.h"
+#include "stages/export/ply_table.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -481,6 +482,40 @@ static void lines_end_with_lf_or_crlf_or_the_file(void **state)
     unlink(path);
 }
 
+/* Values that no integer column holds: each has a defined place, with the sanitizers too. */
+static void integer_columns_take_any_value(void **state)
+{
+    (void)state;
+    static const float values[] = {NAN, -INFINITY, INFINITY, -1e30f, 1e30f, 300.4f, -200.6f, 1.4f};
+    enum { N = sizeof values / sizeof *values };
+    static const struct {
+        kiln_type type;
+        int64_t want[N];
+    } rows[] = {
+        {KILN_TYPE_U8, {0, 0, 255, 0, 255, 255, 0, 1}},
+        {KILN_TYPE_I8, {0, -128, 127, -128, 127, 127, -128, 1}},
+        {KILN_TYPE_U16, {0, 0, 65535, 0, 65535, 300, 0, 1}},
+        {KILN_TYPE_I32, {0, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX, 300, -201, 1}},
+    };
+    const uint32_t order[N] = {0, 1, 2, 3, 4, 5, 6, 7};
+    kiln_ply_planes planes = {.n = 1, .count = N};
+    static float data[N];
+    memcpy(data, values, sizeof data);
+    assert_int_equal(KILN_ALLOC(&planes.items, 1, "a plane", NULL), KILN_OK);
+    snprintf(planes.items[0].name, sizeof planes.items[0].name, "opacity_logits");
+    planes.items[0].data = data;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const uint32_t size = (uint32_t)kiln_type_size(rows[r].type);
+        kiln_ply_column column = {.type = rows[r].type, .plane = "opacity_logits", .role = KILN_ROLE_OPACITY};
+        const kiln_ply_table table = {.row_bytes = size, .n_columns = 1, .columns = &column};
+        unsigned char got[N * 8];
+        kiln_ply_encode(&table, &planes, order, N, got);
+        for (int i = 0; i < N; i++)
+            if (memcmp(got + (size_t)i * size, &rows[r].want[i], size) != 0) fail_msg("type %d, value %d", (int)rows[r].type, i);
+    }
+    free(planes.items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +534,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_refused_with_its_reason),
         cmocka_unit_test(filter_3d_is_folded_in),
         cmocka_unit_test(own_exp_and_log_are_accurate),
+        cmocka_unit_test(integer_columns_take_any_value),
         cmocka_unit_test(lines_end_with_lf_or_crlf_or_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
