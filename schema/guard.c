@@ -206,16 +206,18 @@ static const struct {
     unsigned char n;
 } implicit_indexes[] = {{"blob", 1}, {"unit", 1}, {"quarantine", 1}, {"layer", 1}, {"chunk", 2}, {"plane", 1}, {"tile_table", 1}};
 
+enum { WANTED_MAX = 48, WORD_MAX = 40 };
+
 /* One object as its row of sqlite_schema must be. SQLite stores the text of a CREATE statement as it was given, without the ';', so
  * texts are compared with manifest.sql itself; running it in a database in memory to ask would take most of the time of an open. */
 typedef struct {
-    char type[8], name[40], table[40];
+    const char *type;
+    char name[WORD_MAX], table[WORD_MAX];
     const char *sql; /* into kiln_manifest_sql; NULL: an implicit index */
     size_t length;
     bool found;
 } wanted_object;
 
-enum { WANTED_MAX = 48 };
 typedef struct {
     wanted_object objects[WANTED_MAX];
     size_t n;
@@ -224,28 +226,42 @@ typedef struct {
 /* The ';' that ends the statement at `sql`: those in comments and in 'text' do not. */
 static const char *statement_end(const char *sql)
 {
-    for (; *sql && *sql != ';'; sql++) {
-        if (*sql == '\'') sql = strchr(sql + 1, '\'');
-        if (sql[0] == '-' && sql[1] == '-') sql = strchr(sql, '\n');
+    for (;; sql++) {
+        sql += strcspn(sql, ";'-");
+        if (*sql == '\'')
+            sql += 1 + strcspn(sql + 1, "'");
+        else if (*sql == '-' && sql[1] == '-')
+            sql += strcspn(sql, "\n");
+        else if (*sql != '-')
+            return sql;
+        if (!*sql) return sql;
     }
-    return sql;
 }
 
-/* From the heads of statements: CREATE TABLE name, CREATE VIEW name, CREATE UNIQUE INDEX name ON table. */
+static bool copy_word(const char *from, char to[WORD_MAX])
+{
+    const size_t n = strcspn(from, " ");
+    if (n >= WORD_MAX) return false;
+    memcpy(to, from, n);
+    to[n] = '\0';
+    return true;
+}
+
+/* The head of a statement is CREATE TABLE name, CREATE VIEW name or CREATE UNIQUE INDEX name ON table. */
 static bool read_statement(const char *sql, wanted_object *o)
 {
+    static const char *const heads[][2] = {{"CREATE TABLE ", "table"}, {"CREATE VIEW ", "view"}, {"CREATE UNIQUE INDEX ", "index"}};
     o->sql = sql;
     o->length = (size_t)(statement_end(sql) - sql);
-    if (sscanf(sql, "CREATE TABLE %39s", o->name) == 1)
-        strcpy(o->type, "table");
-    else if (sscanf(sql, "CREATE VIEW %39s", o->name) == 1)
-        strcpy(o->type, "view");
-    else if (sscanf(sql, "CREATE UNIQUE INDEX %39s ON %39s", o->name, o->table) == 2)
-        strcpy(o->type, "index");
-    else
-        return false;
-    if (!*o->table) memcpy(o->table, o->name, sizeof o->name); /* of a table or a view: its own name */
-    return true;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        const size_t head = strlen(heads[i][0]);
+        if (strncmp(sql, heads[i][0], head) != 0) continue;
+        o->type = heads[i][1];
+        if (!copy_word(sql + head, o->name)) return false;
+        const char *const on = sql + head + strlen(o->name);
+        return copy_word(strncmp(on, " ON ", 4) == 0 ? on + 4 : sql + head, o->table);
+    }
+    return false;
 }
 
 /* A statement of manifest.sql begins at the begin of a line. */
@@ -257,7 +273,7 @@ static bool list_wanted(wanted_list *list)
         for (unsigned k = 1; k <= implicit_indexes[i].n; k++) {
             if (list->n == WANTED_MAX) return false;
             wanted_object *o = &list->objects[list->n++];
-            strcpy(o->type, "index");
+            o->type = "index";
             snprintf(o->name, sizeof o->name, "sqlite_autoindex_%.16s_%u", implicit_indexes[i].table, k);
             snprintf(o->table, sizeof o->table, "%.16s", implicit_indexes[i].table);
         }
@@ -280,7 +296,7 @@ static bool is_statistics(const object *o)
 
 static bool is_wanted(const object *o, const wanted_object *w)
 {
-    if (strcmp(o->type, w->type) != 0 || strcmp(o->name, w->name) != 0 || strcmp(o->table, w->table) != 0) return false;
+    if (strcmp(o->name, w->name) != 0 || strcmp(o->type, w->type) != 0 || strcmp(o->table, w->table) != 0) return false;
     if (!o->sql || !w->sql) return o->sql == w->sql;
     return strlen(o->sql) == w->length && memcmp(o->sql, w->sql, w->length) == 0;
 }
