@@ -28,7 +28,7 @@ static struct {
 
 /* ---- SQLite's memory ----------------------------------------------------------------------------------------------------------
  */
-/* Opening parses manifest.sql twice, in tens of thousands of small allocations, for which the sanitizer takes half of the time.
+/* Opening parses the SQL of the file, in tens of thousands of small allocations, for which the sanitizer takes half of the time.
  * SQLite's code is not instrumented, so that opening loses nothing by glibc's; what our code reads of SQLite's buffers is watched
  * in manifest-rows, which leaves the sanitizer's in place. A block begins with its size. */
 #ifdef __GLIBC__
