@@ -22,14 +22,14 @@ LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
 LDLIBS   = -lpng -ljpeg -ljansson -lisal -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
-PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c))
+PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c stages/*/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 # kiln-NAME from NAME.c; kiln.c is the front command itself.
 TOOLS   := $(patsubst stages/tools/%.c,%,$(filter-out stages/tools/kiln.c,$(wildcard stages/tools/*.c)))
 PROGRAMS := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
 BIN     := $O/bin/kiln $(PROGRAMS)
 UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_test.c))
-C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* tests/* examples,$d/*.[ch] $d/*.cc $d/*.cu $d/*.cuh))
+C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* stages/*/* tests/* examples,$d/*.[ch] $d/*.cc $d/*.cu $d/*.cuh))
 
 # A line a file; V=1 shows the commands, -s nothing.
 say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $1 $2; )

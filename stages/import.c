@@ -12,12 +12,12 @@
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/import/blocks.h"
-#include "stages/import/findings.h"
-#include "stages/import/orbit.h"
+#include "stages/import/cameras/orbit.h"
+#include "stages/import/dataset/findings.h"
+#include "stages/import/dataset/sources.h"
 #include "stages/import/random_points.h"
 #include "stages/import/scan.h"
 #include "stages/import/scene.h"
-#include "stages/import/sources.h"
 
 #include <errno.h>
 #include <math.h>

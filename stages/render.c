@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "stages/engine/json_text.h"
-#include "stages/import/dataset.h"
+#include "stages/import/dataset/dataset.h"
 
 #include <stdlib.h>
 #include <string.h>

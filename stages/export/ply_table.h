@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "stages/export/writer.h"
-#include "stages/import/ply_columns.h"
+#include "stages/import/ply/ply_columns.h"
 
 typedef struct {
     char name[64];

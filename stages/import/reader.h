@@ -1,6 +1,6 @@
 /* reader -- a splat or point file format: one file and one row of readers[] in readers.c.
  *
- * Adding one: write stages/import/NAME.c with probe, open, read, close; add its row; the suffix list of --help,
+ * Adding one: write stages/import/NAME/NAME.c with probe, open, read, close; add its row; the suffix list of --help,
  * --list-formats, the round-trip test and the fuzz target reader-NAME come by themselves. Small files of the format go into
  * tests/data/fuzz/reader-NAME; unit/fuzz fails without.
  *

@@ -5,7 +5,7 @@
 
 #include "stages/engine/engine.h"
 #include "stages/import/blocks.h"
-#include "stages/import/dataset.h"
+#include "stages/import/dataset/dataset.h"
 #include "stages/import/rows.h"
 #include "stages/import/scan.h"
 

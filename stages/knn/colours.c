@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
 #include "stages/image/image.h"
-#include "stages/import/colmap_visit.h"
+#include "stages/import/colmap/colmap_visit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

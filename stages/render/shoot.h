@@ -2,7 +2,7 @@
 #ifndef KILN_STAGES_RENDER_SHOOT_H
 #define KILN_STAGES_RENDER_SHOOT_H
 
-#include "stages/import/dataset.h"
+#include "stages/import/dataset/dataset.h"
 #include "stages/render/units.h"
 
 #define KILN_RENDER_FAST_KIND "cuda-fast" /* of pictures: those of --fast */

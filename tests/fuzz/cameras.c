@@ -4,10 +4,10 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
-#include "stages/import/camera_file.h"
-#include "stages/import/cfg_args.h"
-#include "stages/import/colmap_visit.h"
-#include "stages/import/dataset.h"
+#include "stages/import/cameras/camera_file.h"
+#include "stages/import/colmap/colmap_visit.h"
+#include "stages/import/dataset/cfg_args.h"
+#include "stages/import/dataset/dataset.h"
 
 #include <math.h>
 #include <stdio.h>

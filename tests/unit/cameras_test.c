@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "stages/import/dataset.h"
+#include "stages/import/dataset/dataset.h"
 
 #include <jansson.h>
 #include <math.h>

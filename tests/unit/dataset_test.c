@@ -3,9 +3,9 @@
  * Data sets are made in a scratch folder; photos are tiny PNGs of our own writer. */
 #include "base/file.h"
 #include "stages/image/image.h"
-#include "stages/import/camera_file.h"
-#include "stages/import/dataset.h"
-#include "stages/import/json_file.h"
+#include "stages/import/cameras/camera_file.h"
+#include "stages/import/cameras/json_file.h"
+#include "stages/import/dataset/dataset.h"
 #include "tests/unit/test_folder.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* ply -- the reader of PLY files, on small files made here: types, byte orders, dialects, limits. */
 #include "import_source.h"
 
-#include "stages/import/mip_filter.h"
-#include "stages/import/ply_header.h"
+#include "stages/import/ply/mip_filter.h"
+#include "stages/import/ply/ply_header.h"
 #include "stages/import/text_lines.h"
 #include "stages/export/ply_table.h"
 

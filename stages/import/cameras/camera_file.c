@@ -1,0 +1,126 @@
+/* camera_file -- the list of cameras under construction: room, names, notes, the split. */
+#include "stages/import/cameras/camera_file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What a photo may be called; the first six are those that we read. */
+static const char *const extensions[] = {"png",  "jpg",  "jpeg", "bmp", "gif",  "tga",  "tif",
+                                         "tiff", "webp", "exr",  "ppm", "heic", "avif", "dng"};
+
+kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err)
+{
+    if (n & (n - 1)) return KILN_OK;
+    const size_t room = n ? (size_t)n * 2 : 1;
+    void *p = n > UINT32_MAX / 2 ? NULL : realloc(*array, room * elem);
+    if (!p) return kiln_fail(err, KILN_E_NOMEM, "no memory for %zu %s", room, what);
+    *array = p;
+    return KILN_OK;
+}
+
+kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_error *err)
+{
+    KILN_TRY(kiln_grow((void **)&d->cameras, d->n_cameras, sizeof *c, "cameras", err));
+    d->cameras[d->n_cameras++] = *c;
+    return KILN_OK;
+}
+
+kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const char *role, kiln_error *err)
+{
+    kiln_file_info info;
+    KILN_TRY(kiln_file_stat(path, &info, err));
+    KILN_TRY(kiln_grow((void **)&d->sources, d->n_sources, sizeof *d->sources, "source files", err));
+    kiln_source_file *s = &d->sources[d->n_sources++];
+    *s = (kiln_source_file){.size = info.size, .mtime_ns = info.mtime_ns, .inode = info.inode};
+    snprintf(s->path, sizeof s->path, "%s", path);
+    snprintf(s->role, sizeof s->role, "%s", role);
+    return KILN_OK;
+}
+
+void kiln_dataset_note(kiln_dataset *d, const char *fmt, ...)
+{
+    char sentence[1024];
+    const size_t used = strlen(d->notes);
+    va_list args;
+    va_start(args, fmt);
+    const int n = vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    if (n < 0 || used + strlen(sentence) + 2 > sizeof d->notes) return;
+    snprintf(d->notes + used, sizeof d->notes - used, "%s%s", used ? "\n" : "", sentence);
+}
+
+/* "images", "images_2", or what the file itself calls its image folder. */
+static size_t image_folder_length(const kiln_camera_file *f, const char *path)
+{
+    const char *slash = strchr(path, '/');
+    const size_t n = slash ? (size_t)(slash - path) : 0;
+    if (!slash) return 0;
+    if (strlen(f->images) == n && memcmp(path, f->images, n) == 0) return n + 1;
+    if (n < 6 || memcmp(path, "images", 6) != 0) return 0;
+    if (n == 6) return n + 1;
+    return path[6] == '_' && n > 7 && strspn(path + 7, "0123456789") == n - 7 ? n + 1 : 0;
+}
+
+/* Where the extension of a photo begins, at the dot; the end of the path when it has none that we know. */
+static size_t stem_length(const char *path)
+{
+    const char *suffix = kiln_path_suffix(path);
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (strcasecmp(suffix, extensions[i]) == 0) return (size_t)(suffix - 1 - path);
+    return strlen(path);
+}
+
+kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
+                                 kiln_error *err)
+{
+    const char *why = NULL;
+    while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");
+    if (!kiln_name_is_safe(given, &why))
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path, who, why);
+    snprintf(p->path, sizeof p->path, "%s", given);
+    p->tail = image_folder_length(f, given);
+    p->stem = stem_length(given);
+    if (p->stem <= p->tail || given[p->stem - 1] == '/')
+        return kiln_fail(err, KILN_E_INPUT, "'%s': %s cannot be named after its photo '%.200s'", f->path, who, given);
+    snprintf(c->name, sizeof c->name, "%.*s", (int)(p->stem - p->tail), given + p->tail);
+    return KILN_OK;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const kiln_source_file *)a)->path, ((const kiln_source_file *)b)->path);
+}
+
+static bool is_test_name(const char *name) { return strncmp(name, "test/", 5) == 0; }
+
+/* What a file says; else names beginning test/; else every 8th of the sorted names, as 3DGS does. */
+static void give_split(kiln_camera *c, uint32_t n)
+{
+    bool said = false, named = false;
+    for (uint32_t i = 0; i < n; i++) {
+        said |= strcmp(c[i].split, "test") == 0;
+        named |= is_test_name(c[i].name);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const bool test = said ? strcmp(c[i].split, "test") == 0 : named ? is_test_name(c[i].name) : i % 8 == 0;
+        snprintf(c[i].split, sizeof c[i].split, "%s", test ? "test" : "train");
+    }
+}
+
+kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err)
+{
+    if (d->n_cameras) qsort(d->cameras, d->n_cameras, sizeof *d->cameras, by_name);
+    for (uint32_t i = 1; i < d->n_cameras; i++)
+        if (strcmp(d->cameras[i - 1].name, d->cameras[i].name) == 0)
+            return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' occurs twice; two photos need different names",
+                             d->cameras[i].name);
+    give_split(d->cameras, d->n_cameras);
+    if (d->n_sources) qsort(d->sources, d->n_sources, sizeof *d->sources, by_path);
+    return KILN_OK;
+}

@@ -1,0 +1,97 @@
+/* camera_file -- what the readers of camera files share: names, photos, poses, and the list that they append to.
+ *
+ * A camera source is one file with one function of type kiln_camera_read_fn (cameras_*.c) and one row of the table in
+ * cameras.c. It parses, makes a kiln_camera with set_size, set_lens and a pose, attaches the photo and adds it.
+ */
+#ifndef KILN_STAGES_IMPORT_CAMERA_FILE_H
+#define KILN_STAGES_IMPORT_CAMERA_FILE_H
+
+#include "base/file.h"
+#include "stages/import/cameras/camera_models.h"
+#include "stages/import/dataset/dataset.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { KILN_PHOTO_DIRS = 32 };
+
+/* A photo's path as a camera file gives it, safe to append to a folder. */
+typedef struct {
+    char path[KILN_PATH_MAX]; /* without leading ./ */
+    size_t tail;              /* where what follows the image folder begins */
+    size_t stem;              /* where the extension begins, at its dot; the end when there is none that we know */
+} kiln_photo_path;
+
+typedef struct {
+    kiln_dataset *d;          /* borrowed: what is appended to */
+    const char *avoid;        /* folder that is never looked into; NULL none */
+    char path[KILN_PATH_MAX]; /* absolute: the file or folder that is read */
+    bool need_photos;         /* frames of a transforms.json without their photo are dropped */
+    const char *split;        /* of all its cameras: "test", or "" where the file does not say */
+    char images[256];         /* name of the image folder where one is known, "" else */
+    /* where photos are sought; the first n_bases by their path as given, the others by what follows the image folder */
+    char (*dirs)[KILN_PATH_MAX]; /* owned */
+    uint32_t n_bases, n_dirs;
+    char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
+    uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* told in the notes at the end */
+    char unreadable[512];                                               /* why the first unreadable photo is that */
+} kiln_camera_file;
+
+/* root: the data set's folder or NULL. Finds the photo folders beside the file, inside root and, for a COLMAP model,
+ * above it as far as folders are called sparse, colmap or a number. Release with _end, which adds the notes. */
+kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const char *path, const char *root, const char *avoid,
+                                   kiln_error *err) KILN_MUST_CHECK;
+void kiln_camera_file_end(kiln_camera_file *f);
+
+typedef kiln_status kiln_camera_read_fn(kiln_camera_file *f, const json_t *json, kiln_error *err);
+kiln_camera_read_fn kiln_cameras_inria, kiln_cameras_list, kiln_cameras_transforms;
+/* folder: of cameras, images, points3D. */
+kiln_status kiln_cameras_colmap(kiln_camera_file *f, const char *folder, kiln_error *err) KILN_MUST_CHECK;
+
+/* The camera's name from its photo's path as given: without leading ./, image folder and extension. `who` is the camera
+ * in messages ("camera 3", "frame 7"). KILN_E_INPUT when the path is not safe. */
+kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
+                                 kiln_error *err) KILN_MUST_CHECK;
+
+/* The pose of cam_from_world given as it stands (r row-major), or by the camera's own axes and centre in the world
+ * (columns of r: right, down, forward). Columns that are not of length 1 are normalised and counted.
+ * KILN_E_INPUT: not finite, zero, not orthogonal to 1e-3, a reflection. */
+kiln_status kiln_camera_pose(kiln_camera_file *f, kiln_camera *c, const double r[9], const double t[3], const char *who,
+                             kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_camera_pose_of_body(kiln_camera_file *f, kiln_camera *c, const double r[9], const double centre[3],
+                                     const char *who, kiln_error *err) KILN_MUST_CHECK;
+/* cam_from_world by a quaternion w, x, y, z of any length and t. */
+kiln_status kiln_camera_pose_of_quat(kiln_camera_file *f, kiln_camera *c, const double q[4], const double t[3], const char *who,
+                                     kiln_error *err) KILN_MUST_CHECK;
+
+/* Seeks the photo; fills c->photo and its size, "" when there is none that can be read. */
+kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err) KILN_MUST_CHECK;
+/* Fits the intrinsics, which are of width x height pixels, to the photo where there is one. */
+void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double height);
+
+/* Room for one element more behind n: an array whose room is the next power of two of its count. *array is owned by the
+ * caller and freed with free. */
+kiln_status kiln_grow(void **array, uint32_t n, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const char *role, kiln_error *err) KILN_MUST_CHECK;
+/* One sentence more; what does not fit is left out. */
+void kiln_dataset_note(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
+/* Sorts the cameras, refuses equal names, gives the split where no file gave one. */
+kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
+
+/* What a camera file holds: "INRIA cameras.json", ...; NULL when it is none. */
+const char *kiln_cameras_kind(const json_t *json);
+/* Reads one camera file or COLMAP folder into f->d; kind (may be NULL) becomes what it was. */
+kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_error *err) KILN_MUST_CHECK;
+
+/* A folder that import may look into: it is one, holds no manifest and is not `avoid`. */
+bool kiln_may_look_into(const char *dir, const char *avoid);
+/* The folder of the COLMAP model in or below `dir`: sparse/N, sparse, colmap/sparse/N, colmap/sparse, dir/N, dir itself;
+ * among numbered ones the one with most images. *found false when there is none. */
+kiln_status kiln_colmap_find(const char *dir, const char *avoid, bool *found, char folder[KILN_PATH_MAX],
+                             kiln_error *err) KILN_MUST_CHECK;
+/* What is used of the model in that folder: "bin" or "txt"; how many images it claims; path of its points, "" when missing. */
+const char *kiln_colmap_look(const char *folder, uint64_t *images, char points[KILN_PATH_MAX]);
+
+#endif

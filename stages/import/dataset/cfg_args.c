@@ -1,0 +1,81 @@
+/* cfg_args -- text of a Python Namespace, looked through for key=value and never evaluated:
+ *
+ *     Namespace(data_device='cuda', eval=False, images='images', sh_degree=3, white_background=False, ...)
+ * Paths in it belong to another machine; of source_path we keep nothing. A value that is not of the expected kind is
+ * passed over: the file is a by-product, not what the user gave us to read.
+ */
+#include "stages/import/dataset/cfg_args.h"
+
+#include "base/file.h"
+#include "stages/import/cameras/camera_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE_LIMIT = 1 << 20 };
+
+/* What follows "key=" where key is a whole word; NULL when it is not there. */
+static const char *value_of(const char *text, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
+        const bool starts = at == text || at[-1] == '(' || at[-1] == ' ' || at[-1] == ',';
+        if (starts && at[n] == '=') return at + n + 1;
+    }
+    return NULL;
+}
+
+static bool read_bool(const char *text, const char *key, bool *out)
+{
+    const char *v = value_of(text, key);
+    const bool yes = v && strncmp(v, "True", 4) == 0, no = v && strncmp(v, "False", 5) == 0;
+    *out = yes;
+    return yes || no;
+}
+
+/* A quoted name without quotes or backslashes in it. */
+static bool read_name(const char *text, const char *key, char *out, size_t room)
+{
+    const char *v = value_of(text, key), *why;
+    if (!v || (*v != '\'' && *v != '"')) return false;
+    const char *end = strchr(v + 1, *v);
+    if (!end || (size_t)(end - v - 1) >= room) return false;
+    snprintf(out, room, "%.*s", (int)(end - v - 1), v + 1);
+    if (kiln_name_is_safe(out, &why) && !strpbrk(out, "\"'")) return true;
+    out[0] = 0;
+    return false;
+}
+
+static void interpret(kiln_dataset *d, const char *text)
+{
+    bool white, eval;
+    const char *degree = value_of(text, "sh_degree");
+    const bool has_eval = read_bool(text, "eval", &eval), has_name = read_name(text, "images", d->images, sizeof d->images);
+    char *out = d->cfg_args;
+    const size_t room = sizeof d->cfg_args;
+    int n = snprintf(out, room, "{");
+    d->has_background = read_bool(text, "white_background", &white);
+    if (d->has_background) {
+        for (int i = 0; i < 3; i++) d->background[i] = white ? 1 : 0;
+        n += snprintf(out + n, room - (size_t)n, "\"white_background\":%s,", white ? "true" : "false");
+    }
+    if (degree && *degree >= '0' && *degree <= '9') n += snprintf(out + n, room - (size_t)n, "\"sh_degree\":%c,", *degree);
+    if (has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", eval ? "true" : "false");
+    if (has_name) n += snprintf(out + n, room - (size_t)n, "\"images\":\"%s\",", d->images);
+    if (out[n - 1] == ',') n--;
+    snprintf(out + n, room - (size_t)n, "}");
+}
+
+kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    unsigned char *text = NULL;
+    size_t size;
+    KILN_TRY(kiln_path_join(path, sizeof path, d->root, "cfg_args", err));
+    if (!kiln_is_file(path)) return KILN_OK;
+    KILN_TRY(kiln_file_read(path, SIZE_LIMIT, &text, &size, err));
+    interpret(d, (const char *)text); /* a NUL byte in it ends it early, which is harmless */
+    free(text);
+    return kiln_dataset_add_source(d, path, "settings", err);
+}

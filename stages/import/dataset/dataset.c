@@ -1,0 +1,192 @@
+/* dataset -- what a scene holds and what of it is used; the order of precedence is dataset.h's.
+ *
+ * A directory is asked three things: which splat and point files it has (dataset_files.c), which cameras
+ * (dataset_cameras.c), and then here: which of the files becomes the scene's rows. Points follow the cameras that bring
+ * them, because both have to lie in one world.
+ */
+#include "stages/import/dataset/dataset.h"
+
+#include "stages/import/cameras/camera_file.h"
+#include "stages/import/dataset/cfg_args.h"
+#include "stages/import/dataset/dataset_search.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Point clouds that trainers leave under fixed names, before any other. */
+static const char *const known_points[] = {"input.ply", "sparse_pc.ply", "points3D.ply"};
+
+kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const char *role, bool used, const char *what,
+                                     const char *why_not, kiln_error *err)
+{
+    KILN_TRY(kiln_grow((void **)&d->findings, d->n_findings, sizeof *d->findings, "findings", err));
+    kiln_finding *f = &d->findings[d->n_findings++];
+    *f = (kiln_finding){.used = used};
+    snprintf(f->path, sizeof f->path, "%s", path);
+    snprintf(f->role, sizeof f->role, "%s", role);
+    snprintf(f->what, sizeof f->what, "%s", what);
+    snprintf(f->why_not, sizeof f->why_not, "%.199s", why_not);
+    return KILN_OK;
+}
+
+static const kiln_candidate *best_splats(const kiln_search *s)
+{
+    const kiln_candidate *best = NULL;
+    if (s->trained && s->files[0].reader && s->files[0].kind == KILN_SCENE_SPLATS) return &s->files[0];
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        const kiln_candidate *c = &s->files[i];
+        if (c->reader && c->kind == KILN_SCENE_SPLATS && (!best || c->n_rows > best->n_rows)) best = c;
+    }
+    return best;
+}
+
+static const kiln_candidate *best_points(const kiln_search *s)
+{
+    const kiln_candidate *best = NULL;
+    for (size_t k = 0; k < sizeof known_points / sizeof *known_points; k++)
+        for (uint32_t i = 0; i < s->n_files; i++)
+            if (s->files[i].reader && s->files[i].kind == KILN_SCENE_POINTS &&
+                strcmp(kiln_path_base(s->files[i].path), known_points[k]) == 0)
+                return &s->files[i];
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        const kiln_candidate *c = &s->files[i];
+        if (c->reader && c->kind == KILN_SCENE_POINTS && (!best || c->n_rows > best->n_rows)) best = c;
+    }
+    return best;
+}
+
+static void use_rows(kiln_dataset *d, const char *path, const kiln_reader *reader)
+{
+    snprintf(d->rows_path, sizeof d->rows_path, "%s", path);
+    d->reader = reader;
+}
+
+static kiln_status choose_splats(kiln_search *s, kiln_error *err)
+{
+    const kiln_candidate *best = best_splats(s);
+    if (best) {
+        use_rows(s->d, best->path, best->reader);
+        return KILN_OK;
+    }
+    if (s->has_point_cloud && !s->trained)
+        return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?",
+                         s->d->root);
+    for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
+        if (!s->files[i].reader) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
+    return KILN_OK;
+}
+
+static kiln_status choose_points(kiln_search *s, kiln_error *err)
+{
+    kiln_dataset *d = s->d;
+    const kiln_candidate *c = NULL;
+    if (s->points[0]) {
+        KILN_TRY(kiln_search_file(s, s->points, &c, err));
+        if (!c->reader) return kiln_fail(err, c->why.status, "%s", c->why.msg);
+    } else {
+        c = best_points(s);
+    }
+    if (c) use_rows(d, c->path, c->reader);
+    if (!c && s->camera_kind && strcmp(s->camera_kind, "COLMAP model") == 0)
+        return kiln_fail(err, KILN_E_INPUT, "the points of the COLMAP model in '%s' are missing: points3D.bin or points3D.txt",
+                         d->root);
+    return KILN_OK;
+}
+
+static kiln_status tell_files(kiln_search *s, kiln_error *err)
+{
+    kiln_dataset *d = s->d;
+    char what[160];
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        const kiln_candidate *c = &s->files[i];
+        const bool used = strcmp(c->path, d->rows_path) == 0, points = c->reader && c->kind == KILN_SCENE_POINTS;
+        snprintf(what, sizeof what, "unreadable");
+        if (c->reader)
+            snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
+                     points ? "point" : "Gaussian", c->n_rows == 1 ? "" : "s");
+        KILN_TRY(kiln_dataset_add_finding(d, c->path, points ? "points" : "splats", used, what,
+                                          used        ? ""
+                                          : c->reader ? "another file takes precedence"
+                                                      : c->why.msg,
+                                          err));
+        if (!c->reader) kiln_dataset_note(d, "a file is left out: %s", c->why.msg);
+    }
+    if (s->points[0] && strcmp(s->points, d->rows_path) != 0)
+        KILN_TRY(
+            kiln_dataset_add_finding(d, s->points, "points", false, "points of the cameras", "a splat file takes precedence", err));
+    return KILN_OK;
+}
+
+static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    kiln_dataset *d = s->d;
+    KILN_TRY(kiln_cfg_args_read(d, err));
+    KILN_TRY(kiln_search_files(s, err));
+    KILN_TRY(choose_splats(s, err));
+    KILN_TRY(kiln_search_cameras(s, cameras, err));
+    if (!d->reader) KILN_TRY(choose_points(s, err));
+    KILN_TRY(tell_files(s, err));
+    if (!d->reader && d->n_cameras == 0)
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' holds nothing to import: no splat or point file, no COLMAP model (sparse/0), no transforms.json, no cameras.json",
+            d->root);
+    KILN_TRY(kiln_path_join(path, sizeof path, d->root, "dataparser_transforms.json", err));
+    if (kiln_is_file(path))
+        kiln_dataset_note(
+            d, "'%s': splats trained by nerfstudio lie in the frame of that file, the cameras here in that of transforms.json",
+            path);
+    return KILN_OK;
+}
+
+/* A file by itself has the cameras that --cameras names; a camera file by itself the points that it names. */
+static kiln_status find_in_file(kiln_search *s, const char *path, const char *cameras, kiln_error *err)
+{
+    kiln_dataset *d = s->d;
+    const kiln_candidate *c = NULL;
+    KILN_TRY(kiln_search_file(s, path, &c, err));
+    const bool is_json = !c->reader && !cameras && strcmp(kiln_path_suffix(path), "json") == 0;
+    if (!c->reader && !is_json) return kiln_fail(err, c->why.status, "%s", c->why.msg);
+    if (c->reader) use_rows(d, path, c->reader);
+    if (is_json) s->n_files = 0;
+    if (cameras || is_json) KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
+    if (!d->reader) KILN_TRY(choose_points(s, err));
+    return tell_files(s, err);
+}
+
+/* The data set's folder and name: of a file, the folder that holds it and the name without suffix. path is absolute. */
+static void set_root(kiln_dataset *d, const char *path, bool is_file)
+{
+    const size_t folder = (size_t)(kiln_path_base(path) - path);
+    snprintf(d->root, sizeof d->root, "%s", path);
+    if (is_file) d->root[folder > 1 ? folder - 1 : 1] = 0; /* "/" keeps its slash */
+    const char *base = kiln_path_base(path), *suffix = kiln_path_suffix(path);
+    const int n = is_file && *suffix && suffix - 1 > base ? (int)(suffix - 1 - base) : (int)strlen(base);
+    snprintf(d->name, sizeof d->name, "%.*s", n < 255 ? n : 255, n ? base : "scene");
+}
+
+kiln_status kiln_dataset_find(const char *scene, const char *cameras, const char *avoid, kiln_dataset *out, kiln_error *err)
+{
+    char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    *out = (kiln_dataset){0};
+    if (!realpath(scene, path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene, strerror(errno));
+    if (avoid && realpath(avoid, real)) avoid = real;
+    kiln_search s = {.d = out, .avoid = avoid};
+    const bool is_file = !kiln_is_dir(path);
+    set_root(out, path, is_file);
+    kiln_status st = is_file ? find_in_file(&s, path, cameras, err) : find_in_directory(&s, cameras, err);
+    free(s.files);
+    if (st != KILN_OK) kiln_dataset_release(out);
+    return st;
+}
+
+void kiln_dataset_release(kiln_dataset *d)
+{
+    free(d->cameras);
+    free(d->sources);
+    free(d->findings);
+    *d = (kiln_dataset){0};
+}

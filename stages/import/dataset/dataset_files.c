@@ -1,0 +1,160 @@
+/* dataset_files -- the splat and point files of a directory, probed by content.
+ *
+ * Only two places are looked into: point_cloud/iteration_N with the largest N, and the directory itself; of the latter
+ * at most FILES_MAX files with a suffix of a reader, in the order of their names.
+ */
+#include "stages/import/cameras/camera_file.h"
+#include "stages/import/dataset/dataset_search.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { FILES_MAX = 64, ENTRIES_MAX = 100000 };
+
+/* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are found with its model. */
+static bool is_candidate(const char *name)
+{
+    const char *suffix = kiln_path_suffix(name);
+    if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0) return false;
+    for (const kiln_reader *const *r = kiln_readers; *r; r++) {
+        const char *at = (*r)->suffixes;
+        for (size_t n; *at; at += n + strspn(at + n, " ")) {
+            n = strcspn(at, " ");
+            if (strlen(suffix) == n && strncasecmp(suffix, at, n) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* Opens the files from `first` on far enough to know what they are; one that cannot be read keeps the reason. */
+static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err)
+{
+    kiln_source_info *info = NULL; /* too large for the stack */
+    kiln_source *source = NULL;
+    KILN_TRY(KILN_ALLOC(&info, 1, "what a file says of itself", err));
+    for (uint32_t i = first; i < s->n_files; i++) {
+        kiln_candidate *c = &s->files[i];
+        memset(info, 0, sizeof *info);
+        kiln_status st = kiln_reader_find(c->path, &c->reader, &c->why);
+        if (st == KILN_OK) st = c->reader->open(c->path, &source, info, &c->why);
+        if (st == KILN_OK) c->reader->close(source);
+        if (st != KILN_OK) c->reader = NULL;
+        c->kind = info->kind;
+        c->n_rows = info->n_rows;
+    }
+    free(info);
+    return KILN_OK;
+}
+
+static kiln_status add_file(kiln_search *s, const char *path, uint64_t iteration, kiln_error *err)
+{
+    KILN_TRY(kiln_grow((void **)&s->files, s->n_files, sizeof *s->files, "splat files", err));
+    kiln_candidate *c = &s->files[s->n_files++];
+    *c = (kiln_candidate){.iteration = iteration};
+    snprintf(c->path, sizeof c->path, "%s", path);
+    return KILN_OK;
+}
+
+/* "iteration_30000" -> 30000; false for any other name. */
+static bool iteration_of(const char *name, uint64_t *n)
+{
+    const char *digits = name + 10;
+    if (strncmp(name, "iteration_", 10) != 0 || !*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > 18)
+        return false;
+    *n = strtoull(digits, NULL, 10);
+    return true;
+}
+
+static int later_first(const void *a, const void *b)
+{
+    const uint64_t x = ((const kiln_candidate *)a)->iteration, y = ((const kiln_candidate *)b)->iteration;
+    return (x < y) - (x > y);
+}
+
+static kiln_status list_iterations(kiln_search *s, const char *dir, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    uint64_t n;
+    kiln_status st = KILN_OK;
+    DIR *d = opendir(dir);
+    if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", dir, strerror(errno));
+    for (const struct dirent *e; st == KILN_OK && (e = readdir(d));) {
+        const int length = snprintf(path, sizeof path, "%s/%s/point_cloud.ply", dir, e->d_name);
+        if (iteration_of(e->d_name, &n) && length > 0 && (size_t)length < sizeof path && kiln_is_file(path))
+            st = add_file(s, path, n, err);
+    }
+    closedir(d); /* opened for reading: nothing to lose */
+    return st;
+}
+
+/* The last one alone is looked at; the others are told. */
+static kiln_status find_iteration(kiln_search *s, kiln_error *err)
+{
+    char dir[KILN_PATH_MAX], what[64];
+    KILN_TRY(kiln_path_join(dir, sizeof dir, s->d->root, "point_cloud", err));
+    if (!kiln_may_look_into(dir, s->avoid)) return KILN_OK;
+    s->has_point_cloud = true;
+    KILN_TRY(list_iterations(s, dir, err));
+    if (s->n_files == 0) return KILN_OK;
+    qsort(s->files, s->n_files, sizeof *s->files, later_first);
+    for (uint32_t i = 1; i < s->n_files; i++) {
+        snprintf(what, sizeof what, "iteration %llu", (unsigned long long)s->files[i].iteration);
+        KILN_TRY(
+            kiln_dataset_add_finding(s->d, s->files[i].path, "splats", false, what, "a later iteration takes precedence", err));
+    }
+    s->n_files = 1;
+    s->trained = true;
+    return KILN_OK;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const kiln_candidate *)a)->path, ((const kiln_candidate *)b)->path);
+}
+
+static kiln_status list_directory(kiln_search *s, kiln_error *err)
+{
+    const uint32_t first = s->n_files;
+    char path[KILN_PATH_MAX];
+    kiln_status st = KILN_OK;
+    DIR *d = opendir(s->d->root);
+    if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", s->d->root, strerror(errno));
+    const struct dirent *e = readdir(d);
+    for (uint32_t seen = 0; st == KILN_OK && e && seen < ENTRIES_MAX; e = readdir(d), seen++) {
+        if (!is_candidate(e->d_name)) continue;
+        st = kiln_path_join(path, sizeof path, s->d->root, e->d_name, err);
+        if (st == KILN_OK && kiln_is_file(path)) st = add_file(s, path, 0, err);
+    }
+    closedir(d); /* opened for reading: nothing to lose */
+    if (st != KILN_OK) return st;
+    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
+    if (s->n_files - first > FILES_MAX) {
+        kiln_dataset_note(s->d, "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another",
+                          s->d->root, s->n_files - first, FILES_MAX);
+        s->n_files = first + FILES_MAX;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_search_files(kiln_search *s, kiln_error *err)
+{
+    KILN_TRY(find_iteration(s, err));
+    KILN_TRY(list_directory(s, err));
+    return look_at_files(s, 0, err);
+}
+
+kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err)
+{
+    uint32_t i = 0;
+    while (i < s->n_files && strcmp(s->files[i].path, path) != 0) i++;
+    if (i == s->n_files) {
+        KILN_TRY(add_file(s, path, 0, err));
+        KILN_TRY(look_at_files(s, i, err));
+    }
+    *out = &s->files[i];
+    return KILN_OK;
+}

@@ -1,0 +1,42 @@
+/* dataset_search -- the three questions about a directory, each answered in a file of its own. */
+#ifndef KILN_STAGES_IMPORT_DATASET_SEARCH_H
+#define KILN_STAGES_IMPORT_DATASET_SEARCH_H
+
+#include "base/file.h"
+#include "stages/import/dataset/dataset.h"
+
+#include <stdbool.h>
+
+/* A splat or point file that was looked at. */
+typedef struct {
+    char path[KILN_PATH_MAX];
+    const kiln_reader *reader; /* NULL: it cannot be read */
+    kiln_scene_kind kind;
+    uint64_t n_rows;
+    uint64_t iteration; /* of point_cloud/iteration_N, else 0 */
+    kiln_error why;     /* when it cannot be read */
+} kiln_candidate;
+
+typedef struct {
+    kiln_dataset *d;
+    const char *avoid;
+    bool has_point_cloud;  /* there is a point_cloud folder, so that splats are expected in it */
+    kiln_candidate *files; /* owned: the last iteration first, then the directory's own by name */
+    uint32_t n_files;
+    bool trained; /* files[0] is that iteration */
+    /* what the cameras bring along */
+    const char *camera_kind;    /* NULL: no cameras */
+    char points[KILN_PATH_MAX]; /* point file that belongs to the cameras, "" none */
+} kiln_search;
+
+/* dataset_files.c: probes the splat and point files of the directory; or one file, whatever it is called: *out is in
+ * s->files, valid until the next search. */
+kiln_status kiln_search_files(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err) KILN_MUST_CHECK;
+/* dataset_cameras.c: reads the cameras; file: --cameras or NULL. */
+kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err) KILN_MUST_CHECK;
+
+kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const char *role, bool used, const char *what,
+                                     const char *why_not, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

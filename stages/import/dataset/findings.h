@@ -1,0 +1,17 @@
+/* findings -- what the data set holds, told to people: as talk on stderr, or with --list as the program's output.
+ */
+#ifndef KILN_STAGES_IMPORT_FINDINGS_H
+#define KILN_STAGES_IMPORT_FINDINGS_H
+
+#include "base/file.h"
+#include "stages/engine/engine.h"
+#include "stages/import/dataset/dataset.h"
+
+void kiln_findings_say(const kiln_dataset *d);
+kiln_status kiln_findings_list(kiln_run *r, const kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
+
+/* The absolute path of the folder that the manifest lies or will lie in: of what exists of it, with the rest behind.
+ * "" when the scene itself lies in there, which then cannot be left out. */
+kiln_status kiln_folder_to_avoid(const char *scene, const char *manifest, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,141 @@
+/* photos -- where a camera's photo is, and the intrinsics fitted to it.
+ *
+ * Bases are the camera file's folder, the data set's folder and, for a COLMAP model, the folders above it. A photo is
+ * sought under each base by its path as given, then in images, images_2, images_4, images_8 of each base by what follows
+ * the image folder in its path; each time under its own name, then with the extensions that we read. Only folders that
+ * exist are tried, so that a camera without photo costs few looks.
+ */
+#include "stages/import/cameras/camera_file.h"
+#include "stages/image/image.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8"};
+static const char *const read_extensions[] = {"", ".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"};
+
+bool kiln_may_look_into(const char *dir, const char *avoid)
+{
+    char inside[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    if (!kiln_is_dir(dir)) return false;
+    if (avoid && realpath(dir, real) && strcmp(real, avoid) == 0) return false;
+    const int n = snprintf(inside, sizeof inside, "%s/manifest.db", dir);
+    return n > 0 && (size_t)n < sizeof inside && !kiln_is_file(inside);
+}
+
+static void add_dir(kiln_camera_file *f, const char *dir)
+{
+    for (uint32_t i = 0; i < f->n_dirs; i++)
+        if (strcmp(f->dirs[i], dir) == 0) return;
+    if (f->n_dirs < KILN_PHOTO_DIRS) snprintf(f->dirs[f->n_dirs++], KILN_PATH_MAX, "%s", dir);
+}
+
+/* The folder above, where `dir` is a part of a COLMAP layout: DATA/sparse/0, DATA/colmap/sparse/0. */
+static bool up(char *dir)
+{
+    const char *base = kiln_path_base(dir);
+    const bool part =
+        strcmp(base, "sparse") == 0 || strcmp(base, "colmap") == 0 || (*base && base[strspn(base, "0123456789")] == 0);
+    if (!part || base <= dir + 1) return false;
+    dir[base - dir - 1] = 0;
+    return true;
+}
+
+static void add_image_folder(kiln_camera_file *f, const char *base, const char *name)
+{
+    char dir[KILN_PATH_MAX];
+    const int n = snprintf(dir, sizeof dir, "%s/%s", base, name);
+    if (n > 0 && (size_t)n < sizeof dir && kiln_may_look_into(dir, f->avoid)) add_dir(f, dir);
+}
+
+static void find_dirs(kiln_camera_file *f, const char *root)
+{
+    char dir[KILN_PATH_MAX];
+    snprintf(dir, sizeof dir, "%s", f->path);
+    if (!kiln_is_dir(f->path)) dir[kiln_path_base(dir) - dir - 1] = 0; /* absolute: there is a slash */
+    if (!dir[0]) snprintf(dir, sizeof dir, "/");
+    add_dir(f, dir);
+    while (up(dir)) add_dir(f, dir);
+    if (root) add_dir(f, root);
+    f->n_bases = f->n_dirs;
+    for (uint32_t i = 0; i < f->n_bases; i++) {
+        const char *base = f->dirs[i];
+        if (f->images[0]) add_image_folder(f, base, f->images);
+        for (size_t k = 0; k < sizeof image_folders / sizeof *image_folders; k++) add_image_folder(f, base, image_folders[k]);
+    }
+}
+
+kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const char *path, const char *root, const char *avoid,
+                                   kiln_error *err)
+{
+    char images[sizeof f->images];
+    *f = (kiln_camera_file){.d = d, .avoid = avoid, .split = ""};
+    snprintf(images, sizeof images, "%s", d->images);
+    memcpy(f->images, images, sizeof images);
+    if (!realpath(path, f->path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the camera file '%s'; check the path", path);
+    KILN_TRY(KILN_ALLOC(&f->dirs, KILN_PHOTO_DIRS, "photo folders", err));
+    find_dirs(f, root);
+    return KILN_OK;
+}
+
+void kiln_camera_file_end(kiln_camera_file *f)
+{
+    if (f->n_unreadable)
+        kiln_dataset_note(f->d, "%llu photos cannot be read and are left out; the first: %s", (unsigned long long)f->n_unreadable,
+                          f->unreadable);
+    if (f->n_scaled)
+        kiln_dataset_note(f->d, "'%s': the intrinsics of %llu cameras were scaled to the true size of their photos", f->path,
+                          (unsigned long long)f->n_scaled);
+    if (f->n_normalised)
+        kiln_dataset_note(f->d, "'%s': %llu rotations had columns that are not of length 1; they were normalised", f->path,
+                          (unsigned long long)f->n_normalised);
+    free(f->dirs);
+    f->dirs = NULL;
+}
+
+/* One file: true when it is a photo that can be read. */
+static bool try_photo(kiln_camera_file *f, kiln_camera *c, const char *path)
+{
+    kiln_error why = {0};
+    if (!kiln_is_file(path)) return false;
+    if (kiln_picture_size(path, &c->photo_width, &c->photo_height, &why) == KILN_OK) {
+        snprintf(c->photo, sizeof c->photo, "%s", path);
+        return true;
+    }
+    if (f->n_unreadable++ == 0) snprintf(f->unreadable, sizeof f->unreadable, "%.500s", why.msg);
+    return false;
+}
+
+/* dir/name, then dir/name without its extension and with each that we read. */
+static bool try_names(kiln_camera_file *f, kiln_camera *c, const char *dir, const char *name, size_t stem)
+{
+    char path[KILN_PATH_MAX];
+    for (size_t i = 0; i < sizeof read_extensions / sizeof *read_extensions; i++) {
+        const int length = i == 0 ? (int)strlen(name) : (int)stem;
+        const int n = snprintf(path, sizeof path, "%s/%.*s%s", dir, length, name, read_extensions[i]);
+        if (i && strcmp(name + stem, read_extensions[i]) == 0) continue; /* that was the first */
+        if (n > 0 && (size_t)n < sizeof path && try_photo(f, c, path)) return true;
+    }
+    return false;
+}
+
+kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err)
+{
+    for (uint32_t i = 0; i < f->n_dirs; i++) {
+        const size_t from = i < f->n_bases ? 0 : p->tail;
+        if (!try_names(f, c, f->dirs[i], p->path + from, p->stem - from)) continue;
+        f->n_photos++;
+        return kiln_dataset_add_source(f->d, c->photo, "photo", err);
+    }
+    f->n_missing++;
+    return KILN_OK;
+}
+
+void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double height)
+{
+    if (!c->photo[0] || (c->photo_width == width && c->photo_height == height)) return;
+    kiln_camera_scale(c, c->photo_width / width, c->photo_height / height, c->photo_width, c->photo_height);
+    f->n_scaled++;
+}

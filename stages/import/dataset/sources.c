@@ -1,0 +1,151 @@
+#include "stages/import/dataset/sources.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "stages/import/scan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kiln_status look_at(kiln_source_file *f, kiln_error *err)
+{
+    kiln_file_info info;
+    KILN_TRY(kiln_file_stat(f->path, &info, err));
+    f->size = info.size;
+    f->mtime_ns = info.mtime_ns;
+    f->inode = info.inode;
+    return KILN_OK;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const kiln_source_file *)a)->path, ((const kiln_source_file *)b)->path);
+}
+
+kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_error *err)
+{
+    uint32_t n = 0;
+    memset(out, 0, sizeof *out);
+    KILN_TRY(KILN_ALLOC(&out->files, (uint64_t)d->n_sources + 1, "source files", err));
+    if (d->n_sources) memcpy(out->files, d->sources, d->n_sources * sizeof *out->files);
+    out->n = d->n_sources;
+    if (d->reader) {
+        kiln_source_file *f = &out->files[out->n++];
+        snprintf(f->path, sizeof f->path, "%s", d->rows_path);
+        snprintf(f->role, sizeof f->role, "rows");
+        KILN_TRY(look_at(f, err));
+    }
+    if (out->n) qsort(out->files, out->n, sizeof *out->files, by_path);
+    for (uint32_t i = 0; i < out->n; i++) /* a file that serves twice: its first role */
+        if (n == 0 || strcmp(out->files[n - 1].path, out->files[i].path) != 0) out->files[n++] = out->files[i];
+    out->n = n;
+    return KILN_OK;
+}
+
+void kiln_sources_release(kiln_sources *s)
+{
+    free(s->files);
+    memset(s, 0, sizeof *s);
+}
+
+const kiln_source_file *kiln_sources_find(const kiln_sources *s, const char *path)
+{
+    kiln_source_file key;
+    snprintf(key.path, sizeof key.path, "%s", path);
+    return bsearch(&key, s->files, s->n, sizeof key, by_path);
+}
+
+static bool same_state(const kiln_source_file *a, const kiln_source_file *b)
+{
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->inode == b->inode;
+}
+
+static kiln_status reuse_hashes(kiln_sources *s, kiln_manifest *m, bool rehash, kiln_error *err)
+{
+    kiln_sources stored = {0};
+    if (m) KILN_TRY(kiln_sources_get(m, &stored.files, &stored.n, err));
+    if (stored.n) qsort(stored.files, stored.n, sizeof *stored.files, by_path);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const kiln_source_file *f = stored.n ? kiln_sources_find(&stored, s->files[i].path) : NULL;
+        bool same = f && same_state(f, &s->files[i]);
+        if (same && !rehash) s->files[i].hash = f->hash;
+        if (!same) s->touched = true;
+    }
+    kiln_sources_release(&stored);
+    return KILN_OK;
+}
+
+static kiln_status take_hashes(kiln_sources *s, kiln_run *r, const kiln_unit *u, uint64_t n, kiln_error *err)
+{
+    kiln_hash *hashes = NULL;
+    uint64_t bytes = 0, k = 0;
+    KILN_TRY(kiln_unit_data(r, u, "hashes", (void **)&hashes, &bytes, err));
+    kiln_status st = bytes == n * sizeof *hashes ? KILN_OK
+                                                 : kiln_fail(err, KILN_E_BUG, "%llu bytes of hashes for %llu files",
+                                                             (unsigned long long)bytes, (unsigned long long)n);
+    for (uint32_t i = 0; i < s->n && st == KILN_OK; i++)
+        if (kiln_hash_is_zero(s->files[i].hash)) s->files[i].hash = hashes[k++];
+    free(hashes);
+    return st;
+}
+
+kiln_status kiln_sources_hash(kiln_sources *s, kiln_run *r, bool rehash, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_buffer paths = {0};
+    uint64_t n = 0;
+    kiln_unit u = {.name = KILN_HASH_UNIT, .ram = KILN_HASH_RAM, .ram_thread = KILN_HASH_RAM, .volatile_result = true};
+    KILN_TRY(reuse_hashes(s, kiln_run_manifest(r), rehash, err));
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (!kiln_hash_is_zero(s->files[i].hash)) continue;
+        KILN_GO(kiln_buffer_put(&paths, s->files[i].path, strlen(s->files[i].path) + 1, err));
+        n++;
+    }
+    if (n == 0) goto done;
+    u.payload = paths.data;
+    u.payload_bytes = paths.size;
+    KILN_GO(kiln_run_units(r, "reading the sources", &u, 1, err));
+    KILN_GO(take_hashes(s, r, &u, n, err));
+done:
+    kiln_units_release(&u, 1);
+    kiln_buffer_release(&paths);
+    return st;
+}
+
+kiln_status kiln_sources_unchanged(const kiln_sources *s, kiln_error *err)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        const kiln_source_file *f = &s->files[i];
+        const kiln_file_info then = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
+        KILN_TRY(kiln_file_unchanged(f->path, &then, err));
+    }
+    return KILN_OK;
+}
+
+/* Photos are many and hashing waits for the disk: one file per thread. */
+kiln_status kiln_sources_unit(kiln_worker *w, const char *paths, size_t bytes, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_hash *hashes = NULL;
+    const char **path = NULL;
+    uint64_t n = 0;
+    if (bytes == 0 || paths[bytes - 1] != '\0') return kiln_fail(err, KILN_E_BUG, "a list of paths without its end");
+    for (size_t i = 0; i < bytes; i++) n += paths[i] == '\0';
+    KILN_GO(KILN_ALLOC(&hashes, n, "hashes", err));
+    KILN_GO(KILN_ALLOC(&path, n, "paths", err));
+    for (uint64_t i = 0; i < n; i++, paths += strlen(paths) + 1) path[i] = paths;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(kiln_worker_threads(w))
+    for (uint64_t i = 0; i < n; i++) {
+        kiln_error e = {0};
+        kiln_status s = kiln_hash_file(path[i], &hashes[i], &e);
+        if (s == KILN_OK) continue;
+#pragma omp critical(kiln_sources_error)
+        if (st == KILN_OK) st = kiln_fail(err, s, "%s", e.msg);
+    }
+    if (st == KILN_OK) st = kiln_worker_put(w, "hashes", hashes, n * sizeof *hashes, 1, err);
+done:
+    free(path);
+    free(hashes);
+    return st;
+}
