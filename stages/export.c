@@ -24,12 +24,22 @@ static const struct {
 static struct {
     uint32_t format, layer, order;
     const char *chunks, *output;
-    bool keep_origin;
+    bool keep_origin, list_formats;
 } o;
 
+#define WRITER(id, ...) "|" #id
+static const char formats[] = /* "|ply|chunks": an option's range is all but the first bar */
+#include "stages/export/writers.def"
+    ;
+#undef WRITER
+#define WRITER(id, suffixes, default_name, last_file, holds, what) #id ": " what "; "
+static const char format_help[] =
+#include "stages/export/writers.def"
+    "by the suffix of -o where that has one";
+#undef WRITER
+
 static const kiln_opt options[] = {
-    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "ply", "ply|chunks",
-     "ply: one file; chunks: a folder of raw planes with index.json; by the suffix of -o where that has one", KILN_KEYED},
+    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "ply", formats + 1, format_help, KILN_KEYED},
     {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "baked", "source|initial|pruned|baked", "what to write; baked: what was chunked",
      KILN_KEYED},
     {"order", 0, KILN_OPT_ENUM, &o.order, "ORDER", "source", "source|baked",
@@ -38,7 +48,8 @@ static const kiln_opt options[] = {
     {"keep-origin", 0, KILN_OPT_BOOL, &o.keep_origin, NULL, NULL, NULL,
      "with an origin that is not 0: float coordinates relative to it instead of absolute doubles", KILN_KEYED},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
-     "a file (its suffix chooses the format) or a folder; else export/scene.ply or export/chunks beside the manifest", KILN_ONCE},
+     "a file (its suffix chooses the format) or a folder; else it goes to export/ beside the manifest", KILN_ONCE},
+    {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are written, and end", KILN_ALONE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 
@@ -75,7 +86,7 @@ static void free_state(void *state)
 {
     worker_state *s = state;
     if (!s) return;
-    if (s->state) s->writer->close(s->state);
+    if (s->state) s->writer->functions->close(s->state);
     free(s->chosen);
     kiln_layer_free(s->layer);
     free(s);
@@ -115,7 +126,7 @@ static kiln_status fill_state(worker_state *s, kiln_worker *w, const request *q,
                          .keep_origin = q->keep_origin,
                          .target = s->target,
                          .temporary = s->temporary};
-    return s->writer->open(&s->e, m, &s->state, err);
+    return s->writer->functions->open(&s->e, m, &s->state, err);
 }
 
 static kiln_status unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
@@ -134,7 +145,7 @@ static kiln_status unit(kiln_worker *w, const char *name, const void *payload, s
         }
         kiln_worker_set_state(w, s, free_state);
     }
-    return s->writer->write(s->state, q.chunk, q.first_row, err);
+    return s->writer->functions->write(s->state, q.chunk, q.first_row, err);
 }
 
 /* ---- what is chosen ---------------------------------------------------------------------------------------------------------- */
@@ -205,7 +216,7 @@ static kiln_status choose_target(kiln_run *r, job *j, kiln_error *err)
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
-    j->writer = kiln_writers[o.format];
+    j->writer = &kiln_writers[o.format];
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need(r, layers[o.layer].stage, err));
     KILN_TRY(kiln_scene_get(m, &j->scene, err));
@@ -222,7 +233,9 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
     if (j->e.source_order) KILN_TRY(kiln_source_rows(m, &j->scene, &j->e.n_source_rows, err));
     KILN_TRY(choose_chunks(j, err));
     j->e.chosen = j->chosen;
-    return choose_target(r, j, err);
+    KILN_TRY(choose_target(r, j, err));
+    const kiln_chunk *sample = kiln_export_sample(&j->e);
+    return sample ? kiln_writer_check_kind(j->writer, kiln_chunk_plane(sample, "log_scales") != NULL, err) : KILN_OK;
 }
 
 static kiln_hash input_key(kiln_run *r, const job *j)
@@ -276,7 +289,8 @@ static kiln_status is_intact(kiln_run *r, const job *j, bool *intact, kiln_error
     if (!kiln_is_file(path)) return KILN_OK;
     KILN_TRY(describe_file(j, now, err));
     KILN_TRY(kiln_unit_find(kiln_run_manifest(r), record_key(r), &found, &record, err));
-    *intact = found && strcmp(record.counters, now) == 0 && (!j->writer->complete || j->writer->complete(j->target));
+    *intact = found && strcmp(record.counters, now) == 0 &&
+              (!j->writer->functions->complete || j->writer->functions->complete(j->target));
     kiln_unit_result_release(&record);
     return KILN_OK;
 }
@@ -323,7 +337,7 @@ static kiln_status make_tail(const job *j, kiln_buffer *tail, kiln_error *err)
 /* One of each chosen chunk, in their order; n of them. */
 static void fill_units(const job *j, const kiln_buffer *tail, kiln_unit *units, request *payloads)
 {
-    const uint64_t ram = j->writer->ram(&j->e) + kiln_tail_ram(tail->size);
+    const uint64_t ram = j->writer->functions->ram(&j->e) + kiln_tail_ram(tail->size);
     uint64_t first_row = 0;
     uint32_t n = 0;
     for (uint32_t c = 0; c < j->layer->n_chunks; c++) {
@@ -366,10 +380,10 @@ done:
 
 static kiln_status write_export(kiln_run *r, const job *j, kiln_error *err)
 {
-    kiln_status st = j->writer->begin(&j->e, err);
+    kiln_status st = j->writer->functions->begin(&j->e, err);
     if (st == KILN_OK) st = write_chunks(r, j, err);
-    if (st == KILN_OK) st = j->writer->finish(&j->e, err);
-    if (st != KILN_OK) j->writer->abandon(&j->e);
+    if (st == KILN_OK) st = j->writer->functions->finish(&j->e, err);
+    if (st != KILN_OK) j->writer->functions->abandon(&j->e);
     return st;
 }
 
@@ -413,6 +427,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 int main(int argc, char **argv)
 {
     static const kiln_stage_program program = {
-        .name = "export", .cli = &cli, .open = KILN_OPEN_WRITE, .cpu_only = true, .run = run, .unit = unit};
+        .name = "export", .cli = &cli, .open = KILN_OPEN_WRITE, .cpu_only = true, .lists = &o.list_formats,
+                                               .list = kiln_writers_list, .run = run, .unit = unit};
     return kiln_program_main(&program, argc, argv);
 }

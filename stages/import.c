@@ -480,18 +480,8 @@ done:
     return st;
 }
 
-static kiln_status list_formats(const kiln_run *r, kiln_error *err)
-{
-    if (kiln_run_args(r)->n_positional || kiln_run_json(r))
-        return kiln_fail(err, KILN_E_USAGE, "--list-formats takes no scene and no --json, it only names the formats");
-    for (const kiln_reader *const *f = kiln_readers; *f; f++)
-        kiln_print("%-12s .%-6s %s", (*f)->name, (*f)->suffixes, (*f)->summary);
-    return KILN_OK;
-}
-
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
-    if (o.list_formats) return list_formats(r, err);
     const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
     char avoid[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
@@ -515,7 +505,14 @@ done:
 
 int main(int argc, char **argv)
 {
-    static const kiln_stage_program program = {
-        .name = "import", .cli = &cli, .opens_itself = true, .packs = true, .manifest_arg = 1, .run = run, .unit = unit};
+    static const kiln_stage_program program = {.name = "import",
+                                               .cli = &cli,
+                                               .opens_itself = true,
+                                               .packs = true,
+                                               .manifest_arg = 1,
+                                               .lists = &o.list_formats,
+                                               .list = kiln_readers_list,
+                                               .run = run,
+                                               .unit = unit};
     return kiln_program_main(&program, argc, argv);
 }

@@ -22,13 +22,19 @@ static struct {
     bool alpha, depth, fast;
 } o;
 
+#define X(id, name, suffix, what) "|" name
+static const char formats[] = KILN_PICTURE_FORMAT_MAP(X) "|none"; /* "|png|...": an option's range is all but the first bar */
+#undef X
+#define X(id, name, suffix, what) name ": " what "; "
+static const char format_help[] =
+    KILN_PICTURE_FORMAT_MAP(X) "none: draw and hash, write nothing; by the suffix of -o where that is given";
+#undef X
+
 static const kiln_opt options[] = {
     KILN_SHOT_OPTION_ROWS(o.shot),
     {"background", 'b', KILN_OPT_TEXT, &o.background, "COLOUR", "scene", NULL,
      "scene (what it says, else black), white, black or r,g,b", KILN_KEYED},
-    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", "png|png16|npy|none",
-     "8- or 16-bit PNG, .npy float32 RGBA, or none: draw and hash, write nothing; by the suffix of -o where that is given",
-     KILN_KEYED},
+    {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", formats + 1, format_help, KILN_KEYED},
     {"alpha", 0, KILN_OPT_BOOL, &o.alpha, NULL, NULL, NULL,
      "write PNGs with alpha: straight colours, without the background (.npy has alpha always, and its colours over the background)",
      KILN_KEYED},
@@ -92,24 +98,46 @@ static bool output_is_folder(void) { return !kiln_path_base(o.output)[0] || kiln
 
 static bool output_is_file(const kiln_shoot *s) { return o.output && s->n_jobs == 1 && !output_is_folder(); }
 
+/* "NAME.png, NAME.npy" */
+static void list_written(char *out, size_t size)
+{
+    size_t n = 0;
+    *out = '\0';
+    for (int f = 0; f < KILN_N_PICTURE_FORMATS && n < size; f++) {
+        const char *suffix = kiln_picture_suffix((kiln_picture_format)f);
+        if (f && !strcmp(suffix, kiln_picture_suffix((kiln_picture_format)(f - 1)))) continue;
+        n += (size_t)snprintf(out + n, size - n, "%sNAME.%s", n ? ", " : "", suffix);
+    }
+}
+
+/* Do both have the same suffix? KILN_RENDER_NO_FILE has none. */
+static bool same_suffix(uint32_t a, uint32_t b)
+{
+    if (a == KILN_RENDER_NO_FILE || b == KILN_RENDER_NO_FILE) return a == b;
+    return !strcmp(kiln_picture_suffix((kiln_picture_format)a), kiln_picture_suffix((kiln_picture_format)b));
+}
+
 /* The suffix of a file is its format. Many pictures under the name of one: a folder called view.png is never what was meant. */
 static kiln_status check_suffix(const kiln_shoot *s, kiln_error *err)
 {
+    char written[128];
     const char *suffix = kiln_path_suffix(o.output);
-    const bool npy = kiln_picture_format_of(o.output) == KILN_NPY;
+    const kiln_picture_format of_suffix = kiln_picture_format_of(o.output);
     if (!kiln_path_has_suffix(o.output)) return KILN_OK;
-    if (!kiln_picture_suffix_is_written(o.output))
+    if (!kiln_picture_suffix_is_written(o.output)) {
+        list_written(written, sizeof written);
         return kiln_fail(err, KILN_E_USAGE,
-                         "-o '%s': '.%s' is no format that kiln-render writes; it writes NAME.png and NAME.npy, or a folder of "
-                         "either (end its name with a slash)",
-                         o.output, suffix);
+                         "-o '%s': '.%s' is no format that kiln-render writes; it writes %s, or a folder of such files (end its "
+                         "name with a slash)",
+                         o.output, suffix, written);
+    }
     if (s->n_jobs != 1)
         return kiln_fail(err, KILN_E_USAGE,
                          "-o '%s' names one file but %u cameras are to be drawn; name a folder, or one camera with --camera",
                          o.output, s->n_jobs);
-    if (kiln_opt_given(&cli, "format") && npy != (o.format == KILN_NPY))
+    if (kiln_opt_given(&cli, "format") && !same_suffix(of_suffix, o.format))
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says another one; leave out one of them",
-                         o.output, npy ? "npy" : "png");
+                         o.output, kiln_picture_suffix(of_suffix));
     return KILN_OK;
 }
 
@@ -129,7 +157,7 @@ static uint32_t format_now(const kiln_shoot *s)
     const uint32_t format = o.output && o.format == KILN_RENDER_NO_FILE ? KILN_PNG8 : o.format;
     if (!output_is_file(s) || !*kiln_path_suffix(o.output) || kiln_opt_given(&cli, "format")) return format;
     const kiln_picture_format f = kiln_picture_format_of(o.output);
-    return f == KILN_NPY || format == KILN_NPY ? f : format;
+    return same_suffix(f, format) ? format : f;
 }
 
 /* Beside the picture. */
@@ -148,12 +176,12 @@ static kiln_status place_depth(const kiln_shoot *s, kiln_render_job *j, const ch
 static kiln_status place_files(const kiln_shoot *s, kiln_render_job *j, kiln_error *err)
 {
     const uint32_t format = format_now(s);
-    const char *suffix = format == KILN_NPY ? "npy" : "png";
     char name[KILN_PATH_MAX];
     j->payload.format = format;
     j->payload.alpha = o.alpha;
     j->payload.fast = o.fast;
     if (format == KILN_RENDER_NO_FILE) return KILN_OK;
+    const char *suffix = kiln_picture_suffix((kiln_picture_format)format);
     if (output_is_file(s)) {
         snprintf(j->payload.picture, sizeof j->payload.picture, "%s", o.output);
     } else {

@@ -36,6 +36,9 @@ typedef struct {
     bool watches;        /* a tool that asks kiln_run_interrupted now and then: SIGINT and SIGTERM do not end it by themselves */
     bool packs;          /* its units pack more than they compute: with --devices auto they have the CPU, unless threads are few */
     unsigned manifest_arg; /* which positional is the manifest: 0; import: 1 */
+    /* A switch of its own that is KILN_ALONE, and what prints its answer on stdout before a manifest is opened; NULL: none. */
+    const bool *lists;
+    void (*list)(void);
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,
                         kiln_error *err); /* NULL: no units */

@@ -159,6 +159,14 @@ static kiln_status list_gpus(kiln_error *err)
     return close_stdout(err);
 }
 
+static kiln_status list(const kiln_run *r, kiln_error *err)
+{
+    if (r->parsed.n_positional || kiln_common_values.json)
+        return kiln_fail(err, KILN_E_USAGE, "--list-formats takes no argument and no --json, it only names the formats");
+    r->program->list();
+    return close_stdout(err);
+}
+
 static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
 {
     if (st != KILN_OK) kiln_tell_error(cli->program, "", err);
@@ -184,6 +192,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
                                    : kiln_common_values.verbose ? KILN_LOG_VERBOSE
                                                                 : KILN_LOG_NORMAL);
     if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
+    if (p->lists && *p->lists) return end_with(p->cli, list(&r, &err), &err);
     st = kiln_run_blame_stored(&r, conclude(&r, parent(&r, &err), &err), &err);
     finish(&r, st, &err);
     kiln_status printed = print_report(&r, st, &err, &late);

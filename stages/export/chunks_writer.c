@@ -6,7 +6,7 @@
  *                  {"name": "/0/3", "count": 1200, "box_min": [...], ..., "planes": {"means":
  *                    {"type": "f32", "components": 3, "file": "9f....bin", "bytes": 14400}, ...}}]}
  */
-#include "stages/export/writers.h"
+#include "stages/export/writer.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -281,12 +281,7 @@ done:
 /* Whole files stay: they are named by their content, and the next export uses them. No worker runs any more. */
 static void abandon(const kiln_export *e) { drop_half_written(e); }
 
-const kiln_writer kiln_writer_chunks = {
-    .name = "chunks",
-    .suffix = "",
-    .default_name = "chunks",
-    .summary = "a folder: raw planes in files named by their hash, and index.json",
-    .last_file = INDEX,
+const kiln_writer_functions kiln_writer_chunks = {
     .ram = ram,
     .begin = begin,
     .open = open_state,

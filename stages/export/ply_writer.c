@@ -4,7 +4,7 @@
  * neighbouring rows, so that chunks can be written in any order, in fixed memory, by anyone. */
 #include "stages/export/ply_table.h"
 #include "stages/export/row_ranks.h"
-#include "stages/export/writers.h"
+#include "stages/export/writer.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -184,12 +184,7 @@ done:
     return st;
 }
 
-const kiln_writer kiln_writer_ply = {
-    .name = "ply",
-    .suffix = "ply",
-    .default_name = "scene.ply",
-    .summary = "one binary PLY, with the columns of its source or in INRIA's order",
-    .last_file = "",
+const kiln_writer_functions kiln_writer_ply = {
     .ram = ram,
     .begin = begin,
     .open = open_state,

@@ -1,7 +1,8 @@
-/* writer -- a format that a layer can be written to: one file and one row of writers[] in writers.c.
+/* writer -- a format that a layer can be written to: one file and one row of writers.def.
  *
- * Adding one: write stages/export/NAME_writer.c, add its row; the suffix that -o takes and the sentences that list the formats come
- * of it. --format and --help have the names in the option table of export.c.
+ * Adding one: write stages/export/NAME_writer.c with kiln_writer_NAME, add its row. --format, --help, the man page, completion,
+ * --list-formats, the suffixes that -o takes and the sentences that list the formats come of the row, and so does a round trip
+ * where a reader reads the format (tests/e2e/formats.t).
  *
  * The parent begins (a temporary file, its header) and finishes (index, fsync, rename); workers write chunk after chunk,
  * in any order, perhaps several of them at once: a chunk's bytes go to a place of their own.
@@ -28,12 +29,15 @@ typedef struct {
     const char *temporary;  /* beside it: what is written until it is whole (files only) */
 } kiln_export;
 
+/* What a format holds of a layer. */
+enum {
+    KILN_HOLDS_SPLATS = 1, /* Gaussians */
+    KILN_HOLDS_POINTS = 2, /* points without scale and opacity */
+    KILN_HOLDS_BITS = 4,   /* every value of every plane, bit by bit; without it values are rounded or left out */
+};
+
+/* What the file of a format defines, as kiln_writer_NAME. */
 typedef struct {
-    const char *name;         /* "ply" */
-    const char *suffix;       /* of its files, without the dot: -o NAME.SUFFIX chooses the format; "" when the target is a folder */
-    const char *default_name; /* below export/, beside the manifest */
-    const char *summary;
-    const char *last_file; /* in a folder: the file that is written last, "" when the target is a file */
     /* Host memory of a worker that writes a chunk. */
     uint64_t (*ram)(const kiln_export *e);
     kiln_status (*begin)(const kiln_export *e, kiln_error *err);
@@ -45,10 +49,28 @@ typedef struct {
     void (*abandon)(const kiln_export *e);
     /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */
     bool (*complete)(const char *target);
+} kiln_writer_functions;
+#define WRITER(id, ...) extern const kiln_writer_functions kiln_writer_##id;
+#include "stages/export/writers.def"
+#undef WRITER
+
+/* A row of writers.def. */
+typedef struct {
+    const char *name;
+    const char *suffixes;
+    const char *default_name;
+    const char *last_file;
+    unsigned holds;
+    const char *what;
+    const kiln_writer_functions *functions;
 } kiln_writer;
 
-extern const kiln_writer *const kiln_writers[]; /* NULL-terminated */
+extern const kiln_writer kiln_writers[]; /* in the order of writers.def, ended by a row whose name is NULL */
 const kiln_writer *kiln_writer_named(const char *name);
+/* Prints the formats, one a line: name, suffixes or "folder", what it is. */
+void kiln_writers_list(void);
+/* KILN_E_INPUT when the format cannot hold a layer of this kind of rows; the sentence names formats that can. */
+kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err) KILN_MUST_CHECK;
 /* The writer whose files have the suffix of `path` (-o), whatever its case; `wanted` where there is no suffix, or none that means a
  * format while a folder is wanted. KILN_E_USAGE when no writer has the suffix, or insists is set (--format was given) and
  * another one than `wanted` has it; the sentence lists what can be written. */

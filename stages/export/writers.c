@@ -1,53 +1,83 @@
-/* writers -- the table of formats that a bake is written to. A new one: its file, its line in writers.h, its row here. */
-#include "stages/export/writers.h"
+/* writers -- the formats of writers.def: by name, by the suffix of a file, and as lists for people. */
+#include "stages/export/writer.h"
 
 #include "base/file.h"
+#include "base/quote.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-const kiln_writer *const kiln_writers[] = {
-    &kiln_writer_ply,
-    &kiln_writer_chunks,
-    NULL,
+const kiln_writer kiln_writers[] = {
+#define WRITER(id, suffixes, default_name, last_file, holds, what) \
+    {#id, suffixes, default_name, last_file, holds, what, &kiln_writer_##id},
+#include "stages/export/writers.def"
+#undef WRITER
+    {NULL, NULL, NULL, NULL, 0, NULL, NULL},
 };
 
 const kiln_writer *kiln_writer_named(const char *name)
 {
-    for (const kiln_writer *const *w = kiln_writers; *w; w++)
-        if (strcmp((*w)->name, name) == 0) return *w;
+    for (const kiln_writer *w = kiln_writers; w->name; w++)
+        if (strcmp(w->name, name) == 0) return w;
     return NULL;
+}
+
+void kiln_writers_list(void)
+{
+    for (const kiln_writer *w = kiln_writers; w->name; w++)
+        kiln_print("%-12s %-12s %s", w->name, w->suffixes[0] ? w->suffixes : "(folder)", w->what);
+}
+
+kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err)
+{
+    const unsigned need = splats ? KILN_HOLDS_SPLATS : KILN_HOLDS_POINTS;
+    char others[256] = "";
+    size_t n = 0;
+    if (w->holds & need) return KILN_OK;
+    for (const kiln_writer *other = kiln_writers; other->name && n < sizeof others; other++)
+        if (other->holds & need) n += (size_t)snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", other->name);
+    return kiln_fail(err, KILN_E_INPUT, "the format %s holds no %s; these formats do: %s", w->name, splats ? "Gaussians" : "points",
+                     others);
 }
 
 /* ---- names of files ------------------------------------------------------------------------------------------------------- */
 /* Formats that other programs read and that no writer above makes: a PLY under such a name would be taken for what it is not. One
  * that gets a writer may stay here. */
-static const char *const elsewhere[] = {"compressed.ply", "splat", "ksplat", "spz", "sog", "glb",
-                                        "gltf",           "csv",   "html",   "rad", "lcc", "usd",
-                                        "usda",           "usdz",  "obj",    "pcd", "las", "laz"};
+static const char elsewhere[] = "compressed.ply splat ksplat spz sog glb gltf csv html rad lcc usd usda usdz obj pcd las laz";
 
-static bool ends_with(const char *path, const char *suffix)
+/* Does `path` end in a dot and the first n bytes of `suffix`, with a name before them? */
+static bool ends_with(const char *path, const char *suffix, size_t n)
 {
     const char *name = kiln_path_base(path);
-    const size_t n = strlen(name), k = strlen(suffix);
-    return k > 0 && n > k && name[n - k - 1] == '.' && strcasecmp(name + n - k, suffix) == 0;
+    const size_t size = strlen(name);
+    return n > 0 && size > n + 1 && name[size - n - 1] == '.' && strncasecmp(name + size - n, suffix, n) == 0;
 }
 
-/* The longest decides: x.compressed.ply is no ordinary PLY. *writer: whose it is, or NULL. */
+/* Length of the longest suffix of a blank-separated list that `path` ends in; 0: none. */
+static size_t listed_suffix(const char *path, const char *suffixes)
+{
+    size_t longest = 0;
+    for (size_t n; *suffixes; suffixes += n + strspn(suffixes + n, " ")) {
+        n = strcspn(suffixes, " ");
+        if (n > longest && ends_with(path, suffixes, n)) longest = n;
+    }
+    return longest;
+}
+
+/* Of path; the longest decides: x.compressed.ply is no ordinary PLY. *writer: whose it is, or NULL. */
 static const char *find_suffix(const char *path, const kiln_writer **writer)
 {
-    const char *found = "";
+    size_t found = listed_suffix(path, elsewhere);
     *writer = NULL;
-    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
-        if (strlen(elsewhere[i]) > strlen(found) && ends_with(path, elsewhere[i])) found = elsewhere[i];
-    for (const kiln_writer *const *w = kiln_writers; *w; w++) {
-        if (strlen((*w)->suffix) < strlen(found) || !ends_with(path, (*w)->suffix)) continue;
-        found = (*w)->suffix;
-        *writer = *w;
+    for (const kiln_writer *w = kiln_writers; w->name; w++) {
+        const size_t n = listed_suffix(path, w->suffixes);
+        if (n == 0 || n < found) continue;
+        found = n;
+        *writer = w;
     }
-    return *found ? found : NULL;
+    return found ? path + strlen(path) - found : NULL;
 }
 
 const char *kiln_scene_suffix(const char *path)
@@ -61,11 +91,11 @@ static void list_written(char *out, size_t size)
 {
     size_t n = 0;
     *out = '\0';
-    for (const kiln_writer *const *w = kiln_writers; *w && n < size; w++) {
-        const char *sep = w == kiln_writers ? "" : w[1] ? ", " : ", or ";
-        const bool file = (*w)->suffix[0] != '\0';
-        n += (size_t)snprintf(out + n, size - n, "%s%s%s", sep, file ? "NAME." : "a folder with --format ",
-                              file ? (*w)->suffix : (*w)->name);
+    for (const kiln_writer *w = kiln_writers; w->name && n < size; w++) {
+        const char *sep = w == kiln_writers ? "" : w[1].name ? ", " : ", or ";
+        const int length = (int)strcspn(w->suffixes, " "); /* the first one */
+        n += (size_t)(length ? snprintf(out + n, size - n, "%sNAME.%.*s", sep, length, w->suffixes)
+                             : snprintf(out + n, size - n, "%sa folder with --format %s", sep, w->name));
     }
 }
 
@@ -79,7 +109,7 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
     if (of_suffix)
         return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, --format says %s; leave out one of them", path,
                          of_suffix->name, wanted->name);
-    if (!suffix && (!wanted->suffix[0] || !kiln_path_has_suffix(path))) return KILN_OK;
+    if (!suffix && (!wanted->suffixes[0] || !kiln_path_has_suffix(path))) return KILN_OK;
     list_written(written, sizeof written);
     return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is no format that kiln-export writes; it writes %s", path,
                      suffix ? suffix : kiln_path_suffix(path), written);

@@ -30,7 +30,18 @@ kiln_status kiln_picture_read(const char *path, kiln_picture *out, kiln_error *e
 /* Size only, from the header. */
 kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *height, kiln_error *err) KILN_MUST_CHECK;
 
-typedef enum { KILN_PNG8, KILN_PNG16, KILN_NPY } kiln_picture_format;
+/* What is written: KILN_id, its name as a value of --format, the suffix of its files (of a suffix that stands twice the first is
+ * meant), what it is. */
+#define KILN_PICTURE_FORMAT_MAP(X)         \
+    X(PNG8, "png", "png", "8-bit PNG")     \
+    X(PNG16, "png16", "png", "16-bit PNG") \
+    X(NPY, "npy", "npy", ".npy float32 RGBA")
+typedef enum {
+#define X(id, name, suffix, what) KILN_##id,
+    KILN_PICTURE_FORMAT_MAP(X)
+#undef X
+        KILN_N_PICTURE_FORMATS
+} kiln_picture_format;
 typedef struct {
     const char *key, *value; /* PNG tEXt, e.g. "Unit", "depth in scene units = value * 0.001" */
 } kiln_picture_text;
@@ -54,9 +65,10 @@ kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err) KIL
 /* Host memory that this takes at most besides the data, and besides half a MiB for each thread (of a row that is longer than 64
  * KiB: three rows and 300 KiB). */
 uint64_t kiln_picture_write_bytes(const kiln_picture_job *job);
-/* By suffix: "npy" -> NPY, anything else PNG8. */
+/* Of the suffix of `path`, whatever its case; PNG8 where no format has it. */
 kiln_picture_format kiln_picture_format_of(const char *path);
-/* Is the suffix that of a format that is written: "png" or "npy", whatever its case? */
+/* Is the suffix of `path` that of a format that is written, whatever its case? */
 bool kiln_picture_suffix_is_written(const char *path);
+const char *kiln_picture_suffix(kiln_picture_format f);
 
 #endif

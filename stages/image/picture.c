@@ -96,16 +96,29 @@ kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *heigh
     return st;
 }
 
-kiln_picture_format kiln_picture_format_of(const char *path)
+static const char *const suffixes[] = {
+#define X(id, name, suffix, what) suffix,
+    KILN_PICTURE_FORMAT_MAP(X)
+#undef X
+};
+
+const char *kiln_picture_suffix(kiln_picture_format f) { return suffixes[f]; }
+
+/* KILN_N_PICTURE_FORMATS: none. */
+static kiln_picture_format find_format(const char *path)
 {
-    return strcasecmp(kiln_path_suffix(path), "npy") == 0 ? KILN_NPY : KILN_PNG8;
+    int f = 0;
+    while (f < KILN_N_PICTURE_FORMATS && strcasecmp(kiln_path_suffix(path), suffixes[f]) != 0) f++;
+    return (kiln_picture_format)f;
 }
 
-bool kiln_picture_suffix_is_written(const char *path)
+kiln_picture_format kiln_picture_format_of(const char *path)
 {
-    const char *suffix = kiln_path_suffix(path);
-    return strcasecmp(suffix, "png") == 0 || strcasecmp(suffix, "npy") == 0;
+    const kiln_picture_format f = find_format(path);
+    return f == KILN_N_PICTURE_FORMATS ? KILN_PNG8 : f;
 }
+
+bool kiln_picture_suffix_is_written(const char *path) { return find_format(path) != KILN_N_PICTURE_FORMATS; }
 
 /* Flushes to the disk and closes; the first failure is the one told. */
 static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln_error *err)

@@ -90,6 +90,8 @@ typedef struct {
 
 extern const kiln_reader *const kiln_readers[];         /* NULL-terminated */
 const kiln_reader *kiln_reader_named(const char *name); /* NULL when there is none */
+/* Prints the formats, one a line: name, suffixes, what it is. */
+void kiln_readers_list(void);
 /* The reader of a file, by content; NULL and KILN_E_INPUT with one sentence when none knows it (or it is one that comes later). */
 kiln_status kiln_reader_find(const char *path, const kiln_reader **out, kiln_error *err) KILN_MUST_CHECK;
 

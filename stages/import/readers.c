@@ -2,6 +2,7 @@
 #include "stages/import/readers.h"
 
 #include "base/file.h"
+#include "base/quote.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +30,12 @@ const kiln_reader *kiln_reader_named(const char *name)
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
         if (strcmp((*r)->name, name) == 0) return *r;
     return NULL;
+}
+
+void kiln_readers_list(void)
+{
+    for (const kiln_reader *const *r = kiln_readers; *r; r++)
+        kiln_print("%-12s %-12s %s", (*r)->name, (*r)->suffixes, (*r)->summary);
 }
 
 static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)

@@ -8,7 +8,7 @@
 #include "stages/render/tails.h"
 
 /* --format none beside kiln_picture_format: drawn and hashed, no file. */
-enum { KILN_RENDER_NO_FILE = KILN_NPY + 1 };
+enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS };
 
 typedef struct {
     kiln_shot shot;
