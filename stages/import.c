@@ -15,6 +15,7 @@
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/dataset/findings.h"
 #include "stages/import/dataset/sources.h"
+#include "stages/import/packing.h"
 #include "stages/import/random_points.h"
 #include "stages/import/scan.h"
 #include "stages/import/scene.h"
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static struct {
     const char *cameras;
@@ -55,7 +57,7 @@ static const kiln_cli cli = {.program = "kiln-import",
 
 typedef struct {
     char reader[32];
-    char path[4096];
+    char path[4096], spool[64]; /* spool: what to read of a packed file, else "" */
 } scan_request;
 #define SCAN_UNIT "scan"
 #define CUBE_UNIT "root cube"
@@ -68,7 +70,7 @@ static kiln_status scan_unit(kiln_worker *w, const scan_request *q, kiln_error *
     const kiln_reader *reader = kiln_reader_named(q->reader);
     if (!reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
     KILN_GO(KILN_ALLOC(&scan, 1, "scan", err));
-    KILN_GO(kiln_scan_source(w, reader, q->path, scan, &offsets, err));
+    KILN_GO(kiln_scan_source(w, reader, q->spool[0] ? q->spool : q->path, q->path, scan, &offsets, err));
     KILN_GO(kiln_worker_put(w, "scan", scan, sizeof *scan, 1, err));
     KILN_GO(kiln_worker_put(w, "offsets", offsets.data, offsets.size, 8, err));
 done:
@@ -81,6 +83,7 @@ static kiln_status unit(kiln_worker *w, const char *name, const void *payload, s
 {
     if (strcmp(name, KILN_HASH_UNIT) == 0) return kiln_sources_unit(w, payload, bytes, err);
     if (strcmp(name, CUBE_UNIT) == 0) return kiln_cube_unit(w, payload, bytes / sizeof(kiln_cube_part), err);
+    if (strcmp(name, KILN_SPOOL_UNIT) == 0 && bytes == sizeof(kiln_spool_request)) return kiln_spool_unit(w, payload, err);
     if (strcmp(name, SCAN_UNIT) == 0 && bytes == sizeof(scan_request)) return scan_unit(w, payload, err);
     if (bytes == sizeof(kiln_block_request)) return kiln_block_unit(w, payload, err);
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
@@ -132,6 +135,27 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
 /* ---- scan ---------------------------------------------------------------------------------------------------------------------
  */
 
+/* A packed file of rows is unpacked into scratch before anything reads it. */
+static kiln_status unpack(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s, kiln_error *err)
+{
+    const kiln_packing *packing = NULL;
+    kiln_spool_request q;
+    kiln_unit u = {
+        .name = KILN_SPOOL_UNIT, .payload = &q, .payload_bytes = sizeof q, .ram = KILN_UNPACK_RAM, .volatile_result = true};
+    if (!i->data.reader) return KILN_OK;
+    KILN_TRY(kiln_packing_find(i->data.rows_path, &packing, err));
+    if (!packing) return KILN_OK;
+    KILN_TRY(kiln_scratch_unnamed(manifest, &i->spool_fd, i->spool, err));
+    memset(&q, 0, sizeof q);
+    snprintf(q.path, sizeof q.path, "%s", i->data.rows_path);
+    memcpy(q.spool, i->spool, sizeof q.spool);
+    const kiln_source_file *f = kiln_sources_find(s, i->data.rows_path);
+    q.file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
+    kiln_status st = kiln_run_units(r, KILN_SPOOL_UNIT, &u, 1, err);
+    kiln_units_release(&u, 1);
+    return st;
+}
+
 static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -142,6 +166,7 @@ static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offse
     memset(&q, 0, sizeof q);
     snprintf(q.reader, sizeof q.reader, "%s", i->data.reader->name);
     snprintf(q.path, sizeof q.path, "%s", i->data.rows_path);
+    memcpy(q.spool, i->spool, sizeof q.spool);
     KILN_GO(kiln_run_units(r, "checking", &u, 1, err));
     KILN_GO(kiln_unit_data(r, &u, "scan", &data, &bytes, err));
     if (bytes == sizeof i->scan)
@@ -205,6 +230,7 @@ static void fill_request(const kiln_import_result *i, const uint64_t *offsets, c
     memset(q, 0, sizeof *q);
     snprintf(q->path, sizeof q->path, "%s", i->random ? "" : i->data.rows_path);
     snprintf(q->reader, sizeof q->reader, "%s", i->random ? KILN_RANDOM_READER : i->data.reader->name);
+    memcpy(q->spool, i->spool, sizeof q->spool);
     if (file) q->file = (kiln_file_info){.size = file->size, .mtime_ns = file->mtime_ns, .inode = file->inode};
     q->block = block;
     q->first = block * KILN_BLOCK_ROWS;
@@ -262,7 +288,7 @@ static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t
         units[b].payload = &requests[b];
         units[b].payload_bytes = sizeof requests[b];
         units[b].cost = requests[b].n;
-        units[b].ram = kiln_block_ram(&i->scan.info, i->scan.keep);
+        units[b].ram = kiln_block_ram(i->random ? NULL : i->data.reader, &i->scan.info, i->scan.keep);
         units[b].optional = true;
     }
     KILN_TRY(kiln_run_units(r, "importing", units, i->scan.n_blocks, err));
@@ -432,15 +458,14 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t block_ram(const kiln_dataset *d, uint64_t *n_blocks)
 {
     kiln_source_info *info = NULL;
-    kiln_source *source = NULL;
+    const kiln_reader *reader;
     uint8_t keep[KILN_EXTRAS_MAX];
     uint64_t ram = 0;
     kiln_error unread;
     memset(keep, 1, sizeof keep);
-    if (KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK && d->reader->open(d->rows_path, &source, info, &unread) == KILN_OK) {
-        ram = most(kiln_scan_ram(info), kiln_block_ram(info, keep));
+    if (KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK && kiln_source_look(d->rows_path, &reader, info, &unread) == KILN_OK) {
+        ram = most(kiln_scan_ram(reader, info), kiln_block_ram(reader, info, keep));
         *n_blocks = kiln_div_up(info->n_rows, KILN_BLOCK_ROWS);
-        d->reader->close(source);
     }
     free(info);
     return ram;
@@ -470,6 +495,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
         st = finish_fresh(r, &sources, err);
         goto done;
     }
+    KILN_GO(unpack(r, manifest, i, &sources, err));
     KILN_GO(scan(r, i, &offsets, err));
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     KILN_GO(create(r, manifest, err));
@@ -491,11 +517,13 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->dropped_rows = json_array();
+    i->spool_fd = -1;
     KILN_GO(kiln_dataset_find(scene, o.cameras, avoid, &i->data, err));
     i->has_background = i->data.has_background;
     memcpy(i->background, i->data.background, sizeof i->background);
     st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
 done:
+    if (i->spool_fd >= 0) close(i->spool_fd); /* it has no name, so it is gone */
     kiln_dataset_release(&i->data);
     json_decref(i->dropped_rows);
     free(i->orbit);

@@ -178,3 +178,33 @@ kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key
     folder_name(stage, key, name);
     return kiln_path_join(path, KILN_PATH_MAX, root, name, err);
 }
+
+/* The nearest folder that is there. */
+static void folder_above(const char *path, char out[KILN_PATH_MAX])
+{
+    (void)snprintf(out, KILN_PATH_MAX, "%s", path);
+    do {
+        char *slash = strrchr(out, '/');
+        if (!slash || slash == out) {
+            (void)snprintf(out, KILN_PATH_MAX, slash ? "/" : ".");
+            return;
+        }
+        *slash = '\0';
+    } while (!kiln_is_dir(out));
+}
+
+kiln_status kiln_scratch_unnamed(const char *manifest, int *fd, char path[64], kiln_error *err)
+{
+    char folder[KILN_PATH_MAX], name[64], file[KILN_PATH_MAX];
+    *fd = -1;
+    if (kiln_engine_values.scratch_dir)
+        (void)snprintf(folder, sizeof folder, "%s", kiln_engine_values.scratch_dir);
+    else
+        folder_above(manifest, folder);
+    (void)snprintf(name, sizeof name, "kiln-scratch.tmp.%ld", (long)getpid());
+    KILN_TRY(kiln_path_join(file, sizeof file, folder, name, err));
+    KILN_TRY(kiln_file_create(file, fd, err));
+    if (unlink(file) != 0) kiln_warn("the scratch file '%s' could not be removed: %s", file, strerror(errno));
+    (void)snprintf(path, 64, "/proc/%ld/fd/%d", (long)getpid(), *fd);
+    return KILN_OK;
+}

@@ -40,7 +40,7 @@ static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_
     } else {
         s->reader = kiln_reader_named(q->reader);
         if (!s->reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
-        KILN_TRY(s->reader->open(q->path, &s->source, &s->info, err));
+        KILN_TRY(s->reader->open(q->spool[0] ? q->spool : q->path, q->path, &s->source, &s->info, err));
     }
     KILN_TRY(kiln_rows_alloc(&s->rows, &s->info, err));
     return kiln_clean_alloc(&s->clean, err);
@@ -141,12 +141,12 @@ static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_b
     return KILN_OK;
 }
 
-uint64_t kiln_block_ram(const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX])
+uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX])
 {
     const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
     uint64_t row = sizeof(uint32_t) + (info->kind == KILN_SCENE_SPLATS ? 14 + 3 * m : 6) * sizeof(float);
     for (uint32_t e = 0; e < info->n_extras; e++) row += keep[e] ? kiln_type_size(info->extras[e].type) : 0;
-    return kiln_rows_ram(info) + KILN_READER_RAM + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
+    return kiln_rows_ram(info) + (reader ? reader->ram(info, false) : 0) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
 }
 
 kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err)

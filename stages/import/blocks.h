@@ -10,6 +10,7 @@
 
 typedef struct {
     char path[4096];     /* "" with the reader "random" */
+    char spool[64];      /* of a packed file: where it lies unpacked; else "" */
     kiln_file_info file; /* as it was hashed: the unit's key says so, its bytes must be of that state */
     char reader[32];
     uint64_t block, first, n, offset;
@@ -26,8 +27,8 @@ typedef struct {
     float box_min[3], box_max[3]; /* of means; 0 when n is */
     float max_log_scale, max_opacity_logit;
 } kiln_block_stats;
-/* Host memory that the unit takes: rows, reader, outputs. */
-uint64_t kiln_block_ram(const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX]);
+/* Host memory that the unit takes: rows, reader (NULL: random points), outputs. */
+uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX]);
 kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err) KILN_MUST_CHECK;
 
 /* Request of the cube unit: one of these per block. */

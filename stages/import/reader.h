@@ -1,6 +1,6 @@
 /* reader -- a splat or point file format: one file and one row of readers[] in readers.c.
  *
- * Adding one: write stages/import/NAME/NAME.c with probe, open, read, close; add its row; the suffix list of --help,
+ * Adding one: write stages/import/NAME/NAME.c with ram, probe, open, read, finish, close; declare it in readers.h; add its row;
  * --list-formats, the round-trip test and the fuzz target reader-NAME come by themselves. Small files of the format go into
  * tests/data/fuzz/reader-NAME; unit/fuzz fails without.
  *
@@ -69,7 +69,6 @@ typedef struct {
 } kiln_rows;
 kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 void kiln_rows_release(kiln_rows *rows);
-enum { KILN_READER_RAM = 12 << 20 }; /* what a reader keeps beside them: pieces of the file, lines */
 
 typedef struct kiln_source kiln_source; /* a reader's own */
 
@@ -77,8 +76,14 @@ typedef struct {
     const char *name;     /* "ply" */
     const char *suffixes; /* "ply", blank-separated */
     const char *summary;  /* for --list-formats */
+    bool never_packed;    /* open reads more than a header, so it cannot look at a packed file; see packing.h */
+    /* Host memory in bytes, at most, of an open source beside its rows: pieces of the file, lines; scan: during the first pass,
+     * else while single blocks are read. */
+    uint64_t (*ram)(const kiln_source_info *info, bool scan);
     int (*probe)(const unsigned char *head, size_t len, const char *path);
-    kiln_status (*open)(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err);
+    /* path: what to read, which is scratch where the user's file is packed; name: the user's file, for sentences. Both are copied.
+     * read needs random access: blocks are read in any order, by several workers. */
+    kiln_status (*open)(const char *path, const char *name, kiln_source **out, kiln_source_info *info, kiln_error *err);
     /* rows [first, first + n), n <= KILN_BLOCK_ROWS, into rows (rows->n set to n). offset: byte position of row `first`,
      * or UINT64_MAX: the reader stands there already (sequential) or computes it. *next_offset: of the row behind. */
     kiln_status (*read)(kiln_source *s, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
@@ -92,7 +97,8 @@ extern const kiln_reader *const kiln_readers[];         /* NULL-terminated */
 const kiln_reader *kiln_reader_named(const char *name); /* NULL when there is none */
 /* Prints the formats, one a line: name, suffixes, what it is. */
 void kiln_readers_list(void);
-/* The reader of a file, by content; NULL and KILN_E_INPUT with one sentence when none knows it (or it is one that comes later). */
-kiln_status kiln_reader_find(const char *path, const kiln_reader **out, kiln_error *err) KILN_MUST_CHECK;
+/* The reader of a file, by content, and what the file says of itself; a packed file (packing.h) is looked into. NULL and
+ * KILN_E_INPUT with one sentence when none knows it (or it is one that comes later), or the reader's own. */
+kiln_status kiln_source_look(const char *path, const kiln_reader **out, kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -3,7 +3,9 @@
 
 #include "base/file.h"
 #include "base/quote.h"
+#include "stages/import/packing.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +20,6 @@ const kiln_reader *const kiln_readers[] = {
 static const struct {
     const char *magic, *what;
 } later[] = {
-    {"\x1f\x8b", "gzip data, perhaps SPZ"},
     {"NGSP", "SPZ"},
     {"PK\x03\x04", "a ZIP archive, perhaps SOG"},
     {"glTF", "binary glTF"},
@@ -34,8 +35,13 @@ const kiln_reader *kiln_reader_named(const char *name)
 
 void kiln_readers_list(void)
 {
+    char packed[256] = "";
+    size_t n = 0;
+    for (const kiln_reader *const *r = kiln_readers; *r && n < sizeof packed; r++)
+        if (!(*r)->never_packed) n += (size_t)snprintf(packed + n, sizeof packed - n, "%s%s", n ? " " : "", (*r)->name);
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
         kiln_print("%-12s %-12s %s", (*r)->name, (*r)->suffixes, (*r)->summary);
+    kiln_packings_list(packed);
 }
 
 static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)
@@ -61,19 +67,32 @@ static kiln_status unknown(const char *path, const unsigned char *head, size_t l
                      path);
 }
 
-kiln_status kiln_reader_find(const char *path, const kiln_reader **out, kiln_error *err)
+static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
 {
     unsigned char head[512];
     size_t len = 0;
     int best = 0;
-    *out = NULL;
-    KILN_TRY(read_head(path, head, sizeof head, &len, err));
+    KILN_TRY(read_head(p->path, head, sizeof head, &len, err));
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
-        int score = (*r)->probe(head, len, path);
+        int score = p->packing && (*r)->never_packed ? 0 : (*r)->probe(head, len, name);
         if (score > best) {
             best = score;
             *out = *r;
         }
     }
-    return *out ? KILN_OK : unknown(path, head, len, err);
+    return *out ? KILN_OK : unknown(name, head, len, err);
+}
+
+kiln_status kiln_source_look(const char *path, const kiln_reader **out, kiln_source_info *info, kiln_error *err)
+{
+    kiln_peek peek;
+    kiln_source *source = NULL;
+    *out = NULL;
+    KILN_TRY(kiln_peek_open(path, &peek, err));
+    kiln_status st = find(&peek, path, out, err);
+    if (st == KILN_OK) st = (*out)->open(peek.path, path, &source, info, err);
+    if (st == KILN_OK) (*out)->close(source);
+    if (st != KILN_OK) *out = NULL;
+    kiln_peek_close(&peek);
+    return st;
 }

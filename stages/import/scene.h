@@ -14,6 +14,8 @@ typedef struct {
     kiln_dataset data;
     kiln_scan scan; /* info.kind KILN_SCENE_NONE: no rows */
     bool random;    /* rows are random points */
+    int spool_fd;   /* the unpacked file of rows, open while the import runs; -1: none */
+    char spool[64]; /* its path for workers, "" none */
     kiln_row_counts counts;
     uint64_t n_missing;    /* blocks that are quarantined: the layer is without them, counts too */
     uint64_t rows_missing; /* of the source, in them */

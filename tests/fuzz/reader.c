@@ -136,7 +136,7 @@ static void read_backwards(const kiln_reader *reader, const char *path, const ki
     kiln_source *s = NULL;
     kiln_error err = {0};
     kiln_source_info *info = array(1, sizeof *info);
-    HOLDS(reader->open(path, &s, info, &err) == KILN_OK);
+    HOLDS(reader->open(path, path, &s, info, &err) == KILN_OK);
     HOLDS(info->n_rows == then->n_rows && info->sh_degree == then->sh_degree && info->n_extras == then->n_extras);
     HOLDS(strcmp(info->layout, then->layout) == 0);
     for (uint64_t i = all->n; i-- > 0;) {
@@ -166,7 +166,7 @@ void kiln_fuzz_reader(const void *argument, const uint8_t *data, size_t size)
     ranges *all = array(1, sizeof *all);
     const int score = reader->probe(data, size < 512 ? size : 512, path);
     HOLDS(score >= 0 && score <= 100);
-    kiln_status st = reader->open(path, &s, info, &err);
+    kiln_status st = reader->open(path, path, &s, info, &err);
     if (st == KILN_OK) {
         check_info(info, size);
         st = read_forwards(reader, s, info, step, all, &err);

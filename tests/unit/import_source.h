@@ -86,15 +86,15 @@ static inline kiln_status import_source_read(const char *path, import_source *s,
     kiln_source_info *again = NULL;
     kiln_status st;
     memset(s, 0, sizeof *s);
-    KILN_GO(kiln_reader_find(path, &reader, err));
-    KILN_GO(kiln_scan_source(NULL, reader, path, &s->scan, &offsets, err));
+    KILN_GO(KILN_ALLOC(&again, 1, "info", err));
+    KILN_GO(kiln_source_look(path, &reader, again, err));
+    KILN_GO(kiln_scan_source(NULL, reader, path, path, &s->scan, &offsets, err));
     const kiln_source_info *info = &s->scan.info;
     s->floats = info->kind == KILN_SCENE_SPLATS ? 11 + 3 * (info->sh_degree + 1) * (info->sh_degree + 1) : 6;
     KILN_GO(KILN_ALLOC(&s->rows, info->n_rows * s->floats, "rows", err));
     KILN_GO(KILN_ALLOC(&s->source_row, info->n_rows, "rows", err));
     KILN_GO(KILN_ALLOC(&s->extras, info->n_rows * info->n_extras, "extras", err));
-    KILN_GO(KILN_ALLOC(&again, 1, "info", err));
-    KILN_GO(reader->open(path, &source, again, err));
+    KILN_GO(reader->open(path, path, &source, again, err));
     KILN_GO(kiln_rows_alloc(&rows, info, err));
     KILN_GO(kiln_clean_alloc(&clean, err));
     for (uint64_t b = s->scan.n_blocks; b-- > 0;) { /* backwards: blocks are independent of what was read before */

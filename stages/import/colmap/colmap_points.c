@@ -206,7 +206,8 @@ static void describe(const points_source *s, kiln_source_info *info)
     }
 }
 
-static kiln_status open_points(const char *path, bool text, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_points(const char *path, const char *name, bool text, kiln_source **out, kiln_source_info *info,
+                               kiln_error *err)
 {
     kiln_status st = KILN_OK;
     points_source *s = NULL;
@@ -215,8 +216,8 @@ static kiln_status open_points(const char *path, bool text, kiln_source **out, k
     KILN_TRY(KILN_ALLOC(&s, 1, "COLMAP reader", err));
     s->fd = -1;
     s->text = text;
-    KILN_GO(KILN_ALLOC(&s->path, strlen(path) + 1, "path", err));
-    strcpy(s->path, path);
+    KILN_GO(KILN_ALLOC(&s->path, strlen(name) + 1, "path", err));
+    strcpy(s->path, name);
     KILN_GO(kiln_file_open(path, &s->fd, err));
     KILN_GO(kiln_file_stat(path, &file, err));
     s->file_bytes = file.size;
@@ -228,7 +229,7 @@ static kiln_status open_points(const char *path, bool text, kiln_source **out, k
         KILN_GO(bin_count(s, err));
     }
     if (s->n_points > UINT32_MAX - 1) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", path,
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", name,
                        (unsigned long long)s->n_points);
         goto done;
     }
@@ -240,13 +241,13 @@ done:
     return st;
 }
 
-static kiln_status open_bin(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_bin(const char *path, const char *name, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
-    return open_points(path, false, out, info, err);
+    return open_points(path, name, false, out, info, err);
 }
-static kiln_status open_txt(const char *path, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_txt(const char *path, const char *name, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
-    return open_points(path, true, out, info, err);
+    return open_points(path, name, true, out, info, err);
 }
 
 static void go_to(points_source *s, uint64_t point_number, uint64_t offset)
@@ -370,10 +371,19 @@ static int probe_txt(const unsigned char *head, size_t len, const char *path)
     return strcmp(kiln_path_base(path), "points3D.txt") == 0 ? 50 : 0;
 }
 
+/* The window and, for the scan, ids. */
+static uint64_t ram(const kiln_source_info *info, bool scan)
+{
+    const uint64_t ids = info->n_rows < IDS_AT_ONCE ? info->n_rows : IDS_AT_ONCE;
+    return sizeof(points_source) + 2 * (uint64_t)KILN_LINE_MAX + (scan ? ids * sizeof(uint64_t) : 0);
+}
+
 const kiln_reader kiln_reader_colmap_bin = {
     .name = "colmap-bin",
     .suffixes = "bin",
     .summary = "COLMAP points3D.bin: a sparse point cloud",
+    .ram = ram,
+    .never_packed = true,
     .probe = probe_bin,
     .open = open_bin,
     .read = read_points,
@@ -385,6 +395,8 @@ const kiln_reader kiln_reader_colmap_txt = {
     .name = "colmap-txt",
     .suffixes = "txt",
     .summary = "COLMAP points3D.txt: a sparse point cloud",
+    .ram = ram,
+    .never_packed = true,
     .probe = probe_txt,
     .open = open_txt,
     .read = read_points,

@@ -9,6 +9,7 @@
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataset_search.h"
+#include "stages/import/packing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -163,7 +164,9 @@ static void set_root(kiln_dataset *d, const char *path, bool is_file)
     const size_t folder = (size_t)(kiln_path_base(path) - path);
     snprintf(d->root, sizeof d->root, "%s", path);
     if (is_file) d->root[folder > 1 ? folder - 1 : 1] = 0; /* "/" keeps its slash */
-    const char *base = kiln_path_base(path), *suffix = kiln_path_suffix(path);
+    char plain[KILN_PATH_MAX];
+    snprintf(plain, sizeof plain, "%.*s", is_file ? (int)kiln_packing_stem(path) : KILN_PATH_MAX, path);
+    const char *base = kiln_path_base(plain), *suffix = kiln_path_suffix(plain);
     const int n = is_file && *suffix && suffix - 1 > base ? (int)(suffix - 1 - base) : (int)strlen(base);
     snprintf(d->name, sizeof d->name, "%.*s", n < 255 ? n : 255, n ? base : "scene");
 }

@@ -5,6 +5,7 @@
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
+#include "stages/import/packing.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,9 @@ enum { FILES_MAX = 64, ENTRIES_MAX = 100000 };
 /* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are found with its model. */
 static bool is_candidate(const char *name)
 {
-    const char *suffix = kiln_path_suffix(name);
+    char plain[256];
+    snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(name), name);
+    const char *suffix = kiln_path_suffix(plain);
     if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0) return false;
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         const char *at = (*r)->suffixes;
@@ -34,15 +37,11 @@ static bool is_candidate(const char *name)
 static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err)
 {
     kiln_source_info *info = NULL; /* too large for the stack */
-    kiln_source *source = NULL;
     KILN_TRY(KILN_ALLOC(&info, 1, "what a file says of itself", err));
     for (uint32_t i = first; i < s->n_files; i++) {
         kiln_candidate *c = &s->files[i];
         memset(info, 0, sizeof *info);
-        kiln_status st = kiln_reader_find(c->path, &c->reader, &c->why);
-        if (st == KILN_OK) st = c->reader->open(c->path, &source, info, &c->why);
-        if (st == KILN_OK) c->reader->close(source);
-        if (st != KILN_OK) c->reader = NULL;
+        if (kiln_source_look(c->path, &c->reader, info, &c->why) != KILN_OK) c->reader = NULL;
         c->kind = info->kind;
         c->n_rows = info->n_rows;
     }

@@ -5,10 +5,12 @@
 #include "base/file.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct {
     const char *s;
@@ -315,12 +317,12 @@ kiln_status kiln_ply_header_read(int fd, const char *path, kiln_ply_header *out,
 {
     kiln_status st = KILN_OK;
     char *text = NULL;
-    kiln_file_info info;
+    struct stat info;
     parser p = {.path = path, .h = out};
     memset(out, 0, sizeof *out);
-    KILN_TRY(kiln_file_stat(path, &info, err));
-    out->file_bytes = info.size;
-    size_t size = info.size < KILN_PLY_HEADER_MAX ? (size_t)info.size : KILN_PLY_HEADER_MAX;
+    if (fstat(fd, &info) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", path, strerror(errno));
+    out->file_bytes = (uint64_t)info.st_size;
+    size_t size = info.st_size < KILN_PLY_HEADER_MAX ? (size_t)info.st_size : KILN_PLY_HEADER_MAX;
     if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
     KILN_GO(KILN_ALLOC(&out->columns, KILN_PLY_COLUMNS_MAX, "PLY columns", err));
     KILN_GO(KILN_ALLOC(&text, size, "PLY header", err));

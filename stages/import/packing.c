@@ -1,0 +1,282 @@
+/* packing -- gzip and zstd as streams, and unpacking in fixed memory. */
+#include "stages/import/packing.h"
+
+#include "base/memory.h"
+#include "base/option.h"
+#include "base/quote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+/* ---- gzip ---------------------------------------------------------------------------------------------------------------- */
+
+enum { GZIP_WINDOW = 15 + 16 }; /* of zlib: 32 KiB, with gzip's header and checksum */
+
+static kiln_unpacker *open_gzip(void)
+{
+    z_stream *z = calloc(1, sizeof *z);
+    if (z && inflateInit2(z, GZIP_WINDOW) == Z_OK) return (kiln_unpacker *)z;
+    free(z);
+    return NULL;
+}
+
+static const char *step_gzip(kiln_unpacker *u, const unsigned char *in, size_t n, size_t *taken, unsigned char *out, size_t room,
+                             size_t *given, bool *at_end)
+{
+    z_stream *z = (z_stream *)u;
+    z->next_in = (unsigned char *)(uintptr_t)in; /* zlib's type; it only reads */
+    z->avail_in = (unsigned)n;
+    z->next_out = out;
+    z->avail_out = (unsigned)room;
+    const int rc = inflate(z, Z_NO_FLUSH);
+    *taken = n - z->avail_in;
+    *given = room - z->avail_out;
+    *at_end = rc == Z_STREAM_END;
+    if (*at_end) (void)inflateReset(z); /* fails for a stream that is none */
+    if (rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR) return NULL;
+    return rc == Z_MEM_ERROR ? "out of memory" : z->msg ? z->msg : "no gzip data";
+}
+
+static void close_gzip(kiln_unpacker *u)
+{
+    (void)inflateEnd((z_stream *)u);
+    free(u);
+}
+
+/* ---- zstd ---------------------------------------------------------------------------------------------------------------- */
+
+static kiln_unpacker *open_zstd(void)
+{
+    ZSTD_DCtx *d = ZSTD_createDCtx();
+    if (d && !ZSTD_isError(ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, KILN_ZSTD_WINDOW_LOG))) return (kiln_unpacker *)d;
+    ZSTD_freeDCtx(d);
+    return NULL;
+}
+
+static const char *step_zstd(kiln_unpacker *u, const unsigned char *in, size_t n, size_t *taken, unsigned char *out, size_t room,
+                             size_t *given, bool *at_end)
+{
+    ZSTD_inBuffer from = {in, n, 0};
+    ZSTD_outBuffer to = {out, room, 0};
+    const size_t rc = ZSTD_decompressStream((ZSTD_DCtx *)u, &to, &from);
+    *taken = from.pos;
+    *given = to.pos;
+    *at_end = rc == 0;
+    if (!ZSTD_isError(rc)) return NULL;
+    if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
+        return "its window is larger than the 8 MiB that are read; pack it with less than --ultra or --long";
+    return ZSTD_getErrorName(rc);
+}
+
+static void close_zstd(kiln_unpacker *u) { ZSTD_freeDCtx((ZSTD_DCtx *)u); }
+
+/* ---- the table ----------------------------------------------------------------------------------------------------------- */
+
+static const kiln_packing packings[] = {
+    {"gzip", "gz", {0x1f, 0x8b, 8}, 3, open_gzip, step_gzip, close_gzip},
+    {"zstd", "zst", {0x28, 0xb5, 0x2f, 0xfd}, 4, open_zstd, step_zstd, close_zstd},
+};
+enum { N_PACKINGS = sizeof packings / sizeof *packings };
+
+kiln_status kiln_packing_find(const char *path, const kiln_packing **out, kiln_error *err)
+{
+    unsigned char head[sizeof packings->magic];
+    kiln_file_info info;
+    int fd;
+    *out = NULL;
+    KILN_TRY(kiln_file_open(path, &fd, err));
+    kiln_status st = kiln_file_stat(path, &info, err);
+    const size_t n = st == KILN_OK && info.size < sizeof head ? (size_t)info.size : sizeof head;
+    if (st == KILN_OK) st = kiln_file_read_at(fd, path, 0, head, n, err);
+    close(fd);
+    for (int i = 0; i < N_PACKINGS && st == KILN_OK; i++)
+        if (n >= packings[i].magic_bytes && memcmp(head, packings[i].magic, packings[i].magic_bytes) == 0) *out = &packings[i];
+    return st;
+}
+
+size_t kiln_packing_stem(const char *name)
+{
+    const char *suffix = kiln_path_suffix(name);
+    for (int i = 0; i < N_PACKINGS && *suffix; i++)
+        if (strcasecmp(suffix, packings[i].suffix) == 0 && suffix - 1 > kiln_path_base(name)) return (size_t)(suffix - 1 - name);
+    return strlen(name);
+}
+
+void kiln_packings_list(const char *formats)
+{
+    for (int i = 0; i < N_PACKINGS; i++)
+        kiln_print("  (packed)   .%-11s one %s stream of: %s", packings[i].suffix, packings[i].name, formats);
+}
+
+/* ---- unpacking ----------------------------------------------------------------------------------------------------------- */
+
+enum { IN_BYTES = 1 << 18, OUT_BYTES = 1 << 20, LOOK_BYTES = 64 << 20, PEEK_BYTES = 1 << 20, KEPT_FREE = 256 << 20 };
+
+typedef struct {
+    const kiln_packing *packing;
+    const char *path;
+    int from, to;
+    unsigned char *in, *out;
+    size_t have, at;       /* in[at, have) is not taken yet */
+    uint64_t base;         /* offset of in[0] in the packed file */
+    uint64_t given, limit; /* unpacked bytes */
+    uint64_t looked;       /* at the disk, when so many were given */
+    bool at_end;           /* a stream has ended at in[at] */
+    bool more;             /* the last step filled `out`: the unpacker may hold more without further input */
+} unpacking;
+
+static kiln_status fail_write(const unpacking *u, int error, kiln_error *err)
+{
+    struct statvfs fs;
+    char given[32], room[64] = "";
+    if (fstatvfs(u->to, &fs) == 0) {
+        char amount[32];
+        snprintf(room, sizeof room, "; %s are free there", kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
+    }
+    return kiln_fail(err, KILN_E_IO,
+                     "cannot unpack '%s' to scratch behind %s: %s%s, make room (or raise ulimit -f), or name another folder with "
+                     "--scratch-dir",
+                     u->path, kiln_size_text(u->given, given), strerror(error), room);
+}
+
+/* A small file can unpack to more than any disk holds: it must not take the last byte from everybody else. */
+static kiln_status look_at_disk(unpacking *u, kiln_error *err)
+{
+    struct statvfs fs;
+    if (u->given < u->looked) return KILN_OK;
+    u->looked = u->given + LOOK_BYTES;
+    if (fstatvfs(u->to, &fs) != 0) return KILN_OK; /* the write tells */
+    const uint64_t whole = (uint64_t)fs.f_blocks * fs.f_frsize, keep = whole / 16 < KEPT_FREE ? whole / 16 : KEPT_FREE;
+    return (uint64_t)fs.f_bavail * fs.f_frsize >= keep ? KILN_OK : fail_write(u, ENOSPC, err);
+}
+
+static kiln_status write_out(unpacking *u, size_t n, kiln_error *err)
+{
+    if (n > u->limit - u->given) n = (size_t)(u->limit - u->given);
+    KILN_TRY(look_at_disk(u, err));
+    for (size_t done = 0; done < n;) {
+        const ssize_t k = pwrite(u->to, u->out + done, n - done, (off_t)u->given);
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) return fail_write(u, errno, err);
+        done += (size_t)k;
+        u->given += (size_t)k;
+    }
+    return KILN_OK;
+}
+
+static kiln_status fill(unpacking *u, kiln_error *err)
+{
+    ssize_t n;
+    u->base += u->have;
+    u->at = u->have = 0;
+    do n = pread(u->from, u->in, IN_BYTES, (off_t)u->base);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", u->path, strerror(errno));
+    u->have = (size_t)n;
+    return KILN_OK;
+}
+
+/* Further streams begin like the first. */
+static bool begins_stream(const unpacking *u)
+{
+    const size_t n = u->have - u->at < u->packing->magic_bytes ? u->have - u->at : u->packing->magic_bytes;
+    const unsigned char *at = u->in + u->at;
+    const bool skippable = u->packing->magic[0] == 0x28 && (*at & 0xf0) == 0x50; /* zstd: a frame of somebody's own */
+    return skippable || memcmp(at, u->packing->magic, n) == 0;
+}
+
+static kiln_status run(unpacking *u, kiln_unpacker *state, kiln_error *err)
+{
+    const char *name = u->packing->name;
+    while (u->given < u->limit) {
+        if (u->at == u->have && !u->more) KILN_TRY(fill(u, err));
+        if (u->have == 0 && u->at_end) return KILN_OK;
+        if (u->have == 0)
+            return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu in the midst of its %s stream; is the download complete?",
+                             u->path, (unsigned long long)u->base, name);
+        if (u->at_end && !begins_stream(u))
+            return kiln_fail(err, KILN_E_INPUT, "'%s' has other bytes behind its %s stream, from byte %llu on", u->path, name,
+                             (unsigned long long)(u->base + u->at));
+        size_t taken = 0, given = 0;
+        const char *wrong = u->packing->step(state, u->in + u->at, u->have - u->at, &taken, u->out, OUT_BYTES, &given, &u->at_end);
+        u->at += taken;
+        u->more = given == OUT_BYTES && !u->at_end;
+        KILN_TRY(write_out(u, given, err));
+        if (wrong && u->given < u->limit)
+            return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' is damaged at byte %llu: %s", name, u->path,
+                             (unsigned long long)(u->base + u->at), wrong);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_unpack(const kiln_packing *p, const char *path, int fd, uint64_t limit, uint64_t *bytes, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    unpacking u = {.packing = p, .path = path, .from = -1, .to = fd, .limit = limit};
+    kiln_unpacker *state = p->open();
+    if (!state) return kiln_fail(err, KILN_E_NOMEM, "out of memory for unpacking '%s'", path);
+    KILN_GO(kiln_alloc_unset((void **)&u.in, IN_BYTES, 1, "packed bytes", err));
+    KILN_GO(kiln_alloc_unset((void **)&u.out, OUT_BYTES, 1, "unpacked bytes", err));
+    KILN_GO(kiln_file_open(path, &u.from, err));
+    KILN_GO(run(&u, state, err));
+    *bytes = u.given;
+done:
+    if (u.from >= 0) close(u.from);
+    free(u.in);
+    free(u.out);
+    p->close(state);
+    return st;
+}
+
+/* ---- a look at the beginning ------------------------------------------------------------------------------------------------ */
+
+kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
+{
+    const off_t unknown_size = (off_t)1 << 60;
+    uint64_t bytes = 0;
+    *out = (kiln_peek){.fd = -1};
+    KILN_TRY(kiln_packing_find(path, &out->packing, err));
+    snprintf(out->path, sizeof out->path, "%s", path);
+    if (!out->packing) return KILN_OK;
+    out->fd = memfd_create("peek", MFD_CLOEXEC);
+    if (out->fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", path, strerror(errno));
+    kiln_status st = kiln_unpack(out->packing, path, out->fd, PEEK_BYTES, &bytes, err);
+    if (st == KILN_OK && bytes == PEEK_BYTES && ftruncate(out->fd, unknown_size) != 0)
+        st = kiln_file_write_failed(path, errno, err);
+    snprintf(out->path, sizeof out->path, "/proc/self/fd/%d", out->fd);
+    if (st != KILN_OK) kiln_peek_close(out);
+    return st;
+}
+
+void kiln_peek_close(kiln_peek *p)
+{
+    if (p->fd >= 0) close(p->fd);
+    p->fd = -1;
+}
+
+/* ---- the unit ------------------------------------------------------------------------------------------------------------- */
+
+kiln_status kiln_spool_unit(kiln_worker *w, const kiln_spool_request *q, kiln_error *err)
+{
+    const kiln_packing *packing;
+    uint64_t bytes;
+    (void)w;
+    KILN_TRY(kiln_packing_find(q->path, &packing, err));
+    if (!packing) return kiln_file_unchanged(q->path, &q->file, err);
+    const int fd = open(q->spool, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open the scratch file for '%s': %s", q->path, strerror(errno));
+    kiln_status st = kiln_unpack(packing, q->path, fd, UINT64_MAX, &bytes, err);
+    if (close(fd) != 0 && st == KILN_OK)
+        st = kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s': %s", q->path, strerror(errno));
+    return st == KILN_OK ? kiln_file_unchanged(q->path, &q->file, err) : st;
+}

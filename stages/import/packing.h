@@ -1,0 +1,68 @@
+/* packing -- files that are one compressed stream: what packs them, their first bytes, and all of them into a scratch file.
+ *
+ * Readers need random access, because blocks of rows are read in any order by several workers, and a compressed stream has none. So
+ * a packed file is unpacked once, as a stream in fixed memory, into a scratch file without a name (kiln_scratch_unnamed), and the
+ * reader reads that. Everything that is stored and said is about the file that the user has: its path, hash, size and time.
+ * A packing is one row of packings[] in packing.c.
+ */
+#ifndef KILN_STAGES_IMPORT_PACKING_H
+#define KILN_STAGES_IMPORT_PACKING_H
+
+#include "base/file.h"
+#include "base/status.h"
+#include "stages/engine/engine.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct kiln_unpacker kiln_unpacker; /* a packing's own */
+
+typedef struct {
+    const char *name;   /* "gzip" */
+    const char *suffix; /* "gz": behind the suffix of the format */
+    unsigned char magic[4];
+    size_t magic_bytes;
+    kiln_unpacker *(*open)(void); /* NULL: out of memory */
+    /* Takes of in[*taken, n) what it needs and gives at most `room` bytes. *at_end: a stream has ended just here, so the file may
+     * end or a further stream follow. Returns NULL, or what is wrong with the bytes at in[*taken]. */
+    const char *(*step)(kiln_unpacker *u, const unsigned char *in, size_t n, size_t *taken, unsigned char *out, size_t room,
+                        size_t *given, bool *at_end);
+    void (*close)(kiln_unpacker *u);
+} kiln_packing;
+
+/* Host memory of an unpacker and its buffers. A zstd frame whose window is larger than 8 MiB is refused. */
+enum { KILN_UNPACK_RAM = 12 << 20, KILN_ZSTD_WINDOW_LOG = 23 };
+
+/* What packs the file, by its first bytes; *out NULL: nothing that is known here. */
+kiln_status kiln_packing_find(const char *path, const kiln_packing **out, kiln_error *err) KILN_MUST_CHECK;
+/* Length of `name` without the suffix of a packing ("x.ply.gz": 5). */
+size_t kiln_packing_stem(const char *name);
+/* Prints the packings, one a line, for --list-formats; formats: those that can be packed. */
+void kiln_packings_list(const char *formats);
+
+/* Unpacks the file at `path` into fd from its byte 0 on. Stops after `limit` bytes, without a look at what follows; *bytes: how
+ * many there are. KILN_E_INPUT with the offset in the packed file where the stream is damaged, cut short, or followed by something
+ * else; KILN_E_IO where the disk of fd is full, or would be left with less than a sixteenth of it (at most 256 MiB) free. */
+kiln_status kiln_unpack(const kiln_packing *p, const char *path, int fd, uint64_t limit, uint64_t *bytes,
+                        kiln_error *err) KILN_MUST_CHECK;
+
+/* A file as a reader may look at it before it is unpacked: a packed one has its first MiB, and zeros behind that, because sizes are
+ * not known yet. */
+typedef struct {
+    const kiln_packing *packing; /* NULL: the file itself */
+    int fd;
+    char path[KILN_PATH_MAX]; /* what to open */
+} kiln_peek;
+kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_peek_close(kiln_peek *p);
+
+/* The unit that unpacks: payload, a kiln_spool_request; no output. */
+typedef struct {
+    char path[KILN_PATH_MAX]; /* the user's */
+    char spool[64];           /* the scratch file */
+    kiln_file_info file;      /* as it was hashed */
+} kiln_spool_request;
+#define KILN_SPOOL_UNIT "unpacking"
+kiln_status kiln_spool_unit(kiln_worker *w, const kiln_spool_request *q, kiln_error *err) KILN_MUST_CHECK;
+
+#endif
