@@ -67,7 +67,7 @@ typedef struct {
 
 extern const kiln_writer kiln_writers[]; /* in the order of writers.def, ended by a row whose name is NULL */
 const kiln_writer *kiln_writer_named(const char *name);
-/* Prints the formats, one a line: name, suffixes or "folder", what it is. */
+/* Prints the formats, one a line: name, suffixes or "(folder)", splats, points ("-": holds none), exact or rounded, what it is. */
 void kiln_writers_list(void);
 /* KILN_E_INPUT when the format cannot hold a layer of this kind of rows; the sentence names formats that can. */
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err) KILN_MUST_CHECK;

@@ -27,7 +27,9 @@ const kiln_writer *kiln_writer_named(const char *name)
 void kiln_writers_list(void)
 {
     for (const kiln_writer *w = kiln_writers; w->name; w++)
-        kiln_print("%-12s %-12s %s", w->name, w->suffixes[0] ? w->suffixes : "(folder)", w->what);
+        kiln_print("%-12s %-12s %-8s %-8s %-8s %s", w->name, w->suffixes[0] ? w->suffixes : "(folder)",
+                   w->holds & KILN_HOLDS_SPLATS ? "splats" : "-", w->holds & KILN_HOLDS_POINTS ? "points" : "-",
+                   w->holds & KILN_HOLDS_BITS ? "exact" : "rounded", w->what);
 }
 
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err)
@@ -45,7 +47,7 @@ kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error
 /* ---- names of files ------------------------------------------------------------------------------------------------------- */
 /* Formats that other programs read and that no writer above makes: a PLY under such a name would be taken for what it is not. One
  * that gets a writer may stay here. */
-static const char elsewhere[] = "compressed.ply splat ksplat spz sog glb gltf csv html rad lcc usd usda usdz obj pcd las laz";
+static const char elsewhere[] = "compressed.ply,splat,ksplat,spz,sog,glb,gltf,csv,html,rad,lcc,usd,usda,usdz,obj,pcd,las,laz";
 
 /* Does `path` end in a dot and the first n bytes of `suffix`, with a name before them? */
 static bool ends_with(const char *path, const char *suffix, size_t n)
@@ -55,12 +57,12 @@ static bool ends_with(const char *path, const char *suffix, size_t n)
     return n > 0 && size > n + 1 && name[size - n - 1] == '.' && strncasecmp(name + size - n, suffix, n) == 0;
 }
 
-/* Length of the longest suffix of a blank-separated list that `path` ends in; 0: none. */
+/* Length of the longest suffix of a list that `path` ends in; 0: none. */
 static size_t listed_suffix(const char *path, const char *suffixes)
 {
     size_t longest = 0;
-    for (size_t n; *suffixes; suffixes += n + strspn(suffixes + n, " ")) {
-        n = strcspn(suffixes, " ");
+    for (size_t n; *suffixes; suffixes += n + strspn(suffixes + n, ",")) {
+        n = strcspn(suffixes, ",");
         if (n > longest && ends_with(path, suffixes, n)) longest = n;
     }
     return longest;
@@ -93,7 +95,7 @@ static void list_written(char *out, size_t size)
     *out = '\0';
     for (const kiln_writer *w = kiln_writers; w->name && n < size; w++) {
         const char *sep = w == kiln_writers ? "" : w[1].name ? ", " : ", or ";
-        const int length = (int)strcspn(w->suffixes, " "); /* the first one */
+        const int length = (int)strcspn(w->suffixes, ","); /* the first one */
         n += (size_t)(length ? snprintf(out + n, size - n, "%sNAME.%.*s", sep, length, w->suffixes)
                              : snprintf(out + n, size - n, "%sa folder with --format %s", sep, w->name));
     }

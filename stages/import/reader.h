@@ -1,10 +1,12 @@
-/* reader -- a splat or point file format: one file and one row of readers[] in readers.c.
+/* reader -- a splat or point file format: one file and one row of readers.def.
  *
- * Adding one: write stages/import/NAME/NAME.c with ram, probe, open, read, finish, close; declare it in readers.h; add its row;
- * --list-formats, the round-trip test and the fuzz target reader-NAME come by themselves. Small files of the format go into
- * tests/data/fuzz/reader-NAME; unit/fuzz fails without.
+ * Adding one: write stages/import/NAME/NAME.c with ram, probe, open, read, finish, close as
+ * kiln_reader_NAME, add its row, and put small files of the format into tests/data/fuzz/reader-NAME, without which unit/fuzz fails.
+ * --list-formats, the suffixes that are looked for in a folder, and these tests come of the row: the harness reader-NAME of
+ * tests/fuzz, a round trip where a writer has the same suffix (e2e/formats), and that no file is claimed by two readers with one
+ * score (unit/readers).
  *
- * probe decides by content: 0 (not mine) .. 100; the highest wins, a tie is a bug that a test reports.
+ * probe decides by content: 0 (not mine) .. 100; the highest wins, a tie is a bug that unit/readers reports.
  * open validates everything that can be rejected without the rows (header, sizes against the file, counts);
  * read is called for consecutive row ranges, first once over the whole file (the scan, which also validates), later
  * for single blocks, perhaps in another process, seeking with the offsets that the scan recorded.
@@ -74,7 +76,7 @@ typedef struct kiln_source kiln_source; /* a reader's own */
 
 typedef struct {
     const char *name;     /* "ply" */
-    const char *suffixes; /* "ply", blank-separated */
+    const char *suffixes; /* "ply", separated by commas */
     const char *summary;  /* for --list-formats */
     bool never_packed;    /* open reads more than a header, so it cannot look at a packed file; see packing.h */
     /* Host memory in bytes, at most, of an open source beside its rows: pieces of the file, lines; scan: during the first pass,
@@ -93,7 +95,10 @@ typedef struct {
     void (*close)(kiln_source *s);
 } kiln_reader;
 
-extern const kiln_reader *const kiln_readers[];         /* NULL-terminated */
+#define READER(id) extern const kiln_reader kiln_reader_##id;
+#include "stages/import/readers.def"
+#undef READER
+extern const kiln_reader *const kiln_readers[];         /* in the order of readers.def, NULL-terminated */
 const kiln_reader *kiln_reader_named(const char *name); /* NULL when there is none */
 /* Prints the formats, one a line: name, suffixes, what it is. */
 void kiln_readers_list(void);

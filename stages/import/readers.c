@@ -1,5 +1,5 @@
-/* readers -- the table of formats. A new one: its file, its line in readers.h, its row here. */
-#include "stages/import/readers.h"
+/* readers -- the formats of readers.def: by name, by the content of a file, and as a list for people. */
+#include "stages/import/reader.h"
 
 #include "base/file.h"
 #include "base/quote.h"
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 const kiln_reader *const kiln_readers[] = {
-    &kiln_reader_ply,
-    &kiln_reader_colmap_bin,
-    &kiln_reader_colmap_txt,
+#define READER(id) &kiln_reader_##id,
+#include "stages/import/readers.def"
+#undef READER
     NULL,
 };
 

@@ -6,7 +6,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/export/ply_table.h"
 #include "stages/import/reader.h"
-#include "stages/import/readers.h"
+#include "stages/import/reader.h"
 #include "stages/import/rows.h"
 
 #include <stdio.h>

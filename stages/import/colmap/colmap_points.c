@@ -8,7 +8,7 @@
  * Records vary in length, so only a whole pass finds where a block begins. Tracks are skipped: they are advisory here.
  * Ids have to be unique; finish() looks for doubles in memory that does not grow with the file.
  */
-#include "stages/import/readers.h"
+#include "stages/import/reader.h"
 
 #include "base/checked.h"
 #include "base/file.h"

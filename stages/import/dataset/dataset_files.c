@@ -25,8 +25,8 @@ static bool is_candidate(const char *name)
     if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0) return false;
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         const char *at = (*r)->suffixes;
-        for (size_t n; *at; at += n + strspn(at + n, " ")) {
-            n = strcspn(at, " ");
+        for (size_t n; *at; at += n + strspn(at + n, ",")) {
+            n = strcspn(at, ",");
             if (strlen(suffix) == n && strncasecmp(suffix, at, n) == 0) return true;
         }
     }

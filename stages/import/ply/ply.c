@@ -4,7 +4,7 @@
  * taken apart into planes in tiles of rows that stay in the L2 cache: one tight loop per column and tile. Gathering 248-byte
  * rows column by column over a whole block takes three times as long (DESIGN.md).
  */
-#include "stages/import/readers.h"
+#include "stages/import/reader.h"
 
 #include "base/file.h"
 #include "base/memory.h"

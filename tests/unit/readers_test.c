@@ -1,0 +1,84 @@
+/* Readers and the files of the tests: no file is claimed by two readers with one score, a reader's own seeds are its own, and what
+ * it says of itself is there. Loops over readers.def and everything in tests/data. */
+#include "stages/import/packing.h"
+#include "stages/import/reader.h"
+
+#include "tests/unit/manifest_fixture.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+
+enum { READERS_MAX = 64 };
+static unsigned n_files, n_claimed, won[READERS_MAX];
+
+/* Index of the reader that wins; READERS_MAX: none. */
+static unsigned winner(const char *path)
+{
+    unsigned char head[512];
+    unsigned best = READERS_MAX, tied = READERS_MAX;
+    int best_score = 0;
+    kiln_peek peek;
+    kiln_error err = {0};
+    if (kiln_peek_open(path, &peek, &err) != KILN_OK) return READERS_MAX; /* a damaged packing */
+    const int fd = open(peek.path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    const ssize_t n = read(fd, head, sizeof head);
+    assert_int_equal(close(fd), 0);
+    kiln_peek_close(&peek);
+    for (unsigned r = 0; kiln_readers[r]; r++) {
+        const int score = kiln_readers[r]->probe(head, n > 0 ? (size_t)n : 0, path);
+        assert_in_range(score, 0, 100);
+        if (score > best_score) {
+            best = r;
+            tied = READERS_MAX;
+        } else if (score && score == best_score) {
+            tied = r;
+        }
+        best_score = score > best_score ? score : best_score;
+    }
+    if (tied != READERS_MAX)
+        fail_msg("'%s' is claimed by %s and %s with the score %d", path, kiln_readers[best]->name, kiln_readers[tied]->name,
+                 best_score);
+    return best;
+}
+
+static int look(const char *path, const struct stat *s, int kind, struct FTW *at)
+{
+    char seeds[64];
+    (void)s, (void)at;
+    if (kind != FTW_F) return 0;
+    const unsigned best = winner(path);
+    n_files++;
+    if (best == READERS_MAX) return 0;
+    n_claimed++;
+    snprintf(seeds, sizeof seeds, "/reader-%s/", kiln_readers[best]->name);
+    won[best] += strstr(path, seeds) != NULL;
+    return 0;
+}
+
+static void no_ties(void **state)
+{
+    (void)state;
+    assert_int_equal(nftw("tests/data", look, 16, FTW_PHYS), 0);
+    assert_true(n_files > 200 && n_claimed > 20);
+    for (unsigned r = 0; kiln_readers[r]; r++)
+        if (!won[r]) fail_msg("of the seeds in tests/data/fuzz/reader-%s the reader takes none", kiln_readers[r]->name);
+}
+
+static void rows_are_whole(void **state)
+{
+    (void)state;
+    for (unsigned r = 0; kiln_readers[r]; r++) {
+        const kiln_reader *f = kiln_readers[r];
+        assert_true(r < READERS_MAX && f->name[0] && f->suffixes[0] && f->summary[0]);
+        assert_true(f->ram && f->probe && f->open && f->read && f->finish && f->close);
+        assert_ptr_equal(kiln_reader_named(f->name), f); /* no other has the name */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_whole), cmocka_unit_test(no_ties)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
