@@ -243,6 +243,7 @@ done:
 kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
 {
     const off_t unknown_size = (off_t)1 << 60;
+    char room[160];
     uint64_t bytes = 0;
     *out = (kiln_peek){.fd = -1};
     KILN_TRY(kiln_packing_find(path, &out->packing, err));
@@ -251,8 +252,11 @@ kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
     out->fd = memfd_create("peek", MFD_CLOEXEC);
     if (out->fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", path, strerror(errno));
     kiln_status st = kiln_unpack(out->packing, path, out->fd, PEEK_BYTES, &bytes, err);
-    if (st == KILN_OK && bytes == PEEK_BYTES && ftruncate(out->fd, unknown_size) != 0)
-        st = kiln_file_write_failed(path, errno, err);
+    if (st == KILN_OK && bytes == PEEK_BYTES && ftruncate(out->fd, unknown_size) != 0) {
+        const int why = errno;
+        kiln_file_room_text(path, why, room, sizeof room);
+        st = kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", path, strerror(why), room);
+    }
     snprintf(out->path, sizeof out->path, "/proc/self/fd/%d", out->fd);
     if (st != KILN_OK) kiln_peek_close(out);
     return st;

@@ -3,7 +3,7 @@
 # lengthened streams are refused with the offset and leave nothing; a stream that a disk cannot hold ends with 74.
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
-scene s 200000 1 32x32
+scene s 100000 1 32x32
 ply=s/scene.ply
 python3 - $ply <<'E2' || fail 'cannot pack'
 import gzip, sys
@@ -17,7 +17,7 @@ open("tail.ply.gz", "wb").write(packed + b"rest")
 bad = bytearray(packed); bad[len(bad) - 6] ^= 1 # the checksum
 open("sum.ply.gz", "wb").write(bad)
 open("none.ply.gz", "wb").write(gzip.compress(b"no splats at all"))
-open("bomb.ply.gz", "wb").write(gzip.compress(whole[:2000] + bytes(1 << 28), 9))
+open("bomb.ply.gz", "wb").write(gzip.compress(whole[:2000] + bytes(1 << 27), 1))
 E2
 kiln import $ply plain.db >/dev/null || fail 'import'
 mkdir scratch
@@ -56,6 +56,10 @@ if [ -e cut.ply.zst ]; then
     refused 3 'window' long.ply.zst
 fi
 (ulimit -f 4096; must 74 kiln import one.ply.gz bad.db --scratch-dir scratch) || exit 1
+grep -q 'ulimit -f' err && [ -z "$(ls scratch)" ] || fail "a limit on file sizes: $(cat err)"
+# a worker that is killed while it unpacks is replaced, and the next one begins anew
+KILN_FAULT='unit=unpacking:kill,times=1' must 0 kiln import one.ply.gz killed.db --scratch-dir scratch
+same plain.db killed.db && [ -z "$(ls scratch)" ] || fail "scratch keeps $(ls scratch)"
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m none small 2>/dev/null; then
     trap 'umount -l "$KILN_TMP/small"' EXIT
     must 74 kiln import bomb.ply.gz bad.db --scratch-dir small
