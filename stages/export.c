@@ -426,8 +426,13 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 
 int main(int argc, char **argv)
 {
-    static const kiln_stage_program program = {
-        .name = "export", .cli = &cli, .open = KILN_OPEN_WRITE, .cpu_only = true, .lists = &o.list_formats,
-                                               .list = kiln_writers_list, .run = run, .unit = unit};
+    static const kiln_stage_program program = {.name = "export",
+                                               .cli = &cli,
+                                               .open = KILN_OPEN_WRITE,
+                                               .cpu_only = true,
+                                               .lists = &o.list_formats,
+                                               .list = kiln_writers_list,
+                                               .run = run,
+                                               .unit = unit};
     return kiln_program_main(&program, argc, argv);
 }

@@ -191,8 +191,8 @@ kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error 
  * some already. */
 kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err) KILN_MUST_CHECK;
 /* A scratch file without a name, for what one run alone needs: it is gone when the caller closes *fd, and with the process, however
- * that ends. In --scratch-dir, else in the folder of `manifest`, which need not be there yet, or the nearest one above it. path, of 64
- * bytes: by which this run and its workers open it. KILN_E_IO. */
+ * that ends. In --scratch-dir, else in the folder of `manifest`, which need not be there yet, or the nearest one above it. path, of
+ * 64 bytes: by which this run and its workers open it. KILN_E_IO. */
 kiln_status kiln_scratch_unnamed(const char *manifest, int *fd, char path[64], kiln_error *err) KILN_MUST_CHECK;
 /* The folder of kiln_run_scratch for a unit of the stage, which the parent has made: a key in a payload is shorter than a path. */
 kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;

@@ -132,7 +132,6 @@ typedef struct {
     uint64_t given, limit; /* unpacked bytes */
     uint64_t looked;       /* at the disk, when so many were given */
     bool at_end;           /* a stream has ended at in[at] */
-    bool more;             /* the last step filled `out`: the unpacker may hold more without further input */
 } unpacking;
 
 static kiln_status fail_write(const unpacking *u, int error, kiln_error *err)
@@ -199,7 +198,7 @@ static kiln_status run(unpacking *u, kiln_unpacker *state, kiln_error *err)
 {
     const char *name = u->packing->name;
     while (u->given < u->limit) {
-        if (u->at == u->have && !u->more) KILN_TRY(fill(u, err));
+        if (u->at == u->have) KILN_TRY(fill(u, err));
         if (u->have == 0 && u->at_end) return KILN_OK;
         if (u->have == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu in the midst of its %s stream; is the download complete?",
@@ -210,7 +209,6 @@ static kiln_status run(unpacking *u, kiln_unpacker *state, kiln_error *err)
         size_t taken = 0, given = 0;
         const char *wrong = u->packing->step(state, u->in + u->at, u->have - u->at, &taken, u->out, OUT_BYTES, &given, &u->at_end);
         u->at += taken;
-        u->more = given == OUT_BYTES && !u->at_end;
         KILN_TRY(write_out(u, given, err));
         if (wrong && u->given < u->limit)
             return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' is damaged at byte %llu: %s", name, u->path,

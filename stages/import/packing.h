@@ -23,8 +23,9 @@ typedef struct {
     unsigned char magic[4];
     size_t magic_bytes;
     kiln_unpacker *(*open)(void); /* NULL: out of memory */
-    /* Takes of in[*taken, n) what it needs and gives at most `room` bytes. *at_end: a stream has ended just here, so the file may
-     * end or a further stream follow. Returns NULL, or what is wrong with the bytes at in[*taken]. */
+    /* Takes of in[*taken, n) what it needs and gives at most `room` bytes. While it holds bytes back it leaves some of the stream
+     * untaken (gzip its trailer, zstd its last byte). *at_end: a stream has ended just here, so the file may end or a further
+     * stream follow. Returns NULL, or what is wrong with the bytes at in[*taken]. */
     const char *(*step)(kiln_unpacker *u, const unsigned char *in, size_t n, size_t *taken, unsigned char *out, size_t room,
                         size_t *given, bool *at_end);
     void (*close)(kiln_unpacker *u);

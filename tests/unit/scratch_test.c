@@ -1,9 +1,11 @@
-/* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a folder holds. */
+/* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a folder holds, files without a
+ * name are there for workers and for nobody else. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/file.h"
 #include "tests/unit/manifest_fixture.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -120,12 +122,51 @@ static void links_are_not_followed(void **state)
     kiln_manifest_close(r.manifest);
 }
 
+static unsigned entries_of(const char *folder)
+{
+    unsigned n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    while (readdir(d)) n++;
+    assert_int_equal(closedir(d), 0);
+    return n - 2; /* . and .. */
+}
+
+/* Without a name, beside a manifest whose folders are not made yet, or in --scratch-dir; another process may open it. */
+static void unnamed_files(void **state)
+{
+    kiln_error err = {0};
+    char manifest[600], dir[600], path[64], text[4];
+    int fd;
+    in_scratch(state, "not/there/manifest.db", manifest);
+    for (int given = 0; given < 2; given++) {
+        if (given) {
+            assert_int_equal(mkdir(in_scratch(state, "given", dir), 0777), 0);
+            kiln_engine_values.scratch_dir = dir;
+        }
+        OK(kiln_scratch_unnamed(manifest, &fd, path, &err));
+        assert_int_equal(entries_of(*state), given);
+        if (given) assert_int_equal(entries_of(dir), 0);
+        assert_int_equal(write(fd, "abc", 4), 4);
+        const int again = open(path, O_RDWR | O_CLOEXEC);
+        assert_true(again >= 0);
+        assert_int_equal(read(again, text, 4), 4);
+        assert_string_equal(text, "abc");
+        assert_int_equal(close(again) | close(fd), 0);
+    }
+    kiln_engine_values.scratch_dir = in_scratch(state, "missing", dir);
+    assert_int_equal(kiln_scratch_unnamed(manifest, &fd, path, &err), KILN_E_IO);
+    assert_int_equal(fd, -1);
+    kiln_engine_values.scratch_dir = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bakes_share_a_folder, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(room_is_asked_for_again, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(links_are_not_followed, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(unnamed_files, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
