@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev
 TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
-STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp
+STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(DEBUG),,-DNDEBUG)
 AVX2    := -mavx2 -mfma -DKILN_CPU_ISA=_avx2
 WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wstrict-prototypes -Wno-unknown-pragmas
 # One set of objects for programs, static and shared library.
@@ -36,7 +36,7 @@ say = $(if $V$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $
 
 .SECONDARY:
 .PHONY: FORCE all deps tests check test bless asan format lint man clean help
-## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA)
+## all: every program, into build/bin (O=dir: elsewhere; CUDA=0: without CUDA; DEBUG=1: with assertions, into another O)
 all: $(BIN)
 
 # Goals that promise to work on a bare machine install what is missing; the others only say it.
@@ -98,7 +98,7 @@ ONE   := $(patsubst %,$O/tests/%_test,$(filter unit/% gpu/%,$(firstword $(subst 
 tests: $(or $(filter $(ONE),$(UNIT) $(GPU_TEST) $(CUDA_TEST)),$(BIN) $(UNIT) $O/tests/gpu/same_bits_test $O/tests/mutate/mutate $(REPLAY) $(NO_CUDA))
 ## asan: check under AddressSanitizer and UBSan, in build-asan
 asan:
-	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) check O=build-asan KILN_SLOW=4 CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) check O=build-asan DEBUG=1 KILN_SLOW=4 CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
 export KILN_SLOW
 
 ## format: puts every C file into the layout of .clang-format

@@ -185,12 +185,26 @@ kiln_status kiln_query_check(kiln_query *q, kiln_error *err)
                      table, why);
 }
 
+/* SQLite says "out of memory" of some damaged pages too. While there is room for the longest row, and the same query says so again,
+ * it is damage; a real lack is over or shows at once. */
+static int without_false_lack(const kiln_query *q, int rc)
+{
+    if ((rc & 0xff) != SQLITE_NOMEM || !sqlite3_stmt_readonly(q->statement)) return rc;
+    void *room = sqlite3_malloc64(2 * (sqlite3_uint64)sqlite3_limit(q->m->db, SQLITE_LIMIT_LENGTH, -1));
+    if (!room) return rc;
+    sqlite3_free(room);
+    (void)sqlite3_reset(q->statement); /* repeats the code of the step */
+    int again = SQLITE_ROW;
+    while (again == SQLITE_ROW) again = sqlite3_step(q->statement);
+    return (again & 0xff) == SQLITE_NOMEM ? SQLITE_CORRUPT : rc;
+}
+
 kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err)
 {
     *row = false;
     KILN_TRY(kiln_query_check(q, err));
     q->m->steps = &q->steps;
-    int rc = sqlite3_step(q->statement);
+    const int rc = without_false_lack(q, sqlite3_step(q->statement));
     q->m->steps = &q->m->other_steps;
     q->next_column = 0;
     q->column = -1;

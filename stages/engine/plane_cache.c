@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,11 @@ static void link_newest(kiln_plane_cache *c, entry *e)
 static void drop(kiln_plane_cache *c, entry *e)
 {
     entry **at = chain_of(c, e->key);
-    while (*at != e) at = &(*at)->chain;
+    assert(c->used >= e->bytes && c->newest && c->oldest);
+    while (*at != e) {
+        assert(*at); /* each entry is in the chain of its key */
+        at = &(*at)->chain;
+    }
     *at = e->chain;
     unlink_use(c, e);
     c->used -= e->bytes;
@@ -80,6 +85,7 @@ void kiln_plane_cache_free(kiln_plane_cache *c)
 {
     if (!c) return;
     while (c->oldest) drop(c, c->oldest);
+    assert(c->used == 0 && !c->newest);
     free(c);
 }
 
@@ -98,10 +104,19 @@ void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes)
     make_room(c, 0, NULL);
 }
 
+static entry *find(const kiln_plane_cache *c, const kiln_plane *p)
+{
+    const kiln_hash key = plane_key(p);
+    entry *e = c->chains[chain_number(key)];
+    while (e && (!kiln_hash_equal(e->key, key) || e->bytes != p->data.raw_bytes)) e = e->chain;
+    return e;
+}
+
 /* Room for a plane, found from now on, to be filled. */
 static kiln_status add(kiln_plane_cache *c, const kiln_plane *p, entry **out, kiln_error *err)
 {
     entry *e;
+    assert(!find(c, p)); /* or two entries would have its key, and one of them would never be found */
     KILN_TRY(KILN_ALLOC(&e, 1, "the cache of planes", err));
     const kiln_status st = kiln_alloc_unset((void **)&e->data, p->data.raw_bytes, 1, "a decoded plane", err);
     if (st != KILN_OK) {
@@ -127,14 +142,6 @@ static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk 
     const kiln_status st = kiln_plane_read(m, chunk, p->name, (*out)->data, (size_t)p->data.raw_bytes, err);
     if (st != KILN_OK) drop(c, *out);
     return st;
-}
-
-static entry *find(const kiln_plane_cache *c, const kiln_plane *p)
-{
-    const kiln_hash key = plane_key(p);
-    entry *e = c->chains[chain_number(key)];
-    while (e && (!kiln_hash_equal(e->key, key) || e->bytes != p->data.raw_bytes)) e = e->chain;
-    return e;
 }
 
 kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -20,7 +21,7 @@ struct kiln_schedule {
     uint64_t *costs;    /* by item */
     uint64_t *order;    /* items, bundle after bundle */
     bundle *bundles;    /* biggest first */
-    uint64_t n_bundles;
+    uint64_t n, n_bundles;
     uint64_t first_free; /* all bundles before it are held or empty */
     uint64_t *again;     /* items that came back, oldest first */
     uint64_t n_again, n_waiting;
@@ -84,6 +85,7 @@ static kiln_status sort_items(kiln_schedule *s, const kiln_schedule_item *items,
     for (uint64_t i = 0; i < n; i++) list[i] = (grouped){items[i].group, i};
     if (n) qsort(list, n, sizeof *list, by_group);
     s->n_bundles = weigh(items, list, n, w);
+    assert(s->n_bundles <= n);
     if (n) qsort(w, s->n_bundles, sizeof *w, by_cost);
     lay_out(s, list, w);
 done:
@@ -106,7 +108,7 @@ kiln_status kiln_schedule_new(const kiln_schedule_item *items, uint64_t n, const
     KILN_GO(KILN_ALLOC(&s->again, n, "the order of units", err));
     KILN_GO(sort_items(s, items, n, err));
     s->slots = slots;
-    s->n_waiting = n;
+    s->n = s->n_waiting = n;
     for (uint64_t i = 0; i < n; i++) s->costs[i] = items[i].cost;
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) s->holds[i] = NO_BUNDLE;
     *out = s;
@@ -129,10 +131,16 @@ void kiln_schedule_free(kiln_schedule *s)
 
 /* ---- handing out ------------------------------------------------------------------------------------------------------ */
 uint64_t kiln_schedule_waiting(const kiln_schedule *s) { return s->n_waiting; }
-const kiln_trial *kiln_schedule_trial(const kiln_schedule *s, uint64_t item) { return &s->trials[item]; }
+
+const kiln_trial *kiln_schedule_trial(const kiln_schedule *s, uint64_t item)
+{
+    assert(item < s->n);
+    return &s->trials[item];
+}
 
 static uint64_t take_again(kiln_schedule *s, uint64_t place)
 {
+    assert(place < s->n_again && s->n_waiting > 0);
     const uint64_t item = s->again[place];
     for (uint64_t i = place + 1; i < s->n_again; i++) s->again[i - 1] = s->again[i];
     s->n_again--;
@@ -141,7 +149,9 @@ static uint64_t take_again(kiln_schedule *s, uint64_t place)
 
 static uint64_t take(kiln_schedule *s, bundle *b, bool from_back)
 {
+    assert(b->held && b->first < b->end && s->n_waiting > 0);
     const uint64_t item = s->order[from_back ? --b->end : b->first++];
+    assert(b->cost >= s->costs[item]);
     b->cost -= s->costs[item];
     return item;
 }
@@ -153,6 +163,7 @@ static void let_go_of_closed(kiln_schedule *s)
 {
     for (unsigned i = 0; i < s->slots->n; i++) {
         if (!s->slots->closed[i] || s->holds[i] == NO_BUNDLE) continue;
+        assert(s->bundles[s->holds[i]].held);
         s->bundles[s->holds[i]].held = false;
         if ((uint64_t)s->holds[i] < s->first_free) s->first_free = (uint64_t)s->holds[i];
         s->holds[i] = NO_BUNDLE;
@@ -164,6 +175,8 @@ static bool hold_next(kiln_schedule *s, unsigned slot)
     while (s->first_free < s->n_bundles && (s->bundles[s->first_free].held || is_empty(&s->bundles[s->first_free])))
         s->first_free++;
     if (s->first_free == s->n_bundles) return false;
+    /* What the slot held before is empty: a bundle with units left would be nobody's. */
+    assert(s->holds[slot] == NO_BUNDLE || is_empty(&s->bundles[s->holds[slot]]));
     s->holds[slot] = (int64_t)s->first_free;
     s->bundles[s->first_free].held = true;
     return true;
@@ -209,6 +222,7 @@ bool kiln_schedule_next(kiln_schedule *s, unsigned slot, bool idle, uint64_t *it
 /* ---- what comes back -------------------------------------------------------------------------------------------------- */
 void kiln_schedule_return(kiln_schedule *s, uint64_t item)
 {
+    assert(item < s->n && s->n_again < s->n && s->n_waiting < s->n);
     s->again[s->n_again++] = item;
     s->n_waiting++;
 }

@@ -16,5 +16,5 @@ FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,u
 ## fuzz: harnesses under clang's libFuzzer, in build-fuzz (T='png jpeg': these; TIME=60 seconds each, or RUNS=1000000 inputs)
 fuzz:
 	@tests/fuzz/has_clang '$(FUZZ_CC)'
-	+@$(MAKE) --no-print-directory O=build-fuzz CUDA=0 CC='$(FUZZ_CC)' CFLAGS='$(FUZZ_FLAGS)' build-fuzz/tests/fuzz/fuzz
+	+@$(MAKE) --no-print-directory O=build-fuzz CUDA=0 DEBUG=1 CC='$(FUZZ_CC)' CFLAGS='$(FUZZ_FLAGS)' build-fuzz/tests/fuzz/fuzz
 	+@O=build-fuzz TIME='$(or $(TIME),60)' RUNS='$(or $(RUNS),-1)' MAKE='$(MAKE)' tests/fuzz/run $T

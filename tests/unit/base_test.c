@@ -136,11 +136,31 @@ static void carving_measures_what_it_lays_out(void **state)
     kiln_carve c = {0};
     assert_null(kiln_take(&c, 3, 4));
     assert_null(kiln_take(&c, 1, 8));
-    assert_int_equal(c.used, 264);
+    assert_int_equal(c.used, KILN_RED_ZONE ? 776 : 264);
     kiln_take(&c, SIZE_MAX / 4, 8);
     assert_true(c.used == SIZE_MAX);
     kiln_take(&c, 1, 1);
     assert_true(c.used == SIZE_MAX);
+}
+
+/* Under AddressSanitizer alone: elsewhere pieces have no zones. */
+static void what_lies_behind_a_piece_is_poisoned(void **state)
+{
+    (void)state;
+#ifdef KILN_ADDRESS_SANITIZER
+    static char block[4096];
+    for (unsigned again = 0; again < 2; again++) { /* the second time other pieces, over the zones of before */
+        kiln_carve c = {block, 0};
+        const char *first = kiln_take(&c, 300 + 300 * again, 1), *second = kiln_take(&c, 8, 1);
+        assert_int_equal(__asan_region_is_poisoned((void *)(uintptr_t)first, 300 + 300 * again), 0);
+        assert_int_equal(__asan_region_is_poisoned((void *)(uintptr_t)second, 8), 0);
+        assert_true(__asan_address_is_poisoned(first + 300 + 300 * again));
+        assert_true(__asan_address_is_poisoned(second + 8));
+    }
+    __asan_unpoison_memory_region(block, sizeof block);
+#else
+    assert_int_equal(KILN_RED_ZONE, 0);
+#endif
 }
 
 static void a_written_file_reads_back_and_leaves_no_temporary(void **state)
@@ -295,6 +315,7 @@ int main(void)
         cmocka_unit_test(a_buffer_keeps_what_was_put_across_growth),
         cmocka_unit_test(checked_arithmetic_says_when_it_does_not_fit),
         cmocka_unit_test(carving_measures_what_it_lays_out),
+        cmocka_unit_test(what_lies_behind_a_piece_is_poisoned),
         cmocka_unit_test(a_written_file_reads_back_and_leaves_no_temporary),
         cmocka_unit_test(a_failed_write_keeps_the_old_file),
         cmocka_unit_test(reading_past_the_end_names_the_byte),
