@@ -47,7 +47,7 @@ static kiln_status bake_open(bake *b, const char *path, kiln_error *err)
     KILN_TRY(kiln_manifest_open(path, KILN_OPEN_READ, "draw_camera", false, &b->manifest, err));
     KILN_TRY(kiln_scene_get(b->manifest, &b->scene, err));
     KILN_TRY(kiln_cameras_get(b->manifest, &b->cameras, &b->n_cameras, err));
-    return kiln_layer_get(b->manifest, "baked", &b->layer, err);
+    return kiln_layer_get_drawn(b->manifest, &b->layer, err);
 }
 
 /* The sentence names the first cameras of the bake, because nobody knows them by heart. */

@@ -32,7 +32,10 @@ static const char *const rules[] = {
     " JOIN chunk ON chunk.id = plane.chunk LEFT JOIN plane_segment s ON s.plane = plane.id LEFT JOIN blob ON blob.hash = s.hash"
     " GROUP BY plane.id) WHERE n <> raw_bytes",
     "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which is not there' FROM stage_output"
-    " WHERE layer IS NULL AND role IN ('source', 'spacing', 'initial', 'pruned', 'baked')",
+    " WHERE layer IS NULL AND role IN (NULL"
+#define LAYER(kind, ...) ", '" #kind "'"
+#include "schema/layers.def"
+    ")",
     "SELECT 'stage ' || stage || ' names layer ''' || role || ''' by another digest or kind' FROM stage_output o"
     " JOIN layer ON layer.id = o.layer WHERE o.digest <> layer.digest OR o.role <> layer.kind",
     kiln_lost_outputs_sql,

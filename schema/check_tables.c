@@ -3,6 +3,7 @@
 #include "schema/check.h"
 
 #include "base/memory.h"
+#include "schema/layers.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 typedef struct {
     kiln_check *check;
     const kiln_tile_table *table;
-    const kiln_layer *baked; /* NULL when there is none */
+    const kiln_layer *drawn; /* the layer that the tables are of; NULL when there is none */
     kiln_scratch a, b, code;
 } place;
 
@@ -61,9 +62,9 @@ static kiln_status read_slots(place *at, uint64_t **rows, uint32_t *n, kiln_erro
     KILN_GO(KILN_ALLOC(rows, *n, "rows of chunks", err));
     const char *name = names;
     for (uint32_t i = 0; i < *n; i++, name += strlen(name) + 1) {
-        const kiln_chunk *c = find_chunk(at->baked, name);
+        const kiln_chunk *c = find_chunk(at->drawn, name);
         (*rows)[i] = c ? c->count : 65536;
-        if (!c && at->baked) problem(at, "chunk '%s' is not in the baked layer", name);
+        if (!c && at->drawn) problem(at, "chunk '%s' is not in the layer '%s'", name, at->drawn->kind);
     }
 done:
     free(names);
@@ -163,27 +164,33 @@ static kiln_status check_table(place *at, kiln_error *err)
     return KILN_OK;
 }
 
-/* Do the tables belong to the layer that is current? A stage chunk that ran again leaves them stale, not damaged. */
+/* Do the tables belong to the layer that is drawn now? A stage before tiles that ran again leaves them stale, not damaged. */
 static kiln_status tables_are_current(kiln_check *c, bool *current, kiln_error *err)
 {
-    kiln_stage_row chunk, tiles;
-    KILN_TRY(kiln_stage_get(c->m, "chunk", &chunk, err));
-    KILN_TRY(kiln_stage_get(c->m, "tiles", &tiles, err));
-    *current = chunk.state == KILN_STAGE_FRESH && tiles.state == KILN_STAGE_FRESH;
+    kiln_stage_row row;
+    bool stale = false, made = false;
+    for (int k = 0; k < KILN_LAYER_KINDS; k++) {
+        if (kiln_layer_kinds[k].form < KILN_FORM_CHUNKS) continue;
+        KILN_TRY(kiln_stage_get(c->m, kiln_layer_kinds[k].stage, &row, err));
+        made |= row.state == KILN_STAGE_FRESH;
+        stale |= row.state != KILN_STAGE_FRESH && row.state != KILN_STAGE_MISSING;
+    }
+    KILN_TRY(kiln_stage_get(c->m, "tiles", &row, err));
+    *current = made && !stale && row.state == KILN_STAGE_FRESH;
     return KILN_OK;
 }
 
 kiln_status kiln_check_tables(kiln_check *c, kiln_error *err)
 {
     kiln_tile_table *tables = NULL;
-    kiln_layer *baked = NULL;
+    kiln_layer *drawn = NULL;
     uint32_t n = 0;
     bool current;
     place at = {.check = c};
     kiln_status st = KILN_OK;
     KILN_GO(tables_are_current(c, &current, err));
-    if (current) KILN_GO(kiln_check_take(c, kiln_layer_get(c->m, "baked", &baked, err), err));
-    at.baked = baked;
+    if (current) KILN_GO(kiln_check_take(c, kiln_layer_get_drawn(c->m, &drawn, err), err));
+    at.drawn = drawn;
     KILN_GO(kiln_tile_tables_get(c->m, true, &tables, &n, err));
     for (uint32_t i = 0; i < n; i++) {
         at.table = &tables[i];
@@ -194,6 +201,6 @@ done:
     free(at.b.data);
     free(at.code.data);
     kiln_tile_tables_free(tables, n);
-    kiln_layer_free(baked);
+    kiln_layer_free(drawn);
     return st;
 }

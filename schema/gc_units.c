@@ -263,8 +263,13 @@ static const char misnamed_sql[] =
     "SELECT 'stage ' || stage || ' names layer ''' || role || ''', which is not there by that kind and digest',"
     " CASE WHEN stage GLOB '*[^a-z]*' THEN 'STAGE' ELSE stage END" /* a name of the file's own is no command to run */
     " FROM stage_output o LEFT JOIN layer l ON l.id = o.layer AND l.kind = o.role AND l.digest = o.digest"
-    " WHERE l.id IS NULL AND (o.layer IS NOT NULL OR o.role IN ('source', 'spacing', 'initial', 'pruned', 'baked'))"
-    " ORDER BY instr('source spacing initial pruned baked', role), stage"; /* what others are made from comes first */
+    " WHERE l.id IS NULL AND (o.layer IS NOT NULL OR o.role IN (NULL"
+#define LAYER(kind, ...) ", '" #kind "'"
+#include "schema/layers.def"
+    ")) ORDER BY instr('"
+#define LAYER(kind, ...) #kind " "
+#include "schema/layers.def"
+    "', role), stage"; /* what others are made from comes first */
 
 static kiln_status refuse_first(kiln_manifest *m, const char *sql, kiln_error *err)
 {

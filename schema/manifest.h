@@ -219,7 +219,7 @@ typedef struct {
 } kiln_chunk;
 
 typedef struct {
-    char kind[16];    /* "source", "spacing", "initial", "pruned", "baked" */
+    char kind[16];    /* a row of layers.def: "source", "baked", ... */
     kiln_hash digest; /* over chunk names and order, plane names, types and blob hashes; filled by put and get */
     uint64_t count;   /* rows of all chunks */
     uint32_t sh_degree;
@@ -234,6 +234,8 @@ kiln_status kiln_layer_put(kiln_manifest *m, kiln_layer *l, kiln_error *err) KIL
 kiln_status kiln_layer_get(kiln_manifest *m, const char *kind, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_layer_get_digest(kiln_manifest *m, const char *kind, kiln_hash digest, kiln_layer **out,
                                   kiln_error *err) KILN_MUST_CHECK;
+/* The layer to draw: the current output of the newest kind that is cut into chunks. KILN_E_STALE when there is none. */
+kiln_status kiln_layer_get_drawn(kiln_manifest *m, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_layer_free(kiln_layer *l);
 const kiln_plane *kiln_chunk_plane(const kiln_chunk *c, const char *name); /* NULL when it has none */
 /* dst has count * components * size bytes, just that many; checks every hash, and that planes of planes.def hold finite numbers (no
@@ -255,7 +257,7 @@ typedef struct {
 /* A stage without a row is MISSING. */
 kiln_status kiln_stage_get(kiln_manifest *m, const char *stage, kiln_stage_row *out, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_put(kiln_manifest *m, const kiln_stage_row *row, kiln_error *err) KILN_MUST_CHECK;
-/* Named outputs of a stage: role -> digest ("source", "spacing", "initial", "pruned", "baked"). zero when there is none. */
+/* Named outputs of a stage: role -> digest; the role of a layer is its kind. zero when there is none. */
 kiln_status kiln_stage_output_get(kiln_manifest *m, const char *stage, const char *role, kiln_hash *out,
                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_stage_output_put(kiln_manifest *m, const char *stage, const char *role, kiln_hash digest,

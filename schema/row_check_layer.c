@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "schema/layers.h"
 #include "schema/manifest_internal.h"
 #include "schema/row_check.h"
 
@@ -120,11 +121,12 @@ static kiln_status check_kind(const kiln_layer *l, const kiln_chunk *c, kiln_err
 {
     static const char *const gaussian[] = {"log_scales", "opacity_logits", "quats", "sh0"};
     const char *lacks = NULL;
-    if (strcmp(l->kind, "spacing") == 0)
+    const kiln_layer_kind kind = kiln_layer_kind_find(l->kind);
+    if (kind == KILN_LAYER_spacing)
         lacks = has_plane(c, "spacing2") ? NULL : "spacing2";
     else if (!has_plane(c, "means"))
         lacks = "means";
-    bool gaussians = strcmp(l->kind, "source") != 0 && strcmp(l->kind, "spacing") != 0;
+    bool gaussians = kiln_layer_kinds[kind].form >= KILN_FORM_BLOCKS;
     for (size_t i = 0; i < sizeof gaussian / sizeof *gaussian; i++) gaussians |= has_plane(c, gaussian[i]);
     for (size_t i = 0; i < sizeof gaussian / sizeof *gaussian && gaussians && !lacks; i++)
         if (!has_plane(c, gaussian[i])) lacks = gaussian[i];
@@ -163,19 +165,12 @@ static kiln_status check_names(const kiln_layer *l, kiln_error *err)
     return st;
 }
 
-static bool is_kind(const char *kind)
-{
-    static const char *const kinds[] = {"source", "spacing", "initial", "pruned", "baked"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kind, kinds[i]) == 0) return true;
-    return false;
-}
-
 kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err)
 {
     uint64_t rows = 0;
     const kiln_chunk *model = NULL;
-    if (!is_kind(l->kind)) return kiln_fail(err, KILN_E_INPUT, "there is no kind of layers '%s'", l->kind);
+    if (kiln_layer_kind_find(l->kind) == KILN_LAYER_KINDS)
+        return kiln_fail(err, KILN_E_INPUT, "there is no kind of layers '%s'", l->kind);
     if (l->sh_degree > KILN_LAYER_DEGREE_MAX)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s' has spherical harmonics of degree %" PRIu32 ", at most %d are known",
                          l->kind, l->sh_degree, KILN_LAYER_DEGREE_MAX);

@@ -93,34 +93,40 @@ kiln_status kiln_stage_outputs_clear(kiln_manifest *m, const char *stage, kiln_e
     return kiln_query_run(&q, err);
 }
 
-/* The layers that finished stages must name. Tests hold this list of stages beside stages.def, which schema does not know. An
- * import that found no rows makes no layer. `initial` is made of points alone, and a knn that is stale may have run on another
- * scene. */
-#define DUE_LAYERS                                                                                                           \
-    "WITH makes (stage, kind) AS (VALUES ('import', 'source'), ('knn', 'spacing'), ('knn', 'initial'), ('prune', 'pruned')," \
-    " ('chunk', 'baked')),"                                                                                                  \
-    " due AS (SELECT makes.stage, kind FROM makes JOIN stage ON stage.name = makes.stage"                                    \
-    " WHERE NOT (makes.stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))"                           \
-    " AND (kind <> 'initial' OR (state IN ('fresh', 'partial') AND EXISTS (SELECT 1 FROM scene WHERE scene.kind = 'points'))))"
+/* The layers that finished stages must name, of a row of layers.def each. An import that found no rows makes no layer. Layers of
+ * points alone are not made for other scenes, and a stage that is stale may have run on another scene. */
+#define DUE_BEGIN "WITH makes (stage, kind, made) AS (VALUES (NULL, NULL, NULL)"
+#define DUE_ROW(kind, stage, made) ", ('" stage "', '" kind "', '" made "')"
+#define DUE_END                                                                                    \
+    "), due AS (SELECT makes.stage, kind FROM makes JOIN stage ON stage.name = makes.stage"        \
+    " WHERE NOT (makes.stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))" \
+    " AND (made <> 'POINTS' OR (state IN ('fresh', 'partial') AND EXISTS (SELECT 1 FROM scene WHERE scene.kind = 'points'))))"
 
-const char kiln_lost_outputs_sql[] = DUE_LAYERS
+const char kiln_lost_outputs_sql[] = DUE_BEGIN
+#define LAYER(kind, stage, made, ...) DUE_ROW(#kind, #stage, #made)
+#include "schema/layers.def"
+    DUE_END
     " SELECT 'stage ' || stage || ' says that it finished, but names no layer ''' || kind || ''', though one is there', stage"
     " FROM due WHERE EXISTS (SELECT 1 FROM layer WHERE layer.kind = due.kind)"
     " AND NOT EXISTS (SELECT 1 FROM stage_output o WHERE o.stage = due.stage AND o.role = due.kind)"
-    " ORDER BY instr('source spacing initial pruned baked', kind)";
+    " ORDER BY instr('"
+#define LAYER(kind, ...) #kind " "
+#include "schema/layers.def"
+    "', kind)";
+
+static const char lost_layer_sql[] = DUE_BEGIN
+#define LAYER(kind, stage, made, ...) DUE_ROW(#kind, #stage, #made)
+#include "schema/layers.def"
+    DUE_END " SELECT 1 FROM due WHERE stage = ? AND NOT EXISTS (SELECT 1 FROM stage_output o JOIN layer l"
+            " ON l.id = o.layer AND l.kind = o.role AND l.digest = o.digest WHERE o.stage = due.stage AND o.role = due.kind)"
+            " AND EXISTS (SELECT 1 FROM layer WHERE layer.kind = due.kind)";
 
 /* Where the file has no layer of the kind, the stage made none: stages of tests do not. */
 kiln_status kiln_stage_lost_layer(kiln_manifest *m, const char *stage, bool *lost, kiln_error *err)
 {
     kiln_query q;
     *lost = false;
-    KILN_TRY(kiln_query_open(m, &q,
-                             DUE_LAYERS
-                             " SELECT 1 FROM due WHERE stage = ? AND NOT EXISTS (SELECT 1 FROM stage_output o JOIN layer l"
-                             " ON l.id = o.layer AND l.kind = o.role AND l.digest = o.digest"
-                             " WHERE o.stage = due.stage AND o.role = due.kind)"
-                             " AND EXISTS (SELECT 1 FROM layer WHERE layer.kind = due.kind)",
-                             err));
+    KILN_TRY(kiln_query_open(m, &q, lost_layer_sql, err));
     kiln_bind_text(&q, stage);
     const kiln_status st = kiln_query_step(&q, lost, err);
     kiln_query_close(&q);

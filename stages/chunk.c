@@ -15,16 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYER_PRUNED, LAYER_INITIAL, LAYER_SOURCE };
-static const char *const layer_kinds[] = {"pruned", "initial", "source"};
-
 static struct {
     uint32_t layer, max, min;
 } o;
 
 static const kiln_opt options[] = {
-    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "pruned", "pruned|initial|source", "what to cut: pruned, initial or source",
-     KILN_KEYED},
+    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "pruned", kiln_block_layer_names + 1, "what to cut", KILN_KEYED},
     {"max", 0, KILN_OPT_U32, &o.max, "N", "65536", "1..65536", "split a cell with more Gaussians than this", KILN_KEYED},
     {"min", 0, KILN_OPT_U32, &o.min, "N", "0", "0..65536", "join cells with fewer; 0 stands for a quarter of --max, 1 joins none",
      KILN_KEYED},
@@ -69,12 +65,15 @@ static void cutting_release(cutting *k)
 static uint32_t least_rows(void) { return o.min ? o.min : o.max / 4; }
 
 /* ---- what is cut -------------------------------------------------------------------------------------------------------- */
+static kiln_layer_kind chosen_kind(void) { return kiln_layer_kind_chosen(kiln_block_layer_names, o.layer); }
+
 static kiln_status need_input(kiln_run *r, kiln_error *err)
 {
     kiln_stage_row prune;
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_run_need(r, "import", err));
-    if (o.layer != LAYER_PRUNED) return kiln_run_need(r, "knn", err);
+    if (chosen_kind() == KILN_LAYER_source) return kiln_run_need(r, "knn", err); /* for the spacing */
+    if (chosen_kind() != KILN_LAYER_pruned) return kiln_run_need(r, kiln_layer_kinds[chosen_kind()].stage, err);
     KILN_TRY(kiln_stage_get(m, "prune", &prune, err));
     if (prune.state == KILN_STAGE_MISSING && !kiln_opt_given(&cli, "layer"))
         return kiln_fail(err, KILN_E_STALE,
@@ -87,13 +86,13 @@ static kiln_status open_input(kiln_run *r, cutting *k, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
-    if (o.layer == LAYER_INITIAL && k->scene.kind == KILN_SCENE_SPLATS)
+    if (chosen_kind() == KILN_LAYER_initial && k->scene.kind == KILN_SCENE_SPLATS)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
                          kiln_manifest_path(m));
-    if (o.layer == LAYER_SOURCE && k->scene.kind != KILN_SCENE_SPLATS)
+    if (chosen_kind() == KILN_LAYER_source && k->scene.kind != KILN_SCENE_SPLATS)
         return kiln_fail(err, KILN_E_INPUT, "the source of '%s' has no Gaussians; use --layer initial", kiln_manifest_path(m));
-    KILN_TRY(kiln_layer_get(m, layer_kinds[o.layer], &k->input, err));
-    if (o.layer == LAYER_SOURCE) KILN_TRY(kiln_layer_get(m, "spacing", &k->spacing, err));
+    KILN_TRY(kiln_layer_current(m, chosen_kind(), &k->input, err));
+    if (chosen_kind() == KILN_LAYER_source) KILN_TRY(kiln_layer_current(m, KILN_LAYER_spacing, &k->spacing, err));
     if (k->input->count && !k->scene.has_root)
         return kiln_fail(err, KILN_E_IO, "'%s' has no root cube; import the scene again", kiln_manifest_path(m));
     return KILN_OK;
@@ -270,7 +269,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     kiln_layer *l = NULL;
     kiln_status st = KILN_OK;
     kiln_chunk *next;
-    KILN_GO(kiln_layer_new("baked", k->input->sh_degree, (uint32_t)(k->n_chunks - k->n_missing), &l, err));
+    KILN_GO(kiln_layer_new(KILN_LAYER_baked, k->input->sh_degree, (uint32_t)(k->n_chunks - k->n_missing), &l, err));
     l->count = k->input->count - k->rows_missing;
     next = l->chunks;
     for (uint64_t i = 0; i < k->n_chunks; i++) {
@@ -280,9 +279,8 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     }
     KILN_GO(kiln_run_refused(r, err));
     kiln_ram_look(r, true); /* the parent has most now: units and layer */
-    KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "chunk", err));
-    KILN_GO(kiln_stage_output_put(m, "chunk", "baked", l->digest, err));
+    KILN_GO(kiln_run_put_layer(r, l, err));
 done:
     kiln_layer_free(l);
     return st;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/export/row_ranks.h"
@@ -15,11 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { LAYER_SOURCE, LAYER_INITIAL, LAYER_PRUNED, LAYER_BAKED };
-static const struct {
-    const char *kind, *stage;
-} layers[] = {{"source", "import"}, {"initial", "knn"}, {"pruned", "prune"}, {"baked", "chunk"}};
 
 static struct {
     uint32_t format, layer, order;
@@ -40,7 +36,7 @@ static const char format_help[] =
 
 static const kiln_opt options[] = {
     {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "ply", formats + 1, format_help, KILN_KEYED},
-    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "baked", "source|initial|pruned|baked", "what to write; baked: what was chunked",
+    {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "baked", kiln_drawable_names + 1, "what to write; baked: what was chunked",
      KILN_KEYED},
     {"order", 0, KILN_OPT_ENUM, &o.order, "ORDER", "source", "source|baked",
      "of the rows of a PLY: as in the source, or chunk after chunk", KILN_KEYED},
@@ -65,7 +61,8 @@ static const kiln_cli cli = {.program = "kiln-export",
 /* Payload of a unit; its tail, which all share: target and temporary, each ended by NUL, and one bit per chunk of the layer:
  * chosen. */
 typedef struct {
-    char writer[16], layer_kind[16];
+    char writer[16];
+    kiln_layer_kind layer_kind;
     kiln_hash layer;
     uint64_t n_rows, first_row, n_source_rows;
     uint32_t chunk, n_chunks;
@@ -114,7 +111,7 @@ static kiln_status fill_state(worker_state *s, kiln_worker *w, const request *q,
     KILN_TRY(take_tail(s, q, tail, bytes, err));
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
-    KILN_TRY(kiln_layer_get_digest(m, q->layer_kind, q->layer, &s->layer, err));
+    KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[q->layer_kind].name, q->layer, &s->layer, err));
     if (s->layer->n_chunks != q->n_chunks)
         return kiln_fail(err, KILN_E_BUG, "the layer has %u chunks, not %u", s->layer->n_chunks, q->n_chunks);
     s->e = (kiln_export){.scene = &s->scene,
@@ -216,14 +213,15 @@ static kiln_status choose_target(kiln_run *r, job *j, kiln_error *err)
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
+    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, o.layer);
     j->writer = &kiln_writers[o.format];
     KILN_TRY(kiln_run_need(r, "import", err));
-    KILN_TRY(kiln_run_need(r, layers[o.layer].stage, err));
+    KILN_TRY(kiln_run_need(r, kiln_layer_kinds[kind].stage, err));
     KILN_TRY(kiln_scene_get(m, &j->scene, err));
-    if (!strcmp(layers[o.layer].kind, "initial") && j->scene.kind == KILN_SCENE_SPLATS)
+    if (kind == KILN_LAYER_initial && j->scene.kind == KILN_SCENE_SPLATS)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has Gaussians from the start and no layer 'initial'; use --layer source",
                          kiln_manifest_path(m));
-    KILN_TRY(kiln_layer_get(m, layers[o.layer].kind, &j->layer, err));
+    KILN_TRY(kiln_layer_current(m, kind, &j->layer, err));
     j->e = (kiln_export){.scene = &j->scene,
                          .layer = j->layer,
                          .source_order = o.order == 0,
@@ -313,7 +311,7 @@ static void fill_request(const job *j, request *q)
 {
     memset(q, 0, sizeof *q);
     snprintf(q->writer, sizeof q->writer, "%s", j->writer->name);
-    snprintf(q->layer_kind, sizeof q->layer_kind, "%s", j->layer->kind);
+    q->layer_kind = kiln_layer_kind_find(j->layer->kind);
     q->layer = j->layer->digest;
     q->n_rows = j->e.n_rows;
     q->n_chunks = j->layer->n_chunks;

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
+#include "stages/engine/layers.h"
 #include "stages/import/blocks.h"
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/dataset/findings.h"
@@ -370,12 +371,8 @@ typedef struct {
 static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     commit_context *c = context;
-    (void)r;
     KILN_TRY(kiln_stage_outputs_clear(m, "import", err));
-    if (c->layer) {
-        KILN_TRY(kiln_layer_put(m, c->layer, err));
-        KILN_TRY(kiln_stage_output_put(m, "import", "source", c->layer->digest, err));
-    }
+    if (c->layer) KILN_TRY(kiln_run_put_layer(r, c->layer, err));
     KILN_TRY(kiln_scene_put(m, &c->scene, err));
     KILN_TRY(kiln_cameras_put(m, c->result->cameras, c->result->n_cameras, err));
     return kiln_sources_put(m, c->sources->files, c->sources->n, err);

@@ -244,15 +244,13 @@ static kiln_status put_layers(kiln_run *r, kiln_manifest *m, void *context, kiln
     kiln_layer *spacing = NULL, *initial = NULL;
     kiln_status st = KILN_OK;
     KILN_GO(kiln_stage_outputs_clear(m, "knn", err));
-    KILN_GO(kiln_layer_new("spacing", 0, k->source->n_chunks, &spacing, err));
+    KILN_GO(kiln_layer_new(KILN_LAYER_spacing, 0, k->source->n_chunks, &spacing, err));
     KILN_GO(make_spacing_layer(r, k, spacing, err));
-    KILN_GO(kiln_layer_put(m, spacing, err));
-    KILN_GO(kiln_stage_output_put(m, "knn", "spacing", spacing->digest, err));
+    KILN_GO(kiln_run_put_layer(r, spacing, err));
     if (k->points) {
-        KILN_GO(kiln_layer_new("initial", 0, k->source->n_chunks, &initial, err));
+        KILN_GO(kiln_layer_new(KILN_LAYER_initial, 0, k->source->n_chunks, &initial, err));
         KILN_GO(make_initial_layer(r, k, initial, err));
-        KILN_GO(kiln_layer_put(m, initial, err));
-        KILN_GO(kiln_stage_output_put(m, "knn", "initial", initial->digest, err));
+        KILN_GO(kiln_run_put_layer(r, initial, err));
     }
 done:
     kiln_layer_free(initial);
@@ -328,7 +326,7 @@ static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
                          "'%s' holds neither Gaussians nor points; import a scene that has some, or with --random-points N",
                          kiln_manifest_path(m));
     k->points = k->scene.kind == KILN_SCENE_POINTS;
-    KILN_TRY(kiln_layer_get(m, "source", &k->source, err));
+    KILN_TRY(kiln_layer_current(m, KILN_LAYER_source, &k->source, err));
     KILN_TRY(kiln_tracks_get(m, &k->scene, &k->tracks, err));
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "source", k->source->digest);

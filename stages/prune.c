@@ -110,13 +110,13 @@ static kiln_status open_input(kiln_run *r, pruning *p, kiln_error *err)
                          kiln_manifest_path(m));
     KILN_TRY(kiln_run_need(r, "knn", err));
     if (p->scene.kind == KILN_SCENE_POINTS) {
-        kiln_status st = kiln_layer_get(m, "initial", &p->input, err);
+        kiln_status st = kiln_layer_current(m, KILN_LAYER_initial, &p->input, err);
         if (st != KILN_E_STALE) return st;
         return kiln_fail(err, KILN_E_STALE, "'%s' holds points that are no Gaussians yet; run kiln-knn '%s' first",
                          kiln_manifest_path(m), kiln_manifest_path(m));
     }
-    KILN_TRY(kiln_layer_get(m, "source", &p->input, err));
-    KILN_TRY(kiln_layer_get(m, "spacing", &p->spacing, err));
+    KILN_TRY(kiln_layer_current(m, KILN_LAYER_source, &p->input, err));
+    KILN_TRY(kiln_layer_current(m, KILN_LAYER_spacing, &p->spacing, err));
     KILN_TRY(KILN_ALLOC(&p->spacing_of, p->input->n_chunks, "the blocks", err));
     for (uint32_t i = 0; i < p->input->n_chunks; i++)
         p->spacing_of[i] = kiln_prune_find_block(p->spacing, p->input->chunks[i].name);
@@ -180,7 +180,7 @@ static kiln_prune_unit head_of(const pruning *p, kiln_prune_unit_kind kind)
     memset(&u, 0, sizeof u);
     u.kind = kind;
     u.layer = p->input->digest;
-    memcpy(u.layer_kind, p->input->kind, sizeof u.layer_kind);
+    u.layer_kind = kiln_layer_kind_find(p->input->kind);
     if (p->spacing) u.spacing = p->spacing->digest;
     u.rules = p->rules;
     return u;
@@ -545,7 +545,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     const pruning *p = context;
     kiln_layer *l = NULL;
     kiln_status st;
-    KILN_GO(kiln_layer_new("pruned", p->input->sh_degree, p->n_blocks, &l, err));
+    KILN_GO(kiln_layer_new(KILN_LAYER_pruned, p->input->sh_degree, p->n_blocks, &l, err));
     l->n_chunks = 0; /* as far as they are filled: quarantined blocks leave a gap in the names */
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         if (p->blocks[i].quarantined) continue;
@@ -555,9 +555,8 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
         l->count += c->count;
     }
     KILN_GO(kiln_run_refused(r, err));
-    KILN_GO(kiln_layer_put(m, l, err));
     KILN_GO(kiln_stage_outputs_clear(m, "prune", err));
-    KILN_GO(kiln_stage_output_put(m, "prune", "pruned", l->digest, err));
+    KILN_GO(kiln_run_put_layer(r, l, err));
 done:
     kiln_layer_free(l);
     return st;

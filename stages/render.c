@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/layers.h"
 #include "stages/import/dataset/dataset.h"
 
 #include <stdlib.h>
@@ -291,6 +292,7 @@ static kiln_status make_job(kiln_shoot *s, kiln_render_job *j, const kiln_camera
 {
     j->camera = c;
     KILN_TRY(kiln_shot_init(&j->payload.shot, &o.shot, &s->scene, c, err));
+    j->payload.layer_kind = s->kind;
     j->payload.layer = s->layer->digest;
     j->payload.table_key = kiln_shot_table_key(&j->payload.shot, &s->keys);
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
@@ -308,7 +310,7 @@ static kiln_status plan(kiln_run *r, kiln_shoot *s, kiln_error *err)
     uint32_t first = 0;
     s->profile = kiln_profiles[o.shot.profile].name;
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
-    KILN_TRY(kiln_layer_get(m, "baked", &s->layer, err));
+    KILN_TRY(kiln_layer_current(m, s->kind, &s->layer, err));
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
     KILN_TRY(get_cameras(r, s, err));
@@ -433,14 +435,16 @@ static kiln_status shoot_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_shoot *s;
+    kiln_layer_kind kind;
     const char *named = kiln_run_named_kind(r);
     if (o.fast && named && strcmp(named, "cpu") == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
                          "(--no-fast where --fast was stored)");
     KILN_TRY(kiln_run_need(r, "import", err));
-    KILN_TRY(kiln_run_need(r, "chunk", err));
+    KILN_TRY(kiln_run_need_layer(r, KILN_FORM_CHUNKS, &kind, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));
+    s->kind = kind;
     kiln_status st = shoot_all(r, s, err);
     shoot_release(s);
     free(s);

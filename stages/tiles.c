@@ -7,6 +7,7 @@
 #include "stages/tiles/jobs.h"
 
 #include "base/log.h"
+#include "stages/engine/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +180,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 {
     kiln_tiles_bake b = {0};
     KILN_TRY(kiln_run_need(r, "import", err));
-    KILN_TRY(kiln_run_need(r, "chunk", err));
+    KILN_TRY(kiln_run_need_layer(r, KILN_FORM_CHUNKS, &b.kind, err));
     kiln_status st = bake_tables(r, &b, err);
     kiln_tiles_release(&b);
     return st;

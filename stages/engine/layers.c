@@ -2,13 +2,14 @@
 #include "stages/engine/layers.h"
 
 #include "base/memory.h"
+#include "stages/engine/engine_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out, kiln_error *err)
+kiln_status kiln_layer_new(kiln_layer_kind kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out, kiln_error *err)
 {
     kiln_layer *l;
     *out = NULL;
@@ -18,11 +19,45 @@ kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chun
         free(l);
         return st;
     }
-    (void)snprintf(l->kind, sizeof l->kind, "%s", kind);
+    (void)snprintf(l->kind, sizeof l->kind, "%s", kiln_layer_kinds[kind].name);
     l->sh_degree = sh_degree;
     l->n_chunks = n_chunks;
     *out = l;
     return KILN_OK;
+}
+
+kiln_status kiln_run_put_layer(kiln_run *r, kiln_layer *l, kiln_error *err)
+{
+    const kiln_layer_kind kind = kiln_layer_kind_find(l->kind);
+    if (!r->stage || kind == KILN_LAYER_KINDS || strcmp(kiln_layer_kinds[kind].stage, r->stage->name) != 0)
+        return kiln_fail(err, KILN_E_BUG, "%s makes no layer '%s' (schema/layers.def)", r->program->name, l->kind);
+    KILN_TRY(kiln_layer_put(r->manifest, l, err));
+    return kiln_stage_output_put(r->manifest, r->stage->name, l->kind, l->digest, err);
+}
+
+/* Has its stage run, and made one? The stage may be stale. */
+static kiln_status was_made(kiln_run *r, const kiln_layer_info *kind, bool *made, kiln_error *err)
+{
+    kiln_stage_row row;
+    kiln_hash digest;
+    KILN_TRY(kiln_stage_get(r->manifest, kind->stage, &row, err));
+    KILN_TRY(kiln_stage_output_get(r->manifest, kind->stage, kind->name, &digest, err));
+    *made = row.state != KILN_STAGE_MISSING && !kiln_hash_is_zero(digest);
+    return KILN_OK;
+}
+
+kiln_status kiln_run_need_layer(kiln_run *r, kiln_layer_form least, kiln_layer_kind *kind, kiln_error *err)
+{
+    *kind = KILN_LAYER_KINDS;
+    for (int k = KILN_LAYER_KINDS; k-- > 0;) {
+        bool made = false;
+        if (kiln_layer_kinds[k].form < least || kiln_stage_find(kiln_layer_kinds[k].stage) >= r->stage) continue;
+        *kind = (kiln_layer_kind)k;
+        KILN_TRY(was_made(r, &kiln_layer_kinds[k], &made, err));
+        if (made) break;
+    }
+    if (*kind == KILN_LAYER_KINDS) return kiln_fail(err, KILN_E_BUG, "no stage before %s makes a layer for it", r->program->name);
+    return kiln_run_need(r, kiln_layer_kinds[*kind].stage, err);
 }
 
 /* Takes the segments of *p over, also when it fails. */

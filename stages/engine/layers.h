@@ -4,12 +4,17 @@
 #define KILN_STAGES_LAYERS_H
 
 #include "kernels/bounds/bounds.h"
-#include "schema/manifest.h"
+#include "schema/layers.h"
 #include "stages/engine/engine.h"
 
 /* An empty layer of n_chunks chunks without planes; kiln_layer_free. */
-kiln_status kiln_layer_new(const char *kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out,
+kiln_status kiln_layer_new(kiln_layer_kind kind, uint32_t sh_degree, uint32_t n_chunks, kiln_layer **out,
                            kiln_error *err) KILN_MUST_CHECK;
+/* In a commit: stores a layer and makes it the current one of its kind, which r's stage must make (layers.def). */
+kiln_status kiln_run_put_layer(kiln_run *r, kiln_layer *l, kiln_error *err) KILN_MUST_CHECK;
+/* The newest kind of layers of at least this form that a finished stage before this one has made: what r reads. KILN_E_STALE when
+ * that stage is stale or partial, as kiln_run_need; when none has run, the sentence names the first. */
+kiln_status kiln_run_need_layer(kiln_run *r, kiln_layer_form least, kiln_layer_kind *kind, kiln_error *err) KILN_MUST_CHECK;
 /* Adds a plane that exists already (its bytes are not copied, only their hashes). */
 kiln_status kiln_chunk_add_copy(kiln_chunk *c, const kiln_plane *plane, kiln_error *err) KILN_MUST_CHECK;
 /* Adds the output `output` of a unit as the plane `name`. c->count is set. KILN_E_IO where the output has another size. */

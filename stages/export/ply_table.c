@@ -2,6 +2,7 @@
 #include "stages/export/ply_table.h"
 
 #include "base/option.h"
+#include "schema/layers.h"
 #include "stages/engine/json_text.h"
 
 #include <jansson.h>
@@ -66,11 +67,13 @@ static void find_kept(const planner *p, kiln_ply_column *c)
         c->kept[0] = '\0';
 }
 
+static bool is_source(const planner *p) { return strcmp(p->e->layer->kind, kiln_layer_kinds[KILN_LAYER_source].name) == 0; }
+
 /* A column of a known meaning. */
 static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_ply_use use, bool folded, kiln_error *err)
 {
     kiln_ply_column c = {.type = type, .role = use.role, .component = use.component};
-    bool from_source = strcmp(p->e->layer->kind, "source") == 0;
+    bool from_source = is_source(p);
     bool folds = folded && (use.role == KILN_ROLE_LOG_SCALE || use.role == KILN_ROLE_OPACITY || use.role == KILN_ROLE_FILTER);
     snprintf(c.name, sizeof c.name, "%s", name);
     if (use.role == KILN_ROLE_FILTER && !from_source) return KILN_OK;
@@ -166,8 +169,7 @@ static kiln_status add_source_columns(planner *p, const char *text, bool *used, 
         else
             KILN_GO(add_known(p, c->name, c->type, uses[i], info->folded, err));
     }
-    if (*used && info->folded && strcmp(p->e->layer->kind, "source") != 0)
-        KILN_GO(note(p, "filter_3D is folded into scales and opacities and left out", err));
+    if (*used && info->folded && !is_source(p)) KILN_GO(note(p, "filter_3D is folded into scales and opacities and left out", err));
 done:
     free(info);
     free(uses);

@@ -1,6 +1,7 @@
 #include "stages/export/row_ranks.h"
 
 #include "base/memory.h"
+#include "schema/layers.h"
 #include "stages/import/reader.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ kiln_status kiln_source_rows(kiln_manifest *m, const kiln_scene *s, uint64_t *ou
     KILN_TRY(kiln_stage_get(m, "import", &import, err));
     if (import.state != KILN_STAGE_PARTIAL) return KILN_OK;
     /* a partial import has counted the rows of the blocks that it has, and not those in between */
-    kiln_status st = kiln_layer_get(m, "source", &source, err);
+    kiln_status st = kiln_layer_current(m, KILN_LAYER_source, &source, err);
     if (st == KILN_E_STALE) return KILN_OK; /* the file has no source layer */
     if (st == KILN_OK) st = end_of_blocks(source, out, err);
     kiln_layer_free(source);

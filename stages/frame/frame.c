@@ -11,7 +11,6 @@
 #include <string.h>
 
 struct kiln_frame_state {
-    char kind[16];
     kiln_layer *layer;
     kiln_hash *keys; /* [n_chunks] of the planes of each */
     kiln_plane_cache *planes;
@@ -68,7 +67,7 @@ static kiln_hash key_of(const kiln_chunk *c)
     return kiln_hash_of(planes, sizeof planes);
 }
 
-/* digest NULL: the layer that is current. Without a store: the device may not be open yet. */
+/* digest NULL: the layer that is to be drawn. Without a store: the device may not be open yet. */
 static kiln_status state_new(kiln_worker *w, const char *kind, const kiln_hash *digest, kiln_frame_state **out, kiln_error *err)
 {
     kiln_manifest *m;
@@ -77,8 +76,7 @@ static kiln_status state_new(kiln_worker *w, const char *kind, const kiln_hash *
     kiln_worker_set_state(w, NULL, NULL); /* the old one first: it has memory of the same device */
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "frame state", err));
-    snprintf(s->kind, sizeof s->kind, "%s", kind);
-    KILN_GO(digest ? kiln_layer_get_digest(m, kind, *digest, &s->layer, err) : kiln_layer_get(m, kind, &s->layer, err));
+    KILN_GO(digest ? kiln_layer_get_digest(m, kind, *digest, &s->layer, err) : kiln_layer_get_drawn(m, &s->layer, err));
     KILN_GO(KILN_ALLOC(&s->keys, s->layer->n_chunks, "keys of chunks", err));
     for (uint32_t i = 0; i < s->layer->n_chunks; i++) s->keys[i] = key_of(&s->layer->chunks[i]);
     KILN_GO(kiln_plane_cache_new(0, &s->planes, err));
@@ -92,13 +90,14 @@ done:
 
 /* The cache always holds one chunk, which `ram` has; a frame of before is part of what this unit may take. Canvases of before stay
  * until the unit takes some. */
-kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
+kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
                                  kiln_frame_state **out, kiln_error *err)
 {
     const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
+    const char *name = kiln_layer_kinds[kind].name;
     *out = kiln_worker_state(w);
-    if (!*out || strcmp((*out)->kind, kind) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
-        KILN_TRY(state_new(w, kind, &digest, out, err));
+    if (!*out || strcmp((*out)->layer->kind, name) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
+        KILN_TRY(state_new(w, name, &digest, out, err));
     if (!(*out)->store) KILN_TRY(kiln_draw_store_new(kiln_worker_runner(w), &(*out)->store, err));
     if (kiln_canvases_bytes((*out)->canvases) > spare) {
         kiln_canvases_free((*out)->canvases);
@@ -115,7 +114,7 @@ uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
     const uint64_t may = kiln_worker_ram(w) / 4;
     kiln_frame_state *s;
     kiln_error why;
-    if (state_new(w, "baked", NULL, &s, &why) != KILN_OK) return 0;
+    if (state_new(w, NULL, NULL, &s, &why) != KILN_OK) return 0;
     const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, may), room = (may - readers) / 2;
     uint64_t bytes = 0;
     if (readers == 0) return 0;

@@ -9,6 +9,7 @@
 #define KILN_STAGES_FRAME_H
 
 #include "kernels/draw/draw.h"
+#include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/frame/canvas.h"
 
@@ -78,13 +79,13 @@ typedef kiln_drawing kiln_frame; /* .chunk: index into the layer's chunks */
 
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame. */
 typedef struct kiln_frame_state kiln_frame_state;
-/* The worker's state, made at first use for this layer (kind, digest). `kind` as in kiln_layer_get_digest. ram: what the unit in
+/* The worker's state, made at first use for this layer (kind, digest). ram: what the unit in
  * hand takes at most, one of the functions above, but for `canvases` bytes of kiln_frame_canvas; what the worker may take besides
  * keeps decoded planes. */
-kiln_status kiln_frame_state_get(kiln_worker *w, const char *kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
+kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
                                  kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
-/* kiln_stage_program.early of stages that draw the layer "baked" with its colours: decodes its planes, as far as a quarter of the
- * memory of a unit goes. */
+/* kiln_stage_program.early of stages that draw the newest layer in chunks with its colours: decodes its planes, as far as a quarter
+ * of the memory of a unit goes. */
 uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop);
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
 /* Whether frames and pictures of this state are fast ones (kernels/draw) from now on; at first they are exact. */

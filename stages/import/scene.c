@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "schema/layers.h"
 #include "stages/engine/json_text.h"
 
 #include <math.h>
@@ -160,7 +161,7 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
     *out = NULL;
     KILN_TRY(KILN_ALLOC(&l, 1, "layer", err));
     *out = l;
-    snprintf(l->kind, sizeof l->kind, "source");
+    snprintf(l->kind, sizeof l->kind, "%s", kiln_layer_kinds[KILN_LAYER_source].name);
     l->sh_degree = i->scan.info.sh_degree;
     KILN_TRY(KILN_ALLOC(&l->chunks, i->scan.n_blocks, "blocks", err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {

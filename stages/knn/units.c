@@ -16,7 +16,7 @@ static kiln_status source_layer(kiln_worker *w, kiln_hash digest, const kiln_lay
     if (!l || !kiln_hash_equal(l->digest, digest)) {
         kiln_manifest *m;
         KILN_TRY(kiln_worker_manifest(w, &m, err));
-        KILN_TRY(kiln_layer_get_digest(m, "source", digest, &l, err));
+        KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_source].name, digest, &l, err));
         kiln_worker_set_state(w, l, free_layer);
     }
     *out = l;

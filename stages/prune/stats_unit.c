@@ -117,15 +117,6 @@ done:
 }
 
 /* ---- another bake --------------------------------------------------------------------------------------------------- */
-/* What a renderer would get of it: the first of these layers that it has. */
-static kiln_status drawn_layer(kiln_manifest *m, kiln_layer **out, kiln_error *err)
-{
-    static const char *const kinds[] = {"baked", "pruned", "initial", "source"};
-    kiln_status st = KILN_E_STALE;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && st == KILN_E_STALE; i++) st = kiln_layer_get(m, kinds[i], out, err);
-    return st;
-}
-
 static kiln_status tally_layer(kiln_manifest *m, const kiln_layer *l, kiln_tally *t, kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
@@ -160,7 +151,7 @@ kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, 
     kiln_status st;
     KILN_GO(KILN_ALLOC(&t, 1, "a tally", err));
     KILN_GO(kiln_manifest_open(q->text, KILN_OPEN_READ, "prune", true, &m, err));
-    KILN_GO(drawn_layer(m, &l, err));
+    KILN_GO(kiln_layer_newest(m, KILN_FORM_DRAWABLE, &l, err)); /* what a renderer would get of it */
     KILN_GO(tally_layer(m, l, t, err));
     KILN_GO(kiln_worker_put(w, "tally", t, sizeof *t, 8, err));
 done:

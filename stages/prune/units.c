@@ -83,8 +83,9 @@ static kiln_status open_input(kiln_worker *w, const kiln_prune_unit *u, kiln_pru
     kiln_status st;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&in, 1, "the input of prune", err));
-    KILN_GO(kiln_layer_get_digest(m, u->layer_kind, u->layer, &in->layer, err));
-    if (!kiln_hash_is_zero(u->spacing)) KILN_GO(kiln_layer_get_digest(m, "spacing", u->spacing, &in->spacing, err));
+    KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[u->layer_kind].name, u->layer, &in->layer, err));
+    if (!kiln_hash_is_zero(u->spacing))
+        KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_spacing].name, u->spacing, &in->spacing, err));
     KILN_GO(find_spacing(in, err));
     KILN_GO(kiln_plane_cache_new(0, &in->planes, err));
     for (uint32_t i = 0; i < in->layer->n_chunks; i++)

@@ -32,8 +32,8 @@ typedef struct {
     kiln_prune_unit_kind kind;
     uint32_t block;
     bool planes;
-    uint64_t ram;             /* host memory that the unit takes */
-    char layer_kind[16];      /* "initial" or "source" */
+    uint64_t ram; /* host memory that the unit takes */
+    kiln_layer_kind layer_kind;
     kiln_hash layer, spacing; /* spacing zero: the layer has spacing2 itself */
     kiln_prune_rules rules;
     kiln_prune_stats stats; /* MERGES */

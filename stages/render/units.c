@@ -406,7 +406,7 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     const kiln_render_unit *u = &t->unit;
     uint64_t ram;
     t->picture.tails = count_tails(w, u, &ram);
-    KILN_GO(kiln_frame_state_get(w, "baked", u->layer, ram, canvas_bytes(u, t->picture.tails), &s, err));
+    KILN_GO(kiln_frame_state_get(w, u->layer_kind, u->layer, ram, canvas_bytes(u, t->picture.tails), &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->shot, err);
         goto done;

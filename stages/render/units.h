@@ -17,7 +17,8 @@ typedef struct {
     uint64_t band_pairs; /* ... lists of so many pairs */
     uint64_t slab_room;  /* not 0: ... and for slabs of so many Gaussians: all of them do not fit (kiln_frame_slabs) */
     kiln_render_tails tails;
-    kiln_hash layer;     /* digest of the baked layer */
+    kiln_layer_kind layer_kind;
+    kiln_hash layer;     /* its digest */
     char camera[1025];   /* name, to find its table */
     kiln_hash table_key; /* a stored table is used when it has this key */
     double background[3];

@@ -26,7 +26,7 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_shot_options *shot, const ch
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0, n;
     KILN_TRY(kiln_scene_get(m, &b->scene, err));
-    KILN_TRY(kiln_layer_get(m, "baked", &b->layer, err));
+    KILN_TRY(kiln_layer_current(m, b->kind, &b->layer, err));
     KILN_TRY(kiln_cameras_get(m, &b->cameras, &b->n_cameras, err));
     n = b->n_cameras;
     if (camera) {
@@ -188,7 +188,8 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->ram = kiln_frame_count_ram(b->layer, &j->shot);
         u->ram_cache = kiln_frame_cache_ram(b->layer);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
-        payloads[i] = (kiln_tiles_unit){.kind = KILN_TILES_COUNT, .shot = j->shot, .layer = b->layer->digest, .ram = u->ram};
+        payloads[i] = (kiln_tiles_unit){
+            .kind = KILN_TILES_COUNT, .shot = j->shot, .layer_kind = b->kind, .layer = b->layer->digest, .ram = u->ram};
         name_count(r, j, u);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
@@ -210,7 +211,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
 {
     kiln_unit *u = &b->units[b->n_units];
     kiln_tiles_unit *p = &b->payloads[b->n_units++];
-    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .shot = j->shot, .layer = b->layer->digest};
+    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .shot = j->shot, .layer_kind = b->kind, .layer = b->layer->digest};
     if (band) {
         p->kind = KILN_TILES_BAND;
         p->row0 = j->band_starts[*band];

@@ -24,7 +24,8 @@ typedef struct {
 
 typedef struct {
     kiln_scene scene;
-    kiln_layer *layer;
+    kiln_layer_kind kind;
+    kiln_layer *layer;    /* of that kind */
     kiln_chunk_keys keys; /* of the layer */
     kiln_camera *cameras;
     uint32_t n_cameras;

@@ -13,7 +13,8 @@ typedef enum {
 typedef struct {
     kiln_tiles_unit_kind kind;
     kiln_shot shot;
-    kiln_hash layer;     /* digest of the baked layer */
+    kiln_layer_kind layer_kind;
+    kiln_hash layer;     /* its digest */
     uint32_t row0, row1; /* band */
     uint64_t pairs;      /* band: what the counting pass said */
     uint64_t ram;        /* kiln_unit.ram */

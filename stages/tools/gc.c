@@ -55,8 +55,11 @@ static const char *const stage_names[] = {
 #include "pipelines/stages.def"
 #undef STAGE
 };
-static const char *const layer_kinds[] = {"source", "spacing", "initial", "pruned", "baked"};
-enum { N_STAGES = sizeof stage_names / sizeof *stage_names, N_KINDS = sizeof layer_kinds / sizeof *layer_kinds };
+static const char *const layer_names[] = {
+#define LAYER(kind, ...) #kind,
+#include "schema/layers.def"
+};
+enum { N_STAGES = sizeof stage_names / sizeof *stage_names, N_KINDS = sizeof layer_names / sizeof *layer_names };
 
 /* What came of the space. */
 typedef enum { SPACE_LEFT, SPACE_LITTLE, SPACE_GIVEN_BACK, SPACE_NO_ROOM } space_end;
@@ -96,7 +99,7 @@ static json_t *counts_json(const kiln_gc *g, count_fn *count, const char *const 
 static json_t *half_json(const kiln_gc *g, bool dropped)
 {
     const kiln_gc_count blobs = kiln_gc_blobs(g);
-    return json_pack("{s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_kinds, N_KINDS, dropped), "units",
+    return json_pack("{s:o, s:o, s:o}", "layers", counts_json(g, kiln_gc_layers, layer_names, N_KINDS, dropped), "units",
                      counts_json(g, kiln_gc_units, stage_names, N_STAGES, dropped), "blobs",
                      number(dropped ? blobs.dropped : blobs.kept));
 }
@@ -132,7 +135,7 @@ static void print_table(const collection *c)
                         blobs = kiln_gc_blobs(c->plan);
     kiln_print("%-8s  %10s  %10s", "", o.dry_run ? "would drop" : "dropped", o.dry_run ? "would keep" : "kept");
     kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "layers", layers.dropped, layers.kept);
-    print_names(c->plan, kiln_gc_layers, layer_kinds, N_KINDS);
+    print_names(c->plan, kiln_gc_layers, layer_names, N_KINDS);
     kiln_print_part("%-8s  %10" PRIu64 "  %10" PRIu64, "units", units.dropped, units.kept);
     print_names(c->plan, kiln_gc_units, stage_names, N_STAGES);
     kiln_print("%-8s  %10" PRIu64 "  %10" PRIu64 "   %s", "blobs", blobs.dropped, blobs.kept,

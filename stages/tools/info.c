@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 
@@ -30,8 +31,6 @@ static const char *const stage_names[] = {
 #undef STAGE
 };
 enum { N_STAGES = sizeof stage_names / sizeof *stage_names };
-
-static const char *const layer_kinds[] = {"source", "initial", "pruned", "baked"}; /* in the order in which they are made */
 
 /* ---- JSON helpers ------------------------------------------------------------------------------------------------ */
 /* Takes `value`; a NULL one, or one that cannot be added, is out of memory. */
@@ -135,12 +134,12 @@ static json_t *scene_json(const kiln_scene *s)
 }
 
 /* ---- rows, by layer ------------------------------------------------------------------------------------------------ */
-enum { SOURCE, INITIAL, PRUNED, BAKED, N_LAYERS = sizeof layer_kinds / sizeof *layer_kinds };
+static bool has_rows(int kind) { return kiln_layer_kinds[kind].form >= KILN_FORM_DRAWABLE; }
 
-static kiln_status get_layers(kiln_manifest *m, kiln_layer *layers[N_LAYERS], kiln_error *err)
+static kiln_status get_layers(kiln_manifest *m, kiln_layer *layers[KILN_LAYER_KINDS], kiln_error *err)
 {
-    for (int i = 0; i < N_LAYERS; i++) {
-        const kiln_status st = kiln_layer_get(m, layer_kinds[i], &layers[i], err);
+    for (int i = 0; i < KILN_LAYER_KINDS; i++) {
+        const kiln_status st = has_rows(i) ? kiln_layer_get(m, kiln_layer_kinds[i].name, &layers[i], err) : KILN_OK;
         if (st != KILN_OK && st != KILN_E_STALE) return st;
     }
     return KILN_OK;
@@ -183,12 +182,13 @@ static uint64_t import_lacks(const json_t *info)
 }
 
 /* Quarantined: rows that are missing because units failed, whichever stage gave them up. They are no rows that a rule pruned. */
-static kiln_status count_lacks(const json_t *info, kiln_layer *const layers[N_LAYERS], json_t *counts, kiln_error *err)
+static kiln_status count_lacks(const json_t *info, kiln_layer *const layers[KILN_LAYER_KINDS], json_t *counts, kiln_error *err)
 {
-    const kiln_layer *before = layers[INITIAL] ? layers[INITIAL] : layers[SOURCE], *after = layers[PRUNED], *baked = layers[BAKED];
+    const kiln_layer *before = layers[KILN_LAYER_initial] ? layers[KILN_LAYER_initial] : layers[KILN_LAYER_source],
+                     *after = layers[KILN_LAYER_pruned], *baked = layers[KILN_LAYER_baked];
     const uint64_t by_prune = is_partial(info, "prune") ? rows_of_gaps(before, after) : 0;
     uint64_t lacks = import_lacks(info) + by_prune;
-    if (is_partial(info, "knn")) lacks += rows_of_gaps(layers[SOURCE], layers[INITIAL]);
+    if (is_partial(info, "knn")) lacks += rows_of_gaps(layers[KILN_LAYER_source], layers[KILN_LAYER_initial]);
     if (is_partial(info, "chunk") && after && baked && after->count > baked->count) lacks += after->count - baked->count;
     KILN_TRY(set(counts, "quarantined", before || lacks ? count(lacks) : json_null(), err));
     const bool known = before && after && before->count >= after->count + by_prune;
@@ -198,14 +198,15 @@ static kiln_status count_lacks(const json_t *info, kiln_layer *const layers[N_LA
 /* Rows of each layer that there is; chunks: of the baked one. */
 static kiln_status add_layer_counts(kiln_manifest *m, const json_t *info, json_t *counts, kiln_error *err)
 {
-    kiln_layer *layers[N_LAYERS] = {NULL};
+    kiln_layer *layers[KILN_LAYER_KINDS] = {NULL};
     kiln_status st = KILN_OK;
     KILN_GO(get_layers(m, layers, err));
-    for (int i = 0; i < N_LAYERS; i++) KILN_GO(set(counts, layer_kinds[i], layers[i] ? count(layers[i]->count) : json_null(), err));
-    KILN_GO(set(counts, "chunks", layers[BAKED] ? count(layers[BAKED]->n_chunks) : json_null(), err));
+    for (int i = 0; i < KILN_LAYER_KINDS; i++)
+        if (has_rows(i)) KILN_GO(set(counts, kiln_layer_kinds[i].name, layers[i] ? count(layers[i]->count) : json_null(), err));
+    KILN_GO(set(counts, "chunks", layers[KILN_LAYER_baked] ? count(layers[KILN_LAYER_baked]->n_chunks) : json_null(), err));
     KILN_GO(count_lacks(info, layers, counts, err));
 done:
-    for (int i = 0; i < N_LAYERS; i++) kiln_layer_free(layers[i]);
+    for (int i = 0; i < KILN_LAYER_KINDS; i++) kiln_layer_free(layers[i]);
     return st;
 }
 

@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     kiln_knn_args knn = {};
     knn.n = 4, knn.k = 1, knn.means = means, knn.spacing2 = spacing2;
     if (argc != 2 || kiln_manifest_open(argv[1], KILN_OPEN_READ, "points", false, &m, &err) != KILN_OK ||
-        kiln_layer_get(m, "baked", &layer, &err) != KILN_OK || kiln_runner_new(&cpu, &runner, &err) != KILN_OK ||
+        kiln_layer_get_drawn(m, &layer, &err) != KILN_OK || kiln_runner_new(&cpu, &runner, &err) != KILN_OK ||
         kiln_runner_run(runner, KILN_OP_knn, &knn, &err) != KILN_OK) {
         std::fprintf(stderr, "%s\n", err.msg);
         return 1;

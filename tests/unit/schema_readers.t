@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The two readers of schema/SCHEMA.md, cut out of the page, give kiln-verify's digests and agree with each other; the
-# page's table of planes is planes.def.
+# page's tables of planes and of layers are planes.def and layers.def.
 set -u
 page=schema/SCHEMA.md
 : "${KILN_BIN:=$PWD/build/bin}"
@@ -13,6 +13,11 @@ sed -n 's/^PLANE(\([^,]*\), \([^,]*\), \([^,]*\), "\(.*\)")$/| `\1` | \L\2\E | \
     sed 's/ | 0 | / | 3 ((d + 1)^2 - 1) | /' >"$KILN_TMP/planes"
 [ -s "$KILN_TMP/planes" ] || fail 'no planes in planes.def'
 sed -n '/^<!-- planes -->$/,/^<!-- end of planes -->$/p' "$page" | sed '1,3d;$d' | diff "$KILN_TMP/planes" - || fail "$page: another table of planes than planes.def"
+
+# layers.def: LAYER(kind, stage, made, FORM, "what") -> | `kind` | stage | form | what |
+sed -n 's/^LAYER(\([^,]*\), \([^,]*\), [^,]*, \([^,]*\), "\(.*\)")$/| `\1` | \2 | \L\3\E | \4 |/p' schema/layers.def >"$KILN_TMP/layers"
+[ -s "$KILN_TMP/layers" ] || fail 'no layers in layers.def'
+sed -n '/^<!-- layers -->$/,/^<!-- end of layers -->$/p' "$page" | sed '1,3d;$d' | diff "$KILN_TMP/layers" - || fail "$page: another table of layers than layers.def"
 
 # A manifest with several chunks, several tile tables and a camera name with a blank in it.
 db=$KILN_TMP/manifest.db
