@@ -16,6 +16,7 @@
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/dataset/findings.h"
 #include "stages/import/dataset/sources.h"
+#include "stages/import/import_outputs.h"
 #include "stages/import/packing.h"
 #include "stages/import/random_points.h"
 #include "stages/import/scan.h"
@@ -535,9 +536,10 @@ int main(int argc, char **argv)
                                                .opens_itself = true,
                                                .packs = true,
                                                .manifest_arg = 1,
-                                               .lists = &o.list_formats,
-                                               .list = kiln_readers_list,
-                                               .run = run,
-                                               .unit = unit};
+                                              .lists = &o.list_formats,
+                                              .list = kiln_readers_list,
+                                              .run = run,
+                                              .unit = unit,
+                                              .outputs = kiln_import_outputs};
     return kiln_program_main(&program, argc, argv);
 }

@@ -186,7 +186,25 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
+/* Render uses tables that are there and draws the same without. */
+static kiln_status digest_tables(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+{
+    kiln_tile_table *tables = NULL;
+    uint32_t n = 0;
+    KILN_TRY(kiln_tile_tables_get(m, false, &tables, &n, err));
+    kiln_hasher *h = kiln_hasher_new();
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_key_text(h, "camera", tables[i].camera);
+        kiln_key_hash(h, "digest", tables[i].digest);
+    }
+    kiln_tile_tables_free(tables, n);
+    *out = kiln_hasher_end(h);
+    return KILN_OK;
+}
+
+static const kiln_stage_output outputs[] = {{"tables", digest_tables}, {NULL, NULL}};
+
 static const kiln_stage_program program = {
-    .name = "tiles", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_tiles_compute};
+    .name = "tiles", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_tiles_compute, .outputs = outputs};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

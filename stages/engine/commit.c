@@ -1,16 +1,14 @@
 /* The end of a run: one transaction makes the output current, marks what follows as stale and records the run.
  *
- * A later stage becomes stale when something that it reads came out differently: the digests of this stage's outputs
- * before and after are compared. So a redone stage whose output is as before ends the chain here. Import also gives
- * cameras with their photos (read by stages that make tables or images), the scene row (read by all), its words (read
- * by those that write files) and tracks, the way from COLMAP's points to photos (read by the stage that makes `initial`). Whatever
- * needs a stage that became stale becomes stale too; if it then turns out that nothing changed, kiln_run_is_fresh makes it fresh at
- * once. */
+ * A later stage becomes stale when something that it reads (stages.def) came out differently: the digests of this stage's outputs
+ * before and after are compared. So a redone stage whose output is as before ends the chain here. Whatever needs a stage that
+ * became stale becomes stale too; if it then turns out that nothing changed, kiln_run_is_fresh makes it fresh at once. */
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/json_text.h"
 
 #include "base/file.h"
 #include "base/log.h"
+#include "schema/layers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,180 +27,58 @@ typedef struct {
 } role_list;
 
 /* ---- digests of what a stage gives to later ones ------------------------------------------------------------------------ */
-static kiln_status digest_scene(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+static bool is_read(const kiln_stage_info *stage, const char *output)
 {
-    kiln_scene *s;
-    KILN_TRY(KILN_ALLOC(&s, 1, "the scene", err));
-    kiln_status st = kiln_scene_get(m, s, err);
-    if (st == KILN_OK) {
-        kiln_hasher *h = kiln_hasher_new();
-        kiln_key_u64(h, "kind", s->kind);
-        kiln_key_u64(h, "sh_degree", s->sh_degree);
-        kiln_key_bytes(h, "origin", s->origin, sizeof s->origin);
-        kiln_key_bytes(h, "root_centre", s->root_centre, sizeof s->root_centre);
-        kiln_key_f64(h, "root_half", s->root_half);
-        *out = kiln_hasher_end(h);
-    }
-    free(s);
-    return st;
+    for (const kiln_stage_info *later = stage + 1; later->name; later++)
+        if (kiln_stage_reads(later, output)) return true;
+    return false;
 }
 
-/* What a file for other renderers says of the scene besides its Gaussians. */
-static kiln_status digest_words(kiln_manifest *m, kiln_hash *out, kiln_error *err)
+/* Layers by their kind; of other outputs the program tells. */
+static kiln_status digest_role(const kiln_run *r, const char *name, kiln_hash *out, kiln_error *err)
 {
-    kiln_scene *s;
-    KILN_TRY(KILN_ALLOC(&s, 1, "the scene", err));
-    kiln_status st = kiln_scene_get(m, s, err);
-    if (st == KILN_OK) {
-        kiln_hasher *h = kiln_hasher_new();
-        kiln_key_text(h, "name", s->name);
-        kiln_key_text(h, "notes", s->notes);
-        kiln_key_text(h, "up_axis", s->up_axis);
-        kiln_key_u64(h, "antialiased", s->antialiased);
-        *out = kiln_hasher_end(h);
-    }
-    free(s);
-    return st;
+    if (kiln_layer_kind_find(name) != KILN_LAYER_KINDS) return kiln_stage_output_get(r->manifest, r->stage->name, name, out, err);
+    for (const kiln_stage_output *o = r->program->outputs; o && o->name; o++)
+        if (!strcmp(o->name, name)) return o->digest(r->manifest, out, err);
+    if (!is_read(r->stage, name)) return KILN_OK;
+    return kiln_fail(err, KILN_E_BUG, "%s does not tell when its output '%s' changes (kiln_stage_program.outputs)", r->stage->name,
+                     name);
 }
-
-static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, kiln_error *err)
-{
-    kiln_source_file *files = NULL;
-    uint32_t n = 0;
-    KILN_TRY(kiln_sources_get(m, &files, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(files[i].role, "photo") != 0) continue;
-        kiln_key_text(h, "path", files[i].path);
-        kiln_key_hash(h, "content", files[i].hash);
-    }
-    free(files);
-    return KILN_OK;
-}
-
-static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *err)
-{
-    kiln_camera *cameras = NULL;
-    kiln_scene *s = NULL;
-    uint32_t n = 0;
-    kiln_status st = KILN_OK;
-    KILN_GO(KILN_ALLOC(&s, 1, "the scene", err));
-    KILN_GO(kiln_scene_get(m, s, err));
-    KILN_GO(kiln_cameras_get(m, &cameras, &n, err));
-    kiln_hasher *h = kiln_hasher_new();
-    kiln_key_u64(h, "antialiased", s->antialiased);
-    kiln_key_u64(h, "has_background", s->has_background);
-    kiln_key_bytes(h, "background", s->background, sizeof s->background);
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_key_text(h, "name", cameras[i].name);
-        kiln_key_hash(h, "camera", kiln_camera_hash(&cameras[i]));
-        kiln_key_text(h, "split", cameras[i].split);
-        kiln_key_text(h, "photo", cameras[i].photo);
-    }
-    st = key_photos(m, h, err);
-    *out = kiln_hasher_end(h);
-done:
-    free(s);
-    free(cameras);
-    return st;
-}
-
-/* Camera files and photos, where the points are of a COLMAP model; else nothing, zero. */
-static kiln_status digest_tracks(kiln_manifest *m, kiln_hash *out, kiln_error *err)
-{
-    kiln_source_file *files = NULL;
-    kiln_scene *s = NULL;
-    uint32_t n = 0;
-    kiln_status st = KILN_OK;
-    KILN_GO(KILN_ALLOC(&s, 1, "the scene", err));
-    KILN_GO(kiln_scene_get(m, s, err));
-    if (strncmp(s->source_format, "colmap-", 7) != 0) goto done;
-    KILN_GO(kiln_sources_get(m, &files, &n, err));
-    kiln_hasher *h = kiln_hasher_new();
-    for (uint32_t i = 0; i < n; i++) kiln_key_hash(h, files[i].role, files[i].hash);
-    *out = kiln_hasher_end(h);
-done:
-    free(files);
-    free(s);
-    return st;
-}
-
-static kiln_status digest_tables(kiln_manifest *m, kiln_hash *out, kiln_error *err)
-{
-    kiln_tile_table *tables = NULL;
-    uint32_t n = 0;
-    KILN_TRY(kiln_tile_tables_get(m, false, &tables, &n, err));
-    kiln_hasher *h = kiln_hasher_new();
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_key_text(h, "camera", tables[i].camera);
-        kiln_key_hash(h, "digest", tables[i].digest);
-    }
-    kiln_tile_tables_free(tables, n);
-    *out = kiln_hasher_end(h);
-    return KILN_OK;
-}
-
-static kiln_status digest_role(kiln_manifest *m, const char *stage, const char *name, kiln_hash *out, kiln_error *err)
-{
-    if (!strcmp(name, "scene")) return digest_scene(m, out, err);
-    if (!strcmp(name, "cameras")) return digest_cameras(m, out, err);
-    if (!strcmp(name, "words")) return digest_words(m, out, err);
-    if (!strcmp(name, "tracks")) return digest_tracks(m, out, err);
-    if (!strcmp(name, "tables")) return digest_tables(m, out, err);
-    return kiln_stage_output_get(m, stage, name, out, err);
-}
-
-static const char import_roles[] = " cameras scene words tracks"; /* besides its layer */
 
 /* A role that is not there yet has digest zero. */
-static kiln_status take_roles(kiln_manifest *m, const kiln_stage_info *stage, role_list *list, kiln_error *err)
+static kiln_status take_roles(const kiln_run *r, role_list *list, kiln_error *err)
 {
-    char makes[128];
-    const char *at = makes;
-    size_t length = strlen(stage->makes);
-    bool import = !strcmp(stage->name, "import");
-    if (length + sizeof import_roles > sizeof makes)
-        return kiln_fail(err, KILN_E_BUG, "stages.def: %s makes too much", stage->name);
-    memcpy(makes, stage->makes, length + 1);
-    if (import) memcpy(makes + length, import_roles, sizeof import_roles);
-    for (list->n = 0; list->n < ROLES_MAX && kiln_word_next(&at, list->items[list->n].name, sizeof list->items->name); list->n++) {
-        role *r = &list->items[list->n];
-        r->digest = (kiln_hash){{0}};
-        kiln_status st = digest_role(m, stage->name, r->name, &r->digest, err);
+    const char *at = r->stage->makes;
+    char name[sizeof list->items->name];
+    for (list->n = 0; kiln_word_next(&at, name, sizeof name); list->n++) {
+        if (list->n == ROLES_MAX) return kiln_fail(err, KILN_E_BUG, "stages.def: %s makes too much", r->stage->name);
+        role *o = &list->items[list->n];
+        *o = (role){.digest = {{0}}};
+        memcpy(o->name, name, sizeof name);
+        kiln_status st = digest_role(r, o->name, &o->digest, err);
         if (st != KILN_OK && st != KILN_E_STALE) return st;
     }
     return KILN_OK;
 }
 
 /* ---- stale ---------------------------------------------------------------------------------------------------------------- */
-static bool reads(const kiln_stage_info *later, const char *role_name)
-{
-    if (!strcmp(role_name, "cameras")) return kiln_words_have(later->makes, "tables") || kiln_words_have(later->makes, "images");
-    if (!strcmp(role_name, "tracks")) return kiln_words_have(later->makes, "initial");
-    if (!strcmp(role_name, "words")) return !*later->makes; /* it writes files */
-    return true;
-}
-
 static bool input_changed(const kiln_stage_info *later, const role_list *before, const role_list *after)
 {
     for (unsigned i = 0; i < after->n; i++)
-        if (reads(later, after->items[i].name) && !kiln_hash_equal(before->items[i].digest, after->items[i].digest)) return true;
+        if (kiln_stage_reads(later, after->items[i].name) && !kiln_hash_equal(before->items[i].digest, after->items[i].digest))
+            return true;
     return false;
 }
 
 static kiln_status mark_stale(kiln_run *r, const role_list *before, const role_list *after, kiln_error *err)
 {
-    char stale[256] = ""; /* names of the stages found stale so far: stages.def is in order, one pass follows the chain */
-    char need[32];
+    uint64_t stale = 0; /* a bit a stage, of those found stale so far: stages.def is in order, one pass follows the chain */
     for (const kiln_stage_info *later = r->stage + 1; later->name; later++) {
-        bool hit = kiln_words_have(later->needs, r->stage->name) && input_changed(later, before, after);
-        const char *at = later->needs;
-        while (!hit && kiln_word_next(&at, need, sizeof need)) hit = kiln_words_have(stale, need);
+        bool hit = input_changed(later, before, after);
+        for (const kiln_stage_info *s = r->stage + 1; s < later && !hit; s++)
+            hit = (stale >> (s - kiln_stage_graph) & 1) && kiln_stage_needs(later, s);
         if (!hit) continue;
-        size_t used = strlen(stale);
-        if (used + strlen(later->name) + 2 > sizeof stale)
-            return kiln_fail(err, KILN_E_BUG, "stages.def has more stages than expected");
-        stale[used] = ' ';
-        memcpy(stale + used + 1, later->name, strlen(later->name) + 1);
+        stale |= UINT64_C(1) << (later - kiln_stage_graph);
         kiln_stage_row row;
         KILN_TRY(kiln_stage_get(r->manifest, later->name, &row, err));
         if (row.state != KILN_STAGE_FRESH && row.state != KILN_STAGE_PARTIAL) continue;
@@ -349,10 +225,10 @@ static kiln_status commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make
                           .input_key = partial ? partial_key(r, input_key) : input_key,
                           .finished_ns = kiln_wall_ns()};
     (void)snprintf(row.name, sizeof row.name, "%s", r->stage->name);
-    KILN_TRY(take_roles(r->manifest, r->stage, &before, err));
+    KILN_TRY(take_roles(r, &before, err));
     KILN_TRY(make(r, r->manifest, context, err));
     kiln_ram_look(r, true);
-    KILN_TRY(take_roles(r->manifest, r->stage, &after, err));
+    KILN_TRY(take_roles(r, &after, err));
     KILN_TRY(kiln_stage_put(r->manifest, &row, err));
     KILN_TRY(store_used(r, err));
     KILN_TRY(kiln_run_store_quarantine(r, err));

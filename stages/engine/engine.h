@@ -27,6 +27,13 @@
 typedef struct kiln_run kiln_run;       /* the parent's side */
 typedef struct kiln_worker kiln_worker; /* the worker's side */
 
+/* An output that is no layer, and a hash of all that later stages read of it: where the hash is as before, they stay fresh. Called
+ * before and after the commit; an output that is not there yet is zero or KILN_E_STALE. */
+typedef struct {
+    const char *name; /* a word of `makes` in pipelines/stages.def */
+    kiln_status (*digest)(kiln_manifest *m, kiln_hash *out, kiln_error *err);
+} kiln_stage_output;
+
 typedef struct {
     const char *name; /* "knn": row of pipelines/stages.def, or a tool's name */
     const kiln_cli *cli;
@@ -45,6 +52,7 @@ typedef struct {
     /* NULL: nothing. Reads for the first unit, while a worker opens its GPU, what it will ask for, into the worker's state; ends
      * soon after *stop. What fails is left: the unit tells. Returns how much host memory the worker has taken for it, at most. */
     uint64_t (*early)(kiln_worker *w, const atomic_bool *stop);
+    const kiln_stage_output *outputs; /* what it makes besides layers, as far as later stages read it; ended by a NULL name */
 } kiln_stage_program;
 enum { KILN_TAILS_MAX = 32 }; /* of units (kiln_worker_later) whose answers are due at a time */
 

@@ -1,10 +1,12 @@
 /* The stage graph as data: stages.def expanded once, so that versions and dependencies are written in one place. */
 #include "stages/engine/stage_graph.h"
 
+#include "schema/layers.h"
+
 #include <string.h>
 
 const kiln_stage_info kiln_stage_graph[] = {
-#define STAGE(name, version, needs, makes, what) {#name, version, needs, makes, what},
+#define STAGE(name, version, reads, makes, what) {#name, version, reads, makes, what},
 #include "pipelines/stages.def"
 #undef STAGE
     {NULL, 0, NULL, NULL, NULL},
@@ -34,5 +36,24 @@ bool kiln_words_have(const char *words, const char *word)
     char w[64];
     while (kiln_word_next(&words, w, sizeof w))
         if (!strcmp(w, word)) return true;
+    return false;
+}
+
+bool kiln_stage_reads(const kiln_stage_info *stage, const char *output)
+{
+    const kiln_layer_kind kind = kiln_layer_kind_find(output);
+    if (kiln_words_have(stage->reads, output)) return true;
+    if (kind == KILN_LAYER_KINDS) return false;
+    const kiln_layer_form form = kiln_layer_kinds[kind].form;
+    return (form >= KILN_FORM_CHUNKS && kiln_words_have(stage->reads, "chunks")) ||
+           (form >= KILN_FORM_DRAWABLE && kiln_words_have(stage->reads, "drawable"));
+}
+
+bool kiln_stage_needs(const kiln_stage_info *stage, const kiln_stage_info *earlier)
+{
+    char output[64];
+    if (earlier >= stage) return false; /* "drawable" stands for layers that the stage itself makes, too */
+    for (const char *at = earlier->makes; kiln_word_next(&at, output, sizeof output);)
+        if (kiln_stage_reads(stage, output)) return true;
     return false;
 }

@@ -179,7 +179,8 @@ static kiln_status choose_stages(bake *b, kiln_error *err)
 static const char *reader_of(const bake *b, const char *stage)
 {
     for (size_t s = 0; s < table.n_stages; s++)
-        if (b->runs[s] && kiln_words_have(kiln_stage_find(table.stage[s].stage)->needs, stage)) return table.stage[s].stage;
+        if (b->runs[s] && kiln_stage_needs(kiln_stage_find(table.stage[s].stage), kiln_stage_find(stage)))
+            return table.stage[s].stage;
     return NULL;
 }
 

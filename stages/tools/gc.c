@@ -51,7 +51,7 @@ static const kiln_cli cli = {.program = "kiln-gc",
                              .common = kiln_common_options};
 
 static const char *const stage_names[] = {
-#define STAGE(name, version, needs, makes, what) #name,
+#define STAGE(name, ...) #name,
 #include "pipelines/stages.def"
 #undef STAGE
 };

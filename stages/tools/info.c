@@ -26,7 +26,7 @@ static const kiln_cli cli = {.program = "kiln-info",
                              .common = kiln_common_options};
 
 static const char *const stage_names[] = {
-#define STAGE(name, version, needs, makes, what) #name,
+#define STAGE(name, ...) #name,
 #include "pipelines/stages.def"
 #undef STAGE
 };

@@ -109,7 +109,7 @@ static kiln_status count_rows(kiln_manifest *m, const char *sql, int64_t *out, k
 
 /* What a whole bake would hold besides: no damage, but worth a word where everything else is well. */
 static const char *const stage_names[] = {
-#define STAGE(name, version, needs, makes, what) #name,
+#define STAGE(name, ...) #name,
 #include "pipelines/stages.def"
 #undef STAGE
 };

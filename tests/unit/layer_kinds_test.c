@@ -71,6 +71,46 @@ static void stages_make_the_kinds_that_name_them(void **state)
     }
 }
 
+static bool is_made_before(const kiln_stage_info *stage, const char *output)
+{
+    for (const kiln_stage_info *s = kiln_stage_graph; s < stage; s++)
+        if (kiln_words_have(s->makes, output)) return true;
+    return false;
+}
+
+static void stages_read_what_earlier_ones_make(void **state)
+{
+    (void)state;
+    char word[64];
+    for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++)
+        for (const char *at = s->reads; kiln_word_next(&at, word, sizeof word);)
+            if (strcmp(word, "chunks") != 0 && strcmp(word, "drawable") != 0 && !is_made_before(s, word))
+                fail_msg("%s reads '%s', which no stage before it makes", s->name, word);
+}
+
+static bool needs(const char *stage, const char *earlier)
+{
+    return kiln_stage_needs(kiln_stage_find(stage), kiln_stage_find(earlier));
+}
+
+/* The words for groups of layers stand for the kinds that layers.def gives that form, and never for a stage's own. */
+static void a_stage_needs_those_whose_outputs_it_reads(void **state)
+{
+    (void)state;
+    assert_true(kiln_stage_reads(kiln_stage_find("tiles"), "baked"));
+    assert_false(kiln_stage_reads(kiln_stage_find("tiles"), "pruned"));
+    assert_false(kiln_stage_reads(kiln_stage_find("tiles"), "words"));
+    assert_true(kiln_stage_reads(kiln_stage_find("export"), "initial"));
+    assert_false(kiln_stage_reads(kiln_stage_find("export"), "cameras"));
+    assert_false(kiln_stage_reads(kiln_stage_find("export"), "spacing"));
+    assert_true(needs("tiles", "chunk"));
+    assert_true(needs("tiles", "import"));
+    assert_false(needs("tiles", "prune"));
+    assert_true(needs("chunk", "knn"));
+    assert_false(needs("chunk", "chunk"));
+    assert_false(needs("prune", "chunk"));
+}
+
 /* manifest.sql has no list of kinds that a new row of layers.def would have to be in: a layer of any of them can be stored. */
 static void the_manifest_takes_every_kind(void **state)
 {
@@ -182,6 +222,8 @@ int main(void)
         cmocka_unit_test(names_and_kinds_belong_together),
         cmocka_unit_test(options_list_what_can_be_drawn_and_cut),
         cmocka_unit_test(stages_make_the_kinds_that_name_them),
+        cmocka_unit_test(stages_read_what_earlier_ones_make),
+        cmocka_unit_test(a_stage_needs_those_whose_outputs_it_reads),
         TEST(the_manifest_takes_every_kind),
         TEST(the_newest_layer_is_the_last_kind_that_is_there),
         TEST(a_stage_reads_the_nearest_layer_before_it),
