@@ -145,6 +145,8 @@ kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, k
 
 kiln_hash kiln_camera_hash(const kiln_camera *c)
 {
+    _Static_assert(sizeof *c == 5464,
+                   "kiln_camera has another size: add to this hash what a picture depends on, then write the new size");
     /* + 0.0 turns -0 into 0: SQLite does not keep the sign of a zero, and a camera must hash alike before and after */
     kiln_hasher *h = kiln_key_begin("camera", 1);
     for (int i = 0; i < 9; i++) kiln_key_f64(h, "r", c->r[i] + 0.0);

@@ -153,6 +153,7 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
     memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
     memcpy(u->kind, k->input->kind, sizeof u->kind);
     if (k->spacing) u->spacing = k->spacing->digest;
+    KILN_KEY_LISTS(kiln_chunk_unit, 152);
     kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
     kiln_key_u64(h, "max", u->max);
     kiln_key_u64(h, "min", u->min);

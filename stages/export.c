@@ -238,6 +238,7 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 
 static kiln_hash input_key(kiln_run *r, const job *j)
 {
+    KILN_KEY_LISTS(kiln_scene, 14904); /* what a writer reads of it */
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "layer", j->layer->digest);
     kiln_key_text(h, "notes", j->scene.notes); /* columns and comments of the source */

@@ -247,6 +247,7 @@ static void fill_request(const kiln_import_result *i, const uint64_t *offsets, c
 
 static kiln_hash block_key(kiln_run *r, const kiln_block_request *q, const kiln_source_file *file)
 {
+    KILN_KEY_LISTS(kiln_block_request, 4528);
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_key_text(h, "reader", q->reader);
     kiln_key_hash(h, "content", file ? file->hash : (kiln_hash){{0}});

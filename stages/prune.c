@@ -328,6 +328,7 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     rows += end;
     for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
 
+    KILN_KEY_LISTS(kiln_prune_unit, 400); /* also those of near-duplicates and of pairs */
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_prune_rules_key(h, &p->rules);
     key_block(h, p, block);

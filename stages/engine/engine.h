@@ -86,6 +86,13 @@ kiln_hasher *kiln_run_key(kiln_run *r);
 /* Same without the options, for units that depend on few of them: add what matters. */
 kiln_hasher *kiln_run_key_bare(kiln_run *r, const char *what);
 
+/* Stands beside a key that lists the fields of a struct by hand. A field that the key lacks would let stored units of other values
+ * pass for done, so the code does not compile when the struct has another size: add the field to the key if results depend on it,
+ * then write the new size. */
+#define KILN_KEY_LISTS(type, bytes)                                \
+    _Static_assert(sizeof(void *) != 8 || sizeof(type) == (bytes), \
+                   #type " has another size: add to this key what results depend on, then write the new size")
+
 /* Upstream: KILN_E_STALE with "run kiln-chunk first" when `stage` is missing, stale or partial. */
 kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err) KILN_MUST_CHECK;
 /* Is this stage fresh with exactly this input key? Then there is nothing to do (unless --force). */

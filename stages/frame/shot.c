@@ -94,7 +94,8 @@ void kiln_chunk_keys_release(kiln_chunk_keys *k)
 /* Every chunk that the cull cannot rule out. */
 static void key_shot(kiln_hasher *h, const kiln_shot *s, const kiln_layer *layer, const kiln_hash *chunks)
 {
-    kiln_key_bytes(h, "view", &s->view, sizeof s->view);
+    KILN_KEY_LISTS(kiln_shot, 176);
+    kiln_key_bytes(h, "view", &s->view, sizeof s->view); /* near_m is in it */
     kiln_key_text(h, "profile", kiln_profiles[s->profile].name);
     kiln_key_u64(h, "antialiased", s->antialiased);
     for (uint32_t i = 0; i < layer->n_chunks; i++)

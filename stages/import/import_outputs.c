@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Each field of the scene that a later stage reads is in one of the digests below. */
+KILN_KEY_LISTS(kiln_scene, 14904);
+KILN_KEY_LISTS(kiln_camera, 5464);
+KILN_KEY_LISTS(kiln_source_file, 4168);
+
 static kiln_status digest_scene(kiln_manifest *m, kiln_hash *out, kiln_error *err)
 {
     kiln_scene *s;

@@ -51,6 +51,7 @@ static kiln_status make_room(kiln_spacing *s, uint64_t n, kiln_error *err)
 
 static kiln_hasher *key_values(kiln_run *r, const char *what, const kiln_layer *source, const kiln_knn_unit *u)
 {
+    KILN_KEY_LISTS(kiln_knn_unit, 184); /* its ranges: plan_partition and plan_ranges */
     kiln_hasher *h = kiln_run_key_bare(r, what);
     kiln_key_u64(h, "neighbors", u->neighbors);
     kiln_key_f64(h, "fallback2", (double)u->fallback2);
