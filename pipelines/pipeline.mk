@@ -12,7 +12,7 @@ BAKES := $(if $(filter pipeline,$(MAKECMDGOALS)),$(STAGE_ORDER),$(filter $(MAKEC
 
 .PHONY: pipeline bake $(STAGE_ORDER)
 ## pipeline: bakes SCENE=dir-or-file into OUT=dir; without SCENE a demo. Any option of a stage: MIN_OPACITY=0.02
-## import, knn, prune, chunk, tiles, render, export: one stage again; the next pipeline redoes what depends on it
+## import, knn, ... (any stage): one stage again; the next pipeline redoes what depends on it
 pipeline $(STAGE_ORDER): bake
 
 ifneq ($(BAKES),)

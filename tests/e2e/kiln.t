@@ -18,18 +18,18 @@ make -s O="${KILN_BIN%/bin}" pipeline SCENE="$KILN_TMP/s" OUT="$KILN_TMP/made" M
     { cat "$KILN_TMP/make"; fail "make pipeline"; }
 same "$db" "$KILN_TMP/made/manifest.db"
 must 0 front pipeline "$KILN_TMP/s"
-[ "$(grep -c 'nothing to do' "$KILN_TMP/err")" = 7 ] || fail "a second run did something: $(cat "$KILN_TMP/err")"
+[ "$(grep -c 'nothing to do' "$KILN_TMP/err")" = "$(grep -c '^STAGE(' pipelines/stages.def)" ] || fail "a second run did something: $(cat "$KILN_TMP/err")"
 before=$(digest "$db")
 must 0 front pipeline "$KILN_TMP/s" --quiet
 [ ! -s "$KILN_TMP/out" ] && [ ! -s "$KILN_TMP/err" ] || fail "--quiet says $(cat "$KILN_TMP/out" "$KILN_TMP/err")"
 must 0 front pipeline "$KILN_TMP/s" --json
-python3 - "$KILN_TMP/out" <<'E1' || fail "--json is not a document for each stage"
+python3 - "$KILN_TMP/out" "$STAGES" <<'E1' || fail "--json is not a document for each stage"
 import json, sys
 text, n, at = open(sys.argv[1]).read(), [], 0
 while text[at:].strip():
     doc, at = json.JSONDecoder().raw_decode(text, at + len(text[at:]) - len(text[at:].lstrip()))
     n.append(doc["stage"])
-assert n == "import knn prune chunk tiles render export".split(), n
+assert n == ["import"] + sys.argv[2].split(), n
 E1
 
 # ---- exit codes ----
@@ -57,7 +57,7 @@ must 0 front pipeline --out "$KILN_TMP/part" --stages tiles,render,export
 
 # ---- help, and the programs beside it ----
 must 0 front help
-for name in pipeline help completion import knn prune chunk tiles render export compare doctor generate info verify; do
+for name in pipeline help completion import $STAGES compare doctor generate info verify; do
     grep -q "^  $name " "$KILN_TMP/out" || fail "kiln help lacks $name"
 done
 for words in 'help' 'help pipeline' 'help prune' 'pipeline --help' '--help'; do
