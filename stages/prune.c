@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,7 +329,9 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     rows += end;
     for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
 
-    KILN_KEY_LISTS(kiln_prune_unit, 400); /* also those of near-duplicates and of pairs */
+    /* also those of near-duplicates and of pairs; kiln_prune_rules_key comes from rules.def */
+    _Static_assert(offsetof(kiln_prune_unit, rules) == 60 && sizeof head - offsetof(kiln_prune_unit, stats) == 248,
+                   "kiln_prune_unit has another size: add to the keys what results depend on, then write the new size");
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_prune_rules_key(h, &p->rules);
     key_block(h, p, block);

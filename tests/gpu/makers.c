@@ -2,6 +2,7 @@
 
 #include "kernels/depth_order/depth_order_math.h"
 #include "tests/gpu/call.h"
+#include "tests/unit/prune_off.h"
 
 #include <float.h>
 #include <math.h>
@@ -148,15 +149,7 @@ static void set_rules(kiln_prune_rules *r, unsigned variant)
     r->min_scale_policy = r->max_scale_policy = r->max_extent_policy = r->max_spacing_policy = r->max_needle_policy =
         drops ? KILN_PRUNE_DROP : KILN_PRUNE_CLAMP;
     if (variant == 3) /* every rule off */
-        *r = (kiln_prune_rules){.min_opacity = NAN,
-                                .crop_box = {NAN, NAN, NAN, NAN, NAN, NAN},
-                                .crop_sphere = {NAN, NAN, NAN, NAN},
-                                .outlier = NAN,
-                                .min_scale = NAN,
-                                .max_scale = NAN,
-                                .max_extent = NAN,
-                                .max_spacing = {NAN, NAN},
-                                .max_needle = NAN};
+        *r = prune_rules_off();
 }
 
 static bool make_prune(const scene *s, unsigned variant, kiln_prune_args *a, made_call *c)

@@ -16,16 +16,13 @@ static const double origin[3] = {100, 0, -50};
 
 static kiln_prune_options all_off(void)
 {
-    return (kiln_prune_options){.min_opacity = NAN,
-                                .min_scale = NAN,
-                                .max_scale = NAN,
-                                .max_extent = NAN,
-                                .max_spacing = NAN,
-                                .max_needle = NAN,
-                                .outlier = NAN,
-                                .crop_box = "off",
-                                .crop_sphere = "off",
-                                .drop_row = "none"};
+    return (kiln_prune_options){
+#define OFF_F64(def) NAN
+#define OFF_TEXT(def) def
+#define OFF_BOOL(def) false
+#define RULE(number, key, id, option, kind, arg, def, ...) .id = OFF_##kind(def),
+#include "kernels/prune/rules.def"
+    };
 }
 
 static kiln_prune_stats room(void)

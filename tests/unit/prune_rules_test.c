@@ -1,6 +1,7 @@
 /* prune_rules_test -- each rule fires where its text says, in the order of the map, and counts what it did. */
 #include "kernels/ops.h"
 #include "stages/generate/inputs.h"
+#include "tests/unit/prune_off.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -23,19 +24,6 @@ typedef struct {
     float log_scales[3 * N];
     uint64_t counts[KILN_PRUNE_RULES][2];
 } pruned;
-
-static kiln_prune_rules no_rules(void)
-{
-    return (kiln_prune_rules){.min_opacity = NAN,
-                              .crop_box = {NAN, NAN, NAN, NAN, NAN, NAN},
-                              .crop_sphere = {0, 0, 0, NAN},
-                              .outlier = NAN,
-                              .min_scale = NAN,
-                              .max_scale = NAN,
-                              .max_extent = NAN,
-                              .max_spacing = {NAN, 0},
-                              .max_needle = NAN};
-}
 
 /* rows at x = row, unit scales, opacity 1/2, spacing 1 */
 static block plain(void)
@@ -97,7 +85,7 @@ static void without_rules_nothing_changes(void **state)
     b.log_scales[3] = 80;
     b.log_scales[4] = -87;
     b.opacity_logits[5] = -80;
-    const kiln_prune_rules r = no_rules();
+    const kiln_prune_rules r = prune_rules_off();
     const pruned p = run(&b, &r);
     expect_dropped(&p, -1, 0);
     expect_clamped(&p, 0, 0);
@@ -107,7 +95,7 @@ static void without_rules_nothing_changes(void **state)
 static void rows_are_dropped_by_the_rule_that_says_so(void **state)
 {
     (void)state;
-    kiln_prune_rules r = no_rules();
+    kiln_prune_rules r = prune_rules_off();
     block b = plain();
     b.drop[2] = KILN_PRUNE_NAMED;
     pruned p = run(&b, &r);
@@ -122,22 +110,22 @@ static void rows_are_dropped_by_the_rule_that_says_so(void **state)
     p = run(&b, &r);
     expect_dropped(&p, 3, KILN_PRUNE_min_opacity);
 
-    r = no_rules();
+    r = prune_rules_off();
     r.crop_box[3] = N - 1.5f;
     b = plain();
     p = run(&b, &r);
     expect_dropped(&p, N - 1, KILN_PRUNE_crop_box);
-    r = no_rules();
+    r = prune_rules_off();
     r.crop_box[0] = 0.5f;
     p = run(&b, &r);
     expect_dropped(&p, 0, KILN_PRUNE_crop_box);
 
-    r = no_rules();
-    r.crop_sphere[3] = N - 2;
+    r = prune_rules_off();
+    memcpy(r.crop_sphere, (const float[4]){0, 0, 0, N - 2}, sizeof r.crop_sphere);
     p = run(&b, &r);
     expect_dropped(&p, N - 1, KILN_PRUNE_crop_sphere);
 
-    r = no_rules();
+    r = prune_rules_off();
     r.outlier = 4;
     b.spacing2[5] = 4;
     b.spacing2[6] = 4.5f;
@@ -148,7 +136,7 @@ static void rows_are_dropped_by_the_rule_that_says_so(void **state)
 static void scales_are_clamped_or_dropped_as_the_policy_says(void **state)
 {
     (void)state;
-    kiln_prune_rules r = no_rules();
+    kiln_prune_rules r = prune_rules_off();
     block b = plain();
     b.log_scales[1] = 3;
     b.log_scales[N + 2] = 2;
@@ -162,12 +150,12 @@ static void scales_are_clamped_or_dropped_as_the_policy_says(void **state)
     expect_dropped(&p, 1, KILN_PRUNE_max_scale);
     expect_clamped(&p, 0, 0);
 
-    r = no_rules();
+    r = prune_rules_off();
     r.max_extent = 2;
     p = run(&b, &r);
     expect_clamped(&p, KILN_PRUNE_max_extent, 1);
 
-    r = no_rules();
+    r = prune_rules_off();
     b = plain();
     b.log_scales[5] = -50;
     r.min_scale = -20;
@@ -182,9 +170,10 @@ static void scales_are_clamped_or_dropped_as_the_policy_says(void **state)
 static void spacing_is_local_but_not_below_its_floor(void **state)
 {
     (void)state;
-    kiln_prune_rules r = no_rules();
+    kiln_prune_rules r = prune_rules_off();
     block b = plain();
     r.max_spacing[0] = 8;
+    r.max_spacing[1] = 0;
     r.max_spacing_policy = KILN_PRUNE_DROP;
     b.spacing2[4] = 1e-6f; /* limit 8 * 0.001 */
     pruned p = run(&b, &r);
@@ -206,7 +195,7 @@ static void spacing_is_local_but_not_below_its_floor(void **state)
 static void needles_are_cut_to_their_middle_axis(void **state)
 {
     (void)state;
-    kiln_prune_rules r = no_rules();
+    kiln_prune_rules r = prune_rules_off();
     block b = plain();
     r.max_needle = 10;
     for (int longest = 0; longest < 3; longest++) {
@@ -225,7 +214,7 @@ static void needles_are_cut_to_their_middle_axis(void **state)
 static void a_row_counts_until_a_rule_drops_it(void **state)
 {
     (void)state;
-    kiln_prune_rules r = no_rules();
+    kiln_prune_rules r = prune_rules_off();
     block b = plain();
     r.min_scale = -20;
     r.max_scale = 2;
