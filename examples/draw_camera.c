@@ -124,11 +124,11 @@ static kiln_status draw(bake *b, kiln_runner *r, float *rgba, kiln_error *err)
                                    .chunk = give_chunk,
                                    .context = b};
     float background[3] = {0, 0, 0};
-    kiln_draw_told told;
+    kiln_draw_stats stats;
     for (int i = 0; b->scene.has_background && i < 3; i++) background[i] = (float)b->scene.background[i];
-    KILN_TRY(kiln_draw_view(r, &scene, background, rgba, NULL, &told, err));
-    printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n", (unsigned long long)told.visible,
-           (unsigned long long)told.pairs, kiln_runner_name(r), kiln_runner_tell(r).device.name[0] ? " on " : "",
+    KILN_TRY(kiln_draw_view(r, &scene, background, rgba, NULL, &stats, err));
+    printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n", (unsigned long long)stats.visible,
+           (unsigned long long)stats.pairs, kiln_runner_name(r), kiln_runner_tell(r).device.name[0] ? " on " : "",
            kiln_runner_tell(r).device.name);
     return KILN_OK;
 }

@@ -25,7 +25,7 @@
 #include "base/carve.h"
 #include "base/status.h"
 #include "kernels/exec.h"
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -132,9 +132,9 @@ __device__ inline uint64_t thread_index() { return uint64_t(blockIdx.x) * blockD
 __device__ inline uint64_t thread_count() { return uint64_t(gridDim.x) * blockDim.x; }
 
 __device__ inline void add64(uint64_t *to, uint64_t v) { atomicAdd(reinterpret_cast<unsigned long long *>(to), v); }
-__device__ inline void leave_fault(uint64_t *fault, uint64_t v)
+__device__ inline void leave_violation(uint64_t *violation, uint64_t v)
 {
-    if (fault) atomicMin(reinterpret_cast<unsigned long long *>(fault), v);
+    if (violation) atomicMin(reinterpret_cast<unsigned long long *>(violation), v);
 }
 
 } // namespace kiln

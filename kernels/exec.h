@@ -17,7 +17,7 @@ typedef struct {
                                  `stream` wait for it: outside of an operation it has none of its own. NULL: there is none */
     unsigned threads;         /* CPU only, at least 1; results do not depend on it */
     bool sync;                /* wait after every launch and name the kernel that failed */
-    uint64_t *fault;          /* CUDA only: device memory, KILN_FAULT_NONE before the call (fault.h); NULL: not asked for */
+    uint64_t *violation;      /* CUDA only: device memory, KILN_VIOLATION_NONE before the call (violation.h); NULL: not asked for */
 } kiln_exec;
 
 #ifndef KILN_CPU_ISA

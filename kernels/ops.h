@@ -15,7 +15,7 @@
 #include "kernels/prune/prune.h"
 #include "kernels/ranks/ranks.h"
 #include "kernels/raster/raster.h"
-#include "kernels/seen/seen.h"
+#include "kernels/visible/visible.h"
 #include "kernels/sh_halves/sh_halves.h"
 #include "kernels/spatial_order/spatial_order.h"
 #include "kernels/tile_lists/tile_lists.h"
@@ -33,9 +33,9 @@ KILN_C_BEGIN
     OP(prune)            \
     OP(ranks)            \
     OP(raster)           \
-    OP(seen_gather)      \
-    OP(seen_order)       \
-    OP(seen_window)      \
+    OP(visible_gather)   \
+    OP(visible_order)    \
+    OP(visible_window)   \
     OP(sh_halves)        \
     OP(spatial_order)    \
     OP(tile_lists)       \

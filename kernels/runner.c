@@ -1,9 +1,9 @@
-/* runner -- one block of device memory: fault word, arrays, workspace, laid out anew for each operation. */
+/* runner -- one block of device memory: violation word, arrays, workspace, laid out anew for each operation. */
 #include "kernels/runner.h"
 
 #include "base/carve.h"
 #include "base/memory.h"
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct {
     kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
     void *at[KILN_OP_ARRAYS_MAX];
     unsigned n;
-    uint64_t *fault;
+    uint64_t *violation;
     void *work;
     size_t work_bytes;
     uint64_t bytes;
@@ -38,7 +38,7 @@ static kiln_status lay_out(const kiln_runner *r, kiln_op_id op, const void *args
     const size_t args_bytes = kiln_op_args_bytes(op);
     memcpy(l->args, args, args_bytes);
     l->n = kiln_op_arrays(op, args, l->arrays);
-    l->fault = kiln_take(&c, 1, sizeof *l->fault);
+    l->violation = kiln_take(&c, 1, sizeof *l->violation);
     for (unsigned i = 0; i < l->n; i++) {
         l->at[i] = kiln_take(&c, l->arrays[i].elements, l->arrays[i].elem);
         if (base) memcpy(l->args + l->arrays[i].field, &l->at[i], sizeof l->at[i]);
@@ -98,28 +98,28 @@ static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *a
 }
 
 /* Everything on the stream; the caller waits. */
-static kiln_status put_on_stream(const kiln_runner *r, kiln_op_id op, const void *args, const layout *l, uint64_t *fault,
+static kiln_status put_on_stream(const kiln_runner *r, kiln_op_id op, const void *args, const layout *l, uint64_t *violation,
                                  kiln_error *err)
 {
     kiln_exec x = r->exec;
     size_t work_bytes = l->work_bytes;
-    x.fault = l->fault;
-    KILN_TRY(kiln_device_copy_in(&x, l->fault, fault, sizeof *fault, err));
+    x.violation = l->violation;
+    KILN_TRY(kiln_device_copy_in(&x, l->violation, violation, sizeof *violation, err));
     KILN_TRY(copy_in(r, l, args, err));
     KILN_TRY(kiln_op_call(r->ops, op, &x, l->args, l->work, &work_bytes, err));
-    KILN_TRY(kiln_device_copy_out(&x, fault, l->fault, sizeof *fault, err));
+    KILN_TRY(kiln_device_copy_out(&x, violation, l->violation, sizeof *violation, err));
     return copy_out(r, l, args, false, err);
 }
 
 static kiln_status run_in_block(kiln_runner *r, kiln_op_id op, const void *args, layout *l, kiln_error *err)
 {
-    uint64_t fault = KILN_FAULT_NONE;
+    uint64_t violation = KILN_VIOLATION_NONE;
     KILN_TRY(lay_out(r, op, args, r->block, l, err));
-    kiln_status st = put_on_stream(r, op, args, l, &fault, err);
+    kiln_status st = put_on_stream(r, op, args, l, &violation, err);
     const kiln_status waited =
         kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL); /* copies read and write the caller's memory */
     if (st == KILN_OK) st = waited;
-    if (st == KILN_OK) st = kiln_fault_fail(fault, err);
+    if (st == KILN_OK) st = kiln_violation_fail(violation, err);
     if (st != KILN_OK) return st;
     st = copy_out(r, l, args, true, err);
     const kiln_status again = kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL);
@@ -229,11 +229,11 @@ kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, si
     return kiln_op_call(r->ops, op, &r->exec, args, NULL, bytes, err);
 }
 
-kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *fault,
+kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *violation,
                                kiln_error *err)
 {
     kiln_exec x = r->exec;
-    x.fault = fault;
+    x.violation = violation;
     const kiln_status st = kiln_op_call(r->ops, op, &x, args, work, &work_bytes, err);
     if (st == KILN_OK) r->info.n_device++;
     if (st == KILN_E_DEVICE) kiln_note(err, "%s", kiln_op_name(op));

@@ -65,9 +65,9 @@ typedef void kiln_runner_spare_fn(void *context, uint64_t bytes);
 void kiln_runner_on_need(kiln_runner *r, kiln_runner_spare_fn *spare, void *context);
 /* The workspace of an operation on arrays that are on the device. */
 kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, size_t *bytes, kiln_error *err) KILN_MUST_CHECK;
-/* Puts it on the runner's stream: args, work and fault (kernels/fault.h; read by the caller) point to device memory. Nothing is
- * waited for. */
-kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *fault,
+/* Puts it on the runner's stream: args, work and violation (kernels/violation.h; read by the caller) point to device memory.
+ * Nothing is waited for. */
+kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *violation,
                                kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END

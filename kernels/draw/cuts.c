@@ -14,9 +14,9 @@ enum {
     OPEN_MOST = 256, /* so that each has 256 parts at least */
 };
 
-kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t room, kiln_error *err)
+kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t capacity, kiln_error *err)
 {
-    *c = (kiln_cuts){.room = room > 0 ? room : 1, .n = 1, .n_open = 1, .part_bits = COUNTER_BITS};
+    *c = (kiln_cuts){.capacity = capacity > 0 ? capacity : 1, .n = 1, .n_open = 1, .part_bits = COUNTER_BITS};
     KILN_TRY(KILN_ALLOC(&c->ranges, 1, "slabs", err));
     KILN_TRY(KILN_ALLOC(&c->open, OPEN_MOST, "slabs", err));
     c->ranges[0] = (kiln_cuts_range){.bits = KEY_BITS, .open = true};
@@ -75,8 +75,8 @@ static void append(kiln_cuts *c, kiln_cuts_range r)
 {
     kiln_cuts_range *const last = c->n > 0 ? &c->ranges[c->n - 1] : NULL;
     if (r.count == 0) return;
-    r.open = r.count > c->room && r.bits > 0;
-    if (last && !last->open && !r.open && last->count <= c->room && r.count <= c->room - last->count)
+    r.open = r.count > c->capacity && r.bits > 0;
+    if (last && !last->open && !r.open && last->count <= c->capacity && r.count <= c->capacity - last->count)
         last->count += r.count;
     else
         c->ranges[c->n++] = r;
@@ -110,10 +110,10 @@ kiln_status kiln_cuts_settle(kiln_cuts *c, bool *more, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&after, n_before + parts, "slabs", err));
     c->ranges = after;
     c->n = 0;
-    uint32_t seen = 0;
+    uint32_t next_open = 0;
     for (uint64_t i = 0; i < n_before; i++) {
-        if (seen < c->n_open && c->open[seen] == i)
-            append_parts(c, before[i], seen++);
+        if (next_open < c->n_open && c->open[next_open] == i)
+            append_parts(c, before[i], next_open++);
         else
             append(c, before[i]);
     }
@@ -129,7 +129,7 @@ bool kiln_cuts_next(const kiln_cuts *c, uint64_t *at, kiln_slab *out)
     if (*at >= c->n) return false;
     *out = (kiln_slab){.from = c->ranges[*at].from, .to = UINT64_MAX};
     do out->count += c->ranges[end++].count;
-    while (end < c->n && out->count <= c->room && c->ranges[end].count <= c->room - out->count);
+    while (end < c->n && out->count <= c->capacity && c->ranges[end].count <= c->capacity - out->count);
     if (end < c->n) out->to = c->ranges[end].from;
     *at = end;
     return true;

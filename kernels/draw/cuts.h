@@ -29,7 +29,7 @@ typedef struct {
 } kiln_cuts_range;
 
 typedef struct {
-    uint64_t room; /* for the Gaussians of a slab, at least 1 */
+    uint64_t capacity; /* for the Gaussians of a slab, at least 1 */
     kiln_cuts_range *ranges;
     uint64_t n;
     uint64_t *open; /* [n_open] which ranges are, ascending */
@@ -43,7 +43,7 @@ typedef struct {
 } kiln_slab;
 
 /* After a failure, too, kiln_cuts_release. */
-kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t room, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t capacity, kiln_error *err) KILN_MUST_CHECK;
 void kiln_cuts_release(kiln_cuts *c);
 /* Those of keys between which it must still cut; the threads of a team may share the work. */
 void kiln_cuts_add(kiln_cuts *c, uint64_t key);

@@ -6,14 +6,14 @@
 #include "kernels/draw/resident.h"
 #include "kernels/draw/slabs.h"
 #include "kernels/raster/raster.h"
-#include "kernels/seen/seen_math.h"
+#include "kernels/visible/visible_math.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Visible Gaussians in the order of chunks and rows; the arrays grow together. */
 typedef struct {
-    uint64_t n, room;
+    uint64_t n, capacity;
     kiln_splat2d *splats;
     uint32_t *chunk, *source_rows;
 } gathered;
@@ -25,30 +25,30 @@ static void gathered_release(gathered *g)
     free(g->source_rows);
 }
 
-static bool grow_one(void **array, uint64_t room, size_t elem)
+static bool grow_one(void **array, uint64_t capacity, size_t elem)
 {
-    void *more = room <= SIZE_MAX / elem ? realloc(*array, (size_t)room * elem) : NULL;
+    void *more = capacity <= SIZE_MAX / elem ? realloc(*array, (size_t)capacity * elem) : NULL;
     if (more) *array = more;
     return more != NULL;
 }
 
 static kiln_status grow(gathered *g, uint64_t need, kiln_error *err)
 {
-    const uint64_t room = need + need / 2;
-    if (need <= g->room) return KILN_OK;
-    if (!grow_one((void **)&g->splats, room, sizeof *g->splats) || !grow_one((void **)&g->chunk, room, sizeof *g->chunk) ||
-        !grow_one((void **)&g->source_rows, room, sizeof *g->source_rows))
+    const uint64_t capacity = need + need / 2;
+    if (need <= g->capacity) return KILN_OK;
+    if (!grow_one((void **)&g->splats, capacity, sizeof *g->splats) || !grow_one((void **)&g->chunk, capacity, sizeof *g->chunk) ||
+        !grow_one((void **)&g->source_rows, capacity, sizeof *g->source_rows))
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for %llu visible Gaussians", (unsigned long long)need);
-    g->room = room;
+    g->capacity = capacity;
     return KILN_OK;
 }
 
 /* Of the chunk's visible Gaussians, which lie behind those of the chunks before, the ones that a slab wants. */
-static uint64_t keep_wanted(const kiln_seen_window *w, const kiln_draw_chunk *c, kiln_splat2d *splats, uint64_t visible)
+static uint64_t keep_wanted(const kiln_visible_window *w, const kiln_draw_chunk *c, kiln_splat2d *splats, uint64_t visible)
 {
     uint64_t kept = 0;
     for (uint64_t k = 0; k < visible; k++)
-        if (kiln_seen_wanted(w, &splats[k], c->source_rows[splats[k].row])) splats[kept++] = splats[k];
+        if (kiln_visible_wanted(w, &splats[k], c->source_rows[splats[k].row])) splats[kept++] = splats[k];
     return kept;
 }
 
@@ -76,7 +76,7 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
                                  .splats = g->splats + g->n,
                                  .n_visible = &visible};
     KILN_TRY(kiln_runner_run(r, KILN_OP_project, &a, err));
-    if (s->window) visible = keep_wanted(&s->window->seen, &c, a.splats, visible);
+    if (s->window) visible = keep_wanted(&s->window->visible, &c, a.splats, visible);
 #pragma omp parallel for num_threads(threads) if (visible > WORTH_THREADS)
     for (uint64_t k = g->n; k < g->n + visible; k++) {
         g->chunk[k] = i;
@@ -145,20 +145,21 @@ kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
 {
     bool done = false;
     memset(out, 0, sizeof *out);
-    if (s->store && s->label) KILN_TRY(kiln_resident_collect(s, out, &done, err));
+    if (s->store && s->header) KILN_TRY(kiln_resident_collect(s, out, &done, err));
     return done ? KILN_OK : collect(r, s, out, err);
 }
 
-kiln_status kiln_draw_collect_or_room(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *room, kiln_error *err)
+kiln_status kiln_draw_collect_or_slabs(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *capacity,
+                                       kiln_error *err)
 {
     bool done = false;
     memset(out, 0, sizeof *out);
-    *room = 0;
-    if (s->store && s->label) {
+    *capacity = 0;
+    if (s->store && s->header) {
         KILN_TRY(kiln_resident_collect(s, out, &done, err));
-        if (!done) KILN_TRY(kiln_resident_room(s, room, err));
+        if (!done) KILN_TRY(kiln_resident_slab_capacity(s, capacity, err));
     }
-    return done || *room > 0 ? KILN_OK : collect(r, s, out, err);
+    return done || *capacity > 0 ? KILN_OK : collect(r, s, out, err);
 }
 
 void kiln_drawing_release(kiln_drawing *d)
@@ -337,21 +338,21 @@ kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
 }
 
 /* ---- without a drawing ------------------------------------------------------------------------------------------------- */
-kiln_status kiln_draw_at_once(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth, kiln_draw_told *told,
-                              bool *done, kiln_error *err)
+kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
+                                  kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     const kiln_raster_args a = whole_of(s, background, rgba, depth);
     *done = false;
-    return s->store && s->label ? kiln_resident_picture(s, &a, told, done, err) : KILN_OK;
+    return s->store && s->header ? kiln_resident_picture(s, &a, stats, done, err) : KILN_OK;
 }
 
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
-                           kiln_draw_told *told, kiln_error *err)
+                           kiln_draw_stats *stats, kiln_error *err)
 {
-    kiln_draw_told t = {0};
+    kiln_draw_stats t = {0};
     kiln_drawing d;
     bool done;
-    KILN_TRY(kiln_draw_at_once(s, background, rgba, depth, &t, &done, err));
+    KILN_TRY(kiln_draw_single_pass(s, background, rgba, depth, &t, &done, err));
     if (!done) {
         KILN_TRY(kiln_draw_collect(r, s, &d, err));
         const kiln_status st = kiln_draw_picture(r, s, &d, background, rgba, depth, &t.pairs, err);
@@ -360,6 +361,6 @@ kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float
         kiln_drawing_release(&d);
         KILN_TRY(st);
     }
-    if (told) *told = t;
+    if (stats) *stats = t;
     return KILN_OK;
 }

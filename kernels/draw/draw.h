@@ -39,9 +39,9 @@ typedef struct {
     bool colour;           /* sh0 comes with it */
     unsigned char key[16]; /* a hash of all that it has, its colour included even where that is not asked for; the same whether
                               it is hidden or not, or the scene on the device is taken for another */
-} kiln_draw_label;
+} kiln_draw_chunk_header;
 
-typedef kiln_status kiln_draw_label_fn(void *context, uint32_t chunk, kiln_draw_label *out, kiln_error *err);
+typedef kiln_status kiln_draw_chunk_header_fn(void *context, uint32_t chunk, kiln_draw_chunk_header *out, kiln_error *err);
 
 /* Keeps planes and drawings in the memory of a runner's device (store.h), under the runner's cap; one for a runner. */
 typedef struct kiln_draw_store kiln_draw_store;
@@ -50,7 +50,7 @@ void kiln_draw_store_free(kiln_draw_store *s); /* before its runner, behind its 
 
 /* A part of a view, for slabs.c. */
 typedef struct {
-    kiln_seen_window seen;
+    kiln_visible_window visible;
     uint64_t most; /* no more Gaussians than that are in it */
 } kiln_draw_window;
 
@@ -65,10 +65,10 @@ typedef struct {
     kiln_draw_chunk_fn *chunk; /* called for 0 .. n_chunks - 1, in order, by the calling thread; with a store for those that are
                                   missing, and for all of them anew where the drawing does not fit on the device after all */
     void *context;
-    void *bare;                     /* a context of the same chunks without colour, for looks that need none; NULL: context */
-    kiln_draw_label_fn *label;      /* with a store; called as chunk is, before it */
-    kiln_draw_store *store;         /* NULL: everything passes through host memory */
-    const kiln_draw_window *window; /* kiln_draw_collect gives these alone; NULL: all */
+    void *geometry_context;            /* a context of the same chunks without colour, for looks that need none; NULL: context */
+    kiln_draw_chunk_header_fn *header; /* with a store; called as chunk is, before it */
+    kiln_draw_store *store;            /* NULL: everything passes through host memory */
+    const kiln_draw_window *window;    /* kiln_draw_collect gives these alone; NULL: all */
 } kiln_draw_scene;
 
 typedef struct {
@@ -99,27 +99,27 @@ typedef struct {
     uint64_t visible, pairs; /* of the whole view, as a drawing has them */
     uint64_t listed;         /* pairs that slabs did list: fewer where tiles were finished */
     uint32_t slabs, drawn;   /* until all was finished; 0 of a picture in one piece */
-} kiln_draw_told;
+} kiln_draw_stats;
 /* kiln_draw_collect and kiln_draw_picture in one, with the same bits: on a device that has drawn this scene before without a wait
- * in between, as far as the room is that the last picture had. told may be NULL. */
+ * in between, as far as the room is that the last picture had. stats may be NULL. */
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
-                           kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
+                           kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 /* The same where it can be done so; *done false: nothing is drawn, rgba and depth hold nothing. Takes no host memory. */
-kiln_status kiln_draw_at_once(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth, kiln_draw_told *told,
-                              bool *done, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
+                                  kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- in slabs ---------------------------------------------------------------------------------------------------------- */
 /* As kiln_draw_collect with *room 0; or, where the drawing does not fit into the device's memory but slabs do, *out is empty and
  * *room how many Gaussians of a slab there is room for. */
-kiln_status kiln_draw_collect_or_room(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *room,
-                                      kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_draw_collect_or_slabs(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *capacity,
+                                       kiln_error *err) KILN_MUST_CHECK;
 /* For views whose Gaussians do not fit into memory: the picture of kiln_draw_collect and kiln_draw_picture, bit for bit, drawn in
  * slabs of ascending depth of at most `room` Gaussians each. What the slabs before left of each pixel is carried on in host memory;
  * a Gaussian all of whose tiles are finished is left out, and with the last tile the slabs end. A first look at all chunks, at
  * their geometry alone, decides where to cut; a slab then asks for the chunks that have Gaussians in it. Every chunk is therefore
  * asked for at least twice. Host memory: kiln_draw_slabs_bytes. */
-kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t room, const float background[3], float *rgba,
-                            float *depth, kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const float background[3], float *rgba,
+                            float *depth, kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- counted before it is drawn ---------------------------------------------------------------------------------------- */
 typedef struct {

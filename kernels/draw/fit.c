@@ -135,7 +135,7 @@ static kiln_status emit_marked(kiln_runner *r, kiln_tile_pairs_emit_args part, c
     if (st == KILN_OK) st = kiln_runner_run(r, KILN_OP_tile_pairs_emit, &part, err);
     if (st == KILN_OK) {
 #pragma omp parallel for num_threads(threads)
-        for (uint64_t i = 0; i < part.room; i++) part.ranks[i] = s.from[part.ranks[i]];
+        for (uint64_t i = 0; i < part.capacity; i++) part.ranks[i] = s.from[part.ranks[i]];
     }
     subset_release(&s);
     return st;
@@ -152,7 +152,7 @@ static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a,
     part.n = mark_touching(r, a->splats, a->n, row0, row1, mark);
     part.row0 = row0;
     part.row1 = row1;
-    part.room = pairs;
+    part.capacity = pairs;
     part.tile_counts = a->tile_counts + (uint64_t)(row0 - a->row0) * kiln_view_tiles_x(a->view);
     part.ranks = a->ranks + first;
     KILN_TRY(fits(r, KILN_OP_tile_pairs_emit, &part, &need, &yes, err));
@@ -176,7 +176,7 @@ static kiln_status emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, bool
     yes = yes && (all_show || !leaving_out_pays(need, a->view, a->row0, a->row1));
     if (yes || a->row0 == a->row1) return kiln_runner_run(r, KILN_OP_tile_pairs_emit, a, err);
     KILN_TRY(KILN_ALLOC_UNSET(&mark, a->n, "the Gaussians of a part", err));
-    const kiln_status st = emit_rows(r, a, a->row0, a->row1, 0, a->room, mark, err);
+    const kiln_status st = emit_rows(r, a, a->row0, a->row1, 0, a->capacity, mark, err);
     free(mark);
     return st;
 }
@@ -274,7 +274,7 @@ static kiln_status list_and_draw(kiln_runner *r, const kiln_raster_args *a, uint
                                          .view = a->view,
                                          .row0 = a->row0,
                                          .row1 = a->row1,
-                                         .room = a->n_pairs,
+                                         .capacity = a->n_pairs,
                                          .tile_counts = counts,
                                          .ranks = ranks};
     kiln_raster_args d = *a;

@@ -2,24 +2,24 @@
 #include "kernels/draw/gather.h"
 
 #include "base/memory.h"
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 
 #include <stdlib.h>
 
 /* ---- what it consists of ----------------------------------------------------------------------------------------------- */
-static kiln_status read_labels(kiln_gather *v, kiln_error *err)
+static kiln_status read_headers(kiln_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
-    KILN_TRY(KILN_ALLOC(&v->labels, s->n_chunks, "chunks in view", err));
+    KILN_TRY(KILN_ALLOC(&v->headers, s->n_chunks, "chunks in view", err));
     for (uint32_t i = 0; i < s->n_chunks; i++) {
-        kiln_draw_label *l = &v->labels[i];
-        KILN_TRY(s->label(s->context, i, l, err));
+        kiln_draw_chunk_header *l = &v->headers[i];
+        KILN_TRY(s->header(s->context, i, l, err));
         if (l->n == 0) l->hidden = true;
         if (l->hidden) continue;
         v->rows += l->n;
         if (l->n > v->largest.n) v->largest = *l;
     }
-    v->all = kiln_store_whole_label(v->labels, s->n_chunks);
+    v->all = kiln_store_whole_header(v->headers, s->n_chunks);
     v->all.colour = v->largest.colour; /* what is hidden need not say */
     return KILN_OK;
 }
@@ -28,13 +28,13 @@ static kiln_status read_labels(kiln_gather *v, kiln_error *err)
 static kiln_status try_whole(kiln_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
-    const kiln_draw_label of_chunks = v->largest;
+    const kiln_draw_chunk_header of_chunks = v->largest;
     uint64_t beside;
     if (s->window || v->rows == 0 || v->all.n > UINT32_MAX - 1) return KILN_OK;
     v->whole = true;
     v->largest = v->all;
     KILN_TRY(v->bytes(v, v->all.n, &beside, err));
-    KILN_TRY(kiln_store_whole_get(v->store, &v->all, v->labels, s->n_chunks, s->sh_degree, beside, &v->whole, err));
+    KILN_TRY(kiln_store_whole_get(v->store, &v->all, v->headers, s->n_chunks, s->sh_degree, beside, &v->whole, err));
     if (!v->whole) v->largest = of_chunks;
     return KILN_OK;
 }
@@ -42,15 +42,15 @@ static kiln_status try_whole(kiln_gather *v, kiln_error *err)
 kiln_status kiln_gather_open(kiln_gather *v, bool *may, kiln_error *err)
 {
     *may = false;
-    KILN_TRY(read_labels(v, err));
+    KILN_TRY(read_headers(v, err));
     *may = v->scene->window || v->rows < v->store->refused;
     return *may ? try_whole(v, err) : KILN_OK;
 }
 
 void kiln_gather_close(kiln_gather *v)
 {
-    free(v->labels);
-    v->labels = NULL;
+    free(v->headers);
+    v->headers = NULL;
 }
 
 /* ---- device memory ----------------------------------------------------------------------------------------------------- */
@@ -80,20 +80,23 @@ static kiln_project_args project_of(const kiln_gather *v, const kiln_draw_chunk 
     return a;
 }
 
-static kiln_seen_window_args window_of(const kiln_gather *v, uint64_t n, const uint32_t *source_rows, const kiln_gathered *g)
+static kiln_visible_window_args window_of(const kiln_gather *v, uint64_t n, const uint32_t *source_rows, const kiln_gathered *g)
 {
-    kiln_seen_window_args a = {.n = n,
-                               .splats = g->of_chunk,
-                               .n_visible = g->visible,
-                               .source_rows = source_rows,
-                               .window = v->scene->window->seen,
-                               .kept = g->kept,
-                               .n_kept = g->n_kept};
+    kiln_visible_window_args a = {.n = n,
+                                  .splats = g->of_chunk,
+                                  .n_visible = g->visible,
+                                  .source_rows = source_rows,
+                                  .window = v->scene->window->visible,
+                                  .kept = g->kept,
+                                  .n_kept = g->n_kept};
     a.window.live = g->live;
     return a;
 }
 
-static uint64_t live_sums(const kiln_draw_window *w) { return ((uint64_t)w->seen.tiles_x + 1) * ((uint64_t)w->seen.tiles_y + 1); }
+static uint64_t live_sums(const kiln_draw_window *w)
+{
+    return ((uint64_t)w->visible.tiles_x + 1) * ((uint64_t)w->visible.tiles_y + 1);
+}
 
 kiln_status kiln_gather_add_work(const kiln_gather *v, kiln_op_id op, const void *args, kiln_gathered *g, kiln_error *err)
 {
@@ -111,29 +114,29 @@ static kiln_status lay_out_window(const kiln_gather *v, kiln_carve *c, kiln_gath
     g->kept = kiln_take(c, v->largest.n, sizeof *g->kept);
     g->n_kept = kiln_take(c, 1, sizeof *g->n_kept);
     g->live = kiln_take(c, live_sums(v->scene->window), sizeof *g->live);
-    const kiln_seen_window_args a = window_of(v, v->largest.n, NULL, g);
-    return kiln_gather_add_work(v, KILN_OP_seen_window, &a, g, err);
+    const kiln_visible_window_args a = window_of(v, v->largest.n, NULL, g);
+    return kiln_gather_add_work(v, KILN_OP_visible_window, &a, g, err);
 }
 
-kiln_status kiln_gather_lay_out(const kiln_gather *v, kiln_carve *c, uint64_t room, kiln_gathered *g, kiln_error *err)
+kiln_status kiln_gather_lay_out(const kiln_gather *v, kiln_carve *c, uint64_t capacity, kiln_gathered *g, kiln_error *err)
 {
     kiln_draw_chunk planes;
     const uint64_t largest = kiln_store_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
-    *g = (kiln_gathered){.room = room};
+    *g = (kiln_gathered){.capacity = capacity};
     g->numbers = kiln_take(c, 1, sizeof *g->numbers);
     if (g->numbers) {
-        g->fault = &g->numbers->fault;
+        g->violation = &g->numbers->violation;
         g->total = &g->numbers->total;
-        g->told = g->numbers->told;
+        g->list_stats = g->numbers->list_stats;
     }
-    g->splats = kiln_take(c, room, sizeof *g->splats);
-    g->depths = kiln_take(c, room, sizeof *g->depths);
-    g->rows = kiln_take(c, room, sizeof *g->rows);
+    g->splats = kiln_take(c, capacity, sizeof *g->splats);
+    g->depths = kiln_take(c, capacity, sizeof *g->depths);
+    g->rows = kiln_take(c, capacity, sizeof *g->rows);
     if (!v->whole) {
         g->visible = kiln_take(c, 1, sizeof *g->visible);
         g->staging = kiln_take(c, largest, 1);
         g->of_chunk = kiln_take(c, v->largest.n, sizeof *g->of_chunk);
-        g->chunks = kiln_take(c, room, sizeof *g->chunks);
+        g->chunks = kiln_take(c, capacity, sizeof *g->chunks);
     }
     if (v->counts) g->boxes = kiln_take(c, v->scene->n_chunks, sizeof *g->boxes);
     const kiln_project_args project = project_of(v, &planes, g);
@@ -144,17 +147,17 @@ kiln_status kiln_gather_lay_out(const kiln_gather *v, kiln_carve *c, uint64_t ro
 /* ---- planes ------------------------------------------------------------------------------------------------------------ */
 static kiln_status ask_for(const kiln_gather *v, uint32_t i, kiln_draw_chunk *host, kiln_error *err)
 {
-    const kiln_draw_label *l = &v->labels[i];
+    const kiln_draw_chunk_header *l = &v->headers[i];
     *host = (kiln_draw_chunk){0};
     KILN_TRY(v->scene->chunk(v->scene->context, i, host, err));
     if (host->n == l->n && (host->sh0 != NULL) == l->colour) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, its label said %llu", i, (unsigned long long)host->n,
+    return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, its header said %llu", i, (unsigned long long)host->n,
                      host->sh0 ? " with colour" : "", (unsigned long long)l->n);
 }
 
 static kiln_status planes_of(const kiln_gather *v, const kiln_gathered *g, uint32_t i, kiln_draw_chunk *out, kiln_error *err)
 {
-    const kiln_draw_label *l = &v->labels[i];
+    const kiln_draw_chunk_header *l = &v->headers[i];
     kiln_draw_chunk host;
     if (kiln_store_find(v->store, l, v->scene->sh_degree, out)) return KILN_OK;
     KILN_TRY(ask_for(v, i, &host, err));
@@ -167,7 +170,7 @@ static kiln_status planes_of_whole(const kiln_gather *v, kiln_draw_chunk *out, k
     const kiln_store_whole *w = &v->store->whole;
     kiln_draw_chunk host;
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
-        if (v->labels[i].hidden || kiln_store_whole_has(w, i, v->labels[i].colour)) continue;
+        if (v->headers[i].hidden || kiln_store_whole_has(w, i, v->headers[i].colour)) continue;
         KILN_TRY(ask_for(v, i, &host, err));
         KILN_TRY(kiln_store_whole_load(v->store, i, &host, err));
     }
@@ -179,7 +182,7 @@ static kiln_status planes_of_whole(const kiln_gather *v, kiln_draw_chunk *out, k
 /* ---- gathering --------------------------------------------------------------------------------------------------------- */
 kiln_status kiln_gather_launch(const kiln_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args, kiln_error *err)
 {
-    return kiln_runner_launch(v->store->runner, op, args, g->work, g->work_bytes, g->fault, err);
+    return kiln_runner_launch(v->store->runner, op, args, g->work, g->work_bytes, g->violation, err);
 }
 
 /* c: planes of chunk i, or with i = 0 of all, whose visible ones are where they belong already. */
@@ -189,22 +192,22 @@ static kiln_status gather_from(const kiln_gather *v, const kiln_gathered *g, con
     if (v->counts) project.box_pairs = g->boxes + i;
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_project, &project, err));
     if (v->whole) return KILN_OK;
-    const kiln_seen_gather_args gather = {.n = c->n,
-                                          .splats = v->scene->window ? g->kept : g->of_chunk,
-                                          .n_visible = v->scene->window ? g->n_kept : g->visible,
-                                          .source_rows = c->source_rows,
-                                          .chunk = i,
-                                          .room = g->room,
-                                          .total = g->total,
-                                          .all = g->splats,
-                                          .depths = g->depths,
-                                          .rows = g->rows,
-                                          .chunks = g->chunks};
+    const kiln_visible_gather_args gather = {.n = c->n,
+                                             .splats = v->scene->window ? g->kept : g->of_chunk,
+                                             .n_visible = v->scene->window ? g->n_kept : g->visible,
+                                             .source_rows = c->source_rows,
+                                             .chunk = i,
+                                             .capacity = g->capacity,
+                                             .total = g->total,
+                                             .all = g->splats,
+                                             .depths = g->depths,
+                                             .rows = g->rows,
+                                             .chunks = g->chunks};
     if (v->scene->window) {
-        const kiln_seen_window_args window = window_of(v, c->n, c->source_rows, g);
-        KILN_TRY(kiln_gather_launch(v, g, KILN_OP_seen_window, &window, err));
+        const kiln_visible_window_args window = window_of(v, c->n, c->source_rows, g);
+        KILN_TRY(kiln_gather_launch(v, g, KILN_OP_visible_window, &window, err));
     }
-    return kiln_gather_launch(v, g, KILN_OP_seen_gather, &gather, err);
+    return kiln_gather_launch(v, g, KILN_OP_visible_gather, &gather, err);
 }
 
 static kiln_status gather_chunks(const kiln_gather *v, const kiln_gathered *g, kiln_error *err)
@@ -212,11 +215,11 @@ static kiln_status gather_chunks(const kiln_gather *v, const kiln_gathered *g, k
     kiln_draw_chunk c;
     if (v->whole) {
         KILN_TRY(planes_of_whole(v, &c, err));
-        if (v->scene->fast) KILN_TRY(kiln_store_whole_halve(v->store, g->fault, err));
+        if (v->scene->fast) KILN_TRY(kiln_store_whole_halve(v->store, g->violation, err));
         return gather_from(v, g, &c, 0, err);
     }
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) {
-        if (v->labels[i].hidden) continue;
+        if (v->headers[i].hidden) continue;
         KILN_TRY(planes_of(v, g, i, &c, err));
         KILN_TRY(gather_from(v, g, &c, i, err));
     }
@@ -226,9 +229,9 @@ static kiln_status gather_chunks(const kiln_gather *v, const kiln_gathered *g, k
 kiln_status kiln_gather_run(const kiln_gather *v, const kiln_gathered *g, kiln_error *err)
 {
     const kiln_draw_window *const w = v->scene->window;
-    KILN_TRY(kiln_store_clear_fault(&v->x, g->fault, err));
-    KILN_TRY(kiln_device_fill(&v->x, g->total, 0, sizeof *g->total + sizeof g->numbers->told, err));
-    if (w) KILN_TRY(kiln_device_copy_in(&v->x, g->live, w->seen.live, live_sums(w) * sizeof *g->live, err));
+    KILN_TRY(kiln_store_clear_violation(&v->x, g->violation, err));
+    KILN_TRY(kiln_device_fill(&v->x, g->total, 0, sizeof *g->total + sizeof g->numbers->list_stats, err));
+    if (w) KILN_TRY(kiln_device_copy_in(&v->x, g->live, w->visible.live, live_sums(w) * sizeof *g->live, err));
     return gather_chunks(v, g, err);
 }
 
@@ -236,5 +239,5 @@ kiln_status kiln_gather_read(const kiln_gather *v, const kiln_gathered *g, kiln_
 {
     KILN_TRY(kiln_device_copy_out(&v->x, out, g->numbers, sizeof *out, err));
     KILN_TRY(kiln_device_wait(&v->x, err));
-    return kiln_fault_fail(out->fault, err);
+    return kiln_violation_fail(out->violation, err);
 }

@@ -5,13 +5,13 @@
 #include "base/carve.h"
 
 typedef struct {
-    uint64_t *fault, *row_pairs;
+    uint64_t *violation, *row_pairs;
     uint32_t *counts, *ranks;
     float *rgba, *depth;
     kiln_raster_state *state;
     void *work;
     size_t work_bytes, bytes;
-    uint64_t left; /* the fault, as copied from there */
+    uint64_t left; /* the violation, as copied from there */
 } band;
 
 static kiln_store_ordered ordered_of(const kiln_drawing *d) { return kiln_store_ordered_at(d->store->records.at, d->n); }
@@ -36,7 +36,7 @@ static kiln_status lay_out_count(const kiln_drawing *d, char *at, kiln_tile_pair
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
-    b->fault = kiln_take(&c, 1, sizeof *b->fault);
+    b->violation = kiln_take(&c, 1, sizeof *b->violation);
     b->row_pairs = kiln_take(&c, a->row1 - a->row0, sizeof *b->row_pairs);
     a->n = d->n;
     a->splats = ordered_of(d).splats;
@@ -54,7 +54,7 @@ static kiln_tile_pairs_emit_args emit_of(const kiln_drawing *d, const kiln_view 
                                        .view = view,
                                        .row0 = row0,
                                        .row1 = row1,
-                                       .room = pairs,
+                                       .capacity = pairs,
                                        .tile_counts = b->counts,
                                        .ranks = b->ranks};
 }
@@ -83,13 +83,13 @@ static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
-    b->fault = kiln_take(&c, 1, sizeof *b->fault);
+    b->violation = kiln_take(&c, 1, sizeof *b->violation);
     b->counts = kiln_take(&c, tiles_of(e->view, e->row0, e->row1), sizeof *b->counts);
-    b->ranks = kiln_take(&c, e->room, sizeof *b->ranks);
+    b->ranks = kiln_take(&c, e->capacity, sizeof *b->ranks);
     if (a && a->rgba) b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
     if (a && a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     if (a && a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);
-    const kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->room, b);
+    const kiln_tile_pairs_emit_args emit = emit_of(d, e->view, e->row0, e->row1, e->capacity, b);
     KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
     if (a) {
         const kiln_raster_args raster = raster_of(d, a, b);
@@ -109,10 +109,10 @@ static kiln_status reserve(const kiln_drawing *d, const band *b, bool *done, kil
 static kiln_status count(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_count_args *a,
                          const kiln_tile_pairs_count_args *on_device, band *b, kiln_error *err)
 {
-    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
-    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes, b->fault, err));
+    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
+    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes, b->violation, err));
     KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
-    KILN_TRY(kiln_store_read_fault(x, b->fault, &b->left, err));
+    KILN_TRY(kiln_store_read_violation(x, b->violation, &b->left, err));
     if (a->row0 > 0 || a->row1 < kiln_view_tiles_y(a->view)) return KILN_OK;
     d->store->last.pairs = 0; /* of a whole picture: the next may have as many */
     for (uint32_t i = 0; i < a->row1; i++) d->store->last.pairs += a->row_pairs[i];
@@ -133,17 +133,17 @@ kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_cou
 
 static kiln_status emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *e, const band *b, kiln_error *err)
 {
-    const kiln_tile_pairs_emit_args on_device = emit_of(d, e->view, e->row0, e->row1, e->room, b);
-    return kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_emit, &on_device, b->work, b->work_bytes, b->fault, err);
+    const kiln_tile_pairs_emit_args on_device = emit_of(d, e->view, e->row0, e->row1, e->capacity, b);
+    return kiln_runner_launch(d->store->runner, KILN_OP_tile_pairs_emit, &on_device, b->work, b->work_bytes, b->violation, err);
 }
 
 static kiln_status list(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *a, band *b, kiln_error *err)
 {
-    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
+    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
     KILN_TRY(emit(d, a, b, err));
     KILN_TRY(kiln_device_copy_out(x, a->tile_counts, b->counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
-    KILN_TRY(kiln_device_copy_out(x, a->ranks, b->ranks, a->room * sizeof *b->ranks, err));
-    return kiln_store_read_fault(x, b->fault, &b->left, err);
+    KILN_TRY(kiln_device_copy_out(x, a->ranks, b->ranks, a->capacity * sizeof *b->ranks, err));
+    return kiln_store_read_violation(x, b->violation, &b->left, err);
 }
 
 kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *a, bool *done, kiln_error *err)
@@ -163,17 +163,17 @@ static kiln_status blend(const kiln_drawing *d, const kiln_exec *x, const kiln_r
     const kiln_raster_args on_device = raster_of(d, a, b);
     const uint64_t pixels = kiln_raster_pixels(a);
     if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
-    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_raster, &on_device, b->work, b->work_bytes, b->fault, err));
+    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_raster, &on_device, b->work, b->work_bytes, b->violation, err));
     if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
     if (a->rgba) KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
     if (a->depth) KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
-    return kiln_store_read_fault(x, b->fault, &b->left, err);
+    return kiln_store_read_violation(x, b->violation, &b->left, err);
 }
 
 static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
                         band *b, kiln_error *err)
 {
-    KILN_TRY(kiln_store_clear_fault(x, b->fault, err));
+    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
     if (a->ranks) {
         KILN_TRY(kiln_device_copy_in(x, b->counts, a->tile_counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
         KILN_TRY(kiln_device_copy_in(x, b->ranks, a->ranks, a->n_pairs * sizeof *b->ranks, err));
@@ -186,7 +186,7 @@ static kiln_status draw(const kiln_drawing *d, const kiln_exec *x, const kiln_ti
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(d->store->runner);
-    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .room = a->n_pairs};
+    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
     band b;
     KILN_TRY(lay_out_band(d, NULL, &e, a, &b, err));
     KILN_TRY(reserve(d, &b, done, err));

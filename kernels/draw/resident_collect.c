@@ -17,9 +17,9 @@ typedef struct {
 
 typedef struct {
     kiln_gather v;
-    uint64_t room; /* for Gaussians */
-    block b;       /* in store->scratch */
-    kiln_gather_numbers told;
+    uint64_t capacity; /* for Gaussians */
+    block b;           /* in store->scratch */
+    kiln_gather_numbers numbers;
     uint64_t n; /* Gaussians, with or without room */
 } collecting;
 
@@ -35,18 +35,18 @@ static kiln_depth_order_args order_of(uint64_t n, const block *b)
     return (kiln_depth_order_args){.n = n, .depths = b->g.depths, .source_rows = b->g.rows, .order = b->order};
 }
 
-static kiln_status lay_out(const kiln_gather *v, char *at, uint64_t room, block *b, kiln_error *err)
+static kiln_status lay_out(const kiln_gather *v, char *at, uint64_t capacity, block *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (block){0};
-    KILN_TRY(kiln_gather_lay_out(v, &c, room, &b->g, err));
+    KILN_TRY(kiln_gather_lay_out(v, &c, capacity, &b->g, err));
     if (v->counts) {
         b->row_pairs = kiln_take(&c, kiln_view_tiles_y(v->scene->view), sizeof *b->row_pairs);
-        const kiln_tile_pairs_count_args count = count_of(v, room, b);
+        const kiln_tile_pairs_count_args count = count_of(v, capacity, b);
         KILN_TRY(kiln_gather_add_work(v, KILN_OP_tile_pairs_count, &count, &b->g, err));
     } else {
-        b->order = kiln_take(&c, room, sizeof *b->order);
-        const kiln_depth_order_args order = order_of(room, b);
+        b->order = kiln_take(&c, capacity, sizeof *b->order);
+        const kiln_depth_order_args order = order_of(capacity, b);
         KILN_TRY(kiln_gather_add_work(v, KILN_OP_depth_order, &order, &b->g, err));
     }
     kiln_gather_take_work(&c, &b->g);
@@ -54,17 +54,17 @@ static kiln_status lay_out(const kiln_gather *v, char *at, uint64_t room, block 
     return KILN_OK;
 }
 
-kiln_status kiln_resident_bytes(const kiln_gather *v, uint64_t room, uint64_t *bytes, kiln_error *err)
+kiln_status kiln_resident_bytes(const kiln_gather *v, uint64_t capacity, uint64_t *bytes, kiln_error *err)
 {
     block b;
-    KILN_TRY(lay_out(v, NULL, room, &b, err));
-    const uint64_t records = v->counts ? 0 : kiln_store_ordered_at(NULL, room).bytes;
+    KILN_TRY(lay_out(v, NULL, capacity, &b, err));
+    const uint64_t records = v->counts ? 0 : kiln_store_ordered_at(NULL, capacity).bytes;
     *bytes = b.bytes > SIZE_MAX - records ? SIZE_MAX : b.bytes + records;
     return KILN_OK;
 }
 
 /* As many Gaussians as there are rows, or as fit. */
-static kiln_status find_room(const kiln_gather *v, uint64_t *room, kiln_error *err)
+static kiln_status find_capacity(const kiln_gather *v, uint64_t *capacity, kiln_error *err)
 {
     const uint64_t most = kiln_store_most(v->store), rows = v->scene->window ? v->scene->window->most : v->rows;
     const uint64_t all = rows < UINT32_MAX - 1 ? rows : UINT32_MAX - 1;
@@ -76,7 +76,7 @@ static kiln_status find_room(const kiln_gather *v, uint64_t *room, kiln_error *e
         KILN_TRY(kiln_resident_bytes(v, middle, &bytes, err));
         *(bytes <= most ? &low : &high) = middle;
     }
-    *room = low;
+    *capacity = low;
     return KILN_OK;
 }
 
@@ -94,10 +94,10 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
 static kiln_status gather_all(collecting *c, kiln_error *err)
 {
     const kiln_gather *v = &c->v;
-    KILN_TRY(lay_out(v, v->store->scratch.at, c->room, &c->b, err));
+    KILN_TRY(lay_out(v, v->store->scratch.at, c->capacity, &c->b, err));
     KILN_TRY(kiln_gather_run(v, &c->b.g, err));
-    KILN_TRY(kiln_gather_read(v, &c->b.g, &c->told, err));
-    c->n = c->told.total;
+    KILN_TRY(kiln_gather_read(v, &c->b.g, &c->numbers, err));
+    c->n = c->numbers.total;
     return c->n > UINT32_MAX - 1 ? kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible") : KILN_OK;
 }
 
@@ -107,16 +107,16 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
     const kiln_gathered *g = &c->b.g;
     const kiln_store_ordered o = kiln_store_ordered_at(v->store->records.at, c->n);
     const kiln_depth_order_args order = order_of(c->n, &c->b);
-    const kiln_seen_order_args move = {.n = c->n,
-                                       .splats = g->splats,
-                                       .chunks = g->chunks,
-                                       .order = c->b.order,
-                                       .ordered = o.splats,
-                                       .ordered_chunks = g->chunks ? o.chunks : NULL,
-                                       .ordered_rows = o.rows};
+    const kiln_visible_order_args move = {.n = c->n,
+                                          .splats = g->splats,
+                                          .chunks = g->chunks,
+                                          .order = c->b.order,
+                                          .ordered = o.splats,
+                                          .ordered_chunks = g->chunks ? o.chunks : NULL,
+                                          .ordered_rows = o.rows};
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_depth_order, &order, err));
-    KILN_TRY(kiln_gather_launch(v, g, KILN_OP_seen_order, &move, err));
-    return kiln_gather_read(v, g, &c->told, err);
+    KILN_TRY(kiln_gather_launch(v, g, KILN_OP_visible_order, &move, err));
+    return kiln_gather_read(v, g, &c->numbers, err);
 }
 
 /* A slab that does not fit tells nothing of others, nor of views. */
@@ -133,25 +133,25 @@ static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
     KILN_TRY(kiln_gather_open(v, fits, err));
     if (!*fits) return KILN_OK;
     *fits = false;
-    c->room = v->largest.n;
-    if (!v->whole) KILN_TRY(find_room(v, &c->room, err));
-    if (c->room == 0 && v->rows > 0) return KILN_OK;
-    KILN_TRY(lay_out(v, NULL, c->room, &b, err));
-    kiln_store_make_way(v->store, b.bytes, v->counts ? 0 : kiln_store_ordered_at(NULL, c->room).bytes);
+    c->capacity = v->largest.n;
+    if (!v->whole) KILN_TRY(find_capacity(v, &c->capacity, err));
+    if (c->capacity == 0 && v->rows > 0) return KILN_OK;
+    KILN_TRY(lay_out(v, NULL, c->capacity, &b, err));
+    kiln_store_trim_blocks(v->store, b.bytes, v->counts ? 0 : kiln_store_ordered_at(NULL, c->capacity).bytes);
     KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, b.bytes, fits, err));
     if (v->whole && !v->store->whole.at) *fits = false; /* it gave way */
     if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(c, err));
-    *fits = c->n <= c->room;
+    *fits = c->n <= c->capacity;
     if (!*fits) refuse(v);
     return KILN_OK;
 }
 
 /* How many there are of a picture of all; its pairs are counted later (resident.c). */
-static void note_seen(const collecting *c)
+static void note_sizes(const collecting *c)
 {
-    kiln_store_seen *last = &c->v.store->last;
-    *last = (kiln_store_seen){.visible = c->v.scene->window ? 0 : c->n};
+    kiln_store_sizes *last = &c->v.store->last;
+    *last = (kiln_store_sizes){.visible = c->v.scene->window ? 0 : c->n};
     memcpy(last->scene, c->v.all.key, sizeof last->scene);
 }
 
@@ -166,7 +166,7 @@ static kiln_status collect(collecting *c, kiln_drawing *out, bool *done, kiln_er
         return KILN_OK;
     }
     KILN_TRY(put_in_order(c, err));
-    note_seen(c);
+    note_sizes(c);
     store->has_drawing = true;
     store->drawing_is_whole = c->v.whole;
     *out = (kiln_drawing){.n = c->n, .store = store};
@@ -186,34 +186,34 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
 
 /* ---- slabs -------------------------------------------------------------------------------------------------------------- */
 /* A quarter is left for what drawing takes beside the records. */
-static kiln_status room_of_slab(kiln_gather *v, uint64_t *room, kiln_error *err)
+static kiln_status slab_capacity(kiln_gather *v, uint64_t *capacity, kiln_error *err)
 {
     enum { SLABS_MOST = 64 }; /* a chunk is projected for each that it reaches into */
     bool may;
     uint64_t all;
     KILN_TRY(kiln_gather_open(v, &may, err));
-    KILN_TRY(find_room(v, &all, err));
+    KILN_TRY(find_capacity(v, &all, err));
     const uint64_t fits = all / 4 * 3;
-    if (fits >= v->rows / SLABS_MOST) *room = fits;
+    if (fits >= v->rows / SLABS_MOST) *capacity = fits;
     return KILN_OK;
 }
 
-kiln_status kiln_resident_room(const kiln_draw_scene *s, uint64_t *room, kiln_error *err)
+kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capacity, kiln_error *err)
 {
-    const kiln_draw_window all = {.seen = {.tiles_x = kiln_view_tiles_x(s->view), .tiles_y = kiln_view_tiles_y(s->view)},
+    const kiln_draw_window all = {.visible = {.tiles_x = kiln_view_tiles_x(s->view), .tiles_y = kiln_view_tiles_y(s->view)},
                                   .most = UINT64_MAX};
     kiln_draw_scene slab = *s;
     collecting c = collecting_of(&slab, false);
     slab.window = &all;
-    *room = 0;
+    *capacity = 0;
     if (c.v.x.device < 0 || s->store->has_drawing) return KILN_OK;
-    const kiln_status st = room_of_slab(&c.v, room, err);
+    const kiln_status st = slab_capacity(&c.v, capacity, err);
     kiln_gather_close(&c.v);
     return st;
 }
 
 /* ---- counting alone: in no order ---------------------------------------------------------------------------------------- */
-static bool has_boxes(const kiln_gather *v, uint32_t i) { return v->whole ? i == 0 : !v->labels[i].hidden; }
+static bool has_boxes(const kiln_gather *v, uint32_t i) { return v->whole ? i == 0 : !v->headers[i].hidden; }
 
 static kiln_status count(collecting *c, kiln_draw_tally *t, uint64_t *boxes, bool *done, kiln_error *err)
 {
@@ -225,7 +225,7 @@ static kiln_status count(collecting *c, kiln_draw_tally *t, uint64_t *boxes, boo
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_tile_pairs_count, &a, err));
     KILN_TRY(kiln_device_copy_out(&v->x, t->row_pairs, c->b.row_pairs, a.row1 * sizeof *t->row_pairs, err));
     KILN_TRY(kiln_device_copy_out(&v->x, boxes, g->boxes, v->scene->n_chunks * sizeof *boxes, err));
-    KILN_TRY(kiln_gather_read(v, g, &c->told, err));
+    KILN_TRY(kiln_gather_read(v, g, &c->numbers, err));
     t->visible = c->n;
     for (uint32_t i = 0; i < v->scene->n_chunks; i++) t->box_pairs += has_boxes(v, i) ? boxes[i] : 0;
     return KILN_OK;

@@ -20,7 +20,7 @@ typedef struct {
     const kiln_draw_scene *scene;
     key_range *chunks; /* [n_chunks] */
     kiln_cuts cuts;
-    uint32_t *live; /* kiln_seen_window.live */
+    uint32_t *live; /* kiln_visible_window.live */
     kiln_draw_window window;
     kiln_raster_state *state; /* [height][width] */
     uint32_t tiles_x, tiles_y;
@@ -29,7 +29,7 @@ typedef struct {
 
 /* ---- where to cut ------------------------------------------------------------------------------------------------------ */
 /* The keys of one chunk: all of them, or at a second look those that matter. */
-static key_range add_keys(drawing *v, const kiln_draw_glance *g)
+static key_range add_keys(drawing *v, const kiln_draw_probe *g)
 {
     uint64_t first = UINT64_MAX, last = 0;
 #pragma omp parallel for num_threads(v->threads) reduction(min : first) reduction(max : last)
@@ -42,45 +42,45 @@ static key_range add_keys(drawing *v, const kiln_draw_glance *g)
     return (key_range){first, last};
 }
 
-static kiln_status look_first(drawing *v, const kiln_draw_scene *bare, kiln_draw_told *told, kiln_error *err)
+static kiln_status look_first(drawing *v, const kiln_draw_scene *geometry, kiln_draw_stats *stats, kiln_error *err)
 {
-    kiln_draw_glance g = {0};
+    kiln_draw_probe g = {0};
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < v->scene->n_chunks; i++) {
-        st = kiln_draw_glance_at(v->runner, bare, i, &g, err);
+        st = kiln_draw_probe_chunk(v->runner, geometry, i, &g, err);
         if (st != KILN_OK) continue;
         v->chunks[i] = add_keys(v, &g);
-        told->visible += g.n;
-        for (uint32_t row = 0; g.n > 0 && row < v->tiles_y; row++) told->pairs += g.row_pairs[row];
+        stats->visible += g.n;
+        for (uint32_t row = 0; g.n > 0 && row < v->tiles_y; row++) stats->pairs += g.row_pairs[row];
     }
-    kiln_draw_glance_release(&g);
+    kiln_draw_probe_release(&g);
     return st;
 }
 
-static kiln_status look_again(drawing *v, const kiln_draw_scene *bare, kiln_error *err)
+static kiln_status look_again(drawing *v, const kiln_draw_scene *geometry, kiln_error *err)
 {
-    kiln_draw_glance g = {0};
+    kiln_draw_probe g = {0};
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < v->scene->n_chunks; i++) {
         if (v->chunks[i].first > v->chunks[i].last || !kiln_cuts_asks_for(&v->cuts, v->chunks[i].first, v->chunks[i].last))
             continue;
-        st = kiln_draw_glance_at(v->runner, bare, i, &g, err);
+        st = kiln_draw_probe_chunk(v->runner, geometry, i, &g, err);
         if (st == KILN_OK) (void)add_keys(v, &g);
     }
-    kiln_draw_glance_release(&g);
+    kiln_draw_probe_release(&g);
     return st;
 }
 
-static kiln_status find_cuts(drawing *v, uint64_t room, kiln_draw_told *told, kiln_error *err)
+static kiln_status find_cuts(drawing *v, uint64_t capacity, kiln_draw_stats *stats, kiln_error *err)
 {
     bool more;
-    kiln_draw_scene bare = *v->scene;
-    if (bare.bare) bare.context = bare.bare;
-    KILN_TRY(kiln_cuts_begin(&v->cuts, room, err));
-    KILN_TRY(look_first(v, &bare, told, err));
+    kiln_draw_scene geometry = *v->scene;
+    if (geometry.geometry_context) geometry.context = geometry.geometry_context;
+    KILN_TRY(kiln_cuts_begin(&v->cuts, capacity, err));
+    KILN_TRY(look_first(v, &geometry, stats, err));
     KILN_TRY(kiln_cuts_settle(&v->cuts, &more, err));
     while (more) {
-        KILN_TRY(look_again(v, &bare, err));
+        KILN_TRY(look_again(v, &geometry, err));
         KILN_TRY(kiln_cuts_settle(&v->cuts, &more, err));
     }
     return KILN_OK;
@@ -114,7 +114,7 @@ static uint32_t live_above(const drawing *v, uint32_t row) { return v->live[(uin
 /* ---- a slab ------------------------------------------------------------------------------------------------------------ */
 static bool is_in_slab(const drawing *v, uint32_t chunk)
 {
-    return v->chunks[chunk].first < v->window.seen.to && v->chunks[chunk].last >= v->window.seen.from;
+    return v->chunks[chunk].first < v->window.visible.to && v->chunks[chunk].last >= v->window.visible.from;
 }
 
 static kiln_status give_chunk(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
@@ -124,16 +124,16 @@ static kiln_status give_chunk(void *context, uint32_t chunk, kiln_draw_chunk *ou
     return is_in_slab(v, chunk) ? v->scene->chunk(v->scene->context, chunk, out, err) : KILN_OK;
 }
 
-static kiln_status give_label(void *context, uint32_t chunk, kiln_draw_label *out, kiln_error *err)
+static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_header *out, kiln_error *err)
 {
     const drawing *v = context;
-    KILN_TRY(v->scene->label(v->scene->context, chunk, out, err));
+    KILN_TRY(v->scene->header(v->scene->context, chunk, out, err));
     if (!is_in_slab(v, chunk)) out->hidden = true;
     return KILN_OK;
 }
 
 /* Rows of tiles that still ask for more, run by run. */
-static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_told *told, kiln_error *err)
+static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
     for (uint32_t row = 0; row < v->tiles_y; row = a.row1 + 1) {
@@ -143,42 +143,42 @@ static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_told *t
         if (a.row0 == a.row1) continue;
         a.state = v->state + (uint64_t)a.row0 * KILN_TILE * a.view->width;
         KILN_TRY(kiln_draw_rows(v->runner, d, &a, &pairs, err));
-        told->listed += pairs;
+        stats->listed += pairs;
     }
     return KILN_OK;
 }
 
-static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_told *told, kiln_error *err)
+static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_drawing d;
     kiln_draw_scene scene = *v->scene;
-    v->window.seen.from = slab->from;
-    v->window.seen.to = slab->to;
+    v->window.visible.from = slab->from;
+    v->window.visible.to = slab->to;
     v->window.most = slab->count;
     scene.window = &v->window;
     scene.chunk = give_chunk;
-    scene.label = scene.label ? give_label : NULL;
+    scene.header = scene.header ? give_header : NULL;
     scene.context = v;
     KILN_TRY(kiln_draw_collect(v->runner, &scene, &d, err));
-    const kiln_status st = draw_live_rows(v, &d, told, err);
+    const kiln_status st = draw_live_rows(v, &d, stats, err);
     kiln_drawing_release(&d);
     sum_live(v);
     return st;
 }
 
-static kiln_status draw_slabs(drawing *v, kiln_draw_told *told, kiln_error *err)
+static kiln_status draw_slabs(drawing *v, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_slab slab;
-    for (uint64_t at = 0; kiln_cuts_next(&v->cuts, &at, &slab); told->slabs++) {
+    for (uint64_t at = 0; kiln_cuts_next(&v->cuts, &at, &slab); stats->slabs++) {
         if (live_above(v, v->tiles_y) == 0) continue;
-        KILN_TRY(draw_slab(v, &slab, told, err));
-        told->drawn++;
+        KILN_TRY(draw_slab(v, &slab, stats, err));
+        stats->drawn++;
     }
     return KILN_OK;
 }
 
-kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t room, const float background[3], float *rgba,
-                            float *depth, kiln_draw_told *told, kiln_error *err)
+kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const float background[3], float *rgba,
+                            float *depth, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_status st;
     const uint64_t pixels = (uint64_t)s->view->width * s->view->height;
@@ -187,15 +187,15 @@ kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t r
                  .tiles_x = kiln_view_tiles_x(s->view),
                  .tiles_y = kiln_view_tiles_y(s->view),
                  .threads = (int)kiln_runner_tell(r).threads};
-    *told = (kiln_draw_told){0};
+    *stats = (kiln_draw_stats){0};
     KILN_GO(KILN_ALLOC(&v.chunks, s->n_chunks, "chunks in view", err));
     KILN_GO(KILN_ALLOC(&v.live, ((uint64_t)v.tiles_x + 1) * (v.tiles_y + 1), "tiles", err));
     KILN_GO(KILN_ALLOC(&v.state, pixels, "pixels between slabs", err));
     if (s->store) s->store->picture++; /* one, however many slabs: which planes give way is decided by that */
-    v.window.seen = (kiln_seen_window){.tiles_x = v.tiles_x, .tiles_y = v.tiles_y, .live = v.live};
+    v.window.visible = (kiln_visible_window){.tiles_x = v.tiles_x, .tiles_y = v.tiles_y, .live = v.live};
     sum_live(&v);
-    KILN_GO(find_cuts(&v, room, told, err));
-    KILN_GO(draw_slabs(&v, told, err));
+    KILN_GO(find_cuts(&v, capacity, stats, err));
+    KILN_GO(draw_slabs(&v, stats, err));
     kiln_raster_finish(v.state, pixels, background, (unsigned)v.threads, rgba, depth);
 done:
     kiln_cuts_release(&v.cuts);

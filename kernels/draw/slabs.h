@@ -13,16 +13,16 @@ kiln_status kiln_draw_rows(kiln_runner *r, kiln_drawing *d, const kiln_raster_ar
 
 /* One chunk, looked at in room that is kept from chunk to chunk; all zero before the first. */
 typedef struct {
-    uint64_t room;
+    uint64_t capacity;
     kiln_splat2d *splats; /* [room] */
     uint64_t *row_pairs;  /* [tiles_y] */
     uint64_t n, box_pairs;
     const uint32_t *source_rows; /* of the chunk */
-} kiln_draw_glance;
+} kiln_draw_probe;
 /* Its visible Gaussians, without colour, and their pairs by tile row. */
-kiln_status kiln_draw_glance_at(kiln_runner *r, const kiln_draw_scene *s, uint32_t chunk, kiln_draw_glance *g,
-                                kiln_error *err) KILN_MUST_CHECK;
-void kiln_draw_glance_release(kiln_draw_glance *g);
+kiln_status kiln_draw_probe_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t chunk, kiln_draw_probe *g,
+                                  kiln_error *err) KILN_MUST_CHECK;
+void kiln_draw_probe_release(kiln_draw_probe *g);
 
 KILN_C_END
 

@@ -4,7 +4,7 @@
 
 #include "base/carve.h"
 #include "base/memory.h"
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { CHAINS = sizeof(((kiln_draw_store *)0)->chains) / sizeof(kiln_store_plane
 struct kiln_store_planes {
     kiln_store_planes *chain;         /* next in the same chain */
     kiln_store_planes *newer, *older; /* in the order of use */
-    kiln_draw_label label;
+    kiln_draw_chunk_header header;
     uint32_t sh_degree;
     uint64_t picture; /* for which they were used last */
     uint64_t bytes;
@@ -22,7 +22,7 @@ struct kiln_store_planes {
 };
 
 /* ---- planes ------------------------------------------------------------------------------------------------------------ */
-static kiln_store_planes **chain_of(kiln_draw_store *s, const kiln_draw_label *l)
+static kiln_store_planes **chain_of(kiln_draw_store *s, const kiln_draw_chunk_header *l)
 {
     uint32_t h;
     memcpy(&h, l->key, sizeof h); /* a hash's bytes are as good as random */
@@ -46,7 +46,7 @@ static void link_newest(kiln_draw_store *s, kiln_store_planes *p)
 
 static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
 {
-    kiln_store_planes **at = chain_of(s, &p->label);
+    kiln_store_planes **at = chain_of(s, &p->header);
     while (*at != p) at = &(*at)->chain;
     *at = p->chain;
     unlink_use(s, p);
@@ -72,7 +72,7 @@ static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
     kiln_store_whole_drop(s);
 }
 
-uint64_t kiln_store_lay_out(const kiln_draw_label *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out)
+uint64_t kiln_store_lay_out(const kiln_draw_chunk_header *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out)
 {
     kiln_carve c = {at, 0};
     const uint64_t harmonics = 3 * (((uint64_t)sh_degree + 1) * (sh_degree + 1) - 1);
@@ -89,23 +89,23 @@ uint64_t kiln_store_lay_out(const kiln_draw_label *l, uint32_t sh_degree, char *
 }
 
 /* Colour that nobody asked for is in nobody's way. */
-bool kiln_store_find(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, kiln_draw_chunk *out)
+bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, kiln_draw_chunk *out)
 {
     kiln_store_planes *p = *chain_of(s, l);
-    while (p && (memcmp(p->label.key, l->key, sizeof l->key) != 0 || p->label.n != l->n || (l->colour && !p->label.colour) ||
+    while (p && (memcmp(p->header.key, l->key, sizeof l->key) != 0 || p->header.n != l->n || (l->colour && !p->header.colour) ||
                  (l->colour && p->sh_degree != sh_degree)))
         p = p->chain;
     if (!p) return false;
     unlink_use(s, p);
     link_newest(s, p);
-    (void)kiln_store_lay_out(&p->label, p->sh_degree, p->at, out);
+    (void)kiln_store_lay_out(&p->header, p->sh_degree, p->at, out);
     if (!l->colour) out->sh0 = out->shN = NULL;
     return true;
 }
 
 /* A place of its own for these planes; *out NULL: there is none. The runner's block stays: it is needed for every picture that is
  * compared with a photo. */
-static kiln_status find_place(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, uint64_t bytes,
+static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, uint64_t bytes,
                               kiln_store_planes **out, kiln_error *err)
 {
     kiln_status st;
@@ -117,7 +117,7 @@ static kiln_status find_place(kiln_draw_store *s, const kiln_draw_label *l, uint
     KILN_TRY(KILN_ALLOC(&p, 1, "planes on a device", err));
     KILN_GO(kiln_runner_take(s->runner, bytes, &p->at, err));
     if (!p->at) goto done;
-    p->label = *l;
+    p->header = *l;
     p->sh_degree = sh_degree;
     p->bytes = bytes;
     kiln_store_planes **chain = chain_of(s, l);
@@ -161,7 +161,7 @@ kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chu
     return kiln_device_wait(&x, err); /* the caller's arrays are its own again */
 }
 
-kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_label *l, uint32_t sh_degree, const kiln_draw_chunk *from,
+kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, const kiln_draw_chunk *from,
                             char *staging, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
@@ -189,7 +189,7 @@ uint64_t kiln_store_most(const kiln_draw_store *s)
     return kiln_runner_left(s->runner) + s->planes_bytes + s->records.bytes + s->scratch.bytes;
 }
 
-void kiln_store_make_way(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes)
+void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes)
 {
     const uint64_t scratch = s->scratch.bytes > scratch_bytes ? s->scratch.bytes : scratch_bytes;
     const uint64_t records = s->records.bytes > records_bytes ? s->records.bytes : records_bytes;
@@ -231,18 +231,18 @@ void kiln_store_make_room(kiln_draw_store *s, uint64_t bytes)
     drop(s, &s->records);
 }
 
-/* ---- the fault word ---------------------------------------------------------------------------------------------------- */
-kiln_status kiln_store_clear_fault(const kiln_exec *x, uint64_t *fault, kiln_error *err)
+/* ---- the violation word ---------------------------------------------------------------------------------------------------- */
+kiln_status kiln_store_clear_violation(const kiln_exec *x, uint64_t *violation, kiln_error *err)
 {
-    _Static_assert(KILN_FAULT_NONE == UINT64_MAX, "every byte of no fault is 0xff");
-    return kiln_device_fill(x, fault, 0xff, sizeof *fault, err);
+    _Static_assert(KILN_VIOLATION_NONE == UINT64_MAX, "every byte of no violation is 0xff");
+    return kiln_device_fill(x, violation, 0xff, sizeof *violation, err);
 }
 
-kiln_status kiln_store_read_fault(const kiln_exec *x, const uint64_t *fault, uint64_t *host, kiln_error *err)
+kiln_status kiln_store_read_violation(const kiln_exec *x, const uint64_t *violation, uint64_t *host, kiln_error *err)
 {
-    KILN_TRY(kiln_device_copy_out(x, host, fault, sizeof *host, err));
+    KILN_TRY(kiln_device_copy_out(x, host, violation, sizeof *host, err));
     KILN_TRY(kiln_device_wait(x, err));
-    return kiln_fault_fail(*host, err);
+    return kiln_violation_fail(*host, err);
 }
 
 kiln_status kiln_store_settle(const kiln_exec *x, kiln_status st)

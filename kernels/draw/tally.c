@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status make_room(kiln_draw_glance *g, const kiln_view *view, uint64_t n, kiln_error *err)
+static kiln_status make_room(kiln_draw_probe *g, const kiln_view *view, uint64_t n, kiln_error *err)
 {
     if (!g->row_pairs) KILN_TRY(KILN_ALLOC(&g->row_pairs, kiln_view_tiles_y(view), "pairs of tile rows", err));
-    if (n <= g->room && g->splats) return KILN_OK;
+    if (n <= g->capacity && g->splats) return KILN_OK;
     free(g->splats);
     g->splats = NULL;
-    g->room = n;
+    g->capacity = n;
     return KILN_ALLOC_UNSET(&g->splats, n, "projected chunk", err);
 }
 
-kiln_status kiln_draw_glance_at(kiln_runner *r, const kiln_draw_scene *s, uint32_t chunk, kiln_draw_glance *g, kiln_error *err)
+kiln_status kiln_draw_probe_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t chunk, kiln_draw_probe *g, kiln_error *err)
 {
     kiln_draw_chunk c = {0};
     g->n = g->box_pairs = 0;
@@ -44,7 +44,7 @@ kiln_status kiln_draw_glance_at(kiln_runner *r, const kiln_draw_scene *s, uint32
     return kiln_fit_count(r, &a, err);
 }
 
-void kiln_draw_glance_release(kiln_draw_glance *g)
+void kiln_draw_probe_release(kiln_draw_probe *g)
 {
     free(g->splats);
     free(g->row_pairs);
@@ -52,16 +52,16 @@ void kiln_draw_glance_release(kiln_draw_glance *g)
 
 static kiln_status add_chunks(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t, kiln_error *err)
 {
-    kiln_draw_glance g = {0};
+    kiln_draw_probe g = {0};
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
-        st = kiln_draw_glance_at(r, s, i, &g, err);
+        st = kiln_draw_probe_chunk(r, s, i, &g, err);
         if (st != KILN_OK || g.n == 0) continue;
         for (uint32_t row = 0; row < kiln_view_tiles_y(s->view); row++) t->row_pairs[row] += g.row_pairs[row];
         t->visible += g.n;
         t->box_pairs += g.box_pairs;
     }
-    kiln_draw_glance_release(&g);
+    kiln_draw_probe_release(&g);
     return st;
 }
 
@@ -71,7 +71,7 @@ kiln_status kiln_draw_count_all(kiln_runner *r, const kiln_draw_scene *s, kiln_d
     bool done = false;
     t->visible = t->pairs = t->box_pairs = 0;
     memset(t->row_pairs, 0, tiles_y * sizeof *t->row_pairs);
-    if (s->store && s->label) KILN_TRY(kiln_resident_count_all(s, t, &done, err));
+    if (s->store && s->header) KILN_TRY(kiln_resident_count_all(s, t, &done, err));
     if (!done) KILN_TRY(add_chunks(r, s, t, err));
     for (uint32_t row = 0; row < tiles_y; row++) t->pairs += t->row_pairs[row];
     return KILN_OK;

@@ -12,17 +12,17 @@
 #include <string.h>
 
 /* Mixes the chunks' keys, in order; they are hashes, so a few products keep what they tell apart. */
-kiln_draw_label kiln_store_whole_label(const kiln_draw_label *labels, uint32_t n_chunks)
+kiln_draw_chunk_header kiln_store_whole_header(const kiln_draw_chunk_header *headers, uint32_t n_chunks)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
-    kiln_draw_label all = {0};
+    kiln_draw_chunk_header all = {0};
     uint64_t mix[2] = {n_chunks, odd};
     for (uint32_t i = 0; i < n_chunks; i++) {
         uint64_t key[2];
-        memcpy(key, labels[i].key, sizeof key);
-        mix[0] = (mix[0] ^ key[0]) * odd + labels[i].n;
+        memcpy(key, headers[i].key, sizeof key);
+        mix[0] = (mix[0] ^ key[0]) * odd + headers[i].n;
         mix[1] = (mix[1] ^ key[1] ^ mix[0] >> 32) * odd;
-        all.n += labels[i].n;
+        all.n += headers[i].n;
     }
     memcpy(all.key, mix, sizeof all.key);
     return all;
@@ -47,16 +47,16 @@ void kiln_store_whole_drop(kiln_draw_store *s)
     kiln_store_halves_drop(s);
     kiln_runner_give(s->runner, w->at, w->bytes);
     s->planes_bytes -= w->bytes;
-    w->at = NULL; /* where its chunks began, a drawing may still have to be told */
+    w->at = NULL; /* where its chunks began, a drawing may still have to be stats */
 }
 
-static bool is_it(const kiln_store_whole *w, const kiln_draw_label *all, uint32_t sh_degree)
+static bool is_it(const kiln_store_whole *w, const kiln_draw_chunk_header *all, uint32_t sh_degree)
 {
-    return memcmp(w->label.key, all->key, sizeof all->key) == 0 && w->label.n == all->n &&
-           (!all->colour || (w->label.colour && w->sh_degree == sh_degree));
+    return memcmp(w->header.key, all->key, sizeof all->key) == 0 && w->header.n == all->n &&
+           (!all->colour || (w->header.colour && w->sh_degree == sh_degree));
 }
 
-static kiln_status make(kiln_draw_store *s, const kiln_draw_label *labels, uint32_t n_chunks, kiln_error *err)
+static kiln_status make(kiln_draw_store *s, const kiln_draw_chunk_header *headers, uint32_t n_chunks, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
     kiln_store_whole *w = &s->whole;
@@ -67,14 +67,14 @@ static kiln_status make(kiln_draw_store *s, const kiln_draw_label *labels, uint3
     KILN_TRY(KILN_ALLOC(&w->starts, (uint64_t)n_chunks + 1, "chunks on a device", err));
     KILN_TRY(KILN_ALLOC(&w->loaded, n_chunks, "chunks on a device", err));
     w->n_chunks = n_chunks;
-    for (uint32_t i = 0; i < n_chunks; i++) w->starts[i + 1] = w->starts[i] + labels[i].n;
-    (void)kiln_store_lay_out(&w->label, w->sh_degree, w->at, &w->planes);
-    KILN_TRY(kiln_device_fill(&x, (void *)(uintptr_t)w->planes.means, 0xff, 3 * w->label.n * sizeof(float), err));
+    for (uint32_t i = 0; i < n_chunks; i++) w->starts[i + 1] = w->starts[i] + headers[i].n;
+    (void)kiln_store_lay_out(&w->header, w->sh_degree, w->at, &w->planes);
+    KILN_TRY(kiln_device_fill(&x, (void *)(uintptr_t)w->planes.means, 0xff, 3 * w->header.n * sizeof(float), err));
     return kiln_device_wait(&x, err); /* memory is taken and given back next */
 }
 
-kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_label *all, const kiln_draw_label *labels, uint32_t n_chunks,
-                                 uint32_t sh_degree, uint64_t beside, bool *there, kiln_error *err)
+kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_chunk_header *all, const kiln_draw_chunk_header *headers,
+                                 uint32_t n_chunks, uint32_t sh_degree, uint64_t beside, bool *there, kiln_error *err)
 {
     kiln_store_whole *w = &s->whole;
     kiln_draw_chunk planes;
@@ -90,11 +90,11 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_label *all,
     if (!at) return KILN_OK;
     w->at = at;
     w->bytes = bytes;
-    w->label = *all;
+    w->header = *all;
     w->sh_degree = sh_degree;
     w->refused = w->halves_refused = false;
     s->planes_bytes += bytes;
-    const kiln_status st = make(s, labels, n_chunks, err);
+    const kiln_status st = make(s, headers, n_chunks, err);
     *there = st == KILN_OK;
     if (st != KILN_OK) kiln_store_whole_drop(s);
     return st;
@@ -114,26 +114,26 @@ kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln
 }
 
 /* Runs on the stream, behind the copies and before the picture. */
-static kiln_status halve_chunk(kiln_draw_store *s, uint32_t chunk, uint32_t columns, uint64_t *fault, kiln_error *err)
+static kiln_status halve_chunk(kiln_draw_store *s, uint32_t chunk, uint32_t columns, uint64_t *violation, kiln_error *err)
 {
     kiln_store_whole *w = &s->whole;
-    const kiln_sh_halves_args a = {.rows = w->label.n,
+    const kiln_sh_halves_args a = {.rows = w->header.n,
                                    .first = w->starts[chunk],
                                    .n = w->starts[chunk + 1] - w->starts[chunk],
                                    .columns = columns,
                                    .shN = w->planes.shN,
                                    .halves = w->halves};
-    KILN_TRY(kiln_runner_launch(s->runner, KILN_OP_sh_halves, &a, w->halves, 0, fault, err)); /* it works in no memory */
+    KILN_TRY(kiln_runner_launch(s->runner, KILN_OP_sh_halves, &a, w->halves, 0, violation, err)); /* it works in no memory */
     w->loaded[chunk] = KILN_STORE_HALVES;
     return KILN_OK;
 }
 
-kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *fault, kiln_error *err)
+kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *violation, kiln_error *err)
 {
     kiln_store_whole *w = &s->whole;
     void *at = NULL;
     const uint32_t columns = 3 * ((w->sh_degree + 1) * (w->sh_degree + 1) - 1);
-    const uint64_t bytes = kiln_sh_words(columns) * w->label.n * sizeof *w->halves;
+    const uint64_t bytes = kiln_sh_words(columns) * w->header.n * sizeof *w->halves;
     if (!w->planes.shN || w->halves_refused) return KILN_OK;
     if (!w->halves) {
         KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
@@ -143,7 +143,7 @@ kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *fault, kiln_err
         s->planes_bytes += bytes;
     }
     for (uint32_t i = 0; i < w->n_chunks; i++)
-        if (w->loaded[i] == KILN_STORE_ALL) KILN_TRY(halve_chunk(s, i, columns, fault, err));
+        if (w->loaded[i] == KILN_STORE_ALL) KILN_TRY(halve_chunk(s, i, columns, violation, err));
     return KILN_OK;
 }
 

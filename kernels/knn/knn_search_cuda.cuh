@@ -20,7 +20,7 @@
 namespace
 {
 
-constexpr unsigned NOBODY = WARP, OWN_LEAVES = WARP / LEAF;
+constexpr unsigned NO_SLOT = WARP, OWN_LEAVES = WARP / LEAF;
 /* Taking one node off a level puts at most 32 of the level below on; leaves are never put on. */
 constexpr unsigned STACK = WIDE * (LEVELS - 1), QUEUE = 2 * WIDE;
 /* A box on the stack: its level above its index, of which level 1 has the most, 2^24. */
@@ -145,7 +145,7 @@ template <int K> __device__ inline void read_leaf(const leaf &l, unsigned self, 
 }
 
 /* What a warp has in shared memory. */
-struct desk {
+struct warp_scratch {
     float4 queries[WARP]; /* x, y, z, bound */
     float nearest[STACK]; /* distance of a box on the stack */
     uint32_t stack[STACK], queue[QUEUE];
@@ -153,7 +153,7 @@ struct desk {
 
 /* Boxes that a warp takes off its stack by the box of all its queries alone. Most warps need no more; those whose queries lie
  * far apart (across a gap, or with an outlier among them) would open half the tree, and ask every query from then on. */
-constexpr unsigned PATIENCE = 16;
+constexpr unsigned COARSE_NODES = 16;
 
 /* The search of one warp. Every lane takes every step but the reading of leaves; TEAM lanes read the same leaf. */
 template <int K> struct search {
@@ -162,10 +162,10 @@ template <int K> struct search {
     query<K> q;
     box all; /* of the 32 queries */
     unsigned lane;
-    desk &d;
-    unsigned top = 0, queued = 0, patience = PATIENCE;
+    warp_scratch &d;
+    unsigned top = 0, queued = 0, coarse_left = COARSE_NODES;
 
-    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, desk &d_) : t(t_), q(q_), lane(lane_), d(d_)
+    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, warp_scratch &d_) : t(t_), q(q_), lane(lane_), d(d_)
     {
         all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
     }
@@ -176,10 +176,10 @@ template <int K> struct search {
     {
         const float distance = distance2(box_at(t.nodes[level][index], lane), all);
         const bool near = distance < worst && !(without >> lane & 1);
-        const unsigned nears = __ballot_sync(ALL_LANES, near), before = __popc(nears & ((1u << lane) - 1));
+        const unsigned near_lanes = __ballot_sync(ALL_LANES, near), before = __popc(near_lanes & ((1u << lane) - 1));
         if (level == 0) {
             if (near) d.queue[queued + before] = index * WIDE + lane;
-            queued += __popc(nears);
+            queued += __popc(near_lanes);
             __syncwarp();
             if (queued >= WIDE) read_queue();
             return;
@@ -188,7 +188,7 @@ template <int K> struct search {
             d.stack[top + before] = level << INDEX_BITS | (index * WIDE + lane);
             d.nearest[top + before] = distance;
         }
-        top += __popc(nears);
+        top += __popc(near_lanes);
         __syncwarp();
     }
 
@@ -219,7 +219,7 @@ template <int K> struct search {
         d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
         __syncwarp();
         for (unsigned wanted = wanted_leaves(); wanted; wanted &= wanted - 1)
-            read_leaf(t.leaves[d.queue[__ffs(wanted) - 1]], NOBODY, &q);
+            read_leaf(t.leaves[d.queue[__ffs(wanted) - 1]], NO_SLOT, &q);
         __syncwarp();
         const uint32_t next = d.queue[WIDE + lane];
         __syncwarp();
@@ -245,8 +245,8 @@ template <int K> struct search {
             if (!(distance < worst)) continue;
             const unsigned level = entry >> INDEX_BITS;
             const uint32_t index = entry & ((1u << INDEX_BITS) - 1);
-            if (patience > 0)
-                patience--;
+            if (coarse_left > 0)
+                coarse_left--;
             else if (!is_wanted(level, index))
                 continue;
             open(level - 1, index, 0, worst);
@@ -258,7 +258,7 @@ template <int K> struct search {
     {
         for (unsigned i = 0; i < OWN_LEAVES; i++) {
             const uint32_t l = first + (lane / LEAF ^ i);
-            if (l < t.count[0]) read_leaf(t.leaves[l], i == 0 ? lane % LEAF : NOBODY, &q);
+            if (l < t.count[0]) read_leaf(t.leaves[l], i == 0 ? lane % LEAF : NO_SLOT, &q);
         }
         __syncwarp();
     }
@@ -294,13 +294,13 @@ template <int K>
 __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
 {
-    __shared__ desk desks[SEARCH_BLOCK / WARP];
+    __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < t.n ? i : t.n - 1;
     if (warp * WARP >= t.n) return;
     const leaf &own = t.leaves[from / LEAF];
     const unsigned slot = from % LEAF;
-    search<K> s(t, query<K>(own.at[0][slot], own.at[1][slot], own.at[2][slot], i < t.n, k), lane, desks[threadIdx.x / WARP]);
+    search<K> s(t, query<K>(own.at[0][slot], own.at[1][slot], own.at[2][slot], i < t.n, k), lane, scratch[threadIdx.x / WARP]);
     s.run(warp);
     if (i >= t.n) return;
     const uint32_t row = own.row[slot];
@@ -313,13 +313,13 @@ template <int K>
 __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
 {
-    __shared__ desk desks[SEARCH_BLOCK / WARP];
+    __shared__ warp_scratch scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
     if (warp * WARP >= n_queries) return;
     query<K> q(queries[from], queries[n_queries + from], queries[2 * n_queries + from], i < n_queries, k);
     if (i < n_queries) q.load(best + i, n_queries, k);
-    search<K> s(t, q, lane, desks[threadIdx.x / WARP]);
+    search<K> s(t, q, lane, scratch[threadIdx.x / WARP]);
     s.run_from_root();
     if (i < n_queries) s.q.store(best + i, n_queries, k);
 }

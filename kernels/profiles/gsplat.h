@@ -72,7 +72,7 @@ static inline KILN_HD int32_t kiln_gsplat_box(float mean, float r, float tiles)
     return kiln_tile_border(ceilf((mean + r) * 0.0625f), tiles) - kiln_tile_border((mean - r) * 0.0625f, tiles);
 }
 
-static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_seen *g, kiln_outline *o)
+static inline KILN_HD int kiln_gsplat_outline(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o)
 {
     const float inv_z = 1.0f / g->cam[2];
     const float xx = g->xx + KILN_GSPLAT_DILATION, yy = g->yy + KILN_GSPLAT_DILATION;

@@ -64,7 +64,7 @@ static inline KILN_HD float kiln_inria_radius(float xx, float yy, float det)
 
 /* Is it visible, and how. The tile rectangle is getRect of integer-centred coordinates; what is stored has its centres
  * at + 0.5. Opacity plays no part: one of 0 takes its tiles too. */
-static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_seen *g, kiln_outline *o)
+static inline KILN_HD int kiln_inria_outline(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o)
 {
     const float inv_w = 1.0f / (kiln_row4(l->clip_w, g->world[0], g->world[1], g->world[2]) + KILN_INRIA_W_SHIFT);
     const float px = kiln_inria_pixel(kiln_row4(l->clip_x, g->world[0], g->world[1], g->world[2]) * inv_w, l->width);

@@ -30,7 +30,7 @@ typedef struct {
     float world[3], cam[3]; /* mean */
     float xx, xy, yy;       /* 2D covariance, pixels squared */
     float opacity;          /* after the sigmoid */
-} kiln_seen;
+} kiln_splat3d;
 
 /* What the profile makes of it. Fields as in kiln_splat2d. */
 typedef struct {

@@ -8,7 +8,7 @@
  *
  * which is linear in the mean, so over a box it is decided at one corner; the other borders are alike. Where a box
  * reaches behind the camera the same inequality over the whole box only asks for more. All bounds are widened well
- * beyond the float32 rounding of the projection itself; whatever is not a number is seen. */
+ * beyond the float32 rounding of the projection itself; whatever is not a number is splat. */
 #include "kernels/project/project.h"
 #include "kernels/project/project_math.h"
 

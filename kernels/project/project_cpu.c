@@ -57,7 +57,7 @@ static void gather_raw(const kiln_project_args *a, block *k)
     gather(a->opacity_logits, k, k->opacity_logit);
 }
 
-typedef int outline_fn(const kiln_lens *l, const kiln_seen *g, kiln_outline *o);
+typedef int outline_fn(const kiln_lens *l, const kiln_splat3d *g, kiln_outline *o);
 
 /* Always inlined with a constant `outline`, so that each profile gets a loop of its own. */
 static inline __attribute__((always_inline)) void outline_with(outline_fn *outline, const kiln_lens *lens, block *restrict k)
@@ -69,10 +69,10 @@ static inline __attribute__((always_inline)) void outline_with(outline_fn *outli
                               .log_scale = {k->log_scale[0][i], k->log_scale[1][i], k->log_scale[2][i]},
                               .quat = {k->quat[0][i], k->quat[1][i], k->quat[2][i], k->quat[3][i]},
                               .opacity_logit = k->opacity_logit[i]};
-        kiln_seen seen;
+        kiln_splat3d splat;
         kiln_outline o;
-        kiln_project_see(&l, &raw, &seen);
-        k->visible[i] = outline(&l, &seen, &o);
+        kiln_project_splat3d(&l, &raw, &splat);
+        k->visible[i] = outline(&l, &splat, &o);
         k->x[i] = o.x;
         k->y[i] = o.y;
         k->a[i] = o.a;

@@ -36,18 +36,18 @@ __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g
 
 /* Is the row visible, and how. */
 template <kiln_family F>
-__device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t row, kiln_seen *seen, kiln_outline *o)
+__device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t row, kiln_splat3d *splat, kiln_outline *o)
 {
     kiln_raw g;
     if (row >= a.n) return false;
     load_mean(a, row, &g);
     if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
     load_shape(a, row, &g);
-    kiln_project_see(&l, &g, seen);
+    kiln_project_splat3d(&l, &g, splat);
     switch (F) {
 #define FAMILY(id)         \
     case KILN_FAMILY_##id: \
-        return kiln_##id##_outline(&l, seen, o);
+        return kiln_##id##_outline(&l, splat, o);
 #include "kernels/profiles/profiles.def"
     default:
         return false;
@@ -164,7 +164,7 @@ __device__ void colour(const kiln_project_args &a, const kiln_lens &l, uint64_t 
 
 /* ---- out ------------------------------------------------------------------------------------------------------------- */
 template <harmonics FROM>
-__device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const kiln_seen &seen,
+__device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_lens &l, uint64_t row, const kiln_splat3d &splat,
                                  const kiln_outline &o)
 {
     kiln_splat2d s;
@@ -175,14 +175,14 @@ __device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_lens &l,
     s.conic[2] = o.c;
     s.opacity = o.opacity;
     s.power_min = o.power_min;
-    s.depth = seen.cam[2];
+    s.depth = splat.cam[2];
     s.rgb[0] = s.rgb[1] = s.rgb[2] = 0.0f;
     s.row = static_cast<uint32_t>(row);
     s.tile_x0 = o.tile_x0;
     s.tile_y0 = o.tile_y0;
     s.tile_x1 = o.tile_x1;
     s.tile_y1 = o.tile_y1;
-    if (a.sh0) colour<FROM>(a, l, row, seen.world, s.rgb);
+    if (a.sh0) colour<FROM>(a, l, row, splat.world, s.rgb);
     return s;
 }
 
@@ -261,9 +261,9 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     __syncthreads();
     const uint32_t block = m.ticket;
     const uint64_t row = uint64_t(block) * BLOCK + threadIdx.x;
-    kiln_seen seen;
+    kiln_splat3d splat;
     kiln_outline o;
-    const bool is_visible = outline<F>(a, l, row, &seen, &o);
+    const bool is_visible = outline<F>(a, l, row, &splat, &o);
     const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
     if (lane == 0) m.counts[warp] = __popc(visible);
     __syncthreads();
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     uint32_t before, count;
     count_up(m, warp, &before, &count);
     if (threadIdx.x == 0) kiln::place_say(w.words, block, block > 0 ? kiln::PLACE_COUNT : kiln::PLACE_SUM, count);
-    if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, seen, o));
+    if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, splat, o));
     if (warp == 0) find_place(a, w, block, count, &m);
     __syncthreads();
     write_splats(a, m.stage[warp], __popc(visible), m.first + before);

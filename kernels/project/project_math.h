@@ -84,7 +84,7 @@ static inline KILN_HD float kiln_between(float v, float lo, float hi)
 }
 
 /* (J R) S (J R)^T with S symmetric: J is the Jacobian of the perspective at the mean, its direction clamped. */
-static inline KILN_HD void kiln_project_flatten(const kiln_lens *l, const float s[6], kiln_seen *g)
+static inline KILN_HD void kiln_project_flatten(const kiln_lens *l, const float s[6], kiln_splat3d *g)
 {
     const float *r = l->r, z = g->cam[2], zz = z * z;
     const float tx = kiln_between(g->cam[0] / z, l->u_min, l->u_max) * z;
@@ -104,7 +104,7 @@ static inline KILN_HD void kiln_project_flatten(const kiln_lens *l, const float 
 }
 
 /* All that a profile's outline is made from. */
-static inline KILN_HD void kiln_project_see(const kiln_lens *l, const kiln_raw *g, kiln_seen *o)
+static inline KILN_HD void kiln_project_splat3d(const kiln_lens *l, const kiln_raw *g, kiln_splat3d *o)
 {
     float axes[9], covariance[6];
     const float x = g->mean[0], y = g->mean[1], z = g->mean[2];

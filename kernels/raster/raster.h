@@ -14,8 +14,8 @@
  * Opacities are at most 1. work as in knn.h.
  * fast: another picture, at least 60 dB from this one on every scene that was measured (DESIGN.md), sooner: by the GPU's own
  * exponential and fused sums. Its bits, too, depend on nothing but the inputs, on one kind of GPU. By CUDA alone.
- * KILN_E_INPUT: fast asked of the CPU; a rank at or above n; n_pairs below the sum of tile_counts (these two in x->fault by CUDA,
- * fault.h); a view without pixels or above 2^20 either way. The picture is then not to be used.
+ * KILN_E_INPUT: fast asked of the CPU; a rank at or above n; n_pairs below the sum of tile_counts (these two in x->violation by
+ * CUDA, violation.h); a view without pixels or above 2^20 either way. The picture is then not to be used.
  */
 #ifndef KILN_KERNELS_RASTER_H
 #define KILN_KERNELS_RASTER_H

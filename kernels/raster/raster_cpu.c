@@ -14,7 +14,7 @@
 #include "kernels/raster/raster.h"
 
 #include "base/carve.h"
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 #include "kernels/math/reach_math.h"
 #include "kernels/raster/raster_math.h"
 
@@ -326,10 +326,10 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
         starts[i] = pairs;
         pairs += a->tile_counts[i];
     }
-    if (pairs > a->n_pairs) return kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_PAIRS, pairs), err);
+    if (pairs > a->n_pairs) return kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, pairs), err);
     job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
     j.rule = kiln_blend_rule_of(a->profile);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)
     for (int64_t i = 0; i < (int64_t)tiles; i++) draw_tile(&j, (uint64_t)i);
-    return j.bad == UINT64_MAX ? KILN_OK : kiln_fault_fail(KILN_FAULT(KILN_FAULT_RASTER_RANK, j.bad), err);
+    return j.bad == UINT64_MAX ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, j.bad), err);
 }

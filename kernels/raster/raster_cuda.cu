@@ -198,7 +198,7 @@ job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const 
     j.ranks = a->ranks;
     j.ends = ends;
     j.order = order;
-    j.fault = x->fault;
+    j.violation = x->violation;
     j.rgba = a->rgba;
     j.depth = a->depth;
     j.state = a->state;

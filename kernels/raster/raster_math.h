@@ -6,7 +6,7 @@
 #ifndef KILN_KERNELS_RASTER_MATH_H
 #define KILN_KERNELS_RASTER_MATH_H
 
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 #include "kernels/math/power_math.h"
 #include "kernels/profiles/profiles.h"
 

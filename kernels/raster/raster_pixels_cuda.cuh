@@ -24,7 +24,7 @@ struct job {
     const uint32_t *tile_counts, *ranks;
     const uint64_t *ends;  /* of each tile's list */
     const uint32_t *order; /* of drawing */
-    uint64_t *fault;
+    uint64_t *violation;
     float *rgba, *depth;
     kiln_raster_state *state; /* of a slab, instead of a picture */
     uint64_t n, n_pairs, tiles;
@@ -66,7 +66,7 @@ struct rest {
 __device__ bool names_gaussian(const job &j, const uint32_t *at, uint32_t rank)
 {
     if (rank < j.n) return true;
-    kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_RANK, static_cast<uint64_t>(at - j.ranks)));
+    kiln::leave_violation(j.violation, KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, static_cast<uint64_t>(at - j.ranks)));
     return false;
 }
 
@@ -91,7 +91,8 @@ template <bool VECTORS> __device__ record load_record(const kiln_splat2d *from)
 __device__ bool lists_are_given(const job &j)
 {
     if (j.ends[j.tiles - 1] <= j.n_pairs) return true;
-    if (kiln::thread_index() == 0) kiln::leave_fault(j.fault, KILN_FAULT(KILN_FAULT_RASTER_PAIRS, j.ends[j.tiles - 1]));
+    if (kiln::thread_index() == 0)
+        kiln::leave_violation(j.violation, KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, j.ends[j.tiles - 1]));
     return false;
 }
 

@@ -27,20 +27,20 @@ __device__ inline uint64_t find_place(const places &p, uint64_t group, uint64_t 
 }
 
 /* Says it when all is known, by one thread. */
-__device__ inline void tell(uint64_t *told, uint64_t found, uint64_t room, uint64_t visible)
+__device__ inline void tell(uint64_t *stats, uint64_t found, uint64_t capacity, uint64_t visible)
 {
-    told[0] = found <= room ? found : 0;
-    told[1] = found;
-    told[2] = visible;
+    stats[0] = found <= capacity ? found : 0;
+    stats[1] = found;
+    stats[2] = visible;
 }
 
 /* order: positions in splats, whose number the pairs get. Listed Gaussians get their place in the record. A block a group; what
  * n_visible leaves empty has none. */
 template <typename Tile>
 __global__ void __launch_bounds__(GROUP)
-    write_in_order(const job j, const found f, const places p, const uint32_t *order, const pairs_out<Tile> out, uint64_t *told)
+    write_in_order(const job j, const found f, const places p, const uint32_t *order, const pairs_out<Tile> out, uint64_t *stats)
 {
-    __shared__ writing rooms[GROUP / WARP];
+    __shared__ writing warp_scratch[GROUP / WARP];
     __shared__ uint64_t sums[GROUP / WARP], first;
     __shared__ uint32_t ticket;
     if (threadIdx.x == 0) ticket = atomicAdd(p.ticket, 1);
@@ -56,12 +56,12 @@ __global__ void __launch_bounds__(GROUP)
         const uint64_t place = find_place(p, group, total);
         if (threadIdx.x == 0) {
             first = place;
-            if ((group + 1) * GROUP >= n) tell(told, place + total, out.room.room, *j.count.known);
+            if ((group + 1) * GROUP >= n) tell(stats, place + total, out.rule.capacity, *j.count.known);
         }
     }
     __syncthreads();
     if (r.is_listed()) f.r.words[id] = record::of_listed(first + before);
-    write_masks_of_warp(rooms[threadIdx.x / WARP], r, mask, id, first + before, out);
+    write_masks_of_warp(warp_scratch[threadIdx.x / WARP], r, mask, id, first + before, out);
 }
 
 /* The rest, and what lies behind the pairs. */
@@ -69,7 +69,7 @@ template <typename Tile>
 __global__ void __launch_bounds__(GROUP) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
 {
     fill_rest(out);
-    if (out.room.holds()) write_listed(j, f, out);
+    if (out.rule.holds()) write_listed(j, f, out);
 }
 
 } // namespace

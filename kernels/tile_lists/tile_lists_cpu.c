@@ -32,10 +32,10 @@ static kiln_tile_pairs_emit_args pairs_of(const kiln_tile_lists_args *a, const w
                                        .view = a->view,
                                        .row0 = a->row0,
                                        .row1 = a->row1,
-                                       .room = a->room,
+                                       .capacity = a->capacity,
                                        .tile_counts = a->tile_counts,
                                        .ranks = a->ids,
-                                       .n_pairs = a->told};
+                                       .n_pairs = a->stats};
 }
 
 static kiln_status lay_out(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, workspace *w, kiln_error *err)
@@ -63,7 +63,7 @@ static kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, works
     KILN_TRY(KILN_CPU(depth_order)(x, &order, w->step, &w->step_bytes, err));
     for (uint64_t i = 0; i < n; i++) w->ordered[i] = a->splats[w->order[i]];
     KILN_TRY(KILN_CPU(tile_pairs_emit)(x, &pairs, w->step, &w->step_bytes, err));
-    for (uint64_t i = 0; i < a->told[0]; i++) a->ids[i] = w->order[a->ids[i]];
+    for (uint64_t i = 0; i < a->stats[0]; i++) a->ids[i] = w->order[a->ids[i]];
     return KILN_OK;
 }
 
@@ -77,9 +77,9 @@ kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args 
         return KILN_OK;
     }
     if (*work_bytes < w.bytes) return kiln_fail(err, KILN_E_CAP, "tile_lists needs %zu bytes, was given %zu", w.bytes, *work_bytes);
-    a->told[2] = *a->n_visible;
+    a->stats[2] = *a->n_visible;
     if (*a->n_visible <= a->n) return list(x, a, &w, err);
     memset(a->tile_counts, 0, (size_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view) * sizeof *a->tile_counts);
-    a->told[0] = a->told[1] = 0;
+    a->stats[0] = a->stats[1] = 0;
     return KILN_OK;
 }

@@ -32,8 +32,8 @@ template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint
     const uint64_t n_counters = 4 + groups_of(n);
     w->f.r = {kiln::take<record>(c, n), kiln::take<uint32_t>(c, n)};
     w->f.listed = kiln::take<uint32_t>(c, n);
-    w->f.kept_room = n / KEPT_OF;
-    w->f.kept = kiln::take<kept_slice>(c, w->f.kept_room);
+    w->f.kept_capacity = n / KEPT_OF;
+    w->f.kept = kiln::take<kept_slice>(c, w->f.kept_capacity);
     w->counters = kiln::take<uint64_t>(c, n_counters);
     w->counters_bytes = n_counters * sizeof *w->counters;
     if (!w->counters) return;
@@ -55,7 +55,7 @@ template <typename Tile> cudaError_t lay_out(workspace<Tile> *w, const kiln_tile
     uint32_t *const positions[] = {kiln::take<uint32_t>(&c, a->n), kiln::take<uint32_t>(&c, a->n)};
     kiln_carve shared = c;
     cudaError_t e = lay_out_depth_sort(&w->depths, &shared, {count, a->depths, a->source_rows}, positions, stream);
-    if (e == cudaSuccess) e = lay_out_tile_sort(&w->tiles, &c, a->room, tiles_of(a), a->ids, stream);
+    if (e == cudaSuccess) e = lay_out_tile_sort(&w->tiles, &c, a->capacity, tiles_of(a), a->ids, stream);
     w->bytes = c.used > shared.used ? c.used : shared.used;
     return e;
 }
@@ -81,13 +81,13 @@ kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, 
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("tile_lists", w.bytes, *work_bytes, err));
-    const room_rule room = {a->told + 1, a->room, true};
-    const pairs_out<Tile> out = {w.tiles.tiles[0], a->ids, kiln_view_tiles_x(a->view), room};
+    const capacity_rule rule = {a->stats + 1, a->capacity, true};
+    const pairs_out<Tile> out = {w.tiles.tiles[0], a->ids, kiln_view_tiles_x(a->view), rule};
     KILN_TRY(find_and_order(x, &w, err));
     const unsigned groups = static_cast<unsigned>(a->n > 0 ? groups_of(a->n) : 1);
-    LAUNCH(write_in_order<Tile>, groups, GROUP, 0, w.j, w.f, w.p, w.depths.pairs.values[0], out, a->told);
+    LAUNCH(write_in_order<Tile>, groups, GROUP, 0, w.j, w.f, w.p, w.depths.pairs.values[0], out, a->stats);
     LAUNCH(finish_pairs<Tile>, FIND_BLOCKS, GROUP, 0, w.j, w.f, out);
-    return sort_lists(x, w.tiles, room, a->tile_counts, err);
+    return sort_lists(x, w.tiles, rule, a->tile_counts, err);
 }
 
 } // namespace

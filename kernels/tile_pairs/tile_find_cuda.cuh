@@ -40,7 +40,7 @@ struct found {
     uint64_t *n_wide, *n_odd;
     uint64_t *group_pairs; /* [groups + 1], or NULL: nobody asks for the sums of groups in the order of splats */
     kept_slice *kept; /* [kept_room], or NULL: slices are asked again by who writes their pairs, as they are where there are more */
-    uint64_t *n_kept, kept_room;
+    uint64_t *n_kept, kept_capacity;
 };
 
 inline uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
@@ -81,28 +81,29 @@ __device__ inline void list_it(const found &f, uint64_t n, uint32_t id, bool wid
 }
 
 /* The tiles of the lanes' boxes, 0 to 64 each, as a mask in every lane. */
-__device__ inline uint64_t ask_boxes(const kiln_view &v, asking &room, const kiln_splat2d &s, const kiln_tile_box &box, uint32_t n)
+__device__ inline uint64_t ask_boxes(const kiln_view &v, asking &scratch, const kiln_splat2d &s, const kiln_tile_box &box,
+                                     uint32_t n)
 {
-    question_row row(room.firsts, n);
+    question_row row(scratch.firsts, n);
     if (n > 0) {
         const uint32_t slot = row.slot();
-        room.asked[slot] = kiln_ask_of(&s);
-        room.corners[slot] = static_cast<uint32_t>(box.column) | static_cast<uint32_t>(box.row) << 16;
-        room.steps[slot] = step_of(static_cast<uint32_t>(box.w));
+        scratch.asked[slot] = kiln_ask_of(&s);
+        scratch.corners[slot] = static_cast<uint32_t>(box.column) | static_cast<uint32_t>(box.row) << 16;
+        scratch.steps[slot] = step_of(static_cast<uint32_t>(box.w));
     }
     __syncwarp();
     for (uint32_t at = 0; at < row.total(); at += WARP) {
         uint32_t slot, k;
         const bool asks = row.next(at, &slot, &k);
-        const uint32_t corner = room.corners[slot], step = room.steps[slot], down = k * (step & 0xffff) >> 12;
+        const uint32_t corner = scratch.corners[slot], step = scratch.steps[slot], down = k * (step & 0xffff) >> 12;
         const int32_t column = static_cast<int32_t>((corner & 0xffff) + k - down * (step >> 16));
         const int32_t tile_row = static_cast<int32_t>((corner >> 16) + down);
-        const unsigned reached =
-            ask(v, asks, room.asked[slot], column, tile_row, [&](int lane) { return room.asked[__shfl_sync(ALL, slot, lane)]; });
-        if (lane_index() == 0) room.words[at / WARP] = reached;
+        const unsigned reached = ask(v, asks, scratch.asked[slot], column, tile_row,
+                                     [&](int lane) { return scratch.asked[__shfl_sync(ALL, slot, lane)]; });
+        if (lane_index() == 0) scratch.words[at / WARP] = reached;
     }
     __syncwarp();
-    const uint64_t mask = n > 0 ? bits_from(room.words, row.first()) & ~0ull >> (64 - n) : 0;
+    const uint64_t mask = n > 0 ? bits_from(scratch.words, row.first()) & ~0ull >> (64 - n) : 0;
     __syncwarp();
     return mask;
 }
@@ -146,7 +147,7 @@ class row_sums
 
 template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const job j, const found f, uint64_t *row_pairs)
 {
-    __shared__ asking rooms[GROUP / WARP];
+    __shared__ asking warp_scratch[GROUP / WARP];
     __shared__ uint32_t sums[BY_ROW ? row_sums::ROWS : 1];
     row_sums rows(sums, j, row_pairs);
     const uint64_t n = j.count.get();
@@ -163,7 +164,7 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
         const uint64_t tiles = static_cast<uint64_t>(box.w) * box.h;
         const uint64_t first = (static_cast<uint64_t>(box.row) - j.row0) * tiles_x + static_cast<uint64_t>(box.column);
         const bool few = kind == KILN_BOX_PROVEN && tiles <= MASK_TILES && first < record::FIRST_TILES;
-        const uint64_t mask = ask_boxes(j.view, rooms[threadIdx.x / WARP], s, box, few ? static_cast<uint32_t>(tiles) : 0);
+        const uint64_t mask = ask_boxes(j.view, warp_scratch[threadIdx.x / WARP], s, box, few ? static_cast<uint32_t>(tiles) : 0);
         record r = {};
         if (mask)
             r = record::of_box(mask, first, static_cast<uint32_t>(box.w), tiles > 32);
@@ -260,7 +261,7 @@ __device__ inline void keep_slice(const found &f, const wide_slice &slice)
     unsigned long long at = 0;
     if (lane_index() == 0) at = atomicAdd(reinterpret_cast<unsigned long long *>(f.n_kept), 1);
     at = __shfl_sync(ALL, at, 0);
-    if (at >= f.kept_room) return;
+    if (at >= f.kept_capacity) return;
     kept_slice &k = f.kept[at];
     if (lane_index() < SLICE_WORDS) k.words[lane_index()] = slice.bits;
     if (lane_index() > 0) return;

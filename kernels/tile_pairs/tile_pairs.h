@@ -10,8 +10,8 @@
  *                   it takes the same memory.
  * tile_pairs_emit:  tile_counts [(row1-row0) * tiles_x] u32 out, row-major; ranks [room] u32 out: for each tile the
  *                   increasing positions in splats, tiles one after the other. n_pairs [2] u64 out, or NULL.
- *                   NULL: room is what count said; KILN_E_BUG when the pairs are not exactly `room` (in x->fault by CUDA,
- *                   fault.h; nothing is written behind room).
+ *                   NULL: room is what count said; KILN_E_BUG when the pairs are not exactly `room` (in x->violation by CUDA,
+ *                   violation.h; nothing is written behind room).
  *                   Not NULL: room is a bound, for who has not counted; [0] is how many pairs are listed, the first of ranks,
  *                   [1] how many there are. When they are more than room none is listed, which is no failure.
  * work as in knn.h. KILN_E_INPUT: n above 2^32 - 2; emit on CUDA: 2^32 tiles.
@@ -37,7 +37,7 @@ typedef struct {
     const kiln_splat2d *splats;
     const kiln_view *view;
     uint32_t row0, row1;
-    uint64_t room;
+    uint64_t capacity;
     uint32_t *tile_counts;
     uint32_t *ranks;
     uint64_t *n_pairs;
@@ -68,7 +68,7 @@ uint32_t kiln_tile_bands(const uint64_t *row_pairs, uint32_t tiles_y, uint32_t *
     A(IN, splats, a->n)                                                             \
     A(OUT, tile_counts, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)) \
     A(OUT, n_pairs, 2)                                                              \
-    A(OUT_USED, ranks, a->room, a->n_pairs)
+    A(OUT_USED, ranks, a->capacity, a->n_pairs)
 
 KILN_C_END
 

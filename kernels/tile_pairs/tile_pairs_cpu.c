@@ -235,7 +235,7 @@ kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs
  * to write. Counting keeps the marks of each tile row for the writing, as long
  * as the piece has room for them: kept[piece]; the rest is found again. */
 typedef struct {
-    uint64_t pieces, tiles, room; /* marks of a piece */
+    uint64_t pieces, tiles, capacity; /* marks of a piece */
     uint64_t *cursor, *kept;
 } emit_plan;
 
@@ -244,9 +244,9 @@ static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *
     emit_plan p = {.tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)};
     p.pieces = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
     while (p.pieces > 1 && p.pieces * p.tiles > CURSORS_MAX) p.pieces /= 2;
-    p.room = a->room / KEPT_PAIRS / p.pieces;
+    p.capacity = a->capacity / KEPT_PAIRS / p.pieces;
     p.cursor = kiln_take(c, p.pieces * p.tiles, sizeof *p.cursor);
-    p.kept = kiln_take(c, p.pieces * p.room, sizeof *p.kept);
+    p.kept = kiln_take(c, p.pieces * p.capacity, sizeof *p.kept);
     return p;
 }
 
@@ -287,8 +287,9 @@ static void emit_piece(const kiln_tile_pairs_emit_args *a, const emit_plan *p, u
 {
     uint64_t size = kiln_div_up(a->n, p->pieces), first = piece * size;
     uint64_t end = first + size < a->n ? first + size : a->n;
-    uint64_t *const kept = p->kept + piece * p->room;
-    piece_pass pass = {.a = a, .cursor = p->cursor + piece * p->tiles, .kept = kept, .kept_end = kept + p->room, .ranks = ranks};
+    uint64_t *const kept = p->kept + piece * p->capacity;
+    piece_pass pass = {
+        .a = a, .cursor = p->cursor + piece * p->tiles, .kept = kept, .kept_end = kept + p->capacity, .ranks = ranks};
     for (uint64_t rank = first; rank < end; rank++) {
         kiln_splat_extent e;
         if (!kiln_find_extent(&a->splats[rank], a->row0, a->row1, &e)) continue;
@@ -314,9 +315,9 @@ static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
 }
 
 /* room is a bound: false where it is too small, and nothing is listed. */
-static bool list_within_room(const kiln_tile_pairs_emit_args *a, const emit_plan *p, uint64_t pairs)
+static bool list_within_capacity(const kiln_tile_pairs_emit_args *a, const emit_plan *p, uint64_t pairs)
 {
-    const bool fits = pairs <= a->room;
+    const bool fits = pairs <= a->capacity;
     a->n_pairs[0] = fits ? pairs : 0;
     a->n_pairs[1] = pairs;
     if (!fits) memset(a->tile_counts, 0, (size_t)p->tiles * sizeof *a->tile_counts);
@@ -340,12 +341,12 @@ kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)
     for (int64_t i = 0; i < (int64_t)p.pieces; i++) emit_piece(a, &p, (uint64_t)i, NULL);
     const uint64_t pairs = scan(a, &p);
-    if (a->n_pairs && !list_within_room(a, &p, pairs)) return KILN_OK;
-    if (!a->n_pairs && pairs != a->room)
+    if (a->n_pairs && !list_within_capacity(a, &p, pairs)) return KILN_OK;
+    if (!a->n_pairs && pairs != a->capacity)
         return kiln_fail(err, KILN_E_BUG,
                          "tile_pairs_emit: tile rows %u to %u hold %llu pairs, "
                          "%llu were counted",
-                         a->row0, a->row1, (unsigned long long)pairs, (unsigned long long)a->room);
+                         a->row0, a->row1, (unsigned long long)pairs, (unsigned long long)a->capacity);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)
     for (int64_t i = 0; i < (int64_t)p.pieces; i++) emit_piece(a, &p, (uint64_t)i, a->ranks);
     return KILN_OK;

@@ -61,14 +61,14 @@ cudaError_t lay_out_emit(emit_work<Tile> *w, const kiln_tile_pairs_emit_args *a,
     kiln_carve c = {static_cast<char *>(work), 0};
     w->j = job_of(a->n, a->splats, a->view, a->row0, a->row1);
     w->find = take_find(&c, w->j);
-    const cudaError_t e = lay_out_tile_sort(&w->sort, &c, a->room, tiles_of(a), a->ranks, stream);
+    const cudaError_t e = lay_out_tile_sort(&w->sort, &c, a->capacity, tiles_of(a), a->ranks, stream);
     w->bytes = c.used;
     return e;
 }
 
-template <typename Tile> room_rule room_of(const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w)
+template <typename Tile> capacity_rule rule_of(const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w)
 {
-    return {w.find.f.group_pairs + groups_of(a->n), a->room, a->n_pairs != nullptr};
+    return {w.find.f.group_pairs + groups_of(a->n), a->capacity, a->n_pairs != nullptr};
 }
 
 /* Writes the pairs, Gaussian by Gaussian. */
@@ -76,10 +76,10 @@ template <typename Tile>
 kiln_status write_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w, kiln_error *err)
 {
     const found &f = w.find.f;
-    const room_rule room = room_of(a, w);
-    const pairs_out<Tile> out = {w.sort.tiles[0], a->ranks, kiln_view_tiles_x(a->view), room};
+    const capacity_rule rule = rule_of(a, w);
+    const pairs_out<Tile> out = {w.sort.tiles[0], a->ranks, kiln_view_tiles_x(a->view), rule};
     KILN_TRY(find<false>(x, w.j, w.find, nullptr, err));
-    LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, groups_of(a->n) + 1, room, a->n_pairs, x->fault);
+    LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, groups_of(a->n) + 1, rule, a->n_pairs, x->violation);
     LAUNCH(write_masks<Tile>, kiln::blocks_for(a->n, GROUP, FIND_BLOCKS), GROUP, 0, w.j, f, out);
     LAUNCH(write_rest<Tile>, FIND_BLOCKS, GROUP, 0, w.j, f, out);
     return KILN_OK;
@@ -96,7 +96,7 @@ kiln_status emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *w
     }
     KILN_TRY(kiln::check_work("tile_pairs_emit", w.bytes, *work_bytes, err));
     KILN_TRY(write_pairs(x, a, w, err));
-    return sort_lists(x, w.sort, room_of(a, w), a->tile_counts, err);
+    return sort_lists(x, w.sort, rule_of(a, w), a->tile_counts, err);
 }
 
 } // namespace

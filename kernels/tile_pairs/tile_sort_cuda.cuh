@@ -5,7 +5,7 @@
 #define KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
 
 #include "kernels/sort/sort.cuh"
-#include "kernels/tile_pairs/tile_room_cuda.cuh"
+#include "kernels/tile_pairs/tile_capacity_cuda.cuh"
 
 namespace
 {
@@ -15,10 +15,10 @@ enum { TILE_BLOCK = 256, NARROW_TILES = 65536 }; /* up to so many are numbered w
 /* How many pairs each tile has, from the sorted tiles: where one begins, the place is taken from its count, where it ends added,
  * modulo 2^32. What lies behind the listed pairs is no tile's. counts: 0 at first; sorted: 16-byte aligned. */
 template <typename Tile>
-__global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, const room_rule room, uint32_t *counts)
+__global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, const capacity_rule rule, uint32_t *counts)
 {
     constexpr uint32_t EACH = sizeof(uint4) / sizeof(Tile), STEP = TILE_BLOCK * EACH;
-    const uint64_t n = room.listed();
+    const uint64_t n = rule.listed();
     for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n; base += static_cast<uint64_t>(gridDim.x) * STEP) {
         const uint64_t first = base + threadIdx.x * EACH, end = min(first + EACH, n);
         alignas(uint4) Tile tiles[EACH] = {};
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, 
 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
 template <typename Tile> struct tile_sort {
-    uint64_t room, n_tiles;
+    uint64_t capacity, n_tiles;
     Tile *tiles[2]; /* [room] */
     uint32_t *ids[2];
     int tile_bits;
@@ -54,34 +54,35 @@ template <typename Tile> struct tile_sort {
 
 /* ids [room]: where pairs are written and lists are wanted. */
 template <typename Tile>
-cudaError_t lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t room, uint64_t n_tiles, uint32_t *ids,
+cudaError_t lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles, uint32_t *ids,
                               cudaStream_t stream)
 {
     *s = {};
-    s->room = room;
+    s->capacity = capacity;
     s->n_tiles = n_tiles;
     for (s->tile_bits = 1; n_tiles > 1ull << s->tile_bits;) s->tile_bits++;
-    s->tiles[0] = kiln::take<Tile>(c, room);
-    s->tiles[1] = kiln::take<Tile>(c, room);
+    s->tiles[0] = kiln::take<Tile>(c, capacity);
+    s->tiles[1] = kiln::take<Tile>(c, capacity);
     s->ids[0] = ids;
-    s->ids[1] = kiln::take<uint32_t>(c, room);
+    s->ids[1] = kiln::take<uint32_t>(c, capacity);
     kiln::sort_pairs<Tile> by_tile = {{s->tiles[0], s->tiles[1]}, {s->ids[0], s->ids[1]}};
-    const cudaError_t e = kiln::sort(nullptr, &s->temp_bytes, &by_tile, room, s->tile_bits, stream);
+    const cudaError_t e = kiln::sort(nullptr, &s->temp_bytes, &by_tile, capacity, s->tile_bits, stream);
     s->temp = kiln_take(c, s->temp_bytes, 1);
     return e;
 }
 
 /* Of tiles[0] and ids[0]; what is behind the pairs has the highest number. */
 template <typename Tile>
-kiln_status sort_lists(const kiln_exec *x, const tile_sort<Tile> &s, const room_rule &room, uint32_t *tile_counts, kiln_error *err)
+kiln_status sort_lists(const kiln_exec *x, const tile_sort<Tile> &s, const capacity_rule &rule, uint32_t *tile_counts,
+                       kiln_error *err)
 {
     kiln::sort_pairs<Tile> by_tile = {{s.tiles[0], s.tiles[1]}, {s.ids[0], s.ids[1]}};
     size_t temp_bytes = s.temp_bytes;
-    CUDA_RUN(kiln::sort(s.temp, &temp_bytes, &by_tile, s.room, s.tile_bits, x->stream));
-    CUDA_RUN(kiln::bring(s.ids[0], by_tile.values[0], s.room, x->stream));
+    CUDA_RUN(kiln::sort(s.temp, &temp_bytes, &by_tile, s.capacity, s.tile_bits, x->stream));
+    CUDA_RUN(kiln::bring(s.ids[0], by_tile.values[0], s.capacity, x->stream));
     CUDA_RUN(cudaMemsetAsync(tile_counts, 0, s.n_tiles * sizeof *tile_counts, x->stream));
-    LAUNCH(count_by_tile<Tile>, kiln::blocks_for(s.room, TILE_BLOCK * sizeof(uint4) / sizeof(Tile)), TILE_BLOCK, 0, by_tile.keys[0],
-           room, tile_counts);
+    LAUNCH(count_by_tile<Tile>, kiln::blocks_for(s.capacity, TILE_BLOCK * sizeof(uint4) / sizeof(Tile)), TILE_BLOCK, 0,
+           by_tile.keys[0], rule, tile_counts);
     return KILN_OK;
 }
 

@@ -6,7 +6,7 @@
 #define KILN_KERNELS_TILE_WRITE_CUDA_CUH
 
 #include "kernels/tile_pairs/tile_find_cuda.cuh"
-#include "kernels/tile_pairs/tile_room_cuda.cuh"
+#include "kernels/tile_pairs/tile_capacity_cuda.cuh"
 
 namespace
 {
@@ -17,14 +17,14 @@ template <typename Tile> struct pairs_out {
     Tile *tiles;
     uint32_t *ids; /* ranks, or whatever the writer calls the Gaussian */
     uint32_t tiles_x;
-    room_rule room;
+    capacity_rule rule;
 };
 
 /* Places behind the pairs are sorted too: the highest number leaves them behind, as a stable sort does even where a tile has
  * it. The pairs that were counted but are not those found are nobody's. */
 template <typename Tile> __device__ void fill_rest(const pairs_out<Tile> &out)
 {
-    for (uint64_t i = out.room.listed() + kiln::thread_index(); i < out.room.room; i += kiln::thread_count()) {
+    for (uint64_t i = out.rule.listed() + kiln::thread_index(); i < out.rule.capacity; i += kiln::thread_count()) {
         out.tiles[i] = static_cast<Tile>(UINT32_MAX);
         out.ids[i] = UINT32_MAX;
     }
@@ -49,29 +49,29 @@ __device__ uint64_t sum_in_group(uint64_t v, uint64_t (&sums)[GROUP / WARP])
 }
 
 template <typename Tile>
-__device__ void write_masks_of_warp(writing &room, const record &r, uint64_t mask, uint32_t id, uint64_t place,
+__device__ void write_masks_of_warp(writing &scratch, const record &r, uint64_t mask, uint32_t id, uint64_t place,
                                     const pairs_out<Tile> &out)
 {
-    question_row row(room.firsts, static_cast<uint32_t>(64 - __clzll(static_cast<long long>(mask))));
+    question_row row(scratch.firsts, static_cast<uint32_t>(64 - __clzll(static_cast<long long>(mask))));
     if (mask) {
         const uint32_t slot = row.slot();
-        room.tiles[slot] = r.first_tile();
-        room.steps[slot] = step_of(r.w());
-        room.ids[slot] = id;
-        room.masks[slot] = mask;
-        room.places[slot] = place;
+        scratch.tiles[slot] = r.first_tile();
+        scratch.steps[slot] = step_of(r.w());
+        scratch.ids[slot] = id;
+        scratch.masks[slot] = mask;
+        scratch.places[slot] = place;
     }
     __syncwarp();
     for (uint32_t at = 0; at < row.total(); at += WARP) {
         uint32_t slot, k;
         const bool asks = row.next(at, &slot, &k);
-        const uint64_t bits = room.masks[slot];
+        const uint64_t bits = scratch.masks[slot];
         if (!asks || !(bits >> k & 1)) continue;
-        const uint32_t step = room.steps[slot], down = k * (step & 0xffff) >> 12;
-        const uint64_t to = room.places[slot] + __popcll(bits & ((1ull << k) - 1));
-        if (to >= out.room.room) continue; /* then nothing is listed; who writes may not know yet */
-        out.tiles[to] = static_cast<Tile>(room.tiles[slot] + down * out.tiles_x + k - down * (step >> 16));
-        out.ids[to] = room.ids[slot];
+        const uint32_t step = scratch.steps[slot], down = k * (step & 0xffff) >> 12;
+        const uint64_t to = scratch.places[slot] + __popcll(bits & ((1ull << k) - 1));
+        if (to >= out.rule.capacity) continue; /* then nothing is listed; who writes may not know yet */
+        out.tiles[to] = static_cast<Tile>(scratch.tiles[slot] + down * out.tiles_x + k - down * (step >> 16));
+        out.ids[to] = scratch.ids[slot];
     }
     __syncwarp();
 }
@@ -79,10 +79,10 @@ __device__ void write_masks_of_warp(writing &room, const record &r, uint64_t mas
 /* group_pairs: where each group's pairs begin; the last is how many there are. Listed Gaussians get their place in the record. */
 template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(const job j, const found f, pairs_out<Tile> out)
 {
-    __shared__ writing rooms[GROUP / WARP];
+    __shared__ writing warp_scratch[GROUP / WARP];
     __shared__ uint64_t sums[GROUP / WARP];
     fill_rest(out);
-    if (!out.room.holds()) return;
+    if (!out.rule.holds()) return;
     const uint64_t n = j.count.get();
     for (uint64_t group = blockIdx.x; group * GROUP < n; group += gridDim.x) {
         const uint64_t i = group * GROUP + threadIdx.x;
@@ -90,7 +90,7 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(co
         const record r = i < n ? f.r.words[i] : record{};
         const uint64_t mask = f.r.mask(id, r), place = f.group_pairs[group] + sum_in_group(f.r.pairs(r, mask), sums);
         if (r.is_listed()) f.r.words[i] = record::of_listed(place);
-        write_masks_of_warp(rooms[threadIdx.x / WARP], r, mask, id, place, out);
+        write_masks_of_warp(warp_scratch[threadIdx.x / WARP], r, mask, id, place, out);
     }
 }
 
@@ -129,7 +129,7 @@ template <typename Tile> __device__ void write_kept(const job &j, const found &f
 /* By the whole grid, when all masks are written. */
 template <typename Tile> __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
-    if (f.kept && *f.n_kept <= f.kept_room)
+    if (f.kept && *f.n_kept <= f.kept_capacity)
         write_kept(j, f, out);
     else
         for_wide(j, f, [&](const wide_slice &slice) { write_slice(j, f, slice, out); });
@@ -149,7 +149,7 @@ template <typename Tile> __device__ void write_listed(const job &j, const found 
 
 template <typename Tile> __global__ void __launch_bounds__(GROUP) write_rest(const job j, const found f, pairs_out<Tile> out)
 {
-    if (out.room.holds()) write_listed(j, f, out);
+    if (out.rule.holds()) write_listed(j, f, out);
 }
 
 } // namespace

@@ -167,12 +167,12 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-static kiln_status give_label(void *context, uint32_t index, kiln_draw_label *out, kiln_error *err)
+static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
 {
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
     (void)err;
-    *out = (kiln_draw_label){.n = c->count, .hidden = !kiln_shot_may_see(x->shot, c), .colour = x->colour};
+    *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !kiln_shot_may_see(x->shot, c), .colour = x->colour};
     memcpy(out->key, x->s->keys[index].bytes, sizeof out->key);
     return KILN_OK;
 }
@@ -186,7 +186,7 @@ static kiln_draw_scene scene_of(reading *x)
                              .n_chunks = x->s->layer->n_chunks,
                              .chunk = give_chunk,
                              .context = x,
-                             .label = give_label,
+                             .header = give_label,
                              .store = x->s->store,
                              .fast = x->s->fast};
 }
@@ -198,7 +198,7 @@ static kiln_status make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *sh
     kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .shot = shot, .colour = colour};
     const kiln_draw_scene scene = scene_of(&x);
-    KILN_TRY(room ? kiln_draw_collect_or_room(kiln_worker_runner(w), &scene, &s->frame, room, err)
+    KILN_TRY(room ? kiln_draw_collect_or_slabs(kiln_worker_runner(w), &scene, &s->frame, room, err)
                   : kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
     s->shot = *shot;
     s->has_frame = !room || *room == 0;
@@ -222,22 +222,22 @@ kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const k
 }
 
 kiln_status kiln_frame_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, const float background[3], float *rgba,
-                               float *depth, kiln_draw_told *told, bool *done, kiln_error *err)
+                               float *depth, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .shot = shot, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
-    return kiln_draw_at_once(&scene, background, rgba, depth, told, done, err);
+    return kiln_draw_single_pass(&scene, background, rgba, depth, stats, done, err);
 }
 
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t room, const float background[3],
-                             float *rgba, float *depth, kiln_draw_told *told, kiln_error *err)
+                             float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .shot = shot, .colour = true}, bare = {.w = w, .s = s, .shot = shot};
     kiln_draw_scene scene = scene_of(&x);
-    scene.bare = &bare;
-    return kiln_draw_slabs(kiln_worker_runner(w), &scene, room, background, rgba, depth, told, err);
+    scene.geometry_context = &bare;
+    return kiln_draw_slabs(kiln_worker_runner(w), &scene, room, background, rgba, depth, stats, err);
 }
 
 /* ---- counting -------------------------------------------------------------------------------------------------------- */

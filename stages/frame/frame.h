@@ -96,12 +96,12 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot
 /* The same; or *room above 0: the frame does not fit on the worker's GPU, and kiln_frame_slabs will, with so much room. */
 kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
                                     uint64_t *room, kiln_error *err) KILN_MUST_CHECK;
-/* The picture at once (kiln_draw_at_once), without a frame; *done false: not so. */
+/* The picture at once (kiln_draw_single_pass), without a frame; *done false: not so. */
 kiln_status kiln_frame_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, const float background[3], float *rgba,
-                               float *depth, kiln_draw_told *told, bool *done, kiln_error *err) KILN_MUST_CHECK;
+                               float *depth, kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
 /* The picture in slabs (kiln_draw_slabs), without a frame. */
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t room, const float background[3],
-                             float *rgba, float *depth, kiln_draw_told *told, kiln_error *err) KILN_MUST_CHECK;
+                             float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 /* Room for a picture of so many pixels, one of `most` that are kept from unit to unit while these numbers stay and what the unit in
  * hand takes leaves room for them beside. Waits where all are taken, for a tail to give one back (kiln_canvas_give). */
 kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned most, kiln_canvas **out,

@@ -117,7 +117,7 @@ static kiln_status draw(const kiln_exec *x, const kiln_view *view, const kiln_sp
                                        .view = view,
                                        .row0 = starts[b],
                                        .row1 = starts[b + 1],
-                                       .room = pairs,
+                                       .capacity = pairs,
                                        .tile_counts = counts,
                                        .ranks = ranks};
         KILN_GO(RUN(tile_pairs_emit, &e));

@@ -95,20 +95,20 @@ static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_fr
     return KILN_OK;
 }
 
-static void take_told(picture *p, const kiln_draw_told *told)
+static void take_stats(picture *p, const kiln_draw_stats *stats)
 {
-    p->visible = told->visible;
-    p->pairs = told->pairs;
-    p->slabs = told->slabs;
+    p->visible = stats->visible;
+    p->pairs = stats->pairs;
+    p->slabs = stats->slabs;
 }
 
 /* Lists of a stored table name Gaussians of the whole view: slabs make their own. */
 static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t room, picture *p,
                               kiln_error *err)
 {
-    kiln_draw_told told;
-    KILN_TRY(kiln_frame_slabs(w, s, &u->shot, room, p->background, p->rgba, p->depth, &told, err));
-    take_told(p, &told);
+    kiln_draw_stats stats;
+    KILN_TRY(kiln_frame_slabs(w, s, &u->shot, room, p->background, p->rgba, p->depth, &stats, err));
+    take_stats(p, &stats);
     return KILN_OK;
 }
 
@@ -155,11 +155,11 @@ static void give_canvas(picture *p)
 static kiln_status try_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
                                kiln_error *err)
 {
-    kiln_draw_told told;
+    kiln_draw_stats stats;
     *done = false;
     if (p->tails == 0 || u->slab_room > 0) return KILN_OK;
-    KILN_TRY(kiln_frame_at_once(w, s, &u->shot, p->background, p->rgba, p->depth, &told, done, err));
-    if (*done) take_told(p, &told);
+    KILN_TRY(kiln_frame_at_once(w, s, &u->shot, p->background, p->rgba, p->depth, &stats, done, err));
+    if (*done) take_stats(p, &stats);
     return KILN_OK;
 }
 

@@ -77,7 +77,7 @@ static kiln_status band_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
     KILN_GO(KILN_ALLOC_UNSET(&ranks, u->pairs, "pairs of a band", err));
     KILN_GO(KILN_ALLOC_UNSET(&code, kiln_ranks_code_most(u->pairs, n_tiles, f->n), "code of a band", err));
     kiln_tile_pairs_emit_args a = {
-        .view = &u->shot.view, .row0 = u->row0, .row1 = u->row1, .room = u->pairs, .tile_counts = counts, .ranks = ranks};
+        .view = &u->shot.view, .row0 = u->row0, .row1 = u->row1, .capacity = u->pairs, .tile_counts = counts, .ranks = ranks};
     st = kiln_draw_emit(kiln_worker_runner(w), f, &a, err);
     if (st == KILN_E_BUG) /* the number is from a stored unit, which may say anything */
         st = kiln_fail(err, KILN_E_IO, "%s; kiln-tiles --predict --force shows which stored count is wrong", err->msg);

@@ -8,10 +8,10 @@ namespace bench
 {
 
 at_once::at_once(runner *b, const frame &f)
-    : b_(b), project_(f.project()), raster_(f.raster()), told_(TOLD), tile_counts_(f.tiles()), ids_(kiln_store_bound(f.pairs())),
+    : b_(b), project_(f.project()), raster_(f.raster()), stats_(STATS), tile_counts_(f.tiles()), ids_(kiln_store_bound(f.pairs())),
       rgba_(4 * f.pixels())
 {
-    BENCH_CUDA(cudaMallocHost(&host_, TOLD * sizeof *host_));
+    BENCH_CUDA(cudaMallocHost(&host_, STATS * sizeof *host_));
     lists_.n = std::min(kiln_store_bound(f.visible()), project_.n);
     lists_.n_visible = project_.n_visible;
     lists_.splats = project_.splats;
@@ -19,15 +19,15 @@ at_once::at_once(runner *b, const frame &f)
     lists_.source_rows = project_.rows;
     lists_.view = project_.view;
     lists_.row1 = kiln_view_tiles_y(project_.view);
-    lists_.room = ids_.size();
+    lists_.capacity = ids_.size();
     lists_.tile_counts = tile_counts_.get();
     lists_.ids = ids_.get();
-    lists_.told = told_.get();
+    lists_.stats = stats_.get();
     raster_.n = lists_.n;
     raster_.splats = lists_.splats;
     raster_.tile_counts = lists_.tile_counts;
     raster_.ranks = lists_.ids;
-    raster_.n_pairs = lists_.room;
+    raster_.n_pairs = lists_.capacity;
     raster_.rgba = rgba_.get();
     work_bytes_ = std::max(b_->prepare(KILN_OP_project, &project_), b_->prepare(KILN_OP_tile_lists, &lists_));
     work_bytes_ = std::max(work_bytes_, b_->prepare(KILN_OP_raster, &raster_));
@@ -53,7 +53,7 @@ void at_once::run()
     b_->start(KILN_OP_project, &project_);
     b_->start(KILN_OP_tile_lists, &lists_);
     b_->start(KILN_OP_raster, &raster_);
-    BENCH_CUDA(cudaMemcpyAsync(host_, told_.get(), told_.bytes(), cudaMemcpyDeviceToHost, b_->exec()->stream));
+    BENCH_CUDA(cudaMemcpyAsync(host_, stats_.get(), stats_.bytes(), cudaMemcpyDeviceToHost, b_->exec()->stream));
 }
 
 void at_once::poison(int byte) const
@@ -61,7 +61,7 @@ void at_once::poison(int byte) const
     BENCH_CUDA(cudaMemset(project_.splats, byte, project_.n * sizeof *project_.splats));
     BENCH_CUDA(cudaMemset(project_.depths, byte, project_.n * sizeof *project_.depths));
     BENCH_CUDA(cudaMemset(project_.rows, byte, project_.n * sizeof *project_.rows));
-    told_.fill(byte);
+    stats_.fill(byte);
     tile_counts_.fill(byte);
     ids_.fill(byte);
     rgba_.fill(byte);
@@ -77,7 +77,7 @@ uint64_t at_once::sum() const
 uint64_t at_once::memory() const
 {
     const uint64_t projected = project_.n * (sizeof *project_.splats + sizeof *project_.depths + sizeof *project_.rows);
-    return work_bytes_ + projected + told_.bytes() + tile_counts_.bytes() + ids_.bytes() + rgba_.bytes();
+    return work_bytes_ + projected + stats_.bytes() + tile_counts_.bytes() + ids_.bytes() + rgba_.bytes();
 }
 
 } // namespace bench

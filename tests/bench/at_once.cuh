@@ -1,5 +1,5 @@
-/* at_once -- what a camera costs with everything on the device, as kernels/draw/at_once.c draws it: projection, lists and raster
- * within bounds, nothing read in between. */
+/* at_once -- what a camera costs with everything on the device, as kernels/draw/single_pass.c draws it: projection, lists and
+ * raster within bounds, nothing read in between. */
 #ifndef KILN_TESTS_BENCH_AT_ONCE_CUH
 #define KILN_TESTS_BENCH_AT_ONCE_CUH
 
@@ -28,15 +28,15 @@ class at_once
     const kiln_raster_args &raster() const { return raster_; }
 
   private:
-    enum { TOLD = 3 }; /* pairs listed, pairs found, visible */
+    enum { STATS = 3 }; /* pairs listed, pairs found, visible */
 
     runner *b_;
     kiln_project_args project_;
     kiln_tile_lists_args lists_ = {};
     kiln_raster_args raster_;
     uint64_t work_bytes_ = 0;
-    uint64_t *host_ = nullptr; /* pinned [TOLD] */
-    array<uint64_t> told_;
+    uint64_t *host_ = nullptr; /* pinned [STATS] */
+    array<uint64_t> stats_;
     array<uint32_t> tile_counts_, ids_;
     array<float> rgba_;
     std::unique_ptr<array<uint32_t>> halves_; /* of the scene's harmonics, once a fast picture was asked for */

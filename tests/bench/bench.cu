@@ -1,7 +1,7 @@
 /* bench -- see bench.cuh. */
 #include "tests/bench/bench.cuh"
 
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 #include "tests/bench/outputs.cuh"
 
 #include <chrono>
@@ -45,7 +45,7 @@ void check_cuda(cudaError_t e, const char *call, const char *file, int line)
 
 runner::runner(const options &o, const char *commit) : o_(o)
 {
-    const uint64_t none = KILN_FAULT_NONE;
+    const uint64_t none = KILN_VIOLATION_NONE;
     run_facts facts = {};
     check(kiln_device_open(o.device, &facts.device, &err));
     BENCH_CUDA(cudaSetDevice(o.device));
@@ -53,8 +53,8 @@ runner::runner(const options &o, const char *commit) : o_(o)
     check(kiln_device_stream_new(o.device, true, &x_.side, &err));
     x_.device = o.device;
     x_.threads = static_cast<unsigned>(omp_get_num_procs());
-    BENCH_CUDA(cudaMalloc(&x_.fault, sizeof none));
-    BENCH_CUDA(cudaMemcpy(x_.fault, &none, sizeof none, cudaMemcpyHostToDevice));
+    BENCH_CUDA(cudaMalloc(&x_.violation, sizeof none));
+    BENCH_CUDA(cudaMemcpy(x_.violation, &none, sizeof none, cudaMemcpyHostToDevice));
     facts.warm_up = o.quick ? 2 : 5;
     facts.runs = o.quick ? 5 : 20;
     facts.commit = commit;
@@ -65,7 +65,7 @@ runner::runner(const options &o, const char *commit) : o_(o)
 
 runner::~runner()
 {
-    (void)cudaFree(x_.fault);
+    (void)cudaFree(x_.violation);
     (void)cudaFree(work_);
     kiln_device_stream_free(x_.device, x_.side);
     kiln_device_stream_free(x_.device, x_.stream);
@@ -73,10 +73,10 @@ runner::~runner()
 
 void runner::wait()
 {
-    uint64_t fault = 0;
-    BENCH_CUDA(cudaMemcpyAsync(&fault, x_.fault, sizeof fault, cudaMemcpyDeviceToHost, x_.stream));
+    uint64_t violation = 0;
+    BENCH_CUDA(cudaMemcpyAsync(&violation, x_.violation, sizeof violation, cudaMemcpyDeviceToHost, x_.stream));
     BENCH_CUDA(cudaStreamSynchronize(x_.stream));
-    check(kiln_fault_fail(fault, &err));
+    check(kiln_violation_fail(violation, &err));
 }
 
 uint64_t runner::prepare(kiln_op_id op, const void *args)

@@ -129,7 +129,7 @@ static kiln_status list_pairs(cpu_frame *f, unsigned threads, kiln_error *err)
                                           .splats = f->splats,
                                           .view = &f->view,
                                           .row1 = tiles_y,
-                                          .room = f->n_pairs,
+                                          .capacity = f->n_pairs,
                                           .tile_counts = f->tile_counts,
                                           .ranks = f->ranks};
     KILN_TRY(run(KILN_OP_tile_pairs_emit, &f->emit, threads, err));

@@ -44,9 +44,9 @@ class host_scene
     }
     uint64_t n() const { return n_; }
     uint32_t n_chunks() const { return static_cast<uint32_t>(chunks_.size()); }
-    kiln_draw_label label(uint32_t i) const
+    kiln_draw_chunk_header label(uint32_t i) const
     {
-        kiln_draw_label l = {};
+        kiln_draw_chunk_header l = {};
         l.n = chunks_[i].n;
         memcpy(l.key, &i, sizeof i); /* any that differ */
         l.colour = true;
@@ -79,7 +79,7 @@ class host_scene
     std::vector<host_chunk> chunks_;
 };
 
-kiln_status label(void *context, uint32_t i, kiln_draw_label *out, kiln_error *)
+kiln_status label(void *context, uint32_t i, kiln_draw_chunk_header *out, kiln_error *)
 {
     *out = static_cast<const host_scene *>(context)->label(i);
     return KILN_OK;
@@ -109,7 +109,7 @@ class artist
         scene_.sh_degree = SH_DEGREE;
         scene_.n_chunks = host_.n_chunks();
         scene_.chunk = chunk;
-        scene_.label = label;
+        scene_.header = label;
         scene_.context = &host_;
         scene_.store = store_;
     }

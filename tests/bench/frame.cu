@@ -82,7 +82,7 @@ void frame::collect()
 void frame::put_in_order()
 {
     step(KILN_OP_depth_order, &order_args_);
-    step(KILN_OP_seen_order, &move_);
+    step(KILN_OP_visible_order, &move_);
 }
 
 void frame::count_pairs()
@@ -106,7 +106,7 @@ void frame::draw(uint32_t row0, uint32_t row1)
     make_room(pairs);
     emit_.row0 = raster_.row0 = row0;
     emit_.row1 = raster_.row1 = row1;
-    emit_.room = raster_.n_pairs = pairs;
+    emit_.capacity = raster_.n_pairs = pairs;
     emit_.ranks = ranks_->get();
     raster_.ranks = ranks_->get();
     raster_.rgba = rgba_.get() + uint64_t(4) * row0 * KILN_TILE * view_.width;

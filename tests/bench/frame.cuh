@@ -36,7 +36,7 @@ class frame
     /* Arguments as run() has left them. Of the whole picture, but in bands. */
     const kiln_project_args &project() const { return project_; }
     const kiln_depth_order_args &depth_order() const { return order_args_; }
-    const kiln_seen_order_args &order() const { return move_; }
+    const kiln_visible_order_args &order() const { return move_; }
     const kiln_tile_pairs_count_args &count() const { return count_; }
     const kiln_tile_pairs_emit_args &emit() const { return emit_; }
     const kiln_raster_args &raster() const { return raster_; }
@@ -67,7 +67,7 @@ class frame
     std::unique_ptr<array<uint32_t>> ranks_;
     kiln_project_args project_ = {};
     kiln_depth_order_args order_args_ = {};
-    kiln_seen_order_args move_ = {};
+    kiln_visible_order_args move_ = {};
     kiln_tile_pairs_count_args count_ = {};
     kiln_tile_pairs_emit_args emit_ = {};
     kiln_raster_args raster_ = {};

@@ -130,7 +130,8 @@ void measure_steps(runner *b, const std::string &name, frame *f, const kiln_rast
         alone.rows = nullptr;
         b->operation({"project " + name, static_cast<uint64_t>(a.rows), KILN_OP_project, &alone, project_cost(a)});
     }
-    if (b->wants("seen")) b->operation({"seen_order " + name, f->visible(), KILN_OP_seen_order, &f->order(), order_cost(a)});
+    if (b->wants("visible"))
+        b->operation({"visible_order " + name, f->visible(), KILN_OP_visible_order, &f->order(), order_cost(a)});
     if (b->wants("lists")) measure_lists(b, name, f, a);
     if (b->wants("raster")) b->operation({"raster " + name, f->pairs(), KILN_OP_raster, &raster, raster_cost(a)});
 }
@@ -220,7 +221,7 @@ void bench_real(runner *b, const char *shared)
 void frame_suite(runner *b, const char *shared)
 {
     bool any = false;
-    for (const char *op : {"frame", "project", "seen", "lists", "raster"}) any = any || b->wants(op);
+    for (const char *op : {"frame", "project", "visible", "lists", "raster"}) any = any || b->wants(op);
     if (!any) return;
     if (b->wants_scene("1m")) bench_orbit(b, 1000000);
     if (b->wants_scene("6m")) bench_orbit(b, 6000000);

@@ -5,7 +5,7 @@ namespace bench
 {
 
 listing::listing(const kiln_project_args &project, uint64_t visible, uint64_t pairs)
-    : tile_counts_(uint64_t(kiln_view_tiles_x(project.view)) * kiln_view_tiles_y(project.view)), ids_(pairs), told_(3)
+    : tile_counts_(uint64_t(kiln_view_tiles_x(project.view)) * kiln_view_tiles_y(project.view)), ids_(pairs), stats_(3)
 {
     args_.n = visible;
     args_.n_visible = project.n_visible;
@@ -14,10 +14,10 @@ listing::listing(const kiln_project_args &project, uint64_t visible, uint64_t pa
     args_.source_rows = project.rows;
     args_.view = project.view;
     args_.row1 = kiln_view_tiles_y(project.view);
-    args_.room = pairs;
+    args_.capacity = pairs;
     args_.tile_counts = tile_counts_.get();
     args_.ids = ids_.get();
-    args_.told = told_.get();
+    args_.stats = stats_.get();
 }
 
 } // namespace bench

@@ -14,11 +14,11 @@ class listing
     /* project: as it has run, with depths and rows. The arrays stay the frame's. */
     listing(const kiln_project_args &project, uint64_t visible, uint64_t pairs);
     const kiln_tile_lists_args &args() const { return args_; }
-    uint64_t bytes() const { return tile_counts_.bytes() + ids_.bytes() + told_.bytes(); }
+    uint64_t bytes() const { return tile_counts_.bytes() + ids_.bytes() + stats_.bytes(); }
 
   private:
     array<uint32_t> tile_counts_, ids_;
-    array<uint64_t> told_;
+    array<uint64_t> stats_;
     kiln_tile_lists_args args_ = {};
 };
 

@@ -1,7 +1,7 @@
 /* fast_test -- a fast picture (raster.h) on a GPU: at least 60 dB from the exact one in every profile, classic and antialiased, on
  * scenes that are generated and trained; the same bits each time, in one pass and in slabs; and the exact picture is none the worse
  * for it. */
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 #include "tests/unit/truth_draw.h"
 
 #include <jansson.h>
@@ -195,7 +195,7 @@ static void blend_slab(const picture *p, uint64_t from, uint64_t to, kiln_raster
                                             .splats = p->splats + from,
                                             .view = &p->view,
                                             .row1 = rows,
-                                            .room = pairs,
+                                            .capacity = pairs,
                                             .tile_counts = counts,
                                             .ranks = ranks};
     must(test_run(KILN_OP_tile_pairs_emit, &emit, &err), &err);
@@ -256,8 +256,8 @@ static void blend_at(const picture *p, size_t off, float *rgba)
 {
     kiln_error err = {0};
     kiln_exec x = {.device = 0, .threads = 1};
-    const uint64_t none = KILN_FAULT_NONE, n = pixels_of(p), tiles = kiln_view_tiles_x(&p->view) * kiln_view_tiles_y(&p->view);
-    uint64_t fault;
+    const uint64_t none = KILN_VIOLATION_NONE, n = pixels_of(p), tiles = kiln_view_tiles_x(&p->view) * kiln_view_tiles_y(&p->view);
+    uint64_t violation;
     size_t work_bytes = 0;
     must(kiln_device_stream_new(0, false, &x.stream, &err), &err);
     kiln_raster_args a = {.n = p->visible,
@@ -277,12 +277,12 @@ static void blend_at(const picture *p, size_t off, float *rgba)
     a.rgba = parts[1];
     a.tile_counts = parts[2];
     a.ranks = parts[3];
-    x.fault = parts[5];
+    x.violation = parts[5];
     must(kiln_ops_cuda()->raster(&x, &a, parts[4], &work_bytes, &err), &err);
     must(kiln_device_copy_out(&x, rgba, a.rgba, n * 16, &err), &err);
-    must(kiln_device_copy_out(&x, &fault, x.fault, sizeof fault, &err), &err);
+    must(kiln_device_copy_out(&x, &violation, x.violation, sizeof violation, &err), &err);
     must(kiln_device_wait(&x, &err), &err);
-    assert_true(fault == KILN_FAULT_NONE);
+    assert_true(violation == KILN_VIOLATION_NONE);
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) kiln_device_free(0, (char *)parts[i] - (i < 2 ? off : 0));
     kiln_device_stream_free(0, x.stream);
 }

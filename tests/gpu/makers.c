@@ -286,7 +286,7 @@ static bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emi
                                      .view = &s->view,
                                      .row0 = b.row0,
                                      .row1 = b.row1,
-                                     .room = b.pairs,
+                                     .capacity = b.pairs,
                                      .tile_counts =
                                          own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view), sizeof *a->tile_counts),
                                      .ranks = own(c, b.pairs, sizeof *a->ranks),
@@ -329,10 +329,10 @@ static bool make_tile_lists(scene *s, unsigned variant, kiln_tile_lists_args *a,
     if (variant == 4) *(uint64_t *)a->n_visible = 0;
     a->row0 = b.row0;
     a->row1 = b.row1;
-    a->room = variant == 0 ? b.pairs + 1000 : variant == 3 ? b.pairs / 2 : b.pairs;
+    a->capacity = variant == 0 ? b.pairs + 1000 : variant == 3 ? b.pairs / 2 : b.pairs;
     a->tile_counts = own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view), sizeof *a->tile_counts);
-    a->ids = own(c, a->room, sizeof *a->ids);
-    a->told = own(c, 3, sizeof *a->told);
+    a->ids = own(c, a->capacity, sizeof *a->ids);
+    a->stats = own(c, 3, sizeof *a->stats);
     return true;
 }
 
@@ -361,7 +361,7 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
     if (variant > 4 || !make_tile_pairs_emit(s, variant, &lists, c)) return false;
     call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_pairs_emit, &lists);
     if (lists.n_pairs)
-        for (uint64_t i = lists.n_pairs[0]; i < lists.room; i++) lists.ranks[i] = UINT32_MAX; /* names nothing */
+        for (uint64_t i = lists.n_pairs[0]; i < lists.capacity; i++) lists.ranks[i] = UINT32_MAX; /* names nothing */
     *a = (kiln_raster_args){.n = s->visible,
                             .splats = s->splats,
                             .view = &s->view,
@@ -370,7 +370,7 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
                             .row1 = lists.row1,
                             .tile_counts = lists.tile_counts,
                             .ranks = lists.ranks,
-                            .n_pairs = lists.room,
+                            .n_pairs = lists.capacity,
                             .background = {variant ? 1.0f : 0.0f, 0.25f, 0.0f}};
     if (variant == 2) {
         a->state = make_state(c, kiln_raster_pixels(a));
@@ -383,7 +383,7 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
 
 /* What a scene's camera sees, as it comes from project: room for all rows, the visible ones first. Variant 0: the first chunk, with
  * room to spare; 1: behind five others, with room for half; 2: no room is left. */
-static bool make_seen_gather(scene *s, unsigned variant, kiln_seen_gather_args *a, made_call *c)
+static bool make_visible_gather(scene *s, unsigned variant, kiln_visible_gather_args *a, made_call *c)
 {
     if (variant > 2 || s->n == 0 || !look_quickly(s)) return false;
     const uint64_t room[] = {s->visible + 3, 5 + s->visible / 2, 4};
@@ -394,21 +394,21 @@ static bool make_seen_gather(scene *s, unsigned variant, kiln_seen_gather_args *
     *visible = s->visible;
     *total = variant ? 5 : 0;
     for (uint64_t i = 0; i < s->n; i++) source_rows[i] = (uint32_t)(7 * i + 1);
-    *a = (kiln_seen_gather_args){.n = s->n,
-                                 .splats = splats,
-                                 .n_visible = visible,
-                                 .source_rows = source_rows,
-                                 .chunk = 3 + variant,
-                                 .room = room[variant],
-                                 .total = total,
-                                 .all = own(c, room[variant], sizeof *a->all),
-                                 .depths = own(c, room[variant], sizeof *a->depths),
-                                 .rows = own(c, room[variant], sizeof *a->rows),
-                                 .chunks = own(c, room[variant], sizeof *a->chunks)};
+    *a = (kiln_visible_gather_args){.n = s->n,
+                                    .splats = splats,
+                                    .n_visible = visible,
+                                    .source_rows = source_rows,
+                                    .chunk = 3 + variant,
+                                    .capacity = room[variant],
+                                    .total = total,
+                                    .all = own(c, room[variant], sizeof *a->all),
+                                    .depths = own(c, room[variant], sizeof *a->depths),
+                                    .rows = own(c, room[variant], sizeof *a->rows),
+                                    .chunks = own(c, room[variant], sizeof *a->chunks)};
     return true;
 }
 
-/* The tiles that ask for more: a checkerboard, or all; summed as seen.h says. */
+/* The tiles that ask for more: a checkerboard, or all; summed as visible.h says. */
 static const uint32_t *make_live(made_call *c, const kiln_view *view, bool all)
 {
     const uint64_t wide = (uint64_t)kiln_view_tiles_x(view) + 1, high = (uint64_t)kiln_view_tiles_y(view) + 1;
@@ -422,32 +422,32 @@ static const uint32_t *make_live(made_call *c, const kiln_view *view, bool all)
 
 /* Variant 0: the middle half in depth, some tiles; 1: of the depth in the middle those with higher rows, all tiles; 2: none, as the
  * slab is empty. */
-static bool make_seen_window(scene *s, unsigned variant, kiln_seen_window_args *a, made_call *c)
+static bool make_visible_window(scene *s, unsigned variant, kiln_visible_window_args *a, made_call *c)
 {
-    kiln_seen_gather_args g;
-    if (variant > 2 || !make_seen_gather(s, 0, &g, c) || s->visible < 4) return false;
+    kiln_visible_gather_args g;
+    if (variant > 2 || !make_visible_gather(s, 0, &g, c) || s->visible < 4) return false;
     const kiln_splat2d *from = &s->splats[s->visible / 4], *middle = &s->splats[s->visible / 2],
                        *to = &s->splats[s->visible / 4 * 3];
     const uint64_t keys[][2] = {
         {kiln_depth_key(from->depth, 0), kiln_depth_key(to->depth, 0)},
         {kiln_depth_key(middle->depth, g.source_rows[middle->row]), kiln_depth_key(middle->depth, UINT32_MAX)},
         {1, 2}};
-    *a = (kiln_seen_window_args){.n = g.n,
-                                 .splats = g.splats,
-                                 .n_visible = g.n_visible,
-                                 .source_rows = g.source_rows,
-                                 .window = {.from = keys[variant][0],
-                                            .to = keys[variant][1],
-                                            .tiles_x = kiln_view_tiles_x(&s->view),
-                                            .tiles_y = kiln_view_tiles_y(&s->view),
-                                            .live = make_live(c, &s->view, variant == 1)},
-                                 .kept = own(c, g.n, sizeof *a->kept),
-                                 .n_kept = own(c, 1, sizeof *a->n_kept)};
+    *a = (kiln_visible_window_args){.n = g.n,
+                                    .splats = g.splats,
+                                    .n_visible = g.n_visible,
+                                    .source_rows = g.source_rows,
+                                    .window = {.from = keys[variant][0],
+                                               .to = keys[variant][1],
+                                               .tiles_x = kiln_view_tiles_x(&s->view),
+                                               .tiles_y = kiln_view_tiles_y(&s->view),
+                                               .live = make_live(c, &s->view, variant == 1)},
+                                    .kept = own(c, g.n, sizeof *a->kept),
+                                    .n_kept = own(c, 1, sizeof *a->n_kept)};
     return true;
 }
 
 /* Backwards, and all of them the same one; backwards without chunks. */
-static bool make_seen_order(scene *s, unsigned variant, kiln_seen_order_args *a, made_call *c)
+static bool make_visible_order(scene *s, unsigned variant, kiln_visible_order_args *a, made_call *c)
 {
     if (variant > 2 || !look_quickly(s)) return false;
     const uint64_t n = s->visible;
@@ -456,13 +456,13 @@ static bool make_seen_order(scene *s, unsigned variant, kiln_seen_order_args *a,
         chunks[i] = (uint32_t)(i / 3);
         order[i] = (uint32_t)(variant == 1 ? n / 2 : n - 1 - i);
     }
-    *a = (kiln_seen_order_args){.n = n,
-                                .splats = s->splats,
-                                .chunks = variant < 2 ? chunks : NULL,
-                                .order = order,
-                                .ordered = own(c, n, sizeof *a->ordered),
-                                .ordered_chunks = variant < 2 ? own(c, n, sizeof *a->ordered_chunks) : NULL,
-                                .ordered_rows = own(c, n, sizeof *a->ordered_rows)};
+    *a = (kiln_visible_order_args){.n = n,
+                                   .splats = s->splats,
+                                   .chunks = variant < 2 ? chunks : NULL,
+                                   .order = order,
+                                   .ordered = own(c, n, sizeof *a->ordered),
+                                   .ordered_chunks = variant < 2 ? own(c, n, sizeof *a->ordered_chunks) : NULL,
+                                   .ordered_rows = own(c, n, sizeof *a->ordered_rows)};
     return true;
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/carve.h"
 #include "kernels/device.h"
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void point_at(const op_image *i, unsigned char *base, unsigned char *args
 }
 
 static unsigned piece_count(const op_image *i) { return i->n + 2; }
-static op_piece *fault_piece(op_image *i) { return &i->pieces[i->n]; }
+static op_piece *violation_piece(op_image *i) { return &i->pieces[i->n]; }
 static op_piece *work_piece(op_image *i) { return &i->pieces[i->n + 1]; }
 
 static bool lay_out(op_image *i)
@@ -49,7 +49,7 @@ static bool lay_out(op_image *i)
 
 static kiln_status prepare(op_image *out, kiln_op_id op, const void *args, size_t work_bytes, size_t shift, kiln_error *err)
 {
-    const uint64_t no_fault = KILN_FAULT_NONE;
+    const uint64_t no_violation = KILN_VIOLATION_NONE;
     *out = (op_image){.op = op, .work_bytes = work_bytes, .shift = shift};
     if (kiln_op_args_bytes(op) > sizeof out->args) return kiln_fail(err, KILN_E_BUG, "op_image: arguments too large");
     memcpy(out->args, args, kiln_op_args_bytes(op));
@@ -61,7 +61,7 @@ static kiln_status prepare(op_image *out, kiln_op_id op, const void *args, size_
     for (unsigned k = 0; k < out->n; k++)
         if ((out->arrays[k].direction & KILN_ARRAY_IN) && out->pieces[k].bytes > 0)
             memcpy(out->block + out->pieces[k].at, pointer_in(args, out->arrays[k].field), out->pieces[k].bytes);
-    memcpy(out->block + fault_piece(out)->at, &no_fault, sizeof no_fault);
+    memcpy(out->block + violation_piece(out)->at, &no_violation, sizeof no_violation);
     point_at(out, out->block, out->args);
     out->n = kiln_op_arrays(op, out->args, out->arrays); /* counts of used elements are in the block, too */
     return KILN_OK;
@@ -104,7 +104,7 @@ static kiln_status run_on_device(op_image *i, const sibling *s, size_t work_byte
     STEP("kiln_device_fill", kiln_device_fill(&x, base, OP_POISON, i->bytes, err));
     STEP("kiln_device_copy_in", kiln_device_copy_in(&x, base, i->block, i->bytes, err));
     point_at(i, base, args);
-    x.fault = (uint64_t *)((char *)base + fault_piece(i)->at);
+    x.violation = (uint64_t *)((char *)base + violation_piece(i)->at);
     i->status = kiln_op_call(s->ops, i->op, &x, args, (char *)base + work_piece(i)->at, &work_bytes, &i->err);
     stepped(s, kiln_op_name(i->op));
     if (i->status == KILN_OK) i->status = kiln_device_wait(&x, &i->err);
@@ -121,7 +121,7 @@ done:
 kiln_status op_image_run(op_image *out, const sibling *s, kiln_op_id op, const void *args, size_t work_missing, kiln_error *err)
 {
     size_t need = 0;
-    uint64_t fault;
+    uint64_t violation;
     *out = (op_image){.op = op};
     out->status = kiln_op_call(s->ops, op, &s->exec, args, NULL, &need, &out->err);
     stepped(s, kiln_op_name(op));
@@ -133,8 +133,8 @@ kiln_status op_image_run(op_image *out, const sibling *s, kiln_op_id op, const v
         KILN_TRY(run_on_device(out, s, need, err));
     else
         out->status = kiln_op_call(s->ops, op, &s->exec, out->args, out->block + work_piece(out)->at, &need, &out->err);
-    memcpy(&fault, out->block + fault_piece(out)->at, sizeof fault);
-    if (out->status == KILN_OK) out->status = kiln_fault_fail(fault, &out->err);
+    memcpy(&violation, out->block + violation_piece(out)->at, sizeof violation);
+    if (out->status == KILN_OK) out->status = kiln_violation_fail(violation, &out->err);
     return KILN_OK;
 }
 
@@ -187,7 +187,7 @@ bool op_image_kept(const op_image *i, const void *args, char why[OP_WHY_MAX])
     if (!i->block) return true;
     for (unsigned k = 0; k < piece_count(i); k++) {
         const op_piece *p = &i->pieces[k];
-        const char *name = k < i->n ? i->arrays[k].name : k == i->n ? "the fault word" : "the workspace";
+        const char *name = k < i->n ? i->arrays[k].name : k == i->n ? "the violation word" : "the workspace";
         if (!is_poison(i->block + from, p->at - from)) {
             snprintf(why, OP_WHY_MAX, "something was written outside the arrays, before %s", name);
             return false;

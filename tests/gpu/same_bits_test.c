@@ -212,7 +212,7 @@ static void compare_square(comparison *c, uint32_t side)
     kiln_splat2d splats[SPLATS];
     float depths[SPLATS];
     uint32_t rows[SPLATS];
-    uint64_t told[3];
+    uint64_t stats[3];
     uint32_t *const tile_counts = calloc(tiles, sizeof *tile_counts), *const ids = calloc(room, sizeof *ids);
     assert_true(tile_counts && ids);
     for (uint32_t i = 0; i < SPLATS; i++) {
@@ -233,10 +233,10 @@ static void compare_square(comparison *c, uint32_t side)
                                     .source_rows = rows,
                                     .view = &view,
                                     .row1 = side,
-                                    .room = room,
+                                    .capacity = room,
                                     .tile_counts = tile_counts,
                                     .ids = ids,
-                                    .told = told};
+                                    .stats = stats};
     compare_call(c, &none, side, &a);
     free(tile_counts);
     free(ids);
@@ -263,7 +263,7 @@ static void spoil_call(const spoiled_call *c, void *args)
 {
     if (c->op == KILN_OP_tile_pairs_emit) {
         kiln_tile_pairs_emit_args *a = args;
-        a->room = strcmp(c->what, "no room") == 0 ? 0 : a->room + (strcmp(c->what, "a pair more") == 0 ? 1 : -1ull);
+        a->capacity = strcmp(c->what, "no room") == 0 ? 0 : a->capacity + (strcmp(c->what, "a pair more") == 0 ? 1 : -1ull);
         return;
     }
     kiln_raster_args *a = args;
@@ -325,9 +325,9 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
     const kiln_tile_pairs_count_args pairs_wide = {.splats = &splat, .view = &wide, .row_pairs = count};
     const kiln_tile_pairs_emit_args emit = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words};
     const kiln_tile_lists_args lists = {
-        .n_visible = count, .splats = &splat, .view = &wide, .tile_counts = words, .ids = words, .told = count};
+        .n_visible = count, .splats = &splat, .view = &wide, .tile_counts = words, .ids = words, .stats = count};
     const kiln_tile_lists_args lists_many = {
-        .n = UINT32_MAX, .n_visible = count, .splats = &splat, .view = &tall, .tile_counts = words, .ids = words, .told = count};
+        .n = UINT32_MAX, .n_visible = count, .splats = &splat, .view = &tall, .tile_counts = words, .ids = words, .stats = count};
     const kiln_raster_args raster = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words, .rgba = out};
     const kiln_raster_args raster_rows = {
         .splats = &splat, .view = &tall, .row0 = 1, .row1 = 2, .tile_counts = words, .ranks = words, .rgba = out};

@@ -1,5 +1,5 @@
-/* at_once_test -- pictures that a device draws without a word in between (kernels/draw/at_once.c), on a device of host memory: the
- * bits of the counted way, within whatever bounds, and when a step fails. */
+/* at_once_test -- pictures that a device draws without a word in between (kernels/draw/single_pass.c), on a device of host memory:
+ * the bits of the counted way, within whatever bounds, and when a step fails. */
 #include "kernels/draw/resident.h"
 #include "tests/unit/draw_device.h"
 
@@ -10,21 +10,21 @@ enum { AT_ONCE = 3 }; /* launches of a scene in one piece: project, tile_lists, 
 /* A view's picture, which must be the right one where there is one. */
 static kiln_status view_draw(const device *d, scene *s, const picture *right, kiln_error *err)
 {
-    kiln_draw_told told = {.drawn = 77};
+    kiln_draw_stats stats = {.drawn = 77};
     picture p = {.pixels = right->pixels, .rgba = memory(right->pixels, 16), .depth = memory(right->pixels, 4)};
     s->draw.store = d->store;
     fake.launches = fake.waits = s->asked = 0;
     fake.bytes_in = fake.bytes_out = 0;
-    const kiln_status st = kiln_draw_view(d->runner, &s->draw, background, p.rgba, p.depth, &told, err);
+    const kiln_status st = kiln_draw_view(d->runner, &s->draw, background, p.rgba, p.depth, &stats, err);
     assert_int_equal(fake.in_flight, 0);
     assert_int_equal(fake.n_copies, 0);
     if (st == KILN_OK) {
         assert_memory_equal(right->rgba, p.rgba, 16 * p.pixels);
         assert_memory_equal(right->depth, p.depth, 4 * p.pixels);
-        assert_int_equal(told.visible, right->drawing.n);
-        assert_int_equal(told.pairs, right->pairs);
-        assert_int_equal(told.listed, right->pairs);
-        assert_int_equal(told.slabs + told.drawn, 0);
+        assert_int_equal(stats.visible, right->drawing.n);
+        assert_int_equal(stats.pairs, right->pairs);
+        assert_int_equal(stats.listed, right->pairs);
+        assert_int_equal(stats.slabs + stats.drawn, 0);
     }
     picture_free(&p);
     s->draw.store = NULL;
@@ -69,7 +69,7 @@ static void a_second_picture_waits_once(void **state)
 /* At every cap the right picture; and planes that are there are not thrown out for the room of one. */
 static void no_cap_changes_a_picture(void **state)
 {
-    enum { BY_CHUNKS = 6, FEW = 4 << 20 }; /* project and seen_gather of two chunks; bytes of which each counts */
+    enum { BY_CHUNKS = 6, FEW = 4 << 20 }; /* project and visible_gather of two chunks; bytes of which each counts */
     scene s;
     picture right;
     unsigned at_once = 0, by_chunks = 0, counted = 0;
@@ -243,7 +243,7 @@ static void what_breaks_off_leaves_nothing(void **state)
     scene_free(&s);
 }
 
-static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
+static void a_violation_in_the_data_gives_its_sentence(void **state)
 {
     scene s;
     picture right;
@@ -253,7 +253,7 @@ static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
     draw_on_cpu(&right, &s);
     device d = device_open(LARGE);
     must_draw(&d, &s, &right);
-    fake.fault = KILN_FAULT(KILN_FAULT_RASTER_RANK, 5);
+    fake.violation = KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, 5);
     assert_int_equal(view_draw(&d, &s, &right, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "pair 5 names a Gaussian that is not there"));
     must_draw(&d, &s, &right); /* it does not stay */
@@ -294,7 +294,7 @@ int main(void)
         cmocka_unit_test(another_scene_begins_anew),
         cmocka_unit_test(a_chunk_comes_when_it_is_seen_first),
         cmocka_unit_test(what_breaks_off_leaves_nothing),
-        cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
+        cmocka_unit_test(a_violation_in_the_data_gives_its_sentence),
         cmocka_unit_test(a_view_needs_no_device),
     };
     return cmocka_run_group_tests_name("at_once", tests, fake_nothing_is_left, fake_nothing_is_left);

@@ -50,12 +50,13 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-static kiln_status give_label(void *context, uint32_t index, kiln_draw_label *out, kiln_error *err)
+static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
 {
     const scene *s = context;
     const uint64_t key[2] = {s->seed, index};
     (void)err;
-    *out = (kiln_draw_label){.n = s->chunks[index].n, .hidden = s->last_hidden && index == CHUNKS - 1, .colour = !s->colourless};
+    *out = (kiln_draw_chunk_header){
+        .n = s->chunks[index].n, .hidden = s->last_hidden && index == CHUNKS - 1, .colour = !s->colourless};
     memcpy(out->key, key, sizeof out->key);
     return KILN_OK;
 }
@@ -82,7 +83,7 @@ static void scene_make(scene *s, uint32_t width, uint32_t height, kiln_profile_i
                                 .sh_degree = 4,
                                 .n_chunks = CHUNKS,
                                 .chunk = give_chunk,
-                                .label = give_label,
+                                .header = give_label,
                                 .context = s};
 }
 

@@ -166,7 +166,7 @@ static void slabs_take_what_is_predicted(void **state)
     static const float black[3];
     scene s;
     kiln_error err;
-    kiln_draw_told told;
+    kiln_draw_stats stats;
     uint64_t held;
     const uint64_t room = (uint64_t)CHUNKS * ROWS / 8;
     const kiln_draw_scene draw = scene_make(&s);
@@ -177,14 +177,14 @@ static void slabs_take_what_is_predicted(void **state)
     assert_non_null(rgba);
     memset(rgba, 1, pixels * 4 * sizeof *rgba);
     if (!measure_from_here(&held)) skip();
-    if (kiln_draw_slabs(r, &draw, room, black, rgba, NULL, &told, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_draw_slabs(r, &draw, room, black, rgba, NULL, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     const uint64_t taken = taken_since(held);
     const kiln_draw_size size = {.visible = room,
                                  .largest_chunk = ROWS,
-                                 .band_pairs = told.pairs < KILN_BAND_PAIRS ? told.pairs : KILN_BAND_PAIRS,
+                                 .band_pairs = stats.pairs < KILN_BAND_PAIRS ? stats.pairs : KILN_BAND_PAIRS,
                                  .band_tiles = (uint64_t)kiln_view_tiles_x(&s.view) * kiln_view_tiles_y(&s.view)};
-    const kiln_draw_size whole = {.visible = told.visible, .largest_chunk = ROWS};
-    assert_in_range(told.slabs, 6, 9);
+    const kiln_draw_size whole = {.visible = stats.visible, .largest_chunk = ROWS};
+    assert_in_range(stats.slabs, 6, 9);
     must_agree("slabs", taken, kiln_draw_slabs_bytes(&size, &s.view, CHUNKS));
     assert_true(taken < kiln_draw_collect_bytes(&whole) / 2);
     free(rgba);

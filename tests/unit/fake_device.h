@@ -11,7 +11,7 @@
 
 #include "kernels/arrays.h"
 #include "kernels/device.h"
-#include "kernels/fault.h"
+#include "kernels/violation.h"
 #include "kernels/runner.h"
 
 #include <setjmp.h>
@@ -40,10 +40,10 @@ typedef struct {
 
 static struct {
     /* what the test says */
-    uint64_t room;    /* bytes of memory */
-    fake_step fail;   /* this step fails, */
-    unsigned fail_in; /* at its fail_in-th time from now, once; 0: never */
-    uint64_t fault;   /* left by the next operation; 0: none */
+    uint64_t room;      /* bytes of memory */
+    fake_step fail;     /* this step fails, */
+    unsigned fail_in;   /* at its fail_in-th time from now, once; 0: never */
+    uint64_t violation; /* left by the next operation; 0: none */
     /* what it sees */
     uint64_t held, peak;
     unsigned streams, launches, waits;
@@ -229,12 +229,12 @@ static kiln_status fake_operation(kiln_op_id op, const kiln_exec *x, const void 
         (void)fake_holds(at, arrays[i].elements * arrays[i].elem);
     }
     (void)fake_holds(work, *work_bytes);
-    (void)fake_holds(x->fault, sizeof *x->fault);
+    (void)fake_holds(x->violation, sizeof *x->violation);
     KILN_TRY(fake_step_done(FAKE_LAUNCH, "a launch", err));
     fake.launches++;
     fake.in_flight++;
-    if (fake.fault != 0) *x->fault = fake.fault;
-    fake.fault = 0;
+    if (fake.violation != 0) *x->violation = fake.violation;
+    fake.violation = 0;
     return kiln_op_call(kiln_ops_cpu(), op, &cpu, args, work, work_bytes, err);
 }
 

@@ -115,7 +115,7 @@ static void no_cap_changes_lists(void **state)
                                    .view = &s.view,
                                    .row0 = 0,
                                    .row1 = rows,
-                                   .room = p.pairs,
+                                   .capacity = p.pairs,
                                    .tile_counts = counts[0],
                                    .ranks = ranks[0]};
     kiln_error err = {0};

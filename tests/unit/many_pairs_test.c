@@ -52,8 +52,14 @@ static void lists_must_be_full(const kiln_view *v, const kiln_splat2d *splats, u
     uint32_t *counts = memory(tiles, sizeof *counts), *ranks = malloc(tiles * n * sizeof *ranks);
     uint64_t wrong = 0;
     assert_non_null(ranks);
-    const kiln_tile_pairs_emit_args emit = {
-        .n = n, .splats = splats, .view = v, .row0 = row0, .row1 = row1, .room = tiles * n, .tile_counts = counts, .ranks = ranks};
+    const kiln_tile_pairs_emit_args emit = {.n = n,
+                                            .splats = splats,
+                                            .view = v,
+                                            .row0 = row0,
+                                            .row1 = row1,
+                                            .capacity = tiles * n,
+                                            .tile_counts = counts,
+                                            .ranks = ranks};
     must_run(KILN_OP_tile_pairs_emit, &emit);
 #pragma omp parallel for reduction(+ : wrong)
     for (uint64_t t = 0; t < tiles; t++) {

@@ -104,7 +104,7 @@ static void make_lists(scene *s)
                                    .splats = s->splats,
                                    .view = &s->view,
                                    .row1 = rows,
-                                   .room = s->room,
+                                   .capacity = s->room,
                                    .tile_counts = s->tile_counts,
                                    .ranks = s->ranks};
     assert_int_equal(kiln_ops_cpu()->tile_pairs_emit(&x, &e, NULL, &bytes, &err), KILN_OK);

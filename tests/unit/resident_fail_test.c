@@ -53,7 +53,7 @@ static void what_breaks_off_leaves_nothing(void **state)
     scene_free(&s);
 }
 
-static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
+static void a_violation_in_the_data_gives_its_sentence(void **state)
 {
     scene s;
     picture right, p;
@@ -63,7 +63,7 @@ static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
     draw_on_cpu(&right, &s);
     device d = device_open(LARGE);
     s.draw.store = d.store;
-    fake.fault = KILN_FAULT(KILN_FAULT_EMIT_PAIRS, 5);
+    fake.violation = KILN_VIOLATION(KILN_VIOLATION_EMIT_PAIRS, 5);
     assert_int_equal(picture_draw(&p, d.runner, &s, &err), KILN_E_BUG);
     assert_non_null(strstr(err.msg, "the tile rows hold 5 pairs"));
     picture_free(&p);
@@ -73,7 +73,7 @@ static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
     scene_free(&s);
 }
 
-static kiln_status give_wrong_label(void *context, uint32_t index, kiln_draw_label *out, kiln_error *err)
+static kiln_status give_wrong_label(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
 {
     KILN_TRY(give_label(context, index, out, err));
     out->n += index == 2;
@@ -89,9 +89,9 @@ static void a_label_that_is_wrong_is_a_bug(void **state)
     scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 14);
     device d = device_open(LARGE);
     s.draw.store = d.store;
-    s.draw.label = give_wrong_label;
+    s.draw.header = give_wrong_label;
     assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_E_BUG);
-    assert_non_null(strstr(err.msg, "chunk 2 has 400 rows with colour, its label said 401"));
+    assert_non_null(strstr(err.msg, "chunk 2 has 400 rows with colour, its header said 401"));
     device_close(&d);
     scene_free(&s);
 }
@@ -122,7 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_breaks_off_leaves_nothing),
-        cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
+        cmocka_unit_test(a_violation_in_the_data_gives_its_sentence),
         cmocka_unit_test(a_label_that_is_wrong_is_a_bug),
         cmocka_unit_test(a_store_on_the_cpu_is_idle),
     };

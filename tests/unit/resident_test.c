@@ -246,7 +246,7 @@ static void lists_need_no_colour(void **state)
 /* Where there is room for the scene in one piece, how many launches a picture takes does not depend on its chunks. */
 static void a_scene_in_one_piece_is_projected_at_once(void **state)
 {
-    enum { AT_ONCE = 6, BY_CHUNKS = 9 }; /* project, depth_order, seen_order, count, emit, raster; seen_gather, too */
+    enum { AT_ONCE = 6, BY_CHUNKS = 9 }; /* project, depth_order, visible_order, count, emit, raster; visible_gather, too */
     scene s;
     picture right;
     unsigned at_once = 0, by_chunks = 0;
@@ -336,7 +336,7 @@ static void lists_come_down_and_go_up(void **state)
             ranks[k] = memory(pairs, sizeof **ranks);
         }
         kiln_tile_pairs_emit_args e = {
-            .view = &s.view, .row0 = row0, .row1 = row1, .room = pairs, .tile_counts = counts[0], .ranks = ranks[0]};
+            .view = &s.view, .row0 = row0, .row1 = row1, .capacity = pairs, .tile_counts = counts[0], .ranks = ranks[0]};
         if (kiln_draw_emit(d.runner, &drawing, &e, &err) != KILN_OK) fail_msg("%s", err.msg);
         e.n = right.drawing.n;
         e.splats = right.drawing.splats;

@@ -123,7 +123,7 @@ static void every_failing_step_is_told(void **state)
     free(c.planes.data);
 }
 
-static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
+static void a_violation_in_the_data_gives_its_sentence(void **state)
 {
     static call c;
     kiln_error err = {0};
@@ -131,7 +131,7 @@ static void a_fault_of_the_data_is_told_in_its_sentence(void **state)
     call_make(&c);
     fake_reset();
     kiln_runner *r = fake_runner(FAKE_DEVICE, 0);
-    fake.fault = KILN_FAULT(KILN_FAULT_RASTER_RANK, 7);
+    fake.violation = KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, 7);
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "pair 7 names a Gaussian that is not there"));
     assert_int_equal(fake.in_flight, 0);
@@ -146,7 +146,7 @@ static void arrays_beyond_all_memory_do_not_fit(void **state)
     const kiln_view view = {.width = 16, .height = 16};
     uint32_t nothing = 0;
     const kiln_tile_pairs_emit_args a = {
-        .view = &view, .row1 = 1, .room = UINT64_MAX / 2, .tile_counts = &nothing, .ranks = &nothing};
+        .view = &view, .row1 = 1, .capacity = UINT64_MAX / 2, .tile_counts = &nothing, .ranks = &nothing};
     kiln_error err = {0};
     (void)state;
     fake_reset();
@@ -174,7 +174,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_runs_on_the_cpu_and_is_counted),
         cmocka_unit_test(a_device_that_is_full_by_now_leaves_it_to_the_cpu),
         cmocka_unit_test(every_failing_step_is_told),
-        cmocka_unit_test(a_fault_of_the_data_is_told_in_its_sentence),
+        cmocka_unit_test(a_violation_in_the_data_gives_its_sentence),
         cmocka_unit_test(arrays_beyond_all_memory_do_not_fit),
         cmocka_unit_test(a_device_that_is_not_there_is_refused),
     };

@@ -10,23 +10,23 @@
 static const float background[3] = {0.1f, 0.5f, 2}; /* as picture_draw has it */
 
 /* In slabs; the same bits as `right`. */
-static kiln_draw_told draw_in_slabs(kiln_runner *r, const scene *s, uint64_t room, const picture *right)
+static kiln_draw_stats draw_in_slabs(kiln_runner *r, const scene *s, uint64_t room, const picture *right)
 {
-    kiln_draw_told told;
+    kiln_draw_stats stats;
     kiln_error err = {0};
     float *rgba = memory(right->pixels, 4 * sizeof *rgba), *depth = memory(right->pixels, sizeof *depth);
-    if (kiln_draw_slabs(r, &s->draw, room, background, rgba, depth, &told, &err) != KILN_OK)
+    if (kiln_draw_slabs(r, &s->draw, room, background, rgba, depth, &stats, &err) != KILN_OK)
         fail_msg("slabs of %llu: %s", (unsigned long long)room, err.msg);
     assert_memory_equal(right->rgba, rgba, right->pixels * 4 * sizeof *rgba);
     assert_memory_equal(right->depth, depth, right->pixels * sizeof *depth);
-    assert_int_equal(told.visible, right->drawing.n);
-    assert_int_equal(told.pairs, right->pairs);
-    assert_true(told.listed <= told.pairs && told.drawn <= told.slabs);
-    assert_true((uint64_t)told.slabs * room >= told.visible);
-    assert_true(told.drawn == told.slabs || told.listed < told.pairs);
+    assert_int_equal(stats.visible, right->drawing.n);
+    assert_int_equal(stats.pairs, right->pairs);
+    assert_true(stats.listed <= stats.pairs && stats.drawn <= stats.slabs);
+    assert_true((uint64_t)stats.slabs * room >= stats.visible);
+    assert_true(stats.drawn == stats.slabs || stats.listed < stats.pairs);
     free(rgba);
     free(depth);
-    return told;
+    return stats;
 }
 
 static void no_cut_changes_a_picture(void **state)
@@ -109,14 +109,14 @@ static void finished_tiles_ask_for_no_more(void **state)
         draw_on_cpu(&right, &s);
         kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
         s.asked = 0;
-        const kiln_draw_told told = draw_in_slabs(r, &s, right.drawing.n / 6, &right);
+        const kiln_draw_stats stats = draw_in_slabs(r, &s, right.drawing.n / 6, &right);
         if (k == 0) {
-            assert_in_range(told.slabs, 6, 8);
-            assert_true(told.drawn < told.slabs);
-            assert_true(s.asked <= CHUNKS + told.drawn * 2);
+            assert_in_range(stats.slabs, 6, 8);
+            assert_true(stats.drawn < stats.slabs);
+            assert_true(s.asked <= CHUNKS + stats.drawn * 2);
         } else {
-            assert_int_equal(told.drawn, told.slabs);
-            assert_true(told.listed < told.pairs);
+            assert_int_equal(stats.drawn, stats.slabs);
+            assert_true(stats.listed < stats.pairs);
         }
         kiln_runner_free(r);
         picture_free(&right);
@@ -138,9 +138,9 @@ static void chunks_of_other_depths_are_not_asked_for(void **state)
     draw_on_cpu(&right, &s);
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
     s.asked = 0;
-    const kiln_draw_told told = draw_in_slabs(r, &s, right.drawing.n / 8, &right);
-    assert_true(told.slabs >= 8);
-    assert_in_range(s.asked, CHUNKS + told.slabs, CHUNKS + told.slabs + 1);
+    const kiln_draw_stats stats = draw_in_slabs(r, &s, right.drawing.n / 8, &right);
+    assert_true(stats.slabs >= 8);
+    assert_in_range(s.asked, CHUNKS + stats.slabs, CHUNKS + stats.slabs + 1);
     kiln_runner_free(r);
     picture_free(&right);
     scene_free(&s);
@@ -191,13 +191,13 @@ static void slabs_stay_on_a_device(void **state)
         fake_reset();
         kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
         assert_int_equal(kiln_draw_store_new(r, &s.draw.store, &err), KILN_OK);
-        assert_int_equal(kiln_draw_collect_or_room(r, &s.draw, &none, &room, &err), KILN_OK);
+        assert_int_equal(kiln_draw_collect_or_slabs(r, &s.draw, &none, &room, &err), KILN_OK);
         assert_int_equal(room == 0, none.n > 0);
         if (room > 0 && room < right.drawing.n) {
             fake.bytes_out = 0;
-            const kiln_draw_told told = draw_in_slabs(r, &s, room, &right);
-            const uint64_t between = sizeof(kiln_raster_state) * right.pixels * told.drawn;
-            assert_true(told.slabs > 1);
+            const kiln_draw_stats stats = draw_in_slabs(r, &s, room, &right);
+            const uint64_t between = sizeof(kiln_raster_state) * right.pixels * stats.drawn;
+            assert_true(stats.slabs > 1);
             assert_int_equal(kiln_runner_tell(r).n_host, 0);
             assert_true(fake.bytes_out < between + sizeof(kiln_splat2d) * right.drawing.n + 4096);
         }
@@ -221,7 +221,7 @@ static void what_breaks_off_leaves_nothing(void **state)
     for (unsigned k = 0; k < sizeof steps / sizeof *steps; k++) {
         bool failed = true;
         for (unsigned time = 1; failed; time += 3) {
-            kiln_draw_told told;
+            kiln_draw_stats stats;
             kiln_error err = {0};
             fake_reset();
             kiln_runner *r = fake_runner(FAKE_DEVICE, 10000000);
@@ -229,7 +229,7 @@ static void what_breaks_off_leaves_nothing(void **state)
             fake.fail = steps[k];
             fake.fail_in = time;
             const kiln_status st =
-                kiln_draw_slabs(r, &s.draw, right.drawing.n / 3, background, right.rgba, right.depth, &told, &err);
+                kiln_draw_slabs(r, &s.draw, right.drawing.n / 3, background, right.rgba, right.depth, &stats, &err);
             failed = fake.fail_in == 0;
             assert_int_equal(st, failed ? KILN_E_DEVICE : KILN_OK);
             assert_int_equal(fake.in_flight, 0);

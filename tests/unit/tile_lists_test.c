@@ -14,7 +14,7 @@ enum { N = 200, SPARE = 9, WIDTH = 200, HEIGHT = 150, TILES = 13 * 10, ROOM = N 
 
 typedef struct {
     kiln_view view;
-    uint64_t n_visible, told[3];
+    uint64_t n_visible, stats[3];
     kiln_splat2d splats[N + SPARE];
     float depths[N + SPARE];
     uint32_t source_rows[N + SPARE], tile_counts[TILES], ids[ROOM];
@@ -41,7 +41,7 @@ static scene *make(void)
         s->source_rows[i] = i * 53 % 101;
     }
     memset(s->tile_counts, 0xA5, sizeof s->tile_counts);
-    memset(s->told, 0xA5, sizeof s->told);
+    memset(s->stats, 0xA5, sizeof s->stats);
     return s;
 }
 
@@ -54,10 +54,10 @@ static kiln_tile_lists_args args_of(scene *s)
                                   .source_rows = s->source_rows,
                                   .view = &s->view,
                                   .row1 = 10,
-                                  .room = ROOM,
+                                  .capacity = ROOM,
                                   .tile_counts = s->tile_counts,
                                   .ids = s->ids,
-                                  .told = s->told};
+                                  .stats = s->stats};
 }
 
 static void list(const kiln_tile_lists_args *a)
@@ -111,15 +111,15 @@ static void lists_are_in_drawing_order_and_complete(void **state)
     list(&a);
     for (uint32_t tile = 0; tile < TILES; tile++) pairs += check_tile(s, tile, s->ids + pairs);
     assert_true(pairs > N);
-    assert_int_equal(s->told[0], pairs);
-    assert_int_equal(s->told[1], pairs);
-    assert_int_equal(s->told[2], N);
+    assert_int_equal(s->stats[0], pairs);
+    assert_int_equal(s->stats[1], pairs);
+    assert_int_equal(s->stats[2], N);
     free(s);
 }
 
 static void check_nothing_is_listed(const scene *s)
 {
-    assert_int_equal(s->told[0], 0);
+    assert_int_equal(s->stats[0], 0);
     for (uint32_t tile = 0; tile < TILES; tile++) assert_int_equal(s->tile_counts[tile], 0);
 }
 
@@ -129,15 +129,15 @@ static void room_for_pairs_that_is_too_small_is_told(void **state)
     kiln_tile_lists_args a = args_of(s);
     (void)state;
     list(&a);
-    const uint64_t pairs = s->told[1];
-    a.room = pairs - 1;
+    const uint64_t pairs = s->stats[1];
+    a.capacity = pairs - 1;
     list(&a);
     check_nothing_is_listed(s);
-    assert_int_equal(s->told[1], pairs);
-    assert_int_equal(s->told[2], N);
-    a.room = pairs;
+    assert_int_equal(s->stats[1], pairs);
+    assert_int_equal(s->stats[2], N);
+    a.capacity = pairs;
     list(&a);
-    assert_int_equal(s->told[0], pairs);
+    assert_int_equal(s->stats[0], pairs);
     free(s);
 }
 
@@ -149,8 +149,8 @@ static void more_gaussians_than_there_is_room_for_are_told(void **state)
     a.n = N - 1;
     list(&a);
     check_nothing_is_listed(s);
-    assert_int_equal(s->told[1], 0);
-    assert_int_equal(s->told[2], N);
+    assert_int_equal(s->stats[1], 0);
+    assert_int_equal(s->stats[2], N);
     free(s);
 }
 
@@ -162,8 +162,8 @@ static void nothing_visible_is_no_list(void **state)
     s->n_visible = 0;
     list(&a);
     check_nothing_is_listed(s);
-    assert_int_equal(s->told[1], 0);
-    assert_int_equal(s->told[2], 0);
+    assert_int_equal(s->stats[1], 0);
+    assert_int_equal(s->stats[2], 0);
     free(s);
 }
 

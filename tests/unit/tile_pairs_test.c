@@ -194,7 +194,7 @@ static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, ui
                                    .view = &l->view,
                                    .row0 = row0,
                                    .row1 = row1,
-                                   .room = room,
+                                   .capacity = room,
                                    .tile_counts = tile_counts,
                                    .ranks = ranks};
     return emit(ops, threads, &a);
@@ -322,7 +322,7 @@ static void a_bound_is_kept_and_what_it_holds_is_said(void **s)
                                    .splats = l.splats,
                                    .view = &l.view,
                                    .row1 = 4,
-                                   .room = 20,
+                                   .capacity = 20,
                                    .tile_counts = counts,
                                    .ranks = ranks,
                                    .n_pairs = pairs};
@@ -332,7 +332,7 @@ static void a_bound_is_kept_and_what_it_holds_is_said(void **s)
     assert_memory_equal(counts, l.tile_counts, sizeof counts);
     assert_memory_equal(ranks, l.ranks, 16 * sizeof *ranks);
     ranks[0] = 77;
-    a.room = 15;
+    a.capacity = 15;
     assert_int_equal(emit(kiln_ops_cpu(), 2, &a), KILN_OK);
     assert_int_equal(pairs[0], 0);
     assert_int_equal(pairs[1], 16);

@@ -89,7 +89,7 @@ static kiln_status list_pairs(const truth_scene *s, const kiln_view *view, kiln_
                                       .splats = p->splats,
                                       .view = view,
                                       .row1 = tiles_y,
-                                      .room = p->pairs,
+                                      .capacity = p->pairs,
                                       .tile_counts = p->tile_counts,
                                       .ranks = p->ranks};
     RUN(tile_pairs_emit, &emit);

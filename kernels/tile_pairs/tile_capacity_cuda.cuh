@@ -1,8 +1,8 @@
-/* tile_room_cuda -- from sums of groups to places, and whether the pairs that were found are those there is room for: decided on
- * the device, so that the host learns nothing between finding and listing.
+/* tile_capacity_cuda -- from sums of groups to places, and whether the pairs that were found are those there is room for: decided
+ * on the device, so that the host learns nothing between finding and listing.
  */
-#ifndef KILN_KERNELS_TILE_ROOM_CUDA_CUH
-#define KILN_KERNELS_TILE_ROOM_CUDA_CUH
+#ifndef KILN_KERNELS_TILE_CAPACITY_CUDA_CUH
+#define KILN_KERNELS_TILE_CAPACITY_CUDA_CUH
 
 #include "kernels/cuda.cuh"
 
@@ -49,22 +49,22 @@ template <typename T> __device__ void scan_by_block(const T *from, T *to, uint64
     __syncthreads();
 }
 
-struct room_rule {
+struct capacity_rule {
     const uint64_t *found; /* how many pairs there are */
-    uint64_t room;
+    uint64_t capacity;
     bool is_bound; /* else room must be just that many */
 
-    __device__ bool holds() const { return is_bound ? *found <= room : *found == room; }
+    __device__ bool holds() const { return is_bound ? *found <= capacity : *found == capacity; }
     __device__ uint64_t listed() const { return holds() ? *found : 0; }
 };
 
-/* Sums become places, the last one, 0 at first, their sum: r.found. Says what will be listed, or leaves a fault. */
+/* Sums become places, the last one, 0 at first, their sum: r.found. Says what will be listed, or leaves a violation. */
 __global__ void __launch_bounds__(WIDE_BLOCK)
-    scan_groups(uint64_t *sums, uint64_t n, const room_rule r, uint64_t *n_pairs, uint64_t *fault)
+    scan_groups(uint64_t *sums, uint64_t n, const capacity_rule r, uint64_t *n_pairs, uint64_t *violation)
 {
     scan_by_block(sums, sums, n);
     if (threadIdx.x != 0) return;
-    if (!r.is_bound && !r.holds()) kiln::leave_fault(fault, KILN_FAULT(KILN_FAULT_EMIT_PAIRS, *r.found));
+    if (!r.is_bound && !r.holds()) kiln::leave_violation(violation, KILN_VIOLATION(KILN_VIOLATION_EMIT_PAIRS, *r.found));
     if (n_pairs) {
         n_pairs[0] = r.listed();
         n_pairs[1] = *r.found;

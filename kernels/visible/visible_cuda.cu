@@ -1,9 +1,9 @@
 /* seen on CUDA: four neighbouring threads move a splat, 16 bytes each, so that wherever it lies its 64 bytes are two sectors
  * that are read or written whole. */
-#include "kernels/seen/seen.h"
+#include "kernels/visible/visible.h"
 
 #include "kernels/cuda.cuh"
-#include "kernels/seen/seen_math.h"
+#include "kernels/visible/visible_math.h"
 
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
@@ -20,11 +20,11 @@ __device__ void move_piece(kiln_splat2d *out, uint64_t to, const kiln_splat2d *a
     reinterpret_cast<uint4 *>(out)[PIECES * to + piece] = reinterpret_cast<const uint4 *>(all)[PIECES * from + piece];
 }
 
-__device__ uint64_t visible_of(const kiln_seen_gather_args &a) { return *a.n_visible < a.n ? *a.n_visible : a.n; }
+__device__ uint64_t visible_of(const kiln_visible_gather_args &a) { return *a.n_visible < a.n ? *a.n_visible : a.n; }
 
-__global__ void __launch_bounds__(BLOCK) append(kiln_seen_gather_args a)
+__global__ void __launch_bounds__(BLOCK) append(kiln_visible_gather_args a)
 {
-    const uint64_t first = *a.total, n = visible_of(a), left = first < a.room ? a.room - first : 0;
+    const uint64_t first = *a.total, n = visible_of(a), left = first < a.capacity ? a.capacity - first : 0;
     const uint64_t end = PIECES * (n < left ? n : left);
     for (uint64_t t = kiln::thread_index(); t < end; t += kiln::thread_count()) {
         const uint64_t i = t / PIECES;
@@ -37,34 +37,34 @@ __global__ void __launch_bounds__(BLOCK) append(kiln_seen_gather_args a)
 }
 
 /* By a launch of its own: every block of append has read the old total. */
-__global__ void add_total(kiln_seen_gather_args a) { *a.total += visible_of(a); }
+__global__ void add_total(kiln_visible_gather_args a) { *a.total += visible_of(a); }
 
 /* ---- the Gaussians of a slab ------------------------------------------------------------------------------------------- */
 struct is_wanted {
-    kiln_seen_window_args a;
+    kiln_visible_window_args a;
     __device__ bool operator()(uint32_t i) const
     {
         if (i >= *a.n_visible) return false;
         const kiln_splat2d &s = a.splats[i];
-        return kiln_seen_wanted(&a.window, &s, a.source_rows[s.row]) != 0;
+        return kiln_visible_wanted(&a.window, &s, a.source_rows[s.row]) != 0;
     }
 };
 
 /* Which ones, in their order. Called with cub NULL for its size, then for the work itself. */
-cudaError_t pick(const kiln_seen_window_args *a, void *cub, size_t *cub_bytes, uint32_t *picked, cudaStream_t stream)
+cudaError_t pick(const kiln_visible_window_args *a, void *cub, size_t *cub_bytes, uint32_t *picked, cudaStream_t stream)
 {
     return kiln_cub::cub::DeviceSelect::If(cub, *cub_bytes, kiln_cub::thrust::counting_iterator<uint32_t>(0), picked, a->n_kept,
                                            static_cast<int64_t>(a->n), is_wanted{*a}, stream);
 }
 
-__global__ void __launch_bounds__(BLOCK) move_picked(kiln_seen_window_args a, const uint32_t *picked)
+__global__ void __launch_bounds__(BLOCK) move_picked(kiln_visible_window_args a, const uint32_t *picked)
 {
     const uint64_t end = PIECES * *a.n_kept;
     for (uint64_t t = kiln::thread_index(); t < end; t += kiln::thread_count())
         move_piece(a.kept, t / PIECES, a.splats, picked[t / PIECES], static_cast<uint32_t>(t % PIECES));
 }
 
-__global__ void __launch_bounds__(BLOCK) put_in_order(kiln_seen_order_args a)
+__global__ void __launch_bounds__(BLOCK) put_in_order(kiln_visible_order_args a)
 {
     for (uint64_t t = kiln::thread_index(); t < PIECES * a.n; t += kiln::thread_count()) {
         const uint64_t i = t / PIECES, from = a.order[i];
@@ -77,10 +77,10 @@ __global__ void __launch_bounds__(BLOCK) put_in_order(kiln_seen_order_args a)
 
 } // namespace
 
-extern "C" kiln_status kiln_seen_gather_cuda(const kiln_exec *x, const kiln_seen_gather_args *a, void *work, size_t *work_bytes,
-                                             kiln_error *err)
+extern "C" kiln_status kiln_visible_gather_cuda(const kiln_exec *x, const kiln_visible_gather_args *a, void *work,
+                                                size_t *work_bytes, kiln_error *err)
 {
-    const kiln::entry entry(x, "seen_gather");
+    const kiln::entry entry(x, "visible_gather");
     CUDA_ENTER(entry.guard);
     if (!work) {
         *work_bytes = 0;
@@ -91,10 +91,10 @@ extern "C" kiln_status kiln_seen_gather_cuda(const kiln_exec *x, const kiln_seen
     return KILN_OK;
 }
 
-extern "C" kiln_status kiln_seen_window_cuda(const kiln_exec *x, const kiln_seen_window_args *a, void *work, size_t *work_bytes,
-                                             kiln_error *err)
+extern "C" kiln_status kiln_visible_window_cuda(const kiln_exec *x, const kiln_visible_window_args *a, void *work,
+                                                size_t *work_bytes, kiln_error *err)
 {
-    const kiln::entry entry(x, "seen_window");
+    const kiln::entry entry(x, "visible_window");
     CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
     size_t cub_bytes = 0;
@@ -105,16 +105,16 @@ extern "C" kiln_status kiln_seen_window_cuda(const kiln_exec *x, const kiln_seen
         *work_bytes = c.used;
         return KILN_OK;
     }
-    KILN_TRY(kiln::check_work("seen_window", c.used, *work_bytes, err));
+    KILN_TRY(kiln::check_work("visible_window", c.used, *work_bytes, err));
     CUDA_RUN(pick(a, cub, &cub_bytes, picked, x->stream));
     if (a->n > 0) LAUNCH(move_picked, kiln::blocks_for(PIECES * a->n, BLOCK), BLOCK, 0, *a, picked);
     return KILN_OK;
 }
 
-extern "C" kiln_status kiln_seen_order_cuda(const kiln_exec *x, const kiln_seen_order_args *a, void *work, size_t *work_bytes,
-                                            kiln_error *err)
+extern "C" kiln_status kiln_visible_order_cuda(const kiln_exec *x, const kiln_visible_order_args *a, void *work, size_t *work_bytes,
+                                               kiln_error *err)
 {
-    const kiln::entry entry(x, "seen_order");
+    const kiln::entry entry(x, "visible_order");
     CUDA_ENTER(entry.guard);
     if (!work) {
         *work_bytes = 0;

@@ -1,6 +1,6 @@
-/* at_once -- see resident.h: a camera's picture without a drawing, and with one wait, at its end. How many Gaussians are visible
- * and how many pairs they have is not asked for in between: there is room for somewhat more than the last picture had. Where that
- * does not suffice nothing is listed, and the picture is drawn anew as a first one is. */
+/* single_pass -- see resident.h: a camera's picture without a drawing, and with one wait, at its end. How many Gaussians are
+ * visible and how many pairs they have is not asked for in between: there is room for somewhat more than the last picture had.
+ * Where that does not suffice nothing is listed, and the picture is drawn anew as a first one is. */
 #include "kernels/draw/resident.h"
 
 #include "kernels/draw/gather.h"
@@ -19,14 +19,14 @@ typedef struct {
     const kiln_raster_args *picture; /* in host memory */
     uint64_t visible, pairs;         /* bounds */
     block b;                         /* in store->scratch */
-    kiln_gather_numbers told;
+    kiln_gather_numbers numbers;
 } drawing;
 
 /* False where the last picture says nothing of this one. */
 static bool find_bounds(drawing *d)
 {
     enum { MOST = 1 << 30 }; /* of either: far more than a picture is made of */
-    const kiln_store_seen *last = &d->v.store->last;
+    const kiln_store_sizes *last = &d->v.store->last;
     if (last->pairs == 0 || memcmp(last->scene, d->v.all.key, sizeof last->scene) != 0) return false;
     d->visible = kiln_store_bound(last->visible);
     if (d->visible > d->v.rows) d->visible = d->v.rows;
@@ -45,10 +45,10 @@ static kiln_tile_lists_args lists_of(const drawing *d, const block *b)
                                   .view = d->v.scene->view,
                                   .row0 = d->picture->row0,
                                   .row1 = d->picture->row1,
-                                  .room = d->pairs,
+                                  .capacity = d->pairs,
                                   .tile_counts = b->counts,
                                   .ids = b->ids,
-                                  .told = b->g.told};
+                                  .stats = b->g.list_stats};
 }
 
 static kiln_raster_args raster_of(const drawing *d, const block *b)
@@ -127,10 +127,10 @@ static kiln_status run(drawing *d, kiln_error *err)
     KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_raster, &raster, err));
     KILN_TRY(kiln_device_copy_out(&v->x, p->rgba, b->rgba, 4 * pixels * sizeof *p->rgba, err));
     if (p->depth) KILN_TRY(kiln_device_copy_out(&v->x, p->depth, b->depth, pixels * sizeof *p->depth, err));
-    return kiln_gather_read(v, &b->g, &d->told, err);
+    return kiln_gather_read(v, &b->g, &d->numbers, err);
 }
 
-static kiln_status draw(drawing *d, kiln_draw_told *told, bool *done, kiln_error *err)
+static kiln_status draw(drawing *d, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     kiln_draw_store *store = d->v.store;
     KILN_TRY(kiln_gather_open(&d->v, done, err));
@@ -141,25 +141,25 @@ static kiln_status draw(drawing *d, kiln_draw_told *told, bool *done, kiln_error
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out(d, store->scratch.at, &d->b, err));
     KILN_TRY(run(d, err));
-    const uint64_t listed = d->told.told[0], found = d->told.told[1], visible = d->told.told[2];
+    const uint64_t listed = d->numbers.list_stats[0], found = d->numbers.list_stats[1], visible = d->numbers.list_stats[2];
     *done = visible <= d->visible && listed == found;
     if (!*done) return KILN_OK;
     store->last.visible = kiln_store_faded(store->last.visible, visible);
     store->last.pairs = kiln_store_faded(store->last.pairs, found);
-    *told = (kiln_draw_told){.visible = visible, .pairs = found, .listed = found};
+    *stats = (kiln_draw_stats){.visible = visible, .pairs = found, .listed = found};
     return KILN_OK;
 }
 
-kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, kiln_draw_told *told, bool *done,
+kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, kiln_draw_stats *stats, bool *done,
                                   kiln_error *err)
 {
-    *told = (kiln_draw_told){0};
+    *stats = (kiln_draw_stats){0};
     drawing d = {.v = {.scene = s, .store = s->store, .x = kiln_runner_exec(s->store->runner), .bytes = kiln_resident_bytes},
                  .picture = a};
     *done = false;
     if (d.v.x.device < 0 || s->store->has_drawing || s->store->last.pairs == 0 || s->window) return KILN_OK;
     s->store->picture++;
-    const kiln_status st = kiln_store_settle(&d.v.x, draw(&d, told, done, err));
+    const kiln_status st = kiln_store_settle(&d.v.x, draw(&d, stats, done, err));
     kiln_gather_close(&d.v);
     return st;
 }

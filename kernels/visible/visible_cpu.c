@@ -1,14 +1,14 @@
 /* seen on the CPU: see seen.h. */
-#include "kernels/seen/seen.h"
+#include "kernels/visible/visible.h"
 
-#include "kernels/seen/seen_math.h"
+#include "kernels/visible/visible_math.h"
 
-kiln_seen_gather_fn KILN_CPU(seen_gather);
-kiln_seen_window_fn KILN_CPU(seen_window);
-kiln_seen_order_fn KILN_CPU(seen_order);
+kiln_visible_gather_fn KILN_CPU(visible_gather);
+kiln_visible_window_fn KILN_CPU(visible_window);
+kiln_visible_order_fn KILN_CPU(visible_order);
 
-kiln_status KILN_CPU(seen_gather)(const kiln_exec *x, const kiln_seen_gather_args *a, void *work, size_t *work_bytes,
-                                  kiln_error *err)
+kiln_status KILN_CPU(visible_gather)(const kiln_exec *x, const kiln_visible_gather_args *a, void *work, size_t *work_bytes,
+                                     kiln_error *err)
 {
     (void)err;
     if (!work) {
@@ -16,7 +16,7 @@ kiln_status KILN_CPU(seen_gather)(const kiln_exec *x, const kiln_seen_gather_arg
         return KILN_OK;
     }
     const uint64_t first = *a->total, n = *a->n_visible < a->n ? *a->n_visible : a->n;
-    const uint64_t left = first < a->room ? a->room - first : 0, end = n < left ? n : left;
+    const uint64_t left = first < a->capacity ? a->capacity - first : 0, end = n < left ? n : left;
 #pragma omp parallel for num_threads(x->threads)
     for (uint64_t i = 0; i < end; i++) {
         a->all[first + i] = a->splats[i];
@@ -29,8 +29,8 @@ kiln_status KILN_CPU(seen_gather)(const kiln_exec *x, const kiln_seen_gather_arg
 }
 
 /* In their order, so by one thread: of a chunk at a time, and a move is little beside its projection. */
-kiln_status KILN_CPU(seen_window)(const kiln_exec *x, const kiln_seen_window_args *a, void *work, size_t *work_bytes,
-                                  kiln_error *err)
+kiln_status KILN_CPU(visible_window)(const kiln_exec *x, const kiln_visible_window_args *a, void *work, size_t *work_bytes,
+                                     kiln_error *err)
 {
     (void)x, (void)err;
     if (!work) {
@@ -40,12 +40,13 @@ kiln_status KILN_CPU(seen_window)(const kiln_exec *x, const kiln_seen_window_arg
     const uint64_t n = *a->n_visible < a->n ? *a->n_visible : a->n;
     uint64_t kept = 0;
     for (uint64_t i = 0; i < n; i++)
-        if (kiln_seen_wanted(&a->window, &a->splats[i], a->source_rows[a->splats[i].row])) a->kept[kept++] = a->splats[i];
+        if (kiln_visible_wanted(&a->window, &a->splats[i], a->source_rows[a->splats[i].row])) a->kept[kept++] = a->splats[i];
     *a->n_kept = kept;
     return KILN_OK;
 }
 
-kiln_status KILN_CPU(seen_order)(const kiln_exec *x, const kiln_seen_order_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(visible_order)(const kiln_exec *x, const kiln_visible_order_args *a, void *work, size_t *work_bytes,
+                                    kiln_error *err)
 {
     (void)err;
     if (!work) {

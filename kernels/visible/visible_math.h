@@ -1,22 +1,22 @@
-/* seen_math -- is a Gaussian of a slab? */
-#ifndef KILN_KERNELS_SEEN_MATH_H
-#define KILN_KERNELS_SEEN_MATH_H
+/* visible_math -- is a Gaussian of a slab? */
+#ifndef KILN_KERNELS_VISIBLE_MATH_H
+#define KILN_KERNELS_VISIBLE_MATH_H
 
 #include "kernels/depth_order/depth_order_math.h"
-#include "kernels/seen/seen.h"
+#include "kernels/visible/visible.h"
 
 /* Tiles that still ask for more among those of a Gaussian's box: four sums tell. */
-static inline KILN_HD uint32_t kiln_seen_live(const kiln_seen_window *w, const kiln_splat2d *s)
+static inline KILN_HD uint32_t kiln_visible_live(const kiln_visible_window *w, const kiln_splat2d *s)
 {
     const uint64_t step = (uint64_t)w->tiles_x + 1;
     const uint32_t *above = w->live + (uint64_t)s->tile_y0 * step, *below = w->live + (uint64_t)s->tile_y1 * step;
     return below[s->tile_x1] - below[s->tile_x0] - above[s->tile_x1] + above[s->tile_x0];
 }
 
-static inline KILN_HD int kiln_seen_wanted(const kiln_seen_window *w, const kiln_splat2d *s, uint32_t source_row)
+static inline KILN_HD int kiln_visible_wanted(const kiln_visible_window *w, const kiln_splat2d *s, uint32_t source_row)
 {
     const uint64_t key = kiln_depth_key(s->depth, source_row);
-    return key >= w->from && key < w->to && kiln_seen_live(w, s) != 0;
+    return key >= w->from && key < w->to && kiln_visible_live(w, s) != 0;
 }
 
 #endif
