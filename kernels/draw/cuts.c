@@ -1,6 +1,6 @@
-/* cuts -- see cuts.h. A range of keys that holds too many is open: its equal parts are counted at the next look, 65,536 counters
- * for all that are open together. A first look divides by the upper 16 of the key's 63 bits: sign, exponent and 7 bits of the
- * depth, 128 parts for each doubling of it. */
+/* cuts -- see cuts.h. A range of keys that holds too many is open. The next pass counts its equal parts; all open ranges together
+ * have 65,536 counters. The first pass divides by the upper 16 of the key's 63 bits: sign, exponent and 7 bits of the depth, so
+ * each doubling of depth has 128 parts. */
 #include "kernels/draw/cuts.h"
 
 #include "base/memory.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum {
-    KEY_BITS = 63, /* a depth is above 0 */
+    KEY_BITS = 63, /* depths are above 0, so the sign bit is 0 */
     COUNTER_BITS = 16,
-    OPEN_MOST = 256, /* so that each has 256 parts at least */
+    OPEN_MOST = 256, /* so that each has at least 256 parts */
 };
 
 kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t capacity, kiln_error *err)
@@ -34,13 +34,13 @@ void kiln_cuts_release(kiln_cuts *c)
 static const kiln_cuts_range *open_range(const kiln_cuts *c, uint32_t i) { return &c->ranges[c->open[i]]; }
 static bool is_behind(const kiln_cuts_range *r, uint64_t key) { return key >= r->from && key - r->from >= (uint64_t)1 << r->bits; }
 
-/* Of a range with fewer bits than parts are counted with, a part is a key. */
+/* Bits of a key within its part. A range with fewer bits than part_bits is counted key by key. */
 static uint32_t part_shift(const kiln_cuts *c, const kiln_cuts_range *r)
 {
     return r->bits > c->part_bits ? r->bits - c->part_bits : 0;
 }
 
-/* The first open range that does not end before this key; n_open: there is none. */
+/* Returns the first open range that does not end before this key; n_open if there is none. */
 static uint32_t find_open(const kiln_cuts *c, uint64_t key)
 {
     uint32_t low = 0, high = c->n_open;
@@ -70,7 +70,7 @@ bool kiln_cuts_asks_for(const kiln_cuts *c, uint64_t first, uint64_t last)
     return i < c->n_open && last >= open_range(c, i)->from;
 }
 
-/* Behind the ranges that are there; joins the last one where one slab has room for both. */
+/* Appends a range. If one slab can hold both, it is joined to the last one. */
 static void append(kiln_cuts *c, kiln_cuts_range r)
 {
     kiln_cuts_range *const last = c->n > 0 ? &c->ranges[c->n - 1] : NULL;
@@ -89,7 +89,7 @@ static void append_parts(kiln_cuts *c, kiln_cuts_range r, uint32_t i)
     for (uint64_t p = 0; p < n; p++) append(c, (kiln_cuts_range){.from = r.from + (p << shift), .count = counts[p], .bits = shift});
 }
 
-/* The first so many are looked at next; others wait. */
+/* Picks the open ranges that the next pass counts: the first OPEN_MOST. */
 static void pick_open(kiln_cuts *c)
 {
     c->n_open = 0;

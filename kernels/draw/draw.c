@@ -1,4 +1,4 @@
-/* draw -- see draw.h. Chunks are projected one at a time, so what the camera does not see takes no memory. */
+/* draw -- see draw.h. Chunks are projected one at a time, so Gaussians that the camera does not see take no memory. */
 #include "kernels/draw/draw.h"
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Visible Gaussians in the order of chunks and rows; the arrays grow together. */
+/* Visible Gaussians in the order of chunks and rows. The arrays have the same length. */
 typedef struct {
     uint64_t n, capacity;
     kiln_splat2d *splats;
@@ -43,7 +43,7 @@ static kiln_status grow(gathered *g, uint64_t need, kiln_error *err)
     return KILN_OK;
 }
 
-/* Of the chunk's visible Gaussians, which lie behind those of the chunks before, the ones that a slab wants. */
+/* Keeps those of a chunk's visible Gaussians that belong to the slab, in their order. Returns how many. */
 static uint64_t keep_wanted(const kiln_visible_window *w, const kiln_draw_chunk *c, kiln_splat2d *splats, uint64_t visible)
 {
     uint64_t kept = 0;
@@ -86,7 +86,7 @@ static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32
     return KILN_OK;
 }
 
-/* The drawing order of what was gathered; *order is owned. Gives back the source rows, which decide nothing later. */
+/* Sorts; the caller frees *order. Frees the source rows, which are not needed afterwards. */
 static kiln_status find_order(kiln_runner *r, gathered *g, uint32_t **order, kiln_error *err)
 {
     kiln_status st;
@@ -98,7 +98,7 @@ static kiln_status find_order(kiln_runner *r, gathered *g, uint32_t **order, kil
     for (uint64_t i = 0; i < g->n; i++) depths[i] = g->splats[i].depth;
     const kiln_depth_order_args a = {.n = g->n, .depths = depths, .source_rows = g->source_rows, .order = *order};
     KILN_GO(kiln_runner_run(r, KILN_OP_depth_order, &a, err));
-    kiln_runner_trim(r); /* on the CPU 20 bytes a Gaussian, and the ordered copy comes next */
+    kiln_runner_trim(r); /* frees 20 bytes a Gaussian on the CPU, before the ordered copy is allocated */
     free(g->source_rows);
     g->source_rows = NULL;
 done:
@@ -125,12 +125,12 @@ done:
     return st;
 }
 
-/* Through host memory. */
+/* kiln_draw_collect in host memory. */
 static kiln_status collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
 {
     gathered g = {0};
     kiln_status st = KILN_OK;
-    kiln_runner_trim(r); /* of the lists of a picture before: several times what is needed here */
+    kiln_runner_trim(r); /* frees the work space of an earlier picture, several times what is needed here */
     for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
         st = gather_chunk(r, s, i, &g, err);
         if (st == KILN_OK && g.n > UINT32_MAX - 1) st = kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible");
@@ -251,7 +251,7 @@ kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_ar
 
 /* ---- picture ---------------------------------------------------------------------------------------------------------- */
 
-/* Bands of tile rows, counted from the first that is drawn; row_pairs [rows] and starts [rows + 1] are owned. */
+/* Bands of tile rows, relative to the first row that is drawn. Owns row_pairs [rows] and starts [rows + 1]. */
 typedef struct {
     uint32_t n, *starts;
     uint64_t *row_pairs, most_pairs, most_rows, total;
@@ -287,7 +287,7 @@ static kiln_status count_pairs(kiln_runner *r, kiln_drawing *d, const kiln_raste
     return KILN_OK;
 }
 
-/* `a` is of all rows; its rows and pointers are set to the band's. */
+/* Draws one band. `a` describes all rows. */
 static kiln_status draw_band(kiln_runner *r, kiln_drawing *d, const bands *b, uint32_t band, uint32_t *counts, uint32_t *ranks,
                              kiln_raster_args a, kiln_error *err)
 {
@@ -318,7 +318,7 @@ done:
     return st;
 }
 
-/* All of a view but for lists and Gaussians. */
+/* Arguments of raster for a whole view, without lists and Gaussians. */
 static kiln_raster_args whole_of(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth)
 {
     kiln_raster_args a = {

@@ -1,17 +1,28 @@
-/* draw -- a camera's picture of Gaussians that come chunk by chunk, for programs that are no stage of ours: project,
- * put into drawing order, list by tile, blend. Not an operation: it calls the operations through a runner,
- * so a picture has the bits that kiln-render's has on the same kind of device.
+/* draw -- draws a camera's picture of a scene that is stored in chunks. For programs other than SplatKiln's own stages, too.
  *
- *   kiln_draw_collect   what the camera sees, nearest first; a renderer of its own may want just this, and the lists that
- *                       tile_pairs_count and tile_pairs_emit make of it
- *   kiln_draw_picture   lists band by band (tile_pairs.h), blended as the profile says
- *   kiln_draw_view      both, for who wants the picture alone: on a device the fastest
+ * Problem. A picture takes four steps: project the Gaussians, sort them by depth, list them for each 16x16 tile, blend them. Each
+ * step is an operation (kernels/ops.h). A large scene fits neither into a GPU's memory nor, at times, into the memory of the host.
  *
- * Arrays are host memory, and pass through it between operations. Where a scene has a store, a runner of a device keeps planes and
- * drawings in the device's memory, under its cap, and only what is asked for comes to host memory; what does not fit goes the other
- * way, with the same bits. Host memory: kiln_draw_collect_bytes and kiln_draw_picture_bytes say it before a byte is taken; with a
- * store it may be less. One caller for each runner and its store; loops here run on the runner's threads. Errors are those of the
- * callbacks and of the operations; KILN_E_NOMEM.
+ * Constraint. A picture has the same bits as one drawn by kiln-render on the same kind of device. The bits do not depend on the
+ * memory that is available, nor on the number of chunks. No memory is allocated beyond the runner's cap (runner.h).
+ *
+ * Layout. The caller hands over chunks through a callback and picks the entry point by what it wants to keep:
+ *
+ *   kiln_draw_collect   projects and sorts: the result is a "drawing", the visible Gaussians, nearest first. A renderer with its
+ * own rasteriser needs only this, and the lists that kiln_draw_count and kiln_draw_emit make of it. kiln_draw_picture   lists and
+ * blends a drawing, one band of tile rows (tile_pairs.h) after the other kiln_draw_view      does both in one call and keeps no
+ * drawing; the fastest way to a picture on a GPU kiln_draw_slabs     does both for a view whose Gaussians do not fit into memory,
+ * one range of depth after the other
+ *
+ * This is not an operation and has no arithmetic of its own. It calls the operations through a runner, so it computes where the
+ * runner does. Without a store, arrays pass through host memory between operations. With a store, a runner of a GPU keeps planes
+ * and drawings in device memory, within the runner's cap, and copies only the results to the host. If something does not fit on the
+ * device, that step uses host memory; the bits are the same.
+ *
+ * Memory: kiln_draw_collect_bytes, kiln_draw_picture_bytes and kiln_draw_slabs_bytes predict host memory before any is allocated.
+ * With a store less may be used.
+ * Threads: one thread at a time may use a runner and its store. Loops in here run on the runner's threads.
+ * Errors: those of the callbacks and of the operations, and KILN_E_NOMEM.
  */
 #ifndef KILN_KERNELS_DRAW_H
 #define KILN_KERNELS_DRAW_H
@@ -22,144 +33,161 @@
 
 KILN_C_BEGIN
 
-/* Planar and raw as in project.h; borrowed until the next chunk is asked for. */
+/* The planes of one chunk, planar and not activated, as in project.h. The callback owns the arrays; they must stay valid until it
+ * is called for the next chunk. */
 typedef struct {
-    uint64_t n; /* 0: nothing of it can be seen (kiln_project_may_see); no array is looked at */
+    uint64_t n; /* rows; 0: the camera cannot see this chunk (kiln_project_may_see), and no array is read */
     const float *means, *log_scales, *quats, *opacity_logits;
-    const float *sh0, *shN;      /* sh0 NULL: no colour, for lists and counts alone; shN is not read for degree 0 */
-    const uint32_t *source_rows; /* [n] decide between equal depths */
+    const float *sh0, *shN;      /* sh0 NULL: no colour, which is enough for lists and counts; shN is not read for degree 0 */
+    const uint32_t *source_rows; /* [n] order Gaussians of equal depth */
 } kiln_draw_chunk;
 
+/* Fills *out with chunk number `chunk`. A failure ends the call that asked for it, with the callback's status and message. */
 typedef kiln_status kiln_draw_chunk_fn(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err);
 
-/* What a chunk is, said before its arrays are asked for, so that those which are on a device already are not. */
+/* Describes a chunk before its arrays are asked for. Chunks whose planes are on the device already are then not read again. */
 typedef struct {
-    uint64_t n;            /* rows; said of hidden ones, too */
-    bool hidden;           /* nothing of it can be seen (kiln_project_may_see): its arrays are not asked for */
-    bool colour;           /* sh0 comes with it */
-    unsigned char key[16]; /* a hash of all that it has, its colour included even where that is not asked for; the same whether
-                              it is hidden or not, or the scene on the device is taken for another */
+    uint64_t n;            /* rows; must be set for hidden chunks, too */
+    bool hidden;           /* the camera cannot see this chunk (kiln_project_may_see): its arrays are not asked for */
+    bool colour;           /* the chunk callback will set sh0 */
+    unsigned char key[16]; /* a hash of all planes of the chunk, of colour even if `colour` is false. It must not depend on
+                              `hidden`: a scene on the device is recognised by the keys of all chunks */
 } kiln_draw_chunk_header;
 
 typedef kiln_status kiln_draw_chunk_header_fn(void *context, uint32_t chunk, kiln_draw_chunk_header *out, kiln_error *err);
 
-/* Keeps planes and drawings in the memory of a runner's device (store.h), under the runner's cap; one for a runner. */
+/* Keeps planes and drawings in the memory of a runner's device (store.h), within the runner's cap. A runner has at most one store.
+ * Release drawings first, then free the store, then the runner. */
 typedef struct kiln_draw_store kiln_draw_store;
 kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_draw_store_free(kiln_draw_store *s); /* before its runner, behind its drawings; NULL: nothing */
+void kiln_draw_store_free(kiln_draw_store *s); /* NULL: does nothing */
 
-/* A part of a view, for slabs.c. */
+/* Restricts a view to one slab of depth; used by slabs.c. */
 typedef struct {
     kiln_visible_window visible;
-    uint64_t most; /* no more Gaussians than that are in it */
+    uint64_t most; /* upper bound of the Gaussians in the slab */
 } kiln_draw_window;
 
-/* What is drawn, from where, and as whom. */
+/* What to draw: the scene, the camera, the renderer's profile. The caller owns it and everything it points to. */
 typedef struct {
     const kiln_view *view;
     kiln_profile_id profile;
     bool antialiased;
-    bool fast; /* as in raster.h: by a GPU, and not the same picture; KILN_E_CAP where a row of tiles finds no room there */
+    bool fast;          /* as in raster.h: GPU only, and a slightly different picture. KILN_E_CAP if a single tile row does not fit
+                           on the device */
     uint32_t sh_degree; /* of every chunk */
     uint32_t n_chunks;
-    kiln_draw_chunk_fn *chunk; /* called for 0 .. n_chunks - 1, in order, by the calling thread; with a store for those that are
-                                  missing, and for all of them anew where the drawing does not fit on the device after all */
-    void *context;
-    void *geometry_context;            /* a context of the same chunks without colour, for looks that need none; NULL: context */
-    kiln_draw_chunk_header_fn *header; /* with a store; called as chunk is, before it */
+    /* Called by the calling thread for 0 .. n_chunks - 1, in order. With a store it is called only for chunks whose planes are
+     * missing on the device; if the drawing turns out not to fit there, it is called again for all chunks. */
+    kiln_draw_chunk_fn *chunk;
+    void *context;                     /* for both callbacks */
+    void *geometry_context;            /* passed instead of `context` when colour is not needed (slabs); NULL: context is */
+    kiln_draw_chunk_header_fn *header; /* needed with a store, else ignored; called for 0 .. n_chunks - 1 before `chunk` */
     kiln_draw_store *store;            /* NULL: everything passes through host memory */
-    const kiln_draw_window *window;    /* kiln_draw_collect gives these alone; NULL: all */
+    const kiln_draw_window *window;    /* kiln_draw_collect keeps only the Gaussians of this slab; NULL: all */
 } kiln_draw_scene;
 
+/* The visible Gaussians of a view, nearest first, equal depths by source row. Release it with kiln_drawing_release. */
 typedef struct {
     uint64_t n;
-    kiln_splat2d *splats;   /* [n] nearest first; .row is the row in its chunk */
-    uint32_t *chunk;        /* [n] which chunk it is of */
-    kiln_draw_store *store; /* not NULL: the drawing is on its device, and the arrays are NULL */
+    kiln_splat2d *splats;   /* [n] .row is the Gaussian's row in its chunk */
+    uint32_t *chunk;        /* [n] number of the Gaussian's chunk */
+    kiln_draw_store *store; /* not NULL: the drawing is in device memory, and both arrays are NULL */
 } kiln_drawing;
 
-/* *out is empty after a failure. KILN_E_INPUT also when more than 2^32 - 2 Gaussians are visible. kiln_drawing_release. */
+/* Projects all chunks and sorts the visible Gaussians into *out; with a store in device memory, if the drawing fits there. A store
+ * holds one drawing at a time; while it does, other drawings are made in host memory. After a failure *out is empty.
+ * KILN_E_INPUT: more than 2^32 - 2 Gaussians are visible. */
 kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_drawing_release(kiln_drawing *d);
-/* Brings the arrays to host memory, for good; nothing to do where they are there. */
+/* Moves the drawing to host memory and releases its place on the device. If it is in host memory already, does nothing. */
 kiln_status kiln_drawing_fetch(kiln_drawing *d, kiln_error *err) KILN_MUST_CHECK;
-/* [d->n] each: the chunk of each Gaussian, and its row there. */
+/* Writes each Gaussian's chunk and its row in that chunk, [d->n] each, to host memory. The drawing stays where it is. */
 kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *chunk, uint32_t *row,
                                kiln_error *err) KILN_MUST_CHECK;
 
-/* The picture as in raster.h: rgba [height][width][4]; depth [height][width] or NULL; *pairs, if not NULL: how many (tile,
- * Gaussian) pairs were listed. s: view and profile of kiln_draw_collect. A drawing on a device comes to host memory where what is
- * to be made of it does not fit there beside it. */
+/* Lists and blends a drawing. rgba [height][width][4] and depth [height][width] (or NULL) are host memory, as in raster.h. *pairs
+ * (or NULL) is the number of (tile, Gaussian) pairs. s has the view and profile that kiln_draw_collect was given. If lists or
+ * pixels do not fit on the device beside the drawing, the drawing is moved to host memory. */
 kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const float background[3], float *rgba,
                               float *depth, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- without a drawing ------------------------------------------------------------------------------------------------- */
-/* What was drawn. */
+/* Counts of one picture. */
 typedef struct {
-    uint64_t visible, pairs; /* of the whole view, as a drawing has them */
-    uint64_t listed;         /* pairs that slabs did list: fewer where tiles were finished */
-    uint32_t slabs, drawn;   /* until all was finished; 0 of a picture in one piece */
+    uint64_t visible, pairs; /* visible Gaussians and (tile, Gaussian) pairs of the whole view, however it was drawn */
+    uint64_t listed;         /* pairs that were listed; with slabs fewer than `pairs` if tiles were finished early */
+    uint32_t slabs, drawn;   /* slabs that the view was cut into, and those drawn before all tiles were finished; 0: no slabs */
 } kiln_draw_stats;
-/* kiln_draw_collect and kiln_draw_picture in one, with the same bits: on a device that has drawn this scene before without a wait
- * in between, as far as the room is that the last picture had. stats may be NULL. */
+
+/* Collects and draws in one call; the bits are those of kiln_draw_collect and kiln_draw_picture. On a GPU that has drawn this scene
+ * before, the host reads nothing back in between: buffers have the size that the last pictures needed, plus a sixteenth. If they
+ * are too small, the picture is drawn again by the two calls. stats may be NULL. */
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
                            kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
-/* The same where it can be done so; *done false: nothing is drawn, rgba and depth hold nothing. Takes no host memory. */
+/* Tries only the single pass of kiln_draw_view: no count is read back before the picture. *done is false if it cannot be used:
+ * there is no store on a device, the store holds a drawing, no picture of this scene was drawn before, or the buffers are too
+ * small. Then rgba, depth and *stats are undefined. Allocates no host memory for Gaussians or pairs. */
 kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- in slabs ---------------------------------------------------------------------------------------------------------- */
-/* As kiln_draw_collect with *room 0; or, where the drawing does not fit into the device's memory but slabs do, *out is empty and
- * *room how many Gaussians of a slab there is room for. */
+/* As kiln_draw_collect, but prefers slabs on the device to a drawing in host memory. If the drawing does not fit on the device and
+ * slabs do, *out is empty and *capacity is the number of Gaussians that one slab can hold. Else *capacity is 0. */
 kiln_status kiln_draw_collect_or_slabs(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *capacity,
                                        kiln_error *err) KILN_MUST_CHECK;
-/* For views whose Gaussians do not fit into memory: the picture of kiln_draw_collect and kiln_draw_picture, bit for bit, drawn in
- * slabs of ascending depth of at most `room` Gaussians each. What the slabs before left of each pixel is carried on in host memory;
- * a Gaussian all of whose tiles are finished is left out, and with the last tile the slabs end. A first look at all chunks, at
- * their geometry alone, decides where to cut; a slab then asks for the chunks that have Gaussians in it. Every chunk is therefore
- * asked for at least twice. Host memory: kiln_draw_slabs_bytes. */
+/* Draws a view whose Gaussians do not fit into memory. The picture is that of kiln_draw_collect and kiln_draw_picture, bit for bit.
+ *
+ * The view is cut into slabs of ascending depth with at most `capacity` Gaussians each. (A slab holds more only if they share one
+ * depth and source row.) A first look at the geometry of all chunks decides where to cut. Each slab then asks for the chunks that
+ * have Gaussians in it, so a chunk is asked for twice or more. The state of every pixel is kept in host memory between
+ * slabs. Gaussians whose tiles are all finished are left out, and drawing ends with the last unfinished tile.
+ *
+ * Host memory: kiln_draw_slabs_bytes. stats must not be NULL. */
 kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const float background[3], float *rgba,
                             float *depth, kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- counted before it is drawn ---------------------------------------------------------------------------------------- */
 typedef struct {
-    uint64_t visible, pairs;
-    uint64_t box_pairs;  /* those of the renderer's own boxes (project.h) */
-    uint64_t *row_pairs; /* [tiles_y]; the caller's */
+    uint64_t visible, pairs; /* Gaussians; (tile, Gaussian) pairs */
+    uint64_t box_pairs;      /* pairs that the renderer itself would list, by its own boxes (project.h) */
+    uint64_t *row_pairs;     /* [tiles_y] pairs of each tile row; the caller's array */
 } kiln_draw_tally;
-/* Geometry alone: chunks need no colour. Host memory: the projection of one chunk, 64 bytes a row. */
+/* Counts the visible Gaussians and pairs of a view without drawing it. Chunks need no colour. Host memory: 64 bytes for each row of
+ * the largest chunk. */
 kiln_status kiln_draw_count_all(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- its parts --------------------------------------------------------------------------------------------------------- */
-/* tile_pairs_count, tile_pairs_emit and raster of a drawing, under the runner's cap: arguments as the operations have them, but for
- * the Gaussians, which are the drawing's. */
+/* Run tile_pairs_count, tile_pairs_emit and raster on a drawing, within the runner's cap. Arguments are those of the operations,
+ * with arrays in host memory; n and splats are ignored, the drawing's are used. */
 kiln_status kiln_draw_count(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_count_args *a, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_draw_emit(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_emit_args *a, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_error *err) KILN_MUST_CHECK;
-/* Emit and raster of one band: a is raster's but for the lists, of which n_pairs were counted; counts [tiles] and ranks [n_pairs]
- * are room for them and hold afterwards what means nothing to the caller. */
+/* Lists and blends one band. a is as for raster, without tile_counts and ranks; a->n_pairs is the number of pairs that were
+ * counted. counts [tiles of the band] and ranks [n_pairs] are work space; their contents afterwards are undefined. */
 kiln_status kiln_draw_band(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint32_t *counts, uint32_t *ranks,
                            kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- host memory, predicted ------------------------------------------------------------------------------------------- */
-/* What is known of a view before it is drawn. */
+/* What a counting pass (kiln_draw_count_all) knows of a view. The functions below compute bounds from it. */
 typedef struct {
-    uint64_t visible;                /* Gaussians */
-    uint64_t largest_chunk;          /* rows of the largest chunk that is asked for */
-    uint64_t band_pairs, band_tiles; /* of the bands that have the most */
-    bool in_parts;                   /* the runner is of a device whose cap may be too small (fit.h) */
+    uint64_t visible;                /* Gaussians; for slabs: of one slab */
+    uint64_t largest_chunk;          /* rows of the largest chunk that may be visible */
+    uint64_t band_pairs, band_tiles; /* of the band with the most pairs, and of the one with the most tiles */
+    bool in_parts;                   /* the runner has a device; operations may be cut into parts to fit its cap (fit.h) */
 } kiln_draw_size;
 
-/* The band_ fields, from the pairs of each tile row as tile_pairs_count gives them. */
+/* Sets band_pairs and band_tiles from the pairs of each tile row, as tile_pairs_count gives them. */
 void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64_t *row_pairs);
-/* At most what kiln_draw_collect takes, the drawing included and the callback's arrays not; and what the drawing keeps. */
+/* Upper bound of what kiln_draw_collect allocates, with the drawing, without the callback's arrays. */
 uint64_t kiln_draw_collect_bytes(const kiln_draw_size *s);
+/* Size of the drawing itself. */
 uint64_t kiln_draw_kept_bytes(const kiln_draw_size *s);
-/* At most what kiln_draw_picture takes besides the drawing and its own rgba and depth; the lists of a band alone need no
- * more. */
+/* Upper bound of what kiln_draw_picture allocates, without the drawing, rgba and depth. It also covers kiln_draw_emit of one band.
+ */
 uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view);
-/* At most what kiln_draw_slabs takes besides its own rgba and depth, with room for s->visible; band_pairs and band_tiles are of a
- * slab. The callback's arrays are not in it. */
+/* Upper bound of what kiln_draw_slabs allocates with capacity s->visible, without rgba, depth and the callback's arrays. band_pairs
+ * and band_tiles are those of a slab. */
 uint64_t kiln_draw_slabs_bytes(const kiln_draw_size *s, const kiln_view *view, uint32_t n_chunks);
 
 KILN_C_END

@@ -1,5 +1,5 @@
-/* draw_size -- how much host memory draw.c and fit.c take, array by array: a change there is a change here, and
- * tests/unit/draw_size_test.c measures that the two agree. */
+/* draw_size -- predicts the host memory that draw.c and fit.c allocate, array by array. A change there needs a change here;
+ * tests/unit/draw_size_test.c measures that both agree. */
 #include "kernels/draw/cuts.h"
 #include "kernels/draw/draw.h"
 
@@ -8,12 +8,12 @@ enum {
     GATHERED = SPLAT + 4 + 4,    /* with its chunk and source row */
     KEPT = SPLAT + 4,            /* with its chunk */
     SORTING = 4 + 4 + 8 + 8 + 4, /* depth, order; key of depth_order, key and value of sort */
-    PART = SPLAT + 4 + 4,        /* fit.c: a part's copy, where it came from, its place */
-    SLACK = 1 << 20,             /* digit counts of the sort, what malloc rounds up */
-    CURSORS_MAX = 1 << 22,       /* tile_pairs_cpu.c: pieces x tiles of emit, or the tiles where they are more */
-    PIECES = 256,                /* emit's pieces of 64 threads; more threads are bounded by CURSORS_MAX */
-    KEPT_MARKS = 4,              /* a pair, tile_pairs_cpu.c: 8 B for every second one */
-    COUNT_THREADS = 64,          /* each has sums of its own in tile_pairs_count */
+    PART = SPLAT + 4 + 4,        /* fit.c: a Gaussian's copy in a part, its position in the whole, its mark */
+    SLACK = 1 << 20,             /* digit counts of the sort, rounding by malloc */
+    CURSORS_MAX = 1 << 22,       /* tile_pairs_cpu.c: emit has pieces x tiles cursors, at least one for each tile */
+    PIECES = 256,                /* of emit with 64 threads; with more threads CURSORS_MAX limits the cursors */
+    KEPT_MARKS = 4,              /* bytes a pair; tile_pairs_cpu.c keeps 8 B for every second pair */
+    COUNT_THREADS = 64,          /* each has its own sums in tile_pairs_count */
 };
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -23,7 +23,7 @@ void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64
 {
     uint64_t pairs = 0, rows = 0;
     s->band_pairs = s->band_tiles = 0;
-    for (uint32_t row = 0; row < kiln_view_tiles_y(view); row++) { /* cut as kiln_tile_bands does */
+    for (uint32_t row = 0; row < kiln_view_tiles_y(view); row++) { /* the rule of kiln_tile_bands */
         if (rows == 0 || pairs > KILN_BAND_PAIRS || row_pairs[row] > KILN_BAND_PAIRS - pairs) pairs = rows = 0;
         pairs += row_pairs[row];
         rows++;
@@ -36,7 +36,7 @@ uint64_t kiln_draw_collect_bytes(const kiln_draw_size *s)
 {
     const uint64_t gathering = GATHERED * (s->visible + s->largest_chunk);
     const uint64_t sorting = gathering + SORTING * s->visible;
-    const uint64_t ordering = gathering + KEPT * s->visible; /* the order in the place of the source rows */
+    const uint64_t ordering = gathering + KEPT * s->visible; /* the order takes the place of the source rows */
     return most(sorting, ordering) + SLACK;
 }
 

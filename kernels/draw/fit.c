@@ -1,5 +1,5 @@
-/* fit -- why parts give the whole: a pair belongs to one tile row and a pixel to one tile, so tile rows are independent;
- * leaving out Gaussians that have no pair in a part keeps the order of the others; and counts add up. */
+/* fit -- see fit.h. Parts give the result of the whole because tile rows are independent: a pair belongs to one tile row and a
+ * pixel to one tile. Leaving out Gaussians without a pair in a part keeps the order of the others. Counts add up. */
 #include "kernels/draw/fit.h"
 
 #include "base/memory.h"
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Some of the Gaussians of a frame, in its order. */
+/* Copies of some Gaussians of a view, in its order. */
 typedef struct {
     uint64_t n;
     kiln_splat2d *splats;
-    uint32_t *from; /* [n] position in the frame */
+    uint32_t *from; /* [n] position in the view */
 } subset;
 
 static void subset_release(subset *s)
@@ -20,7 +20,7 @@ static void subset_release(subset *s)
     free(s->from);
 }
 
-/* *need: 0 on the CPU. */
+/* Sets *need to the device memory of the operation (0 on the CPU) and *yes if the cap allows it. */
 static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *need, bool *yes, kiln_error *err)
 {
     KILN_TRY(kiln_runner_need(r, op, args, need, err));
@@ -39,7 +39,7 @@ static void take_piece(const kiln_splat2d *splats, const uint32_t *mark, uint64_
     }
 }
 
-/* The Gaussians whose mark is not 0; n of `of` are marked. */
+/* Copies the Gaussians whose mark is not 0: n of `of`. */
 static kiln_status take_marked(kiln_runner *r, const kiln_splat2d *splats, const uint32_t *mark, uint64_t of, uint64_t n, subset *s,
                                kiln_error *err)
 {
@@ -106,7 +106,8 @@ static bool touches(const kiln_splat2d *s, uint32_t row0, uint32_t row1)
     return s->tile_y0 < (int32_t)row1 && s->tile_y1 > (int32_t)row0;
 }
 
-/* A device gets copies: of a band alone what shows in it is most often much less than all. need: 0 on the CPU. */
+/* Returns true if copying only the Gaussians of these rows to a device is likely to save time. need is 0 on the CPU, where nothing
+ * is copied. */
 static bool leaving_out_pays(uint64_t need, const kiln_view *v, uint32_t row0, uint32_t row1)
 {
     return need > 0 && row1 - row0 <= kiln_view_tiles_y(v) / 2;
@@ -124,7 +125,7 @@ static uint64_t mark_touching(kiln_runner *r, const kiln_splat2d *splats, uint64
     return n;
 }
 
-/* The part's lists of the marked Gaussians, renamed to what they are in the whole. */
+/* Lists the marked Gaussians; ranks are translated to positions in the whole view. */
 static kiln_status emit_marked(kiln_runner *r, kiln_tile_pairs_emit_args part, const kiln_tile_pairs_emit_args *a,
                                const uint32_t *mark, kiln_error *err)
 {
@@ -141,8 +142,8 @@ static kiln_status emit_marked(kiln_runner *r, kiln_tile_pairs_emit_args part, c
     return st;
 }
 
-/* Tile rows [row0, row1) of a, which hold so many pairs: their counts and ranks go to where the whole has them, ranks from
- * `first` on. mark: [a->n], any content. */
+/* Lists tile rows [row0, row1) of a, which have `pairs` pairs. Counts and ranks are written where the whole has them; ranks start
+ * at `first`. mark [a->n] is work space. */
 static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a, uint32_t row0, uint32_t row1, uint64_t first,
                              uint64_t pairs, uint32_t *mark, kiln_error *err)
 {
@@ -166,7 +167,7 @@ static kiln_status emit_rows(kiln_runner *r, const kiln_tile_pairs_emit_args *a,
     return emit_rows(r, a, middle, row1, first + above, pairs - above, mark, err);
 }
 
-/* all_show: what does not show in these rows is left out already. */
+/* all_show: Gaussians that do not touch these rows were left out before. */
 static kiln_status emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, bool all_show, kiln_error *err)
 {
     bool yes;
@@ -184,7 +185,7 @@ static kiln_status emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, bool
 kiln_status kiln_fit_emit(kiln_runner *r, const kiln_tile_pairs_emit_args *a, kiln_error *err) { return emit(r, a, false, err); }
 
 /* ---- raster ------------------------------------------------------------------------------------------------------------ */
-/* Marks the Gaussians that n ranks name; *named is how many those are. */
+/* Marks the Gaussians that appear in n ranks; *named is their number. */
 static kiln_status mark_named(const kiln_raster_args *a, const uint32_t *ranks, uint64_t n, uint32_t *mark, uint64_t *named,
                               kiln_error *err)
 {
@@ -199,7 +200,7 @@ static kiln_status mark_named(const kiln_raster_args *a, const uint32_t *ranks, 
     return KILN_OK;
 }
 
-/* part.ranks are those of the whole; mark becomes the places of the Gaussians in the part. */
+/* Blends the marked Gaussians. part.ranks are positions in the whole; mark becomes their positions in the part. */
 static kiln_status raster_marked(kiln_runner *r, kiln_raster_args part, const kiln_raster_args *a, uint32_t *mark, kiln_error *err)
 {
     kiln_status st;
@@ -220,7 +221,7 @@ done:
     return st;
 }
 
-/* Tile rows [row0, row1) of a, whose lists are the `pairs` ranks from `first`. mark: [a->n], any content. */
+/* Blends tile rows [row0, row1) of a, whose lists are the `pairs` ranks from `first` on. mark [a->n] is work space. */
 static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32_t row0, uint32_t row1, uint64_t first,
                                uint64_t pairs, uint32_t *mark, kiln_error *err)
 {

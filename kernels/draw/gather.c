@@ -20,11 +20,11 @@ static kiln_status read_headers(kiln_gather *v, kiln_error *err)
         if (l->n > v->largest.n) v->largest = *l;
     }
     v->all = kiln_store_whole_header(v->headers, s->n_chunks);
-    v->all.colour = v->largest.colour; /* what is hidden need not say */
+    v->all.colour = v->largest.colour; /* hidden chunks need not set it */
     return KILN_OK;
 }
 
-/* Where the scene is there in one piece, or can be, room is for all of its rows. */
+/* Sets v->whole if the scene is, or can be, on the device in one piece; the arrays then have a capacity of all rows. */
 static kiln_status try_whole(kiln_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
@@ -108,7 +108,7 @@ kiln_status kiln_gather_add_work(const kiln_gather *v, kiln_op_id op, const void
 
 void kiln_gather_take_work(kiln_carve *c, kiln_gathered *g) { g->work = kiln_take(c, g->work_bytes, 1); }
 
-/* What a slab takes beside. */
+/* Takes the arrays that only a slab needs. */
 static kiln_status lay_out_window(const kiln_gather *v, kiln_carve *c, kiln_gathered *g, kiln_error *err)
 {
     g->kept = kiln_take(c, v->largest.n, sizeof *g->kept);
@@ -164,7 +164,7 @@ static kiln_status planes_of(const kiln_gather *v, const kiln_gathered *g, uint3
     return kiln_store_load(v->store, l, v->scene->sh_degree, &host, g->staging, out, err);
 }
 
-/* The chunks that may be seen and were not yet; *out: all of them. */
+/* Loads the chunks that may be visible and are not loaded yet. *out: the planes of the whole scene. */
 static kiln_status planes_of_whole(const kiln_gather *v, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_store_whole *w = &v->store->whole;
@@ -185,7 +185,8 @@ kiln_status kiln_gather_launch(const kiln_gather *v, const kiln_gathered *g, kil
     return kiln_runner_launch(v->store->runner, op, args, g->work, g->work_bytes, g->violation, err);
 }
 
-/* c: planes of chunk i, or with i = 0 of all, whose visible ones are where they belong already. */
+/* Projects the planes c of chunk i (with v->whole of all chunks, i = 0) and appends the visible Gaussians. A projection of all
+ * chunks writes them to their place itself. */
 static kiln_status gather_from(const kiln_gather *v, const kiln_gathered *g, const kiln_draw_chunk *c, uint32_t i, kiln_error *err)
 {
     kiln_project_args project = project_of(v, c, g);

@@ -1,5 +1,5 @@
-/* resident -- see resident.h: lists and pictures of a drawing on the device; resident_collect.c makes the drawing. A block is laid
- * out anew for each count and each band. */
+/* resident -- see resident.h: lists and pictures of a drawing on the device; resident_collect.c makes the drawing. The scratch
+ * block is laid out anew for each count and each band. */
 #include "kernels/draw/resident.h"
 
 #include "base/carve.h"
@@ -11,12 +11,12 @@ typedef struct {
     kiln_raster_state *state;
     void *work;
     size_t work_bytes, bytes;
-    uint64_t left; /* the violation, as copied from there */
+    uint64_t left; /* the violation word, copied to the host */
 } band;
 
 static kiln_store_ordered ordered_of(const kiln_drawing *d) { return kiln_store_ordered_at(d->store->records.at, d->n); }
 
-/* Work for whichever operation needs the most: they run one after the other. */
+/* Enlarges the work space to what this operation needs. Operations share it, because they run one after the other. */
 static kiln_status add_work(kiln_runner *r, kiln_op_id op, const void *args, band *b, kiln_error *err)
 {
     size_t bytes = 0;
@@ -31,7 +31,7 @@ static void take_work(kiln_carve *c, band *b)
     b->bytes = c->used;
 }
 
-/* Pointers of `a` to the block, when there is one. */
+/* Lays out the block at `at` (NULL: measures) and points `a` into it. */
 static kiln_status lay_out_count(const kiln_drawing *d, char *at, kiln_tile_pairs_count_args *a, band *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
@@ -77,7 +77,7 @@ static uint64_t tiles_of(const kiln_view *view, uint32_t row0, uint32_t row1)
     return (uint64_t)(row1 - row0) * kiln_view_tiles_x(view);
 }
 
-/* Lists of a band and, with `a`, its picture. */
+/* Lays out the lists of a band and, if `a` is given, its pixels. */
 static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
                                 band *b, kiln_error *err)
 {
@@ -99,7 +99,7 @@ static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile
     return KILN_OK;
 }
 
-/* Measures, then makes room. */
+/* Reserves the scratch block for the size that was measured. */
 static kiln_status reserve(const kiln_drawing *d, const band *b, bool *done, kiln_error *err)
 {
     *done = b->bytes < SIZE_MAX;
@@ -114,7 +114,7 @@ static kiln_status count(const kiln_drawing *d, const kiln_exec *x, const kiln_t
     KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
     KILN_TRY(kiln_store_read_violation(x, b->violation, &b->left, err));
     if (a->row0 > 0 || a->row1 < kiln_view_tiles_y(a->view)) return KILN_OK;
-    d->store->last.pairs = 0; /* of a whole picture: the next may have as many */
+    d->store->last.pairs = 0; /* a whole picture: remembered for the next one */
     for (uint32_t i = 0; i < a->row1; i++) d->store->last.pairs += a->row_pairs[i];
     return KILN_OK;
 }
@@ -157,7 +157,7 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
     return kiln_store_settle(&x, list(d, &x, a, &b, err));
 }
 
-/* The picture of lists that are there, in host memory; waits. */
+/* Blends lists that are on the device and copies the result to host memory; waits. */
 static kiln_status blend(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, band *b, kiln_error *err)
 {
     const kiln_raster_args on_device = raster_of(d, a, b);
@@ -196,7 +196,7 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
 }
 
 /* ---- to host memory ------------------------------------------------------------------------------------------------------ */
-/* Rows of a whole scene become rows of their chunks. */
+/* Translates rows of the whole scene to chunks and rows in them. */
 static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows)
 {
     const int threads = (int)kiln_runner_tell(d->store->runner).threads;

@@ -1,10 +1,13 @@
-/* resident -- drawings that stay on the device: records of the visible Gaussians, lists and pictures are made where they are, and
- * only what a caller asked for comes to host memory; and pictures without a drawing. The same arithmetic on the same inputs as
- * draw.c and fit.c, so the same bits.
+/* resident -- drawings, lists and pictures that are made in the memory of a runner's device; only what the caller asked for comes
+ * to host memory. resident_collect.c makes drawings, resident.c uses them, single_pass.c makes pictures without a drawing.
  *
- * Each says with *done whether it did it. false: it does not fit under the runner's cap; nothing has changed, and the way through
- * host memory is open. Device memory of a drawing: 72 bytes a visible Gaussian; while it is made 100 more for each that there is
- * room for, and the planes of the largest chunk. All is done when they return, after a failure, too.
+ * The arithmetic and its input are those of draw.c and fit.c, so the bits are the same.
+ *
+ * Each function sets *done. If it is false, the work does not fit within the runner's cap: nothing has changed, and the caller
+ * takes the path through host memory. All work is finished when a function returns, after a failure, too.
+ *
+ * Device memory: a drawing has 72 bytes for each visible Gaussian. While it is made, 100 more for each Gaussian of the capacity,
+ * and the planes of the largest chunk.
  */
 #ifndef KILN_KERNELS_RESIDENT_H
 #define KILN_KERNELS_RESIDENT_H
@@ -13,25 +16,29 @@
 
 KILN_C_BEGIN
 
-/* s->store and s->header are there. */
+/* As kiln_draw_collect. s->store and s->header must be set. */
 kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* How many Gaussians of a slab (kiln_draw_slabs) there is room for; 0: of too few to be worth it. */
+/* Sets *capacity to the number of Gaussians that one slab (kiln_draw_slabs) can have; 0 if slabs would be too small to be worth it.
+ */
 kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capacity, kiln_error *err) KILN_MUST_CHECK;
-/* As kiln_resident_collect, of no drawing: adds to t, which is zero, but for the sum of pairs. Undone unless *done. */
+/* As kiln_draw_count_all, except that t->pairs is left to the caller. The other members of t must be zero; t is unchanged unless
+ * *done. */
 kiln_status kiln_resident_count_all(const kiln_draw_scene *s, kiln_draw_tally *t, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* d->store is there. Arrays of a are host memory; its Gaussians are the drawing's. */
+/* The operations on a drawing that is on the device (d->store is set). Arrays of `a` are host memory; n and splats of `a` are
+ * ignored. */
 kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_count_args *a, bool *done,
                                 kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *a, bool *done,
                                kiln_error *err) KILN_MUST_CHECK;
-/* Without lists (a->ranks NULL): they are made. */
+/* If a->ranks is NULL, the lists are made first, of a->n_pairs pairs. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* A picture of all that the camera sees, behind another one of this scene (single_pass.c): a is raster's but for lists and
- * Gaussians. *done false also where more is to be seen than there is room for by the last picture; stats is 0 then. Device memory:
- * 72 bytes a row of the scene in one piece, else a visible Gaussian; tile_lists' work and 4 bytes a pair; the picture. */
+/* Draws a view without a drawing, if a picture of the same scene was drawn before (single_pass.c). a is as for raster, without
+ * lists and Gaussians. *done is also false if more is visible than the last pictures let expect; *stats is zero then. Device
+ * memory: 72 bytes for each row of the scene in one piece, else for each visible Gaussian; tile_lists' work space; 4 bytes for each
+ * pair; the picture. */
 kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, kiln_draw_stats *stats, bool *done,
                                   kiln_error *err) KILN_MUST_CHECK;
-/* [d->n] each; splats or rows may be NULL, and chunks. */
+/* Copies parts of a drawing to host memory, [d->n] each. Any of them may be NULL, but chunks needs splats or rows. */
 kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows,
                                kiln_error *err) KILN_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* resident_collect -- see resident.h: a view gathered on the device, and what is made of it there: a drawing in its order, or
- * counts. Nobody waits but where planes are copied, and for how many Gaussians there are. */
+/* resident_collect -- see resident.h: gathers a view on the device and makes a drawing or counts of it there. The host waits where
+ * planes are copied, and once for the number of visible Gaussians. */
 #include "kernels/draw/resident.h"
 
 #include "base/memory.h"
@@ -10,8 +10,8 @@
 
 typedef struct {
     kiln_gathered g;
-    uint32_t *order;     /* of a drawing */
-    uint64_t *row_pairs; /* [tiles_y] when it counts */
+    uint32_t *order;     /* for a drawing */
+    uint64_t *row_pairs; /* [tiles_y] for counts */
     uint64_t bytes;
 } block;
 
@@ -20,7 +20,7 @@ typedef struct {
     uint64_t capacity; /* for Gaussians */
     block b;           /* in store->scratch */
     kiln_gather_numbers numbers;
-    uint64_t n; /* Gaussians, with or without room */
+    uint64_t n; /* visible Gaussians, including those beyond the capacity */
 } collecting;
 
 static kiln_tile_pairs_count_args count_of(const kiln_gather *v, uint64_t n, const block *b)
@@ -63,12 +63,12 @@ kiln_status kiln_resident_bytes(const kiln_gather *v, uint64_t capacity, uint64_
     return KILN_OK;
 }
 
-/* As many Gaussians as there are rows, or as fit. */
+/* Finds the largest capacity that fits, at most the number of rows. */
 static kiln_status find_capacity(const kiln_gather *v, uint64_t *capacity, kiln_error *err)
 {
     const uint64_t most = kiln_store_most(v->store), rows = v->scene->window ? v->scene->window->most : v->rows;
     const uint64_t all = rows < UINT32_MAX - 1 ? rows : UINT32_MAX - 1;
-    uint64_t low = 0, high = all + 1, bytes; /* low fits, if anything does; high does not or is more than needed */
+    uint64_t low = 0, high = all + 1, bytes; /* low fits or is 0; high does not fit or is more than needed */
     KILN_TRY(kiln_resident_bytes(v, all, &bytes, err));
     if (bytes <= most) low = all;
     while (low < all && high - low > 1) {
@@ -90,7 +90,7 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
 }
 
 /* ---- collecting -------------------------------------------------------------------------------------------------------- */
-/* All chunks. */
+/* Projects all chunks and reads back how many Gaussians are visible. */
 static kiln_status gather_all(collecting *c, kiln_error *err)
 {
     const kiln_gather *v = &c->v;
@@ -119,13 +119,13 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
     return kiln_gather_read(v, g, &c->numbers, err);
 }
 
-/* A slab that does not fit tells nothing of others, nor of views. */
+/* Remembers that a view of so many rows did not fit. A slab says nothing about other slabs or views. */
 static void refuse(const kiln_gather *v)
 {
     if (!v->scene->window) v->store->refused = v->rows;
 }
 
-/* All chunks, where there is room; *fits false where there is not. */
+/* Gathers all chunks if they fit; else *fits is false. */
 static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
 {
     block b;
@@ -139,7 +139,7 @@ static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
     KILN_TRY(lay_out(v, NULL, c->capacity, &b, err));
     kiln_store_trim_blocks(v->store, b.bytes, v->counts ? 0 : kiln_store_ordered_at(NULL, c->capacity).bytes);
     KILN_TRY(kiln_store_reserve(v->store, &v->store->scratch, b.bytes, fits, err));
-    if (v->whole && !v->store->whole.at) *fits = false; /* it gave way */
+    if (v->whole && !v->store->whole.at) *fits = false; /* it was dropped for the block */
     if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(c, err));
     *fits = c->n <= c->capacity;
@@ -147,7 +147,7 @@ static kiln_status gather(collecting *c, bool *fits, kiln_error *err)
     return KILN_OK;
 }
 
-/* How many there are of a picture of all; its pairs are counted later (resident.c). */
+/* Remembers the size of a whole view; resident.c adds its pairs. */
 static void note_sizes(const collecting *c)
 {
     kiln_store_sizes *last = &c->v.store->last;
@@ -185,10 +185,10 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
 }
 
 /* ---- slabs -------------------------------------------------------------------------------------------------------------- */
-/* A quarter is left for what drawing takes beside the records. */
+/* Leaves a quarter of the memory to listing and blending. */
 static kiln_status slab_capacity(kiln_gather *v, uint64_t *capacity, kiln_error *err)
 {
-    enum { SLABS_MOST = 64 }; /* a chunk is projected for each that it reaches into */
+    enum { SLABS_MOST = 64 }; /* a chunk is projected once for each slab that it reaches into */
     bool may;
     uint64_t all;
     KILN_TRY(kiln_gather_open(v, &may, err));
@@ -212,7 +212,7 @@ kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capa
     return st;
 }
 
-/* ---- counting alone: in no order ---------------------------------------------------------------------------------------- */
+/* ---- counting, without sorting ------------------------------------------------------------------------------------------ */
 static bool has_boxes(const kiln_gather *v, uint32_t i) { return v->whole ? i == 0 : !v->headers[i].hidden; }
 
 static kiln_status count(collecting *c, kiln_draw_tally *t, uint64_t *boxes, bool *done, kiln_error *err)

@@ -1,6 +1,7 @@
-/* single_pass -- see resident.h: a camera's picture without a drawing, and with one wait, at its end. How many Gaussians are
- * visible and how many pairs they have is not asked for in between: there is room for somewhat more than the last picture had.
- * Where that does not suffice nothing is listed, and the picture is drawn anew as a first one is. */
+/* single_pass -- see kiln_resident_picture: draws a picture without a drawing and with a single wait, at its end. The host does not
+ * read back how many Gaussians are visible and how many pairs they have. Buffers are somewhat larger than the last pictures needed.
+ * If they are too small, tile_lists lists nothing, the numbers that come with the picture say so, and the caller draws it in steps.
+ */
 #include "kernels/draw/resident.h"
 
 #include "kernels/draw/gather.h"
@@ -17,15 +18,15 @@ typedef struct {
 typedef struct {
     kiln_gather v;
     const kiln_raster_args *picture; /* in host memory */
-    uint64_t visible, pairs;         /* bounds */
+    uint64_t visible, pairs;         /* capacities */
     block b;                         /* in store->scratch */
     kiln_gather_numbers numbers;
 } drawing;
 
-/* False where the last picture says nothing of this one. */
+/* Sets the capacities. Returns false if no earlier picture is of this scene, or if they would be too large. */
 static bool find_bounds(drawing *d)
 {
-    enum { MOST = 1 << 30 }; /* of either: far more than a picture is made of */
+    enum { MOST = 1 << 30 }; /* of either; far more than pictures have */
     const kiln_store_sizes *last = &d->v.store->last;
     if (last->pairs == 0 || memcmp(last->scene, d->v.all.key, sizeof last->scene) != 0) return false;
     d->visible = kiln_store_bound(last->visible);
@@ -69,7 +70,7 @@ static kiln_status lay_out(const drawing *d, char *at, block *b, kiln_error *err
     kiln_carve c = {at, 0};
     const kiln_raster_args *p = d->picture;
     *b = (block){0};
-    /* A scene in one piece is projected to where all its rows would have room. */
+    /* project writes a scene in one piece to an array of all its rows. */
     KILN_TRY(kiln_gather_lay_out(&d->v, &c, d->v.whole ? d->v.largest.n : d->visible, &b->g, err));
     b->counts = kiln_take(&c, (uint64_t)(p->row1 - p->row0) * kiln_view_tiles_x(p->view), sizeof *b->counts);
     b->ids = kiln_take(&c, d->pairs, sizeof *b->ids);
@@ -84,7 +85,8 @@ static kiln_status lay_out(const drawing *d, char *at, block *b, kiln_error *err
     return KILN_OK;
 }
 
-/* An eighth more of both, as it would else grow for each picture of a path along which there is more and more to be seen. */
+/* Sets *bytes to the size for an eighth more of both. Along a path that shows more and more, the block would otherwise grow with
+ * each picture. */
 static kiln_status ample_bytes(const drawing *d, uint64_t *bytes, kiln_error *err)
 {
     block b;
@@ -96,7 +98,7 @@ static kiln_status ample_bytes(const drawing *d, uint64_t *bytes, kiln_error *er
     return KILN_OK;
 }
 
-/* Only what can be had without planes giving way: records of a drawing do, of which there is none. */
+/* Reserves the block without evicting planes. The records block may go, as there is no drawing. */
 static kiln_status reserve(const drawing *d, bool *fits, kiln_error *err)
 {
     kiln_draw_store *s = d->v.store;
@@ -113,7 +115,7 @@ static kiln_status reserve(const drawing *d, bool *fits, kiln_error *err)
 }
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------------- */
-/* The picture is copied before the numbers, as a copy to memory that is not page-locked is a wait. */
+/* The picture is copied before the numbers: a copy to memory that is not page-locked waits. */
 static kiln_status run(drawing *d, kiln_error *err)
 {
     const block *b = &d->b;

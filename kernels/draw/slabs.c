@@ -1,6 +1,6 @@
-/* slabs -- see kiln_draw_slabs: a view in slabs of ascending depth, each collected, listed and blended as a picture is, on top of
- * what the slabs before left of every pixel. A pixel takes its Gaussians in the order of one pass and does the same steps with
- * each, so where the cuts are does not show in its bits. */
+/* slabs -- see kiln_draw_slabs. Each slab is collected, listed and blended like a picture, on top of the state that the slabs
+ * before left for every pixel. A pixel meets its Gaussians in the order of a single pass and does the same steps with each, so the
+ * position of the cuts does not change its bits. */
 #include "kernels/draw/slabs.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    uint64_t first, last; /* keys of its visible Gaussians; first > last: there are none */
+    uint64_t first, last; /* of the keys of visible Gaussians; first > last: there are none */
 } key_range;
 
 typedef struct {
@@ -28,7 +28,7 @@ typedef struct {
 } drawing;
 
 /* ---- where to cut ------------------------------------------------------------------------------------------------------ */
-/* The keys of one chunk: all of them, or at a second look those that matter. */
+/* Adds a chunk's keys to the cuts and returns their range. */
 static key_range add_keys(drawing *v, const kiln_draw_probe *g)
 {
     uint64_t first = UINT64_MAX, last = 0;
@@ -97,7 +97,7 @@ static bool is_live(const drawing *v, uint32_t tile_x, uint32_t tile_y)
     return false;
 }
 
-/* Row by row, then down the columns. */
+/* Makes v->live, a summed-area table of the tiles that are not finished: sums along rows, then down the columns. */
 static void sum_live(drawing *v)
 {
     const uint64_t step = (uint64_t)v->tiles_x + 1;
@@ -132,7 +132,7 @@ static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_he
     return KILN_OK;
 }
 
-/* Rows of tiles that still ask for more, run by run. */
+/* Draws the tile rows that have an unfinished tile; adjacent rows together. */
 static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
@@ -191,7 +191,7 @@ kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t c
     KILN_GO(KILN_ALLOC(&v.chunks, s->n_chunks, "chunks in view", err));
     KILN_GO(KILN_ALLOC(&v.live, ((uint64_t)v.tiles_x + 1) * (v.tiles_y + 1), "tiles", err));
     KILN_GO(KILN_ALLOC(&v.state, pixels, "pixels between slabs", err));
-    if (s->store) s->store->picture++; /* one, however many slabs: which planes give way is decided by that */
+    if (s->store) s->store->picture++; /* one for all slabs, so that no slab evicts planes of another */
     v.window.visible = (kiln_visible_window){.tiles_x = v.tiles_x, .tiles_y = v.tiles_y, .live = v.live};
     sum_live(&v);
     KILN_GO(find_cuts(&v, capacity, stats, err));

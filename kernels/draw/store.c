@@ -1,5 +1,5 @@
-/* store -- see store.h. Planes are found through a table of chains by their key; a list in the order of use tells which give way
- * first. The planes of a chunk are one piece of memory. */
+/* store -- see store.h. A hash table with chains finds planes by their key; a list in order of use says which are evicted first.
+ * The planes of a chunk are one allocation. */
 #include "kernels/draw/store.h"
 
 #include "base/carve.h"
@@ -16,7 +16,7 @@ struct kiln_store_planes {
     kiln_store_planes *newer, *older; /* in the order of use */
     kiln_draw_chunk_header header;
     uint32_t sh_degree;
-    uint64_t picture; /* for which they were used last */
+    uint64_t picture; /* that used them last */
     uint64_t bytes;
     void *at;
 };
@@ -25,7 +25,7 @@ struct kiln_store_planes {
 static kiln_store_planes **chain_of(kiln_draw_store *s, const kiln_draw_chunk_header *l)
 {
     uint32_t h;
-    memcpy(&h, l->key, sizeof h); /* a hash's bytes are as good as random */
+    memcpy(&h, l->key, sizeof h); /* the key is a hash, so any of its bytes do */
     return &s->chains[h % CHAINS];
 }
 
@@ -55,7 +55,7 @@ static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
     free(p);
 }
 
-/* Until the cap leaves so much; planes of the picture in hand stay when `keep` says so. */
+/* Evicts planes until `bytes` are left. keep: planes of the current picture, and a scene in one piece, stay. */
 static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
 {
     for (kiln_store_planes *p = s->oldest, *next; p && kiln_runner_left(s->runner) < bytes; p = next) {
@@ -64,11 +64,11 @@ static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
     }
     if (keep || kiln_runner_left(s->runner) >= bytes || !s->whole.at) return;
     if (s->whole.halves) {
-        s->whole.halves_refused = true; /* or every picture would bring them back and throw them out again */
+        s->whole.halves_refused = true; /* else every picture would make them and drop them again */
         kiln_store_halves_drop(s);
         if (kiln_runner_left(s->runner) >= bytes) return;
     }
-    s->whole.refused = true; /* the same */
+    s->whole.refused = true; /* for the same reason */
     kiln_store_whole_drop(s);
 }
 
@@ -88,7 +88,7 @@ uint64_t kiln_store_lay_out(const kiln_draw_chunk_header *l, uint32_t sh_degree,
     return c.used;
 }
 
-/* Colour that nobody asked for is in nobody's way. */
+/* Planes with colour also serve a request without colour. */
 bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, kiln_draw_chunk *out)
 {
     kiln_store_planes *p = *chain_of(s, l);
@@ -103,8 +103,8 @@ bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32
     return true;
 }
 
-/* A place of its own for these planes; *out NULL: there is none. The runner's block stays: it is needed for every picture that is
- * compared with a photo. */
+/* Takes memory in which these planes are kept; *out is NULL if there is none. The runner's block is left alone: it is needed for
+ * every picture that is compared with a photo. */
 static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, uint64_t bytes,
                               kiln_store_planes **out, kiln_error *err)
 {
@@ -132,7 +132,7 @@ done:
     return st;
 }
 
-/* A plane's columns; where the chunk is all that `to` has, they are one piece. */
+/* Copies the columns of a plane; in one copy if `to` has no other rows. */
 static kiln_status copy_plane(const kiln_exec *x, const void *to, uint64_t rows, const void *from, uint64_t n, uint64_t columns,
                               uint64_t first, kiln_error *err)
 {
@@ -158,7 +158,7 @@ kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chu
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
         if (planes[i].to && planes[i].from)
             KILN_TRY(copy_plane(&x, planes[i].to, to->n, planes[i].from, from->n, planes[i].columns, first, err));
-    return kiln_device_wait(&x, err); /* the caller's arrays are its own again */
+    return kiln_device_wait(&x, err); /* the caller may change its arrays afterwards */
 }
 
 kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, const kiln_draw_chunk *from,
@@ -167,11 +167,11 @@ kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l,
     const kiln_exec x = kiln_runner_exec(s->runner);
     const uint64_t bytes = kiln_store_lay_out(l, sh_degree, NULL, out);
     kiln_store_planes *p;
-    KILN_TRY(kiln_device_wait(&x, err)); /* what gives way may be in use */
+    KILN_TRY(kiln_device_wait(&x, err)); /* planes that are evicted may be in use */
     KILN_TRY(find_place(s, l, sh_degree, bytes, &p, err));
     (void)kiln_store_lay_out(l, sh_degree, p ? p->at : staging, out);
     const kiln_status st = kiln_store_settle(&x, kiln_store_copy_planes(s, from, out, 0, sh_degree, err));
-    if (st != KILN_OK && p) drop_planes(s, p); /* half of it may be there */
+    if (st != KILN_OK && p) drop_planes(s, p); /* it may be incomplete */
     return st;
 }
 
@@ -255,7 +255,7 @@ kiln_status kiln_store_settle(const kiln_exec *x, kiln_status st)
 static void spare(void *context, uint64_t bytes)
 {
     kiln_draw_store *s = context;
-    if (kiln_runner_left(s->runner) < bytes) drop(s, &s->scratch); /* made anew without a copy */
+    if (kiln_runner_left(s->runner) < bytes) drop(s, &s->scratch); /* it holds nothing that must be kept */
     make_room(s, bytes, false);
     if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) drop(s, &s->records);
 }

@@ -1,13 +1,20 @@
-/* store -- what kernels/draw keeps in the memory of a runner's device: planes of chunks from picture to picture, the records of
- * one drawing, and room to work in. All of it counts against the runner's cap (kiln_runner_take).
+/* store -- what kernels/draw keeps in the memory of a runner's device: planes of chunks from picture to picture, the records of one
+ * drawing, and scratch memory for the operations. All of it counts against the runner's cap (kiln_runner_take).
  *
- * Who goes first where memory is short: the drawing and the room that work needs, then planes. Planes that were not used for the
- * picture in hand give way to those that are, the least recently used first; planes of the picture in hand do not give way to
- * others of it, or a scene that is larger than the memory would throw out each chunk right before it is needed again: what finds
- * no place is copied for this picture alone. Where an operation of the runner needs more than is left, all gives way but a drawing.
+ * Problem. Copying a scene's planes to the device takes longer than drawing it, and not every scene fits there.
  *
- * Where there is room for all planes of a scene at once, they are kept as those of a single chunk (whole.c): a camera's picture
- * then takes a dozen launches instead of half a dozen for each chunk.
+ * Constraint. A picture never fails because planes occupy memory: everything in the store but the current drawing can be dropped.
+ *
+ * Layout. When memory is short, the drawing and scratch memory have priority over planes.
+ *   - Chunks that the current picture has not used are evicted first, the least recently used one first.
+ *   - A chunk of the current picture is never evicted for another chunk of the same picture. Otherwise a scene larger than the
+ * memory would evict each chunk right before it is needed again. A chunk for which there is no place is copied for this picture
+ * only.
+ *   - If an operation of the runner needs more than is left, everything but a drawing is dropped.
+ * If all planes of a scene fit at once, they are stored as those of a single chunk (whole.c, "in one piece"). A picture then takes
+ * a dozen launches instead of half a dozen for each chunk.
+ *
+ * Threads: one at a time, as for the runner. `picture` counts pictures and serves as the clock of use.
  */
 #ifndef KILN_KERNELS_STORE_H
 #define KILN_KERNELS_STORE_H
@@ -16,7 +23,7 @@
 
 KILN_C_BEGIN
 
-/* Device memory that grows and is not kept over a growth. */
+/* A block of device memory. When it grows, its contents are lost. */
 typedef struct {
     char *at; /* NULL: nothing yet */
     uint64_t bytes;
@@ -24,36 +31,39 @@ typedef struct {
 
 typedef struct kiln_store_planes kiln_store_planes;
 
-/* All chunks of a scene, one behind the other; those that no camera has seen yet are not there. */
+/* A scene in one piece: the planes of all chunks, one chunk after the other. Planes are copied when a camera first needs the chunk.
+ */
 typedef struct {
     char *at; /* NULL: there is none */
     uint64_t bytes;
-    kiln_draw_chunk_header header; /* of all rows together */
+    kiln_draw_chunk_header header; /* describes all rows together */
     uint32_t sh_degree, n_chunks;
     uint64_t *starts; /* [n_chunks + 1] rows before each chunk */
     uint8_t *loaded;  /* [n_chunks] KILN_STORE_ */
-    bool refused;     /* it had to give way to what this scene needs beside it: not tried again */
+    bool refused;     /* this scene was dropped for memory that its own pictures needed: it is not tried again */
     kiln_draw_chunk planes;
-    uint32_t *halves; /* of shN (sh_halves.h), of chunks that say so; NULL: no fast picture was drawn, or there is no room */
+    uint32_t *halves; /* shN in half precision (sh_halves.h), for chunks in state KILN_STORE_HALVES; NULL: no fast picture was
+                         drawn, or there is no memory */
     uint64_t halves_bytes;
-    bool halves_refused; /* as refused */
+    bool halves_refused; /* as `refused`, for halves */
 } kiln_store_whole;
 enum { KILN_STORE_NOTHING, KILN_STORE_GEOMETRY, KILN_STORE_ALL, KILN_STORE_HALVES };
 
-/* Of the last picture: the next one of that scene has about as many. What the most of those before had fades slowly, or views that
- * come in no order, a large one behind a small one, would again and again have too little room. */
+/* Sizes of recent pictures of a scene, from which the next picture's buffers are estimated. The largest size is kept and fades
+ * slowly: if views come in no order, a large one after a small one would otherwise exceed its buffers again and again. */
 typedef struct {
     unsigned char scene[16];
-    uint64_t visible, pairs; /* pairs 0: not known */
+    uint64_t visible, pairs; /* pairs is 0 if not known */
 } kiln_store_sizes;
 
+/* Returns the size to remember after a picture of size `last`. */
 static inline uint64_t kiln_store_faded(uint64_t most, uint64_t last)
 {
     const uint64_t faded = most - most / 64;
     return last > faded ? last : faded;
 }
 
-/* What the next one has room for: a sixteenth more, and a little, as what is not used of it is sorted all the same. */
+/* Returns the capacity for the next picture: a sixteenth more and a little. Not more, because unused places are sorted, too. */
 static inline uint64_t kiln_store_bound(uint64_t last)
 {
     enum { LITTLE = 256 };
@@ -63,61 +73,64 @@ static inline uint64_t kiln_store_bound(uint64_t last)
 struct kiln_draw_store {
     kiln_runner *runner;
     kiln_store_block records, scratch;
-    bool has_drawing;      /* in records */
-    bool drawing_is_whole; /* its rows are those of `whole`, all chunks counted through */
+    bool has_drawing;      /* in `records` */
+    bool drawing_is_whole; /* its rows are rows of `whole`, not of chunks */
     kiln_store_whole whole;
-    uint64_t refused;      /* rows of the smallest view whose Gaussians found no room: that many are not tried again */
-    kiln_store_sizes last; /* of a picture of all that a camera sees */
-    uint64_t picture;      /* counts pictures: the clock of use */
+    uint64_t refused;      /* rows of the smallest view whose Gaussians did not fit; views with as many rows are not tried again */
+    kiln_store_sizes last; /* of pictures of whole views, not of slabs */
+    uint64_t picture;      /* number of the current picture */
     uint64_t planes_bytes; /* of all planes */
     kiln_store_planes *newest, *oldest, *chains[1024];
 };
 
-/* At least so many bytes, for which planes give way; *fits false where there are not so many. What the block held is lost when it
- * grows. The stream must be idle. */
+/* Makes block b at least `bytes` large; planes are evicted for it. *fits is false if there is not enough memory. If the block
+ * grows, its contents are lost. The stream must be idle. */
 kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits,
                                kiln_error *err) KILN_MUST_CHECK;
-/* Before a drawing: blocks of earlier ones go where they are so large that one leaves too little for the other. */
+/* Call before a drawing is made. If the blocks of earlier drawings are so large that these sizes do not fit beside them, both
+ * blocks are given back. */
 void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes);
-/* Until so many bytes are left, as far as that can be; planes and blocks give way. There is no drawing, and the stream is idle. */
+/* Drops planes, then blocks, until `bytes` are free or nothing is left to drop. There must be no drawing, and the stream must be
+ * idle. */
 void kiln_store_make_room(kiln_draw_store *s, uint64_t bytes);
-/* Of a drawing that is not there any more. */
+/* Gives back the block of a drawing that was released. */
 void kiln_store_drop_records(kiln_draw_store *s);
-/* What both blocks together could have. */
+/* Returns how many bytes both blocks together could have if all planes were dropped. */
 uint64_t kiln_store_most(const kiln_draw_store *s);
 
-/* Copies a chunk's planes from host memory to row `first` of those of `to`; waits for that. */
+/* Copies a chunk's planes from host memory to the planes `to`, starting at row `first`; waits for the copies. */
 kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chunk *from, const kiln_draw_chunk *to, uint64_t first,
                                    uint32_t sh_degree, kiln_error *err) KILN_MUST_CHECK;
-/* A chunk's planes in device memory; sets the pointers of `out` and says how many bytes that are; at NULL: the bytes alone. */
+/* Sets the pointers of *out to a chunk's planes in the block `at` and returns their bytes. With `at` NULL it only measures. */
 uint64_t kiln_store_lay_out(const kiln_draw_chunk_header *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out);
-/* Finds the planes of a chunk and notes that they are used; false: they are not here. */
+/* Finds the planes of a chunk and marks them as used by the current picture. Returns false if they are not on the device. */
 bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, kiln_draw_chunk *out);
-/* Copies planes from host memory, to be kept where there is room, else into `staging`. Done when it returns, as is all before
- * it. */
+/* Copies a chunk's planes from host memory and keeps them; if there is no memory for that, copies them to `staging` for this
+ * picture only. Waits for everything on the stream. */
 kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, const kiln_draw_chunk *from,
                             char *staging, kiln_draw_chunk *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- a scene in one piece (whole.c) ------------------------------------------------------------------------------------------ */
-/* The header of all chunks together, but for colour. */
+/* Returns a header that describes all chunks as one; its colour is not set. */
 kiln_draw_chunk_header kiln_store_whole_header(const kiln_draw_chunk_header *headers, uint32_t n_chunks);
-/* Is this scene there in one piece, or is there room for it beside `beside` bytes for a drawing? It is made then, empty. */
+/* Sets *there if this scene is on the device in one piece. If it is not, but fits together with `beside` bytes for a drawing,
+ * memory is taken for it; its chunks are loaded later. */
 kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_chunk_header *all, const kiln_draw_chunk_header *headers,
                                  uint32_t n_chunks, uint32_t sh_degree, uint64_t beside, bool *there,
                                  kiln_error *err) KILN_MUST_CHECK;
-/* Are the planes of this chunk in their place? */
+/* Returns true if the planes of this chunk are loaded. */
 bool kiln_store_whole_has(const kiln_store_whole *w, uint32_t chunk, bool colour);
-/* Puts them there; `from` may be without colour. Done when it returns. */
+/* Loads the planes of this chunk and waits for the copies. `from` may be without colour. */
 kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln_draw_chunk *from, kiln_error *err) KILN_MUST_CHECK;
-/* For a fast picture: harmonics in half precision of the chunks whose planes are in place, where there is room for them. The
- * picture is the same without. */
+/* For fast pictures: makes shN in half precision of the loaded chunks, if there is memory. The picture is the same without, but
+ * takes longer. */
 kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *violation, kiln_error *err) KILN_MUST_CHECK;
 void kiln_store_whole_drop(kiln_draw_store *s);
-void kiln_store_halves_drop(kiln_draw_store *s); /* the scene stays */
-/* A row of all of them: the chunk that has it, and which row it is there. Known of a scene that was dropped, too. */
+void kiln_store_halves_drop(kiln_draw_store *s); /* the planes stay */
+/* Returns the chunk that has this row of the scene; *row_of_chunk is the row in it. Works after the scene was dropped, too. */
 uint32_t kiln_store_whole_chunk(const kiln_store_whole *w, uint32_t row, uint32_t *row_of_chunk);
 
-/* A drawing of n in one block of memory; at NULL: the bytes alone. */
+/* The arrays of a drawing of n Gaussians in one block of memory. With `at` NULL only `bytes` is set. */
 typedef struct {
     kiln_splat2d *splats;
     uint32_t *chunks, *rows;
@@ -125,12 +138,12 @@ typedef struct {
 } kiln_store_ordered;
 kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n);
 
-/* The violation word in device memory, before the first operation, and behind the last one: waits, and says what is wrong. `host`
- * must stay where it is until the stream has been waited for, whatever this returns. */
+/* Clear the violation word in device memory before the first operation; read it after the last one. Reading waits for the stream
+ * and turns a violation into an error. *host must stay valid until the stream has been waited for, whatever this returns. */
 kiln_status kiln_store_clear_violation(const kiln_exec *x, uint64_t *violation, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_store_read_violation(const kiln_exec *x, const uint64_t *violation, uint64_t *host,
                                       kiln_error *err) KILN_MUST_CHECK;
-/* The status of what was put on the stream; where that failed, waits for what is under way, which reads and writes host memory. */
+/* Returns st. If it is a failure, waits for the stream first, because work that is under way reads and writes host memory. */
 kiln_status kiln_store_settle(const kiln_exec *x, kiln_status st) KILN_MUST_CHECK;
 
 KILN_C_END

@@ -1,5 +1,5 @@
-/* tally -- how many Gaussians and pairs a camera sees, before anything is drawn: on a device at once where all of them fit there,
- * else chunk by chunk, which takes the memory of one chunk. Counts add up, so both give the same. */
+/* tally -- see kiln_draw_count_all: counts visible Gaussians and pairs without drawing; on a device if all Gaussians fit there,
+ * else chunk by chunk in the memory of one chunk. Counts add up, so both give the same. */
 #include "base/memory.h"
 #include "kernels/draw/fit.h"
 #include "kernels/draw/resident.h"

@@ -1,9 +1,9 @@
-/* whole -- see store.h: the planes of a scene as those of one chunk.
+/* whole -- see store.h: keeps the planes of a scene as those of a single chunk.
  *
- * A chunk has some ten thousand rows, too few to keep a device busy and as many launches as one of a million. Rows of chunks that
- * no camera has seen yet are not a number, which no profile ever counts as visible, so nothing but the planes of a chunk has to
- * come when it is seen for the first time. Rows of chunks that this camera cannot see are looked at and found invisible: 12 bytes
- * of reading for each.
+ * A chunk has some ten thousand rows, too few to keep a device busy, and takes as many launches as one with a million rows. In one
+ * piece the scene takes the launches of one chunk. Rows of chunks that no camera has needed yet have NaN means, which no profile
+ * counts as visible; so when a chunk is first needed, only its planes are copied. Rows of chunks that this camera cannot see are
+ * read and found invisible, which costs 12 bytes of reading for each.
  */
 #include "base/memory.h"
 #include "kernels/draw/store.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Mixes the chunks' keys, in order; they are hashes, so a few products keep what they tell apart. */
+/* Mixes the chunks' keys in their order. The keys are hashes, so a few multiplications keep different scenes apart. */
 kiln_draw_chunk_header kiln_store_whole_header(const kiln_draw_chunk_header *headers, uint32_t n_chunks)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
@@ -47,7 +47,7 @@ void kiln_store_whole_drop(kiln_draw_store *s)
     kiln_store_halves_drop(s);
     kiln_runner_give(s->runner, w->at, w->bytes);
     s->planes_bytes -= w->bytes;
-    w->at = NULL; /* where its chunks began, a drawing may still have to be stats */
+    w->at = NULL; /* starts stays: a drawing may still need it to name its chunks */
 }
 
 static bool is_it(const kiln_store_whole *w, const kiln_draw_chunk_header *all, uint32_t sh_degree)
@@ -70,7 +70,7 @@ static kiln_status make(kiln_draw_store *s, const kiln_draw_chunk_header *header
     for (uint32_t i = 0; i < n_chunks; i++) w->starts[i + 1] = w->starts[i] + headers[i].n;
     (void)kiln_store_lay_out(&w->header, w->sh_degree, w->at, &w->planes);
     KILN_TRY(kiln_device_fill(&x, (void *)(uintptr_t)w->planes.means, 0xff, 3 * w->header.n * sizeof(float), err));
-    return kiln_device_wait(&x, err); /* memory is taken and given back next */
+    return kiln_device_wait(&x, err); /* memory is taken and given back next, which needs an idle stream */
 }
 
 kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_chunk_header *all, const kiln_draw_chunk_header *headers,
@@ -82,7 +82,7 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_draw_chunk_heade
     const bool known = is_it(w, all, sh_degree);
     *there = known && w->at;
     if (*there || (known && w->refused)) return KILN_OK;
-    kiln_store_whole_drop(s); /* of another scene, or without colour */
+    kiln_store_whole_drop(s); /* it is another scene, or lacks colour */
     const uint64_t bytes = kiln_store_lay_out(all, sh_degree, NULL, &planes), most = kiln_store_most(s) / 4 * 3;
     if (bytes > most || beside > most - bytes) return KILN_OK;
     kiln_store_make_room(s, bytes);
@@ -109,11 +109,11 @@ kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln
     if (st == KILN_OK)
         w->loaded[chunk] = from->sh0 ? KILN_STORE_ALL : KILN_STORE_GEOMETRY;
     else
-        kiln_store_whole_drop(s); /* half of the chunk may be there */
+        kiln_store_whole_drop(s); /* the chunk may be incomplete */
     return st;
 }
 
-/* Runs on the stream, behind the copies and before the picture. */
+/* Runs on the stream, after the copies and before the picture. */
 static kiln_status halve_chunk(kiln_draw_store *s, uint32_t chunk, uint32_t columns, uint64_t *violation, kiln_error *err)
 {
     kiln_store_whole *w = &s->whole;
@@ -123,7 +123,8 @@ static kiln_status halve_chunk(kiln_draw_store *s, uint32_t chunk, uint32_t colu
                                    .columns = columns,
                                    .shN = w->planes.shN,
                                    .halves = w->halves};
-    KILN_TRY(kiln_runner_launch(s->runner, KILN_OP_sh_halves, &a, w->halves, 0, violation, err)); /* it works in no memory */
+    KILN_TRY(kiln_runner_launch(s->runner, KILN_OP_sh_halves, &a, w->halves, 0, violation,
+                                err)); /* needs no work space; the pointer only must not be NULL */
     w->loaded[chunk] = KILN_STORE_HALVES;
     return KILN_OK;
 }
