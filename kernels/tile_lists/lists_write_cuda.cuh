@@ -1,6 +1,8 @@
-/* lists_write_cuda -- what was found in the order of splats is written in drawing order, in one pass: a block takes 256 places of
- * the order, fetches the records of those who are there, tells those behind it how many pairs they have and looks back for where
- * its own begin (place_cuda.cuh). Pairs behind the room are not written: that there are too many shows at the end alone.
+/* lists_write_cuda -- writes the pairs that tile_find_cuda.cuh has found, in drawing order and in one pass.
+ *
+ * A block takes 256 places of the order and fetches their records. Where its pairs begin depends on all blocks before; it publishes
+ * its own number of pairs and looks back for the sum of the others (place_cuda.cuh). Pairs beyond the capacity are not written:
+ * only at the end is it known whether there are too many.
  */
 #ifndef KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
 #define KILN_KERNELS_TILE_LISTS_LISTS_WRITE_CUDA_CUH
@@ -11,13 +13,13 @@
 namespace
 {
 
-/* Where the blocks' pairs begin. All 0 at first. */
+/* Tells each block where its pairs begin. All 0 before the launch. */
 struct places {
     uint64_t *words; /* [groups] of place_cuda.cuh */
     uint32_t *ticket;
 };
 
-/* By the first warp: the sum of all groups before; says this one's. */
+/* Called by the first warp: publishes this group's pairs and returns the sum of all groups before. */
 __device__ inline uint64_t find_place(const places &p, uint64_t group, uint64_t pairs)
 {
     if (group > 0 && threadIdx.x == 0) kiln::place_say(p.words, group, kiln::PLACE_COUNT, pairs);
@@ -26,7 +28,7 @@ __device__ inline uint64_t find_place(const places &p, uint64_t group, uint64_t 
     return before;
 }
 
-/* Says it when all is known, by one thread. */
+/* Writes tile_lists' stats; called by one thread of the last group. */
 __device__ inline void tell(uint64_t *stats, uint64_t found, uint64_t capacity, uint64_t visible)
 {
     stats[0] = found <= capacity ? found : 0;
@@ -34,8 +36,9 @@ __device__ inline void tell(uint64_t *stats, uint64_t found, uint64_t capacity, 
     stats[2] = visible;
 }
 
-/* order: positions in splats, whose number the pairs get. Listed Gaussians get their place in the record. A block a group; what
- * n_visible leaves empty has none. */
+/* Writes the pairs of all masks. order holds positions in splats, which become the ids of the pairs. The record of a listed
+ * Gaussian gets the place of its pairs, which finish_pairs writes. One block for each group; groups beyond *n_visible end at once.
+ */
 template <typename Tile>
 __global__ void __launch_bounds__(GROUP)
     write_in_order(const job j, const found f, const places p, const uint32_t *order, const pairs_out<Tile> out, uint64_t *stats)
@@ -64,7 +67,7 @@ __global__ void __launch_bounds__(GROUP)
     write_masks_of_warp(warp_scratch[threadIdx.x / WARP], r, mask, id, first + before, out);
 }
 
-/* The rest, and what lies behind the pairs. */
+/* Writes the pairs of listed Gaussians and fills the places behind the last pair. */
 template <typename Tile>
 __global__ void __launch_bounds__(GROUP) finish_pairs(const job j, const found f, const pairs_out<Tile> out)
 {

@@ -1,4 +1,4 @@
-/* What both siblings of tile_lists ask of their arguments. */
+/* tile_lists -- checks that both siblings share. */
 #include "kernels/tile_lists/tile_lists.h"
 
 #include "kernels/tile_pairs/tile_pairs.h"

@@ -1,21 +1,31 @@
-/* tile_lists -- which Gaussians each 16x16 tile draws, nearest first: depth_order, visible_order and tile_pairs_emit in one
- * operation, of as many Gaussians as only the device knows. A frame made of it needs no word from the device before it is drawn.
+/* tile_lists -- lists for each 16x16 tile the Gaussians that touch it, nearest first. One operation does the work of depth_order,
+ * visible_order and tile_pairs_emit.
  *
- *   n                         room of the next three arrays: a bound of how many Gaussians there are
- *   n_visible    [1]          in   how many there are, the first of splats
- *   splats       [n]          in   in any order, as project or visible_gather left them; 16-byte aligned
- *   depths       [n] f32      in   theirs, > 0
- *   source_rows  [n] u32      in   theirs
- *   row0, row1                     tile rows [row0, row1) of the view
- *   room                      of ids: a bound of how many pairs there are
- *   tile_counts  [(row1-row0) * tiles_x] u32   out, row-major
- *   ids          [room] u32   out  for each tile, tiles one after the other, its Gaussians' positions in splats: by (bits of
- *                                  depth, source row, position), ascending
- *   stats         [3] u64      out  pairs listed, the first of ids; pairs there are; *n_visible
+ * Problem. Those operations need the numbers of visible Gaussians and of pairs as arguments, and only the device knows them.
+ * Reading them back makes the host wait twice for every frame.
  *
- * The pairs are those of tile_pairs.h. Where a bound is too small nothing is listed and all counts are 0, which is no failure:
- * stats says what is needed. With *n_visible above n nobody has looked for pairs: stats[1] is 0. work as in knn.h. CUDA: beside
- * x->stream it uses x->side, where there is one. KILN_E_INPUT: n above 2^32 - 2; a view that is none; 2^32 tiles.
+ * Constraint. The lists are those of the three operations. The host learns nothing before the frame is drawn, so array sizes are
+ * guesses ("capacities"), and a guess that is too small must do no harm.
+ *
+ * Layout. The caller passes capacities and a pointer to the real number of Gaussians. If either capacity is too small, nothing is
+ * listed, all counts are 0, and `stats` says what would have been needed. That is not a failure.
+ *
+ *   n                               elements of splats, depths and source_rows
+ *   n_visible    [1] u64      in    number of Gaussians: the first *n_visible elements are used
+ *   splats       [n]          in    in any order, as project or visible_gather left them; 16-byte aligned
+ *   depths       [n] f32      in    depth of each, > 0
+ *   source_rows  [n] u32      in    source row of each
+ *   row0, row1                      tile rows [row0, row1) of the view
+ *   capacity                        elements of ids
+ *   tile_counts  [(row1-row0) * tiles_x] u32   out   pairs of each tile, row-major
+ *   ids          [capacity] u32     out   positions in splats: tile after tile, within a tile ascending by (bits of depth, source
+ *                                         row, position)
+ *   stats        [3] u64      out   [0] pairs listed, which are the first of ids; [1] pairs found; [2] *n_visible
+ *
+ * The set of pairs is defined in tile_pairs.h. If *n_visible exceeds n, no pairs are looked for and stats[1] is 0.
+ * Pointers, work, threads: as in knn.h. CUDA also uses x->side if it is set.
+ * KILN_E_INPUT: n above 2^32 - 2; a view without pixels or with more than 2^20 either way; 2^32 tiles or more. KILN_E_CAP,
+ * KILN_E_DEVICE: as in knn.h.
  */
 #ifndef KILN_KERNELS_TILE_LISTS_H
 #define KILN_KERNELS_TILE_LISTS_H
@@ -42,10 +52,10 @@ typedef struct {
 typedef kiln_status kiln_tile_lists_fn(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes,
                                        kiln_error *err);
 
-/* What both siblings ask of their arguments. */
+/* Checks the arguments for both siblings. */
 kiln_status kiln_tile_lists_check(const kiln_tile_lists_args *a, kiln_error *err) KILN_MUST_CHECK;
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_tile_lists(A)                                                   \
     A(IN, n_visible, 1)                                                             \
     A(IN, splats, a->n)                                                             \

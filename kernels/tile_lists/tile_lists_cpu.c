@@ -1,5 +1,9 @@
-/* tile_lists on the CPU: the definition. depth_order, a copy of the splats in that order, tile_pairs_emit, and ranks turned
- * back into positions. */
+/* tile_lists on the CPU: the definition. It runs depth_order, copies the splats into that order, runs tile_pairs_emit, and turns
+ * ranks back into positions in splats.
+ *
+ * KILN_CPU(tile_lists) is kiln_tile_lists_cpu, and kiln_tile_lists_cpu_avx2 in the AVX2 build (exec.h). It calls
+ * kiln_depth_order_cpu and kiln_tile_pairs_emit_cpu (or _cpu_avx2).
+ */
 #include "kernels/tile_lists/tile_lists.h"
 
 #include "base/carve.h"
@@ -15,11 +19,11 @@ kiln_tile_pairs_emit_fn KILN_CPU(tile_pairs_emit);
 typedef struct {
     uint32_t *order;       /* [n] */
     kiln_splat2d *ordered; /* [n] */
-    void *step;            /* of the operations */
+    void *step;            /* work space of both operations */
     size_t step_bytes, bytes;
 } workspace;
 
-/* Those of n Gaussians; what they ask for is the most at a->n. */
+/* Arguments of the two operations for n Gaussians. Their work space is largest for a->n. */
 static kiln_depth_order_args order_of(const kiln_tile_lists_args *a, const workspace *w, uint64_t n)
 {
     return (kiln_depth_order_args){.n = n, .depths = a->depths, .source_rows = a->source_rows, .order = w->order};

@@ -1,6 +1,6 @@
-/* tile_lists on CUDA. The depth sort needs nothing but depths, and finding who reaches which tile nothing but splats, so the one
- * runs beside the other; then pairs are written in drawing order (lists_write_cuda.cuh) and sorted by tile. Records of one
- * word are fetched in drawing order, splats are never moved.
+/* tile_lists on CUDA. The depth sort needs only depths, and finding pairs needs only splats, so both run side by side. Then pairs
+ * are written in drawing order (lists_write_cuda.cuh) and sorted by tile. Only records of one word are fetched in drawing order;
+ * splats are never moved.
  */
 #include "kernels/tile_lists/tile_lists.h"
 
@@ -12,13 +12,13 @@
 namespace
 {
 
-enum { KEPT_OF = 8 }; /* Gaussians a kept slice: 7 bytes for each */
+enum { KEPT_OF = 8 }; /* one kept slice for so many Gaussians: 7 bytes for each of them */
 
 template <typename Tile> struct workspace {
     job j;
     found f;
     places p;
-    uint64_t *counters; /* of f and p, 0 at first */
+    uint64_t *counters; /* of f and p; set to 0 before the first launch */
     size_t counters_bytes;
     depth_sort depths;
     tile_sort<Tile> tiles;
@@ -44,7 +44,7 @@ template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint
     w->p.words = w->counters + 4;
 }
 
-/* What the depth sort leaves behind is the order alone: its keys lie where the pairs are written later. */
+/* The depth sort's keys and the pairs share memory: only the order is needed after the sort. */
 template <typename Tile> cudaError_t lay_out(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work, cudaStream_t stream)
 {
     const kiln::count_within count = {a->n, a->n_visible};
@@ -60,13 +60,14 @@ template <typename Tile> cudaError_t lay_out(workspace<Tile> *w, const kiln_tile
     return e;
 }
 
-/* Finding on x->stream, the depth sort beside it. */
+/* Finds pairs on x->stream and sorts depths on x->side at the same time. */
 template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspace<Tile> *w, kiln_error *err)
 {
     kiln::side_work side(x);
     KILN_TRY(side.begin(err));
     CUDA_RUN(cudaMemsetAsync(w->counters, 0, w->counters_bytes, x->stream));
-    KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr, err)); /* two launches: the device is busy while the sort's are made */
+    KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr,
+                               err)); /* two launches first: they keep the device busy while the host makes the sort's dozen */
     if (w->j.count.n > 0) KILN_TRY(run_depth_sort(side.exec(), &w->depths, err));
     return side.join(err);
 }
