@@ -1,5 +1,5 @@
-/* bands -- how a table is cut into units: by its pairs alone, never by a memory cap, so that the stored bytes depend on
- * nothing else. */
+/* bands -- cuts a table into units by its pairs alone, never by a memory cap, so that stored bytes depend on nothing else.
+ */
 #include "kernels/tile_pairs/tile_pairs.h"
 
 uint32_t kiln_tile_bands(const uint64_t *row_pairs, uint32_t tiles_y, uint32_t *starts)

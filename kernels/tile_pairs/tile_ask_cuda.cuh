@@ -1,5 +1,5 @@
-/* tile_ask_cuda -- questions "does this Gaussian reach that tile?" put by whole warps, 32 at a time; what kiln_ask_tile leaves open
- * is looked at pixel by pixel by the whole warp at once.
+/* tile_ask_cuda -- asks "does this Gaussian reach that tile?" 32 questions at a time, one for each lane of a warp. If kiln_ask_tile
+ * is unsure, the whole warp evaluates the pixels of that tile.
  */
 #ifndef KILN_KERNELS_TILE_ASK_CUDA_CUH
 #define KILN_KERNELS_TILE_ASK_CUDA_CUH
@@ -42,7 +42,8 @@ template <typename T> __device__ T sum_below(T v, T *total)
     return sum - v;
 }
 
-/* The questions of a warp's boxes in one row, 32 at a time. Slots are the lanes that ask anything, in order. */
+/* Puts the questions of a warp's 32 Gaussians into one sequence, which is answered 32 at a time, so that lanes are busy however
+ * many tiles each Gaussian has. Lanes with at least one question are numbered; the number is the lane's slot. */
 class question_row
 {
   public:
@@ -54,9 +55,9 @@ class question_row
         __syncwarp();
     }
     __device__ uint32_t total() const { return total_; }
-    __device__ uint32_t first() const { return first_; } /* of this lane's */
-    __device__ uint32_t slot() const { return slot_; }   /* of this lane's, if it asks any */
-    /* The next 32, from `at`: which slot's this lane takes, and which of that slot's; false behind the last. */
+    __device__ uint32_t first() const { return first_; } /* this lane's first question */
+    __device__ uint32_t slot() const { return slot_; }   /* this lane's slot, if it has questions */
+    /* Assigns question `at` + lane to this lane: it is question *k of slot *slot. Returns false after the last question. */
     __device__ bool next(uint32_t at, uint32_t *slot, uint32_t *k)
     {
         const uint32_t ahead = first_ - at; /* wraps below `at` */
@@ -106,7 +107,7 @@ struct tile_pixels {
     }
 };
 
-/* By a whole warp: half a pixel row a lane. */
+/* Called by a whole warp: each lane evaluates half a pixel row. */
 __device__ inline bool any_pixel(const kiln_asked &g, const tile_pixels &p)
 {
     const int32_t py = p.y0 + static_cast<int32_t>(lane_index() / 2), first = p.x0 + static_cast<int32_t>(lane_index() % 2) * 8;
@@ -119,14 +120,15 @@ __device__ inline bool any_pixel(const kiln_asked &g, const tile_pixels &p)
     return __any_sync(ALL, reached);
 }
 
-/* Answers one question a lane, as bits by lane. `of(lane)` is the Gaussian that a lane asks about. */
+/* Answers one question of each lane; bit i of the result is the answer for lane i. `of(lane)` returns the Gaussian that a lane asks
+ * about. */
 template <typename Of>
 __device__ unsigned ask(const kiln_view &v, bool asks, const kiln_asked &mine, int32_t column, int32_t row, const Of &of)
 {
     kiln_tile_answer answer = KILN_TILE_MISSED;
     if (asks) {
         const float x0 = static_cast<float>(column * KILN_TILE), y0 = static_cast<float>(row * KILN_TILE);
-        const float x1 = fminf(x0 + (KILN_TILE - 1), static_cast<float>(v.width - 1)); /* the same for all */
+        const float x1 = fminf(x0 + (KILN_TILE - 1), static_cast<float>(v.width - 1)); /* the same for all lanes */
         const float y1 = fminf(y0 + (KILN_TILE - 1), static_cast<float>(v.height - 1));
         answer = kiln_ask_tile(&mine, x0, x1, y0, y1);
     }

@@ -1,8 +1,9 @@
-/* tile_ask_math -- does a Gaussian reach a tile? Answered in float for nearly all; the rest is asked pixel by pixel.
+/* tile_ask_math -- does a Gaussian reach a tile? The answer is found in float for nearly all tiles; the others need their pixels
+ * evaluated.
  *
  *   MISSED   proven: no pixel centre of the tile has kiln_power() >= power_min
  *   REACHED  one such pixel was found with kiln_power() itself
- *   UNSURE   neither: a tip between pixel centres, or too near the threshold. One or two of a hundred.
+ *   UNSURE   neither: the ellipse ends between pixel centres, or comes too near the threshold. One or two tiles of a hundred.
  *
  * The proof. Q(e) = (A ex^2 + C ey^2) / 2 + B ex ey over e = pixel centre - mean is convex, so over the rectangle of a tile's pixel
  * centres it is least at the mean, if that lies within, else on an edge that faces the mean: on the edge at ex where
@@ -31,19 +32,20 @@ typedef struct {
 typedef enum {
     KILN_BOX_EMPTY,  /* nothing is reached */
     KILN_BOX_PROVEN, /* nothing is reached outside of the box; kiln_ask_tile answers */
-    KILN_BOX_ODD,    /* needles and what is not finite or not positive definite: the box holds its bounds alone */
+    KILN_BOX_ODD, /* nothing is proven: needles, conics that are not finite or not positive definite; the box is the splat's bounds
+                   */
 } kiln_box_kind;
 
 typedef enum { KILN_TILE_MISSED, KILN_TILE_REACHED, KILN_TILE_UNSURE } kiln_tile_answer;
 
-/* One Gaussian as kiln_ask_tile wants it. */
+/* One Gaussian, prepared for kiln_ask_tile. */
 typedef struct {
     float x, y, a, b, c, t;
     float b_a, b_c; /* B / A, B / C */
 } kiln_asked;
 
-/* Pixels p of [first, last] with |mean - (p + 0.5)| <= half, and a few more; none: *from > *to. half may be infinite; the
- * slack covers the rounding here. No view has 2^20 + 1 pixels. */
+/* Sets [*from, *to] to the pixels p of [first, last] with |mean - (p + 0.5)| <= half, and a few more to cover rounding; *from > *to
+ * if there is none. half may be infinite. No view has 2^20 + 1 pixels. */
 static inline KILN_HD void kiln_ask_range(float mean, float half, int32_t first, int32_t last, int32_t *from, int32_t *to)
 {
     const float reach = half + 4.76837158203125e-7f * fabsf(mean), behind = 1048577.0f; /* 2^-21; 2^20 + 1 */
@@ -53,7 +55,7 @@ static inline KILN_HD void kiln_ask_range(float mean, float half, int32_t first,
     *to = hi < last ? hi : last;
 }
 
-/* The part of tile rows [row0, row1) inside the picture and the Gaussian's own bounds that is looked at. */
+/* Sets *out to the tiles of rows [row0, row1), inside the picture and the Gaussian's own bounds, that must be asked. */
 static inline KILN_HD kiln_box_kind kiln_find_box(const kiln_splat2d *s, const kiln_view *v, uint32_t row0, uint32_t row1,
                                                   kiln_tile_box *out)
 {
@@ -93,10 +95,10 @@ static inline KILN_HD float kiln_ask_form(const kiln_asked *g, float ex, float e
     return ex * (0.5f * g->a * ex + g->b * ey) + 0.5f * g->c * ey * ey;
 }
 
-/* The nearest whole number, for 0 <= v < 2^22: no conversion, which GPUs do at a quarter of the rate. */
+/* Rounds to the nearest whole number, for 0 <= v < 2^22, without a conversion, which GPUs do at a quarter of the rate. */
 static inline KILN_HD float kiln_ask_round(float v) { return (v + 8388608.0f) - 8388608.0f; } /* 2^23 */
 
-/* KILN_BOX_PROVEN, of the pixels [px0, px1] x [py0, py1] of one tile, ends included; whole numbers. */
+/* Answers for one tile of a KILN_BOX_PROVEN. Its pixels are [px0, px1] x [py0, py1], ends included, whole numbers. */
 static inline KILN_HD kiln_tile_answer kiln_ask_tile(const kiln_asked *g, float px0, float px1, float py0, float py1)
 {
     const float left = (px0 + 0.5f) - g->x, right = (px1 + 0.5f) - g->x;

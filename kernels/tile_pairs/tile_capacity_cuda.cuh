@@ -1,5 +1,5 @@
-/* tile_capacity_cuda -- from sums of groups to places, and whether the pairs that were found are those there is room for: decided
- * on the device, so that the host learns nothing between finding and listing.
+/* tile_capacity_cuda -- turns the sums of groups into places, and checks whether the pairs that were found fit the capacity. Both
+ * happen on the device, so that the host reads nothing back between finding and listing.
  */
 #ifndef KILN_KERNELS_TILE_CAPACITY_CUDA_CUH
 #define KILN_KERNELS_TILE_CAPACITY_CUDA_CUH
@@ -9,9 +9,10 @@
 namespace
 {
 
-constexpr unsigned WIDE_BLOCK = 1024, WIDE_WARPS = WIDE_BLOCK / 32; /* of kernels that are one block, or two a multiprocessor */
+constexpr unsigned WIDE_BLOCK = 1024,
+                   WIDE_WARPS = WIDE_BLOCK / 32; /* of kernels with a single block, or two for each multiprocessor */
 
-/* The sum of what the threads before this one have; all of a block of WIDE_BLOCK. */
+/* Returns the sum over the threads before this one. Called by a whole block of WIDE_BLOCK threads. */
 template <typename T> __device__ T sum_before(T v, T (&sums)[WIDE_WARPS])
 {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -32,7 +33,8 @@ template <typename T> __device__ T sum_before(T v, T (&sums)[WIDE_WARPS])
     return (warp > 0 ? before : 0) + sum - v;
 }
 
-/* to[i] = the sum of from[0 .. i - 1], which may be the same array; by a whole block of WIDE_BLOCK, done when it returns. */
+/* Sets to[i] to the sum of from[0 .. i - 1]; both may be the same array. Called by a whole block of WIDE_BLOCK threads; complete
+ * when it returns. */
 template <typename T> __device__ void scan_by_block(const T *from, T *to, uint64_t n)
 {
     __shared__ T sums[WIDE_WARPS];
@@ -50,15 +52,16 @@ template <typename T> __device__ void scan_by_block(const T *from, T *to, uint64
 }
 
 struct capacity_rule {
-    const uint64_t *found; /* how many pairs there are */
+    const uint64_t *found; /* number of pairs found, in device memory */
     uint64_t capacity;
-    bool is_bound; /* else room must be just that many */
+    bool is_bound; /* capacity is an upper bound; else it must be exactly *found */
 
     __device__ bool holds() const { return is_bound ? *found <= capacity : *found == capacity; }
     __device__ uint64_t listed() const { return holds() ? *found : 0; }
 };
 
-/* Sums become places, the last one, 0 at first, their sum: r.found. Says what will be listed, or leaves a violation. */
+/* Turns the sums into places. The last element, 0 before, becomes the total, which r.found points to. Writes n_pairs if it is
+ * given; a capacity that must be exact and is not leaves a violation. */
 __global__ void __launch_bounds__(WIDE_BLOCK)
     scan_groups(uint64_t *sums, uint64_t n, const capacity_rule r, uint64_t *n_pairs, uint64_t *violation)
 {

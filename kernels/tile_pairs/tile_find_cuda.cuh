@@ -1,9 +1,13 @@
-/* tile_find_cuda -- the pairs of every Gaussian, found: the tiles of its box are asked one by one (tile_ask_math.h).
+/* tile_find_cuda -- finds the pairs of every Gaussian by asking for each tile of its box whether it is reached (tile_ask_math.h).
  *
- * A warp takes 32 Gaussians. The tiles of all boxes of at most 64 tiles form one row of questions, 32 of which are asked at a
- * time, whoever's they are; so lanes are busy whatever the sizes. The answers are kept as a mask for each (tile_record_cuda.cuh).
- * Wider boxes are listed, and asked by whole warps, 256 of their tiles each; what no proof covers is listed
- * too and goes to half warps, one tile row each (tile_row_cuda.cuh).
+ * Problem. Boxes have from one to many thousands of tiles. One thread for each Gaussian would leave most lanes of a warp waiting
+ * for the largest box.
+ *
+ * Layout. Gaussians are divided by their box:
+ *   - at most 64 tiles: a warp takes 32 Gaussians and asks all their tiles in one sequence, 32 at a time. The answers are kept as a
+ * mask for each Gaussian (tile_record_cuda.cuh).
+ *   - wider: the Gaussian is listed. Warps ask slices of 256 tiles.
+ *   - odd, where no bound is proven (KILN_BOX_ODD): the Gaussian is listed. Half warps take one tile row each (tile_row_cuda.cuh).
  */
 #ifndef KILN_KERNELS_TILE_FIND_CUDA_CUH
 #define KILN_KERNELS_TILE_FIND_CUDA_CUH
@@ -15,11 +19,11 @@
 namespace
 {
 
-constexpr unsigned GROUP = 256; /* Gaussians whose pairs are summed up; threads of a block */
+constexpr unsigned GROUP = 256; /* Gaussians of a group, whose pairs are summed up; threads of a block */
 constexpr uint32_t MASK_TILES = 64;
 constexpr unsigned FIND_BLOCKS = 132 * 8;
 
-/* What a call is about, as kernels see it. */
+/* Arguments of all kernels of one call. */
 struct job {
     kiln::count_within count;
     const kiln_splat2d *splats;
@@ -27,7 +31,8 @@ struct job {
     uint32_t row0, row1;
 };
 
-/* A slice: up to 256 tiles of a wide box, row by row from `first` on; word k has the answers to 32 k .. 32 k + 31 of them. */
+/* A slice: up to 256 tiles of a wide box, row by row, starting with tile `first`. Word k has the answers for its tiles 32 k to 32 k
+ * + 31. */
 constexpr uint32_t SLICE_WORDS = 8, SLICE = SLICE_WORDS * WARP;
 struct kept_slice {
     kiln_tile_box box;
@@ -36,20 +41,21 @@ struct kept_slice {
 
 struct found {
     records r;
-    uint32_t *listed; /* [n]: wide ones from the front, odd ones from the back */
+    uint32_t *listed; /* [n] ids of wide Gaussians from the front, of odd ones from the back */
     uint64_t *n_wide, *n_odd;
-    uint64_t *group_pairs; /* [groups + 1], or NULL: nobody asks for the sums of groups in the order of splats */
-    kept_slice *kept; /* [kept_room], or NULL: slices are asked again by who writes their pairs, as they are where there are more */
+    uint64_t *group_pairs; /* [groups + 1] pairs of each group, or NULL if they are not needed */
+    kept_slice *kept; /* [kept_capacity] answers of slices, or NULL. Without it, or if there are more slices, the writing kernel
+                         asks again */
     uint64_t *n_kept, kept_capacity;
 };
 
 inline uint64_t groups_of(uint64_t n) { return (n + GROUP - 1) / GROUP; }
 
 /* ---- boxes of few tiles ---------------------------------------------------------------------------------------------- */
-/* A warp's part of shared memory. */
+/* Shared memory of a warp. */
 struct asking {
     kiln_asked asked[WARP];
-    uint32_t firsts[WARP], corners[WARP], steps[WARP]; /* corner: column | row << 16; steps: step_of() */
+    uint32_t firsts[WARP], corners[WARP], steps[WARP]; /* corners: column | row << 16; steps: step_of() */
     uint32_t words[MASK_TILES + 2];
 };
 
@@ -64,7 +70,7 @@ __device__ inline uint64_t bits_from(const uint32_t *words, uint32_t first)
     return high << 32 | low;
 }
 
-/* Puts the lane's Gaussian into the front or the back list. */
+/* Appends the lane's Gaussian to the front list (wide) or the back list (odd). Called by a whole warp. */
 __device__ inline void list_it(const found &f, uint64_t n, uint32_t id, bool wide, bool odd)
 {
     const unsigned wides = __ballot_sync(ALL, wide), odds = __ballot_sync(ALL, odd);
@@ -80,7 +86,7 @@ __device__ inline void list_it(const found &f, uint64_t n, uint32_t id, bool wid
     if (odd) f.listed[n - 1 - (at_odd + __popc(odds & lanes_below()))] = id;
 }
 
-/* The tiles of the lanes' boxes, 0 to 64 each, as a mask in every lane. */
+/* Asks all tiles of the lanes' boxes, 0 to 64 each. Returns this lane's answers as a mask. */
 __device__ inline uint64_t ask_boxes(const kiln_view &v, asking &scratch, const kiln_splat2d &s, const kiln_tile_box &box,
                                      uint32_t n)
 {
@@ -108,8 +114,9 @@ __device__ inline uint64_t ask_boxes(const kiln_view &v, asking &scratch, const 
     return mask;
 }
 
-/* Sums of tile rows: a picture has few rows, and all would queue for them in global memory. Pictures with more than ROWS
- * have so many that they need not queue. A block's sums stay below 2^32: 64 tiles of at most 2^32 / 132 Gaussians. */
+/* Sums of tile rows, first in shared memory: a picture has few rows, so in global memory all threads would queue for the same
+ * words. A picture with more than ROWS rows spreads its sums widely enough. A block's sums stay below 2^32: 64 tiles of at most
+ * 2^32 / 132 Gaussians. */
 class row_sums
 {
   public:
@@ -127,7 +134,7 @@ class row_sums
         else
             kiln::add64(&row_pairs_[row - row0_], pairs);
     }
-    /* Of a box of at most 64 tiles, w in a row. */
+    /* Adds the mask of a box of at most 64 tiles, w in a row. */
     __device__ void add(uint32_t row, uint32_t w, uint64_t mask)
     {
         for (uint64_t left = mask; left; left = w < 64 ? left >> w : 0, row++) add(row, __popcll(left & ~0ull >> (64 - w)));
@@ -181,9 +188,9 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_masks(const
 }
 
 /* ---- wide boxes ------------------------------------------------------------------------------------------------------ */
-/* As a warp has it: lane k, below 8, holds word k. */
+/* A slice in the registers of a warp: lane k below 8 holds word k. */
 struct wide_slice {
-    uint32_t id, first; /* tile of the box that the slice begins with */
+    uint32_t id, first; /* first: the tile of the box with which the slice begins */
     kiln_tile_box box;
     unsigned bits;
 };
@@ -204,8 +211,8 @@ __device__ inline wide_slice ask_slice(const job &j, uint32_t id, const kiln_til
     return slice;
 }
 
-/* All blocks of the grid; sink(slice) by a whole warp. A block takes up to 32 Gaussians at a time, which all of its warps look
- * up, a lane each, and its warps take turns with their slices. */
+/* Called by all blocks of the grid: asks every slice and passes it to sink(slice), called by a whole warp. A block takes up to 32
+ * Gaussians at a time. Each of its warps looks up all of them, one for each lane, and the warps take turns with the slices. */
 template <typename Sink> __device__ void for_wide(const job &j, const found &f, const Sink &sink)
 {
     const uint64_t n = *f.n_wide;
@@ -217,12 +224,12 @@ template <typename Sink> __device__ void for_wide(const job &j, const found &f, 
         if (mine < n) {
             id = f.listed[mine];
             const kiln_splat2d s = load_splat(&j.splats[id]);
-            (void)kiln_find_box(&s, &j.view, j.row0, j.row1, &box); /* proven: it is listed */
+            (void)kiln_find_box(&s, &j.view, j.row0, j.row1, &box); /* KILN_BOX_PROVEN, else it would not be listed */
             slices = static_cast<uint32_t>((static_cast<uint64_t>(box.w) * static_cast<uint32_t>(box.h) + SLICE - 1) / SLICE);
         }
         const uint32_t before = sum_below(slices, &total);
         for (uint32_t at = warp; at < total; at += warps) {
-            const int lane = __popc(__ballot_sync(ALL, slices > 0 && before <= at)) - 1; /* those with slices come first */
+            const int lane = __popc(__ballot_sync(ALL, slices > 0 && before <= at)) - 1; /* lanes with slices come first */
             const kiln_tile_box whose = {__shfl_sync(ALL, box.column, lane), __shfl_sync(ALL, box.row, lane),
                                          __shfl_sync(ALL, box.w, lane), __shfl_sync(ALL, box.h, lane)};
             const uint32_t k = at - __shfl_sync(ALL, before, lane);
@@ -232,7 +239,8 @@ template <typename Sink> __device__ void for_wide(const job &j, const found &f, 
 }
 
 /* ---- what no proof covers -------------------------------------------------------------------------------------------- */
-/* Half warps of the grid; sink(group, id, tile row, column, bits of 64 columns from there). */
+/* Called by all half warps of the grid: asks every tile row of the odd Gaussians and passes it to sink(group, id, tile row, column,
+ * bits of the 64 columns from there). */
 template <typename Sink> __device__ void for_odd(const job &j, const found &f, const Sink &sink)
 {
     const row_group g = cg::tiled_partition<KILN_TILE>(cg::this_thread_block());
@@ -270,13 +278,13 @@ __device__ inline void keep_slice(const found &f, const wide_slice &slice)
     k.first = slice.first;
 }
 
-/* What a lane's word of a slice has in each tile row. */
+/* Adds the pairs of a lane's word of a slice to their tile rows. */
 __device__ void add_word(const job &j, const wide_slice &slice, uint64_t *row_pairs)
 {
     const uint32_t first = slice.first + lane_index() * WARP, w = static_cast<uint32_t>(slice.box.w);
     for (unsigned left = slice.bits; left;) {
         const uint32_t down = (first + static_cast<uint32_t>(__ffs(left) - 1)) / w;
-        const uint32_t end = (down + 1) * w - first; /* of the row, in bits */
+        const uint32_t end = (down + 1) * w - first; /* of the tile row, as a bit position */
         const unsigned here = end < WARP ? left & ((1u << end) - 1) : left;
         kiln::add64(&row_pairs[static_cast<uint32_t>(slice.box.row) + down - j.row0], __popc(here));
         left &= ~here;
@@ -299,11 +307,12 @@ template <bool BY_ROW> __global__ void __launch_bounds__(GROUP) find_rest(const 
 }
 
 /* ---- launcher -------------------------------------------------------------------------------------------------------- */
-/* f's counters and sums are 0. A block a group of its own: urgent work beside this finds its place when a block ends. */
+/* The caller sets f's counters and sums to 0 before. Without row sums a block takes one group and ends, so that urgent work on
+ * another stream gets a place soon. */
 template <bool BY_ROW>
 kiln_status find_pairs(const kiln_exec *x, const job &j, const found &f, uint64_t *row_pairs, kiln_error *err)
 {
-    const unsigned most = BY_ROW ? FIND_BLOCKS : INT32_MAX; /* sums of rows are worth more groups */
+    const unsigned most = BY_ROW ? FIND_BLOCKS : INT32_MAX; /* with row sums a block takes several groups, to add its sums once */
     LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.count.n, GROUP, most), GROUP, 0, j, f, row_pairs);
     LAUNCH(find_rest<BY_ROW>, FIND_BLOCKS, GROUP, 0, j, f, row_pairs);
     return KILN_OK;

@@ -1,5 +1,5 @@
-/* tile_miss_math -- a proof that a tile is missed, without its rows: the least of the exact quadratic over the rectangle of the
- * tile's pixel centres.
+/* tile_miss_math -- proves that a tile is missed without looking at its pixel rows: by the least value of the exact quadratic over
+ * the rectangle of the tile's pixel centres.
  *
  * With Q = (A dx^2 + 2B dx dy + C dy^2) / 2 and det >= 2^-12 AC the pinned power is within Q / 512 of -Q at the rounded dx and dy
  * (reach_math.h). These differ from the exact ones by a factor of 1 + d, |d| <= 2^-24, and the terms of Q, together at most 4 Q
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Conic in double, |t| (1 + 2^-7); `proven` false: nothing can be said. */
+/* The conic in double; limit is |t| (1 + 2^-7). If `proven` is false, nothing can be said. */
 typedef struct {
     double a, b, c, limit, b_over_a, b_over_c;
     bool proven;
@@ -37,17 +37,18 @@ static inline KILN_HD kiln_miss_test kiln_miss_test_of(float a, float b, float c
 
 static inline KILN_HD double kiln_within(double v, double lo, double hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-/* Twice Q where u is fixed and v free in [lo, hi]: p u^2 + 2 b u v + r v^2, least at v = -(b/r) u. */
+/* Returns the least of twice Q on an edge: u is fixed, v is in [lo, hi]. p u^2 + 2 b u v + r v^2 is least at v = -(b/r) u. */
 static inline KILN_HD double kiln_least_on_edge(double p, double b, double r, double b_over_r, double u, double lo, double hi)
 {
     const double v = kiln_within(-b_over_r * u, lo, hi);
     return p * u * u + (2.0 * b * u + r * v) * v;
 }
 
-/* True: no pixel whose centre lies within [dx0, dx1] x [dy0, dy1] of the Gaussian's is reached. */
+/* Returns true if no pixel is reached whose centre is at an offset in [dx0, dx1] x [dy0, dy1] from the Gaussian's; false says
+ * nothing. */
 static inline KILN_HD bool kiln_tile_missed(const kiln_miss_test *m, double dx0, double dx1, double dy0, double dy1)
 {
-    const double dx = kiln_within(0.0, dx0, dx1), dy = kiln_within(0.0, dy0, dy1); /* edges that face the centre: not 0 */
+    const double dx = kiln_within(0.0, dx0, dx1), dy = kiln_within(0.0, dy0, dy1); /* not 0 for an edge that faces the centre */
     const double on_x = kiln_least_on_edge(m->a, m->b, m->c, m->b_over_c, dx, dy0, dy1);
     const double on_y = kiln_least_on_edge(m->c, m->b, m->a, m->b_over_a, dy, dx0, dx1);
     const double least = dx != 0.0 ? dy != 0.0 ? (on_x < on_y ? on_x : on_y) : on_x : on_y;

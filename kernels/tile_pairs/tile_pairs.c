@@ -1,4 +1,4 @@
-/* What both siblings of tile_pairs ask of their arguments. */
+/* tile_pairs -- checks that both siblings share. */
 #include "kernels/tile_pairs/tile_pairs.h"
 
 kiln_status kiln_tile_pairs_check(uint64_t n, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_error *err)

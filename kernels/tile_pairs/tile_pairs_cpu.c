@@ -1,16 +1,20 @@
 /* tile_pairs_cpu -- counts and lists the pairs on the CPU: the definition.
  *
- * The work of one Gaussian on one tile row is row_tiles(): it marks the tiles
- * that are reached in a bit map, at most 65,536 bits. The proven intervals of
- * all 16 pixel rows come first, in one loop that vectorises; then the few
- * pixels whose side the proof leaves open are evaluated, and only in tiles that
- * are not marked yet.
+ * row_tiles() does the work of one Gaussian on one tile row. It marks the
+ * tiles that are reached in a bit map of at most 65,536 bits. First come the
+ * proven intervals of all 16 pixel rows, in one loop that vectorises. Then the
+ * few pixels that the proof leaves open are evaluated, only in tiles that are
+ * not marked yet.
  *
  * count: threads take blocks of splats and add to their own row sums.
- * emit: the depth order is cut into pieces; each piece counts its pairs of
+ * emit: the depth order is cut into pieces. Each piece counts its pairs of
  * every tile, a scan over tiles and pieces gives each (piece, tile) its place,
- * each piece writes there. Within a tile, pieces follow one another in depth
- * order, so any cut gives the same lists.
+ * and each piece writes there. Within a tile, pieces follow one another in
+ * depth order, so any cut gives the same lists.
+ *
+ * KILN_CPU(tile_pairs_count) is kiln_tile_pairs_count_cpu, and
+ * kiln_tile_pairs_count_cpu_avx2 in the AVX2 build (exec.h);
+ * KILN_CPU(tile_pairs_emit) is kiln_tile_pairs_emit_cpu and _cpu_avx2.
  */
 #include "kernels/tile_pairs/tile_pairs.h"
 
@@ -26,8 +30,8 @@ enum {
     WORDS = (1 << 20) / KILN_TILE / 64, /* bits for the widest view of kernels/view.h */
     COUNT_BLOCK = 4096,                 /* splats a thread takes at a time */
     PIECES_PER_THREAD = 4,
-    KEPT_PAIRS = 2,        /* emit keeps marks, 8 B a tile row of a splat, for one row in
-                              so many pairs */
+    KEPT_PAIRS = 2,        /* emit keeps one word of marks (a tile row of a
+                              splat, 8 B) for so many pairs */
     CURSORS_MAX = 1 << 22, /* pieces x tiles: 32 MiB, more only where one piece
                               has more tiles */
 };
@@ -77,7 +81,7 @@ static bool pixel_reached(const kiln_splat2d *s, uint32_t px, uint32_t py)
     return kiln_power(s->conic[0], s->conic[1], s->conic[2], dx, dy) >= s->power_min;
 }
 
-/* Evaluates the pixels [first, last] of a row, but for those of marked tiles.
+/* Evaluates the pixels [first, last] of a row, except those of marked tiles.
  */
 static void mark_by_pixels(const kiln_splat2d *s, tile_set *t, int32_t first, int32_t last, uint32_t py)
 {
@@ -95,7 +99,7 @@ static void mark_by_pixels(const kiln_splat2d *s, tile_set *t, int32_t first, in
     }
 }
 
-/* Fills j->span, by eights: two vectors of doubles. */
+/* Fills j->span, eight rows at a time: two vectors of doubles. */
 static void find_spans(const kiln_splat2d *s, row_job *j)
 {
     const float x = s->x, y = s->y, b = s->conic[1], t = s->power_min, half_a = j->half_a, half_c = j->half_c;
@@ -116,8 +120,8 @@ static void find_spans(const kiln_splat2d *s, row_job *j)
     }
 }
 
-/* True when no tile is left open: its nearest pixel is reached, or all of it is
- * missed. */
+/* Marks tiles whose nearest pixel is reached. Returns true if every other tile
+ * is proven to be missed, so that nothing is left open. */
 static bool settle_tiles(const kiln_splat2d *s, const kiln_tile_row *at, tile_set *t)
 {
     bool all = true;
@@ -155,8 +159,8 @@ static void mark_intervals(const kiln_splat2d *s, row_job *j, tile_set *t)
     }
 }
 
-/* No interval is proven: tile by tile, row by row, the ends first where they
- * decide. */
+/* For Gaussians without proven intervals: goes tile by tile and row by row. Rows
+ * that their ends prove to be missed are skipped. */
 static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, tile_set *t)
 {
     for (int32_t column = t->first; column < t->first + t->n; column++) {
@@ -231,9 +235,10 @@ kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs
     return KILN_OK;
 }
 
-/* The work of emit: cursor[piece][tile] is first a count, then the next place
- * to write. Counting keeps the marks of each tile row for the writing, as long
- * as the piece has room for them: kept[piece]; the rest is found again. */
+/* The work space of emit. cursor[piece][tile] is first a count, then the next
+ * place to write. While counting, a piece keeps the marks of its tile rows in
+ * kept[piece] until that is full; the other rows are computed again for
+ * writing. */
 typedef struct {
     uint64_t pieces, tiles, capacity; /* marks of a piece */
     uint64_t *cursor, *kept;
@@ -250,8 +255,8 @@ static emit_plan plan_emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *
     return p;
 }
 
-/* One piece on one of its two ways over the splats: counting without ranks,
- * then writing. */
+/* One piece in one of its two passes over the splats: it counts if ranks is
+ * NULL, else it writes. */
 typedef struct {
     const kiln_tile_pairs_emit_args *a;
     uint64_t *cursor, *kept, *kept_end;
@@ -297,7 +302,7 @@ static void emit_piece(const kiln_tile_pairs_emit_args *a, const emit_plan *p, u
     }
 }
 
-/* Counts become places: tile after tile, within a tile piece after piece.
+/* Turns counts into places: tile after tile, within a tile piece after piece.
  * Returns the number of pairs. */
 static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
 {
@@ -314,7 +319,8 @@ static uint64_t scan(const kiln_tile_pairs_emit_args *a, const emit_plan *p)
     return next;
 }
 
-/* room is a bound: false where it is too small, and nothing is listed. */
+/* For a capacity that is an upper bound. Returns false if it is too small; then
+ * nothing is listed. */
 static bool list_within_capacity(const kiln_tile_pairs_emit_args *a, const emit_plan *p, uint64_t pairs)
 {
     const bool fits = pairs <= a->capacity;

@@ -1,6 +1,6 @@
-/* tile_pairs on CUDA: every Gaussian's tiles are found once (tile_find_cuda.cuh) and kept as a mask or, for wide boxes, as a
- * number. Groups of 256 sum up their pairs; a scan over the groups turns the sums into places. Then the pairs are written
- * (tile_write_cuda.cuh) with ranks that increase, and CUB's stable sort by tile alone makes the lists.
+/* tile_pairs on CUDA. Each Gaussian's tiles are found once (tile_find_cuda.cuh) and kept as a mask or, for wide boxes, as a number.
+ * Groups of 256 Gaussians sum up their pairs, and a scan over the groups turns sums into places. Then pairs are written in rank
+ * order (tile_write_cuda.cuh), and CUB's stable sort by tile makes the lists.
  */
 #include "kernels/tile_pairs/tile_pairs.h"
 
@@ -16,7 +16,7 @@ job job_of(uint64_t n, const kiln_splat2d *splats, const kiln_view *view, uint32
     return {{n, nullptr}, splats, *view, row0, row1};
 }
 
-/* Counters and sums lie together, so that one call clears them. */
+/* Counters and sums are adjacent, so that one call clears them. */
 struct find_work {
     found f;
     uint64_t *counters;

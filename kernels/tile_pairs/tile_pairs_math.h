@@ -1,5 +1,5 @@
-/* tile_pairs_math -- which pixels of one pixel row a Gaussian reaches, with proof, and which rows and columns are looked at
- * for it: shared by both siblings.
+/* tile_pairs_math -- which pixels of a pixel row a Gaussian reaches, with proof, and which rows and columns must be examined. Both
+ * siblings share it.
  *
  * On a pixel row the pinned power is a polynomial in dx with float coefficients (power_math.h):
  *
@@ -12,8 +12,8 @@
  * double arithmetic below (2^-48 of the largest term). dx itself is rounded: at most u |dx| from where the pixel is.
  *
  * With half_a < 0 the row is a parabola that opens downwards, and what it reaches is an interval around its vertex:
- * one square root at T + E gives the pixels that are reached for sure, one at T - E those that may be. Between the
- * two (about 1e-5 px wide for ordinary Gaussians) the caller evaluates kiln_power itself.
+ * one square root at T + E gives the pixels that are certainly reached, one at T - E those that may be reached. Between
+ * the two (about 1e-5 px wide for ordinary Gaussians) the caller evaluates kiln_power itself.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_MATH_H
 #define KILN_KERNELS_TILE_PAIRS_MATH_H
@@ -24,10 +24,11 @@
 
 #include <stdbool.h>
 
-/* Up to so many tiles of a row are settled pixel by pixel, the nearest pixel first. */
+/* A row of at most so many tiles is decided pixel by pixel, the nearest pixel first. */
 enum { KILN_FEW_TILES = 4 };
 
-/* Pixel columns, ends included; empty where first > last. sure lies within may. */
+/* Pixel columns that are certainly reached (sure) and that may be reached (may), ends included; empty if first > last. sure is
+ * within may. */
 typedef struct {
     int32_t sure_first, sure_last, may_first, may_last;
 } kiln_row_span;
@@ -36,7 +37,7 @@ typedef enum {
     KILN_REACH_NONE,     /* no pixel can be reached */
     KILN_REACH_INTERVAL, /* kiln_row_reach is proven */
     KILN_REACH_ENDS,     /* not concave along a row: kiln_ends_miss is proven */
-    KILN_REACH_UNKNOWN,  /* infinities or near overflow: only kiln_power itself tells */
+    KILN_REACH_UNKNOWN,  /* infinities or near overflow: every pixel must be evaluated */
 } kiln_reach;
 
 static inline KILN_HD kiln_reach kiln_splat_reach(const kiln_splat2d *s)
@@ -51,8 +52,8 @@ static inline KILN_HD kiln_reach kiln_splat_reach(const kiln_splat2d *s)
     return a >= 1e-20f ? KILN_REACH_INTERVAL : KILN_REACH_ENDS;
 }
 
-/* The first whole number at or above v, the last at or below, within [first, last]; double to int32 by truncation vectorises
- * on any x86-64, ceil and floor do not. */
+/* Return the first whole number at or above v, and the last at or below, within [first, last]. Truncation of double to int32
+ * vectorises on any x86-64; ceil and floor do not. */
 static inline KILN_HD int32_t kiln_first_at(double v, int32_t first, int32_t last)
 {
     double w = v > (double)first ? v : (double)first;
@@ -69,7 +70,7 @@ static inline KILN_HD int32_t kiln_last_at(double v, int32_t first, int32_t last
     return i - 1;
 }
 
-/* KILN_REACH_INTERVAL: columns within [first, last] that reach `t` on a row with these coefficients. */
+/* For KILN_REACH_INTERVAL: finds the columns of [first, last] that reach `t` on a pixel row with these coefficients. */
 static inline KILN_HD kiln_row_span kiln_row_reach(float x, float half_a, float slope, float base, float t, int32_t first,
                                                    int32_t last)
 {
@@ -92,9 +93,9 @@ static inline KILN_HD kiln_row_span kiln_row_reach(float x, float half_a, float 
     return r;
 }
 
-/* KILN_REACH_ENDS: a parabola that opens upwards, or a line, is highest at an end; one that is less curved than
- * 1e-20 downwards rises above its ends by less than 1e-15 within a tile. True where the pixels at dx0 and dx1, in one
- * tile, and all between them are below t; false says nothing. */
+/* For KILN_REACH_ENDS: returns true if the pixels at dx0 and dx1, in one tile, and all between them are below t; false says
+ * nothing. A parabola that opens upwards, or a line, is highest at an end. One that opens downwards with a curvature below 1e-20
+ * rises above its ends by less than 1e-15 within a tile. */
 static inline KILN_HD int kiln_ends_miss(float half_a, float slope, float base, float t, float dx0, float dx1)
 {
     const double h = (double)half_a, s = (double)slope, p0 = (double)base;
@@ -106,14 +107,14 @@ static inline KILN_HD int kiln_ends_miss(float half_a, float slope, float base, 
     return (q0 + l0) + p0 < limit && (q1 + l1) + p0 < limit;
 }
 
-/* What is known of one Gaussian before its tile rows are walked. */
+/* What is known of a Gaussian before its tile rows are examined. */
 typedef struct {
     kiln_reach reach;
     int32_t py_first, py_last;   /* pixel rows that may be reached, ends included; the picture may end before */
     uint32_t row_first, row_end; /* their tile rows */
 } kiln_splat_extent;
 
-/* What of [row0, row1) lies inside the Gaussian's own bounds and may be reached; false when nothing does. */
+/* Finds the part of rows [row0, row1) inside the Gaussian's own bounds that may be reached. Returns false if there is none. */
 static inline KILN_HD bool kiln_find_extent(const kiln_splat2d *s, uint32_t row0, uint32_t row1, kiln_splat_extent *e)
 {
     if (s->tile_y1 <= 0 || s->tile_x1 <= 0 || s->tile_x0 >= s->tile_x1) return false;
@@ -134,7 +135,7 @@ static inline KILN_HD bool kiln_find_extent(const kiln_splat2d *s, uint32_t row0
     return true;
 }
 
-/* The part of one tile row that is looked at for one Gaussian. */
+/* The part of one tile row that must be examined for one Gaussian. */
 typedef struct {
     kiln_reach reach;
     uint32_t py0, begin, end; /* first pixel row of the tile row; pixel rows [begin, end) of it, from py0 */
@@ -161,7 +162,8 @@ static inline KILN_HD kiln_tile_row kiln_find_tile_row(const kiln_splat2d *s, co
     return r;
 }
 
-/* KILN_REACH_INTERVAL, n > 0: is the pixel of the tile that is nearest to the centre reached? It usually settles a tile. */
+/* For KILN_REACH_INTERVAL and n > 0: returns true if the pixel of the tile nearest to the centre is reached, which usually decides
+ * a tile. */
 static inline KILN_HD bool kiln_nearest_reached(const kiln_splat2d *s, const kiln_tile_row *r, int32_t column)
 {
     const int32_t px0 = r->column * KILN_TILE, first = column * KILN_TILE, last = first + KILN_TILE - 1;

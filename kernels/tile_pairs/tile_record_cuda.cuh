@@ -1,14 +1,15 @@
-/* tile_record_cuda -- what was found for one Gaussian, in one word: those of 3.6 M Gaussians are 29 MB, which stay in the L2 cache
+/* tile_record_cuda -- the pairs of one Gaussian in one word. The records of 3.6 M Gaussians are 29 MB, which stay in the L2 cache
  * until they are fetched in drawing order.
  *
- *            MASK, a box of at most 64 tiles       LISTED
- *   0 .. 31  bit k: tile k of it, row by row       0 .. 55  how many pairs, later where the next one goes
- *  32 .. 55  its first tile, counted from row0 on
- *  56 .. 62  its tiles in a row, 1 to 64           56 .. 63  all 1
- *  63        it has more than 32, whose bits lie
- *            in an array of their own
+ *            MASK: a box of at most 64 tiles        LISTED: a wide or odd Gaussian
+ *   0 .. 31  bit k: tile k of the box is reached   0 .. 55  number of pairs; later the place of the next pair
+ *            (tiles are counted row by row)
+ *  32 .. 55  first tile of the box, from row0 on
+ *  56 .. 62  width of the box in tiles, 1 to 64    56 .. 63  all 1
+ *  63        the box has more than 32 tiles; bits
+ *            32 .. 63 are in records.more
  *
- * EMPTY is 0.
+ * A word of 0 means no pairs.
  */
 #ifndef KILN_KERNELS_TILE_RECORD_CUDA_CUH
 #define KILN_KERNELS_TILE_RECORD_CUDA_CUH
@@ -37,7 +38,7 @@ struct record {
 };
 static_assert(sizeof(record) == sizeof(uint64_t), "one word");
 
-/* [n] each. more: the upper halves of masks, where there is one. */
+/* [n] each. more: the upper halves of masks; only those of boxes with more than 32 tiles are set. */
 struct records {
     record *words;
     uint32_t *more;
@@ -48,7 +49,7 @@ struct records {
         return r.is_long() ? static_cast<uint64_t>(more[id]) << 32 | r.low() : r.low();
     }
     __device__ uint64_t pairs(const record &r, uint64_t mask) const { return r.is_listed() ? r.count() : __popcll(mask); }
-    /* Of a LISTED one: more pairs were found, or so many places are taken; returns what was there. */
+    /* For a LISTED record: adds pairs that were found, or takes places for pairs. Returns the value before. */
     __device__ uint64_t add(uint32_t id, uint64_t count) const
     {
         return record{atomicAdd(reinterpret_cast<unsigned long long *>(&words[id].bits), count)}.count();

@@ -1,9 +1,8 @@
-/* tile_row_cuda -- which tiles of one tile row a Gaussian reaches, found by half a warp: one lane for each pixel row of the
- * tile row, tile columns in windows of 64 as bits of a word.
+/* tile_row_cuda -- finds which tiles of one tile row a Gaussian reaches. Half a warp does it: each lane has one pixel row of the
+ * tile row. Tile columns are handled in windows of 64, as bits of a word.
  *
- * What is found goes to `put(at, bits)`: bit k is tile column at + k. All lanes of the group call it together, and only
- * with bits that are not 0. Which pixels are evaluated is as in tile_pairs_cpu.c; which are left out may differ where
- * that cannot show.
+ * Results go to `put(at, bits)`: bit k is tile column at + k. All lanes of the group call it together, and only if bits is not 0.
+ * The tiles are those of tile_pairs_cpu.c; which pixels are evaluated to find them may differ.
  */
 #ifndef KILN_KERNELS_TILE_ROW_CUDA_CUH
 #define KILN_KERNELS_TILE_ROW_CUDA_CUH
@@ -26,7 +25,7 @@ constexpr int32_t WINDOW = 64;
 /* The pixel row of one lane. */
 struct pixel_row {
     float x, half_a, slope, base, power_min;
-    bool inside; /* of the picture, and of what may be reached */
+    bool inside; /* the picture, and the rows that may be reached */
 
     __device__ pixel_row(const kiln_splat2d &s, const kiln_tile_row &r, uint32_t i)
     {
@@ -42,14 +41,14 @@ struct pixel_row {
     __device__ bool reaches(int32_t px) const { return kiln_power_at(half_a, slope, base, offset(px)) >= power_min; }
 };
 
-/* Those of the columns [first, last] that lie in the window from column `at`. */
+/* Returns the columns [first, last] as bits of the window that begins at column `at`. */
 __device__ uint64_t columns_of(int32_t first, int32_t last, int32_t at)
 {
     const int32_t from = max(first - at, 0), to = min(last - at, WINDOW - 1);
     return from <= to ? ~0ull << from & ~0ull >> (WINDOW - 1 - to) : 0;
 }
 
-/* Adds the tiles of the window that a pixel of [first, last] reaches; looks into tiles that are not in `bits` alone. */
+/* Adds the tiles of the window in which a pixel of [first, last] is reached. Tiles that are set in `bits` already are skipped. */
 __device__ uint64_t add_pixels(const pixel_row &p, int32_t first, int32_t last, int32_t at, uint64_t bits)
 {
     last = min(last, (at + WINDOW) * KILN_TILE - 1);
@@ -65,7 +64,7 @@ __device__ uint64_t add_pixels(const pixel_row &p, int32_t first, int32_t last, 
     return bits;
 }
 
-/* KILN_REACH_INTERVAL: what is proven first, then the pixels that the proof leaves open. */
+/* For KILN_REACH_INTERVAL: first the proven columns, then the pixels that the proof leaves open. */
 template <typename Put>
 __device__ void put_intervals(const row_group &g, const pixel_row &p, const kiln_tile_row &r, const Put &put)
 {
@@ -74,7 +73,7 @@ __device__ void put_intervals(const row_group &g, const pixel_row &p, const kiln
     const bool may = span.may_first <= span.may_last, sure = span.sure_first <= span.sure_last;
     const int32_t from = cg::reduce(g, may ? span.may_first / KILN_TILE : INT32_MAX, cg::less<int32_t>());
     const int32_t to = cg::reduce(g, may ? span.may_last / KILN_TILE : -1, cg::greater<int32_t>());
-    const int32_t left_last = sure ? span.sure_first - 1 : span.may_last; /* nothing sure: all of it is left */
+    const int32_t left_last = sure ? span.sure_first - 1 : span.may_last; /* if nothing is sure, all columns are left */
     const int32_t right_first = sure ? span.sure_last + 1 : span.may_last + 1;
     for (int32_t at = from; at <= to; at += WINDOW) {
         uint64_t bits = sure ? columns_of(span.sure_first / KILN_TILE, span.sure_last / KILN_TILE, at) : 0;
@@ -86,7 +85,7 @@ __device__ void put_intervals(const row_group &g, const pixel_row &p, const kiln
     }
 }
 
-/* Does this lane's pixel row reach its threshold within the tile? */
+/* Returns true if this lane's pixel row reaches the threshold within the tile. */
 __device__ bool tile_reached(const pixel_row &p, const kiln_tile_row &r, int32_t column)
 {
     const int32_t first = column * KILN_TILE, last = min(first + KILN_TILE - 1, r.px1);
@@ -98,8 +97,8 @@ __device__ bool tile_reached(const pixel_row &p, const kiln_tile_row &r, int32_t
     return false;
 }
 
-/* Tile by tile: where no interval is proven, and where tiles are so few that a square root in double costs more than
- * their pixels (on GPUs for graphics 64 times what it costs in float). */
+/* Goes tile by tile: for Gaussians without proven intervals, and for rows with so few tiles that a square root in double costs more
+ * than their pixels (on graphics GPUs it costs 64 times as much as in float). */
 template <typename Put> __device__ void put_tiles(const row_group &g, const pixel_row &p, const kiln_tile_row &r, const Put &put)
 {
     for (int32_t first = 0; first < r.n; first += WINDOW) {
@@ -111,7 +110,7 @@ template <typename Put> __device__ void put_tiles(const row_group &g, const pixe
     }
 }
 
-/* The whole of it, for one Gaussian and one tile row, the same in all lanes. */
+/* Finds the tiles of one Gaussian in one tile row. Arguments are the same in all lanes. */
 template <typename Put> __device__ void put_row(const row_group &g, const kiln_splat2d &s, const kiln_tile_row &r, const Put &put)
 {
     const pixel_row p(s, r, g.thread_rank());

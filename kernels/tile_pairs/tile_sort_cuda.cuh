@@ -1,5 +1,5 @@
-/* tile_sort_cuda -- from (tile, Gaussian) pairs to lists: CUB's stable sort by tile alone, over the bits that the tiles need, and
- * how many pairs each tile then has.
+/* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: CUB's stable sort by tile, over the bits that tile numbers need, and
+ * then the number of pairs of each tile.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
 #define KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
@@ -10,10 +10,10 @@
 namespace
 {
 
-enum { TILE_BLOCK = 256, NARROW_TILES = 65536 }; /* up to so many are numbered with 16 bits */
+enum { TILE_BLOCK = 256, NARROW_TILES = 65536 }; /* NARROW_TILES: up to so many tiles have 16-bit numbers */
 
-/* How many pairs each tile has, from the sorted tiles: where one begins, the place is taken from its count, where it ends added,
- * modulo 2^32. What lies behind the listed pairs is no tile's. counts: 0 at first; sorted: 16-byte aligned. */
+/* Counts the pairs of each tile from the sorted tiles. Where a tile begins, that place is subtracted from its count; where it ends,
+ * added, modulo 2^32. Elements behind the listed pairs are ignored. counts must be 0 before; sorted is 16-byte aligned. */
 template <typename Tile>
 __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, const capacity_rule rule, uint32_t *counts)
 {
@@ -45,14 +45,14 @@ __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, 
 /* ---- launchers ------------------------------------------------------------------------------------------------------- */
 template <typename Tile> struct tile_sort {
     uint64_t capacity, n_tiles;
-    Tile *tiles[2]; /* [room] */
+    Tile *tiles[2]; /* [capacity] */
     uint32_t *ids[2];
     int tile_bits;
     void *temp;
     size_t temp_bytes;
 };
 
-/* ids [room]: where pairs are written and lists are wanted. */
+/* ids [capacity]: pairs are written there, and the lists end up there. */
 template <typename Tile>
 cudaError_t lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles, uint32_t *ids,
                               cudaStream_t stream)
@@ -71,7 +71,7 @@ cudaError_t lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capaci
     return e;
 }
 
-/* Of tiles[0] and ids[0]; what is behind the pairs has the highest number. */
+/* Sorts tiles[0] and ids[0] and writes tile_counts. Elements behind the pairs must have the highest tile number (fill_rest). */
 template <typename Tile>
 kiln_status sort_lists(const kiln_exec *x, const tile_sort<Tile> &s, const capacity_rule &rule, uint32_t *tile_counts,
                        kiln_error *err)

@@ -1,6 +1,6 @@
-/* tile_write_cuda -- what tile_find_cuda.cuh has found is written as (tile, Gaussian) pairs, Gaussian by Gaussian: masks from the
- * records, wide and odd ones found again. In which order the pairs of one of those are written is left to chance; no two are of one
- * tile.
+/* tile_write_cuda -- writes what tile_find_cuda.cuh has found as (tile, Gaussian) pairs, Gaussian by Gaussian. Masks come from the
+ * records; wide and odd Gaussians are asked again unless their slices were kept. The pairs of one wide or odd Gaussian are written
+ * in random order, which does not show: no two are of the same tile, and the pairs are then sorted by tile.
  */
 #ifndef KILN_KERNELS_TILE_WRITE_CUDA_CUH
 #define KILN_KERNELS_TILE_WRITE_CUDA_CUH
@@ -12,16 +12,16 @@ namespace
 {
 
 /* ---- masks --------------------------------------------------------------------------------------------------------- */
-/* Where (tile, Gaussian) pairs go. */
+/* Where pairs are written. */
 template <typename Tile> struct pairs_out {
     Tile *tiles;
-    uint32_t *ids; /* ranks, or whatever the writer calls the Gaussian */
+    uint32_t *ids; /* ranks, or positions in splats (tile_lists) */
     uint32_t tiles_x;
     capacity_rule rule;
 };
 
-/* Places behind the pairs are sorted too: the highest number leaves them behind, as a stable sort does even where a tile has
- * it. The pairs that were counted but are not those found are nobody's. */
+/* Fills the places behind the listed pairs. They are sorted, too: the highest number keeps them behind, even if a tile has that
+ * number, because the sort is stable. */
 template <typename Tile> __device__ void fill_rest(const pairs_out<Tile> &out)
 {
     for (uint64_t i = out.rule.listed() + kiln::thread_index(); i < out.rule.capacity; i += kiln::thread_count()) {
@@ -30,13 +30,13 @@ template <typename Tile> __device__ void fill_rest(const pairs_out<Tile> &out)
     }
 }
 
-/* A warp's part of shared memory. */
+/* Shared memory of a warp. */
 struct writing {
-    uint32_t firsts[WARP], tiles[WARP], steps[WARP], ids[WARP]; /* tile: of the box's corner */
+    uint32_t firsts[WARP], tiles[WARP], steps[WARP], ids[WARP]; /* tiles: the tile at the box's corner */
     uint64_t masks[WARP], places[WARP];
 };
 
-/* The sum of what the threads of the group before this one have. */
+/* Returns the sum over the threads of the group before this one. Called by a whole block. */
 __device__ uint64_t sum_in_group(uint64_t v, uint64_t (&sums)[GROUP / WARP])
 {
     uint64_t total;
@@ -69,14 +69,15 @@ __device__ void write_masks_of_warp(writing &scratch, const record &r, uint64_t 
         if (!asks || !(bits >> k & 1)) continue;
         const uint32_t step = scratch.steps[slot], down = k * (step & 0xffff) >> 12;
         const uint64_t to = scratch.places[slot] + __popcll(bits & ((1ull << k) - 1));
-        if (to >= out.rule.capacity) continue; /* then nothing is listed; who writes may not know yet */
+        if (to >= out.rule.capacity) continue; /* then nothing will be listed, but this kernel may not know yet */
         out.tiles[to] = static_cast<Tile>(scratch.tiles[slot] + down * out.tiles_x + k - down * (step >> 16));
         out.ids[to] = scratch.ids[slot];
     }
     __syncwarp();
 }
 
-/* group_pairs: where each group's pairs begin; the last is how many there are. Listed Gaussians get their place in the record. */
+/* Writes the pairs of all masks. f.group_pairs says where each group's pairs begin; its last element is the total. The record of a
+ * listed Gaussian gets the place of its pairs. */
 template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(const job j, const found f, pairs_out<Tile> out)
 {
     __shared__ writing warp_scratch[GROUP / WARP];
@@ -116,7 +117,7 @@ __device__ void write_slice(const job &j, const found &f, const wide_slice &slic
     }
 }
 
-/* A warp a slice that was kept. */
+/* Writes the slices that were kept; one warp for each. */
 template <typename Tile> __device__ void write_kept(const job &j, const found &f, const pairs_out<Tile> &out)
 {
     for (uint64_t at = kiln::thread_index() / WARP; at < *f.n_kept; at += kiln::thread_count() / WARP) {
@@ -126,7 +127,7 @@ template <typename Tile> __device__ void write_kept(const job &j, const found &f
     }
 }
 
-/* By the whole grid, when all masks are written. */
+/* Writes the pairs of listed Gaussians. Called by the whole grid after all masks are written. */
 template <typename Tile> __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
     if (f.kept && *f.n_kept <= f.kept_capacity)
