@@ -1,30 +1,33 @@
-/* knn -- mean squared distance from each point to its k nearest neighbours, exact.
+/* knn -- computes the mean squared distance from each point to its k nearest neighbours, exactly.
  *
  *   means     [3][n] f32  in   scene units, finite, planar (all x, then y, then z)
- *   spacing2  [n]    f32  out  scene units squared; with k = 3 and n <= 3 as distCUDA2 gives it (DESIGN.md): a missing
- *                              neighbour counts FLT_MAX; the stage stores a fallback instead of what is infinite; may be NULL
+ *   spacing2  [n]    f32  out  scene units squared; may be NULL. With k = 3 and n <= 3 as distCUDA2 gives it (DESIGN.md): a missing
+ *                              neighbour counts as FLT_MAX. The stage stores a fallback for values that become infinite
  *   best      [k][n] f32  out  the k squared distances themselves, ascending; may be NULL
  *
- * d = fma(dz,dz, fma(dx,dx, dy*dy)) with dx = candidate - query; the k smallest d, added ascending, divided by k.
- * Only these values matter, not which points gave them, so the result is the same for any exact search; a duplicate
- * counts at distance 0, a point is not its own neighbour.
+ * d = fma(dz,dz, fma(dx,dx, dy*dy)) with dx = candidate - query. The k smallest d are added in ascending order and divided by k.
+ * Only these values matter, not which points gave them, so any exact search gives the same result. A duplicate counts at distance
+ * 0; a point is not its own neighbour.
  *
- * knn_join -- the same for a set that arrives in parts: adds candidates to what queries have found so far.
+ * knn_join -- does the same for a set that arrives in parts: offers candidates to queries and keeps the k best.
  *
  *   means     [3][n]          f32  in      candidates, none of them a query itself
- *   queries   [3][n_queries]  f32  in      in any order, but it takes long unless those in a row are near each other
- *   best      [k][n_queries]  f32  in out  ascending; FLT_MAX where nothing is found yet
+ *   queries   [3][n_queries]  f32  in      in any order, but slow unless adjacent queries are near each other
+ *   best      [k][n_queries]  f32  in out  ascending; FLT_MAX where no neighbour was found yet
  *
- * The k smallest of a union are the k smallest of its parts' k smallest: the order and number of parts do not show.
- * kiln_knn_mean makes a spacing2 of them. Both operations:
- * work == NULL: writes the bytes needed to *work_bytes and does nothing else. Does not allocate, keeps no pointer.
- * Arrays and work are host memory for the CPU sibling, memory of x->device for CUDA, which only puts its launches on
- * x->stream and does not wait for them; kernels/runner.h calls either on host memory. work is aligned to 256 bytes, as
- * cudaMalloc and aligned_alloc(256, ...) give it; arrays to their element.
+ * The k smallest of a union are the k smallest of its parts' k smallest, so the result does not depend on the order and number of
+ * parts. kiln_knn_mean turns best into spacing2.
+ *
+ * For both operations, and for all others that refer to this header:
+ *   Work space   If work is NULL, the function writes the bytes that it needs to *work_bytes and does nothing else. work is aligned
+ * to 256 bytes, as cudaMalloc and aligned_alloc(256, ...) give it; arrays are aligned to their elements. Ownership    Nothing is
+ * allocated and no pointer is kept. Memory       Arrays and work are host memory for the CPU sibling, memory of x->device for CUDA.
+ * kernels/runner.h calls either on host memory. Waiting      The CPU sibling is done when it returns. CUDA only puts its launches
+ * on x->stream and does not wait for them.
  *
  * KILN_E_INPUT  k is 0 or above KILN_KNN_MAX, n above 2^32 - 2
  * KILN_E_CAP    *work_bytes is less than needed
- * KILN_E_DEVICE a launch failed; names kernel, device, file and line
+ * KILN_E_DEVICE a launch failed; the message names kernel, device, file and line
  *
  * Source: simple-knn (Inria, 2023) for the definition, k = 3; see DESIGN.md.
  */
@@ -60,13 +63,13 @@ typedef kiln_status kiln_knn_fn(const kiln_exec *x, const kiln_knn_args *a, void
 typedef kiln_status kiln_knn_join_fn(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes,
                                      kiln_error *err);
 
-/* KILN_E_INPUT as above; for all siblings. */
+/* Checks n and k for both siblings; KILN_E_INPUT as above. */
 kiln_status kiln_knn_check(const char *op, uint64_t n, uint32_t k, kiln_error *err) KILN_MUST_CHECK;
 
-/* spacing2 of n queries from their best [k][n]. */
+/* Computes spacing2 [n] from best [k][n], on the host. */
 void kiln_knn_mean(const float *best, uint64_t n, uint32_t k, float *spacing2);
 
-/* What they read and write, for kernels/arrays.h. */
+/* The arrays that they read and write, for kernels/arrays.h. */
 #define KILN_ARRAYS_knn(A) \
     A(IN, means, 3 * a->n) \
     A(OUT, spacing2, a->n) \

@@ -1,14 +1,22 @@
-/* knn_search_cuda -- a warp looks for the neighbours of 32 points that follow each other on the curve, one a lane; or of 32
- * queries that follow each other and are no points of the tree.
+/* knn_search_cuda -- finds the nearest neighbours of 32 queries with one warp, one query for each lane. The queries are points of
+ * the tree that are adjacent on the Hilbert curve, or points outside the tree that are adjacent in the caller's array.
  *
- * The 32 walk the tree together: a lane tests one of a node's 32 boxes against the box of all queries and the worst of their
- * bounds; nodes that are near go on a stack, leaves into a queue. Once 32 leaves wait there, each lane tests one of them
- * against every query. Then the warp falls into four teams, a leaf's queries each: a team reads the leaves that one of its
- * own queries wants, four leaves at a time in a warp, and each value read is for eight queries. So what a few queries want
- * costs the others little, and no lane waits for a tree walk of another.
+ * Problem. If each lane walked the tree for its own query, lanes would wait for each other at every branch and read different
+ * memory.
  *
- * It starts with its own four leaves, so that bounds are tight, and climbs. A box at exactly the bound is left out: it could
- * only give a value equal to one already held. So zero bounds end the search, and equal points cost nothing.
+ * Constraint. The result is exact. The order in which candidates are met does not matter, because only distances are kept.
+ *
+ * Layout. The 32 queries walk the tree together.
+ *   1. Nodes. Each lane tests one of a node's 32 child boxes against the box of all queries and their worst bound (the largest of
+ * their k-th distances). Near inner nodes go on a stack, near leaves into a queue.
+ *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query.
+ *   3. Points. The warp splits into four teams of 8 lanes. A team reads the leaves that at least one of its own queries wants, so
+ * what a few queries want costs the others little. At each step up to four leaves are read in a warp, and each value read serves 8
+ * queries.
+ *
+ * A search by points of the tree starts with the warp's own four leaves, so that bounds are tight, and climbs from there. A box
+ * exactly at the bound is skipped, because it could only give a value equal to one already held. So bounds of zero end the search,
+ * and many equal points cost nothing.
  */
 #ifndef KILN_KERNELS_KNN_SEARCH_CUDA_CUH
 #define KILN_KERNELS_KNN_SEARCH_CUDA_CUH
@@ -20,10 +28,10 @@
 namespace
 {
 
-constexpr unsigned NO_SLOT = WARP, OWN_LEAVES = WARP / LEAF;
-/* Taking one node off a level puts at most 32 of the level below on; leaves are never put on. */
+constexpr unsigned NO_SLOT = WARP, OWN_LEAVES = WARP / LEAF; /* NO_SLOT: a place that no leaf has */
+/* Taking a node from the stack puts at most 32 nodes of the level below on it. Leaves are never put on the stack. */
 constexpr unsigned STACK = WIDE * (LEVELS - 1), QUEUE = 2 * WIDE;
-/* A box on the stack: its level above its index, of which level 1 has the most, 2^24. */
+/* A stack entry: the level in the bits above INDEX_BITS, the index below. Level 1 has the most boxes, 2^24. */
 constexpr unsigned INDEX_BITS = 28;
 
 struct box {
@@ -35,14 +43,14 @@ __device__ inline box box_at(const node &n, unsigned i)
     return {{n.lo[0][i], n.hi[0][i]}, {n.lo[1][i], n.hi[1][i]}, {n.lo[2][i], n.hi[2][i]}};
 }
 
-/* kiln_knn_gap in three instructions: of a box that is not inside out only one of the differences can be above 0, and as
- * integers floats above 0 have their order and those below 0 are below 0. An empty box is at infinity. */
+/* kiln_knn_gap in three instructions. At most one of the two differences is above 0, unless a box is inside out. Floats above 0
+ * compare like their bits as integers, and those below 0 are negative integers. An empty box is at distance infinity. */
 __device__ inline float gap(span a, span b)
 {
     return __int_as_float(__vimax_s32_relu(__float_as_int(a.lo - b.hi), __float_as_int(b.lo - a.hi)));
 }
 
-/* At most the distance of any two points in them (knn_math.h). */
+/* Returns a lower bound of the squared distance of any two points in the boxes (knn_math.h). */
 __device__ inline float distance2(const box &a, const box &b)
 {
     return kiln_knn_distance2(gap(a.x, b.x), gap(a.y, b.y), gap(a.z, b.z));
@@ -50,7 +58,8 @@ __device__ inline float distance2(const box &a, const box &b)
 
 __device__ inline box box_of(float x, float y, float z) { return {{x, x}, {y, y}, {z, z}}; }
 
-/* What one lane asks for. K is room for at least k values: where k is less, the first K - k are -1 and stay. */
+/* The query of one lane and the best distances found so far. K is at least k; if it is more, the first K - k values are -1 and
+ * never change. */
 template <int K> struct query {
     float x, y, z;
     float best[K]; /* ascending */
@@ -58,7 +67,8 @@ template <int K> struct query {
     __device__ query(float x_, float y_, float z_, bool wanted, uint32_t k) : x(x_), y(y_), z(z_)
     {
 #pragma unroll
-        for (int i = 0; i < K; i++) best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX; /* 0: wants nothing */
+        for (int i = 0; i < K; i++)
+            best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX; /* 0: a lane without a query; no box is nearer */
     }
     __device__ float bound() const { return best[K - 1]; }
     __device__ float distance2(float px, float py, float pz) const { return kiln_knn_distance2(px - x, py - y, pz - z); }
@@ -70,7 +80,7 @@ template <int K> struct query {
         for (int i = K - 1; i > 0; i--) best[i] = fmaxf(best[i - 1], fminf(best[i], d));
         best[0] = fminf(best[0], d);
     }
-    /* Both; with three-way minima two at a time take fewer steps than one after the other. */
+    /* Keeps both. With three-way minima, two values at a time take fewer steps than one after the other. */
     __device__ void keep(float c, float d)
     {
         if constexpr (K == 3) {
@@ -84,7 +94,7 @@ template <int K> struct query {
             keep(d);
         }
     }
-    /* Value i of k lies `stride` floats behind the one before. */
+    /* Reads the k values from a previous search. Value i is `stride` floats behind value i - 1. */
     __device__ void load(const float *from, uint64_t stride, uint32_t k)
     {
 #pragma unroll
@@ -113,7 +123,7 @@ __device__ inline float warp_max(float v)
     return v;
 }
 
-/* The largest of what is not negative, where -1 stands for 0. */
+/* Returns the largest value of the warp, for values that are not negative or -1. Compares bits as integers. */
 __device__ inline float warp_max_bound(float v)
 {
 #if __CUDA_ARCH__ >= 800
@@ -123,7 +133,7 @@ __device__ inline float warp_max_bound(float v)
 #endif
 }
 
-/* self: which of the leaf's points this lane asks for itself, or none of them */
+/* Offers the leaf's 8 points to the query. self: the place of the query's own point in this leaf, which is skipped, or NO_SLOT. */
 template <int K> __device__ inline void read_leaf(const leaf &l, unsigned self, query<K> *q)
 {
     float4 part[3][LEAF / 4];
@@ -144,23 +154,24 @@ template <int K> __device__ inline void read_leaf(const leaf &l, unsigned self, 
     }
 }
 
-/* What a warp has in shared memory. */
+/* Shared memory of a warp. */
 struct warp_scratch {
     float4 queries[WARP]; /* x, y, z, bound */
-    float nearest[STACK]; /* distance of a box on the stack */
+    float nearest[STACK]; /* distance of each box on the stack */
     uint32_t stack[STACK], queue[QUEUE];
 };
 
-/* Boxes that a warp takes off its stack by the box of all its queries alone. Most warps need no more; those whose queries lie
- * far apart (across a gap, or with an outlier among them) would open half the tree, and ask every query from then on. */
+/* Number of nodes that a warp opens by the coarse test alone, against the box of all its queries. Most warps need no more. If the
+ * queries are far apart (across a gap, or because one is an outlier), that box meets much of the tree; from then on a node is
+ * opened only if a single query wants it. */
 constexpr unsigned COARSE_NODES = 16;
 
-/* The search of one warp. Every lane takes every step but the reading of leaves; TEAM lanes read the same leaf. */
+/* The search of one warp. All lanes call all functions together; only the leaves that they read differ, by team of TEAM lanes. */
 template <int K> struct search {
     static constexpr unsigned TEAM = LEAF;
     const tree &t;
     query<K> q;
-    box all; /* of the 32 queries */
+    box all; /* the box of the 32 queries */
     unsigned lane;
     warp_scratch &d;
     unsigned top = 0, queued = 0, coarse_left = COARSE_NODES;
@@ -170,8 +181,8 @@ template <int K> struct search {
         all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
     }
 
-    /* The boxes of a node that are nearer than the worst bound, but those in `without`: leaves go into the queue, others on
-     * the stack. */
+    /* Opens a node: its children that are nearer than the worst bound go into the queue (leaves) or on the stack (inner nodes).
+     * Children in the mask `without` are skipped. */
     __device__ void open(unsigned level, uint32_t index, unsigned without, float worst)
     {
         const float distance = distance2(box_at(t.nodes[level][index], lane), all);
@@ -192,7 +203,7 @@ template <int K> struct search {
         __syncwarp();
     }
 
-    /* Which of the first 32 leaves of the queue somebody in this lane's team wants. */
+    /* Returns a mask of the first 32 queued leaves that at least one query of this lane's team wants. */
     __device__ unsigned wanted_leaves() const
     {
         const bool is_leaf = lane < queued;
@@ -213,7 +224,7 @@ template <int K> struct search {
         return mine;
     }
 
-    /* Up to 32 leaves of it; what is left moves to its front. */
+    /* Reads the first 32 queued leaves, or all if there are fewer, and moves the rest to the front. */
     __device__ void read_queue()
     {
         d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
@@ -228,7 +239,7 @@ template <int K> struct search {
         __syncwarp();
     }
 
-    /* By somebody, rather than by the box of all. */
+    /* Returns true if at least one query wants this node, as opposed to the box of all queries. */
     __device__ bool is_wanted(unsigned level, uint32_t index) const
     {
         const box b = box_at(t.nodes[level][index / WIDE], index % WIDE);
@@ -240,7 +251,7 @@ template <int K> struct search {
         while (top > 0) {
             const uint32_t entry = d.stack[--top];
             const float distance = d.nearest[top];
-            __syncwarp(); /* before somebody writes over it */
+            __syncwarp(); /* before another lane overwrites the entry */
             const float worst = warp_max_bound(q.bound());
             if (!(distance < worst)) continue;
             const unsigned level = entry >> INDEX_BITS;
@@ -253,7 +264,7 @@ template <int K> struct search {
         }
     }
 
-    /* Each team begins with its own leaf. */
+    /* Reads the warp's own four leaves; each team begins with its own. */
     __device__ void read_own(uint32_t first)
     {
         for (unsigned i = 0; i < OWN_LEAVES; i++) {
@@ -263,6 +274,7 @@ template <int K> struct search {
         __syncwarp();
     }
 
+    /* The search for 32 points of the tree: from their leaves up, level by level. */
     __device__ void run(uint64_t warp)
     {
         uint32_t box = static_cast<uint32_t>(warp * OWN_LEAVES);
@@ -279,7 +291,7 @@ template <int K> struct search {
         while (queued > 0) read_queue();
     }
 
-    /* For queries that are no points of the tree: from the root down. */
+    /* The search for queries that are not points of the tree: from the root down. */
     __device__ void run_from_root()
     {
         open(t.levels - 1, 0, 0, warp_max_bound(q.bound()));
@@ -288,8 +300,9 @@ template <int K> struct search {
     }
 };
 
-constexpr unsigned SEARCH_BLOCK = 64, SEARCH_BLOCKS = 8; /* small: a block keeps its place until its slowest warp ends */
+constexpr unsigned SEARCH_BLOCK = 64, SEARCH_BLOCKS = 8; /* small, because a block occupies its place until its slowest warp ends */
 
+/* One warp for 32 points of the tree. spacing2 [n] and best [k][n] are in the order of rows; each may be NULL. */
 template <int K>
 __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
@@ -308,7 +321,7 @@ __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     if (best) s.q.store(best + row, t.n, k);
 }
 
-/* queries: [3][n_queries] */
+/* One warp for 32 queries. queries: [3][n_queries]; best: [k][n_queries], in and out. */
 template <int K>
 __global__ void __launch_bounds__(SEARCH_BLOCK, SEARCH_BLOCKS)
     join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
