@@ -1,11 +1,12 @@
-/* arrays -- the operations as data: which arrays each reads and writes, and one call for all of them.
+/* arrays -- describes the operations as data: which arrays each reads and writes, and one function that calls any of them.
  *
  * The header of operation `op` lists its arrays in KILN_ARRAYS_op(A), one row each:
- *   A(IN | OUT | INOUT, field, elements)      field: the pointer in its args, `a` in the expression; NULL is left out
- *   A(OUT_USED, field, elements, used)        room for `elements`; afterwards the first *used hold something; `used` is
- *                                             an OUT array of the same operation
+ *   A(IN | OUT | INOUT, field, elements)      field: the pointer in the operation's args; `elements` may use `a`,
+ *                                             the args; an array whose pointer is NULL is skipped
+ *   A(OUT_USED, field, elements, used)        an output of `elements` elements, of which the first *used are defined
+ *                                             afterwards; `used` is an OUT array of the same operation
  * kiln_view and kiln_prune_rules are not arrays: they are host memory for both siblings, read before the call returns.
- * From this list come copies to a device and back (runner.h) and the test that all siblings give the same bits.
+ * The runner copies arrays to a device and back by this list (runner.h), and the test of same bits runs every operation by it.
  */
 #ifndef KILN_KERNELS_ARRAYS_H
 #define KILN_KERNELS_ARRAYS_H
@@ -27,7 +28,7 @@ typedef enum { KILN_ARRAY_IN = 1, KILN_ARRAY_OUT = 2, KILN_ARRAY_INOUT = 3 } kil
 typedef struct {
     const char *name;
     kiln_array_direction direction;
-    size_t field; /* where its pointer is in the args */
+    size_t field; /* offset of its pointer in the args */
     size_t elem;  /* bytes of one element */
     uint64_t elements;
     const uint64_t *used; /* NULL: all elements */
@@ -37,9 +38,9 @@ enum { KILN_OP_ARRAYS_MAX = 13, KILN_OP_ARGS_BYTES_MAX = 512 }; /* no operation 
 
 const char *kiln_op_name(kiln_op_id op);
 size_t kiln_op_args_bytes(kiln_op_id op); /* sizeof its args */
-/* The arrays that are given (not NULL), those with `used` last; returns how many. */
+/* Fills out with the arrays that are not NULL, those with `used` last; returns how many there are. */
 unsigned kiln_op_arrays(kiln_op_id op, const void *args, kiln_op_array out[KILN_OP_ARRAYS_MAX]);
-/* ops->op(x, args, ...): two-phase, as in knn.h. */
+/* Calls ops->op(x, args, ...), with the work space rules of knn.h. */
 kiln_status kiln_op_call(const kiln_ops *ops, kiln_op_id op, const kiln_exec *x, const void *args, void *work, size_t *work_bytes,
                          kiln_error *err) KILN_MUST_CHECK;
 

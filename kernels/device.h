@@ -1,14 +1,16 @@
-/* device -- the little that a program needs of a CUDA device besides the operations: what it is, memory, a stream,
- * copies. Every function takes its device, sets it, and leaves the caller's current context as it found it, none
- * included; any thread. In a build without CUDA each returns KILN_E_DEVICE.
+/* device -- what a program needs of a CUDA device besides the operations: its properties, memory, streams, copies.
  *
- * A thread that had no context: cudaGetDevice of a runtime that it shares with us may name our device afterwards, but what the
- * runtime then makes is on the thread's own device as before (seen with CUDA 13.0 on two H200s).
+ * Every function takes its device as an argument, sets it, and leaves the caller's current context as it found it, even if there
+ * was none. Functions may be called from any thread. In a build without CUDA each returns KILN_E_DEVICE.
  *
- * A device is a CUDA ordinal of this process, after CUDA_VISIBLE_DEVICES. The first call that names one makes its
- * primary context (about 520 MiB of device memory, a tenth of a second); no other device is touched.
- * KILN_E_DEVICE names the call, the device, file and line of what failed; what a copy or a wait reports may be the failure of
- * an operation before it, and the sentence says so. With exec->sync each operation reports its own.
+ * A device is a CUDA ordinal of this process, after CUDA_VISIBLE_DEVICES. The first call that names a device makes its primary
+ * context (about 520 MiB of device memory, a tenth of a second); no other device is touched.
+ *
+ * If a thread had no context and shares its CUDA runtime with this library, cudaGetDevice may name this library's device
+ * afterwards. What the runtime then makes is on the thread's own device as before (observed with CUDA 13.0 on two H200s).
+ *
+ * KILN_E_DEVICE names the call, the device, file and line. An error that a copy or a wait reports may come from an operation before
+ * it; the message says so. With exec->sync each operation reports its own errors.
  */
 #ifndef KILN_KERNELS_DEVICE_H
 #define KILN_KERNELS_DEVICE_H
@@ -30,45 +32,47 @@ typedef struct {
     uint64_t total_bytes, free_bytes;       /* of device memory, now */
 } kiln_device_info;
 
-/* The CUDA runtime linked in: 13000 is 13.0; 0 in a build without CUDA. A constant: touches no CUDA. */
+/* The CUDA runtime linked in: 13000 is 13.0; 0 in a build without CUDA. Touches no CUDA. */
 uint32_t kiln_device_built_version(void);
-/* The lowest compute capability that this build has code for, times ten: 90 is 9.0; 0 without CUDA. A constant, too. */
+/* The lowest compute capability that this build has code for, times ten: 90 is 9.0; 0 without CUDA. Touches no CUDA. */
 uint32_t kiln_device_built_arch(void);
-/* All of them: "80 90"; "" without CUDA. A constant, too. */
+/* All compute capabilities of this build: "80 90"; "" without CUDA. Touches no CUDA. */
 const char *kiln_device_built_archs(void);
 
-/* Compares the CUDA versions of build and driver before anything else, and says so when the driver is too old; also where
- * this build has no code for the device. */
+/* Opens a device and describes it in *out. Compares the CUDA versions of build and driver first. The message says so if the driver
+ * is too old, or if this build has no code for the device. */
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* A stream of its own; never the legacy default one. urgent: its work goes first where both could go on, as that of
- * kiln_exec's `side` does: small launches that others wait for. */
+/* Makes a stream; never the legacy default stream. urgent: its work goes first when both could run, as that of kiln_exec's `side`
+ * does: small launches that others wait for. */
 kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_device_stream_free(int device, struct CUstream_st *stream); /* NULL: nothing */
+void kiln_device_stream_free(int device, struct CUstream_st *stream); /* NULL: does nothing */
 
-/* KILN_E_CAP with needed and free bytes when the device has not so much. bytes == 0 gives a valid pointer. */
+/* Allocates device memory. KILN_E_CAP, with needed and free bytes in the message, if the device does not have so much. bytes == 0
+ * gives a valid pointer. */
 kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_device_free(int device, void *p); /* NULL: nothing */
+void kiln_device_free(int device, void *p); /* NULL: does nothing */
 
-/* On x->stream of x->device; host memory may be used again when kiln_device_wait has returned. */
+/* Put a copy or fill on x->stream of x->device. Host memory must not be changed or freed before kiln_device_wait has returned. */
 kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from, size_t bytes,
                                 kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes,
                                  kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
                              kiln_error *err) KILN_MUST_CHECK;
-/* Page-locks host memory, so that copies from and to it go at the speed of the bus. Takes longer than one copy: for what is used
- * again and again. false: it stays as it was, which is no failure. Unpin before it is freed. */
+/* Page-locks host memory, so that copies from and to it run at the speed of the bus. This takes longer than one copy, so it pays
+ * only for memory that is used again and again. Returns false if it could not be locked, which is not a failure. Unpin before
+ * freeing. */
 bool kiln_device_pin(int device, void *p, size_t bytes);
 void kiln_device_unpin(int device, void *p);
-/* Until x->stream is idle, and x->side, where there is one. */
+/* Waits until x->stream is idle, and x->side if it is set. */
 kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err) KILN_MUST_CHECK;
 
-/* After a KILN_E_DEVICE: does CUDA say that the device itself is gone or ill, so that another process would fare no better?
- * false: only this process's context is lost, or nothing is. Asks CUDA, so it may wait for what runs; false without CUDA. */
+/* Call after KILN_E_DEVICE. Returns true if CUDA says that the device itself is gone or defective, so that another process would
+ * fail, too; false if only this process's context is lost, or nothing is. May wait for running work. Always false without CUDA. */
 bool kiln_device_is_lost(int device);
-/* For tests of what happens then: a kernel writes to an address where nothing is, and x->stream is waited for. Never KILN_OK;
- * this process's context is lost afterwards. */
+/* For tests: launches a kernel that writes to an invalid address and waits for x->stream. Never returns KILN_OK. This process's
+ * context is lost afterwards. */
 kiln_status kiln_device_provoke(const kiln_exec *x, kiln_error *err) KILN_MUST_CHECK;
 
 /* Named ranges for profilers (NVTX); nested; no device needed. */

@@ -1,8 +1,13 @@
-/* ops -- the one place that knows all operations. A new one: its folder (contract header with KILN_ARRAYS_op, arithmetic
- * header, CPU file, CUDA file, DESIGN.md), one row of KILN_OP_MAP, and its maker of arguments in tests/gpu/makers.c, without
- * which the tests do not compile; a missing sibling is a link error, the same-bits test then comes by itself. Its range in
- * profilers is the name that its CUDA entry gives to kiln::entry. Stages call through kernels/runner.h, never a sibling by
- * name. */
+/* ops -- the table of all operations.
+ *
+ * To add one: its folder (contract header with KILN_ARRAYS_op, arithmetic header, CPU file, CUDA file, DESIGN.md), a row of
+ * KILN_OP_MAP, and a function that makes its arguments in tests/gpu/makers.c, without which the tests do not compile. A missing
+ * sibling is a link error. The test of same bits then includes it by itself. In profilers it has the name that its CUDA entry gives
+ * to kiln::entry.
+ *
+ * Stages call operations through kernels/runner.h, never a sibling by name. KILN_OP_MAP(OP) with OP(knn) makes the names
+ * kiln_knn_fn, kiln_knn_args, kiln_knn_cpu, kiln_knn_cpu_avx2, kiln_knn_cuda, KILN_OP_knn and KILN_ARRAYS_knn.
+ */
 #ifndef KILN_KERNELS_OPS_H
 #define KILN_KERNELS_OPS_H
 
@@ -49,7 +54,8 @@ typedef struct {
 #undef OP
 } kiln_ops;
 
-/* The CPU table: AVX2 and FMA code where the machine has them; KILN_ISA=baseline|avx2 in the environment decides otherwise. */
+/* Returns the CPU table: AVX2 and FMA code if the machine has them, unless KILN_ISA=baseline|avx2 in the environment says
+ * otherwise. */
 const kiln_ops *kiln_ops_cpu(void);
 const kiln_ops *kiln_ops_cpu_baseline(void);
 const kiln_ops *kiln_ops_cuda(void); /* NULL in a build without CUDA */

@@ -1,10 +1,13 @@
-/* runner -- runs operations on arrays in host memory, wherever they compute: the CPU sibling in place, a CUDA sibling on
- * copies in device memory. Whoever calls it needs no CUDA and gets the same bits from both (raster's picture included).
+/* runner -- runs operations on arrays in host memory, on the CPU or on a GPU. Callers need no CUDA, and the bits are the same on
+ * both (raster's picture included).
  *
- * A runner of a device owns two streams (exec.h) and one block of device memory, which grows up to `cap_bytes` and is reused; an
- * operation that needs more than that runs on the CPU instead, and is counted. One thread at a time; several runners,
- * also of one device, may work side by side. The caller's current CUDA context stays as it was.
- * Who runs one operation after another on the same arrays may take device memory of its own, under the same cap.
+ * On the CPU, an operation works on the caller's arrays. On a GPU, the runner copies arrays to device memory, runs the CUDA sibling
+ * and copies results back. A GPU's runner owns two streams (exec.h) and one block of device memory, which grows up to `cap_bytes`
+ * and is reused. An operation that needs more than the cap runs on the CPU instead and is counted in n_host. Callers that run
+ * several operations on the same arrays may keep arrays on the device themselves, under the same cap (kiln_runner_take).
+ *
+ * Threads: one thread at a time may use a runner. Several runners may work side by side, also on one device. The caller's current
+ * CUDA context stays as it was.
  */
 #ifndef KILN_KERNELS_RUNNER_H
 #define KILN_KERNELS_RUNNER_H
@@ -21,52 +24,54 @@ typedef struct {
     int device;         /* CUDA ordinal of this process, or KILN_RUNNER_CPU */
     unsigned threads;   /* of CPU siblings; 0 counts as 1 */
     bool sync;          /* CUDA: wait after every launch, so that a failure names its kernel */
-    uint64_t cap_bytes; /* CUDA: most device memory that is allocated; 0: four fifths of what is free now */
+    uint64_t cap_bytes; /* CUDA: most device memory to allocate; 0: four fifths of what is free now */
 } kiln_runner_options;
 
 typedef struct {
     kiln_device_info device;   /* all zero for the CPU */
-    uint64_t cap_bytes;        /* UINT64_MAX for the CPU; lowered where the device turns out to have less left */
-    uint64_t peak_bytes;       /* largest device memory held so far, what was taken included */
-    uint64_t block_bytes;      /* of that, what the block holds now: its own, which gives way to what is taken */
-    uint64_t n_device, n_host; /* operations that ran on the device; on the CPU because the cap is too small for them */
-    unsigned threads;          /* of CPU siblings, at least 1; for loops of whoever prepares their arrays, too */
+    uint64_t cap_bytes;        /* UINT64_MAX for the CPU; lowered if the device turns out to have less left */
+    uint64_t peak_bytes;       /* most device memory held so far, with what was taken by kiln_runner_take */
+    uint64_t block_bytes;      /* size of the block now; it is given back when kiln_runner_take needs the memory */
+    uint64_t n_device, n_host; /* operations that ran on the device; on the CPU, because the cap was too small */
+    unsigned threads;          /* of CPU siblings, at least 1; callers use as many to prepare arrays */
 } kiln_runner_info;
 
 typedef struct kiln_runner kiln_runner;
 
-/* KILN_E_DEVICE as kiln_device_open; kiln_runner_free. */
+/* Errors as kiln_device_open. Free with kiln_runner_free. */
 kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_runner_free(kiln_runner *r); /* NULL: nothing */
+void kiln_runner_free(kiln_runner *r); /* NULL: does nothing */
 kiln_runner_info kiln_runner_tell(const kiln_runner *r);
 const char *kiln_runner_name(const kiln_runner *r);             /* "cpu", "cpu-avx2" or "cuda" */
 void kiln_runner_set_threads(kiln_runner *r, unsigned threads); /* of CPU siblings from now on; 0 counts as 1 */
-/* Device, stream and --sync of its operations, for what is no operation; the stream stays the runner's. */
+/* Returns the device, stream and --sync setting of its operations, for work that is not an operation. The runner owns the stream.
+ */
 kiln_exec kiln_runner_exec(const kiln_runner *r);
-/* Gives back the host memory that it keeps as workspace for the next operation on the CPU. */
+/* Frees the host memory that is kept as work space for the next operation on the CPU. */
 void kiln_runner_trim(kiln_runner *r);
 
-/* Runs ops->op on host arrays; done when it returns. Errors as the operation's; after KILN_E_DEVICE the runner is lost. */
+/* Runs an operation on host arrays and waits for it. Errors are those of the operation. After KILN_E_DEVICE the runner can only be
+ * freed. */
 kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err) KILN_MUST_CHECK;
-/* Device memory that it would take: arrays and workspace; 0 on the CPU. The arrays need not be there, but their pointers
- * must be non-NULL where they will be. */
+/* Sets *bytes to the device memory that the operation would take, arrays and work space; 0 on the CPU. The arrays are not read, but
+ * pointers of arrays that will be given must not be NULL. */
 kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *bytes, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- arrays that stay on the device (kernels/draw/store.h) ------------------------------------------------------------- */
-/* Device memory beside the block, which is given back where both do not fit. *out NULL: neither the cap nor the device has so much
- * left, which is no failure. The stream must be idle; so for giving back. */
+/* Takes device memory besides the block; the block is given back if both do not fit. *out is NULL if the cap or the device does not
+ * have so much left, which is not a failure. The stream must be idle, also for giving back. */
 kiln_status kiln_runner_take(kiln_runner *r, uint64_t bytes, void **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_runner_give(kiln_runner *r, void *p, uint64_t bytes); /* as it was taken; NULL: nothing */
-/* What could be taken, as far as the cap says, the block given back; 0 on the CPU. */
+void kiln_runner_give(kiln_runner *r, void *p, uint64_t bytes); /* bytes as taken; NULL: does nothing */
+/* Returns how much the cap would let kiln_runner_take take; 0 on the CPU. */
 uint64_t kiln_runner_left(const kiln_runner *r);
-/* Called before an operation for which the cap does not leave enough: gives back what can be spared, so that `bytes` are left.
- * NULL: nobody is asked. */
+/* Sets a function that is called before an operation for which the cap does not leave enough. It gives back memory that can be
+ * spared, until `bytes` are left. NULL: none. */
 typedef void kiln_runner_spare_fn(void *context, uint64_t bytes);
 void kiln_runner_on_need(kiln_runner *r, kiln_runner_spare_fn *spare, void *context);
-/* The workspace of an operation on arrays that are on the device. */
+/* Sets *bytes to the work space of an operation on arrays that are on the device. */
 kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, size_t *bytes, kiln_error *err) KILN_MUST_CHECK;
-/* Puts it on the runner's stream: args, work and violation (kernels/violation.h; read by the caller) point to device memory.
- * Nothing is waited for. */
+/* Puts an operation on the runner's stream and does not wait. args' arrays, work and violation point to device memory. The caller
+ * sets the violation word before and reads it afterwards (kernels/violation.h). */
 kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *violation,
                                kiln_error *err) KILN_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* violation -- from the number to the sentence. */
+/* violation -- see violation.h: turns the number into status and message. */
 #include "kernels/violation.h"
 
 kiln_status kiln_violation_fail(uint64_t violation, kiln_error *err)

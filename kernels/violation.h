@@ -1,6 +1,11 @@
-/* violation -- what an operation says of input that is bad in a way that only its data show. The CPU sibling returns the
- * sentence; a CUDA kernel cannot, so it leaves a number in exec->violation, and whoever waits for the stream makes the
- * sentence of it. Of several violations the lowest number stays, so the answer does not depend on which thread came first. */
+/* violation -- how an operation reports input data that break its contract, such as a rank without a Gaussian.
+ *
+ * The CPU sibling returns the status and the message. A CUDA kernel cannot: it writes a number to exec->violation, and the function
+ * that waits for the stream turns it into status and message (kiln_violation_fail). If there are several violations, the smallest
+ * number stays, so the result does not depend on which thread came first.
+ *
+ * Failures that tests inject on purpose are called faults (KILN_FAULT) and have nothing to do with this.
+ */
 #ifndef KILN_KERNELS_VIOLATION_H
 #define KILN_KERNELS_VIOLATION_H
 
@@ -11,7 +16,7 @@
 
 KILN_C_BEGIN
 
-/* name, status, sentence with one number in it */
+/* name, status, message with one number in it */
 #define KILN_VIOLATION_MAP(X)                                                       \
     X(RASTER_RANK, E_INPUT, "raster: pair %llu names a Gaussian that is not there") \
     X(RASTER_PAIRS, E_INPUT, "raster: the tiles list %llu pairs, fewer were given") \
@@ -24,14 +29,14 @@ typedef enum {
         KILN_VIOLATION_COUNT
 } kiln_violation_id;
 
-/* What lies in *exec->violation while there is none. */
+/* The value of *exec->violation while there is none. */
 #define KILN_VIOLATION_NONE UINT64_MAX
-/* The number that stands for a violation; id as KILN_VIOLATION_RASTER_RANK. A value beyond the most it can hold becomes that. */
+/* Encodes a violation; id is for instance KILN_VIOLATION_RASTER_RANK. A value above KILN_VIOLATION_VALUE_MAX becomes that. */
 #define KILN_VIOLATION_VALUE_MAX (((uint64_t)1 << 56) - 1)
 #define KILN_VIOLATION(id, value) \
     ((uint64_t)(id) << 56 | ((uint64_t)(value) < KILN_VIOLATION_VALUE_MAX ? (uint64_t)(value) : KILN_VIOLATION_VALUE_MAX))
 
-/* KILN_OK for KILN_VIOLATION_NONE; else the status and the sentence of the violation. */
+/* Returns KILN_OK for KILN_VIOLATION_NONE, else the status of the violation, with its message in *err. */
 kiln_status kiln_violation_fail(uint64_t violation, kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END

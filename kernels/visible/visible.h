@@ -1,23 +1,20 @@
-/* seen -- the Gaussians that a camera sees, collected over chunks: moves of what project and depth_order found, for who keeps
- * them in one place (kernels/draw on a device, where they never come to host memory).
+/* visible -- collects the visible Gaussians of many chunks into one array on the device and sorts them, so that they never come to
+ * host memory. kernels/draw uses these operations with project and depth_order.
  *
- * visible_gather   appends what one chunk's project gave to what the chunks before gave:
- *   splats [n], n_visible [1]   in     as project left them; the first *n_visible of splats hold something
- *   source_rows [n] u32         in     of the chunk, found by the splat's row
- *   total [1] u64               inout  how many there are; goes on counting beyond `room`, where nothing is written any more
- *   all, depths, rows, chunks [room]   inout: appended from *total on; rows are source rows, chunks say `chunk`: with depths what
- *                                      depth_order asks for
- * visible_window   keeps those of a chunk that a slab wants, in their order:
- *   splats [n], n_visible [1], source_rows [n]   in   as above
- *   window                      in     host memory, but for its array
- *   kept [n], n_kept [1]        out    as splats and n_visible, for visible_gather
- * visible_order    puts them into drawing order:
- *   splats, chunks [n], order [n]      in   order as depth_order gives it, each below n
- *   ordered, ordered_chunks [n]        out  chunks and ordered_chunks may both be NULL
- *   ordered_rows [n] u32               out  the splats' rows in their chunks, once more by themselves
+ * visible_gather   appends the visible Gaussians of one chunk to those of the chunks before:
+ *   splats [n], n_visible [1]      in     as project left them; the first *n_visible of splats are used
+ *   source_rows [n] u32            in     of the chunk, indexed by the splat's row
+ *   total [1] u64                  inout  visible Gaussians so far. Goes on counting beyond `capacity`; nothing is written there
+ *   all, depths, rows, chunks [capacity]  inout  appended from *total on; rows are source rows, chunks hold `chunk`. depths and
+ * rows are what depth_order needs visible_window   keeps those visible Gaussians of a chunk that belong to a slab of depth, in
+ * their order: splats [n], n_visible [1], source_rows [n]   in   as above window                         in     host memory, except
+ * its array `live` kept [n], n_kept [1]           out    as splats and n_visible, for visible_gather visible_order    puts
+ * Gaussians into drawing order: splats, chunks [n], order [n]  in     order as depth_order gives it, each below n ordered,
+ * ordered_chunks [n]    out    chunks and ordered_chunks may both be NULL ordered_rows [n] u32           out    a copy of the row
+ * of each splat in its chunk
  *
- * Moves of whole numbers: both siblings give the same bits. Splats are 16-byte aligned. work as in knn.h; visible_window alone
- * needs it.
+ * The operations only move data, so both siblings give the same bits. Splats are 16-byte aligned. Pointers, work, threads: as in
+ * knn.h; only visible_window needs work space. Errors: KILN_E_CAP, KILN_E_DEVICE as in knn.h.
  */
 #ifndef KILN_KERNELS_VISIBLE_H
 #define KILN_KERNELS_VISIBLE_H
@@ -27,11 +24,12 @@
 
 KILN_C_BEGIN
 
-/* The Gaussians of a slab (kernels/draw): with keys of depth_order in [from, to), and on some tile that still asks for more. */
+/* Selects the Gaussians of a slab (kernels/draw): those whose sort key (depth_order_math.h) is in [from, to) and whose box has at
+ * least one live tile. A tile is live while one of its pixels is not finished. */
 typedef struct {
     uint64_t from, to;
     uint32_t tiles_x, tiles_y;
-    const uint32_t *live; /* [tiles_y + 1][tiles_x + 1]: of such tiles above and to the left of here */
+    const uint32_t *live; /* [tiles_y + 1][tiles_x + 1] summed-area table: live tiles above and to the left */
 } kiln_visible_window;
 
 typedef struct {
@@ -72,7 +70,7 @@ typedef kiln_status kiln_visible_window_fn(const kiln_exec *x, const kiln_visibl
 typedef kiln_status kiln_visible_order_fn(const kiln_exec *x, const kiln_visible_order_args *a, void *work, size_t *work_bytes,
                                           kiln_error *err);
 
-/* What they read and write, for kernels/arrays.h. */
+/* The arrays that they read and write, for kernels/arrays.h. */
 #define KILN_ARRAYS_visible_gather(A) \
     A(IN, splats, a->n)               \
     A(IN, n_visible, 1)               \

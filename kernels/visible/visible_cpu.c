@@ -1,4 +1,5 @@
-/* seen on the CPU: see seen.h. */
+/* visible on the CPU: see visible.h. KILN_CPU(visible_gather) is kiln_visible_gather_cpu, and kiln_visible_gather_cpu_avx2 in the
+ * AVX2 build (exec.h); kiln_visible_window_cpu and kiln_visible_order_cpu likewise. */
 #include "kernels/visible/visible.h"
 
 #include "kernels/visible/visible_math.h"
@@ -28,7 +29,7 @@ kiln_status KILN_CPU(visible_gather)(const kiln_exec *x, const kiln_visible_gath
     return KILN_OK;
 }
 
-/* In their order, so by one thread: of a chunk at a time, and a move is little beside its projection. */
+/* One thread keeps the order. It has one chunk at a time, and moving a splat costs little compared with projecting it. */
 kiln_status KILN_CPU(visible_window)(const kiln_exec *x, const kiln_visible_window_args *a, void *work, size_t *work_bytes,
                                      kiln_error *err)
 {

@@ -1,5 +1,5 @@
-/* seen on CUDA: four neighbouring threads move a splat, 16 bytes each, so that wherever it lies its 64 bytes are two sectors
- * that are read or written whole. */
+/* visible on CUDA: four neighbouring threads move a splat, 16 bytes each, so that its 64 bytes are read and written as two whole
+ * sectors. */
 #include "kernels/visible/visible.h"
 
 #include "kernels/cuda.cuh"
@@ -14,7 +14,7 @@ namespace
 enum { BLOCK = 256, PIECES = 4 };
 static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
-/* One piece of splat `from` of `all`, to where splat `to` of `out` has it. */
+/* Copies one piece of splat `from` of `all` to splat `to` of `out`. */
 __device__ void move_piece(kiln_splat2d *out, uint64_t to, const kiln_splat2d *all, uint64_t from, uint32_t piece)
 {
     reinterpret_cast<uint4 *>(out)[PIECES * to + piece] = reinterpret_cast<const uint4 *>(all)[PIECES * from + piece];
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(BLOCK) append(kiln_visible_gather_args a)
     }
 }
 
-/* By a launch of its own: every block of append has read the old total. */
+/* A launch of its own, so that every block of `append` has read the old total. */
 __global__ void add_total(kiln_visible_gather_args a) { *a.total += visible_of(a); }
 
 /* ---- the Gaussians of a slab ------------------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ struct is_wanted {
     }
 };
 
-/* Which ones, in their order. Called with cub NULL for its size, then for the work itself. */
+/* Writes the rows of the wanted splats, in order. With cub NULL it only sets *cub_bytes. */
 cudaError_t pick(const kiln_visible_window_args *a, void *cub, size_t *cub_bytes, uint32_t *picked, cudaStream_t stream)
 {
     return kiln_cub::cub::DeviceSelect::If(cub, *cub_bytes, kiln_cub::thrust::counting_iterator<uint32_t>(0), picked, a->n_kept,

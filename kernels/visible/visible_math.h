@@ -1,11 +1,11 @@
-/* visible_math -- is a Gaussian of a slab? */
+/* visible_math -- decides whether a Gaussian belongs to a slab; shared by both siblings. */
 #ifndef KILN_KERNELS_VISIBLE_MATH_H
 #define KILN_KERNELS_VISIBLE_MATH_H
 
 #include "kernels/depth_order/depth_order_math.h"
 #include "kernels/visible/visible.h"
 
-/* Tiles that still ask for more among those of a Gaussian's box: four sums tell. */
+/* Returns the number of live tiles in a Gaussian's box: four look-ups in the summed-area table. */
 static inline KILN_HD uint32_t kiln_visible_live(const kiln_visible_window *w, const kiln_splat2d *s)
 {
     const uint64_t step = (uint64_t)w->tiles_x + 1;
