@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* kiln_knn_cpu, kiln_knn_cpu_avx2 and so on: two names for each row of KILN_OP_MAP. */
 #define OP(op) kiln_##op##_fn kiln_##op##_cpu, kiln_##op##_cpu_avx2;
 KILN_OP_MAP(OP)
 #undef OP

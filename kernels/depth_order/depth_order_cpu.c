@@ -8,6 +8,7 @@
 
 kiln_depth_order_fn KILN_CPU(depth_order);
 
+/* kiln_depth_order_cpu, kiln_depth_order_cpu_avx2 */
 kiln_status KILN_CPU(depth_order)(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes,
                                   kiln_error *err)
 {

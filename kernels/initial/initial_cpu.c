@@ -7,6 +7,7 @@
 
 kiln_initial_fn KILN_CPU(initial);
 
+/* kiln_initial_cpu, kiln_initial_cpu_avx2 */
 kiln_status KILN_CPU(initial)(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     const int64_t n = (int64_t)a->n;

@@ -209,6 +209,7 @@ static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, con
     put_answer(&q, k, a, own, count);
 }
 
+/* kiln_knn_cpu, kiln_knn_cpu_avx2 */
 kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     knn_tree t;
@@ -286,6 +287,7 @@ static inline void join_queries(const knn_tree *t, uint32_t k, const kiln_knn_jo
         for (uint32_t i = 0; i < k; i++) a->best[i * a->n_queries + first + l] = q.best[i][l];
 }
 
+/* kiln_knn_join_cpu, kiln_knn_join_cpu_avx2 */
 kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     knn_tree t;

@@ -12,6 +12,7 @@ typedef struct {
 } knn_record;
 
 /* 0 < k < n. Any order on both sides; what is not a number may be on either. */
+/* kiln_knn_select_cpu, kiln_knn_select_cpu_avx2 */
 void KILN_CPU(knn_select)(knn_record *r, uint64_t n, uint64_t k, int axis);
 
 #endif

@@ -74,6 +74,7 @@ static float choose_pivot(const knn_record *r, uint64_t n, uint64_t k, int axis,
     return v[at > beyond ? at - beyond : 0];
 }
 
+/* kiln_knn_select_cpu, kiln_knn_select_cpu_avx2 */
 void KILN_CPU(knn_select)(knn_record *r, uint64_t n, uint64_t k, int axis)
 {
     uint64_t seed = n;

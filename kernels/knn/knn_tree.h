@@ -35,8 +35,10 @@ typedef struct {
 } knn_tree;
 
 /* Lays the tree of n points out in `work`; NULL only measures. Returns the bytes. */
+/* kiln_knn_tree_layout_cpu, kiln_knn_tree_layout_cpu_avx2 */
 size_t KILN_CPU(knn_tree_layout)(knn_tree *t, uint64_t n, void *work);
 /* Fills it from planar means [3][n]. */
+/* kiln_knn_tree_build_cpu, kiln_knn_tree_build_cpu_avx2 */
 void KILN_CPU(knn_tree_build)(knn_tree *t, const float *means, unsigned threads);
 
 #endif

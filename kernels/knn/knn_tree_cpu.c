@@ -21,6 +21,7 @@ typedef struct {
 
 enum { TASK_LEAVES = 512 };
 
+/* kiln_knn_tree_layout_cpu, kiln_knn_tree_layout_cpu_avx2 */
 size_t KILN_CPU(knn_tree_layout)(knn_tree *t, uint64_t n, void *work)
 {
     kiln_carve c = {work, 0};
@@ -140,6 +141,7 @@ static void empty_slots(knn_node *node, uint64_t used)
     for (uint64_t slot = used; slot < KNN_WIDE; slot++) put_box(node, (unsigned)slot, &none);
 }
 
+/* kiln_knn_tree_build_cpu, kiln_knn_tree_build_cpu_avx2 */
 void KILN_CPU(knn_tree_build)(knn_tree *t, const float *means, unsigned threads)
 {
     const int64_t n = (int64_t)t->n;

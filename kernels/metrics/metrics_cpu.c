@@ -145,6 +145,7 @@ static void do_piece(const kiln_metrics_args *a, const kiln_metrics_piece *p, sc
     }
 }
 
+/* kiln_metrics_cpu, kiln_metrics_cpu_avx2 */
 kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     kiln_carve c = {.base = work};

@@ -7,12 +7,14 @@
 
 #include <string.h>
 
+/* KILN_PROFILE_INRIA, KILN_PROFILE_GSPLAT_15, KILN_PROFILE_GSPLAT_16 */
 const kiln_profile kiln_profiles[KILN_PROFILE_COUNT] = {
 #define PROFILE(ID, name, family, near_m, far_m, max_alpha, stop_below, aa_floor, summary) \
     [KILN_PROFILE_##ID] = {name, KILN_FAMILY_##family, near_m, far_m, max_alpha, stop_below, aa_floor, summary},
 #include "kernels/profiles/profiles.def"
 };
 
+/* kiln_inria_lens, kiln_inria_reach, kiln_gsplat_lens, kiln_gsplat_reach */
 const kiln_family_steps kiln_families[KILN_FAMILY_COUNT] = {
 #define FAMILY(id) [KILN_FAMILY_##id] = {kiln_##id##_lens, kiln_##id##_reach},
 #include "kernels/profiles/profiles.def"

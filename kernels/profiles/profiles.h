@@ -13,13 +13,14 @@
 
 KILN_C_BEGIN
 
+/* A name for each PROFILE row: KILN_PROFILE_INRIA, KILN_PROFILE_GSPLAT_15, KILN_PROFILE_GSPLAT_16. */
 typedef enum {
 #define PROFILE(ID, name, family, near_m, far_m, max_alpha, stop_below, aa_floor, summary) KILN_PROFILE_##ID,
 #include "kernels/profiles/profiles.def"
     KILN_PROFILE_COUNT
 } kiln_profile_id;
 
-/* Which projection steps a profile takes. */
+/* Which projection steps a profile takes. A name for each FAMILY row: KILN_FAMILY_inria, KILN_FAMILY_gsplat. */
 typedef enum {
 #define FAMILY(id) KILN_FAMILY_##id,
 #include "kernels/profiles/profiles.def"

@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void outline_with(outline_fn *outli
     }
 }
 
-/* outline_inria, outline_gsplat, ...: one for each family of profiles. */
+/* outline_inria calls kiln_inria_outline, outline_gsplat kiln_gsplat_outline: one for each family of profiles. */
 #define FAMILY(id) \
     static __attribute__((flatten)) void outline_##id(const kiln_lens *l, block *k) { outline_with(kiln_##id##_outline, l, k); }
 #include "kernels/profiles/profiles.def"
@@ -143,6 +143,7 @@ static void directions(const kiln_lens *lens, uint32_t degree, block *restrict k
         k->mean[1][i] = y * scale;
         k->mean[2][i] = z * scale;
     }
+    /* kiln_sh_basis1, kiln_sh_basis2, kiln_sh_basis3, kiln_sh_basis4 */
 #define DEGREE(l)                                                                    \
     if (degree >= (l))                                                               \
         for (uint32_t i = 0; i < n; i++) {                                           \
@@ -241,6 +242,7 @@ static void tell_order(const kiln_exec *x, const kiln_project_args *a)
 
 kiln_project_fn KILN_CPU(project);
 
+/* kiln_project_cpu, kiln_project_cpu_avx2 */
 kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     const uint64_t blocks = a->n / BLOCK + (a->n % BLOCK != 0);

@@ -44,7 +44,7 @@ __device__ bool outline(const kiln_project_args &a, const kiln_lens &l, uint64_t
     if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
     load_shape(a, row, &g);
     kiln_project_splat3d(&l, &g, splat);
-    switch (F) {
+    switch (F) { /* kiln_inria_outline, kiln_gsplat_outline */
 #define FAMILY(id)         \
     case KILN_FAMILY_##id: \
         return kiln_##id##_outline(&l, splat, o);

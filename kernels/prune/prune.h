@@ -24,6 +24,9 @@
 
 KILN_C_BEGIN
 
+/* A name for each row of rules.def: KILN_PRUNE_min_opacity, KILN_PRUNE_min_scale, KILN_PRUNE_max_scale, KILN_PRUNE_max_extent,
+ * KILN_PRUNE_max_spacing, KILN_PRUNE_max_needle, KILN_PRUNE_outlier, KILN_PRUNE_crop_box, KILN_PRUNE_crop_sphere,
+ * KILN_PRUNE_drop_row, KILN_PRUNE_merge. */
 typedef enum {
 #define RULE(number, key, id, ...) KILN_PRUNE_##id = number,
 #include "kernels/prune/rules.def"
@@ -53,7 +56,9 @@ typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
  *   crop_box     x0 y0 z0 x1 y1 z1; drop outside      crop_sphere  x y z radius; drop outside
  *   min_scale, max_scale, max_extent                  logarithms of a length: any axis below, above, above
  *   max_needle   longest axis / middle axis above this
- *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); both 0: the rule does not look at the row */
+ *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); both 0: the rule does not look at the row
+ * Policies, for rules that have one: min_scale_policy, max_scale_policy, max_extent_policy, max_spacing_policy, max_needle_policy.
+ */
 typedef struct {
 #define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) KILN_PRUNE_FLOATS_##n(id)
 #include "kernels/prune/rules.def"

@@ -18,6 +18,7 @@ static kiln_prune_one load(const kiln_prune_args *a, int64_t i)
     return one;
 }
 
+/* kiln_prune_cpu, kiln_prune_cpu_avx2 */
 kiln_status KILN_CPU(prune)(const kiln_exec *x, const kiln_prune_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     enum { N_COUNTS = 2 * KILN_PRUNE_RULES };

@@ -4,6 +4,7 @@
 
 kiln_ranks_fn KILN_CPU(ranks);
 
+/* kiln_ranks_cpu, kiln_ranks_cpu_avx2 */
 kiln_status KILN_CPU(ranks)(const kiln_exec *x, const kiln_ranks_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     (void)x;

@@ -308,6 +308,7 @@ static void draw_tile(job *j, uint64_t index)
     if (i < end) note_bad_rank(j, i);
 }
 
+/* kiln_raster_cpu, kiln_raster_cpu_avx2 */
 kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_raster_check(a, err));

@@ -14,6 +14,7 @@ static uint32_t word_of(const kiln_sh_halves_args *a, uint64_t row, uint32_t col
     return kiln_halves_of(value_of(a, row, column), value_of(a, row, column + 1));
 }
 
+/* kiln_sh_halves_cpu, kiln_sh_halves_cpu_avx2 */
 kiln_status KILN_CPU(sh_halves)(const kiln_exec *x, const kiln_sh_halves_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_sh_halves_check(a, err));

@@ -7,6 +7,7 @@
 
 kiln_spatial_order_fn KILN_CPU(spatial_order);
 
+/* kiln_spatial_order_cpu, kiln_spatial_order_cpu_avx2 */
 kiln_status KILN_CPU(spatial_order)(const kiln_exec *x, const kiln_spatial_order_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err)
 {

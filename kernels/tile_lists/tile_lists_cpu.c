@@ -1,8 +1,5 @@
 /* tile_lists on the CPU: the definition. It runs depth_order, copies the splats into that order, runs tile_pairs_emit, and turns
  * ranks back into positions in splats.
- *
- * KILN_CPU(tile_lists) is kiln_tile_lists_cpu, and kiln_tile_lists_cpu_avx2 in the AVX2 build (exec.h). It calls
- * kiln_depth_order_cpu and kiln_tile_pairs_emit_cpu (or _cpu_avx2).
  */
 #include "kernels/tile_lists/tile_lists.h"
 
@@ -13,8 +10,8 @@
 #include <string.h>
 
 kiln_tile_lists_fn KILN_CPU(tile_lists);
-kiln_depth_order_fn KILN_CPU(depth_order);
-kiln_tile_pairs_emit_fn KILN_CPU(tile_pairs_emit);
+kiln_depth_order_fn KILN_CPU(depth_order);         /* kiln_depth_order_cpu, kiln_depth_order_cpu_avx2 */
+kiln_tile_pairs_emit_fn KILN_CPU(tile_pairs_emit); /* kiln_tile_pairs_emit_cpu, kiln_tile_pairs_emit_cpu_avx2 */
 
 typedef struct {
     uint32_t *order;       /* [n] */
@@ -71,6 +68,7 @@ static kiln_status list(const kiln_exec *x, const kiln_tile_lists_args *a, works
     return KILN_OK;
 }
 
+/* kiln_tile_lists_cpu, kiln_tile_lists_cpu_avx2 */
 kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
 {
     workspace w;

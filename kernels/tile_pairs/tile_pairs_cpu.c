@@ -11,10 +11,6 @@
  * every tile, a scan over tiles and pieces gives each (piece, tile) its place,
  * and each piece writes there. Within a tile, pieces follow one another in
  * depth order, so any cut gives the same lists.
- *
- * KILN_CPU(tile_pairs_count) is kiln_tile_pairs_count_cpu, and
- * kiln_tile_pairs_count_cpu_avx2 in the AVX2 build (exec.h);
- * KILN_CPU(tile_pairs_emit) is kiln_tile_pairs_emit_cpu and _cpu_avx2.
  */
 #include "kernels/tile_pairs/tile_pairs.h"
 
@@ -206,6 +202,7 @@ static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args 
     }
 }
 
+/* kiln_tile_pairs_count_cpu, kiln_tile_pairs_count_cpu_avx2 */
 kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work, size_t *work_bytes,
                                        kiln_error *err)
 {
@@ -330,6 +327,7 @@ static bool list_within_capacity(const kiln_tile_pairs_emit_args *a, const emit_
     return fits;
 }
 
+/* kiln_tile_pairs_emit_cpu, kiln_tile_pairs_emit_cpu_avx2 */
 kiln_status KILN_CPU(tile_pairs_emit)(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes,
                                       kiln_error *err)
 {

@@ -1,5 +1,4 @@
-/* visible on the CPU: see visible.h. KILN_CPU(visible_gather) is kiln_visible_gather_cpu, and kiln_visible_gather_cpu_avx2 in the
- * AVX2 build (exec.h); kiln_visible_window_cpu and kiln_visible_order_cpu likewise. */
+/* visible on the CPU: see visible.h. */
 #include "kernels/visible/visible.h"
 
 #include "kernels/visible/visible_math.h"
@@ -8,6 +7,7 @@ kiln_visible_gather_fn KILN_CPU(visible_gather);
 kiln_visible_window_fn KILN_CPU(visible_window);
 kiln_visible_order_fn KILN_CPU(visible_order);
 
+/* kiln_visible_gather_cpu, kiln_visible_gather_cpu_avx2 */
 kiln_status KILN_CPU(visible_gather)(const kiln_exec *x, const kiln_visible_gather_args *a, void *work, size_t *work_bytes,
                                      kiln_error *err)
 {
@@ -30,6 +30,7 @@ kiln_status KILN_CPU(visible_gather)(const kiln_exec *x, const kiln_visible_gath
 }
 
 /* One thread keeps the order. It has one chunk at a time, and moving a splat costs little compared with projecting it. */
+/* kiln_visible_window_cpu, kiln_visible_window_cpu_avx2 */
 kiln_status KILN_CPU(visible_window)(const kiln_exec *x, const kiln_visible_window_args *a, void *work, size_t *work_bytes,
                                      kiln_error *err)
 {
@@ -46,6 +47,7 @@ kiln_status KILN_CPU(visible_window)(const kiln_exec *x, const kiln_visible_wind
     return KILN_OK;
 }
 
+/* kiln_visible_order_cpu, kiln_visible_order_cpu_avx2 */
 kiln_status KILN_CPU(visible_order)(const kiln_exec *x, const kiln_visible_order_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err)
 {
