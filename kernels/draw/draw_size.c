@@ -1,5 +1,6 @@
 /* draw_size -- predicts the host memory that draw.c and fit.c allocate, array by array. A change there needs a change here;
  * tests/unit/draw_size_test.c measures that both agree. */
+#include "base/minmax.h"
 #include "kernels/draw/cuts.h"
 #include "kernels/draw/draw.h"
 
@@ -16,9 +17,6 @@ enum {
     COUNT_THREADS = 64,          /* each has its own sums in tile_pairs_count */
 };
 
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64_t *row_pairs)
 {
     uint64_t pairs = 0, rows = 0;
@@ -27,8 +25,8 @@ void kiln_draw_size_bands(kiln_draw_size *s, const kiln_view *view, const uint64
         if (rows == 0 || pairs > KILN_BAND_PAIRS || row_pairs[row] > KILN_BAND_PAIRS - pairs) pairs = rows = 0;
         pairs += row_pairs[row];
         rows++;
-        s->band_pairs = most(s->band_pairs, pairs);
-        s->band_tiles = most(s->band_tiles, rows * kiln_view_tiles_x(view));
+        s->band_pairs = kiln_max_u64(s->band_pairs, pairs);
+        s->band_tiles = kiln_max_u64(s->band_tiles, rows * kiln_view_tiles_x(view));
     }
 }
 
@@ -37,7 +35,7 @@ uint64_t kiln_draw_collect_bytes(const kiln_draw_size *s)
     const uint64_t gathering = GATHERED * (s->visible + s->largest_chunk);
     const uint64_t sorting = gathering + SORTING * s->visible;
     const uint64_t ordering = gathering + KEPT * s->visible; /* the order takes the place of the source rows */
-    return most(sorting, ordering) + SLACK;
+    return kiln_max_u64(sorting, ordering) + SLACK;
 }
 
 uint64_t kiln_draw_kept_bytes(const kiln_draw_size *s) { return KEPT * s->visible; }
@@ -46,7 +44,7 @@ uint64_t kiln_draw_picture_bytes(const kiln_draw_size *s, const kiln_view *view)
 {
     const uint64_t counting = 8 * (uint64_t)kiln_view_tiles_y(view) * (COUNT_THREADS + 2);
     const uint64_t lists = (4 + KEPT_MARKS) * s->band_pairs + 4 * s->band_tiles;
-    const uint64_t cursors = 8 * most(s->band_tiles, least(CURSORS_MAX, PIECES * s->band_tiles));
+    const uint64_t cursors = 8 * kiln_max_u64(s->band_tiles, kiln_min_u64(CURSORS_MAX, PIECES * s->band_tiles));
     const uint64_t parts = s->in_parts ? PART * s->visible + 4 * s->band_pairs : 0;
     return counting + lists + cursors + parts + SLACK;
 }
@@ -57,6 +55,6 @@ uint64_t kiln_draw_slabs_bytes(const kiln_draw_size *s, const kiln_view *view, u
     const uint64_t tiles = ((uint64_t)kiln_view_tiles_x(view) + 1) * (kiln_view_tiles_y(view) + 1);
     const uint64_t always = sizeof(kiln_raster_state) * pixels + 4 * tiles + KILN_CUTS_BYTES + 16 * (uint64_t)n_chunks;
     const uint64_t looking = SPLAT * s->largest_chunk + SLACK;
-    const uint64_t slab = most(kiln_draw_collect_bytes(s), kiln_draw_kept_bytes(s) + kiln_draw_picture_bytes(s, view));
-    return always + most(looking, slab);
+    const uint64_t slab = kiln_max_u64(kiln_draw_collect_bytes(s), kiln_draw_kept_bytes(s) + kiln_draw_picture_bytes(s, view));
+    return always + kiln_max_u64(looking, slab);
 }

@@ -8,6 +8,7 @@
  */
 #include "kernels/knn/knn.h"
 
+#include "base/minmax.h"
 #include "kernels/cuda.cuh"
 #include "kernels/knn/knn_order_cuda.cuh"
 #include "kernels/knn/knn_search_cuda.cuh"
@@ -24,16 +25,14 @@ struct workspace {
     size_t bytes;
 };
 
-size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-
 cudaError_t lay_out(void *work, uint64_t n, workspace *w, cudaStream_t stream)
 {
     kiln_carve c = {static_cast<char *>(work), 0}, points = {nullptr, 0}, boxes = {nullptr, 0};
     tree t;
     lay_out_tree(&points, &boxes, n, &t); /* measures */
     uint64_t *const codes = kiln::take<uint64_t>(&c, n), *const spare_codes = kiln::take<uint64_t>(&c, n);
-    c.used = larger(c.used, points.used);
-    const size_t rows_bytes = larger(n * sizeof(uint32_t), boxes.used);
+    c.used = kiln_max_u64(c.used, points.used);
+    const size_t rows_bytes = kiln_max_u64(n * sizeof(uint32_t), boxes.used);
     void *const rows = kiln_take(&c, rows_bytes, 1), *const spare_rows = kiln_take(&c, rows_bytes, 1);
     w->curve = {{codes, spare_codes}, {static_cast<uint32_t *>(rows), static_cast<uint32_t *>(spare_rows)}};
     w->sorted = kiln::take<samples>(&c, 1);

@@ -18,6 +18,7 @@
 #define KILN_KERNELS_RASTER_REACH_H
 
 #include "base/hd.h"
+#include "base/minmax.h"
 #include "kernels/view.h"
 
 #include <math.h>
@@ -43,14 +44,13 @@ static inline KILN_HD float kiln_rough_inverse(float v)
 #endif
 }
 
-static inline KILN_HD float kiln_clampf(float v, float lo, float hi) { return fminf(fmaxf(v, lo), hi); }
-
 /* The least A u^2 + 2B u v + C v^2 over u in [left - 1e-3, left + 7.001] and v in [top - 1e-3, top + 7.001]. */
 static inline KILN_HD float kiln_least_form(float a, float b, float c, float left, float top)
 {
     const float u0 = left - 1e-3f, u1 = left + (KILN_QUARTER - 1 + 1e-3f), v0 = top - 1e-3f, v1 = top + (KILN_QUARTER - 1 + 1e-3f);
-    const float eu = kiln_clampf(0.0f, u0, u1), ev = kiln_clampf(0.0f, v0, v1);
-    const float v = kiln_clampf(-b * kiln_rough_inverse(c) * eu, v0, v1), u = kiln_clampf(-b * kiln_rough_inverse(a) * ev, u0, u1);
+    const float eu = kiln_clamp_f32(0.0f, u0, u1), ev = kiln_clamp_f32(0.0f, v0, v1);
+    const float v = kiln_clamp_f32(-b * kiln_rough_inverse(c) * eu, v0, v1),
+                u = kiln_clamp_f32(-b * kiln_rough_inverse(a) * ev, u0, u1);
     const float across = fmaf(fmaf(2.0f * b, v, a * eu), eu, c * v * v);
     const float along = fmaf(fmaf(2.0f * b, ev, a * u), u, c * ev * ev);
     return fminf(across, along);

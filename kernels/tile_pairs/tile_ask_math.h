@@ -19,6 +19,7 @@
 #ifndef KILN_KERNELS_TILE_ASK_MATH_H
 #define KILN_KERNELS_TILE_ASK_MATH_H
 
+#include "base/minmax.h"
 #include "kernels/math/power_math.h"
 #include "kernels/project/project.h"
 
@@ -88,8 +89,6 @@ static inline KILN_HD kiln_asked kiln_ask_of(const kiln_splat2d *s)
     return g;
 }
 
-static inline KILN_HD float kiln_ask_clamp(float v, float lo, float hi) { return fminf(fmaxf(v, lo), hi); }
-
 static inline KILN_HD float kiln_ask_form(const kiln_asked *g, float ex, float ey)
 {
     return ex * (0.5f * g->a * ex + g->b * ey) + 0.5f * g->c * ey * ey;
@@ -103,8 +102,8 @@ static inline KILN_HD kiln_tile_answer kiln_ask_tile(const kiln_asked *g, float 
 {
     const float left = (px0 + 0.5f) - g->x, right = (px1 + 0.5f) - g->x;
     const float top = (py0 + 0.5f) - g->y, bottom = (py1 + 0.5f) - g->y;
-    float ex = kiln_ask_clamp(0.0f, left, right), ey = kiln_ask_clamp(0.0f, top, bottom);
-    const float ey_beside = kiln_ask_clamp(-(g->b_c * ex), top, bottom), ex_across = kiln_ask_clamp(-(g->b_a * ey), left, right);
+    float ex = kiln_clamp_f32(0.0f, left, right), ey = kiln_clamp_f32(0.0f, top, bottom);
+    const float ey_beside = kiln_clamp_f32(-(g->b_c * ex), top, bottom), ex_across = kiln_clamp_f32(-(g->b_a * ey), left, right);
     const float beside = kiln_ask_form(g, ex, ey_beside), across = kiln_ask_form(g, ex_across, ey);
     const float least = beside < across ? beside : across;
     if (least * 0.9921875f > fabsf(g->t) + 1e-30f) return KILN_TILE_MISSED; /* 1 - 2^-7 */

@@ -11,6 +11,7 @@
 #define KILN_KERNELS_TILE_MISS_MATH_H
 
 #include "base/hd.h"
+#include "base/minmax.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -35,12 +36,10 @@ static inline KILN_HD kiln_miss_test kiln_miss_test_of(float a, float b, float c
     return m;
 }
 
-static inline KILN_HD double kiln_within(double v, double lo, double hi) { return v < lo ? lo : v > hi ? hi : v; }
-
 /* Returns the least of twice Q on an edge: u is fixed, v is in [lo, hi]. p u^2 + 2 b u v + r v^2 is least at v = -(b/r) u. */
 static inline KILN_HD double kiln_least_on_edge(double p, double b, double r, double b_over_r, double u, double lo, double hi)
 {
-    const double v = kiln_within(-b_over_r * u, lo, hi);
+    const double v = kiln_clamp_f64(-b_over_r * u, lo, hi);
     return p * u * u + (2.0 * b * u + r * v) * v;
 }
 
@@ -48,7 +47,8 @@ static inline KILN_HD double kiln_least_on_edge(double p, double b, double r, do
  * nothing. */
 static inline KILN_HD bool kiln_tile_missed(const kiln_miss_test *m, double dx0, double dx1, double dy0, double dy1)
 {
-    const double dx = kiln_within(0.0, dx0, dx1), dy = kiln_within(0.0, dy0, dy1); /* not 0 for an edge that faces the centre */
+    const double dx = kiln_clamp_f64(0.0, dx0, dx1),
+                 dy = kiln_clamp_f64(0.0, dy0, dy1); /* not 0 for an edge that faces the centre */
     const double on_x = kiln_least_on_edge(m->a, m->b, m->c, m->b_over_c, dx, dy0, dy1);
     const double on_y = kiln_least_on_edge(m->c, m->b, m->a, m->b_over_a, dy, dx0, dx1);
     const double least = dx != 0.0 ? dy != 0.0 ? (on_x < on_y ? on_x : on_y) : on_x : on_y;
