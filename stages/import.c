@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/layers.h"
@@ -247,7 +248,7 @@ static void fill_request(const kiln_import_result *i, const uint64_t *offsets, c
 
 static kiln_hash block_key(kiln_run *r, const kiln_block_request *q, const kiln_source_file *file)
 {
-    KILN_KEY_LISTS(kiln_block_request, 4528);
+    KILN_KEY_LISTS(kiln_block_request, 4592);
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_key_text(h, "reader", q->reader);
     kiln_key_hash(h, "content", file ? file->hash : (kiln_hash){{0}});
@@ -451,8 +452,6 @@ done:
     return st;
 }
 
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* What a block takes, by the header of its file; what is wrong with that, the scan tells. */
 static uint64_t block_ram(const kiln_dataset *d, uint64_t *n_blocks)
 {
@@ -463,7 +462,7 @@ static uint64_t block_ram(const kiln_dataset *d, uint64_t *n_blocks)
     kiln_error unread;
     memset(keep, 1, sizeof keep);
     if (KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK && kiln_source_look(d->rows_path, &reader, info, &unread) == KILN_OK) {
-        ram = most(kiln_scan_ram(reader, info), kiln_block_ram(reader, info, keep));
+        ram = kiln_max_u64(kiln_scan_ram(reader, info), kiln_block_ram(reader, info, keep));
         *n_blocks = kiln_div_up(info->n_rows, KILN_BLOCK_ROWS);
     }
     free(info);
@@ -476,7 +475,7 @@ static void foresee(kiln_run *r, const kiln_dataset *d)
     uint64_t n_blocks = 1, block = 0;
     if (kiln_run_unit_ram(r) > 2 * (uint64_t)KILN_SCAN_RAM) return;
     if (d->reader) block = block_ram(d, &n_blocks);
-    kiln_run_foresee_ram(r, most(block, most(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))), n_blocks);
+    kiln_run_foresee_ram(r, kiln_max_u64(block, kiln_max_u64(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))), n_blocks);
 }
 
 static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i, kiln_error *err)

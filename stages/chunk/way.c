@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/chunk/gather.h"
 
 #include <stdio.h>
@@ -13,15 +14,12 @@ enum {
     CACHED_PLANE = 4096, /* what a plane in the cache takes beside its bytes, with room to spare */
 };
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static uint64_t chunk_rows(const kiln_chunk_way *y) { return least(y->model->max, y->layer->count); }
+static uint64_t chunk_rows(const kiln_chunk_way *y) { return kiln_min_u64(y->model->max, y->layer->count); }
 
 static uint64_t largest_plane(const kiln_chunk_way *y)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = most(rows, y->layer->chunks[i].count);
+    for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = kiln_max_u64(rows, y->layer->chunks[i].count);
     return rows * kiln_row_parts_largest(&y->parts);
 }
 
@@ -39,7 +37,7 @@ kiln_status kiln_chunk_way_make(kiln_run *r, const kiln_layer *layer, const kiln
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
     y->in_memory = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y)) + kiln_list_ram(likely_chunks(y)) <= y->unit_ram;
     if (y->in_memory) y->cache_bytes = all_planes(y);
-    y->order_ram = most(kiln_spatial_least_ram(layer), least(kiln_spatial_most_ram(layer), y->unit_ram));
+    y->order_ram = kiln_max_u64(kiln_spatial_least_ram(layer), kiln_min_u64(kiln_spatial_most_ram(layer), y->unit_ram));
     return KILN_OK;
 }
 
@@ -64,7 +62,7 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 static uint64_t rows_of_groups(const kiln_chunk_way *y, uint64_t n_chunks)
 {
     const uint64_t rows = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
-    return most(rows, 1);
+    return kiln_max_u64(rows, 1);
 }
 
 static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_error *err)
@@ -75,7 +73,7 @@ static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_er
                                                                        : kiln_spatial_scratch_bytes(y->layer, false, y->order_ram);
     if (y->in_memory) return KILN_OK;
     const kiln_status st = kiln_block_groups_cut(y->layer, &y->parts, rows_of_groups(y, n_chunks), &groups, err);
-    if (st == KILN_OK) *out = most(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
+    if (st == KILN_OK) *out = kiln_max_u64(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
     kiln_block_groups_release(&groups);
     return st;
 }
@@ -84,11 +82,12 @@ static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_er
  * names one that does for the whole run. */
 static uint64_t order_ram(const kiln_chunk_way *y)
 {
-    uint64_t block = 0, ram = most(y->order_ram, kiln_chunk_plan_ram(y->layer, y->model->max));
+    uint64_t block = 0, ram = kiln_max_u64(y->order_ram, kiln_chunk_plan_ram(y->layer, y->model->max));
     if (y->in_memory) return ram;
-    for (uint32_t i = 0; i < y->layer->n_chunks; i++) block = most(block, y->layer->chunks[i].count);
-    ram = most(ram, kiln_scatter_ram(y->layer, &y->parts, block, likely_chunks(y)));
-    return most(ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), most(largest_plane(y), chunk_rows(y) * y->parts.row_bytes)));
+    for (uint32_t i = 0; i < y->layer->n_chunks; i++) block = kiln_max_u64(block, y->layer->chunks[i].count);
+    ram = kiln_max_u64(ram, kiln_scatter_ram(y->layer, &y->parts, block, likely_chunks(y)));
+    return kiln_max_u64(
+        ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(largest_plane(y), chunk_rows(y) * y->parts.row_bytes)));
 }
 
 kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err)

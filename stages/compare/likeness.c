@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/image/image.h"
 
 #include <math.h>
@@ -66,8 +67,6 @@ static view view_of(const kiln_picture *p, const kiln_compare_rect *part)
     return (view){p->data + ((size_t)part->y * p->width + part->x) * p->channels, p->channels, p->width};
 }
 
-static double clamp01(double v) { return v < 0 ? 0 : v > 1 ? 1 : v; }
-
 static void add_means(const view *v, const kiln_compare_rect *part, double mean[4])
 {
     const double n = (double)part->width * part->height;
@@ -84,8 +83,8 @@ static double alpha_mse(const view *a, const view *b, const kiln_compare_rect *p
     double sum = 0;
     for (uint32_t y = 0; y < part->height; y++)
         for (uint32_t x = 0; x < part->width; x++) {
-            const double d = clamp01((double)a->data[((size_t)y * a->row + x) * 4 + 3]) -
-                             clamp01((double)b->data[((size_t)y * b->row + x) * 4 + 3]);
+            const double d = kiln_clamp_f64((double)a->data[((size_t)y * a->row + x) * 4 + 3], 0, 1) -
+                             kiln_clamp_f64((double)b->data[((size_t)y * b->row + x) * 4 + 3], 0, 1);
             sum += d * d;
         }
     return sum / ((double)part->width * part->height);

@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/engine/engine_internal.h"
 
 #include <stdio.h>
@@ -35,14 +36,11 @@ enum {
 };
 static const double FREE_SHARE = 0.95; /* of what is free, at most, whatever --ram says */
 
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 uint64_t kiln_ram_cap(kiln_run *r)
 {
     if (r->ram.cap) return r->ram.cap;
     const uint64_t free_bytes = kiln_ram_free_by("", &r->ram.bound);
-    r->ram.free = most(free_bytes, 1);
+    r->ram.free = kiln_max_u64(free_bytes, 1);
     uint64_t cap = kiln_size_resolve(kiln_common_values.ram, free_bytes);
     if (free_bytes != UINT64_MAX && (double)cap > FREE_SHARE * (double)free_bytes) {
         char wanted[32], got[32];
@@ -51,7 +49,7 @@ uint64_t kiln_ram_cap(kiln_run *r)
         kiln_chat("--ram is %s instead of %s, that much is free", kiln_size_text(cap, got), kiln_size_text(wanted_bytes, wanted));
     }
     kiln_memory_tidy(cap);
-    return r->ram.cap = most(cap, 1);
+    return r->ram.cap = kiln_max_u64(cap, 1);
 }
 
 static unsigned all_threads(void) { return kiln_devices_threads(kiln_common_values.threads); }
@@ -60,7 +58,10 @@ static uint64_t worker_bytes(unsigned threads) { return WORKER_BYTES + (uint64_t
 
 uint64_t kiln_later_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(all_threads(), most); }
 
-static uint64_t parent_bytes(const kiln_run *r) { return most(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results; }
+static uint64_t parent_bytes(const kiln_run *r)
+{
+    return kiln_max_u64(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results;
+}
 
 void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due) { r->ram.results = COMMIT_BYTES * n + RESULT_BYTES * n_due; }
 
@@ -92,11 +93,11 @@ uint64_t kiln_list_ram(uint64_t n) { return (COMMIT_BYTES + RESULT_BYTES) * n; }
 
 void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units)
 {
-    r->ram.foreseen = most(r->ram.foreseen, unit_ram + kiln_list_ram(n_units));
+    r->ram.foreseen = kiln_max_u64(r->ram.foreseen, unit_ram + kiln_list_ram(n_units));
 }
 
 /* The blob as it is stored, and once more shuffled. */
-uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * least(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
+uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * kiln_min_u64(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
 
 uint64_t kiln_tail_ram(uint64_t bytes) { return KILN_IN_FLIGHT * bytes; }
 
@@ -106,7 +107,7 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
 {
     char needs[32], has[32];
     const uint64_t share = kiln_worker_ram(w) + (uint64_t)THREAD_BYTES * (kiln_worker_threads(w) - 1);
-    const uint64_t all = most(bytes, after);
+    const uint64_t all = kiln_max_u64(bytes, after);
     if (all <= share) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, --ram leaves it %s; the least that works is --ram %lluM", what,
                      kiln_size_text(all, needs), kiln_size_text(share, has),
@@ -117,7 +118,7 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
 static uint64_t unit_bytes(const kiln_unit *u, unsigned threads)
 {
     const uint64_t ram = (u->ram ? u->ram : KILN_UNIT_RAM) + u->ram_thread * (threads - 1);
-    return most(ram, u->payload_bytes + u->tail_bytes);
+    return kiln_max_u64(ram, u->payload_bytes + u->tail_bytes);
 }
 
 /* How a refusal ends. Where less is free than is needed, more --ram would be refused with the same sentence. */
@@ -143,10 +144,10 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
     kiln_ram_results(r, n, n);
     const uint64_t parent = parent_bytes(r);
     uint64_t largest = 0; /* it may be due: the number that is named does then, too */
-    for (uint64_t i = 0; i < n; i++) largest = most(largest, most(unit_bytes(&units[i], 1), units[i].ram_after));
-    largest = most(largest, r->ram.foreseen);
+    for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, kiln_max_u64(unit_bytes(&units[i], 1), units[i].ram_after));
+    largest = kiln_max_u64(largest, r->ram.foreseen);
     if (parent <= cap) {
-        r->ram.predicted = most(r->ram.predicted, parent);
+        r->ram.predicted = kiln_max_u64(r->ram.predicted, parent);
         return KILN_OK;
     }
     return kiln_fail(err, KILN_E_CAP, "%s: a list of %llu units makes the parent alone need %s of host memory, --ram allows %s; %s",
@@ -175,18 +176,18 @@ static const kiln_unit *largest_of(const list *l, unsigned threads)
 /* n workers with so many threads each. A worker takes what its units need, and beside it grows caches as far as its share goes. */
 static void take_plan(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
-    const uint64_t taken = least(p->unit, need + l->cache);
+    const uint64_t taken = kiln_min_u64(p->unit, need + l->cache);
     p->n_workers = n;
     p->n_threads = n * threads;
     p->predicted = l->parent + p->batch + n * (worker_bytes(threads) + taken + (p->in_flight - 1) * (need / 2));
-    p->threads_each = (unsigned)least(all_threads(), threads + (p->cap - least(p->cap, p->predicted)) / THREAD_BYTES);
+    p->threads_each = (unsigned)kiln_min_u64(all_threads(), threads + (p->cap - kiln_min_u64(p->cap, p->predicted)) / THREAD_BYTES);
 }
 
 /* With results that wait, while workers go on. */
 static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
     const uint64_t result = need / 2;
-    const uint64_t batch = most(least(BATCH_MOST, p->cap / BATCH_SHARE), result);
+    const uint64_t batch = kiln_max_u64(kiln_min_u64(BATCH_MOST, p->cap / BATCH_SHARE), result);
     const uint64_t share = share_of(p->cap, l->parent + batch, n, threads);
     if (share < need + result) return false;
     p->unit = share - result;
@@ -226,7 +227,7 @@ static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, con
     char needs[32], allowed[32], advice[ADVICE];
     return kiln_fail(err, KILN_E_CAP, "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; %s", name,
                      kiln_size_text(unit, needs), kiln_size_text(r->ram.cap, allowed),
-                     advise(r, parent + worker_bytes(1) + most(unit, r->ram.foreseen), advice));
+                     advise(r, parent + worker_bytes(1) + kiln_max_u64(unit, r->ram.foreseen), advice));
 }
 
 /* The same for a list. Where its units plan others, a cap that has room for these alone would be refused later. */
@@ -236,13 +237,13 @@ static kiln_status refuse_list(const kiln_run *r, const list *l, kiln_error *err
     const kiln_unit *big = largest_of(l, 1);
     const uint64_t unit = unit_bytes(big, 1);
     uint64_t after = 0;
-    for (uint64_t i = 0; i < l->n_due; i++) after = most(after, l->units[l->due[i]].ram_after);
+    for (uint64_t i = 0; i < l->n_due; i++) after = kiln_max_u64(after, l->units[l->due[i]].ram_after);
     if (after <= unit) return refuse(r, l->parent, unit, big->name, err);
     return kiln_fail(err, KILN_E_CAP,
                      "'%s' needs %s of host memory beside parent and worker, what comes after it %s at most, --ram allows %s for "
                      "all; before that is known better, %s",
                      big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(r->ram.cap, allowed),
-                     advise(r, l->parent + worker_bytes(1) + most(after, r->ram.foreseen), advice));
+                     advise(r, l->parent + worker_bytes(1) + kiln_max_u64(after, r->ram.foreseen), advice));
 }
 
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)
@@ -256,11 +257,11 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
                                kiln_ram_plan *out, kiln_error *err)
 {
     list l = {.cap = kiln_ram_cap(r), .parent = parent_bytes(r), .units = units, .due = due, .n_due = n_due};
-    for (uint64_t i = 0; i < n_due; i++) l.cache = most(l.cache, units[due[i]].ram_cache);
+    for (uint64_t i = 0; i < n_due; i++) l.cache = kiln_max_u64(l.cache, units[due[i]].ram_cache);
     *out = (kiln_ram_plan){.cap = l.cap};
     if (!find_plan(out, &l, n_wanted)) return refuse_list(r, &l, err);
-    out->n_threads = (unsigned)least(out->n_threads, all_threads());
-    r->ram.predicted = most(r->ram.predicted, out->predicted);
+    out->n_threads = (unsigned)kiln_min_u64(out->n_threads, all_threads());
+    r->ram.predicted = kiln_max_u64(r->ram.predicted, out->predicted);
     if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %u workers", out->n_workers, n_wanted);
     if (out->n_threads < all_threads()) kiln_chat("--ram has room for %u of %u threads", out->n_threads, all_threads());
     return KILN_OK;

@@ -7,6 +7,7 @@
 #include "stages/engine/ram.h"
 
 #include "base/file.h"
+#include "base/minmax.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,19 +58,17 @@ static uint64_t read_field(const char *path, const char *word, uint64_t otherwis
     return otherwise;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* What the limits of one group leave. */
 static uint64_t group_leaves(const hierarchy *h, const char *folder)
 {
     char stat[LINE];
     uint64_t limit = UINT64_MAX, used, one;
     for (size_t i = 0; i < 2; i++)
-        if (h->limits[i] && read_number(folder, h->limits[i], &one)) limit = least(limit, one);
+        if (h->limits[i] && read_number(folder, h->limits[i], &one)) limit = kiln_min_u64(limit, one);
     if (limit == UINT64_MAX || !read_number(folder, h->usage, &used)) return UINT64_MAX;
     if ((size_t)snprintf(stat, sizeof stat, "%s/memory.stat", folder) < sizeof stat) {
         const uint64_t files = read_field(stat, h->files[0], 0) + read_field(stat, h->files[1], 0);
-        used -= least(used, files);
+        used -= kiln_min_u64(used, files);
     }
     return limit > used ? limit - used : 0;
 }
@@ -81,7 +80,7 @@ static uint64_t tree_leaves(const hierarchy *h, const char *root, const char *pa
     const size_t mount = strlen(root) + strlen(h->mount);
     if ((size_t)snprintf(folder, sizeof folder, "%s%s%s", root, h->mount, path) >= sizeof folder) return leaves;
     for (;;) {
-        leaves = least(leaves, group_leaves(h, folder));
+        leaves = kiln_min_u64(leaves, group_leaves(h, folder));
         char *slash = strrchr(folder, '/');
         if (!slash || (size_t)(slash - folder) < mount) return leaves;
         *slash = '\0';
@@ -104,9 +103,9 @@ static uint64_t cgroups_leave(const char *root)
         path[strcspn(path, "\n")] = '\0';
         if (!strcmp(path, "/")) *path = '\0';
         if (controllers[1] == '\0')
-            leaves = least(leaves, tree_leaves(&v2, root, path));
+            leaves = kiln_min_u64(leaves, tree_leaves(&v2, root, path));
         else if (strstr(controllers, "memory"))
-            leaves = least(leaves, tree_leaves(&v1, root, path));
+            leaves = kiln_min_u64(leaves, tree_leaves(&v1, root, path));
     }
     (void)fclose(f);
     return leaves;

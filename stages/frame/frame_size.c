@@ -2,14 +2,13 @@
  * and the frame (kernels/draw/draw_size.c) or what is made of it. What the worker has besides is for more planes. */
 #include "stages/frame/ahead.h"
 
+#include "base/minmax.h"
 #include "stages/engine/layers.h"
-
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 uint64_t kiln_frame_largest_chunk(const kiln_layer *layer)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < layer->n_chunks; i++) rows = most(rows, layer->chunks[i].count);
+    for (uint32_t i = 0; i < layer->n_chunks; i++) rows = kiln_max_u64(rows, layer->chunks[i].count);
     return rows;
 }
 
@@ -47,7 +46,8 @@ uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_shot *s)
 
 uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, bool colour, uint64_t with_frame)
 {
-    return kiln_frame_chunk_bytes(layer, colour) + most(kiln_draw_collect_bytes(size), kiln_draw_kept_bytes(size) + with_frame);
+    return kiln_frame_chunk_bytes(layer, colour) +
+           kiln_max_u64(kiln_draw_collect_bytes(size), kiln_draw_kept_bytes(size) + with_frame);
 }
 
 uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_shot *s, const kiln_draw_size *size, uint64_t beside)

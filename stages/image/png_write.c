@@ -17,6 +17,7 @@
 #include "stages/image/image_internal.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 
 #include <errno.h>
 #include <isa-l/crc.h>
@@ -122,18 +123,17 @@ static bool pack(packer *p, const wave *w, uint32_t index, block *b)
 }
 
 /* ---- many --------------------------------------------------------------------------------------------------------------- */
-static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Sizes alone. A row has at most 8 bytes for each of 2^20 pixels. */
 static void lay_out(const kiln_picture_job *job, wave *w)
 {
     *w = (wave){.job = job, .row_bytes = job->width * kiln_png_pixel_bytes(job) + 1};
-    w->block_rows = (uint32_t)smaller(w->row_bytes < BLOCK_BYTES ? BLOCK_BYTES / w->row_bytes : 1, job->height);
+    w->block_rows = (uint32_t)kiln_min_u64(w->row_bytes < BLOCK_BYTES ? BLOCK_BYTES / w->row_bytes : 1, job->height);
     w->n_blocks = (job->height + w->block_rows - 1) / w->block_rows;
     const size_t plain = w->block_rows * w->row_bytes;
     w->room = CHUNK_HEAD + plain + plain / 64 + 1024 +
               CHUNK_SUM; /* what does not compress is stored; pages that are not filled take no memory */
-    w->most = (uint32_t)smaller(plain < WAVE_BYTES ? WAVE_BYTES / plain : 1, w->n_blocks);
+    w->most = (uint32_t)kiln_min_u64(plain < WAVE_BYTES ? WAVE_BYTES / plain : 1, w->n_blocks);
 }
 
 uint64_t kiln_png_write_bytes(const kiln_picture_job *job)
@@ -245,7 +245,7 @@ static kiln_status encode(png_out *o)
     KILN_GO(KILN_ALLOC_UNSET(&w.packed, w.most * w.room, "blocks of a PNG", o->err));
     KILN_GO(write_head(o));
     for (uint32_t first = 0; first < w.n_blocks; first += w.most) {
-        const uint32_t n = (uint32_t)smaller(w.n_blocks - first, w.most);
+        const uint32_t n = (uint32_t)kiln_min_u64(w.n_blocks - first, w.most);
         KILN_GO(pack_wave(&w, first, n, o->err));
         KILN_GO(write_wave(o, &w, n));
     }

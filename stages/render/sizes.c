@@ -2,6 +2,7 @@
  * the camera may see. Where that is more than a unit may take, the camera's Gaussians are counted, in fixed memory. */
 #include "stages/render/shoot.h"
 
+#include "base/minmax.h"
 #include "stages/engine/devices.h"
 #include "stages/tiles/rank_code.h"
 
@@ -9,8 +10,6 @@
 #include <string.h>
 
 enum { SLABS_MOST = 64 }; /* a chunk is read for each that it reaches into */
-
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* What writing the largest of the files takes, whatever its format is. */
 static uint64_t writing(const kiln_render_job *j)
@@ -31,7 +30,7 @@ static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *siz
     const uint64_t exact = j->payload.measured ? RGBA * pixels : 0;
     const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.shot.view) + code + exact;
     const uint64_t photo = j->payload.photo[0] ? PHOTO * pixels + COMPARING : 0;
-    return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + most(drawing, most(photo, writing(j)));
+    return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing(j)));
 }
 
 /* Files are written and photos compared when the slabs are over. size: of the frame, its band_pairs those that a slab may have. */
@@ -43,7 +42,7 @@ static uint64_t slabs_ram(const kiln_shoot *s, const kiln_render_job *j, const k
     slab.visible = room;
     slab.band_tiles = (uint64_t)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
     const uint64_t picture = kiln_render_picture_bytes(&j->payload);
-    return most(kiln_frame_slabs_ram(s->layer, &j->payload.shot, &slab, picture), beside_frame(j, &none));
+    return kiln_max_u64(kiln_frame_slabs_ram(s->layer, &j->payload.shot, &slab, picture), beside_frame(j, &none));
 }
 
 /* The largest slabs that `may` has room for, or where that is none the smallest ones that are drawn. */
@@ -83,7 +82,8 @@ static void set_counted(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_draw_
     const uint64_t may = kiln_run_unit_ram(r);
     set_size(s, i, &size);
     if (s->units[i].ram <= may) return;
-    size.band_pairs = most(size.band_pairs, pairs < KILN_BAND_PAIRS ? pairs : KILN_BAND_PAIRS); /* of more rows than in the frame */
+    size.band_pairs =
+        kiln_max_u64(size.band_pairs, pairs < KILN_BAND_PAIRS ? pairs : KILN_BAND_PAIRS); /* of more rows than in the frame */
     const uint64_t room = find_slab_room(s, j, &size, may), ram = slabs_ram(s, j, &size, room);
     if (ram >= s->units[i].ram) return;
     j->payload.slab_room = room;
@@ -176,9 +176,9 @@ static kiln_status size_tails(kiln_run *r, kiln_shoot *s, bool on_gpu, kiln_erro
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
         const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
-        t.drawing = most(t.drawing, s->units[i].ram);
-        t.writing = most(t.writing, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0));
-        t.pixels = most(t.pixels, pixels);
+        t.drawing = kiln_max_u64(t.drawing, s->units[i].ram);
+        t.writing = kiln_max_u64(t.writing, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0));
+        t.pixels = kiln_max_u64(t.pixels, pixels);
     }
     t.most = kiln_render_tails_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
     const uint64_t cache = kiln_frame_cache_ram(s->layer) + (on_gpu && n_due > 0 ? kiln_render_tails_bytes(&t) : 0);
