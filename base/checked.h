@@ -1,4 +1,4 @@
-/* checked -- products, sums and narrowings that say when they do not fit. True means that it fitted. */
+/* checked -- products, sums and narrowings that report overflow. They return true if the result fits. */
 #ifndef KILN_BASE_CHECKED_H
 #define KILN_BASE_CHECKED_H
 
@@ -18,6 +18,7 @@ static inline bool kiln_to_size(uint64_t v, size_t *out)
     *out = (size_t)v;
     return v <= SIZE_MAX;
 }
+/* Returns a / b, rounded up. */
 static inline uint64_t kiln_div_up(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 #endif

@@ -40,11 +40,11 @@ kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **dat
 kiln_status kiln_file_replaceable(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Writes NAME.tmp.PID, fsync, rename. Creates missing parent folders. */
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error *err) KILN_MUST_CHECK;
-/* Says that `path` cannot be written because of this errno, and what to do: how much is free where the disk is full, which limit
- * a file hit. Returns KILN_E_IO. */
 /* Makes a new file to write a temporary into, and nothing else: what lies at `path` is removed first, and a link that is put
  * there meanwhile is not followed. *fd -1 on failure (KILN_E_IO). */
 kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err) KILN_MUST_CHECK;
+/* Returns KILN_E_IO with a message: `path` cannot be written because of this errno, and what to do (how much is free if the disk is
+ * full, which limit a file has hit). */
 kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err) KILN_MUST_CHECK;
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
 void kiln_file_room_text(const char *path, int error, char *out, size_t size);

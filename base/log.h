@@ -1,5 +1,5 @@
-/* log -- what goes to stderr: notes, warnings, progress. stdout is data and never written here.
- * One process-wide verbosity, set once by main before any thread starts. Each message is one line, quoted (quote.h). */
+/* log -- writes notes, warnings and progress to stderr. stdout is for data and never written here.
+ * The verbosity is process-wide; main sets it once, before any thread starts. Each message is one line, quoted (quote.h). */
 #ifndef KILN_BASE_LOG_H
 #define KILN_BASE_LOG_H
 
@@ -12,16 +12,16 @@ KILN_C_BEGIN
 
 typedef enum { KILN_LOG_QUIET = 0, KILN_LOG_NORMAL = 1, KILN_LOG_VERBOSE = 2 } kiln_log_level;
 
-void kiln_log_init(const char *program, kiln_log_level level); /* program is borrowed for ever: a literal */
+void kiln_log_init(const char *program, kiln_log_level level); /* program must stay valid: use a literal */
 kiln_log_level kiln_log_get(void);
 void kiln_warn(const char *fmt, ...) KILN_PRINTF(1, 2); /* "kiln-knn: warning: ..." unless quiet */
 void kiln_say(const char *fmt, ...) KILN_PRINTF(1, 2);  /* "kiln-knn: ..." unless quiet */
 void kiln_chat(const char *fmt, ...) KILN_PRINTF(1, 2); /* only when verbose */
-/* "NAME: PREFIXsentence", whatever the verbosity: the last thing that main does with a failure. */
+/* Writes "NAME: PREFIXmessage" at any verbosity. The last thing that main does with a failure. */
 void kiln_tell_error(const char *name, const char *prefix, const kiln_error *err);
 
-/* A bar with rate and ETA on a terminal, otherwise a line every few seconds; silent when quiet, and for work
- * shorter than half a second. Not thread-safe: the parent alone reports. */
+/* Progress: a bar with rate and ETA on a terminal, else a line every few seconds; nothing if quiet, or for work shorter than half a
+ * second. Not thread-safe: only the parent reports. */
 typedef struct {
     const char *what, *unit;
     uint64_t total, done;

@@ -10,19 +10,19 @@
 
 KILN_C_BEGIN
 
-/* *out = count * elem bytes, zeroed, 64-byte aligned; free() it. count == 0 gives a valid pointer.
- * KILN_E_NOMEM names `what` and the size. */
+/* Allocates count * elem bytes, zeroed and 64-byte aligned; the caller frees *out with free(). count == 0 gives a valid pointer.
+ * KILN_E_NOMEM: the message names `what` and the size. */
 kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_ALLOC(ptr, count, what, err) kiln_alloc((void **)(ptr), (count), sizeof **(ptr), (what), (err))
-/* The same, but not zeroed: for large arrays that are written before they are read, whose pages then come where and when
- * they are filled. */
+/* The same without zeroing, for large arrays that are written before they are read: a page is made when it is first written, by the
+ * thread that writes it. */
 kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_ALLOC_UNSET(ptr, count, what, err) kiln_alloc_unset((void **)(ptr), (count), sizeof **(ptr), (what), (err))
 
-/* For a process that may take so many bytes: from which size on what is freed goes back to the system at once, instead of lying in
- * malloc's arenas for the next one. Between two pieces of work, before or beside no other thread. */
+/* Sets from which size on freed memory goes back to the system at once instead of staying in malloc's arenas. share: bytes that
+ * this process may take. Call it between two pieces of work, while no other thread runs. */
 void kiln_memory_tidy(uint64_t share);
-/* Gives back to the system what is free now. */
+/* Gives free memory of malloc back to the system. */
 void kiln_memory_trim(void);
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
     size_t size, room;
 } kiln_buffer;
 
-/* Appends; data may be NULL to append zeros. */
+/* Appends bytes; data NULL: zeros. */
 kiln_status kiln_buffer_put(kiln_buffer *b, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_buffer_printf(kiln_buffer *b, kiln_error *err, const char *fmt, ...) KILN_PRINTF(3, 4) KILN_MUST_CHECK;
 void kiln_buffer_release(kiln_buffer *b);

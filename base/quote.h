@@ -1,16 +1,16 @@
-/* quote -- text from files on its way to a terminal.
+/* quote -- makes text from files safe to print on a terminal.
  *
- * Names, comments, reasons and paths come from files of other people. Written as they are, they can move the cursor, set the
- * window's title, or forge lines. Here each byte that could is shown as an escape, and everything else stays as it is:
+ * Names, comments, reasons and paths come from files of other people. Printed as they are, they can move the cursor, set the
+ * window's title, or forge lines. Each byte that can do so is shown as an escape; everything else is unchanged:
  *
  *   \n \r \t              line feed, carriage return, tab
  *   \x1b                  another control byte, DEL, or a byte that is no UTF-8
  *   \u{9b}, \u{202e}      the control characters U+0080 to U+009F; marks that reorder text or break lines (U+061C, U+200E, U+200F,
  *                         U+2028 to U+202E, U+2066 to U+2069)
  *
- * The boundary is the line: kiln_print, and in log.h kiln_warn, kiln_say, kiln_chat and kiln_tell_error, take what makes one
- * line, quote all of it, and end it themselves. So no text has to be quoted before it is put into a message, and
- * a message has no line feed of its own. stdout gets no text from a file by any other function (tests/unit/layers.t).
+ * Text is quoted line by line: kiln_print, and in log.h kiln_warn, kiln_say, kiln_chat and kiln_tell_error, format one line, quote
+ * all of it and add the line feed. So callers quote nothing themselves, and a message has no line feed of its own. No other
+ * function writes text from a file to stdout (tests/unit/layers.t).
  */
 #ifndef KILN_BASE_QUOTE_H
 #define KILN_BASE_QUOTE_H
@@ -22,13 +22,13 @@
 
 KILN_C_BEGIN
 
-/* Writes text with escapes into out[size], cut where it does not fit, always with a NUL (size > 0). */
+/* Writes text with escapes into out[size], cut if it does not fit, always with a NUL (size > 0). */
 void kiln_quote(char *out, size_t size, const char *text);
 
-/* Prints one line to stdout, quoted, with its line feed. What cannot be written shows at the end of main, as with printf. */
+/* Prints one line to stdout, quoted, with a line feed. Write errors are found at the end of main, as with printf. */
 void kiln_print(const char *fmt, ...) KILN_PRINTF(1, 2);
 void kiln_print_list(const char *fmt, __builtin_va_list args) KILN_PRINTF(1, 0);
-/* The same without the line feed, for a line that is made of parts; an empty line. */
+/* Print a part of a line, without the line feed; an empty line. */
 void kiln_print_part(const char *fmt, ...) KILN_PRINTF(1, 2);
 void kiln_print_gap(void);
 

@@ -1,8 +1,8 @@
-/* status -- what every function that can fail returns, and the sentence that goes with it.
+/* status -- the return value of every function that can fail, and the message that goes with it.
  *
- * The lowest function that knows the facts writes the sentence with kiln_fail(); those above put context in front
- * with kiln_note(); only main prints it and turns the status into the exit code.
- * Wording: lower case, no full stop, what failed first, the subject in single quotes, then where, then what to do.
+ * The lowest function that knows the facts writes the message with kiln_fail(). Functions above it add context with kiln_note().
+ * Only main prints it and turns the status into the exit code. Wording: lower case, no full stop, what failed first, the subject in
+ * single quotes, then where, then what to do.
  */
 #ifndef KILN_BASE_STATUS_H
 #define KILN_BASE_STATUS_H
@@ -37,15 +37,15 @@ typedef enum {
 
 typedef struct {
     kiln_status status;
-    char msg[1024]; /* fixed: works when memory is gone */
+    char msg[1024]; /* of fixed size, so that it works without free memory */
 } kiln_error;
 
 #define KILN_MUST_CHECK __attribute__((warn_unused_result))
 #define KILN_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 
-/* Writes the sentence and returns `status`. err may be NULL (the status alone is returned). */
+/* Writes the message and returns `status`. If err is NULL, only returns `status`. */
 kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...) KILN_PRINTF(3, 4);
-/* Puts "context: " in front of the sentence already there. */
+/* Puts "context: " in front of the message. */
 void kiln_note(kiln_error *err, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* Exit code of a program that ends with `status`; its general text; its name ("E_INPUT"). Static strings. */
 int kiln_exit_code(kiln_status status);
@@ -59,7 +59,7 @@ const char *kiln_status_name(kiln_status status);
         kiln_status kiln_try_ = (call);             \
         if (kiln_try_ != KILN_OK) return kiln_try_; \
     } while (0)
-/* the same with one exit: needs `kiln_status st` and a label `done` in scope */
+/* The same for functions with one exit: needs `kiln_status st` and a label `done` in scope. */
 #define KILN_GO(call)                 \
     do {                              \
         st = (call);                  \

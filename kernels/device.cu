@@ -49,7 +49,7 @@ __global__ void write_astray(uint64_t *at) { *at = 1; }
 const uintptr_t ASTRAY = 64;
 
 /* Those of CUDA's errors that are of the device, not of the context in which they came up: CUDA Runtime API 13.0, "cudaError_t".
- * A GPU that has fallen off the bus is told as unavailable or not there when it is opened again. */
+ * A GPU that has fallen off the bus is reported as unavailable or missing when it is opened again. */
 bool is_of_device(cudaError_t e)
 {
     switch (e) {
@@ -134,7 +134,7 @@ extern "C" cudaError_t kiln_context_get(CUcontext *out)
     const CUresult r = d.get(out);
     if (r == CUDA_SUCCESS) return cudaSuccess;
     if (r != CUDA_ERROR_NOT_INITIALIZED) return cudaErrorUnknown;
-    *out = nullptr; /* nobody has used CUDA yet: no context is current */
+    *out = nullptr; /* CUDA was not used yet: no context is current */
     return cudaSuccess;
 }
 

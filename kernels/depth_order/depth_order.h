@@ -1,7 +1,10 @@
-/* depth_order -- the order in which visible Gaussians are drawn: by (bits of depth, source row), ascending.
+/* depth_order -- sorts visible Gaussians into drawing order: by (bits of depth, source row), ascending.
  *
- *   depths [n] f32 in, > 0     source_rows [n] u32 in     order [n] u32 out: positions, nearest first
- * work as in knn.h.
+ *   depths       [n] f32  in   > 0
+ *   source_rows  [n] u32  in   order Gaussians of equal depth
+ *   order        [n] u32  out  positions in depths, nearest first
+ *
+ * Pointers, work, threads, errors: as in knn.h.
  */
 #ifndef KILN_KERNELS_DEPTH_ORDER_H
 #define KILN_KERNELS_DEPTH_ORDER_H
@@ -25,7 +28,7 @@ typedef struct {
 typedef kiln_status kiln_depth_order_fn(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes,
                                         kiln_error *err);
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_depth_order(A) \
     A(IN, depths, a->n)            \
     A(IN, source_rows, a->n)       \

@@ -46,7 +46,7 @@ struct long_ties {
 /* Every run has more than BLOCK_RUN positions, so that there are no more pieces than this. */
 inline __host__ __device__ uint64_t pieces_room(uint64_t n) { return n / BLOCK_RUN + n / PIECE; }
 
-/* words: TIES_WORDS of them. spare: n words that nobody needs while ties are settled; what a list needs is less, as n is above
+/* words: TIES_WORDS of them. spare: n words that are free while ties are settled; what a list needs is less, as n is above
  * BLOCK_RUN where there is one. */
 inline long_ties lay_out_long_ties(uint32_t *words, uint32_t *spare, uint64_t n)
 {

@@ -30,7 +30,7 @@ typedef struct {
 typedef kiln_status kiln_initial_fn(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_initial(A)   \
     A(IN, spacing2, a->n)        \
     A(IN, rgb, 3 * a->n)         \

@@ -5,7 +5,7 @@
  *   bytes per point: 16 in leaves, and 3 + 3/32 + ... in boxes
  *
  * The places of points and boxes that do not exist are filled: points at infinity, boxes that are empty (from +inf to
- * -inf) and at distance infinity from everything, so that nobody has to ask how many there are.
+ * -inf) and at distance infinity from everything, so that no code has to check how many there are.
  */
 #ifndef KILN_KERNELS_KNN_TREE_CUDA_CUH
 #define KILN_KERNELS_KNN_TREE_CUDA_CUH

@@ -1,12 +1,14 @@
-/* metrics -- PSNR and SSIM of two pictures, RGB, clamped to [0,1] first.
+/* metrics -- computes PSNR and SSIM of two pictures: RGB, clamped to [0,1] first; NaN counts as 0.
  *
- *   a, b: f32, pixel (x, y) channel c at a[(y * a_row + x) * a_step + c]; a_step, b_step 3 or 4; a_row, b_row in pixels
- * SSIM as fused-ssim defines it (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps; "same"
- * pads with zeros, "valid" averages [5:-5, 5:-5]; in float32, within 2e-7 of the same in float64. Sums are fixed point
- * (round(value * 2^48), metrics_math.h): order-free, the same bits every run.
- * Equal pictures, and those closer than 2^-25 everywhere: psnr is +INFINITY. Below 11 pixels in either axis ssim_valid is NAN.
- * work as in knn.h; it does not grow with the picture.
- * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step that is not 3 or 4, rows shorter than the width.
+ *   a, b   f32  in   pixel (x, y) channel c is at a[(y * a_row + x) * a_step + c]; a_step and b_step are 3 or 4; a_row, b_row in
+ * pixels out    [1]  out
+ *
+ * SSIM is that of fused-ssim (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps. "same" pads with
+ * zeros, "valid" averages [5:-5, 5:-5]. It is computed in float32, within 2e-7 of float64. Sums are fixed point (round(value *
+ * 2^48), metrics_math.h), so their order does not matter and every run gives the same bits. psnr is +INFINITY for equal pictures
+ * and for those closer than 2^-25 everywhere. ssim_valid is NAN below 11 pixels in either axis. Pointers, work, threads: as in
+ * knn.h; the work space does not grow with the picture. KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step other than 3 or 4,
+ * rows shorter than the width.
  */
 #ifndef KILN_KERNELS_METRICS_H
 #define KILN_KERNELS_METRICS_H
@@ -35,16 +37,16 @@ typedef struct {
 typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
 
-/* What both siblings ask of their arguments: size, step, rows. */
+/* Checks size, step and rows for both siblings. */
 kiln_status kiln_metrics_check(const kiln_metrics_args *a, kiln_error *err) KILN_MUST_CHECK;
 
-/* Floats of a picture with these rows, from its first to its last. */
+/* Returns the number of floats from the first of a picture to its last. */
 static inline uint64_t kiln_metrics_floats(uint32_t row, uint32_t step, uint32_t width, uint32_t height)
 {
     return height == 0 ? 0 : ((uint64_t)row * (height - 1) + width) * step;
 }
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_metrics(A)                                              \
     A(IN, a, kiln_metrics_floats(a->a_row, a->a_step, a->width, a->height)) \
     A(IN, b, kiln_metrics_floats(a->b_row, a->b_step, a->width, a->height)) \

@@ -59,7 +59,7 @@ constexpr uint64_t FIXED_ZERO = 0x4338000000000000u; /* the bits of 1.5 * 2^52 *
 
 struct __align__(16) moments { kiln_ssim_moments s, d; };
 
-/* Rows of two steps, so that one barrier a step is enough: who writes a half has seen all others done with it. */
+/* Rows of two steps, so that one barrier a step is enough: a thread that writes a half knows that all others are done with it. */
 template <typename STRIP> struct block_memory {
     union {
         moments rows[2][RUN][STRIP::PITCH];

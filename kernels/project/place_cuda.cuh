@@ -1,16 +1,18 @@
-/* place_cuda -- where each block's results begin when all are put behind one another in order: a scan in the pass that
- * makes them (D. Merrill, M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
+/* place_cuda -- tells each block where its results begin when the results of all blocks are stored in order, in the same pass that
+ * makes them: a scan with decoupled look-back (D. Merrill, M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,
+ * 2016).
  *
- * A block says its count as soon as it knows it. When it needs its place it looks back: it adds up the counts of those
- * before it, 32 at a time, until it meets one that has said its sum, the count of all up to and including itself. Then it
- * says its own. Counts and sums are integers, so the places do not depend on when anything was said.
+ * A block publishes its count as soon as it knows it. To find its place it looks back: it adds the counts of the blocks before it,
+ * 32 at a time, until it meets one that has published its sum, the count of all blocks up to and including itself. Then it
+ * publishes its own sum. Counts and sums are integers, so places do not depend on timing.
  *
- * Blocks take their numbers from a ticket, so those before a block have started: none waits for one that cannot run.
+ * Blocks take their numbers from a ticket. All blocks with lower numbers have therefore started, and none waits for a block that
+ * cannot run.
  *
- *   0 .. 61   value
- *   62, 63    0: nothing said, 1: a count, 2: a sum
+ *   bits 0 .. 61   value
+ *   bits 62, 63    0: nothing published, 1: a count, 2: a sum
  *
- * Both halves are one word, so who sees that something was said sees what.
+ * Both parts are in one word, so a block that sees that something was published also sees the value.
  */
 #ifndef KILN_KERNELS_PROJECT_PLACE_CUDA_CUH
 #define KILN_KERNELS_PROJECT_PLACE_CUDA_CUH
@@ -30,8 +32,8 @@ __device__ inline void place_say(uint64_t *words, uint64_t block, uint64_t what,
     place_word(words[block]).store(what + value, cuda::memory_order_relaxed);
 }
 
-/* The sum of all before `block`, which Value holds: uint32_t or uint64_t. By one whole warp; `block` is above 0 or the answer is
- * 0. */
+/* Returns the sum of all blocks before `block`; 0 for block 0. Value is uint32_t or uint64_t and must hold the sum. Called by one
+ * whole warp. */
 template <typename Value> __device__ Value place_look_back(uint64_t *words, uint64_t block)
 {
     const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32;

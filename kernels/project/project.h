@@ -1,21 +1,20 @@
-/* project -- the Gaussians of one chunk as a camera sees them: cull, 2D mean, conic, opacity, extent, depth, colour.
+/* project -- projects the Gaussians of one chunk to a camera and keeps the visible ones: cull, 2D mean, conic, opacity, extent,
+ * depth, colour.
  *
- * Planes are planar, raw parameters as in the manifest (schema/planes.def):
+ * Planes are planar and hold raw parameters, as in the manifest (schema/planes.def):
  *   means [3][n], log_scales [3][n], quats [4][n] (w,x,y,z), opacity_logits [n]        f32  in
- *   sh0 [3][n], shN [3K][n] coefficient-major; sh_degree 0..4                          f32  in, NULL: no colour wanted
- *   half_sh         shN is rounded to half precision first: other colours, for fast pictures
- *   sh_halves [n]   in  or NULL: with half_sh that of sh_halves.h, read instead of shN: the same colours sooner
- *   splats [room]   out  the visible ones only, in row order; room >= n
- *   *n_visible      out
- *   depths, rows [room]   out  or NULL: of splats, in their order: the depth, and of `source_rows [n] u32 in` the splat's: what
- *                              depth_order asks for. All three or none
- *   *box_pairs      out  or NULL: (tile, Gaussian) pairs that the renderer's own boxes list: inria's rectangles, gsplat-1.5's
- *                        radii. For comparison alone: what is drawn never needs more than tile_pairs counts
+ *   sh0 [3][n], shN [3K][n] coefficient-major; sh_degree 0..4                          f32  in; sh0 NULL: no colour
+ *   half_sh         round shN to half precision first: slightly other colours, for fast pictures
+ *   sh_halves [n]   in   or NULL: shN in half precision (sh_halves.h), with half_sh; read instead of shN, with the same colours,
+ * faster splats [n]      out  the visible Gaussians, in row order; the first *n_visible are set n_visible [1]   out source_rows [n]
+ * u32 in, depths [n], rows [n] out   or NULL, all three or none: depth and source row of each element of splats, as depth_order
+ * needs them box_pairs [1]   out  or NULL: (tile, Gaussian) pairs that the renderer's own boxes list, inria's rectangles and
+ * gsplat-1.5's radii; for comparison only. Drawing needs no more pairs than tile_pairs_count counts
  *
- * Visible means: as the profile itself counts (truth.json's `visible`). What is not a number is never visible.
- * All arithmetic is pinned (project_math.h): the same bits on every machine and sibling. Activation is our own exp
- * and sigmoid (kernels/math); for profiles that normalise quaternions, or whose callers do, it is done here.
- * work as in knn.h.
+ * A Gaussian is visible if the profile itself counts it so (truth.json's `visible`). One with NaN is never visible.
+ * All arithmetic is pinned (project_math.h): the same bits on every machine and sibling. Activation is our own exp and sigmoid
+ * (kernels/math). Quaternions are normalised here, for profiles that do it and for those whose callers do.
+ * Pointers, work, threads: as in knn.h. KILN_E_INPUT: see kiln_project_check.
  */
 #ifndef KILN_KERNELS_PROJECT_H
 #define KILN_KERNELS_PROJECT_H
@@ -40,7 +39,7 @@ typedef struct {
     float opacity;                              /* after the sigmoid and the antialias factor */
     float power_min;                            /* ln((1 - 2^-14) / (255 opacity)), pinned */
     float depth;                                /* camera z, > 0 */
-    float rgb[3];                               /* SH colour + 0.5, not below 0; 0 when no colour was asked for */
+    float rgb[3];                               /* SH colour + 0.5, at least 0; 0 if sh0 is NULL */
     uint32_t row;                               /* row in its chunk */
     int32_t tile_x0, tile_y0, tile_x1, tile_y1; /* the profile's own bounds in tiles, end exclusive, inside the image:
                                inria's rectangle; for gsplat a box that holds every pixel with power >= power_min */
@@ -66,18 +65,18 @@ typedef struct {
 typedef kiln_status kiln_project_fn(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
                                     kiln_error *err);
 
-/* KILN_E_INPUT: more rows or a higher degree than can be, or halves without half_sh or not aligned to
- * 16 bytes. Both siblings ask first. */
+/* Checks the arguments for both siblings. KILN_E_INPUT: too many rows, too high a degree, sh_halves without half_sh or not aligned
+ * to 16 bytes. */
 kiln_status kiln_project_check(const kiln_project_args *a, kiln_error *err) KILN_MUST_CHECK;
 
-/* May any Gaussian of a box be visible? Conservative: false only where the profile's cull rules all of them out.
- * box of means, largest log scale and opacity logit over the chunk (scene coordinates minus origin). */
+/* Bounds of a chunk: the box of its means (scene coordinates minus origin), its largest log scale and opacity logit. */
 typedef struct {
     float box_min[3], box_max[3], max_log_scale, max_opacity_logit;
 } kiln_project_bound;
+/* Returns false only if the profile's cull rules out every Gaussian within the bounds; true says nothing. */
 bool kiln_project_may_see(const kiln_view *view, kiln_profile_id profile, bool antialiased, const kiln_project_bound *b);
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_project(A)                                                                            \
     A(IN, means, 3 * a->n)                                                                                \
     A(IN, log_scales, 3 * a->n)                                                                           \

@@ -82,7 +82,7 @@ typedef kiln_status kiln_prune_fn(const kiln_exec *x, const kiln_prune_args *a, 
 /* Histogram: bins of equal width over [lo, hi), values below and above in the first and last bin. NaN is not counted. */
 void kiln_histogram_add(uint64_t *bins, uint32_t n_bins, float lo, float hi, const float *values, uint64_t n);
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_prune(A)         \
     A(IN, means, 3 * a->n)           \
     A(IN, log_scales, 3 * a->n)      \

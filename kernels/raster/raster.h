@@ -1,21 +1,25 @@
 /* raster -- blends the listed Gaussians of each tile, front to back, as the profile says.
  *
- *   splats [n]            in   with colour, in any order: drawn in that of the lists
- *   tile_counts [tiles]   in   of tile rows [row0, row1)
- *   ranks [n_pairs]       in   places in splats, nearest first, of one tile behind the other (tile_pairs_emit, tile_lists);
- *                              n_pairs may be a bound: the lists end where the counts say, and nothing behind is read
- *   rgba [rows][width][4] out  rows: the pixel rows of those tile rows inside the image; red, green, blue over the
- *                              background, alpha = 1 - T; float32, not clamped
- *   depth [rows][width]   out  or NULL: sum(w z) / max(sum(w), 1e-10), the expected depth, gsplat's "ED"
- *   state [rows][width]   inout  or NULL: where nearer Gaussians left each pixel, and these leave it; rgba and depth are NULL then
- * The picture's bits depend on nothing but the inputs (not on threads, bands or where the lists came from).
- * Gaussians in slabs of ascending depth, a call each with the same state, all zero before the first: kiln_raster_finish then makes
- * of it the very bits that one call makes of all of them.
- * Opacities are at most 1. work as in knn.h.
- * fast: another picture, at least 60 dB from this one on every scene that was measured (DESIGN.md), sooner: by the GPU's own
- * exponential and fused sums. Its bits, too, depend on nothing but the inputs, on one kind of GPU. By CUDA alone.
- * KILN_E_INPUT: fast asked of the CPU; a rank at or above n; n_pairs below the sum of tile_counts (these two in x->violation by
- * CUDA, violation.h); a view without pixels or above 2^20 either way. The picture is then not to be used.
+ *   splats [n]            in     with colour, in any order; the lists say in which order they are drawn
+ *   tile_counts [tiles]   in     list lengths of the tiles in tile rows [row0, row1)
+ *   ranks [n_pairs]       in     tile after tile, positions in splats, nearest first (tile_pairs_emit, tile_lists). n_pairs may be
+ *                                more than the sum of tile_counts; elements beyond the sum are not read
+ *   rgba [rows][width][4] out    rows: the pixel rows of those tile rows inside the image. Red, green, blue over the background,
+ * and alpha = 1 - T; float32, not clamped depth [rows][width]   out    or NULL: the expected depth, sum(w z) / max(sum(w), 1e-10),
+ * gsplat's "ED" state [rows][width]   inout  or NULL: each pixel's state after nearer Gaussians, updated by these; rgba and depth
+ * must be NULL then
+ *
+ * The bits of the picture depend only on the inputs, not on threads, bands or the origin of the lists.
+ *
+ * Slabs. Gaussians may come in slabs of ascending depth, one call for each with the same state, which is all zero before the first.
+ * kiln_raster_finish then turns the state into the picture, with the bits of a single call for all Gaussians.
+ *
+ * fast. Draws a slightly different picture in less time, with the GPU's own exponential and fused sums: at least 60 dB from the
+ * exact one on every scene that was measured (DESIGN.md). On one kind of GPU its bits, too, depend only on the inputs. CUDA only.
+ *
+ * Opacities must be at most 1. Pointers, work, threads: as in knn.h.
+ * KILN_E_INPUT: fast on the CPU; a rank at or above n; n_pairs below the sum of tile_counts (CUDA reports these two in
+ * x->violation, violation.h); a view without pixels or with more than 2^20 either way. The outputs are undefined then.
  */
 #ifndef KILN_KERNELS_RASTER_H
 #define KILN_KERNELS_RASTER_H
@@ -25,10 +29,10 @@
 
 KILN_C_BEGIN
 
-/* A pixel between two slabs; all zero: nothing was drawn. */
+/* A pixel between two slabs. All zero: nothing was drawn yet. */
 typedef struct {
-    float red, green, blue; /* of what was drawn, without background */
-    float left;             /* transmittance; 0 stands for 1 (it never falls so far), and below 0 the pixel has stopped */
+    float red, green, blue; /* of the Gaussians drawn so far, without background */
+    float left;             /* transmittance; 0 stands for 1 (it never becomes 0 itself); negative: the pixel is finished */
     float weight, depth;    /* sum(w), sum(w z) */
 } kiln_raster_state;
 
@@ -50,14 +54,14 @@ typedef struct {
 
 typedef kiln_status kiln_raster_fn(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err);
 
-/* What both siblings ask of their arguments first: view, tile rows, profile. */
+/* Checks view, tile rows and profile for both siblings. */
 kiln_status kiln_raster_check(const kiln_raster_args *a, kiln_error *err) KILN_MUST_CHECK;
 
-/* The picture of n pixels, as raster gives it; depth may be NULL. For host memory. */
+/* Turns the state of n pixels into the picture that raster would give. depth may be NULL. All arrays are host memory. */
 void kiln_raster_finish(const kiln_raster_state *state, uint64_t n, const float background[3], unsigned threads, float *rgba,
                         float *depth);
 
-/* Pixels of the tile rows [row0, row1) inside the image. */
+/* Returns the number of pixels of tile rows [row0, row1) inside the image. */
 static inline uint64_t kiln_raster_pixels(const kiln_raster_args *a)
 {
     const uint64_t from = (uint64_t)a->row0 * KILN_TILE, end = (uint64_t)a->row1 * KILN_TILE;
@@ -65,7 +69,7 @@ static inline uint64_t kiln_raster_pixels(const kiln_raster_args *a)
     return ((end < height ? end : height) - (from < height ? from : height)) * a->view->width;
 }
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_raster(A)                                                      \
     A(IN, splats, a->n)                                                            \
     A(IN, tile_counts, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view)) \

@@ -1,7 +1,7 @@
 /* sort -- CUB's radix sort of (key, 32-bit value) pairs for the CUDA siblings: stable, so that it has one result, the CPU's.
  *
  * It goes to and fro between two places. Where it ended is known to the host as soon as the call returns, without waiting
- * for the device; the places are then exchanged, so that [0] is the result. Whoever needs it elsewhere copies it.
+ * for the device; the places are then exchanged, so that [0] is the result. A caller that needs it elsewhere copies it.
  */
 #ifndef KILN_KERNELS_SORT_CUH
 #define KILN_KERNELS_SORT_CUH

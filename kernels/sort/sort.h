@@ -1,7 +1,7 @@
-/* sort -- stable radix sort of (64-bit key, 32-bit value) pairs; what the CPU siblings of spatial_order and depth_order
- * share. Not an operation of its own: a plain function on host memory; sort.cuh is what the CUDA siblings have.
+/* sort -- stable radix sort of (64-bit key, 32-bit value) pairs, for the CPU siblings of spatial_order and depth_order. A plain
+ * function on host memory, not an operation; the CUDA siblings use sort.cuh.
  *
- * A stable sort has one result, so threads change nothing. Does not allocate: work has kiln_sort_bytes(n, threads).
+ * A stable sort has one result, so it does not depend on threads. Does not allocate: work has kiln_sort_bytes(n, threads).
  */
 #ifndef KILN_KERNELS_SORT_H
 #define KILN_KERNELS_SORT_H
@@ -14,10 +14,10 @@
 
 KILN_C_BEGIN
 
-/* KILN_E_INPUT where n rows are more than 32-bit row numbers can tell apart; for both siblings of `op`. */
+/* KILN_E_INPUT if 32-bit row numbers cannot number n rows. Both siblings of `op` call it. */
 kiln_status kiln_sort_check(const char *op, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
-size_t kiln_sort_bytes(uint64_t n, unsigned threads); /* SIZE_MAX when it does not fit */
+size_t kiln_sort_bytes(uint64_t n, unsigned threads); /* SIZE_MAX if it overflows */
 
 /* Sorts both arrays in place by key, ascending; equal keys keep their order. threads >= 1. */
 void kiln_sort_pairs(uint64_t n, uint64_t *keys, uint32_t *values, unsigned threads, void *work);

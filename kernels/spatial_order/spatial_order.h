@@ -34,7 +34,7 @@ typedef struct {
 typedef kiln_status kiln_spatial_order_fn(const kiln_exec *x, const kiln_spatial_order_args *a, void *work, size_t *work_bytes,
                                           kiln_error *err);
 
-/* What it reads and writes, for kernels/arrays.h. */
+/* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_spatial_order(A) \
     A(IN, means, 3 * a->n)           \
     A(OUT, order, a->n)              \
