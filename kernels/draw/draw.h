@@ -4,15 +4,16 @@
  * step is an operation (kernels/ops.h). A large scene fits neither into a GPU's memory nor, at times, into the memory of the host.
  *
  * Constraint. A picture has the same bits as one drawn by kiln-render on the same kind of device. The bits do not depend on the
- * memory that is available, nor on the number of chunks. No memory is allocated beyond the runner's cap (runner.h).
+ * memory that is available, nor on the number of chunks. Device memory stays within the
+ * runner's cap (runner.h).
  *
  * Layout. The caller hands over chunks through a callback and picks the entry point by what it wants to keep:
  *
  *   kiln_draw_collect   projects and sorts: the result is a "drawing", the visible Gaussians, nearest first. A renderer with its
- * own rasteriser needs only this, and the lists that kiln_draw_count and kiln_draw_emit make of it. kiln_draw_picture   lists and
- * blends a drawing, one band of tile rows (tile_pairs.h) after the other kiln_draw_view      does both in one call and keeps no
- * drawing; the fastest way to a picture on a GPU kiln_draw_slabs     does both for a view whose Gaussians do not fit into memory,
- * one range of depth after the other
+ *                       own rasteriser needs only this, and the lists that kiln_draw_count and kiln_draw_emit make of it.
+ *   kiln_draw_picture   lists and blends a drawing, one band of tile rows (tile_pairs.h) after the other
+ *   kiln_draw_view      does both in one call and keeps no drawing; the fastest way to a picture on a GPU
+ *   kiln_draw_slabs     does both for a view whose Gaussians do not fit into memory, one range of depth after the other
  *
  * This is not an operation and has no arithmetic of its own. It calls the operations through a runner, so it computes where the
  * runner does. Without a store, arrays pass through host memory between operations. With a store, a runner of a GPU keeps planes

@@ -8,8 +8,7 @@
  * Layout. When memory is short, the drawing and scratch memory have priority over planes.
  *   - Chunks that the current picture has not used are evicted first, the least recently used one first.
  *   - A chunk of the current picture is never evicted for another chunk of the same picture. Otherwise a scene larger than the
- * memory would evict each chunk right before it is needed again. A chunk for which there is no place is copied for this picture
- * only.
+ *     memory would evict each chunk right before it is needed again. A chunk without a place is copied for this picture only.
  *   - If an operation of the runner needs more than is left, everything but a drawing is dropped.
  * If all planes of a scene fit at once, they are stored as those of a single chunk (whole.c, "in one piece"). A picture then takes
  * a dozen launches instead of half a dozen for each chunk.

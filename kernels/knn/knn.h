@@ -19,11 +19,12 @@
  * parts. kiln_knn_mean turns best into spacing2.
  *
  * For both operations, and for all others that refer to this header:
- *   Work space   If work is NULL, the function writes the bytes that it needs to *work_bytes and does nothing else. work is aligned
- * to 256 bytes, as cudaMalloc and aligned_alloc(256, ...) give it; arrays are aligned to their elements. Ownership    Nothing is
- * allocated and no pointer is kept. Memory       Arrays and work are host memory for the CPU sibling, memory of x->device for CUDA.
- * kernels/runner.h calls either on host memory. Waiting      The CPU sibling is done when it returns. CUDA only puts its launches
- * on x->stream and does not wait for them.
+ *   Work space   If work is NULL, the function writes the bytes that it needs to *work_bytes and does nothing else.
+ *                work is aligned to 256 bytes, as cudaMalloc and aligned_alloc(256, ...) give it; arrays to their elements.
+ *   Ownership    Nothing is allocated and no pointer is kept.
+ *   Memory       Arrays and work are host memory for the CPU sibling, memory of x->device for CUDA.
+ *                kernels/runner.h calls either on host memory.
+ *   Waiting      The CPU sibling is done when it returns. CUDA puts its launches on x->stream and does not wait.
  *
  * KILN_E_INPUT  k is 0 or above KILN_KNN_MAX, n above 2^32 - 2
  * KILN_E_CAP    *work_bytes is less than needed

@@ -8,11 +8,11 @@
  *
  * Layout. The 32 queries walk the tree together.
  *   1. Nodes. Each lane tests one of a node's 32 child boxes against the box of all queries and their worst bound (the largest of
- * their k-th distances). Near inner nodes go on a stack, near leaves into a queue.
+ *      their k-th distances). Near inner nodes go on a stack, near leaves into a queue.
  *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query.
  *   3. Points. The warp splits into four teams of 8 lanes. A team reads the leaves that at least one of its own queries wants, so
- * what a few queries want costs the others little. At each step up to four leaves are read in a warp, and each value read serves 8
- * queries.
+ *      what a few queries want costs the others little. At each step up to four leaves are read in a warp, and each value read
+ *      serves 8 queries.
  *
  * A search by points of the tree starts with the warp's own four leaves, so that bounds are tight, and climbs from there. A box
  * exactly at the bound is skipped, because it could only give a value equal to one already held. So bounds of zero end the search,

@@ -1,14 +1,18 @@
 /* metrics -- computes PSNR and SSIM of two pictures: RGB, clamped to [0,1] first; NaN counts as 0.
  *
- *   a, b   f32  in   pixel (x, y) channel c is at a[(y * a_row + x) * a_step + c]; a_step and b_step are 3 or 4; a_row, b_row in
- * pixels out    [1]  out
+ *   a, b   f32  in   channel c of pixel (x, y) is at a[(y * a_row + x) * a_step + c]; a_step and b_step are 3 or 4;
+ *                    a_row and b_row are in pixels
+ *   out    [1]  out
  *
  * SSIM is that of fused-ssim (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps. "same" pads with
- * zeros, "valid" averages [5:-5, 5:-5]. It is computed in float32, within 2e-7 of float64. Sums are fixed point (round(value *
- * 2^48), metrics_math.h), so their order does not matter and every run gives the same bits. psnr is +INFINITY for equal pictures
- * and for those closer than 2^-25 everywhere. ssim_valid is NAN below 11 pixels in either axis. Pointers, work, threads: as in
- * knn.h; the work space does not grow with the picture. KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step other than 3 or 4,
- * rows shorter than the width.
+ * zeros, "valid" averages [5:-5, 5:-5]. It is computed in float32, within 2e-7 of float64. Sums are fixed point
+ * (round(value * 2^48), metrics_math.h), so their order does not matter and every run gives the same bits.
+ *
+ * psnr is +INFINITY for equal pictures and for those closer than 2^-25 everywhere. ssim_valid is NAN below 11 pixels in either
+ * axis.
+ *
+ * Pointers, work, threads: as in knn.h; the work space does not grow with the picture.
+ * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step other than 3 or 4, rows shorter than the width.
  */
 #ifndef KILN_KERNELS_METRICS_H
 #define KILN_KERNELS_METRICS_H

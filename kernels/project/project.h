@@ -5,11 +5,13 @@
  *   means [3][n], log_scales [3][n], quats [4][n] (w,x,y,z), opacity_logits [n]        f32  in
  *   sh0 [3][n], shN [3K][n] coefficient-major; sh_degree 0..4                          f32  in; sh0 NULL: no colour
  *   half_sh         round shN to half precision first: slightly other colours, for fast pictures
- *   sh_halves [n]   in   or NULL: shN in half precision (sh_halves.h), with half_sh; read instead of shN, with the same colours,
- * faster splats [n]      out  the visible Gaussians, in row order; the first *n_visible are set n_visible [1]   out source_rows [n]
- * u32 in, depths [n], rows [n] out   or NULL, all three or none: depth and source row of each element of splats, as depth_order
- * needs them box_pairs [1]   out  or NULL: (tile, Gaussian) pairs that the renderer's own boxes list, inria's rectangles and
- * gsplat-1.5's radii; for comparison only. Drawing needs no more pairs than tile_pairs_count counts
+ *   sh_halves [n]   in   or NULL: shN in half precision (sh_halves.h), with half_sh. Read instead of shN: the same colours, faster
+ *   splats [n]      out  the visible Gaussians, in row order; the first *n_visible are set
+ *   n_visible [1]   out
+ *   source_rows [n] u32  in   or NULL, with the next two
+ *   depths, rows [n]     out  or NULL: depth and source row of each element of splats, as depth_order needs them
+ *   box_pairs [1]   out  or NULL: (tile, Gaussian) pairs that the renderer's own boxes list, inria's rectangles and gsplat-1.5's
+ *                        radii; for comparison only. Drawing needs no more pairs than tile_pairs_count counts
  *
  * A Gaussian is visible if the profile itself counts it so (truth.json's `visible`). One with NaN is never visible.
  * All arithmetic is pinned (project_math.h): the same bits on every machine and sibling. Activation is our own exp and sigmoid

@@ -5,9 +5,10 @@
  *   ranks [n_pairs]       in     tile after tile, positions in splats, nearest first (tile_pairs_emit, tile_lists). n_pairs may be
  *                                more than the sum of tile_counts; elements beyond the sum are not read
  *   rgba [rows][width][4] out    rows: the pixel rows of those tile rows inside the image. Red, green, blue over the background,
- * and alpha = 1 - T; float32, not clamped depth [rows][width]   out    or NULL: the expected depth, sum(w z) / max(sum(w), 1e-10),
- * gsplat's "ED" state [rows][width]   inout  or NULL: each pixel's state after nearer Gaussians, updated by these; rgba and depth
- * must be NULL then
+ *                                and alpha = 1 - T; float32, not clamped
+ *   depth [rows][width]   out    or NULL: the expected depth, sum(w z) / max(sum(w), 1e-10), gsplat's "ED"
+ *   state [rows][width]   inout  or NULL: each pixel's state after nearer Gaussians, updated by these; rgba and depth must be
+ *                                NULL then
  *
  * The bits of the picture depend only on the inputs, not on threads, bands or the origin of the lists.
  *

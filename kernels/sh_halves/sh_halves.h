@@ -2,8 +2,9 @@
  * the bytes, and all values of a Gaussian in one place.
  *
  *   shN [columns][rows]    in     as in project.h, 3K columns; only rows [first, first + n) are read
- *   halves [rows][words]   inout  the same rows are written. words is kiln_sh_words(columns). Word i has column 2i of shN in its
- * low half and column 2i + 1 in its high half; 0 for columns beyond the last (kernels/math/half_math.h)
+ *   halves [rows][words]   inout  the same rows are written; words is kiln_sh_words(columns). Word i has column 2i of shN in its
+ *                                 low half and column 2i + 1 in its high half, 0 for columns beyond the last
+ *                                 (kernels/math/half_math.h)
  *
  * Both siblings give the same bits. Pointers, threads: as in knn.h; no work space is needed.
  * KILN_E_INPUT: rows beyond the last; halves not aligned to 16 bytes.

@@ -4,8 +4,8 @@
  * for the largest box.
  *
  * Layout. Gaussians are divided by their box:
- *   - at most 64 tiles: a warp takes 32 Gaussians and asks all their tiles in one sequence, 32 at a time. The answers are kept as a
- * mask for each Gaussian (tile_record_cuda.cuh).
+ *   - at most 64 tiles: a warp takes 32 Gaussians and asks all their tiles in one sequence, 32 at a time. The answers are kept as
+ *     a mask for each Gaussian (tile_record_cuda.cuh).
  *   - wider: the Gaussian is listed. Warps ask slices of 256 tiles.
  *   - odd, where no bound is proven (KILN_BOX_ODD): the Gaussian is listed. Half warps take one tile row each (tile_row_cuda.cuh).
  */

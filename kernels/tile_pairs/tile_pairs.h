@@ -23,10 +23,11 @@
  *   ranks        [capacity] u32               out   tile after tile, the positions in splats of its Gaussians, ascending
  *   n_pairs      [2] u64                      out   or NULL
  *
- * n_pairs == NULL: capacity must be exactly the number of pairs that count gave. If it is not: KILN_E_BUG on the CPU, a violation
- * in x->violation on CUDA (violation.h). Nothing is written beyond capacity. n_pairs != NULL: capacity is an upper bound, for
- * callers that have not counted. n_pairs[0] is the number of pairs listed, n_pairs[1] the number found. If more are found than
- * capacity allows, none is listed; that is not a failure.
+ * If n_pairs is NULL, capacity must be exactly the number of pairs that count gave. If it is not: KILN_E_BUG on the CPU, a
+ * violation in x->violation on CUDA (violation.h). Nothing is written beyond capacity.
+ *
+ * If n_pairs is given, capacity is an upper bound, for callers that have not counted. n_pairs[0] is the number of pairs listed,
+ * n_pairs[1] the number found. If more are found than capacity allows, none is listed; that is not a failure.
  *
  * Pointers, work, threads: as in knn.h.
  * KILN_E_INPUT: n above 2^32 - 2; a view without pixels or with more than 2^20 either way; emit: 2^32 tiles or more in one call.

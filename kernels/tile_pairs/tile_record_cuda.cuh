@@ -1,7 +1,7 @@
 /* tile_record_cuda -- the pairs of one Gaussian in one word. The records of 3.6 M Gaussians are 29 MB, which stay in the L2 cache
  * until they are fetched in drawing order.
  *
- *            MASK: a box of at most 64 tiles        LISTED: a wide or odd Gaussian
+ *            MASK: a box of at most 64 tiles       LISTED: a wide or odd Gaussian
  *   0 .. 31  bit k: tile k of the box is reached   0 .. 55  number of pairs; later the place of the next pair
  *            (tiles are counted row by row)
  *  32 .. 55  first tile of the box, from row0 on

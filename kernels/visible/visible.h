@@ -5,13 +5,17 @@
  *   splats [n], n_visible [1]      in     as project left them; the first *n_visible of splats are used
  *   source_rows [n] u32            in     of the chunk, indexed by the splat's row
  *   total [1] u64                  inout  visible Gaussians so far. Goes on counting beyond `capacity`; nothing is written there
- *   all, depths, rows, chunks [capacity]  inout  appended from *total on; rows are source rows, chunks hold `chunk`. depths and
- * rows are what depth_order needs visible_window   keeps those visible Gaussians of a chunk that belong to a slab of depth, in
- * their order: splats [n], n_visible [1], source_rows [n]   in   as above window                         in     host memory, except
- * its array `live` kept [n], n_kept [1]           out    as splats and n_visible, for visible_gather visible_order    puts
- * Gaussians into drawing order: splats, chunks [n], order [n]  in     order as depth_order gives it, each below n ordered,
- * ordered_chunks [n]    out    chunks and ordered_chunks may both be NULL ordered_rows [n] u32           out    a copy of the row
- * of each splat in its chunk
+ *   all, depths, rows, chunks      inout  [capacity] each, appended from *total on. rows are source rows, chunks hold `chunk`;
+ *                                         depths and rows are what depth_order needs
+ * visible_window   keeps those visible Gaussians of a chunk that belong to a slab of depth, in their order:
+ *   splats, n_visible, source_rows in     as above
+ *   window                         in     host memory, except its array `live`
+ *   kept [n], n_kept [1]           out    as splats and n_visible, for visible_gather
+ * visible_order    puts Gaussians into drawing order:
+ *   splats, chunks [n]             in     chunks may be NULL
+ *   order [n]                      in     as depth_order gives it, each below n
+ *   ordered, ordered_chunks [n]    out    ordered_chunks is NULL if chunks is
+ *   ordered_rows [n] u32           out    the row of each splat in its chunk, once more
  *
  * The operations only move data, so both siblings give the same bits. Splats are 16-byte aligned. Pointers, work, threads: as in
  * knn.h; only visible_window needs work space. Errors: KILN_E_CAP, KILN_E_DEVICE as in knn.h.
