@@ -25,12 +25,36 @@ void kiln_log_init(const char *name, kiln_log_level verbosity)
 
 kiln_log_level kiln_log_get(void) { return level; }
 
-/* A talk that cannot be written has nobody to be reported to: results of stderr writes are dropped on purpose. */
+/* Breaks a line at blanks so that none is wider than a terminal's 80 columns, each but the first with two blanks in front. A word
+ * that is wider itself, such as a path, stays whole. */
+static void wrap(char *line, size_t room)
+{
+    enum { COLUMNS = 80, INDENT = 2 };
+    size_t n = strlen(line), start = 0, column = 0;
+    char *blank = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (line[i] == ' ' && i > start) blank = line + i;
+        column += ((unsigned char)line[i] & 0xC0) != 0x80; /* bytes that continue a character take no column */
+        if (column <= COLUMNS || !blank || n + INDENT + 1 >= room) continue;
+        i = (size_t)(blank - line);
+        memmove(blank + INDENT + 1, blank + 1, n - i);
+        memcpy(blank, "\n  ", INDENT + 1);
+        n += INDENT;
+        start = i += INDENT;
+        column = INDENT;
+        blank = NULL;
+    }
+}
+
+/* A talk that cannot be written has nobody to be reported to: results of stderr writes are dropped on purpose. A message is one
+ * line in a file or a pipe, where programs look for it; on a terminal it is wrapped. */
 static void write_line(const char *name, const char *prefix, const char *text)
 {
-    char quoted[4 * TEXT];
+    char quoted[4 * TEXT], whole[4 * TEXT + 256];
     kiln_quote(quoted, sizeof quoted, text);
-    (void)fprintf(stderr, "%s: %s%s\n", name, prefix, quoted);
+    (void)snprintf(whole, sizeof whole, "%s: %s%s", name, prefix, quoted);
+    if (isatty(STDERR_FILENO)) wrap(whole, sizeof whole);
+    (void)fprintf(stderr, "%s\n", whole);
 }
 
 static void KILN_PRINTF(2, 0) line(const char *prefix, const char *fmt, va_list ap)

@@ -1,5 +1,6 @@
 /* log -- writes notes, warnings and progress to stderr. stdout is for data and never written here.
- * The verbosity is process-wide; main sets it once, before any thread starts. Each message is one line, quoted (quote.h). */
+ * The verbosity is process-wide; main sets it once, before any thread starts. Each message is one line, quoted (quote.h);
+ * on a terminal it is wrapped at blanks to 80 columns. */
 #ifndef KILN_BASE_LOG_H
 #define KILN_BASE_LOG_H
 

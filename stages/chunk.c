@@ -319,10 +319,15 @@ static kiln_status report(kiln_run *r, const cutting *k, kiln_error *err)
     int bad = !all || json_object_update(out, all);
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
-    if (!kiln_run_json(r))
-        kiln_print("%llu Gaussians of layer '%s' in %llu chunks of %llu to %llu (median %llu), %u octree levels",
-                   (unsigned long long)k->input->count, k->input->kind, (unsigned long long)n, (unsigned long long)least,
-                   (unsigned long long)most, (unsigned long long)median, (unsigned)deepest);
+    if (kiln_run_prints(r, false)) {
+        kiln_print_part("%llu Gaussians in %llu chunk%s", (unsigned long long)k->input->count, (unsigned long long)n,
+                        n == 1 ? "" : "s");
+        if (n > 1)
+            kiln_print_part(" of %llu to %llu (median %llu)", (unsigned long long)least, (unsigned long long)most,
+                            (unsigned long long)median);
+        kiln_print_gap();
+    }
+    if (kiln_run_prints_all(r, false)) kiln_print("layer '%s', %u octree levels", k->input->kind, (unsigned)deepest);
     if (k->n_missing)
         kiln_warn("%llu of the chunks, %llu Gaussians, could not be made and are missing in the layer",
                   (unsigned long long)k->n_missing, (unsigned long long)k->rows_missing);

@@ -69,6 +69,7 @@ typedef struct {
     uint32_t *block_of; /* [n_blocks] which of the input's it is */
     uint32_t n_blocks;
     kiln_tally tally, other;
+    double largest[3]; /* as in kiln_prune_report */
     kiln_camera *cameras;
     uint32_t n_cameras, n_views;
     kiln_prune_view *views;
@@ -362,6 +363,18 @@ static kiln_status add_tally(kiln_run *r, pruning *p, const kiln_unit *u, kiln_e
     return st;
 }
 
+static double larger(double a, double log_scale) { return fmax(a, exp(log_scale)); }
+
+/* The largest axes of a block, before and after; exp(-infinity) of a block without rows is 0. */
+static kiln_status take_largest(kiln_run *r, pruning *p, uint32_t i, kiln_error *err)
+{
+    kiln_chunk after = {.count = 0};
+    KILN_TRY(kiln_chunk_read_bounds(r, &p->blocks[i], &after, err));
+    p->largest[0] = larger(p->largest[0], p->input->chunks[p->block_of[i]].max_log_scale);
+    p->largest[1] = larger(p->largest[1], after.max_log_scale);
+    return KILN_OK;
+}
+
 static kiln_status prune_blocks(kiln_run *r, pruning *p, kiln_error *err)
 {
     const uint32_t n = p->input->n_chunks;
@@ -377,7 +390,11 @@ static kiln_status prune_blocks(kiln_run *r, pruning *p, kiln_error *err)
     }
     KILN_GO(kiln_run_units(r, "pruning", p->blocks, p->n_blocks, err));
     for (uint32_t i = 0; i < p->n_blocks; i++)
-        if (!p->blocks[i].quarantined) KILN_GO(add_tally(r, p, &p->blocks[i], err));
+        if (!p->blocks[i].quarantined) {
+            KILN_GO(add_tally(r, p, &p->blocks[i], err));
+            KILN_GO(kiln_unit_pass(r, &p->blocks[i], take_largest(r, p, i, err)));
+        }
+    if (kiln_run_is_once(r)) KILN_GO(kiln_run_refused(r, err)); /* else when the layer is made, with what else is wrong */
 done:
     free(merges);
     return st;
@@ -502,6 +519,7 @@ static kiln_status look_at_other(kiln_run *r, pruning *p, kiln_error *err)
     kiln_prune_unit head = head_of(p, KILN_PRUNE_SCALES);
     void *data = NULL;
     uint64_t bytes;
+    float largest;
     kiln_status st;
     if (!o.against) return KILN_OK;
     head.text_bytes = strlen(o.against) + 1;
@@ -509,6 +527,8 @@ static kiln_status look_at_other(kiln_run *r, pruning *p, kiln_error *err)
     KILN_GO(set_payload(&u, &head, NULL, NULL, o.against, err));
     KILN_GO(run_one(r, "reading the other bake", &u, "tally", sizeof p->other, &data, &bytes, err));
     memcpy(&p->other, data, sizeof p->other);
+    KILN_GO(kiln_unit_struct(r, &u, "largest", &largest, sizeof largest, err));
+    p->largest[2] = larger(0, (double)largest);
 done:
     free(data);
     kiln_units_release(&u, 1);
@@ -567,6 +587,9 @@ done:
 }
 
 /* ---- run --------------------------------------------------------------------------------------------------------------- */
+/* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
+static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
+
 static kiln_status report(kiln_run *r, const pruning *p, kiln_error *err)
 {
     const kiln_prune_report what = {.options = &o.rules,
@@ -574,17 +597,16 @@ static kiln_status report(kiln_run *r, const pruning *p, kiln_error *err)
                                     .tally = &p->tally,
                                     .other = o.against ? &p->other : NULL,
                                     .against = o.against,
+                                    .largest = {p->largest[0], p->largest[1], p->largest[2]},
                                     .views = p->views,
                                     .n_views = p->n_views,
-                                    .dry_run = o.dry_run};
+                                    .dry_run = o.dry_run,
+                                    .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
-    if (!kiln_run_json(r)) kiln_prune_report_print(&what);
+    if (kiln_run_prints(r, o.dry_run)) kiln_prune_report_print(&what);
     kiln_prune_report_warn(&what, p->n_rows);
     return KILN_OK;
 }
-
-/* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
-static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
 
 static kiln_status run_stage(kiln_run *r, pruning *p, kiln_error *err)
 {

@@ -70,6 +70,11 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHE
 bool kiln_run_is_once(const kiln_run *r); /* a KILN_ONCE option was given: change no state */
 bool kiln_run_force(const kiln_run *r);
 bool kiln_run_json(const kiln_run *r);
+/* Does text for people go to stdout? Not with --json; not with --quiet either, unless the run only looks (--list, --dry-run,
+ * --predict): then the text is all that it does. */
+bool kiln_run_prints(const kiln_run *r, bool only_looks);
+/* Is it to be the whole of it (--verbose, or a run that only looks), not a summary of some lines? */
+bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for programs that open their manifest themselves */
 /* The kind of device that --devices names, for image keys: "cpu" or "cuda"; NULL for auto. Looks at no device. */
 const char *kiln_run_named_kind(const kiln_run *r);

@@ -134,10 +134,8 @@ kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, k
         return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
     KILN_TRY(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));
     KILN_GO(put_tally(w, in, q->head->block, &r, err));
-    if (q->head->planes) {
-        KILN_GO(put_planes(w, in, q, &r, err));
-        KILN_GO(put_bounds(w, &r, err));
-    }
+    if (q->head->planes) KILN_GO(put_planes(w, in, q, &r, err));
+    KILN_GO(put_bounds(w, &r, err)); /* of a dry run, too: its report has the largest scale */
 done:
     kiln_pruned_rows_release(&r);
     return st;

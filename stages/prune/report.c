@@ -42,8 +42,14 @@ static json_t *counts_json(const uint64_t *bins, int n)
     return out;
 }
 
+/* The longest axis that a share of the rows does not exceed: of all rows exactly, else the middle of a bin of 5 %. */
+static double scale_at(const uint64_t scales[KILN_TALLY_SCALES], double largest, double share)
+{
+    return share >= 1 ? largest : kiln_tally_scale_at(scales, share);
+}
+
 /* Bins of the record are 16 of the tally's: 0.8 of the natural logarithm each. */
-static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES])
+static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES], double largest)
 {
     enum { JOIN = 16, N = KILN_TALLY_SCALES / JOIN };
     uint64_t bins[N] = {0};
@@ -53,7 +59,7 @@ static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES])
     (void)json_object_set_new(out, "log_hi", kiln_json_real((double)KILN_TALLY_HI));
     (void)json_object_set_new(out, "histogram", counts_json(bins, N));
     for (int i = 0; i < N_SHARES; i++)
-        (void)json_object_set_new(out, share_words[i], kiln_json_real(kiln_tally_scale_at(scales, shares[i])));
+        (void)json_object_set_new(out, share_words[i], kiln_json_real(scale_at(scales, largest, shares[i])));
     return out;
 }
 
@@ -84,39 +90,41 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
                             (json_int_t)t->kept, "extent", kiln_json_real((double)kiln_prune_extent(r->stats)), "median_spacing",
                             kiln_json_real(sqrt((double)r->stats->median_spacing2)), "median_scale",
                             kiln_json_real(exp((double)r->stats->median_log_scale)), "rules", rules_json(r), "scales", "before",
-                            scales_json(t->scales[0]), "after", scales_json(t->scales[1]), "opacities", "before",
-                            counts_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
+                            scales_json(t->scales[0], r->largest[0]), "after", scales_json(t->scales[1], r->largest[1]),
+                            "opacities", "before", counts_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
                             counts_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
     int failed = !all || json_object_update(out, all) != 0;
     json_decref(all);
     if (r->other && !failed)
-        failed = json_object_set_new(out, "against",
-                                     json_pack("{s:s, s:o}", "manifest", r->against, "scales", scales_json(r->other->scales[0])));
+        failed = json_object_set_new(
+            out, "against",
+            json_pack("{s:s, s:o}", "manifest", r->against, "scales", scales_json(r->other->scales[0], r->largest[2])));
     return failed ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report of prune") : KILN_OK;
 }
 
 /* ---- terminal ------------------------------------------------------------------------------------------------------- */
+/* Rules that did something; all: those that are on, too. */
 static void print_rules(const kiln_prune_report *r)
 {
-    kiln_print_gap();
-    kiln_print("%-14s %-50s %10s %12s %12s", "rule", "looks at", "limit", "dropped", "clamped");
+    bool headed = false;
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         const uint64_t *count = r->tally->counts[i];
         bool drops;
         char limit[32] = "";
         const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
-        if (isnan(at) && count[0] + count[1] == 0) continue;
-        if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.6g", at);
-        kiln_print("%-14s %-50s %10s %12" PRIu64 " %12" PRIu64 "", rule_words[i].name, rule_words[i].text, limit, count[0],
-                   count[1]);
+        if (count[0] + count[1] == 0 && (isnan(at) || !r->all)) continue;
+        if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.4g", at);
+        if (!headed) kiln_print("%-11s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
+        headed = true;
+        kiln_print("%-11s %9s %10" PRIu64 " %10" PRIu64 "  %s", rule_words[i].name, limit, count[0], count[1], rule_words[i].text);
     }
 }
 
 static void print_bar(uint64_t count, uint64_t most, int width)
 {
-    enum { LONGEST = 24 };
+    enum { LONGEST = 14 };
     const int length = count ? 1 + (int)((double)count / (double)most * (LONGEST - 1)) : 0;
-    kiln_print_part("  %10" PRIu64 " %-*.*s", count, width, length, "########################");
+    kiln_print_part("  %10" PRIu64 " %-*.*s", count, width, length, "##############");
 }
 
 static void print_histogram(const char *head, uint32_t n, const double *edges, uint64_t (*bins)[2])
@@ -130,10 +138,10 @@ static void print_histogram(const char *head, uint32_t n, const double *edges, u
         last = i;
     }
     kiln_print_gap();
-    kiln_print("%-23s  %-35s  %s", head, "before", "after");
+    kiln_print("%-23s  %-25s  %s", head, "before", "after");
     for (uint32_t i = first; i <= last && i < n; i++) {
         kiln_print_part("%10.3g .. %-9.3g", edges[i], edges[i + 1]);
-        print_bar(bins[i][0], most, 24);
+        print_bar(bins[i][0], most, 14);
         print_bar(bins[i][1], most, 0);
         kiln_print_gap();
     }
@@ -167,30 +175,49 @@ static void print_opacities(const kiln_tally *t)
     print_histogram("opacity", N, edges, bins);
 }
 
+/* In percent. */
+static double change(const uint64_t pairs[2]) { return pairs[0] ? 100 * ((double)pairs[1] / (double)pairs[0] - 1) : 0.0; }
+
 static void print_views(const kiln_prune_report *r)
 {
-    uint64_t sum[2] = {0, 0}, most[2] = {0, 0};
-    char bytes[2][32];
-    if (r->n_views == 0) return;
     kiln_print_gap();
-    kiln_print("%-32s %11s %14s %14s %8s", "predicted pairs, profile inria", "size", "before", "after", "change");
+    kiln_print("%-30s %11s %13s %13s %8s", "predicted pairs, profile inria", "size", "before", "after", "change");
     for (uint32_t i = 0; i < r->n_views; i++) {
         const kiln_prune_view *v = &r->views[i];
         char size[32];
         (void)snprintf(size, sizeof size, "%ux%u", v->width, v->height);
         if (v->missing) {
-            kiln_print("%-32.32s %11s %14s %14s %8s", v->camera, size, "-", "-", "-");
+            kiln_print("%-30s %11s %13s %13s %8s", v->camera, size, "-", "-", "-");
             continue;
         }
-        for (int side = 0; side < 2; side++) {
-            sum[side] += v->count.pairs[side];
-            most[side] = v->count.pairs[side] > most[side] ? v->count.pairs[side] : most[side];
-        }
-        kiln_print("%-32.32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%", v->camera, size, v->count.pairs[0], v->count.pairs[1],
-                   v->count.pairs[0] ? 100 * ((double)v->count.pairs[1] / (double)v->count.pairs[0] - 1) : 0.0);
+        kiln_print("%-30s %11s %13" PRIu64 " %13" PRIu64 " %7.1f%%", v->camera, size, v->count.pairs[0], v->count.pairs[1],
+                   change(v->count.pairs));
     }
-    kiln_print("%-32s %11s %14" PRIu64 " %14" PRIu64 " %7.1f%%", "all of these", "", sum[0], sum[1],
-               sum[0] ? 100 * ((double)sum[1] / (double)sum[0] - 1) : 0.0);
+}
+
+static void print_views_sum(const kiln_prune_report *r)
+{
+    uint64_t sum[2] = {0, 0}, most[2] = {0, 0};
+    uint32_t n = 0;
+    char bytes[2][32];
+    for (uint32_t i = 0; i < r->n_views; i++) {
+        const uint64_t *pairs = r->views[i].count.pairs;
+        if (r->views[i].missing) continue;
+        n++;
+        for (int side = 0; side < 2; side++) {
+            sum[side] += pairs[side];
+            most[side] = pairs[side] > most[side] ? pairs[side] : most[side];
+        }
+    }
+    if (n == 0) return;
+    if (sum[0] == sum[1]) {
+        kiln_print("predicted pairs in %u view%s: %" PRIu64 ", as before", n, n == 1 ? "" : "s", sum[1]);
+        kiln_print("largest lists at %d bytes a pair: %s", KILN_PRUNE_LIST_BYTES,
+                   kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
+        return;
+    }
+    kiln_print("predicted pairs in %u view%s: %" PRIu64 " before, %" PRIu64 " after (%+.2f%%)", n, n == 1 ? "" : "s", sum[0],
+               sum[1], change(sum));
     kiln_print("largest lists at %d bytes a pair: %s before, %s after", KILN_PRUNE_LIST_BYTES,
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]),
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
@@ -200,24 +227,47 @@ static void print_against(const kiln_prune_report *r)
 {
     if (!r->other) return;
     kiln_print_gap();
-    kiln_print("%-14s %14s %14s %14s   longest axis; '%s' holds %" PRIu64 " Gaussians", "share of rows", "before", "after",
-               "the other", r->against, r->other->rows);
+    kiln_print("the other bake, '%s', holds %" PRIu64 " Gaussians", r->against, r->other->rows);
+    kiln_print("longest axis, in steps of 5 %%; the largest exactly");
+    kiln_print("%-14s %14s %14s %14s", "share of rows", "before", "after", "the other");
     for (int i = 0; i < N_SHARES; i++)
-        kiln_print("%-14s %14.4g %14.4g %14.4g", share_words[i], kiln_tally_scale_at(r->tally->scales[0], shares[i]),
-                   kiln_tally_scale_at(r->tally->scales[1], shares[i]), kiln_tally_scale_at(r->other->scales[0], shares[i]));
+        kiln_print("%-14s %14.4g %14.4g %14.4g", share_words[i], scale_at(r->tally->scales[0], r->largest[0], shares[i]),
+                   scale_at(r->tally->scales[1], r->largest[1], shares[i]),
+                   scale_at(r->other->scales[0], r->largest[2], shares[i]));
+}
+
+static void print_counts(const kiln_prune_report *r)
+{
+    const kiln_tally *t = r->tally;
+    uint64_t clamped = 0;
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) clamped += t->counts[i][1];
+    if (t->kept == t->rows)
+        kiln_print_part("pruning keeps all %" PRIu64 " Gaussians", t->rows);
+    else
+        kiln_print_part("pruning keeps %" PRIu64 " of %" PRIu64 " Gaussians", t->kept, t->rows);
+    if (clamped)
+        kiln_print_part(", %" PRIu64 " clamped", clamped);
+    else
+        kiln_print_part(", none clamped");
+    kiln_print("%s", r->dry_run ? " (dry run: nothing is written)" : "");
+}
+
+static void print_tables(const kiln_prune_report *r)
+{
+    kiln_print("extent %.4g, median spacing %.4g, median longest axis %.4g", (double)kiln_prune_extent(r->stats),
+               sqrt((double)r->stats->median_spacing2), exp((double)r->stats->median_log_scale));
+    print_scales(r->tally);
+    print_opacities(r->tally);
+    print_against(r);
+    if (r->n_views) print_views(r);
 }
 
 void kiln_prune_report_print(const kiln_prune_report *r)
 {
-    kiln_print("%" PRIu64 " Gaussians%s, %" PRIu64 " kept; extent %.4g, median spacing %.4g, median longest axis %.4g",
-               r->tally->rows, r->dry_run ? " (dry run: nothing is written)" : "", r->tally->kept,
-               (double)kiln_prune_extent(r->stats), sqrt((double)r->stats->median_spacing2),
-               exp((double)r->stats->median_log_scale));
+    print_counts(r);
     print_rules(r);
-    print_scales(r->tally);
-    print_opacities(r->tally);
-    print_views(r);
-    print_against(r);
+    if (r->all) print_tables(r);
+    print_views_sum(r);
     (void)fflush(stdout); /* so that warnings come after it; the engine looks at stdout's state at the end */
 }
 
@@ -225,8 +275,8 @@ void kiln_prune_report_print(const kiln_prune_report *r)
 static void warn_of_scales(const kiln_prune_report *r)
 {
     for (int i = 1; r->other && i < N_SHARES; i++) { /* the least scale says nothing */
-        const double ours = kiln_tally_scale_at(r->tally->scales[1], shares[i]),
-                     theirs = kiln_tally_scale_at(r->other->scales[0], shares[i]);
+        const double ours = scale_at(r->tally->scales[1], r->largest[1], shares[i]),
+                     theirs = scale_at(r->other->scales[0], r->largest[2], shares[i]);
         if (ours <= 0 || theirs <= 0 || (ours <= 4 * theirs && theirs <= 4 * ours)) continue;
         kiln_warn("the longest axes differ from those of '%s': %s is %.4g here and %.4g there, %.3g times as much; are both in the "
                   "same unit?",

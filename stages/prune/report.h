@@ -1,4 +1,4 @@
-/* report -- what kiln-prune tells: a table on the terminal, the same numbers in the run's record. */
+/* report -- what kiln-prune says: some lines or all tables on the terminal, the same numbers in the run's record. */
 #ifndef KILN_STAGES_PRUNE_REPORT_H
 #define KILN_STAGES_PRUNE_REPORT_H
 
@@ -21,9 +21,11 @@ typedef struct {
     const kiln_tally *tally;
     const kiln_tally *other; /* of --against; NULL without */
     const char *against;
+    double largest[3]; /* the longest axis of any row: before, after, of the other bake; 0 without rows */
     const kiln_prune_view *views;
     uint32_t n_views;
     bool dry_run;
+    bool all; /* print all tables, not the summary alone */
 } kiln_prune_report;
 
 /* Bytes of tile lists: what gsplat's isect_tiles takes, 12 a pair, doubled by its sort (nerfstudio-project/gsplat #464, #487). */

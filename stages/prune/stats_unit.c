@@ -4,6 +4,7 @@
 #include "stages/prune/tally.h"
 #include "stages/prune/units.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +118,14 @@ done:
 }
 
 /* ---- another bake --------------------------------------------------------------------------------------------------- */
-static kiln_status tally_layer(kiln_manifest *m, const kiln_layer *l, kiln_tally *t, kiln_error *err)
+static float largest_of(const float *log_scales, uint64_t n, float largest)
+{
+    for (uint64_t i = 0; i < n; i++) largest = log_scales[i] > largest ? log_scales[i] : largest;
+    return largest;
+}
+
+/* largest: log of the largest axis, -INFINITY without rows. */
+static kiln_status tally_layer(kiln_manifest *m, const kiln_layer *l, kiln_tally *t, float *largest, kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
@@ -129,7 +137,10 @@ static kiln_status tally_layer(kiln_manifest *m, const kiln_layer *l, kiln_tally
         float *logits = planes + 3 * c->count;
         kiln_status st = kiln_plane_read(m, c, "log_scales", planes, 3 * c->count * sizeof *planes, err);
         if (st == KILN_OK) st = kiln_plane_read(m, c, "opacity_logits", logits, c->count * sizeof *planes, err);
-        if (st == KILN_OK) kiln_tally_rows(t, 0, c->count, planes, logits, NULL);
+        if (st == KILN_OK) {
+            kiln_tally_rows(t, 0, c->count, planes, logits, NULL);
+            *largest = largest_of(planes, 3 * c->count, *largest);
+        }
         t->rows += c->count;
         free(planes);
         KILN_TRY(st);
@@ -148,12 +159,14 @@ kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, 
     kiln_manifest *m = NULL;
     kiln_layer *l = NULL;
     kiln_tally *t = NULL;
+    float largest = -INFINITY;
     kiln_status st;
     KILN_GO(KILN_ALLOC(&t, 1, "a tally", err));
     KILN_GO(kiln_manifest_open(q->text, KILN_OPEN_READ, "prune", true, &m, err));
     KILN_GO(kiln_layer_newest(m, KILN_FORM_DRAWABLE, &l, err)); /* what a renderer would get of it */
-    KILN_GO(tally_layer(m, l, t, err));
+    KILN_GO(tally_layer(m, l, t, &largest, err));
     KILN_GO(kiln_worker_put(w, "tally", t, sizeof *t, 8, err));
+    KILN_GO(kiln_worker_put(w, "largest", &largest, sizeof largest, 4, err));
 done:
     if (st != KILN_OK) kiln_note(err, "--against '%s'", q->text);
     kiln_layer_free(l);

@@ -124,30 +124,70 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
 /* A fast picture under this is not what was promised. */
 enum { FAST_DB = 60 };
 
-static void print_view(kiln_run *r, const kiln_render_job *j, const view_result *v)
+static void warn_of_fast(const kiln_render_job *j, const view_result *v)
 {
     if (v->fast_db < FAST_DB)
         kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: better draw it with --no-fast",
                   j->camera->name, v->fast_db, FAST_DB);
-    if (kiln_run_json(r)) return;
-    kiln_print_part("%-32s visible %9llu  pairs %11llu", j->camera->name, (unsigned long long)v->visible,
-                    (unsigned long long)v->pairs);
-    if (!isnan(v->psnr)) kiln_print_part("  psnr %7.3f dB  ssim %.5f", v->psnr, v->ssim);
-    const bool told = kiln_run_is_once(r) && j->payload.picture[0];
-    kiln_print("%s%s", told ? "  -> " : "", told ? j->payload.picture : "");
+}
+
+/* How much is said of each view: a line where the reader wants it, or where there are few and the line has a result. */
+typedef struct {
+    bool any;    /* one of them has a line */
+    bool counts; /* what is visible, and pairs, too */
+    bool files;  /* where a run that stores nothing has put the picture */
+    bool headed; /* out: the head of the table is printed */
+} view_lines;
+enum { FEW_VIEWS = 24 };
+
+static view_lines choose_lines(const kiln_run *r, uint32_t n)
+{
+    const bool all = kiln_run_prints_all(r, false);
+    return (view_lines){
+        .any = all || (kiln_run_prints(r, false) && n <= FEW_VIEWS), .counts = all, .files = kiln_run_is_once(r) && n <= FEW_VIEWS};
+}
+
+static void print_head(view_lines *l)
+{
+    if (l->headed) return;
+    kiln_print_part("%-32s", "camera");
+    if (l->counts) kiln_print_part(" %10s %11s", "visible", "pairs");
+    kiln_print(" %8s  %7s", "psnr dB", "ssim");
+    l->headed = true;
+}
+
+static void print_view(view_lines *l, const kiln_render_job *j, const view_result *v)
+{
+    const bool measured = !isnan(v->psnr), file = l->files && j->payload.picture[0];
+    if (!l->any || !(measured || l->counts || file)) return;
+    if (measured || l->counts) print_head(l);
+    kiln_print_part(l->headed ? "%-32s" : "%s", j->camera->name);
+    if (l->counts) kiln_print_part(" %10llu %11llu", (unsigned long long)v->visible, (unsigned long long)v->pairs);
+    if (measured) kiln_print_part(" %8.3f  %7.5f", v->psnr, v->ssim);
+    if (file && l->counts) kiln_print_gap(); /* 80 columns have no room for both */
+    kiln_print("%s%s", file ? "  -> " : "", file ? j->payload.picture : "");
 }
 
 static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t *rows, kiln_error *err)
 {
-    if (!kiln_run_json(r)) kiln_print("%-32s no picture, see above", j->camera->name);
+    if (kiln_run_prints(r, false)) kiln_print("%-32s no picture, see above", j->camera->name);
     json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split, "quarantined", 1);
     return json_array_append_new(rows, row) == 0 ? KILN_OK : no_memory(err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------- */
+/* Of the measured views of a split. */
 typedef struct {
-    double psnr, ssim; /* of the test split */
-    uint32_t n_test, n_distorted, n_missing;
+    uint32_t n;
+    double psnr, ssim;  /* summed */
+    double least, most; /* of psnr */
+    const char *worst;  /* the camera of the least */
+} split_sums;
+enum { TEST, OTHERS, N_SPLITS };
+
+typedef struct {
+    split_sums splits[N_SPLITS];
+    uint32_t n_distorted, n_missing;
     uint32_t n_drawn, n_encoded; /* by this run */
     uint32_t n_in_slabs;         /* of those */
     uint32_t n_damaged;          /* photos */
@@ -156,6 +196,17 @@ typedef struct {
     double least_db;             /* of those, and whose that is */
     const char *least_camera;
 } totals;
+
+static void add_measured(split_sums *s, const kiln_render_job *j, const view_result *v)
+{
+    if (s->n++ == 0) s->least = INFINITY, s->most = -INFINITY;
+    s->psnr += v->psnr;
+    s->ssim += v->ssim;
+    if (v->psnr > s->most) s->most = v->psnr;
+    if (s->worst && v->psnr >= s->least) return;
+    s->least = v->psnr;
+    s->worst = j->camera->name;
+}
 
 static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, const view_result *v)
 {
@@ -170,10 +221,7 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
         t->least_db = v->fast_db;
         t->least_camera = j->camera->name;
     }
-    if (isnan(v->psnr) || strcmp(j->camera->split, "test") != 0) return;
-    t->psnr += v->psnr;
-    t->ssim += v->ssim;
-    t->n_test++;
+    if (!isnan(v->psnr)) add_measured(&t->splits[strcmp(j->camera->split, "test") == 0 ? TEST : OTHERS], j, v);
 }
 
 /* A folder that went away takes all photos with it: a few are named. */
@@ -189,6 +237,7 @@ static void warn_of_photo(totals *t, const kiln_render_job *j, const view_result
 static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, totals *t, kiln_outside *outside, kiln_error *err)
 {
     view_result v;
+    view_lines lines = choose_lines(r, s->n_jobs);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
         t->n_distorted += j->camera->distorted;
@@ -200,7 +249,8 @@ static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, 
         KILN_TRY(read_result(r, &s->units[i], &v, err));
         KILN_TRY(describe_view(j, &v, rows, err));
         warn_of_photo(t, j, &v);
-        print_view(r, j, &v);
+        warn_of_fast(j, &v);
+        print_view(&lines, j, &v);
         outside[i] = v.outside;
         add_view(t, j, &s->units[i], &v);
     }
@@ -209,16 +259,17 @@ static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, 
 
 static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *out, kiln_error *err)
 {
+    const split_sums *test = &t->splits[TEST];
     json_t *sums =
         json_pack("{s:s, s:i, s:o, s:i, s:o, s:i, s:i}", "profile", s->profile, "frames_drawn", (int)t->n_drawn, "draw_s",
                   kiln_json_real(t->draw_s), "frames_encoded", (int)t->n_encoded, "encode_s", kiln_json_real(t->encode_s),
                   "cameras_quarantined", (int)t->n_missing, "photos_damaged", (int)t->n_damaged);
     int failed = !sums || json_object_update(out, sums);
     json_decref(sums);
-    if (!failed && t->n_test)
+    if (!failed && test->n)
         failed = json_object_set_new(out, "test",
-                                     json_pack("{s:i, s:o, s:o}", "views", (int)t->n_test, "psnr",
-                                               kiln_json_real(t->psnr / t->n_test), "ssim", kiln_json_real(t->ssim / t->n_test)));
+                                     json_pack("{s:i, s:o, s:o}", "views", (int)test->n, "psnr",
+                                               kiln_json_real(test->psnr / test->n), "ssim", kiln_json_real(test->ssim / test->n)));
     if (!failed && t->n_measured)
         failed = json_object_set_new(out, "fast",
                                      json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured, "least_db", db_json(t->least_db),
@@ -255,6 +306,31 @@ done:
     return st;
 }
 
+static void print_split(const char *name, const split_sums *s, const char *profile)
+{
+    if (s->n == 0) return;
+    kiln_print("%s, %u view%s: psnr %.3f dB, ssim %.5f (profile %s)", name, s->n, s->n == 1 ? "" : "s", s->psnr / s->n,
+               s->ssim / s->n, profile);
+    if (s->n > 1) kiln_print("  psnr from %.3f dB (%s) to %.3f dB", s->least, s->worst, s->most);
+}
+
+static void print_totals(const kiln_shoot *s, const totals *t)
+{
+    if (t->n_encoded)
+        kiln_print("%u picture%s drawn in %.2f s and written in %.2f s of workers", t->n_drawn, t->n_drawn == 1 ? "" : "s",
+                   t->draw_s, t->encode_s);
+    else if (t->n_drawn)
+        kiln_print("%u picture%s drawn in %.2f s of workers", t->n_drawn, t->n_drawn == 1 ? "" : "s", t->draw_s);
+    else
+        kiln_print("all pictures were there; none was drawn again");
+    if (t->n_measured)
+        kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (%s)", t->n_measured, s->n_jobs,
+                   t->least_db, t->least_camera);
+    if (s->n_jobs == 1) return; /* its line says it */
+    print_split("test split", &t->splits[TEST], s->profile);
+    print_split("other cameras", &t->splits[OTHERS], s->profile);
+}
+
 kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
 {
     totals t = {0};
@@ -268,13 +344,6 @@ kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
     if (t.n_in_slabs)
         kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
                  t.n_in_slabs, t.n_drawn);
-    if (kiln_run_json(r)) return KILN_OK;
-    if (t.n_encoded) kiln_print("%u pictures drawn in %.2f s and written in %.2f s of workers", t.n_drawn, t.draw_s, t.encode_s);
-    if (t.n_measured)
-        kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (camera '%s')", t.n_measured, s->n_jobs,
-                   t.least_db, t.least_camera);
-    if (t.n_test)
-        kiln_print("test split, %u views: psnr %.3f dB, ssim %.5f (profile %s)", t.n_test, t.psnr / t.n_test, t.ssim / t.n_test,
-                   s->profile);
+    if (kiln_run_prints(r, false)) print_totals(s, &t);
     return KILN_OK;
 }

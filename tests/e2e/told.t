@@ -27,7 +27,7 @@ json 'd["quarantined"] == 1'
 # a camera whose pairs cannot be counted costs its own line
 must 7 faulty 'unit=pairs of *1*:abort' "$KILN_BIN/kiln-prune" whole.db --min-opacity 0.012 --json
 json '[c["pairs"] is None for c in d["cameras"]].count(True) == 1'
-must 7 faulty 'unit=pairs of *1*:abort' "$KILN_BIN/kiln-prune" whole.db
+must 7 faulty 'unit=pairs of *1*:abort' "$KILN_BIN/kiln-prune" whole.db --verbose
 says '64x48  *-  *-  *-$' out
 must 0 kiln prune whole.db
 must 0 kiln info whole.db --json

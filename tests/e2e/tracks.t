@@ -15,7 +15,7 @@ digest_of() { digest "$1" | grep "^layer $2 "; }
 for e in txt bin; do
     tracks write "$KILN_TMP/$e" $e || fail "write"
     kiln import "$KILN_TMP/$e" "$KILN_TMP/$e.db" >/dev/null || fail "import"
-    said=$(kiln knn "$KILN_TMP/$e.db" | tail -n 1)
+    said=$("$KILN_BIN/kiln-knn" "$KILN_TMP/$e.db" 2>/dev/null | tail -n 1)
     [ "$said" = '5 points without colour: 3 coloured from 2 photos, 2 stay black' ] || fail "it said: $said"
     coloured check "$KILN_TMP/$e.db"
 done

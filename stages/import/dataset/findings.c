@@ -17,14 +17,23 @@ static void say_notes(const kiln_dataset *d)
         if (line[0]) kiln_warn("%s", line);
 }
 
+/* A path inside the data set as it is seen from there: short enough for a line. */
+static const char *shown(const kiln_dataset *d, const char *path)
+{
+    const size_t n = strlen(d->root);
+    if (strncmp(path, d->root, n) != 0) return path;
+    if (path[n] == '\0') return "./";
+    return path[n] == '/' ? path + n + 1 : path;
+}
+
 void kiln_findings_say(const kiln_dataset *d)
 {
     for (uint32_t i = 0; i < d->n_findings; i++) {
         const kiln_finding *f = &d->findings[i];
         if (f->used)
-            kiln_say("%s: %s (%s)", f->role, f->path, f->what);
+            kiln_say("%s: %s (%s)", f->role, shown(d, f->path), f->what);
         else
-            kiln_chat("not used: %s (%s): %s", f->path, f->what, f->why_not);
+            kiln_chat("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
     }
     say_notes(d);
 }

@@ -1,0 +1,66 @@
+#!/bin/bash
+# What the stages say fits a terminal of 80 columns, is short by default, and is nothing with --quiet.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+front() { "$KILN_BIN/kiln" "$@"; }
+narrow() { # WHAT: out and err have no line of more than 80 characters, but for warnings, which a terminal gets in several lines
+    local wide
+    wide=$(awk 'length > 80 && !/^kiln-[a-z]*: warning: /' out err)
+    [ -z "$wide" ] || fail "$1 is wider than 80 columns: $wide"
+}
+lines() { wc -l <out; }
+
+# few cameras with photos: a line for each; many, or none with a photo: a summary
+kiln generate demo s --gaussians 3000 --cameras 5 --size 64x48 && kiln generate demo many --gaussians 2000 --cameras 30 --size 32x24 || fail generate
+must 0 front pipeline s --out a && narrow 'kiln pipeline'
+[ "$(lines)" -le 24 ] || fail "the output of five cameras has $(lines) lines: $(cat out)"
+for k in 0 1 2 3 4; do [ "$(grep -c "^view_0$k  *[0-9.]* *[0-9.]*$" out)" = 1 ] || fail "camera $k has no line of its own: $(cat out)"; done
+must 0 front pipeline many --out b && narrow 'kiln pipeline with 30 cameras'
+grep -q '^view_' out && fail "30 cameras have a line each: $(cat out)"
+grep -qE '^  psnr from [0-9.]+ dB \(view_[0-9]+\) to [0-9.]+ dB$' out || fail "the worst camera is not named: $(cat out)"
+must 0 front pipeline many --out b --verbose --render-force && mv out all
+[ "$(grep -c '^view_' all)" -ge 30 ] || fail "--verbose has no line for each camera"
+[ -z "$(awk 'length > 80' all)" ] || fail "--verbose is wider than 80 columns: $(awk 'length > 80' all)"
+rm -r many/images && must 0 front pipeline many --out c && narrow 'a scene without photos'
+must 0 front pipeline s/scene.ply --out d && narrow 'a file without cameras'
+
+# nothing to do is one line a stage, and no table
+must 0 front pipeline s --out a && narrow 'a second run'
+[ "$(grep -c ': nothing to do, ' err)" = "$(wc -l <err)" ] || fail "a second run says more than that there is nothing to do: $(cat err)"
+[ "$(lines)" = 3 ] || fail "a second run prints more than three places: $(cat out)"
+
+# sentences are wrapped on a terminal, and one line in a file
+if command -v script >/dev/null; then
+    must 0 "$KILN_BIN/kiln-render" a/manifest.db --background white --format none
+    grep -q 'warning: where nothing is drawn .* fits the photos$' err || fail "no sentence on one line: $(cat err)"
+    script -qec "'$KILN_BIN/kiln-render' a/manifest.db --background white --format none --force" typescript >/dev/null || fail script
+    tr -d '\r' <typescript | sed 's/\x1b\[K//g; 1d; $d' >err
+    grep -q '^kiln-render: warning: where nothing is drawn' err || fail "no warning on a terminal: $(cat err)"
+    [ -z "$(awk 'length > 80' err)" ] || fail "a terminal gets a line of more than 80 columns: $(cat err)"
+    tr -s '\n ' ' ' <err | grep -q 'warning: where nothing is drawn .* fits the photos ' || fail "words are lost on a terminal: $(cat err)"
+fi
+
+# what changed has its row and no other: no table of zeros
+must 0 "$KILN_BIN/kiln-prune" a/manifest.db --force
+grep -q '^rule' out && fail "a table of zeros: $(cat out)"
+must 0 "$KILN_BIN/kiln-prune" a/manifest.db --min-opacity 0.5 && narrow 'kiln-prune'
+grep -qE '^min-opacity +0.5 +[1-9][0-9]* +0 ' out || fail "the rule that dropped has no row: $(cat out)"
+grep -qE '^[a-z-]+ +[^ ]+ +0 +0 ' out && fail "a rule that did nothing has a row: $(cat out)"
+
+# runs that only look say everything, --quiet or not
+for options in '' --quiet; do
+    # shellcheck disable=SC2086 # an option or none
+    must 0 "$KILN_BIN/kiln-prune" a/manifest.db $options --dry-run --merge --against b/manifest.db && narrow 'kiln-prune --dry-run'
+    grep -q '^longest axis  *before  *after$' out || fail "a dry run has no histogram: $(cat out)"
+    # shellcheck disable=SC2086
+    must 0 "$KILN_BIN/kiln-tiles" d/manifest.db $options --predict && narrow 'kiln-tiles --predict'
+    [ "$(grep -c '^orbit_' out)" = 8 ] || fail "a prediction has no line for each camera: $(cat out)"
+done
+
+# --quiet: no stage prints anything
+must 0 "$KILN_BIN/kiln-import" s e.db --quiet && [ ! -s out ] && [ ! -s err ] || fail "kiln-import --quiet says $(cat out err)"
+for stage in $STAGES; do
+    must 0 "$KILN_BIN/kiln-$stage" e.db --quiet
+    [ ! -s out ] && [ ! -s err ] || fail "kiln-$stage --quiet says $(cat out err)"
+done
+exit 0
