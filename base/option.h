@@ -43,6 +43,8 @@ enum {
     KILN_HIDDEN = 2, /* not in --help (for the engine and for tests) */
     KILN_ONCE = 4,   /* a run that has it uses the stored parameters, stores none and changes no state (-o, --camera, --dry-run) */
     KILN_DEVICE = 8, /* about where units compute: only in the tables of programs that have some */
+    KILN_LATER =
+        32, /* of a keyed one, newer than bakes that are about: its default is in no key, so that theirs stay as they are */
     KILN_ALONE = 16, /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
 };
 

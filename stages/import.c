@@ -34,6 +34,7 @@
 static struct {
     const char *cameras;
     uint64_t random_points, seed;
+    uint32_t up;
     bool list, list_formats, rehash;
 } o;
 
@@ -43,11 +44,17 @@ static const kiln_opt options[] = {
     {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none",
      KILN_KEYED},
     {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "of the random points", KILN_KEYED},
+    {"up", 0, KILN_OPT_ENUM, &o.up, "AXIS", "auto", "auto|x|-x|y|-y|z|-z",
+     "axis that points up, round which the synthetic cameras of a scene without any stand; auto: as its files say, else -y",
+     KILN_KEYED | KILN_LATER},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL, "look at the content of every source, not only at its time", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
+
+/* Of --up, by index. */
+static const char *const ups[] = {NULL, "x", "-x", "y", "-y", "z", "-z"};
 
 static const kiln_cli cli = {.program = "kiln-import",
                              .summary = "reads a scene into a manifest: Gaussians or points, cameras, photos",
@@ -357,10 +364,11 @@ static kiln_status choose_cameras(kiln_import_result *i, kiln_error *err)
         lo[a] = i->scan.origin[a] + (double)i->cube.inner_lo[a];
         hi[a] = i->scan.origin[a] + (double)i->cube.inner_hi[a];
     }
-    kiln_orbit(i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.up_axis, lo, hi, i->orbit);
+    kiln_orbit(kiln_import_up(i), lo, hi, i->orbit);
     i->cameras = i->orbit;
     i->n_cameras = KILN_ORBIT_CAMERAS;
-    kiln_say("no cameras found; %d synthetic ones look at the scene from an orbit", KILN_ORBIT_CAMERAS);
+    kiln_say("no cameras found; %d stand on an orbit instead, up is %s%s", KILN_ORBIT_CAMERAS,
+             kiln_import_up(i)[0] ? kiln_import_up(i) : "-y", i->up ? "" : " (see --up)");
     return KILN_OK;
 }
 
@@ -517,6 +525,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     i->dropped_rows = json_array();
     i->spool_fd = -1;
     KILN_GO(kiln_dataset_find(scene, o.cameras, avoid, &i->data, err));
+    i->up = ups[o.up];
     i->has_background = i->data.has_background;
     memcpy(i->background, i->data.background, sizeof i->background);
     st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);

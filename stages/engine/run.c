@@ -100,8 +100,12 @@ kiln_hasher *kiln_run_key(kiln_run *r)
 {
     char text[KILN_PATH_MAX];
     kiln_hasher *h = kiln_key_begin(r->program->name, r->stage ? r->stage->version : 0);
-    for (const kiln_opt *o = r->cli.options; o && o->name; o++)
-        if (o->flags & KILN_KEYED) kiln_key_text(h, o->name, kiln_opt_text(o, text, sizeof text));
+    for (const kiln_opt *o = r->cli.options; o && o->name; o++) {
+        if (!(o->flags & KILN_KEYED)) continue;
+        (void)kiln_opt_text(o, text, sizeof text);
+        if (o->flags & KILN_LATER && !strcmp(text, o->def ? o->def : "")) continue;
+        kiln_key_text(h, o->name, text);
+    }
     return h;
 }
 

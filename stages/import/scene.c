@@ -55,6 +55,12 @@ static kiln_status write_notes(const kiln_import_result *i, char *out, size_t ro
     return KILN_OK;
 }
 
+const char *kiln_import_up(const kiln_import_result *i)
+{
+    if (i->up) return i->up;
+    return i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.up_axis;
+}
+
 kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_error *err)
 {
     const kiln_source_info *info = &i->scan.info;
@@ -71,7 +77,7 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_e
     s->sh_degree = info->sh_degree;
     s->antialiased = info->antialiased;
     memcpy(s->frame, i->data.frame, sizeof s->frame);
-    memcpy(s->up_axis, info->up_axis[0] ? info->up_axis : i->data.up_axis, sizeof s->up_axis);
+    snprintf(s->up_axis, sizeof s->up_axis, "%s", kiln_import_up(i));
     memcpy(s->transforms, i->data.transforms, sizeof s->transforms);
     memcpy(s->origin, i->scan.origin, sizeof s->origin);
     s->has_root = i->counts.kept > 0;

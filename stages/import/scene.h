@@ -26,7 +26,11 @@ typedef struct {
     kiln_camera *cameras; /* borrowed from data, or the orbit below */
     uint32_t n_cameras;
     kiln_camera *orbit; /* owned */
+    const char *up;     /* axis of --up; NULL: as the files say */
 } kiln_import_result;
+
+/* The axis that points up: of --up, else of the file of rows, else of the camera files; "" unknown. */
+const char *kiln_import_up(const kiln_import_result *i);
 
 kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *out, kiln_error *err) KILN_MUST_CHECK;
 /* Names and types of the planes that the blocks have, in one chunk after the other. kiln_layer_free(*out). */

@@ -57,7 +57,7 @@ grep -q '^max-scale ' "$KILN_TMP/out" || fail "nothing was above --max-scale"
 grep -q 'share of rows' "$KILN_TMP/out" || fail "the other bake is not shown"
 grep -q 'warning' "$KILN_TMP/err" || fail "no warning about scales that differ"
 # the largest axis is told exactly, not by the middle of a bin
-must 0 kiln prune "$ok" --dry-run --max-scale 0.5 --max-extent off --max-spacing off --against "$ok"
+must 0 kiln prune "$ok" --dry-run --max-scale 0.5 --max-scale-policy clamp --max-extent off --max-spacing off --against "$ok"
 grep -qE '^largest +[0-9.]+ +0\.5 +' "$KILN_TMP/out" || fail "the largest axis is not that of --max-scale: $(grep '^largest' "$KILN_TMP/out")"
 must 0 "$KILN_BIN/kiln-prune" "$ok" --max-extent off --max-spacing off --min-opacity 1
 grep -q 'ALL 80000 Gaussians' "$KILN_TMP/err" || fail "no warning when everything is dropped"
