@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/quote.h"
+#include "stages/import/foreign.h"
 #include "stages/import/packing.h"
 
 #include <stdio.h>
@@ -20,8 +21,7 @@ const kiln_reader *const kiln_readers[] = {
 static const struct {
     const char *magic, *what;
 } later[] = {
-    {"NGSP", "SPZ"},
-    {"PK\x03\x04", "a ZIP archive, perhaps SOG"},
+    {"PK\x03\x04", "a ZIP archive"},
     {"glTF", "binary glTF"},
     {"SQLite format 3", "an SQLite database, perhaps a manifest"},
 };
@@ -44,21 +44,24 @@ void kiln_readers_list(void)
     kiln_packings_list(packed);
 }
 
-static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)
+static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, uint64_t *size, kiln_error *err)
 {
     int fd;
     kiln_file_info info;
     KILN_TRY(kiln_file_open(path, &fd, err));
     kiln_status st = kiln_file_stat(path, &info, err);
+    *size = info.size;
     *len = info.size < room ? (size_t)info.size : room;
     if (st == KILN_OK) st = kiln_file_read_at(fd, path, 0, head, *len, err);
     close(fd);
     return st;
 }
 
-static kiln_status unknown(const char *path, const unsigned char *head, size_t len, kiln_error *err)
+static kiln_status unknown(const char *path, const unsigned char *head, size_t len, uint64_t size, kiln_error *err)
 {
+    char what[KILN_FOREIGN_NAME];
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
+    if (kiln_foreign_format(path, head, len, size, what)) return kiln_foreign_refuse(path, what, err);
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
@@ -71,8 +74,9 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
 {
     unsigned char head[512];
     size_t len = 0;
+    uint64_t size = 0;
     int best = 0;
-    KILN_TRY(read_head(p->path, head, sizeof head, &len, err));
+    KILN_TRY(read_head(p->path, head, sizeof head, &len, &size, err));
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         int score = p->packing && (*r)->never_packed ? 0 : (*r)->probe(head, len, name);
         if (score > best) {
@@ -80,7 +84,7 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
             *out = *r;
         }
     }
-    return *out ? KILN_OK : unknown(name, head, len, err);
+    return *out ? KILN_OK : unknown(name, head, len, size, err);
 }
 
 kiln_status kiln_source_look(const char *path, const kiln_reader **out, kiln_source_info *info, kiln_error *err)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "schema/layers.h"
 #include "stages/engine/json_text.h"
+#include "stages/import/dataset/findings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -234,6 +235,7 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     KILN_TRY(put_count(report, "frames_dropped", i->data.frames_dropped, err));
     KILN_TRY(put_count(report, "images_read", i->data.frames_read, err)); /* COLMAP's word for a frame */
     KILN_TRY(put_count(report, "images_dropped", i->data.frames_dropped, err));
+    KILN_TRY(kiln_findings_json(&i->data, report, err));
     say_counts(i);
     return KILN_OK;
 }

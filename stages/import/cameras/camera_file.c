@@ -100,7 +100,7 @@ static int by_path(const void *a, const void *b)
 static bool is_test_name(const char *name) { return strncmp(name, "test/", 5) == 0; }
 
 /* What a file says; else names beginning test/; else every 8th of the sorted names, as 3DGS does. */
-static void give_split(kiln_camera *c, uint32_t n)
+static const char *give_split(kiln_camera *c, uint32_t n)
 {
     bool said = false, named = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -111,6 +111,8 @@ static void give_split(kiln_camera *c, uint32_t n)
         const bool test = said ? strcmp(c[i].split, "test") == 0 : named ? is_test_name(c[i].name) : i % 8 == 0;
         snprintf(c[i].split, sizeof c[i].split, "%s", test ? "test" : "train");
     }
+    if (n == 0) return NULL;
+    return said ? "as the camera files say" : named ? "names beginning test/" : "every 8th by name";
 }
 
 kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err)
@@ -120,7 +122,7 @@ kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err)
         if (strcmp(d->cameras[i - 1].name, d->cameras[i].name) == 0)
             return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' occurs twice; two photos need different names",
                              d->cameras[i].name);
-    give_split(d->cameras, d->n_cameras);
+    d->split_rule = give_split(d->cameras, d->n_cameras);
     if (d->n_sources) qsort(d->sources, d->n_sources, sizeof *d->sources, by_path);
     return KILN_OK;
 }

@@ -36,6 +36,12 @@ typedef struct {
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* told in the notes at the end */
     char unreadable[512];                                               /* why the first unreadable photo is that */
+    bool last_unreadable;          /* the photo that was sought last is there and cannot be read */
+    bool may_lack_photos;          /* its cameras name no photos: none is expected */
+    uint64_t n_frames;             /* of a transforms.json; */
+    uint64_t n_dropped;            /* of these, for want of a photo */
+    uint64_t n_dropped_unreadable; /* of those, where it is there and cannot be read */
+    char first_dropped[200];
 } kiln_camera_file;
 
 /* root: the data set's folder or NULL. Finds the photo folders beside the file, inside root and, for a COLMAP model,

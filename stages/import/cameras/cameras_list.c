@@ -45,6 +45,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
 kiln_status kiln_cameras_list(kiln_camera_file *f, const json_t *json, kiln_error *err)
 {
     const size_t n = json_array_size(json);
+    f->may_lack_photos = true;
     for (size_t i = 0; i < n; i++) KILN_TRY(read_one(f, json_array_get(json, i), i, err));
     f->d->frames_read += n;
     return KILN_OK;

@@ -88,9 +88,12 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
     KILN_TRY(kiln_frame_lens(f, file, frame, &c, who, &sized, err));
     f->d->frames_read++;
+    f->n_frames++;
     if (f->need_photos && !c.photo[0]) {
-        if (f->d->frames_dropped++ == 0)
-            kiln_dataset_note(f->d, "'%s': frames without their photo are dropped; the first: %s", f->path, who);
+        if (f->n_dropped++ == 0) snprintf(f->first_dropped, sizeof f->first_dropped, "%s", who);
+        f->n_dropped_unreadable += f->last_unreadable;
+        f->d->frames_dropped++;
+        f->d->frames_unreadable += f->last_unreadable;
         return KILN_OK;
     }
     if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: there is neither w and h nor a photo", f->path, who);

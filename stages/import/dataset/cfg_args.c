@@ -1,13 +1,14 @@
 /* cfg_args -- text of a Python Namespace, looked through for key=value and never evaluated:
  *
  *     Namespace(data_device='cuda', eval=False, images='images', sh_degree=3, white_background=False, ...)
- * Paths in it belong to another machine; of source_path we keep nothing. A value that is not of the expected kind is
- * passed over: the file is a by-product, not what the user gave us to read.
+ * Paths in it belong to another machine: source_path is shown where photos are missing, and nothing else is done with it. A value
+ * that is not of the expected kind is passed over: the file is a by-product, not what the user gave us to read.
  */
 #include "stages/import/dataset/cfg_args.h"
 
 #include "base/file.h"
 #include "stages/import/cameras/camera_file.h"
+#include "stages/import/dataset/dataset_search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,11 +48,20 @@ static bool read_name(const char *text, const char *key, char *out, size_t room)
     return false;
 }
 
+/* A quoted path as it stands. */
+static void read_path(const char *text, const char *key, char *out, size_t room)
+{
+    const char *v = value_of(text, key), *end = v && (*v == '\'' || *v == '"') ? strchr(v + 1, *v) : NULL;
+    out[0] = 0;
+    if (end && (size_t)(end - v - 1) < room) snprintf(out, room, "%.*s", (int)(end - v - 1), v + 1);
+}
+
 static void interpret(kiln_dataset *d, const char *text)
 {
     bool white, eval;
     const char *degree = value_of(text, "sh_degree");
     const bool has_eval = read_bool(text, "eval", &eval), has_name = read_name(text, "images", d->images, sizeof d->images);
+    read_path(text, "source_path", d->source_path, sizeof d->source_path);
     char *out = d->cfg_args;
     const size_t room = sizeof d->cfg_args;
     int n = snprintf(out, room, "{");
@@ -67,6 +77,21 @@ static void interpret(kiln_dataset *d, const char *text)
     snprintf(out + n, room - (size_t)n, "}");
 }
 
+/* What of it decides something here; the rest is kept in the scene's notes. */
+static kiln_status tell(kiln_dataset *d, const char *path, kiln_error *err)
+{
+    char what[160];
+    const char *background = !d->has_background ? "" : d->background[0] > 0 ? "white background" : "black background";
+    const bool used = d->has_background || d->images[0];
+    snprintf(what, sizeof what, "%s%s%s%.100s%s", background, *background && d->images[0] ? ", " : "",
+             d->images[0] ? "image folder '" : "", d->images,
+             d->images[0] ? "'"
+             : used       ? ""
+                          : "nothing that matters here");
+    return kiln_dataset_add_finding(d, path, "settings", used, what, used ? "" : "it says neither background nor image folder",
+                                    err);
+}
+
 kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
@@ -77,5 +102,6 @@ kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
     KILN_TRY(kiln_file_read(path, SIZE_LIMIT, &text, &size, err));
     interpret(d, (const char *)text); /* a NUL byte in it ends it early, which is harmless */
     free(text);
+    KILN_TRY(tell(d, path, err));
     return kiln_dataset_add_source(d, path, "settings", err);
 }

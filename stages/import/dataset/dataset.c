@@ -9,6 +9,7 @@
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataset_search.h"
+#include "stages/import/foreign.h"
 #include "stages/import/packing.h"
 
 #include <errno.h>
@@ -64,6 +65,20 @@ static void use_rows(kiln_dataset *d, const char *path, const kiln_reader *reade
     d->reader = reader;
 }
 
+/* A folder of SOG holds its Gaussians in pictures. */
+static kiln_status refuse_foreign_folder(const kiln_search *s, kiln_error *err)
+{
+    char path[KILN_PATH_MAX], what[KILN_FOREIGN_NAME];
+    return kiln_foreign_folder(s->d->root, path, what) ? kiln_foreign_refuse(path, what, err) : KILN_OK;
+}
+
+static kiln_status tell_foreign_folder(kiln_search *s, kiln_error *err)
+{
+    char path[KILN_PATH_MAX], what[KILN_FOREIGN_NAME];
+    if (!kiln_foreign_folder(s->d->root, path, what)) return KILN_OK;
+    return kiln_dataset_add_finding(s->d, path, "splats", false, what, "not read yet", err);
+}
+
 static kiln_status choose_splats(kiln_search *s, kiln_error *err)
 {
     const kiln_candidate *best = best_splats(s);
@@ -74,6 +89,7 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
     if (s->has_point_cloud && !s->trained)
         return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?",
                          s->d->root);
+    KILN_TRY(refuse_foreign_folder(s, err));
     for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
         if (!s->files[i].reader) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
     return KILN_OK;
@@ -96,10 +112,29 @@ static kiln_status choose_points(kiln_search *s, kiln_error *err)
     return KILN_OK;
 }
 
+/* Why a file that could be read is not the one that is used. */
+static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out, size_t room)
+{
+    const kiln_candidate *used = NULL;
+    for (uint32_t i = 0; i < s->n_files; i++)
+        if (strcmp(s->files[i].path, s->d->rows_path) == 0) used = &s->files[i];
+    const char *name = kiln_path_base(s->d->rows_path);
+    if (!used)
+        snprintf(out, room, "another file takes precedence");
+    else if (used->kind != c->kind)
+        snprintf(out, room, "%.80s holds Gaussians", name);
+    else if (s->trained && used == &s->files[0])
+        snprintf(out, room, "the trained iteration %llu takes precedence", (unsigned long long)used->iteration);
+    else if (used->n_rows > c->n_rows)
+        snprintf(out, room, "%.80s has more, %llu", name, (unsigned long long)used->n_rows);
+    else
+        snprintf(out, room, "%.80s takes precedence by its name", name);
+}
+
 static kiln_status tell_files(kiln_search *s, kiln_error *err)
 {
     kiln_dataset *d = s->d;
-    char what[160];
+    char what[160], why_not[200];
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
         const bool used = strcmp(c->path, d->rows_path) == 0, points = c->reader && c->kind == KILN_SCENE_POINTS;
@@ -107,9 +142,10 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
         if (c->reader)
             snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
                      points ? "point" : "Gaussian", c->n_rows == 1 ? "" : "s");
+        if (c->reader) say_why_not(s, c, why_not, sizeof why_not);
         KILN_TRY(kiln_dataset_add_finding(d, c->path, points ? "points" : "splats", used, what,
                                           used        ? ""
-                                          : c->reader ? "another file takes precedence"
+                                          : c->reader ? why_not
                                                       : c->why.msg,
                                           err));
         if (!c->reader) kiln_dataset_note(d, "a file is left out: %s", c->why.msg);
@@ -130,6 +166,7 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     KILN_TRY(kiln_search_cameras(s, cameras, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(tell_files(s, err));
+    KILN_TRY(tell_foreign_folder(s, err));
     if (!d->reader && d->n_cameras == 0)
         return kiln_fail(
             err, KILN_E_INPUT,
@@ -148,8 +185,10 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
 {
     kiln_dataset *d = s->d;
     const kiln_candidate *c = NULL;
+    char what[KILN_FOREIGN_NAME];
     KILN_TRY(kiln_search_file(s, path, &c, err));
     const bool is_json = !c->reader && !cameras && strcmp(kiln_path_suffix(path), "json") == 0;
+    if (is_json && kiln_foreign_json(path, what)) return kiln_foreign_refuse(path, what, err);
     if (!c->reader && !is_json) return kiln_fail(err, c->why.status, "%s", c->why.msg);
     if (c->reader) use_rows(d, path, c->reader);
     if (is_json) s->n_files = 0;

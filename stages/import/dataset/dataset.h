@@ -16,7 +16,8 @@
  * A camera is named by its photo: the path as given, without leading ./, image folder (images, images_N) and extension.
  * Photos are sought beside the camera file, in the directory and, for COLMAP, above sparse: by their path as given, then
  * in images, images_2, images_4, images_8; by their own name, then as .png, .jpg, .jpeg. Intrinsics are scaled to the
- * photo's true size. Frames of a transforms.json without photo are dropped and counted; other cameras stay without.
+ * photo's true size. Frames of a transforms.json without photo are dropped and counted by reason; other cameras stay
+ * without.
  * Split: what the files say (transforms_test.json; test_filenames, or val_filenames
  * where those are empty); else names beginning test/; else every 8th by name.
  */
@@ -41,7 +42,12 @@ typedef struct {
     kiln_camera *cameras;      /* owned; sorted by name, unique */
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
-    kiln_source_file *sources; /* camera files and photos looked at; hashes not filled; owned */
+    uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
+    const char *split_rule;     /* how test views were told from the others; NULL without cameras */
+    uint64_t photos_missing;    /* photos that cameras name and that are nowhere, of dropped frames too */
+    char first_missing[1100];   /* the first of them, as it is named */
+    char sought[1024];          /* the folders where photos were sought, for people */
+    kiln_source_file *sources;  /* camera files and photos looked at; hashes not filled; owned */
     uint32_t n_sources;
     bool has_background;
     double background[3];
@@ -50,6 +56,7 @@ typedef struct {
     char transforms[2048];  /* JSON array: what the camera files say was applied to the world; "" nothing */
     char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
     char images[256];       /* image folder by cfg_args, "" unknown */
+    char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; only shown; "" unknown */
     kiln_finding *findings; /* owned */
     uint32_t n_findings;
     char notes[4096]; /* sentences for the user, newline-separated */

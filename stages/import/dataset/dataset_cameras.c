@@ -92,6 +92,17 @@ static void photo_folder(const kiln_camera *c, char folder[KILN_PATH_MAX])
              c->photo);
 }
 
+static void note_missing(kiln_dataset *d)
+{
+    if (d->photos_missing)
+        kiln_dataset_note(d, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
+                          (unsigned long long)d->photos_missing, d->first_missing, d->sought,
+                          d->photos_missing > 1 ? "; so were the others" : "");
+    if (d->photos_missing && d->source_path[0])
+        kiln_dataset_note(d, "cfg_args names '%s' as the folder of the training data%s", d->source_path,
+                          kiln_is_dir(d->source_path) ? ", which is there: link its photos into the scene" : "");
+}
+
 static kiln_status add_photos(kiln_search *s, kiln_error *err)
 {
     char folder[KILN_PATH_MAX] = "", what[160];
@@ -101,6 +112,7 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
     if (n < s->d->n_cameras)
         kiln_dataset_note(s->d, "%u of %u cameras have no photo; they are drawn, not measured", s->d->n_cameras - n,
                           s->d->n_cameras);
+    note_missing(s->d);
     if (n == 0) return KILN_OK;
     snprintf(what, sizeof what, "%u photo%s", n, n == 1 ? "" : "s");
     return kiln_dataset_add_finding(s->d, folder, "photos", true, what, "", err);
@@ -115,8 +127,12 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
     KILN_TRY(try_files(s, transforms_files, taken, err));
     KILN_TRY(try_files(s, blender_files, taken, err));
     if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped)
-        return kiln_fail(err, KILN_E_INPUT, "none of the %llu frames in '%s' has its photo; are the images beside the camera file?",
-                         (unsigned long long)s->d->frames_read, s->d->root);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "none of the %llu frames in '%s' has its photo (%llu cannot be read); are the images beside the camera file? "
+            "The first missing, '%s', was sought in %s",
+            (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable, s->d->first_missing,
+            s->d->sought);
     KILN_TRY(kiln_dataset_finish_cameras(s->d, err));
     return add_photos(s, err);
 }

@@ -5,6 +5,7 @@
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
+#include "stages/import/foreign.h"
 #include "stages/import/packing.h"
 
 #include <dirent.h>
@@ -22,6 +23,7 @@ static bool is_candidate(const char *name)
     char plain[256];
     snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(name), name);
     const char *suffix = kiln_path_suffix(plain);
+    if (kiln_foreign_suffix(plain)) return true; /* to be named as what it is */
     if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0) return false;
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         const char *at = (*r)->suffixes;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/import/cameras/orbit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,16 +27,115 @@ static const char *shown(const kiln_dataset *d, const char *path)
     return path[n] == '/' ? path + n + 1 : path;
 }
 
-void kiln_findings_say(const kiln_dataset *d)
+/* ---- what is known of all cameras together ------------------------------------------------------------------------------- */
+static uint32_t count_test(const kiln_dataset *d)
 {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < d->n_cameras; i++) n += strcmp(d->cameras[i].split, "test") == 0;
+    return n;
+}
+
+/* Cameras whose lens is no pinhole's; *model: of the first. */
+static uint32_t count_distorted(const kiln_dataset *d, const char **model)
+{
+    uint32_t n = 0;
+    *model = "";
+    for (uint32_t i = 0; i < d->n_cameras; i++)
+        if (d->cameras[i].distorted && n++ == 0) *model = d->cameras[i].model;
+    return n;
+}
+
+enum { LINE = 200 };
+
+static bool split_line(const kiln_dataset *d, char out[LINE])
+{
+    const uint32_t test = count_test(d);
+    if (d->n_cameras == 0 || !d->split_rule) return false;
+    snprintf(out, LINE, "%u test, %u train (%s)", test, d->n_cameras - test, d->split_rule);
+    return true;
+}
+
+static bool lens_line(const kiln_dataset *d, char out[LINE])
+{
+    const char *model;
+    const uint32_t n = count_distorted(d, &model);
+    if (n == 0) return false;
+    snprintf(out, LINE, "%.20s, %u of %u distorted: drawn as pinholes, not measured", model, n, d->n_cameras);
+    return true;
+}
+
+static json_t *missing_json(const kiln_dataset *d)
+{
+    return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)d->photos_missing, "first", kiln_json_string(d->first_missing),
+                     "sought", kiln_json_string(d->sought), "source_path", kiln_json_string(d->source_path));
+}
+
+kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error *err)
+{
+    const char *model;
+    const uint32_t distorted = count_distorted(d, &model), test = count_test(d);
+    json_t *cfg = NULL;
+    if (d->cfg_args[0]) KILN_TRY(kiln_json_parse(d->cfg_args, strlen(d->cfg_args), 0, "cfg_args", &cfg, NULL, err));
+    json_t *all = json_pack("{s:{s:s, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o}, s:o}", "split", "rule",
+                            d->split_rule ? d->split_rule : "", "test", (int)test, "train", (int)(d->n_cameras - test),
+                            "frames_dropped_by", "photo_not_there", (json_int_t)(d->frames_dropped - d->frames_unreadable),
+                            "photo_unreadable", (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted",
+                            "cameras", (int)distorted, "model", kiln_json_string(model), "cfg_args", cfg ? cfg : json_null());
+    const int failed = !all || json_object_update(report, all) != 0;
+    json_decref(all);
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
+}
+
+/* ---- as talk ------------------------------------------------------------------------------------------------------------- */
+/* Another file of rows beside the one that is used is worth a line: perhaps it was meant. Not more than a few of them. */
+static void say_unused(const kiln_dataset *d)
+{
+    enum { NAMED = 3 };
+    uint32_t n = 0;
     for (uint32_t i = 0; i < d->n_findings; i++) {
         const kiln_finding *f = &d->findings[i];
-        if (f->used)
-            kiln_say("%s: %s (%s)", f->role, shown(d, f->path), f->what);
+        const bool rows = strcmp(f->role, "splats") == 0 || strcmp(f->role, "points") == 0;
+        if (f->used) continue;
+        if (rows && n++ < NAMED)
+            kiln_say("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
         else
             kiln_chat("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
     }
+    if (n > NAMED) kiln_say("not used: %u more files (--list names them)", n - NAMED);
+}
+
+void kiln_findings_say(const kiln_dataset *d)
+{
+    char line[LINE];
+    for (uint32_t i = 0; i < d->n_findings; i++)
+        if (d->findings[i].used) kiln_say("%s: %s (%s)", d->findings[i].role, shown(d, d->findings[i].path), d->findings[i].what);
+    say_unused(d);
+    if (split_line(d, line)) kiln_say("split: %s", line);
+    if (lens_line(d, line)) kiln_say("lens: %s", line);
     say_notes(d);
+}
+
+/* ---- as the program's output ------------------------------------------------------------------------------------------------ */
+static void print_list(const kiln_dataset *d)
+{
+    char line[LINE];
+    kiln_print("scene    %s", d->root);
+    for (uint32_t i = 0; i < d->n_findings; i++) {
+        const kiln_finding *f = &d->findings[i];
+        kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, shown(d, f->path), f->what, f->used ? "" : ": ",
+                   f->why_not);
+    }
+    if (split_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "split", line);
+    if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "leaves", "lens", line);
+    if (d->frames_dropped)
+        kiln_print("%-8s %-8s %llu of %llu: %llu without a photo, %llu with an unreadable one", "drops", "frames",
+                   (unsigned long long)d->frames_dropped, (unsigned long long)d->frames_read,
+                   (unsigned long long)(d->frames_dropped - d->frames_unreadable), (unsigned long long)d->frames_unreadable);
+    if (d->photos_missing)
+        kiln_print("%-8s %-8s %llu; the first: %s", "misses", "photos", (unsigned long long)d->photos_missing, d->first_missing);
+    if (d->reader && d->n_cameras == 0)
+        kiln_print("%-8s %-8s %d on an orbit, as there are none", "makes", "cameras", KILN_ORBIT_CAMERAS);
+    if (d->n_findings == 0) kiln_print("nothing found");
 }
 
 kiln_status kiln_findings_list(kiln_run *r, const kiln_dataset *d, kiln_error *err)
@@ -48,13 +148,10 @@ kiln_status kiln_findings_list(kiln_run *r, const kiln_dataset *d, kiln_error *e
         json_t *j = json_pack("{s:o, s:o, s:s, s:b, s:o}", "path", kiln_json_string(f->path), "what", kiln_json_string(f->what),
                               "role", f->role, "used", f->used, "why_not", kiln_json_string(f->why_not));
         if (!j || json_array_append_new(list, j) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
-        if (!kiln_run_json(r))
-            kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, f->path, f->what, f->used ? "" : ": ",
-                       f->why_not);
     }
+    if (!kiln_run_json(r)) print_list(d);
     say_notes(d);
-    if (!kiln_run_json(r) && d->n_findings == 0) kiln_print("nothing found in %s", d->root);
-    return KILN_OK;
+    return kiln_findings_json(d, kiln_run_report(r), err);
 }
 
 kiln_status kiln_folder_to_avoid(const char *scene, const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)

@@ -85,6 +85,13 @@ void kiln_camera_file_end(kiln_camera_file *f)
     if (f->n_unreadable)
         kiln_dataset_note(f->d, "%llu photos cannot be read and are left out; the first: %s", (unsigned long long)f->n_unreadable,
                           f->unreadable);
+    if (f->n_dropped)
+        kiln_dataset_note(f->d,
+                          "'%s': %llu of %llu frames are dropped: %llu without a photo, %llu with a photo that cannot be read; the "
+                          "first: %s",
+                          f->path, (unsigned long long)f->n_dropped, (unsigned long long)f->n_frames,
+                          (unsigned long long)(f->n_dropped - f->n_dropped_unreadable), (unsigned long long)f->n_dropped_unreadable,
+                          f->first_dropped);
     if (f->n_scaled)
         kiln_dataset_note(f->d, "'%s': the intrinsics of %llu cameras were scaled to the true size of their photos", f->path,
                           (unsigned long long)f->n_scaled);
@@ -121,15 +128,43 @@ static bool try_names(kiln_camera_file *f, kiln_camera *c, const char *dir, cons
     return false;
 }
 
+/* The folders where photos are sought, those of the data set as they are seen from there; as many as there is room for. */
+static void name_dirs(const kiln_camera_file *f, char *out, size_t room)
+{
+    const size_t root = strlen(f->d->root);
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < f->n_dirs; i++) {
+        const char *dir = f->dirs[i];
+        if (root && strncmp(dir, f->d->root, root) == 0 && (dir[root] == '/' || !dir[root])) dir += dir[root] ? root + 1 : root;
+        const int n = snprintf(out + used, room - used, "%s'%s'", used ? ", " : "", *dir ? dir : ".");
+        if (n < 0 || (size_t)n >= room - used) {
+            out[used] = '\0';
+            return;
+        }
+        used += (size_t)n;
+    }
+}
+
+static void count_missing(kiln_camera_file *f, const kiln_photo_path *p)
+{
+    f->n_missing++;
+    if (f->may_lack_photos || f->last_unreadable || f->d->photos_missing++ > 0) return;
+    snprintf(f->d->first_missing, sizeof f->d->first_missing, "%.1099s", p->path);
+    name_dirs(f, f->d->sought, sizeof f->d->sought);
+}
+
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err)
 {
+    const uint64_t unreadable = f->n_unreadable;
     for (uint32_t i = 0; i < f->n_dirs; i++) {
         const size_t from = i < f->n_bases ? 0 : p->tail;
         if (!try_names(f, c, f->dirs[i], p->path + from, p->stem - from)) continue;
         f->n_photos++;
         return kiln_dataset_add_source(f->d, c->photo, "photo", err);
     }
-    f->n_missing++;
+    f->last_unreadable = f->n_unreadable > unreadable;
+    count_missing(f, p);
     return KILN_OK;
 }
 

@@ -1,0 +1,26 @@
+/* foreign -- splat formats of other programs that import does not read yet: a file is named as what it is, with what reads it. */
+#ifndef KILN_STAGES_IMPORT_FOREIGN_H
+#define KILN_STAGES_IMPORT_FOREIGN_H
+
+#include "base/file.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KILN_FOREIGN_NAME = 160 };
+
+/* What a file is, for "'PATH' is ..."; by its first bytes (head[len]) and its size where the format has a mark, else by its suffix
+ * and size. False, and what is "": none of these formats. Reads nothing. */
+bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, uint64_t size, char what[KILN_FOREIGN_NAME]);
+/* Has a file name the suffix of such a format? */
+bool kiln_foreign_suffix(const char *name);
+/* Is `dir` a SOG folder, or one of streamed SOG? path becomes that of its JSON file. */
+bool kiln_foreign_folder(const char *dir, char path[KILN_PATH_MAX], char what[KILN_FOREIGN_NAME]);
+/* The same of that JSON file itself. */
+bool kiln_foreign_json(const char *path, char what[KILN_FOREIGN_NAME]);
+/* KILN_E_INPUT with the sentence about such a file or folder. */
+kiln_status kiln_foreign_refuse(const char *path, const char *what, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

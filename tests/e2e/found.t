@@ -1,0 +1,107 @@
+#!/bin/bash
+# What import says of a data set: cfg_args, the split, what is dropped and why, photos that are missing, lenses, a second PLY; and splat
+# formats that are not read yet are named as what they are.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip "no python3 to write data sets with"
+cd "$KILN_TMP" || exit 1
+says() { grep -qE -- "$1" "$2" || fail "no '$1' in $2: $(cat "$2")"; }
+
+# ---- a data set with everything that can be amiss ----
+kiln generate demo s --gaussians 500 --cameras 8 --size 64x48 >/dev/null && kiln generate demo fewer --gaussians 100 --cameras 1 --size 32x24 >/dev/null || fail generate
+mkdir d d/images && mv s/images/view_0[0-4].png d/images && cp s/scene.ply d/much.ply && cp fewer/scene.ply d/less.ply
+echo 'no picture' >d/images/view_05.png
+python3 - <<'P'
+import json
+frames = [{'file_path': f'images/view_{k:02d}.png', 'transform_matrix': [[1, 0, 0, k], [0, 1, 0, 0], [0, 0, 1, 9], [0, 0, 0, 1]]} for k in range(8)]
+json.dump({'camera_model': 'OPENCV', 'k1': 0.1, 'w': 64, 'h': 48, 'fl_x': 50, 'cx': 32, 'cy': 24, 'frames': frames}, open('d/transforms.json', 'w'))
+P
+echo "Namespace(eval=True, images='images', sh_degree=3, source_path='/far/away', white_background=True)" >d/cfg_args
+
+must 0 "$KILN_BIN/kiln-import" d x.db --list
+says "^uses +settings +cfg_args: white background, image folder 'images'$" out
+says '^uses +split +1 test, 4 train \(every 8th by name\)$' out
+says '^leaves +lens +OPENCV, 5 of 5 distorted: ' out
+says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable one$' out
+says '^misses +photos +2; the first: images/view_06.png$' out
+says '^uses +splats +much.ply: ply, 500 Gaussians$' out
+says '^leaves +splats +less.ply: ply, 100 Gaussians: much.ply has more, 500$' out
+[ -z "$(awk 'length > 80' out)" ] || fail "--list is wider than 80 columns: $(cat out)"
+says "3 of 8 frames are dropped: 2 without a photo, 1 with a photo that cannot be read; the first: frame 5, " err
+says "named and not found: 2; the first, 'images/view_06.png', was sought in '\.', 'images'" err
+says "cfg_args names '/far/away' as the folder of the training data$" err
+[ ! -e x.db ] || fail '--list imported'
+
+must 0 "$KILN_BIN/kiln-import" d x.db
+for line in "settings: cfg_args \(white" 'split: 1 test, 4 train' 'lens: OPENCV, 5 of 5' 'not used: less.ply .*: much.ply has more'; do says "$line" err; done
+must 0 kiln import d x.db --json --force
+python3 - <<'P' || fail 'the report lacks what was found'
+import json
+r = json.load(open('out'))
+assert r['split'] == {'rule': 'every 8th by name', 'test': 1, 'train': 4}, r
+assert r['frames_dropped'] == 3 and r['frames_dropped_by'] == {'photo_not_there': 2, 'photo_unreadable': 1}, r
+m = r['photos_missing']
+assert m['count'] == 2 and m['first'] == 'images/view_06.png' and "'images'" in m['sought'] and m['source_path'] == '/far/away', r
+assert r['distorted'] == {'cameras': 5, 'model': 'OPENCV'}, r
+assert r['cfg_args']['white_background'] is True and r['cfg_args']['images'] == 'images', r
+P
+rm d/images/view_0[0-5].png
+must 3 kiln import d y.db
+says "none of the 8 frames .* has its photo .*'images/view_00.png', was sought in '\.', 'images'$" err
+
+# ---- formats of others ----
+python3 - <<'P'
+import gzip, json, os, struct, zipfile
+def put(name, data):
+    with open(name, 'wb') as f:
+        f.write(data)
+spz = struct.pack('<IIIBBBB', 0x5053474e, 3, 5, 0, 12, 0, 0) + bytes(100)
+put('packed.spz', gzip.compress(spz))
+put('packed.bin', gzip.compress(spz))  # by content, whatever it is called
+put('plain.spz', struct.pack('<II', 0x5053474e, 4) + bytes(100))
+put('other.gz', gzip.compress(b'something else'))
+head = struct.pack('<BBHIIII H', 0, 1, 0, 1, 1, 7, 7, 1)
+put('v.ksplat', head + bytes(4096 + 1024 + 100 - len(head)))
+put('old.ksplat', b'\x09' + head[1:] + bytes(4096 + 1024 + 100 - len(head)))
+put('a.splat', bytes(64))
+put('cut.splat', bytes(70))
+meta = json.dumps({'version': 2, 'count': 1, 'means': {'mins': [0] * 3, 'maxs': [1] * 3, 'files': ['l.webp', 'u.webp']}})
+with zipfile.ZipFile('z.sog', 'w') as z:
+    z.writestr('meta.json', meta)
+with zipfile.ZipFile('z.zip', 'w') as z:
+    z.writestr('holiday.txt', 'sun')
+for d, name, text in (('sog', 'meta.json', meta), ('lod', 'lod-meta.json', json.dumps({'lodLevels': 2, 'filenames': []})),
+                      ('other', 'meta.json', '{"means": 3}')):
+    os.mkdir(d)
+    put(d + '/' + name, text.encode())
+os.mkdir('only')
+put('only/a.splat', bytes(96))
+P
+named() { # FILE SENTENCE: exit 3, and no manifest
+    must 3 kiln import "$1" y.db
+    says "'[^']*' is $2" err
+    [ ! -e y.db ] || fail "$1 left a manifest"
+}
+yet=', which kiln-import does not read yet; '
+named packed.spz "an SPZ file of Niantic's \(version 3\)$yet"
+named packed.bin "an SPZ file of Niantic's \(version 3\)$yet"
+named plain.spz "an SPZ file of Niantic's \(version 4\)$yet"
+named v.ksplat "a .ksplat file of mkkellogg's viewer \(version 0.1, 7 Gaussians\)$yet"
+named old.ksplat 'no splat or point file that we know'
+named a.splat "a .splat file of antimatter15's viewer \(2 Gaussians\)$yet"
+named cut.splat "a .splat file of antimatter15's viewer \(2 Gaussians, and cut short\)$yet"
+named z.sog "a SOG archive of PlayCanvas$yet"
+named sog "a SOG scene of PlayCanvas \(version 2\)$yet"
+named sog/meta.json "a SOG scene of PlayCanvas \(version 2\)$yet"
+named lod "a streamed SOG scene of PlayCanvas$yet"
+named only "a .splat file of antimatter15's viewer \(3 Gaussians\)$yet"
+named other.gz 'gzip data, which is not read yet'
+named z.zip 'a ZIP archive, which is not read yet'
+must 3 kiln import other y.db && says 'holds nothing to import' err
+
+# beside Gaussians that can be read they are left, with a word
+cp s/scene.ply only && must 0 "$KILN_BIN/kiln-import" only y.db --list
+says '^uses +splats +scene.ply: ' out
+says '^leaves +splats +a.splat: .*a .splat file of ' out
+cp s/scene.ply sog && must 0 "$KILN_BIN/kiln-import" sog y.db --list
+says '^leaves +splats +meta.json: a SOG scene of PlayCanvas \(version 2\): not read yet$' out
+exit 0
