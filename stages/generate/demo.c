@@ -260,10 +260,19 @@ static void demo_row(const void *context, uint64_t i, kg_splat *g)
 }
 
 /* ---- cameras and photos -------------------------------------------------------------------------------------------------- */
+/* Where somebody would stand with a camera: on an arc about the kiln, its mouth and the pots, that ends on either side of the tree,
+ * so that no view looks through leaves. The first view is at the same place for every n: the mouth, the pots and the tree. */
+static double demo_turn(uint32_t k, uint32_t n)
+{
+    const double tree = atan2(1.3, -2.7), begin = tree + 0.30 * PI, arc = 1.40 * PI, first = (1.65 * PI - begin) / arc;
+    const double at = first + (double)k / n;
+    return begin + arc * (at - floor(at));
+}
+
 static void demo_camera(uint32_t k, uint32_t n, int width, int height, kg_cam *c)
 {
-    double turn = 2 * PI * ((double)k / n) - 0.35 * PI, swing = 0.5 + 0.5 * sin(3 * turn);
-    double eye[3] = {5.2 * cos(turn), -1.5 - 0.9 * swing, 5.2 * sin(turn)}, f[3] = {0.25 - eye[0], -0.75 - eye[1], -eye[2]};
+    const double turn = demo_turn(k, n), swing = 0.5 + 0.5 * sin(3 * turn), away = 6.3;
+    double eye[3] = {away * cos(turn), -1.6 - 0.9 * swing, away * sin(turn)}, f[3] = {0.5 - eye[0], -0.95 - eye[1], -0.2 - eye[2]};
     unit(f);
     double right[3] = {f[2], 0, -f[0]}; /* (0,1,0) x f */
     unit(right);

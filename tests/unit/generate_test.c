@@ -2,8 +2,10 @@
 #include "stages/generate/generate.h"
 #include "tests/unit/test_folder.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +125,53 @@ static void ply_holds_the_generated_rows_and_explodes_the_picked_ones(void **sta
     rmdir(dir);
 }
 
+/* Is a point of the world inside a picture of 8 x 5? */
+static bool in_frame(const double r[9], const double t[3], double x, double y, double z)
+{
+    double p[3];
+    for (int i = 0; i < 3; i++) p[i] = r[3 * i] * x + r[3 * i + 1] * y + r[3 * i + 2] * z + t[i];
+    return p[2] > 0 && fabs(0.85 * 8 * p[0] / p[2]) < 4 && fabs(0.85 * 8 * p[1] / p[2]) < 2.5;
+}
+
+/* Horizontal distance of the tree's trunk from what a camera looks through to see the kiln. */
+static double tree_from_sight(const double r[9], const double t[3])
+{
+    const double tree[2] = {-2.7, 1.3};
+    double eye[3], least = INFINITY;
+    for (int i = 0; i < 3; i++) eye[i] = -(r[i] * t[0] + r[3 + i] * t[1] + r[6 + i] * t[2]);
+    for (double s = 0; s <= 1; s += 0.01) least = fmin(least, hypot((1 - s) * eye[0] - tree[0], (1 - s) * eye[2] - tree[1]));
+    return least;
+}
+
+static void the_demo_shows_the_kiln_from_everywhere_and_never_from_inside_the_tree(void **state)
+{
+    (void)state;
+    char dir[TEST_FOLDER_MAX], path[TEST_PATH_MAX], line[1024];
+    kiln_error err;
+    const kiln_generate_options o = {.gaussians = 16, .cameras = 23, .width = 8, .height = 5, .threads = 1};
+    uint32_t n = 0;
+    assert_int_equal(test_folder_new(dir, "generate"), 0);
+    assert_int_equal(kiln_generate_demo(dir, &o, &err), KILN_OK);
+    snprintf(path, sizeof path, "%s/cameras.json", dir);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        double r[9], t[3];
+        const char *at = strstr(line, "\"R\": [");
+        if (!at) continue;
+        assert_int_equal(sscanf(at, "\"R\": [%lf, %lf, %lf, %lf, %lf, %lf, %lf, %lf, %lf], \"t\": [%lf, %lf, %lf]", r, r + 1, r + 2,
+                                r + 3, r + 4, r + 5, r + 6, r + 7, r + 8, t, t + 1, t + 2),
+                         12);
+        n++;
+        assert_true(in_frame(r, t, 0, -0.75, 0));      /* the dome's middle */
+        assert_true(in_frame(r, t, 0.55, -2.45, 0.2)); /* the top of the chimney */
+        assert_true(tree_from_sight(r, t) > 2);        /* its leaves reach less far */
+    }
+    fclose(f);
+    assert_int_equal(n, o.cameras);
+    assert_int_equal(test_folder_remove(dir), 0);
+}
+
 static void a_cloud_has_the_points_and_nothing_else(void **state)
 {
     (void)state;
@@ -154,6 +203,7 @@ int main(void)
         cmocka_unit_test(splats_have_the_published_hashes),
         cmocka_unit_test(cameras_and_images_have_the_published_hashes),
         cmocka_unit_test(ply_holds_the_generated_rows_and_explodes_the_picked_ones),
+        cmocka_unit_test(the_demo_shows_the_kiln_from_everywhere_and_never_from_inside_the_tree),
         cmocka_unit_test(a_cloud_has_the_points_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
