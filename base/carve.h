@@ -1,9 +1,9 @@
 /* carve -- lays out several pieces in one block of memory. With base == NULL it only measures, so that size and layout cannot
  * disagree. Pieces start at multiples of 256 bytes. used == SIZE_MAX after an overflow.
  *
- * Under AddressSanitizer (make asan) the KILN_RED_ZONE bytes behind each piece are poisoned: an operation that writes or reads beyond
- * one of its arrays ends there, though the next array of its workspace follows in the same allocation. Carving a block again makes
- * its new pieces usable. */
+ * Under AddressSanitizer (make asan) the KILN_RED_ZONE bytes behind each piece are poisoned: an operation that writes or reads
+ * beyond one of its arrays ends there, though the next array of its workspace follows in the same allocation. Carving a block again
+ * makes its new pieces usable. */
 #ifndef KILN_BASE_CARVE_H
 #define KILN_BASE_CARVE_H
 

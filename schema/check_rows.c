@@ -75,7 +75,7 @@ static kiln_status check_run(kiln_check *c, const char *stage, kiln_error *err)
 {
     kiln_run_row run;
     bool found;
-    KILN_TRY(kiln_run_last(c->m, stage, &found, &run, err));
+    KILN_TRY(kiln_run_row_last(c->m, stage, &found, &run, err));
     kiln_run_row_release(&run);
     return KILN_OK;
 }

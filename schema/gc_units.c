@@ -194,7 +194,7 @@ static kiln_status find_begin(kiln_gc *g, kiln_gc_stage *s, kiln_error *err)
 {
     kiln_run_row last = {0};
     bool found;
-    KILN_TRY(kiln_run_last(g->m, s->name, &found, &last, err));
+    KILN_TRY(kiln_run_row_last(g->m, s->name, &found, &last, err));
     if (found) s->begun_ns = last.start_ns;
     kiln_run_row_release(&last);
     return KILN_OK;

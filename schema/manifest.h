@@ -290,9 +290,9 @@ typedef struct {
     int64_t start_ns, stop_ns;
     int exit_code;
 } kiln_run_row;
-kiln_status kiln_run_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_run_row_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *err) KILN_MUST_CHECK;
 /* The newest run of a stage that made its output, whole or partial; *found. kiln_run_row_release. */
-kiln_status kiln_run_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_row_release(kiln_run_row *r);
 
 /* ---- tile tables --------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-kiln_status kiln_run_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *err)
+kiln_status kiln_run_row_put(kiln_manifest *m, const kiln_run_row *r, kiln_error *err)
 {
     kiln_query q;
     KILN_TRY(kiln_query_open(m, &q,
@@ -42,7 +42,7 @@ static kiln_status read_run(kiln_query *q, kiln_run_row *out, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT, "run %" PRId64 " of stage '%s' was before 1970", out->id, out->stage);
 }
 
-kiln_status kiln_run_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err)
+kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err)
 {
     kiln_query q;
     *out = (kiln_run_row){0};

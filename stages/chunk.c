@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "stages/chunk/units.h"
+#include "stages/chunk/chunk_units.h"
 #include "stages/chunk/way.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 #include "stages/engine/ram.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "base/minmax.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 #include "stages/import/blocks.h"
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/dataset/findings.h"
@@ -21,7 +21,7 @@
 #include "stages/import/packing.h"
 #include "stages/import/random_points.h"
 #include "stages/import/scan.h"
-#include "stages/import/scene.h"
+#include "stages/import/import_scene.h"
 
 #include <errno.h>
 #include <math.h>
@@ -545,10 +545,10 @@ int main(int argc, char **argv)
                                                .opens_itself = true,
                                                .packs = true,
                                                .manifest_arg = 1,
-                                              .lists = &o.list_formats,
-                                              .list = kiln_readers_list,
-                                              .run = run,
-                                              .unit = unit,
-                                              .outputs = kiln_import_outputs};
+                                               .lists = &o.list_formats,
+                                               .list = kiln_readers_list,
+                                               .run = run,
+                                               .unit = unit,
+                                               .outputs = kiln_import_outputs};
     return kiln_program_main(&program, argc, argv);
 }

@@ -12,10 +12,10 @@
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 #include "stages/knn/spacing.h"
 #include "stages/knn/tracks.h"
-#include "stages/knn/units.h"
+#include "stages/knn/knn_units.h"
 
 #include <math.h>
 #include <stdio.h>

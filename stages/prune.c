@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 #include "stages/import/reader.h"
-#include "stages/prune/report.h"
-#include "stages/prune/units.h"
+#include "stages/prune/prune_report.h"
+#include "stages/prune/prune_units.h"
 
 #include <errno.h>
 #include <math.h>
@@ -125,7 +125,7 @@ static kiln_status open_input(kiln_run *r, pruning *p, kiln_error *err)
     return KILN_OK;
 }
 
-/* Of the planes that are kept where no rows are merged (prune/units.h). */
+/* Of the planes that are kept where no rows are merged (prune_units.h). */
 static uint64_t kept_bytes(const kiln_layer *l)
 {
     enum { CACHED = 4096 + 256 }; /* as kiln_layer_size_of counts */
@@ -485,7 +485,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     return KILN_OK;
 }
 
-/* What follows the head in a payload, as read_request of prune/units.c expects it. */
+/* What follows the head in a payload, as read_request of prune_units.c expects it. */
 static kiln_status put_lists(const pruning *p, kiln_buffer *b, kiln_error *err)
 {
     if (p->n_merges) KILN_TRY(kiln_buffer_put(b, p->merges, p->n_merges * sizeof *p->merges, err));

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 #include "stages/import/dataset/dataset.h"
 
 #include <stdlib.h>

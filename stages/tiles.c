@@ -7,7 +7,7 @@
 #include "stages/tiles/jobs.h"
 
 #include "base/log.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 
 #include <stdlib.h>
 #include <string.h>

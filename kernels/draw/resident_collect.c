@@ -3,7 +3,7 @@
 #include "kernels/draw/resident.h"
 
 #include "base/memory.h"
-#include "kernels/draw/gather.h"
+#include "kernels/draw/draw_gather.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "kernels/draw/resident.h"
 
-#include "kernels/draw/gather.h"
+#include "kernels/draw/draw_gather.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* slabs -- functions that draw.c, slabs.c and tally.c share. */
+/* slabs -- functions that draw.c, slabs.c and draw_tally.c share. */
 #ifndef KILN_KERNELS_SLABS_H
 #define KILN_KERNELS_SLABS_H
 

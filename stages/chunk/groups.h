@@ -15,8 +15,8 @@
 #ifndef KILN_STAGES_CHUNK_GROUPS_H
 #define KILN_STAGES_CHUNK_GROUPS_H
 
-#include "stages/chunk/rows.h"
-#include "stages/chunk/units.h"
+#include "stages/chunk/chunk_rows.h"
+#include "stages/chunk/chunk_units.h"
 #include "stages/spatial/partition.h"
 
 typedef struct {

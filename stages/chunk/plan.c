@@ -4,7 +4,7 @@
 #include "stages/chunk/plan.h"
 
 #include "base/memory.h"
-#include "stages/chunk/rows.h"
+#include "stages/chunk/chunk_rows.h"
 
 #include <stdlib.h>
 

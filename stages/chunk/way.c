@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
-#include "stages/chunk/gather.h"
+#include "stages/chunk/chunk_gather.h"
 
 #include <stdio.h>
 #include <stdlib.h>

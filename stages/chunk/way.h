@@ -7,8 +7,8 @@
 #ifndef KILN_STAGES_CHUNK_WAY_H
 #define KILN_STAGES_CHUNK_WAY_H
 
-#include "stages/chunk/rows.h"
-#include "stages/chunk/units.h"
+#include "stages/chunk/chunk_rows.h"
+#include "stages/chunk/chunk_units.h"
 
 typedef struct {
     const kiln_layer *layer;

@@ -230,7 +230,7 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
     KILN_GO(kiln_outputs_read(m, a.map, &result, a.blobs, err));
     j->run->units_done++;
     if (u->was_cached && !u->replaced) {                                      /* --force */
-        KILN_GO(kiln_unit_pass(j->run, u, compare(j->run, u, &result, err))); /* the others are compared first, see units.c */
+        KILN_GO(kiln_unit_pass(j->run, u, compare(j->run, u, &result, err))); /* the others are compared first, see run_units.c */
     } else {
         kiln_unit_result_release(&u->result);
         u->was_cached = false;

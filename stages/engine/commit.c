@@ -179,7 +179,7 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
                         .stop_ns = kiln_wall_ns(),
                         .exit_code = kiln_exit_code(end)};
     (void)snprintf(row.stage, sizeof row.stage, "%s", r->program->name);
-    st = counters && parameters ? kiln_run_put(r->manifest, &row, err)
+    st = counters && parameters ? kiln_run_row_put(r->manifest, &row, err)
                                 : kiln_fail(err, KILN_E_NOMEM, "cannot write the run's record");
     free(parameters);
     free(counters);
@@ -280,7 +280,7 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     kiln_status st = KILN_OK;
     bool found = false;
     KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
-    KILN_TRY(kiln_run_last(r->manifest, r->program->name, &found, &last, err));
+    KILN_TRY(kiln_run_row_last(r->manifest, r->program->name, &found, &last, err));
     if (found) st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
     kiln_run_row_release(&last);
     if (st != KILN_OK) return st;

@@ -150,7 +150,7 @@ kiln_status kiln_selection_read(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Is this unit one to compute? Asked once of each unit of the stage, in their order. */
 bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_list);
 
-/* ---- quarantine of this run (quarantine.c) ------------------------------------------------------------------------------ */
+/* ---- quarantine of this run (run_quarantine.c) ------------------------------------------------------------------------------ */
 typedef struct {
     kiln_quarantine_row *rows;
     uint64_t n, room;

@@ -1,6 +1,6 @@
 /* job -- one call of kiln_run_units: its units, what is due, the order in which they go out, results that wait to be stored.
  *
- *   units.c      finds what is due, makes the plan, starts the conversation
+ *   run_units.c      finds what is due, makes the plan, starts the conversation
  *   pool.c       starts workers, hands units to them and hears them
  *   mishaps.c    buries workers, judges what failed
  *   arrivals.c   takes results, stores them in batches

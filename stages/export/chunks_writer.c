@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 #include "stages/engine/json_text.h"
 
 #include <fcntl.h>

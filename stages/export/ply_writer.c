@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 
 #include <errno.h>
 #include <fcntl.h>

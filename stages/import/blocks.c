@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "stages/import/random_points.h"
-#include "stages/import/rows.h"
+#include "stages/import/import_rows.h"
 
 #include <math.h>
 #include <stdio.h>

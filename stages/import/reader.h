@@ -10,7 +10,7 @@
  * open validates everything that can be rejected without the rows (header, sizes against the file, counts);
  * read is called for consecutive row ranges, first once over the whole file (the scan, which also validates), later
  * for single blocks, perhaps in another process, seeking with the offsets that the scan recorded.
- * Nothing here sanitises values: rows.c does that once for all formats.
+ * Nothing here sanitises values: import_rows.c does that once for all formats.
  */
 #ifndef KILN_STAGES_IMPORT_READER_H
 #define KILN_STAGES_IMPORT_READER_H

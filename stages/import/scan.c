@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
-#include "stages/import/rows.h"
+#include "stages/import/import_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * Sums are fixed-point, so that the order of images in the file (it differs between binary and text) does not show.
  * Memory: 40 bytes a colourless point and one photo. */
 #include "stages/knn/tracks.h"
-#include "stages/knn/units.h"
+#include "stages/knn/knn_units.h"
 
 #include "base/memory.h"
 #include "stages/engine/json_text.h"

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/engine/json_text.h"
-#include "stages/engine/layers.h"
+#include "stages/engine/run_layers.h"
 #include "stages/knn/range.h"
 #include "stages/spatial/partition.h"
 

@@ -3,7 +3,7 @@
 #ifndef KILN_STAGES_KNN_SPACING_H
 #define KILN_STAGES_KNN_SPACING_H
 
-#include "stages/knn/units.h"
+#include "stages/knn/knn_units.h"
 
 typedef struct {
     uint32_t neighbors;

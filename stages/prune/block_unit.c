@@ -1,8 +1,8 @@
 /* block_unit -- the pruned planes of one block: every plane that its source has, without the dropped rows and with the
  * scales that the rules left, and spacing2. A block that lost all its rows keeps its planes, empty. */
 #include "kernels/bounds/bounds.h"
-#include "stages/prune/tally.h"
-#include "stages/prune/units.h"
+#include "stages/prune/prune_tally.h"
+#include "stages/prune/prune_units.h"
 
 #include <stdlib.h>
 #include <string.h>

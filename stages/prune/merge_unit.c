@@ -2,7 +2,7 @@
  * block become. The members of a group may lie in any block; they are read one by one through the plane cache. */
 #include "base/carve.h"
 #include "kernels/prune/merge.h"
-#include "stages/prune/units.h"
+#include "stages/prune/prune_units.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * for both sides, rows that they drop count before, rows that they change are projected again. */
 #include "base/carve.h"
 #include "stages/engine/devices.h"
-#include "stages/prune/units.h"
+#include "stages/prune/prune_units.h"
 
 #include <stdlib.h>
 #include <string.h>

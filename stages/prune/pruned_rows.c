@@ -1,7 +1,7 @@
 /* pruned_rows -- the geometry of one block with the rules applied: what the block's unit writes and what a camera's unit
  * counts. Merged rows are looked up first, because their planes lie in any block and the cache holds one block at a time. */
 #include "base/carve.h"
-#include "stages/prune/units.h"
+#include "stages/prune/prune_units.h"
 
 #include <stdlib.h>
 #include <string.h>

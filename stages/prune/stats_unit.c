@@ -1,8 +1,8 @@
 /* stats_unit -- exact order statistics of the whole input: ranks of the means, median spacing, median longest axis. In
  * fixed memory but for decoded planes; two passes of counting. And the scales of another bake, for --against. */
 #include "stages/import/reader.h"
-#include "stages/prune/tally.h"
-#include "stages/prune/units.h"
+#include "stages/prune/prune_tally.h"
+#include "stages/prune/prune_units.h"
 
 #include <math.h>
 #include <stdlib.h>

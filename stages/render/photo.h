@@ -4,7 +4,7 @@
 #ifndef KILN_STAGES_RENDER_PHOTO_H
 #define KILN_STAGES_RENDER_PHOTO_H
 
-#include "stages/render/units.h"
+#include "stages/render/render_units.h"
 
 #include <jansson.h>
 

@@ -3,7 +3,7 @@
 #define KILN_STAGES_RENDER_SHOOT_H
 
 #include "stages/import/dataset/dataset.h"
-#include "stages/render/units.h"
+#include "stages/render/render_units.h"
 
 #define KILN_RENDER_FAST_KIND "cuda-fast" /* of pictures: those of --fast */
 

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "kernels/sort/sort.h"
-#include "stages/spatial/merge.h"
+#include "stages/spatial/spatial_merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>

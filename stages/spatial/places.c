@@ -1,5 +1,5 @@
 /* Reading the files of a partition. */
-#include "stages/spatial/merge.h"
+#include "stages/spatial/spatial_merge.h"
 #include "stages/spatial/partition.h"
 
 bool kiln_spatial_is_complete(const char *folder, uint64_t n, bool with_means)

@@ -3,7 +3,7 @@
 #ifndef KILN_STAGES_TILES_JOBS_H
 #define KILN_STAGES_TILES_JOBS_H
 
-#include "stages/tiles/units.h"
+#include "stages/tiles/tile_units.h"
 
 typedef struct {
     const kiln_camera *camera;

@@ -72,7 +72,7 @@ static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, k
     kiln_run_row last = {0};
     bool ran;
     KILN_TRY(kiln_stage_get(m, name, &row, err));
-    KILN_TRY(kiln_run_last(m, name, &ran, &last, err));
+    KILN_TRY(kiln_run_row_last(m, name, &ran, &last, err));
     double seconds = ran ? ((double)last.stop_ns - (double)last.start_ns) * 1e-9 : NAN; /* a stranger's times may be any */
     json_t *s = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
                           row.state == KILN_STAGE_MISSING ? json_null() : count(row.version), "finished", utc(row.finished_ns),

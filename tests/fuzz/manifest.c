@@ -174,7 +174,7 @@ static void read_stages(kiln_manifest *m)
         kiln_parameters_free(p, n);
         judge(kiln_quarantine_get(m, stages[i], &q, &n, &err), &err);
         free(q);
-        judge(kiln_run_last(m, stages[i], &found, &run, &err), &err);
+        judge(kiln_run_row_last(m, stages[i], &found, &run, &err), &err);
         kiln_run_row_release(&run);
     }
 }

@@ -7,7 +7,7 @@
 #include "stages/export/ply_table.h"
 #include "stages/import/reader.h"
 #include "stages/import/reader.h"
-#include "stages/import/rows.h"
+#include "stages/import/import_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

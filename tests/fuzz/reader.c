@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/import/reader.h"
-#include "stages/import/rows.h"
+#include "stages/import/import_rows.h"
 
 #include <math.h>
 #include <stdlib.h>

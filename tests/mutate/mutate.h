@@ -54,7 +54,7 @@ const char *hostile_name(mutation *m, size_t *bytes); /* may have a NUL inside *
 uint64_t hostile_number(mutation *m);
 
 /* ---- the changes ----------------------------------------------------------------------------------------------------- */
-change_fn change_cell, change_size, change_name, change_path, change_json, delete_rows, copy_row;    /* rows.c */
+change_fn change_cell, change_size, change_name, change_path, change_json, delete_rows, copy_row;    /* mutate_rows.c */
 change_fn change_blob, change_packed, reshape_plane, recount_chunk, change_unit, change_table_array; /* blobs.c */
 change_fn change_schema;                                                                             /* schema.c */
 change_fn change_bytes, change_wal, change_companion;                                                /* bytes.c: db is NULL */

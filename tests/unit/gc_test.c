@@ -173,7 +173,7 @@ static void a_bake_of_before_keeps_what_outputs_have_and_of_plans_the_newest(voi
     finish_stage(m, "chunk", 100);
     const kiln_run_row ran = {
         .stage = "chunk", .program = "t", .parameters = "{}", .device = "cpu", .counters = "{}", .start_ns = 50};
-    OK(kiln_run_put(m, &ran, &err));
+    OK(kiln_run_row_put(m, &ran, &err));
     drop_all(m);
     assert_false(is_there(m, older));
     assert_true(is_there(m, newest));

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "stages/import/reader.h"
-#include "stages/import/rows.h"
+#include "stages/import/import_rows.h"
 #include "stages/import/scan.h"
 #include "tests/unit/test_folder.h"
 

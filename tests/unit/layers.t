@@ -23,8 +23,13 @@ hits=$(grep -nE '\bjson_(load|dump)(s|b|f|fd|_file|_callback)? *\(' "${all_c[@]}
 [ -z "$hits" ] || { printf 'JSON is parsed and written by stages/engine/json_text.h:\n%s\n' "$hits"; bad=1; }
 hits=$(grep -nE '\bjson_real *\(|"[^"]*(s:|\[)f[],}][^"]*"' "${all_c[@]}" | grep -v '^stages/engine/json_text\.c:')
 [ -z "$hits" ] || { printf 'a real becomes JSON by kiln_json_real alone, as JSON has no infinity:\n%s\n' "$hits"; bad=1; }
-hits=$(grep -nE '\b(v?printf|puts|putchar|fputs|fprintf|fputc|putc) *\(' stages/**/*.[ch] | grep -vE '^stages/(generate/(inputs\.h|points\.c|scene\.c)):.*fprintf\(f, "|^stages/front/') # front: tables of programs, the command line
+hits=$(grep -nE '\b(v?printf|puts|putchar|fputs|fprintf|fputc|putc) *\(' stages/**/*.[ch] | grep -vE '^stages/(generate/(inputs\.h|points\.c|generate_scene\.c)):.*fprintf\(f, "|^stages/front/') # front: tables of programs, the command line
 [ -z "$hits" ] || { printf 'texts of files are quoted on their way out; base/quote.h prints, base/log.h tells:\n%s\n' "$hits"; bad=1; }
+
+# A name in a message, a backtrace or a search is one file.
+hits=$(printf '%s\n' {base,schema,kernels,stages,tests,examples}/**/*.{c,h,cc,cu,cuh} stages/*.c | sort -u | grep -v '^stages/[a-z]*\.c$\|^stages/tools/' |
+    awk -F/ '{ paths[$NF] = paths[$NF] " " $0; n[$NF]++ } END { for (f in n) if (n[f] > 1) print f ":" paths[f] }')
+[ -z "$hits" ] || { printf 'file names are unique, but for programs, which have the name of their command:\n%s\n' "$hits"; bad=1; }
 
 # One compiler run a header, some at a time; a header that needs another include first fails here.
 headers=({base,schema,kernels,stages}/**/*.h)

@@ -426,12 +426,12 @@ static void stage_parameters_and_runs_round_trip(void **state)
     kiln_parameters_free(p, n);
 
     kiln_run_row run = {.stage = "knn", .program = (char[]){"kiln-knn 0.1.0"}, .start_ns = 1, .stop_ns = 2}, last;
-    OK(kiln_run_last(m, "knn", &found, &last, &err));
+    OK(kiln_run_row_last(m, "knn", &found, &last, &err));
     assert_false(found);
-    OK(kiln_run_put(m, &run, &err));
+    OK(kiln_run_row_put(m, &run, &err));
     run.exit_code = 7;
-    OK(kiln_run_put(m, &run, &err));
-    OK(kiln_run_last(m, "knn", &found, &last, &err));
+    OK(kiln_run_row_put(m, &run, &err));
+    OK(kiln_run_row_last(m, "knn", &found, &last, &err));
     assert_true(found);
     assert_int_equal(last.id, 1); /* the newer one was partial */
     assert_string_equal(last.counters, "{}");

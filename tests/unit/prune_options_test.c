@@ -1,7 +1,7 @@
 /* prune_options_test -- options and statistics become the thresholds that DESIGN.md of kernels/prune says; lists and crops
  * are read strictly; tallies give their quantiles back. */
 #include "stages/prune/rules.h"
-#include "stages/prune/tally.h"
+#include "stages/prune/prune_tally.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -331,7 +331,7 @@ static void full_fixture(const char *path)
     OK(kiln_sources_put(m, &file, 1, &err));
     OK(kiln_parameter_put(m, "chunk", "max", "100", &err));
     OK(kiln_quarantine_put(m, &failed, &err));
-    OK(kiln_run_put(m, &run, &err));
+    OK(kiln_run_row_put(m, &run, &err));
     OK(kiln_manifest_commit(m, &err));
     kiln_manifest_close(m);
 }
@@ -379,7 +379,7 @@ static kiln_status read_everything(kiln_manifest *m, kiln_error *err)
     KILN_GO(kiln_stage_output_get(m, "chunk", "baked", &digest, err));
     KILN_GO(kiln_parameters_get(m, "chunk", &parameters, &n_parameters, err));
     KILN_GO(kiln_quarantine_get(m, "chunk", &failed, &n, err));
-    KILN_GO(kiln_run_last(m, "chunk", &found, &run, err));
+    KILN_GO(kiln_run_row_last(m, "chunk", &found, &run, err));
     KILN_GO(kiln_unit_find(m, kiln_hash_of("unit", 4), &found, &unit, err));
 done:
     kiln_unit_result_release(&unit);

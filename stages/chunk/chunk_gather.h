@@ -1,0 +1,29 @@
+/* chunk_gather -- the unit that puts the planes of a chunk together, from decoded planes of the blocks or from slices of the
+ * groups. */
+#ifndef KILN_STAGES_CHUNK_GATHER_H
+#define KILN_STAGES_CHUNK_GATHER_H
+
+#include "stages/chunk/groups.h"
+
+/* What a worker keeps between units. A run has one layer and one plan. */
+typedef struct {
+    kiln_layer *layer, *spacing; /* spacing: NULL when the layer has the plane itself */
+    uint64_t *starts;            /* rows of the layer by blocks */
+    kiln_row_parts parts;
+    char folder[4096];       /* scratch */
+    kiln_spatial_file order; /* open once it is asked for */
+    kiln_plane_cache *cache; /* NULL until something is gathered with it */
+    kiln_hash plan;          /* of which these are; zero: of none yet */
+    uint64_t group_rows;
+    kiln_block_groups groups;
+    kiln_planned_chunk *chunks;
+    uint64_t n_chunks;
+} kiln_chunk_kept;
+
+/* Outputs as chunk_units.h says. The order is open, and the groups where u has them; the cache is made here. */
+kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err) KILN_MUST_CHECK;
+
+/* Host memory that it takes for so many rows, outputs included; read: bytes of input that it has in memory meanwhile. */
+uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read);
+
+#endif

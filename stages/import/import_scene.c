@@ -1,0 +1,241 @@
+#include "stages/import/import_scene.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "schema/layers.h"
+#include "stages/engine/json_text.h"
+#include "stages/import/dataset/findings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- scene row -------------------------------------------------------------------------------------------------------------- */
+
+/* {"dropped": {}, "clamped": {}, "writer": "", "dialect": "", "layout": {...}, ...}: what kiln-info shows and what export
+ * needs to be lossless. */
+static json_t *make_notes(const kiln_import_result *i, json_t *layout, json_t *cfg)
+{
+    const kiln_source_info *info = &i->scan.info;
+    json_t *n = json_pack("{s:o*, s:o*, s:s, s:s, s:b, s:b, s:b, s:b}", "dropped", kiln_dropped_json(&i->counts), "clamped",
+                          kiln_clamped_json(&i->counts), "writer", info->writer, "dialect",
+                          info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs", "folded", info->folded, "wide", info->wide,
+                          "has_rgb", info->has_rgb, "random", i->random);
+    if (n && ((layout && json_object_set(n, "layout", layout) != 0) || (cfg && json_object_set(n, "cfg_args", cfg) != 0))) {
+        json_decref(n);
+        n = NULL;
+    }
+    return n;
+}
+
+static kiln_status parse(const char *text, const char *what, json_t **out, kiln_error *err)
+{
+    *out = NULL;
+    return *text ? kiln_json_parse(text, strlen(text), 0, what, out, NULL, err) : KILN_OK;
+}
+
+static kiln_status write_notes(const kiln_import_result *i, char *out, size_t room, kiln_error *err)
+{
+    json_t *layout = NULL, *cfg = NULL;
+    kiln_status st = parse(i->scan.info.layout, "the columns of the source", &layout, err);
+    if (st == KILN_OK) st = parse(i->data.cfg_args, "cfg_args", &cfg, err);
+    json_t *n = st == KILN_OK ? make_notes(i, layout, cfg) : NULL;
+    json_decref(layout);
+    json_decref(cfg);
+    if (st != KILN_OK) return st;
+    size_t need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    if (need > room - 1 && json_object_del(n, "layout") == 0) {
+        kiln_warn("the PLY header is too long to be kept; export will write its own column order");
+        need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    }
+    json_decref(n);
+    if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");
+    if (need > room - 1) return kiln_fail(err, KILN_E_BUG, "the scene's notes need %zu bytes", need);
+    out[need] = '\0';
+    return KILN_OK;
+}
+
+const char *kiln_import_up(const kiln_import_result *i)
+{
+    if (i->up) return i->up;
+    return i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.up_axis;
+}
+
+kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_error *err)
+{
+    const kiln_source_info *info = &i->scan.info;
+    memset(s, 0, sizeof *s);
+    snprintf(s->name, sizeof s->name, "%s", i->data.name);
+    s->kind = info->kind;
+    if (i->data.reader) {
+        snprintf(s->source_path, sizeof s->source_path, "%s", i->data.rows_path);
+        snprintf(s->source_format, sizeof s->source_format, "%s", i->data.reader->name);
+    }
+    if (i->random) snprintf(s->source_format, sizeof s->source_format, "%s", KILN_RANDOM_READER);
+    s->rows_read = i->counts.read;
+    s->rows_dropped = i->counts.read - i->counts.kept;
+    s->sh_degree = info->sh_degree;
+    s->antialiased = info->antialiased;
+    memcpy(s->frame, i->data.frame, sizeof s->frame);
+    snprintf(s->up_axis, sizeof s->up_axis, "%s", kiln_import_up(i));
+    memcpy(s->transforms, i->data.transforms, sizeof s->transforms);
+    memcpy(s->origin, i->scan.origin, sizeof s->origin);
+    s->has_root = i->counts.kept > 0;
+    memcpy(s->root_centre, i->cube.centre, sizeof s->root_centre);
+    s->root_half = i->cube.half;
+    s->has_background = i->has_background;
+    memcpy(s->background, i->background, sizeof s->background);
+    return write_notes(i, s->notes, sizeof s->notes, err);
+}
+
+/* ---- layer ------------------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    kiln_type type;
+    uint32_t components;
+} planes[] = {
+#define PLANE(name, type, components, meaning) {#name, KILN_TYPE_##type, components},
+#include "schema/planes.def"
+#undef PLANE
+};
+
+static kiln_status describe_plane(const kiln_source_info *info, const char *name, kiln_plane *p, kiln_error *err)
+{
+    snprintf(p->name, sizeof p->name, "%s", name);
+    for (size_t k = 0; k < sizeof planes / sizeof *planes; k++)
+        if (strcmp(planes[k].name, name) == 0) {
+            p->type = planes[k].type;
+            p->components = planes[k].components ? planes[k].components : 3 * ((info->sh_degree + 1) * (info->sh_degree + 1) - 1);
+            return KILN_OK;
+        }
+    for (uint32_t e = 0; e < info->n_extras; e++)
+        if (strncmp(name, "extra/", 6) == 0 && strcmp(name + 6, info->extras[e].name) == 0) {
+            p->type = info->extras[e].type;
+            p->components = 1;
+            return KILN_OK;
+        }
+    return kiln_fail(err, KILN_E_IO, "it has an output '%s', which no plane is called", name);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
+
+static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_result *res, kiln_chunk *c, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&c->planes, res->n, "planes", err));
+    for (uint32_t k = 0; k < res->n; k++) {
+        if (strcmp(res->outputs[k].name, "stats") == 0 || res->outputs[k].segment != 0) continue;
+        kiln_plane *p = &c->planes[c->n_planes++];
+        KILN_TRY(describe_plane(info, res->outputs[k].name, p, err));
+        KILN_TRY(kiln_unit_result_array(res, p->name, &p->data, err));
+        if (p->data.raw_bytes != c->count * p->components * kiln_type_size(p->type))
+            return kiln_fail(err, KILN_E_IO, "its plane '%s' has %llu bytes for %llu rows", p->name,
+                             (unsigned long long)p->data.raw_bytes, (unsigned long long)c->count);
+    }
+    qsort(c->planes, c->n_planes, sizeof *c->planes, by_name);
+    return kiln_chunk_plane(c, "means") ? KILN_OK : kiln_fail(err, KILN_E_IO, "it has no plane 'means'");
+}
+
+/* A block without rows has no largest scale, so those two may be infinite; and no number at all is NaN. */
+static bool are_stats(const kiln_block_stats *s)
+{
+    bool sound = s->n <= KILN_BLOCK_ROWS && !isnan(s->max_log_scale) && !isnan(s->max_opacity_logit);
+    for (int a = 0; a < 3; a++) sound = sound && isfinite(s->box_min[a]) && isfinite(s->box_max[a]);
+    return sound;
+}
+
+static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
+                              kiln_error *err)
+{
+    kiln_block_stats stats;
+    KILN_TRY(kiln_unit_struct(r, u, "stats", &stats, sizeof stats, err));
+    if (!are_stats(&stats)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its statistics are of no block"), err);
+    snprintf(c->name, sizeof c->name, "%08llu", (unsigned long long)number);
+    c->count = stats.n;
+    memcpy(c->box_min, stats.box_min, sizeof c->box_min);
+    memcpy(c->box_max, stats.box_max, sizeof c->box_max);
+    memcpy(c->reach_min, stats.box_min, sizeof c->reach_min); /* blocks are never culled: chunks have their reach */
+    memcpy(c->reach_max, stats.box_max, sizeof c->reach_max);
+    c->max_log_scale = stats.max_log_scale;
+    c->max_opacity_logit = stats.max_opacity_logit;
+    return kiln_unit_refuse(r, u, take_planes(&i->scan.info, &u->result, c, err), err);
+}
+
+kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out, kiln_error *err)
+{
+    kiln_layer *l = NULL;
+    *out = NULL;
+    KILN_TRY(KILN_ALLOC(&l, 1, "layer", err));
+    *out = l;
+    snprintf(l->kind, sizeof l->kind, "%s", kiln_layer_kinds[KILN_LAYER_source].name);
+    l->sh_degree = i->scan.info.sh_degree;
+    KILN_TRY(KILN_ALLOC(&l->chunks, i->scan.n_blocks, "blocks", err));
+    for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
+        if (blocks[b].quarantined) continue;
+        kiln_chunk *c = &l->chunks[l->n_chunks++];
+        KILN_TRY(kiln_unit_pass(r, &blocks[b], take_block(i, r, &blocks[b], b, c, err)));
+        l->count += c->count;
+    }
+    return kiln_run_refused(r, err);
+}
+
+/* ---- report ------------------------------------------------------------------------------------------------------------------ */
+
+static kiln_status put(json_t *report, const char *name, json_t *value, kiln_error *err)
+{
+    if (!value || json_object_set_new(report, name, value) != 0)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
+    return KILN_OK;
+}
+
+static kiln_status put_count(json_t *report, const char *name, uint64_t n, kiln_error *err)
+{
+    return put(report, name, json_integer((json_int_t)n), err);
+}
+
+static void say_counts(const kiln_import_result *i)
+{
+    for (int d = 1; d < KILN_N_DROPS; d++)
+        if (i->counts.dropped[d])
+            kiln_warn("%llu row%s dropped: %s", (unsigned long long)i->counts.dropped[d], i->counts.dropped[d] == 1 ? "" : "s",
+                      kiln_drop_text((kiln_drop)d));
+    for (int c = 0; c < KILN_N_CLAMPS; c++)
+        if (i->counts.clamped[c])
+            kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s",
+                     kiln_clamp_text((kiln_clamp)c));
+    if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
+}
+
+static kiln_status report_points(const kiln_import_result *i, json_t *report, kiln_error *err)
+{
+    if (i->scan.info.kind == KILN_SCENE_SPLATS || i->random) return KILN_OK;
+    KILN_TRY(put_count(report, "points_read", i->counts.read, err));
+    return put_count(report, "points_dropped", i->counts.read - i->counts.kept, err);
+}
+
+kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln_error *err)
+{
+    static const char *const kinds[] = {"none", "points", "splats"};
+    KILN_TRY(put(report, "kind", json_string(kinds[i->scan.info.kind]), err));
+    KILN_TRY(put(report, "source", kiln_json_string(i->data.rows_path), err));
+    KILN_TRY(put_count(report, "rows_read", i->counts.read, err));
+    KILN_TRY(put_count(report, "rows_dropped", i->counts.read - i->counts.kept, err));
+    KILN_TRY(put(report, "dropped", kiln_dropped_json(&i->counts), err));
+    KILN_TRY(put(report, "clamped", kiln_clamped_json(&i->counts), err));
+    KILN_TRY(put(report, "dropped_rows", json_incref(i->dropped_rows), err));
+    if (i->n_missing) KILN_TRY(put_count(report, "blocks_missing", i->n_missing, err));
+    if (i->n_missing) KILN_TRY(put_count(report, "rows_quarantined", i->rows_missing, err));
+    KILN_TRY(put_count(report, "sh_degree", i->scan.info.sh_degree, err));
+    KILN_TRY(put(report, "antialiased", json_boolean(i->scan.info.antialiased), err));
+    KILN_TRY(report_points(i, report, err));
+    KILN_TRY(put_count(report, "cameras", i->n_cameras, err));
+    KILN_TRY(put(report, "synthetic_cameras", json_boolean(i->orbit != NULL), err));
+    KILN_TRY(put_count(report, "frames_read", i->data.frames_read, err));
+    KILN_TRY(put_count(report, "frames_dropped", i->data.frames_dropped, err));
+    KILN_TRY(put_count(report, "images_read", i->data.frames_read, err)); /* COLMAP's word for a frame */
+    KILN_TRY(put_count(report, "images_dropped", i->data.frames_dropped, err));
+    KILN_TRY(kiln_findings_json(&i->data, report, err));
+    say_counts(i);
+    return KILN_OK;
+}

@@ -1,0 +1,68 @@
+/* knn_units -- what kiln-knn computes in its worker: the spacing of a layer, whole or in ranges, colours of COLMAP's colourless
+ * points, and Gaussians from the points of a block. */
+#ifndef KILN_STAGES_KNN_UNITS_H
+#define KILN_STAGES_KNN_UNITS_H
+
+#include "stages/engine/engine.h"
+
+typedef enum {
+    KILN_KNN_SPACING, /* of the whole layer at once */
+    KILN_KNN_PARTITION,
+    KILN_KNN_RANGE,
+    KILN_KNN_BACK,
+    KILN_KNN_COLOURS,
+    KILN_KNN_INITIAL
+} kiln_knn_unit_kind;
+
+/* The spacing of a layer in ranges: a partition in scratch, ranges of its places, and the way back to groups of source blocks. */
+typedef struct {
+    kiln_hash scratch; /* key of the scratch folder */
+    double root_centre[3], root_half;
+    uint64_t ram; /* partition: host memory that it may take */
+    uint64_t range_rows, batch_rows, group_rows;
+    uint64_t range; /* range: its number; back: how many there are */
+    uint32_t page_rows;
+    uint32_t first_block; /* back: of the group */
+    uint32_t high;        /* back: the bin of the median (kernels/ranks) */
+} kiln_knn_ranges;
+
+/* Payload of all kinds; of a `back` unit the keys of all ranges follow. */
+typedef struct {
+    kiln_knn_unit_kind kind;
+    uint32_t neighbors;     /* spacing */
+    uint32_t block;         /* initial: index in the source layer */
+    float fallback2, most2; /* spacing: what is stored where the value is not at most most2 */
+    float opacity;          /* initial */
+    bool grey;              /* initial: no point of the cloud has a colour, so those that no photo colours are grey */
+    kiln_hash source;       /* digest of the layer */
+    kiln_hash spacing;      /* initial: key of the unit whose output called as the block is its spacing */
+    kiln_hash colours;      /* initial: key of the colours unit where it coloured points of this block, else zero */
+    kiln_knn_ranges ranges;
+} kiln_knn_unit;
+
+/* Outputs: spacing and back: one f32 array per block, called as the block. spacing: counters min2, median2, max2, fallbacks.
+ * partition: nothing but files in scratch (spatial/partition.h) and the boxes of their pages. range: for each group with rows
+ * in it KILN_KNN_TO: the rows, counted from the group's first, u32[n] ascending, and their spacing2, f32[n]; `ranks`,
+ * u32[KILN_RANK_BINS], pass 0 of kernels/ranks; counters min2, max2, fallbacks, batches, candidates, queries. back: `ranks`,
+ * pass 1. colours: for each block with points that got a colour their rows in the block, increasing, u32[n], and their colours,
+ * f32[3][n]; counters points (without colour), coloured, photos (looked at).
+ * initial: log_scales, quats, opacity_logits, sh0, and bounds (a kiln_bounds). */
+#define KILN_KNN_TO "to %08u"               /* output name, from the group's first block */
+#define KILN_KNN_COLOURED_ROWS "%.80s rows" /* output names, from the block's */
+#define KILN_KNN_COLOURED_RGB "%.80s rgb"
+kiln_status kiln_knn_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
+
+/* The group of blocks from `first`: consecutive ones until they have at least group_rows rows. Returns the block after the last. */
+uint32_t kiln_knn_group_end(const kiln_layer *source, uint32_t first, uint64_t group_rows, uint64_t *rows);
+
+/* The units about spacing (spacing_units.c). keys: of a `back` unit's ranges. */
+kiln_status kiln_knn_whole(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_partition(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_range(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_back(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, const kiln_hash *keys,
+                          kiln_error *err) KILN_MUST_CHECK;
+
+/* The unit of colours (colours.c). */
+kiln_status kiln_knn_colours(kiln_worker *w, const kiln_layer *source, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

@@ -1,0 +1,300 @@
+/* prune_report -- see the header. Numbers in the record are what the terminal shows, unrounded. */
+#include "stages/prune/prune_report.h"
+
+#include "base/log.h"
+#include "base/quote.h"
+#include "stages/engine/json_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name, *text;
+} rule_words[KILN_PRUNE_RULES] = {
+#define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) [KILN_PRUNE_##id] = {option, looks_at},
+#include "kernels/prune/rules.def"
+};
+
+static const double shares[] = {0, 0.001, 0.01, 0.5, 0.99, 0.999, 1};
+static const char *const share_words[] = {"least", "0.1 %", "1 %", "median", "99 %", "99.9 %", "largest"};
+enum { N_SHARES = sizeof shares / sizeof *shares };
+
+/* ---- record --------------------------------------------------------------------------------------------------------- */
+static json_t *rules_json(const kiln_prune_report *r)
+{
+    json_t *out = json_object();
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) {
+        bool drops;
+        const double limit = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
+        json_t *row = json_pack("{s:I, s:I, s:s}", "dropped", (json_int_t)r->tally->counts[i][0], "clamped",
+                                (json_int_t)r->tally->counts[i][1], "policy", drops ? "drop" : "clamp");
+        if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", kiln_json_real(limit));
+        (void)json_object_set_new(out, rule_words[i].name, row); /* a NULL anywhere shows as a missing key: checked below */
+    }
+    return out;
+}
+
+static json_t *counts_json(const uint64_t *bins, int n)
+{
+    json_t *out = json_array();
+    for (int i = 0; i < n; i++) (void)json_array_append_new(out, json_integer((json_int_t)bins[i]));
+    return out;
+}
+
+/* The longest axis that a share of the rows does not exceed: of all rows exactly, else the middle of a bin of 5 %. */
+static double scale_at(const uint64_t scales[KILN_TALLY_SCALES], double largest, double share)
+{
+    return share >= 1 ? largest : kiln_tally_scale_at(scales, share);
+}
+
+/* Bins of the record are 16 of the tally's: 0.8 of the natural logarithm each. */
+static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES], double largest)
+{
+    enum { JOIN = 16, N = KILN_TALLY_SCALES / JOIN };
+    uint64_t bins[N] = {0};
+    json_t *out = json_object();
+    for (int i = 0; i < KILN_TALLY_SCALES; i++) bins[i / JOIN] += scales[i];
+    (void)json_object_set_new(out, "log_lo", kiln_json_real((double)KILN_TALLY_LO));
+    (void)json_object_set_new(out, "log_hi", kiln_json_real((double)KILN_TALLY_HI));
+    (void)json_object_set_new(out, "histogram", counts_json(bins, N));
+    for (int i = 0; i < N_SHARES; i++)
+        (void)json_object_set_new(out, share_words[i], kiln_json_real(scale_at(scales, largest, shares[i])));
+    return out;
+}
+
+/* Before and after; null: not counted. */
+static json_t *pair_json(const kiln_prune_view *v, const uint64_t n[2], uint64_t factor)
+{
+    return v->missing ? json_null() : json_pack("[I,I]", (json_int_t)(factor * n[0]), (json_int_t)(factor * n[1]));
+}
+
+static json_t *views_json(const kiln_prune_report *r)
+{
+    json_t *out = json_array();
+    for (uint32_t i = 0; i < r->n_views; i++) {
+        const kiln_prune_view *v = &r->views[i];
+        const kiln_prune_pairs *c = &v->count;
+        (void)json_array_append_new(out, json_pack("{s:s, s:i, s:i, s:o, s:o, s:o}", "camera", v->camera, "width", (int)v->width,
+                                                   "height", (int)v->height, "visible", pair_json(v, c->visible, 1), "pairs",
+                                                   pair_json(v, c->pairs, 1), "list_bytes",
+                                                   pair_json(v, c->pairs, KILN_PRUNE_LIST_BYTES)));
+    }
+    return out;
+}
+
+kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err)
+{
+    const kiln_tally *t = r->tally;
+    json_t *all = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "rows", (json_int_t)t->rows, "kept",
+                            (json_int_t)t->kept, "extent", kiln_json_real((double)kiln_prune_extent(r->stats)), "median_spacing",
+                            kiln_json_real(sqrt((double)r->stats->median_spacing2)), "median_scale",
+                            kiln_json_real(exp((double)r->stats->median_log_scale)), "rules", rules_json(r), "scales", "before",
+                            scales_json(t->scales[0], r->largest[0]), "after", scales_json(t->scales[1], r->largest[1]),
+                            "opacities", "before", counts_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
+                            counts_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
+    int failed = !all || json_object_update(out, all) != 0;
+    json_decref(all);
+    if (r->other && !failed)
+        failed = json_object_set_new(
+            out, "against",
+            json_pack("{s:s, s:o}", "manifest", r->against, "scales", scales_json(r->other->scales[0], r->largest[2])));
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report of prune") : KILN_OK;
+}
+
+/* ---- terminal ------------------------------------------------------------------------------------------------------- */
+/* Rules that did something; all: those that are on, too. */
+static void print_rules(const kiln_prune_report *r)
+{
+    bool headed = false;
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) {
+        const uint64_t *count = r->tally->counts[i];
+        bool drops;
+        char limit[32] = "";
+        const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
+        if (count[0] + count[1] == 0 && (isnan(at) || !r->all)) continue;
+        if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.4g", at);
+        if (!headed) kiln_print("%-11s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
+        headed = true;
+        kiln_print("%-11s %9s %10" PRIu64 " %10" PRIu64 "  %s", rule_words[i].name, limit, count[0], count[1], rule_words[i].text);
+    }
+}
+
+static void print_bar(uint64_t count, uint64_t most, int width)
+{
+    enum { LONGEST = 14 };
+    const int length = count ? 1 + (int)((double)count / (double)most * (LONGEST - 1)) : 0;
+    kiln_print_part("  %10" PRIu64 " %-*.*s", count, width, length, "##############");
+}
+
+static void print_histogram(const char *head, uint32_t n, const double *edges, uint64_t (*bins)[2])
+{
+    uint64_t most = 1;
+    uint32_t first = n, last = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (int side = 0; side < 2; side++) most = bins[i][side] > most ? bins[i][side] : most;
+        if (bins[i][0] + bins[i][1] == 0) continue;
+        first = i < first ? i : first;
+        last = i;
+    }
+    kiln_print_gap();
+    kiln_print("%-23s  %-25s  %s", head, "before", "after");
+    for (uint32_t i = first; i <= last && i < n; i++) {
+        kiln_print_part("%10.3g .. %-9.3g", edges[i], edges[i + 1]);
+        print_bar(bins[i][0], most, 14);
+        print_bar(bins[i][1], most, 0);
+        kiln_print_gap();
+    }
+}
+
+/* Two lines a decade. */
+static void print_scales(const kiln_tally *t)
+{
+    enum { LO = -26, HI = 12, N = HI - LO }; /* half decades: 10^-13 to 10^6 */
+    double edges[N + 1];
+    uint64_t bins[N][2] = {{0}};
+    const double width = ((double)KILN_TALLY_HI - (double)KILN_TALLY_LO) / KILN_TALLY_SCALES;
+    for (int i = 0; i <= N; i++) edges[i] = pow(10, 0.5 * (LO + i));
+    for (int i = 0; i < KILN_TALLY_SCALES; i++) {
+        const double at = (double)KILN_TALLY_LO + (i + 0.5) * width;
+        int bin = (int)floor(at / (0.5 * log(10))) - LO;
+        bin = bin < 0 ? 0 : bin >= N ? N - 1 : bin;
+        for (int side = 0; side < 2; side++) bins[bin][side] += t->scales[side][i];
+    }
+    print_histogram("longest axis", N, edges, bins);
+}
+
+static void print_opacities(const kiln_tally *t)
+{
+    enum { N = KILN_TALLY_OPACITIES / 2 };
+    double edges[N + 1];
+    uint64_t bins[N][2] = {{0}};
+    for (int i = 0; i <= N; i++) edges[i] = (double)i / N;
+    for (int i = 0; i < KILN_TALLY_OPACITIES; i++)
+        for (int side = 0; side < 2; side++) bins[i / 2][side] += t->opacities[side][i];
+    print_histogram("opacity", N, edges, bins);
+}
+
+/* In percent. */
+static double change(const uint64_t pairs[2]) { return pairs[0] ? 100 * ((double)pairs[1] / (double)pairs[0] - 1) : 0.0; }
+
+static void print_views(const kiln_prune_report *r)
+{
+    kiln_print_gap();
+    kiln_print("%-30s %11s %13s %13s %8s", "predicted pairs, profile inria", "size", "before", "after", "change");
+    for (uint32_t i = 0; i < r->n_views; i++) {
+        const kiln_prune_view *v = &r->views[i];
+        char size[32];
+        (void)snprintf(size, sizeof size, "%ux%u", v->width, v->height);
+        if (v->missing) {
+            kiln_print("%-30s %11s %13s %13s %8s", v->camera, size, "-", "-", "-");
+            continue;
+        }
+        kiln_print("%-30s %11s %13" PRIu64 " %13" PRIu64 " %7.1f%%", v->camera, size, v->count.pairs[0], v->count.pairs[1],
+                   change(v->count.pairs));
+    }
+}
+
+static void print_views_sum(const kiln_prune_report *r)
+{
+    uint64_t sum[2] = {0, 0}, most[2] = {0, 0};
+    uint32_t n = 0;
+    char bytes[2][32];
+    for (uint32_t i = 0; i < r->n_views; i++) {
+        const uint64_t *pairs = r->views[i].count.pairs;
+        if (r->views[i].missing) continue;
+        n++;
+        for (int side = 0; side < 2; side++) {
+            sum[side] += pairs[side];
+            most[side] = pairs[side] > most[side] ? pairs[side] : most[side];
+        }
+    }
+    if (n == 0) return;
+    if (sum[0] == sum[1]) {
+        kiln_print("predicted pairs in %u view%s: %" PRIu64 ", as before", n, n == 1 ? "" : "s", sum[1]);
+        kiln_print("largest lists at %d bytes a pair: %s", KILN_PRUNE_LIST_BYTES,
+                   kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
+        return;
+    }
+    kiln_print("predicted pairs in %u view%s: %" PRIu64 " before, %" PRIu64 " after (%+.2f%%)", n, n == 1 ? "" : "s", sum[0],
+               sum[1], change(sum));
+    kiln_print("largest lists at %d bytes a pair: %s before, %s after", KILN_PRUNE_LIST_BYTES,
+               kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]),
+               kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
+}
+
+static void print_against(const kiln_prune_report *r)
+{
+    if (!r->other) return;
+    kiln_print_gap();
+    kiln_print("the other bake, '%s', holds %" PRIu64 " Gaussians", r->against, r->other->rows);
+    kiln_print("longest axis, in steps of 5 %%; the largest exactly");
+    kiln_print("%-14s %14s %14s %14s", "share of rows", "before", "after", "the other");
+    for (int i = 0; i < N_SHARES; i++)
+        kiln_print("%-14s %14.4g %14.4g %14.4g", share_words[i], scale_at(r->tally->scales[0], r->largest[0], shares[i]),
+                   scale_at(r->tally->scales[1], r->largest[1], shares[i]),
+                   scale_at(r->other->scales[0], r->largest[2], shares[i]));
+}
+
+static void print_counts(const kiln_prune_report *r)
+{
+    const kiln_tally *t = r->tally;
+    uint64_t clamped = 0;
+    for (int i = 0; i < KILN_PRUNE_RULES; i++) clamped += t->counts[i][1];
+    if (t->kept == t->rows)
+        kiln_print_part("pruning keeps all %" PRIu64 " Gaussians", t->rows);
+    else
+        kiln_print_part("pruning keeps %" PRIu64 " of %" PRIu64 " Gaussians", t->kept, t->rows);
+    if (clamped)
+        kiln_print_part(", %" PRIu64 " clamped", clamped);
+    else
+        kiln_print_part(", none clamped");
+    kiln_print("%s", r->dry_run ? " (dry run: nothing is written)" : "");
+}
+
+static void print_tables(const kiln_prune_report *r)
+{
+    kiln_print("extent %.4g, median spacing %.4g, median longest axis %.4g", (double)kiln_prune_extent(r->stats),
+               sqrt((double)r->stats->median_spacing2), exp((double)r->stats->median_log_scale));
+    print_scales(r->tally);
+    print_opacities(r->tally);
+    print_against(r);
+    if (r->n_views) print_views(r);
+}
+
+void kiln_prune_report_print(const kiln_prune_report *r)
+{
+    print_counts(r);
+    print_rules(r);
+    if (r->all) print_tables(r);
+    print_views_sum(r);
+    (void)fflush(stdout); /* so that warnings come after it; the engine looks at stdout's state at the end */
+}
+
+/* ---- warnings ------------------------------------------------------------------------------------------------------- */
+static void warn_of_scales(const kiln_prune_report *r)
+{
+    for (int i = 1; r->other && i < N_SHARES; i++) { /* the least scale says nothing */
+        const double ours = scale_at(r->tally->scales[1], r->largest[1], shares[i]),
+                     theirs = scale_at(r->other->scales[0], r->largest[2], shares[i]);
+        if (ours <= 0 || theirs <= 0 || (ours <= 4 * theirs && theirs <= 4 * ours)) continue;
+        kiln_warn("the longest axes differ from those of '%s': %s is %.4g here and %.4g there, %.3g times as much; are both in the "
+                  "same unit?",
+                  r->against, share_words[i], ours, theirs, ours > theirs ? ours / theirs : theirs / ours);
+        return;
+    }
+}
+
+void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named)
+{
+    const kiln_tally *t = r->tally;
+    if (t->rows && t->kept == 0)
+        kiln_warn("ALL %" PRIu64
+                  " Gaussians are dropped, the scene is empty now; see the table for the rule that did it, switch it off with "
+                  "--RULE off, or --reset",
+                  t->rows);
+    if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
+        kiln_warn("%" PRIu64 " of %" PRIu64 " rows named with --drop-row are not in the scene",
+                  n_named - t->counts[KILN_PRUNE_drop_row][0], n_named);
+    warn_of_scales(r);
+}

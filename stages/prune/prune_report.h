@@ -1,0 +1,39 @@
+/* prune_report -- what kiln-prune says: some lines or all tables on the terminal, the same numbers in the run's record. */
+#ifndef KILN_STAGES_PRUNE_REPORT_H
+#define KILN_STAGES_PRUNE_REPORT_H
+
+#include "stages/prune/rules.h"
+#include "stages/prune/prune_tally.h"
+#include "stages/prune/prune_units.h"
+
+#include <jansson.h>
+
+typedef struct {
+    const char *camera;
+    uint32_t width, height;
+    kiln_prune_pairs count;
+    bool missing; /* quarantined: nobody knows the count */
+} kiln_prune_view;
+
+typedef struct {
+    const kiln_prune_options *options;
+    const kiln_prune_stats *stats;
+    const kiln_tally *tally;
+    const kiln_tally *other; /* of --against; NULL without */
+    const char *against;
+    double largest[3]; /* the longest axis of any row: before, after, of the other bake; 0 without rows */
+    const kiln_prune_view *views;
+    uint32_t n_views;
+    bool dry_run;
+    bool all; /* print all tables, not the summary alone */
+} kiln_prune_report;
+
+/* Bytes of tile lists: what gsplat's isect_tiles takes, 12 a pair, doubled by its sort (nerfstudio-project/gsplat #464, #487). */
+enum { KILN_PRUNE_LIST_BYTES = 24 };
+
+kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_prune_report_print(const kiln_prune_report *r); /* stdout; the engine checks it at the end */
+/* Warnings to stderr: everything dropped, rows named that do not exist, scales far from those of the other bake. */
+void kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named);
+
+#endif

@@ -1,0 +1,139 @@
+/* prune_units -- the worker's side: reads the payload, keeps the layer and its decoded planes between units, and calls the
+ * unit's own file. */
+#include "stages/prune/prune_units.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_request *q, kiln_error *err)
+{
+    const char *at = payload;
+    *q = (kiln_prune_request){.head = payload};
+    if (bytes < sizeof *q->head) return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes is shorter than its head", bytes);
+    at += sizeof *q->head;
+    q->merges = (const void *)at;
+    at += q->head->n_merges * sizeof *q->merges;
+    q->rows = (const void *)at;
+    at += q->head->n_rows * sizeof *q->rows;
+    q->text = at;
+    at += q->head->text_bytes;
+    if (at != (const char *)payload + bytes)
+        return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes does not hold what its head says", bytes);
+    return KILN_OK;
+}
+
+static void input_free(void *state)
+{
+    kiln_prune_input *in = state;
+    if (!in) return;
+    kiln_plane_cache_free(in->planes);
+    free(in->spacing_of);
+    kiln_layer_free(in->spacing);
+    kiln_layer_free(in->layer);
+    free(in);
+}
+
+uint32_t kiln_prune_find_block(const kiln_layer *l, const char *name)
+{
+    uint32_t lo = 0, hi = l->n_chunks;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (strcmp(l->chunks[mid].name, name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < l->n_chunks && strcmp(l->chunks[lo].name, name) == 0 ? lo : KILN_PRUNE_NO_BLOCK;
+}
+
+static kiln_status find_spacing(kiln_prune_input *in, kiln_error *err)
+{
+    if (!in->spacing) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&in->spacing_of, in->layer->n_chunks, "the blocks", err));
+    for (uint32_t i = 0; i < in->layer->n_chunks; i++) {
+        const kiln_chunk *c = &in->layer->chunks[i];
+        const uint32_t at = kiln_prune_find_block(in->spacing, c->name);
+        in->spacing_of[i] = at;
+        if (at != KILN_PRUNE_NO_BLOCK && in->spacing->chunks[at].count != c->count)
+            return kiln_fail(err, KILN_E_IO, "block '%s' of the layer 'spacing' has another number of rows; run kiln-knn again",
+                             c->name);
+    }
+    return KILN_OK;
+}
+
+bool kiln_prune_keeps(const char *plane)
+{
+    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "spacing2", "source_row"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], plane) == 0) return true;
+    return false;
+}
+
+bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block)
+{
+    return !in->spacing || in->spacing_of[block] != KILN_PRUNE_NO_BLOCK;
+}
+
+static kiln_status open_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+{
+    kiln_manifest *m;
+    kiln_prune_input *in;
+    kiln_status st;
+    KILN_TRY(kiln_worker_manifest(w, &m, err));
+    KILN_TRY(KILN_ALLOC(&in, 1, "the input of prune", err));
+    KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[u->layer_kind].name, u->layer, &in->layer, err));
+    if (!kiln_hash_is_zero(u->spacing))
+        KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_spacing].name, u->spacing, &in->spacing, err));
+    KILN_GO(find_spacing(in, err));
+    KILN_GO(kiln_plane_cache_new(0, &in->planes, err));
+    for (uint32_t i = 0; i < in->layer->n_chunks; i++)
+        if (in->layer->chunks[i].count > in->largest) in->largest = in->layer->chunks[i].count;
+    kiln_worker_set_state(w, in, input_free);
+    *out = in;
+    return KILN_OK;
+done:
+    input_free(in);
+    return st;
+}
+
+kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+{
+    const uint64_t share = kiln_worker_ram(w);
+    *out = kiln_worker_state(w);
+    if (!*out || !kiln_hash_equal((*out)->layer->digest, u->layer)) KILN_TRY(open_input(w, u, out, err));
+    kiln_plane_cache_set_budget((*out)->planes, share > u->ram ? share - u->ram : 0);
+    return KILN_OK;
+}
+
+kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
+                             kiln_error *err)
+{
+    kiln_manifest *m;
+    const bool aside = in->spacing && strcmp(name, "spacing2") == 0;
+    if (aside && !kiln_prune_has_block(in, block))
+        return kiln_fail(err, KILN_E_BUG, "block '%s' has no spacing", in->layer->chunks[block].name);
+    KILN_TRY(kiln_worker_manifest(w, &m, err));
+    const kiln_chunk *from = aside ? &in->spacing->chunks[in->spacing_of[block]] : &in->layer->chunks[block];
+    return kiln_plane_cache_get(in->planes, m, from, name, out, err);
+}
+
+kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
+{
+    kiln_prune_request q;
+    KILN_TRY(read_request(payload, payload_bytes, &q, err));
+    switch (q.head->kind) {
+    case KILN_PRUNE_STATS:
+        return kiln_prune_stats_unit(w, &q, err);
+    case KILN_PRUNE_MERGES:
+        return kiln_prune_merges_unit(w, &q, err);
+    case KILN_PRUNE_BLOCK:
+        return kiln_prune_block_unit(w, &q, err);
+    case KILN_PRUNE_PAIRS:
+        return kiln_prune_pairs_unit(w, &q, err);
+    case KILN_PRUNE_SCALES:
+        return kiln_prune_scales_unit(w, &q, err);
+    }
+    return kiln_fail(err, KILN_E_BUG, "unit '%s' is of no known kind", name);
+}

@@ -1,0 +1,114 @@
+/* prune_units -- what a worker of kiln-prune computes: statistics of the input, which rows are near-duplicates, the pruned
+ * planes of a block, pairs of a camera before and after, the scales of another bake. */
+#ifndef KILN_STAGES_PRUNE_UNITS_H
+#define KILN_STAGES_PRUNE_UNITS_H
+
+#include "stages/engine/run_layers.h"
+#include "stages/frame/frame.h"
+#include "stages/prune/rules.h"
+
+typedef enum {
+    KILN_PRUNE_STATS,  /* out: "statistics", a kiln_prune_stats */
+    KILN_PRUNE_MERGES, /* out: "merges", kiln_merged_row [] */
+    KILN_PRUNE_BLOCK,  /* out: "tally" (kiln_tally); with planes also "bounds" (kiln_bounds) and every plane by its name */
+    KILN_PRUNE_PAIRS,  /* out: "pairs" (kiln_prune_pairs) */
+    KILN_PRUNE_SCALES, /* out: "tally" of the rows of another manifest */
+} kiln_prune_unit_kind;
+
+/* A row that goes into another; (block, row in the block). Rows of one group follow each other, groups are ordered by
+ * their survivor, rows in a group by place. */
+typedef struct {
+    uint32_t into_block, into_row, block, row;
+} kiln_merged_row;
+
+typedef struct {
+    uint64_t pairs[2], visible[2]; /* before, after */
+} kiln_prune_pairs;
+
+/* The payload begins with this; then, of a camera as its tail, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
+ * ascending), text_bytes of text (the other manifest's path with its NUL). A block gets the rows and merges that concern it, a
+ * camera all. */
+typedef struct {
+    kiln_prune_unit_kind kind;
+    uint32_t block;
+    bool planes;
+    uint64_t ram; /* host memory that the unit takes */
+    kiln_layer_kind layer_kind;
+    kiln_hash layer, spacing; /* spacing zero: the layer has spacing2 itself */
+    kiln_prune_rules rules;
+    kiln_prune_stats stats; /* MERGES */
+    float merge_distance;   /* MERGES: scene units */
+    kiln_shot shot;         /* PAIRS */
+    uint64_t n_merges, n_rows, text_bytes;
+} kiln_prune_unit;
+
+kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
+
+/* ---- between the files of the worker's side ------------------------------------------------------------------------- */
+typedef struct {
+    const kiln_prune_unit *head;
+    const kiln_merged_row *merges;
+    const uint32_t *rows;
+    const char *text;
+} kiln_prune_request;
+
+#define KILN_PRUNE_NO_BLOCK UINT32_MAX
+/* Block of the layer that holds these names: index by the name; KILN_PRUNE_NO_BLOCK: none. Blocks ascend by name. */
+uint32_t kiln_prune_find_block(const kiln_layer *l, const char *name);
+
+/* The worker's state: the layer, its spacing, decoded planes. */
+typedef struct {
+    kiln_layer *layer, *spacing; /* spacing NULL: in the layer */
+    uint32_t *spacing_of;        /* [layer->n_chunks] with spacing: its block of the same name, or KILN_PRUNE_NO_BLOCK */
+    kiln_plane_cache *planes;
+    uint64_t largest; /* rows of the largest block */
+} kiln_prune_input;
+/* The cache of planes gets what the unit leaves of the worker's share. */
+kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err) KILN_MUST_CHECK;
+/* Has it all that pruning reads? Not where kiln-knn finished partially. */
+bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block);
+/* Is this one of the planes that are worth keeping decoded? Several units read it. */
+bool kiln_prune_keeps(const char *plane);
+/* A plane of a block, spacing2 from wherever it is. Borrowed as kiln_plane_cache_get says. */
+kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
+                             kiln_error *err) KILN_MUST_CHECK;
+
+/* A block with the rules applied. The planes here are copies, merged rows already in them. */
+typedef struct {
+    uint64_t n, kept;
+    float *means, *log_scales, *quats, *opacity_logits; /* as they came, survivors of merges replaced */
+    float *spacing2, *log_scales_after;
+    uint8_t *mark, *keep, *merged; /* kiln_prune_mark; 1: stays; 1: replaced by what it and others were merged into */
+    uint64_t counts[KILN_PRUNE_RULES][2];
+    char *store; /* all of the above */
+} kiln_pruned_rows;
+enum { KILN_PRUNED_ROW_BYTES = 64 }; /* of store, a row: 15 floats, 3 bytes and what aligns them */
+kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                  kiln_pruned_rows *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_pruned_rows_release(kiln_pruned_rows *r);
+
+/* Puts the survivors of merges into the copies of r, and what they become of another plane (sh0, shN) into data. */
+kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                      kiln_pruned_rows *r, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                   const kiln_plane *plane, float *data, kiln_error *err) KILN_MUST_CHECK;
+
+kiln_status kiln_prune_stats_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- host memory of the units, the decoded planes of one block included ---------------------------------------------------------
+ */
+typedef struct {
+    uint64_t rows;          /* of the layer */
+    kiln_layer_size blocks; /* spacing2 counted in */
+} kiln_prune_size;
+uint64_t kiln_prune_stats_ram(const kiln_prune_size *s);
+uint64_t kiln_prune_merges_ram(const kiln_prune_size *s);
+uint64_t kiln_prune_block_ram(const kiln_prune_size *s, bool merges);
+uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y);
+uint64_t kiln_prune_scales_ram(const kiln_prune_size *s);
+
+#endif

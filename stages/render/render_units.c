@@ -1,0 +1,424 @@
+/* render_units -- draws one camera in the worker: lists band by band, raster, metrics; then hash and files, in a GPU's worker while
+ * the next cameras are drawn. */
+#include "stages/render/render_units.h"
+
+#include "base/log.h"
+#include "stages/engine/json_text.h"
+#include "stages/render/distance.h"
+#include "stages/render/lists.h"
+#include "stages/render/pixels.h"
+#include "stages/render/written.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A picture in the making. */
+typedef struct {
+    uint32_t width, height;
+    uint32_t tails; /* its files are written beside the next units, with those of so many at a time; 0: before them */
+    float background[3];
+    kiln_canvas *canvas; /* the worker's, until it is given back; NULL: not taken yet */
+    float *rgba;         /* its pixels */
+    float *depth;        /* NULL when not asked for */
+    uint64_t visible, pairs;
+    uint32_t slabs; /* 0: drawn at once */
+    bool from_table;
+    bool fast;
+    double psnr, ssim;
+    double fast_db; /* NAN: not measured */
+    double draw_s, encode_s;
+    kiln_outside outside;
+    char damage[KILN_PHOTO_DAMAGE]; /* of the photo */
+} picture;
+
+static double seconds_since(uint64_t start_ns) { return (double)(kiln_now_ns() - start_ns) * 1e-9; }
+
+/* One row of tiles may hold more than a band should, and no plan knows it who has not counted. */
+static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, uint64_t pairs, kiln_error *err)
+{
+    char lists[32], more[32];
+    const uint64_t may = kiln_worker_ram(w);
+    if (pairs <= u->band_pairs) return KILN_OK;
+    const uint64_t need = u->ram + 4 * sizeof(uint32_t) * (pairs - u->band_pairs); /* ranks, a part's ranks, their code */
+    if (need <= may) return KILN_OK;
+    return kiln_fail(err, KILN_E_CAP, "a band of '%s' lists %llu pairs, which take %s of memory; give --ram %s more", u->camera,
+                     (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
+}
+
+/* Arguments of raster for these tile rows, but for the lists. */
+static kiln_raster_args rows_of(const kiln_render_unit *u, const picture *p, uint32_t row0, uint32_t row1)
+{
+    const size_t at = (size_t)row0 * KILN_TILE * p->width;
+    kiln_raster_args a = {.view = &u->shot.view,
+                          .profile = u->shot.profile,
+                          .fast = p->fast,
+                          .row0 = row0,
+                          .row1 = row1,
+                          .rgba = p->rgba + 4 * at,
+                          .depth = p->depth ? p->depth + at : NULL};
+    memcpy(a.background, p->background, sizeof a.background);
+    return a;
+}
+
+static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, const kiln_lists *l, picture *p,
+                              kiln_error *err)
+{
+    kiln_status st;
+    uint32_t *counts = NULL, *ranks = NULL, tiles_x = kiln_view_tiles_x(&u->shot.view);
+    uint64_t most_pairs = 0, most_rows = 0;
+    for (uint32_t b = 0; b < l->n_bands; b++) {
+        if (l->pairs[b] > most_pairs) most_pairs = l->pairs[b];
+        if (l->starts[b + 1] - l->starts[b] > most_rows) most_rows = l->starts[b + 1] - l->starts[b];
+    }
+    KILN_GO(check_room(w, u, most_pairs, err));
+    KILN_GO(KILN_ALLOC(&counts, most_rows * tiles_x, "tile counts", err));
+    KILN_GO(KILN_ALLOC_UNSET(&ranks, most_pairs, "pairs of a band", err));
+    for (uint32_t b = 0; b < l->n_bands; b++) {
+        kiln_raster_args a = rows_of(u, p, l->starts[b], l->starts[b + 1]);
+        a.n_pairs = l->pairs[b];
+        KILN_GO(kiln_lists_draw(w, l, b, f, &a, counts, ranks, err));
+    }
+done:
+    free(ranks);
+    free(counts);
+    return st;
+}
+
+static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, kiln_lists *l, picture *p, kiln_error *err)
+{
+    KILN_TRY(kiln_lists_open(w, f, &u->shot, l, err));
+    KILN_TRY(draw_bands(w, u, f, l, p, err));
+    p->visible = f->n;
+    p->pairs = l->total;
+    p->from_table = l->table != NULL;
+    return KILN_OK;
+}
+
+static void take_stats(picture *p, const kiln_draw_stats *stats)
+{
+    p->visible = stats->visible;
+    p->pairs = stats->pairs;
+    p->slabs = stats->slabs;
+}
+
+/* Lists of a stored table name Gaussians of the whole view: slabs make their own. */
+static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t room, picture *p,
+                              kiln_error *err)
+{
+    kiln_draw_stats stats;
+    KILN_TRY(kiln_frame_slabs(w, s, &u->shot, room, p->background, p->rgba, p->depth, &stats, err));
+    take_stats(p, &stats);
+    return KILN_OK;
+}
+
+/* The frame where it fits; else *room is for slabs. Their memory must be within what the unit was given for a frame. */
+static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_frame **f, uint64_t *room,
+                              kiln_error *err)
+{
+    const kiln_layer *layer = kiln_frame_layer(s);
+    kiln_draw_size size = kiln_frame_bound(&u->shot, layer);
+    *room = u->slab_room;
+    if (*room > 0) return KILN_OK;
+    KILN_TRY(kiln_frame_make_or_room(w, s, &u->shot, true, f, room, err));
+    size.visible = *room;
+    if (*room == 0 || kiln_frame_slabs_ram(layer, &u->shot, &size, kiln_render_picture_bytes(u)) <= u->ram) return KILN_OK;
+    *room = 0;
+    return kiln_frame_make(w, s, &u->shot, true, f, err);
+}
+
+/* Of the canvases that are kept for so many tails. Without one the single canvas is in u->ram. */
+static uint64_t canvas_bytes(const kiln_render_unit *u, uint32_t tails)
+{
+    return tails > 0 ? (tails + 1) * kiln_canvas_bytes(u->tails.pixels) : 0;
+}
+
+/* Waits for a tail's where there are as many as there may be. */
+static kiln_status take_canvas(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    const uint64_t pixels = p->tails > 0 ? u->tails.pixels : (uint64_t)p->width * p->height;
+    if (p->canvas) return KILN_OK;
+    KILN_TRY(kiln_frame_canvas(w, s, pixels, p->tails + 1, &p->canvas, err));
+    p->rgba = kiln_canvas_pixels(p->canvas);
+    return KILN_OK;
+}
+
+static void give_canvas(picture *p)
+{
+    kiln_canvas_give(p->canvas);
+    p->canvas = NULL;
+    p->rgba = NULL;
+}
+
+/* A GPU that has drawn such a picture before draws it at once. Only where memory is ample (tails): if it could not, a frame would
+ * be made with the canvas beside it, for which no unit has asked. */
+static kiln_status try_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
+                               kiln_error *err)
+{
+    kiln_draw_stats stats;
+    *done = false;
+    if (p->tails == 0 || u->slab_room > 0) return KILN_OK;
+    KILN_TRY(kiln_frame_at_once(w, s, &u->shot, p->background, p->rgba, p->depth, &stats, done, err));
+    if (*done) take_stats(p, &stats);
+    return KILN_OK;
+}
+
+static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_lists *l, picture *p,
+                                 kiln_error *err)
+{
+    kiln_frame *f = NULL;
+    uint64_t room;
+    KILN_TRY(make_frame(w, s, u, &f, &room, err));
+    KILN_TRY(take_canvas(w, s, u, p, err));
+    return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
+}
+
+/* Kernels know no options. A sentence that names one says the way out itself. */
+static void advise_fast(kiln_error *err)
+{
+    static const char advice[] = "; give --vram more, or draw with --no-fast";
+    const int room = (int)(sizeof err->msg - sizeof advice);
+    if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", room, err->msg, advice);
+}
+
+/* A fast picture looks for no table: to read one takes longer than to list. */
+static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    kiln_lists l = {0};
+    kiln_status st = KILN_OK;
+    bool drawn = false;
+    kiln_frame_set_fast(s, p->fast);
+    if (!p->fast) KILN_GO(kiln_lists_find(w, &u->shot, u->camera, u->table_key, &l, err));
+    if (!l.table) KILN_GO(try_at_once(w, s, u, p, &drawn, err));
+    if (!drawn) KILN_GO(draw_in_parts(w, s, u, &l, p, err));
+done:
+    if (st == KILN_E_CAP && p->fast) advise_fast(err);
+    kiln_lists_release(&l);
+    return st;
+}
+
+/* Draws the same exactly, into memory of its own. */
+static kiln_status measure_fast(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    kiln_status st;
+    kiln_metrics result;
+    picture exact = *p; /* its canvas stays p's */
+    exact.fast = false;
+    exact.depth = NULL;
+    exact.rgba = NULL;
+    KILN_GO(KILN_ALLOC_UNSET(&exact.rgba, (uint64_t)4 * p->width * p->height, "exact picture", err));
+    KILN_GO(draw_picture(w, s, u, &exact, err));
+    KILN_GO(kiln_distance(w, u, p->rgba, exact.rgba, 4, &result, err));
+    p->fast_db = result.psnr;
+done:
+    free(exact.rgba);
+    return st;
+}
+
+static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    if (p->tails > 0) KILN_TRY(take_canvas(w, s, u, p, err)); /* which may wait: that is not drawing */
+    const uint64_t start_ns = kiln_now_ns();
+    for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
+    KILN_TRY(draw_picture(w, s, u, p, err));
+    p->draw_s = seconds_since(start_ns);
+    p->fast_db = NAN;
+    if (u->measured) KILN_TRY(measure_fast(w, s, u, p, err));
+    kiln_frame_forget(s);                    /* no other unit looks through this camera */
+    kiln_runner_trim(kiln_worker_runner(w)); /* of lists, before photos and files are read and written */
+    return KILN_OK;
+}
+
+static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    kiln_metrics m = {.psnr = NAN, .ssim_same = NAN};
+    if (u->photo[0]) KILN_TRY(kiln_distance_photo(w, u, p->rgba, &m, &p->outside, p->damage, err));
+    p->psnr = m.psnr;
+    p->ssim = m.ssim_same;
+    return KILN_OK;
+}
+
+static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
+{
+    kiln_picture_job job = {.path = u->depth,
+                            .format = kiln_picture_format_of(u->depth),
+                            .width = p->width,
+                            .height = p->height,
+                            .step = 1,
+                            .channels = 1,
+                            .data = p->depth,
+                            .threads = kiln_worker_threads(w)};
+    if (job.format == KILN_NPY) return kiln_picture_write(&job, err);
+    /* 16-bit PNG: the farthest depth is 65535; the text says what one step is */
+    float far_m = 0, *scaled;
+    char text[96];
+    uint64_t pixels = (uint64_t)p->width * p->height;
+    KILN_TRY(KILN_ALLOC_UNSET(&scaled, pixels, "depth", err));
+    for (uint64_t i = 0; i < pixels; i++)
+        if (p->depth[i] > far_m) far_m = p->depth[i];
+    for (uint64_t i = 0; i < pixels; i++) scaled[i] = far_m > 0 ? p->depth[i] / far_m : 0.0f;
+    snprintf(text, sizeof text, "expected depth in scene units = value * %.9g", (double)far_m / 65535);
+    const kiln_picture_text unit = {"Unit", text};
+    job.format = KILN_PNG16;
+    job.data = scaled;
+    job.text = &unit;
+    job.n_text = 1;
+    const kiln_status st = kiln_picture_write(&job, err);
+    free(scaled);
+    return st;
+}
+
+static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    const uint64_t start_ns = kiln_now_ns();
+    const kiln_picture_text text[] = {
+        {"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}, {"Arithmetic", "fast, not exact"}};
+    const kiln_picture_job job = {.path = u->picture,
+                                  .format = (kiln_picture_format)u->format,
+                                  .width = p->width,
+                                  .height = p->height,
+                                  .step = 4,
+                                  .channels = u->format == KILN_NPY || u->alpha ? 4 : 3,
+                                  .data = p->rgba,
+                                  .over = p->background,
+                                  .text = text,
+                                  .n_text = u->fast ? 3 : 2,
+                                  .threads = kiln_worker_threads(w)};
+    if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
+    KILN_TRY(kiln_picture_write(&job, err));
+    if (u->depth[0]) KILN_TRY(write_depth(w, u, p, err));
+    p->encode_s = seconds_since(start_ns);
+    return KILN_OK;
+}
+
+static kiln_status no_memory(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the counters"); }
+
+static kiln_status describe_file(json_t *counters, const char *name, const char *path, kiln_error *err)
+{
+    json_t *written = NULL;
+    if (!path[0]) return KILN_OK;
+    KILN_TRY(kiln_written_describe(path, &written, err));
+    return json_object_set_new(counters, name, written) == 0 ? KILN_OK : no_memory(err);
+}
+
+/* Nothing for NAN. Equal pictures are "inf": JSON has no infinity. */
+static int set_db(json_t *c, const char *name, double db)
+{
+    if (isnan(db)) return 0;
+    return json_object_set_new(c, name, isinf(db) ? json_string("inf") : kiln_json_real(db));
+}
+
+static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const picture *p, kiln_error *err)
+{
+    int failed = 0;
+    failed |= set_db(c, "psnr", p->psnr) | set_db(c, "fast_db", p->fast_db);
+    if (isfinite(p->ssim)) failed |= json_object_set_new(c, "ssim", kiln_json_real(p->ssim));
+    if (p->outside.empty > 0) failed |= json_object_set_new(c, "outside", kiln_outside_json(&p->outside));
+    if (p->damage[0]) failed |= json_object_set_new(c, "note", kiln_json_string(p->damage));
+    if (p->damage[0]) failed |= json_object_set_new(c, "photo", kiln_photo_state(u->photo));
+    if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", kiln_json_real(p->encode_s));
+    return failed ? no_memory(err) : KILN_OK;
+}
+
+static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
+{
+    kiln_hash pixels;
+    KILN_TRY(kiln_pixels_hash(p->rgba, (uint64_t)p->width * p->height, kiln_worker_threads(w), &pixels, err));
+    KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
+    json_t *c = json_pack("{s:I, s:I, s:b, s:o}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
+                          (int)p->from_table, "draw_s", kiln_json_real(p->draw_s));
+    if (!c) return no_memory(err);
+    kiln_status st = KILN_OK;
+    if (p->slabs > 0 && json_object_set_new(c, "slabs", json_integer(p->slabs)) != 0) st = no_memory(err);
+    if (st == KILN_OK) st = count_metrics(c, u, p, err);
+    if (st == KILN_OK) st = describe_file(c, "picture", u->picture, err);
+    if (st == KILN_OK) st = describe_file(c, "depth", u->depth, err);
+    if (st == KILN_OK) st = kiln_worker_counters(w, c, err);
+    json_decref(c);
+    return st;
+}
+
+/* A unit and what comes of it, in one piece of memory, which its tail takes along. */
+typedef struct {
+    kiln_render_unit unit;
+    picture picture;
+    float depth[]; /* [pixels], when asked for */
+} task;
+
+static kiln_status task_new(const void *payload, task **out, kiln_error *err)
+{
+    kiln_render_unit *u = NULL;
+    KILN_TRY(KILN_ALLOC(&u, 1, "unit", err));
+    memcpy(u, payload, sizeof *u);
+    const uint64_t pixels = (uint64_t)u->shot.view.width * u->shot.view.height;
+    const kiln_status st =
+        kiln_alloc_unset((void **)out, sizeof **out + (u->depth[0] ? pixels * sizeof(float) : 0), 1, "unit", err);
+    if (st == KILN_OK) {
+        **out = (task){.unit = *u, .picture = {.width = u->shot.view.width, .height = u->shot.view.height, .fast = u->fast}};
+        if (u->depth[0]) (*out)->picture.depth = (*out)->depth;
+    }
+    free(u);
+    return st;
+}
+
+static kiln_status finish(kiln_worker *w, void *context, kiln_error *err)
+{
+    task *t = context;
+    kiln_status st = write_files(w, &t->unit, &t->picture, err);
+    if (st == KILN_OK) st = hand_in(w, &t->unit, &t->picture, err);
+    give_canvas(&t->picture); /* before the outputs are packed: the next picture may be waiting for it */
+    return st;
+}
+
+static void task_free(void *context)
+{
+    task *t = context;
+    if (t) give_canvas(&t->picture);
+    free(t);
+}
+
+/* On the CPU other workers use the cores meanwhile. *ram: what the unit takes with them, but for their canvases. */
+static uint32_t count_tails(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
+{
+    uint64_t beside;
+    *ram = u->ram;
+    if (u->count_only || kiln_runner_exec(kiln_worker_runner(w)).device < 0) return 0;
+    const uint32_t n = kiln_render_tails_in(&u->tails, kiln_worker_ram(w), &beside);
+    if (n > 0) *ram = beside;
+    return n;
+}
+
+/* The canvas says when the next is drawn. */
+static void leave(kiln_worker *w, task *t)
+{
+    const unsigned tails = t->picture.tails, threads = kiln_worker_threads(w);
+    kiln_worker_later(w, KILN_RENDER_ANSWERS * tails, (threads + tails - 1) / tails, finish, task_free, t);
+}
+
+kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
+{
+    kiln_status st;
+    task *t = NULL;
+    kiln_frame_state *s;
+    if (payload_bytes != sizeof t->unit)
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
+    KILN_TRY(task_new(payload, &t, err));
+    const kiln_render_unit *u = &t->unit;
+    uint64_t ram;
+    t->picture.tails = count_tails(w, u, &ram);
+    KILN_GO(kiln_frame_state_get(w, u->layer_kind, u->layer, ram, canvas_bytes(u, t->picture.tails), &s, err));
+    if (u->count_only) {
+        st = kiln_frame_count(w, s, &u->shot, err);
+        goto done;
+    }
+    KILN_GO(draw(w, s, u, &t->picture, err));
+    KILN_GO(measure(w, u, &t->picture, err));
+    if (t->picture.tails > 0) {
+        leave(w, t);
+        return KILN_OK;
+    }
+    KILN_GO(finish(w, t, err));
+done:
+    task_free(t);
+    return st;
+}

@@ -1,0 +1,77 @@
+/* fuzz_option -- values of options: the text of what was taken is taken again and gives the same text, because it is what the
+ * manifest stores and unit keys hash. The last byte chooses the option. */
+#include "tests/fuzz/fuzz.h"
+
+#include "base/file.h"
+#include "base/option.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool flag;
+    uint32_t count, choice;
+    uint64_t seed;
+    double real, part, off;
+    kiln_size size;
+} value;
+
+/* Texts and paths are not here: what they are given is kept as it is, for as long as the process lives. */
+static const kiln_opt table[] = {
+    {"flag", 0, KILN_OPT_BOOL, &value.flag, NULL, NULL, NULL, "a switch", 0},
+    {"count", 0, KILN_OPT_U32, &value.count, "N", "3", "1..32", "a number of something", 0},
+    {"seed", 0, KILN_OPT_U64, &value.seed, "N", NULL, NULL, "a large number", 0},
+    {"real", 0, KILN_OPT_F64, &value.real, "X", NULL, NULL, "any number", 0},
+    {"part", 0, KILN_OPT_F64, &value.part, "X", "1/255", "0..1", "a share", 0},
+    {"off", 0, KILN_OPT_F64, &value.off, "X", "off", "0..|off", "a number or off", 0},
+    {"size", 0, KILN_OPT_SIZE, &value.size, "SIZE", "80%", NULL, "a size", 0},
+    {"choice", 0, KILN_OPT_ENUM, &value.choice, NULL, "b", "a|b|png16|auto", "one of several", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+enum { N_OPTIONS = sizeof table / sizeof *table - 1 };
+static const kiln_cli cli = {.program = "fuzz", .summary = "options", .positionals = "", .options = table};
+
+static void take_text_again(const kiln_opt *o)
+{
+    static char text[KILN_PATH_MAX], again[KILN_PATH_MAX];
+    kiln_error err = {0};
+    HOLDS(kiln_opt_text(o, text, sizeof text) == text && strlen(text) < sizeof text);
+    HOLDS(kiln_opt_set(&cli, o->name, text, "stored parameter", &err) == KILN_OK);
+    HOLDS(strcmp(text, kiln_opt_text(o, again, sizeof again)) == 0);
+}
+
+void kiln_fuzz_option(const void *argument, const uint8_t *data, size_t size)
+{
+    const kiln_opt *o = &table[kiln_fuzz_tail(data, size, 0, 1) % N_OPTIONS];
+    char *text = calloc(size + 1, 1);
+    kiln_error err = {0};
+    (void)argument;
+    HOLDS(text);
+    if (size > 1) memcpy(text, data, size - 1);
+    const kiln_status st = kiln_opt_set(&cli, o->name, text, "stored parameter", &err);
+    if (st == KILN_OK)
+        take_text_again(o);
+    else
+        kiln_fuzz_refusal(st, &err);
+    free(text);
+}
+
+void kiln_fuzz_size(const void *argument, const uint8_t *data, size_t size)
+{
+    char *text = calloc(size + 1, 1), people[32];
+    kiln_size s = {0}, t = {0};
+    kiln_error err = {0};
+    (void)argument;
+    HOLDS(text);
+    if (size) memcpy(text, data, size);
+    const kiln_status st = kiln_size_parse(text, &s, &err);
+    if (st != KILN_OK) {
+        kiln_fuzz_refusal(st, &err);
+    } else {
+        HOLDS(kiln_size_parse(text, &t, &err) == KILN_OK && s.bytes == t.bytes && s.percent == t.percent);
+        const uint64_t bytes = kiln_size_resolve(s, UINT64_C(1) << 40);
+        HOLDS(s.percent < 0 ? bytes == s.bytes : bytes <= UINT64_C(1) << 40);
+        HOLDS(strlen(kiln_size_text(bytes, people)) < sizeof people);
+    }
+    free(text);
+}
