@@ -190,7 +190,7 @@ kiln_status kiln_query_check(kiln_query *q, kiln_error *err)
 static int without_false_lack(const kiln_query *q, int rc)
 {
     if ((rc & 0xff) != SQLITE_NOMEM || !sqlite3_stmt_readonly(q->statement)) return rc;
-    void *room = sqlite3_malloc64(2 * (sqlite3_uint64)sqlite3_limit(q->m->db, SQLITE_LIMIT_LENGTH, -1));
+    void *room = sqlite3_malloc64((sqlite3_uint64)sqlite3_limit(q->m->db, SQLITE_LIMIT_LENGTH, -1));
     if (!room) return rc;
     sqlite3_free(room);
     (void)sqlite3_reset(q->statement); /* repeats the code of the step */

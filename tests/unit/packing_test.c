@@ -137,9 +137,9 @@ static void readers_look_inside(void **state)
     OK(kiln_source_look(put(state, "p.ply.gz", packed, n, path), &r, &info, &err));
     assert_string_equal(r->name, "ply");
     assert_int_equal(info.n_rows, 2);
-    n = gzip_of("NGSP", 4, packed, sizeof packed);
+    n = gzip_of("NGSP\2\0\0\0", 8, packed, sizeof packed);
     assert_int_equal(kiln_source_look(put(state, "p.spz", packed, n, path), &r, &info, &err), KILN_E_INPUT);
-    assert_says(&err, "p.spz' is SPZ");
+    assert_says(&err, "p.spz' is an SPZ file");
     n = gzip_of("# Number of points: 0\n", 22, packed, sizeof packed); /* COLMAP's count is looked for in the whole file */
     assert_int_equal(kiln_source_look(put(state, "points3D.txt", packed, n, path), &r, &info, &err), KILN_E_INPUT);
     assert_null(r);
