@@ -57,7 +57,9 @@ static kiln_status read_head(const char *path, unsigned char *head, size_t room,
     return st;
 }
 
-static kiln_status unknown(const char *path, const unsigned char *head, size_t len, uint64_t size, kiln_error *err)
+/* packed: the name of the packing that `head` was inside, or NULL. */
+static kiln_status unknown(const char *path, const char *packed, const unsigned char *head, size_t len, uint64_t size,
+                           kiln_error *err)
 {
     char what[KILN_FOREIGN_NAME];
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
@@ -66,8 +68,8 @@ static kiln_status unknown(const char *path, const unsigned char *head, size_t l
         if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
     return kiln_fail(err, KILN_E_INPUT,
-                     "'%s' is no splat or point file that we know: a PLY begins with \"ply\"; --list-formats names the formats",
-                     path);
+                     "'%s' is %s%sno splat or point file that we know: a PLY begins with \"ply\"; --list-formats names the formats",
+                     path, packed ? packed : "", packed ? " data and holds " : "");
 }
 
 static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
@@ -84,7 +86,7 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
             *out = *r;
         }
     }
-    return *out ? KILN_OK : unknown(name, head, len, size, err);
+    return *out ? KILN_OK : unknown(name, p->packing ? p->packing->name : NULL, head, len, size, err);
 }
 
 kiln_status kiln_source_look(const char *path, const kiln_reader **out, kiln_source_info *info, kiln_error *err)

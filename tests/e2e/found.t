@@ -94,7 +94,7 @@ named sog "a SOG scene of PlayCanvas \(version 2\)$yet"
 named sog/meta.json "a SOG scene of PlayCanvas \(version 2\)$yet"
 named lod "a streamed SOG scene of PlayCanvas$yet"
 named only "a .splat file of antimatter15's viewer \(3 Gaussians\)$yet"
-named other.gz 'gzip data, which is not read yet'
+named other.gz 'gzip data and holds no splat or point file that we know'
 named z.zip 'a ZIP archive, which is not read yet'
 must 3 kiln import other y.db && says 'holds nothing to import' err
 
