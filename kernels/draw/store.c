@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "kernels/violation.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,11 @@ static void link_newest(kiln_draw_store *s, kiln_store_planes *p)
 static void drop_planes(kiln_draw_store *s, kiln_store_planes *p)
 {
     kiln_store_planes **at = chain_of(s, &p->header);
-    while (*at != p) at = &(*at)->chain;
+    assert(s->planes_bytes >= p->bytes && s->newest && s->oldest);
+    while (*at != p) {
+        assert(*at); /* planes are in the chain of their key */
+        at = &(*at)->chain;
+    }
     *at = p->chain;
     unlink_use(s, p);
     s->planes_bytes -= p->bytes;
@@ -209,6 +214,7 @@ kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t
     KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
     *fits = at != NULL;
     if (at) *b = (kiln_store_block){at, bytes};
+    assert(!*fits || b->bytes >= bytes);
     return KILN_OK;
 }
 
@@ -275,6 +281,7 @@ void kiln_draw_store_free(kiln_draw_store *s)
     kiln_runner_on_need(s->runner, NULL, NULL);
     while (s->oldest) drop_planes(s, s->oldest);
     kiln_store_whole_drop(s);
+    assert(s->planes_bytes == 0 && !s->newest);
     free(s->whole.starts);
     free(s->whole.loaded);
     drop(s, &s->records);
