@@ -53,8 +53,9 @@ typedef struct {
 
 /* KILN_GPU_SMALL is set: a sanitizer slows the program a hundredfold. */
 bool scenes_are_small(void);
-/* Calls fn for every scene of the tests; when they are small, for few and small ones. */
-void scenes_each(void (*fn)(void *context, const scene_spec *spec), void *context);
+/* Calls fn for every scene of the tests; when they are small, for few and small ones. Only the first n_largest kinds have a scene
+ * of the largest size. */
+void scenes_each(unsigned n_largest, void (*fn)(void *context, const scene_spec *spec), void *context);
 
 /* The same for equal specs on every machine. Out of memory ends the test. */
 void scene_make(scene *s, const scene_spec *spec);
