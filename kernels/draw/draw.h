@@ -15,8 +15,11 @@
  *   kiln_draw_view      does both in one call and keeps no drawing; the fastest way to a picture on a GPU
  *   kiln_draw_slabs     does both for a view whose Gaussians do not fit into memory, one range of depth after the other
  *
- * This is not an operation and has no arithmetic of its own. It calls the operations through a runner, so it computes where the
- * runner does. Without a store, arrays pass through host memory between operations. With a store, a runner of a GPU keeps planes
+ * No entry point changes to slabs by itself. A caller with a memory limit compares it with the predictions below, or
+ * asks kiln_draw_collect_or_slabs, and then calls kiln_draw_slabs.
+ *
+ * This is not an operation and has no arithmetic of its own. It calls the operations through a runner, which computes on the CPU or
+ * on a GPU. Without a store, arrays pass through host memory between operations. With a store, a runner of a GPU keeps planes
  * and drawings in device memory, within the runner's cap, and copies only the results to the host. If something does not fit on the
  * device, that step uses host memory; the bits are the same.
  *
@@ -34,22 +37,22 @@
 
 KILN_C_BEGIN
 
-/* The planes of one chunk, planar and not activated, as in project.h. The callback owns the arrays; they must stay valid until it
- * is called for the next chunk. */
+/* The planes of one chunk, planar and not activated, as in project.h. The callback owns the arrays. They must stay valid until it
+ * is called for the next chunk or the drawing call returns. */
 typedef struct {
-    uint64_t n; /* rows; 0: the camera cannot see this chunk (kiln_project_may_see), and no array is read */
+    uint64_t n; /* rows. The callback may set 0 if kiln_project_may_see says that the camera cannot see the chunk: it is skipped */
     const float *means, *log_scales, *quats, *opacity_logits;
     const float *sh0, *shN;      /* sh0 NULL: no colour, which is enough for lists and counts; shN is not read for degree 0 */
-    const uint32_t *source_rows; /* [n] order Gaussians of equal depth */
+    const uint32_t *source_rows; /* [n] order Gaussians of equal depth; each number once in a scene */
 } kiln_draw_chunk;
 
-/* Fills *out with chunk number `chunk`. A failure ends the call that asked for it, with the callback's status and message. */
+/* Fills *out with chunk number `chunk`. If it fails, the drawing call ends with its status and message. */
 typedef kiln_status kiln_draw_chunk_fn(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err);
 
-/* Describes a chunk before its arrays are asked for. Chunks whose planes are on the device already are then not read again. */
+/* Describes a chunk before its arrays are asked for. With a store, chunks whose planes are on the device are not read again. */
 typedef struct {
-    uint64_t n;            /* rows; must be set for hidden chunks, too */
-    bool hidden;           /* the camera cannot see this chunk (kiln_project_may_see): its arrays are not asked for */
+    uint64_t n;            /* rows, of hidden chunks too: the store keeps their place for later cameras */
+    bool hidden;           /* kiln_project_may_see says that the camera cannot see this chunk: its arrays are not asked for */
     bool colour;           /* the chunk callback will set sh0 */
     unsigned char key[16]; /* a hash of all planes of the chunk, of colour even if `colour` is false. It must not depend on
                               `hidden`: a scene on the device is recognised by the keys of all chunks */
@@ -57,13 +60,14 @@ typedef struct {
 
 typedef kiln_status kiln_draw_chunk_header_fn(void *context, uint32_t chunk, kiln_draw_chunk_header *out, kiln_error *err);
 
-/* Keeps planes and drawings in the memory of a runner's device (store.h), within the runner's cap. A runner has at most one store.
- * Release drawings first, then free the store, then the runner. */
+/* Keeps planes and one drawing in the memory of a runner's device (store.h), within the runner's cap. A runner has at most one
+ * store. A store of a CPU runner holds nothing; drawing works as without it. Release the drawing first, then free the store, then
+ * the runner. */
 typedef struct kiln_draw_store kiln_draw_store;
 kiln_status kiln_draw_store_new(kiln_runner *r, kiln_draw_store **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_draw_store_free(kiln_draw_store *s); /* NULL: does nothing */
 
-/* Restricts a view to one slab of depth; used by slabs.c. */
+/* Restricts a view to one slab of depth. kiln_draw_slabs sets it; other callers leave kiln_draw_scene.window NULL. */
 typedef struct {
     kiln_visible_window visible;
     uint64_t most; /* upper bound of the Gaussians in the slab */
@@ -74,9 +78,9 @@ typedef struct {
     const kiln_view *view;
     kiln_profile_id profile;
     bool antialiased;
-    bool fast;          /* as in raster.h: GPU only, and a slightly different picture. KILN_E_CAP if a single tile row does not fit
-                           on the device */
-    uint32_t sh_degree; /* of every chunk */
+    bool fast;          /* as in raster.h: GPU only (KILN_E_INPUT on a CPU), and a slightly different picture. KILN_E_CAP if a
+                           single tile row does not fit on the device */
+    uint32_t sh_degree; /* of every chunk's shN; all of it is evaluated */
     uint32_t n_chunks;
     /* Called by the calling thread for 0 .. n_chunks - 1, in order. With a store it is called only for chunks whose planes are
      * missing on the device; if the drawing turns out not to fit there, it is called again for all chunks. */
@@ -96,10 +100,11 @@ typedef struct {
     kiln_draw_store *store; /* not NULL: the drawing is in device memory, and both arrays are NULL */
 } kiln_drawing;
 
-/* Projects all chunks and sorts the visible Gaussians into *out; with a store in device memory, if the drawing fits there. A store
- * holds one drawing at a time; while it does, other drawings are made in host memory. After a failure *out is empty.
- * KILN_E_INPUT: more than 2^32 - 2 Gaussians are visible. */
+/* Projects all chunks and sorts the visible Gaussians into *out. If the scene has a store and the drawing fits on its device, the
+ * drawing stays there, else it is in host memory. A store holds one drawing at a time; while it does, other drawings are made in
+ * host memory. After a failure *out is empty. KILN_E_INPUT: more than 2^32 - 2 Gaussians are visible. */
 kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err) KILN_MUST_CHECK;
+/* Frees the drawing's memory and sets *d to zero. A drawing of zeros is empty; releasing it does nothing. */
 void kiln_drawing_release(kiln_drawing *d);
 /* Moves the drawing to host memory and releases its place on the device. If it is in host memory already, does nothing. */
 kiln_status kiln_drawing_fetch(kiln_drawing *d, kiln_error *err) KILN_MUST_CHECK;
@@ -118,12 +123,13 @@ kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
 typedef struct {
     uint64_t visible, pairs; /* visible Gaussians and (tile, Gaussian) pairs of the whole view, however it was drawn */
     uint64_t listed;         /* pairs that were listed; with slabs fewer than `pairs` if tiles were finished early */
-    uint32_t slabs, drawn;   /* slabs that the view was cut into, and those drawn before all tiles were finished; 0: no slabs */
+    uint32_t slabs, drawn;   /* number of slabs that the view was cut into, and of those drawn before all tiles were finished. Both
+                                are 0 except after kiln_draw_slabs */
 } kiln_draw_stats;
 
-/* Collects and draws in one call; the bits are those of kiln_draw_collect and kiln_draw_picture. On a GPU that has drawn this scene
- * before, the host reads nothing back in between: buffers have the size that the last pictures needed, plus a sixteenth. If they
- * are too small, the picture is drawn again by the two calls. stats may be NULL. */
+/* Collects and draws in one call; the bits are those of kiln_draw_collect and kiln_draw_picture. If the store has drawn this scene
+ * before, with any camera, the host reads nothing back in between: buffers have the size that the last pictures needed, plus a
+ * sixteenth. If they are too small, the picture is drawn again by the two calls. stats may be NULL. */
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
                            kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 /* Tries only the single pass of kiln_draw_view: no count is read back before the picture. *done is false if it cannot be used:
@@ -134,13 +140,15 @@ kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float backgrou
 
 /* ---- in slabs ---------------------------------------------------------------------------------------------------------- */
 /* As kiln_draw_collect, but prefers slabs on the device to a drawing in host memory. If the drawing does not fit on the device and
- * slabs do, *out is empty and *capacity is the number of Gaussians that one slab can hold. Else *capacity is 0. */
+ * slabs do, *out is empty and *capacity is the number of Gaussians that one slab can hold: pass it to kiln_draw_slabs. Else
+ * *capacity is 0, and *out is a drawing as of kiln_draw_collect. */
 kiln_status kiln_draw_collect_or_slabs(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, uint64_t *capacity,
                                        kiln_error *err) KILN_MUST_CHECK;
 /* Draws a view whose Gaussians do not fit into memory. The picture is that of kiln_draw_collect and kiln_draw_picture, bit for bit.
  *
  * The view is cut into slabs of ascending depth with at most `capacity` Gaussians each. (A slab holds more only if they share one
- * depth and source row.) A first look at the geometry of all chunks decides where to cut. Each slab then asks for the chunks that
+ * depth and source row.) Without a device, choose the largest capacity for which kiln_draw_slabs_bytes is within the caller's
+ * memory limit. A first look at the geometry of all chunks decides where to cut. Each slab then asks for the chunks that
  * have Gaussians in it, so a chunk is asked for twice or more. The state of every pixel is kept in host memory between
  * slabs. Gaussians whose tiles are all finished are left out, and drawing ends with the last unfinished tile.
  *
@@ -160,7 +168,8 @@ kiln_status kiln_draw_count_all(kiln_runner *r, const kiln_draw_scene *s, kiln_d
 
 /* ---- its parts --------------------------------------------------------------------------------------------------------- */
 /* Run tile_pairs_count, tile_pairs_emit and raster on a drawing, within the runner's cap. Arguments are those of the operations,
- * with arrays in host memory; n and splats are ignored, the drawing's are used. */
+ * with arrays in host memory, but n and splats are the drawing's: those in *a are ignored. Ranks are indices into the drawing. If
+ * the operation does not fit on the device beside the drawing, the drawing is moved to host memory. */
 kiln_status kiln_draw_count(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_count_args *a, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_draw_emit(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_emit_args *a, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_error *err) KILN_MUST_CHECK;
