@@ -23,24 +23,23 @@ const kiln_opt kiln_print_options[] = {PRINT_ROWS, {NULL, 0, KILN_OPT_END, NULL,
 
 const kiln_opt kiln_common_options[] = {
     {"devices", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL,
-     "where to compute: auto (a GPU where there is one; for import, prune and chunk the CPU where it has eight threads), cpu, "
+     "where to compute: auto (a GPU if there is one; for import, prune and chunk the CPU if it has eight threads), cpu, "
      "cuda (the first GPU), all (GPUs), or a list of GPUs by number or UUID such as 0,2",
      KILN_DEVICE},
     {"device", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices",
      KILN_HIDDEN | KILN_DEVICE},
     {"gpu", 0, KILN_OPT_TEXT, &kiln_common_values.devices, "LIST", "auto", NULL, "the same as --devices",
      KILN_HIDDEN | KILN_DEVICE},
-    {"threads", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "CPU threads to use; 0 stands for all cores", 0},
+    {"threads", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "CPU threads to use; 0: all cores", 0},
     {"jobs", 0, KILN_OPT_U32, &kiln_common_values.threads, "N", "0", "0..1024", "the same as --threads", KILN_HIDDEN},
     {"ram", 0, KILN_OPT_SIZE, &kiln_common_values.ram, "SIZE", "80%", NULL,
-     "host memory that all processes of the run take together at most, of what is free when a share is given (512M, 1.5G, 50%)",
-     KILN_DEVICE},
+     "most host memory of all processes of the run together: a size or a share of what is free (512M, 1.5G, 50%)", KILN_DEVICE},
     {"vram", 0, KILN_OPT_SIZE, &kiln_common_values.vram, "SIZE", "80%", NULL,
-     "memory to take of a GPU at most, of what is free when a share is given; what needs more is done in parts, or on the CPU",
+     "most memory to take of a GPU: a size or a share of what is free; work that needs more is done in parts, or on the CPU",
      KILN_DEVICE},
     {"json", 0, KILN_OPT_BOOL, &kiln_common_values.json, NULL, NULL, NULL, "write the results to stdout as JSON", 0},
     {"quiet", 'q', KILN_OPT_BOOL, &kiln_common_values.quiet, NULL, NULL, NULL,
-     "no progress, no notes and no results of a stage: errors only", 0},
+     "print errors only: no progress, no notes, no results of a stage", 0},
     {"verbose", 'v', KILN_OPT_BOOL, &kiln_common_values.verbose, NULL, NULL, NULL,
      "say more: notes on stderr, a line for each camera and all tables of a stage", 0},
     {"sync", 0, KILN_OPT_BOOL, &kiln_common_values.sync, NULL, NULL, NULL,
@@ -354,6 +353,7 @@ kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_pars
             options_end = true;
     }
     if (!parsed->done && parsed->n_positional < cli->n_positionals && !is_alone(cli))
-        return kiln_fail(err, KILN_E_USAGE, "%s takes %s; see '%s --help'", cli->program, cli->positionals, cli->program);
+        return kiln_fail(err, KILN_E_USAGE, "an argument is missing, %s takes %s; see '%s --help'", cli->program, cli->positionals,
+                         cli->program);
     return KILN_OK;
 }

@@ -43,13 +43,14 @@ static const kiln_opt options[] = {
      "cameras from here: cameras.json, transforms.json, a COLMAP folder or a list of camera objects", KILN_KEYED},
     {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none",
      KILN_KEYED},
-    {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "of the random points", KILN_KEYED},
+    {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "seed of --random-points: another seed, other points", KILN_KEYED},
     {"up", 0, KILN_OPT_ENUM, &o.up, "AXIS", "auto", "auto|x|-x|y|-y|z|-z",
-     "axis that points up, round which the synthetic cameras of a scene without any stand; auto: as its files say, else -y",
+     "axis that points up, for the orbit of cameras that a scene without cameras gets; auto: the one its files name, else -y",
      KILN_KEYED | KILN_LATER},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
-    {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL, "look at the content of every source, not only at its time", 0},
+    {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL,
+     "hash every source file again, also if its size and time are unchanged", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 

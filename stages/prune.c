@@ -29,8 +29,9 @@ static struct {
 #define POLICY_none(id, option)
 #define POLICY_clamp(id, option) POLICY(id, option, "clamp")
 #define POLICY_drop(id, option) POLICY(id, option, "drop")
-#define POLICY(id, option, def)                                                                                                    \
-    {option "-policy", 0, KILN_OPT_ENUM, &o.rules.id##_policy, "WHAT", def, "clamp|drop", "what --" option " does: clamp or drop", \
+#define POLICY(id, option, def)                                                                                  \
+    {option "-policy", 0,   KILN_OPT_ENUM, &o.rules.id##_policy,                                                 \
+     "WHAT",           def, "clamp|drop",  "what --" option " does with a Gaussian: clamp its axes, or drop it", \
      KILN_KEYED},
 
 static const kiln_opt options[] = {
@@ -38,11 +39,11 @@ static const kiln_opt options[] = {
     {option, 0, KILN_OPT_##kind, &o.rules.id, arg, def, range, help, KILN_KEYED}, POLICY_##policy(id, option)
 #include "kernels/prune/rules.def"
     {"merge-distance", 0, KILN_OPT_F64, &o.rules.merge_distance, "FACTOR", "0.1", "0..10",
-     "near-duplicates are this many median spacings apart at most", KILN_KEYED},
+     "near-duplicates are at most this many median spacings apart", KILN_KEYED},
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would happen, write nothing", KILN_ONCE},
-    {"all-cameras", 0, KILN_OPT_BOOL, &o.all_cameras, NULL, NULL, NULL, "predict pairs for all cameras, not for 32 at most", 0},
+    {"all-cameras", 0, KILN_OPT_BOOL, &o.all_cameras, NULL, NULL, NULL, "predict pairs for all cameras, not only for 32", 0},
     {"sizes", 0, KILN_OPT_TEXT, &o.sizes, "PIXELS", NULL, NULL, "predict pairs at these sizes of the longer side, N[,N...]", 0},
-    {"against", 0, KILN_OPT_PATH, &o.against, "MANIFEST", NULL, NULL, "set the scales of another bake beside these", 0},
+    {"against", 0, KILN_OPT_PATH, &o.against, "MANIFEST", NULL, NULL, "also print the scales of this other bake, to compare", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 

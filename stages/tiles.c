@@ -25,7 +25,7 @@ static const kiln_opt options[] = {
     KILN_SHOT_OPTION_ROWS(o.shot),
     {"tables", 0, KILN_OPT_TEXT, &o.tables, "WHICH", "auto", NULL,
      "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas", KILN_KEYED},
-    {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera (or #INDEX); nothing becomes current",
+    {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX; the bake stays as it is",
      KILN_ONCE},
     {"predict", 0, KILN_OPT_BOOL, &o.predict, NULL, NULL, NULL, "count pairs, bytes and memory, make no table", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},

@@ -17,29 +17,27 @@ static const kiln_opt network_row = {"allow-network-fs",
 
 static const kiln_opt stage_rows[] = {
     {"force", 0, KILN_OPT_BOOL, &kiln_engine_values.force, NULL, NULL, NULL,
-     "compute again and compare with what is stored; what differs is dropped (exit 70, or 74 where it cannot be right) and stored "
-     "anew "
-     "by the next --force",
+     "compute again and compare with what is stored; if it differs, delete what is stored and end with 70 (74: it was damaged); "
+     "the next --force stores the new result",
      0},
     {"reset", 0, KILN_OPT_BOOL, &kiln_engine_values.reset, NULL, NULL, NULL, "forget the stored parameters of this stage first", 0},
     {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
-     "go on from stages that finished partially", 0},
+     "continue after stages that finished partially", 0},
     {"scratch-dir", 0, KILN_OPT_PATH, &kiln_engine_values.scratch_dir, "DIR", NULL, NULL,
-     "folder for what memory has no room for; default: beside the manifest", 0},
+     "folder for data that do not fit into memory; default: beside the manifest", 0},
     {"shard", 0, KILN_OPT_TEXT, &kiln_engine_values.shard, "I/N", NULL, NULL,
-     "compute only the I-th of N equal parts of the units, I from 1 to N; finish without it", 0},
+     "compute only the I-th of N equal parts of the units, I from 1 to N; then run without it to finish", 0},
     {"units", 0, KILN_OPT_TEXT, &kiln_engine_values.units, "LIST", NULL, NULL,
-     "compute only these: positions from 0 and names, with * and ?, such as 3,5-9; finish without it", 0},
+     "compute only these units: positions from 0, or names with * and ?, such as 3,5-9; then run without it to finish", 0},
 };
 
 static const kiln_opt unit_rows[] = {
     {"list-gpus", 0, KILN_OPT_BOOL, &kiln_engine_values.list_gpus, NULL, NULL, NULL,
      "list the GPUs here, their numbers for --devices and their memory, and end", KILN_DEVICE | KILN_ALONE},
     {"workers", 0, KILN_OPT_U32, &kiln_engine_values.workers, "N", "0", "0..64",
-     "processes that share the threads on the CPU, and most GPUs that are used; 0: as many as suit", KILN_DEVICE},
+     "number of worker processes, which share the threads on the CPU, or use one GPU each; 0: automatic", KILN_DEVICE},
     {"deadline", 0, KILN_OPT_U32, &kiln_engine_values.deadline_s, "SECONDS", "3600", "0..1000000000",
-     "a unit that computes longer, or a worker that takes longer to start, is taken for hung and tried again; 0: no unit is",
-     KILN_DEVICE},
+     "end a worker that computes a unit, or starts, for longer than this, and try again; 0: no limit for units", KILN_DEVICE},
 };
 
 enum { COMMON_ROWS_MAX = 64 };

@@ -150,8 +150,9 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
         r->ram.predicted = kiln_max_u64(r->ram.predicted, parent);
         return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_CAP, "%s: a list of %llu units makes the parent alone need %s of host memory, --ram allows %s; %s",
-                     what, (unsigned long long)n, kiln_size_text(parent, needs), kiln_size_text(cap, allowed),
+    return kiln_fail(err, KILN_E_CAP,
+                     "%s: the parent process alone needs %s of host memory to list %llu unit%s, but --ram allows %s; %s", what,
+                     kiln_size_text(parent, needs), (unsigned long long)n, n == 1 ? "" : "s", kiln_size_text(cap, allowed),
                      advise(r, parent + worker_bytes(1) + largest, advice));
 }
 
@@ -225,7 +226,8 @@ static bool find_plan(kiln_ram_plan *p, const list *l, unsigned n_wanted)
 static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    return kiln_fail(err, KILN_E_CAP, "'%s' needs %s of host memory beside parent and worker, --ram allows %s for all; %s", name,
+    return kiln_fail(err, KILN_E_CAP,
+                     "'%s' needs %s of host memory in addition to the processes themselves, but --ram allows %s in all; %s", name,
                      kiln_size_text(unit, needs), kiln_size_text(r->ram.cap, allowed),
                      advise(r, parent + worker_bytes(1) + kiln_max_u64(unit, r->ram.foreseen), advice));
 }
@@ -239,11 +241,12 @@ static kiln_status refuse_list(const kiln_run *r, const list *l, kiln_error *err
     uint64_t after = 0;
     for (uint64_t i = 0; i < l->n_due; i++) after = kiln_max_u64(after, l->units[l->due[i]].ram_after);
     if (after <= unit) return refuse(r, l->parent, unit, big->name, err);
-    return kiln_fail(err, KILN_E_CAP,
-                     "'%s' needs %s of host memory beside parent and worker, what comes after it %s at most, --ram allows %s for "
-                     "all; before that is known better, %s",
-                     big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(r->ram.cap, allowed),
-                     advise(r, l->parent + worker_bytes(1) + kiln_max_u64(after, r->ram.foreseen), advice));
+    return kiln_fail(
+        err, KILN_E_CAP,
+        "'%s' needs %s of host memory, and later units need up to %s, in addition to the processes themselves, but --ram "
+        "allows %s in all; %s",
+        big->name, kiln_size_text(unit, needs), kiln_size_text(after, then), kiln_size_text(r->ram.cap, allowed),
+        advise(r, l->parent + worker_bytes(1) + kiln_max_u64(after, r->ram.foreseen), advice));
 }
 
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err)

@@ -24,11 +24,11 @@ typedef struct {
     {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
      KILN_KEYED},                                                                                                                 \
         {"antialiased", 0,       KILN_OPT_ENUM,  &(o).antialiased,                                                                \
-         "WHEN",        "scene", "scene|on|off", "mip compensation: as the scene says, on or off",                                \
+         "WHEN",        "scene", "scene|on|off", "antialiasing (mip compensation): as the scene was trained, on or off",          \
          KILN_KEYED},                                                                                                             \
     {                                                                                                                             \
-        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL,                                                           \
-            "near plane in scene units; 'profile': that renderer's own", KILN_KEYED                                               \
+        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL, "near plane in scene units; profile: the renderer's own", \
+            KILN_KEYED                                                                                                            \
     }
 
 /* ---- shot ----------------------------------------------------------------------------------------------------------- */

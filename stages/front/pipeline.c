@@ -214,7 +214,7 @@ static kiln_status check_once(const bake *b, kiln_error *err)
             const kiln_opt *row = kiln_pipeline_given(&cli, &table.stage[s].option[i]);
             if (row && reader && table.stage[s].option[i].once)
                 return kiln_fail(err, KILN_E_USAGE,
-                                 "with --%s, %s makes nothing for %s to read; give it to the program itself: kiln %s --help",
+                                 "with --%s, %s writes nothing that %s could read; run that stage by itself, see 'kiln %s --help'",
                                  row->name, stage, reader, stage);
         }
     return KILN_OK;

@@ -131,7 +131,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_shoot *s, const uint32_t 
     KILN_GO(KILN_ALLOC(&units, n, "units", err));
     KILN_GO(KILN_ALLOC(&payloads, n, "units", err));
     for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], &payloads[k], &units[k]);
-    KILN_GO(kiln_run_units(r, "counting Gaussians, as memory is tight", units, n, err));
+    KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
     for (uint32_t k = 0; k < n; k++) {
         kiln_draw_size size = kiln_frame_bound(&payloads[k].shot, s->layer);
         size.in_parts = in_parts;

@@ -19,7 +19,7 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    {"rect", 0, KILN_OPT_TEXT, &o.rect, "X,Y,W,H", NULL, NULL, "compare this part of A; B is the part, or as large as A", 0},
+    {"rect", 0, KILN_OPT_TEXT, &o.rect, "X,Y,W,H", NULL, NULL, "compare only this part of A; B is as large as the part or as A", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 

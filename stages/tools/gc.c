@@ -26,9 +26,9 @@ static struct {
 static const kiln_opt options[] = {
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would be dropped, change nothing", KILN_ONCE},
     {"vacuum", 0, KILN_OPT_BOOL, &o.vacuum, NULL, "yes", NULL,
-     "give free space back to the disk where there is much of it; named: where there is any", 0},
+     "return free space to the disk; by default only if there is much of it, with --vacuum if there is any", 0},
     {"scratch-dir", 0, KILN_OPT_PATH, &o.scratch_dir, "DIR", NULL, NULL,
-     "folder for the copy that vacuum makes; default: the manifest's own", 0},
+     "folder for the temporary copy of --vacuum; default: beside the manifest", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
 

@@ -96,7 +96,7 @@ E2
         zsh -f "$KILN_TMP/zask" "$2" 2>&1 | grep -qF -- "$1" || fail "zsh: '$2' does not give '$1'"
     }
     zis 'pacity' 'kiln prune --min-o'
-    zis 'drop what is fainter than this' 'kiln-prune --min-'
+    zis 'drop Gaussians with less opacity than this' 'kiln-prune --min-'
     zis 'png16' 'kiln render a.db --format='
     zis 'normalises scales' 'kiln p'
     zis 'info a.db' 'kiln info a'
