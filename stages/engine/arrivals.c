@@ -231,6 +231,8 @@ kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int 
     j->run->units_done++;
     if (u->was_cached && !u->replaced) {                                      /* --force */
         KILN_GO(kiln_unit_pass(j->run, u, compare(j->run, u, &result, err))); /* the others are compared first, see run_units.c */
+        u->counters_again = result.counters;
+        result.counters = NULL;
     } else {
         kiln_unit_result_release(&u->result);
         u->was_cached = false;

@@ -128,6 +128,7 @@ typedef struct {
     bool was_cached;
     bool quarantined;        /* optional, and it failed on every device: no result */
     kiln_unit_result result; /* release with kiln_units_release */
+    char *counters_again;    /* with --force: what this run counted, where result is the stored one that it was compared with; owned */
     void **volatile_data;    /* [result.n] raw bytes of volatile results; owned */
 } kiln_unit;
 
@@ -150,6 +151,11 @@ kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, 
                              kiln_error *err) KILN_MUST_CHECK;
 /* The counters object of a unit, parsed; json_decref. */
 kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+/* For a report of this run: the same, but what --force counted where it computed the unit again. Rows of the manifest are made of the
+ * former, like the outputs. */
+kiln_status kiln_unit_counters_now(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+/* Has this run computed it? */
+static inline bool kiln_unit_is_new(const kiln_unit *u) { return !u->was_cached || u->counters_again; }
 /* A number of the counters that counts something. KILN_E_IO where it is none, or below 0. */
 kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *counters, const char *name, uint64_t *out,
                             kiln_error *err) KILN_MUST_CHECK;

@@ -16,6 +16,7 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
         u->was_cached = u->quarantined = false;
         u->result = (kiln_unit_result){0};
         u->volatile_data = NULL;
+        u->counters_again = NULL;
         if (!u->volatile_result) KILN_TRY(kiln_run_uses(r, u->key, err));
         const bool chosen = kiln_selection_has(&r->selection, u, i == 0);
         if (!u->volatile_result && r->manifest) KILN_TRY(kiln_unit_find(r->manifest, u->key, &u->was_cached, &u->result, err));

@@ -14,6 +14,8 @@ void kiln_units_release(kiln_unit *units, uint64_t n)
         for (uint32_t k = 0; u->volatile_data && k < u->result.n; k++) free(u->volatile_data[k]);
         free(u->volatile_data);
         u->volatile_data = NULL;
+        free(u->counters_again);
+        u->counters_again = NULL;
         kiln_unit_result_release(&u->result);
     }
 }
@@ -137,10 +139,9 @@ kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, 
         err);
 }
 
-kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err)
+static kiln_status parse_counters(kiln_run *r, const kiln_unit *u, const char *text, json_t **out, kiln_error *err)
 {
     json_error_t why;
-    const char *text = u->result.counters ? u->result.counters : "{}";
     KILN_TRY(kiln_json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, "counters", out, &why, err));
     if (!json_is_object(*out)) {
         json_decref(*out);
@@ -148,6 +149,16 @@ kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, ki
         return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its counters are no JSON object: %.200s", why.text), err);
     }
     return KILN_OK;
+}
+
+kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err)
+{
+    return parse_counters(r, u, u->result.counters ? u->result.counters : "{}", out, err);
+}
+
+kiln_status kiln_unit_counters_now(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err)
+{
+    return u->counters_again ? parse_counters(r, u, u->counters_again, out, err) : kiln_unit_counters(r, u, out, err);
 }
 
 kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *counters, const char *name, uint64_t *out,

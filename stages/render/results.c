@@ -17,7 +17,7 @@ typedef struct {
     uint64_t slabs;          /* 0: drawn at once */
     double psnr, ssim;       /* NAN: none */
     double fast_db;          /* of a fast picture that was measured, else NAN */
-    double draw_s, encode_s; /* of the run that drew it; 0: nothing was encoded */
+    double draw_s, encode_s; /* of the run that drew it last; 0: nothing was encoded */
     bool from_table;
     kiln_hash pixels;
     kiln_outside outside;
@@ -37,9 +37,22 @@ static double db_of(const json_t *v) { return json_is_string(v) ? INFINITY : jso
 static kiln_status read_counts(kiln_run *r, const kiln_unit *u, const json_t *c, view_result *v, kiln_error *err)
 {
     KILN_TRY(kiln_unit_count(r, u, c, "visible", &v->visible, err));
-    KILN_TRY(kiln_unit_count(r, u, c, "pairs", &v->pairs, err));
+    return kiln_unit_count(r, u, c, "pairs", &v->pairs, err);
+}
+
+/* How it was drawn, which --force may do otherwise: in slabs, by a table's lists, in another time. */
+static kiln_status read_drawing(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
+{
+    json_t *c;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_unit_counters_now(r, u, &c, err));
     v->slabs = 0;
-    return json_object_get(c, "slabs") ? kiln_unit_count(r, u, c, "slabs", &v->slabs, err) : KILN_OK;
+    if (json_object_get(c, "slabs")) st = kiln_unit_count(r, u, c, "slabs", &v->slabs, err);
+    v->draw_s = json_number_value(json_object_get(c, "draw_s"));
+    v->encode_s = json_number_value(json_object_get(c, "encode_s"));
+    v->from_table = json_is_true(json_object_get(c, "from_table"));
+    json_decref(c);
+    return st;
 }
 
 static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
@@ -49,16 +62,13 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     KILN_TRY(kiln_unit_counters(r, u, &c, err));
     const kiln_status st = read_counts(r, u, c, v, err);
     const json_t *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
-    v->draw_s = json_number_value(json_object_get(c, "draw_s"));
-    v->encode_s = json_number_value(json_object_get(c, "encode_s"));
-    v->from_table = json_is_true(json_object_get(c, "from_table"));
     v->psnr = db_of(json_object_get(c, "psnr"));
     v->fast_db = db_of(json_object_get(c, "fast_db"));
     v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
     v->outside = kiln_outside_of_json(json_object_get(c, "outside"));
     snprintf(v->damage, sizeof v->damage, "%s", json_is_string(note) ? json_string_value(note) : "");
     json_decref(c);
-    return st;
+    return st == KILN_OK ? read_drawing(r, u, v, err) : st;
 }
 
 static void fill_image(const kiln_shoot *s, uint32_t i, const view_result *v, kiln_image *image)
@@ -210,7 +220,7 @@ static void add_measured(split_sums *s, const kiln_render_job *j, const view_res
 
 static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, const view_result *v)
 {
-    if (!u->was_cached) {
+    if (kiln_unit_is_new(u)) {
         t->n_drawn++;
         t->n_encoded += v->encode_s > 0;
         t->n_in_slabs += v->slabs > 0;

@@ -34,6 +34,15 @@ for mib in 66; do
     diff -r -x 'scene.db*' free.db.d "capped$mib.db.d" || fail "pictures differ"
 done
 
+# with --force the report is of this run's drawing, not of the one that is stored
+cp -r free.db.d again.db.d && mv again.db.d/scene.db again.db
+render again.db --ram 66M --force
+read -r one two < <(slabs again.db)
+((one > 1 && two > 1)) || fail "forced with 66 MiB $one and $two slabs are told"
+[ "$(number frames_drawn again.db.json)" = 2 ] || fail "forced, $(number frames_drawn again.db.json) pictures were drawn"
+grep -q 'of 2 of 2 pictures did not fit into memory at once' err || fail "forced, it is not told: $(cat err)"
+same free.db.d/scene.db again.db.d/scene.db
+
 cp base.db small.db
 must 5 kiln render small.db --devices cpu --threads 1 --depth --ram 50M
 mib=$(sed -n 's/.*the least that works is --ram \([0-9]*\)M$/\1/p' err)
