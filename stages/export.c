@@ -28,7 +28,7 @@ static const char formats[] = /* "|ply|chunks": an option's range is all but the
 #include "stages/export/writers.def"
     ;
 #undef WRITER
-#define WRITER(id, suffixes, default_name, last_file, holds, what) #id ": " what "; "
+#define WRITER(id, suffixes, default_name, holds, what) #id ": " what "; "
 static const char format_help[] =
 #include "stages/export/writers.def"
     "by the suffix of -o where that has one";
@@ -193,7 +193,7 @@ static kiln_status choose_target(kiln_run *r, job *j, kiln_error *err)
     const char *manifest = kiln_manifest_path(kiln_run_manifest(r));
     const bool to_folder = o.output && o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
     if (o.output && !to_folder) KILN_TRY(kiln_writer_for(o.output, j->writer, kiln_opt_given(&cli, "format"), &j->writer, err));
-    const bool one_file = j->writer->last_file[0] == '\0';
+    const bool one_file = !j->writer->functions->last_file;
     if (o.output) {
         snprintf(folder, sizeof folder, "%s", o.output);
         if (one_file && to_folder)
@@ -262,7 +262,8 @@ static kiln_hash record_key(kiln_run *r)
 
 static kiln_status last_file(const job *j, char out[KILN_PATH_MAX], kiln_error *err)
 {
-    if (j->writer->last_file[0]) return kiln_path_join(out, KILN_PATH_MAX, j->target, j->writer->last_file, err);
+    const char *last = j->writer->functions->last_file;
+    if (last) return kiln_path_join(out, KILN_PATH_MAX, j->target, last, err);
     snprintf(out, KILN_PATH_MAX, "%s", j->target);
     return KILN_OK;
 }

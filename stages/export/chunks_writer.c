@@ -289,5 +289,6 @@ const kiln_writer_functions kiln_writer_chunks = {
     .close = free,
     .finish = finish,
     .abandon = abandon,
+    .last_file = INDEX,
     .complete = complete,
 };

@@ -47,6 +47,7 @@ typedef struct {
     void (*close)(void *state);
     kiln_status (*finish)(const kiln_export *e, kiln_error *err);
     void (*abandon)(const kiln_export *e);
+    const char *last_file; /* in a folder: the file that is written last; NULL: it writes one file */
     /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */
     bool (*complete)(const char *target);
 } kiln_writer_functions;
@@ -59,7 +60,6 @@ typedef struct {
     const char *name;
     const char *suffixes;
     const char *default_name;
-    const char *last_file;
     unsigned holds;
     const char *what;
     const kiln_writer_functions *functions;

@@ -10,11 +10,10 @@
 #include <strings.h>
 
 const kiln_writer kiln_writers[] = {
-#define WRITER(id, suffixes, default_name, last_file, holds, what) \
-    {#id, suffixes, default_name, last_file, holds, what, &kiln_writer_##id},
+#define WRITER(id, suffixes, default_name, holds, what) {#id, suffixes, default_name, holds, what, &kiln_writer_##id},
 #include "stages/export/writers.def"
 #undef WRITER
-    {NULL, NULL, NULL, NULL, 0, NULL, NULL},
+    {NULL, NULL, NULL, 0, NULL, NULL},
 };
 
 const kiln_writer *kiln_writer_named(const char *name)
