@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -328,6 +329,14 @@ static bool read_flag(kiln_worker *w, const char *flag)
     return is_socket(w->fd);
 }
 
+/* For top and ps, which would show "exe": a worker is started through /proc/self/exe. Threads that come later inherit it. */
+static void name_process(const char *program)
+{
+    char name[16]; /* more is not kept */
+    (void)snprintf(name, sizeof name, "%.13s:w", program);
+    (void)prctl(PR_SET_NAME, name);
+}
+
 int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv)
 {
     kiln_error err = {0};
@@ -337,6 +346,7 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
         st = kiln_fail(&err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
         goto done;
     }
+    name_process(cli->program);
     (void)signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent decides */
     (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
     argv[1] = argv[0];              /* what is left is a command line without the marker */

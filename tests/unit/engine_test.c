@@ -183,6 +183,26 @@ static void signals_end_the_run_with_their_codes(void **state)
     }
 }
 
+static void a_worker_has_its_programs_name(void **state)
+{
+    (void)state;
+    static const char want[] = "kiln-test:w\n";
+    char path[64], comm[32] = "";
+    pid_t pid = start("--count=1000 --slow=100 --devices=cpu");
+    pid_t worker = child_of(pid);
+    assert_true(worker > 0);
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", worker);
+    for (int i = 0; i < 5000 && strcmp(comm, want) != 0; i++) { /* it is not there yet, or has not begun */
+        FILE *f = fopen(path, "r");
+        if (!f || !fgets(comm, sizeof comm, f)) comm[0] = '\0';
+        if (f) (void)fclose(f);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(finish(pid), 130);
+    assert_string_equal(comm, want);
+}
+
 static void a_signal_ends_the_wait_for_a_worker_that_opens_its_device(void **state)
 {
     (void)state;
@@ -285,6 +305,7 @@ int main(int argc, char **argv)
         CLAIM(bad_input_leaves_no_manifest),
         CLAIM(long_outputs_are_cut_and_read_back_whole),
         CLAIM(signals_end_the_run_with_their_codes),
+        CLAIM(a_worker_has_its_programs_name),
         CLAIM(a_signal_ends_the_wait_for_a_worker_that_opens_its_device),
         CLAIM(a_unit_whose_device_fails_everywhere_is_named),
         CLAIM(a_worker_dies_with_its_parent),
