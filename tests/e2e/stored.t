@@ -146,8 +146,8 @@ damaged() {
 }
 damaged 3 "UPDATE run SET start_ns = -5"
 damaged 74 "INSERT INTO quarantine VALUES (zeroblob(16), 'knn', 'x', 5000000000, 'cpu', 'r', 0)"
-# outputs of a unit that is gone are in nobody's way
-spoil '"INSERT INTO unit_output SELECT max(unit.id) + 1, o.name, o.segment, o.hash, o.raw_bytes, o.elem FROM unit, unit_output o WHERE o.unit = " + unit("chunk", "chunk %") + " GROUP BY o.name, o.segment"'
+# outputs of units that are gone are in nobody's way: those of the next ids, of the names that chunk's units have
+spoil '"INSERT INTO unit_output SELECT (SELECT max(id) FROM unit) + later.id, o.name, o.segment, o.hash, o.raw_bytes, o.elem FROM unit later, unit_output o WHERE o.unit IN (" + unit("chunk", "plan") + ", " + unit("chunk", "chunk %") + ")"'
 must 0 "$KILN_BIN/kiln-chunk" --quiet "$db" --max 255
 # stored parameters that no option of today is are told in one sentence
 spoil '"INSERT INTO parameter VALUES (\"knn\", \"old\", \"1\"), (\"knn\", \"older\", \"2\")"' fresh
