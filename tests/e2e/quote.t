@@ -108,32 +108,35 @@ tell import "$KILN_TMP/colmap" "$KILN_TMP/colmap.db"
 # ---- a manifest: every text of every table, one after the other --------------------------------------------------------------
 scene "$KILN_TMP/s" 300 2 48x32
 bake "$KILN_TMP/s" "$KILN_TMP/clean.db" --max 64
-python3 - "$KILN_TMP/clean.db" >"$KILN_TMP/columns" <<'END' || fail "columns"
-import sqlite3, sys
+# a copy for each of them, all made by one python, whose start takes longer than a program
+python3 - "$KILN_TMP/clean.db" "$KILN_TMP/m" >"$KILN_TMP/columns" <<'END' || fail "columns"
+import os, shutil, sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
 db.execute("INSERT INTO quarantine VALUES (randomblob(16), 'render', 'camera x', 3, 'the CPU', 'signal 9', 1)")
 db.commit()
-for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
-    for column in db.execute('PRAGMA table_info(%s)' % table):
-        if column[2] == 'TEXT':
-            print(table, column[1])
+columns = []
+for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall():
+    columns += [(table, column[1]) for column in db.execute('PRAGMA table_info(%s)' % table) if column[2] == 'TEXT']
+db.close()
+for column in columns:
+    copy = '%s/%s.%s/x.db' % (sys.argv[2], *column)
+    os.makedirs(os.path.dirname(copy))
+    shutil.copy(sys.argv[1], copy)
+    db = sqlite3.connect(copy)
+    db.execute('PRAGMA ignore_check_constraints = on')
+    db.execute('UPDATE OR IGNORE %s SET %s = ?' % column, [os.environ['EVIL']])
+    db.commit()
+    db.close()
+    print(*column)
 END
 [ "$(wc -l <"$KILN_TMP/columns")" -ge 40 ] || fail "few columns"
 while read -r table column; do
-    mkdir "$KILN_TMP/m"
-    cp "$KILN_TMP/clean.db" "$KILN_TMP/m/x.db"
-    python3 - "$KILN_TMP/m/x.db" "$table" "$column" <<'END' || fail "$table.$column"
-import os, sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-db.execute('PRAGMA ignore_check_constraints = on')
-db.execute('UPDATE OR IGNORE %s SET %s = ?' % tuple(sys.argv[2:]), [os.environ['EVIL']])
-db.commit()
-END
-    for s in info verify; do tell $s "$KILN_TMP/m/x.db"; done
-    tell info "$KILN_TMP/m/x.db" --json
-    tell verify "$KILN_TMP/m/x.db" --digest
-    case $table in camera | scene | parameter | run | photo | quarantine) for s in prune tiles render export; do tell $s "$KILN_TMP/m/x.db" --verbose; done ;; esac
-    rm -rf "$KILN_TMP/m"
+    db=$KILN_TMP/m/$table.$column/x.db
+    for s in info verify; do tell $s "$db"; done
+    tell info "$db" --json
+    tell verify "$db" --digest
+    case $table in camera | scene | parameter | run | photo | quarantine) for s in prune tiles render export; do tell $s "$db" --verbose; done ;; esac
+    rm -rf "${db%/*}"
 done <"$KILN_TMP/columns"
 are_clean || fail "see above"
 echo "$n_told runs"
