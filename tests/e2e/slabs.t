@@ -4,7 +4,7 @@
 # and said so; a cap that is too small for slabs names the least that is not.
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
-scene s 300000 2 320x200
+scene s 200000 2 320x200
 kiln import s base.db >/dev/null && kiln knn base.db >/dev/null && kiln prune base.db >/dev/null || fail "bake"
 kiln chunk base.db --max 16000 >/dev/null || fail "chunk"
 
