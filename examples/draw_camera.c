@@ -128,8 +128,8 @@ static kiln_status draw(bake *b, kiln_runner *r, float *rgba, kiln_error *err)
     for (int i = 0; b->scene.has_background && i < 3; i++) background[i] = (float)b->scene.background[i];
     KILN_TRY(kiln_draw_view(r, &scene, background, rgba, NULL, &stats, err));
     printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n", (unsigned long long)stats.visible,
-           (unsigned long long)stats.pairs, kiln_runner_name(r), kiln_runner_tell(r).device.name[0] ? " on " : "",
-           kiln_runner_tell(r).device.name);
+           (unsigned long long)stats.pairs, kiln_runner_name(r), kiln_runner_get_info(r).device.name[0] ? " on " : "",
+           kiln_runner_get_info(r).device.name);
     return KILN_OK;
 }
 

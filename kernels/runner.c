@@ -282,7 +282,7 @@ void kiln_runner_free(kiln_runner *r)
     free(r);
 }
 
-kiln_runner_info kiln_runner_tell(const kiln_runner *r) { return r->info; }
+kiln_runner_info kiln_runner_get_info(const kiln_runner *r) { return r->info; }
 const char *kiln_runner_name(const kiln_runner *r) { return r->ops->name; }
 kiln_exec kiln_runner_exec(const kiln_runner *r) { return r->exec; }
 

@@ -41,7 +41,7 @@ typedef struct kiln_runner kiln_runner;
 /* Errors as kiln_device_open. Free with kiln_runner_free. */
 kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_runner_free(kiln_runner *r); /* NULL: does nothing */
-kiln_runner_info kiln_runner_tell(const kiln_runner *r);
+kiln_runner_info kiln_runner_get_info(const kiln_runner *r);
 const char *kiln_runner_name(const kiln_runner *r);             /* "cpu", "cpu-avx2" or "cuda" */
 void kiln_runner_set_threads(kiln_runner *r, unsigned threads); /* of CPU siblings from now on; 0 counts as 1 */
 /* Returns the device, stream and --sync setting of its operations, for work that is not an operation. The runner owns the stream.

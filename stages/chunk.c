@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/chunk/chunk_units.h"
-#include "stages/chunk/way.h"
+#include "stages/chunk/spill.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/ram.h"
@@ -38,7 +38,7 @@ typedef struct {
     kiln_scene scene;
     kiln_layer *input, *spacing; /* spacing: only where the input has no such plane itself */
     kiln_chunk_unit plan_payload;
-    kiln_chunk_way way;
+    kiln_chunk_spill spill;
     kiln_unit plan;
     kiln_planned_chunk *chunks; /* of the plan */
     uint32_t *blocks;
@@ -57,7 +57,7 @@ static void cutting_release(cutting *k)
     free(k->blocks);
     free(k->chunks);
     kiln_units_release(&k->plan, 1);
-    kiln_chunk_way_release(&k->way);
+    kiln_chunk_spill_release(&k->spill);
     kiln_layer_free(k->spacing);
     kiln_layer_free(k->input);
 }
@@ -167,9 +167,9 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
                           .payload_bytes = sizeof *u,
                           .cost = k->input->count,
                           .ram = kiln_chunk_plan_ram(k->input, o.max)};
-    KILN_TRY(kiln_chunk_way_make(r, k->input, k->spacing, u, &k->way, err));
+    KILN_TRY(kiln_chunk_spill_make(r, k->input, k->spacing, u, &k->spill, err));
     KILN_TRY(kiln_chunk_due(r, &k->plan, 1, &due, err));
-    if (due) KILN_TRY(kiln_chunk_way_order(r, &k->way, err));
+    if (due) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
     KILN_TRY(kiln_run_units(r, "planning chunks", &k->plan, 1, err));
     return read_plan(r, k, err);
 }
@@ -230,12 +230,12 @@ static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
     uint64_t due;
     KILN_TRY(list_chunks(r, k, err));
     KILN_TRY(kiln_chunk_due(r, k->units, k->n_chunks, &due, err));
-    if (due) KILN_TRY(kiln_chunk_way_order(r, &k->way, err));
-    if (due) KILN_TRY(kiln_chunk_way_scatter(r, &k->way, k->n_chunks, due, err));
+    if (due) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
+    if (due) KILN_TRY(kiln_chunk_spill_scatter(r, &k->spill, k->n_chunks, due, err));
     for (uint64_t i = 0; i < k->n_chunks; i++) {
-        k->payloads[i].ram = k->way.cache_bytes;
-        k->payloads[i].group_rows = k->way.group_rows;
-        k->units[i].ram = kiln_chunk_way_ram(&k->way, k->units[i].cost);
+        k->payloads[i].ram = k->spill.cache_bytes;
+        k->payloads[i].group_rows = k->spill.group_rows;
+        k->units[i].ram = kiln_chunk_spill_ram(&k->spill, k->units[i].cost);
     }
     KILN_TRY(kiln_run_units(r, "cutting chunks", k->units, k->n_chunks, err));
     for (uint64_t i = 0; i < k->n_chunks; i++) {

@@ -58,7 +58,7 @@ static const kiln_cli cli = {.program = "kiln-export",
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */
 
-/* Payload of a unit; its tail, which all share: target and temporary, each ended by NUL, and one bit per chunk of the layer:
+/* Payload of a unit; its shared, which all share: target and temporary, each ended by NUL, and one bit per chunk of the layer:
  * chosen. */
 typedef struct {
     char writer[16];
@@ -90,25 +90,25 @@ static void free_state(void *state)
 }
 
 /* What lies behind the request. */
-static kiln_status take_tail(worker_state *s, const request *q, const char *tail, size_t bytes, kiln_error *err)
+static kiln_status take_shared(worker_state *s, const request *q, const char *shared, size_t bytes, kiln_error *err)
 {
-    size_t target = strnlen(tail, bytes), temporary = target < bytes ? strnlen(tail + target + 1, bytes - target - 1) : 0;
+    size_t target = strnlen(shared, bytes), temporary = target < bytes ? strnlen(shared + target + 1, bytes - target - 1) : 0;
     size_t bits = target + temporary + 2;
     if (target >= sizeof s->target || temporary >= sizeof s->temporary || bits + (q->n_chunks + 7) / 8 != bytes)
         return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes behind it", bytes);
-    memcpy(s->target, tail, target + 1);
-    memcpy(s->temporary, tail + target + 1, temporary + 1);
+    memcpy(s->target, shared, target + 1);
+    memcpy(s->temporary, shared + target + 1, temporary + 1);
     KILN_TRY(KILN_ALLOC(&s->chosen, q->n_chunks, "the choice of chunks", err));
-    for (uint32_t c = 0; c < q->n_chunks; c++) s->chosen[c] = (uint8_t)tail[bits + c / 8] >> c % 8 & 1;
+    for (uint32_t c = 0; c < q->n_chunks; c++) s->chosen[c] = (uint8_t)shared[bits + c / 8] >> c % 8 & 1;
     return KILN_OK;
 }
 
-static kiln_status fill_state(worker_state *s, kiln_worker *w, const request *q, const char *tail, size_t bytes, kiln_error *err)
+static kiln_status fill_state(worker_state *s, kiln_worker *w, const request *q, const char *shared, size_t bytes, kiln_error *err)
 {
     kiln_manifest *m;
     s->writer = kiln_writer_named(q->writer);
     if (!s->writer) return kiln_fail(err, KILN_E_BUG, "no writer is called '%s'", q->writer);
-    KILN_TRY(take_tail(s, q, tail, bytes, err));
+    KILN_TRY(take_shared(s, q, shared, bytes, err));
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
     KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[q->layer_kind].name, q->layer, &s->layer, err));
@@ -322,22 +322,22 @@ static void fill_request(const job *j, request *q)
     q->keep_origin = j->e.keep_origin;
 }
 
-static kiln_status make_tail(const job *j, kiln_buffer *tail, kiln_error *err)
+static kiln_status make_shared(const job *j, kiln_buffer *shared, kiln_error *err)
 {
-    KILN_TRY(kiln_buffer_put(tail, j->target, strlen(j->target) + 1, err));
-    KILN_TRY(kiln_buffer_put(tail, j->temporary, strlen(j->temporary) + 1, err));
+    KILN_TRY(kiln_buffer_put(shared, j->target, strlen(j->target) + 1, err));
+    KILN_TRY(kiln_buffer_put(shared, j->temporary, strlen(j->temporary) + 1, err));
     for (uint32_t c = 0; c < j->layer->n_chunks; c += 8) {
         uint8_t bits = 0;
         for (uint32_t k = 0; k < 8 && c + k < j->layer->n_chunks; k++) bits |= (uint8_t)(j->chosen[c + k] << k);
-        KILN_TRY(kiln_buffer_put(tail, &bits, 1, err));
+        KILN_TRY(kiln_buffer_put(shared, &bits, 1, err));
     }
     return KILN_OK;
 }
 
 /* One of each chosen chunk, in their order; n of them. */
-static void fill_units(const job *j, const kiln_buffer *tail, kiln_unit *units, request *payloads)
+static void fill_units(const job *j, const kiln_buffer *shared, kiln_unit *units, request *payloads)
 {
-    const uint64_t ram = j->writer->functions->ram(&j->e) + kiln_tail_ram(tail->size);
+    const uint64_t ram = j->writer->functions->ram(&j->e) + kiln_shared_payload_ram(shared->size);
     uint64_t first_row = 0;
     uint32_t n = 0;
     for (uint32_t c = 0; c < j->layer->n_chunks; c++) {
@@ -348,8 +348,8 @@ static void fill_units(const job *j, const kiln_buffer *tail, kiln_unit *units, 
         payloads[n].first_row = first_row;
         units[n] = (kiln_unit){.payload = &payloads[n],
                                .payload_bytes = sizeof payloads[n],
-                               .tail = tail->data,
-                               .tail_bytes = tail->size,
+                               .shared_payload = shared->data,
+                               .shared_payload_bytes = shared->size,
                                .cost = chunk->count,
                                .ram = ram,
                                .volatile_result = true};
@@ -364,17 +364,17 @@ static kiln_status write_chunks(kiln_run *r, const job *j, kiln_error *err)
     kiln_status st = KILN_OK;
     kiln_unit *units = NULL;
     request *payloads = NULL;
-    kiln_buffer tail = {0};
-    KILN_GO(make_tail(j, &tail, err));
+    kiln_buffer shared = {0};
+    KILN_GO(make_shared(j, &shared, err));
     KILN_GO(KILN_ALLOC(&units, j->n_chosen, "units", err));
     KILN_GO(KILN_ALLOC(&payloads, j->n_chosen, "units", err));
-    fill_units(j, &tail, units, payloads);
+    fill_units(j, &shared, units, payloads);
     KILN_GO(kiln_run_units(r, "exporting", units, j->n_chosen, err));
 done:
     if (units) kiln_units_release(units, j->n_chosen);
     free(payloads);
     free(units);
-    kiln_buffer_release(&tail);
+    kiln_buffer_release(&shared);
     return st;
 }
 

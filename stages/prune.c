@@ -74,8 +74,8 @@ typedef struct {
     kiln_camera *cameras;
     uint32_t n_cameras, n_views;
     kiln_prune_view *views;
-    kiln_shot *shots;     /* [n_views] */
-    kiln_chunk_keys keys; /* of the input */
+    kiln_view_request *requests; /* [n_views] */
+    kiln_chunk_keys keys;        /* of the input */
 } pruning;
 
 static void units_free(kiln_unit *units, uint64_t n)
@@ -90,7 +90,7 @@ static void pruning_release(pruning *p)
 {
     units_free(p->blocks, p->n_blocks);
     free(p->block_of);
-    free(p->shots);
+    free(p->requests);
     kiln_chunk_keys_release(&p->keys);
     free(p->views);
     free(p->cameras);
@@ -152,7 +152,7 @@ static kiln_status need_ram(kiln_run *r, const pruning *p, kiln_error *err)
 {
     enum { TILE_ROWS = 1024 };
     kiln_run_foresee_ram(r, kiln_prune_stats_ram(&p->size), 1);
-    kiln_run_foresee_ram(r, kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_tail_ram(p->n_rows * sizeof *p->rows), 1);
+    kiln_run_foresee_ram(r, kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_shared_payload_ram(p->n_rows * sizeof *p->rows), 1);
     kiln_run_foresee_ram(r, kiln_prune_block_ram(&p->size, o.rules.merge), p->input->n_chunks);
     if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
     if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
@@ -439,46 +439,48 @@ static kiln_camera resized(const kiln_camera *c, uint32_t size)
 
 static kiln_status make_views(kiln_run *r, pruning *p, kiln_error *err)
 {
-    const kiln_shot_options shot = {.near_text = "profile"}; /* inria, as the scene says */
+    const kiln_view_options request = {.near_text = "profile"}; /* inria, as the scene says */
     uint32_t sizes[SIZES_MAX], n_sizes, n;
     KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &p->cameras, &p->n_cameras, err));
     KILN_TRY(parse_sizes(sizes, &n_sizes, err));
     n = o.all_cameras || p->n_cameras < CAMERAS_USUAL ? p->n_cameras : CAMERAS_USUAL;
     p->n_views = n * n_sizes;
     KILN_TRY(KILN_ALLOC(&p->views, p->n_views, "views", err));
-    KILN_TRY(KILN_ALLOC(&p->shots, p->n_views, "views", err));
+    KILN_TRY(KILN_ALLOC(&p->requests, p->n_views, "views", err));
     KILN_TRY(kiln_chunk_keys_make(p->input, &p->keys, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
         const kiln_camera *c = &p->cameras[(uint64_t)(i / n_sizes) * p->n_cameras / n]; /* evenly chosen */
         const kiln_camera scaled = resized(c, sizes[i % n_sizes]);
         p->views[i] = (kiln_prune_view){.camera = c->name, .width = scaled.width, .height = scaled.height};
-        KILN_TRY(kiln_shot_init(&p->shots[i], &shot, &p->scene, &scaled, err));
+        KILN_TRY(kiln_view_request_init(&p->requests[i], &request, &p->scene, &scaled, err));
     }
     return KILN_OK;
 }
 
-/* tail: what all views get, all merges and the rows to drop. */
-static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const kiln_buffer *tail, kiln_unit *u, kiln_error *err)
+/* shared: what all views get, all merges and the rows to drop. */
+static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const kiln_buffer *shared, kiln_unit *u, kiln_error *err)
 {
     kiln_prune_unit head = head_of(p, KILN_PRUNE_PAIRS);
     kiln_buffer payload = {0};
-    head.shot = p->shots[i];
+    head.request = p->requests[i];
     head.n_rows = p->n_rows;
     head.n_merges = p->n_merges;
     kiln_hasher *h = kiln_run_key_bare(r, "pairs");
-    kiln_key_hash(h, "view", kiln_shot_table_key(&p->shots[i], &p->keys));
+    kiln_key_hash(h, "view", kiln_view_request_table_key(&p->requests[i], &p->keys));
     kiln_prune_rules_key(h, &p->rules);
     for (uint32_t b = 0; b < p->input->n_chunks; b++)
-        if (kiln_shot_may_see(&p->shots[i], &p->input->chunks[b])) key_planes(h, p, b, (const char *const[]){"spacing2"}, 1);
+        if (kiln_view_request_may_see(&p->requests[i], &p->input->chunks[b]))
+            key_planes(h, p, b, (const char *const[]){"spacing2"}, 1);
     kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
     kiln_key_bytes(h, "merges", p->merges, p->n_merges * sizeof *p->merges);
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);
     u->key = kiln_key_end(h);
     u->cost = 1;
     u->optional = u->planning = true; /* a forecast: the layer is whole without it, and every shard prints it */
-    u->tail = tail->data;
-    u->tail_bytes = tail->size;
-    u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->shots[i].view)) + kiln_tail_ram(tail->size);
+    u->shared_payload = shared->data;
+    u->shared_payload_bytes = shared->size;
+    u->ram = head.ram =
+        kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->requests[i].view)) + kiln_shared_payload_ram(shared->size);
     u->ram_cache = p->cache;
     KILN_TRY(kiln_buffer_put(&payload, &head, sizeof head, err));
     u->payload = payload.data;
@@ -495,13 +497,13 @@ static kiln_status put_lists(const pruning *p, kiln_buffer *b, kiln_error *err)
 
 static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
 {
-    kiln_buffer tail = {0};
+    kiln_buffer shared = {0};
     kiln_unit *units = NULL;
     kiln_status st;
     KILN_GO(make_views(r, p, err));
     KILN_GO(KILN_ALLOC(&units, p->n_views, "views", err));
-    KILN_GO(put_lists(p, &tail, err));
-    for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &tail, &units[i], err));
+    KILN_GO(put_lists(p, &shared, err));
+    for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &shared, &units[i], err));
     KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
         p->views[i].missing = units[i].quarantined;
@@ -510,7 +512,7 @@ static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
     }
 done:
     units_free(units, p->n_views);
-    kiln_buffer_release(&tail);
+    kiln_buffer_release(&shared);
     return st;
 }
 

@@ -5,7 +5,7 @@
  * tool: it draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/background.h"
 #include "stages/render/photo.h"
-#include "stages/render/shoot.h"
+#include "stages/render/render_plan.h"
 #include "stages/render/written.h"
 
 #include "base/log.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 static struct {
-    kiln_shot_options shot;
+    kiln_view_options request;
     const char *background, *camera, *cameras, *output;
     uint32_t format;
     bool alpha, depth, fast;
@@ -32,7 +32,7 @@ static const char format_help[] =
 #undef X
 
 static const kiln_opt options[] = {
-    KILN_SHOT_OPTION_ROWS(o.shot),
+    KILN_VIEW_OPTION_ROWS(o.request),
     {"background", 'b', KILN_OPT_TEXT, &o.background, "COLOUR", "scene", NULL,
      "scene (what it says, else black), white, black or r,g,b", KILN_KEYED},
     {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", formats + 1, format_help, KILN_KEYED},
@@ -56,7 +56,7 @@ static const kiln_cli cli = {.program = "kiln-render",
                              .options = options,
                              .common = kiln_common_options};
 
-static void shoot_release(kiln_shoot *s)
+static void plan_release(kiln_render_plan *s)
 {
     if (s->units) kiln_units_release(s->units, s->n_jobs);
     free(s->units);
@@ -70,7 +70,7 @@ static void shoot_release(kiln_shoot *s)
 
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
 
-static kiln_status get_cameras(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status get_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     if (!o.cameras) return kiln_cameras_get(kiln_run_manifest(r), &s->cameras, &s->n_cameras, err);
     KILN_TRY(kiln_cameras_read(o.cameras, NULL, &s->file, err));
@@ -81,7 +81,7 @@ static kiln_status get_cameras(kiln_run *r, kiln_shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status get_folder(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status get_folder(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     char *real = realpath(kiln_manifest_path(kiln_run_manifest(r)), NULL);
     if (!real) return kiln_fail(err, KILN_E_IO, "cannot resolve '%s'", kiln_manifest_path(kiln_run_manifest(r)));
@@ -96,7 +96,7 @@ static kiln_status get_folder(kiln_run *r, kiln_shoot *s, kiln_error *err)
 /* -o names a folder, by a slash behind it or because it is there. */
 static bool output_is_folder(void) { return !kiln_path_base(o.output)[0] || kiln_is_dir(o.output); }
 
-static bool output_is_file(const kiln_shoot *s) { return o.output && s->n_jobs == 1 && !output_is_folder(); }
+static bool output_is_file(const kiln_render_plan *s) { return o.output && s->n_jobs == 1 && !output_is_folder(); }
 
 /* "NAME.png, NAME.npy" */
 static void list_written(char *out, size_t size)
@@ -118,7 +118,7 @@ static bool same_suffix(uint32_t a, uint32_t b)
 }
 
 /* The suffix of a file is its format. Many pictures under the name of one: a folder called view.png is never what was meant. */
-static kiln_status check_suffix(const kiln_shoot *s, kiln_error *err)
+static kiln_status check_suffix(const kiln_render_plan *s, kiln_error *err)
 {
     char written[128];
     const char *suffix = kiln_path_suffix(o.output);
@@ -141,7 +141,7 @@ static kiln_status check_suffix(const kiln_shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status check_output(const kiln_shoot *s, kiln_error *err)
+static kiln_status check_output(const kiln_render_plan *s, kiln_error *err)
 {
     const bool none = o.format == KILN_RENDER_NO_FILE;
     if (o.output && none && kiln_opt_given(&cli, "format"))
@@ -152,7 +152,7 @@ static kiln_status check_output(const kiln_shoot *s, kiln_error *err)
 }
 
 /* -o asks for files where the stored format is none. */
-static uint32_t format_now(const kiln_shoot *s)
+static uint32_t format_now(const kiln_render_plan *s)
 {
     const uint32_t format = o.output && o.format == KILN_RENDER_NO_FILE ? KILN_PNG8 : o.format;
     if (!output_is_file(s) || !*kiln_path_suffix(o.output) || kiln_opt_given(&cli, "format")) return format;
@@ -161,7 +161,7 @@ static uint32_t format_now(const kiln_shoot *s)
 }
 
 /* Beside the picture. */
-static kiln_status place_depth(const kiln_shoot *s, kiln_render_job *j, const char *suffix, kiln_error *err)
+static kiln_status place_depth(const kiln_render_plan *s, kiln_render_job *j, const char *suffix, kiln_error *err)
 {
     char name[KILN_PATH_MAX];
     const char *picture = o.output ? j->payload.picture : j->relative, *dot = strrchr(kiln_path_base(picture), '.');
@@ -173,7 +173,7 @@ static kiln_status place_depth(const kiln_shoot *s, kiln_render_job *j, const ch
     return KILN_OK;
 }
 
-static kiln_status place_files(const kiln_shoot *s, kiln_render_job *j, kiln_error *err)
+static kiln_status place_files(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err)
 {
     const uint32_t format = format_now(s);
     char name[KILN_PATH_MAX];
@@ -197,14 +197,14 @@ static kiln_status place_files(const kiln_shoot *s, kiln_render_job *j, kiln_err
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------ */
-static const kiln_source_file *photo_source(const kiln_shoot *s, const kiln_camera *c)
+static const kiln_source_file *photo_source(const kiln_render_plan *s, const kiln_camera *c)
 {
     for (uint32_t i = 0; c->photo[0] && i < s->n_sources; i++)
         if (strcmp(s->sources[i].path, c->photo) == 0) return &s->sources[i];
     return NULL;
 }
 
-static void key_photo(kiln_hasher *h, const kiln_shoot *s, const kiln_camera *c)
+static void key_photo(kiln_hasher *h, const kiln_render_plan *s, const kiln_camera *c)
 {
     const kiln_source_file *f = photo_source(s, c);
     if (f) kiln_key_hash(h, "photo", f->hash);
@@ -220,11 +220,11 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
     return u->format == KILN_PNG8 || u->format == KILN_PNG16 ? STRAIGHT : OF_NO_PNG;
 }
 
-static kiln_hash unit_key(kiln_run *r, const kiln_shoot *s, const kiln_render_job *j, const char *device_kind)
+static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
     KILN_KEY_LISTS(kiln_render_unit, 13672);
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
-    kiln_key_hash(h, "picture", kiln_shot_picture_key(&j->payload.shot, &s->keys, s->background, device_kind));
+    kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->payload.request, &s->keys, s->background, device_kind));
     key_photo(h, s, j->camera);
     kiln_key_text(h, "file", j->relative);
     kiln_key_u64(h, "format", j->payload.format);
@@ -234,7 +234,7 @@ static kiln_hash unit_key(kiln_run *r, const kiln_shoot *s, const kiln_render_jo
 }
 
 /* Device-free: a picture of either kind will do unless --devices names one. */
-static kiln_hash input_key(kiln_run *r, const kiln_shoot *s)
+static kiln_hash input_key(kiln_run *r, const kiln_render_plan *s)
 {
     kiln_hasher *h = kiln_run_key(r);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
@@ -268,7 +268,8 @@ static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result
 static const char *kind_of_pictures(const char *device_kind) { return o.fast ? KILN_RENDER_FAST_KIND : device_kind; }
 
 /* Is the picture of this kind there? *done: a unit has it, though its file may be gone or drawn over. */
-static kiln_status find_of_kind(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, const char *kind, picture *p, kiln_error *err)
+static kiln_status find_of_kind(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, const char *kind, picture *p,
+                                kiln_error *err)
 {
     kiln_unit_result result;
     *p = (picture){.key = unit_key(r, s, j, kind)};
@@ -280,7 +281,7 @@ static kiln_status find_of_kind(kiln_run *r, const kiln_shoot *s, kiln_render_jo
 }
 
 /* One of either kind will do unless --devices names one; none is looked for yet. */
-static kiln_status find_picture(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, picture *p, kiln_error *err)
+static kiln_status find_picture(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, picture *p, kiln_error *err)
 {
     const char *named = kind_of_pictures(kiln_run_named_kind(r));
     KILN_TRY(find_of_kind(r, s, j, named ? named : "cpu", p, err));
@@ -288,13 +289,13 @@ static kiln_status find_picture(kiln_run *r, const kiln_shoot *s, kiln_render_jo
 }
 
 /* ---- plan --------------------------------------------------------------------------------------------------------------- */
-static kiln_status make_job(kiln_shoot *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
+static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
 {
     j->camera = c;
-    KILN_TRY(kiln_shot_init(&j->payload.shot, &o.shot, &s->scene, c, err));
+    KILN_TRY(kiln_view_request_init(&j->payload.request, &o.request, &s->scene, c, err));
     j->payload.layer_kind = s->kind;
     j->payload.layer = s->layer->digest;
-    j->payload.table_key = kiln_shot_table_key(&j->payload.shot, &s->keys);
+    j->payload.table_key = kiln_view_request_table_key(&j->payload.request, &s->keys);
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
     memcpy(j->payload.background, s->background, sizeof s->background);
     const kiln_source_file *f = photo_source(s, c);
@@ -304,11 +305,11 @@ static kiln_status make_job(kiln_shoot *s, kiln_render_job *j, const kiln_camera
     return place_files(s, j, err);
 }
 
-static kiln_status plan(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0;
-    s->profile = kiln_profiles[o.shot.profile].name;
+    s->profile = kiln_profiles[o.request.profile].name;
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
     KILN_TRY(kiln_layer_current(m, s->kind, &s->layer, err));
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
@@ -328,7 +329,7 @@ static kiln_status plan(kiln_run *r, kiln_shoot *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status is_fresh(kiln_run *r, kiln_shoot *s, kiln_hash key, bool *fresh, kiln_error *err)
+static kiln_status is_fresh(kiln_run *r, kiln_render_plan *s, kiln_hash key, bool *fresh, kiln_error *err)
 {
     KILN_TRY(kiln_run_is_fresh(r, key, fresh, err));
     for (uint32_t i = 0; i < s->n_jobs && *fresh; i++) {
@@ -341,7 +342,7 @@ static kiln_status is_fresh(kiln_run *r, kiln_shoot *s, kiln_hash key, bool *fre
 
 /* A unit that is due gets the key of the kind that computes it: so does every one with --force, or a picture of one kind
  * would be compared with that of the other. One whose file is gone or was drawn over is due again. */
-static kiln_status choose_unit(kiln_run *r, const kiln_shoot *s, kiln_render_job *j, kiln_unit *u, kiln_error *err)
+static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, kiln_unit *u, kiln_error *err)
 {
     const char *kind;
     picture p;
@@ -356,7 +357,7 @@ static kiln_status choose_unit(kiln_run *r, const kiln_shoot *s, kiln_render_job
 }
 
 /* Of the fast pictures that this run draws the first and each 64th behind it are drawn exactly, too. None without a GPU. */
-static kiln_status plan_fast(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status plan_fast(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     enum { MEASURED_OF = 64 };
     const char *kind = "cuda";
@@ -372,7 +373,7 @@ static kiln_status plan_fast(kiln_run *r, kiln_shoot *s, kiln_error *err)
                      "draws exactly, on the CPU");
 }
 
-static kiln_status choose_units(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         kiln_unit *u = &s->units[i];
@@ -389,7 +390,7 @@ static kiln_status choose_units(kiln_run *r, kiln_shoot *s, kiln_error *err)
 }
 
 /* Once for each folder, as far as cameras of one folder stand together. */
-static void drop_leftovers(const kiln_shoot *s)
+static void drop_leftovers(const kiln_render_plan *s)
 {
     const char *before = NULL;
     for (uint32_t i = 0; i < s->n_jobs; i++) {
@@ -401,7 +402,7 @@ static void drop_leftovers(const kiln_shoot *s)
     }
 }
 
-static kiln_status draw_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_manifest_begin(m, err));
@@ -411,12 +412,12 @@ static kiln_status draw_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
         kiln_manifest_rollback(m);
         return st;
     }
-    KILN_TRY(kiln_shoot_size(r, s, err));
+    KILN_TRY(kiln_render_plan_size(r, s, err));
     drop_leftovers(s);
     return kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
 }
 
-static kiln_status shoot_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
+static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     KILN_TRY(plan(r, s, err));
     kiln_hash key = {0};
@@ -428,13 +429,13 @@ static kiln_status shoot_all(kiln_run *r, kiln_shoot *s, kiln_error *err)
     }
     if (s->n_jobs == 0) kiln_warn("there is no camera to draw");
     KILN_TRY(draw_all(r, s, err));
-    KILN_TRY(kiln_shoot_report(r, s, err));
-    return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_shoot_put, s, err);
+    KILN_TRY(kiln_render_plan_report(r, s, err));
+    return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_render_plan_put, s, err);
 }
 
 static kiln_status run(kiln_run *r, kiln_error *err)
 {
-    kiln_shoot *s;
+    kiln_render_plan *s;
     kiln_layer_kind kind;
     const char *named = kiln_run_named_kind(r);
     if (o.fast && named && strcmp(named, "cpu") == 0)
@@ -445,8 +446,8 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_run_need_layer(r, KILN_FORM_CHUNKS, &kind, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));
     s->kind = kind;
-    kiln_status st = shoot_all(r, s, err);
-    shoot_release(s);
+    kiln_status st = render_all(r, s, err);
+    plan_release(s);
     free(s);
     return st;
 }

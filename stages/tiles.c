@@ -13,7 +13,7 @@
 #include <string.h>
 
 static struct {
-    kiln_shot_options shot;
+    kiln_view_options request;
     const char *tables, *camera;
     bool predict;
 } o;
@@ -22,7 +22,7 @@ static struct {
 #define TABLES_AUTO_BYTES ((uint64_t)4 << 30)
 
 static const kiln_opt options[] = {
-    KILN_SHOT_OPTION_ROWS(o.shot),
+    KILN_VIEW_OPTION_ROWS(o.request),
     {"tables", 0, KILN_OPT_TEXT, &o.tables, "WHICH", "auto", NULL,
      "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas", KILN_KEYED},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX; the bake stays as it is",
@@ -106,12 +106,12 @@ static kiln_status get_band(const kiln_unit *u, uint64_t n_tiles, kiln_tile_band
 static kiln_status put_table(kiln_run *r, const kiln_tiles_bake *b, kiln_manifest *m, const kiln_tiles_job *j, kiln_error *err)
 {
     kiln_status st;
-    kiln_tile_table t = {.antialiased = j->shot.antialiased,
-                         .near_m = j->shot.near_m,
-                         .width = j->shot.view.width,
-                         .height = j->shot.view.height,
-                         .tiles_x = kiln_view_tiles_x(&j->shot.view),
-                         .tiles_y = kiln_view_tiles_y(&j->shot.view),
+    kiln_tile_table t = {.antialiased = j->request.antialiased,
+                         .near_m = j->request.near_m,
+                         .width = j->request.view.width,
+                         .height = j->request.view.height,
+                         .tiles_x = kiln_view_tiles_x(&j->request.view),
+                         .tiles_y = kiln_view_tiles_y(&j->request.view),
                          .key = j->key,
                          .visible = j->visible,
                          .pairs = j->pairs,
@@ -119,7 +119,7 @@ static kiln_status put_table(kiln_run *r, const kiln_tiles_bake *b, kiln_manifes
     const kiln_unit *plan_unit = &b->units[j->first_unit];
     const kiln_unit_result *plan = &plan_unit->result;
     snprintf(t.camera, sizeof t.camera, "%s", j->camera->name);
-    snprintf(t.profile, sizeof t.profile, "%s", kiln_profiles[j->shot.profile].name);
+    snprintf(t.profile, sizeof t.profile, "%s", kiln_profiles[j->request.profile].name);
     KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "chunks", ANY_SIZE, &t.chunks, err), err));
     KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "visible_slot", 4 * t.visible, &t.visible_slot, err), err));
     KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "visible_row", 2 * t.visible, &t.visible_row, err), err));
@@ -160,7 +160,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_tiles_bake *b)
 static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
     bool fresh;
-    KILN_TRY(kiln_tiles_open(r, &o.shot, o.camera, b, err));
+    KILN_TRY(kiln_tiles_open(r, &o.request, o.camera, b, err));
     kiln_hash key = input_key(r, b);
     if (!kiln_run_is_once(r)) {
         KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
@@ -172,7 +172,7 @@ static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         KILN_TRY(choose(b, err));
         KILN_TRY(kiln_tiles_make(r, b, err));
     }
-    KILN_TRY(kiln_tiles_report(r, b, kiln_profiles[o.shot.profile].name, err));
+    KILN_TRY(kiln_tiles_report(r, b, kiln_profiles[o.request.profile].name, err));
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, put_tables, b, err);
 }
 

@@ -55,7 +55,7 @@ static uint64_t keep_wanted(const kiln_visible_window *w, const kiln_draw_chunk 
 static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t i, gathered *g, kiln_error *err)
 {
     enum { WORTH_THREADS = 16384 };
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
     kiln_draw_chunk c = {0};
     uint64_t visible = 0;
     KILN_TRY(s->chunk(s->context, i, &c, err));
@@ -91,7 +91,7 @@ static kiln_status find_order(kiln_runner *r, gathered *g, uint32_t **order, kil
 {
     kiln_status st;
     float *depths = NULL;
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
     KILN_GO(KILN_ALLOC_UNSET(&depths, g->n, "depths", err));
     KILN_GO(KILN_ALLOC_UNSET(order, g->n, "drawing order", err));
 #pragma omp parallel for num_threads(threads)
@@ -110,7 +110,7 @@ static kiln_status put_in_order(kiln_runner *r, gathered *g, kiln_drawing *out, 
 {
     kiln_status st;
     uint32_t *order = NULL;
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
     KILN_GO(find_order(r, g, &order, err));
     KILN_GO(KILN_ALLOC_UNSET(&out->splats, g->n, "visible Gaussians", err));
     KILN_GO(KILN_ALLOC_UNSET(&out->chunk, g->n, "visible Gaussians", err));
@@ -188,7 +188,7 @@ done:
 
 kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *chunk, uint32_t *row, kiln_error *err)
 {
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
     if (d->store) return kiln_resident_read(d, NULL, chunk, row, err);
 #pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < d->n; i++) {

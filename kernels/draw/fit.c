@@ -24,7 +24,7 @@ static void subset_release(subset *s)
 static kiln_status fits(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *need, bool *yes, kiln_error *err)
 {
     KILN_TRY(kiln_runner_need(r, op, args, need, err));
-    *yes = *need <= kiln_runner_tell(r).cap_bytes;
+    *yes = *need <= kiln_runner_get_info(r).cap_bytes;
     return KILN_OK;
 }
 
@@ -43,7 +43,7 @@ static void take_piece(const kiln_splat2d *splats, const uint32_t *mark, uint64_
 static kiln_status take_marked(kiln_runner *r, const kiln_splat2d *splats, const uint32_t *mark, uint64_t of, uint64_t n, subset *s,
                                kiln_error *err)
 {
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
     const uint64_t pieces = of / PIECE + 1;
     uint64_t *starts;
     KILN_TRY(KILN_ALLOC_UNSET(&s->splats, n, "the Gaussians of a part", err));
@@ -116,7 +116,7 @@ static bool leaving_out_pays(uint64_t need, const kiln_view *v, uint32_t row0, u
 static uint64_t mark_touching(kiln_runner *r, const kiln_splat2d *splats, uint64_t of, uint32_t row0, uint32_t row1, uint32_t *mark)
 {
     uint64_t n = 0;
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
 #pragma omp parallel for num_threads(threads) reduction(+ : n)
     for (uint64_t i = 0; i < of; i++) {
         mark[i] = touches(&splats[i], row0, row1);
@@ -130,7 +130,7 @@ static kiln_status emit_marked(kiln_runner *r, kiln_tile_pairs_emit_args part, c
                                const uint32_t *mark, kiln_error *err)
 {
     subset s = {0};
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
     kiln_status st = take_marked(r, a->splats, mark, a->n, part.n, &s, err);
     part.splats = s.splats;
     if (st == KILN_OK) st = kiln_runner_run(r, KILN_OP_tile_pairs_emit, &part, err);
@@ -206,7 +206,7 @@ static kiln_status raster_marked(kiln_runner *r, kiln_raster_args part, const ki
     kiln_status st;
     subset s = {0};
     uint32_t *ranks = NULL;
-    const int threads = (int)kiln_runner_tell(r).threads;
+    const int threads = (int)kiln_runner_get_info(r).threads;
     KILN_GO(take_marked(r, a->splats, mark, a->n, part.n, &s, err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, part.n_pairs, "the lists of a part", err));
     for (uint64_t k = 0; k < s.n; k++) mark[s.from[k]] = (uint32_t)k;
@@ -243,7 +243,7 @@ static kiln_status raster_rows(kiln_runner *r, const kiln_raster_args *a, uint32
         return kiln_fail(err, KILN_E_CAP,
                          "a fast picture needs %llu bytes of the GPU's memory for a row of tiles, %llu may be taken; "
                          "an exact one can do with less",
-                         (unsigned long long)need, (unsigned long long)kiln_runner_tell(r).cap_bytes);
+                         (unsigned long long)need, (unsigned long long)kiln_runner_get_info(r).cap_bytes);
     if (yes || row1 - row0 <= 1) return raster_marked(r, part, a, mark, err);
     const uint32_t middle = row0 + (row1 - row0) / 2;
     const uint64_t tiles = (uint64_t)(middle - row0) * kiln_view_tiles_x(a->view);

@@ -199,7 +199,7 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
 /* Translates rows of the whole scene to chunks and rows in them. */
 static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows)
 {
-    const int threads = (int)kiln_runner_tell(d->store->runner).threads;
+    const int threads = (int)kiln_runner_get_info(d->store->runner).threads;
 #pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < d->n; i++) {
         uint32_t row;

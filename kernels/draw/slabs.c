@@ -186,7 +186,7 @@ kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t c
                  .scene = s,
                  .tiles_x = kiln_view_tiles_x(s->view),
                  .tiles_y = kiln_view_tiles_y(s->view),
-                 .threads = (int)kiln_runner_tell(r).threads};
+                 .threads = (int)kiln_runner_get_info(r).threads};
     *stats = (kiln_draw_stats){0};
     KILN_GO(KILN_ALLOC(&v.chunks, s->n_chunks, "chunks in view", err));
     KILN_GO(KILN_ALLOC(&v.live, ((uint64_t)v.tiles_x + 1) * (v.tiles_y + 1), "tiles", err));

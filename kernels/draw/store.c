@@ -115,7 +115,7 @@ static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *
 {
     kiln_status st;
     kiln_store_planes *p = NULL;
-    const uint64_t with_block = bytes + kiln_runner_tell(s->runner).block_bytes;
+    const uint64_t with_block = bytes + kiln_runner_get_info(s->runner).block_bytes;
     *out = NULL;
     make_room(s, with_block, true);
     if (kiln_runner_left(s->runner) < with_block) return KILN_OK;

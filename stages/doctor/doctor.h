@@ -40,8 +40,8 @@ kiln_status kiln_doctor_gpus(kiln_doctor *d, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- one GPU ------------------------------------------------------------------------------------------------------------ */
 /* Lets a child of its own, which sees this GPU alone, compute something on it and compare. text: what it found, a sentence.
- * false: it does not work, or did not answer within patience_ms. */
-bool kiln_doctor_probe(const kiln_device *device, unsigned patience_ms, char *text, size_t size);
+ * false: it does not work, or did not answer within timeout_ms. */
+bool kiln_doctor_probe(const kiln_device *device, unsigned timeout_ms, char *text, size_t size);
 /* What that child does: opens CUDA's device 0, takes memory, runs an operation, compares with the CPU; text: the GPU's name. */
 kiln_status kiln_doctor_probe_here(char *text, size_t size, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_DOCTOR_PROBE "--probe"

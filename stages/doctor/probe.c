@@ -70,7 +70,7 @@ static kiln_status sort_rows(int device, sorted_rows *s, kiln_runner_info *info,
     for (size_t i = 0; i < sizeof s->means / sizeof *s->means; i++) s->means[i] = (float)(next(&state) >> 8) * 0x1p-24f;
     KILN_TRY(kiln_runner_new(&o, &r, err));
     const kiln_status st = kiln_runner_run(r, KILN_OP_spatial_order, &a, err);
-    *info = kiln_runner_tell(r);
+    *info = kiln_runner_get_info(r);
     kiln_runner_free(r);
     return st;
 }
@@ -127,11 +127,11 @@ static void become_child(int fd, const kiln_device *device, pid_t parent)
 }
 
 /* Until end of file; false: it did not come in time. The first line stays. */
-static bool listen_to(int fd, unsigned patience_ms, char *text, size_t size)
+static bool listen_to(int fd, unsigned timeout_ms, char *text, size_t size)
 {
     char rest[256];
     size_t used = 0;
-    const uint64_t end = kiln_now_ns() + patience_ms * UINT64_C(1000000);
+    const uint64_t end = kiln_now_ns() + timeout_ms * UINT64_C(1000000);
     text[0] = '\0';
     while (kiln_now_ns() < end) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -167,7 +167,7 @@ static void say_end(int status, char *text, size_t size)
         (void)snprintf(text, size, "the process that tried it ended with exit code %d", WEXITSTATUS(status));
 }
 
-bool kiln_doctor_probe(const kiln_device *device, unsigned patience_ms, char *text, size_t size)
+bool kiln_doctor_probe(const kiln_device *device, unsigned timeout_ms, char *text, size_t size)
 {
     int ends[2], status = 0;
     const pid_t parent = getpid();
@@ -179,7 +179,7 @@ bool kiln_doctor_probe(const kiln_device *device, unsigned patience_ms, char *te
     const pid_t pid = fork();
     if (pid == 0) become_child(ends[1], device, parent);
     (void)close(ends[1]);
-    const bool heard = pid > 0 && listen_to(ends[0], patience_ms, text, size);
+    const bool heard = pid > 0 && listen_to(ends[0], timeout_ms, text, size);
     (void)close(ends[0]);
     if (pid < 0) {
         (void)snprintf(text, size, "no process can be started to try it: %s", strerror(errno));
@@ -187,7 +187,7 @@ bool kiln_doctor_probe(const kiln_device *device, unsigned patience_ms, char *te
     }
     if (!heard || !has_ended(pid, &status)) {
         (void)kill(pid, SIGKILL); /* inside an ill driver it may outlive even that: it is left to init then */
-        (void)snprintf(text, size, "it did not answer within %u s", patience_ms / 1000);
+        (void)snprintf(text, size, "it did not answer within %u s", timeout_ms / 1000);
         return false;
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;

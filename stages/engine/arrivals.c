@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BATCH_MS = 200, BATCH_MS_MOST = 2000, BATCH_PATIENCE = 4 };
+enum { BATCH_MS = 200, BATCH_MS_MOST = 2000, BATCH_WAIT_FACTOR = 4 };
 #define NS_OF_MS UINT64_C(1000000)
 
 bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u)
@@ -138,12 +138,12 @@ kiln_status kiln_job_store(kiln_job *j, kiln_error *err)
 
 static bool batch_is_ripe(const kiln_job *j)
 {
-    uint64_t patience = BATCH_PATIENCE * j->storing.ns;
+    uint64_t wait_ns = BATCH_WAIT_FACTOR * j->storing.ns;
     if (j->n_batch == 0) return false;
-    if (patience < BATCH_MS * NS_OF_MS) patience = BATCH_MS * NS_OF_MS;
-    if (patience > BATCH_MS_MOST * NS_OF_MS) patience = BATCH_MS_MOST * NS_OF_MS;
+    if (wait_ns < BATCH_MS * NS_OF_MS) wait_ns = BATCH_MS * NS_OF_MS;
+    if (wait_ns > BATCH_MS_MOST * NS_OF_MS) wait_ns = BATCH_MS_MOST * NS_OF_MS;
     if (j->n_open <= (uint64_t)j->plan.n_workers * j->plan.in_flight) return true;
-    return j->n_batch == KILN_BATCH_UNITS || 2 * j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= patience;
+    return j->n_batch == KILN_BATCH_UNITS || 2 * j->batch_bytes >= j->plan.batch || kiln_now_ns() - j->batch_since_ns >= wait_ns;
 }
 
 kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err)

@@ -132,13 +132,13 @@ static int add_workers(json_t *summary, const kiln_run *r)
 json_t *kiln_run_summary(const kiln_run *r, const char *status)
 {
     json_t *head = json_pack("{s:i, s:s, s:s}", "version", 1, "stage", r->program->name, "status", status);
-    json_t *tail = json_pack("{s:o}", "wall_s", kiln_json_real((double)(kiln_now_ns() - r->start_ns) * 1e-9));
-    if (!head || !tail || add_units(tail, r) != 0 || add_workers(tail, r) != 0 || kiln_ram_report(r, tail) != 0 ||
-        json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, tail) != 0) {
+    json_t *rest = json_pack("{s:o}", "wall_s", kiln_json_real((double)(kiln_now_ns() - r->start_ns) * 1e-9));
+    if (!head || !rest || add_units(rest, r) != 0 || add_workers(rest, r) != 0 || kiln_ram_report(r, rest) != 0 ||
+        json_object_update_missing(head, r->report) != 0 || json_object_update_missing(head, rest) != 0) {
         json_decref(head);
         head = NULL;
     }
-    json_decref(tail);
+    json_decref(rest);
     return head;
 }
 

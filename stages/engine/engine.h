@@ -54,7 +54,7 @@ typedef struct {
     uint64_t (*early)(kiln_worker *w, const atomic_bool *stop);
     const kiln_stage_output *outputs; /* what it makes besides layers, as far as later stages read it; ended by a NULL name */
 } kiln_stage_program;
-enum { KILN_TAILS_MAX = 32 }; /* of units (kiln_worker_later) whose answers are due at a time */
+enum { KILN_DEFERRED_MAX = 32 }; /* of units (kiln_worker_defer) whose answers are due at a time */
 
 /* main() of every program: parses, dispatches to worker or parent, prints the error, returns the exit code. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
@@ -108,8 +108,8 @@ typedef struct {
     kiln_hash key;
     void *payload; /* what unit() gets; owned by the caller */
     size_t payload_bytes;
-    const void *tail; /* and what it gets behind that, in one piece with it: of units that share it there is one copy */
-    size_t tail_bytes;
+    const void *shared_payload; /* and what it gets behind that, in one piece with it: of units that share it there is one copy */
+    size_t shared_payload_bytes;
     uint64_t cost;       /* in any measure: bigger ones are handed out first */
     uint64_t group;      /* units with the same number (not 0) share what a worker keeps, such as a camera's frame: one worker
                             takes them, in array order; cost counts for the group as a whole */
@@ -195,7 +195,7 @@ uint64_t kiln_outputs_ram(uint64_t raw_bytes);
 uint64_t kiln_outputs_lent_ram(uint64_t raw_bytes);
 uint64_t kiln_read_ram(uint64_t raw_bytes);
 /* And what a tail takes on its way: of the unit in work, and of the one that waits behind it. */
-uint64_t kiln_tail_ram(uint64_t bytes);
+uint64_t kiln_shared_payload_ram(uint64_t bytes);
 /* In a unit that learns only now what it takes, and what one of the units that are planned by its result takes: KILN_E_CAP with the
  * least --ram that would do when that is more than its share. */
 kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what,
@@ -245,16 +245,17 @@ kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, 
 /* The unit's counters: JSON object, borrowed. Default "{}". */
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
 /* What is left of the unit in hand when it has returned, and needs neither the runner nor the manifest nor the state: computed on a
- * thread of its own beside the next units. Answers go out in the order of the units: with `most` tails (1 to KILN_TAILS_MAX) that
- * have not answered, the worker waits for the oldest. `w` is the tail's own: it has the unit's memory and so many threads, and what
- * it puts are the unit's outputs. `drop` gives back context and what it holds, once, when `run` has returned or will not be called;
- * any thread, and before this worker's state goes. Memory that `run` reads is the stage's to keep until then. Called last in a
- * unit, once. */
-typedef kiln_status kiln_tail_fn(kiln_worker *w, void *context, kiln_error *err);
-typedef void kiln_tail_drop_fn(void *context);
-void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, kiln_tail_drop_fn *drop, void *context);
+ * thread of its own beside the next units. Answers go out in the order of the units: with `most` tails (1 to KILN_DEFERRED_MAX)
+ * that have not answered, the worker waits for the oldest. `w` is the tail's own: it has the unit's memory and so many threads, and
+ * what it puts are the unit's outputs. `drop` gives back context and what it holds, once, when `run` has returned or will not be
+ * called; any thread, and before this worker's state goes. Memory that `run` reads is the stage's to keep until then. Called last
+ * in a unit, once. */
+typedef kiln_status kiln_deferred_fn(kiln_worker *w, void *context, kiln_error *err);
+typedef void kiln_deferred_drop_fn(void *context);
+void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_deferred_fn *run, kiln_deferred_drop_fn *drop,
+                       void *context);
 /* Host memory of the threads of one of so many tails that share all threads. */
-uint64_t kiln_later_ram(unsigned most);
+uint64_t kiln_deferred_ram(unsigned most);
 /* Runs an operation on host arrays; done when it returns. args: const kiln_OP_args *. */
 #define KILN_WORK(w, op, args, err) kiln_runner_run(kiln_worker_runner(w), KILN_OP_##op, (args), (err))
 

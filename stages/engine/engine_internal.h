@@ -38,7 +38,7 @@ kiln_status kiln_interrupt_wait(struct pollfd *fds, unsigned n, int most_ms, kil
 
 /* ---- worker processes, the parent's side -------------------------------------------------------------------------- */
 /* One computed, one prefetched; and those whose tails run. */
-enum { KILN_IN_FLIGHT = 2, KILN_IN_FLIGHT_MAX = KILN_IN_FLIGHT + KILN_TAILS_MAX };
+enum { KILN_IN_FLIGHT = 2, KILN_IN_FLIGHT_MAX = KILN_IN_FLIGHT + KILN_DEFERRED_MAX };
 
 /* A slot (containment.h) and the process that is in it now. */
 typedef struct {
@@ -177,7 +177,7 @@ struct kiln_run {
     json_t *lists;         /* what came of each list of units that had work, for the run's record; NULL: none had */
     json_t *stored_report; /* of the run that made what is there, when there was nothing to do */
     uint64_t units_done, units_cached, units_stored, units_retried;
-    uint64_t units_seen;             /* of all lists */
+    uint64_t units_total;            /* of all lists */
     kiln_buffer used;                /* keys of the units of all lists, as often as they were asked for */
     uint64_t store_ns, stored_bytes; /* inside the transactions that stored units */
     bool worker_greeted;             /* some worker could open its device */

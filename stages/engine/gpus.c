@@ -41,9 +41,9 @@ static void answer(int fd, pid_t parent)
 
 /* ---- the parent ----------------------------------------------------------------------------------------------------------- */
 /* *got == sizeof *out when the answer is here; less when the child ended without, or hangs. */
-static kiln_status listen_to(int fd, unsigned patience_ms, kiln_gpu_list *out, size_t *got, kiln_error *err)
+static kiln_status listen_to(int fd, unsigned timeout_ms, kiln_gpu_list *out, size_t *got, kiln_error *err)
 {
-    const uint64_t end = kiln_now_ns() + patience_ms * UINT64_C(1000000);
+    const uint64_t end = kiln_now_ns() + timeout_ms * UINT64_C(1000000);
     while (*got < sizeof *out && kiln_now_ns() < end) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         KILN_TRY(kiln_interrupt_poll(&p, 1, err));
@@ -76,7 +76,7 @@ static void end_child(pid_t pid)
 }
 
 /* status: of its end; NULL: it had to be killed. */
-static void say_why(const int *status, unsigned patience_ms, kiln_gpu_list *out)
+static void say_why(const int *status, unsigned timeout_ms, kiln_gpu_list *out)
 {
     memset(out, 0, sizeof *out);
     out->broken = true;
@@ -86,21 +86,21 @@ static void say_why(const int *status, unsigned patience_ms, kiln_gpu_list *out)
                        WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status));
     else
         (void)snprintf(out->why_none, sizeof out->why_none, "NVIDIA's management library did not answer within %g s",
-                       patience_ms / 1000.0);
+                       timeout_ms / 1000.0);
 }
 
-static kiln_status ask_child(pid_t pid, int fd, unsigned patience_ms, kiln_gpu_list *out, kiln_error *err)
+static kiln_status ask_child(pid_t pid, int fd, unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err)
 {
     int status;
     size_t got = 0;
-    const kiln_status st = listen_to(fd, patience_ms, out, &got, err);
+    const kiln_status st = listen_to(fd, timeout_ms, out, &got, err);
     const bool ended = st == KILN_OK && has_ended(pid, &status);
     if (!ended) end_child(pid);
-    if (st == KILN_OK && got < sizeof *out) say_why(ended ? &status : NULL, patience_ms, out);
+    if (st == KILN_OK && got < sizeof *out) say_why(ended ? &status : NULL, timeout_ms, out);
     return st;
 }
 
-kiln_status kiln_gpus_list(unsigned patience_ms, kiln_gpu_list *out, kiln_error *err)
+kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err)
 {
     int ends[2];
     const pid_t parent = getpid();
@@ -110,7 +110,7 @@ kiln_status kiln_gpus_list(unsigned patience_ms, kiln_gpu_list *out, kiln_error 
     if (pid == 0) answer(ends[1], parent);
     const int failed = errno;
     (void)close(ends[1]);
-    const kiln_status st = pid > 0 ? ask_child(pid, ends[0], patience_ms, out, err)
+    const kiln_status st = pid > 0 ? ask_child(pid, ends[0], timeout_ms, out, err)
                                    : kiln_fail(err, KILN_E_NOMEM, "cannot start a process to ask for GPUs: %s", strerror(failed));
     (void)close(ends[0]);
     return st;

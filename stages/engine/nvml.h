@@ -52,9 +52,9 @@ typedef struct {
     char why_none[256]; /* why none can be used, by what NVML says or does not say; "" when that is no reason, even with no GPU */
 } kiln_gpu_list;
 
-/* Asks in a child process, for patience_ms at most; a child that hangs is killed. From a process with one thread.
+/* Asks in a child process, for timeout_ms at most; a child that hangs is killed. From a process with one thread.
  * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal came meanwhile; KILN_E_NOMEM: no process can be started. */
-kiln_status kiln_gpus_list(unsigned patience_ms, kiln_gpu_list *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* What that child does: asks in this process, which is to end soon. NVML stays loaded. */
 void kiln_nvml_ask(kiln_gpu_list *out);

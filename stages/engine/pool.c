@@ -94,7 +94,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
     kiln_message m = {.version = KILN_PROTOCOL_VERSION,
                       .kind = KILN_MSG_UNIT,
                       .unit = j->due[item],
-                      .bytes = u->payload_bytes + u->tail_bytes,
+                      .bytes = u->payload_bytes + u->shared_payload_bytes,
                       .ram = j->plan.unit,
                       .threads = threads_of(j, slot),
                       .attempt = kiln_schedule_trial(j->schedule, item)->attempts + 1u,
@@ -108,7 +108,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
     if (m.bytes) {
         KILN_TRY(kiln_memfd_new(&memfd, err));
         st = kiln_memfd_write(memfd, 0, u->payload, u->payload_bytes, err);
-        if (st == KILN_OK) st = kiln_memfd_write(memfd, u->payload_bytes, u->tail, u->tail_bytes, err);
+        if (st == KILN_OK) st = kiln_memfd_write(memfd, u->payload_bytes, u->shared_payload, u->shared_payload_bytes, err);
     }
     if (st == KILN_OK) st = kiln_message_send(w->fd, &m, memfd, err);
     if (memfd >= 0) (void)close(memfd);
@@ -127,7 +127,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
 static kiln_status hand_out(kiln_job *j, kiln_error *err)
 {
     uint64_t item;
-    for (unsigned depth = 1; depth <= j->plan.in_flight + KILN_TAILS_MAX; depth++)
+    for (unsigned depth = 1; depth <= j->plan.in_flight + KILN_DEFERRED_MAX; depth++)
         for (unsigned i = 0; i < j->slots.n; i++) {
             const kiln_worker_process *w = kiln_job_worker(j, i);
             if (!w->ready || w->n_flight >= depth || depth > j->plan.in_flight + w->n_beside) continue;

@@ -128,7 +128,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
 /* The end of a run in which some units were left to others, or given up. */
 static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
 {
-    const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, seen = r->units_seen;
+    const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->units_total;
     if (r->selection.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
     if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
@@ -144,9 +144,9 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
             r->partial_input, r->partial_input);
     if (n_failed)
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are quarantined; run the same command to try them again%s",
-                         n_failed, seen, r->committed ? ", or later stages with --allow-partial" : "");
+                         n_failed, total, r->committed ? ", or later stages with --allow-partial" : "");
     if (r->selection.given && !r->stored_report)
-        kiln_say("%llu of %llu units are left; when none is, the same command without --%s finishes the stage", left, seen,
+        kiln_say("%llu of %llu units are left; when none is, the same command without --%s finishes the stage", left, total,
                  kiln_engine_values.shard ? "shard" : "units");
     return KILN_OK;
 }

@@ -56,7 +56,7 @@ static unsigned all_threads(void) { return kiln_devices_threads(kiln_common_valu
 
 static uint64_t worker_bytes(unsigned threads) { return WORKER_BYTES + (uint64_t)THREAD_BYTES * threads; }
 
-uint64_t kiln_later_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(all_threads(), most); }
+uint64_t kiln_deferred_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(all_threads(), most); }
 
 static uint64_t parent_bytes(const kiln_run *r)
 {
@@ -99,7 +99,7 @@ void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units)
 /* The blob as it is stored, and once more shuffled. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * kiln_min_u64(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
 
-uint64_t kiln_tail_ram(uint64_t bytes) { return KILN_IN_FLIGHT * bytes; }
+uint64_t kiln_shared_payload_ram(uint64_t bytes) { return KILN_IN_FLIGHT * bytes; }
 
 /* A worker's --ram is the whole cap in bytes: its parent resolved it. What its other threads have would be the unit's where there
  * is one thread. */
@@ -118,7 +118,7 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
 static uint64_t unit_bytes(const kiln_unit *u, unsigned threads)
 {
     const uint64_t ram = (u->ram ? u->ram : KILN_UNIT_RAM) + u->ram_thread * (threads - 1);
-    return kiln_max_u64(ram, u->payload_bytes + u->tail_bytes);
+    return kiln_max_u64(ram, u->payload_bytes + u->shared_payload_bytes);
 }
 
 /* How a refusal ends. Where less is free than is needed, more --ram would be refused with the same sentence. */

@@ -22,7 +22,7 @@ typedef struct {
 } mapped;
 
 typedef struct {
-    ino_t seen[MEMFDS_MAX]; /* memfds all live in one file system, so the number is enough */
+    ino_t counted[MEMFDS_MAX]; /* memfds all live in one file system, so the number is enough */
     unsigned n;
     uint64_t bytes;
 } memfds;
@@ -48,8 +48,8 @@ static void count_memfd(int folder, const char *name, memfds *all)
     const ssize_t n = readlinkat(folder, name, target, sizeof target - 1);
     if (n < 7 || memcmp(target, "/memfd:", 7) != 0 || fstatat(folder, name, &s, 0) != 0) return;
     for (unsigned i = 0; i < all->n; i++)
-        if (all->seen[i] == s.st_ino) return;
-    if (all->n < MEMFDS_MAX) all->seen[all->n++] = s.st_ino;
+        if (all->counted[i] == s.st_ino) return;
+    if (all->n < MEMFDS_MAX) all->counted[all->n++] = s.st_ino;
     all->bytes += 512 * (uint64_t)s.st_blocks;
 }
 

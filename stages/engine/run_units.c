@@ -10,7 +10,7 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
     KILN_TRY(KILN_ALLOC(&j->due, n, "the list of units", err));
-    r->units_seen += n;
+    r->units_total += n;
     for (uint64_t i = 0; i < n; i++) {
         kiln_unit *u = &j->units[i];
         u->was_cached = u->quarantined = false;
@@ -150,7 +150,7 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
         st = kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are left", (unsigned long long)r->selection.left,
-                       (unsigned long long)r->units_seen);
+                       (unsigned long long)r->units_total);
 done:
     kiln_job_drop_arrivals(j);
     kiln_schedule_free(j->schedule);

@@ -66,13 +66,14 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
     return KILN_OK;
 }
 
-void kiln_worker_later(kiln_worker *w, unsigned most, unsigned threads, kiln_tail_fn *run, kiln_tail_drop_fn *drop, void *context)
+void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_deferred_fn *run, kiln_deferred_drop_fn *drop,
+                       void *context)
 {
-    w->tail_run = run;
-    w->tail_drop = drop;
-    w->tail_most = most < 1 ? 1 : most > KILN_TAILS_MAX ? KILN_TAILS_MAX : most;
-    w->tail_threads = threads ? threads : 1;
-    w->tail_context = context;
+    w->deferred_run = run;
+    w->deferred_drop = drop;
+    w->deferred_most = most < 1 ? 1 : most > KILN_DEFERRED_MAX ? KILN_DEFERRED_MAX : most;
+    w->deferred_threads = threads ? threads : 1;
+    w->deferred_context = context;
 }
 
 /* ---- the device -------------------------------------------------------------------------------------------------------- */
@@ -113,7 +114,7 @@ static kiln_status open_runner(kiln_worker *w, kiln_error *err)
 
 static kiln_worker_use tell_use(const kiln_worker *w)
 {
-    const kiln_runner_info info = kiln_runner_tell(w->runner);
+    const kiln_runner_info info = kiln_runner_get_info(w->runner);
     const bool gpu = w->device == KILN_DEVICE_CUDA;
     return (kiln_worker_use){.peak_rss = kiln_peak_rss(),
                              .ram_cuda = w->ram_cuda,
@@ -125,7 +126,7 @@ static kiln_worker_use tell_use(const kiln_worker *w)
 static void say_device(const kiln_worker *w, char *text, size_t size)
 {
     const char *name = kiln_runner_name(w->runner);
-    const kiln_runner_info info = kiln_runner_tell(w->runner);
+    const kiln_runner_info info = kiln_runner_get_info(w->runner);
     char uuid[sizeof(((kiln_device *)0)->uuid)];
     if (w->device == KILN_DEVICE_CUDA)
         (void)snprintf(text, size, "%s, %s, %s", name, info.device.name,
@@ -156,7 +157,7 @@ static kiln_status say_hello(kiln_worker *w, kiln_error *err)
 static void use_share(kiln_worker *w)
 {
     const uint64_t share = kiln_worker_ram(w);
-    if (!kiln_tails_pending(w)) kiln_memory_tidy(share);
+    if (!kiln_deferred_pending(w)) kiln_memory_tidy(share);
     w->outputs.wait_most = share / 8 < KILN_OUTPUTS_WAIT ? share / 8 : KILN_OUTPUTS_WAIT;
 }
 
@@ -171,7 +172,7 @@ static void take_share(kiln_worker *w, const kiln_message *unit)
     w->ram = unit->ram;
 }
 
-/* What the unit leaves for later (kiln_worker_later) stays, unless the unit is to be alone. */
+/* What the unit leaves for later (kiln_worker_defer) stays, unless the unit is to be alone. */
 static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -187,12 +188,12 @@ static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload
     KILN_GO(kiln_fault_fire(unit, w->runner, &lost, err));
     if (unit->bytes) KILN_GO(kiln_memfd_map(payload_fd, unit->bytes, &payload, err));
     KILN_GO(w->program->unit(w, unit->text, payload ? payload : "", unit->bytes, err));
-    if (unit->flags & KILN_MSG_ALONE) KILN_GO(kiln_tail_run(w, err));
+    if (unit->flags & KILN_MSG_ALONE) KILN_GO(kiln_deferred_run(w, err));
 done:
     if (st == KILN_E_DEVICE && !lost && w->device == KILN_DEVICE_CUDA) lost = kiln_device_is_lost(0);
     if (lost) reply->flags |= KILN_MSG_LOST;
     if (payload) (void)munmap(payload, unit->bytes);
-    if (st != KILN_OK) kiln_tail_drop(w);
+    if (st != KILN_OK) kiln_deferred_drop(w);
     return st;
 }
 
@@ -227,21 +228,21 @@ static kiln_status answer(kiln_worker *w, kiln_message *reply, int memfd, kiln_s
     return sent == KILN_E_TERMINATED ? KILN_OK : sent;
 }
 
-static kiln_status answer_tail(kiln_worker *w, bool *end, kiln_error *err)
+static kiln_status answer_oldest(kiln_worker *w, bool *end, kiln_error *err)
 {
     kiln_message reply;
     int memfd;
     uint64_t begun_ns;
     kiln_error why = {0};
-    const kiln_status computed = kiln_tail_end(w, &reply, &memfd, &begun_ns, &why);
+    const kiln_status computed = kiln_deferred_end(w, &reply, &memfd, &begun_ns, &why);
     return answer(w, &reply, memfd, computed, &why, begun_ns, end, err);
 }
 
 /* Until no more than so many are pending. */
-static kiln_status answer_tails(kiln_worker *w, unsigned most, bool *end, kiln_error *err)
+static kiln_status answer_deferred(kiln_worker *w, unsigned most, bool *end, kiln_error *err)
 {
     *end = false;
-    while (!*end && kiln_tails_pending(w) > most) KILN_TRY(answer_tail(w, end, err));
+    while (!*end && kiln_deferred_pending(w) > most) KILN_TRY(answer_oldest(w, end, err));
     return KILN_OK;
 }
 
@@ -249,12 +250,12 @@ static kiln_status answer_tails(kiln_worker *w, unsigned most, bool *end, kiln_e
 static kiln_status wait_for_unit(kiln_worker *w, bool *end, kiln_error *err)
 {
     *end = false;
-    while (!*end && kiln_tails_pending(w)) {
-        struct pollfd fds[] = {{.fd = kiln_tail_descriptor(w), .events = POLLIN}, {.fd = w->fd, .events = POLLIN}};
+    while (!*end && kiln_deferred_pending(w)) {
+        struct pollfd fds[] = {{.fd = kiln_deferred_descriptor(w), .events = POLLIN}, {.fd = w->fd, .events = POLLIN}};
         while (poll(fds, 2, -1) < 0)
             if (errno != EINTR) return kiln_fail(err, KILN_E_IO, "the worker cannot wait: %s", strerror(errno));
         if (!fds[0].revents) return KILN_OK;
-        KILN_TRY(answer_tail(w, end, err));
+        KILN_TRY(answer_oldest(w, end, err));
     }
     return KILN_OK;
 }
@@ -275,18 +276,18 @@ static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payl
     kiln_error why = {0};
     int memfd = -1;
     *end = false;
-    if (unit->flags & KILN_MSG_ALONE) KILN_TRY(answer_tails(w, 0, end, err));
-    if (!*end && kiln_tails_pending(w)) KILN_TRY(say_begun(w, unit, end, err));
+    if (unit->flags & KILN_MSG_ALONE) KILN_TRY(answer_deferred(w, 0, end, err));
+    if (!*end && kiln_deferred_pending(w)) KILN_TRY(say_begun(w, unit, end, err));
     if (*end) return KILN_OK;
     kiln_status computed = compute_named(w, unit, payload_fd, &reply, &why);
-    const bool has_tail = computed == KILN_OK && w->tail_run;
-    KILN_TRY(answer_tails(w, has_tail ? w->tail_most - 1 : 0, end, err));
+    const bool has_deferred = computed == KILN_OK && w->deferred_run;
+    KILN_TRY(answer_deferred(w, has_deferred ? w->deferred_most - 1 : 0, end, err));
     if (*end) return KILN_OK;
-    if (has_tail) {
-        if (kiln_tail_begin(w, &reply, unit->text, &why) == KILN_OK) return KILN_OK;
-        KILN_TRY(answer_tails(w, 0, end, err)); /* no thread to be had */
+    if (has_deferred) {
+        if (kiln_deferred_begin(w, &reply, unit->text, &why) == KILN_OK) return KILN_OK;
+        KILN_TRY(answer_deferred(w, 0, end, err)); /* no thread to be had */
         if (*end) return KILN_OK;
-        computed = kiln_tail_run(w, &why);
+        computed = kiln_deferred_run(w, &why);
     }
     if (computed == KILN_OK) computed = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &reply, &memfd, &why);
     kiln_outputs_clear(&w->outputs);
@@ -360,7 +361,7 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
     if (w.runner) KILN_GO(serve(&w, &err));
 done:
     if (st != KILN_OK) kiln_tell_error(cli->program, "worker: ", &err);
-    kiln_tails_free(&w); /* they may read what the state owns */
+    kiln_deferred_free(&w); /* they may read what the state owns */
     kiln_worker_set_state(&w, NULL, NULL);
     kiln_outputs_release(&w.outputs);
     kiln_manifest_close(w.manifest);

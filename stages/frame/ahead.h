@@ -16,9 +16,9 @@ typedef struct {
  * bytes of it the readers take. */
 uint64_t kiln_ahead_set(kiln_ahead *a, kiln_worker *w, const kiln_layer *layer, uint64_t spare);
 void kiln_ahead_release(kiln_ahead *a);
-/* Where a plane of chunk `first` is missing in the cache, it and those of the chunks behind it that the shot may see; NULL:
+/* Where a plane of chunk `first` is missing in the cache, it and those of the chunks behind it that the request may see; NULL:
  * all. */
-kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, const kiln_shot *shot,
+kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, const kiln_view_request *request,
                             uint32_t first, bool colour, kiln_error *err) KILN_MUST_CHECK;
 
 uint64_t kiln_ahead_bytes(const kiln_chunk *c); /* of all of them, decoded */

@@ -15,8 +15,8 @@ struct kiln_frame_state {
     kiln_hash *keys; /* [n_chunks] of the planes of each */
     kiln_plane_cache *planes;
     kiln_ahead ahead;
-    kiln_draw_store *store; /* of the worker's runner */
-    kiln_shot shot;         /* of `frame` */
+    kiln_draw_store *store;    /* of the worker's runner */
+    kiln_view_request request; /* of `frame` */
     bool has_frame, has_colour;
     bool fast;
     kiln_frame frame;
@@ -145,7 +145,7 @@ static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *
 typedef struct {
     kiln_worker *w;
     kiln_frame_state *s;
-    const kiln_shot *shot;
+    const kiln_view_request *request;
     bool colour;
 } reading;
 
@@ -154,8 +154,8 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
     memset(out, 0, sizeof *out);
-    if (!kiln_shot_may_see(x->shot, c)) return KILN_OK;
-    KILN_TRY(kiln_ahead_read(&x->s->ahead, x->s->planes, x->s->layer, x->shot, index, x->colour, err));
+    if (!kiln_view_request_may_see(x->request, c)) return KILN_OK;
+    KILN_TRY(kiln_ahead_read(&x->s->ahead, x->s->planes, x->s->layer, x->request, index, x->colour, err));
     KILN_TRY(plane(x->w, x->s, c, "means", &out->means, err));
     KILN_TRY(plane(x->w, x->s, c, "log_scales", &out->log_scales, err));
     KILN_TRY(plane(x->w, x->s, c, "quats", &out->quats, err));
@@ -172,16 +172,16 @@ static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_hea
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
     (void)err;
-    *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !kiln_shot_may_see(x->shot, c), .colour = x->colour};
+    *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !kiln_view_request_may_see(x->request, c), .colour = x->colour};
     memcpy(out->key, x->s->keys[index].bytes, sizeof out->key);
     return KILN_OK;
 }
 
 static kiln_draw_scene scene_of(reading *x)
 {
-    return (kiln_draw_scene){.view = &x->shot->view,
-                             .profile = x->shot->profile,
-                             .antialiased = x->shot->antialiased,
+    return (kiln_draw_scene){.view = &x->request->view,
+                             .profile = x->request->profile,
+                             .antialiased = x->request->antialiased,
                              .sh_degree = x->s->layer->sh_degree,
                              .n_chunks = x->s->layer->n_chunks,
                              .chunk = give_chunk,
@@ -192,49 +192,50 @@ static kiln_draw_scene scene_of(reading *x)
 }
 
 /* room NULL: a frame in any case. */
-static kiln_status make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, uint64_t *room, kiln_error *err)
+static kiln_status make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, uint64_t *room,
+                        kiln_error *err)
 {
-    if (s->has_frame && s->has_colour == colour && memcmp(&s->shot, shot, sizeof *shot) == 0) return KILN_OK;
+    if (s->has_frame && s->has_colour == colour && memcmp(&s->request, request, sizeof *request) == 0) return KILN_OK;
     kiln_frame_forget(s);
-    reading x = {.w = w, .s = s, .shot = shot, .colour = colour};
+    reading x = {.w = w, .s = s, .request = request, .colour = colour};
     const kiln_draw_scene scene = scene_of(&x);
     KILN_TRY(room ? kiln_draw_collect_or_slabs(kiln_worker_runner(w), &scene, &s->frame, room, err)
                   : kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
-    s->shot = *shot;
+    s->request = *request;
     s->has_frame = !room || *room == 0;
     s->has_colour = colour;
     return KILN_OK;
 }
 
-kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
+kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, kiln_frame **out,
                             kiln_error *err)
 {
     *out = &s->frame;
-    return make(w, s, shot, colour, NULL, err);
+    return make(w, s, request, colour, NULL, err);
 }
 
-kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, bool colour, kiln_frame **out,
-                                    uint64_t *room, kiln_error *err)
+kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour,
+                                    kiln_frame **out, uint64_t *room, kiln_error *err)
 {
     *out = &s->frame;
     *room = 0;
-    return make(w, s, shot, colour, room, err);
+    return make(w, s, request, colour, room, err);
 }
 
-kiln_status kiln_frame_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, const float background[3], float *rgba,
-                               float *depth, kiln_draw_stats *stats, bool *done, kiln_error *err)
+kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
+                                   float *rgba, float *depth, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     kiln_frame_forget(s);
-    reading x = {.w = w, .s = s, .shot = shot, .colour = true};
+    reading x = {.w = w, .s = s, .request = request, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
     return kiln_draw_single_pass(&scene, background, rgba, depth, stats, done, err);
 }
 
-kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, uint64_t room, const float background[3],
-                             float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err)
+kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,
+                             const float background[3], float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_frame_forget(s);
-    reading x = {.w = w, .s = s, .shot = shot, .colour = true}, bare = {.w = w, .s = s, .shot = shot};
+    reading x = {.w = w, .s = s, .request = request, .colour = true}, bare = {.w = w, .s = s, .request = request};
     kiln_draw_scene scene = scene_of(&x);
     scene.geometry_context = &bare;
     return kiln_draw_slabs(kiln_worker_runner(w), &scene, room, background, rgba, depth, stats, err);
@@ -252,12 +253,12 @@ static kiln_status hand_in(kiln_worker *w, const kiln_draw_tally *t, uint32_t ti
     return st;
 }
 
-kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_shot *shot, kiln_error *err)
+kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, kiln_error *err)
 {
     kiln_status st;
     kiln_draw_tally t = {0};
-    const uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
-    reading x = {.w = w, .s = s, .shot = shot};
+    const uint32_t tiles_y = kiln_view_tiles_y(&request->view);
+    reading x = {.w = w, .s = s, .request = request};
     const kiln_draw_scene scene = scene_of(&x);
     kiln_frame_forget(s); /* a counting pass has no memory for one */
     KILN_GO(KILN_ALLOC(&t.row_pairs, tiles_y, "pairs of tile rows", err));
@@ -269,14 +270,15 @@ done:
 }
 
 /* Every Gaussian that is visible is of a chunk that may be seen, and a tile lists it once. */
-static kiln_status check_counts(const kiln_frame_counts *c, const kiln_shot *shot, const kiln_layer *layer, kiln_error *err)
+static kiln_status check_counts(const kiln_frame_counts *c, const kiln_view_request *request, const kiln_layer *layer,
+                                kiln_error *err)
 {
-    const uint64_t may = kiln_frame_bound(shot, layer).visible, of_row = c->visible * kiln_view_tiles_x(&shot->view);
+    const uint64_t may = kiln_frame_bound(request, layer).visible, of_row = c->visible * kiln_view_tiles_x(&request->view);
     uint64_t sum = 0;
     if (c->visible > may)
         return kiln_fail(err, KILN_E_IO, "it counts %llu visible Gaussians, the view may see %llu", (unsigned long long)c->visible,
                          (unsigned long long)may);
-    for (uint32_t i = 0; i < kiln_view_tiles_y(&shot->view); i++) {
+    for (uint32_t i = 0; i < kiln_view_tiles_y(&request->view); i++) {
         if (c->row_pairs[i] > of_row) return kiln_fail(err, KILN_E_IO, "it counts too many pairs for tile row %u", i);
         sum += c->row_pairs[i];
     }
@@ -296,15 +298,15 @@ static kiln_status read_counts(kiln_run *r, const kiln_unit *u, kiln_frame_count
     return st;
 }
 
-kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_shot *shot, const kiln_layer *layer,
+kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_view_request *request, const kiln_layer *layer,
                                    kiln_frame_counts *out, kiln_error *err)
 {
-    const uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
+    const uint32_t tiles_y = kiln_view_tiles_y(&request->view);
     *out = (kiln_frame_counts){0};
     KILN_TRY(KILN_ALLOC(&out->row_pairs, tiles_y, "pairs of tile rows", err));
     kiln_status st = kiln_unit_struct(r, u, "row_pairs", out->row_pairs, tiles_y * sizeof *out->row_pairs, err);
     if (st == KILN_OK) st = read_counts(r, u, out, err);
-    if (st == KILN_OK) st = kiln_unit_refuse(r, u, check_counts(out, shot, layer, err), err);
+    if (st == KILN_OK) st = kiln_unit_refuse(r, u, check_counts(out, request, layer, err), err);
     if (st == KILN_OK) return KILN_OK;
     free(out->row_pairs);
     *out = (kiln_frame_counts){0};

@@ -12,12 +12,12 @@ uint64_t kiln_frame_largest_chunk(const kiln_layer *layer)
     return rows;
 }
 
-kiln_draw_size kiln_frame_bound(const kiln_shot *s, const kiln_layer *layer)
+kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *layer)
 {
     kiln_draw_size size = {.largest_chunk = kiln_frame_largest_chunk(layer), .in_parts = true};
     const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&s->view) * kiln_view_tiles_y(&s->view);
     for (uint32_t i = 0; i < layer->n_chunks; i++)
-        if (kiln_shot_may_see(s, &layer->chunks[i])) size.visible += layer->chunks[i].count;
+        if (kiln_view_request_may_see(s, &layer->chunks[i])) size.visible += layer->chunks[i].count;
     size.band_tiles = tiles;
     size.band_pairs = KILN_BAND_PAIRS;
     if (tiles > 0 && size.visible < KILN_BAND_PAIRS / tiles) size.band_pairs = size.visible * tiles;
@@ -37,7 +37,7 @@ uint64_t kiln_frame_cache_ram(const kiln_layer *layer)
     return kiln_layer_size_of(layer).all + KILN_AHEAD_THREADS * (KILN_CONNECTION_RAM + kiln_frame_chunk_bytes(layer, true));
 }
 
-uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_shot *s)
+uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_view_request *s)
 {
     const kiln_draw_size none = {0};
     return kiln_frame_chunk_bytes(layer, false) + kiln_frame_largest_chunk(layer) * sizeof(kiln_splat2d) +
@@ -50,7 +50,7 @@ uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, boo
            kiln_max_u64(kiln_draw_collect_bytes(size), kiln_draw_kept_bytes(size) + with_frame);
 }
 
-uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_shot *s, const kiln_draw_size *size, uint64_t beside)
+uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_view_request *s, const kiln_draw_size *size, uint64_t beside)
 {
     return kiln_frame_chunk_bytes(layer, true) + kiln_draw_slabs_bytes(size, &s->view, layer->n_chunks) + beside;
 }

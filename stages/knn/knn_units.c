@@ -140,11 +140,11 @@ static kiln_status unpack(const char *name, const void *payload, size_t bytes, k
     *keys = NULL;
     if (bytes < sizeof *u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
     memcpy(u, payload, sizeof *u);
-    const uint64_t tail = u->kind == KILN_KNN_BACK ? u->ranges.range : 0;
-    if ((bytes - sizeof *u) / sizeof **keys != tail || (bytes - sizeof *u) % sizeof **keys)
+    const uint64_t n_keys = u->kind == KILN_KNN_BACK ? u->ranges.range : 0;
+    if ((bytes - sizeof *u) / sizeof **keys != n_keys || (bytes - sizeof *u) % sizeof **keys)
         return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
-    if (tail == 0) return KILN_OK;
-    KILN_TRY(KILN_ALLOC(keys, tail, "the keys of ranges", err));
+    if (n_keys == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(keys, n_keys, "the keys of ranges", err));
     memcpy(*keys, (const char *)payload + sizeof *u, bytes - sizeof *u);
     return KILN_OK;
 }

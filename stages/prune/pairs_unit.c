@@ -11,7 +11,7 @@
 typedef struct {
     kiln_worker *w;
     kiln_prune_input *in;
-    const kiln_shot *shot;
+    const kiln_view_request *request;
     kiln_splat2d *splats, *some;
     float *changed;      /* means, log_scales, quats, opacity_logits of changed rows */
     uint64_t *row_pairs; /* of tile rows */
@@ -27,9 +27,9 @@ static kiln_status project_rows(counting *c, uint64_t n, const float *means, con
                            .log_scales = log_scales,
                            .quats = quats,
                            .opacity_logits = opacity_logits,
-                           .view = &c->shot->view,
-                           .profile = c->shot->profile,
-                           .antialiased = c->shot->antialiased,
+                           .view = &c->request->view,
+                           .profile = c->request->profile,
+                           .antialiased = c->request->antialiased,
                            .splats = c->splats,
                            .n_visible = visible};
     *visible = 0;
@@ -38,9 +38,9 @@ static kiln_status project_rows(counting *c, uint64_t n, const float *means, con
 
 static kiln_status count_splats(counting *c, uint64_t n, const kiln_splat2d *splats, uint64_t *pairs, kiln_error *err)
 {
-    const uint32_t tiles_y = kiln_view_tiles_y(&c->shot->view);
+    const uint32_t tiles_y = kiln_view_tiles_y(&c->request->view);
     kiln_tile_pairs_count_args a = {
-        .n = n, .splats = splats, .view = &c->shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = c->row_pairs};
+        .n = n, .splats = splats, .view = &c->request->view, .row0 = 0, .row1 = tiles_y, .row_pairs = c->row_pairs};
     *pairs = 0;
     if (n == 0) return KILN_OK;
     KILN_TRY(KILN_WORK(c->w, tile_pairs_count, &a, err));
@@ -139,7 +139,7 @@ static size_t lay_out(counting *c, char *store)
     c->splats = kiln_take(&at, c->in->largest, sizeof *c->splats);
     c->some = kiln_take(&at, c->in->largest, sizeof *c->some);
     c->changed = kiln_take(&at, c->in->largest, 11 * sizeof *c->changed);
-    c->row_pairs = kiln_take(&at, kiln_view_tiles_y(&c->shot->view), sizeof *c->row_pairs);
+    c->row_pairs = kiln_take(&at, kiln_view_tiles_y(&c->request->view), sizeof *c->row_pairs);
     return at.used;
 }
 
@@ -155,13 +155,13 @@ uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y)
 
 kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
 {
-    counting c = {.w = w, .shot = &q->head->shot};
+    counting c = {.w = w, .request = &q->head->request};
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_prune_input_get(w, q->head, &c.in, err));
     KILN_TRY(KILN_ALLOC(&c.store, lay_out(&c, NULL), "projected Gaussians", err));
     (void)lay_out(&c, c.store);
     for (uint32_t i = 0; i < c.in->layer->n_chunks; i++)
-        if (kiln_prune_has_block(c.in, i) && kiln_shot_may_see(c.shot, &c.in->layer->chunks[i]))
+        if (kiln_prune_has_block(c.in, i) && kiln_view_request_may_see(c.request, &c.in->layer->chunks[i]))
             KILN_GO(count_block(&c, q, i, err));
     KILN_GO(kiln_worker_put(w, "pairs", &c.sum, sizeof c.sum, 8, err));
 done:

@@ -36,9 +36,9 @@ typedef struct {
     kiln_layer_kind layer_kind;
     kiln_hash layer, spacing; /* spacing zero: the layer has spacing2 itself */
     kiln_prune_rules rules;
-    kiln_prune_stats stats; /* MERGES */
-    float merge_distance;   /* MERGES: scene units */
-    kiln_shot shot;         /* PAIRS */
+    kiln_prune_stats stats;    /* MERGES */
+    float merge_distance;      /* MERGES: scene units */
+    kiln_view_request request; /* PAIRS */
     uint64_t n_merges, n_rows, text_bytes;
 } kiln_prune_unit;
 

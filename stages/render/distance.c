@@ -5,9 +5,9 @@
 kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, const float *rgba, const float *other, uint32_t step,
                           kiln_metrics *out, kiln_error *err)
 {
-    const uint32_t width = u->shot.view.width;
+    const uint32_t width = u->request.view.width;
     const kiln_metrics_args a = {.width = width,
-                                 .height = u->shot.view.height,
+                                 .height = u->request.view.height,
                                  .a = rgba,
                                  .b = other,
                                  .a_step = 4,
@@ -27,7 +27,7 @@ kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const
     memcpy(damage, photo.damage, sizeof photo.damage);
     if (photo.damage[0]) goto done;
     KILN_GO(kiln_distance(w, u, rgba, photo.rgb.data, 3, out, err));
-    if (!photo.cut_out) *outside = kiln_outside_look(rgba, photo.rgb.data, u->shot.view.width, u->shot.view.height);
+    if (!photo.cut_out) *outside = kiln_outside_look(rgba, photo.rgb.data, u->request.view.width, u->request.view.height);
 done:
     kiln_photo_release(&photo);
     return st;

@@ -27,7 +27,7 @@ static kiln_status alloc_bands(kiln_lists *l, uint64_t n, kiln_error *err)
 }
 
 /* Bands as stored; they must cover the image from the top without a gap. */
-static kiln_status bands_of_table(kiln_lists *l, const kiln_shot *shot, kiln_error *err)
+static kiln_status bands_of_table(kiln_lists *l, const kiln_view_request *request, kiln_error *err)
 {
     const kiln_tile_table *t = l->table;
     uint32_t row = 0;
@@ -44,19 +44,19 @@ static kiln_status bands_of_table(kiln_lists *l, const kiln_shot *shot, kiln_err
         l->pairs[b] = band->pairs;
         l->total += band->pairs;
     }
-    if (row != kiln_view_tiles_y(&shot->view))
+    if (row != kiln_view_tiles_y(&request->view))
         return kiln_fail(err, KILN_E_IO, "the tile table of '%s' ends at tile row %u; run kiln-tiles again", t->camera, row);
     return KILN_OK;
 }
 
-static kiln_status count_bands(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, kiln_lists *l, kiln_error *err)
+static kiln_status count_bands(kiln_worker *w, kiln_frame *f, const kiln_view_request *request, kiln_lists *l, kiln_error *err)
 {
     kiln_status st;
     uint64_t *row_pairs = NULL;
-    uint32_t tiles_y = kiln_view_tiles_y(&shot->view);
+    uint32_t tiles_y = kiln_view_tiles_y(&request->view);
     KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "pairs of tile rows", err));
     KILN_GO(alloc_bands(l, tiles_y, err));
-    kiln_tile_pairs_count_args a = {.view = &shot->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
+    kiln_tile_pairs_count_args a = {.view = &request->view, .row0 = 0, .row1 = tiles_y, .row_pairs = row_pairs};
     KILN_GO(kiln_draw_count(kiln_worker_runner(w), f, &a, err));
     l->n_bands = kiln_tile_bands(row_pairs, tiles_y, l->starts);
     l->total = 0;
@@ -69,21 +69,22 @@ done:
     return st;
 }
 
-kiln_status kiln_lists_find(kiln_worker *w, const kiln_shot *shot, const char *camera, kiln_hash table_key, kiln_lists *out,
-                            kiln_error *err)
+kiln_status kiln_lists_find(kiln_worker *w, const kiln_view_request *request, const char *camera, kiln_hash table_key,
+                            kiln_lists *out, kiln_error *err)
 {
     kiln_manifest *m;
     memset(out, 0, sizeof *out);
     KILN_TRY(kiln_worker_manifest(w, &m, err));
-    KILN_TRY(kiln_tile_table_get(m, camera, kiln_profiles[shot->profile].name, shot->antialiased, shot->near_m, &out->table, err));
+    KILN_TRY(kiln_tile_table_get(m, camera, kiln_profiles[request->profile].name, request->antialiased, request->near_m,
+                                 &out->table, err));
     if (out->table && !kiln_hash_equal(out->table->key, table_key)) drop_table(out); /* made from other inputs */
     return KILN_OK;
 }
 
-kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, kiln_lists *l, kiln_error *err)
+kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_view_request *request, kiln_lists *l, kiln_error *err)
 {
     if (l->table && l->table->visible != f->n) drop_table(l); /* the same */
-    return l->table ? bands_of_table(l, shot, err) : count_bands(w, f, shot, l, err);
+    return l->table ? bands_of_table(l, request, err) : count_bands(w, f, request, l, err);
 }
 
 /* One array of a band into memory of its own, of a size that the table must have. */

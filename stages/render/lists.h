@@ -14,10 +14,11 @@ typedef struct {
 } kiln_lists;
 
 /* Finds the table, where there is one; table_key: only one made from the same inputs counts. */
-kiln_status kiln_lists_find(kiln_worker *w, const kiln_shot *shot, const char *camera, kiln_hash table_key, kiln_lists *out,
-                            kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lists_find(kiln_worker *w, const kiln_view_request *request, const char *camera, kiln_hash table_key,
+                            kiln_lists *out, kiln_error *err) KILN_MUST_CHECK;
 /* Bands: of the table, or of the pairs as they are counted now. */
-kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_shot *shot, kiln_lists *l, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_view_request *request, kiln_lists *l,
+                            kiln_error *err) KILN_MUST_CHECK;
 /* Draws band b of the frame: `a` is raster's but for the Gaussians, which are the frame's, and the lists, which come from the table
  * or are computed. tile_counts and ranks are room for them. */
 kiln_status kiln_lists_draw(kiln_worker *w, const kiln_lists *l, uint32_t b, kiln_frame *f, const kiln_raster_args *a,

@@ -23,9 +23,9 @@ static kiln_status check_size(const kiln_render_unit *u, kiln_photo *p, kiln_err
     kiln_error why = {0};
     uint32_t width = 0, height = 0;
     KILN_TRY(blame(p, kiln_picture_size(u->photo, &width, &height, &why), &why, err));
-    if (!p->damage[0] && (width != u->shot.view.width || height != u->shot.view.height))
+    if (!p->damage[0] && (width != u->request.view.width || height != u->request.view.height))
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is %u x %u pixels, the camera %u x %u; import again", u->photo, width,
-                       height, u->shot.view.width, u->shot.view.height);
+                       height, u->request.view.width, u->request.view.height);
     return KILN_OK;
 }
 
@@ -35,7 +35,7 @@ static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_er
     KILN_TRY(blame(p, kiln_picture_read(u->photo, &p->rgb, &why), &why, err));
     if (!p->damage[0] && p->rgb.warning[0])
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is damaged: %s", u->photo, p->rgb.warning);
-    if (!p->damage[0] && (p->rgb.width != u->shot.view.width || p->rgb.height != u->shot.view.height))
+    if (!p->damage[0] && (p->rgb.width != u->request.view.width || p->rgb.height != u->request.view.height))
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' changed while it was read", u->photo);
     return KILN_OK;
 }

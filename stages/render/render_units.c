@@ -16,7 +16,7 @@
 /* A picture in the making. */
 typedef struct {
     uint32_t width, height;
-    uint32_t tails; /* its files are written beside the next units, with those of so many at a time; 0: before them */
+    uint32_t n_encoding; /* its files are written beside the next units, with those of so many at a time; 0: before them */
     float background[3];
     kiln_canvas *canvas; /* the worker's, until it is given back; NULL: not taken yet */
     float *rgba;         /* its pixels */
@@ -50,8 +50,8 @@ static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, u
 static kiln_raster_args rows_of(const kiln_render_unit *u, const picture *p, uint32_t row0, uint32_t row1)
 {
     const size_t at = (size_t)row0 * KILN_TILE * p->width;
-    kiln_raster_args a = {.view = &u->shot.view,
-                          .profile = u->shot.profile,
+    kiln_raster_args a = {.view = &u->request.view,
+                          .profile = u->request.profile,
                           .fast = p->fast,
                           .row0 = row0,
                           .row1 = row1,
@@ -65,7 +65,7 @@ static kiln_status draw_bands(kiln_worker *w, const kiln_render_unit *u, kiln_fr
                               kiln_error *err)
 {
     kiln_status st;
-    uint32_t *counts = NULL, *ranks = NULL, tiles_x = kiln_view_tiles_x(&u->shot.view);
+    uint32_t *counts = NULL, *ranks = NULL, tiles_x = kiln_view_tiles_x(&u->request.view);
     uint64_t most_pairs = 0, most_rows = 0;
     for (uint32_t b = 0; b < l->n_bands; b++) {
         if (l->pairs[b] > most_pairs) most_pairs = l->pairs[b];
@@ -87,7 +87,7 @@ done:
 
 static kiln_status draw_frame(kiln_worker *w, const kiln_render_unit *u, kiln_frame *f, kiln_lists *l, picture *p, kiln_error *err)
 {
-    KILN_TRY(kiln_lists_open(w, f, &u->shot, l, err));
+    KILN_TRY(kiln_lists_open(w, f, &u->request, l, err));
     KILN_TRY(draw_bands(w, u, f, l, p, err));
     p->visible = f->n;
     p->pairs = l->total;
@@ -107,7 +107,7 @@ static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_re
                               kiln_error *err)
 {
     kiln_draw_stats stats;
-    KILN_TRY(kiln_frame_slabs(w, s, &u->shot, room, p->background, p->rgba, p->depth, &stats, err));
+    KILN_TRY(kiln_frame_slabs(w, s, &u->request, room, p->background, p->rgba, p->depth, &stats, err));
     take_stats(p, &stats);
     return KILN_OK;
 }
@@ -117,28 +117,28 @@ static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_re
                               kiln_error *err)
 {
     const kiln_layer *layer = kiln_frame_layer(s);
-    kiln_draw_size size = kiln_frame_bound(&u->shot, layer);
+    kiln_draw_size size = kiln_frame_bound(&u->request, layer);
     *room = u->slab_room;
     if (*room > 0) return KILN_OK;
-    KILN_TRY(kiln_frame_make_or_room(w, s, &u->shot, true, f, room, err));
+    KILN_TRY(kiln_frame_make_or_room(w, s, &u->request, true, f, room, err));
     size.visible = *room;
-    if (*room == 0 || kiln_frame_slabs_ram(layer, &u->shot, &size, kiln_render_picture_bytes(u)) <= u->ram) return KILN_OK;
+    if (*room == 0 || kiln_frame_slabs_ram(layer, &u->request, &size, kiln_render_picture_bytes(u)) <= u->ram) return KILN_OK;
     *room = 0;
-    return kiln_frame_make(w, s, &u->shot, true, f, err);
+    return kiln_frame_make(w, s, &u->request, true, f, err);
 }
 
 /* Of the canvases that are kept for so many tails. Without one the single canvas is in u->ram. */
-static uint64_t canvas_bytes(const kiln_render_unit *u, uint32_t tails)
+static uint64_t canvas_bytes(const kiln_render_unit *u, uint32_t n_encoding)
 {
-    return tails > 0 ? (tails + 1) * kiln_canvas_bytes(u->tails.pixels) : 0;
+    return n_encoding > 0 ? (n_encoding + 1) * kiln_canvas_bytes(u->encoding.pixels) : 0;
 }
 
 /* Waits for a tail's where there are as many as there may be. */
 static kiln_status take_canvas(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    const uint64_t pixels = p->tails > 0 ? u->tails.pixels : (uint64_t)p->width * p->height;
+    const uint64_t pixels = p->n_encoding > 0 ? u->encoding.pixels : (uint64_t)p->width * p->height;
     if (p->canvas) return KILN_OK;
-    KILN_TRY(kiln_frame_canvas(w, s, pixels, p->tails + 1, &p->canvas, err));
+    KILN_TRY(kiln_frame_canvas(w, s, pixels, p->n_encoding + 1, &p->canvas, err));
     p->rgba = kiln_canvas_pixels(p->canvas);
     return KILN_OK;
 }
@@ -152,13 +152,13 @@ static void give_canvas(picture *p)
 
 /* A GPU that has drawn such a picture before draws it at once. Only where memory is ample (tails): if it could not, a frame would
  * be made with the canvas beside it, for which no unit has asked. */
-static kiln_status try_at_once(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
-                               kiln_error *err)
+static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
+                                   kiln_error *err)
 {
     kiln_draw_stats stats;
     *done = false;
-    if (p->tails == 0 || u->slab_room > 0) return KILN_OK;
-    KILN_TRY(kiln_frame_at_once(w, s, &u->shot, p->background, p->rgba, p->depth, &stats, done, err));
+    if (p->n_encoding == 0 || u->slab_room > 0) return KILN_OK;
+    KILN_TRY(kiln_frame_single_pass(w, s, &u->request, p->background, p->rgba, p->depth, &stats, done, err));
     if (*done) take_stats(p, &stats);
     return KILN_OK;
 }
@@ -188,8 +188,8 @@ static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_
     kiln_status st = KILN_OK;
     bool drawn = false;
     kiln_frame_set_fast(s, p->fast);
-    if (!p->fast) KILN_GO(kiln_lists_find(w, &u->shot, u->camera, u->table_key, &l, err));
-    if (!l.table) KILN_GO(try_at_once(w, s, u, p, &drawn, err));
+    if (!p->fast) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
+    if (!l.table) KILN_GO(try_single_pass(w, s, u, p, &drawn, err));
     if (!drawn) KILN_GO(draw_in_parts(w, s, u, &l, p, err));
 done:
     if (st == KILN_E_CAP && p->fast) advise_fast(err);
@@ -217,7 +217,7 @@ done:
 
 static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    if (p->tails > 0) KILN_TRY(take_canvas(w, s, u, p, err)); /* which may wait: that is not drawing */
+    if (p->n_encoding > 0) KILN_TRY(take_canvas(w, s, u, p, err)); /* which may wait: that is not drawing */
     const uint64_t start_ns = kiln_now_ns();
     for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
     KILN_TRY(draw_picture(w, s, u, p, err));
@@ -272,7 +272,7 @@ static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, 
 {
     const uint64_t start_ns = kiln_now_ns();
     const kiln_picture_text text[] = {
-        {"Software", kiln_version}, {"Profile", kiln_profiles[u->shot.profile].name}, {"Arithmetic", "fast, not exact"}};
+        {"Software", kiln_version}, {"Profile", kiln_profiles[u->request.profile].name}, {"Arithmetic", "fast, not exact"}};
     const kiln_picture_job job = {.path = u->picture,
                                   .format = (kiln_picture_format)u->format,
                                   .width = p->width,
@@ -350,11 +350,11 @@ static kiln_status task_new(const void *payload, task **out, kiln_error *err)
     kiln_render_unit *u = NULL;
     KILN_TRY(KILN_ALLOC(&u, 1, "unit", err));
     memcpy(u, payload, sizeof *u);
-    const uint64_t pixels = (uint64_t)u->shot.view.width * u->shot.view.height;
+    const uint64_t pixels = (uint64_t)u->request.view.width * u->request.view.height;
     const kiln_status st =
         kiln_alloc_unset((void **)out, sizeof **out + (u->depth[0] ? pixels * sizeof(float) : 0), 1, "unit", err);
     if (st == KILN_OK) {
-        **out = (task){.unit = *u, .picture = {.width = u->shot.view.width, .height = u->shot.view.height, .fast = u->fast}};
+        **out = (task){.unit = *u, .picture = {.width = u->request.view.width, .height = u->request.view.height, .fast = u->fast}};
         if (u->depth[0]) (*out)->picture.depth = (*out)->depth;
     }
     free(u);
@@ -378,12 +378,12 @@ static void task_free(void *context)
 }
 
 /* On the CPU other workers use the cores meanwhile. *ram: what the unit takes with them, but for their canvases. */
-static uint32_t count_tails(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
+static uint32_t count_encoding(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
 {
     uint64_t beside;
     *ram = u->ram;
     if (u->count_only || kiln_runner_exec(kiln_worker_runner(w)).device < 0) return 0;
-    const uint32_t n = kiln_render_tails_in(&u->tails, kiln_worker_ram(w), &beside);
+    const uint32_t n = kiln_render_encoding_in(&u->encoding, kiln_worker_ram(w), &beside);
     if (n > 0) *ram = beside;
     return n;
 }
@@ -391,8 +391,8 @@ static uint32_t count_tails(kiln_worker *w, const kiln_render_unit *u, uint64_t 
 /* The canvas says when the next is drawn. */
 static void leave(kiln_worker *w, task *t)
 {
-    const unsigned tails = t->picture.tails, threads = kiln_worker_threads(w);
-    kiln_worker_later(w, KILN_RENDER_ANSWERS * tails, (threads + tails - 1) / tails, finish, task_free, t);
+    const unsigned n = t->picture.n_encoding, threads = kiln_worker_threads(w);
+    kiln_worker_defer(w, KILN_RENDER_ANSWERS * n, (threads + n - 1) / n, finish, task_free, t);
 }
 
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
@@ -405,15 +405,15 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     KILN_TRY(task_new(payload, &t, err));
     const kiln_render_unit *u = &t->unit;
     uint64_t ram;
-    t->picture.tails = count_tails(w, u, &ram);
-    KILN_GO(kiln_frame_state_get(w, u->layer_kind, u->layer, ram, canvas_bytes(u, t->picture.tails), &s, err));
+    t->picture.n_encoding = count_encoding(w, u, &ram);
+    KILN_GO(kiln_frame_state_get(w, u->layer_kind, u->layer, ram, canvas_bytes(u, t->picture.n_encoding), &s, err));
     if (u->count_only) {
-        st = kiln_frame_count(w, s, &u->shot, err);
+        st = kiln_frame_count(w, s, &u->request, err);
         goto done;
     }
     KILN_GO(draw(w, s, u, &t->picture, err));
     KILN_GO(measure(w, u, &t->picture, err));
-    if (t->picture.tails > 0) {
+    if (t->picture.n_encoding > 0) {
         leave(w, t);
         return KILN_OK;
     }

@@ -5,18 +5,18 @@
 #include "base/file.h"
 #include "stages/frame/frame.h"
 #include "stages/image/image.h"
-#include "stages/render/tails.h"
+#include "stages/render/encoding.h"
 
 /* --format none beside kiln_picture_format: drawn and hashed, no file. */
 enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS };
 
 typedef struct {
-    kiln_shot shot;
+    kiln_view_request request;
     bool count_only;     /* kiln_frame_count instead of a picture: where memory is tight, before its unit is handed out */
     uint64_t ram;        /* kiln_unit.ram, which allows for ... */
     uint64_t band_pairs; /* ... lists of so many pairs */
     uint64_t slab_room;  /* not 0: ... and for slabs of so many Gaussians: all of them do not fit (kiln_frame_slabs) */
-    kiln_render_tails tails;
+    kiln_render_encoding encoding;
     kiln_layer_kind layer_kind;
     kiln_hash layer;     /* its digest */
     char camera[1025];   /* name, to find its table */
@@ -37,7 +37,7 @@ typedef struct {
 static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
 {
     const uint64_t floats = 4 + (u->depth[0] != 0) + (u->measured ? 4 : 0);
-    return floats * sizeof(float) * u->shot.view.width * u->shot.view.height;
+    return floats * sizeof(float) * u->request.view.width * u->request.view.height;
 }
 
 /* Outputs: "pixels" (the 16 bytes of kiln_pixels_hash). Counters: visible, pairs, slabs (absent when drawn at once), psnr, ssim

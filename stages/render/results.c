@@ -1,6 +1,6 @@
 /* results -- what came of the pictures: their rows in the manifest, the report, the text for people. A camera whose unit is
  * quarantined has no row, and the report says so. */
-#include "stages/render/shoot.h"
+#include "stages/render/render_plan.h"
 
 #include "base/log.h"
 #include "base/quote.h"
@@ -71,17 +71,17 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     return st == KILN_OK ? read_drawing(r, u, v, err) : st;
 }
 
-static void fill_image(const kiln_shoot *s, uint32_t i, const view_result *v, kiln_image *image)
+static void fill_image(const kiln_render_plan *s, uint32_t i, const view_result *v, kiln_image *image)
 {
     static const char *const formats[] = {"png", "png16", "npy", "none"};
     const kiln_render_job *j = &s->jobs[i];
     snprintf(image->camera, sizeof image->camera, "%s", j->camera->name);
-    snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->payload.shot.profile].name);
+    snprintf(image->profile, sizeof image->profile, "%s", kiln_profiles[j->payload.request.profile].name);
     snprintf(image->device_kind, sizeof image->device_kind, "%s", j->device_kind);
     snprintf(image->path, sizeof image->path, "%s", j->relative);
     snprintf(image->format, sizeof image->format, "%s", formats[j->payload.format]);
-    image->antialiased = j->payload.shot.antialiased;
-    image->near_m = j->payload.shot.near_m;
+    image->antialiased = j->payload.request.antialiased;
+    image->near_m = j->payload.request.near_m;
     memcpy(image->background, s->background, sizeof s->background);
     image->width = j->camera->width;
     image->height = j->camera->height;
@@ -93,7 +93,7 @@ static void fill_image(const kiln_shoot *s, uint32_t i, const view_result *v, ki
     image->ssim = v->ssim;
 }
 
-static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_shoot *s, uint32_t i, kiln_error *err)
+static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_render_plan *s, uint32_t i, kiln_error *err)
 {
     kiln_image *image;
     view_result v;
@@ -105,9 +105,9 @@ static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_shoot *s,
     return st;
 }
 
-kiln_status kiln_shoot_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
-    const kiln_shoot *s = context;
+    const kiln_render_plan *s = context;
     KILN_TRY(kiln_images_clear(m, err));
     for (uint32_t i = 0; i < s->n_jobs; i++)
         if (!s->units[i].quarantined) KILN_TRY(put_image(r, m, s, i, err));
@@ -244,7 +244,8 @@ static void warn_of_photo(totals *t, const kiln_render_job *j, const view_result
 }
 
 /* outside: [s->n_jobs], all 0. */
-static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, totals *t, kiln_outside *outside, kiln_error *err)
+static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, json_t *rows, totals *t, kiln_outside *outside,
+                                kiln_error *err)
 {
     view_result v;
     view_lines lines = choose_lines(r, s->n_jobs);
@@ -267,7 +268,7 @@ static kiln_status report_views(kiln_run *r, const kiln_shoot *s, json_t *rows, 
     return KILN_OK;
 }
 
-static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *out, kiln_error *err)
+static kiln_status report_totals(const kiln_render_plan *s, const totals *t, json_t *out, kiln_error *err)
 {
     const split_sums *test = &t->splits[TEST];
     json_t *sums =
@@ -288,7 +289,7 @@ static kiln_status report_totals(const kiln_shoot *s, const totals *t, json_t *o
 }
 
 /* Once for all cameras. */
-static kiln_status report_background(const kiln_shoot *s, const kiln_outside *outside, json_t *out, kiln_error *err)
+static kiln_status report_background(const kiln_render_plan *s, const kiln_outside *outside, json_t *out, kiln_error *err)
 {
     double colour[3];
     char photos[16], drawn[16];
@@ -301,7 +302,7 @@ static kiln_status report_background(const kiln_shoot *s, const kiln_outside *ou
     return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory(err);
 }
 
-static kiln_status collect(kiln_run *r, const kiln_shoot *s, totals *t, kiln_error *err)
+static kiln_status collect(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_error *err)
 {
     json_t *rows = json_array(), *out = kiln_run_report(r);
     kiln_outside *outside = NULL;
@@ -324,7 +325,7 @@ static void print_split(const char *name, const split_sums *s, const char *profi
     if (s->n > 1) kiln_print("  psnr from %.3f dB (%s) to %.3f dB", s->least, s->worst, s->most);
 }
 
-static void print_totals(const kiln_shoot *s, const totals *t)
+static void print_totals(const kiln_render_plan *s, const totals *t)
 {
     if (t->n_encoded)
         kiln_print("%u picture%s drawn in %.2f s and written in %.2f s of workers", t->n_drawn, t->n_drawn == 1 ? "" : "s",
@@ -341,7 +342,7 @@ static void print_totals(const kiln_shoot *s, const totals *t)
     print_split("other cameras", &t->splits[OTHERS], s->profile);
 }
 
-kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err)
+kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_error *err)
 {
     totals t = {0};
     KILN_TRY(collect(r, s, &t, err));

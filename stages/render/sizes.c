@@ -1,6 +1,6 @@
 /* sizes -- host memory of a picture's unit, before it is handed out. Mostly an upper bound will do: every row of the chunks that
  * the camera may see. Where that is more than a unit may take, the camera's Gaussians are counted, in fixed memory. */
-#include "stages/render/shoot.h"
+#include "stages/render/render_plan.h"
 
 #include "base/minmax.h"
 #include "stages/engine/devices.h"
@@ -28,25 +28,25 @@ static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *siz
     const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
     const uint64_t exact = j->payload.measured ? RGBA * pixels : 0;
-    const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.shot.view) + code + exact;
+    const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.request.view) + code + exact;
     const uint64_t photo = j->payload.photo[0] ? PHOTO * pixels + COMPARING : 0;
     return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing(j)));
 }
 
 /* Files are written and photos compared when the slabs are over. size: of the frame, its band_pairs those that a slab may have. */
-static uint64_t slabs_ram(const kiln_shoot *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t room)
+static uint64_t slabs_ram(const kiln_render_plan *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t room)
 {
-    const kiln_view *view = &j->payload.shot.view;
+    const kiln_view *view = &j->payload.request.view;
     const kiln_draw_size none = {0};
     kiln_draw_size slab = *size;
     slab.visible = room;
     slab.band_tiles = (uint64_t)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
     const uint64_t picture = kiln_render_picture_bytes(&j->payload);
-    return kiln_max_u64(kiln_frame_slabs_ram(s->layer, &j->payload.shot, &slab, picture), beside_frame(j, &none));
+    return kiln_max_u64(kiln_frame_slabs_ram(s->layer, &j->payload.request, &slab, picture), beside_frame(j, &none));
 }
 
 /* The largest slabs that `may` has room for, or where that is none the smallest ones that are drawn. */
-static uint64_t find_slab_room(const kiln_shoot *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t may)
+static uint64_t find_slab_room(const kiln_render_plan *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t may)
 {
     uint64_t low = size->visible / SLABS_MOST + 1, high = size->visible;
     while (high > low + 1) {
@@ -57,15 +57,15 @@ static uint64_t find_slab_room(const kiln_shoot *s, const kiln_render_job *j, co
 }
 
 /* The least that will do for a camera that is not counted: whole where that is little, else in the smallest slabs. */
-static uint64_t least_ram(const kiln_shoot *s, uint32_t i, uint64_t whole)
+static uint64_t least_ram(const kiln_render_plan *s, uint32_t i, uint64_t whole)
 {
     const kiln_render_job *j = &s->jobs[i];
-    const kiln_draw_size size = kiln_frame_bound(&j->payload.shot, s->layer);
+    const kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer);
     const uint64_t slabs = slabs_ram(s, j, &size, size.visible / SLABS_MOST + 1);
     return whole < slabs ? whole : slabs;
 }
 
-static void set_size(const kiln_shoot *s, uint32_t i, const kiln_draw_size *size)
+static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
 {
     kiln_render_job *j = &s->jobs[i];
     j->payload.band_pairs = size->band_pairs;
@@ -76,7 +76,7 @@ static void set_size(const kiln_shoot *s, uint32_t i, const kiln_draw_size *size
 
 /* ---- counting where memory is tight ----------------------------------------------------------------------------------- */
 /* As it was counted, `pairs` of them; in slabs where that is more than a unit may take and slabs are less. */
-static void set_counted(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_draw_size size, uint64_t pairs)
+static void set_counted(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_draw_size size, uint64_t pairs)
 {
     kiln_render_job *j = &s->jobs[i];
     const uint64_t may = kiln_run_unit_ram(r);
@@ -90,27 +90,27 @@ static void set_counted(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_draw_
     s->units[i].ram = j->payload.ram = ram;
 }
 
-static kiln_status take_count(kiln_run *r, const kiln_shoot *s, uint32_t i, const kiln_unit *u, kiln_draw_size size,
+static kiln_status take_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, const kiln_unit *u, kiln_draw_size size,
                               kiln_error *err)
 {
     kiln_frame_counts c;
-    const kiln_shot *shot = &s->jobs[i].payload.shot;
-    KILN_TRY(kiln_frame_counts_read(r, u, shot, s->layer, &c, err));
+    const kiln_view_request *request = &s->jobs[i].payload.request;
+    KILN_TRY(kiln_frame_counts_read(r, u, request, s->layer, &c, err));
     size.visible = c.visible;
-    kiln_draw_size_bands(&size, &shot->view, c.row_pairs);
+    kiln_draw_size_bands(&size, &request->view, c.row_pairs);
     set_counted(r, s, i, size, c.pairs);
     free(c.row_pairs);
     return KILN_OK;
 }
 
-static void make_count(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_render_unit *payload, kiln_unit *u)
+static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_render_unit *payload, kiln_unit *u)
 {
     const kiln_render_job *j = &s->jobs[i];
     kiln_hasher *h = kiln_run_key_bare(r, "count with boxes");
     kiln_key_hash(h, "table", j->payload.table_key);
     *payload = j->payload;
     payload->count_only = true;
-    payload->ram = u->ram = kiln_frame_count_ram(s->layer, &payload->shot);
+    payload->ram = u->ram = kiln_frame_count_ram(s->layer, &payload->request);
     snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
     u->key = kiln_key_end(h);
     u->payload = payload;
@@ -123,7 +123,8 @@ static void make_count(kiln_run *r, const kiln_shoot *s, uint32_t i, kiln_render
 }
 
 /* A camera that could not be counted is tried with no more than its planes: it fails alone, if it does. */
-static kiln_status count_tight(kiln_run *r, const kiln_shoot *s, const uint32_t *tight, uint32_t n, bool in_parts, kiln_error *err)
+static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uint32_t *tight, uint32_t n, bool in_parts,
+                               kiln_error *err)
 {
     kiln_status st;
     kiln_unit *units = NULL;
@@ -133,7 +134,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_shoot *s, const uint32_t 
     for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], &payloads[k], &units[k]);
     KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
     for (uint32_t k = 0; k < n; k++) {
-        kiln_draw_size size = kiln_frame_bound(&payloads[k].shot, s->layer);
+        kiln_draw_size size = kiln_frame_bound(&payloads[k].request, s->layer);
         size.in_parts = in_parts;
         if (units[k].quarantined) {
             size.visible = 0;
@@ -149,7 +150,7 @@ done:
     return st;
 }
 
-static uint32_t count_due(const kiln_shoot *s)
+static uint32_t count_due(const kiln_render_plan *s)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_jobs; i++) n += s->jobs[i].due;
@@ -157,7 +158,7 @@ static uint32_t count_due(const kiln_shoot *s)
 }
 
 /* Are pictures made in parts, on a GPU? No device is looked for where nothing is to be drawn. */
-static kiln_status may_be_in_parts(kiln_run *r, const kiln_shoot *s, bool *may, kiln_error *err)
+static kiln_status may_be_in_parts(kiln_run *r, const kiln_render_plan *s, bool *may, kiln_error *err)
 {
     const char *kind = "cpu";
     if (count_due(s) > 0) KILN_TRY(kiln_run_device_kind(r, &kind, err));
@@ -166,10 +167,10 @@ static kiln_status may_be_in_parts(kiln_run *r, const kiln_shoot *s, bool *may, 
 }
 
 /* A GPU's worker draws a camera while files of those before are written, where its memory has room for all. */
-static kiln_status size_tails(kiln_run *r, kiln_shoot *s, bool on_gpu, kiln_error *err)
+static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, kiln_error *err)
 {
     enum { DEPTH = 4 + 4 };
-    kiln_render_tails t = {0};
+    kiln_render_encoding t = {0};
     unsigned workers = 1;
     const uint32_t n_due = count_due(s);
     if (n_due > 0) KILN_TRY(kiln_run_worker_count(r, &workers, err));
@@ -180,16 +181,16 @@ static kiln_status size_tails(kiln_run *r, kiln_shoot *s, bool on_gpu, kiln_erro
         t.writing = kiln_max_u64(t.writing, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0));
         t.pixels = kiln_max_u64(t.pixels, pixels);
     }
-    t.most = kiln_render_tails_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
-    const uint64_t cache = kiln_frame_cache_ram(s->layer) + (on_gpu && n_due > 0 ? kiln_render_tails_bytes(&t) : 0);
+    t.most = kiln_render_encoding_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
+    const uint64_t cache = kiln_frame_cache_ram(s->layer) + (on_gpu && n_due > 0 ? kiln_render_encoding_bytes(&t) : 0);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
-        s->jobs[i].payload.tails = t;
+        s->jobs[i].payload.encoding = t;
         s->units[i].ram_cache = cache;
     }
     return KILN_OK;
 }
 
-kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
+kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     bool in_parts;
     kiln_status st = KILN_OK;
@@ -199,13 +200,13 @@ kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&tight, s->n_jobs, "cameras", err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
-        kiln_draw_size size = kiln_frame_bound(&j->payload.shot, s->layer);
+        kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer);
         size.in_parts = in_parts;
         set_size(s, i, &size);
         if (j->due && s->units[i].ram > may) tight[n++] = i;
     }
     if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
-    if (st == KILN_OK) st = size_tails(r, s, in_parts, err);
+    if (st == KILN_OK) st = size_encoding(r, s, in_parts, err);
     free(tight);
     return st;
 }

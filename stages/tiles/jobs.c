@@ -21,7 +21,7 @@ void kiln_tiles_release(kiln_tiles_bake *b)
     kiln_layer_free(b->layer);
 }
 
-kiln_status kiln_tiles_open(kiln_run *r, const kiln_shot_options *shot, const char *camera, kiln_tiles_bake *b, kiln_error *err)
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *camera, kiln_tiles_bake *b, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0, n;
@@ -40,8 +40,8 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_shot_options *shot, const ch
         kiln_tiles_job *j = &b->jobs[i];
         j->index = first + i;
         j->camera = &b->cameras[j->index];
-        KILN_TRY(kiln_shot_init(&j->shot, shot, &b->scene, j->camera, err));
-        j->key = kiln_shot_table_key(&j->shot, &b->keys);
+        KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, j->camera, err));
+        j->key = kiln_view_request_table_key(&j->request, &b->keys);
     }
     return KILN_OK;
 }
@@ -69,14 +69,14 @@ static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint
     size.band_tiles = tiles;
     const uint64_t outputs = kiln_ranks_code_most(pairs, tiles, j->visible) + 8 * tiles;
     return kiln_frame_ram(b->layer, &size, false,
-                          kiln_draw_picture_bytes(&size, &j->shot.view) + outputs + kiln_outputs_ram(outputs));
+                          kiln_draw_picture_bytes(&size, &j->request.view) + outputs + kiln_outputs_ram(outputs));
 }
 
 /* Of a camera that is not counted yet: its largest unit, were all visible that may be seen. */
 static uint64_t most_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 {
     kiln_tiles_job all = *j;
-    all.size = kiln_frame_bound(&j->shot, b->layer);
+    all.size = kiln_frame_bound(&j->request, b->layer);
     all.visible = all.size.visible;
     const uint64_t plan = plan_ram(b, &all), band = band_ram(b, &all, all.size.band_pairs, all.size.band_tiles);
     return plan > band ? plan : band;
@@ -84,12 +84,12 @@ static uint64_t most_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 
 static uint64_t tiles_of(const kiln_tiles_job *j, uint32_t band)
 {
-    return (uint64_t)(j->band_starts[band + 1] - j->band_starts[band]) * kiln_view_tiles_x(&j->shot.view);
+    return (uint64_t)(j->band_starts[band + 1] - j->band_starts[band]) * kiln_view_tiles_x(&j->request.view);
 }
 
 static void predict(const kiln_tiles_bake *b, bool in_parts, kiln_tiles_job *j)
 {
-    const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&j->shot.view) * kiln_view_tiles_y(&j->shot.view);
+    const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&j->request.view) * kiln_view_tiles_y(&j->request.view);
     j->size = (kiln_draw_size){.visible = j->visible, .largest_chunk = kiln_frame_largest_chunk(b->layer), .in_parts = in_parts};
     /* 6 bytes a visible Gaussian, 8 a tile, and 1.2 to 1.7 bytes of rank code a pair in the scenes measured */
     j->bytes = 6 * j->visible + 8 * tiles + 2 * j->pairs;
@@ -103,8 +103,8 @@ static void predict(const kiln_tiles_bake *b, bool in_parts, kiln_tiles_job *j)
 static kiln_status take_count(kiln_run *r, const kiln_layer *layer, kiln_tiles_job *j, const kiln_unit *u, kiln_error *err)
 {
     kiln_frame_counts c;
-    const uint32_t tiles_y = kiln_view_tiles_y(&j->shot.view);
-    KILN_TRY(kiln_frame_counts_read(r, u, &j->shot, layer, &c, err));
+    const uint32_t tiles_y = kiln_view_tiles_y(&j->request.view);
+    KILN_TRY(kiln_frame_counts_read(r, u, &j->request, layer, &c, err));
     j->row_pairs = c.row_pairs;
     j->visible = c.visible;
     j->pairs = c.pairs;
@@ -158,7 +158,7 @@ static kiln_status look_at_count(kiln_run *r, const kiln_tiles_bake *b, const ki
     kiln_frame_counts c = {0};
     name_count(r, j, &u);
     KILN_TRY(kiln_unit_find(kiln_run_manifest(r), u.key, there, &u.result, err));
-    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->shot, b->layer, &c, err) : KILN_OK;
+    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->request, b->layer, &c, err) : KILN_OK;
     free(c.row_pairs);
     kiln_unit_result_release(&u.result);
     return kiln_unit_pass(r, &u, st);
@@ -185,15 +185,15 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     for (uint32_t i = 0; i < b->n_jobs; i++) {
         const kiln_tiles_job *j = &b->jobs[i];
         kiln_unit *u = &units[i];
-        u->ram = kiln_frame_count_ram(b->layer, &j->shot);
+        u->ram = kiln_frame_count_ram(b->layer, &j->request);
         u->ram_cache = kiln_frame_cache_ram(b->layer);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
         payloads[i] = (kiln_tiles_unit){
-            .kind = KILN_TILES_COUNT, .shot = j->shot, .layer_kind = b->kind, .layer = b->layer->digest, .ram = u->ram};
+            .kind = KILN_TILES_COUNT, .request = j->request, .layer_kind = b->kind, .layer = b->layer->digest, .ram = u->ram};
         name_count(r, j, u);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
-        u->cost = 1 + kiln_frame_bound(&j->shot, b->layer).visible;
+        u->cost = 1 + kiln_frame_bound(&j->request, b->layer).visible;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
     KILN_GO(kiln_run_units(r, "counting pairs", units, b->n_jobs, err));
@@ -211,7 +211,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
 {
     kiln_unit *u = &b->units[b->n_units];
     kiln_tiles_unit *p = &b->payloads[b->n_units++];
-    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .shot = j->shot, .layer_kind = b->kind, .layer = b->layer->digest};
+    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .request = j->request, .layer_kind = b->kind, .layer = b->layer->digest};
     if (band) {
         p->kind = KILN_TILES_BAND;
         p->row0 = j->band_starts[*band];
@@ -221,7 +221,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
         u->ram = band_ram(b, j, p->pairs, tiles_of(j, *band));
         snprintf(u->name, sizeof u->name, "tile rows %u to %u of %.100s", p->row0, p->row1 - 1, j->camera->name);
     } else {
-        u->cost = 1 + 4 * kiln_frame_bound(&j->shot, b->layer).visible;
+        u->cost = 1 + 4 * kiln_frame_bound(&j->request, b->layer).visible;
         u->ram = plan_ram(b, j);
         snprintf(u->name, sizeof u->name, "visible list of %.100s", j->camera->name);
     }

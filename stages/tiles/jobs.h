@@ -8,7 +8,7 @@
 typedef struct {
     const kiln_camera *camera;
     uint32_t index; /* of the camera, for the group of its units */
-    kiln_shot shot;
+    kiln_view_request request;
     kiln_hash key;
     bool counted;   /* else its counting pass is quarantined and nothing below is known */
     bool wanted;    /* a table is to be made */
@@ -37,7 +37,7 @@ typedef struct {
 } kiln_tiles_bake;
 
 /* camera: NULL for all of them. */
-kiln_status kiln_tiles_open(kiln_run *r, const kiln_shot_options *shot, const char *camera, kiln_tiles_bake *b,
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *camera, kiln_tiles_bake *b,
                             kiln_error *err) KILN_MUST_CHECK;
 /* Sets what the counting pass tells of each camera that it could look through. */
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;

@@ -38,7 +38,7 @@ static kiln_status plan_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
     kiln_buffer names = {0};
     uint32_t *slot_of = NULL, *slot = NULL, *row_in_chunk = NULL;
     uint16_t *row = NULL;
-    KILN_GO(kiln_frame_make(w, s, &u->shot, false, &f, err));
+    KILN_GO(kiln_frame_make(w, s, &u->request, false, &f, err));
     KILN_GO(KILN_ALLOC(&slot_of, layer->n_chunks, "chunk slots", err));
     KILN_GO(KILN_ALLOC_UNSET(&slot, f->n, "visible slots", err));
     KILN_GO(KILN_ALLOC_UNSET(&row, f->n, "visible rows", err));
@@ -68,16 +68,16 @@ static kiln_status band_unit(kiln_worker *w, kiln_frame_state *s, const kiln_til
 {
     kiln_status st;
     kiln_frame *f;
-    const uint64_t n_tiles = (uint64_t)(u->row1 - u->row0) * kiln_view_tiles_x(&u->shot.view);
+    const uint64_t n_tiles = (uint64_t)(u->row1 - u->row0) * kiln_view_tiles_x(&u->request.view);
     uint32_t *counts = NULL, *bytes = NULL, *ranks = NULL;
     unsigned char *code = NULL;
-    KILN_GO(kiln_frame_make(w, s, &u->shot, false, &f, err));
+    KILN_GO(kiln_frame_make(w, s, &u->request, false, &f, err));
     KILN_GO(KILN_ALLOC(&counts, n_tiles, "tile counts", err));
     KILN_GO(KILN_ALLOC(&bytes, n_tiles, "tile sizes", err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, u->pairs, "pairs of a band", err));
     KILN_GO(KILN_ALLOC_UNSET(&code, kiln_ranks_code_most(u->pairs, n_tiles, f->n), "code of a band", err));
     kiln_tile_pairs_emit_args a = {
-        .view = &u->shot.view, .row0 = u->row0, .row1 = u->row1, .capacity = u->pairs, .tile_counts = counts, .ranks = ranks};
+        .view = &u->request.view, .row0 = u->row0, .row1 = u->row1, .capacity = u->pairs, .tile_counts = counts, .ranks = ranks};
     st = kiln_draw_emit(kiln_worker_runner(w), f, &a, err);
     if (st == KILN_E_BUG) /* the number is from a stored unit, which may say anything */
         st = kiln_fail(err, KILN_E_IO, "%s; kiln-tiles --predict --force shows which stored count is wrong", err->msg);
@@ -104,7 +104,7 @@ kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *pay
     KILN_TRY(kiln_frame_state_get(w, u.layer_kind, u.layer, u.ram, 0, &s, err));
     switch (u.kind) {
     case KILN_TILES_COUNT:
-        return kiln_frame_count(w, s, &u.shot, err);
+        return kiln_frame_count(w, s, &u.request, err);
     case KILN_TILES_PLAN:
         return plan_unit(w, s, &u, err);
     case KILN_TILES_BAND:

@@ -12,7 +12,7 @@ typedef enum {
 
 typedef struct {
     kiln_tiles_unit_kind kind;
-    kiln_shot shot;
+    kiln_view_request request;
     kiln_layer_kind layer_kind;
     kiln_hash layer;     /* its digest */
     uint32_t row0, row1; /* band */

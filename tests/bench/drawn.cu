@@ -129,7 +129,7 @@ class artist
     }
     std::vector<float> &canvas() { return canvas_; }
     /* Most device memory so far beside the planes. */
-    uint64_t memory() const { return kiln_runner_tell(runner_).peak_bytes - host_.n() * ROW_BYTES; }
+    uint64_t memory() const { return kiln_runner_get_info(runner_).peak_bytes - host_.n() * ROW_BYTES; }
 
   private:
     host_scene host_;

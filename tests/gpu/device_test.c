@@ -186,7 +186,7 @@ static void runners_leave_the_current_context(void **state)
             assert_true(need > 0 && runs_right(r, (kiln_op_id)op));
             assert_ptr_equal(nv_current(), current);
         }
-        assert_int_equal(kiln_runner_tell(r).n_device, KILN_OP_COUNT);
+        assert_int_equal(kiln_runner_get_info(r).n_device, KILN_OP_COUNT);
         kiln_runner_free(r);
         assert_ptr_equal(nv_current(), current);
     }
@@ -207,7 +207,7 @@ static void a_runner_keeps_its_cap(void **state)
         for (unsigned missing = 0; missing < 2; missing++) {
             r = new_runner(devices - 1, need - missing);
             assert_true(runs_right(r, (kiln_op_id)op));
-            const kiln_runner_info info = kiln_runner_tell(r);
+            const kiln_runner_info info = kiln_runner_get_info(r);
             assert_true(info.peak_bytes <= need - missing);
             assert_int_equal(info.n_device, 1 - missing);
             assert_int_equal(info.n_host, missing);

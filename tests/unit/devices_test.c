@@ -347,7 +347,7 @@ static int remove_library(void **state)
     return rmdir(folder);
 }
 
-enum { PATIENCE_MS = 10000 };
+enum { TIMEOUT_MS = 10000 };
 
 static void pretend(const char *nvml, const char *variable, const char *value)
 {
@@ -363,7 +363,7 @@ static kiln_gpu_list seen_with(const char *nvml, const char *variable, const cha
 {
     kiln_gpu_list gpus;
     pretend(nvml, variable, value);
-    assert_int_equal(kiln_gpus_list(PATIENCE_MS, &gpus, NULL), KILN_OK);
+    assert_int_equal(kiln_gpus_list(TIMEOUT_MS, &gpus, NULL), KILN_OK);
     return gpus;
 }
 

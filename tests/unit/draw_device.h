@@ -26,7 +26,7 @@ static void device_close(device *d)
 {
     assert_int_equal(fake.in_flight, 0);
     assert_true(fake.peak <= d->cap);
-    assert_int_equal(kiln_runner_tell(d->runner).peak_bytes, fake.peak);
+    assert_int_equal(kiln_runner_get_info(d->runner).peak_bytes, fake.peak);
     kiln_draw_store_free(d->store);
     kiln_runner_free(d->runner);
     assert_int_equal(fake.held, 0);

@@ -119,8 +119,9 @@ static void a_unit_goes_to_another_device_after_two_failures(void **state)
     assert_true(number("units.retried") >= 2);
 }
 
-/* ---- a unit beside the tail of the one before ---------------------------------------------------------------------------- */
-static void tails_run_beside_the_next_unit(void **state)
+/* ---- a unit beside the deferred work of the one before
+ * ---------------------------------------------------------------------------- */
+static void deferred_work_runs_beside_the_next_unit(void **state)
 {
     (void)state;
     assert_int_equal(run("--count=20 --workers=1 --slow=20 --later=20 --bulk=100000"), 0);
@@ -135,7 +136,7 @@ static void tails_run_beside_the_next_unit(void **state)
 }
 
 /* An answer comes when the next unit is computed; the deadline is of one of them. */
-static void a_deadline_is_of_one_unit_beside_tails_too(void **state)
+static void a_deadline_is_of_one_unit_beside_deferred_work_too(void **state)
 {
     (void)state;
     assert_int_equal(run("--count=3 --workers=1 --slow=700 --later=100 --deadline=1"), 0);
@@ -170,8 +171,8 @@ static void a_failure_that_is_said_is_of_its_unit(void **state)
     assert_int_equal(number("sum"), 28);
     fresh_manifest(NULL);
     assert_int_equal(run("--count=8 --workers=1 --optional --later=10 --later-fail-at=2"), 7);
-    assert_true(said("the tail fails"));
-    assert_false(said("tails held")); /* those of units behind it, which have not run */
+    assert_true(said("the deferred work fails"));
+    assert_false(said("works held")); /* those of units behind it, which have not run */
     assert_int_equal(quarantined("unit 2"), 1);
     assert_int_equal(number("sum"), 28 - 2);
     fresh_manifest(NULL);
@@ -420,8 +421,8 @@ int main(int argc, char **argv)
         CLAIM(what_a_dead_worker_had_not_begun_counts_no_attempt),
         CLAIM(the_disk_the_input_and_the_cap_end_the_run_at_once),
         CLAIM(a_unit_goes_to_another_device_after_two_failures),
-        CLAIM(tails_run_beside_the_next_unit),
-        CLAIM(a_deadline_is_of_one_unit_beside_tails_too),
+        CLAIM(deferred_work_runs_beside_the_next_unit),
+        CLAIM(a_deadline_is_of_one_unit_beside_deferred_work_too),
         CLAIM(of_several_in_work_the_guilty_one_alone_is_blamed),
         CLAIM(a_failure_that_is_said_is_of_its_unit),
         CLAIM(an_optional_unit_that_fails_everywhere_makes_the_stage_partial),

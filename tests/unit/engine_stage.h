@@ -44,9 +44,10 @@ static const kiln_opt options[] = {
     {"lose-at", 0, KILN_OPT_U32, &o.lose_at, "N", "1000000", NULL, "unit in which the device fails", 0},
     {"slow", 0, KILN_OPT_U32, &o.slow, "MS", "0", NULL, "time that a unit takes", 0},
     {"pretend", 0, KILN_OPT_U32, &o.pretend, "N", "0", "0..8", "so many devices", 0},
-    {"later", 0, KILN_OPT_U32, &o.later, "MS", "0", NULL, "time that the tail of a unit takes; 0: it has none", 0},
-    {"later-kill-at", 0, KILN_OPT_U32, &o.later_kill_at, "N", "1000000", NULL, "unit in whose tail the worker is killed", 0},
-    {"later-fail-at", 0, KILN_OPT_U32, &o.later_fail_at, "N", "1000000", NULL, "unit whose tail fails", 0},
+    {"later", 0, KILN_OPT_U32, &o.later, "MS", "0", NULL, "time that a unit's deferred work takes; 0: it has none", 0},
+    {"later-kill-at", 0, KILN_OPT_U32, &o.later_kill_at, "N", "1000000", NULL, "unit in whose deferred work the worker is killed",
+     0},
+    {"later-fail-at", 0, KILN_OPT_U32, &o.later_fail_at, "N", "1000000", NULL, "unit whose deferred work fails", 0},
     {"groups", 0, KILN_OPT_U32, &o.groups, "N", "0", NULL, "units of one group", 0},
     {"optional", 0, KILN_OPT_BOOL, &o.optional, NULL, NULL, NULL, "the output can do without units", 0},
     {"plan", 0, KILN_OPT_BOOL, &o.plan, NULL, NULL, NULL, "a unit before the others", 0},
@@ -91,7 +92,7 @@ static inline void doze_ms(uint32_t ms)
     if (ms) nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
-/* What every unit gives, in the unit itself or in its tail. */
+/* What every unit gives, in the unit itself or in its deferred work. */
 static inline kiln_status put_all(kiln_worker *w, uint32_t index, kiln_error *err)
 {
     const uint32_t value = index * o.scale + o.wrong;
@@ -100,51 +101,53 @@ static inline kiln_status put_all(kiln_worker *w, uint32_t index, kiln_error *er
     return o.bulk ? put_bulk(w, index, err) : KILN_OK;
 }
 
-enum { TAILS = 2 }; /* pending at a time */
+enum { DEFERRED = 2 }; /* pending at a time */
 
-/* What a tail holds is given back, whether it ran or not; by a worker that ends in order. */
-static atomic_int tails_held;
+/* What deferred work holds is given back, whether it ran or not; by a worker that ends in order. */
+static atomic_int deferred_held;
 
 static inline void stage_drop(void *context)
 {
     free(context);
-    atomic_fetch_sub(&tails_held, 1);
+    atomic_fetch_sub(&deferred_held, 1);
 }
 
 /* How many threads have run one. */
-static atomic_int tail_threads;
+static atomic_int deferred_threads;
 
 static inline void count_thread(void)
 {
     static _Thread_local bool counted;
-    if (!counted) atomic_fetch_add(&tail_threads, 1);
+    if (!counted) atomic_fetch_add(&deferred_threads, 1);
     counted = true;
 }
 
-static inline void tell_tails(void)
+static inline void tell_deferred(void)
 {
-    if (atomic_load(&tails_held) != 0) fprintf(stderr, "a worker ends with %d tails held\n", atomic_load(&tails_held));
-    if (atomic_load(&tail_threads) > TAILS) fprintf(stderr, "%d threads for %d tails\n", atomic_load(&tail_threads), TAILS);
+    if (atomic_load(&deferred_held) != 0)
+        fprintf(stderr, "a worker ends with %d deferred works held\n", atomic_load(&deferred_held));
+    if (atomic_load(&deferred_threads) > DEFERRED)
+        fprintf(stderr, "%d threads for %d deferred works\n", atomic_load(&deferred_threads), DEFERRED);
 }
 
-static inline kiln_status stage_tail(kiln_worker *w, void *context, kiln_error *err)
+static inline kiln_status stage_deferred(kiln_worker *w, void *context, kiln_error *err)
 {
     uint32_t index;
     memcpy(&index, context, sizeof index);
     count_thread();
     doze_ms(o.later);
     if (index == o.later_kill_at) (void)raise(SIGKILL);
-    if (index == o.later_fail_at) return kiln_fail(err, KILN_E_NOMEM, "the tail fails");
+    if (index == o.later_fail_at) return kiln_fail(err, KILN_E_NOMEM, "the deferred work fails");
     return put_all(w, index, err);
 }
 
-static inline kiln_status leave_tail(kiln_worker *w, uint32_t index, kiln_error *err)
+static inline kiln_status leave_deferred(kiln_worker *w, uint32_t index, kiln_error *err)
 {
     uint32_t *context;
-    KILN_TRY(KILN_ALLOC(&context, 1, "a tail", err));
+    KILN_TRY(KILN_ALLOC(&context, 1, "deferred work", err));
     *context = index;
-    atomic_fetch_add(&tails_held, 1);
-    kiln_worker_later(w, TAILS, 1, stage_tail, stage_drop, context);
+    atomic_fetch_add(&deferred_held, 1);
+    kiln_worker_defer(w, DEFERRED, 1, stage_deferred, stage_drop, context);
     return KILN_OK;
 }
 
@@ -159,7 +162,7 @@ static inline kiln_status stage_unit(kiln_worker *w, const char *name, const voi
     if (index == o.fail_at) return kiln_fail(err, KILN_E_INPUT, "row 7 is bad");
     if (index == o.lose_at) return kiln_fail(err, KILN_E_DEVICE, "the kernel failed");
     doze_ms(o.slow);
-    return o.later ? leave_tail(w, index, err) : put_all(w, index, err);
+    return o.later ? leave_deferred(w, index, err) : put_all(w, index, err);
 }
 
 static inline kiln_status put_output(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
@@ -468,7 +471,7 @@ static inline int stage_main(int argc, char **argv)
     while (is_worker && has_argument(argc, argv, "--mute")) (void)pause();
     if (is_worker) stop_once();
     if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
-    if (is_worker) (void)atexit(tell_tails);
+    if (is_worker) (void)atexit(tell_deferred);
     return kiln_program_main(&program, argc, argv);
 }
 

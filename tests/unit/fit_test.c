@@ -22,7 +22,7 @@ static kiln_runner_info draw_within(const scene *s, const picture *right, uint64
     kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
     if (picture_draw(&p, r, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
     must_be_equal(right, &p);
-    const kiln_runner_info info = kiln_runner_tell(r);
+    const kiln_runner_info info = kiln_runner_get_info(r);
     assert_true(fake.peak <= cap);
     assert_int_equal(info.peak_bytes, fake.peak);
     assert_int_equal(info.n_device, fake.launches);
@@ -37,23 +37,23 @@ static void no_cap_changes_a_picture(void **state)
     static const struct {
         uint32_t width, height;
         kiln_profile_id profile;
-    } shots[] = {{333, 217, KILN_PROFILE_INRIA},
-                 {320, 240, KILN_PROFILE_GSPLAT_15},
-                 {301, 16, KILN_PROFILE_GSPLAT_16},
-                 {200, 201, KILN_PROFILE_INRIA}};
+    } requests[] = {{333, 217, KILN_PROFILE_INRIA},
+                    {320, 240, KILN_PROFILE_GSPLAT_15},
+                    {301, 16, KILN_PROFILE_GSPLAT_16},
+                    {200, 201, KILN_PROFILE_INRIA}};
     (void)state;
-    for (unsigned k = 0; k < sizeof shots / sizeof *shots; k++) {
+    for (unsigned k = 0; k < sizeof requests / sizeof *requests; k++) {
         kiln_runner_info info[CAPS];
         scene s;
         picture right;
         bool in_parts = false;
-        scene_make(&s, shots[k].width, shots[k].height, shots[k].profile, 10 * k + k % 2);
+        scene_make(&s, requests[k].width, requests[k].height, requests[k].profile, 10 * k + k % 2);
         draw_on_cpu(&right, &s);
         for (unsigned c = 0; c < CAPS; c++) info[c] = draw_within(&s, &right, caps[c]);
         assert_int_equal(info[0].n_device, 0);
         assert_int_equal(info[CAPS - 1].n_host, 0);
         for (unsigned c = 0; c < CAPS; c++) in_parts |= info[c].n_device > info[CAPS - 1].n_device;
-        assert_true(in_parts || shots[k].height <= KILN_TILE); /* one tile row is not cut */
+        assert_true(in_parts || requests[k].height <= KILN_TILE); /* one tile row is not cut */
         picture_free(&right);
         scene_free(&s);
     }
@@ -84,7 +84,7 @@ static void no_cap_changes_counts(void **state)
         for (uint32_t i = 0; i < rows; i++) sum += counts[i];
         assert_int_equal(sum, times * p.pairs);
         assert_true(fake.peak <= some[c]);
-        const kiln_runner_info info = kiln_runner_tell(r);
+        const kiln_runner_info info = kiln_runner_get_info(r);
         if (c == 0) assert_true(info.n_device == 0 && info.n_host > 1);
         if (c == 1) assert_true(info.n_device > 1 && info.n_host == 0);
         if (c == 2) assert_true(info.n_device == 1 && info.n_host == 0);
@@ -172,7 +172,7 @@ static kiln_runner_info draw_rows(const scene *s, const picture *right, uint32_t
     assert_memory_equal(a.rgba, right->rgba + 4 * first, 4 * pixels * sizeof *a.rgba);
     assert_memory_equal(a.depth, right->depth + first, pixels * sizeof *a.depth);
     assert_true(fake.peak <= cap);
-    const kiln_runner_info info = kiln_runner_tell(r);
+    const kiln_runner_info info = kiln_runner_get_info(r);
     kiln_runner_free(r);
     free(a.rgba);
     free(a.depth);

@@ -93,7 +93,7 @@ static const uint64_t due[UNITS] = {0, 1, 2, 3, 4, 5};
 
 static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, kiln_ram_plan *p, kiln_error *err)
 {
-    static const kiln_stage_program program = {0}; /* whose units have no tails */
+    static const kiln_stage_program program = {0}; /* whose units defer no work */
     run.program = &program;
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
     kiln_common_values.threads = 4;

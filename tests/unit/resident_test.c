@@ -12,13 +12,13 @@ static void no_cap_changes_a_picture(void **state)
     static const struct {
         uint32_t width, height;
         kiln_profile_id profile;
-    } shots[] = {{333, 217, KILN_PROFILE_INRIA}, {320, 240, KILN_PROFILE_GSPLAT_15}, {301, 16, KILN_PROFILE_GSPLAT_16}};
+    } requests[] = {{333, 217, KILN_PROFILE_INRIA}, {320, 240, KILN_PROFILE_GSPLAT_15}, {301, 16, KILN_PROFILE_GSPLAT_16}};
     (void)state;
-    for (unsigned k = 0; k < sizeof shots / sizeof *shots; k++) {
+    for (unsigned k = 0; k < sizeof requests / sizeof *requests; k++) {
         scene s;
         picture right;
         unsigned without_chunks = 0, with_one = 0;
-        scene_make(&s, shots[k].width, shots[k].height, shots[k].profile, 10 * k + k % 2);
+        scene_make(&s, requests[k].width, requests[k].height, requests[k].profile, 10 * k + k % 2);
         draw_on_cpu(&right, &s);
         for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 16) {
             device d = device_open(cap);
@@ -27,7 +27,7 @@ static void no_cap_changes_a_picture(void **state)
             draw_on(&d, &s, &right);
             without_chunks += s.asked == 0;
             with_one += s.asked == 1;
-            if (cap > LARGE / 2) assert_int_equal(kiln_runner_tell(d.runner).n_host, 0);
+            if (cap > LARGE / 2) assert_int_equal(kiln_runner_get_info(d.runner).n_host, 0);
             device_close(&d);
         }
         assert_int_equal(s.asked, 0);
@@ -171,7 +171,7 @@ static void only_the_picture_leaves_the_device(void **state)
 }
 
 /* Two scenes by turns, each from two places, at caps that hold planes of both, of one, of a chunk, of none. */
-static void scenes_and_shots_by_turns(void **state)
+static void scenes_and_views_by_turns(void **state)
 {
     scene s[2];
     picture right[2][2];
@@ -444,7 +444,7 @@ static void an_operation_of_the_runner_finds_its_memory(void **state)
         draw_on(&d, &s, &right);
         assert_int_equal(s.asked, 0);
         assert_int_equal(kiln_runner_run(d.runner, KILN_OP_tile_pairs_count, &count, &err), KILN_OK);
-        assert_int_equal(kiln_runner_tell(d.runner).n_host, 0);
+        assert_int_equal(kiln_runner_get_info(d.runner).n_host, 0);
     }
     device_close(&d);
     free(many);
@@ -483,7 +483,7 @@ int main(void)
         cmocka_unit_test(no_cap_changes_a_picture),
         cmocka_unit_test(what_finds_no_room_comes_through_host_memory),
         cmocka_unit_test(only_the_picture_leaves_the_device),
-        cmocka_unit_test(scenes_and_shots_by_turns),
+        cmocka_unit_test(scenes_and_views_by_turns),
         cmocka_unit_test(a_scene_in_one_piece_is_projected_at_once),
         cmocka_unit_test(one_chunk_is_a_scene_in_one_piece),
         cmocka_unit_test(a_chunk_comes_when_it_is_seen_first),

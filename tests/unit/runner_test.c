@@ -57,7 +57,7 @@ static void what_does_not_fit_runs_on_the_cpu_and_is_counted(void **state)
         c.visible = 0;
         assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
         assert_true(c.visible > 100);
-        const kiln_runner_info info = kiln_runner_tell(r);
+        const kiln_runner_info info = kiln_runner_get_info(r);
         assert_int_equal(info.n_device, 1 - missing);
         assert_int_equal(info.n_host, missing);
         assert_int_equal(info.peak_bytes, missing ? 0 : need);
@@ -80,12 +80,12 @@ static void a_device_that_is_full_by_now_leaves_it_to_the_cpu(void **state)
     fake.room = need - 1;
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
     assert_true(c.visible > 100);
-    assert_int_equal(kiln_runner_tell(r).n_host, 1);
-    assert_int_equal(kiln_runner_tell(r).n_device, 0);
-    assert_true(kiln_runner_tell(r).cap_bytes < need);
+    assert_int_equal(kiln_runner_get_info(r).n_host, 1);
+    assert_int_equal(kiln_runner_get_info(r).n_device, 0);
+    assert_true(kiln_runner_get_info(r).cap_bytes < need);
     c.args.n = 100; /* planes of another length: any Gaussians, but fewer bytes, which there are */
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
-    assert_int_equal(kiln_runner_tell(r).n_device, 1);
+    assert_int_equal(kiln_runner_get_info(r).n_device, 1);
     kiln_runner_free(r);
     free(c.planes.data);
 }
@@ -102,7 +102,7 @@ static unsigned fail_each(call *c, fake_step step, const char *name)
         const kiln_status st = kiln_runner_run(r, KILN_OP_project, &c->args, &err);
         assert_int_equal(fake.in_flight, 0);
         assert_int_equal(fake.n_copies, 0);
-        assert_int_equal(kiln_runner_tell(r).n_device, st == KILN_OK);
+        assert_int_equal(kiln_runner_get_info(r).n_device, st == KILN_OK);
         kiln_runner_free(r);
         if (st == KILN_OK) return time - 1;
         assert_int_equal(st, KILN_E_DEVICE);

@@ -34,18 +34,18 @@ static void no_cut_changes_a_picture(void **state)
     static const struct {
         uint32_t width, height;
         kiln_profile_id profile;
-    } shots[] = {{333, 217, KILN_PROFILE_INRIA},
-                 {320, 240, KILN_PROFILE_GSPLAT_15},
-                 {301, 16, KILN_PROFILE_GSPLAT_16},
-                 {1, 1, KILN_PROFILE_INRIA}};
+    } requests[] = {{333, 217, KILN_PROFILE_INRIA},
+                    {320, 240, KILN_PROFILE_GSPLAT_15},
+                    {301, 16, KILN_PROFILE_GSPLAT_16},
+                    {1, 1, KILN_PROFILE_INRIA}};
     (void)state;
     fake_reset();
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
-    for (unsigned k = 0; k < sizeof shots / sizeof *shots; k++) {
+    for (unsigned k = 0; k < sizeof requests / sizeof *requests; k++) {
         scene s;
         picture right;
         kiln_error err = {0};
-        scene_make(&s, shots[k].width, shots[k].height, shots[k].profile, 30 + k);
+        scene_make(&s, requests[k].width, requests[k].height, requests[k].profile, 30 + k);
         assert_int_equal(picture_draw(&right, r, &s, &err), KILN_OK);
         const uint64_t n = right.drawing.n;
         assert_true(n > 10);
@@ -198,7 +198,7 @@ static void slabs_stay_on_a_device(void **state)
             const kiln_draw_stats stats = draw_in_slabs(r, &s, room, &right);
             const uint64_t between = sizeof(kiln_raster_state) * right.pixels * stats.drawn;
             assert_true(stats.slabs > 1);
-            assert_int_equal(kiln_runner_tell(r).n_host, 0);
+            assert_int_equal(kiln_runner_get_info(r).n_host, 0);
             assert_true(fake.bytes_out < between + sizeof(kiln_splat2d) * right.drawing.n + 4096);
         }
         kiln_drawing_release(&none);

@@ -36,7 +36,7 @@ static inline kiln_status test_run(kiln_op_id op, const void *args, kiln_error *
     kiln_runner *runner;
     KILN_TRY(test_runner(TEST_RUNNER_THREADS, &runner, err));
     KILN_TRY(kiln_runner_run(runner, op, args, err));
-    if (kiln_runner_tell(runner).n_host == 0) return KILN_OK;
+    if (kiln_runner_get_info(runner).n_host == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "%s ran on the CPU, because the GPU's memory is too small", kiln_op_name(op));
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a user is told of a bake that lacks something, and of options that cannot be meant: counts of what is quarantined, what binds
+# What a user reads of a bake that lacks something, and of options that cannot be meant: counts of what is quarantined, what binds
 # the memory, and exit 2 for slips.
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1

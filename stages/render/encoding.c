@@ -1,32 +1,32 @@
-/* tails -- see tails.h. */
-#include "stages/render/tails.h"
+/* tails -- see encoding.h. */
+#include "stages/render/encoding.h"
 
 #include "stages/engine/engine.h"
 #include "stages/frame/canvas.h"
 
-_Static_assert(KILN_RENDER_ANSWERS *KILN_RENDER_TAILS_MAX <= KILN_TAILS_MAX, "as many as the engine has room for");
+_Static_assert(KILN_RENDER_ANSWERS *KILN_RENDER_ENCODING_MAX <= KILN_DEFERRED_MAX, "as many as the engine has room for");
 
-uint32_t kiln_render_tails_most(uint32_t threads, uint64_t pictures)
+uint32_t kiln_render_encoding_most(uint32_t threads, uint64_t pictures)
 {
     enum { ROUNDS = 4 }; /* at the end of a run those that are left wait for the slowest: it is to be a small part */
     const uint64_t few = pictures / ROUNDS > 2 ? pictures / ROUNDS : 2;
     const uint32_t busy = threads > 1 ? threads - threads / 4 : 1,
-                   most = busy < KILN_RENDER_TAILS_MAX ? busy : KILN_RENDER_TAILS_MAX;
+                   most = busy < KILN_RENDER_ENCODING_MAX ? busy : KILN_RENDER_ENCODING_MAX;
     return most < few ? most : (uint32_t)few;
 }
 
 /* Who waits with an answer keeps its threads. */
-static uint64_t bytes_of(const kiln_render_tails *t, uint32_t n)
+static uint64_t bytes_of(const kiln_render_encoding *t, uint32_t n)
 {
-    return n * (t->writing + KILN_RENDER_ANSWERS * kiln_later_ram(n));
+    return n * (t->writing + KILN_RENDER_ANSWERS * kiln_deferred_ram(n));
 }
 
-uint64_t kiln_render_tails_bytes(const kiln_render_tails *t)
+uint64_t kiln_render_encoding_bytes(const kiln_render_encoding *t)
 {
     return bytes_of(t, t->most) + ((uint64_t)t->most + 1) * kiln_canvas_bytes(t->pixels);
 }
 
-uint32_t kiln_render_tails_in(const kiln_render_tails *t, uint64_t may, uint64_t *beside)
+uint32_t kiln_render_encoding_in(const kiln_render_encoding *t, uint64_t may, uint64_t *beside)
 {
     enum { ALWAYS = 2 };
     const uint64_t left = may > t->drawing ? may - t->drawing : 0;

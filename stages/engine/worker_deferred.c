@@ -1,4 +1,4 @@
-/* The tail of a unit (kiln_worker_later): what a unit still has to do when it needs the device no more, done by a thread while the
+/* The tail of a unit (kiln_worker_defer): what a unit still has to do when it needs the device no more, done by a thread while the
  * worker computes the next units.
  *
  *   worker    | unit 1  | unit 2  | unit 3  | unit 4 ...
@@ -6,9 +6,9 @@
  *   thread 2                      | tail 2      |
  *   parent              begun 2   begun 3  result 1   begun 4 ...
  *
- * As many tails are pending as the unit allows; one that has one more waits for the oldest. Answers go out in the order of the
+ * As many deferred are pending as the unit allows; one that has one more waits for the oldest. Answers go out in the order of the
  * units. A thread has a kiln_worker of its own, without runner, manifest and state, so what a tail may not touch is not there. It
- * stays for the tails to come: a new one would have to start its OpenMP threads anew.
+ * stays for the deferred to come: a new one would have to start its OpenMP threads anew.
  */
 #include "stages/engine/worker_internal.h"
 
@@ -21,7 +21,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct kiln_tail_thread {
+struct kiln_deferred_thread {
     pthread_t thread;
     int go, done; /* eventfds: the one who reads owns what follows */
     bool stop;
@@ -45,55 +45,55 @@ static void wait_for(int fd)
     while (read(fd, &n, sizeof n) < 0 && errno == EINTR) continue;
 }
 
-kiln_status kiln_tail_run(kiln_worker *w, kiln_error *err)
+kiln_status kiln_deferred_run(kiln_worker *w, kiln_error *err)
 {
-    kiln_tail_fn *const run = w->tail_run;
+    kiln_deferred_fn *const run = w->deferred_run;
     if (!run) return KILN_OK;
-    const kiln_status st = run(w, w->tail_context, err);
-    kiln_tail_drop(w);
+    const kiln_status st = run(w, w->deferred_context, err);
+    kiln_deferred_drop(w);
     return st;
 }
 
-void kiln_tail_drop(kiln_worker *w)
+void kiln_deferred_drop(kiln_worker *w)
 {
-    if (w->tail_run) w->tail_drop(w->tail_context);
-    w->tail_context = NULL;
-    w->tail_run = NULL;
+    if (w->deferred_run) w->deferred_drop(w->deferred_context);
+    w->deferred_context = NULL;
+    w->deferred_run = NULL;
 }
 
 /* ---- the thread --------------------------------------------------------------------------------------------------------- */
-static void do_tail(kiln_tail_thread *t)
+static void do_deferred(kiln_deferred_thread *t)
 {
     kiln_worker *w = &t->worker;
     kiln_range_push(t->name);
-    t->status = kiln_tail_run(w, &t->error);
+    t->status = kiln_deferred_run(w, &t->error);
     if (t->status == KILN_OK)
         t->status = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &t->reply, &t->memfd, &t->error);
     kiln_outputs_clear(&w->outputs);
     kiln_range_pop();
 }
 
-static void *do_tails(void *context)
+static void *serve_deferred(void *context)
 {
-    kiln_tail_thread *t = context;
+    kiln_deferred_thread *t = context;
     for (;;) {
         wait_for(t->go);
         if (t->stop) return NULL;
-        do_tail(t);
+        do_deferred(t);
         signal_to(t->done);
     }
 }
 
-static void thread_free(kiln_tail_thread *t)
+static void thread_free(kiln_deferred_thread *t)
 {
     if (t->go >= 0) (void)close(t->go);
     if (t->done >= 0) (void)close(t->done);
     free(t);
 }
 
-static kiln_status thread_new(const kiln_worker *w, kiln_tail_thread **out, kiln_error *err)
+static kiln_status thread_new(const kiln_worker *w, kiln_deferred_thread **out, kiln_error *err)
 {
-    kiln_tail_thread *t;
+    kiln_deferred_thread *t;
     int failed = 0;
     KILN_TRY(KILN_ALLOC(&t, 1, "a worker's second thread", err));
     kiln_outputs_init(&t->worker.outputs, w->threads);
@@ -102,7 +102,7 @@ static kiln_status thread_new(const kiln_worker *w, kiln_tail_thread **out, kiln
     if (t->done < 0)
         failed = errno;
     else
-        failed = pthread_create(&t->thread, NULL, do_tails, t);
+        failed = pthread_create(&t->thread, NULL, serve_deferred, t);
     if (!failed) {
         *out = t;
         return KILN_OK;
@@ -112,56 +112,56 @@ static kiln_status thread_new(const kiln_worker *w, kiln_tail_thread **out, kiln
 }
 
 /* ---- the worker's side --------------------------------------------------------------------------------------------------- */
-kiln_status kiln_tail_begin(kiln_worker *w, const kiln_message *reply, const char *name, kiln_error *err)
+kiln_status kiln_deferred_begin(kiln_worker *w, const kiln_message *reply, const char *name, kiln_error *err)
 {
-    kiln_tails *const tails = &w->tails;
-    if (tails->n_idle == 0) {
-        KILN_TRY(thread_new(w, &tails->idle[0], err));
-        tails->n_idle = 1;
+    kiln_deferred_queue *const deferred = &w->deferred;
+    if (deferred->n_idle == 0) {
+        KILN_TRY(thread_new(w, &deferred->idle[0], err));
+        deferred->n_idle = 1;
     }
-    kiln_tail_thread *const t = tails->idle[--tails->n_idle];
+    kiln_deferred_thread *const t = deferred->idle[--deferred->n_idle];
     const kiln_outputs empty = t->worker.outputs;
     free(t->worker.counters);
     t->worker = *w;
-    t->worker.threads = t->worker.outputs.threads = w->tail_threads;
+    t->worker.threads = t->worker.outputs.threads = w->deferred_threads;
     t->worker.runner = NULL;
     t->worker.manifest = NULL;
     t->worker.state = NULL;
-    t->worker.tails = (kiln_tails){0};
+    t->worker.deferred = (kiln_deferred_queue){0};
     w->outputs = empty;
     w->counters = NULL;
-    w->tail_run = NULL;
-    w->tail_context = NULL;
-    (void)snprintf(t->name, sizeof t->name, "%s: tail of %.200s", w->program->name, name);
+    w->deferred_run = NULL;
+    w->deferred_context = NULL;
+    (void)snprintf(t->name, sizeof t->name, "%s: deferred by %.200s", w->program->name, name);
     t->reply = *reply;
     t->memfd = -1;
     t->error = (kiln_error){0};
-    tails->pending[(tails->first + tails->n++) % KILN_TAILS_MAX] = t;
+    deferred->pending[(deferred->first + deferred->n++) % KILN_DEFERRED_MAX] = t;
     signal_to(t->go);
     return KILN_OK;
 }
 
-unsigned kiln_tails_pending(const kiln_worker *w) { return w->tails.n; }
+unsigned kiln_deferred_pending(const kiln_worker *w) { return w->deferred.n; }
 
-static kiln_tail_thread *oldest(const kiln_worker *w) { return w->tails.pending[w->tails.first]; }
+static kiln_deferred_thread *oldest(const kiln_worker *w) { return w->deferred.pending[w->deferred.first]; }
 
-int kiln_tail_descriptor(const kiln_worker *w) { return oldest(w)->done; }
+int kiln_deferred_descriptor(const kiln_worker *w) { return oldest(w)->done; }
 
 /* Its answer is there until the next tail begins. */
-static const kiln_tail_thread *take_oldest(kiln_worker *w)
+static const kiln_deferred_thread *take_oldest(kiln_worker *w)
 {
-    kiln_tails *const tails = &w->tails;
-    kiln_tail_thread *const t = oldest(w);
+    kiln_deferred_queue *const deferred = &w->deferred;
+    kiln_deferred_thread *const t = oldest(w);
     wait_for(t->done);
-    tails->first = (tails->first + 1) % KILN_TAILS_MAX;
-    tails->n--;
-    tails->idle[tails->n_idle++] = t;
+    deferred->first = (deferred->first + 1) % KILN_DEFERRED_MAX;
+    deferred->n--;
+    deferred->idle[deferred->n_idle++] = t;
     return t;
 }
 
-kiln_status kiln_tail_end(kiln_worker *w, kiln_message *reply, int *memfd, uint64_t *begun_ns, kiln_error *err)
+kiln_status kiln_deferred_end(kiln_worker *w, kiln_message *reply, int *memfd, uint64_t *begun_ns, kiln_error *err)
 {
-    const kiln_tail_thread *t = take_oldest(w);
+    const kiln_deferred_thread *t = take_oldest(w);
     *reply = t->reply;
     *memfd = t->memfd;
     *begun_ns = t->worker.begun_ns;
@@ -169,7 +169,7 @@ kiln_status kiln_tail_end(kiln_worker *w, kiln_message *reply, int *memfd, uint6
     return t->status;
 }
 
-static void thread_end(kiln_tail_thread *t)
+static void thread_end(kiln_deferred_thread *t)
 {
     t->stop = true;
     signal_to(t->go);
@@ -179,12 +179,12 @@ static void thread_end(kiln_tail_thread *t)
     thread_free(t);
 }
 
-void kiln_tails_free(kiln_worker *w)
+void kiln_deferred_free(kiln_worker *w)
 {
-    kiln_tail_drop(w);
-    while (kiln_tails_pending(w)) {
+    kiln_deferred_drop(w);
+    while (kiln_deferred_pending(w)) {
         const int memfd = take_oldest(w)->memfd;
         if (memfd >= 0) (void)close(memfd);
     }
-    while (w->tails.n_idle > 0) thread_end(w->tails.idle[--w->tails.n_idle]);
+    while (w->deferred.n_idle > 0) thread_end(w->deferred.idle[--w->deferred.n_idle]);
 }

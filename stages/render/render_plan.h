@@ -1,6 +1,6 @@
 /* shoot -- the pictures of one run of kiln-render, in the parent: what is to be drawn, what memory that takes, what came of it. */
-#ifndef KILN_STAGES_RENDER_SHOOT_H
-#define KILN_STAGES_RENDER_SHOOT_H
+#ifndef KILN_STAGES_RENDER_PLAN_H
+#define KILN_STAGES_RENDER_PLAN_H
 
 #include "stages/import/dataset/dataset.h"
 #include "stages/render/render_units.h"
@@ -31,14 +31,14 @@ typedef struct {
     double background[3];
     const char *profile;
     char folder[KILN_PATH_MAX]; /* absolute, of the manifest */
-} kiln_shoot;
+} kiln_render_plan;
 
 /* Sets cost and ram of each unit, and in its payload what the worker must know of that. Where the memory that --ram leaves a
  * unit may be too little for a camera, its Gaussians are counted first. */
-kiln_status kiln_shoot_size(kiln_run *r, kiln_shoot *s, kiln_error *err) KILN_MUST_CHECK;
-/* kiln_commit_fn: the rows of the images; context is the kiln_shoot. Quarantined cameras have none. */
-kiln_status kiln_shoot_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
+/* kiln_commit_fn: the rows of the images; context is the kiln_render_plan. Quarantined cameras have none. */
+kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err) KILN_MUST_CHECK;
 /* Report and, without --json, text on stdout. */
-kiln_status kiln_shoot_report(kiln_run *r, const kiln_shoot *s, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

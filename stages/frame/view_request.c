@@ -1,4 +1,4 @@
-/* shot -- what a table or a picture depends on, in one place, and the keys made of it. */
+/* request -- what a table or a picture depends on, in one place, and the keys made of it. */
 #include "stages/frame/frame.h"
 
 #include "stages/engine/stage_graph.h"
@@ -21,8 +21,8 @@ static double shortest_decimal(float v)
     return strtod(text, NULL);
 }
 
-kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_scene *scene, const kiln_camera *camera,
-                           kiln_error *err)
+kiln_status kiln_view_request_init(kiln_view_request *s, const kiln_view_options *o, const kiln_scene *scene,
+                                   const kiln_camera *camera, kiln_error *err)
 {
     memset(s, 0, sizeof *s); /* the struct's bytes are compared */
     s->profile = (kiln_profile_id)o->profile;
@@ -43,7 +43,7 @@ kiln_status kiln_shot_init(kiln_shot *s, const kiln_shot_options *o, const kiln_
     return KILN_OK;
 }
 
-bool kiln_shot_may_see(const kiln_shot *s, const kiln_chunk *c)
+bool kiln_view_request_may_see(const kiln_view_request *s, const kiln_chunk *c)
 {
     if (c->count == 0) return false;
     kiln_project_bound b = {.max_log_scale = c->max_log_scale, .max_opacity_logit = c->max_opacity_logit};
@@ -92,14 +92,14 @@ void kiln_chunk_keys_release(kiln_chunk_keys *k)
 }
 
 /* Every chunk that the cull cannot rule out. */
-static void key_shot(kiln_hasher *h, const kiln_shot *s, const kiln_layer *layer, const kiln_hash *chunks)
+static void key_request(kiln_hasher *h, const kiln_view_request *s, const kiln_layer *layer, const kiln_hash *chunks)
 {
-    KILN_KEY_LISTS(kiln_shot, 176);
+    KILN_KEY_LISTS(kiln_view_request, 176);
     kiln_key_bytes(h, "view", &s->view, sizeof s->view); /* near_m is in it */
     kiln_key_text(h, "profile", kiln_profiles[s->profile].name);
     kiln_key_u64(h, "antialiased", s->antialiased);
     for (uint32_t i = 0; i < layer->n_chunks; i++)
-        if (kiln_shot_may_see(s, &layer->chunks[i])) kiln_key_hash(h, "chunk", chunks[i]);
+        if (kiln_view_request_may_see(s, &layer->chunks[i])) kiln_key_hash(h, "chunk", chunks[i]);
 }
 
 /* stages.def says it: raised there, tables and pictures of before are no longer found. */
@@ -109,17 +109,18 @@ static uint32_t version_of(const char *stage)
     return info ? info->version : 0;
 }
 
-kiln_hash kiln_shot_table_key(const kiln_shot *s, const kiln_chunk_keys *k)
+kiln_hash kiln_view_request_table_key(const kiln_view_request *s, const kiln_chunk_keys *k)
 {
     kiln_hasher *h = kiln_key_begin("tiles", version_of("tiles"));
-    key_shot(h, s, k->layer, k->geometry);
+    key_request(h, s, k->layer, k->geometry);
     return kiln_key_end(h);
 }
 
-kiln_hash kiln_shot_picture_key(const kiln_shot *s, const kiln_chunk_keys *k, const double background[3], const char *device_kind)
+kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_chunk_keys *k, const double background[3],
+                                        const char *device_kind)
 {
     kiln_hasher *h = kiln_key_begin("render", version_of("render"));
-    key_shot(h, s, k->layer, k->colour);
+    key_request(h, s, k->layer, k->colour);
     kiln_key_u64(h, "sh_degree", k->layer->sh_degree);
     for (int c = 0; c < 3; c++) kiln_key_f64(h, "background", background[c]);
     kiln_key_text(h, "device", device_kind);

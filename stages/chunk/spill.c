@@ -1,5 +1,5 @@
 /* The ways from blocks to chunks, by memory. */
-#include "stages/chunk/way.h"
+#include "stages/chunk/spill.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -14,26 +14,26 @@ enum {
     CACHED_PLANE = 4096, /* what a plane in the cache takes beside its bytes, with room to spare */
 };
 
-static uint64_t chunk_rows(const kiln_chunk_way *y) { return kiln_min_u64(y->model->max, y->layer->count); }
+static uint64_t chunk_rows(const kiln_chunk_spill *y) { return kiln_min_u64(y->model->max, y->layer->count); }
 
-static uint64_t largest_plane(const kiln_chunk_way *y)
+static uint64_t largest_plane(const kiln_chunk_spill *y)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = kiln_max_u64(rows, y->layer->chunks[i].count);
     return rows * kiln_row_parts_largest(&y->parts);
 }
 
-static uint64_t likely_chunks(const kiln_chunk_way *y) { return 4 * (y->layer->count / y->model->max) + 1; }
+static uint64_t likely_chunks(const kiln_chunk_spill *y) { return 4 * (y->layer->count / y->model->max) + 1; }
 
-static uint64_t all_planes(const kiln_chunk_way *y)
+static uint64_t all_planes(const kiln_chunk_spill *y)
 {
     return y->layer->count * y->parts.row_bytes + (uint64_t)y->layer->n_chunks * y->parts.n * CACHED_PLANE;
 }
 
-kiln_status kiln_chunk_way_make(kiln_run *r, const kiln_layer *layer, const kiln_layer *spacing, const kiln_chunk_unit *model,
-                                kiln_chunk_way *y, kiln_error *err)
+kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const kiln_layer *spacing, const kiln_chunk_unit *model,
+                                  kiln_chunk_spill *y, kiln_error *err)
 {
-    *y = (kiln_chunk_way){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r)};
+    *y = (kiln_chunk_spill){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r)};
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
     y->in_memory = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y)) + kiln_list_ram(likely_chunks(y)) <= y->unit_ram;
     if (y->in_memory) y->cache_bytes = all_planes(y);
@@ -41,7 +41,7 @@ kiln_status kiln_chunk_way_make(kiln_run *r, const kiln_layer *layer, const kiln
     return KILN_OK;
 }
 
-void kiln_chunk_way_release(kiln_chunk_way *y) { kiln_row_parts_release(&y->parts); }
+void kiln_chunk_spill_release(kiln_chunk_spill *y) { kiln_row_parts_release(&y->parts); }
 
 kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t *due, kiln_error *err)
 {
@@ -59,13 +59,13 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 /* ---- the order ---------------------------------------------------------------------------------------------------------- */
 /* Rows of the groups: half of what a unit may take, so that more than one fits; one block at least, more is the engine's to
  * refuse. */
-static uint64_t rows_of_groups(const kiln_chunk_way *y, uint64_t n_chunks)
+static uint64_t rows_of_groups(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
     const uint64_t rows = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
     return kiln_max_u64(rows, 1);
 }
 
-static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_error *err)
+static kiln_status scratch_bytes(const kiln_chunk_spill *y, uint64_t *out, kiln_error *err)
 {
     kiln_block_groups groups = {0};
     const uint64_t order = y->layer->count * 12, n_chunks = likely_chunks(y);
@@ -80,7 +80,7 @@ static kiln_status scratch_bytes(const kiln_chunk_way *y, uint64_t *out, kiln_er
 
 /* The order comes first, so it asks for what any unit behind it will take at least: with a cap that is too small the sentence
  * names one that does for the whole run. */
-static uint64_t order_ram(const kiln_chunk_way *y)
+static uint64_t order_ram(const kiln_chunk_spill *y)
 {
     uint64_t block = 0, ram = kiln_max_u64(y->order_ram, kiln_chunk_plan_ram(y->layer, y->model->max));
     if (y->in_memory) return ram;
@@ -90,7 +90,7 @@ static uint64_t order_ram(const kiln_chunk_way *y)
         ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(largest_plane(y), chunk_rows(y) * y->parts.row_bytes)));
 }
 
-kiln_status kiln_chunk_way_order(kiln_run *r, kiln_chunk_way *y, kiln_error *err)
+kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err)
 {
     uint64_t need;
     char text[32];
@@ -127,7 +127,7 @@ typedef struct {
     uint64_t n;
 } scattering;
 
-static kiln_status list_groups(const kiln_chunk_way *y, uint64_t n_chunks, scattering *s, kiln_error *err)
+static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
 {
     KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, &s->groups, err));
     KILN_TRY(KILN_ALLOC(&s->payloads, s->groups.n, "the groups of blocks", err));
@@ -156,7 +156,7 @@ static kiln_status list_groups(const kiln_chunk_way *y, uint64_t n_chunks, scatt
     return KILN_OK;
 }
 
-kiln_status kiln_chunk_way_scatter(kiln_run *r, kiln_chunk_way *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
+kiln_status kiln_chunk_spill_scatter(kiln_run *r, kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
 {
     scattering s = {0};
     if (y->in_memory || due <= FEW_CHUNKS) return KILN_OK;
@@ -171,7 +171,7 @@ kiln_status kiln_chunk_way_scatter(kiln_run *r, kiln_chunk_way *y, uint64_t n_ch
     return st;
 }
 
-uint64_t kiln_chunk_way_ram(const kiln_chunk_way *y, uint64_t rows)
+uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows)
 {
     const uint64_t slices = y->group_rows ? rows * y->parts.row_bytes : 0;
     return kiln_chunk_gather_ram(&y->parts, rows, y->in_memory ? all_planes(y) : slices ? slices : largest_plane(y));
