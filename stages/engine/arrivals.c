@@ -1,10 +1,13 @@
-/* Results: taken from their memfds, checked, stored in batches, by a thread of their own: workers are heard and get their next
- * units while the disk works. One transaction at a time; nobody else touches the manifest meanwhile (kiln_job_store_end).
+/* Results: taken from their memfds, checked, and stored in batches.
  *
- * They wait for a common transaction until they are as many bytes as the plan of memory allows, or the oldest is BATCH_MS old and
- * a few times as old as the last transaction took: one fsync for many small units, most of the parent's time left for its
- * workers on a slow disk, and a kill costs no more than that. When no more units are left than workers have in hand, they wait for
- * nothing: what is stored after the last one has come keeps no worker busy. */
+ * Problem. A transaction costs an fsync, so small units must share one; but results that are not stored are lost by a kill, and
+ * workers must not wait while the disk works.
+ *
+ * Layout. A thread stores one batch at a time. Meanwhile the parent receives results and hands out units, and nothing else uses the
+ * manifest (kiln_job_store_end). A batch is stored when it has as many bytes as the plan of memory allows, or as many units as fit.
+ * It is also stored when its oldest result is BATCH_MS old and BATCH_WAIT_FACTOR times as old as the last transaction took, so that
+ * a slow disk leaves the parent time for its workers. When no more units are left than workers have in flight, batches do not wait:
+ * storing after the last result would keep no worker busy. */
 #include "stages/engine/job.h"
 
 #include <signal.h>
@@ -39,7 +42,7 @@ static uint64_t packed_bytes(const kiln_arrival *a)
     return bytes;
 }
 
-/* Waits for the transaction that runs; its batch is given back. */
+/* Waits for the transaction that runs and releases its batch. */
 static void join(kiln_job *j)
 {
     kiln_run *r = j->run;
@@ -90,7 +93,7 @@ static void *store_in_thread(void *job)
     return NULL;
 }
 
-/* Signals stay with the thread that waits for workers. */
+/* The thread blocks all signals, so that they reach the thread that waits for workers. */
 static bool start_thread(kiln_job *j)
 {
     sigset_t all, before;
@@ -110,7 +113,7 @@ kiln_status kiln_job_store_end(kiln_job *j, kiln_error *err)
     return s->status;
 }
 
-/* Without room for a second batch, and where no thread can be made, in this thread. */
+/* Stores the batch on a thread; or on this one if there is no room for a second batch or no thread can be made. */
 static kiln_status store_begin(kiln_job *j, kiln_error *err)
 {
     kiln_storing *s = &j->storing;
@@ -153,7 +156,7 @@ kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err)
     return batch_is_ripe(j) ? store_begin(j, err) : KILN_OK;
 }
 
-/* Stores first what would be too much together with this one. */
+/* Adds a result to the batch. If both together would be too large, the batch is stored first. */
 static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error *err)
 {
     const uint64_t waiting = j->batch_bytes + j->storing.bytes;
@@ -172,14 +175,13 @@ static bool same_shape(const kiln_unit_output *a, const kiln_unit_output *b)
     return !strcmp(a->name, b->name) && a->segment == b->segment && a->raw_bytes == b->raw_bytes && a->elem == b->elem;
 }
 
-/* --force: what is stored must be what came out again.
+/* For --force: compares the stored result with the one that was computed again.
  *
- * One key stands for one result. A result of other outputs or other sizes is damage: it is refused as it would be where a stage
- * reads it. One of the same shape may be right, and so may the new one: a kernel, a compiler or a memory chip is at fault, and
- * nothing here can tell which result is the better. So neither is kept. To store the new one at once would let one flipped bit
- * replace what was right. To keep the stored one would leave no way out but another option: the stage has nothing to do, and
- * --force fails for ever. Dropped, it is computed a third time by the same command, and a fault that stays is found by the --force
- * after that. */
+ * A key stands for one result. A stored result with other outputs or sizes is damaged, and is refused as it would be when a stage
+ * reads it. If the sizes are the same and the bits differ, a kernel, a compiler or a memory chip is wrong, and nothing here can say
+ * which result is right. So neither is kept. Storing the new one at once could replace a right result by one with a flipped bit.
+ * Keeping the stored one would make --force fail for ever, while a run without it has nothing to do. The stored one is dropped: the
+ * same command computes it a third time, and the --force after that finds an error that persists. */
 static kiln_status compare(kiln_run *r, const kiln_unit *u, const kiln_unit_result *again, kiln_error *err)
 {
     char was[33], is[33];

@@ -1,8 +1,8 @@
-/* The end of a run: one transaction makes the output current, marks what follows as stale and records the run.
+/* The end of a run: one transaction makes the output current, marks later stages as stale and records the run.
  *
- * A later stage becomes stale when something that it reads (stages.def) came out differently: the digests of this stage's outputs
- * before and after are compared. So a redone stage whose output is as before ends the chain here. Whatever needs a stage that
- * became stale becomes stale too; if it then turns out that nothing changed, kiln_run_is_fresh makes it fresh at once. */
+ * A later stage becomes stale if an output that it reads (stages.def) has changed: the digests of this stage's outputs before and
+ * after are compared. If they are equal, later stages stay fresh. A stage that reads from a stale stage becomes stale too; if its
+ * input turns out to be unchanged, kiln_run_is_fresh marks it fresh without computing anything. */
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/json_text.h"
 
@@ -34,7 +34,7 @@ static bool is_read(const kiln_stage_info *stage, const char *output)
     return false;
 }
 
-/* Layers by their kind; of other outputs the program tells. */
+/* Gives the digest of an output: of a layer the stored one, of another output what the program says. */
 static kiln_status digest_role(const kiln_run *r, const char *name, kiln_hash *out, kiln_error *err)
 {
     if (kiln_layer_kind_find(name) != KILN_LAYER_KINDS) return kiln_stage_output_get(r->manifest, r->stage->name, name, out, err);
@@ -45,7 +45,7 @@ static kiln_status digest_role(const kiln_run *r, const char *name, kiln_hash *o
                      name);
 }
 
-/* A role that is not there yet has digest zero. */
+/* Lists the outputs of the stage. One that does not exist yet has the digest zero. */
 static kiln_status take_roles(const kiln_run *r, role_list *list, kiln_error *err)
 {
     const char *at = r->stage->makes;
@@ -98,7 +98,7 @@ static int add_vram(json_t *summary, const kiln_worker_use *use)
     return json_object_set_new(summary, "ran_on_cpu_for_memory", json_integer((json_int_t)use->n_host));
 }
 
-/* What became of the units, and of the time. */
+/* Adds what happened to the units, and the time of storing them. */
 static int add_units(json_t *summary, const kiln_run *r)
 {
     json_t *units = json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)r->units_done, "cached", (json_int_t)r->units_cached,
@@ -187,8 +187,8 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
     return st;
 }
 
-/* An output that lacks units, or was made from one that does, has a key of its own: when the stage turns stale later, nobody takes
- * it for what its input would give. */
+/* Returns the key of an output that lacks units or is made from one that does. It differs from the key of the complete output, so a
+ * later run does not take the partial one for it. */
 static kiln_hash partial_key(kiln_run *r, kiln_hash input_key)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "partial");
@@ -256,8 +256,8 @@ kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *ma
     return KILN_OK;
 }
 
-/* What a run leaves behind although its output is there: given values count although they change nothing now, and what was given
- * up before (with other options, say) is missing in nothing. Nothing is written where nothing changes. */
+/* Stores what is left to store if the output is up to date: options that were given, and an empty quarantine, because the output
+ * lacks nothing. Writes nothing if nothing changes. */
 static kiln_status settle(kiln_run *r, kiln_error *err)
 {
     kiln_quarantine_row *rows;

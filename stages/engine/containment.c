@@ -1,4 +1,4 @@
-/* The rules of retry, giving up and striking out; each line of containment.h's opening comment is one of them. */
+/* The rules of retry, giving up and striking out, which the opening comment of containment.h lists. */
 #include "stages/engine/containment.h"
 
 bool kiln_failure_is_contained(kiln_status st) { return st == KILN_E_DEVICE || st == KILN_E_NOMEM || st == KILN_E_BUG; }

@@ -1,11 +1,14 @@
-/* containment -- what a failed unit and the device under it are granted: pure rules, no process and no clock.
+/* containment -- the rules for a failed unit and the device under it. Pure functions: no process and no clock.
  *
- * A slot is a place for one worker process at a time: a GPU has one, the CPU as many as --workers says. A unit that fails
- * with its worker or device (not by its input) is tried again in a fresh process of the same slot, then in another slot, then
- * given up. On the CPU every slot is the same device, so where there is no other the same will do; a GPU must be another one.
+ * Problem. A unit that kills its process, or a GPU that fails, must cost as little as possible: not the run, not other units, not
+ * the devices that work.
  *
- * A slot on which three different units failed is struck out. A unit that then failed elsewhere too was itself the cause: its
- * strikes are withdrawn, so that a few bad units do not take every GPU with them. */
+ * Rules. A slot is a place for one worker process at a time. A GPU has one slot; the CPU has as many as --workers says.
+ * A unit that fails with its worker or device, and not because of its input, is tried again in a fresh process of the same slot,
+ * then in another slot, then given up. The other slot must be another GPU; on the CPU all slots are the same device, so the same
+ * slot will do if there is no other.
+ * A slot on which three different units failed is struck out and used no more. If a unit later fails elsewhere too, the unit was
+ * the cause: its strikes are withdrawn, so that a few bad units do not cost every GPU. */
 #ifndef KILN_STAGES_CONTAINMENT_H
 #define KILN_STAGES_CONTAINMENT_H
 
@@ -18,37 +21,40 @@
 
 enum { KILN_ATTEMPTS_MAX = 3, KILN_STRIKES_MAX = 3, KILN_SLOTS_MAX = KILN_DEVICES_MAX };
 
-/* Is this a failure of process or device, which a fresh one may not have? Else it is the input's, the disk's or the cap's, and
- * ends the run. */
+/* Says whether a fresh process or device may succeed after this status (KILN_E_DEVICE, _NOMEM, _BUG). Every other status comes from
+ * the input, the disk or the cap and ends the run. */
 bool kiln_failure_is_contained(kiln_status st);
 
 typedef struct {
     unsigned n;
-    bool one_device;             /* the CPU: all slots are */
-    bool closed[KILN_SLOTS_MAX]; /* retired: takes nothing any more */
+    bool one_device;             /* all slots are on the CPU */
+    bool closed[KILN_SLOTS_MAX]; /* retired: gets no more units */
 } kiln_slots;
-unsigned kiln_slots_open(const kiln_slots *s); /* how many are not closed */
+/* Returns the number of slots that are not closed. */
+unsigned kiln_slots_open(const kiln_slots *s);
 
-/* One unit's story; {0} at first. */
+/* The failures of one unit. Starts as {0}. */
 typedef struct {
     uint8_t attempts; /* that failed */
-    uint8_t slot;     /* where the last of them did */
+    uint8_t slot;     /* of the last failure */
     bool elsewhere;   /* it failed in more than one slot */
-    bool doubtful;    /* it was in work beside another when their process died: no attempt */
+    bool doubtful;    /* it was in work together with another unit when their process died; that is no failed attempt */
 } kiln_trial;
-/* May this slot take it next? */
+/* Says whether this slot may make the next attempt. */
 bool kiln_trial_fits(const kiln_trial *t, const kiln_slots *s, unsigned slot);
-/* It failed there. true: it is to be tried again; false: it is given up. */
+/* Counts a failure in this slot. Returns true if the unit is to be tried again, false if it is given up. */
 bool kiln_trial_fail(kiln_trial *t, const kiln_slots *s, unsigned slot);
-/* No open slot may take it: it must be given up. */
+/* Says whether no open slot may make the next attempt, so that the unit must be given up. */
 bool kiln_trial_is_stranded(const kiln_trial *t, const kiln_slots *s);
 
-/* The different units that failed in a slot; {0} at first. */
+/* The different units that failed in one slot. Starts as {0}. */
 typedef struct {
     kiln_hash units[KILN_STRIKES_MAX];
     unsigned n;
 } kiln_strikes;
-bool kiln_strikes_add(kiln_strikes *s, kiln_hash unit); /* true: three, the slot is struck out */
+/* Adds a unit, once. Returns true if there are now KILN_STRIKES_MAX: the slot is struck out. */
+bool kiln_strikes_add(kiln_strikes *s, kiln_hash unit);
+/* Removes the unit if it is there. */
 void kiln_strikes_withdraw(kiln_strikes *s, kiln_hash unit);
 
 #endif

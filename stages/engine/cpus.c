@@ -1,4 +1,4 @@
-/* Lists of CPUs as text, sets of them as the kernel's masks. */
+/* Sets of CPUs: as text, and as the masks that the kernel takes. */
 #include "stages/engine/cpus.h"
 
 #include <ctype.h>
@@ -27,7 +27,7 @@ static bool read_number(const char **at, unsigned *out)
     return true;
 }
 
-/* "0-3,8"; false when it is no such list. Calls nothing that may not be called between fork and exec. */
+/* Reads "0-3,8". Returns false if it is no such list. Makes only calls that are safe between fork and exec. */
 static bool read_list(const char *text, cpu_mask *out)
 {
     CPU_ZERO_S(sizeof *out, out->part);
@@ -52,7 +52,7 @@ static void write_list(const cpu_mask *m, char *out, size_t size)
         while (cpu + 1 < CPUS_MAX && CPU_ISSET_S(cpu + 1, sizeof *m, m->part)) cpu++;
         const int n = first == cpu ? snprintf(out + used, size - used, "%s%u", used ? "," : "", first)
                                    : snprintf(out + used, size - used, "%s%u-%u", used ? "," : "", first, cpu);
-        if (n < 0 || (size_t)n >= size - used) { /* half a list would be another one */
+        if (n < 0 || (size_t)n >= size - used) { /* half a list would name other CPUs */
             out[0] = '\0';
             return;
         }
@@ -96,7 +96,7 @@ void kiln_cpus_near(const char *sysfs, const char *pci, char *out, size_t size)
 void kiln_cpus_bind(const char *list)
 {
     cpu_mask m;
-    if (*list && read_list(list, &m)) (void)sched_setaffinity(0, sizeof m, m.part); /* anywhere, then: slower at worst */
+    if (*list && read_list(list, &m)) (void)sched_setaffinity(0, sizeof m, m.part); /* on failure it runs on any CPU, only slower */
 }
 
 unsigned kiln_cpus_count(void)

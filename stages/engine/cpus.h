@@ -1,7 +1,8 @@
-/* cpus -- which CPUs are near a GPU, so that a worker's threads and memory are on the side of the machine that its GPU hangs on.
+/* cpus -- which CPUs are near a GPU. A worker runs on them, so that its threads and memory are on the side of the machine to which
+ * its GPU is connected.
  *
- * Lists are the kernel's: "0-15,64-79". sysfs is its root, "/sys"; tests have their own. What cannot be read is not known, and a
- * worker then runs anywhere: it is slower at worst.
+ * Lists have the kernel's form: "0-15,64-79". sysfs: the path "/sys"; tests give another one. Nothing here fails: if something
+ * cannot be read, the worker runs on any CPU and may be slower.
  *
  * Source: Linux, Documentation/ABI/testing/sysfs-bus-pci (numa_node, local_cpulist); cpuset(7), "List format".
  */
@@ -12,15 +13,15 @@
 
 enum { KILN_CPUS_TEXT = 1024 };
 
-/* The memory node of a PCI address such as "0000:1b:00.0"; -1: not known, or the machine has but one. */
+/* Returns the memory node of a PCI address such as "0000:1b:00.0"; -1 if it is not known or the machine has only one. */
 int kiln_cpus_node(const char *sysfs, const char *pci);
-/* The CPUs near it that this process may use, into out; "" when they are not known, none of them may be used, or the list does
- * not fit. */
+/* Writes the CPUs near that address that this process may use into out; "" if they are not known, none may be used, or the list
+ * does not fit. */
 void kiln_cpus_near(const char *sysfs, const char *pci, char *out, size_t size);
-/* Lets this thread, and those that it starts, run on these only; "" and what cannot be done change nothing. Safe between fork and
- * exec. */
+/* Restricts this thread, and threads that it starts later, to these CPUs. Changes nothing for "" or if the kernel refuses. Safe
+ * between fork and exec. */
 void kiln_cpus_bind(const char *list);
-/* How many CPUs this process may use; at least 1. */
+/* Returns the number of CPUs that this process may use, at least 1. */
 unsigned kiln_cpus_count(void);
 
 #endif

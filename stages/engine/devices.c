@@ -1,5 +1,5 @@
-/* Which devices --devices names. Nothing here touches CUDA: the parent never does (DESIGN.md, "Devices"). First the list of
- * what is visible, then the choice from it, so that numbers always count visible GPUs, as CUDA's own do. */
+/* Which devices --devices names. Nothing here touches CUDA, because the parent never does (DESIGN.md, "Devices"). The list of
+ * visible GPUs is made first, and the choice is made from it, so that numbers always count visible GPUs, as CUDA's own do. */
 #include "stages/engine/devices.h"
 
 #include "kernels/device.h"
@@ -15,7 +15,8 @@ enum { NVML_MS = 20000 }; /* eight GPUs whose driver is not kept awake need seve
 static bool starts(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
 static bool is_index(const char *s) { return *s && !s[strspn(s, "0123456789")]; }
 
-/* GPU-xxxxxxxx-..., MIG-xxxxxxxx-..., and MIG-GPU-xxxxxxxx-.../1/2 as drivers before 470 name an instance; or the beginning. */
+/* Says whether a text is a UUID or the beginning of one: GPU-xxxxxxxx-..., MIG-xxxxxxxx-..., or MIG-GPU-xxxxxxxx-.../1/2, as
+ * drivers before 470 name an instance. */
 static bool is_uuid(const char *s)
 {
     if (!starts(s, "GPU-") && !starts(s, "MIG-")) return false;
@@ -25,7 +26,7 @@ static bool is_uuid(const char *s)
     return *digits;
 }
 
-/* Copies the next entry of a list without the blanks around it; false behind the last. "" is one empty entry. */
+/* Copies the next entry of a list without the blanks around it. Returns false after the last. "" is one empty entry. */
 static bool next_entry(const char **at, char *out, size_t size)
 {
     if (!*at) return false;
@@ -57,7 +58,9 @@ const char *kiln_devices_named_kind(const char *text)
 }
 
 /* ---- what is visible ------------------------------------------------------------------------------------------------------ */
-/* NVML counts by PCI address. CUDA does when told to, and where all GPUs are alike: then none is faster. */
+/* Says whether CUDA counts GPUs by PCI address, as NVML does: CUDA_DEVICE_ORDER says so, or all GPUs are alike, so that none is
+ * faster.
+ */
 static bool counts_by_address(const kiln_devices_question *q)
 {
     if (q->order && strcmp(q->order, "PCI_BUS_ID") == 0) return true;
@@ -73,8 +76,8 @@ static bool is_lost(const kiln_gpu_list *gpus, unsigned long gpu)
     return false;
 }
 
-/* An index becomes a UUID where both sides count alike; an instance of a GPU has none of its own. Where they may not, it can be
- * any GPU, perhaps the newest. */
+/* Resolves an index. If NVML and CUDA count alike, it becomes a UUID; an instance of a GPU has no index of its own. Otherwise it
+ * can name any GPU, perhaps the newest. */
 static bool see_index(const kiln_devices_question *q, const char *entry, kiln_device *d)
 {
     const unsigned long index = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : UINT32_MAX;
@@ -90,7 +93,7 @@ static bool see_index(const kiln_devices_question *q, const char *entry, kiln_de
     return true;
 }
 
-/* The beginning of just one UUID. Names of instances in the old form are not NVML's: CUDA must judge them. */
+/* Resolves a UUID or the beginning of exactly one. NVML does not know instances by names of the old form; they are left to CUDA. */
 static bool see_uuid(const kiln_devices_question *q, const char *entry, kiln_device *d)
 {
     unsigned n = 0;
@@ -129,7 +132,7 @@ static void see_all(const kiln_devices_question *q, kiln_device_list *v)
     }
 }
 
-/* Why an entry ends the list. */
+/* Writes why an entry ends the list. */
 static void say_invalid(const kiln_devices_question *q, const char *entry, kiln_device_list *v)
 {
     const bool broken = is_index(entry) && strlen(entry) < 10 && is_lost(q->gpus, strtoul(entry, NULL, 10));
@@ -176,7 +179,7 @@ static void say_none_usable(const kiln_gpu_list *gpus, char *why, size_t size)
         (void)snprintf(why, size, "of %u GPUs here none may be used", n_gpus);
 }
 
-/* Why no GPU can be used at all; "" when one can. */
+/* Writes why no GPU can be used at all; "" if one can. */
 static void why_no_gpu(const kiln_devices_question *q, const kiln_device_list *v, char *why, size_t size)
 {
     const uint32_t built = q->built_version, has = q->gpus->driver_version;
@@ -188,7 +191,7 @@ static void why_no_gpu(const kiln_devices_question *q, const kiln_device_list *v
         (void)snprintf(why, size, "%s", q->gpus->why_none);
     else if (q->gpus->n == 0)
         say_none_usable(q->gpus, why, size);
-    else if (has && has / 1000 < built / 1000) /* within a major version the older driver will do */
+    else if (has && has / 1000 < built / 1000) /* within a major version an older driver works */
         (void)snprintf(why, size, "this build is of CUDA %u.%u, the driver has CUDA %u.%u; update the driver", built / 1000,
                        built % 1000 / 10, has / 1000, has % 1000 / 10);
     else if (v->n == 0)
@@ -201,7 +204,8 @@ static void say_too_old(const kiln_devices_question *q, const kiln_device *d, ch
                    d->visible, d->arch / 10, d->arch % 10, q->built_arch / 10, q->built_arch % 10);
 }
 
-/* The first GPU that the build has code for, else the CPU. A GPU that is named is tried, and its worker tells. */
+/* Chooses for auto: the first GPU that the build has code for, else the CPU. A GPU that is named is not checked here; its worker
+ * tries it and reports. */
 static void choose_by_ourselves(const kiln_devices_question *q, const kiln_device_list *v, bool usable, kiln_device_list *out)
 {
     const bool hidden = q->visible && v->n == 0;
@@ -316,12 +320,12 @@ kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_e
     return KILN_OK;
 }
 
-/* ---- what is said of them ------------------------------------------------------------------------------------------------- */
+/* ---- names and advice ------------------------------------------------------------------------------------------------- */
 const char *kiln_devices_uuid(const char *visible, const char *uuid, char *buf, size_t size)
 {
     const bool instance = visible && starts(visible, "MIG-");
     (void)snprintf(buf, size, "%s%s", instance ? "MIG-" : "", instance && starts(uuid, "GPU-") ? uuid + 4 : uuid);
-    /* an entry may be shortened; one that is not the beginning is of the old form, or CUDA said the whole GPU's UUID */
+    /* `visible` may be shortened. If uuid does not begin with it, `visible` has the old form or uuid is that of the whole GPU */
     if (instance && !starts(buf, visible)) (void)snprintf(buf, size, "%s", visible);
     return buf;
 }

@@ -1,7 +1,9 @@
-/* devices -- which devices --devices names, by the rules of CUDA_VISIBLE_DEVICES (CUDA Programming Guide, "CUDA Environment
- * Variables"): not set, all GPUs are visible; empty, none; else a list of indices and UUIDs, of which the first that is
- * invalid (-1 is) ends the list. A UUID may be shortened while it stays unique. That a GPU listed twice leaves none is not in
- * the guide but what CUDA does.
+/* devices -- which devices --devices names.
+ *
+ * Numbers in --devices count the GPUs that CUDA_VISIBLE_DEVICES lets through. Its rules (CUDA Programming Guide, "CUDA Environment
+ * Variables"): if it is not set, all GPUs are visible; if it is empty, none is. Else it is a list of indices and UUIDs, which ends
+ * before its first invalid entry (-1 is invalid). A UUID may be shortened as long as it is unique. If a GPU is listed twice, none
+ * is visible: the guide does not say this, but CUDA does it.
  */
 #ifndef KILN_STAGES_DEVICES_H
 #define KILN_STAGES_DEVICES_H
@@ -20,54 +22,58 @@ typedef enum { KILN_DEVICE_CPU, KILN_DEVICE_CUDA } kiln_device_kind;
 
 typedef struct {
     kiln_device_kind kind;
-    char visible[96]; /* CUDA_VISIBLE_DEVICES of its worker: an entry of ours as it stands, else a UUID; "" for the CPU */
-    char uuid[96];    /* "" where an index does not say it */
-    char pci[16];     /* address of the GPU; "" where an index does not say it */
-    uint32_t arch;    /* compute capability, 90 is 9.0; the highest that it may have where an index does not say it; 0: not known */
-    bool chosen;      /* by us, because CUDA_VISIBLE_DEVICES was not set */
-    char cpus[KILN_CPUS_TEXT]; /* those that its worker may use, near the GPU: "0-15"; "": any */
+    char visible[96]; /* CUDA_VISIBLE_DEVICES of its worker: an entry of ours, unchanged, or a UUID; "" for the CPU */
+    char uuid[96];    /* "" if it is not known which GPU an index names */
+    char pci[16];     /* address of the GPU; "" likewise */
+    uint32_t arch;    /* compute capability, 90 is 9.0; of an index that may name several GPUs, the highest of them; 0: not known */
+    bool chosen;      /* true if CUDA_VISIBLE_DEVICES was not set, so that the order is ours */
+    char cpus[KILN_CPUS_TEXT]; /* CPUs for its worker, near the GPU: "0-15"; "": any */
 } kiln_device;
 
 typedef struct {
     kiln_device items[KILN_DEVICES_MAX];
     unsigned n;
-    char note[384];   /* why no GPU, or no more of them, was taken; "" when there is nothing to say */
-    bool passed_over; /* auto took the CPU though there are GPUs and nobody hid them: people should know why */
+    char note[384];   /* for people: why no GPU, or no more of them, was taken; "": nothing to say */
+    bool passed_over; /* auto took the CPU although there are GPUs and none is hidden: `note` is worth a warning */
 } kiln_device_list;
 
-/* All that the answer depends on. */
+/* Everything that decides which devices are chosen. */
 typedef struct {
     const char *asked;      /* --devices */
     const char *visible;    /* CUDA_VISIBLE_DEVICES; NULL: not set */
     const char *order;      /* CUDA_DEVICE_ORDER; NULL: not set */
-    uint32_t built_version; /* of CUDA; 0: a build without */
-    uint32_t built_arch;    /* lowest compute capability that the build has code for; auto passes over older GPUs */
+    uint32_t built_version; /* of CUDA; 0: a build without CUDA */
+    uint32_t built_arch;    /* lowest compute capability that the build has code for; auto ignores older GPUs */
     const kiln_gpu_list *gpus;
 } kiln_devices_question;
 
-/* Is the text of --devices well-formed? Looks at no device. */
+/* Checks the syntax of --devices. Looks for no device. KILN_E_USAGE. */
 kiln_status kiln_devices_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
-/* "cpu" or "cuda"; NULL for auto, which names neither. Looks at no device. */
+/* Returns "cpu" or "cuda"; NULL for auto. Looks for no device. */
 const char *kiln_devices_named_kind(const char *text);
 
-/* What CUDA_VISIBLE_DEVICES lets through, which numbers count; note: why none, or no more. */
+/* Gives the GPUs that CUDA_VISIBLE_DEVICES lets through, in the order that numbers count. `note` says why there is none, or no
+ * more. */
 void kiln_devices_visible(const kiln_devices_question *q, kiln_device_list *out);
-/* KILN_E_DEVICE when one is asked for that is not there; KILN_E_USAGE when one is asked for twice. */
+/* Chooses the devices. KILN_E_DEVICE: one that is named does not exist. KILN_E_USAGE: one is named twice. */
 kiln_status kiln_devices_choose(const kiln_devices_question *q, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
-/* Fills `cpus` of each GPU from what the kernel shows below sysfs, which is "/sys". */
+/* Fills `cpus` of each GPU from sysfs, the path of which is "/sys" outside of tests. */
 void kiln_devices_place(const char *sysfs, kiln_device_list *d);
-/* The question of this process: its environment, its build, and what NVML says. Errors as kiln_gpus_list. */
+/* Fills the question for this process from its environment, its build and NVML. gpus receives NVML's answer, to which q points.
+ * Fails as kiln_gpus_list. */
 kiln_status kiln_devices_ask(const char *text, kiln_gpu_list *gpus, kiln_devices_question *q, kiln_error *err) KILN_MUST_CHECK;
-/* All of it for this process; NVML is not asked when text is "cpu" or the build has no CUDA. KILN_E_INTERRUPTED,
- * KILN_E_TERMINATED when a signal comes while NVML is asked. */
+/* Asks, chooses and fills `cpus` for this process. Does not ask NVML if text is "cpu" or the build has no CUDA. Fails as
+ * kiln_devices_choose and kiln_gpus_list. */
 kiln_status kiln_devices_resolve(const char *text, kiln_device_list *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* What a worker calls its GPU: the UUID that CUDA says, which begins with GPU- for an instance (MIG) too; then the name is taken
- * from `visible`, the worker's CUDA_VISIBLE_DEVICES. Written into buf, which is returned. */
+/* Writes the UUID by which a worker calls its GPU into buf and returns buf. uuid: what CUDA says, which begins with GPU- even for
+ * an instance (MIG); of an instance the name is taken from `visible`, the worker's CUDA_VISIBLE_DEVICES. */
 const char *kiln_devices_uuid(const char *visible, const char *uuid, char *buf, size_t size);
-/* Ends the sentence of a KILN_E_DEVICE with what to do, unless it says that already; leaves others alone. */
+/* Adds to the sentence of a KILN_E_DEVICE what the user can do (--devices cpu), unless it says so already. Leaves other errors
+ * unchanged. */
 void kiln_devices_advise(kiln_error *err);
 
-unsigned kiln_devices_threads(uint32_t asked); /* 0: the cores that this process may use */
+/* Returns `asked`, or for 0 the number of CPUs that this process may use. */
+unsigned kiln_devices_threads(uint32_t asked);
 
 #endif

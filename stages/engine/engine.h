@@ -1,15 +1,26 @@
-/* engine -- what every stage program is made of: a parent that plans and commits, and a worker that computes units.
+/* engine -- what every stage program is made of: a parent process that plans and commits, and workers that compute units.
  *
- * A stage is a kiln_stage_program: options, `run` (in the parent) and `unit` (in the worker). `run` reads like the
- * stage's description: it makes unit keys and payloads, calls kiln_run_units, reads results, and at the end makes the
- * output current in one transaction. Units whose key is in the manifest are not computed again: that one rule gives
- * resume, rerun and chunk-wise rebake (stages/engine/DESIGN.md).
+ * Problem. A bake takes long and can be interrupted at any moment: by a kill, a full disk, a GPU that fails. What is
+ * finished must stay finished, and a rerun must compute only what is missing or has changed.
  *
- * The parent never computes and never touches CUDA; it alone writes the manifest. A worker is the same executable,
- * started with the same options (resolved, as text) and a socket, one for each device; it opens the manifest read-only
- * when first asked and runs operations through a runner of its device, so that a unit is written once for CPU and GPU.
- * Results come back as memfds over the socket and are inserted in short transactions. A unit that fails with its worker or
- * device is tried again, there and elsewhere, then given up (containment.h); finished units stay whatever happens.
+ * Constraint. A GPU driver can crash or hang the process that uses it. So the process that writes the manifest never
+ * computes and never touches CUDA.
+ *
+ * Layout. A stage is a kiln_stage_program: options, the function `run` and the function `unit`.
+ *   run    runs in the parent. It makes units, each with a key and a payload, calls kiln_run_units, reads the results and
+ *          makes the output current in one transaction (kiln_run_commit).
+ *   unit   runs in a worker. It reads its payload, computes on the worker's device and puts outputs (kiln_worker_put).
+ * A unit whose key is in the manifest is not computed again. That one rule gives resume, rerun and the rebake of single
+ * chunks (stages/engine/DESIGN.md).
+ *
+ * The parent starts a worker for each GPU, or some for the CPU. A worker is the same executable with the same options. It
+ * has a read-only connection to the manifest, and a runner through which one unit function serves CPU and GPU. Results come
+ * back in shared memory; the parent stores them in short transactions. If a unit fails together with its worker or device,
+ * it is tried again there, then elsewhere, then given up (containment.h). Units that are finished stay stored.
+ *
+ * Functions on kiln_run are for the parent's main thread. Functions on kiln_worker are for the thread that runs the unit,
+ * or for the thread of its deferred work with the kiln_worker that it was given. Every kiln_status function fills *err on
+ * failure and can return KILN_E_NOMEM; other failures are named below.
  */
 #ifndef KILN_STAGES_ENGINE_H
 #define KILN_STAGES_ENGINE_H
@@ -27,253 +38,307 @@
 typedef struct kiln_run kiln_run;       /* the parent's side */
 typedef struct kiln_worker kiln_worker; /* the worker's side */
 
-/* An output that is no layer, and a hash of all that later stages read of it: where the hash is as before, they stay fresh. Called
- * before and after the commit; an output that is not there yet is zero or KILN_E_STALE. */
+/* An output of a stage that is not a layer. `digest` hashes everything that later stages read of it. It is called before and after
+ * the output is made; if both hashes are equal, later stages stay fresh. If the output does not exist yet, `digest` leaves *out
+ * zero or returns KILN_E_STALE. */
 typedef struct {
     const char *name; /* a word of `makes` in pipelines/stages.def */
     kiln_status (*digest)(kiln_manifest *m, kiln_hash *out, kiln_error *err);
 } kiln_stage_output;
 
 typedef struct {
-    const char *name; /* "knn": row of pipelines/stages.def, or a tool's name */
-    const kiln_cli *cli;
-    kiln_open_mode open; /* how the manifest is opened before run(); import opens it itself */
-    bool opens_itself;   /* the engine opens nothing: import, compare */
-    bool cpu_only;       /* its units run no operation: its worker makes no CUDA context, whatever --devices says */
-    bool watches;        /* a tool that asks kiln_run_interrupted now and then: SIGINT and SIGTERM do not end it by themselves */
-    bool packs;          /* its units pack more than they compute: with --devices auto they have the CPU, unless threads are few */
-    unsigned manifest_arg; /* which positional is the manifest: 0; import: 1 */
-    /* A switch of its own that is KILN_ALONE, and what prints its answer on stdout before a manifest is opened; NULL: none. */
+    const char *name;      /* "knn": a row of pipelines/stages.def, or the name of a tool */
+    const kiln_cli *cli;   /* its own options; the engine adds the common ones */
+    kiln_open_mode open;   /* how the manifest is opened before `run` is called */
+    bool opens_itself;     /* `run` opens the manifest, not the engine: import, compare */
+    bool cpu_only;         /* units run no operation: workers are on the CPU and make no CUDA context, whatever --devices says */
+    bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
+    bool packs;            /* units compress more than they compute: --devices auto takes the CPU if it has 8 threads or more */
+    unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
+    /* A switch of the program that is KILN_ALONE, such as --list-formats, and the function that prints its answer to stdout. If the
+     * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
     const bool *lists;
     void (*list)(void);
+    /* Called once, in the parent. Its status is the program's exit code. */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
-    kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes,
-                        kiln_error *err); /* NULL: no units */
-    /* NULL: nothing. Reads for the first unit, while a worker opens its GPU, what it will ask for, into the worker's state; ends
-     * soon after *stop. What fails is left: the unit tells. Returns how much host memory the worker has taken for it, at most. */
+    /* Called in a worker, once for each unit. The payload is aligned to a page, is read-only and lasts until the call returns; with
+     * 0 bytes it is "". NULL: the program has no units. */
+    kiln_status (*unit)(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
+    /* May be NULL. Called on a thread of its own while a worker opens its GPU. It may read what the first unit will need into the
+     * worker's state, within the memory of a unit. It returns soon after *stop becomes true. It reports no failure: the unit meets
+     * the same one. Returns an upper bound of the host memory that it has taken, in bytes. */
     uint64_t (*early)(kiln_worker *w, const atomic_bool *stop);
-    const kiln_stage_output *outputs; /* what it makes besides layers, as far as later stages read it; ended by a NULL name */
+    const kiln_stage_output *outputs; /* the outputs, besides layers, that later stages read; ends with a NULL name. May be NULL */
 } kiln_stage_program;
-enum { KILN_DEFERRED_MAX = 32 }; /* of units (kiln_worker_defer) whose answers are due at a time */
+enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kiln_worker_defer) may be unanswered at a time */
 
-/* main() of every program: parses, dispatches to worker or parent, prints the error, returns the exit code. */
+/* The main() of every program: parses the options, runs as worker or parent, prints the error and returns the exit code. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
 
 /* ---- parent ------------------------------------------------------------------------------------------------------ */
-kiln_manifest *kiln_run_manifest(kiln_run *r);             /* NULL until opened */
-void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m); /* import: after its own open; the engine closes it */
+kiln_manifest *kiln_run_manifest(kiln_run *r); /* borrowed; NULL before it is opened */
+/* For a program that opens the manifest itself: hands it to the engine, which closes it. */
+void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m);
 const kiln_parsed *kiln_run_args(const kiln_run *r);
-/* Stored parameters under given options: loads what is stored for this stage into options that were not given
- * (unless --reset), later stores the KEYED ones (kiln_run_commit does). Called by the engine when it opens the manifest;
- * import calls it after opening. */
+/* Sets the options that the command line does not give to the values that the manifest stores for this stage. Does nothing under
+ * --reset. The engine calls it when it opens the manifest; a program that opens the manifest itself calls it afterwards. The
+ * other direction, storing the options that are KILN_KEYED, is done by kiln_run_commit. KILN_E_INPUT: a stored value is refused by
+ * its option. KILN_E_IO. */
 kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
-bool kiln_run_is_once(const kiln_run *r); /* a KILN_ONCE option was given: change no state */
-bool kiln_run_force(const kiln_run *r);
-bool kiln_run_json(const kiln_run *r);
-/* Does text for people go to stdout? Not with --json; not with --quiet either, unless the run only looks (--list, --dry-run,
- * --predict): then the text is all that it does. */
+bool kiln_run_is_once(const kiln_run *r); /* true if a KILN_ONCE option is given: the run must change no state */
+bool kiln_run_force(const kiln_run *r);   /* --force */
+bool kiln_run_json(const kiln_run *r);    /* --json */
+/* Says whether text for people goes to stdout: not with --json, and not with --quiet. only_looks: the run is asked for nothing but
+ * text (--list, --dry-run, --predict), so --quiet does not silence it. */
 bool kiln_run_prints(const kiln_run *r, bool only_looks);
-/* Is it to be the whole of it (--verbose, or a run that only looks), not a summary of some lines? */
+/* Says whether that text is printed in full (--verbose, or only_looks) or as a summary of some lines. */
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
-bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for programs that open their manifest themselves */
-/* The kind of device that --devices names, for image keys: "cpu" or "cuda"; NULL for auto. Looks at no device. */
+bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for a program that opens its manifest itself */
+/* Returns the kind of device that --devices names, "cpu" or "cuda", for the keys of images. NULL for auto. Looks for no device. */
 const char *kiln_run_named_kind(const kiln_run *r);
-/* The kind that units run on. With auto this looks for a GPU, once: ask only when a unit is due. */
+/* Gives the kind of device that units run on. With auto, the first call looks for a GPU, which takes time: call it only when a unit
+ * is due. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err) KILN_MUST_CHECK;
-/* How many workers a long list of units is shared among: one for each device. Looks for them, once: as above. */
+/* Gives the number of devices that share a long list of units: the GPUs, or 1 for the CPU. Looks for devices like
+ * kiln_run_device_kind, with the same failures. */
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
 
-/* KILN_E_INTERRUPTED or KILN_E_TERMINATED after such a signal. */
+/* Fails after SIGINT (KILN_E_INTERRUPTED) or SIGTERM (KILN_E_TERMINATED). For long loops in the parent. */
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
-/* A hash builder seeded with stage, algorithm version and every KEYED option's text. */
+/* Begins a key with the stage's name, its algorithm version and the text of every KILN_KEYED option. The caller adds the inputs
+ * (kiln_key_...) and ends it with kiln_key_end, which frees the hasher. */
 kiln_hasher *kiln_run_key(kiln_run *r);
-/* Same without the options, for units that depend on few of them: add what matters. */
+/* The same without options, for units that depend on few of them: the caller adds those. `what` names the sort of unit. */
 kiln_hasher *kiln_run_key_bare(kiln_run *r, const char *what);
 
-/* Stands beside a key that lists the fields of a struct by hand. A field that the key lacks would let stored units of other values
- * pass for done, so the code does not compile when the struct has another size: add the field to the key if results depend on it,
- * then write the new size. */
+/* Guards a key that lists the fields of a struct by hand. If the key lacks a field, units of another value pass for done. So the
+ * code does not compile when the struct changes its size: add the new field to the key if results depend on it, then write the new
+ * size here. */
 #define KILN_KEY_LISTS(type, bytes)                                \
     _Static_assert(sizeof(void *) != 8 || sizeof(type) == (bytes), \
                    #type " has another size: add to this key what results depend on, then write the new size")
 
-/* Upstream: KILN_E_STALE with "run kiln-chunk first" when `stage` is missing, stale or partial. */
+/* Checks that an earlier stage is fresh. KILN_E_STALE, with "run kiln-chunk first": it has not run, is stale or is partial. With
+ * --allow-partial a partial stage is accepted, and this stage's output becomes partial as well. */
 kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err) KILN_MUST_CHECK;
-/* Is this stage fresh with exactly this input key? Then there is nothing to do (unless --force). */
+/* Says whether this stage is fresh and was made with this input key, so that there is nothing to do. A stale stage whose key is
+ * unchanged is marked fresh first. *fresh is false under --force and in a run that is_once. */
 kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err) KILN_MUST_CHECK;
 
+/* ---- units ---- */
 typedef struct {
+    /* in: set by the stage */
     char name[160]; /* for people: "block 12", "camera test/r_0" */
-    kiln_hash key;
-    void *payload; /* what unit() gets; owned by the caller */
+    kiln_hash key;  /* of everything that decides the result */
+    void *payload;  /* the argument of unit(); owned by the caller, unchanged until kiln_run_units returns */
     size_t payload_bytes;
-    const void *shared_payload; /* and what it gets behind that, in one piece with it: of units that share it there is one copy */
+    /* Bytes that several units share, owned by the caller. unit() gets them directly behind `payload`, as part of it. The parent
+     * keeps one copy for all units that point to it. */
+    const void *shared_payload;
     size_t shared_payload_bytes;
-    uint64_t cost;       /* in any measure: bigger ones are handed out first */
-    uint64_t group;      /* units with the same number (not 0) share what a worker keeps, such as a camera's frame: one worker
-                            takes them, in array order; cost counts for the group as a whole */
-    uint64_t ram;        /* host memory that unit() takes at most, what the worker keeps between units and the outputs included;
-                            0: KILN_UNIT_RAM */
-    uint64_t ram_thread; /* and for each thread of its worker but the first, beside what the engine counts for any thread */
-    uint64_t ram_cache;  /* and what the worker keeps at most where there is room: planes that it has decoded, say. Predicted, never
-                            asked for */
-    uint64_t ram_after;  /* host memory that one of the units which are planned by its result takes at most: a --ram that has no
-                            room for this one is told what has room for those, too */
-    bool optional;       /* the output can do without it: quarantined, it makes the run end partially instead of ending it */
-    bool planning;       /* optional, but the list of later units hangs on it: no part of --shard and --units, all make it */
-    bool volatile_result; /* not stored: always computed, result kept in memory only (one-off renders, scan) */
-    bool replaced;        /* its bits may be others elsewhere: with --force it is stored anew, not compared */
-    /* out */
-    bool was_cached;
-    bool quarantined;        /* optional, and it failed on every device: no result */
-    kiln_unit_result result; /* release with kiln_units_release */
-    char *counters_again;    /* with --force: what this run counted, where result is the stored one that it was compared with; owned */
-    void **volatile_data;    /* [result.n] raw bytes of volatile results; owned */
+    uint64_t cost; /* an estimate in any measure; units with a higher cost are handed out first */
+    /* Units of one group use what a worker keeps between units, such as a camera's frame. One worker takes them in array order; the
+     * group is ordered by the sum of its costs. 0: the unit is in no group. */
+    uint64_t group;
+    /* Bytes of host memory that unit() takes at most on one thread: its arrays, what the worker keeps between units, and its
+     * outputs. 0: KILN_UNIT_RAM. */
+    uint64_t ram;
+    uint64_t ram_thread; /* bytes in addition for each further thread of the worker */
+    /* Bytes that the worker keeps at most if there is room, such as decoded planes. They count for the prediction; a cap that lacks
+     * them is not refused. */
+    uint64_t ram_cache;
+    /* For a unit whose result plans others: the bytes that one of those takes at most. If --ram has no room for this unit, the
+     * refusal names a cap that has room for those, too. */
+    uint64_t ram_after;
+    bool optional;        /* if the unit is quarantined, the run goes on without its result and ends partially */
+    bool planning;        /* for an optional unit on which later lists depend: --shard and --units do not leave it out */
+    bool volatile_result; /* always computed and never stored, for pictures of a single run; the result is in volatile_data */
+    bool replaced;        /* the bits may differ between machines: --force stores the new result and does not compare */
+    /* out: set by kiln_run_units */
+    bool was_cached;         /* the result was in the manifest */
+    bool quarantined;        /* an optional unit that failed on every device; it has no result */
+    kiln_unit_result result; /* released by kiln_units_release */
+    /* Under --force, the counters of this run if `result` is the stored one that the new result was compared with; released
+     * likewise. */
+    char *counters_again;
+    void **volatile_data; /* [result.n] raw bytes of the outputs of a unit that is not stored; released likewise */
 } kiln_unit;
 
-/* Makes sure that all of them are done; fills result of each. Progress is shown as "what". Bigger units go out first.
- * A unit that fails with its worker or device is tried again, then on another device, then quarantined: an optional one is
- * left without result, and the run, which goes on and commits, ends with KILN_E_PARTIAL; any other ends it here with that status.
- * KILN_E_PARTIAL too where --shard or --units leave optional units to others: to be passed on like any failure, the run then
- * ends well.
- * KILN_E_CAP when --ram has no room for one of them: says the least that has.
- * With no manifest open only volatile units are allowed. --force recomputes and compares, but for units that are
- * replaced: KILN_E_IO where what is stored cannot be right, KILN_E_BUG where it is as large and has other bits. All units are
- * compared; those that differ are dropped. */
+/* Computes the units that are not in the manifest, stores their results and fills the out fields of all n units. `what` names the
+ * list in progress and reports. Results that have arrived are stored even if the call fails.
+ *
+ * If a unit fails with its worker or device, it is tried again, then tried on another device, then quarantined. A quarantined unit
+ * that is optional has no result; the call succeeds, and the program ends with KILN_E_PARTIAL after its commit. Under --force,
+ * stored units are computed again and compared, except those that are `replaced`. All are compared before the call fails, and
+ * stored results that differ are dropped. Without an open manifest, every unit must be volatile.
+ *
+ * KILN_E_PARTIAL: a unit that is not optional was quarantined; or --shard or --units leave optional units to other runs. The
+ *                 caller returns it in both cases; the engine turns the second into success.
+ * KILN_E_CAP:     --ram has no room for the largest unit; the sentence names the least cap that has.
+ * KILN_E_DEVICE:  no device is left.
+ * KILN_E_IO:      the manifest cannot be written; under --force, a stored result has other outputs or sizes than the new one.
+ * KILN_E_BUG:     under --force, a stored result has the same sizes and other bits.
+ * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal. Any status of unit() that is about its input, the disk or the cap. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
-void kiln_units_release(kiln_unit *units, uint64_t n); /* results and volatile data; not the array, not the payloads */
-/* Raw bytes of an output of a unit, stored or volatile; free(*data). */
+/* Releases results and volatile data. The array and the payloads stay the caller's. */
+void kiln_units_release(kiln_unit *units, uint64_t n);
+/* Reads the raw bytes of an output, stored or volatile, into new memory: free(*data). KILN_E_IO: the unit has no such output, or it
+ * is damaged. */
 kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes,
                            kiln_error *err) KILN_MUST_CHECK;
-/* The same, of a known size; into the caller's memory. */
+/* Reads an output of exactly `bytes` bytes into the caller's memory. KILN_E_IO: as above, or it has another size. */
 kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, void *out, uint64_t bytes,
                              kiln_error *err) KILN_MUST_CHECK;
-/* The counters object of a unit, parsed; json_decref. */
+/* Parses the counters of a unit. The caller releases *out with json_decref. KILN_E_IO: they are no JSON object. */
 kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
-/* For a report of this run: the same, but what --force counted where it computed the unit again. Rows of the manifest are made of the
- * former, like the outputs. */
+/* Reads the counters for a report of this run: as kiln_unit_counters, but under --force those of the new computation. Rows of the
+ * manifest are made from kiln_unit_counters, like the outputs. */
 kiln_status kiln_unit_counters_now(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err) KILN_MUST_CHECK;
-/* Has this run computed it? */
+/* Says whether this run computed the unit. */
 static inline bool kiln_unit_is_new(const kiln_unit *u) { return !u->was_cached || u->counters_again; }
-/* A number of the counters that counts something. KILN_E_IO where it is none, or below 0. */
+/* Reads one of the counters. KILN_E_IO: there is none of this name, or it is no integer of 0 or more. */
 kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *counters, const char *name, uint64_t *out,
                             kiln_error *err) KILN_MUST_CHECK;
-/* To be called with what came of reading and checking a unit's result. A manifest is a stranger's file: a stored result may
- * hold anything, with the right hash. Where st says that it cannot be used, the sentence names the unit, the status is
- * KILN_E_IO, and the result is dropped when the run ends, so that the same command computes it again. A run with a KILN_ONCE option
- * drops nothing: its sentence says which command does. Returns the status. */
+/* Handles a stored result that cannot be used. A manifest comes from other people: a stored result can hold anything under a right
+ * hash, so a stage checks what it reads and calls this with the status of its check.
+ * If st blames the result (KILN_E_IO, _INPUT, _STALE, _BUG), returns KILN_E_IO with a sentence that names the unit, and has the
+ * result dropped when the run ends. The same command then computes it again. A run that is_once drops nothing, and its sentence
+ * names the command that does. Any other st is returned unchanged. */
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
-/* To be called with the sentence that a stored result differs from the one that --force computed, where either may be right.
- * KILN_E_BUG; the stored one is dropped when the run ends, as above, so that the same command once more computes and stores it. */
+/* Handles a stored result that differs from the one that --force computed, if either may be right. *err holds the sentence that
+ * says so. Returns KILN_E_BUG and has the stored result dropped when the run ends, as above. */
 kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err) KILN_MUST_CHECK;
-/* For a loop over a list's results, so that one run finds and drops all that cannot be used: KILN_OK where st comes of the refused
- * unit u. Behind the loop kiln_run_refused: the first sentence and its status when any was refused. */
+/* Lets a loop over results go on after a refused unit, so that one run finds and drops all that cannot be used. Returns KILN_OK if
+ * u has been refused, else st. Call kiln_run_refused after the loop. */
 kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st) KILN_MUST_CHECK;
+/* Fails with the status and sentence of the first refusal, if there was any. */
 kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
-/* The stage's own numbers for the run record and --json: borrowed, add to it. */
+/* Returns the stage's own numbers for the run record and --json: borrowed, to be added to. */
 json_t *kiln_run_report(kiln_run *r);
 
-/* The output is made from this unit, which no list of this run has: kiln-gc keeps it. */
+/* Records that the output is made from a unit that is in none of this run's lists, so that kiln-gc keeps it. */
 kiln_status kiln_run_uses(kiln_run *r, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
 
-/* The last step: begin; make(context) puts layers, tables, images, scene rows; the stage becomes fresh with input_key,
- * parameters are stored, stages after it whose inputs changed become stale, the run is recorded; commit. */
+/* Puts layers, tables, images and scene rows of the output into the manifest, inside the transaction of kiln_run_commit. */
 typedef kiln_status kiln_commit_fn(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err);
+/* The last step of a stage. One transaction calls make, marks the stage fresh with input_key (or partial), stores the parameters,
+ * marks later stages stale if an output that they read has changed, and records the run. On failure all of it is rolled back. With
+ * --shard or --units it does nothing and succeeds. KILN_E_BUG in a run that is_once. */
 kiln_status kiln_run_commit(kiln_run *r, kiln_hash input_key, kiln_commit_fn *make, void *context, kiln_error *err) KILN_MUST_CHECK;
-/* Says "nothing to do" (stderr) and, with --json, the stored report on stdout. */
+/* Ends a run whose stage is fresh: says "nothing to do" on stderr and, with --json, prints the stored report to stdout. Stores the
+ * options that were given. */
 kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
-/* ---- memory (--ram) and scratch ----------------------------------------------------------------------------------- */
-enum { KILN_UNIT_RAM = 64 << 20 }; /* what a unit takes that does not say */
-/* The most that one unit may take when its worker works alone: what a plan chooses its way by. */
+/* ---- memory (--ram) and scratch -----------------------------------------------------------------------------------
+ * All sizes are bytes of host memory. How --ram is shared out: ram.h. */
+enum { KILN_UNIT_RAM = 64 << 20 }; /* the size of a unit whose `ram` is 0 */
+/* Returns the most that one unit may take if its worker is the only one. A stage chooses by it how large its units are. */
 uint64_t kiln_run_unit_ram(kiln_run *r);
-/* For a unit's ram: what its outputs take until they are stored, beside the arrays that they are put, or lent, from; what reading
- * a plane takes beside the array that it is read into. */
+/* Parts of a unit's `ram`. Outputs of raw_bytes in all take this in addition to the arrays that kiln_worker_put reads from, until
+ * the parent has stored them. */
 uint64_t kiln_outputs_ram(uint64_t raw_bytes);
+/* The same for outputs that are lent (kiln_worker_lend). */
 uint64_t kiln_outputs_lent_ram(uint64_t raw_bytes);
+/* Reading a plane takes this in addition to the array that it is read into. */
 uint64_t kiln_read_ram(uint64_t raw_bytes);
-/* And what a tail takes on its way: of the unit in work, and of the one that waits behind it. */
+/* A shared payload takes this: a copy for the unit in work and one for the unit that waits behind it. */
 uint64_t kiln_shared_payload_ram(uint64_t bytes);
-/* In a unit that learns only now what it takes, and what one of the units that are planned by its result takes: KILN_E_CAP with the
- * least --ram that would do when that is more than its share. */
+/* For a unit that learns its size only while it runs. KILN_E_CAP, with the least --ram that works, if `bytes` (for this unit) or
+ * `after` (for one of the units that its result plans) exceeds the unit's share. `what` names the unit. */
 kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what,
                                  kiln_error *err) KILN_MUST_CHECK;
-/* For a stage with several lists of units: a later one has so many, one of which takes so much where it is made as small as it
- * goes. Nothing is refused for that, but the least --ram that a refusal names covers it from now on. */
+/* For a stage with several lists of units: announces a later list of n_units, the smallest of which can be made to take unit_ram.
+ * Refuses nothing; but the least --ram that a later refusal names has room for that list, too. */
 void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units);
-/* What a list of n units takes of the parent. */
+/* Returns what a list of n units takes of the parent. */
 uint64_t kiln_list_ram(uint64_t n);
-/* The same, but KILN_E_CAP now, not after half of the work, when it has no room; what: its name. */
+/* Announces a later unit like kiln_run_foresee_ram, and fails with KILN_E_CAP at once, instead of after half of the work, if there
+ * is no room for it. `what` names the unit. */
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err) KILN_MUST_CHECK;
-/* Host memory that this worker's units may take now, what it keeps between them and their outputs included. */
+/* Returns what the unit in work may take, including what the worker keeps between units, and outputs. */
 uint64_t kiln_worker_ram(const kiln_worker *w);
-/* A folder for what memory has no room for, beside the manifest or in --scratch-dir: STAGE-KEY, so that a run that was killed
- * finds it again. Makes it and drops other folders of this stage. path has KILN_PATH_MAX bytes. It is removed when the stage's
- * output becomes current. */
+/* Makes a folder for data that memory has no room for, beside the manifest or in --scratch-dir. Its name is made of the stage and
+ * the key, so that a rerun finds the folder of a killed run. Removes other folders of this stage. path: KILN_PATH_MAX bytes. The
+ * folder is removed when the stage's output becomes current. KILN_E_INPUT: a link in the path leads elsewhere. KILN_E_IO. */
 kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
-/* Then, before it is filled: KILN_E_IO with the numbers where what is free does not do for need_bytes, of which the folder may hold
- * some already. */
+/* Checks, before that folder is filled, that the disk has room for need_bytes, of which the folder may already hold some. KILN_E_IO
+ * with the numbers. */
 kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err) KILN_MUST_CHECK;
-/* A scratch file without a name, for what one run alone needs: it is gone when the caller closes *fd, and with the process, however
- * that ends. In --scratch-dir, else in the folder of `manifest`, which need not be there yet, or the nearest one above it. path, of
- * 64 bytes: by which this run and its workers open it. KILN_E_IO. */
+/* Makes a scratch file for this run alone. It has no name, so it disappears when the caller closes *fd and when the process ends in
+ * whatever way. It lies in --scratch-dir, else in the folder of `manifest` or, if that folder does not exist, in the nearest
+ * existing one above. path[64] receives the path by which this run and its workers open it. KILN_E_IO. */
 kiln_status kiln_scratch_unnamed(const char *manifest, int *fd, char path[64], kiln_error *err) KILN_MUST_CHECK;
-/* The folder of kiln_run_scratch for a unit of the stage, which the parent has made: a key in a payload is shorter than a path. */
+/* Gives a unit the path of the folder that the parent made with kiln_run_scratch. The payload carries only the key, which is
+ * shorter than a path. path: KILN_PATH_MAX bytes. */
 kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- worker ------------------------------------------------------------------------------------------------------ */
-/* Runs operations on the worker's device, its memory under --vram; the worker's own. */
+/* Returns the worker's runner, which runs operations on its device within --vram: borrowed. */
 kiln_runner *kiln_worker_runner(kiln_worker *w);
-unsigned kiln_worker_threads(const kiln_worker *w); /* for a unit's own loops */
-/* Read-only connection, opened at first use. */
+/* Returns the number of threads that the unit's own loops may use. It can change from unit to unit. */
+unsigned kiln_worker_threads(const kiln_worker *w);
+/* Gives the worker's read-only connection, which is opened on the first call: borrowed. */
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
-/* One more, for a thread of the unit's: the caller's to close. Takes KILN_CONNECTION_RAM while it is open. */
+/* Opens another read-only connection, for a thread of the unit. The caller closes it. It takes KILN_CONNECTION_RAM while open. */
 kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
-#define KILN_CONNECTION_RAM ((uint64_t)6 << 20) /* SQLite's pages (schema/open.c) and what belongs to them */
-/* A stage's own state kept between units (a projected camera, decoded planes); freed with free_fn at the end or when replaced. */
+#define KILN_CONNECTION_RAM ((uint64_t)6 << 20) /* SQLite's page cache (schema/open.c) and what belongs to it */
+/* The stage's own state, kept between units: a projected camera, decoded planes. NULL until it is set. */
 void *kiln_worker_state(kiln_worker *w);
+/* Sets the state. free_fn frees it when another state is set and when the worker ends. */
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *));
-/* Adds an output of the unit in hand: shuffled, compressed and hashed here, on the worker's threads; longer than
- * KILN_BLOB_MAX: cut into segments. raw is copied out before the call returns. bytes may be 0. */
+/* Adds an output to the unit. The worker shuffles, compresses and hashes it on its threads; an output of more than KILN_BLOB_MAX
+ * bytes is cut into segments. The caller may reuse raw when the call returns. elem: bytes of an element, 1, 2, 4 or 8, a divisor of
+ * `bytes`. bytes may be 0. KILN_E_BUG: another elem, or a name that does not fit. */
 kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem,
                             kiln_error *err) KILN_MUST_CHECK;
-/* The same without a copy, for what stays as it is until the unit has returned: the stage's state, say. */
+/* The same without a copy: raw must stay unchanged until the worker's next unit begins, as memory of the stage's state does. Not
+ * for a unit that defers work, nor for deferred work. */
 kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem,
                              kiln_error *err) KILN_MUST_CHECK;
-/* The unit's counters: JSON object, borrowed. Default "{}". */
+/* Sets the unit's counters to the text of a JSON object, which stays the caller's. Without a call they are "{}". */
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
-/* What is left of the unit in hand when it has returned, and needs neither the runner nor the manifest nor the state: computed on a
- * thread of its own beside the next units. Answers go out in the order of the units: with `most` tails (1 to KILN_DEFERRED_MAX)
- * that have not answered, the worker waits for the oldest. `w` is the tail's own: it has the unit's memory and so many threads, and
- * what it puts are the unit's outputs. `drop` gives back context and what it holds, once, when `run` has returned or will not be
- * called; any thread, and before this worker's state goes. Memory that `run` reads is the stage's to keep until then. Called last
- * in a unit, once. */
+
+/* Deferred work. Work that no longer needs the GPU (hashing, compressing, writing a file) would keep it idle until the unit
+ * returns. A unit can defer such work to a thread, which does it while the worker computes the next units. */
+
+/* Does the deferred work. w is not the unit's kiln_worker: it has no runner, manifest or state. It has the unit's memory and its
+ * own threads, and what is put into it becomes outputs of the unit. */
 typedef kiln_status kiln_deferred_fn(kiln_worker *w, void *context, kiln_error *err);
+/* Releases what the context holds. */
 typedef void kiln_deferred_drop_fn(void *context);
+/* Defers work of the unit. The unit calls this once, as its last step. The unit is answered when `run` has returned; answers go out
+ * in the order of the units. If `most` units of this worker (1 to KILN_DEFERRED_MAX) are unanswered, the worker waits for the
+ * oldest. threads: how many `run` may use. `drop` is called exactly once, on any thread: after `run` has returned, or instead of
+ * `run` if the unit fails or the worker ends. It is called before the worker's state is freed. Memory that `run` reads must stay
+ * valid until then. */
 void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_deferred_fn *run, kiln_deferred_drop_fn *drop,
                        void *context);
-/* Host memory of the threads of one of so many tails that share all threads. */
+/* Returns the host memory that the threads of one piece of deferred work take when `most` of them share all threads. */
 uint64_t kiln_deferred_ram(unsigned most);
-/* Runs an operation on host arrays; done when it returns. args: const kiln_OP_args *. */
+
+/* Runs an operation on host arrays and returns when it is done. args: const kiln_OP_args *. */
 #define KILN_WORK(w, op, args, err) kiln_runner_run(kiln_worker_runner(w), KILN_OP_##op, (args), (err))
 
-/* ---- decoded planes with a budget, least recently used first out; for units that read many chunks ------------------- */
+/* ---- decoded planes ---------------------------------------------------------------------------------------------------
+ * A cache for units that read many chunks. When it exceeds its budget, it drops the planes that were used least recently. One
+ * thread at a time may use a cache. */
 typedef struct kiln_plane_cache kiln_plane_cache;
 kiln_status kiln_plane_cache_new(uint64_t budget_bytes, kiln_plane_cache **out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_plane_cache_free(kiln_plane_cache *c);
-/* Another budget from now on; what exceeds it goes at once. */
+void kiln_plane_cache_free(kiln_plane_cache *c); /* NULL: does nothing */
+/* Changes the budget. Planes beyond it are dropped at once. */
 void kiln_plane_cache_set_budget(kiln_plane_cache *c, uint64_t budget_bytes);
-/* *data stays valid until the next call on this cache that may evict (hold at most one chunk's planes at a time; a plane
- * larger than the budget is held alone). Layout as stored. */
+/* Gives a decoded plane in the layout in which it is stored; decodes it if the cache lacks it. *data is borrowed: it stays valid
+ * while the caller asks for planes of the same chunk, and may be dropped by the first call for another chunk. The planes of one
+ * chunk are kept even if they exceed the budget. KILN_E_INPUT: the chunk has no such plane. KILN_E_IO: it is damaged. */
 kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
                                  const void **data, kiln_error *err) KILN_MUST_CHECK;
-/* Are all of these planes decoded, as far as the chunk has them? */
+/* Says whether the cache holds all of these planes that the chunk has. */
 bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes);
-/* Decodes planes by n threads, one a manifest: of these chunks, one after the other, what is missing and fits into a third of the
- * budget (decoding takes three times what it gives). Only makes the next calls quick: what is not decoded now is when it is asked
- * for. */
+/* Decodes the missing planes of several chunks, in their order, on n threads; thread i reads through m[i]. It stops at a third of
+ * the budget, because decoding takes three times what it gives. This only makes later calls of kiln_plane_cache_get fast, which
+ * decode what is still missing. May drop planes of any chunk. */
 kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
                                    uint32_t n_chunks, const char *const *planes, uint32_t n_planes,
                                    kiln_error *err) KILN_MUST_CHECK;

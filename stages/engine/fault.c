@@ -1,11 +1,11 @@
-/* KILN_FAULT: failures on purpose, so that every way in which a unit can fail is a test.
+/* KILN_FAULT: injects failures, so that every way in which a unit can fail is tested.
  *
  *   KILN_FAULT="unit=5:kill; unit=camera*:illegal,device=0,times=1"
  *
- * unit: its position in the list that is worked on, or its name (with * and ?). Entries are separated by ';', or by blanks
- * where another "unit=" follows, for names have blanks too. It fires each time that the unit is tried, with times=N the first N
- * times; with device=N only on the N-th of --devices, on the CPU in the N-th worker, from 0. The parent counts attempts, because
- * the process that fails cannot. */
+ * unit: the position of a unit in its list, or its name (with * and ?). Entries are separated by ';', or by blanks if another
+ * "unit=" follows, because names can have blanks. A failure is injected each time that the unit is tried; with times=N, only the
+ * first N times; with device=N, only on the N-th of --devices or in the N-th worker on the CPU, from 0. The parent counts attempts,
+ * because the process that fails cannot. */
 #include "stages/engine/engine_internal.h"
 
 #include <fnmatch.h>

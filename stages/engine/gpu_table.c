@@ -1,4 +1,4 @@
-/* The table of GPUs: NVML's answer, what CUDA_VISIBLE_DEVICES lets through of it, and what --devices takes of that. */
+/* The table of GPUs: those that NVML lists, which of them CUDA_VISIBLE_DEVICES lets through, and which --devices chooses. */
 #include "stages/engine/gpu_table.h"
 
 #include "base/memory.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* ---- as JSON -------------------------------------------------------------------------------------------------------------- */
-/* NULL, which json_pack's "o" and json_array_append_new refuse, means that memory is gone: it is seen there. */
+/* NULL means that there is no memory. json_pack's "o" and json_array_append_new refuse it, so callers need no check. */
 static json_t *text_or_null(const char *s) { return *s ? json_string(s) : json_null(); }
 static json_t *number_or_null(int64_t n) { return n >= 0 ? json_integer(n) : json_null(); }
 static json_t *size_or_null(uint64_t bytes, bool known) { return known ? json_integer((json_int_t)bytes) : json_null(); }

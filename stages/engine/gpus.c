@@ -1,5 +1,5 @@
-/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. A fork without exec will do: the
- * parent has one thread when it looks for devices, and the child shares nothing that its end could hurt. */
+/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. It needs no exec: the parent has one
+ * thread when it looks for devices, and the child shares nothing that its end could damage. */
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/nvml.h"
 
@@ -16,17 +16,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { END_MS = 1000 }; /* for a child that has answered, or was killed */
+enum { END_MS = 1000 }; /* most time for a child to end after it has answered or was killed */
 
 /* ---- the child ------------------------------------------------------------------------------------------------------------ */
-/* All but the pipe and stderr is the parent's, above all the manifest's lock, which must not outlive it here. */
+/* Closes all descriptors except the pipe and stderr, above all the manifest's lock, which the child must not keep. */
 static void close_others(int fd)
 {
     if (fd > STDERR_FILENO + 1) (void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
     (void)close_range((unsigned)fd + 1, ~0U, 0); /* where the kernel lacks it: they close with the child, which is soon */
 }
 
-/* Does not return, and runs no handler of the parent's at its end: it would write the parent's buffers once more. */
+/* Asks and ends. It calls _exit, because the parent's exit handlers would write the parent's buffers a second time. */
 static void answer(int fd, pid_t parent)
 {
     static kiln_gpu_list gpus;
@@ -40,7 +40,7 @@ static void answer(int fd, pid_t parent)
 }
 
 /* ---- the parent ----------------------------------------------------------------------------------------------------------- */
-/* *got == sizeof *out when the answer is here; less when the child ended without, or hangs. */
+/* Reads the answer. *got is below sizeof *out if the child ended without an answer or hangs. */
 static kiln_status listen_to(int fd, unsigned timeout_ms, kiln_gpu_list *out, size_t *got, kiln_error *err)
 {
     const uint64_t end = kiln_now_ns() + timeout_ms * UINT64_C(1000000);
@@ -67,7 +67,7 @@ static bool has_ended(pid_t pid, int *status)
     return false;
 }
 
-/* One that hangs inside the driver may outlive even SIGKILL for a while; nobody waits for it then. */
+/* Ends the child. One that hangs inside the driver can survive even SIGKILL for a while; then it is not waited for. */
 static void end_child(pid_t pid)
 {
     int status;
@@ -75,7 +75,7 @@ static void end_child(pid_t pid)
     (void)has_ended(pid, &status);
 }
 
-/* status: of its end; NULL: it had to be killed. */
+/* Writes why there is no answer. status: of the child's end; NULL: it had to be killed. */
 static void say_why(const int *status, unsigned timeout_ms, kiln_gpu_list *out)
 {
     memset(out, 0, sizeof *out);

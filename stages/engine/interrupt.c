@@ -1,6 +1,6 @@
-/* SIGINT and SIGTERM in a parent: noted, not obeyed at once, so that the worker is ended, finished units are stored and
- * the manifest is closed. The flag is the one global that a signal handler leaves no way around. A second signal has
- * its default effect (SA_RESETHAND): whoever insists is obeyed, and the manifest stands a kill at any moment. */
+/* SIGINT and SIGTERM in a parent. The first one sets a flag, so that workers are ended, finished units are stored and the manifest
+ * is closed. The flag must be global, because a signal handler has no argument for it. A second signal ends the process at once
+ * (SA_RESETHAND); the manifest survives a kill at any moment. */
 #include "stages/engine/engine_internal.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { POLL_MS = 200 }; /* a signal just before the poll is seen after it */
+enum { POLL_MS = 200 }; /* a signal that comes just before the poll is noticed after it */
 
 static volatile sig_atomic_t caught;
 

@@ -1,9 +1,13 @@
-/* job -- one call of kiln_run_units: its units, what is due, the order in which they go out, results that wait to be stored.
+/* job -- one call of kiln_run_units: its units, those that are due, the order in which they are handed out, and the results that
+ * wait to be stored.
  *
- *   run_units.c      finds what is due, makes the plan, starts the conversation
- *   pool.c       starts workers, hands units to them and hears them
- *   mishaps.c    buries workers, judges what failed
- *   arrivals.c   takes results, stores them in batches
+ *   run_units.c  finds the units that are due, plans the memory, starts the conversation
+ *   pool.c       starts workers, hands units to them and receives their answers
+ *   mishaps.c    decides what happens to units that fail and to workers that die or hang
+ *   arrivals.c   takes results and stores them in batches
+ *
+ * Everything runs in the parent's main thread, except one thread that stores a batch. While it runs, nothing else uses the manifest
+ * (kiln_job_store_end).
  */
 #ifndef KILN_STAGES_ENGINE_JOB_H
 #define KILN_STAGES_ENGINE_JOB_H
@@ -18,30 +22,30 @@
 
 enum { KILN_BATCH_UNITS = 256 };
 
-/* A result that waits for its transaction. */
+/* A result that waits for its transaction. Owns the map and the blobs. */
 typedef struct {
     kiln_unit *unit;
     void *map; /* the memfd that the blobs point into */
     uint64_t map_bytes;
-    uint64_t held_bytes; /* of them in memory: the others are holes */
+    uint64_t held_bytes; /* of the map in memory; the rest are holes */
     kiln_blob *blobs;
     uint64_t wall_ns;
 } kiln_arrival;
 
-/* The batch that is being stored. n == 0: none. */
+/* The batch that is being stored; n == 0: none is. */
 typedef struct {
     kiln_arrival items[KILN_BATCH_UNITS];
     unsigned n;
     uint64_t bytes;
-    bool threaded; /* by `thread`, which sets all below */
+    bool threaded; /* `thread` stores it and sets the fields below */
     pthread_t thread;
     atomic_bool done;
     kiln_status status;
     kiln_error error;
-    uint64_t ns; /* what the last one took */
+    uint64_t ns; /* time of the last transaction */
 } kiln_storing;
 
-/* Why a unit failed last. */
+/* Where and why a unit failed last. */
 typedef struct {
     uint64_t item;
     char device[160];
@@ -51,48 +55,52 @@ typedef struct {
 typedef struct {
     kiln_run *run;
     kiln_unit *units;
-    uint64_t *due; /* by item of the schedule: the unit's place in the list */
+    uint64_t *due; /* [n_due] for each item of the schedule, the index of its unit */
     uint64_t n_due;
-    uint64_t n_open; /* due, and neither back nor given up */
+    uint64_t n_open; /* units that are due and neither done nor given up */
     kiln_slots slots;
     kiln_schedule *schedule;
     kiln_ram_plan plan;
-    unsigned n_threads; /* to share out */
+    unsigned n_threads; /* shared among the workers that have work */
     kiln_failure *failures;
     uint64_t n_failures, failures_room;
     kiln_arrival batch[KILN_BATCH_UNITS];
     unsigned n_batch;
     uint64_t batch_bytes, batch_since_ns;
     kiln_storing storing;
-    uint64_t look_ns; /* when workers were last looked after */
+    uint64_t look_ns; /* when kiln_job_look_after was last called */
     kiln_progress progress;
 } kiln_job;
 
 static inline kiln_unit *kiln_job_unit(const kiln_job *j, uint64_t item) { return &j->units[j->due[item]]; }
-/* Not stored: the result is kept in memory only. */
+/* Says whether the result of the unit is kept in memory only, not stored. */
 bool kiln_job_in_memory(const kiln_job *j, const kiln_unit *u);
 
-/* Takes the result of a unit and closes its memfd. May store those before it. */
+/* Takes the result of a unit and closes its memfd. Earlier results may be stored first. */
 kiln_status kiln_job_take(kiln_job *j, kiln_unit *u, const kiln_message *m, int memfd, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err) KILN_MUST_CHECK; /* begins with what has waited long enough */
-kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;      /* what waits, done when it returns */
-/* Waits for the transaction that runs: before anything else is done with the manifest. Its failure, if it failed. */
+/* Begins to store the batch if it is large or old enough. Returns at once; fails if the transaction before has failed. */
+kiln_status kiln_job_store_ripe(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
+/* Stores the batch and waits until that is done. */
+kiln_status kiln_job_store(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
+/* Waits for the transaction that runs and returns its failure. Call it before anything else is done with the manifest. */
 kiln_status kiln_job_store_end(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
-void kiln_job_drop_arrivals(kiln_job *j);
+void kiln_job_drop_arrivals(kiln_job *j); /* waits for the transaction that runs; releases results that are not stored */
 
 static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot) { return &j->run->workers[slot]; }
-/* The worker is to end; what it has is free for others. */
+/* Asks the worker to end. Units that it has go back to the schedule as if they had not been handed out. */
 void kiln_job_dismiss(kiln_job *j, unsigned slot);
-/* The slot takes nothing any more. Fails when it was the last: with the reason alone where nothing ever computed. */
+/* Closes the slot for the rest of the run. Fails if it was the last one: with *why alone if no worker ever opened its device, else
+ * with KILN_E_DEVICE. */
 kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, kiln_error *err) KILN_MUST_CHECK;
-/* A worker says that an item, which it has no more, failed. */
+/* Handles FAILED for an item, which the worker no longer has. Fails if the status is not contained (containment.h). */
 kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_message *m, kiln_error *err) KILN_MUST_CHECK;
-/* Its socket is closed, or it hangs and is killed. The unit that it computed is judged when the process has ended and tells why. */
+/* Handles a worker that closed its socket or was killed because it hung. The unit in work is judged when the process has ended,
+ * because its exit status says why. */
 void kiln_job_mourn(kiln_job *j, unsigned slot);
-/* Kills what hangs, buries what has ended. */
+/* Kills workers that hang, and handles those that have ended. */
 kiln_status kiln_job_look_after(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 
-/* Until every unit is back or given up. */
+/* Hands out units and takes results until every unit is done or given up. */
 kiln_status kiln_job_converse(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

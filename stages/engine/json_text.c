@@ -1,6 +1,6 @@
-/* lex_save in jansson's load.c ignores what strbuffer_append_byte returns, do_dump in dump.c what dump_string does for a sorted
- * key. But jansson takes its memory through a function that can be set: ours is malloc that remembers a failure. What was
- * allocated before goes to free as well, so the moment at which it is set does not matter. */
+/* lex_save in jansson's load.c ignores the result of strbuffer_append_byte, and do_dump in dump.c that of dump_string for a sorted
+ * key. But jansson allocates through a function that can be replaced. Ours is malloc and remembers a failure. Memory that was
+ * allocated before is freed by the same free, so the function may be set at any time. */
 #include "stages/engine/json_text.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
-/* json_text -- JSON from text and to text, with a failure where memory ran out. jansson 2.14 forgets some: its scanner drops
- * the bytes of a token that it has no room for, and its writer the keys of a sorted object, so that tree and text are there
- * and wrong. Nothing else calls json_loads, json_dumps and their siblings (tests/unit/layers.t). */
+/* json_text -- JSON from text and to text, which fails if memory runs out.
+ *
+ * jansson 2.14 can miss such a failure: its scanner drops the bytes of a token for which it has no room, and its writer drops the
+ * keys of a sorted object, so the result exists and is wrong. These functions detect that. No other code calls json_loads,
+ * json_dumps and the like (tests/unit/layers.t). */
 #ifndef KILN_STAGES_ENGINE_JSON_TEXT_H
 #define KILN_STAGES_ENGINE_JSON_TEXT_H
 
@@ -9,22 +11,24 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* flags: JSON_DECODE_ANY and so on. *out: json_decref; NULL with KILN_OK: the text is no JSON, *why (may be NULL) says where.
- * `what` is for the sentence of KILN_E_NOMEM, the only failure. */
+/* Parses `bytes` bytes of text. flags: JSON_DECODE_ANY and so on. The caller releases *out with json_decref. If the text is no
+ * JSON, the call succeeds, *out is NULL and *why (may be NULL) says where. KILN_E_NOMEM is the only failure; `what` names the text
+ * in its sentence. */
 kiln_status kiln_json_parse(const char *text, size_t bytes, size_t flags, const char *what, json_t **out, json_error_t *why,
                             kiln_error *err) KILN_MUST_CHECK;
-/* free(); NULL: no memory, or no value. */
+/* Returns the text of v, to be freed with free(); NULL if there is no memory or v is NULL. */
 char *kiln_json_text(const json_t *v, size_t flags) KILN_MUST_CHECK;
-/* Into out[room], without a NUL: bytes that the text has, more than room when it did not fit; 0: no memory, or no value. */
+/* Writes the text of v into out[room], without a NUL. Returns its length, which is above room if it did not fit; 0 if there is no
+ * memory or v is NULL. */
 size_t kiln_json_put(const json_t *v, char *out, size_t room, size_t flags) KILN_MUST_CHECK;
 
-/* A JSON string of text that may be no UTF-8, such as a path or a sentence that was cut: then what is not ASCII becomes '?'.
- * NULL when memory is gone. */
+/* Returns a new JSON string. If the text is no UTF-8, as a path or a cut sentence may be, every byte that is not ASCII becomes '?'.
+ * NULL if there is no memory. */
 json_t *kiln_json_string(const char *text);
 
-/* A JSON number, or null for an infinity or NAN: JSON has neither, and jansson's json_real and the "f" of json_pack return NULL for
- * them, as they do when memory is gone. Nothing else makes numbers of reals (tests/unit/layers.t). NULL only when memory is gone.
- */
+/* Returns a new JSON number, or JSON's null for an infinity or NAN, which JSON lacks. NULL only if there is no memory; jansson's
+ * own json_real, and the "f" of json_pack, return NULL in both cases. So no other code makes numbers of reals
+ * (tests/unit/layers.t). */
 json_t *kiln_json_real(double v);
 
 #endif

@@ -1,8 +1,9 @@
-/* What becomes of units that fail, and of the workers and devices under them; the rules are containment.h's.
+/* What happens to units that fail, and to the workers and devices under them. The rules are those of containment.h.
  *
- * A worker that failed is replaced, because its process or its context may be damaged; a unit that it had not begun goes back
- * unharmed. The unit that counts is the oldest that it had: results are sent before the next is begun, and are heard before the
- * death. When one is begun beside tails of those before, the worker says so; then nobody knows which of them it was. */
+ * A worker that failed is replaced, because its process or its context may be damaged. Units that it had not begun go back as if
+ * they had not been handed out. The failure counts for the oldest unit of the worker: a result is sent before the next unit is
+ * begun, and is received before the death. If units had begun beside deferred work of earlier ones (BEGUN), any of them may be the
+ * cause; then none is blamed and each is computed alone. */
 #include "stages/engine/job.h"
 
 #include <signal.h>
@@ -11,10 +12,10 @@
 #include <string.h>
 
 enum {
-    EARLY_MAX = 3,        /* processes in a row that end before they have done anything: the slot is of no use */
-    START_MS = 300000,    /* until it says hello, at most; a driver that takes longer hangs */
-    START_GPU_MS = 20000, /* at least so long on a GPU, whatever --deadline: several that nothing keeps awake need seconds */
-    GAP_MS = 1000,        /* between two looks: longer than that nobody was awake */
+    EARLY_MAX = 3,        /* processes in a row that end before they have done anything; then the slot is retired */
+    START_MS = 300000,    /* most time until HELLO; a driver that takes longer hangs */
+    START_GPU_MS = 20000, /* least limit on a GPU, whatever --deadline says: GPUs that nothing keeps awake need seconds */
+    GAP_MS = 1000,        /* a longer time between two looks means that the parent was stopped */
 };
 static const uint64_t MS = 1000000;
 
@@ -66,7 +67,7 @@ static kiln_status give_up_stranded(kiln_job *j, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- workers that are no use any more ----------------------------------------------------------------------------------- */
+/* ---- workers that are not used any more ----------------------------------------------------------------------------------- */
 void kiln_job_dismiss(kiln_job *j, unsigned slot)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
@@ -94,7 +95,7 @@ kiln_status kiln_job_retire(kiln_job *j, unsigned slot, const kiln_error *why, k
     return KILN_E_DEVICE;
 }
 
-/* Of several devices one that fails again and again is left out. Where there is only the CPU there is nothing better. */
+/* Of several devices, one that fails again and again is left out. The CPU never is, because there is no other. */
 static bool may_strike_out(const kiln_job *j) { return !j->slots.one_device; }
 
 static void withdraw_strikes(kiln_job *j, kiln_hash unit)
@@ -138,7 +139,7 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
         return why.status;
     }
     kiln_job_dismiss(j, slot);      /* it ends by itself; the failed unit is not in flight any more */
-    if (m->flags & KILN_MSG_LOST) { /* no fault of the unit's */
+    if (m->flags & KILN_MSG_LOST) { /* the unit is not the cause */
         kiln_schedule_return(j->schedule, item);
         return kiln_job_retire(j, slot, &why, err);
     }
@@ -146,7 +147,7 @@ kiln_status kiln_job_fail(kiln_job *j, unsigned slot, uint64_t item, const kiln_
 }
 
 /* ---- a worker died ------------------------------------------------------------------------------------------------------ */
-/* Several were in work: none is blamed. Each is computed again by itself, so this happens to it once. */
+/* Several units were in work: none is blamed. Each is computed again alone, so this happens to it only once. */
 static void doubt_all(kiln_job *j, kiln_worker_process *w)
 {
     char name[192];
@@ -169,7 +170,7 @@ void kiln_job_mourn(kiln_job *j, unsigned slot)
     kiln_worker_dismiss(w);
 }
 
-/* Buries a process that was to end, if it has. */
+/* Handles the end of a process, if it has ended. */
 static kiln_status bury(kiln_job *j, unsigned slot, kiln_error *err)
 {
     kiln_worker_process *w = kiln_job_worker(j, slot);
@@ -199,7 +200,7 @@ static kiln_status bury(kiln_job *j, unsigned slot, kiln_error *err)
     return kiln_job_retire(j, slot, &of_slot, err);
 }
 
-/* --deadline counts from fork on: a process can stop or hang before it has said a word. */
+/* --deadline counts from fork on, because a process can stop or hang before its first message. */
 uint64_t kiln_start_deadline_ns(const kiln_device *device)
 {
     const uint64_t deadline = 1000 * MS * kiln_engine_values.deadline_s;
@@ -229,8 +230,8 @@ static void shift(uint64_t *ns, uint64_t gap, uint64_t now)
     if (*ns) *ns = now - *ns < gap ? now : *ns + gap;
 }
 
-/* Who looks every fifth of a second and did not for longer was stopped itself (Ctrl-Z, a laptop that slept), and its workers with
- * it; or it stored results. Either way that time counts against nobody. */
+/* The parent looks every fifth of a second. If it did not for longer, it was stopped together with its workers (Ctrl-Z, a laptop
+ * that slept), or it stored results. That time does not count for any deadline. */
 static void forgive_gap(kiln_job *j)
 {
     const uint64_t now = kiln_now_ns(), gap = now - j->look_ns;

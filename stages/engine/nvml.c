@@ -1,6 +1,6 @@
-/* The few functions of NVML that we need, declared here: its header comes with the CUDA toolkit, which a build without CUDA
- * does not have. Their types and numbers are a stable ABI, hence the _v2 of some names. It is neither shut down nor closed:
- * the process that asks ends at once, and an ending has one thing less that can hang. */
+/* The few functions of NVML that we need, declared here, because NVML's header comes with the CUDA toolkit, which a build without
+ * CUDA does not have. Their types and numbers are a stable ABI, hence the _v2 of some names. The library is neither shut down nor
+ * closed: the process that asks ends right afterwards, and shutting down could hang. */
 #include "stages/engine/nvml.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ typedef struct {
     X("nvmlDeviceGetMaxMigDeviceCount", mig_count, int, (device, unsigned *))  \
     X("nvmlDeviceGetMigDeviceHandleByIndex", mig_device_at, int, (device, unsigned, device *))
 
-/* NULL where the library lacks them: NVML of CUDA 11.0 knows no remapped rows, stand-ins know little. */
+/* Functions that may be NULL: NVML of CUDA 11.0 lacks remapped rows, and stand-ins of tests lack more. */
 #define NVML_OPTIONAL_MAP(X)                                                                            \
     X("nvmlSystemGetDriverVersion", driver_text, int, (char *, unsigned))                               \
     X("nvmlDeviceGetMemoryInfo", memory_info, int, (device, memory *))                                  \
@@ -94,7 +94,8 @@ static void ask_health(const nvml *n, device d, kiln_gpu *g)
     g->exclusive = mode == MODE_EXCLUSIVE_PROCESS;
 }
 
-/* sysfs writes the domain with four digits where NVML's own text has eight; all are hexadecimal. A GPU is function 0. */
+/* Writes the address as sysfs does: the domain has four hexadecimal digits, where NVML's own text has eight. A GPU is function 0.
+ */
 static void ask_address(const nvml *n, device d, kiln_gpu *g)
 {
     pci_info p = {0};
@@ -118,8 +119,8 @@ static void add_lost(const nvml *n, uint32_t gpu, int e, kiln_gpu_list *out)
 
 static bool is_lost(int e) { return e == GPU_IS_LOST || e == RESET_REQUIRED; }
 
-/* d: the GPU, or an instance of the one that `of_gpu` describes. What cannot be asked (no permission: the container hides it) is
- * left out. The answer of the call that failed, else SUCCESS. */
+/* Describes a GPU, or an instance of the GPU that of_gpu describes. One that may not be asked, because a container hides it, is
+ * left out. Returns SUCCESS, or the answer of the call that failed. */
 static int add(const nvml *n, device d, const kiln_gpu *of_gpu, kiln_gpu_list *out)
 {
     kiln_gpu g = *of_gpu;
@@ -132,7 +133,7 @@ static int add(const nvml *n, device d, const kiln_gpu *of_gpu, kiln_gpu_list *o
     return SUCCESS;
 }
 
-/* A GPU in MIG mode computes through its instances only. */
+/* Describes the instances of a GPU in MIG mode, because only they can compute. */
 static void add_gpu(const nvml *n, uint32_t gpu, kiln_gpu_list *out)
 {
     device d, instance;
@@ -151,7 +152,9 @@ static void add_gpu(const nvml *n, uint32_t gpu, kiln_gpu_list *out)
         if (n->mig_device_at(d, i, &instance) == SUCCESS) (void)add(n, instance, &whole, out);
 }
 
-/* Of the libcuda that a worker would load, which may be newer than the driver (packages for forward compatibility). */
+/* Asks for the version of the libcuda that a worker would load. It can be newer than the driver (packages for forward
+ * compatibility).
+ */
 static void ask_driver(const nvml *n, kiln_gpu_list *out)
 {
     int version = 0;

@@ -1,8 +1,9 @@
-/* nvml -- the GPUs of this machine, as NVIDIA's management library shows them, so that the parent needs no CUDA.
+/* nvml -- the GPUs of this machine, as NVIDIA's management library (NVML) shows them.
  *
- * NVML maps libcuda into the process that asks it, and keeps it there (driver 580.159); a driver that is ill may crash or hang
- * whoever asks. So a child of its own asks and ends: nothing of NVIDIA's is ever mapped here. The library is
- * libnvidia-ml.so.1, or what KILN_NVML in the environment names. That none answers is no failure, only a reason.
+ * Problem. The parent must know which GPUs there are, and must never touch CUDA. But NVML maps libcuda into the process that asks,
+ * and keeps it there (driver 580.159); and a broken driver can crash or hang that process.
+ * Layout. A child process asks, writes the list into a pipe and ends. The library is libnvidia-ml.so.1, or the one that KILN_NVML
+ * in the environment names. A machine without NVML is no failure: the list is empty and says why.
  *
  * Source: NVML API Reference, "Initialization and Cleanup", "System Queries", "Device Queries", "Device Enums",
  * "Device Structs", "Multi Instance GPU Management".
@@ -17,22 +18,22 @@
 
 enum { KILN_GPUS_MAX = 64 };
 
-/* A GPU, or one instance of a GPU that is cut into instances (MIG): then memory is the instance's, the rest is the GPU's. */
+/* A GPU, or one instance of a GPU in MIG mode. Of an instance, name, uuid and memory are its own; the rest is the GPU's. */
 typedef struct {
     char name[96], uuid[96];          /* "NVIDIA H200", "GPU-..." or "MIG-..." */
     char pci[16];                     /* "0000:1b:00.0", as /sys/bus/pci/devices has it; "" not known */
-    uint32_t gpu;                     /* which GPU by PCI address, as nvidia-smi counts; of an instance: which it is cut from */
+    uint32_t gpu;                     /* number of the GPU in the order of PCI addresses, as nvidia-smi counts */
     uint32_t arch;                    /* compute capability: 90 is 9.0; 0: not known */
-    uint64_t total_bytes, free_bytes; /* of memory; 0 and 0: not known */
-    uint64_t ecc_errors;              /* that could not be corrected, since the driver was loaded */
-    bool has_ecc;                     /* errors of memory are found, and most are corrected; false: off, none or not known */
-    bool repair_pending;              /* bad memory is replaced when the GPU is reset next */
-    bool repair_failed;               /* it cannot be replaced any more */
-    bool prohibited;                  /* nobody may compute here (compute mode) */
-    bool exclusive;                   /* only one process may */
+    uint64_t total_bytes, free_bytes; /* of device memory; 0 and 0: not known */
+    uint64_t ecc_errors;              /* uncorrected memory errors since the driver was loaded */
+    bool has_ecc;                     /* error correction is on; false: off, not there or not known */
+    bool repair_pending;              /* bad memory will be replaced by the next reset */
+    bool repair_failed;               /* bad memory cannot be replaced any more */
+    bool prohibited;                  /* compute mode: no process may compute */
+    bool exclusive;                   /* compute mode: only one process may */
 } kiln_gpu;
 
-/* A GPU that is in the machine and does not work. */
+/* A GPU that is in the machine but does not work. */
 typedef struct {
     uint32_t gpu;
     char why[64]; /* NVML's words: "GPU is lost" */
@@ -41,22 +42,22 @@ typedef struct {
 enum { KILN_GPUS_LOST_MAX = 16 };
 
 typedef struct {
-    kiln_gpu items[KILN_GPUS_MAX]; /* those that may be used */
+    kiln_gpu items[KILN_GPUS_MAX]; /* GPUs that work */
     uint32_t n;
     kiln_gpu_lost lost[KILN_GPUS_LOST_MAX];
     uint32_t n_lost;
-    uint32_t n_gpus;         /* in the machine; more than are in either list where some are hidden */
-    uint32_t driver_version; /* CUDA that the driver has: 13000 is 13.0; 0: not known */
+    uint32_t n_gpus;         /* in the machine, including those that a container hides and that are in neither list */
+    uint32_t driver_version; /* version of CUDA in the driver: 13000 is 13.0; 0: not known */
     char driver[80];         /* the driver's own version, "580.159"; "" not known */
-    bool broken;             /* NVML is here, but failed, crashed or hung: something is wrong with the driver */
-    char why_none[256]; /* why none can be used, by what NVML says or does not say; "" when that is no reason, even with no GPU */
+    bool broken;             /* NVML exists but failed, crashed or hung: something is wrong with the driver */
+    char why_none[256];      /* for people: why no GPU can be used; "" if NVML gives no reason, even if there is no GPU */
 } kiln_gpu_list;
 
-/* Asks in a child process, for timeout_ms at most; a child that hangs is killed. From a process with one thread.
- * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal came meanwhile; KILN_E_NOMEM: no process can be started. */
+/* Asks NVML in a child process, which is killed after timeout_ms. The calling process must have one thread only.
+ * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal came meanwhile. KILN_E_NOMEM: no process can be started. */
 kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* What that child does: asks in this process, which is to end soon. NVML stays loaded. */
+/* Asks NVML in this process, which is the child. NVML stays loaded, so the process should end soon. */
 void kiln_nvml_ask(kiln_gpu_list *out);
 
 #endif

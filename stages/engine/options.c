@@ -1,4 +1,4 @@
-/* Options that the engine adds to programs: to stages, to those with a manifest, to those with units. */
+/* The options that the engine adds: some to every stage, some to programs with a manifest, some to programs with units. */
 #include "stages/engine/engine_internal.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ static kiln_status add(const kiln_opt *row, kiln_error *err)
     return KILN_OK;
 }
 
-/* A row that the program has itself stays the program's. */
+/* Adds rows, except those whose name the program itself uses. */
 static kiln_status add_own(const kiln_stage_program *p, const kiln_opt *rows, size_t n, kiln_error *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -78,7 +78,7 @@ kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out
     if (is_stage) KILN_TRY(add_own(p, stage_rows, N_ROWS(stage_rows), err));
     if (!p->opens_itself || is_stage) KILN_TRY(add_own(p, &network_row, 1, err)); /* kiln-compare reads pictures only */
     if (p->unit) KILN_TRY(add_own(p, unit_rows, N_ROWS(unit_rows), err));
-    /* without units no device is ever used, and an option that did nothing would only mislead */
+    /* a program without units uses no device, so options about devices would mislead */
     for (const kiln_opt *o = p->cli->common; o && o->name; o++)
         if (p->unit || !(o->flags & KILN_DEVICE)) KILN_TRY(add(o, err));
     common.rows[common.n] = (kiln_opt){0};

@@ -1,10 +1,11 @@
-/* The outputs of the unit in hand, on their way into the memfd that carries them to the parent.
+/* The outputs of the unit in work: shuffled, compressed, hashed and written into the memfd that carries them to the parent.
  *
- * They are shuffled, compressed and hashed on all threads at once, because a unit has many planes of a megabyte rather than one
- * big array: copies wait until the unit ends or `wait_most` bytes of them lie there; what is lent waits where it is. What is
- * larger, and everything when there is one thread, is compressed straight from the caller's array. Compressed bytes exist once:
- * each output has a region of the memfd that would hold it at its worst, written as they come; what it does not fill stays a hole,
- * which takes no memory.
+ * Threads. A unit has many planes of a megabyte rather than one large array, so each thread compresses a plane of its own. Copies
+ * of outputs wait until the unit ends or until there are wait_most bytes of them; lent arrays wait in place. An output larger than
+ * that, and every output if there is one thread, is compressed directly from the caller's array.
+ *
+ * Memory. Compressed bytes exist once. Each output has a region of the memfd that is large enough for the worst case and is written
+ * as a stream. The rest of the region stays a hole, which takes no memory.
  *
  *   | output 0 | hole | output 1 | hole | ... | n_outputs kiln_wire_output | counters, NUL |
  */
@@ -20,7 +21,7 @@ enum { REGION = 4096 }; /* a page: no two outputs share one */
 
 struct kiln_output {
     kiln_unit_output head;
-    const void *raw; /* while it waits: the copy, or what was lent */
+    const void *raw; /* while it waits: the copy, or the lent array */
     void *copy;      /* owned */
     uint64_t at, packed;
 };
@@ -45,7 +46,7 @@ void kiln_outputs_release(kiln_outputs *o)
 }
 
 /* ---- into the memfd ---------------------------------------------------------------------------------------------------- */
-/* The most that a zstd stream makes of so many bytes: 3 a block of at most 128 KiB, header and checksum. */
+/* Returns the largest size of a zstd stream of so many bytes: 3 for each block of at most 128 KiB, header and checksum. */
 static uint64_t worst_packed(uint64_t raw) { return raw + 3 * (raw >> 10) + REGION; }
 
 static uint64_t take_region(kiln_outputs *o, uint64_t most)
@@ -69,7 +70,7 @@ static kiln_status write_region(void *context, const void *data, size_t bytes, k
     return KILN_OK;
 }
 
-/* On any thread: regions do not overlap. */
+/* Compresses an output into its region. Threads may do so at the same time, as regions do not overlap. */
 static kiln_status pack(const kiln_outputs *o, kiln_output *item, const void *raw, kiln_error *err)
 {
     region r = {o->memfd, item->at, item->at + worst_packed(item->head.raw_bytes)};
@@ -127,7 +128,7 @@ static kiln_status put_raw(kiln_outputs *o, kiln_output *item, const void *raw, 
     return kiln_memfd_write(o->memfd, item->at, raw, item->head.raw_bytes, err);
 }
 
-/* The item keeps where its bytes are until they are packed. */
+/* Adds an output that waits to be compressed. */
 static kiln_status let_wait(kiln_outputs *o, kiln_output *item, const void *raw, kiln_put put, kiln_error *err)
 {
     const uint64_t bytes = item->head.raw_bytes;
@@ -234,7 +235,7 @@ kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_mess
     return KILN_OK;
 }
 
-/* The parent's side: checked against the size of what came. */
+/* Offsets and sizes are checked against the size of the memfd. */
 kiln_status kiln_outputs_read(const kiln_message *m, const void *map, kiln_unit_result *out, kiln_blob *blobs, kiln_error *err)
 {
     const uint64_t table_bytes = (uint64_t)m->n_outputs * sizeof(kiln_wire_output);

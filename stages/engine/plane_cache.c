@@ -1,8 +1,8 @@
-/* Decoded planes, least recently used first out.
+/* A cache of decoded planes that drops the least recently used ones.
  *
- * Planes are found by the hashes of their content, so a plane that two layers share is decoded once. Planes of the chunk
- * that was asked for last are never thrown out: whoever works on a chunk may hold all of its planes. A table of chains
- * finds them; a list in the order of use tells which goes first. */
+ * Planes are found by the hashes of their content, so a plane that two layers share is decoded once. Planes of the chunk that is
+ * asked for are never dropped, because the caller may hold all planes of a chunk. A hash table with chains finds a plane; a list in
+ * the order of use says which one is dropped first. */
 #include "stages/engine/engine.h"
 
 #include "base/checked.h"
@@ -19,7 +19,7 @@ typedef struct entry {
     struct entry *chain;         /* next in the same chain */
     struct entry *newer, *older; /* in the order of use */
     kiln_hash key;
-    const kiln_chunk *chunk; /* for which it was asked for last */
+    const kiln_chunk *chunk; /* for which it was last asked */
     uint64_t bytes;
     unsigned char *data;
 } entry;
@@ -112,7 +112,7 @@ static entry *find(const kiln_plane_cache *c, const kiln_plane *p)
     return e;
 }
 
-/* Room for a plane, found from now on, to be filled. */
+/* Adds an entry for a plane. From now on it is found; the caller fills it. */
 static kiln_status add(kiln_plane_cache *c, const kiln_plane *p, entry **out, kiln_error *err)
 {
     entry *e;
@@ -168,8 +168,8 @@ typedef struct {
     const kiln_plane *plane;
 } job;
 
-/* Room for what is missing, as far as it goes; *n jobs. What was added here is the newest, and a third of the budget: it is not
- * thrown out for more of its kind. */
+/* Adds entries for missing planes, up to a third of the budget, and makes a job of each. These entries are the newest, so making
+ * room for one does not drop another. */
 static kiln_status add_missing(kiln_plane_cache *c, const kiln_chunk *const *chunks, uint32_t n_chunks, const char *const *planes,
                                uint32_t n_planes, job *jobs, uint32_t *n, kiln_error *err)
 {
@@ -188,7 +188,7 @@ static kiln_status add_missing(kiln_plane_cache *c, const kiln_chunk *const *chu
     return KILN_OK;
 }
 
-/* The failure that is told is one of those that there were. */
+/* Decodes the jobs. If several fail, *err is that of one of them. */
 static kiln_status decode(const job *jobs, uint32_t n_jobs, kiln_manifest *const *m, unsigned n, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -226,7 +226,7 @@ kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m,
     KILN_TRY(KILN_ALLOC(&jobs, (uint64_t)n_chunks * n_planes, "planes to decode", err));
     kiln_status st = add_missing(c, chunks, n_chunks, planes, n_planes, jobs, &n_jobs, err);
     if (st == KILN_OK) st = decode(jobs, n_jobs, m, n, err);
-    for (uint32_t i = 0; st != KILN_OK && i < n_jobs; i++) drop(c, jobs[i].e); /* nobody knows which are whole */
+    for (uint32_t i = 0; st != KILN_OK && i < n_jobs; i++) drop(c, jobs[i].e); /* it is not known which are complete */
     free(jobs);
     return st;
 }

@@ -1,9 +1,9 @@
 /* The conversation with the workers of one list of units.
  *
- * A slot is empty, starting (a process that has not said hello), ready, or ending (its socket is closed, the process is still
- * there). Nothing here waits for one slot alone: hellos, results and deaths are heard as they come, so a GPU that takes its time
- * to open or to end holds up nobody. Each ready worker has one unit in work and, while more wait than there are workers, one
- * prefetched, and those whose tails it does beside it; at the end of the list nobody hoards what another could begin. */
+ * A slot is empty, starting (its process has not said HELLO), ready, or ending (its socket is closed and the process still exists).
+ * Nothing here waits for a single slot: messages and deaths are handled as they come, so a GPU that is slow to open or to end does
+ * not delay the others. A ready worker has one unit in work, and the units whose deferred work runs. It also has one unit waiting
+ * while more units wait than there are workers; near the end of the list it has none, because an idle worker could compute it. */
 #include "stages/engine/job.h"
 
 #include <poll.h>
@@ -24,7 +24,7 @@ static unsigned count_there(const kiln_job *j)
     return n;
 }
 
-/* How many may work at a time: no more than memory has room for, nor than there are units. */
+/* Returns how many workers may work at a time: memory must have room for them, and each must have a unit. */
 static unsigned count_wanted(const kiln_job *j)
 {
     const unsigned open = kiln_slots_open(&j->slots);
@@ -40,7 +40,7 @@ static kiln_status start(kiln_job *j, unsigned slot, kiln_error *err)
     return kiln_worker_start(r, kiln_run_slot_device(r, slot), j->plan.unit, kiln_job_worker(j, slot), err);
 }
 
-/* Ends one that idles; false: none does. */
+/* Asks one idle worker to end. Returns false if there is none. */
 static bool make_room(kiln_job *j)
 {
     for (unsigned i = 0; i < j->slots.n; i++) {
@@ -52,7 +52,8 @@ static bool make_room(kiln_job *j)
     return false;
 }
 
-/* A unit that came back may need a slot that is empty; more start only while there is work and memory for them. */
+/* Starts workers in empty slots: first those that a unit that came back needs, then others while there is work and memory for them.
+ */
 static kiln_status start_missing(kiln_job *j, kiln_error *err)
 {
     bool there[KILN_SLOTS_MAX] = {false};
@@ -77,7 +78,8 @@ static kiln_status start_missing(kiln_job *j, kiln_error *err)
 }
 
 /* ---- units go out ------------------------------------------------------------------------------------------------------- */
-/* All threads are shared among those that have work; a unit that is alone has them all, where memory has room for that. */
+/* Returns the threads of a worker. All threads are shared among the workers that have work; a single one has all of them if memory
+ * has room. */
 static uint32_t threads_of(const kiln_job *j, unsigned slot)
 {
     unsigned n = count_there(j);
@@ -123,7 +125,7 @@ static kiln_status send_unit(kiln_job *j, unsigned slot, uint64_t item, kiln_err
 }
 
 /* Every worker gets one unit before any gets a second: few units are shared out too. More go to those alone that have begun one
- * beside a tail. */
+ * beside deferred work. */
 static kiln_status hand_out(kiln_job *j, kiln_error *err)
 {
     uint64_t item;
@@ -157,7 +159,7 @@ static kiln_status hear_answer(kiln_job *j, unsigned slot, const kiln_message *m
     const uint64_t item = w->flight[0], now = kiln_now_ns();
     if (m->kind == KILN_MSG_BEGUN && w->n_beside + 1 < w->n_flight && m->unit == j->due[w->flight[w->n_beside + 1]]) {
         w->n_beside++;
-        w->unit_ns = now; /* what was computed is done; the tail's answer waits for this unit */
+        w->unit_ns = now; /* the deadline now counts for this unit */
         return KILN_OK;
     }
     if (w->n_flight == 0 || m->unit != j->due[item] || (m->kind != KILN_MSG_RESULT && m->kind != KILN_MSG_FAILED))

@@ -1,4 +1,4 @@
-/* main of every program: options, then the worker's loop or the parent's run, then the report, the error, the exit code. */
+/* The main() of every program: parses options, runs as worker or parent, prints report and error, returns the exit code. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -16,21 +16,21 @@ static kiln_status open_manifest(kiln_run *r, kiln_error *err)
     const kiln_stage_program *p = r->program;
     if (p->opens_itself) return KILN_OK;
     if (p->manifest_arg >= r->parsed.n_positional) return kiln_fail(err, KILN_E_BUG, "%s has no argument MANIFEST", p->name);
-    /* a run that changes nothing needs no lock, waits for nobody and works on read-only media */
+    /* a run that changes nothing needs no lock, does not wait for one and works on read-only media */
     kiln_open_mode mode = kiln_run_is_once(r) ? KILN_OPEN_READ : p->open;
     KILN_TRY(kiln_manifest_open(r->parsed.positional[p->manifest_arg], mode, p->name, kiln_engine_values.allow_network,
                                 &r->manifest, err));
     return kiln_run_load_parameters(r, err);
 }
 
-/* A manifest that this run made is left behind only when it holds finished work: never after bad input. */
+/* Says whether to remove the manifest: the run has made it and failed without finished work, or because of its input. */
 static bool should_discard(const kiln_run *r, kiln_status st)
 {
     if (st == KILN_OK || r->committed || !r->manifest || !kiln_manifest_created(r->manifest)) return false;
     return r->units_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
 }
 
-/* Failed runs are recorded when they left units behind; others leave no trace. */
+/* Records a failed run if it has stored units. Other failed runs leave no trace. */
 static void record_failure(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     if (r->units_stored == 0 || r->committed || kiln_run_is_once(r)) return;
@@ -58,8 +58,9 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
     r->manifest = NULL;
 }
 
-/* ---- what stdout gets ----------------------------------------------------------------------------------------------------- */
-/* What a tool has found is worth seeing where it fails, too. */
+/* ---- the report on stdout -----------------------------------------------------------------------------------------------------
+ */
+/* Makes the report of a failed run. A tool's report is included, because its findings are useful even if it fails. */
 static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "stage", r->program->name, "status", "failed", "error",
@@ -125,7 +126,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
     return r->program->run(r, err);
 }
 
-/* The end of a run in which some units were left to others, or given up. */
+/* Decides the status of a run that left units to other runs or gave some up, and says so. */
 static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
 {
     const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->units_total;
@@ -151,7 +152,7 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     return KILN_OK;
 }
 
-/* Asks for GPUs, touches no manifest. */
+/* Does --list-gpus, without a manifest. */
 static kiln_status list_gpus(kiln_error *err)
 {
     KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));

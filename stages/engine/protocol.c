@@ -69,7 +69,7 @@ kiln_status kiln_message_receive(int fd, kiln_message *m, int *memfd, bool *clos
     *closed = false;
     ssize_t got;
     int resets = 0;
-    do { /* a peer that ended without having read all is told once, before the messages that it had sent */
+    do { /* ECONNRESET comes once if the peer ended without reading all, before the messages that it had sent */
         got = recvmsg(fd, &head, MSG_CMSG_CLOEXEC);
     } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
     if (got == 0 || (got < 0 && errno == ECONNRESET)) {

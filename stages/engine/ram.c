@@ -1,16 +1,20 @@
-/* The plan: how the cap is shared out.
+/* The plan: how the cap is shared out among parent and workers.
  *
- * Parts of the whole: the parent (its process, its connection's page cache, what it holds of the list), each worker with nothing
- * in hand (process, threads, connection), and what is left, in equal shares, for units. A share covers what the worker keeps
- * between units and the unit's outputs until the parent has stored them.
+ * Problem. All processes together must stay below --ram, whatever the units need, and a refusal must name the least cap that works.
  *
- * Threads take memory too: a compressor, a stack, and what a unit has for each. They give way before a cap is refused. All threads
- * of a run take a quarter of the cap at most; where a unit has no room beside them they become fewer, down to one. The least --ram
- * that a refusal names is for one worker with one thread, and covers what the stage says of later units (kiln_run_foresee_ram).
+ * Parts. The parent takes its process, the page cache of its connection and what it holds of the list. Each worker without a unit
+ * takes its process, its threads and its connection. The rest is divided into equal shares for units. A share covers what the
+ * worker keeps between units, and the unit's outputs until the parent has stored them.
  *
- * With room enough a worker computes its next unit while the result of the last one waits for its transaction: two units in
- * flight, and a batch of results. Outputs are at most half of what a unit takes, since its own arrays exist beside them. Where
- * memory is short a result is stored before its worker gets another unit, so that it needs no room beside the share. */
+ * Threads take memory: a compressor, a stack, and what a unit needs for each. All threads of a run together take at most a quarter
+ * of the cap. If a unit has no room beside them, the number of threads is lowered, down to one, before the cap is refused. The
+ * least
+ * --ram that a refusal names is for one worker with one thread, and covers later units that the stage has announced
+ * (kiln_run_foresee_ram).
+ *
+ * Results. If there is room, a worker computes its next unit while the result of the last one waits for its transaction: two units
+ * in flight, and a batch of results. Outputs count as half of a unit, because the unit's own arrays exist beside them. If memory is
+ * short, a result is stored before its worker gets another unit, so it needs no room beside the share. */
 #include "stages/engine/ram.h"
 
 #include "base/checked.h"
@@ -24,17 +28,17 @@
 enum {
     MIB = 1 << 20,
     PARENT_BYTES = 24 * MIB,    /* measured: 18, of which 8 are the page cache */
-    PLAN_GROWS = 4 * MIB,       /* between asking what a unit may take and planning it */
-    PARENT_GROWS = 16 * MIB,    /* beyond what it has when the work is planned */
+    PLAN_GROWS = 4 * MIB,       /* the parent's growth from kiln_run_unit_ram to the plan of the list */
+    PARENT_GROWS = 16 * MIB,    /* the parent's growth after the plan */
     WORKER_BYTES = 12 * MIB,    /* measured: 7, of which 4 are the page cache */
     THREAD_BYTES = 3 * MIB / 2, /* compressor and stack */
-    RESULT_BYTES = 2048,        /* of a unit, while the run lasts; measured: a chunk's twelve outputs */
-    COMMIT_BYTES = 2560,        /* and what the commit makes of it */
+    RESULT_BYTES = 2048,        /* of a unit's result, until the run ends; measured: a chunk's twelve outputs */
+    COMMIT_BYTES = 2560,        /* of the rows that the commit makes of it */
     BATCH_MOST = 64 * MIB,
     BATCH_SHARE = 16,  /* of the cap */
     THREADS_SHARE = 4, /* of the cap, less the parent: all threads together */
 };
-static const double FREE_SHARE = 0.95; /* of what is free, at most, whatever --ram says */
+static const double FREE_SHARE = 0.95; /* of what is free; the cap is never larger */
 
 uint64_t kiln_ram_cap(kiln_run *r)
 {
@@ -65,7 +69,7 @@ static uint64_t parent_bytes(const kiln_run *r)
 
 void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due) { r->ram.results = COMMIT_BYTES * n + RESULT_BYTES * n_due; }
 
-/* How many threads a run has at most under this cap. */
+/* Returns the largest number of threads that a run may have under this cap. */
 static unsigned threads_most(uint64_t cap, uint64_t parent)
 {
     const uint64_t room = cap > parent ? (cap - parent) / THREADS_SHARE / THREAD_BYTES : 0;
@@ -73,7 +77,7 @@ static unsigned threads_most(uint64_t cap, uint64_t parent)
     return room >= all ? all : room > 1 ? (unsigned)room : 1;
 }
 
-/* Share of each of n workers with so many threads when the parent takes so much; 0: none. */
+/* Returns the share of each of n workers with so many threads; 0 if there is no room. */
 static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n, unsigned threads)
 {
     if (cap <= parent) return 0;
@@ -81,8 +85,7 @@ static uint64_t share_of(uint64_t cap, uint64_t parent, unsigned n, unsigned thr
     return each > worker_bytes(threads) ? each - worker_bytes(threads) : 0;
 }
 
-/* The parent is a little larger when the unit's list is planned: room for that, so that a unit which asks for just this much fits.
- */
+/* Leaves room for the parent's growth until the list is planned, so that a unit of exactly this size fits. */
 uint64_t kiln_run_unit_ram(kiln_run *r)
 {
     const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r) + PLAN_GROWS;
@@ -96,13 +99,13 @@ void kiln_run_foresee_ram(kiln_run *r, uint64_t unit_ram, uint64_t n_units)
     r->ram.foreseen = kiln_max_u64(r->ram.foreseen, unit_ram + kiln_list_ram(n_units));
 }
 
-/* The blob as it is stored, and once more shuffled. */
+/* Counts the blob as it is stored and a shuffled copy. */
 uint64_t kiln_read_ram(uint64_t raw_bytes) { return 2 * kiln_min_u64(raw_bytes, KILN_BLOB_MAX) + MIB / 4; }
 
 uint64_t kiln_shared_payload_ram(uint64_t bytes) { return KILN_IN_FLIGHT * bytes; }
 
-/* A worker's --ram is the whole cap in bytes: its parent resolved it. What its other threads have would be the unit's where there
- * is one thread. */
+/* A worker's --ram is the whole cap in bytes, which its parent resolved. With a single thread the unit could also have the memory
+ * of the other threads. */
 kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what, kiln_error *err)
 {
     char needs[32], has[32];
@@ -114,14 +117,14 @@ kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t 
                      (unsigned long long)((kiln_common_values.ram.bytes + all - share) / MIB + 2));
 }
 
-/* What a unit takes in a worker with so many threads. */
+/* Returns what a unit takes in a worker with so many threads. */
 static uint64_t unit_bytes(const kiln_unit *u, unsigned threads)
 {
     const uint64_t ram = (u->ram ? u->ram : KILN_UNIT_RAM) + u->ram_thread * (threads - 1);
     return kiln_max_u64(ram, u->payload_bytes + u->shared_payload_bytes);
 }
 
-/* How a refusal ends. Where less is free than is needed, more --ram would be refused with the same sentence. */
+/* Writes the end of a refusal: the least --ram that works; or, if less than that is free, what limits it and what can be done. */
 enum { ADVICE = 256 };
 static const char *advise(const kiln_run *r, uint64_t all, char out[ADVICE])
 {
@@ -136,14 +139,14 @@ static const char *advise(const kiln_run *r, uint64_t all, char out[ADVICE])
     return out;
 }
 
-/* Before results are loaded: workers, which may not be needed at all, are not counted. */
+/* Workers are not counted, because they may not be needed at all. */
 kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
     const uint64_t cap = kiln_ram_cap(r);
     kiln_ram_results(r, n, n);
     const uint64_t parent = parent_bytes(r);
-    uint64_t largest = 0; /* it may be due: the number that is named does then, too */
+    uint64_t largest = 0; /* of all units, because any may be due: the cap that is named has room for it */
     for (uint64_t i = 0; i < n; i++) largest = kiln_max_u64(largest, kiln_max_u64(unit_bytes(&units[i], 1), units[i].ram_after));
     largest = kiln_max_u64(largest, r->ram.foreseen);
     if (parent <= cap) {
@@ -156,16 +159,16 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
                      advise(r, parent + worker_bytes(1) + largest, advice));
 }
 
-/* What is known of a list. */
+/* A list that is to be planned. */
 typedef struct {
     uint64_t cap, parent;
     const kiln_unit *units;
     const uint64_t *due;
     uint64_t n_due;
-    uint64_t cache; /* what a worker keeps besides, at most */
+    uint64_t cache; /* the largest ram_cache */
 } list;
 
-/* The largest of the list. */
+/* Returns the largest unit of the list. */
 static const kiln_unit *largest_of(const list *l, unsigned threads)
 {
     const kiln_unit *big = &l->units[l->due[0]];
@@ -174,7 +177,8 @@ static const kiln_unit *largest_of(const list *l, unsigned threads)
     return big;
 }
 
-/* n workers with so many threads each. A worker takes what its units need, and beside it grows caches as far as its share goes. */
+/* Fills the plan for n workers with so many threads each. A worker takes what its units need, and fills caches as far as its share
+ * goes. */
 static void take_plan(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
     const uint64_t taken = kiln_min_u64(p->unit, need + l->cache);
@@ -184,7 +188,7 @@ static void take_plan(kiln_ram_plan *p, const list *l, unsigned n, unsigned thre
     p->threads_each = (unsigned)kiln_min_u64(all_threads(), threads + (p->cap - kiln_min_u64(p->cap, p->predicted)) / THREAD_BYTES);
 }
 
-/* With results that wait, while workers go on. */
+/* Plans so that results may wait while workers go on. */
 static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
     const uint64_t result = need / 2;
@@ -198,6 +202,7 @@ static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned thr
     return true;
 }
 
+/* Plans so that each result is stored before its worker goes on. */
 static bool plan_tight(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
     const uint64_t share = share_of(p->cap, l->parent, n, threads);
@@ -209,7 +214,7 @@ static bool plan_tight(kiln_ram_plan *p, const list *l, unsigned n, unsigned thr
     return true;
 }
 
-/* As many workers as there is room for with half of the threads at least that they would have; one worker takes as many as go. */
+/* Finds the largest number of workers that have room with at least half of their threads. A single worker may have any number. */
 static bool find_plan(kiln_ram_plan *p, const list *l, unsigned n_wanted)
 {
     const unsigned all = threads_most(l->cap, l->parent);
@@ -232,7 +237,7 @@ static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, con
                      advise(r, parent + worker_bytes(1) + kiln_max_u64(unit, r->ram.foreseen), advice));
 }
 
-/* The same for a list. Where its units plan others, a cap that has room for these alone would be refused later. */
+/* The same for a list. If its units plan others, the cap that is named has room for those, too; else it would be refused later. */
 static kiln_status refuse_list(const kiln_run *r, const list *l, kiln_error *err)
 {
     char needs[32], allowed[32], then[32], advice[ADVICE];

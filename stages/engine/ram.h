@@ -1,71 +1,77 @@
-/* ram -- --ram: what parent and workers may take of the host's memory together, shared out before the work, measured during it.
+/* ram -- --ram: the host memory that parent and workers may take together. It is shared out before the work and measured during it.
  *
- * What counts is anonymous memory of all processes, and shared memory (the memfds that carry payloads and results) once. The
- * CUDA runtime's own share in a worker is read right after its context is there and reported beside. */
+ * What counts: the anonymous memory of all processes of the run, and shared memory (the memfds that carry payloads and results),
+ * each memfd once. What the CUDA runtime takes in a worker does not count; it is measured right after the context is made and is
+ * reported by itself. All sizes are bytes. Everything here runs in the parent's main thread. */
 #ifndef KILN_STAGES_ENGINE_RAM_H
 #define KILN_STAGES_ENGINE_RAM_H
 
 #include "stages/engine/engine.h"
 
-/* Bytes that may be taken now (ram_free.c); root: "", or the folder of a pretended /proc and /sys. UINT64_MAX: nobody knows. */
+/* Returns how much memory may be taken now (ram_free.c), or UINT64_MAX if the system does not say. root: "", or for tests a folder
+ * that stands for the root of /proc and /sys. */
 uint64_t kiln_ram_free(const char *root);
-/* The same; *by: what leaves so little, for people, and what to do about it. */
+/* For people: what limits the free memory, and what can be done about it. Both are constant texts. */
 typedef struct {
     const char *what, *advice;
 } kiln_ram_bound;
+/* The same, and says in *by which limit is the tightest. */
 uint64_t kiln_ram_free_by(const char *root, kiln_ram_bound *by);
 
-/* --ram in bytes, found out once a run. */
+/* Returns the cap: --ram in bytes, at most 95 % of what is free. The first call of a run resolves it; later calls return the same.
+ */
 uint64_t kiln_ram_cap(kiln_run *r);
 
-/* How a list of units is to be worked on. */
+/* How a list of units is worked on. */
 typedef struct {
-    uint64_t cap;          /* --ram in bytes */
-    uint64_t unit;         /* host memory of one worker for its units: the `ram` of UNIT messages */
-    uint64_t batch;        /* results that may wait for a common transaction; one that would exceed it: store first. 0: each is
-                              stored before its worker is handed another unit */
-    uint64_t predicted;    /* what all take together at most, what workers keep for later included */
-    unsigned n_workers;    /* at least 1, at most what was wanted */
-    unsigned n_threads;    /* of all of them together: --threads, or fewer where memory is short */
-    unsigned threads_each; /* that one may have which works while others idle */
-    unsigned in_flight;    /* units that a worker has at a time, but for those whose tails run: 1, or 2 where memory has room for
-                              a result that waits */
+    uint64_t cap;          /* as kiln_ram_cap */
+    uint64_t unit;         /* what each worker may take for its units: `ram` of UNIT messages */
+    uint64_t batch;        /* results that may wait for a common transaction. 0: each result is stored before its worker gets
+                              another unit */
+    uint64_t predicted;    /* upper bound of what all processes take together, including what workers keep between units */
+    unsigned n_workers;    /* 1 to the number that was wanted */
+    unsigned n_threads;    /* of all workers together: --threads, or fewer if memory is short */
+    unsigned threads_each; /* the most for one worker while others are idle */
+    unsigned in_flight; /* units that a worker has at a time, without those whose deferred work runs: 2, or 1 if memory has no room
+                           for a result that waits */
 } kiln_ram_plan;
 
-/* Shares the cap out among at most n_wanted workers so that the largest of the due units (indices into units) fits. KILN_E_CAP
- * when not even one worker has room: names the unit and the least --ram that would do. */
+/* Shares the cap out among at most n_wanted workers so that the largest of the due units fits. due: n_due indices into units, at
+ * least one. KILN_E_CAP: not even one worker with one thread has room; names the unit and the least --ram that works. */
 kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64_t *due, uint64_t n_due, unsigned n_wanted,
                                kiln_ram_plan *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* The parent keeps the result of every unit, and makes rows of them at the end. What a list of n, of which n_due have no result
- * yet, still adds: counted by plans from now on. */
+/* The parent keeps the result of every unit until the run ends, when it makes rows of them. Sets what a list adds to that, which
+ * later plans count: n units, of which n_due have no result yet. */
 void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due);
-/* Before the list is looked up, and where nothing is due the only check: KILN_E_CAP with the least --ram that does when the parent
- * alone has no room for it. */
+/* Checks that the parent alone has room for a list. It is called before stored results are loaded; if nothing is due, no plan is
+ * made and this is the only check. KILN_E_CAP names the least --ram that works. */
 kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
-/* What was measured; part of a run. */
+/* What a run knows and has measured of its memory; a part of kiln_run. */
 typedef struct {
-    uint64_t cap;  /* 0: not resolved yet */
-    uint64_t free; /* then: what could be taken when it was, by what it is bound; 0: not looked at */
-    kiln_ram_bound bound;
-    uint64_t predicted; /* largest of the plans */
-    uint64_t peak;      /* largest sum seen */
-    uint64_t cuda;      /* largest share of the CUDA runtime in a worker, not in peak */
-    uint64_t held;      /* bytes of memfds that the parent has mapped and closed: whoever maps and unmaps one counts it here */
-    uint64_t foreseen;  /* kiln_run_foresee_ram */
-    uint64_t results;   /* what the units of the list add to the parent until the run ends */
-    uint64_t last_ns;   /* of the last look */
+    uint64_t cap;         /* 0: not resolved yet */
+    uint64_t free;        /* what was free when the cap was resolved; 0: not resolved yet */
+    kiln_ram_bound bound; /* what limited it then */
+    uint64_t predicted;   /* the largest of the plans */
+    uint64_t peak;        /* the largest sum that was measured */
+    uint64_t cuda;        /* the largest share of the CUDA runtime in a worker; not in peak */
+    uint64_t held;     /* memory of memfds that the parent has mapped and whose descriptor it has closed: no descriptor shows them,
+                          so code that maps or unmaps one changes this number */
+    uint64_t foreseen; /* kiln_run_foresee_ram */
+    uint64_t results;  /* kiln_ram_results */
+    uint64_t last_ns;  /* time of the last measurement */
 } kiln_ram_use;
 
-/* Looks at all processes, unless that was less than 50 ms ago and `now` is false. Call it where results have just arrived and
- * whenever the parent waits. */
+/* Measures all processes and raises the peak, unless the last measurement is less than 50 ms old and `now` is false. Called
+ * whenever results have arrived and while the parent waits. */
 void kiln_ram_look(kiln_run *r, bool now);
-/* Anonymous and shared memory that this process has mapped, in bytes; 0 where /proc is not there. */
+/* Returns the anonymous and shared memory of this process; 0 without /proc. */
 uint64_t kiln_ram_mapped(void);
-/* Adds ram_cap_bytes, ram_predicted_bytes, ram_peak_bytes and, with GPU workers, ram_cuda_bytes; 0, or -1 without memory. */
+/* Adds ram_cap_bytes, ram_predicted_bytes, ram_peak_bytes and, with GPU workers, ram_cuda_bytes. Returns 0, or -1 if there is no
+ * memory. */
 int kiln_ram_report(const kiln_run *r, json_t *summary);
-/* Warns when the cap was exceeded: a bug of ours. */
+/* Warns if the peak exceeds the cap, which is a bug of the prediction. */
 void kiln_ram_judge(const kiln_run *r);
 
 #endif

@@ -1,8 +1,8 @@
-/* How much host memory may be taken: what the kernel calls available, within what limits leave of the cgroups that this process
- * is in, up to the root of the tree, and within its own RLIMIT_AS and RLIMIT_DATA.
+/* How much host memory may be taken: the least of what the kernel calls available, what the limits of this process's cgroups leave,
+ * up to the root of the tree, and what RLIMIT_AS and RLIMIT_DATA leave.
  *
- * Of a cgroup's use the pages of files count as free: they go when memory is wanted. Inside a container the path that
- * /proc/self/cgroup tells may not exist under its mount; then its parents are looked at, at last the mount itself, which is the
+ * Pages of files in a cgroup count as free, because the kernel drops them when memory is needed. Inside a container the path in
+ * /proc/self/cgroup may not exist under the mount. Then the folders above it are tried, and at last the mount itself, which is the
  * container's own group. */
 #include "stages/engine/ram.h"
 

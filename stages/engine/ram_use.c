@@ -1,8 +1,8 @@
-/* What was really taken: RssAnon of parent and workers from /proc/PID/status, and each memfd once.
+/* What is really taken: RssAnon of parent and workers from /proc/PID/status, and each memfd once.
  *
- * A memfd is found through the descriptors of the workers; those that the parent has mapped and closed it counts itself. What a
- * process maps of them shows as RssShmem too, so the larger of the two sums is taken. The CUDA runtime's share is subtracted:
- * each worker on a GPU tells what it had right after its context was there. */
+ * A memfd is found through the descriptors of the processes. The parent counts those by itself that it has mapped and closed.
+ * Mapped memfds also show as RssShmem, so the larger of the two sums is taken. The CUDA runtime's share is subtracted: each worker
+ * on a GPU reports what it had right after its context was made. */
 #include "stages/engine/ram.h"
 
 #include "base/log.h"

@@ -1,4 +1,4 @@
-/* The parent's view of its run: options, keys, parameters, what is fresh. */
+/* What a stage asks its run: options, devices, keys, stored parameters, and whether a stage is fresh. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/file.h"
@@ -48,7 +48,7 @@ const char *kiln_run_named_kind(const kiln_run *r)
     return r->program->cpu_only ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
 }
 
-/* A GPU has one worker, which packs one unit after the other; with so many threads the CPU has several. */
+/* A GPU has one worker, which compresses one unit after the other. With 8 threads or more the CPU has several workers. */
 static bool auto_is_cpu(const kiln_run *r)
 {
     enum { THREADS_LEAST = 8 };
@@ -119,7 +119,7 @@ static const kiln_opt *keyed_option(const kiln_run *r, const char *name)
 
 #define FORGET "stored parameter (--reset forgets it)"
 
-/* What the manifest holds is no slip of the user's: a value that the option refuses is bad input. */
+/* Sets an option to its stored value. A value that the option refuses is bad input, not a mistake in the command line. */
 static kiln_status take_stored(kiln_run *r, const kiln_parameter *p, kiln_error *err)
 {
     const size_t used = strlen(r->stored);
@@ -129,7 +129,7 @@ static kiln_status take_stored(kiln_run *r, const kiln_parameter *p, kiln_error 
     return st == KILN_E_USAGE ? KILN_E_INPUT : st;
 }
 
-/* One sentence for all of them. */
+/* Warns of all unknown parameters in one sentence. */
 static kiln_status warn_of_unknown(const kiln_run *r, const kiln_parameter *stored, uint32_t n, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -158,7 +158,7 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
     return st;
 }
 
-/* Does the sentence name this option? */
+/* Says whether the sentence names this option. */
 static bool names(const char *sentence, const char *option)
 {
     char word[80];
@@ -224,7 +224,7 @@ kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kil
     KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));
     if (row.version != r->stage->version || !kiln_hash_equal(row.input_key, input_key)) return KILN_OK;
     KILN_TRY(kiln_stage_lost_layer(r->manifest, r->stage->name, &lost, err));
-    if (lost) return KILN_OK;            /* units that are stored make it again */
+    if (lost) return KILN_OK;            /* the stage makes it again from stored units */
     if (row.state == KILN_STAGE_STALE) { /* what it reads changed and changed back, or came out as before */
         row.state = KILN_STAGE_FRESH;
         KILN_TRY(kiln_manifest_begin(r->manifest, err));

@@ -1,4 +1,4 @@
-/* Putting layers together and reading their means. */
+/* Building layers, finding the layer to read, and reading means. */
 #include "stages/engine/run_layers.h"
 
 #include "base/memory.h"
@@ -35,7 +35,7 @@ kiln_status kiln_run_put_layer(kiln_run *r, kiln_layer *l, kiln_error *err)
     return kiln_stage_output_put(r->manifest, r->stage->name, l->kind, l->digest, err);
 }
 
-/* Has its stage run, and made one? The stage may be stale. */
+/* Says whether the kind's stage has run and made a layer. The stage may be stale. */
 static kiln_status was_made(kiln_run *r, const kiln_layer_info *kind, bool *made, kiln_error *err)
 {
     kiln_stage_row row;
@@ -60,7 +60,7 @@ kiln_status kiln_run_need_layer(kiln_run *r, kiln_layer_form least, kiln_layer_k
     return kiln_run_need(r, kiln_layer_kinds[*kind].stage, err);
 }
 
-/* Takes the segments of *p over, also when it fails. */
+/* Adds a plane. Takes over the segments of *p, even if it fails. */
 static kiln_status add_plane(kiln_chunk *c, kiln_plane *p, kiln_error *err)
 {
     kiln_plane *planes = realloc(c->planes, (c->n_planes + (size_t)1) * sizeof *planes);
@@ -113,7 +113,7 @@ static void set_bounds(kiln_chunk *c, const kiln_bounds *b)
     c->max_opacity_logit = b->max_opacity_logit;
 }
 
-/* kiln_bounds is floats and nothing else. Infinities are for kiln_layer_get to judge; NaN would be stored as NULL. */
+/* kiln_bounds consists of floats alone. kiln_layer_get judges infinities; a NaN would be stored as NULL. */
 static bool has_nan(const kiln_bounds *b)
 {
     float v[sizeof *b / sizeof(float)];
@@ -171,7 +171,7 @@ void kiln_key_plane(kiln_hasher *h, const kiln_chunk *c, const char *plane)
 
 kiln_layer_size kiln_layer_size_of(const kiln_layer *l)
 {
-    enum { CACHED = 4096 + 256 }; /* a plane's entry, and what its array is rounded up to */
+    enum { CACHED = 4096 + 256 }; /* bytes of a plane's entry, and to which its array is rounded up */
     kiln_layer_size size = {0};
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];

@@ -1,5 +1,5 @@
-/* What this run gave up: kept for the record, put into the manifest at once so that a run which then dies has said it too, and
- * at the end of the stage made all that its quarantine holds. */
+/* The units that this run gave up. Each is put into the manifest at once, so that it is there even if the run then dies. At the end
+ * of the stage they replace all its earlier rows in the quarantine. */
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/json_text.h"
 

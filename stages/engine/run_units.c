@@ -1,5 +1,5 @@
-/* kiln_run_units: finds the units that are done, hands the others to the workers (pool.c), stores what comes back (arrivals.c).
- * Whatever ends the list (a unit that failed, a signal, a full disk), results that arrived are stored first. */
+/* kiln_run_units: finds the units that are stored, has workers compute the others (pool.c), and stores the results (arrivals.c).
+ * Results that have arrived are stored even if a failed unit, a signal or a full disk ends the list. */
 #include "stages/engine/job.h"
 #include "stages/engine/json_text.h"
 
@@ -31,10 +31,11 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- who computes ----------------------------------------------------------------------------------------------------- */
+/* ---- which workers compute -----------------------------------------------------------------------------------------------------
+ */
 const kiln_device *kiln_run_slot_device(const kiln_run *r, unsigned slot) { return &r->devices.items[r->devices.n > 1 ? slot : 0]; }
 
-/* On the CPU: workers that share the threads pay where a unit cannot keep many busy. */
+/* Returns the number of workers on the CPU. Several of them share the threads, because one unit may not keep all threads busy. */
 static unsigned cpu_workers(unsigned n_threads)
 {
     enum { THREADS_EACH = 4, WORKERS_MOST = 16 };
@@ -42,7 +43,7 @@ static unsigned cpu_workers(unsigned n_threads)
     return n < 1 ? 1 : n > WORKERS_MOST ? WORKERS_MOST : n;
 }
 
-/* Slots that were retired stay where they are; others take their place. */
+/* Opens n slots. Retired slots stay closed and keep their numbers; further slots take their place. */
 static void open_slots(kiln_job *j, unsigned n)
 {
     const kiln_run *r = j->run;
@@ -53,8 +54,8 @@ static void open_slots(kiln_job *j, unsigned n)
     }
 }
 
-/* Of GPUs all are slots, so that a unit can be tried on another; the plan says how many of them work. Of the CPU, so many as the
- * plan has room for. */
+/* Plans the memory and opens the slots. With GPUs all of them are slots, so that a unit can be tried on another one; the plan says
+ * how many work at a time. On the CPU there are as many slots as the plan has room for. */
 static kiln_status make_plan(kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -114,7 +115,7 @@ static work_sums sum_work(const kiln_run *r)
     return s;
 }
 
-/* Who waited for whom: busy_s is of all workers together, store_s inside the parent's transactions. */
+/* Records how the time of a list was spent: busy_s is the sum over all workers, store_s the time in the parent's transactions. */
 static kiln_status record_list(kiln_run *r, const char *what, const kiln_job *j, const work_sums *before, kiln_error *err)
 {
     const work_sums now = sum_work(r);

@@ -1,5 +1,6 @@
-/* Groups become bundles of places in one array, sorted by cost; a single unit is a bundle of one. A slot holds at most one
- * bundle and takes from its front, others steal from its back, so that both keep what neighbours share for as long as they can. */
+/* The schedule keeps all items in one array, `order`, bundle after bundle. A bundle is a group, or a single item; bundles are
+ * sorted by cost. A slot holds at most one bundle and takes items from its front; an idle slot steals from the back of another's
+ * bundle. So both keep using what neighbouring items share. */
 #include "stages/engine/schedule.h"
 
 #include "base/memory.h"
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 
 typedef struct {
-    uint64_t first, end; /* its places in `order` that nobody has taken yet */
-    uint64_t cost;       /* of those */
+    uint64_t first, end; /* range of `order` that is not handed out yet */
+    uint64_t cost;       /* of that range */
     bool held;
 } bundle;
 
@@ -22,7 +23,7 @@ struct kiln_schedule {
     uint64_t *order;    /* items, bundle after bundle */
     bundle *bundles;    /* biggest first */
     uint64_t n, n_bundles;
-    uint64_t first_free; /* all bundles before it are held or empty */
+    uint64_t first_free; /* every bundle before this one is held or empty */
     uint64_t *again;     /* items that came back, oldest first */
     uint64_t n_again, n_waiting;
     int64_t holds[KILN_SLOTS_MAX];
@@ -40,7 +41,7 @@ static int by_group(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
-/* Equal costs: the one that begins first in the list. `first` is still a place in the sorted list of groups here. */
+/* A bundle while bundles are sorted: by cost, then by its first item. `first` is an index into the list sorted by group. */
 typedef struct {
     uint64_t cost, item, first, end;
 } weighed;
@@ -158,7 +159,7 @@ static uint64_t take(kiln_schedule *s, bundle *b, bool from_back)
 
 static bool is_empty(const bundle *b) { return b->first == b->end; }
 
-/* What closed slots held is free again. */
+/* Frees the bundles of closed slots. */
 static void let_go_of_closed(kiln_schedule *s)
 {
     for (unsigned i = 0; i < s->slots->n; i++) {
@@ -175,14 +176,14 @@ static bool hold_next(kiln_schedule *s, unsigned slot)
     while (s->first_free < s->n_bundles && (s->bundles[s->first_free].held || is_empty(&s->bundles[s->first_free])))
         s->first_free++;
     if (s->first_free == s->n_bundles) return false;
-    /* What the slot held before is empty: a bundle with units left would be nobody's. */
+    /* The bundle that the slot held before is empty; items left in it would never be handed out. */
     assert(s->holds[slot] == NO_BUNDLE || is_empty(&s->bundles[s->holds[slot]]));
     s->holds[slot] = (int64_t)s->first_free;
     s->bundles[s->first_free].held = true;
     return true;
 }
 
-/* The held bundle with most left; NULL: nobody has any left. */
+/* Returns the held bundle with the most cost left; NULL if all are empty. */
 static bundle *fullest(const kiln_schedule *s)
 {
     bundle *best = NULL;

@@ -1,9 +1,9 @@
-/* Scratch folders: what a stage puts on disk because memory has no room for it, found again by a run that goes on after a kill.
+/* Scratch folders: data that a stage puts on disk because memory has no room for it. A run after a kill finds it again.
  *
- * BAKE.scratch/STAGE-KEY beside the manifest. Below --scratch-dir, which bakes may share and where every manifest may be called
- * manifest.db, BAKE-PLACE.scratch/STAGE-KEY: the place is a hash of where the manifest really is. The key is of what the stage
- * computes, so a folder of another key is of a run that nobody will continue: it goes when a new one is made, and the last one
- * when the stage's output becomes current. */
+ * The folder is BAKE.scratch/STAGE-KEY beside the manifest. Below --scratch-dir it is BAKE-PLACE.scratch/STAGE-KEY, where PLACE is
+ * a hash of the manifest's real path, because bakes may share that folder and every manifest may be called manifest.db. The key is
+ * of what the stage computes. A folder with another key belongs to a run that will not be continued; it is removed when a new
+ * folder is made. The last one is removed when the stage's output becomes current. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -47,7 +47,7 @@ kiln_status kiln_scratch_check(kiln_error *err)
                      dir);
 }
 
-/* In a folder that bakes may share. */
+/* Names the bake's folder below --scratch-dir, which bakes may share. */
 static kiln_status shared_root(const char *manifest, const char *dir, char *out, kiln_error *err)
 {
     char name[KILN_PATH_MAX], hex[33];
@@ -60,7 +60,7 @@ static kiln_status shared_root(const char *manifest, const char *dir, char *out,
     return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
 }
 
-/* The folder that holds the folders of all stages. */
+/* Names the folder that holds the scratch folders of all stages. */
 static kiln_status scratch_root(const kiln_manifest *m, char *out, kiln_error *err)
 {
     const char *manifest = kiln_manifest_path(m), *dir = kiln_engine_values.scratch_dir;
@@ -75,7 +75,7 @@ static void folder_name(const char *stage, kiln_hash key, char out[96])
     (void)snprintf(out, 96, "%.60s-%.16s", stage, kiln_hash_hex(key, hex));
 }
 
-/* Folders of this stage but the one called `keep`; keep NULL: all of them. */
+/* Removes the folders of this stage, except the one called `keep`; NULL: none is kept. */
 static void drop_others(const kiln_run *r, const char *root, const char *keep)
 {
     char path[KILN_PATH_MAX];
@@ -92,8 +92,8 @@ static void drop_others(const kiln_run *r, const char *root, const char *keep)
     (void)closedir(d);
 }
 
-/* What the files of a folder take: a run that goes on has some there, and takes them over or writes over them. Room that a file
- * took beforehand counts as its own, and so do bytes that the file system packs. */
+/* Adds up what the files of a folder take. After a kill the folder holds some, which the run uses or overwrites. Preallocated space
+ * counts, and so do bytes that the file system compresses. */
 static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
 {
     enum { BLOCK = 512 }; /* of st_blocks */
@@ -110,7 +110,8 @@ static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
     return KILN_OK;
 }
 
-/* The folder that holds `root`, the first `root_length` bytes of `path`, is the user's own; what lies in it may be a stranger's. */
+/* Refuses links inside the folder that holds `root`, the first root_length bytes of `path`. That folder is the user's; its content
+ * may be somebody else's. */
 static kiln_status refuse_links(const char *path, size_t root_length, kiln_error *err)
 {
     char folder[KILN_PATH_MAX], again[KILN_PATH_MAX];
@@ -179,7 +180,7 @@ kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key
     return kiln_path_join(path, KILN_PATH_MAX, root, name, err);
 }
 
-/* The nearest folder that is there. */
+/* Gives the nearest existing folder above a path. */
 static void folder_above(const char *path, char out[KILN_PATH_MAX])
 {
     (void)snprintf(out, KILN_PATH_MAX, "%s", path);

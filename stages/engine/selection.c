@@ -1,5 +1,5 @@
-/* --shard and --units: a run that computes some of a stage's optional units and changes no state, so that several runs, of other
- * hosts too, make one stage. Planning units, which every run needs, are always made. Units of one group go to one shard. */
+/* --shard and --units: a run computes some of a stage's optional units and does not commit, so that several runs, also on other
+ * hosts, make one stage. Planning units are always made, because every run needs them. Units of one group go to one shard. */
 #include "stages/engine/engine_internal.h"
 
 #include <fnmatch.h>
@@ -21,7 +21,7 @@ static bool read_shard(const char *text, kiln_selection *s)
     return true;
 }
 
-/* Copies the next entry; false behind the last. */
+/* Copies the next entry. Returns false after the last. */
 static bool next_entry(const char **at, char *out, size_t size)
 {
     if (!*at) return false;
@@ -31,7 +31,7 @@ static bool next_entry(const char **at, char *out, size_t size)
     return true;
 }
 
-/* "7" or "5-9"; anything else is a name. */
+/* Reads "7" or "5-9". Returns false for anything else, which is a name. */
 static bool read_range(const char *entry, uint64_t *first, uint64_t *last)
 {
     char *end;
@@ -43,7 +43,7 @@ static bool read_range(const char *entry, uint64_t *first, uint64_t *last)
     return !*end;
 }
 
-/* "0-" and "-3" are no names: no unit is called so. */
+/* Says whether the entry is a range or a name. "0-" and "-3" are neither. */
 static bool is_entry(const char *entry)
 {
     uint64_t first, last;

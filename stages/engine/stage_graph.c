@@ -1,4 +1,4 @@
-/* The stage graph as data: stages.def expanded once, so that versions and dependencies are written in one place. */
+/* The stage graph as data, expanded from stages.def, so that versions and dependencies are written in one place. */
 #include "stages/engine/stage_graph.h"
 
 #include "schema/layers.h"

@@ -8,7 +8,7 @@
 
 typedef struct {
     const char *name;
-    uint32_t version;  /* of the algorithm: part of every key */
+    uint32_t version;  /* of the algorithm; a part of every key */
     const char *reads; /* outputs, separated by blanks; or "chunks", "drawable" */
     const char *makes; /* outputs, separated by blanks: layer kinds and others */
     const char *what;  /* one line for people */
@@ -16,14 +16,16 @@ typedef struct {
 
 /* In the order of `make pipeline`; ended by a row with name NULL. */
 extern const kiln_stage_info kiln_stage_graph[];
-/* NULL when there is no stage of that name (a tool). */
+/* Returns the row of this name; NULL if there is none, because it is a tool. */
 const kiln_stage_info *kiln_stage_find(const char *name);
 
-/* Does `stage` read this output of an earlier stage? Then that stage must have run before. */
+/* Says whether `stage` reads this output. */
 bool kiln_stage_reads(const kiln_stage_info *stage, const char *output);
+/* Says whether `stage` reads an output of `earlier`, which must then have run before. */
 bool kiln_stage_needs(const kiln_stage_info *stage, const kiln_stage_info *earlier);
 
-/* The words of a blank-separated list, one a call: *at starts as the list; false at its end. Longer words are cut. */
+/* Gives the words of a list that is separated by blanks, one a call. *at starts as the list. Returns false at its end. A word that
+ * does not fit is cut. */
 bool kiln_word_next(const char **at, char *word, size_t size);
 bool kiln_words_have(const char *words, const char *word);
 

@@ -1,4 +1,4 @@
-/* What a stage reads of its units when they are done. */
+/* What a stage reads of its units when they are done, and how it refuses what it cannot use. */
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/json_text.h"
 
@@ -20,7 +20,7 @@ void kiln_units_release(kiln_unit *units, uint64_t n)
     }
 }
 
-/* ---- what cannot be used ---------------------------------------------------------------------------------------------- */
+/* ---- refused results ---------------------------------------------------------------------------------------------- */
 static bool is_of_the_result(kiln_status st)
 {
     return st == KILN_E_IO || st == KILN_E_INPUT || st == KILN_E_STALE || st == KILN_E_BUG;
@@ -33,7 +33,7 @@ static bool is_bad(const kiln_run *r, kiln_hash key)
     return false;
 }
 
-/* The first sentence is the one to tell, but one that reports a bug goes before others. */
+/* Keeps the first sentence, or the first that reports a bug. */
 static void remember_refusal(kiln_run *r, const kiln_error *err)
 {
     const bool first = r->bad_units.size == sizeof(kiln_hash);
@@ -43,10 +43,10 @@ static void remember_refusal(kiln_run *r, const kiln_error *err)
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err)
 {
     if (!is_of_the_result(st) || u->volatile_result) return st;
-    if (is_bad(r, u->key)) return st; /* named further down */
+    if (is_bad(r, u->key)) return st; /* a function that this one called has named the unit */
     const kiln_error why = err ? *err : (kiln_error){0};
     KILN_TRY(kiln_buffer_put(&r->bad_units, u->key.bytes, sizeof u->key.bytes, err));
-    if (kiln_run_is_once(r)) /* which changes no state, so it drops nothing */
+    if (kiln_run_is_once(r)) /* the run changes no state, so it drops nothing */
         st = kiln_fail(err, KILN_E_IO,
                        "what is stored of unit '%s' cannot be used: %s; a run that changes no state does not drop it, but"
                        " kiln-%s without such options does, with --force where it has nothing to do",

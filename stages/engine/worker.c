@@ -1,7 +1,7 @@
-/* The worker: waits for units, computes them with the stage's own function, sends results, ends with its socket.
- * It writes no file but what the stage's unit writes, and reads the manifest through a connection of its own.
+/* The worker: waits for units, computes them with the stage's own function, sends results, and ends when its socket is closed.
+ * It writes no files, except those that the stage's unit writes, and reads the manifest through a connection of its own.
  *
- * Its device is told by the flag: the CPU, or the one GPU that its CUDA_VISIBLE_DEVICES lets through, CUDA's device 0 to it. */
+ * The flag names its device: the CPU, or the one GPU that its CUDA_VISIBLE_DEVICES lets through, which is CUDA's device 0 here. */
 #include "stages/engine/worker_internal.h"
 
 #include "base/log.h"
@@ -77,8 +77,8 @@ void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_def
 }
 
 /* ---- the device -------------------------------------------------------------------------------------------------------- */
-/* --vram in bytes: a share of what is free now, before we take any; never more than that, so that what does not fit goes to
- * the CPU instead of failing. --vram 0 leaves the GPU nothing, which is not the runner's 0. */
+/* Resolves --vram to bytes: a share of what is free before this process takes any, and never more than that. So operations that do
+ * not fit run on the CPU instead of failing. --vram 0 becomes 1 byte, because 0 means no cap to the runner. */
 static kiln_status vram_cap(uint64_t *cap, kiln_error *err)
 {
     kiln_device_info info;
@@ -89,7 +89,7 @@ static kiln_status vram_cap(uint64_t *cap, kiln_error *err)
     return KILN_OK;
 }
 
-/* Meanwhile the program reads for its first unit. */
+/* Makes the context, while the program reads for its first unit (`early`). */
 static kiln_status open_gpu(kiln_worker *w, uint64_t *cap, kiln_error *err)
 {
     kiln_early early;
@@ -135,7 +135,7 @@ static void say_device(const kiln_worker *w, char *text, size_t size)
         (void)snprintf(text, size, "%s, %u thread%s", name, w->threads, w->threads == 1 ? "" : "s");
 }
 
-/* The first message: what computes here, or why nothing does. */
+/* Sends the first message: the device, or why it cannot be used. */
 static kiln_status say_hello(kiln_worker *w, kiln_error *err)
 {
     kiln_error why = {0};
@@ -152,8 +152,8 @@ static kiln_status say_hello(kiln_worker *w, kiln_error *err)
     return kiln_message_send(w->fd, &m, -1, err);
 }
 
-/* Before a unit: how much is kept for later depends on what this worker may take now. Copies of outputs that wait for each other
- * get an eighth. */
+/* Adjusts to the unit's memory: how much freed memory is kept, and how many bytes of outputs may wait to be compressed (an eighth).
+ */
 static void use_share(kiln_worker *w)
 {
     const uint64_t share = kiln_worker_ram(w);
@@ -162,7 +162,9 @@ static void use_share(kiln_worker *w)
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------------- */
-/* Its share of threads and memory: more when fewer workers are busy. The near CPUs of a GPU may be fewer than its share. */
+/* Takes the unit's threads and memory, which are more when fewer workers are busy. The CPUs near a GPU may be fewer than the
+ * threads.
+ */
 static void take_share(kiln_worker *w, const kiln_message *unit)
 {
     const unsigned most = kiln_common_values.threads ? unit->threads : kiln_devices_threads(0);
@@ -172,7 +174,7 @@ static void take_share(kiln_worker *w, const kiln_message *unit)
     w->ram = unit->ram;
 }
 
-/* What the unit leaves for later (kiln_worker_defer) stays, unless the unit is to be alone. */
+/* Computes a unit. Work that it defers is left to the caller, unless no other unit may run beside it: then it is done here. */
 static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -197,7 +199,7 @@ done:
     return st;
 }
 
-/* The same under a name that profilers show. */
+/* The same, in a range that profilers show by its name. */
 static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, kiln_error *err)
 {
     char range[256];
@@ -208,8 +210,8 @@ static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int p
     return st;
 }
 
-/* A unit's last word; takes the memfd. Time that two units shared counts for the first. *end: the worker is to end, because it said
- * that a fresh one should try, or because nobody is left to tell. */
+/* Sends RESULT or FAILED and closes the memfd. Time during which two units ran counts for the first. *end: the worker must end,
+ * because a fresh process should try the unit or because the parent is gone. */
 static kiln_status answer(kiln_worker *w, kiln_message *reply, int memfd, kiln_status computed, const kiln_error *why,
                           uint64_t begun_ns, bool *end, kiln_error *err)
 {
@@ -238,7 +240,7 @@ static kiln_status answer_oldest(kiln_worker *w, bool *end, kiln_error *err)
     return answer(w, &reply, memfd, computed, &why, begun_ns, end, err);
 }
 
-/* Until no more than so many are pending. */
+/* Answers the oldest units with deferred work until at most `most` are pending. */
 static kiln_status answer_deferred(kiln_worker *w, unsigned most, bool *end, kiln_error *err)
 {
     *end = false;
@@ -246,7 +248,7 @@ static kiln_status answer_deferred(kiln_worker *w, unsigned most, bool *end, kil
     return KILN_OK;
 }
 
-/* Waits for a unit; tells of tails that are done first. */
+/* Waits for a unit. Meanwhile answers units whose deferred work is done. */
 static kiln_status wait_for_unit(kiln_worker *w, bool *end, kiln_error *err)
 {
     *end = false;
@@ -260,7 +262,8 @@ static kiln_status wait_for_unit(kiln_worker *w, bool *end, kiln_error *err)
     return KILN_OK;
 }
 
-/* Beside a tail the parent must know of it: if this process dies, either may be the cause. */
+/* Says that a unit is computed while deferred work of earlier units runs. If this process dies, each of them may be the cause, so
+ * the parent must know. */
 static kiln_status say_begun(const kiln_worker *w, const kiln_message *unit, bool *end, kiln_error *err)
 {
     const kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_BEGUN, .unit = unit->unit};
@@ -269,7 +272,7 @@ static kiln_status say_begun(const kiln_worker *w, const kiln_message *unit, boo
     return *end ? KILN_OK : sent;
 }
 
-/* A unit from its message to its answer, or until its tail has begun. */
+/* Handles a unit until it is answered or its deferred work has begun. */
 static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payload_fd, bool *end, kiln_error *err)
 {
     kiln_message reply = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESULT, .unit = unit->unit};
@@ -319,7 +322,7 @@ static bool is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* "cuda:3:1000000": kind of device, descriptor of the socket, host memory of a unit. */
+/* Reads "cuda:3:1000000": kind of device, descriptor of the socket, host memory of a unit in bytes. */
 static bool read_flag(kiln_worker *w, const char *flag)
 {
     const char *colon = strchr(flag, ':'), *ram = colon ? strchr(colon + 1, ':') : NULL;

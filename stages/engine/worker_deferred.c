@@ -1,14 +1,18 @@
-/* The tail of a unit (kiln_worker_defer): what a unit still has to do when it needs the device no more, done by a thread while the
- * worker computes the next units.
+/* Deferred work of units (kiln_worker_defer).
+ *
+ * Problem. A unit that draws on a GPU and then compresses and writes a file would keep the GPU idle while it writes.
+ * Constraint. Answers go out in the order of the units, because the parent takes the oldest unit for the one that a dead worker was
+ * computing.
+ * Layout. A thread does the deferred work of one unit while the worker computes the next units:
  *
  *   worker    | unit 1  | unit 2  | unit 3  | unit 4 ...
- *   thread 1            | tail 1      |     | tail 3      |
- *   thread 2                      | tail 2      |
+ *   thread 1            | deferred 1  |     | deferred 3  |
+ *   thread 2                      | deferred 2  |
  *   parent              begun 2   begun 3  result 1   begun 4 ...
  *
- * As many deferred are pending as the unit allows; one that has one more waits for the oldest. Answers go out in the order of the
- * units. A thread has a kiln_worker of its own, without runner, manifest and state, so what a tail may not touch is not there. It
- * stays for the deferred to come: a new one would have to start its OpenMP threads anew.
+ * A unit says how many may be pending; if there would be one more, the worker waits for the oldest. A thread has a kiln_worker of
+ * its own without runner, manifest and state, so deferred work cannot use them. Threads are kept, because a new thread would have
+ * to start its OpenMP threads again.
  */
 #include "stages/engine/worker_internal.h"
 
@@ -23,7 +27,7 @@
 
 struct kiln_deferred_thread {
     pthread_t thread;
-    int go, done; /* eventfds: the one who reads owns what follows */
+    int go, done; /* eventfds. The side that has read one owns the fields below */
     bool stop;
     kiln_worker worker;
     char name[256]; /* of the unit, for profilers */
@@ -147,7 +151,7 @@ static kiln_deferred_thread *oldest(const kiln_worker *w) { return w->deferred.p
 
 int kiln_deferred_descriptor(const kiln_worker *w) { return oldest(w)->done; }
 
-/* Its answer is there until the next tail begins. */
+/* Waits for the oldest. Its answer stays valid until the next deferred work begins. */
 static const kiln_deferred_thread *take_oldest(kiln_worker *w)
 {
     kiln_deferred_queue *const deferred = &w->deferred;

@@ -1,5 +1,5 @@
-/* What a program reads before its first unit, while the device is opened: that takes a fifth of a second, nearly all of it in one
- * thread of the driver's, and a GPU's first unit would read and decode for half as long. */
+/* Reading before the first unit. To open a GPU takes a fifth of a second, nearly all of it on one thread of the driver. The first
+ * unit would then read and decode for half as long; a thread does so meanwhile. */
 #include "stages/engine/worker_internal.h"
 
 #include "base/memory.h"
@@ -25,6 +25,6 @@ uint64_t kiln_early_end(kiln_early *e)
     atomic_store(&e->stop, true);
     (void)pthread_join(e->thread, NULL); /* cannot fail: it is ours and was not joined */
     e->runs = false;
-    kiln_memory_trim(); /* or it would be taken for the driver's */
+    kiln_memory_trim(); /* else it would count as the driver's memory */
     return e->bytes;
 }

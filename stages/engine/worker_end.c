@@ -1,7 +1,8 @@
-/* Ending worker processes and mourning those that ended by themselves; what they took and did.
+/* Ending worker processes, the reasons why they ended by themselves, and what they took and did.
  *
- * A process whose socket is closed ends by itself, unless its driver hangs; then it is killed, and when not even that ends it (the
- * kernel waits for the device), it is left to the kernel. Nobody waits for that in the midst of a run: others have work to do. */
+ * A process whose socket is closed ends by itself, unless its driver hangs. Then it is killed. If not even that ends it, because
+ * the kernel waits for the device, it is left to the kernel. During a run nothing waits for that, as other workers have work to do.
+ */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -16,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-    STOP_MS = 3000,   /* for giving a GPU back; then it is killed */
-    HURRY_MS = 1000,  /* the same where a signal ends the run, which has 2 s */
-    UNDEAD_MS = 2000, /* after SIGKILL */
+    STOP_MS = 3000,   /* time to release a GPU; then the process is killed */
+    HURRY_MS = 1000,  /* the same if a signal ends the run, which must end within 2 s */
+    UNDEAD_MS = 2000, /* time to end after SIGKILL */
     UNDEAD_HURRY_MS = 500,
 };
 static const uint64_t MS = 1000000;
@@ -49,7 +50,7 @@ static bool ended_within(kiln_worker_process *w, uint64_t stop_ms, uint64_t unde
         empty_slot(w);
         return true;
     }
-    if (waited >= stop_ms * MS) (void)kill(w->pid, SIGKILL); /* again is no harm */
+    if (waited >= stop_ms * MS) (void)kill(w->pid, SIGKILL); /* may be sent several times */
     if (waited < (stop_ms + undead_ms) * MS) return false;
     *status = KILN_WORKER_UNDEAD;
     empty_slot(w);
@@ -93,7 +94,7 @@ void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n)
         if (workers[i].greeted && workers[i].n_flight == 0) kiln_worker_dismiss(&workers[i]);
 }
 
-/* All are told before the first is waited for: giving a GPU back takes its time. */
+/* Asks all before it waits for the first, because releasing a GPU takes time. */
 void kiln_workers_stop(kiln_worker_process *workers, unsigned n)
 {
     const bool hurry = kiln_interrupt_check(NULL) != KILN_OK;
@@ -152,8 +153,8 @@ const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, ch
     return buf;
 }
 
-/* Processes that share the CPU say the same of themselves: that is one device. */
-static bool is_told(const kiln_worker_process *workers, unsigned i)
+/* Says whether an earlier worker has the same device: all on the CPU have. Also true for one that was never ready. */
+static bool is_listed(const kiln_worker_process *workers, unsigned i)
 {
     for (unsigned k = 0; k < i; k++)
         if (!strcmp(workers[k].device_text, workers[i].device_text)) return true;
@@ -165,7 +166,7 @@ void kiln_workers_devices(const kiln_worker_process *workers, unsigned n, char *
     size_t used = 0;
     *out = '\0';
     for (unsigned i = 0; i < n && used < size; i++) {
-        if (is_told(workers, i)) continue;
+        if (is_listed(workers, i)) continue;
         const int more = snprintf(out + used, size - used, "%s%s", used ? "; " : "", workers[i].device_text);
         used += more > 0 ? (size_t)more : 0;
     }

@@ -1,9 +1,9 @@
 /* Starting worker processes.
  *
- * A worker is this executable again (/proc/self/exe), forked from the main thread, with every option resolved to text
- * and the socket as descriptor 3. One on a GPU sees no other: CUDA_VISIBLE_DEVICES is set before exec. It dies with its parent:
- * PR_SET_PDEATHSIG, checked again with getppid because the parent may have died between fork and prctl, and end of file on the
- * socket. It inherits no other descriptor, above all not the manifest's lock. */
+ * A worker is this executable again (/proc/self/exe), forked from the main thread. It gets every option as text and the socket as
+ * descriptor 3. A worker on a GPU sees only this GPU, because CUDA_VISIBLE_DEVICES is set before exec. A worker ends with its
+ * parent, by PR_SET_PDEATHSIG and by end of file on the socket; getppid is checked after prctl because the parent may have died
+ * between fork and prctl. It inherits no other descriptor; above all it must not hold the manifest's lock. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -54,7 +54,7 @@ static kiln_status add_argument(argument_list *a, const char *before, const char
     return KILN_OK;
 }
 
-/* Rows such as --help, which print something and end the program, share one storage. */
+/* Returns the storage that rows such as --help share, which print something and end the program. */
 static const void *printer_storage(const kiln_opt *o)
 {
     for (; o && o->name; o++)
@@ -74,7 +74,7 @@ static kiln_status add_option(argument_list *a, const kiln_opt *o, kiln_error *e
     return *text ? add_argument(a, "--", o->name, "=", text, err) : KILN_OK;
 }
 
-/* What a share of the machine is, the parent has found out. */
+/* Passes --ram in bytes: the parent has resolved a share of the machine. */
 static kiln_status add_ram(argument_list *a, uint64_t cap, kiln_error *err)
 {
     char number[32];
@@ -107,7 +107,7 @@ static bool is_variable(const char *entry, const char *name)
     return !strncmp(entry, name, length) && entry[length] == '=';
 }
 
-/* Ours with this variable; value "": as it is. */
+/* Sets a variable in the list; "": leaves it unchanged. */
 static kiln_status set_variable(argument_list *env, const char *name, const char *value, kiln_error *err)
 {
     size_t n = 0;
@@ -123,18 +123,19 @@ static kiln_status set_variable(argument_list *env, const char *name, const char
     return add_argument(env, "", name, "=", value, err);
 }
 
-/* Made before the fork: setenv may allocate, which is not safe between fork and exec when another thread held malloc's lock. */
+/* Makes the worker's environment before the fork. setenv may allocate, which is not safe between fork and exec if another thread
+ * held malloc's lock. */
 static kiln_status make_environment(const kiln_device *device, argument_list *env, kiln_error *err)
 {
     for (char **entry = environ; *entry; entry++) KILN_TRY(add_argument(env, "", *entry, "", "", err));
     KILN_TRY(set_variable(env, "CUDA_VISIBLE_DEVICES", device->visible, err));
     KILN_TRY(set_variable(env, "CUDA_DEVICE_ORDER", device->chosen ? "PCI_BUS_ID" : "", err));
-    /* threads that wait leave the core to others; without: only slower */
+    /* threads that wait leave the core to other threads; results do not depend on it */
     return set_variable(env, "OMP_WAIT_POLICY", getenv("OMP_WAIT_POLICY") ? "" : "passive", err);
 }
 
 /* ---- start ---------------------------------------------------------------------------------------------------------- */
-/* Between fork and exec: only calls that are safe there. Does not return. */
+/* Runs between fork and exec, so it makes only calls that are safe there. Does not return. */
 static void become_worker(char **argv, char **env, int fd, const kiln_device *device, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(KILN_EXEC_FAILED);
@@ -169,7 +170,7 @@ kiln_status kiln_worker_greet(kiln_worker_process *w, const kiln_message *m, kil
     return KILN_OK;
 }
 
-/* An empty slot gets a process; what is known of those before stays. */
+/* Puts a process into an empty slot. The totals of earlier processes stay. */
 static void fill_slot(kiln_worker_process *w, const kiln_device *device, pid_t pid, int fd)
 {
     kiln_worker_use_add(&w->past, &w->use);
@@ -206,7 +207,7 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint
     }
     fill_slot(w, device, pid, pair[0]);
     pair[0] = -1;
-done: /* pair[1] too: its end of file is how we learn of a worker's death */
+done: /* pair[1] too: else a worker's death would give no end of file */
     for (int i = 0; i < 2; i++)
         if (pair[i] >= 0) (void)close(pair[i]);
     arguments_release(&env);
