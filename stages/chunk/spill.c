@@ -1,4 +1,4 @@
-/* The ways from blocks to chunks, by memory. */
+/* spill -- see spill.h. */
 #include "stages/chunk/spill.h"
 
 #include "base/log.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 enum {
-    FEW_CHUNKS = 2,      /* reading the layer once for each of them is less than to write it and read it again */
-    CACHED_PLANE = 4096, /* what a plane in the cache takes beside its bytes, with room to spare */
+    FEW_CHUNKS = 2,      /* for so few, reading the layer once each is cheaper than writing it and reading it again */
+    CACHED_PLANE = 4096, /* upper bound of what a plane in the cache takes in addition to its bytes */
 };
 
 static uint64_t chunk_rows(const kiln_chunk_spill *y) { return kiln_min_u64(y->model->max, y->layer->count); }

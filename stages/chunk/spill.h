@@ -1,8 +1,9 @@
-/* way -- how the parent of kiln-chunk goes about a layer that memory may not hold: what is on the disk before the plan and before
- * the chunks, and what units take.
+/* spill -- how kiln-chunk works on a layer that may not fit into memory. This is the parent's side.
  *
- * Where --ram has room for all planes of the layer, a chunk gathers its rows from decoded planes. Where it has not, blocks are
- * scattered to the disk first (groups.h), unless so few chunks are due that each may read its blocks itself.
+ * Problem. A chunk gathers its rows from many blocks. If memory cannot hold all decoded planes, every chunk would decode most
+ * blocks again. Layout. If --ram has room for all planes of the layer, chunks gather rows from decoded planes. If not, the rows of
+ * all blocks are first scattered to the disk, grouped by chunk (groups.h). If only a few chunks are due, each reads its blocks
+ * itself, because that is cheaper than scattering.
  */
 #ifndef KILN_STAGES_CHUNK_SPILL_H
 #define KILN_STAGES_CHUNK_SPILL_H
@@ -12,29 +13,32 @@
 
 typedef struct {
     const kiln_layer *layer;
-    const kiln_chunk_unit *model; /* payload of the plan: what all units share */
+    const kiln_chunk_unit *model; /* payload of the planning unit: the fields that all units share */
     kiln_row_parts parts;
-    uint64_t unit_ram;    /* what a unit may take at most */
-    uint64_t cache_bytes; /* gather from the layer: decoded planes that are kept; 0: none */
-    bool in_memory;       /* the cache has room for all planes */
-    uint64_t group_rows;  /* of a scatter; 0: none was made */
+    uint64_t unit_ram;    /* most bytes that a unit may take */
+    uint64_t cache_bytes; /* bytes of decoded planes that a worker keeps when it gathers from the layer; 0: none */
+    bool in_memory;       /* all planes fit into the cache */
+    uint64_t group_rows;  /* rows of a group on the disk; 0: nothing is scattered */
     uint64_t order_ram;
     char folder[4096];
 } kiln_chunk_spill;
 
-/* model is borrowed and may still be filled until the next call. Release also after a failure. */
+/* Chooses by --ram between memory and disk. layer, spacing and model are borrowed; model may still be filled until the next call.
+ * Release also after a failure. KILN_E_CAP. */
 kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const kiln_layer *spacing, const kiln_chunk_unit *model,
                                   kiln_chunk_spill *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_chunk_spill_release(kiln_chunk_spill *y);
 
-/* How many of the units will be computed. */
+/* Counts the units that this run will compute, because they are not stored or --force is given. KILN_E_IO. */
 kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t *due, kiln_error *err) KILN_MUST_CHECK;
-/* Before the plan or a gather is due: the scratch folder with the order in it. Says what room it takes. */
+/* Makes the scratch folder and stores the order of the rows in it. Call it before the plan or a gather is computed. KILN_E_CAP,
+ * KILN_E_IO. */
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err) KILN_MUST_CHECK;
-/* Before `due` gathers of n_chunks: scatters where that is the way. */
+/* Scatters the blocks to the disk if that is cheaper for `due` chunks of n_chunks. Call it before they are gathered. Fails as
+ * kiln_run_units. */
 kiln_status kiln_chunk_spill_scatter(kiln_run *r, kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due,
                                      kiln_error *err) KILN_MUST_CHECK;
-/* For a gather of so many rows. */
+/* Returns kiln_unit.ram of a chunk of so many rows. */
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows);
 
 #endif

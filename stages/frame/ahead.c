@@ -1,4 +1,4 @@
-/* ahead -- see ahead.h. SQLite's connections are of one thread, so each thread reads by its own. */
+/* ahead -- see ahead.h. A connection of SQLite is for one thread, so each thread has its own. */
 #include "stages/frame/ahead.h"
 
 static const char *const planes[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};

@@ -21,14 +21,14 @@ struct kiln_canvas {
 struct kiln_canvases {
     int device;
     uint64_t pixels;
-    unsigned asked, most; /* most: 1 where no thread could be had */
+    unsigned asked, most; /* most: 1 if no thread could be started */
     pthread_t maker;
     bool has_maker;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
-    unsigned n; /* are made; the others are nobody's but the maker's */
-    bool stop;  /* no more are made: none is wanted, or there was no memory */
+    unsigned n; /* canvases that exist; the others belong to the thread that makes them */
+    bool stop;  /* no more are made: the set ends, or there was no memory */
     kiln_canvas items[KILN_CANVASES_MAX];
 };
 
@@ -37,8 +37,8 @@ static uint64_t exact_bytes(uint64_t pixels) { return 4 * pixels * sizeof(float)
 uint64_t kiln_canvas_bytes(uint64_t pixels) { return kiln_div_up(exact_bytes(pixels), HUGE_PAGE) * HUGE_PAGE; }
 
 /* ---- made --------------------------------------------------------------------------------------------------------------- */
-/* A single one is as large as it is: where there are no more, memory may be short. Of several each is in huge pages, where the
- * kernel has some. */
+/* Allocates a canvas. One of several uses huge pages if the kernel has some. A single one does not, because there is only one when
+ * memory is short. */
 static uint64_t bytes_each(const kiln_canvases *c) { return c->most == 1 ? exact_bytes(c->pixels) : kiln_canvas_bytes(c->pixels); }
 
 static bool make(kiln_canvases *c, kiln_canvas *canvas)
@@ -73,7 +73,7 @@ static kiln_canvas *find_free(kiln_canvases *c)
     return NULL;
 }
 
-/* Is one more to be made? Waits until those that there are have been taken. */
+/* Waits until all existing canvases are taken. Returns whether another one is to be made. */
 static bool is_wanted(kiln_canvases *c)
 {
     (void)pthread_mutex_lock(&c->lock);
@@ -100,7 +100,7 @@ kiln_status kiln_canvases_new(int device, uint64_t pixels, unsigned most, kiln_c
     (void)pthread_mutex_init(&c->lock, NULL); /* these cannot fail with default attributes */
     (void)pthread_cond_init(&c->changed, NULL);
     c->has_maker = c->most > 1 && pthread_create(&c->maker, NULL, make_all, c) == 0;
-    if (!c->has_maker) { /* one will do, only slower */
+    if (!c->has_maker) { /* a single canvas works, only slower */
         c->most = 1;
         make_next(c);
     }

@@ -1,8 +1,8 @@
-/* frame -- projects a layer's chunks through a camera, one chunk at a time, and puts the visible ones in drawing order.
+/* frame -- projects a layer for a camera, one chunk at a time, and puts the visible Gaussians in drawing order.
  *
- * Chunks that the profile's cull rules out are not read. Planes come through a cache so that a worker that draws many
- * cameras decodes each plane once while they fit; on a GPU they stay in its memory, and so does the frame (kernels/draw/store.h).
- * The last frame is kept: a table's bands ask for it again and again. */
+ * Chunks that the profile's cull rules out are not read. Planes come through a cache, so a worker that draws many cameras decodes
+ * each plane once if they fit. On a GPU planes and the frame stay in device memory (kernels/draw/store.h). The last frame is kept,
+ * because all bands of a table use it. */
 #include "stages/frame/frame.h"
 
 #include "stages/frame/ahead.h"
@@ -55,7 +55,7 @@ static void state_free(void *state)
     free(s);
 }
 
-/* A chunk's planes are what their segments' hashes say. */
+/* Returns a hash of a chunk's planes, from the hashes of their segments. */
 static kiln_hash key_of(const kiln_chunk *c)
 {
     static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
@@ -67,7 +67,7 @@ static kiln_hash key_of(const kiln_chunk *c)
     return kiln_hash_of(planes, sizeof planes);
 }
 
-/* digest NULL: the layer that is to be drawn. Without a store: the device may not be open yet. */
+/* Makes the state, without a store, because the device may not be open yet. digest NULL: for the newest layer that can be drawn. */
 static kiln_status state_new(kiln_worker *w, const char *kind, const kiln_hash *digest, kiln_frame_state **out, kiln_error *err)
 {
     kiln_manifest *m;
@@ -88,8 +88,8 @@ done:
     return st;
 }
 
-/* The cache always holds one chunk, which `ram` has; a frame of before is part of what this unit may take. Canvases of before stay
- * until the unit takes some. */
+/* `ram` includes the one chunk that the cache always holds, and the frame of an earlier unit. Canvases of an earlier unit stay
+ * until this unit takes some, unless they exceed what is left. */
 kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
                                  kiln_frame_state **out, kiln_error *err)
 {
@@ -141,7 +141,7 @@ static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *
     return kiln_plane_cache_get(s->planes, m, c, name, out, err);
 }
 
-/* What draw asks for: a chunk's planes, or nothing of it where the cull rules it out. */
+/* Gives kernels/draw the planes of a chunk, or says that the cull rules the chunk out. */
 typedef struct {
     kiln_worker *w;
     kiln_frame_state *s;
@@ -191,7 +191,7 @@ static kiln_draw_scene scene_of(reading *x)
                              .fast = x->s->fast};
 }
 
-/* room NULL: a frame in any case. */
+/* Makes a frame. room NULL: it fails if the frame does not fit; else as kiln_frame_make_or_room. */
 static kiln_status make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, uint64_t *room,
                         kiln_error *err)
 {
@@ -269,7 +269,7 @@ done:
     return st;
 }
 
-/* Every Gaussian that is visible is of a chunk that may be seen, and a tile lists it once. */
+/* A visible Gaussian belongs to a chunk that may be visible, and a tile lists it at most once. */
 static kiln_status check_counts(const kiln_frame_counts *c, const kiln_view_request *request, const kiln_layer *layer,
                                 kiln_error *err)
 {

@@ -1,9 +1,13 @@
-/* frame -- a camera's view of a layer, for the stages that look through cameras: prune's prediction, tiles, render.
+/* frame -- a camera's view of a layer, for the stages that look through cameras: the prediction of prune, tiles, render.
  *
- * A kiln_view_request says everything that a table or a picture depends on besides the Gaussians. A kiln_frame is what the
- * projection of a layer's chunks through a request gives: the visible Gaussians in depth order, and where each came from.
- * The keys here are the one place that says which inputs a table and a picture have, so that kiln-render knows the
- * table that kiln-tiles made for the same inputs.
+ * A view request (kiln_view_request) has everything, besides the Gaussians, that a tile table or a picture depends on: the view,
+ * the profile, antialiasing, the near plane. A frame (kiln_frame) is the projection of a layer for a view request: the visible
+ * Gaussians in depth order, each with its chunk and row.
+ *
+ * The keys of tables and pictures are made here and nowhere else. So kiln-render can compute the key of the table that it needs,
+ * and use the table that kiln-tiles made from the same inputs.
+ *
+ * Functions with a kiln_worker run in a worker, on the thread of the unit. The others are for parent and worker.
  */
 #ifndef KILN_STAGES_FRAME_H
 #define KILN_STAGES_FRAME_H
@@ -13,13 +17,14 @@
 #include "stages/engine/engine.h"
 #include "stages/frame/canvas.h"
 
-/* ---- options that tiles and render share -------------------------------------------------------------------------- */
+/* ---- options of tiles and render -------------------------------------------------------------------------- */
 typedef struct {
     uint32_t profile;      /* kiln_profile_id */
-    uint32_t antialiased;  /* 0 scene, 1 on, 2 off */
-    const char *near_text; /* "profile" or a number */
+    uint32_t antialiased;  /* 0: as the scene says, 1: on, 2: off */
+    const char *near_text; /* "profile", or a distance in scene units */
 } kiln_view_options;
 
+/* The rows of the option table that fill the kiln_view_options o. */
 #define KILN_VIEW_OPTION_ROWS(o)                                                                                                  \
     {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
      KILN_KEYED},                                                                                                                 \
@@ -31,101 +36,116 @@ typedef struct {
             KILN_KEYED                                                                                                            \
     }
 
-/* ---- request ----------------------------------------------------------------------------------------------------------- */
+/* ---- view request ----------------------------------------------------------------------------------------------------------- */
 typedef struct {
     kiln_view view;
     kiln_profile_id profile;
     bool antialiased;
-    double near_m;
+    double near_m; /* as in the view, but the shortest decimal of its float32 */
 } kiln_view_request;
 
-/* KILN_E_USAGE when --near is no number above 0. */
+/* Fills a view request for a camera. All bytes are defined, so requests can be compared with memcmp. KILN_E_USAGE: --near is no
+ * number above 0. */
 kiln_status kiln_view_request_init(kiln_view_request *s, const kiln_view_options *o, const kiln_scene *scene,
                                    const kiln_camera *camera, kiln_error *err) KILN_MUST_CHECK;
-/* Could a Gaussian of this chunk be visible? Conservative; false for an empty chunk. */
+/* Says whether a Gaussian of this chunk could be visible. It may say true although none is; false is certain. */
 bool kiln_view_request_may_see(const kiln_view_request *s, const kiln_chunk *c);
 
 /* ---- keys ----------------------------------------------------------------------------------------------------------- */
-/* What a view depends on in each chunk, hashed once for all views of a layer. */
+/* Hashes of everything that a view depends on in each chunk, made once for all views of a layer. */
 typedef struct {
     const kiln_layer *layer; /* borrowed */
-    kiln_hash *geometry;     /* [n_chunks] name and geometry planes */
-    kiln_hash *colour;       /* [n_chunks] that and the colour planes */
+    kiln_hash *geometry;     /* [n_chunks] of the chunk's name and geometry planes */
+    kiln_hash *colour;       /* [n_chunks] of these and the colour planes */
 } kiln_chunk_keys;
 
+/* Makes the hashes. The layer must outlive them. Release also after a failure. KILN_E_NOMEM. */
 kiln_status kiln_chunk_keys_make(const kiln_layer *layer, kiln_chunk_keys *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_chunk_keys_release(kiln_chunk_keys *k);
-/* What a tile table depends on; and a picture (colour planes too). Algorithm versions of the tiles and render stages included. */
+/* Return the key of a tile table, and of a picture, which depends on the colour planes too. The algorithm versions of the stages
+ * tiles and render are part of them. device_kind: "cpu", "cuda" or "cuda-fast". */
 kiln_hash kiln_view_request_table_key(const kiln_view_request *s, const kiln_chunk_keys *k);
 kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_chunk_keys *k, const double background[3],
                                         const char *device_kind);
 
-/* ---- host memory, for kiln_unit.ram --------------------------------------------------------------------------------- */
-uint64_t kiln_frame_largest_chunk(const kiln_layer *layer); /* rows */
-/* What can be said of a view before a Gaussian is looked at: all rows of the chunks that may be seen, and bands as they are
- * while no single tile row has more pairs than a band should. in_parts is set: clear it where the CPU computes. */
+/* ---- host memory in bytes, for kiln_unit.ram --------------------------------------------------------------------------------- */
+uint64_t kiln_frame_largest_chunk(const kiln_layer *layer); /* its number of rows */
+/* Returns an upper bound of a frame's size before any Gaussian is read: all rows of the chunks that may be visible, and bands of at
+ * most KILN_BAND_PAIRS pairs. A single tile row with more pairs exceeds the bound. in_parts is set; clear it if the CPU computes.
+ */
 kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *layer);
-/* Decoded planes of the largest chunk, and what decoding takes. */
+/* The decoded planes of the largest chunk, and the memory to decode them. */
 uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour);
-/* At most: the counting pass; a frame, and with_frame bytes that its unit takes beside it once it is made. */
+/* The counting pass (kiln_frame_count), at most. */
 uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_view_request *s);
+/* A frame, at most, and with_frame bytes that its unit takes in addition once the frame is made. */
 uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, bool colour, uint64_t with_frame);
-/* What a worker's state keeps at most where there is room: every plane, and connections that read ahead (kiln_unit.ram_cache). */
+/* What a worker keeps between units if there is room, for kiln_unit.ram_cache: every plane, and the connections that decode ahead.
+ */
 uint64_t kiln_frame_cache_ram(const kiln_layer *layer);
-/* A picture in slabs of size->visible Gaussians, of which a band has at most so many pairs; and what its unit takes beside it. */
+/* A picture in slabs of size->visible Gaussians, whose bands have at most size->band_pairs pairs, and `beside` bytes that its unit
+ * takes in addition. */
 uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_view_request *s, const kiln_draw_size *size, uint64_t beside);
 
 /* ---- frame (worker) ------------------------------------------------------------------------------------------------- */
-typedef kiln_drawing kiln_frame; /* .chunk: index into the layer's chunks */
+typedef kiln_drawing kiln_frame; /* `chunk` of a splat is an index into the layer's chunks */
 
-/* What a worker keeps between units: the layer's description, decoded planes, the last frame. */
+/* What a worker keeps between units: the layer's description, decoded planes, the last frame, canvases. It is the worker's state
+ * (kiln_worker_state), which owns it. */
 typedef struct kiln_frame_state kiln_frame_state;
-/* The worker's state, made at first use for this layer (kind, digest). ram: what the unit in
- * hand takes at most, one of the functions above, but for `canvases` bytes of kiln_frame_canvas; what the worker may take besides
- * keeps decoded planes. */
+/* Gives the worker's state for this layer; makes it if the worker has none, or one for another layer. ram: what the unit takes at
+ * most, by one of the functions above, without canvases. canvases: bytes of all canvases of kiln_frame_canvas. The rest of what the
+ * worker may take is used to keep decoded planes. KILN_E_IO, KILN_E_INPUT: the layer cannot be read. */
 kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
                                  kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
-/* kiln_stage_program.early of stages that draw the newest layer in chunks with its colours: decodes its planes, as far as a quarter
- * of the memory of a unit goes. */
+/* A kiln_stage_program.early for stages that draw the newest layer in chunks with its colours. Decodes its planes into a quarter of
+ * a unit's memory. */
 uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop);
+/* Returns the layer of the state: borrowed. */
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
-/* Whether frames and pictures of this state are fast ones (kernels/draw) from now on; at first they are exact. */
+/* From now on frames and pictures of this state are fast (kernels/draw), or exact again. A new state is exact. */
 void kiln_frame_set_fast(kiln_frame_state *s, bool fast);
-/* Borrowed until the next call; the same request again costs nothing. Its arrays may be on the worker's GPU: kernels/draw/draw.h.
- */
+/* Makes the frame of a view request, with colours if `colour` is set. *out is borrowed until the next call that makes or forgets a
+ * frame. The same request again gives the kept frame at no cost. The arrays can be in the memory of the worker's GPU
+ * (kernels/draw/draw.h). Fails as kiln_draw_collect. */
 kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour, kiln_frame **out,
                             kiln_error *err) KILN_MUST_CHECK;
-/* The same; or *room above 0: the frame does not fit on the worker's GPU, and kiln_frame_slabs will, with so much room. */
+/* The same. But if the frame does not fit on the worker's GPU, the call succeeds without a frame and *room is above 0: it is the
+ * `room` with which kiln_frame_slabs fits. */
 kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour,
                                     kiln_frame **out, uint64_t *room, kiln_error *err) KILN_MUST_CHECK;
-/* The picture at once (kiln_draw_single_pass), without a frame; *done false: not so. */
+/* Draws the picture in a single pass (kiln_draw_single_pass), without a frame. If *done is false, it could not: rgba and depth are
+ * undefined and the caller makes a frame. rgba [height][width][4], depth [height][width] or NULL. */
 kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
                                    float *rgba, float *depth, kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* The picture in slabs (kiln_draw_slabs), without a frame. */
+/* Draws the picture in slabs of at most `room` Gaussians (kiln_draw_slabs), without a frame. The bits are the same. */
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,
                              const float background[3], float *rgba, float *depth, kiln_draw_stats *stats,
                              kiln_error *err) KILN_MUST_CHECK;
-/* Room for a picture of so many pixels, one of `most` that are kept from unit to unit while these numbers stay and what the unit in
- * hand takes leaves room for them beside. Waits where all are taken, for a tail to give one back (kiln_canvas_give). */
+/* Takes memory for a picture of `pixels` pixels, one of `most` canvases that are kept from unit to unit. They are made anew if
+ * pixels or most change, or if an earlier unit needed their memory. If all are taken, waits until deferred work gives one back. The
+ * caller gives it back with kiln_canvas_give. KILN_E_NOMEM. */
 kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixels, unsigned most, kiln_canvas **out,
                               kiln_error *err) KILN_MUST_CHECK;
-/* Gives back the memory of the last frame, when nobody will ask for it again. */
+/* Frees the kept frame, if no later unit will ask for it. */
 void kiln_frame_forget(kiln_frame_state *s);
-/* A whole unit: the counting pass in fixed memory, chunk by chunk. Output "row_pairs" u64 [tiles_y]; counters visible, pairs, and
- * box_pairs, those of the renderer's own boxes (project.h). */
+/* Does a whole unit: counts the Gaussians and pairs of a view, chunk by chunk in fixed memory. Output: "row_pairs" u64 [tiles_y].
+ * Counters: visible, pairs, and box_pairs, the pairs of the renderer's own boxes (project.h). */
 kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request,
                              kiln_error *err) KILN_MUST_CHECK;
-/* What that unit found, for the parent: memory is predicted by it, so numbers that this view of this layer cannot have are
- * refused. free(row_pairs). */
+/* The result of that unit, for the parent. */
 typedef struct {
     uint64_t visible, pairs, box_pairs;
-    uint64_t *row_pairs; /* [tiles_y] */
+    uint64_t *row_pairs; /* [tiles_y]; free() */
 } kiln_frame_counts;
+/* Reads the result. Memory is predicted from it, so numbers that this view of this layer cannot have are refused
+ * (kiln_unit_refuse): KILN_E_IO. */
 kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_view_request *request, const kiln_layer *layer,
                                    kiln_frame_counts *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- cameras by name ------------------------------------------------------------------------------------------------- */
-/* NAME, or #INDEX from 0 in sorted name order; KILN_E_USAGE names the nearest or the range. */
+/* Finds a camera by NAME, or by #INDEX, from 0 in the order of sorted names. KILN_E_USAGE names the most similar name, or the
+ * range. */
 kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index,
                              kiln_error *err) KILN_MUST_CHECK;
 

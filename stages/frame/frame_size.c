@@ -1,5 +1,5 @@
-/* frame_size -- how much host memory a unit takes that looks through a camera: the largest chunk's planes as they are decoded,
- * and the frame (kernels/draw/draw_size.c) or what is made of it. What the worker has besides is for more planes. */
+/* frame_size -- the host memory of a unit that looks through a camera: the planes of the largest chunk while they are decoded, and
+ * the frame (kernels/draw/draw_size.c) or what is made of it. The rest of the worker's memory keeps more planes. */
 #include "stages/frame/ahead.h"
 
 #include "base/minmax.h"
@@ -24,7 +24,7 @@ kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *la
     return size;
 }
 
-/* Planes stay decoded; the largest is there three times while it is: as stored, before its bytes are put together, as it is. */
+/* All planes are decoded. While the largest is decoded it exists three times: as stored, shuffled, and decoded. */
 uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour)
 {
     const uint64_t floats = colour ? 11 + 3 * ((uint64_t)layer->sh_degree + 1) * (layer->sh_degree + 1) : 11;

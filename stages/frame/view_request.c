@@ -1,4 +1,4 @@
-/* request -- what a table or a picture depends on, in one place, and the keys made of it. */
+/* view_request -- fills view requests, and makes the keys of tables and pictures from them. */
 #include "stages/frame/frame.h"
 
 #include "stages/engine/stage_graph.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The near plane is a float32 to the arithmetic; it is named by the shortest decimal of that, so that a default of 0.2f and
- * --near 0.2 are the same 0.2 in keys, names and reports. */
+/* Returns the shortest decimal of a float32. The arithmetic uses the near plane as float32; with its shortest decimal, a default of
+ * 0.2f and --near 0.2 are the same 0.2 in keys, names and reports. */
 static double shortest_decimal(float v)
 {
     char text[32];
@@ -91,7 +91,7 @@ void kiln_chunk_keys_release(kiln_chunk_keys *k)
     *k = (kiln_chunk_keys){0};
 }
 
-/* Every chunk that the cull cannot rule out. */
+/* Adds the view, and the hash of every chunk that the cull cannot rule out. */
 static void key_request(kiln_hasher *h, const kiln_view_request *s, const kiln_layer *layer, const kiln_hash *chunks)
 {
     KILN_KEY_LISTS(kiln_view_request, 176);
@@ -102,7 +102,7 @@ static void key_request(kiln_hasher *h, const kiln_view_request *s, const kiln_l
         if (kiln_view_request_may_see(s, &layer->chunks[i])) kiln_key_hash(h, "chunk", chunks[i]);
 }
 
-/* stages.def says it: raised there, tables and pictures of before are no longer found. */
+/* Returns the version in stages.def. If it is raised there, earlier tables and pictures are no longer found. */
 static uint32_t version_of(const char *stage)
 {
     const kiln_stage_info *info = kiln_stage_find(stage);
