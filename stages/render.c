@@ -1,8 +1,8 @@
-/* kiln-render -- draws the cameras as the profile's renderer would and measures them against their photos.
+/* kiln-render -- draws the cameras as the profile's renderer would, and measures the pictures against their photos.
  *
- * A unit is a camera: its picture depends on the chunks that the camera can see, not on tables (they only save work),
- * threads or where the file goes. A missing picture makes its unit due again. With --camera, --cameras or -o it is a
- * tool: it draws what was asked for, writes the files and changes nothing in the manifest. */
+ * A unit is a camera. Its picture depends on the chunks that the camera can see. It does not depend on tile tables, which only save
+ * work, nor on threads or the path of the file. If the file is missing, the unit is due again. With --camera, --cameras or -o the
+ * program draws what was asked for, writes the files and changes nothing in the manifest. */
 #include "stages/render/background.h"
 #include "stages/render/photo.h"
 #include "stages/render/render_plan.h"
@@ -93,7 +93,7 @@ static kiln_status get_folder(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 }
 
 /* ---- where the files go --------------------------------------------------------------------------------------------- */
-/* -o names a folder, by a slash behind it or because it is there. */
+/* Says whether -o names a folder: it ends with a slash, or the folder exists. */
 static bool output_is_folder(void) { return !kiln_path_base(o.output)[0] || kiln_is_dir(o.output); }
 
 static bool output_is_file(const kiln_render_plan *s) { return o.output && s->n_jobs == 1 && !output_is_folder(); }
@@ -110,14 +110,15 @@ static void list_written(char *out, size_t size)
     }
 }
 
-/* Do both have the same suffix? KILN_RENDER_NO_FILE has none. */
+/* Says whether both formats have the same suffix. KILN_RENDER_NO_FILE has none. */
 static bool same_suffix(uint32_t a, uint32_t b)
 {
     if (a == KILN_RENDER_NO_FILE || b == KILN_RENDER_NO_FILE) return a == b;
     return !strcmp(kiln_picture_suffix((kiln_picture_format)a), kiln_picture_suffix((kiln_picture_format)b));
 }
 
-/* The suffix of a file is its format. Many pictures under the name of one: a folder called view.png is never what was meant. */
+/* Takes the format from the suffix of -o. Refuses many pictures under the name of one, because a folder called view.png is never
+ * intended. */
 static kiln_status check_suffix(const kiln_render_plan *s, kiln_error *err)
 {
     char written[128];
@@ -151,7 +152,7 @@ static kiln_status check_output(const kiln_render_plan *s, kiln_error *err)
     return !o.output || output_is_folder() ? KILN_OK : check_suffix(s, err);
 }
 
-/* -o asks for files where the stored format is none. */
+/* -o asks for files although the stored format is none */
 static uint32_t format_now(const kiln_render_plan *s)
 {
     const uint32_t format = o.output && o.format == KILN_RENDER_NO_FILE ? KILN_PNG8 : o.format;
@@ -212,7 +213,8 @@ static void key_photo(kiln_hasher *h, const kiln_render_plan *s, const kiln_came
     kiln_key_u64(h, "distorted", c->distorted);
 }
 
-/* Part of the key. 1 is a PNG of before, whose colours lay over the background beside straight alpha: none is taken for today's. */
+/* A part of the key. 1 stood for an earlier PNG, whose colours were over the background although its alpha was straight; it is not
+ * used again, so that none of those counts as current. */
 static uint64_t alpha_kind(const kiln_render_unit *u)
 {
     enum { OF_NO_PNG = 1, STRAIGHT = 2 };
@@ -233,7 +235,7 @@ static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_ren
     return kiln_key_end(h);
 }
 
-/* Device-free: a picture of either kind will do unless --devices names one. */
+/* Without the device: a picture of either kind is good unless --devices names one. */
 static kiln_hash input_key(kiln_run *r, const kiln_render_plan *s)
 {
     kiln_hasher *h = kiln_run_key(r);
@@ -247,14 +249,14 @@ static kiln_hash input_key(kiln_run *r, const kiln_render_plan *s)
 
 typedef struct {
     kiln_hash key;
-    bool done, intact; /* a unit has it; its files are still those that it wrote */
+    bool done, intact; /* its unit is stored; its files are still those that the unit wrote */
 } picture;
 
-/* Are the files of a unit that was done still those that it wrote? And a photo that was damaged still as it was? Not where the
- * counters do not say what those were. */
+/* Says whether the files of a stored unit are still those that it wrote, and a damaged photo is still as it was. False if the
+ * counters do not describe them. */
 static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
 {
-    json_t *c; /* NULL where they are no JSON: then no file is known */
+    json_t *c; /* NULL: they are no JSON, so no file is known */
     KILN_TRY(kiln_json_parse(done->counters, strlen(done->counters), 0, "counters", &c, NULL, err));
     *intact = json_is_object(c) &&
               (!j->payload.picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture)) &&
@@ -264,10 +266,12 @@ static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result
     return KILN_OK;
 }
 
-/* Fast pictures are of a kind of their own, which no exact one is taken for. */
+/* Fast pictures have a device kind of their own, so that none passes for an exact one. */
 static const char *kind_of_pictures(const char *device_kind) { return o.fast ? KILN_RENDER_FAST_KIND : device_kind; }
 
-/* Is the picture of this kind there? *done: a unit has it, though its file may be gone or drawn over. */
+/* Says whether the picture of this kind is stored and its files are intact. *done: it is stored, but files may be missing or
+ * overwritten.
+ */
 static kiln_status find_of_kind(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, const char *kind, picture *p,
                                 kiln_error *err)
 {
@@ -280,7 +284,7 @@ static kiln_status find_of_kind(kiln_run *r, const kiln_render_plan *s, kiln_ren
     return st;
 }
 
-/* One of either kind will do unless --devices names one; none is looked for yet. */
+/* A picture of either kind is good unless --devices names one. Looks for no device. */
 static kiln_status find_picture(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, picture *p, kiln_error *err)
 {
     const char *named = kind_of_pictures(kiln_run_named_kind(r));
@@ -340,8 +344,8 @@ static kiln_status is_fresh(kiln_run *r, kiln_render_plan *s, kiln_hash key, boo
     return KILN_OK;
 }
 
-/* A unit that is due gets the key of the kind that computes it: so does every one with --force, or a picture of one kind
- * would be compared with that of the other. One whose file is gone or was drawn over is due again. */
+/* Sets the key of a unit that is due to that of the device kind that will compute it. With --force every unit is, else a picture of
+ * one kind would be compared with one of the other. A unit whose file is missing or overwritten is due again. */
 static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, kiln_unit *u, kiln_error *err)
 {
     const char *kind;
@@ -356,7 +360,7 @@ static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_rend
     return p.done && !p.intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
 }
 
-/* Of the fast pictures that this run draws the first and each 64th behind it are drawn exactly, too. None without a GPU. */
+/* Of the fast pictures that this run draws, the first and each 64th after it are also drawn exactly. */
 static kiln_status plan_fast(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     enum { MEASURED_OF = 64 };
@@ -381,7 +385,7 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
         snprintf(u->name, sizeof u->name, "camera %.140s", j->camera->name);
         u->payload = &j->payload;
         u->payload_bytes = sizeof j->payload;
-        u->optional = true; /* a camera without its picture takes no other one with it */
+        u->optional = true; /* a camera that fails does not stop the others */
         u->replaced = o.fast;
         u->volatile_result = j->due = kiln_run_is_once(r);
         if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, u, err));
@@ -389,7 +393,7 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
     return o.fast ? plan_fast(r, s, err) : KILN_OK;
 }
 
-/* Once for each folder, as far as cameras of one folder stand together. */
+/* Makes the folders of the files; one for several cameras in a row that share it. */
 static void drop_leftovers(const kiln_render_plan *s)
 {
     const char *before = NULL;

@@ -1,4 +1,4 @@
-/* tails -- see encoding.h. */
+/* encoding -- see encoding.h. */
 #include "stages/render/encoding.h"
 
 #include "stages/engine/engine.h"
@@ -8,14 +8,14 @@ _Static_assert(KILN_RENDER_ANSWERS *KILN_RENDER_ENCODING_MAX <= KILN_DEFERRED_MA
 
 uint32_t kiln_render_encoding_most(uint32_t threads, uint64_t pictures)
 {
-    enum { ROUNDS = 4 }; /* at the end of a run those that are left wait for the slowest: it is to be a small part */
+    enum { ROUNDS = 4 }; /* at the end of a run all wait for the slowest picture; with so many rounds that is a small part */
     const uint64_t few = pictures / ROUNDS > 2 ? pictures / ROUNDS : 2;
     const uint32_t busy = threads > 1 ? threads - threads / 4 : 1,
                    most = busy < KILN_RENDER_ENCODING_MAX ? busy : KILN_RENDER_ENCODING_MAX;
     return most < few ? most : (uint32_t)few;
 }
 
-/* Who waits with an answer keeps its threads. */
+/* Counts threads for every unanswered unit, because deferred work that waits with its answer keeps its threads. */
 static uint64_t bytes_of(const kiln_render_encoding *t, uint32_t n)
 {
     return n * (t->writing + KILN_RENDER_ANSWERS * kiln_deferred_ram(n));

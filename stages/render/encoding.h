@@ -1,30 +1,36 @@
-/* tails -- how many pictures a GPU's worker hashes, compresses and writes while it draws the next ones (kiln_worker_defer). */
+/* encoding -- how many pictures a GPU's worker encodes (hashes, compresses and writes) while it draws the next ones. Encoding is
+ * deferred work of a unit (kiln_worker_defer).
+ *
+ * Problem. A picture takes 1.4 ms to draw and tens of milliseconds to encode on one thread, so many must be encoded at the same
+ * time. Constraint. Each needs a canvas and memory to write, within --ram. Answers go out in the order of the units, so a picture
+ * that is encoded may have to wait for an older one; meanwhile another is encoded. So there are KILN_RENDER_ANSWERS units
+ * unanswered for each picture that may be encoded at a time. */
 #ifndef KILN_STAGES_RENDER_ENCODING_H
 #define KILN_STAGES_RENDER_ENCODING_H
 
 #include <stdint.h>
 
-/* Answers go out in order: a tail that is done may wait with its own for an older one, and another runs meanwhile. */
-enum { KILN_RENDER_ENCODING_MAX = 16, KILN_RENDER_ANSWERS = 2 /* that are due, for each tail */ };
+enum { KILN_RENDER_ENCODING_MAX = 16, KILN_RENDER_ANSWERS = 2 };
 
-/* What they take, the same for all units of a run, so that none has to give way to another's tail. */
+/* The sizes are the same for all units of a run, the largest of all, so that no unit waits for canvases of another size. */
 typedef struct {
-    uint32_t most;    /* so many at a time, at most */
-    uint64_t drawing; /* host memory in bytes: the most that any unit takes; */
-    uint64_t writing; /* that writing its files takes, but for threads; */
-    uint64_t pixels;  /* the most that a picture has */
+    uint32_t most;    /* pictures that may be encoded at a time */
+    uint64_t drawing; /* bytes of host memory that a unit takes */
+    uint64_t writing; /* bytes that writing the files of a picture takes, without threads */
+    uint64_t pixels;  /* of a picture */
 } kiln_render_encoding;
 
-/* For three quarters of a worker's threads one each, which then has little to wait for at the end of a picture: 300 frames take as
- * long with half as many and with as many as threads, longer with two. Few pictures have more threads each. */
+/* Returns how many pictures to encode at a time: one thread each for three quarters of the threads. More threads for a picture wait
+ * for each other at its end. 300 frames take as long with half as many pictures and with as many as threads; with two they take
+ * longer. If there are few pictures, fewer are encoded at a time, on more threads each. */
 uint32_t kiln_render_encoding_most(uint32_t threads, uint64_t pictures);
 
-/* What as many as may be take with their canvases. */
+/* Returns the bytes that encoding t->most pictures takes, with their canvases. */
 uint64_t kiln_render_encoding_bytes(const kiln_render_encoding *t);
 
-/* For how many there is room in a worker whose units may take `may` bytes; 0: for none. More than two take at most half of what
- * drawing leaves: the other half keeps decoded planes. *beside: what drawing takes with them, but for their canvases, of which
- * there is one more than there are tails. */
+/* Returns how many pictures a worker can encode at a time if its units may take `may` bytes; 0: none. More than two take at most
+ * half of what drawing leaves, because the other half keeps decoded planes. If the result is not 0, *beside is the size of a unit
+ * together with encoding, without canvases; there is one canvas more than pictures being encoded. */
 uint32_t kiln_render_encoding_in(const kiln_render_encoding *t, uint64_t may, uint64_t *beside);
 
 #endif

@@ -1,4 +1,4 @@
-/* lists -- tables are read with every bound checked: the manifest is a file that may have been edited. */
+/* lists -- see lists.h. Every bound of a table is checked, because a manifest is a file that may have been edited. */
 #include "stages/render/lists.h"
 
 #include "stages/tiles/rank_code.h"
@@ -26,7 +26,7 @@ static kiln_status alloc_bands(kiln_lists *l, uint64_t n, kiln_error *err)
     return KILN_ALLOC(&l->pairs, n, "bands", err);
 }
 
-/* Bands as stored; they must cover the image from the top without a gap. */
+/* Takes the stored bands, which must cover the image from the top without a gap. */
 static kiln_status bands_of_table(kiln_lists *l, const kiln_view_request *request, kiln_error *err)
 {
     const kiln_tile_table *t = l->table;
@@ -87,7 +87,7 @@ kiln_status kiln_lists_open(kiln_worker *w, kiln_frame *f, const kiln_view_reque
     return l->table ? bands_of_table(l, request, err) : count_bands(w, f, request, l, err);
 }
 
-/* One array of a band into memory of its own, of a size that the table must have. */
+/* Reads one array of a band into new memory. The table must have it in this size. */
 static kiln_status read_array(kiln_manifest *m, const kiln_array *a, uint64_t bytes, void **out, kiln_error *err)
 {
     if (a->raw_bytes != bytes)

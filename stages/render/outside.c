@@ -7,20 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEAR (16 / 255.0)     /* compression, noise and light that falls off leave a plain backdrop within this, mostly */
+#define NEAR (16 / 255.0)     /* compression, noise and uneven light change a plain background by less than this, mostly */
 #define NOT_EQUAL (8 / 255.0) /* a background this far away is another colour: 30 dB at best */
 enum {
     LOOKED = 1 << 16,  /* pixels of a picture, more or less */
     LEVELS = 16,       /* of a channel, in the count of colours */
     CANDIDATES = 64,   /* cameras whose colour is tried for all */
-    LEAST_EMPTY = 100, /* one pixel of so many */
-    SHARE = 80,        /* per cent of the empty pixels */
+    LEAST_EMPTY = 100, /* one pixel of so many must be empty */
+    SHARE = 80,        /* per cent of the empty pixels that must have the colour */
 };
 
 /* Alpha is 0 or at least that of the weakest Gaussian that shows, 1/255. */
 static bool is_empty(const float *rgba) { return rgba[3] < 0.5f / 255; }
 
-/* 0 for what is not a number, as a PNG would have it. */
+/* Clamps to 0 to 1; NaN becomes 0, as in a PNG. */
 static double clamped(double v) { return v > 0 ? (v < 1 ? v : 1) : 0; }
 
 static bool is_near(const double a[3], const double b[3], double within)
@@ -134,7 +134,7 @@ kiln_outside kiln_outside_of_json(const json_t *v)
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------------ */
-/* Pixels near a colour, of the cameras whose own is near it; their mean. */
+/* Counts the pixels near a colour over the cameras whose own colour is near it, and averages their colours. */
 static uint64_t count_near(const kiln_outside *views, uint32_t n, const double of[3], double mean[3])
 {
     uint64_t near = 0;

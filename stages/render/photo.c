@@ -8,7 +8,7 @@
 
 static bool is_of_file(kiln_status st) { return st == KILN_E_INPUT || st == KILN_E_IO; }
 
-/* A failure that the file is to blame for becomes its damage. */
+/* Turns a failure that comes from the file into damage. */
 static kiln_status blame(kiln_photo *p, kiln_status st, const kiln_error *why, kiln_error *err)
 {
     if (st == KILN_OK) return KILN_OK;
@@ -17,7 +17,7 @@ static kiln_status blame(kiln_photo *p, kiln_status st, const kiln_error *why, k
     return KILN_OK;
 }
 
-/* The header first: a photo of another size could need more memory than the unit was given. */
+/* Reads the header first, because a photo of another size could need more memory than the unit has. */
 static kiln_status check_size(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
 {
     kiln_error why = {0};
@@ -40,8 +40,8 @@ static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_er
     return KILN_OK;
 }
 
-/* The unit's key has the hash that import took: a whole photo that is another one ends the run, as import must see it first. A file
- * that was touched, or put back, is looked into. */
+/* Checks that the photo is the one that import hashed, because its hash is in the unit's key. If it is not, the run ends: import
+ * must run first. A file with another time or inode is hashed. */
 static kiln_status check_content(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
 {
     kiln_error why = {0};
@@ -55,7 +55,7 @@ static kiln_status check_content(const kiln_render_unit *u, kiln_photo *p, kiln_
     return p->damage[0] || kiln_hash_equal(hash, u->photo_hash) ? KILN_OK : kiln_file_unchanged(u->photo, then, err);
 }
 
-/* A photo with alpha is put over the background, as the picture is. */
+/* Puts a photo with alpha over the background, like the picture. */
 static kiln_status compose(kiln_photo *p, const double background[3], kiln_error *err)
 {
     kiln_picture *photo = &p->rgb;

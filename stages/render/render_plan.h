@@ -1,44 +1,47 @@
-/* shoot -- the pictures of one run of kiln-render, in the parent: what is to be drawn, what memory that takes, what came of it. */
+/* render_plan -- the pictures of one run of kiln-render, in the parent: which are to be drawn, what memory they take, and their
+ * results.
+ */
 #ifndef KILN_STAGES_RENDER_PLAN_H
 #define KILN_STAGES_RENDER_PLAN_H
 
 #include "stages/import/dataset/dataset.h"
 #include "stages/render/render_units.h"
 
-#define KILN_RENDER_FAST_KIND "cuda-fast" /* of pictures: those of --fast */
+#define KILN_RENDER_FAST_KIND "cuda-fast" /* the device kind of pictures of --fast */
 
 typedef struct {
     const kiln_camera *camera;
     kiln_render_unit payload;
-    char relative[KILN_PATH_MAX]; /* what the manifest remembers; "" where no file is written */
-    char device_kind[16];         /* kind of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
-    bool due;                     /* its picture is to be drawn now */
+    char relative[KILN_PATH_MAX]; /* path of the file in the manifest; "": no file is written */
+    char device_kind[16];         /* of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
+    bool due;                     /* this run draws the picture */
 } kiln_render_job;
 
 typedef struct {
     kiln_scene scene;
     kiln_layer_kind kind;
-    kiln_layer *layer;    /* of that kind */
+    kiln_layer *layer;    /* the layer that is drawn */
     kiln_chunk_keys keys; /* of the layer */
-    kiln_dataset file;    /* cameras of --cameras */
+    kiln_dataset file;    /* of --cameras */
     kiln_camera *cameras;
     uint32_t n_cameras;
     kiln_source_file *sources;
     uint32_t n_sources;
     kiln_render_job *jobs;
-    kiln_unit *units; /* one a job */
+    kiln_unit *units; /* [n_jobs] */
     uint32_t n_jobs;
     double background[3];
     const char *profile;
-    char folder[KILN_PATH_MAX]; /* absolute, of the manifest */
+    char folder[KILN_PATH_MAX]; /* absolute path of the manifest's folder */
 } kiln_render_plan;
 
-/* Sets cost and ram of each unit, and in its payload what the worker must know of that. Where the memory that --ram leaves a
- * unit may be too little for a camera, its Gaussians are counted first. */
+/* Sets cost and memory of each unit, and the fields of its payload that depend on them. If a camera may need more memory than --ram
+ * leaves for a unit, its Gaussians are counted first, by a list of units. Fails as kiln_run_units. */
 kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
-/* kiln_commit_fn: the rows of the images; context is the kiln_render_plan. Quarantined cameras have none. */
+/* A kiln_commit_fn, whose context is the kiln_render_plan: stores the rows of the images. Cameras whose unit is quarantined get
+ * none. */
 kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err) KILN_MUST_CHECK;
-/* Report and, without --json, text on stdout. */
+/* Fills the run's report and prints the results for people. */
 kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
-/* render_units -- draws one camera in the worker: lists band by band, raster, metrics; then hash and files, in a GPU's worker while
- * the next cameras are drawn. */
+/* render_units -- draws a camera in the worker: lists band by band, raster, metrics. Then it hashes the picture and writes the
+ * files; a GPU's worker does so while it draws the next cameras. */
 #include "stages/render/render_units.h"
 
 #include "base/log.h"
@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A picture in the making. */
+/* A picture while it is made. */
 typedef struct {
     uint32_t width, height;
-    uint32_t n_encoding; /* its files are written beside the next units, with those of so many at a time; 0: before them */
+    uint32_t n_encoding; /* pictures that the worker encodes at a time (encoding.h); 0: each is encoded before the next is drawn */
     float background[3];
-    kiln_canvas *canvas; /* the worker's, until it is given back; NULL: not taken yet */
+    kiln_canvas *canvas; /* taken from the worker's, to be given back; NULL: not taken yet */
     float *rgba;         /* its pixels */
-    float *depth;        /* NULL when not asked for */
+    float *depth;        /* NULL: not asked for */
     uint64_t visible, pairs;
-    uint32_t slabs; /* 0: drawn at once */
+    uint32_t slabs; /* 0: not drawn in slabs */
     bool from_table;
     bool fast;
     double psnr, ssim;
@@ -34,19 +34,21 @@ typedef struct {
 
 static double seconds_since(uint64_t start_ns) { return (double)(kiln_now_ns() - start_ns) * 1e-9; }
 
-/* One row of tiles may hold more than a band should, and no plan knows it who has not counted. */
+/* Checks that a band has no more pairs than the unit has memory for. A single tile row can exceed the size of a band, and the plan
+ * cannot know this before pairs are counted. */
 static kiln_status check_room(const kiln_worker *w, const kiln_render_unit *u, uint64_t pairs, kiln_error *err)
 {
     char lists[32], more[32];
     const uint64_t may = kiln_worker_ram(w);
     if (pairs <= u->band_pairs) return KILN_OK;
-    const uint64_t need = u->ram + 4 * sizeof(uint32_t) * (pairs - u->band_pairs); /* ranks, a part's ranks, their code */
+    /* bytes of ranks, of a part's ranks, and of their code */
+    const uint64_t need = u->ram + 4 * sizeof(uint32_t) * (pairs - u->band_pairs);
     if (need <= may) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP, "a band of '%s' lists %llu pairs, which take %s of memory; give --ram %s more", u->camera,
                      (unsigned long long)pairs, kiln_size_text(sizeof(uint32_t) * pairs, lists), kiln_size_text(need - may, more));
 }
 
-/* Arguments of raster for these tile rows, but for the lists. */
+/* Returns the arguments of raster for these tile rows, without lists. */
 static kiln_raster_args rows_of(const kiln_render_unit *u, const picture *p, uint32_t row0, uint32_t row1)
 {
     const size_t at = (size_t)row0 * KILN_TILE * p->width;
@@ -102,7 +104,7 @@ static void take_stats(picture *p, const kiln_draw_stats *stats)
     p->slabs = stats->slabs;
 }
 
-/* Lists of a stored table name Gaussians of the whole view: slabs make their own. */
+/* Draws in slabs. A stored table is not used, because its lists name Gaussians of the whole view. */
 static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t room, picture *p,
                               kiln_error *err)
 {
@@ -112,7 +114,7 @@ static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_re
     return KILN_OK;
 }
 
-/* The frame where it fits; else *room is for slabs. Their memory must be within what the unit was given for a frame. */
+/* Makes the frame. If it does not fit, *room is the size of slabs, whose memory must be within what the unit has for a frame. */
 static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_frame **f, uint64_t *room,
                               kiln_error *err)
 {
@@ -127,13 +129,13 @@ static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_re
     return kiln_frame_make(w, s, &u->request, true, f, err);
 }
 
-/* Of the canvases that are kept for so many tails. Without one the single canvas is in u->ram. */
+/* Returns the bytes of the canvases if so many pictures are encoded at a time. If none is, the only canvas is a part of u->ram. */
 static uint64_t canvas_bytes(const kiln_render_unit *u, uint32_t n_encoding)
 {
     return n_encoding > 0 ? (n_encoding + 1) * kiln_canvas_bytes(u->encoding.pixels) : 0;
 }
 
-/* Waits for a tail's where there are as many as there may be. */
+/* Takes a canvas. If there are as many as there may be, waits until a picture is encoded. */
 static kiln_status take_canvas(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     const uint64_t pixels = p->n_encoding > 0 ? u->encoding.pixels : (uint64_t)p->width * p->height;
@@ -150,8 +152,8 @@ static void give_canvas(picture *p)
     p->rgba = NULL;
 }
 
-/* A GPU that has drawn such a picture before draws it at once. Only where memory is ample (tails): if it could not, a frame would
- * be made with the canvas beside it, for which no unit has asked. */
+/* Tries a single pass, which a GPU can do that has drawn such a picture before. Only a worker that encodes beside drawing tries: if
+ * the pass fails, a frame is made while the canvas exists, and only there the unit's memory has room for both. */
 static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
                                    kiln_error *err)
 {
@@ -173,7 +175,7 @@ static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln
     return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
 }
 
-/* Kernels know no options. A sentence that names one says the way out itself. */
+/* Adds advice to a failure of a kernel, which knows no options, unless its sentence already names one. */
 static void advise_fast(kiln_error *err)
 {
     static const char advice[] = "; give --vram more, or draw with --no-fast";
@@ -181,7 +183,7 @@ static void advise_fast(kiln_error *err)
     if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", room, err->msg, advice);
 }
 
-/* A fast picture looks for no table: to read one takes longer than to list. */
+/* A fast picture uses no stored table, because reading one takes longer than making the lists. */
 static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     kiln_lists l = {0};
@@ -197,7 +199,7 @@ done:
     return st;
 }
 
-/* Draws the same exactly, into memory of its own. */
+/* Draws the exact picture into memory of its own. */
 static kiln_status measure_fast(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     kiln_status st;
@@ -217,15 +219,15 @@ done:
 
 static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    if (p->n_encoding > 0) KILN_TRY(take_canvas(w, s, u, p, err)); /* which may wait: that is not drawing */
+    if (p->n_encoding > 0) KILN_TRY(take_canvas(w, s, u, p, err)); /* may wait, which does not count as drawing */
     const uint64_t start_ns = kiln_now_ns();
     for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
     KILN_TRY(draw_picture(w, s, u, p, err));
     p->draw_s = seconds_since(start_ns);
     p->fast_db = NAN;
     if (u->measured) KILN_TRY(measure_fast(w, s, u, p, err));
-    kiln_frame_forget(s);                    /* no other unit looks through this camera */
-    kiln_runner_trim(kiln_worker_runner(w)); /* of lists, before photos and files are read and written */
+    kiln_frame_forget(s);                    /* no other unit uses this camera */
+    kiln_runner_trim(kiln_worker_runner(w)); /* frees lists before photos are read and files are written */
     return KILN_OK;
 }
 
@@ -301,7 +303,7 @@ static kiln_status describe_file(json_t *counters, const char *name, const char 
     return json_object_set_new(counters, name, written) == 0 ? KILN_OK : no_memory(err);
 }
 
-/* Nothing for NAN. Equal pictures are "inf": JSON has no infinity. */
+/* Adds a distance, unless it is NAN. Equal pictures are "inf", because JSON has no infinity. */
 static int set_db(json_t *c, const char *name, double db)
 {
     if (isnan(db)) return 0;
@@ -338,11 +340,11 @@ static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const pict
     return st;
 }
 
-/* A unit and what comes of it, in one piece of memory, which its tail takes along. */
+/* A unit and its picture in one piece of memory, which deferred work takes over. */
 typedef struct {
     kiln_render_unit unit;
     picture picture;
-    float depth[]; /* [pixels], when asked for */
+    float depth[]; /* [pixels], if asked for */
 } task;
 
 static kiln_status task_new(const void *payload, task **out, kiln_error *err)
@@ -377,7 +379,8 @@ static void task_free(void *context)
     free(t);
 }
 
-/* On the CPU other workers use the cores meanwhile. *ram: what the unit takes with them, but for their canvases. */
+/* Returns how many pictures this worker encodes at a time; 0 on the CPU, where other workers use the cores. *ram: what the unit
+ * takes together with them, without canvases. */
 static uint32_t count_encoding(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
 {
     uint64_t beside;
@@ -388,8 +391,8 @@ static uint32_t count_encoding(kiln_worker *w, const kiln_render_unit *u, uint64
     return n;
 }
 
-/* The canvas says when the next is drawn. */
-static void leave(kiln_worker *w, task *t)
+/* Defers encoding. The next picture is drawn as soon as a canvas is free. */
+static void defer_encoding(kiln_worker *w, task *t)
 {
     const unsigned n = t->picture.n_encoding, threads = kiln_worker_threads(w);
     kiln_worker_defer(w, KILN_RENDER_ANSWERS * n, (threads + n - 1) / n, finish, task_free, t);
@@ -414,7 +417,7 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     KILN_GO(draw(w, s, u, &t->picture, err));
     KILN_GO(measure(w, u, &t->picture, err));
     if (t->picture.n_encoding > 0) {
-        leave(w, t);
+        defer_encoding(w, t);
         return KILN_OK;
     }
     KILN_GO(finish(w, t, err));

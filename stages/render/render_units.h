@@ -1,4 +1,5 @@
-/* render_units -- what a worker of kiln-render computes: one camera's picture, its files, and its distance to the photo. */
+/* render_units -- the unit of kiln-render, which a worker computes: a camera's picture, its files, and its distance from the photo.
+ */
 #ifndef KILN_STAGES_RENDER_UNITS_H
 #define KILN_STAGES_RENDER_UNITS_H
 
@@ -7,44 +8,55 @@
 #include "stages/image/image.h"
 #include "stages/render/encoding.h"
 
-/* --format none beside kiln_picture_format: drawn and hashed, no file. */
+/* --format none, in addition to kiln_picture_format: the picture is drawn and hashed, and no file is written. */
 enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS };
 
+/* The payload of a unit. */
 typedef struct {
     kiln_view_request request;
-    bool count_only;     /* kiln_frame_count instead of a picture: where memory is tight, before its unit is handed out */
-    uint64_t ram;        /* kiln_unit.ram, which allows for ... */
-    uint64_t band_pairs; /* ... lists of so many pairs */
-    uint64_t slab_room;  /* not 0: ... and for slabs of so many Gaussians: all of them do not fit (kiln_frame_slabs) */
+    /* If set, the unit is kiln_frame_count instead of a picture: memory is tight, so Gaussians are counted before the picture's
+     * unit is handed out. */
+    bool count_only;
+    uint64_t ram;        /* kiln_unit.ram */
+    uint64_t band_pairs; /* pairs of a band for which `ram` has room */
+    uint64_t slab_room;  /* 0: `ram` has room for all visible Gaussians. Else for slabs of so many (kiln_frame_slabs) */
     kiln_render_encoding encoding;
     kiln_layer_kind layer_kind;
-    kiln_hash layer;     /* its digest */
-    char camera[1025];   /* name, to find its table */
-    kiln_hash table_key; /* a stored table is used when it has this key */
+    kiln_hash layer;     /* digest of the layer */
+    char camera[1025];   /* name, by which its tile table is found */
+    kiln_hash table_key; /* a stored table is used if it has this key */
     double background[3];
-    char photo[KILN_PATH_MAX];   /* compared with when not "" */
-    kiln_file_info photo_file;   /* as import hashed it, which the unit's key says; size 0: not known */
-    kiln_hash photo_hash;        /* of that */
-    char picture[KILN_PATH_MAX]; /* absolute path of the file to write; "" for none */
-    char depth[KILN_PATH_MAX];   /* "" for none */
+    char photo[KILN_PATH_MAX];   /* path of the photo to compare with; "": none */
+    kiln_file_info photo_file;   /* the photo as import hashed it; size 0: not known */
+    kiln_hash photo_hash;        /* of the photo as import hashed it */
+    char picture[KILN_PATH_MAX]; /* absolute path of the file to write; "": none */
+    char depth[KILN_PATH_MAX];   /* the same for the depth */
     uint32_t format;             /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
-    bool alpha;                  /* RGBA instead of RGB in a PNG */
-    bool fast;                   /* as in raster.h */
-    bool measured;               /* drawn exactly, too: how far the fast picture is from that */
+    bool alpha;                  /* a PNG is RGBA instead of RGB */
+    bool fast;                   /* fast, as in raster.h */
+    bool measured;               /* a fast picture is also drawn exactly, to measure the distance between the two */
 } kiln_render_unit;
 
-/* Of the pictures that are there while one is drawn: with its depth, and the exact one that it is measured by. */
+/* Returns the bytes of the picture, its depth if it is written, and the exact picture if a fast one is measured. */
 static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
 {
     const uint64_t floats = 4 + (u->depth[0] != 0) + (u->measured ? 4 : 0);
     return floats * sizeof(float) * u->request.view.width * u->request.view.height;
 }
 
-/* Outputs: "pixels" (the 16 bytes of kiln_pixels_hash). Counters: visible, pairs, slabs (absent when drawn at once), psnr, ssim
- * (absent without a photo), outside (outside.h; where a photo without alpha was measured), note and photo (what is wrong with a
- * photo that is damaged, and its kiln_photo_state), fast_db (of measured ones: dB from the exact picture, or "inf"), from_table;
- * picture, depth: the files as written (written.h); draw_s, and with files encode_s: seconds until the picture was there, and until
- * its files were. The files are written before the unit is handed in, each under a temporary name first. */
+/* The `unit` of the stage. Output: "pixels", the 16 bytes of kiln_pixels_hash.
+ * Counters:
+ *   visible, pairs
+ *   slabs                  absent if the picture was not drawn in slabs
+ *   psnr, ssim             absent without a photo
+ *   outside                outside.h; only if a photo without alpha was measured
+ *   note, photo            of a damaged photo: what is wrong, and its kiln_photo_state
+ *   fast_db                of a fast picture that was measured: dB from the exact picture, or "inf"
+ *   from_table             lists came from a stored table
+ *   picture, depth         the written files (written.h)
+ *   draw_s, encode_s       seconds to draw, and to write the files (absent without files)
+ * Files are written under a temporary name first, and are complete before the unit is answered. With a count_only payload the unit
+ * is kiln_frame_count. KILN_E_CAP, KILN_E_DEVICE, KILN_E_INPUT, KILN_E_IO. */
 kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 #endif

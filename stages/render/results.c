@@ -1,4 +1,4 @@
-/* results -- what came of the pictures: their rows in the manifest, the report, the text for people. A camera whose unit is
+/* results -- the results of a run's pictures: rows in the manifest, the report, and the text for people. A camera whose unit is
  * quarantined has no row, and the report says so. */
 #include "stages/render/render_plan.h"
 
@@ -14,10 +14,10 @@
 
 typedef struct {
     uint64_t visible, pairs;
-    uint64_t slabs;          /* 0: drawn at once */
+    uint64_t slabs;          /* 0: not drawn in slabs */
     double psnr, ssim;       /* NAN: none */
-    double fast_db;          /* of a fast picture that was measured, else NAN */
-    double draw_s, encode_s; /* of the run that drew it last; 0: nothing was encoded */
+    double fast_db;          /* of a fast picture that was measured; else NAN */
+    double draw_s, encode_s; /* in the run that drew it last; 0: nothing was encoded */
     bool from_table;
     kiln_hash pixels;
     kiln_outside outside;
@@ -31,7 +31,7 @@ static kiln_status read_pixels(kiln_run *r, const kiln_unit *u, kiln_hash *out, 
     return kiln_unit_struct(r, u, "pixels", out->bytes, sizeof out->bytes, err);
 }
 
-/* As a unit's counters have it; NAN: they do not. */
+/* Reads a number of a unit's counters; NAN: it is not there. */
 static double db_of(const json_t *v) { return json_is_string(v) ? INFINITY : json_is_number(v) ? json_number_value(v) : NAN; }
 
 static kiln_status read_counts(kiln_run *r, const kiln_unit *u, const json_t *c, view_result *v, kiln_error *err)
@@ -131,7 +131,7 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
     return KILN_OK;
 }
 
-/* A fast picture under this is not what was promised. */
+/* a fast picture with fewer dB breaks what --fast promises */
 enum { FAST_DB = 60 };
 
 static void warn_of_fast(const kiln_render_job *j, const view_result *v)
@@ -141,12 +141,12 @@ static void warn_of_fast(const kiln_render_job *j, const view_result *v)
                   j->camera->name, v->fast_db, FAST_DB);
 }
 
-/* How much is said of each view: a line where the reader wants it, or where there are few and the line has a result. */
+/* What is printed of each view. A view has a line if the user asks for all, or if there are few views and the line has a result. */
 typedef struct {
-    bool any;    /* one of them has a line */
-    bool counts; /* what is visible, and pairs, too */
-    bool files;  /* where a run that stores nothing has put the picture */
-    bool headed; /* out: the head of the table is printed */
+    bool any;    /* at least one view has a line */
+    bool counts; /* lines have counts of visible Gaussians and of pairs */
+    bool files;  /* lines have the path of the picture, in a run that stores nothing */
+    bool headed; /* out: the heading of the table is printed */
 } view_lines;
 enum { FEW_VIEWS = 24 };
 
@@ -186,12 +186,12 @@ static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, json_t 
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------------- */
-/* Of the measured views of a split. */
+/* Sums over the measured views of a split. */
 typedef struct {
     uint32_t n;
     double psnr, ssim;  /* summed */
     double least, most; /* of psnr */
-    const char *worst;  /* the camera of the least */
+    const char *worst;  /* the camera with the least psnr */
 } split_sums;
 enum { TEST, OTHERS, N_SPLITS };
 
@@ -199,11 +199,11 @@ typedef struct {
     split_sums splits[N_SPLITS];
     uint32_t n_distorted, n_missing;
     uint32_t n_drawn, n_encoded; /* by this run */
-    uint32_t n_in_slabs;         /* of those */
+    uint32_t n_in_slabs;         /* of the drawn ones */
     uint32_t n_damaged;          /* photos */
     double draw_s, encode_s;     /* summed over workers */
     uint32_t n_measured;         /* fast pictures */
-    double least_db;             /* of those, and whose that is */
+    double least_db;             /* the least of them, and its camera */
     const char *least_camera;
 } totals;
 
@@ -234,7 +234,7 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
     if (!isnan(v->psnr)) add_measured(&t->splits[strcmp(j->camera->split, "test") == 0 ? TEST : OTHERS], j, v);
 }
 
-/* A folder that went away takes all photos with it: a few are named. */
+/* Warns of damaged photos. Names only a few, because a folder that is gone takes all its photos with it. */
 enum { DAMAGED_NAMED = 5 };
 
 static void warn_of_photo(totals *t, const kiln_render_job *j, const view_result *v)
@@ -288,7 +288,7 @@ static kiln_status report_totals(const kiln_render_plan *s, const totals *t, jso
     return failed ? no_memory(err) : KILN_OK;
 }
 
-/* Once for all cameras. */
+/* Says it once for all cameras. */
 static kiln_status report_background(const kiln_render_plan *s, const kiln_outside *outside, json_t *out, kiln_error *err)
 {
     double colour[3];

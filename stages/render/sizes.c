@@ -1,5 +1,5 @@
-/* sizes -- host memory of a picture's unit, before it is handed out. Mostly an upper bound will do: every row of the chunks that
- * the camera may see. Where that is more than a unit may take, the camera's Gaussians are counted, in fixed memory. */
+/* sizes -- the host memory of a picture's unit, before it is handed out. An upper bound counts every row of the chunks that the
+ * camera may see. If that is more than a unit may take, the camera's Gaussians are counted, in fixed memory. */
 #include "stages/render/render_plan.h"
 
 #include "base/minmax.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLABS_MOST = 64 }; /* a chunk is read for each that it reaches into */
+enum { SLABS_MOST = 64 }; /* a chunk is read once for each slab that it reaches into */
 
-/* What writing the largest of the files takes, whatever its format is. */
+/* Returns the bytes for writing the largest of the files, whatever its format. */
 static uint64_t writing(const kiln_render_job *j)
 {
     const kiln_picture_job largest = {
@@ -19,9 +19,10 @@ static uint64_t writing(const kiln_render_job *j)
     return j->payload.format == KILN_RENDER_NO_FILE ? 0 : kiln_picture_write_bytes(&largest);
 }
 
-/* Beside the frame, once it is made: the picture with its depth; and lists while it is drawn, a band of a stored table with
- * its code as read and as decoded, and the exact picture where a fast one is measured; or the photo, as read and over the
- * background, and 64 KiB a thread to compare it; or what writing the files takes. */
+/* Returns the bytes beside the frame, once it is made: the picture with its depth, and the largest of three:
+ *   drawing      lists; a band of a stored table, its code as read and as decoded; the exact picture if a fast one is measured
+ *   comparing    the photo as read and over the background, and 64 KiB a thread
+ *   writing      the files */
 static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *size)
 {
     enum { RGBA = 16, DEPTH = 4 + 4, PHOTO = 16 + 12, COMPARING = 8 << 20 };
@@ -33,7 +34,8 @@ static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *siz
     return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing(j)));
 }
 
-/* Files are written and photos compared when the slabs are over. size: of the frame, its band_pairs those that a slab may have. */
+/* Returns the bytes for a picture in slabs. Photos are compared and files written after the last slab. size: of the frame; its
+ * band_pairs are those that a slab may have. */
 static uint64_t slabs_ram(const kiln_render_plan *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t room)
 {
     const kiln_view *view = &j->payload.request.view;
@@ -45,7 +47,7 @@ static uint64_t slabs_ram(const kiln_render_plan *s, const kiln_render_job *j, c
     return kiln_max_u64(kiln_frame_slabs_ram(s->layer, &j->payload.request, &slab, picture), beside_frame(j, &none));
 }
 
-/* The largest slabs that `may` has room for, or where that is none the smallest ones that are drawn. */
+/* Returns the largest slabs for which `may` has room; if it has none, the smallest that are used. */
 static uint64_t find_slab_room(const kiln_render_plan *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t may)
 {
     uint64_t low = size->visible / SLABS_MOST + 1, high = size->visible;
@@ -56,7 +58,7 @@ static uint64_t find_slab_room(const kiln_render_plan *s, const kiln_render_job 
     return low;
 }
 
-/* The least that will do for a camera that is not counted: whole where that is little, else in the smallest slabs. */
+/* Returns the least memory that is enough for a camera that is not counted: for the whole picture, or in the smallest slabs. */
 static uint64_t least_ram(const kiln_render_plan *s, uint32_t i, uint64_t whole)
 {
     const kiln_render_job *j = &s->jobs[i];
@@ -75,15 +77,16 @@ static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size
 }
 
 /* ---- counting where memory is tight ----------------------------------------------------------------------------------- */
-/* As it was counted, `pairs` of them; in slabs where that is more than a unit may take and slabs are less. */
+/* Sets the memory of a counted camera with `pairs` pairs. It is drawn in slabs if the whole is more than a unit may take, and slabs
+ * take less. */
 static void set_counted(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_draw_size size, uint64_t pairs)
 {
     kiln_render_job *j = &s->jobs[i];
     const uint64_t may = kiln_run_unit_ram(r);
     set_size(s, i, &size);
     if (s->units[i].ram <= may) return;
-    size.band_pairs =
-        kiln_max_u64(size.band_pairs, pairs < KILN_BAND_PAIRS ? pairs : KILN_BAND_PAIRS); /* of more rows than in the frame */
+    size.band_pairs = kiln_max_u64(
+        size.band_pairs, pairs < KILN_BAND_PAIRS ? pairs : KILN_BAND_PAIRS); /* a band can have more rows than in the frame */
     const uint64_t room = find_slab_room(s, j, &size, may), ram = slabs_ram(s, j, &size, room);
     if (ram >= s->units[i].ram) return;
     j->payload.slab_room = room;
@@ -122,7 +125,7 @@ static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_
     u->volatile_result = kiln_run_is_once(r);
 }
 
-/* A camera that could not be counted is tried with no more than its planes: it fails alone, if it does. */
+/* A camera whose count was quarantined is tried with room for its planes alone. If it fails, no other camera does. */
 static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uint32_t *tight, uint32_t n, bool in_parts,
                                kiln_error *err)
 {
@@ -157,7 +160,7 @@ static uint32_t count_due(const kiln_render_plan *s)
     return n;
 }
 
-/* Are pictures made in parts, on a GPU? No device is looked for where nothing is to be drawn. */
+/* Says whether pictures are made in parts, because a GPU draws them. Looks for no device if nothing is to be drawn. */
 static kiln_status may_be_in_parts(kiln_run *r, const kiln_render_plan *s, bool *may, kiln_error *err)
 {
     const char *kind = "cpu";
@@ -166,7 +169,7 @@ static kiln_status may_be_in_parts(kiln_run *r, const kiln_render_plan *s, bool 
     return KILN_OK;
 }
 
-/* A GPU's worker draws a camera while files of those before are written, where its memory has room for all. */
+/* Sets how many pictures a GPU's worker encodes while it draws, if its memory has room for all. */
 static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, kiln_error *err)
 {
     enum { DEPTH = 4 + 4 };

@@ -1,5 +1,6 @@
-/* written -- what a picture's file was when its unit had written it, kept in the unit's counters. A run with other options
- * or of --camera may write over the file since; whoever asks for the first picture again must not find its unit done. */
+/* written -- describes a picture's file as its unit has written it. The description is kept in the unit's counters. A later run
+ * with other options, or with --camera, may overwrite the file. The first unit then no longer counts as done, because its picture
+ * is gone. */
 #ifndef KILN_STAGES_RENDER_WRITTEN_H
 #define KILN_STAGES_RENDER_WRITTEN_H
 
@@ -8,10 +9,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* A new reference to {"size": ., "mtime_ns": ., "hash": "."} of a file. */
+/* Describes a file as {"size": ., "mtime_ns": ., "hash": "."}, a new reference. KILN_E_IO: the file cannot be read. KILN_E_NOMEM.
+ */
 kiln_status kiln_written_describe(const char *path, json_t **out, kiln_error *err) KILN_MUST_CHECK;
-/* Does the file still hold what was described? Its size and time say so, else, as in a copy of the bake, its content.
- * false too where it is gone or nothing was described (NULL). */
+/* Says whether the file still has the described content. Equal size and time are enough; if the time differs, as in a copy of the
+ * bake, the content is hashed. False if the file is gone or `described` is NULL. */
 bool kiln_written_is_intact(const json_t *described, const char *path);
 
 #endif
