@@ -50,7 +50,7 @@ static kiln_status bake_open(bake *b, const char *path, kiln_error *err)
     return kiln_layer_get_drawn(b->manifest, &b->layer, err);
 }
 
-/* The sentence names the first cameras of the bake, because nobody knows them by heart. */
+/* The sentence names the first cameras of the bake, because users do not know them by heart. */
 static kiln_status no_camera(const bake *b, const char *name, kiln_error *err)
 {
     enum { NAMED = 5 };

@@ -60,7 +60,7 @@ static void check_content(const place *at, const kiln_plane *p, const void *data
     if (strcmp(p->name, "source_row") == 0) check_rows(at, data, n);
 }
 
-/* A plane at fault was told of as the layer was read. */
+/* A damaged plane was reported when the layer was read. */
 static kiln_status check_plane(const place *at, const kiln_plane *p, kiln_scratch *s, kiln_error *err)
 {
     if (strncmp(p->name, "extra/", 6) == 0) return KILN_OK;

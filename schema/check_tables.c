@@ -29,7 +29,7 @@ static void problem(const place *at, const char *fmt, ...)
     kiln_check_problem(at->check, "tile table of camera '%.300s': %s", at->table->camera, what);
 }
 
-/* Reads an array of exactly n elements; *fits false when it has another size, which was told of as the table was read. */
+/* Reads an array of exactly n elements; *fits false if it has another size, which was reported when the table was read. */
 static kiln_status read_exact(place *at, const kiln_array *a, uint64_t n, uint32_t elem, kiln_scratch *s, bool *fits,
                               kiln_error *err)
 {
@@ -157,7 +157,7 @@ static kiln_status check_table(place *at, kiln_error *err)
     KILN_TRY(kiln_check_take(at->check, check_visible(at, err), err));
     for (uint32_t i = 0; i < t->n_bands; i++) {
         const kiln_tile_band *b = &t->bands[i];
-        if (b->row0 != row || b->row1 <= b->row0) return KILN_OK; /* was told of */
+        if (b->row0 != row || b->row1 <= b->row0) return KILN_OK; /* was reported */
         row = b->row1;
         KILN_TRY(kiln_check_take(at->check, check_band(at, b, err), err));
     }

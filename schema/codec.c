@@ -127,21 +127,21 @@ static const char *frame_fault(const kiln_blob *b)
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
 {
     char hex[33];
-    const char *fault = frame_fault(b);
+    const char *damage = frame_fault(b);
     unsigned char *shuffled = NULL;
     size_t bytes = (size_t)b->raw_bytes;
     bool direct = b->elem == 1;
-    if (!fault && !direct) KILN_TRY(kiln_alloc_unset((void **)&shuffled, bytes, 1, "a blob", err));
-    if (!fault) {
+    if (!damage && !direct) KILN_TRY(kiln_alloc_unset((void **)&shuffled, bytes, 1, "a blob", err));
+    if (!damage) {
         size_t z = ZSTD_decompress(direct ? dst : shuffled, bytes, b->packed, b->packed_bytes);
         if (ZSTD_isError(z))
-            fault = ZSTD_getErrorName(z);
+            damage = ZSTD_getErrorName(z);
         else if (z != bytes)
-            fault = "the zstd frame holds another number of bytes";
+            damage = "the zstd frame holds another number of bytes";
     }
-    if (!fault && !direct) kiln_shuffle_best()->join(shuffled, bytes / b->elem, b->elem, dst);
-    if (!fault && !kiln_hash_equal(kiln_hash_of(dst, bytes), b->hash)) fault = "its content has another hash";
+    if (!damage && !direct) kiln_shuffle_best()->join(shuffled, bytes / b->elem, b->elem, dst);
+    if (!damage && !kiln_hash_equal(kiln_hash_of(dst, bytes), b->hash)) damage = "its content has another hash";
     free(shuffled);
-    if (fault) return kiln_fail(err, KILN_E_IO, "blob %s is damaged: %s", kiln_hash_hex(b->hash, hex), fault);
+    if (damage) return kiln_fail(err, KILN_E_IO, "blob %s is damaged: %s", kiln_hash_hex(b->hash, hex), damage);
     return KILN_OK;
 }

@@ -19,7 +19,7 @@ typedef struct {
     uint64_t raw_bytes;
     uint32_t elem; /* element size of the shuffle: 1, 2, 4 or 8 */
     size_t packed_bytes;
-    unsigned char *packed; /* owned by whoever got it from kiln_blob_pack; free() */
+    unsigned char *packed; /* owned by the caller of kiln_blob_pack; free() */
 } kiln_blob;
 
 /* KILN_E_BUG above KILN_BLOB_MAX or when raw is no multiple of elem. */

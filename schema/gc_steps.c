@@ -2,8 +2,9 @@
  * row names is always there, wherever a kill comes.
  *
  * Foreign keys are on while units and layers go, whose own rows go with them, and off while blobs go: for each blob SQLite would
- * read all rows that could name it. What stands in for that check: the plan has read all of them, nobody else has written since
- * (data_version, asked inside each transaction, and the lock), and at the end another plan finds every named blob in its place. */
+ * read all rows that could name it. What stands in for that check: the plan has read all of them, no other process has written
+ * since (data_version, asked inside each transaction, and the lock), and at the end another plan finds every named blob in its
+ * place. */
 #include "schema/gc_internal.h"
 
 #include <stdlib.h>

@@ -89,7 +89,7 @@ done:
 }
 
 /* Did SQLite read all that it was asked for, so that what failed is what the rows say? A disk that fails and pages that are damaged
- * are told as KILN_E_IO, too. */
+ * are reported as KILN_E_IO, too. */
 static bool is_damage_of_rows(kiln_manifest *m, kiln_status st)
 {
     const int rc = sqlite3_errcode(m->db) & 0xff;
@@ -157,7 +157,7 @@ done:
     return st;
 }
 
-/* An empty array names nothing: the unit of a block without rows is told by its name. */
+/* An empty array names nothing: the unit of a block without rows is known by its name. */
 static const char outputs_sql[] =
     "SELECT unit, hash, raw_bytes > 0 AND name IN (SELECT name FROM plane UNION SELECT name FROM tile_segment) FROM unit_output"
     " ORDER BY unit";

@@ -29,12 +29,13 @@ static const unsigned char journal_magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa
 /* A manifest is in WAL mode and never part of a transaction over several files, so no journal of ours ends like this. */
 static kiln_status refuse_named_file(const char *journal, kiln_error *err)
 {
-    unsigned char tail[sizeof journal_magic];
+    unsigned char end_bytes[sizeof journal_magic];
     int fd = open(journal, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", journal, strerror(errno));
     off_t end = lseek(fd, 0, SEEK_END);
-    bool names = end >= (off_t)sizeof tail && pread(fd, tail, sizeof tail, end - (off_t)sizeof tail) == sizeof tail &&
-                 memcmp(tail, journal_magic, sizeof tail) == 0;
+    bool names = end >= (off_t)sizeof end_bytes &&
+                 pread(fd, end_bytes, sizeof end_bytes, end - (off_t)sizeof end_bytes) == sizeof end_bytes &&
+                 memcmp(end_bytes, journal_magic, sizeof end_bytes) == 0;
     (void)close(fd); /* was only read */
     if (!names) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT,
@@ -49,7 +50,7 @@ kiln_status kiln_guard_files(const char *path, kiln_error *err)
     char real[PATH_MAX], name[PATH_MAX + 16];
     struct stat s;
     /* SQLite follows links of the manifest itself and looks for its companions where they lead. */
-    if (!realpath(path, real)) return KILN_OK; /* is to be made: check_file has told of everything else */
+    if (!realpath(path, real)) return KILN_OK; /* is to be made: check_file has reported everything else */
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         snprintf(name, sizeof name, "%s%s", real, suffixes[i]);
         if (lstat(name, &s) != 0) continue;

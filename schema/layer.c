@@ -247,7 +247,7 @@ done:
     return st;
 }
 
-/* What was read as a whole. kiln_manifest_verify hears of every plane that is at fault. */
+/* What was read as a whole. kiln_manifest_verify gets every damaged plane. */
 static kiln_status check_layer(kiln_manifest *m, const kiln_layer *l, kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++)

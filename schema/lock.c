@@ -2,8 +2,8 @@
  *
  * An OFD lock (fcntl F_OFD_SETLK) on PATH.lock: it goes with the last descriptor, so a killed process leaves none, and
  * unlike a classic POSIX lock it does not vanish when some other part of the process closes the file. The file holds
- * text for people: pid, host, stage, start. It is removed on release; whoever waited on a removed file would hold a lock
- * that nobody sees, so after locking the path must still name the locked file, else the round starts again. */
+ * text for people: pid, host, stage, start. It is removed on release; a process that waited on a removed file would hold a lock
+ * without effect, so after locking the path must still name the locked file, else the round starts again. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
 

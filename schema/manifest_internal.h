@@ -40,7 +40,8 @@ struct kiln_manifest {
     int wal_pages;    /* frames in the WAL after the last commit */
     uint64_t *steps;  /* of SQLite's machine: those of the query that runs, or other_steps */
     uint64_t other_steps, most_steps;
-    kiln_problem_fn *listen; /* kiln_manifest_verify: told of a row at fault, and reading goes on; NULL: reading ends there */
+    kiln_problem_fn
+        *listen; /* for kiln_manifest_verify: gets each row that breaks a rule, and reading goes on; NULL: reading ends there */
     void *listener;
     uint32_t n_statements;
     struct {
@@ -117,7 +118,7 @@ const void *kiln_column_bytes(kiln_query *q, size_t *bytes); /* until the next s
 /* Reports a failure of the columns read since the last step. */
 kiln_status kiln_query_check(kiln_query *q, kiln_error *err) KILN_MUST_CHECK;
 /* What comes of a row that was read and checked (row_check.h) with this status and sentence. Damage is put into a sentence with the
- * manifest's name; or kiln_manifest_verify is told of it and the row stays as far as it could be read: KILN_OK. */
+ * manifest's name; or it is reported to kiln_manifest_verify and the row stays as far as it could be read: KILN_OK. */
 kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 /* Room for row number n of an array that grows row by row, each zeroed. *rows is freed by the caller. */
 kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err) KILN_MUST_CHECK;

@@ -97,7 +97,7 @@ static int note_wal(void *context, sqlite3 *db, const char *schema, int pages)
     return SQLITE_OK;
 }
 
-/* Read-only media: SQLite needs its -shm file to read a WAL database, unless told that nobody can change it. */
+/* Read-only media: SQLite needs its -shm file to read a WAL database, unless it knows that no process can change it. */
 static kiln_status is_immutable(const char *path, bool *immutable, kiln_error *err)
 {
     char folder[4096], wal[4096 + 8];
@@ -209,7 +209,7 @@ static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err
 static void remove_files(const kiln_manifest *m)
 {
     char name[4096 + 64];
-    (void)unlink(m->path); /* what cannot be removed stays; there is nobody left to tell */
+    (void)unlink(m->path); /* what cannot be removed stays; the failure cannot be reported any more */
     for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
         snprintf(name, sizeof name, "%.4095s%s", m->path, companions[i]);
         (void)unlink(name);

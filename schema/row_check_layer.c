@@ -138,7 +138,7 @@ static kiln_status check_kind(const kiln_layer *l, const kiln_chunk *c, kiln_err
     return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has no plane '%s'", l->kind, c->name, lacks);
 }
 
-/* Chunks with rows all have the planes of the first such, so that whoever looks at one knows all. */
+/* Chunks with rows all have the planes of the first such, so that a reader of one knows all. */
 static kiln_status check_alike(const kiln_layer *l, const kiln_chunk *model, const kiln_chunk *c, kiln_error *err)
 {
     bool alike = c->n_planes == model->n_planes;
@@ -233,16 +233,16 @@ static bool any_row_above(const uint32_t *v, uint64_t n)
 kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, const void *data, kiln_error *err)
 {
     const uint64_t n = c->count, all = n * p->components;
-    const char *fault = NULL;
+    const char *violation = NULL;
     if (!known_plane(p->name)) return KILN_OK;
     if (p->type == KILN_TYPE_F32 && any_not_finite(data, all)) {
         const uint64_t at = first_not_finite(data, all);
         return kiln_fail(err, KILN_E_INPUT, "chunk '%s', plane '%s' holds %g at element %" PRIu64, c->name, p->name,
                          (double)((const float *)data)[at], at);
     }
-    if (strcmp(p->name, "log_scales") == 0 && any_above(data, all, KILN_PLANE_LOG_SCALE_MAX)) fault = "a log scale above 88";
-    if (strcmp(p->name, "quats") == 0 && any_zero_quaternion(data, n)) fault = "a rotation of zero";
-    if (strcmp(p->name, "source_row") == 0 && any_row_above(data, n)) fault = "a source row above 2^32 - 2";
-    if (!fault) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "chunk '%s', plane '%s' holds %s", c->name, p->name, fault);
+    if (strcmp(p->name, "log_scales") == 0 && any_above(data, all, KILN_PLANE_LOG_SCALE_MAX)) violation = "a log scale above 88";
+    if (strcmp(p->name, "quats") == 0 && any_zero_quaternion(data, n)) violation = "a rotation of zero";
+    if (strcmp(p->name, "source_row") == 0 && any_row_above(data, n)) violation = "a source row above 2^32 - 2";
+    if (!violation) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "chunk '%s', plane '%s' holds %s", c->name, p->name, violation);
 }

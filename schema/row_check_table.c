@@ -1,5 +1,5 @@
 /* row_check_table -- tile tables: bands that tile the picture, arrays of the sizes that follow. What the arrays hold is checked
- * by whoever decodes them (stages/tiles/rank_code.h) and, all of it, by check_tables.c. */
+ * when they are decoded (stages/tiles/rank_code.h) and, all of it, by check_tables.c. */
 #include "base/file.h"
 #include "schema/manifest_internal.h"
 #include "schema/row_check.h"

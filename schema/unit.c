@@ -97,7 +97,7 @@ static kiln_status insert_output(kiln_manifest *m, int64_t unit, const kiln_unit
     return kiln_query_run(&q, err);
 }
 
-/* Outputs of a unit that is gone, whose number the new one got: a damaged file has them. Nobody reads them. */
+/* Outputs of a unit that is gone, whose number the new one got: a damaged file has them. Nothing reads them. */
 static kiln_status drop_orphans(kiln_manifest *m, int64_t unit, kiln_error *err)
 {
     kiln_query q;

@@ -109,7 +109,7 @@ static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
 }
 
 /* A cloud without colours has no rgb plane, or one of zeros: many writers put 0 0 0 where they know none. One coloured
- * point is enough for black to mean black. Told by the planes' hashes, so nothing is read. */
+ * point is enough for black to mean black. Known by the planes' hashes, so nothing is read. */
 static kiln_status look_for_colour(measurement *k, kiln_error *err)
 {
     k->grey = true;
@@ -301,7 +301,7 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
     json_decref(c);
     if (bad) return kiln_unit_refuse(r, &k->colours, kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
     json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
-    if (damaged > 0) (void)json_object_set_new(out, "photos_damaged", json_integer(damaged)); /* out NULL: told below */
+    if (damaged > 0) (void)json_object_set_new(out, "photos_damaged", json_integer(damaged)); /* out NULL: reported below */
     if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (points && kiln_run_prints(r, false))
         kiln_print("%lld points without colour: %lld coloured from %lld photos, %lld stay %s", (long long)points,

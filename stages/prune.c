@@ -540,7 +540,7 @@ done:
 }
 
 /* ---- the layer --------------------------------------------------------------------------------------------------------- */
-/* Rows that the rules left, told by the plane that every block has. */
+/* Rows that the rules left, counted by the plane that every block has. */
 static kiln_status count_kept(const kiln_unit *u, uint64_t most, uint64_t *out, kiln_error *err)
 {
     kiln_array rows;

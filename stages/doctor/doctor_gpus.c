@@ -148,7 +148,7 @@ static void try_one(kiln_doctor *d, const kiln_device *device, unsigned number, 
         kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE, "--devices %u (GPU '%s') does not work: %s", number, device->visible, text);
 }
 
-/* Why none is tried: worth a word where there are some, and nobody hid them. */
+/* Says why no GPU is tried, if there are some and none is hidden. */
 static void say_why_not(kiln_doctor *d, const kiln_devices_question *q, const char *why)
 {
     const bool here = q->gpus->n_gpus > 0 || q->gpus->broken;

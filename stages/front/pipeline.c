@@ -1,7 +1,7 @@
 /* `kiln pipeline` -- bakes a scene: the stages of pipelines/stages.def, one program after the other.
  *
  * The options of all stages are read and checked before the first program starts, so that a slip in an option of the last stage is
- * told at once. What a user did not give is not passed on: the programs have defaults and stored parameters, this has none.
+ * reported at once. What a user did not give is not passed on: the programs have defaults and stored parameters, this has none.
  * `make pipeline` calls this with --make as the first word, and its variables as they were typed (MIN_OPACITY=0.02). */
 #include "base/file.h"
 #include "base/log.h"

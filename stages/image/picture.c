@@ -1,7 +1,7 @@
 /* picture -- which format a file is, and how a written one reaches its place.
  *
- * A format is told by its first bytes; names lie. A picture is written to NAME.tmp.PID and renamed when it is complete
- * and on disk, so that no reader ever sees half of one.
+ * A format is known by its first bytes, because names can be wrong. A picture is written to NAME.tmp.PID and renamed when it is
+ * complete and on disk, so that no reader ever sees half of one.
  */
 #include "stages/image/image_internal.h"
 
@@ -120,7 +120,7 @@ kiln_picture_format kiln_picture_format_of(const char *path)
 
 bool kiln_picture_suffix_is_written(const char *path) { return find_format(path) != KILN_N_PICTURE_FORMATS; }
 
-/* Flushes to the disk and closes; the first failure is the one told. */
+/* Flushes to the disk and closes; the first failure is reported. */
 static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln_error *err)
 {
     if (st == KILN_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0)) st = kiln_file_write_failed(path, errno, err);
@@ -148,7 +148,7 @@ static kiln_status write_job(const kiln_picture_job *job, kiln_error *err)
     st = close_written(f, job->path, st, err);
     if (st == KILN_OK && rename(tmp, job->path) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", tmp, job->path, strerror(errno));
-    if (st != KILN_OK) unlink(tmp); /* best effort: the failure is already told */
+    if (st != KILN_OK) unlink(tmp); /* best effort: the failure is already reported */
     return st;
 }
 

@@ -103,7 +103,7 @@ static void read_rows(png_job *j)
             png_read_row(j->png, row, NULL);
             if (pass == j->passes - 1) row_to_float(j->out, y, row);
         }
-    png_read_end(j->png, NULL); /* checks the sums of what is left, so that a cut file is seen */
+    png_read_end(j->png, NULL); /* checks the sums of what is left, so that a cut file is found */
 }
 
 static kiln_status decode(png_job *j)

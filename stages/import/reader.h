@@ -90,7 +90,7 @@ typedef struct {
      * or UINT64_MAX: the reader stands there already (sequential) or computes it. *next_offset: of the row behind. */
     kiln_status (*read)(kiln_source *s, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
                         kiln_error *err);
-    /* after the last row of a whole pass: checks the tail; may add to info->notes */
+    /* after the last row of a whole pass: checks what follows; may add to info->notes */
     kiln_status (*finish)(kiln_source *s, kiln_source_info *info, kiln_error *err);
     void (*close)(kiln_source *s);
 } kiln_reader;

@@ -134,7 +134,7 @@ done:
     return st;
 }
 
-/* Of the payload only a `back` unit's has a tail: one key for each range. */
+/* Only the payload of a `back` unit has more: one key for each range. */
 static kiln_status unpack(const char *name, const void *payload, size_t bytes, kiln_knn_unit *u, kiln_hash **keys, kiln_error *err)
 {
     *keys = NULL;

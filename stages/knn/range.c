@@ -110,7 +110,7 @@ static int by_page(const void *a, const void *b)
     return (x->page > y->page) - (x->page < y->page);
 }
 
-/* Bounds only shrink: a page that helps nobody now never will. */
+/* Bounds only shrink: a page that helps no query now never will. */
 static void find_wanted(answer *a)
 {
     const kiln_range *g = a->g;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Where it fits the whole layer is quicker than a partition, on several devices too: 100 million points take 3.4 s on one H200, but
- * 7.4 s to partition and 2.7 s to search and bring back on four (2026-11-21). Only beyond WHOLE_ROWS, where nobody has measured
+ * 7.4 s to partition and 2.7 s to search and bring back on four (2026-11-21). Only beyond WHOLE_ROWS, which has not been measured
  * yet, does the memory of one device come into question. */
 enum { WHOLE_ROWS = 1 << 28, RANGE_ROWS = 1 << 20, RANGE_ROWS_LEAST = 1 << 14, GROUPS_MOST = 64 };
 

@@ -38,7 +38,7 @@ static const float *replaced(const kiln_pruned_rows *r, const char *name)
 }
 
 /* All rows of a plane as its source has it, into data. What a camera's unit reads again is kept. Colours and extra columns, two
- * thirds of a layer, nobody asks for twice where no rows are merged: they do not pass through the cache. */
+ * thirds of a layer, no unit asks for twice where no rows are merged: they do not pass through the cache. */
 static kiln_status read_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_plane *plane,
                               void *data, uint64_t bytes, kiln_error *err)
 {
@@ -84,7 +84,7 @@ static kiln_status put_planes(kiln_worker *w, kiln_prune_input *in, const kiln_p
     return put_plane(w, in, q, r, &spacing, err);
 }
 
-/* Of the rows that stay; uses the copies, which nobody needs after this. */
+/* Of the rows that stay; uses the copies, which are not needed after this. */
 static kiln_status put_bounds(kiln_worker *w, kiln_pruned_rows *r, kiln_error *err)
 {
     kiln_bounds b;

@@ -12,7 +12,7 @@ typedef struct {
     const char *camera;
     uint32_t width, height;
     kiln_prune_pairs count;
-    bool missing; /* quarantined: nobody knows the count */
+    bool missing; /* quarantined: the count is not known */
 } kiln_prune_view;
 
 typedef struct {

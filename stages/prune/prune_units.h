@@ -25,7 +25,7 @@ typedef struct {
     uint64_t pairs[2], visible[2]; /* before, after */
 } kiln_prune_pairs;
 
-/* The payload begins with this; then, of a camera as its tail, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
+/* The payload begins with this; then, in the shared payload of a camera, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
  * ascending), text_bytes of text (the other manifest's path with its NUL). A block gets the rows and merges that concern it, a
  * camera all. */
 typedef struct {

@@ -23,7 +23,7 @@ typedef struct {
     kiln_manifest *manifest;
     const kiln_layer *layer; /* with the plane `means`, at most 2^32 - 2 rows */
     double centre[3], half;  /* of the root cube */
-    const char *folder;      /* exists; nobody else writes there */
+    const char *folder;      /* exists; no other process writes there */
     bool with_means;
     uint64_t ram; /* host memory that this may take */
 } kiln_spatial_args;

@@ -1,7 +1,7 @@
 /* scratch_file -- files of a scratch folder (kiln_run_scratch): written as NAME.part, there as NAME once whole and on the disk,
  * so that a run which goes on after a kill can trust what it finds.
  *
- * Room is taken when a file is made, so that a full disk is told before the work. Errors: KILN_E_IO, of a full disk (or
+ * Room is taken when a file is made, so that a full disk is found before the work. Errors: KILN_E_IO, of a full disk (or
  * a limit of file sizes) with the numbers and what to do. Write and read from any thread.
  */
 #ifndef KILN_STAGES_SPATIAL_SCRATCH_FILE_H

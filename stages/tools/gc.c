@@ -70,7 +70,7 @@ typedef struct {
     uint64_t file_before, file_now; /* bytes of the file */
     uint64_t free_bytes;            /* inside it, when the rows are dropped */
     uint64_t need;                  /* bytes that vacuum writes in each of its two places */
-    uint64_t file_soon;             /* bytes of the file when nobody reads an older state of it */
+    uint64_t file_soon;             /* bytes of the file when no process reads an older state of it */
     space_end end;
 } collection;
 
@@ -312,8 +312,8 @@ static kiln_status predict(kiln_run *r, collection *c, kiln_error *err)
 static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *err)
 {
     char text[32];
-    kiln_status told = file_size(r, &c->file_now, st == KILN_OK ? err : NULL);
-    if (told == KILN_OK) told = fill_report(r, c, st == KILN_OK ? err : NULL);
+    kiln_status reported = file_size(r, &c->file_now, st == KILN_OK ? err : NULL);
+    if (reported == KILN_OK) reported = fill_report(r, c, st == KILN_OK ? err : NULL);
     const bool nothing = !drops_any(c->plan) && c->end != SPACE_GIVEN_BACK;
     if (nothing && st == KILN_OK) kiln_say("nothing to do, all that is there is needed");
     if (!nothing && !kiln_run_json(r)) print_table(c);
@@ -321,7 +321,7 @@ static kiln_status tell(kiln_run *r, collection *c, kiln_status st, kiln_error *
         kiln_say("%s inside the file are free for later stages; --vacuum gives them back", kiln_size_text(c->free_bytes, text));
     if (c->end == SPACE_GIVEN_BACK && c->file_now > c->file_soon)
         kiln_say("the file shrinks to %s when the programs that read it now are done", kiln_size_text(c->file_soon, text));
-    return st == KILN_OK ? told : st;
+    return st == KILN_OK ? reported : st;
 }
 
 static kiln_status collect(kiln_run *r, collection *c, kiln_error *err)

@@ -47,7 +47,7 @@ static void add_line(void *context, const char *kind, const char *name, kiln_has
 {
     char hex[33];
     json_t *lines = context;
-    /* an entry that cannot be made is seen by its count */
+    /* an entry that cannot be made is noticed by its count */
     (void)json_array_append_new(lines, json_pack("{s:o, s:o, s:s}", "kind", kiln_json_string(kind), "name", kiln_json_string(name),
                                                  "digest", kiln_hash_hex(digest, hex)));
 }

@@ -147,8 +147,8 @@ int main(int argc, char **argv)
         (void)nanosleep(&pause, NULL);
     }
     FILE *f = fopen(argv[1], "w");
-    const bool told = f && fprintf(f, "%llu %llu %llu %lu\n", (unsigned long long)(most.anon + most.shared),
-                                   (unsigned long long)most.anon, (unsigned long long)most.shared, looks) > 0;
-    if (!f || fclose(f) != 0 || !told) return 1;
+    const bool written = f && fprintf(f, "%llu %llu %llu %lu\n", (unsigned long long)(most.anon + most.shared),
+                                      (unsigned long long)most.anon, (unsigned long long)most.shared, looks) > 0;
+    if (!f || fclose(f) != 0 || !written) return 1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -6,18 +6,18 @@
 EVIL=$'\x1b]0;pwned\x07\nkiln-import: done \x7f\xc2\x9b31m\xe2\x80\xae\r\t'
 export EVIL
 
-mkdir "$KILN_TMP/told"
-n_told=0
+mkdir "$KILN_TMP/said"
+n_runs=0
 tell() { # PROGRAM ARGUMENTS...: both streams are kept for the end; a failure has a sentence
     local program=$1 code; shift
-    n_told=$((n_told + 1))
-    "$KILN_BIN/kiln-$program" "$@" >"$KILN_TMP/told/$n_told.$program" 2>&1; code=$?
+    n_runs=$((n_runs + 1))
+    "$KILN_BIN/kiln-$program" "$@" >"$KILN_TMP/said/$n_runs.$program" 2>&1; code=$?
     [ $code -lt 128 ] && [ $code -ne 70 ] || fail "exit $code of kiln-$program $*"
-    [ $code -eq 0 ] || [ -s "$KILN_TMP/told/$n_told.$program" ] || fail "exit $code of kiln-$program $* without a word"
+    [ $code -eq 0 ] || [ -s "$KILN_TMP/said/$n_runs.$program" ] || fail "exit $code of kiln-$program $* without a word"
 }
 # all that was told: no control character but the line feeds, no byte that is no UTF-8, no line that the evil text began
 are_clean() {
-    python3 - "$KILN_TMP/told" <<'END'
+    python3 - "$KILN_TMP/said" <<'END'
 import os, re, sys
 for name in sorted(os.listdir(sys.argv[1])):
     text = open(os.path.join(sys.argv[1], name), 'rb').read().decode('utf-8', 'surrogateescape')
@@ -139,5 +139,5 @@ while read -r table column; do
     rm -rf "${db%/*}"
 done <"$KILN_TMP/columns"
 are_clean || fail "see above"
-echo "$n_told runs"
-[ "$n_told" -gt 250 ] || fail "only $n_told runs"
+echo "$n_runs runs"
+[ "$n_runs" -gt 250 ] || fail "only $n_runs runs"

@@ -20,7 +20,7 @@ typedef void kiln_fuzz_fn(const void *argument, const uint8_t *data, size_t size
 typedef struct {
     const char *name; /* its seeds are in tests/data/fuzz/NAME */
     kiln_fuzz_fn *run;
-    const void *argument; /* what the function is told beside the bytes; NULL nothing */
+    const void *argument; /* what the function gets beside the bytes; NULL nothing */
     uint32_t max_len;     /* longest input that the fuzzer makes, in bytes */
 } kiln_fuzz_row;
 

@@ -11,8 +11,8 @@
 
 static uint64_t size_of(const kiln_blob *b, uint64_t tail, uint64_t guess)
 {
-    const unsigned long long told = ZSTD_getFrameContentSize(b->packed, b->packed_bytes);
-    return !(tail & 1) && told <= KILN_BLOB_MAX ? told : guess;
+    const unsigned long long declared = ZSTD_getFrameContentSize(b->packed, b->packed_bytes);
+    return !(tail & 1) && declared <= KILN_BLOB_MAX ? declared : guess;
 }
 
 static void pack_again(const kiln_blob *b, const unsigned char *raw)

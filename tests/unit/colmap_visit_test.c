@@ -16,12 +16,12 @@
 
 static char root[TEST_FOLDER_MAX];
 
-/* What a visitor is told, as text. */
+/* What a visitor gets, as text. */
 typedef struct {
-    kiln_buffer told;
+    kiln_buffer visits;
     const char *unwanted; /* image whose keypoints it refuses; NULL none */
     uint64_t stop_at;     /* point at which it fails; 0 none */
-    uint64_t n, sum;      /* keypoints and their ids; told only while quiet is false */
+    uint64_t n, sum;      /* keypoints and their ids; their text only while quiet is false */
     bool quiet;
 } diary;
 
@@ -91,7 +91,7 @@ static kiln_status on_image(void *context, const char *camera, uint32_t width, u
 {
     diary *d = context;
     *wanted = !d->unwanted || strcmp(camera, d->unwanted) != 0;
-    return kiln_buffer_printf(&d->told, err, "%s %ux%u\n", camera, width, height);
+    return kiln_buffer_printf(&d->visits, err, "%s %ux%u\n", camera, width, height);
 }
 
 static kiln_status on_keypoint(void *context, double x, double y, uint64_t point, kiln_error *err)
@@ -100,7 +100,7 @@ static kiln_status on_keypoint(void *context, double x, double y, uint64_t point
     if (d->stop_at && point == d->stop_at) return kiln_fail(err, KILN_E_CAP, "enough");
     d->n++;
     d->sum += point;
-    return d->quiet ? KILN_OK : kiln_buffer_printf(&d->told, err, "  %g %g %lld\n", x, y, (long long)point);
+    return d->quiet ? KILN_OK : kiln_buffer_printf(&d->visits, err, "  %g %g %lld\n", x, y, (long long)point);
 }
 
 static kiln_status visit(const char *suffix, diary *d, kiln_error *err)
@@ -109,13 +109,13 @@ static kiln_status visit(const char *suffix, diary *d, kiln_error *err)
     return kiln_colmap_visit(root, suffix, &v, err);
 }
 
-static void told_is(const char *suffix, diary d, const char *expected)
+static void visits_are(const char *suffix, diary d, const char *expected)
 {
     kiln_error err = {0};
     if (visit(suffix, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
-    assert_int_equal(kiln_buffer_put(&d.told, "", 1, NULL), KILN_OK);
-    assert_string_equal((const char *)d.told.data, expected);
-    kiln_buffer_release(&d.told);
+    assert_int_equal(kiln_buffer_put(&d.visits, "", 1, NULL), KILN_OK);
+    assert_string_equal((const char *)d.visits.data, expected);
+    kiln_buffer_release(&d.visits);
 }
 
 static void text_tells_images_and_their_keypoints(void **state)
@@ -123,14 +123,14 @@ static void text_tells_images_and_their_keypoints(void **state)
     (void)state;
     write_text("# a comment\n1 1 0 0 0 0 0 0 7 images/a b.png\n 1.5 2 8\t-3 4e1 9 \r\n2 1 0 0 0 0 0 0 7 c.jpg\n\n"
                "3 1 0 0 0 0 0 0 7 d.jpg\n5 6 18446744073709551614");
-    told_is("txt", (diary){0}, "a b 40x30\n  1.5 2 8\n  -3 40 9\nc 40x30\nd 40x30\n  5 6 -2\n");
+    visits_are("txt", (diary){0}, "a b 40x30\n  1.5 2 8\n  -3 40 9\nc 40x30\nd 40x30\n  5 6 -2\n");
 }
 
 static void keypoints_that_are_nobodys_are_passed_over(void **state)
 {
     (void)state;
     write_text("1 1 0 0 0 0 0 0 7 a.png\n1 2 -1 1e5e5 2 8 1 2 3.5 nan 1 4 7 8 9\n");
-    told_is("txt", (diary){0}, "a 40x30\n  nan 1 4\n  7 8 9\n");
+    visits_are("txt", (diary){0}, "a 40x30\n  nan 1 4\n  7 8 9\n");
 }
 
 static void binary_tells_the_same(void **state)
@@ -146,14 +146,14 @@ static void binary_tells_the_same(void **state)
     put_keypoint(&b, -3, 40, 9);
     put_image(&b, 2, "c.jpg", 0);
     write_file("images.bin", b.data, b.size);
-    told_is("bin", (diary){0}, "a b 40x30\n  1.5 2 8\n  3 4 -1\n  -3 40 9\nc 40x30\n");
-    told_is("bin", (diary){.unwanted = "a b"}, "a b 40x30\nc 40x30\n");
+    visits_are("bin", (diary){0}, "a b 40x30\n  1.5 2 8\n  3 4 -1\n  -3 40 9\nc 40x30\n");
+    visits_are("bin", (diary){.unwanted = "a b"}, "a b 40x30\nc 40x30\n");
     write_file("images.bin", b.data, b.size - 1 - 8 - 72);
     kiln_error err = {0};
     diary d = {0};
     assert_int_equal(visit("bin", &d, &err), KILN_E_INPUT); /* cut inside the keypoints */
     assert_non_null(strstr(err.msg, "images.bin"));
-    kiln_buffer_release(&d.told);
+    kiln_buffer_release(&d.visits);
     kiln_buffer_release(&b);
 }
 
@@ -161,7 +161,7 @@ static void keypoints_of_unwanted_images_are_not_told(void **state)
 {
     (void)state;
     write_text("1 1 0 0 0 0 0 0 7 a.png\n1 2 3\n2 1 0 0 0 0 0 0 7 b.png\n4 5 6\n");
-    told_is("txt", (diary){.unwanted = "a"}, "a 40x30\nb 40x30\n  4 5 6\n");
+    visits_are("txt", (diary){.unwanted = "a"}, "a 40x30\nb 40x30\n  4 5 6\n");
 }
 
 /* Longer than the line buffer, so that it comes in pieces and words are cut anywhere. */
@@ -181,7 +181,7 @@ static void a_line_of_any_length_is_read_in_pieces(void **state)
     if (visit("txt", &d, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(d.n, N + 1);
     assert_int_equal(d.sum, (uint64_t)N * (N + 1) / 2 + 3);
-    kiln_buffer_release(&d.told);
+    kiln_buffer_release(&d.visits);
     kiln_buffer_release(&b);
 }
 
@@ -194,7 +194,7 @@ static void the_visitors_failure_ends_the_visit(void **state)
     assert_int_equal(visit("txt", &d, &err), KILN_E_CAP);
     assert_string_equal(err.msg, "enough");
     assert_int_equal(d.n, 1);
-    kiln_buffer_release(&d.told);
+    kiln_buffer_release(&d.visits);
 }
 
 int main(void)

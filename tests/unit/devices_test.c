@@ -359,7 +359,7 @@ static void pretend(const char *nvml, const char *variable, const char *value)
     (void)setenv(variable, value, 1);
 }
 
-static kiln_gpu_list seen_with(const char *nvml, const char *variable, const char *value)
+static kiln_gpu_list gpus_with(const char *nvml, const char *variable, const char *value)
 {
     kiln_gpu_list gpus;
     pretend(nvml, variable, value);
@@ -372,61 +372,61 @@ static void no_child_is_left(void) { assert_true(waitpid(-1, NULL, WNOHANG) < 0 
 static void nvml_tells_gpus_and_instances(void **state)
 {
     (void)state;
-    kiln_gpu_list g = seen_with(library, "FAKE_CUDA", "12040");
+    kiln_gpu_list g = gpus_with(library, "FAKE_CUDA", "12040");
     assert_string_equal(g.why_none, "");
     assert_int_equal(g.n, 3);
     assert_int_equal(g.driver_version, 12040);
     assert_string_equal(g.items[2].name, "NVIDIA Fake");
     assert_string_equal(g.items[2].uuid, "GPU-02000000-0000-0000-0000-000000000000");
-    g = seen_with(library, "FAKE_ARCH", "61");
+    g = gpus_with(library, "FAKE_ARCH", "61");
     assert_int_equal(g.items[0].arch, 61);
     assert_int_equal(g.items[1].arch, 90);
-    g = seen_with(library, "FAKE_MIG", "1");
+    g = gpus_with(library, "FAKE_MIG", "1");
     assert_int_equal(g.n, 4);
     assert_int_equal(g.n_gpus, 3);
     assert_string_equal(g.items[2].uuid, "MIG-11111111-0000-0000-0000-000000000000");
     assert_int_equal(g.items[2].gpu, 1);
     assert_int_equal(g.items[2].arch, 90);
     assert_int_equal(g.items[3].gpu, 2);
-    g = seen_with(library, "FAKE_LOST", "0");
+    g = gpus_with(library, "FAKE_LOST", "0");
     assert_int_equal(g.n, 2);
     assert_int_equal(g.items[0].gpu, 1);
     assert_int_equal(g.n_lost, 1);
     assert_int_equal(g.lost[0].gpu, 0);
     assert_string_equal(g.lost[0].why, "GPU is lost");
-    g = seen_with(library, "FAKE_HIDDEN", "1");
+    g = gpus_with(library, "FAKE_HIDDEN", "1");
     assert_int_equal(g.n, 2);
     assert_int_equal(g.n_lost, 0);
     assert_int_equal(g.items[1].gpu, 2);
-    g = seen_with(library, "FAKE_GPUS", "200"); /* more than we keep */
+    g = gpus_with(library, "FAKE_GPUS", "200"); /* more than we keep */
     assert_int_equal(g.n, KILN_GPUS_MAX);
 }
 
 static void nvml_tells_memory_address_and_health(void **state)
 {
     (void)state;
-    kiln_gpu_list g = seen_with(library, "FAKE_FREE", "700");
+    kiln_gpu_list g = gpus_with(library, "FAKE_FREE", "700");
     assert_string_equal(g.driver, "999.1");
     assert_int_equal(g.items[1].total_bytes, 1000 << 20);
     assert_int_equal(g.items[1].free_bytes, 700 << 20);
     assert_string_equal(g.items[1].pci, "0000:1b:00.0");
     assert_true(g.items[1].has_ecc);
     assert_int_equal(g.items[0].ecc_errors, 0);
-    g = seen_with(library, "FAKE_ECC", "2");
+    g = gpus_with(library, "FAKE_ECC", "2");
     assert_int_equal(g.items[0].ecc_errors, 2);
     assert_int_equal(g.items[1].ecc_errors, 0);
-    g = seen_with(library, "FAKE_REPAIR", "1");
+    g = gpus_with(library, "FAKE_REPAIR", "1");
     assert_true(g.items[0].repair_pending && !g.items[0].repair_failed);
-    g = seen_with(library, "FAKE_REPAIR", "2");
+    g = gpus_with(library, "FAKE_REPAIR", "2");
     assert_true(!g.items[0].repair_pending && g.items[0].repair_failed);
-    g = seen_with(library, "FAKE_MODE", "2");
+    g = gpus_with(library, "FAKE_MODE", "2");
     assert_true(g.items[0].prohibited && !g.items[0].exclusive && !g.items[1].prohibited);
-    g = seen_with(library, "FAKE_MODE", "3");
+    g = gpus_with(library, "FAKE_MODE", "3");
     assert_true(!g.items[0].prohibited && g.items[0].exclusive);
-    g = seen_with(library, "FAKE_MIG", "1"); /* memory is the instance's, the address is the GPU's */
+    g = gpus_with(library, "FAKE_MIG", "1"); /* memory is the instance's, the address is the GPU's */
     assert_int_equal(g.items[2].total_bytes, 100 << 20);
     assert_string_equal(g.items[2].pci, "0000:1b:00.0");
-    g = seen_with(old_library, "FAKE_FREE", "700");
+    g = gpus_with(old_library, "FAKE_FREE", "700");
     assert_int_equal(g.n, 3);
     assert_int_equal(g.items[0].total_bytes, 0);
     assert_string_equal(g.items[0].pci, "");
@@ -437,20 +437,20 @@ static void nvml_tells_memory_address_and_health(void **state)
 static void nvml_that_does_not_answer_is_a_reason(void **state)
 {
     (void)state;
-    kiln_gpu_list g = seen_with("/nowhere/libnone.so", "FAKE_GPUS", "3");
+    kiln_gpu_list g = gpus_with("/nowhere/libnone.so", "FAKE_GPUS", "3");
     assert_int_equal(g.n, 0);
     assert_false(g.broken);
     assert_non_null(strstr(g.why_none, "no NVIDIA driver is found (/nowhere/libnone.so"));
-    g = seen_with(library, "FAKE_INIT", "9");
+    g = gpus_with(library, "FAKE_INIT", "9");
     assert_int_equal(g.n, 0);
     assert_non_null(strstr(g.why_none, "says: Driver Not Loaded"));
     assert_false(g.broken);
-    g = seen_with(library, "FAKE_INIT", "18"); /* the driver and its library differ, as after an update */
+    g = gpus_with(library, "FAKE_INIT", "18"); /* the driver and its library differ, as after an update */
     assert_int_equal(g.n, 0);
     assert_true(g.broken);
-    g = seen_with("libm.so.6", "FAKE_GPUS", "3");
+    g = gpus_with("libm.so.6", "FAKE_GPUS", "3");
     assert_non_null(strstr(g.why_none, "is not NVML"));
-    g = seen_with(library, "FAKE_CUDA", "0"); /* a container that was given no more than nvidia-smi */
+    g = gpus_with(library, "FAKE_CUDA", "0"); /* a container that was given no more than nvidia-smi */
     assert_int_equal(g.n_gpus, 3);
     assert_string_equal(g.why_none, "NVIDIA's driver is here, but not its CUDA library (libcuda.so.1)");
 }
@@ -458,7 +458,7 @@ static void nvml_that_does_not_answer_is_a_reason(void **state)
 static void nothing_of_nvml_stays_here(void **state)
 {
     (void)state;
-    assert_int_equal(seen_with(library, "FAKE_GPUS", "1").n, 1);
+    assert_int_equal(gpus_with(library, "FAKE_GPUS", "1").n, 1);
     assert_null(dlopen(library, RTLD_NOW | RTLD_NOLOAD)); /* it is never unloaded where it was loaded, as libcuda */
     no_child_is_left();
 }
@@ -466,7 +466,7 @@ static void nothing_of_nvml_stays_here(void **state)
 static void a_driver_that_is_ill_is_a_reason(void **state)
 {
     (void)state;
-    kiln_gpu_list g = seen_with(library, "FAKE_END", "11");
+    kiln_gpu_list g = gpus_with(library, "FAKE_END", "11");
     assert_int_equal(g.n, 0);
     assert_true(g.broken);
     assert_string_equal(g.why_none, "NVIDIA's management library failed when asked for GPUs (signal 11)");

@@ -191,15 +191,15 @@ static inline kiln_status sum_units(kiln_run *r, kiln_unit *units, uint64_t *sum
 /* "processes": by how many of them; "first": what the first unit's said of itself. */
 static inline kiln_status report_workers(kiln_run *r, const kiln_unit *units, kiln_error *err)
 {
-    json_int_t seen[8];
+    json_int_t pids[8];
     int n = 0, k;
     for (uint32_t i = 0; i < o.count; i++) {
         json_t *who;
         if (units[i].quarantined) continue;
         KILN_TRY(kiln_unit_counters(r, &units[i], &who, err));
         const json_int_t pid = json_integer_value(json_object_get(who, "pid"));
-        for (k = 0; k < n && seen[k] != pid; k++) continue;
-        if (k == n && n < 8) seen[n++] = pid;
+        for (k = 0; k < n && pids[k] != pid; k++) continue;
+        if (k == n && n < 8) pids[n++] = pid;
         if (i == 0) json_object_set(kiln_run_report(r), "first", who);
         json_decref(who);
     }

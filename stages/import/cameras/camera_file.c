@@ -82,11 +82,11 @@ kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char
     if (!kiln_name_is_safe(given, &why))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path, who, why);
     snprintf(p->path, sizeof p->path, "%s", given);
-    p->tail = image_folder_length(f, given);
+    p->after_folder = image_folder_length(f, given);
     p->stem = stem_length(given);
-    if (p->stem <= p->tail || given[p->stem - 1] == '/')
+    if (p->stem <= p->after_folder || given[p->stem - 1] == '/')
         return kiln_fail(err, KILN_E_INPUT, "'%s': %s cannot be named after its photo '%.200s'", f->path, who, given);
-    snprintf(c->name, sizeof c->name, "%.*s", (int)(p->stem - p->tail), given + p->tail);
+    snprintf(c->name, sizeof c->name, "%.*s", (int)(p->stem - p->after_folder), given + p->after_folder);
     return KILN_OK;
 }
 

@@ -19,7 +19,7 @@ enum { KILN_PHOTO_DIRS = 32 };
 /* A photo's path as a camera file gives it, safe to append to a folder. */
 typedef struct {
     char path[KILN_PATH_MAX]; /* without leading ./ */
-    size_t tail;              /* where what follows the image folder begins */
+    size_t after_folder;      /* offset behind the image folder */
     size_t stem;              /* where the extension begins, at its dot; the end when there is none that we know */
 } kiln_photo_path;
 
@@ -34,7 +34,7 @@ typedef struct {
     char (*dirs)[KILN_PATH_MAX]; /* owned */
     uint32_t n_bases, n_dirs;
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
-    uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* told in the notes at the end */
+    uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* counted in the notes at the end */
     char unreadable[512];                                               /* why the first unreadable photo is that */
     bool last_unreadable;          /* the photo that was sought last is there and cannot be read */
     bool may_lack_photos;          /* its cameras name no photos: none is expected */

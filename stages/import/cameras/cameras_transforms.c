@@ -2,7 +2,7 @@
  *
  *     {"camera_angle_x": 0.69, "frames": [{"file_path": "./train/r_0", "transform_matrix": [[4], [4], [4], [4]]}, ...]}
  * transform_matrix is camera-to-world with OpenGL's camera axes (x right, y up, z backwards): columns 1 and 2 are negated
- * to get right, down, forward. The world stays as it is in the file; what nerfstudio applied to it is told in the scene's
+ * to get right, down, forward. The world stays as it is in the file; what nerfstudio applied to it stands in the scene's
  * transforms. Differences in path and lens between the three dialects are differences of a single key.
  */
 #include "stages/import/cameras/camera_file.h"

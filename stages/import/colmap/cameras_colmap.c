@@ -2,7 +2,7 @@
  *
  * An image with its camera is one of our cameras. Its pose is taken from the image, which repeats what rigs and frames
  * say; those are only checked, when both are there. Points are a reader's (colmap_points.c). Keypoints and tracks that
- * name missing things are COLMAP's own loose ends and harm nobody. Keypoints are for visitors (colmap_visit.h), who get
+ * name missing things are COLMAP's own loose ends and do no harm. Keypoints are for visitors (colmap_visit.h), who get
  * the images instead of the list of cameras.
  */
 #include "stages/import/colmap/colmap_model.h"

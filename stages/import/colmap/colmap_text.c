@@ -134,7 +134,7 @@ typedef struct {
     bool usable; /* both are numbers */
 } keypoint_line;
 
-/* A keypoint whose numbers are none, or that observes no point (-1), is nobody's. */
+/* A keypoint whose numbers are invalid, or that observes no point (-1), is left out. */
 static kiln_status end_word(keypoint_line *k)
 {
     const uint64_t part = (k->words - 1) % 3;

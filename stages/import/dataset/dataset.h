@@ -43,7 +43,7 @@ typedef struct {
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
     uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
-    const char *split_rule;     /* how test views were told from the others; NULL without cameras */
+    const char *split_rule;     /* how test views were chosen; NULL without cameras */
     uint64_t photos_missing;    /* photos that cameras name and that are nowhere, of dropped frames too */
     char first_missing[1100];   /* the first of them, as it is named */
     char sought[1024];          /* the folders where photos were sought, for people */

@@ -1,6 +1,6 @@
 /* dataset_cameras -- which of a directory's camera sources is used: the first of a fixed order.
  *
- * Blender's three files are one source. All that are there are told as findings, also those that are not read.
+ * Blender's three files are one source. All that exist are findings, also those that are not read.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/cameras/json_file.h"

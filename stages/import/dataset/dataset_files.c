@@ -92,7 +92,7 @@ static kiln_status list_iterations(kiln_search *s, const char *dir, kiln_error *
     return st;
 }
 
-/* The last one alone is looked at; the others are told. */
+/* Only the last one is read; the others are findings. */
 static kiln_status find_iteration(kiln_search *s, kiln_error *err)
 {
     char dir[KILN_PATH_MAX], what[64];
@@ -125,7 +125,7 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     DIR *d = opendir(s->d->root);
     if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", s->d->root, strerror(errno));
     const struct dirent *e = readdir(d);
-    for (uint32_t seen = 0; st == KILN_OK && e && seen < ENTRIES_MAX; e = readdir(d), seen++) {
+    for (uint32_t n_entries = 0; st == KILN_OK && e && n_entries < ENTRIES_MAX; e = readdir(d), n_entries++) {
         if (!is_candidate(e->d_name)) continue;
         st = kiln_path_join(path, sizeof path, s->d->root, e->d_name, err);
         if (st == KILN_OK && kiln_is_file(path)) st = add_file(s, path, 0, err);

@@ -1,4 +1,4 @@
-/* findings -- what the data set holds, told to people: as talk on stderr, or with --list as the program's output.
+/* findings -- what the data set holds, for people: as notes on stderr, or with --list as the program's output.
  */
 #ifndef KILN_STAGES_IMPORT_FINDINGS_H
 #define KILN_STAGES_IMPORT_FINDINGS_H

@@ -158,7 +158,7 @@ kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_phot
 {
     const uint64_t unreadable = f->n_unreadable;
     for (uint32_t i = 0; i < f->n_dirs; i++) {
-        const size_t from = i < f->n_bases ? 0 : p->tail;
+        const size_t from = i < f->n_bases ? 0 : p->after_folder;
         if (!try_names(f, c, f->dirs[i], p->path + from, p->stem - from)) continue;
         f->n_photos++;
         return kiln_dataset_add_source(f->d, c->photo, "photo", err);

@@ -1,5 +1,5 @@
 /* ply_columns -- see the header. What each dialect looks like: formats of INRIA, gsplat, nerfstudio, Brush,
- * splat-transform, Postshot, mip-splatting, 2DGS and CloudCompare, told apart by column names and comments alone. */
+ * splat-transform, Postshot, mip-splatting, 2DGS and CloudCompare, distinguished by column names and comments alone. */
 #include "stages/import/ply/ply_columns.h"
 
 #include "base/file.h"
@@ -59,7 +59,7 @@ static const struct {
 typedef struct {
     bool splats, f_dc, filter;
     uint32_t sh_degree, n_rest;
-    uint32_t seen[KILN_ROLE_FILTER + 1]; /* bits: components present */
+    uint32_t present[KILN_ROLE_FILTER + 1]; /* bits: components present */
 } census;
 
 static const char *plain(const char *name) { return strncmp(name, "scalar_", 7) == 0 ? name + 7 : name; }
@@ -115,12 +115,12 @@ static census count_names(const kiln_ply_header *h)
         kiln_role role;
         uint32_t component;
         if (rest_number(plain(h->columns[i].name)) >= 0) c.n_rest++;
-        if (lookup(h->columns[i].name, &role, &component)) c.seen[role] |= 1u << component;
+        if (lookup(h->columns[i].name, &role, &component)) c.present[role] |= 1u << component;
     }
-    c.f_dc = c.seen[KILN_ROLE_SH0] != 0;
-    c.filter = c.seen[KILN_ROLE_FILTER] != 0;
+    c.f_dc = c.present[KILN_ROLE_SH0] != 0;
+    c.filter = c.present[KILN_ROLE_FILTER] != 0;
     c.splats = c.f_dc || c.n_rest ||
-               (c.seen[KILN_ROLE_OPACITY] != 0) + (c.seen[KILN_ROLE_LOG_SCALE] != 0) + (c.seen[KILN_ROLE_QUAT] != 0) >= 2;
+               (c.present[KILN_ROLE_OPACITY] != 0) + (c.present[KILN_ROLE_LOG_SCALE] != 0) + (c.present[KILN_ROLE_QUAT] != 0) >= 2;
     return c;
 }
 
@@ -146,11 +146,11 @@ static kiln_status check_names(const kiln_ply_header *h, const char *path, censu
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *name = known[i].name;
-        bool there = c->seen[known[i].role] >> known[i].component & 1;
+        bool there = c->present[known[i].role] >> known[i].component & 1;
         if (there || known[i].role == KILN_ROLE_FILTER) continue;
         if (known[i].role != KILN_ROLE_MEAN && !c->splats) continue;
-        if (strcmp(name, "scale_2") == 0) continue;                                              /* 2DGS */
-        if (known[i].role == KILN_ROLE_SH0 && !c->f_dc && c->seen[KILN_ROLE_RGB] == 7) continue; /* nerfstudio's rgb mode */
+        if (strcmp(name, "scale_2") == 0) continue;                                                 /* 2DGS */
+        if (known[i].role == KILN_ROLE_SH0 && !c->f_dc && c->present[KILN_ROLE_RGB] == 7) continue; /* nerfstudio's rgb mode */
         if (known[i].role == KILN_ROLE_RGB) continue;
         return kiln_fail(err, KILN_E_INPUT, "'%s': property %s is missing", path, name);
     }
@@ -300,7 +300,7 @@ static void plan_roles(const kiln_ply_header *h, const census *c, kiln_ply_use *
     for (uint32_t i = 0; i < h->n_columns; i++) {
         kiln_ply_use u = kiln_ply_role(h->columns[i].name, info->kind, c->f_dc, info->sh_degree);
         bool twice = u.role == KILN_ROLE_SHN ? rest_taken[u.component] : (taken[u.role] >> u.component & 1) != 0;
-        if (u.role == KILN_ROLE_RGB && c->seen[KILN_ROLE_RGB] != 7) twice = true; /* not a whole colour */
+        if (u.role == KILN_ROLE_RGB && c->present[KILN_ROLE_RGB] != 7) twice = true; /* not a whole colour */
         if (u.role != KILN_ROLE_NONE && twice) u.role = KILN_ROLE_NONE;
         if (u.role == KILN_ROLE_SHN)
             rest_taken[u.component] = true;
@@ -326,7 +326,7 @@ kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_u
     info->folded = c.splats && c.filter;
     info->needs_full_scan = h->format == KILN_PLY_ASCII;
     read_comments(h, info);
-    if (c.splats && !(c.seen[KILN_ROLE_LOG_SCALE] & 4)) info->dialect = KILN_DIALECT_2DGS;
+    if (c.splats && !(c.present[KILN_ROLE_LOG_SCALE] & 4)) info->dialect = KILN_DIALECT_2DGS;
     plan_roles(h, &c, uses, info);
     KILN_TRY(plan_extras(h, path, uses, info, err));
     return write_layout(h, info, err);

@@ -1,5 +1,5 @@
-/* at_once_test -- pictures that a device draws without a word in between (kernels/draw/single_pass.c), on a device of host memory:
- * the bits of the counted way, within whatever bounds, and when a step fails. */
+/* single_pass_test -- pictures drawn in a single pass (kernels/draw/single_pass.c), on a device of host memory: they have the bits
+ * of the counted pictures, within any bounds and when a step fails. */
 #include "kernels/draw/resident.h"
 #include "tests/unit/draw_device.h"
 
