@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Is it STEM.SUFFIX.tmp.PID, and nobody runs as PID? */
+/* True for STEM.SUFFIX.tmp.PID when there is no process PID. */
 static bool is_leftover(const char *name, const char *suffix)
 {
     static const char mark[] = ".tmp.";

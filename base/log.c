@@ -46,8 +46,8 @@ static void wrap(char *line, size_t room)
     }
 }
 
-/* A talk that cannot be written has nobody to be reported to: results of stderr writes are dropped on purpose. A message is one
- * line in a file or a pipe, where programs look for it; on a terminal it is wrapped. */
+/* If a message cannot be written to stderr, there is no other place to report that: results of these writes are dropped on purpose.
+ * A message is one line in a file or a pipe, where programs look for it; on a terminal it is wrapped. */
 static void write_line(const char *name, const char *prefix, const char *text)
 {
     char quoted[4 * TEXT], whole[4 * TEXT + 256];

@@ -49,7 +49,7 @@ $O/cuda-archs: FORCE
 	$(if $(call same,$(CUDA_NOW),$(CUDA_BUILT)),,$(new_cuda_archs))
 new_cuda_archs = @$(if $(CUDA_GIVEN)$(CU_SRC),,echo 'make: this build is without CUDA: $(NVCC_WHY_NOT)' >&2;) \
                  mkdir -p $(@D) && echo '$(CUDA_NOW)' > $@
-# The runtime is linked in: no program needs a CUDA toolkit to run, and libcuda is loaded by whoever first uses a GPU.
+# The runtime is linked in: no program needs a CUDA toolkit to run, and libcuda is loaded when a GPU is first used.
 CUDA_LDLIBS = $(if $(CU_SRC),$(file <$O/cuda-lib) -lcudart_static -lrt -lstdc++)
 $O/cuda-lib: $O/cuda-archs $(if $(wildcard $(patsubst -L%,%/libcudart_static.a,$(file <$O/cuda-lib))),,FORCE)
 	$(need_nvcc)

@@ -94,7 +94,8 @@ bool kiln_run_prints(const kiln_run *r, bool only_looks);
 /* Says whether that text is printed in full (--verbose, or only_looks) or as a summary of some lines. */
 bool kiln_run_prints_all(const kiln_run *r, bool only_looks);
 bool kiln_run_allow_network(const kiln_run *r); /* --allow-network-fs, for a program that opens its manifest itself */
-/* Returns the kind of device that --devices names, "cpu" or "cuda", for the keys of images. NULL for auto. Looks for no device. */
+/* Returns the kind of device that --devices names, "cpu" or "cuda", for the keys of images; "cpu" for a program that is
+ * cpu_only. NULL for auto. Looks for no device. */
 const char *kiln_run_named_kind(const kiln_run *r);
 /* Gives the kind of device that units run on. With auto, the first call looks for a GPU, which takes time: call it only when a unit
  * is due. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
@@ -138,8 +139,9 @@ typedef struct {
     const void *shared_payload;
     size_t shared_payload_bytes;
     uint64_t cost; /* an estimate in any measure; units with a higher cost are handed out first */
-    /* Units of one group use what a worker keeps between units, such as a camera's frame. One worker takes them in array order; the
-     * group is ordered by the sum of its costs. 0: the unit is in no group. */
+    /* Units of one group use what a worker keeps between units, such as a camera's frame. One worker takes the group and computes
+     * it in array order. If no other group is free, idle workers take units from its end, so no unit may rely on the one before it.
+     * The group is ordered by the sum of its costs. 0: the unit is in no group. */
     uint64_t group;
     /* Bytes of host memory that unit() takes at most on one thread: its arrays, what the worker keeps between units, and its
      * outputs. 0: KILN_UNIT_RAM. */
@@ -204,15 +206,15 @@ kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *count
  * hash, so a stage checks what it reads and calls this with the status of its check.
  * If st blames the result (KILN_E_IO, _INPUT, _STALE, _BUG), returns KILN_E_IO with a sentence that names the unit, and has the
  * result dropped when the run ends. The same command then computes it again. A run that is_once drops nothing, and its sentence
- * names the command that does. Any other st is returned unchanged. */
+ * names the command that does. Any other st, and any st of a volatile unit, is returned unchanged. */
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 /* Handles a stored result that differs from the one that --force computed, if either may be right. *err holds the sentence that
  * says so. Returns KILN_E_BUG and has the stored result dropped when the run ends, as above. */
 kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err) KILN_MUST_CHECK;
 /* Lets a loop over results go on after a refused unit, so that one run finds and drops all that cannot be used. Returns KILN_OK if
- * u has been refused, else st. Call kiln_run_refused after the loop. */
+ * u has been refused, else st; KILN_E_NOMEM is always returned. Call kiln_run_refused after the loop. */
 kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st) KILN_MUST_CHECK;
-/* Fails with the status and sentence of the first refusal, if there was any. */
+/* Fails with the first refusal or doubt of this run, or with the first that is KILN_E_BUG. KILN_OK: there was none. */
 kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* Returns the stage's own numbers for the run record and --json: borrowed, to be added to. */

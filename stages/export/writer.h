@@ -79,7 +79,7 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
 /* The suffix of `path` that stands for a scene format, written here or not ("ply", "compressed.ply", "spz"); NULL: none does. */
 const char *kiln_scene_suffix(const char *path);
 
-/* The first chosen chunk with rows: what planes there are can be seen there. NULL when there is none. */
+/* Returns the first chosen chunk with rows; all chunks have its planes. NULL: no chunk has rows. */
 const kiln_chunk *kiln_export_sample(const kiln_export *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* `kiln help` -- what there is, for somebody who has never seen it; made from the graph and from what lies beside `kiln`. */
+/* `kiln help` -- lists the commands for a newcomer. The list is made from the stage graph and the programs beside `kiln`. */
 #include "base/memory.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/front/front.h"

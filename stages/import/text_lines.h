@@ -19,7 +19,7 @@ typedef struct {
     int fd;           /* borrowed */
     const char *path; /* borrowed */
     char *data;       /* [room] owned */
-    size_t room;      /* 2 * KILN_LINE_MAX; of a file that is shorter one byte more than it has, so that its end is seen */
+    size_t room;      /* 2 * KILN_LINE_MAX; one byte more than the file if that is shorter, so that its end shows */
     size_t at, have;
     uint64_t base;     /* file offset of data[0] */
     bool at_end;       /* the file holds nothing behind data[have] */

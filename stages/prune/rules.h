@@ -29,7 +29,7 @@ typedef struct {
     float median_log_scale; /* of the longest axis */
 } kiln_prune_stats;
 
-/* Longest side of the box of the central 99.8 % of the means, and six median longest axes: what is seen of the scene.
+/* The extent of the scene: the longest side of the box of the central 99.8 % of the means, plus six median longest axes.
  * The second part keeps a scene of one place from having no extent. */
 float kiln_prune_extent(const kiln_prune_stats *s);
 

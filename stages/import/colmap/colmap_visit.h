@@ -1,4 +1,4 @@
-/* colmap_visit -- a COLMAP model's images and their keypoints, one after the other: its tracks, seen from the images.
+/* colmap_visit -- a COLMAP model's images and their keypoints, one after the other: its tracks, ordered by image.
  * Memory does not grow with the number of keypoints. */
 #ifndef KILN_STAGES_IMPORT_COLMAP_VISIT_H
 #define KILN_STAGES_IMPORT_COLMAP_VISIT_H

@@ -18,7 +18,7 @@ static void say_notes(const kiln_dataset *d)
         if (line[0]) kiln_warn("%s", line);
 }
 
-/* A path inside the data set as it is seen from there: short enough for a line. */
+/* A path inside the data set, relative to it: short enough for a line. */
 static const char *shown(const kiln_dataset *d, const char *path)
 {
     const size_t n = strlen(d->root);

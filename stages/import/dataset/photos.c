@@ -128,7 +128,7 @@ static bool try_names(kiln_camera_file *f, kiln_camera *c, const char *dir, cons
     return false;
 }
 
-/* The folders where photos are sought, those of the data set as they are seen from there; as many as there is room for. */
+/* The folders where photos are sought, those inside the data set relative to it; as many as there is room for. */
 static void name_dirs(const kiln_camera_file *f, char *out, size_t room)
 {
     const size_t root = strlen(f->d->root);
