@@ -40,7 +40,7 @@ static inline void *kiln_take(kiln_carve *c, uint64_t count, size_t elem)
 {
     size_t at = c->used;
     assert(elem > 0);
-    if (at > SIZE_MAX - 255 || (elem && count > (SIZE_MAX - 511 - KILN_RED_ZONE - at) / elem)) {
+    if (at > SIZE_MAX - 511 - KILN_RED_ZONE || (elem && count > (SIZE_MAX - 511 - KILN_RED_ZONE - at) / elem)) {
         c->used = SIZE_MAX;
         return NULL;
     }

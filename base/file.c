@@ -139,9 +139,8 @@ kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const c
         if (is_link)
             return kiln_fail(
                 err, KILN_E_INPUT,
-                "'%s' is a link, and what is written there would land outside of the manifest's folder; remove the link, "
-                "or name the place with %s",
-                out, option);
+                "'%s' is a link, and what is written there would land outside of '%s'; remove the link, or name the place with %s",
+                out, folder, option);
         *at = was;
         at += was == '/';
     }

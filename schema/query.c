@@ -161,13 +161,17 @@ void kiln_bind_hash(kiln_query *q, kiln_hash v)
 
 void kiln_bind_null(kiln_query *q) { bound(q, sqlite3_bind_null(q->statement, q->next_bind++)); }
 
-/* The first table that one of our statements names, for a sentence that shows no SQL. Returns its length. */
+/* The table that one of our statements is about, for a sentence that shows no SQL: what it writes into, else the first that it
+ * reads; of one that begins with WITH the last, because the first may be a name that it makes itself. Returns the length of the
+ * name. */
 static int find_table(const char *sql, const char **table)
 {
-    static const char *const before[] = {" FROM ", "INTO ", "UPDATE "};
+    static const char *const before[] = {"INTO ", "UPDATE ", " FROM "};
+    const bool takes_last = strncmp(sql, "WITH ", 5) == 0;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-        const char *at = strstr(sql, before[i]);
+        const char *at = strstr(sql, before[i]), *next;
         if (!at) continue;
+        while (takes_last && (next = strstr(at + 1, before[i]))) at = next;
         *table = at + strlen(before[i]);
         return (int)strspn(*table, "abcdefghijklmnopqrstuvwxyz_");
     }
@@ -196,7 +200,7 @@ static int without_false_lack(const kiln_query *q, int rc)
     (void)sqlite3_reset(q->statement); /* repeats the code of the step */
     int again = SQLITE_ROW;
     while (again == SQLITE_ROW) again = sqlite3_step(q->statement);
-    return (again & 0xff) == SQLITE_NOMEM ? SQLITE_CORRUPT : rc;
+    return (again & 0xff) == SQLITE_NOMEM || (again & 0xff) == SQLITE_INTERRUPT ? SQLITE_CORRUPT : rc;
 }
 
 kiln_status kiln_query_step(kiln_query *q, bool *row, kiln_error *err)

@@ -46,7 +46,8 @@ kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error
 /* ---- names of files ------------------------------------------------------------------------------------------------------- */
 /* Formats that other programs read and that no writer above makes: a PLY under such a name would be taken for what it is not. One
  * that gets a writer may stay here. */
-static const char elsewhere[] = "compressed.ply,splat,ksplat,spz,sog,glb,gltf,csv,html,rad,lcc,usd,usda,usdz,obj,pcd,las,laz";
+static const char elsewhere[] =
+    "compressed.ply,ply.gz,ply.zst,splat,ksplat,spz,sog,glb,gltf,csv,html,rad,lcc,usd,usda,usdz,obj,pcd,las,laz";
 
 /* Does `path` end in a dot and the first n bytes of `suffix`, with a name before them? */
 static bool ends_with(const char *path, const char *suffix, size_t n)

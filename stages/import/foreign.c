@@ -4,9 +4,13 @@
  *   SPZ 4        the same two numbers, not compressed
  *   .ksplat      4096 bytes of header: u8 0, u8 1 (version 0.1), u32 at 4 and 8 sections that there is room for and that there are
  *                (some writers leave the latter 0), at 16 splats, u16 at 20 compression level 0 to 2; then 1024 bytes a section
- *   SOG          a ZIP archive whose entries are meta.json and WebP pictures, or a folder of these: meta.json has "means" with
- * "files" streamed SOG lod-meta.json with "lodLevels" .splat       rows of 32 bytes and nothing else: no mark; the suffix and the
- * size decide */
+ *   SOG          a ZIP archive whose entries are meta.json and WebP pictures, or a folder of these: meta.json has
+ *                "means" with "files"
+ *
+ *   streamed SOG lod-meta.json with "lodLevels"
+ *
+ *   .splat       rows of 32 bytes and nothing else: no mark; the suffix and the size decide
+ */
 #include "stages/import/foreign.h"
 
 #include "stages/import/cameras/json_file.h"

@@ -2,6 +2,7 @@
 #include "stages/import/packing.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "base/option.h"
 #include "base/quote.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -86,7 +88,13 @@ static const kiln_packing packings[] = {
     {"gzip", "gz", {0x1f, 0x8b, 8}, 3, open_gzip, step_gzip, close_gzip},
     {"zstd", "zst", {0x28, 0xb5, 0x2f, 0xfd}, 4, open_zstd, step_zstd, close_zstd},
 };
-enum { N_PACKINGS = sizeof packings / sizeof *packings };
+enum { PACKING_ZSTD = 1, N_PACKINGS = sizeof packings / sizeof *packings };
+
+/* A frame that decoders skip (RFC 8878, 3.1.2): some packers write one before the first frame. */
+static bool is_skippable_frame(const unsigned char head[4])
+{
+    return (head[0] & 0xf0) == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18;
+}
 
 kiln_status kiln_packing_find(const char *path, const kiln_packing **out, kiln_error *err)
 {
@@ -101,6 +109,7 @@ kiln_status kiln_packing_find(const char *path, const kiln_packing **out, kiln_e
     close(fd);
     for (int i = 0; i < N_PACKINGS && st == KILN_OK; i++)
         if (n >= packings[i].magic_bytes && memcmp(head, packings[i].magic, packings[i].magic_bytes) == 0) *out = &packings[i];
+    if (st == KILN_OK && n == sizeof head && is_skippable_frame(head)) *out = &packings[PACKING_ZSTD];
     return st;
 }
 
@@ -240,7 +249,8 @@ done:
 
 kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
 {
-    const off_t unknown_size = (off_t)1 << 60;
+    const uint64_t unknown_size = UINT64_C(1) << 60;
+    struct rlimit most = {.rlim_cur = RLIM_INFINITY}; /* of a file's size: what is larger could not be unpacked either */
     char room[160];
     uint64_t bytes = 0;
     *out = (kiln_peek){.fd = -1};
@@ -250,7 +260,9 @@ kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err)
     out->fd = memfd_create("peek", MFD_CLOEXEC);
     if (out->fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot look into '%s': %s", path, strerror(errno));
     kiln_status st = kiln_unpack(out->packing, path, out->fd, PEEK_BYTES, &bytes, err);
-    if (st == KILN_OK && bytes == PEEK_BYTES && ftruncate(out->fd, unknown_size) != 0) {
+    (void)getrlimit(RLIMIT_FSIZE, &most); /* cannot fail for this resource */
+    out->is_limited = bytes == PEEK_BYTES && most.rlim_cur < unknown_size;
+    if (st == KILN_OK && bytes == PEEK_BYTES && ftruncate(out->fd, (off_t)kiln_min_u64(unknown_size, most.rlim_cur)) != 0) {
         const int why = errno;
         kiln_file_room_text(path, why, room, sizeof room);
         st = kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", path, strerror(why), room);

@@ -53,6 +53,7 @@ typedef struct {
     const kiln_packing *packing; /* NULL: the file itself */
     int fd;
     char path[KILN_PATH_MAX]; /* what to open */
+    bool is_limited;          /* it seems to be as large as files may be here (ulimit -f), and no larger */
 } kiln_peek;
 kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_peek_close(kiln_peek *p);

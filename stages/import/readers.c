@@ -6,6 +6,7 @@
 #include "stages/import/foreign.h"
 #include "stages/import/packing.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ static kiln_status unknown(const char *path, const char *packed, const unsigned 
 {
     char what[KILN_FOREIGN_NAME];
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
-    if (kiln_foreign_format(path, head, len, size, what)) return kiln_foreign_refuse(path, what, err);
+    if (kiln_foreign_format(path, head, len, packed ? 0 : size, what)) return kiln_foreign_refuse(path, what, err);
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
@@ -89,14 +90,45 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
     return *out ? KILN_OK : unknown(name, p->packing ? p->packing->name : NULL, head, len, size, err);
 }
 
+/* Opens what is known of the file. A header that claims more than files may have here is refused like a file that cannot be
+ * written: whether the rest of the stream is there shows only when it is unpacked. */
+static kiln_status open_peek(const kiln_peek *peek, const char *path, const kiln_reader *reader, kiln_source **source,
+                             kiln_source_info *info, kiln_error *err)
+{
+    kiln_error why = {0};
+    char room[160] = "";
+    const kiln_status st = reader->open(peek->path, path, source, info, &why);
+    if (st == KILN_E_INPUT && peek->is_limited) {
+        kiln_file_room_text(path, EFBIG, room, sizeof room);
+        return kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", path, why.msg, room);
+    }
+    if (st != KILN_OK && err) *err = why;
+    return st;
+}
+
+/* Of a packed file that is damaged: where its beginning still says that it is of a format that is not read, whole or not, that is
+ * the better sentence. Returns st, and leaves *err, where it does not. */
+static kiln_status name_foreign(const char *path, kiln_status st, kiln_error *err)
+{
+    unsigned char head[512];
+    char what[KILN_FOREIGN_NAME];
+    size_t len = 0;
+    uint64_t size = 0;
+    kiln_error unread;
+    if (read_head(path, head, sizeof head, &len, &size, &unread) != KILN_OK) return st;
+    return kiln_foreign_format(path, head, len, size, what) ? kiln_foreign_refuse(path, what, err) : st;
+}
+
 kiln_status kiln_source_look(const char *path, const kiln_reader **out, kiln_source_info *info, kiln_error *err)
 {
     kiln_peek peek;
     kiln_source *source = NULL;
     *out = NULL;
-    KILN_TRY(kiln_peek_open(path, &peek, err));
-    kiln_status st = find(&peek, path, out, err);
-    if (st == KILN_OK) st = (*out)->open(peek.path, path, &source, info, err);
+    kiln_status st = kiln_peek_open(path, &peek, err);
+    if (st == KILN_E_INPUT) return name_foreign(path, st, err);
+    KILN_TRY(st);
+    st = find(&peek, path, out, err);
+    if (st == KILN_OK) st = open_peek(&peek, path, *out, &source, info, err);
     if (st == KILN_OK) (*out)->close(source);
     if (st != KILN_OK) *out = NULL;
     kiln_peek_close(&peek);

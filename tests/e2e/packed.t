@@ -35,6 +35,9 @@ if command -v zstd >/dev/null; then
     zstd -q $ply -o one.ply.zst && must 0 kiln import one.ply.zst zst.db && same plain.db zst.db
     head -c 1000000 one.ply.zst >cut.ply.zst && { cat one.ply.zst; echo rest; } >tail.ply.zst
     zstd -q --ultra --long=27 $ply -o long.ply.zst
+    # a frame that decoders skip may come first
+    { printf '\x50\x2a\x4d\x18\x04\0\0\0abcd'; cat one.ply.zst; } >skip.ply.zst
+    must 0 kiln import skip.ply.zst skip.db && same plain.db skip.db
 fi
 # in a folder it is a candidate like any other
 mkdir folder && cp one.ply.gz folder/scene.ply.gz && must 0 kiln import folder folder.db && same plain.db folder.db
@@ -55,6 +58,11 @@ if [ -e cut.ply.zst ]; then
     refused 3 "other bytes behind its zstd stream, from byte $(stat -c %s one.ply.zst) on" tail.ply.zst
     refused 3 'window' long.ply.zst
 fi
+# what is damaged and would not be read whole either is named as what it is
+python3 -c 'import gzip, os; open("cut.spz", "wb").write(gzip.compress(b"NGSP\2\0\0\0" + os.urandom(5000))[:3000])'
+refused 3 'is an SPZ file' cut.spz
+# a limit that the file keeps within does not matter
+(ulimit -f 1000000; must 0 kiln import one.ply.gz limited.db && same plain.db limited.db) || exit 1
 (ulimit -f 4096; must 74 kiln import one.ply.gz bad.db --scratch-dir scratch) || exit 1
 grep -q 'ulimit -f' err && [ -z "$(ls scratch)" ] || fail "a limit on file sizes: $(cat err)"
 # a worker that is killed while it unpacks is replaced, and the next one begins anew

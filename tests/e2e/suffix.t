@@ -19,7 +19,7 @@ is() { # format, file
 
 # export: what kiln-export --list-formats has is written, not refused
 written=,$("$KILN_BIN/kiln-export" --list-formats | awk '{ print $2 }' | paste -sd ,),
-for suffix in spz SPZ splat ksplat sog glb gltf compressed.ply Compressed.PLY csv html xyz v2; do
+for suffix in spz SPZ splat ksplat sog glb gltf ply.gz ply.zst compressed.ply Compressed.PLY csv html xyz v2; do
     [[ $written != *,"${suffix,,}",* ]] || continue
     refused "NAME.ply chunks" kiln export $db -o "o.$suffix"; grep -qiF ".$suffix" err || fail "no .$suffix in: $(cat err)"
     [ ! -e "o.$suffix" ] || fail "o.$suffix was made"
