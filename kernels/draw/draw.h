@@ -147,8 +147,8 @@ kiln_status kiln_draw_collect_or_slabs(kiln_runner *r, const kiln_draw_scene *s,
 /* Draws a view whose Gaussians do not fit into memory. The picture is that of kiln_draw_collect and kiln_draw_picture, bit for bit.
  *
  * The view is cut into slabs of ascending depth with at most `capacity` Gaussians each. (More only if the caller breaks the rule
- * that source rows are unique.) Without a device, choose the largest capacity for which kiln_draw_slabs_bytes is within the caller's
- * memory limit. A first look at the geometry of all chunks decides where to cut. Each slab then asks for the chunks that
+ * that source rows are unique.) Without a device, choose the largest capacity for which kiln_draw_slabs_bytes is within the
+ * caller's memory limit. A first look at the geometry of all chunks decides where to cut. Each slab then asks for the chunks that
  * have Gaussians in it, so a chunk is asked for twice or more. The state of every pixel is kept in host memory between
  * slabs. Gaussians whose tiles are all finished are left out, and drawing ends with the last unfinished tile.
  *
