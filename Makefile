@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev
 TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
-STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(DEBUG),,-DNDEBUG)
+STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(filter command%,$(origin DEBUG)),,-DNDEBUG)
 AVX2    := -mavx2 -mfma -DKILN_CPU_ISA=_avx2
 WARN    := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion -Wshadow -Wstrict-prototypes -Wno-unknown-pragmas
 # One set of objects for programs, static and shared library.
