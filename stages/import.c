@@ -18,7 +18,6 @@
 #include "stages/import/dataset/findings.h"
 #include "stages/import/dataset/sources.h"
 #include "stages/import/import_outputs.h"
-#include "stages/import/packing.h"
 #include "stages/import/random_points.h"
 #include "stages/import/scan.h"
 #include "stages/import/import_scene.h"
@@ -34,7 +33,7 @@
 static struct {
     const char *cameras;
     uint64_t random_points, seed;
-    uint32_t up;
+    uint32_t up, frame, lod;
     bool list, list_formats, rehash;
 } o;
 
@@ -46,6 +45,13 @@ static const kiln_opt options[] = {
     {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "seed of --random-points: another seed, other points", KILN_KEYED},
     {"up", 0, KILN_OPT_ENUM, &o.up, "AXIS", "auto", "auto|x|-x|y|-y|z|-z",
      "axis that points up, for the orbit of cameras that a scene without cameras gets; auto: the one its files name, else -y",
+     KILN_KEYED | KILN_LATER},
+    {"frame", 0, KILN_OPT_ENUM, &o.frame, "FRAME", "rub", "rub|as-is",
+     "what the numbers of SPZ and glTF files are taken for; rub: what their specifications say (x right, y up, z back; glTF: x "
+     "left, "
+     "y up, z forward), turned into the axes of PLY; as-is: those of PLY, which many programs write into them",
+     KILN_KEYED | KILN_LATER},
+    {"lod", 0, KILN_OPT_U32, &o.lod, "N", "0", "0..63", "level of detail of a streamed SOG scene; 0: the finest that is there",
      KILN_KEYED | KILN_LATER},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
@@ -68,7 +74,7 @@ static const kiln_cli cli = {.program = "kiln-import",
 
 typedef struct {
     char reader[32];
-    char path[4096], spool[64]; /* spool: what to read of a packed file, else "" */
+    kiln_place place;
 } scan_request;
 #define SCAN_UNIT "scan"
 #define CUBE_UNIT "root cube"
@@ -81,7 +87,8 @@ static kiln_status scan_unit(kiln_worker *w, const scan_request *q, kiln_error *
     const kiln_reader *reader = kiln_reader_named(q->reader);
     if (!reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
     KILN_GO(KILN_ALLOC(&scan, 1, "scan", err));
-    KILN_GO(kiln_scan_source(w, reader, q->spool[0] ? q->spool : q->path, q->path, scan, &offsets, err));
+    const kiln_source_at at = kiln_place_at(&q->place);
+    KILN_GO(kiln_scan_source(w, reader, &at, scan, &offsets, err));
     KILN_GO(kiln_worker_put(w, "scan", scan, sizeof *scan, 1, err));
     KILN_GO(kiln_worker_put(w, "offsets", offsets.data, offsets.size, 8, err));
 done:
@@ -94,7 +101,8 @@ static kiln_status unit(kiln_worker *w, const char *name, const void *payload, s
 {
     if (strcmp(name, KILN_HASH_UNIT) == 0) return kiln_sources_unit(w, payload, bytes, err);
     if (strcmp(name, CUBE_UNIT) == 0) return kiln_cube_unit(w, payload, bytes / sizeof(kiln_cube_part), err);
-    if (strcmp(name, KILN_SPOOL_UNIT) == 0 && bytes == sizeof(kiln_spool_request)) return kiln_spool_unit(w, payload, err);
+    if (bytes == sizeof(kiln_spool_request) && (strcmp(name, KILN_UNPACK_UNIT) == 0 || strcmp(name, KILN_SPOOL_UNIT) == 0))
+        return kiln_spool_unit(w, payload, err);
     if (strcmp(name, SCAN_UNIT) == 0 && bytes == sizeof(scan_request)) return scan_unit(w, payload, err);
     if (bytes == sizeof(kiln_block_request)) return kiln_block_unit(w, payload, err);
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
@@ -146,25 +154,14 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
 /* ---- scan ---------------------------------------------------------------------------------------------------------------------
  */
 
-/* A packed file of rows is unpacked into scratch before anything reads it. */
-static kiln_status unpack(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s, kiln_error *err)
+/* Members are read here and not later, so that here is where they must be as they were hashed. */
+static kiln_status prepare(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s, kiln_error *err)
 {
-    const kiln_packing *packing = NULL;
-    kiln_spool_request q;
-    kiln_unit u = {
-        .name = KILN_SPOOL_UNIT, .payload = &q, .payload_bytes = sizeof q, .ram = KILN_UNPACK_RAM, .volatile_result = true};
     if (!i->data.reader) return KILN_OK;
-    KILN_TRY(kiln_packing_find(i->data.rows_path, &packing, err));
-    if (!packing) return KILN_OK;
-    KILN_TRY(kiln_scratch_unnamed(manifest, &i->spool_fd, i->spool, err));
-    memset(&q, 0, sizeof q);
-    snprintf(q.path, sizeof q.path, "%s", i->data.rows_path);
-    memcpy(q.spool, i->spool, sizeof q.spool);
     const kiln_source_file *f = kiln_sources_find(s, i->data.rows_path);
-    q.file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
-    kiln_status st = kiln_run_units(r, KILN_SPOOL_UNIT, &u, 1, err);
-    kiln_units_release(&u, 1);
-    return st;
+    const kiln_file_info file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
+    KILN_TRY(kiln_prepare(r, manifest, i->data.reader, i->data.rows_path, &i->data.read, &file, &i->prepared, err));
+    return i->data.n_members ? kiln_sources_unchanged(s, err) : KILN_OK;
 }
 
 static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
@@ -176,8 +173,7 @@ static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offse
     kiln_unit u = {.name = SCAN_UNIT, .payload = &q, .payload_bytes = sizeof q, .ram = KILN_SCAN_RAM, .volatile_result = true};
     memset(&q, 0, sizeof q);
     snprintf(q.reader, sizeof q.reader, "%s", i->data.reader->name);
-    snprintf(q.path, sizeof q.path, "%s", i->data.rows_path);
-    memcpy(q.spool, i->spool, sizeof q.spool);
+    q.place = i->prepared.place;
     KILN_GO(kiln_run_units(r, "checking", &u, 1, err));
     KILN_GO(kiln_unit_data(r, &u, "scan", &data, &bytes, err));
     if (bytes == sizeof i->scan)
@@ -239,9 +235,8 @@ static void fill_request(const kiln_import_result *i, const uint64_t *offsets, c
                          uint64_t block, kiln_block_request *q)
 {
     memset(q, 0, sizeof *q);
-    snprintf(q->path, sizeof q->path, "%s", i->random ? "" : i->data.rows_path);
+    if (!i->random) q->place = i->prepared.place;
     snprintf(q->reader, sizeof q->reader, "%s", i->random ? KILN_RANDOM_READER : i->data.reader->name);
-    memcpy(q->spool, i->spool, sizeof q->spool);
     if (file) q->file = (kiln_file_info){.size = file->size, .mtime_ns = file->mtime_ns, .inode = file->inode};
     q->block = block;
     q->first = block * KILN_BLOCK_ROWS;
@@ -254,12 +249,31 @@ static void fill_request(const kiln_import_result *i, const uint64_t *offsets, c
     memcpy(q->box, box, sizeof q->box);
 }
 
-static kiln_hash block_key(kiln_run *r, const kiln_block_request *q, const kiln_source_file *file)
+/* All that the rows come from: one file, or it and its members in the order of their paths. */
+static kiln_hash content_hash(const kiln_import_result *i, const kiln_sources *s)
 {
-    KILN_KEY_LISTS(kiln_block_request, 4592);
+    const kiln_source_file *file = i->random ? NULL : kiln_sources_find(s, i->data.rows_path);
+    if (!file || i->data.n_members == 0) return file ? file->hash : (kiln_hash){{0}};
+    kiln_hasher *h = kiln_hasher_new();
+    kiln_key_hash(h, "content", file->hash);
+    for (uint32_t k = 0; k < i->data.n_members; k++) {
+        const kiln_source_file *member = kiln_sources_find(s, i->data.members[k].text);
+        kiln_key_text(h, "member", kiln_path_base(i->data.members[k].text));
+        kiln_key_hash(h, "content", member ? member->hash : (kiln_hash){{0}});
+    }
+    return kiln_key_end(h);
+}
+
+static kiln_hash block_key(kiln_run *r, const kiln_import_result *i, const kiln_block_request *q, kiln_hash content)
+{
+    KILN_KEY_LISTS(kiln_block_request, 4680);
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_key_text(h, "reader", q->reader);
-    kiln_key_hash(h, "content", file ? file->hash : (kiln_hash){{0}});
+    kiln_key_hash(h, "content", content);
+    if (i->data.reader && i->data.reader->has_options) {
+        kiln_key_u64(h, "frame", q->place.options.frame);
+        kiln_key_u64(h, "lod", q->place.options.lod);
+    }
     kiln_key_u64(h, "first", q->first);
     kiln_key_u64(h, "n", q->n);
     kiln_key_bytes(h, "origin", q->origin, sizeof q->origin);
@@ -292,11 +306,12 @@ static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t
 {
     double box[6] = {0};
     const kiln_source_file *file = i->random ? NULL : kiln_sources_find(s, i->data.rows_path);
+    const kiln_hash content = content_hash(i, s);
     if (i->random) kiln_random_box(i->data.cameras, i->data.n_cameras, is_blender(&i->data), box);
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         fill_request(i, offsets, file, box, b, &requests[b]);
         snprintf(units[b].name, sizeof units[b].name, "block %llu", (unsigned long long)b);
-        units[b].key = block_key(r, &requests[b], file);
+        units[b].key = block_key(r, i, &requests[b], content);
         units[b].payload = &requests[b];
         units[b].payload_bytes = sizeof requests[b];
         units[b].cost = requests[b].n;
@@ -470,7 +485,8 @@ static uint64_t block_ram(const kiln_dataset *d, uint64_t *n_blocks)
     uint64_t ram = 0;
     kiln_error unread;
     memset(keep, 1, sizeof keep);
-    if (KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK && kiln_source_look(d->rows_path, &reader, info, &unread) == KILN_OK) {
+    if (KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK &&
+        kiln_source_look(d->rows_path, &d->read, &reader, info, &unread) == KILN_OK) {
         ram = kiln_max_u64(kiln_scan_ram(reader, info), kiln_block_ram(reader, info, keep));
         *n_blocks = kiln_div_up(info->n_rows, KILN_BLOCK_ROWS);
     }
@@ -502,7 +518,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
         st = finish_fresh(r, &sources, err);
         goto done;
     }
-    KILN_GO(unpack(r, manifest, i, &sources, err));
+    KILN_GO(prepare(r, manifest, i, &sources, err));
     KILN_GO(scan(r, i, &offsets, err));
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     KILN_GO(create(r, manifest, err));
@@ -524,14 +540,16 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->dropped_rows = json_array();
-    i->spool_fd = -1;
-    KILN_GO(kiln_dataset_find(scene, o.cameras, avoid, &i->data, err));
+    i->prepared.unpacked_fd = i->prepared.spool_fd = KILN_PREPARED_NONE;
+    const kiln_dataset_wishes wishes = {
+        .cameras = o.cameras, .avoid = avoid, .read = {.frame = (kiln_source_frame)o.frame, .lod = o.lod}};
+    KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     i->up = ups[o.up];
     i->has_background = i->data.has_background;
     memcpy(i->background, i->data.background, sizeof i->background);
     st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
 done:
-    if (i->spool_fd >= 0) close(i->spool_fd); /* it has no name, so it is gone */
+    kiln_prepared_release(&i->prepared);
     kiln_dataset_release(&i->data);
     json_decref(i->dropped_rows);
     free(i->orbit);

@@ -13,7 +13,8 @@
 enum { DROPPED_ROWS_LISTED = 100 };
 
 typedef struct {
-    char path[4096], reader_name[32];
+    kiln_place place;
+    char reader_name[32];
     const kiln_reader *reader; /* NULL: random points */
     kiln_source *source;
     kiln_source_info info;
@@ -33,14 +34,15 @@ static void free_state(void *state)
 
 static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_error *err)
 {
-    memcpy(s->path, q->path, sizeof s->path);
+    s->place = q->place;
     memcpy(s->reader_name, q->reader, sizeof s->reader_name);
     if (strcmp(q->reader, KILN_RANDOM_READER) == 0) {
         s->info.kind = KILN_SCENE_POINTS;
     } else {
         s->reader = kiln_reader_named(q->reader);
         if (!s->reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
-        KILN_TRY(s->reader->open(q->spool[0] ? q->spool : q->path, q->path, &s->source, &s->info, err));
+        const kiln_source_at at = kiln_place_at(&s->place);
+        KILN_TRY(s->reader->open(&at, &s->source, &s->info, err));
     }
     KILN_TRY(kiln_rows_alloc(&s->rows, &s->info, err));
     return kiln_clean_alloc(&s->clean, err);
@@ -50,7 +52,7 @@ static kiln_status get_state(kiln_worker *w, const kiln_block_request *q, block_
 {
     block_state *s = kiln_worker_state(w);
     *out = s;
-    if (s && strcmp(s->path, q->path) == 0 && strcmp(s->reader_name, q->reader) == 0) return KILN_OK;
+    if (s && strcmp(s->place.path, q->place.path) == 0 && strcmp(s->reader_name, q->reader) == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&s, 1, "block reader", err));
     kiln_status st = fill_state(s, q, err);
     if (st != KILN_OK) {
@@ -146,7 +148,7 @@ uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info,
     const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
     uint64_t row = sizeof(uint32_t) + (info->kind == KILN_SCENE_SPLATS ? 14 + 3 * m : 6) * sizeof(float);
     for (uint32_t e = 0; e < info->n_extras; e++) row += keep[e] ? kiln_type_size(info->extras[e].type) : 0;
-    return kiln_rows_ram(info) + (reader ? reader->ram(info, false) : 0) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
+    return kiln_rows_ram(info) + (reader ? reader->ram(info, KILN_PASS_BLOCK) : 0) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
 }
 
 kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_error *err)
@@ -160,7 +162,7 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
         KILN_TRY(s->reader->read(s->source, q->first, q->n, q->offset, &s->rows, &next, err));
     else
         kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
-    if (s->reader) KILN_TRY(kiln_file_unchanged(q->path, &q->file, err));
+    if (s->reader) KILN_TRY(kiln_file_unchanged(q->place.path, &q->file, err));
     kiln_rows_clean(&s->rows, &s->info, q->origin, q->first, &s->clean, &counts);
     take_stats(s, &stats);
     KILN_TRY(put_planes(w, s, q, err));

@@ -6,11 +6,10 @@
 
 #include "base/file.h"
 #include "stages/engine/engine.h"
-#include "stages/import/reader.h"
+#include "stages/import/spool.h"
 
 typedef struct {
-    char path[4096];     /* "" with the reader "random" */
-    char spool[64];      /* of a packed file: where it lies unpacked; else "" */
+    kiln_place place;    /* its path is "" with the reader "random" */
     kiln_file_info file; /* as it was hashed: the unit's key says so, its bytes must be of that state */
     char reader[32];
     uint64_t block, first, n, offset;

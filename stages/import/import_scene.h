@@ -12,10 +12,9 @@
 /* All that one import found out. */
 typedef struct {
     kiln_dataset data;
-    kiln_scan scan; /* info.kind KILN_SCENE_NONE: no rows */
-    bool random;    /* rows are random points */
-    int spool_fd;   /* the unpacked file of rows, open while the import runs; -1: none */
-    char spool[64]; /* its path for workers, "" none */
+    kiln_scan scan;         /* info.kind KILN_SCENE_NONE: no rows */
+    bool random;            /* rows are random points */
+    kiln_prepared prepared; /* the file of rows as it is read, open while the import runs */
     kiln_row_counts counts;
     uint64_t n_missing;    /* blocks that are quarantined: the layer is without them, counts too */
     uint64_t rows_missing; /* of the source, in them */

@@ -129,7 +129,7 @@ void kiln_packings_list(const char *formats)
 
 /* ---- unpacking ----------------------------------------------------------------------------------------------------------- */
 
-enum { IN_BYTES = 1 << 18, OUT_BYTES = 1 << 20, LOOK_BYTES = 64 << 20, PEEK_BYTES = 1 << 20, KEPT_FREE = 256 << 20 };
+enum { IN_BYTES = 1 << 18, OUT_BYTES = 1 << 20, LOOK_BYTES = 64 << 20, PEEK_BYTES = 1 << 20 };
 
 typedef struct {
     const kiln_packing *packing;
@@ -164,7 +164,7 @@ static kiln_status look_at_disk(unpacking *u, kiln_error *err)
     if (u->given < u->looked) return KILN_OK;
     u->looked = u->given + LOOK_BYTES;
     if (fstatvfs(u->to, &fs) != 0) return KILN_OK; /* the write tells */
-    const uint64_t whole = (uint64_t)fs.f_blocks * fs.f_frsize, keep = whole / 16 < KEPT_FREE ? whole / 16 : KEPT_FREE;
+    const uint64_t whole = (uint64_t)fs.f_blocks * fs.f_frsize, keep = kiln_min_u64(whole / 16, KILN_SCRATCH_KEPT_FREE);
     return (uint64_t)fs.f_bavail * fs.f_frsize >= keep ? KILN_OK : fail_write(u, ENOSPC, err);
 }
 
@@ -276,21 +276,4 @@ void kiln_peek_close(kiln_peek *p)
 {
     if (p->fd >= 0) close(p->fd);
     p->fd = -1;
-}
-
-/* ---- the unit ------------------------------------------------------------------------------------------------------------- */
-
-kiln_status kiln_spool_unit(kiln_worker *w, const kiln_spool_request *q, kiln_error *err)
-{
-    const kiln_packing *packing;
-    uint64_t bytes;
-    (void)w;
-    KILN_TRY(kiln_packing_find(q->path, &packing, err));
-    if (!packing) return kiln_file_unchanged(q->path, &q->file, err);
-    const int fd = open(q->spool, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open the scratch file for '%s': %s", q->path, strerror(errno));
-    kiln_status st = kiln_unpack(packing, q->path, fd, UINT64_MAX, &bytes, err);
-    if (close(fd) != 0 && st == KILN_OK)
-        st = kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s': %s", q->path, strerror(errno));
-    return st == KILN_OK ? kiln_file_unchanged(q->path, &q->file, err) : st;
 }

@@ -1,16 +1,15 @@
 /* packing -- files that are one compressed stream: what packs them, their first bytes, and all of them into a scratch file.
  *
  * Readers need random access, because blocks of rows are read in any order by several workers, and a compressed stream has none. So
- * a packed file is unpacked once, as a stream in fixed memory, into a scratch file without a name (kiln_scratch_unnamed), and the
- * reader reads that. Everything that is stored and said is about the file that the user has: its path, hash, size and time.
- * A packing is one row of packings[] in packing.c.
+ * a packed file is unpacked once, as a stream in fixed memory, into scratch (spool.h), and the reader reads that. Everything that
+ * is stored and said is about the file that the user has: its path, hash, size and time. A packing is one row of packings[] in
+ * packing.c.
  */
 #ifndef KILN_STAGES_IMPORT_PACKING_H
 #define KILN_STAGES_IMPORT_PACKING_H
 
 #include "base/file.h"
 #include "base/status.h"
-#include "stages/engine/engine.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +32,8 @@ typedef struct {
 
 /* Host memory of an unpacker and its buffers. A zstd frame whose window is larger than 8 MiB is refused. */
 enum { KILN_UNPACK_RAM = 12 << 20, KILN_ZSTD_WINDOW_LOG = 23 };
+/* What scratch leaves free of its disk for others: a sixteenth, or so many bytes if that is less. */
+enum { KILN_SCRATCH_KEPT_FREE = 256 << 20 };
 
 /* What packs the file, by its first bytes; *out NULL: nothing that is known here. */
 kiln_status kiln_packing_find(const char *path, const kiln_packing **out, kiln_error *err) KILN_MUST_CHECK;
@@ -57,14 +58,5 @@ typedef struct {
 } kiln_peek;
 kiln_status kiln_peek_open(const char *path, kiln_peek *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_peek_close(kiln_peek *p);
-
-/* The unit that unpacks: payload, a kiln_spool_request; no output. */
-typedef struct {
-    char path[KILN_PATH_MAX]; /* the user's */
-    char spool[64];           /* the scratch file */
-    kiln_file_info file;      /* as it was hashed */
-} kiln_spool_request;
-#define KILN_SPOOL_UNIT "unpacking"
-kiln_status kiln_spool_unit(kiln_worker *w, const kiln_spool_request *q, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -2,12 +2,14 @@
 #include "stages/import/reader.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/quote.h"
 #include "stages/import/foreign.h"
 #include "stages/import/packing.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,7 +41,8 @@ void kiln_readers_list(void)
     char packed[256] = "";
     size_t n = 0;
     for (const kiln_reader *const *r = kiln_readers; *r && n < sizeof packed; r++)
-        if (!(*r)->never_packed) n += (size_t)snprintf(packed + n, sizeof packed - n, "%s%s", n ? " " : "", (*r)->name);
+        if ((*r)->packed != KILN_PACKED_NEVER)
+            n += (size_t)snprintf(packed + n, sizeof packed - n, "%s%s", n ? " " : "", (*r)->name);
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
         kiln_print("%-12s %-12s %s", (*r)->name, (*r)->suffixes, (*r)->summary);
     kiln_packings_list(packed);
@@ -81,7 +84,7 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
     int best = 0;
     KILN_TRY(read_head(p->path, head, sizeof head, &len, &size, err));
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
-        int score = p->packing && (*r)->never_packed ? 0 : (*r)->probe(head, len, name);
+        int score = p->packing && (*r)->packed == KILN_PACKED_NEVER ? 0 : (*r)->probe(head, len, name);
         if (score > best) {
             best = score;
             *out = *r;
@@ -92,15 +95,15 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
 
 /* Opens what is known of the file. A header that claims more than files may have here is refused like a file that cannot be
  * written: whether the rest of the stream is there shows only when it is unpacked. */
-static kiln_status open_peek(const kiln_peek *peek, const char *path, const kiln_reader *reader, kiln_source **source,
+static kiln_status open_peek(const kiln_peek *peek, const kiln_source_at *at, const kiln_reader *reader, kiln_source **source,
                              kiln_source_info *info, kiln_error *err)
 {
     kiln_error why = {0};
     char room[160] = "";
-    const kiln_status st = reader->open(peek->path, path, source, info, &why);
+    const kiln_status st = reader->open(at, source, info, &why);
     if (st == KILN_E_INPUT && peek->is_limited) {
-        kiln_file_room_text(path, EFBIG, room, sizeof room);
-        return kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", path, why.msg, room);
+        kiln_file_room_text(at->name, EFBIG, room, sizeof room);
+        return kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", at->name, why.msg, room);
     }
     if (st != KILN_OK && err) *err = why;
     return st;
@@ -119,18 +122,54 @@ static kiln_status name_foreign(const char *path, kiln_status st, kiln_error *er
     return kiln_foreign_format(path, head, len, size, what) ? kiln_foreign_refuse(path, what, err) : st;
 }
 
-kiln_status kiln_source_look(const char *path, const kiln_reader **out, kiln_source_info *info, kiln_error *err)
-{
+typedef struct {
     kiln_peek peek;
-    kiln_source *source = NULL;
-    *out = NULL;
-    kiln_status st = kiln_peek_open(path, &peek, err);
+    const kiln_reader *reader;
+    kiln_source *source; /* NULL: it cannot be opened before it is unpacked */
+} glance;
+
+static void end_glance(glance *g)
+{
+    if (g->source) g->reader->close(g->source);
+    kiln_peek_close(&g->peek);
+}
+
+static kiln_status begin_glance(glance *g, const char *path, const kiln_read_options *options, kiln_source_info *info,
+                                kiln_error *err)
+{
+    kiln_status st = kiln_peek_open(path, &g->peek, err);
     if (st == KILN_E_INPUT) return name_foreign(path, st, err);
     KILN_TRY(st);
-    st = find(&peek, path, out, err);
-    if (st == KILN_OK) st = open_peek(&peek, path, *out, &source, info, err);
-    if (st == KILN_OK) (*out)->close(source);
-    if (st != KILN_OK) *out = NULL;
-    kiln_peek_close(&peek);
+    const kiln_packing *packing = g->peek.packing;
+    const kiln_source_at at = {.path = g->peek.path, .name = path, .packing = packing ? packing->name : NULL, .options = options};
+    KILN_TRY(find(&g->peek, path, &g->reader, err));
+    if (!packing || g->reader->packed != KILN_PACKED_WHOLE) return open_peek(&g->peek, &at, g->reader, &g->source, info, err);
+    info->kind = KILN_SCENE_SPLATS;
+    return KILN_OK;
+}
+
+kiln_status kiln_source_look(const char *path, const kiln_read_options *options, const kiln_reader **out, kiln_source_info *info,
+                             kiln_error *err)
+{
+    glance g = {.peek.fd = -1};
+    memset(info, 0, sizeof *info);
+    const kiln_status st = begin_glance(&g, path, options, info, err);
+    *out = st == KILN_OK ? g.reader : NULL;
+    end_glance(&g);
+    return st;
+}
+
+kiln_status kiln_source_members(const char *path, const kiln_read_options *options, kiln_member_fn *add, void *context,
+                                kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_source_info *info = NULL; /* too large for the stack */
+    glance g = {.peek.fd = -1};
+    KILN_GO(KILN_ALLOC(&info, 1, "what a file says of itself", err));
+    KILN_GO(begin_glance(&g, path, options, info, err));
+    if (g.source && g.reader->members) KILN_GO(g.reader->members(g.source, add, context, err));
+done:
+    end_glance(&g);
+    free(info);
     return st;
 }

@@ -112,7 +112,7 @@ static void decide_extras(kiln_scan *out)
 uint64_t kiln_scan_ram(const kiln_reader *reader, const kiln_source_info *info)
 {
     enum { ORIGIN = 4 << 20 };
-    return kiln_rows_ram(info) + reader->ram(info, true) + (info->wide ? ORIGIN : 0);
+    return kiln_rows_ram(info) + reader->ram(info, KILN_PASS_SCAN) + (info->wide ? ORIGIN : 0);
 }
 
 /* Here and now, so that no scan is in vain. */
@@ -122,13 +122,13 @@ static kiln_status check_ram(const kiln_worker *w, const kiln_reader *reader, co
     return kiln_worker_need_ram(w, scan, block + kiln_list_ram(s->n_blocks), "a block of rows", err);
 }
 
-kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const char *path, const char *name, kiln_scan *out,
+kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const kiln_source_at *at, kiln_scan *out,
                              kiln_buffer *offsets, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     scanner s = {.reader = reader, .out = out, .offsets = offsets};
     memset(out, 0, sizeof *out);
-    KILN_TRY(reader->open(path, name, &s.source, &out->info, err));
+    KILN_TRY(reader->open(at, &s.source, &out->info, err));
     out->n_blocks = kiln_div_up(out->info.n_rows, KILN_BLOCK_ROWS);
     for (uint32_t e = 0; e < out->info.n_extras; e++) out->keep[e] = out->info.extras[e].keep == KILN_KEEP_ALWAYS;
     if (w) KILN_GO(check_ram(w, reader, out, err));
@@ -136,7 +136,7 @@ kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, co
     KILN_GO(kiln_clean_alloc(&s.clean, err));
     KILN_GO(kiln_origin_init(&s.origin, err));
     KILN_GO(first_pass(&s, err));
-    KILN_GO(check_usable(&s, name, err));
+    KILN_GO(check_usable(&s, at->name, err));
     if (out->info.wide) KILN_GO(find_origin(&s, err));
     decide_extras(out);
 done:

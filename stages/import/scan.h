@@ -20,10 +20,10 @@ typedef struct {
 enum { KILN_SCAN_RAM = 64 << 20 };
 uint64_t kiln_scan_ram(const kiln_reader *reader, const kiln_source_info *info);
 
-/* path, name: as in kiln_reader's open. w: whose share of --ram it must fit, as the blocks later must (KILN_E_CAP); NULL: no limit.
- * offsets: u64 per block appended, UINT64_MAX where the reader finds the place itself. KILN_E_INPUT also when no row is usable. A
- * source of 0 rows (a COLMAP model without points) is accepted: n_blocks 0. */
-kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const char *path, const char *name, kiln_scan *out,
+/* at: with its spool filled, where the reader has one. w: whose share of --ram it must fit, as the blocks later must (KILN_E_CAP);
+ * NULL: no limit. offsets: u64 per block appended, UINT64_MAX where the reader finds the place itself. KILN_E_INPUT also when no
+ * row is usable. A source of 0 rows (a COLMAP model without points) is accepted: n_blocks 0. */
+kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const kiln_source_at *at, kiln_scan *out,
                              kiln_buffer *offsets, kiln_error *err) KILN_MUST_CHECK;
 
 /* XXH3-128 of a file's content, streamed; host memory that this takes. */

@@ -63,7 +63,9 @@ static bool read_file(const char *path, import *i, kiln_error *err)
     kiln_source *s = NULL;
     uint64_t next;
     kiln_row_counts counts = {0};
-    if (kiln_reader_ply.open(path, path, &s, &i->info, err) != KILN_OK) return false;
+    const kiln_read_options options = {0};
+    const kiln_source_at at = {.path = path, .name = path, .options = &options};
+    if (kiln_reader_ply.open(&at, &s, &i->info, err) != KILN_OK) return false;
     kiln_status st = KILN_OK;
     const bool fits = i->info.n_rows > 0 && i->info.n_rows <= ROWS_MAX;
     if (fits) make_room(i);

@@ -1,14 +1,18 @@
 /* reader -- a reader of rows, alone: open, read in ranges, finish; then read again from the ranges' own offsets, last first, as
- * blocks are read in workers. The last byte says how many rows a range has. Arrays are as long as the rows need, not as a block's
- * are, so that a sanitiser sees what is written behind them. */
+ * blocks are read in workers. The last byte says how many rows a range has, the one before it options. Arrays are as long as the
+ * rows need, not as a block's are, so that a sanitiser sees what is written behind them. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/import/reader.h"
 #include "stages/import/import_rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 enum { RANGES_MAX = 4096 };
@@ -130,13 +134,13 @@ static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln
     return reader->finish(s, info, err);
 }
 
-static void read_backwards(const kiln_reader *reader, const char *path, const kiln_source_info *then, uint64_t step,
+static void read_backwards(const kiln_reader *reader, const kiln_source_at *at, const kiln_source_info *then, uint64_t step,
                            const ranges *all)
 {
     kiln_source *s = NULL;
     kiln_error err = {0};
     kiln_source_info *info = array(1, sizeof *info);
-    HOLDS(reader->open(path, path, &s, info, &err) == KILN_OK);
+    HOLDS(reader->open(at, &s, info, &err) == KILN_OK);
     HOLDS(info->n_rows == then->n_rows && info->sh_degree == then->sh_degree && info->n_extras == then->n_extras);
     HOLDS(strcmp(info->layout, then->layout) == 0);
     for (uint64_t i = all->n; i-- > 0;) {
@@ -148,10 +152,36 @@ static void read_backwards(const kiln_reader *reader, const char *path, const ki
     free(info);
 }
 
-static void check_info(const kiln_source_info *info, size_t size)
+/* A file in memory for the reader's own form of the rows. */
+typedef struct {
+    int fd;
+    char path[64];
+} scratch_file;
+
+/* Opens *s anew, as workers do once the spool is there. */
+static kiln_status fill_spool(const kiln_reader *reader, kiln_source **s, kiln_source_at *at, kiln_source_info *info,
+                              scratch_file *scratch, kiln_error *err)
+{
+    struct stat file;
+    const uint64_t most = info->spool_bytes;
+    scratch->fd = memfd_create("spool", MFD_CLOEXEC);
+    HOLDS(scratch->fd >= 0);
+    (void)snprintf(scratch->path, sizeof scratch->path, "/proc/self/fd/%d", scratch->fd);
+    const kiln_status st = reader->spool(*s, scratch->fd, 1, err);
+    reader->close(*s);
+    *s = NULL;
+    if (st != KILN_OK) return st;
+    HOLDS(fstat(scratch->fd, &file) == 0 && (uint64_t)file.st_size <= most);
+    at->spool = scratch->path;
+    HOLDS(reader->open(at, s, info, err) == KILN_OK);
+    return KILN_OK;
+}
+
+/* A row takes a byte at least, if not in the file then in the spool, which is checked against it. */
+static void check_info(const kiln_reader *reader, const kiln_source_info *info, size_t size)
 {
     HOLDS(info->kind == KILN_SCENE_POINTS || info->kind == KILN_SCENE_SPLATS);
-    HOLDS(info->n_rows <= size); /* a row takes a byte at least */
+    HOLDS(info->n_rows <= size || (reader->spool && info->n_rows <= info->spool_bytes));
     HOLDS(info->sh_degree <= 4 && info->n_extras <= KILN_EXTRAS_MAX);
 }
 
@@ -164,18 +194,24 @@ void kiln_fuzz_reader(const void *argument, const uint8_t *data, size_t size)
     kiln_error err = {0};
     kiln_source_info *info = array(1, sizeof *info);
     ranges *all = array(1, sizeof *all);
+    const uint64_t wish = kiln_fuzz_tail(data, size, 1, 1);
+    const kiln_read_options options = {.frame = wish & 1 ? KILN_FRAME_AS_IS : KILN_FRAME_RUB, .lod = wish >> 1 & 3};
+    kiln_source_at at = {.path = path, .name = path, .packing = wish & 0x80 ? "gzip" : NULL, .options = &options};
+    scratch_file scratch = {.fd = -1};
     const int score = reader->probe(data, size < 512 ? size : 512, path);
     HOLDS(score >= 0 && score <= 100);
-    kiln_status st = reader->open(path, path, &s, info, &err);
+    kiln_status st = reader->open(&at, &s, info, &err);
+    if (st == KILN_OK && info->spool_bytes) st = fill_spool(reader, &s, &at, info, &scratch, &err);
     if (st == KILN_OK) {
-        check_info(info, size);
+        check_info(reader, info, size);
         st = read_forwards(reader, s, info, step, all, &err);
         reader->close(s);
     }
     if (st == KILN_OK)
-        read_backwards(reader, path, info, step, all);
+        read_backwards(reader, &at, info, step, all);
     else
         kiln_fuzz_refusal(st, &err);
+    if (scratch.fd >= 0) close(scratch.fd);
     free(all);
     free(info);
 }

@@ -125,7 +125,7 @@ static size_t check_goldens(const char *dir)
         snprintf(truth_name, sizeof truth_name, "%s.json", json_string_value(json_object_get(g, "truth")));
         json_t *truth = load(dir, truth_name);
         const json_t *frames = json_object_get(truth, "frames");
-        if (kiln_dataset_find(path, NULL, NULL, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
+        if (kiln_dataset_find(path, &(kiln_dataset_wishes){0}, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
         assert_int_equal(d.n_cameras, json_array_size(frames ? frames : json_object_get(truth, "images")));
         json_array_foreach(frames, k, frame) check_frame(&d, frame, json_object_get(truth, "tolerance"));
         if (!frames) check_colmap(&d, truth);
@@ -155,7 +155,7 @@ static void all_golden_cameras_meet_their_truth(void **state)
 static kiln_status read_all(const char *path, kiln_dataset *d, import_source *rows, kiln_error *err)
 {
     memset(rows, 0, sizeof *rows);
-    KILN_TRY(kiln_dataset_find(path, NULL, NULL, d, err));
+    KILN_TRY(kiln_dataset_find(path, &(kiln_dataset_wishes){0}, d, err));
     kiln_status st = d->reader ? import_source_read(d->rows_path, rows, err) : KILN_OK;
     if (st != KILN_OK) kiln_dataset_release(d);
     return st;
@@ -227,7 +227,7 @@ static kiln_dataset *find_scene(const char *name)
 {
     static kiln_dataset d;
     kiln_error err = {0};
-    if (kiln_dataset_find(shared(name), NULL, NULL, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_dataset_find(shared(name), &(kiln_dataset_wishes){0}, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
     return &d;
 }
 
@@ -262,7 +262,7 @@ static void inria_and_blender_agree_on_the_chair(void **state)
     char path[KILN_PATH_MAX];
     (void)state;
     snprintf(path, sizeof path, "%s", shared("scenes/chair"));
-    assert_int_equal(kiln_dataset_find(path, NULL, NULL, &inria, &err), KILN_OK);
+    assert_int_equal(kiln_dataset_find(path, &(kiln_dataset_wishes){0}, &inria, &err), KILN_OK);
     strcat(path, "/transforms_train.json");
     if (kiln_cameras_read(path, NULL, &blender, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(blender.n_cameras, 12);

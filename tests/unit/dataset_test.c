@@ -123,7 +123,8 @@ static const char inria_camera[] = "[{\"id\": 0, \"img_name\": \"a\", \"width\":
 static void find_with(const char *cameras, const char *avoid)
 {
     kiln_error err = {0};
-    if (kiln_dataset_find(root, cameras, avoid, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_dataset_find(root, &(kiln_dataset_wishes){.cameras = cameras, .avoid = avoid}, &data, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
 }
 
 static void find(void) { find_with(NULL, NULL); }
@@ -131,7 +132,7 @@ static void find(void) { find_with(NULL, NULL); }
 static void find_refused(const char *because)
 {
     kiln_error err = {0};
-    assert_int_equal(kiln_dataset_find(root, NULL, NULL, &data, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_dataset_find(root, &(kiln_dataset_wishes){0}, &data, &err), KILN_E_INPUT);
     if (!strstr(err.msg, because)) fail_msg("'%s' does not say '%s'", err.msg, because);
 }
 
@@ -319,12 +320,13 @@ static void a_file_by_itself_has_no_cameras(void **state)
     (void)state;
     put_ply("scene.ply", 3, true);
     put("cameras.json", inria_camera);
-    assert_int_equal(kiln_dataset_find(at("scene.ply"), NULL, NULL, &data, &err), KILN_OK);
+    assert_int_equal(kiln_dataset_find(at("scene.ply"), &(kiln_dataset_wishes){0}, &data, &err), KILN_OK);
     assert_int_equal(data.n_cameras, 0);
     assert_string_equal(data.name, "scene");
     assert_string_equal(data.root, root);
     kiln_dataset_release(&data);
-    assert_int_equal(kiln_dataset_find(at("scene.ply"), at("cameras.json"), NULL, &data, &err), KILN_OK);
+    assert_int_equal(kiln_dataset_find(at("scene.ply"), &(kiln_dataset_wishes){.cameras = at("cameras.json")}, &data, &err),
+                     KILN_OK);
     assert_int_equal(data.n_cameras, 1);
     assert_non_null(data.reader);
 }

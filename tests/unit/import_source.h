@@ -6,12 +6,15 @@
 #include "base/memory.h"
 #include "stages/import/reader.h"
 #include "stages/import/import_rows.h"
+#include "stages/import/packing.h"
 #include "stages/import/scan.h"
+#include "stages/import/spool.h"
 #include "tests/unit/test_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 typedef struct {
@@ -75,8 +78,40 @@ static inline void import_source_take(import_source *s, const kiln_rows *r, cons
     s->n += c->n;
 }
 
+/* A file in memory in the place of scratch; path becomes its name. */
+static inline int import_source_scratch(char path[64])
+{
+    const int fd = memfd_create("scratch", MFD_CLOEXEC);
+    if (fd < 0) abort();
+    (void)snprintf(path, 64, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+/* As kiln_prepare does it, without workers. */
+static inline kiln_status import_source_prepare(const kiln_reader *reader, kiln_source_info *info, kiln_prepared *p,
+                                                kiln_error *err)
+{
+    const kiln_packing *packing = NULL;
+    kiln_source *source = NULL;
+    uint64_t bytes;
+    KILN_TRY(kiln_packing_find(p->place.path, &packing, err));
+    if (packing) {
+        (void)snprintf(p->place.packing, sizeof p->place.packing, "%s", packing->name);
+        p->unpacked_fd = import_source_scratch(p->place.unpacked);
+        KILN_TRY(kiln_unpack(packing, p->place.path, p->unpacked_fd, UINT64_MAX, &bytes, err));
+    }
+    const kiln_source_at at = kiln_place_at(&p->place);
+    KILN_TRY(reader->open(&at, &source, info, err));
+    kiln_status st = KILN_OK;
+    if (info->spool_bytes) p->spool_fd = import_source_scratch(p->place.spool);
+    if (info->spool_bytes) st = reader->spool(source, p->spool_fd, 2, err);
+    reader->close(source);
+    return st;
+}
+
 /* As kiln-import does it: scan, then block by block through a reader opened anew, at the offsets that the scan gave. */
-static inline kiln_status import_source_read(const char *path, import_source *s, kiln_error *err)
+static inline kiln_status import_source_read_with(const char *path, const kiln_read_options *options, import_source *s,
+                                                  kiln_error *err)
 {
     const kiln_reader *reader;
     kiln_buffer offsets = {0};
@@ -85,16 +120,21 @@ static inline kiln_status import_source_read(const char *path, import_source *s,
     kiln_clean clean = {0};
     kiln_source_info *again = NULL;
     kiln_status st;
+    kiln_prepared p = {.unpacked_fd = KILN_PREPARED_NONE, .spool_fd = KILN_PREPARED_NONE};
+    (void)snprintf(p.place.path, sizeof p.place.path, "%s", path);
+    p.place.options = *options;
     memset(s, 0, sizeof *s);
     KILN_GO(KILN_ALLOC(&again, 1, "info", err));
-    KILN_GO(kiln_source_look(path, &reader, again, err));
-    KILN_GO(kiln_scan_source(NULL, reader, path, path, &s->scan, &offsets, err));
+    KILN_GO(kiln_source_look(path, options, &reader, again, err));
+    KILN_GO(import_source_prepare(reader, again, &p, err));
+    const kiln_source_at at = kiln_place_at(&p.place);
+    KILN_GO(kiln_scan_source(NULL, reader, &at, &s->scan, &offsets, err));
     const kiln_source_info *info = &s->scan.info;
     s->floats = info->kind == KILN_SCENE_SPLATS ? 11 + 3 * (info->sh_degree + 1) * (info->sh_degree + 1) : 6;
     KILN_GO(KILN_ALLOC(&s->rows, info->n_rows * s->floats, "rows", err));
     KILN_GO(KILN_ALLOC(&s->source_row, info->n_rows, "rows", err));
     KILN_GO(KILN_ALLOC(&s->extras, info->n_rows * info->n_extras, "extras", err));
-    KILN_GO(reader->open(path, path, &source, again, err));
+    KILN_GO(reader->open(&at, &source, again, err));
     KILN_GO(kiln_rows_alloc(&rows, info, err));
     KILN_GO(kiln_clean_alloc(&clean, err));
     for (uint64_t b = s->scan.n_blocks; b-- > 0;) { /* backwards: blocks are independent of what was read before */
@@ -110,7 +150,13 @@ done:
     kiln_clean_release(&clean);
     kiln_rows_release(&rows);
     kiln_buffer_release(&offsets);
+    kiln_prepared_release(&p);
     return st;
+}
+
+static inline kiln_status import_source_read(const char *path, import_source *s, kiln_error *err)
+{
+    return import_source_read_with(path, &(kiln_read_options){.frame = KILN_FRAME_AS_IS}, s, err);
 }
 
 /* A scratch file with this content; the path is static. */

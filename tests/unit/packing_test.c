@@ -124,6 +124,8 @@ static void large_windows_are_refused(void **state)
     assert_says(&err, "its window is larger");
 }
 
+static const kiln_read_options plain;
+
 static void readers_look_inside(void **state)
 {
     static const char points[] = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n"
@@ -134,14 +136,14 @@ static void readers_look_inside(void **state)
     kiln_error err = {0};
     char path[600];
     size_t n = gzip_of(points, sizeof points - 1, packed, sizeof packed);
-    OK(kiln_source_look(put(state, "p.ply.gz", packed, n, path), &r, &info, &err));
+    OK(kiln_source_look(put(state, "p.ply.gz", packed, n, path), &plain, &r, &info, &err));
     assert_string_equal(r->name, "ply");
     assert_int_equal(info.n_rows, 2);
     n = gzip_of("NGSP\2\0\0\0", 8, packed, sizeof packed);
-    assert_int_equal(kiln_source_look(put(state, "p.spz", packed, n, path), &r, &info, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_source_look(put(state, "p.spz", packed, n, path), &plain, &r, &info, &err), KILN_E_INPUT);
     assert_says(&err, "p.spz' is an SPZ file");
     n = gzip_of("# Number of points: 0\n", 22, packed, sizeof packed); /* COLMAP's count is looked for in the whole file */
-    assert_int_equal(kiln_source_look(put(state, "points3D.txt", packed, n, path), &r, &info, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_source_look(put(state, "points3D.txt", packed, n, path), &plain, &r, &info, &err), KILN_E_INPUT);
     assert_null(r);
     assert_int_equal(kiln_packing_stem("a.gz/x.ply.GZ"), 10);
     assert_int_equal(kiln_packing_stem("a.gz/.gz"), 8);

@@ -206,8 +206,7 @@ static void describe(const points_source *s, kiln_source_info *info)
     }
 }
 
-static kiln_status open_points(const char *path, const char *name, bool text, kiln_source **out, kiln_source_info *info,
-                               kiln_error *err)
+static kiln_status open_points(const kiln_source_at *at, bool text, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     points_source *s = NULL;
@@ -216,10 +215,10 @@ static kiln_status open_points(const char *path, const char *name, bool text, ki
     KILN_TRY(KILN_ALLOC(&s, 1, "COLMAP reader", err));
     s->fd = -1;
     s->text = text;
-    KILN_GO(KILN_ALLOC(&s->path, strlen(name) + 1, "path", err));
-    strcpy(s->path, name);
-    KILN_GO(kiln_file_open(path, &s->fd, err));
-    KILN_GO(kiln_file_stat(path, &file, err));
+    KILN_GO(KILN_ALLOC(&s->path, strlen(at->name) + 1, "path", err));
+    strcpy(s->path, at->name);
+    KILN_GO(kiln_file_open(at->path, &s->fd, err));
+    KILN_GO(kiln_file_stat(at->path, &file, err));
     s->file_bytes = file.size;
     if (text) {
         KILN_GO(kiln_lines_init(&s->lines, s->fd, s->path, err));
@@ -229,7 +228,7 @@ static kiln_status open_points(const char *path, const char *name, bool text, ki
         KILN_GO(bin_count(s, err));
     }
     if (s->n_points > UINT32_MAX - 1) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", name,
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", s->path,
                        (unsigned long long)s->n_points);
         goto done;
     }
@@ -241,13 +240,13 @@ done:
     return st;
 }
 
-static kiln_status open_bin(const char *path, const char *name, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_bin(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
-    return open_points(path, name, false, out, info, err);
+    return open_points(at, false, out, info, err);
 }
-static kiln_status open_txt(const char *path, const char *name, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_txt(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
-    return open_points(path, name, true, out, info, err);
+    return open_points(at, true, out, info, err);
 }
 
 static void go_to(points_source *s, uint64_t point_number, uint64_t offset)
@@ -372,10 +371,10 @@ static int probe_txt(const unsigned char *head, size_t len, const char *path)
 }
 
 /* The window and, for the scan, ids. */
-static uint64_t ram(const kiln_source_info *info, bool scan)
+static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t ids = info->n_rows < IDS_AT_ONCE ? info->n_rows : IDS_AT_ONCE;
-    return sizeof(points_source) + 2 * (uint64_t)KILN_LINE_MAX + (scan ? ids * sizeof(uint64_t) : 0);
+    return sizeof(points_source) + 2 * (uint64_t)KILN_LINE_MAX + (pass == KILN_PASS_SCAN ? ids * sizeof(uint64_t) : 0);
 }
 
 const kiln_reader kiln_reader_colmap_bin = {
@@ -383,7 +382,7 @@ const kiln_reader kiln_reader_colmap_bin = {
     .suffixes = "bin",
     .summary = "COLMAP points3D.bin: a sparse point cloud",
     .ram = ram,
-    .never_packed = true,
+    .packed = KILN_PACKED_NEVER,
     .probe = probe_bin,
     .open = open_bin,
     .read = read_points,
@@ -396,7 +395,7 @@ const kiln_reader kiln_reader_colmap_txt = {
     .suffixes = "txt",
     .summary = "COLMAP points3D.txt: a sparse point cloud",
     .ram = ram,
-    .never_packed = true,
+    .packed = KILN_PACKED_NEVER,
     .probe = probe_txt,
     .open = open_txt,
     .read = read_points,

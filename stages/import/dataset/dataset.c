@@ -197,6 +197,14 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
     return tell_files(s, err);
 }
 
+static kiln_status add_member(void *context, const char *path, kiln_error *err)
+{
+    kiln_dataset *d = context;
+    KILN_TRY(kiln_grow((void **)&d->members, d->n_members, sizeof *d->members, "files of a scene", err));
+    snprintf(d->members[d->n_members++].text, sizeof d->members->text, "%s", path);
+    return kiln_dataset_add_source(d, path, "rows", err);
+}
+
 /* The data set's folder and name: of a file, the folder that holds it and the name without suffix. path is absolute. */
 static void set_root(kiln_dataset *d, const char *path, bool is_file)
 {
@@ -210,16 +218,18 @@ static void set_root(kiln_dataset *d, const char *path, bool is_file)
     snprintf(d->name, sizeof d->name, "%.*s", n < 255 ? n : 255, n ? base : "scene");
 }
 
-kiln_status kiln_dataset_find(const char *scene, const char *cameras, const char *avoid, kiln_dataset *out, kiln_error *err)
+kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wishes, kiln_dataset *out, kiln_error *err)
 {
     char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
     *out = (kiln_dataset){0};
     if (!realpath(scene, path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene, strerror(errno));
-    if (avoid && realpath(avoid, real)) avoid = real;
-    kiln_search s = {.d = out, .avoid = avoid};
+    kiln_search s = {.d = out, .avoid = wishes->avoid, .options = &wishes->read};
+    if (s.avoid && realpath(s.avoid, real)) s.avoid = real;
+    out->read = wishes->read;
     const bool is_file = !kiln_is_dir(path);
     set_root(out, path, is_file);
-    kiln_status st = is_file ? find_in_file(&s, path, cameras, err) : find_in_directory(&s, cameras, err);
+    kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
+    if (st == KILN_OK && out->reader) st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
     free(s.files);
     if (st != KILN_OK) kiln_dataset_release(out);
     return st;
@@ -228,6 +238,7 @@ kiln_status kiln_dataset_find(const char *scene, const char *cameras, const char
 void kiln_dataset_release(kiln_dataset *d)
 {
     free(d->cameras);
+    free(d->members);
     free(d->sources);
     free(d->findings);
     *d = (kiln_dataset){0};

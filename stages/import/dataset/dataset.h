@@ -35,11 +35,18 @@ typedef struct {
 } kiln_finding;
 
 typedef struct {
+    char text[4096];
+} kiln_path;
+
+typedef struct {
     char root[4096]; /* absolute */
     char name[256];
     const kiln_reader *reader; /* of rows_path; NULL when there is none */
     char rows_path[4096];      /* splat or point file; COLMAP: the points3D file; "" none */
-    kiln_camera *cameras;      /* owned; sorted by name, unique */
+    kiln_read_options read;    /* how rows_path is read */
+    kiln_path *members;        /* owned: files besides it that the rows come from (reader.h) */
+    uint32_t n_members;
+    kiln_camera *cameras; /* owned; sorted by name, unique */
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
     uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
@@ -62,8 +69,15 @@ typedef struct {
     char notes[4096]; /* sentences for the user, newline-separated */
 } kiln_dataset;
 
-/* scene: directory or file. cameras: --cameras FILE or NULL. avoid: folder of the manifest (absolute). */
-kiln_status kiln_dataset_find(const char *scene, const char *cameras, const char *avoid, kiln_dataset *out,
+/* What the user says about finding; all may be NULL or 0. */
+typedef struct {
+    const char *cameras; /* --cameras FILE */
+    const char *avoid;   /* folder of the manifest, absolute */
+    kiln_read_options read;
+} kiln_dataset_wishes;
+
+/* scene: directory or file. */
+kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wishes, kiln_dataset *out,
                               kiln_error *err) KILN_MUST_CHECK;
 void kiln_dataset_release(kiln_dataset *d);
 

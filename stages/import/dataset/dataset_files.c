@@ -43,7 +43,7 @@ static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err
     for (uint32_t i = first; i < s->n_files; i++) {
         kiln_candidate *c = &s->files[i];
         memset(info, 0, sizeof *info);
-        if (kiln_source_look(c->path, &c->reader, info, &c->why) != KILN_OK) c->reader = NULL;
+        if (kiln_source_look(c->path, s->options, &c->reader, info, &c->why) != KILN_OK) c->reader = NULL;
         c->kind = info->kind;
         c->n_rows = info->n_rows;
     }

@@ -59,21 +59,21 @@ static void close_ply(kiln_source *source)
     free(s);
 }
 
-static kiln_status open_ply(const char *path, const char *name, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     ply_source *s = NULL;
     *out = NULL;
     KILN_TRY(KILN_ALLOC(&s, 1, "PLY reader", err));
     s->fd = -1;
-    KILN_GO(KILN_ALLOC(&s->path, strlen(name) + 1, "path", err));
-    strcpy(s->path, name);
-    KILN_GO(kiln_file_open(path, &s->fd, err));
-    KILN_GO(kiln_ply_header_read(s->fd, name, &s->header, err));
+    KILN_GO(KILN_ALLOC(&s->path, strlen(at->name) + 1, "path", err));
+    strcpy(s->path, at->name);
+    KILN_GO(kiln_file_open(at->path, &s->fd, err));
+    KILN_GO(kiln_ply_header_read(s->fd, s->path, &s->header, err));
     KILN_GO(KILN_ALLOC(&s->uses, s->header.n_columns, "PLY columns", err));
-    KILN_GO(kiln_ply_plan(&s->header, name, s->uses, &s->info, err));
+    KILN_GO(kiln_ply_plan(&s->header, s->path, s->uses, &s->info, err));
     if (s->info.n_rows > UINT32_MAX - 1) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", name,
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
                        (unsigned long long)s->info.n_rows);
         goto done;
     }
@@ -364,10 +364,10 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 }
 
 /* Columns of the header, a piece of rows, filter_3D, the window of lines. */
-static uint64_t ram(const kiln_source_info *info, bool scan)
+static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t columns = KILN_PLY_COLUMNS_MAX * (sizeof(kiln_ply_property) + sizeof(kiln_ply_use) + sizeof(double));
-    (void)scan;
+    (void)pass;
     return sizeof(ply_source) + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + (info->folded ? KILN_BLOCK_ROWS * sizeof(float) : 0) +
            (info->needs_full_scan ? 2 * (uint64_t)KILN_LINE_MAX : 0);
 }

@@ -1,0 +1,12 @@
+/* turn -- from one frame of axes to another that differs by signs alone, such as RUB (OpenGL) and RDF (COLMAP, PLY). */
+#ifndef KILN_STAGES_IMPORT_TURN_H
+#define KILN_STAGES_IMPORT_TURN_H
+
+#include "stages/import/reader.h"
+
+/* Multiplies each axis by its sign, 1 or -1, with what that does to rotations and spherical harmonics up to degree 4
+ * (formats/00-overview.md; nianticlabs/spz, splat-types.h). Lengths stay. Two negative signs are a half turn; one or three mirror
+ * the scene, which no caller may do unasked. Exact: only signs of numbers change. rows: Gaussians, with all of n. */
+void kiln_rows_turn(kiln_rows *rows, uint32_t sh_degree, const int sign[3]);
+
+#endif
