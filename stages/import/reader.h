@@ -73,7 +73,7 @@ typedef struct {
     bool has_rgb; /* points: colours present (else they are 0 and counted) ; splats: colour came as rgb, not f_dc */
     bool rgb_u8;
     bool folded;                        /* filter_3D went into log_scales and opacity_logits; the raw columns are extras */
-    bool needs_full_scan;               /* rows have no fixed size: only a whole pass validates them and finds the blocks */
+    bool needs_full_scan;               /* records have no fixed size: only a whole pass validates them and finds the blocks */
     char up_axis[64];                   /* from comments, "" unknown */
     char writer[64];                    /* "inria", "gsplat", "brush", ... as far as the file says */
     kiln_extra extras[KILN_EXTRAS_MAX]; /* see kiln_keep; in file order */

@@ -4,16 +4,18 @@
  *   0   u64 id        8  f64 x y z      32  u8 r g b     35  f64 error
  *   43  u64 track_length                51  track_length times u32 image_id, u32 point2D_idx
  *
- * Text: ID X Y Z R G B ERROR IMAGE_ID POINT2D_IDX ..., comments begin with '#'.
- * Records vary in length, so only a whole pass finds where a block begins. Tracks are skipped: they are advisory here.
- * Ids have to be unique; finish() looks for doubles in memory that does not grow with the file.
+ * Text: ID X Y Z R G B ERROR IMAGE_ID POINT2D_IDX ..., comments begin with '#'. It becomes binary records without tracks in
+ * scratch, which are read like a file without its count. Records vary in length, so only a whole pass finds where a block begins.
+ * Tracks are skipped: they are advisory here. Ids have to be unique; finish() looks for doubles in memory that does not grow with
+ * the file.
  */
 #include "stages/import/reader.h"
 
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "stages/import/text_lines.h"
+#include "stages/import/text_rows.h"
+#include "stages/import/text_numbers.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,11 +36,11 @@ typedef struct {
 typedef struct {
     char *path;
     int fd;
-    bool text;
+    uint64_t first_at; /* where the first record lies */
+    bool is_spool;     /* records have no tracks, so that their places are known */
     uint64_t file_bytes, n_points;
     uint64_t next;         /* number of the point that comes next */
-    kiln_lines lines;      /* text */
-    unsigned char *window; /* binary: [WINDOW], or as long as a file that is shorter */
+    unsigned char *window; /* [WINDOW], or as long as a file that is shorter */
     uint64_t base;         /* file offset of window[0] */
     size_t at, have;
 } points_source;
@@ -106,75 +108,75 @@ static kiln_status bin_count(points_source *s, kiln_error *err)
 
 /* ---- text -------------------------------------------------------------------------------------------------------------------- */
 
-/* The next line that is neither blank nor a comment. */
-static kiln_status text_line(kiln_lines *l, kiln_words *words, bool *got, kiln_error *err)
+static kiln_status text_bad(const char *path, uint64_t row, const char *what, kiln_error *err)
 {
-    const char *line, *w;
-    size_t size, n;
-    for (;;) {
-        KILN_TRY(kiln_lines_next(l, &line, &size, err));
-        *got = line != NULL;
-        if (!line) return KILN_OK;
-        *words = (kiln_words){line, line + size};
-        kiln_words look = *words;
-        if (kiln_token_next(&look, &w, &n) && w[0] != '#') return KILN_OK;
-    }
+    return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu: %s", path, (unsigned long long)row, what);
 }
 
-static kiln_status text_bad(const points_source *s, const char *what, kiln_error *err)
+/* X Y Z R G B ERROR behind the id, into the record. NULL, or what is wrong. */
+static const char *text_numbers(kiln_words *words, unsigned char *record)
 {
-    return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu before offset %llu: %s", s->path, (unsigned long long)s->next,
-                     (unsigned long long)kiln_lines_offset(&s->lines), what);
-}
-
-static kiln_status text_numbers(points_source *s, kiln_words *words, double v[7], kiln_error *err)
-{
-    const char *w;
-    size_t n;
-    for (int i = 0; i < 7; i++) {
-        if (!kiln_token_next(words, &w, &n)) return text_bad(s, "the line has too few fields; it takes ID X Y Z R G B ERROR", err);
-        if (kiln_parse_f64(&s->lines, w, n, &v[i]) != KILN_NUMBER_OK) return text_bad(s, "a value is not a number", err);
-    }
-    return KILN_OK;
-}
-
-static kiln_status text_next(points_source *s, point *p, bool *got, kiln_error *err)
-{
-    kiln_words words;
     const char *w;
     size_t n;
     double v[7];
-    uint64_t id;
-    KILN_TRY(text_line(&s->lines, &words, got, err));
-    if (!*got) return KILN_OK;
-    if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &p->id) != KILN_NUMBER_OK)
-        return text_bad(s, "its id is not a number", err);
-    KILN_TRY(text_numbers(s, &words, v, err));
-    memcpy(p->xyz, v, sizeof p->xyz);
-    for (int i = 0; i < 3; i++) {
-        if (!(v[3 + i] >= 0 && v[3 + i] <= 255 && v[3 + i] == floor(v[3 + i])))
-            return text_bad(s, "a colour is outside 0..255", err);
-        p->rgb[i] = (uint8_t)v[3 + i];
+    for (int i = 0; i < 7; i++) {
+        if (!kiln_token_next(words, &w, &n)) return "the line has too few fields; it takes ID X Y Z R G B ERROR";
+        if (kiln_parse_f64(w, n, &v[i]) != KILN_NUMBER_OK) return "a value is not a number";
     }
-    p->error = v[6];
-    for (p->track_length = 0; kiln_token_next(&words, &w, &n); p->track_length++)
-        if (kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK) return text_bad(s, "its track holds a value that is not a number", err);
-    if (p->track_length % 2) return text_bad(s, "its track is not a list of pairs", err);
-    p->track_length /= 2;
-    s->next++;
-    return KILN_OK;
+    memcpy(record + 8, v, 24);
+    for (int i = 0; i < 3; i++) {
+        if (!(v[3 + i] >= 0 && v[3 + i] <= 255 && v[3 + i] == floor(v[3 + i]))) return "a colour is outside 0..255";
+        record[32 + i] = (unsigned char)v[3 + i];
+    }
+    memcpy(record + 35, &v[6], 8);
+    return NULL;
 }
 
-/* The count is not in the file: one pass over the lines. */
-static kiln_status text_count(points_source *s, kiln_error *err)
+/* Only looked at: the record has a track of length 0. */
+static const char *text_track(kiln_words *words)
 {
-    kiln_words words;
-    bool got = true;
-    kiln_lines_seek(&s->lines, 0);
-    while (got) {
-        KILN_TRY(text_line(&s->lines, &words, &got, err));
-        s->n_points += got;
-    }
+    const char *w;
+    size_t n, length = 0;
+    uint64_t id;
+    for (; kiln_token_next(words, &w, &n); length++)
+        if (kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK) return "its track holds a value that is not a number";
+    return length % 2 ? "its track is not a list of pairs" : NULL;
+}
+
+static kiln_status text_record(const void *path, uint64_t row, const char *line, size_t size, unsigned char *record,
+                               kiln_error *err)
+{
+    kiln_words words = {line, line + size};
+    const char *w, *wrong;
+    size_t n;
+    uint64_t id;
+    memset(record, 0, RECORD);
+    if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK)
+        return text_bad(path, row, "its id is not a number", err);
+    memcpy(record, &id, 8);
+    wrong = text_numbers(&words, record);
+    if (!wrong) wrong = text_track(&words);
+    return wrong ? text_bad(path, row, wrong, err) : KILN_OK;
+}
+
+static kiln_text_rows text_rows(const points_source *s)
+{
+    return (kiln_text_rows){.fd = s->fd,
+                            .path = s->path,
+                            .n_rows = UINT64_MAX,
+                            .comment = '#',
+                            .record_bytes = RECORD,
+                            .parse = text_record,
+                            .context = s->path};
+}
+
+static kiln_status spool_text(kiln_source *source, int fd, unsigned threads, kiln_error *err)
+{
+    const points_source *s = (const points_source *)source;
+    const kiln_text_rows t = text_rows(s);
+    uint64_t found;
+    KILN_TRY(kiln_text_rows_spool(&t, fd, threads, &found, err));
+    if (found != s->n_points) return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was read", s->path);
     return KILN_OK;
 }
 
@@ -184,7 +186,6 @@ static void close_points(kiln_source *source)
 {
     points_source *s = (points_source *)source;
     if (!s) return;
-    kiln_lines_release(&s->lines);
     free(s->window);
     if (s->fd >= 0) close(s->fd);
     free(s->path);
@@ -197,7 +198,7 @@ static void describe(const points_source *s, kiln_source_info *info)
     memset(info, 0, sizeof *info);
     info->kind = KILN_SCENE_POINTS;
     info->n_rows = s->n_points;
-    info->wide = info->has_rgb = info->rgb_u8 = info->needs_full_scan = true;
+    info->wide = info->has_rgb = info->rgb_u8 = true;
     snprintf(info->writer, sizeof info->writer, "colmap");
     for (int i = 0; i < 5; i++) {
         kiln_extra *e = &info->extras[info->n_extras++];
@@ -206,68 +207,81 @@ static void describe(const points_source *s, kiln_source_info *info)
     }
 }
 
-static kiln_status open_points(const kiln_source_at *at, bool text, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status check_count(const points_source *s, kiln_error *err)
 {
-    kiln_status st = KILN_OK;
-    points_source *s = NULL;
+    if (s->n_points <= UINT32_MAX - 1) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", s->path,
+                     (unsigned long long)s->n_points);
+}
+
+static kiln_status open_window(points_source *s, kiln_error *err)
+{
+    return kiln_alloc_unset((void **)&s->window, s->file_bytes < WINDOW ? s->file_bytes : WINDOW, 1, "COLMAP reader", err);
+}
+
+static kiln_status open_file(points_source **out, const char *path, const char *name, kiln_error *err)
+{
     kiln_file_info file;
-    *out = NULL;
+    points_source *s = NULL;
     KILN_TRY(KILN_ALLOC(&s, 1, "COLMAP reader", err));
+    *out = s;
     s->fd = -1;
-    s->text = text;
-    KILN_GO(KILN_ALLOC(&s->path, strlen(at->name) + 1, "path", err));
-    strcpy(s->path, at->name);
-    KILN_GO(kiln_file_open(at->path, &s->fd, err));
-    KILN_GO(kiln_file_stat(at->path, &file, err));
+    KILN_TRY(KILN_ALLOC(&s->path, strlen(name) + 1, "path", err));
+    strcpy(s->path, name);
+    KILN_TRY(kiln_file_open(path, &s->fd, err));
+    KILN_TRY(kiln_file_stat(path, &file, err));
     s->file_bytes = file.size;
-    if (text) {
-        KILN_GO(kiln_lines_init(&s->lines, s->fd, s->path, err));
-        KILN_GO(text_count(s, err));
-    } else {
-        KILN_GO(kiln_alloc_unset((void **)&s->window, file.size < WINDOW ? file.size : WINDOW, 1, "COLMAP reader", err));
-        KILN_GO(bin_count(s, err));
-    }
-    if (s->n_points > UINT32_MAX - 1) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", s->path,
-                       (unsigned long long)s->n_points);
-        goto done;
-    }
-    describe(s, info);
-    *out = (kiln_source *)s;
     return KILN_OK;
-done:
-    close_points((kiln_source *)s);
-    return st;
 }
 
 static kiln_status open_bin(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
-    return open_points(at, false, out, info, err);
+    points_source *s = NULL;
+    kiln_status st = open_file(&s, at->path, at->name, err);
+    if (st == KILN_OK) st = open_window(s, err);
+    if (st == KILN_OK) st = bin_count(s, err);
+    if (st == KILN_OK) st = check_count(s, err);
+    if (st == KILN_OK) {
+        s->first_at = 8;
+        describe(s, info);
+        info->needs_full_scan = true;
+    } else {
+        close_points((kiln_source *)s);
+        s = NULL;
+    }
+    *out = (kiln_source *)s;
+    return st;
 }
+
+/* The count is not in the file: before there are records, one pass over the lines. */
 static kiln_status open_txt(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
 {
-    return open_points(at, true, out, info, err);
+    points_source *s = NULL;
+    kiln_status st = open_file(&s, at->spool ? at->spool : at->path, at->name, err);
+    if (st == KILN_OK && at->spool) {
+        s->n_points = s->file_bytes / RECORD;
+        s->is_spool = true;
+        st = open_window(s, err);
+    } else if (st == KILN_OK) {
+        const kiln_text_rows t = text_rows(s);
+        st = kiln_text_rows_count(&t, &s->n_points, err);
+    }
+    if (st == KILN_OK) st = check_count(s, err);
+    if (st == KILN_OK) {
+        describe(s, info);
+        info->spool_bytes = s->n_points * RECORD;
+    } else {
+        close_points((kiln_source *)s);
+        s = NULL;
+    }
+    *out = (kiln_source *)s;
+    return st;
 }
 
 static void go_to(points_source *s, uint64_t point_number, uint64_t offset)
 {
     s->next = point_number;
-    if (s->text)
-        kiln_lines_seek(&s->lines, offset);
-    else
-        bin_seek(s, offset);
-}
-
-static uint64_t first_offset(const points_source *s) { return s->text ? 0 : 8; }
-
-static kiln_status next_point(points_source *s, point *p, kiln_error *err)
-{
-    bool got = true;
-    KILN_TRY(s->text ? text_next(s, p, &got, err) : bin_next(s, p, err));
-    if (!got)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' ends before point %llu; it changed while it was read", s->path,
-                         (unsigned long long)s->next);
-    return KILN_OK;
+    bin_seek(s, offset);
 }
 
 static kiln_status read_points(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
@@ -275,15 +289,17 @@ static kiln_status read_points(kiln_source *source, uint64_t first, uint64_t n, 
 {
     points_source *s = (points_source *)source;
     rows->n = n;
-    if (offset != UINT64_MAX)
+    if (s->is_spool)
+        go_to(s, first, first * RECORD);
+    else if (offset != UINT64_MAX)
         go_to(s, first, offset);
     else if (first == 0)
-        go_to(s, 0, first_offset(s));
+        go_to(s, 0, s->first_at);
     else if (s->next != first)
         return kiln_fail(err, KILN_E_BUG, "'%s': points asked for out of order", s->path);
     for (uint64_t i = 0; i < n; i++) {
         point p;
-        KILN_TRY(next_point(s, &p, err));
+        KILN_TRY(bin_next(s, &p, err));
         for (uint32_t c = 0; c < 3; c++) {
             rows->means[c * n + i] = p.xyz[c];
             rows->rgb[c * n + i] = (float)p.rgb[c] / 255.0f;
@@ -292,7 +308,7 @@ static kiln_status read_points(kiln_source *source, uint64_t first, uint64_t n, 
         ((double *)rows->extras[3])[i] = (double)p.id; /* exact below 2^53 */
         ((double *)rows->extras[4])[i] = p.error;
     }
-    *next_offset = s->text ? kiln_lines_offset(&s->lines) : bin_offset(s);
+    *next_offset = bin_offset(s);
     return KILN_OK;
 }
 
@@ -308,10 +324,10 @@ static int by_id(const void *a, const void *b)
 static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, uint64_t *ids, uint64_t room, kiln_error *err)
 {
     uint64_t n = 0;
-    go_to(s, 0, first_offset(s));
+    go_to(s, 0, s->first_at);
     for (uint64_t i = 0; i < s->n_points; i++) {
         point p;
-        KILN_TRY(next_point(s, &p, err));
+        KILN_TRY(bin_next(s, &p, err));
         if (parts > 1 && (p.id * 0x9e3779b97f4a7c15u >> 32) % parts != part) continue;
         if (n == room) return kiln_fail(err, KILN_E_INPUT, "'%s': its point ids are not spread as unique ids are", s->path);
         ids[n++] = p.id;
@@ -339,8 +355,8 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 {
     points_source *s = (points_source *)source;
     KILN_TRY(check_ids(s, err));
-    if (s->n_points == 0) go_to(s, 0, first_offset(s));
-    if (!s->text && bin_offset(s) < s->file_bytes)
+    if (s->n_points == 0) go_to(s, 0, s->first_at);
+    if (s->window && bin_offset(s) < s->file_bytes)
         snprintf(info->notes, sizeof info->notes, "bytes after the last point are ignored");
     return KILN_OK;
 }
@@ -370,11 +386,12 @@ static int probe_txt(const unsigned char *head, size_t len, const char *path)
     return strcmp(kiln_path_base(path), "points3D.txt") == 0 ? 50 : 0;
 }
 
-/* The window and, for the scan, ids. */
+/* The window and, for the scan, ids; pieces of text. */
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t ids = info->n_rows < IDS_AT_ONCE ? info->n_rows : IDS_AT_ONCE;
-    return sizeof(points_source) + 2 * (uint64_t)KILN_LINE_MAX + (pass == KILN_PASS_SCAN ? ids * sizeof(uint64_t) : 0);
+    if (pass == KILN_PASS_SPOOL_THREAD) return KILN_TEXT_ROWS_THREAD_RAM;
+    return sizeof(points_source) + KILN_TEXT_ROWS_RAM + (pass == KILN_PASS_SCAN ? ids * sizeof(uint64_t) : 0);
 }
 
 const kiln_reader kiln_reader_colmap_bin = {
@@ -398,6 +415,7 @@ const kiln_reader kiln_reader_colmap_txt = {
     .packed = KILN_PACKED_NEVER,
     .probe = probe_txt,
     .open = open_txt,
+    .spool = spool_text,
     .read = read_points,
     .finish = finish,
     .close = close_points,

@@ -82,7 +82,7 @@ static kiln_status take_number(text *t, kiln_words *w, const char *what, uint32_
     size_t size;
     if (!kiln_token_next(w, &word, &size))
         return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of %s %u has too few fields", t->path, what, id);
-    switch (kiln_parse_f64(&t->lines, word, size, out)) {
+    switch (kiln_parse_f64(word, size, out)) {
     case KILN_NUMBER_OK:
         return KILN_OK;
     case KILN_NUMBER_TOO_LARGE:
@@ -123,7 +123,6 @@ static kiln_status read_camera(text *t, kiln_words *w, kiln_colmap *m)
 
 /* The second line of an image, taken word by word. */
 typedef struct {
-    const kiln_lines *lines;
     kiln_colmap *m; /* NULL, or who wants the keypoints */
     kiln_error *err;
     uint64_t words;
@@ -145,7 +144,7 @@ static kiln_status end_word(keypoint_line *k)
     if (!k->m) return KILN_OK;
     if (part == 0) k->usable = true;
     if (part < 2) {
-        k->usable &= kiln_parse_f64(k->lines, k->word, size, &k->xy[part]) == KILN_NUMBER_OK;
+        k->usable &= kiln_parse_f64(k->word, size, &k->xy[part]) == KILN_NUMBER_OK;
         return KILN_OK;
     }
     if (!k->usable || kiln_parse_u64(k->word, size, &point) != KILN_NUMBER_OK) return KILN_OK;
@@ -188,7 +187,7 @@ static kiln_status read_long_line(text *t, keypoint_line *k)
 static kiln_status read_keypoints(text *t, uint32_t image, kiln_colmap *m)
 {
     kiln_lines *l = &t->lines;
-    keypoint_line k = {.lines = l, .m = m && kiln_colmap_wants_keypoints(m) ? m : NULL, .err = t->err};
+    keypoint_line k = {.m = m && kiln_colmap_wants_keypoints(m) ? m : NULL, .err = t->err};
     if (l->at_end || memchr(l->data + l->at, '\n', l->have - l->at)) {
         const char *line;
         size_t size;

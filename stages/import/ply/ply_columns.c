@@ -324,7 +324,6 @@ kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_u
     info->n_rows = h->n_rows;
     info->sh_degree = c.sh_degree;
     info->folded = c.splats && c.filter;
-    info->needs_full_scan = h->format == KILN_PLY_ASCII;
     read_comments(h, info);
     if (c.splats && !(c.present[KILN_ROLE_LOG_SCALE] & 4)) info->dialect = KILN_DIALECT_2DGS;
     plan_roles(h, &c, uses, info);
