@@ -3,6 +3,7 @@ BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
 PNG_LEVEL6 := $O/tests/bench/png_level6
 RAM_WATCH := $O/tests/bench/ram_watch
+FORMAT_FILES := $O/tests/bench/format_files
 .PHONY: bench bench-build
 ## bench: times of the kernels beside the machine's limits and other programs' figures, whole pictures, and exactness, by which alone
 ## bench: it fails (SHARED=dir: trained scenes and other renderers' pictures, too; tests/bench/README.md says how to read it;
@@ -23,11 +24,19 @@ $(PNG_LEVEL6): $O/tests/bench/png_level6.c.o
 $(RAM_WATCH): $O/tests/bench/ram_watch.c.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@
-tests: $(PNG_LEVEL6) $(RAM_WATCH)
+$(FORMAT_FILES): $O/tests/bench/format_files.c.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lwebp -lzstd -lz -lm -o $@
+tests: $(PNG_LEVEL6) $(RAM_WATCH) $(FORMAT_FILES)
 .PHONY: bench-frames
 ## bench-frames: 300 cameras of a million Gaussians to PNG files by kiln-render, ms a frame and size (FRAMES=, DEVICES=: tests/bench/frames)
 bench-frames: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(PNG_LEVEL6))
 	@O='$O' tests/bench/frames
+.PHONY: bench-formats
+## bench-formats: CPU seconds and memory of importing each format, beside a binary PLY of the same rows (GAUSSIANS=, FORMATS="spz3 sog",
+## bench-formats: SPLAT_TRANSFORM=path: tests/bench/formats)
+bench-formats: $(BIN) $(RAM_WATCH) $(FORMAT_FILES)
+	@O='$O' tests/bench/formats $(FORMATS)
 .PHONY: bench-scaling
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
