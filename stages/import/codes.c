@@ -1,0 +1,46 @@
+/* codes -- see the header. */
+#include "stages/import/codes.h"
+
+#include "kernels/math/real.h"
+#include "stages/import/ply/mip_filter.h"
+#include "stages/import/ply/ply_columns.h"
+
+#include <math.h>
+
+void kiln_code_logits(float table[256])
+{
+    for (int b = 0; b < 256; b++) table[b] = b == 255 ? HUGE_VALF : (float)kiln_log_f64((double)b / (255.0 - (double)b));
+}
+
+void kiln_code_colours(float table[256])
+{
+    for (int b = 0; b < 256; b++) table[b] = (float)(((double)b / 255.0 - 0.5) / KILN_SH_C0);
+}
+
+/* ln(m 2^e) = 2 artanh(t) + e ln 2 with t = (m - 1) / (m + 1), m in [2/3, 4/3), so |t| <= 1/5: its series to t^15, in double. What
+ * is left out is below 2 |t| 5^-16 / 17, far under the last place of a float. */
+static inline float log_of(float x)
+{
+    const int tiny = x < 1.17549435e-38f; /* denormal, zero or negative */
+    const uint32_t u = kiln_bits_of(tiny ? x * 8388608.0f : x);
+    const uint32_t above = u - 0x3f2aaaabu;
+    const int32_t e = (int32_t)above >> 23;
+    const double m = (double)kiln_float_of(u - ((uint32_t)e << 23)), t = (m - 1.0) / (m + 1.0), t2 = t * t;
+    double sum = t2 * (1.0 / 15) + 1.0 / 13;
+    sum = sum * t2 + 1.0 / 11;
+    sum = sum * t2 + 1.0 / 9;
+    sum = sum * t2 + 1.0 / 7;
+    sum = sum * t2 + 1.0 / 5;
+    sum = sum * t2 + 1.0 / 3;
+    const double ln2 = 0.69314718055994530942;
+    float y = (float)((2 * t + 2 * t * t2 * sum) + (double)(tiny ? e - 23 : e) * ln2);
+    y = x > 3.40282347e38f ? x : y; /* +infinity */
+    y = x > 0.0f ? y : NAN;         /* negative, NaN */
+    return x == 0.0f ? -HUGE_VALF : y;
+}
+
+void kiln_log_scales(uint64_t n, const float *linear, float *logs)
+{
+#pragma omp simd
+    for (uint64_t i = 0; i < n; i++) logs[i] = log_of(linear[i]);
+}
