@@ -124,7 +124,7 @@ size_t kiln_packing_stem(const char *name)
 void kiln_packings_list(const char *formats)
 {
     for (int i = 0; i < N_PACKINGS; i++)
-        kiln_print("  (packed)   .%-11s one %s stream of: %s", packings[i].suffix, packings[i].name, formats);
+        kiln_print("  (packed)     .%-11s one %s stream of: %s", packings[i].suffix, packings[i].name, formats);
 }
 
 /* ---- unpacking ----------------------------------------------------------------------------------------------------------- */

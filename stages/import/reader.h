@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KILN_BLOCK_ROWS = 65536, KILN_EXTRAS_MAX = 256 };
+enum { KILN_BLOCK_ROWS = 65536, KILN_EXTRAS_MAX = 256, KILN_PROBE_BYTES = 4096 };
 
 typedef enum {
     KILN_KEEP_ALWAYS,   /* a column that we do not know, or one that a dialect changes on the way in */
@@ -123,7 +123,7 @@ typedef struct {
     bool has_options; /* rows depend on kiln_read_options */
     /* Host memory in bytes, at most, of an open source beside its rows during a pass: pieces of the file, lines, pictures. */
     uint64_t (*ram)(const kiln_source_info *info, kiln_pass pass);
-    int (*probe)(const unsigned char *head, size_t len, const char *path); /* head: the first 512 bytes */
+    int (*probe)(const unsigned char *head, size_t len, const char *path); /* head: the first KILN_PROBE_BYTES */
     kiln_status (*open)(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err);
     /* May be NULL. Calls add with the absolute path of each file besides the one that is opened that rows come from. They are
      * hashed and watched like it. No name leads out of the folder of at->name. Only open and spool read them, never read: a block

@@ -44,7 +44,7 @@ void kiln_readers_list(void)
         if ((*r)->packed != KILN_PACKED_NEVER)
             n += (size_t)snprintf(packed + n, sizeof packed - n, "%s%s", n ? " " : "", (*r)->name);
     for (const kiln_reader *const *r = kiln_readers; *r; r++)
-        kiln_print("%-12s %-12s %s", (*r)->name, (*r)->suffixes, (*r)->summary);
+        kiln_print("%-14s %-12s %s", (*r)->name, (*r)->suffixes, (*r)->summary);
     kiln_packings_list(packed);
 }
 
@@ -78,7 +78,7 @@ static kiln_status unknown(const char *path, const char *packed, const unsigned 
 
 static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
 {
-    unsigned char head[512];
+    unsigned char head[KILN_PROBE_BYTES];
     size_t len = 0;
     uint64_t size = 0;
     int best = 0;

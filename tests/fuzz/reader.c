@@ -198,7 +198,7 @@ void kiln_fuzz_reader(const void *argument, const uint8_t *data, size_t size)
     const kiln_read_options options = {.frame = wish & 1 ? KILN_FRAME_AS_IS : KILN_FRAME_RUB, .lod = wish >> 1 & 3};
     kiln_source_at at = {.path = path, .name = path, .packing = wish & 0x80 ? "gzip" : NULL, .options = &options};
     scratch_file scratch = {.fd = -1};
-    const int score = reader->probe(data, size < 512 ? size : 512, path);
+    const int score = reader->probe(data, size < KILN_PROBE_BYTES ? size : KILN_PROBE_BYTES, path);
     HOLDS(score >= 0 && score <= 100);
     kiln_status st = reader->open(&at, &s, info, &err);
     if (st == KILN_OK && info->spool_bytes) st = fill_spool(reader, &s, &at, info, &scratch, &err);

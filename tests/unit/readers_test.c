@@ -15,7 +15,7 @@ static unsigned n_files, n_claimed, won[READERS_MAX];
 /* Index of the reader that wins; READERS_MAX: none. */
 static unsigned winner(const char *path)
 {
-    unsigned char head[512];
+    unsigned char head[KILN_PROBE_BYTES];
     unsigned best = READERS_MAX, tied = READERS_MAX;
     int best_score = 0;
     kiln_peek peek;

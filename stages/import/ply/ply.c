@@ -42,8 +42,8 @@ typedef struct {
 static int probe(const unsigned char *head, size_t len, const char *path)
 {
     (void)path;
-    if (len < 4 || memcmp(head, "ply", 3) != 0) return len == 3 && memcmp(head, "ply", 3) == 0 ? 100 : 0;
-    return head[3] == '\n' || head[3] == '\r' || head[3] == ' ' ? 100 : 0;
+    if (!kiln_ply_begins(head, len) || kiln_ply_is_compressed(head, len)) return 0;
+    return KILN_PLY_SCORE;
 }
 
 static void close_ply(kiln_source *source)

@@ -159,9 +159,12 @@ static kiln_status check_names(const kiln_ply_header *h, const char *path, censu
 
 static kiln_status check_dialect(const kiln_ply_header *h, const char *path, kiln_error *err)
 {
-    bool packed = h->has_chunks;
+    bool packed = h->chunk.there;
     for (uint32_t i = 0; i < h->n_columns; i++) packed |= strncmp(h->columns[i].name, "packed_", 7) == 0;
-    if (packed) return kiln_fail(err, KILN_E_INPUT, "'%s': compressed PLY is not read yet; convert it to a plain PLY first", path);
+    if (packed) /* kiln_ply_is_compressed saw none of it */
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is a compressed PLY whose header begins with more comments than are looked through; remove some",
+                         path);
     if (h->has_codebook)
         return kiln_fail(err, KILN_E_INPUT,
                          "'%s': PLY with codebooks (INRIA's reduced form) is not read; use the full point_cloud.ply", path);
@@ -196,7 +199,7 @@ static void read_axis(const char *text, char out[64])
     }
 }
 
-static void read_comments(const kiln_ply_header *h, kiln_source_info *info)
+void kiln_ply_comments(const kiln_ply_header *h, kiln_source_info *info)
 {
     const char *c = (const char *)h->comments.data;
     for (uint32_t i = 0; i < h->n_comments; i++, c += strlen(c) + 1) {
@@ -324,7 +327,7 @@ kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_u
     info->n_rows = h->n_rows;
     info->sh_degree = c.sh_degree;
     info->folded = c.splats && c.filter;
-    read_comments(h, info);
+    kiln_ply_comments(h, info);
     if (c.splats && !(c.present[KILN_ROLE_LOG_SCALE] & 4)) info->dialect = KILN_DIALECT_2DGS;
     plan_roles(h, &c, uses, info);
     KILN_TRY(plan_extras(h, path, uses, info, err));

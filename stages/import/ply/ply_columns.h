@@ -32,6 +32,9 @@ typedef struct {
 kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, kiln_ply_use *uses, kiln_source_info *info,
                           kiln_error *err) KILN_MUST_CHECK;
 
+/* What comments say: writer, axis, antialiased, dialect. */
+void kiln_ply_comments(const kiln_ply_header *h, kiln_source_info *info);
+
 /* The role of a name in a file of that kind, for the writer: "f_rest_7" of degree 1 is component 19 or so of shN. */
 kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc, uint32_t sh_degree);
 

@@ -29,6 +29,7 @@ typedef struct {
     uint64_t element_bytes; /* of one of its rows */
     uint64_t element_props;
     uint64_t bytes_before, bytes_after;
+    kiln_ply_element *packed; /* the element that is being read, where it is chunk or sh */
 } parser;
 
 static const struct {
@@ -154,10 +155,27 @@ static kiln_status end_element(parser *p, kiln_error *err)
         return KILN_OK;
     }
     uint64_t *sum = p->has_vertex ? &p->bytes_after : &p->bytes_before;
+    if (p->packed) {
+        p->packed->offset = *sum; /* check_size adds where that sum begins */
+        p->packed->behind = p->has_vertex;
+        p->packed->row_bytes = p->element_bytes;
+    }
     if (!kiln_add(*sum, bytes, sum)) return BAD(p, "the declared sizes overflow 64 bits");
     if (!p->has_vertex && p->element_props && !kiln_add(p->h->lines_before, p->element_count, &p->h->lines_before))
         return BAD(p, "the declared counts overflow 64 bits");
     return KILN_OK;
+}
+
+/* The element of a compressed PLY that begins here, if it is one. */
+static void begin_packed(parser *p, word name)
+{
+    kiln_ply_element *e = is(name, "chunk") ? &p->h->chunk : is(name, "sh") ? &p->h->sh : NULL;
+    p->packed = e;
+    if (!e) return;
+    e->unusable |= e->there;
+    e->there = true;
+    e->n_rows = p->element_count;
+    e->n_columns = 0;
 }
 
 static kiln_status parse_element(parser *p, const word *w, unsigned n, kiln_error *err)
@@ -171,7 +189,7 @@ static kiln_status parse_element(parser *p, const word *w, unsigned n, kiln_erro
     p->element_props = 0;
     bool vertex = is(w[1], "vertex");
     if (vertex && p->has_vertex) return BAD(p, "the element vertex occurs twice");
-    if (is(w[1], "chunk")) p->h->has_chunks = true;
+    begin_packed(p, w[1]);
     if (is(w[1], "codebook_centers")) p->h->has_codebook = true;
     if (vertex) {
         p->has_vertex = true;
@@ -190,6 +208,7 @@ static kiln_status parse_list(parser *p, kiln_error *err)
         p->list_after = true;
     else
         p->list_before = true;
+    p->h->has_lists = true;
     p->element_props++;
     return KILN_OK;
 }
@@ -206,6 +225,18 @@ static kiln_status add_column(parser *p, word name, kiln_type type, kiln_error *
     return KILN_OK;
 }
 
+/* Nothing is refused here: only a compressed PLY needs what these elements hold. */
+static void add_packed(parser *p, word name, kiln_type type)
+{
+    kiln_ply_element *e = p->packed;
+    kiln_ply_property c = {.type = type, .offset = (uint32_t)p->element_bytes};
+    e->unusable |= e->n_columns == KILN_PLY_PACKED_MAX || name.n >= sizeof c.name;
+    if (e->unusable) return;
+    memcpy(c.name, name.s, name.n);
+    for (uint32_t i = 0; i < e->n_columns; i++) e->unusable |= strcmp(e->columns[i].name, c.name) == 0;
+    e->columns[e->n_columns++] = c;
+}
+
 static kiln_status parse_property(parser *p, const word *w, unsigned n, kiln_error *err)
 {
     char q[44], name[44];
@@ -220,6 +251,7 @@ static kiln_status parse_property(parser *p, const word *w, unsigned n, kiln_err
     if (w[1].n > 40 || !kiln_ply_type_find(name, &type))
         return BAD(p, "the type '%s' is unknown, so the size of a row is unknown", quoted(w[1], q));
     if (p->in_vertex) KILN_TRY(add_column(p, w[2], type, err));
+    if (p->packed) add_packed(p, w[2], type);
     p->element_bytes += kiln_type_size(type); /* a header of 1 MiB holds no more than 2^17 properties */
     p->element_props++;
     return KILN_OK;
@@ -305,6 +337,8 @@ static kiln_status check_size(parser *p, kiln_error *err)
             "'%s' is shorter than the %llu vertices that it declares: %llu bytes follow its header; is the download complete?",
             p->path, (unsigned long long)h->n_rows, (unsigned long long)left);
     h->vertex_offset = h->data_offset + p->bytes_before;
+    h->chunk.offset += h->chunk.behind ? h->vertex_offset + rows : h->data_offset;
+    h->sh.offset += h->sh.behind ? h->vertex_offset + rows : h->data_offset;
     if (h->format == KILN_PLY_ASCII || p->list_after) return KILN_OK;
     if (!kiln_add(need, p->bytes_after, &need) || need > left)
         return kiln_fail(err, KILN_E_INPUT, "'%s' ends inside the elements that follow its vertices; is the download complete?",
@@ -333,6 +367,27 @@ kiln_status kiln_ply_header_read(int fd, const char *path, kiln_ply_header *out,
 done:
     free(text);
     return st;
+}
+
+bool kiln_ply_begins(const unsigned char *head, size_t len)
+{
+    if (len < 3 || memcmp(head, "ply", 3) != 0) return false;
+    return len == 3 || head[3] == '\n' || head[3] == '\r' || head[3] == ' ';
+}
+
+bool kiln_ply_is_compressed(const unsigned char *head, size_t len)
+{
+    const char *text = (const char *)head, *end = text + len;
+    while (text < end) {
+        const char *lf = memchr(text, '\n', (size_t)(end - text));
+        word w[3] = {{0}};
+        const unsigned n = split((word){text, (size_t)((lf ? lf : end) - text)}, w, 3);
+        if (n >= 1 && is(w[0], "end_header")) return false;
+        if (n >= 2 && is(w[0], "element") && is(w[1], "chunk")) return true;
+        if (n >= 3 && is(w[0], "property") && w[2].n > 7 && memcmp(w[2].s, "packed_", 7) == 0) return true;
+        text = lf ? lf + 1 : end;
+    }
+    return false;
 }
 
 void kiln_ply_header_release(kiln_ply_header *h)
