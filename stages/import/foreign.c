@@ -2,14 +2,10 @@
  *
  *   SPZ 1 to 3   gzip; the first bytes inside are u32 0x5053474e, u32 version
  *   SPZ 4        the same two numbers, not compressed
- *   .ksplat      4096 bytes of header: u8 0, u8 1 (version 0.1), u32 at 4 and 8 sections that there is room for and that there are
- *                (some writers leave the latter 0), at 16 splats, u16 at 20 compression level 0 to 2; then 1024 bytes a section
  *   SOG          a ZIP archive whose entries are meta.json and WebP pictures, or a folder of these: meta.json has
  *                "means" with "files"
  *
  *   streamed SOG lod-meta.json with "lodLevels"
- *
- *   .splat       rows of 32 bytes and nothing else: no mark; the suffix and the size decide
  */
 #include "stages/import/foreign.h"
 
@@ -20,7 +16,7 @@
 #include <strings.h>
 #include <zlib.h>
 
-static const char *const suffixes[] = {"splat", "ksplat", "spz", "sog"};
+static const char *const suffixes[] = {"spz", "sog"};
 
 bool kiln_foreign_suffix(const char *name)
 {
@@ -66,16 +62,6 @@ static bool is_packed_spz(const unsigned char *head, size_t len, char what[KILN_
     return len > 1 && head[0] == 0x1f && head[1] == 0x8b && is_spz(inside, unpack(head, len, inside, sizeof inside), what);
 }
 
-static bool is_ksplat(const unsigned char *head, size_t len, uint64_t size, char what[KILN_FOREIGN_NAME])
-{
-    enum { HEADER = 4096, SECTION = 1024 };
-    if (len < 24 || size < HEADER || head[0] != 0 || head[1] != 1) return false;
-    const uint32_t room = u32_at(head + 4), sections = u32_at(head + 8);
-    if (room == 0 || sections > room || head[20] > 2 || head[21] != 0 || (size - HEADER) / SECTION < room) return false;
-    (void)snprintf(what, KILN_FOREIGN_NAME, "a .ksplat file of mkkellogg's viewer (version 0.1, %u Gaussians)", u32_at(head + 16));
-    return true;
-}
-
 /* An archive begins with its first entry: u16 at 26 is the length of its name, which stands at 30. */
 static bool is_sog(const char *path, const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME])
 {
@@ -90,21 +76,10 @@ static bool is_sog(const char *path, const unsigned char *head, size_t len, char
     return true;
 }
 
-static bool is_splat(const char *path, uint64_t size, char what[KILN_FOREIGN_NAME])
+bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME])
 {
-    enum { ROW = 32 };
-    if (strcasecmp(kiln_path_suffix(path), "splat") != 0 || size == 0) return false;
-    (void)snprintf(what, KILN_FOREIGN_NAME, "a .splat file of antimatter15's viewer (%llu Gaussians%s)",
-                   (unsigned long long)(size / ROW), size % ROW ? ", and cut short" : "");
-    return true;
-}
-
-bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, uint64_t size, char what[KILN_FOREIGN_NAME])
-{
-    const bool gzip = len > 1 && head[0] == 0x1f && head[1] == 0x8b, ply = len > 3 && memcmp(head, "ply", 3) == 0;
     what[0] = '\0';
-    return is_packed_spz(head, len, what) || is_spz(head, len, what) || is_sog(path, head, len, what) ||
-           is_ksplat(head, len, size, what) || (!gzip && !ply && is_splat(path, size, what));
+    return is_packed_spz(head, len, what) || is_spz(head, len, what) || is_sog(path, head, len, what);
 }
 
 bool kiln_foreign_json(const char *path, char what[KILN_FOREIGN_NAME])

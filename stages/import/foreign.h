@@ -11,9 +11,9 @@
 
 enum { KILN_FOREIGN_NAME = 160 };
 
-/* What a file is, for "'PATH' is ..."; by its first bytes (head[len]) and its size where the format has a mark, else by its suffix
- * and size. False, and what is "": none of these formats. Reads nothing. */
-bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, uint64_t size, char what[KILN_FOREIGN_NAME]);
+/* What a file is, for "'PATH' is ..."; by its first bytes (head[len]). False, and what is "": none of these formats. Reads nothing.
+ */
+bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME]);
 /* Has a file name the suffix of such a format? */
 bool kiln_foreign_suffix(const char *name);
 /* Is `dir` a SOG folder, or one of streamed SOG? path becomes that of its JSON file. */

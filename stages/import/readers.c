@@ -48,13 +48,12 @@ void kiln_readers_list(void)
     kiln_packings_list(packed);
 }
 
-static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, uint64_t *size, kiln_error *err)
+static kiln_status read_head(const char *path, unsigned char *head, size_t room, size_t *len, kiln_error *err)
 {
     int fd;
     kiln_file_info info;
     KILN_TRY(kiln_file_open(path, &fd, err));
     kiln_status st = kiln_file_stat(path, &info, err);
-    *size = info.size;
     *len = info.size < room ? (size_t)info.size : room;
     if (st == KILN_OK) st = kiln_file_read_at(fd, path, 0, head, *len, err);
     close(fd);
@@ -62,12 +61,11 @@ static kiln_status read_head(const char *path, unsigned char *head, size_t room,
 }
 
 /* packed: the name of the packing that `head` was inside, or NULL. */
-static kiln_status unknown(const char *path, const char *packed, const unsigned char *head, size_t len, uint64_t size,
-                           kiln_error *err)
+static kiln_status unknown(const char *path, const char *packed, const unsigned char *head, size_t len, kiln_error *err)
 {
     char what[KILN_FOREIGN_NAME];
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
-    if (kiln_foreign_format(path, head, len, packed ? 0 : size, what)) return kiln_foreign_refuse(path, what, err);
+    if (kiln_foreign_format(path, head, len, what)) return kiln_foreign_refuse(path, what, err);
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
@@ -80,9 +78,8 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
 {
     unsigned char head[KILN_PROBE_BYTES];
     size_t len = 0;
-    uint64_t size = 0;
     int best = 0;
-    KILN_TRY(read_head(p->path, head, sizeof head, &len, &size, err));
+    KILN_TRY(read_head(p->path, head, sizeof head, &len, err));
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         int score = p->packing && (*r)->packed == KILN_PACKED_NEVER ? 0 : (*r)->probe(head, len, name);
         if (score > best) {
@@ -90,7 +87,7 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
             *out = *r;
         }
     }
-    return *out ? KILN_OK : unknown(name, p->packing ? p->packing->name : NULL, head, len, size, err);
+    return *out ? KILN_OK : unknown(name, p->packing ? p->packing->name : NULL, head, len, err);
 }
 
 /* Opens what is known of the file. A header that claims more than files may have here is refused like a file that cannot be
@@ -116,10 +113,9 @@ static kiln_status name_foreign(const char *path, kiln_status st, kiln_error *er
     unsigned char head[512];
     char what[KILN_FOREIGN_NAME];
     size_t len = 0;
-    uint64_t size = 0;
     kiln_error unread;
-    if (read_head(path, head, sizeof head, &len, &size, &unread) != KILN_OK) return st;
-    return kiln_foreign_format(path, head, len, size, what) ? kiln_foreign_refuse(path, what, err) : st;
+    if (read_head(path, head, sizeof head, &len, &unread) != KILN_OK) return st;
+    return kiln_foreign_format(path, head, len, what) ? kiln_foreign_refuse(path, what, err) : st;
 }
 
 typedef struct {

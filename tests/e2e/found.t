@@ -59,11 +59,6 @@ put('packed.spz', gzip.compress(spz))
 put('packed.bin', gzip.compress(spz))  # by content, whatever it is called
 put('plain.spz', struct.pack('<II', 0x5053474e, 4) + bytes(100))
 put('other.gz', gzip.compress(b'something else'))
-head = struct.pack('<BBHIIII H', 0, 1, 0, 1, 1, 7, 7, 1)
-put('v.ksplat', head + bytes(4096 + 1024 + 100 - len(head)))
-put('old.ksplat', b'\x09' + head[1:] + bytes(4096 + 1024 + 100 - len(head)))
-put('a.splat', bytes(64))
-put('cut.splat', bytes(70))
 meta = json.dumps({'version': 2, 'count': 1, 'means': {'mins': [0] * 3, 'maxs': [1] * 3, 'files': ['l.webp', 'u.webp']}})
 with zipfile.ZipFile('z.sog', 'w') as z:
     z.writestr('meta.json', meta)
@@ -74,7 +69,7 @@ for d, name, text in (('sog', 'meta.json', meta), ('lod', 'lod-meta.json', json.
     os.mkdir(d)
     put(d + '/' + name, text.encode())
 os.mkdir('only')
-put('only/a.splat', bytes(96))
+put('only/a.spz', gzip.compress(spz))
 P
 named() { # FILE SENTENCE: exit 3, and no manifest
     must 3 kiln import "$1" y.db
@@ -85,15 +80,11 @@ yet=', which kiln-import does not read yet; '
 named packed.spz "an SPZ file of Niantic's \(version 3\)$yet"
 named packed.bin "an SPZ file of Niantic's \(version 3\)$yet"
 named plain.spz "an SPZ file of Niantic's \(version 4\)$yet"
-named v.ksplat "a .ksplat file of mkkellogg's viewer \(version 0.1, 7 Gaussians\)$yet"
-named old.ksplat 'no splat or point file that we know'
-named a.splat "a .splat file of antimatter15's viewer \(2 Gaussians\)$yet"
-named cut.splat "a .splat file of antimatter15's viewer \(2 Gaussians, and cut short\)$yet"
 named z.sog "a SOG archive of PlayCanvas$yet"
 named sog "a SOG scene of PlayCanvas \(version 2\)$yet"
 named sog/meta.json "a SOG scene of PlayCanvas \(version 2\)$yet"
 named lod "a streamed SOG scene of PlayCanvas$yet"
-named only "a .splat file of antimatter15's viewer \(3 Gaussians\)$yet"
+named only "an SPZ file of Niantic's \(version 3\)$yet"
 named other.gz 'gzip data and holds no splat or point file that we know'
 named z.zip 'a ZIP archive, which is not read yet'
 must 3 kiln import other y.db && says 'holds nothing to import' err
@@ -101,7 +92,7 @@ must 3 kiln import other y.db && says 'holds nothing to import' err
 # beside Gaussians that can be read they are left, with a word
 cp s/scene.ply only && must 0 "$KILN_BIN/kiln-import" only y.db --list
 says '^uses +splats +scene.ply: ' out
-says '^leaves +splats +a.splat: .*a .splat file of ' out
+says '^leaves +splats +a.spz: .*an SPZ file of ' out
 cp s/scene.ply sog && must 0 "$KILN_BIN/kiln-import" sog y.db --list
 says '^leaves +splats +meta.json: a SOG scene of PlayCanvas \(version 2\): not read yet$' out
 exit 0

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READER_MAX_LEN = 4096 };
+enum { READER_MAX_LEN = 8192 }; /* a .ksplat of two sections has 6144 bytes of headers */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
