@@ -1,40 +1,7 @@
-/* mip_filter -- see the header. Only + - * / of doubles, ldexp and frexp (exact): the same bits everywhere. */
+/* mip_filter -- see the header. Only + - * / of doubles, and real64.h: the same bits everywhere. */
 #include "stages/import/ply/mip_filter.h"
 
 #include <math.h>
-
-/* ln 2 in two parts: the first has 21 trailing zero bits, so that k * LN2_HI is exact for |k| < 2^20 (fdlibm's split) */
-#define LN2_HI 6.93147180369123816490e-01
-#define LN2_LO 1.90821492927058770002e-10
-
-/* exp(x) = 2^k exp(r), |r| <= ln2/2, exp(r) by its Taylor series to r^17 / 17!: below 1 ulp of 1 */
-double kiln_exp_f64(double x)
-{
-    if (x != x) return x;
-    if (x > 709.78) return HUGE_VAL;
-    if (x < -745.2) return 0.0;
-    int k = (int)(x * 1.4426950408889634 + (x < 0 ? -0.5 : 0.5)); /* 1 / ln 2 */
-    double r = (x - k * LN2_HI) - k * LN2_LO, sum = 1.0;
-    for (int i = 17; i > 0; i--) sum = 1.0 + r * sum / i;
-    return ldexp(sum, k);
-}
-
-/* log(m 2^k), m in [sqrt 1/2, sqrt 2): 2 artanh(t) with t = (m - 1) / (m + 1), |t| < 0.172, by its series to t^21 */
-double kiln_log_f64(double x)
-{
-    if (x != x || x < 0) return (x - x) / 0.0;
-    if (x == 0) return -HUGE_VAL;
-    if (x > 1.7976931348623157e308) return x;
-    int k;
-    double m = frexp(x, &k);
-    if (m < 0.70710678118654752) {
-        m *= 2;
-        k--;
-    }
-    double t = (m - 1) / (m + 1), t2 = t * t, sum = 0;
-    for (int i = 21; i > 0; i -= 2) sum = sum * t2 + 1.0 / i;
-    return k * LN2_HI + (2 * t * sum + k * LN2_LO);
-}
 
 /* ln sqrt(exp(2 s) + f^2) without overflow: the larger of the two stands in front */
 static double fold_scale(double s, double log_f)
