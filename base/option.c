@@ -278,10 +278,15 @@ static kiln_status take(reader *r, const kiln_opt *o, const char *value, kiln_er
 {
     if (!value && o->kind == KILN_OPT_BOOL) value = "yes";
     if (!value && r->next < r->argc) value = r->argv[r->next++];
-    if (!value || !value[0])
+    const bool is_list = o->kind == KILN_OPT_LIST;
+    if (!value || (!value[0] && !is_list))
         return kiln_fail(err, KILN_E_USAGE, "--%s needs a value%s%s; see '%s --help'", o->name, o->arg ? ", " : "",
                          o->arg ? o->arg : "", r->cli->program);
-    KILN_TRY(kiln_opt_value_set(o, value, err));
+    if (is_list && !is_given(o)) kiln_opt_value_none(o); /* what is typed replaces the default */
+    if (is_list && !r->cli->from_make)
+        KILN_TRY(kiln_opt_list_add(o, value, err));
+    else
+        KILN_TRY(kiln_opt_value_set(o, value, err));
     KILN_TRY(mark_given(o, err));
     return print_if_asked(r, o, err);
 }

@@ -22,16 +22,22 @@ KILN_C_BEGIN
 
 typedef enum {
     KILN_OPT_END = 0,
-    KILN_OPT_BOOL, /* bool *             no argument; --no-NAME unsets */
-    KILN_OPT_U32,  /* uint32_t *         range "lo..hi" */
-    KILN_OPT_U64,  /* uint64_t * */
-    KILN_OPT_F64,  /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN,
-                                         allowed where it is the default or the range ends in "|off" */
-    KILN_OPT_SIZE, /* kiln_size *        512M, 1.5G, 50% */
-    KILN_OPT_TEXT, /* const char **      anything; NULL when not given and no default */
-    KILN_OPT_PATH, /* const char **      a leading ~ is expanded */
-    KILN_OPT_ENUM, /* uint32_t *         range "a|b|c": the index */
+    KILN_OPT_BOOL,  /* bool *             no argument; --no-NAME unsets */
+    KILN_OPT_U32,   /* uint32_t *         range "lo..hi" */
+    KILN_OPT_U64,   /* uint64_t * */
+    KILN_OPT_F64,   /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN,
+                                          allowed where it is the default or the range ends in "|off" */
+    KILN_OPT_SIZE,  /* kiln_size *        512M, 1.5G, 50% */
+    KILN_OPT_TEXT,  /* const char **      anything; NULL when not given and no default */
+    KILN_OPT_PATH,  /* const char **      a leading ~ is expanded */
+    KILN_OPT_ENUM,  /* uint32_t *         range "a|b|c": the index */
+    KILN_OPT_F64X3, /* double *[3]       X,Y,Z; range as of F64, of each */
+    KILN_OPT_LIST,  /* const char **     may be repeated: the order stays, what is given replaces what is stored, '' empties it; a
+                       leading  ~ of an item is expanded. The canonical text: items with '|' between them; '\\' in front  of a '|' or a
+                       '\\' of an item. So also a variable of make; NULL when there are no items */
 } kiln_opt_kind;
+
+enum { KILN_OPT_TEXT_MAX = 65536 }; /* bytes of the text of any option, with its NUL; but for lists KILN_PATH_MAX is enough */
 
 typedef struct {
     uint64_t bytes; /* as given, when percent < 0 */
@@ -105,8 +111,13 @@ bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag);
 kiln_status kiln_opt_set(const kiln_cli *cli, const char *name, const char *text, const char *origin,
                          kiln_error *err) KILN_MUST_CHECK;
 /* Canonical text of the present value (numbers by shortest round-trip, sizes in bytes or percent); "" when none.
- * Written into buf, which is returned; KILN_PATH_MAX bytes hold every text, longer values are refused when set. */
+ * Written into buf, which is returned; KILN_OPT_TEXT_MAX bytes hold every text, longer values are refused when set. */
 const char *kiln_opt_text(const kiln_opt *opt, char *buf, size_t size);
+/* The next item of a list's text, without escapes, into item[size], which KILN_OPT_TEXT_MAX is enough for; *at is moved behind it.
+ * False: there is no more. text may be NULL. */
+bool kiln_opt_list_next(const char **at, char *item, size_t size);
+/* Appends an item to the storage of a list, as `--name item` does; "": empties it. Afterwards nothing says that it was given. */
+kiln_status kiln_opt_list_add(const kiln_opt *opt, const char *item, kiln_error *err) KILN_MUST_CHECK;
 
 /* Print what --help, --man and --help-json show. The caller checks the stream.
  * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.

@@ -45,6 +45,7 @@ static void describe(const kiln_opt *o, char *buf, size_t size)
     bool with_default = o->def && (o->kind != KILN_OPT_BOOL || default_yes(o));
     (void)snprintf(notes, sizeof notes, "%s%s%s%s", bounds, bounds[0] && with_default ? "; " : "", with_default ? "default " : "",
                    with_default ? o->def : "");
+    if (o->kind == KILN_OPT_LIST) (void)snprintf(notes, sizeof notes, "may be repeated; '' for none");
     (void)snprintf(buf, size, notes[0] ? "%s (%s)" : "%s%s", o->help, notes);
 }
 
@@ -253,8 +254,9 @@ static const char *json_flag(const kiln_opt *o, unsigned flag) { return o->flags
 void kiln_cli_help_json(const kiln_cli *cli, FILE *out)
 {
     static const char *const kinds[] = {
-        [KILN_OPT_BOOL] = "bool", [KILN_OPT_U32] = "u32",   [KILN_OPT_U64] = "u64",   [KILN_OPT_F64] = "f64",
-        [KILN_OPT_SIZE] = "size", [KILN_OPT_TEXT] = "text", [KILN_OPT_PATH] = "path", [KILN_OPT_ENUM] = "enum"};
+        [KILN_OPT_BOOL] = "bool",   [KILN_OPT_U32] = "u32",   [KILN_OPT_U64] = "u64",   [KILN_OPT_F64] = "f64",
+        [KILN_OPT_SIZE] = "size",   [KILN_OPT_TEXT] = "text", [KILN_OPT_PATH] = "path", [KILN_OPT_ENUM] = "enum",
+        [KILN_OPT_F64X3] = "f64x3", [KILN_OPT_LIST] = "list"};
     const kiln_opt *o;
     const char *separator = "\n";
     (void)fputs("{\"version\": 1, ", out);

@@ -51,11 +51,13 @@ const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
     if (o->kind == KILN_OPT_F64) what = "a number";
     if (o->kind == KILN_OPT_SIZE) what = "a size such as 512M, 1.5G or 50%";
     if (o->kind == KILN_OPT_PATH) what = "a path";
+    if (o->kind == KILN_OPT_F64X3) what = "three numbers such as 1,0,-2.5";
     kiln_opt_bounds(o, bounds, sizeof bounds);
     if (!bounds[0])
         (void)snprintf(buf, size, "%s%s", what, may_be_off(o) ? " or off" : "");
     else
-        (void)snprintf(buf, size, "%s %s %s", what, bounds[0] == 'a' ? "of" : "from", bounds);
+        (void)snprintf(buf, size, "%s%s %s %s", what, o->kind == KILN_OPT_F64X3 ? ", each" : "", bounds[0] == 'a' ? "of" : "from",
+                       bounds);
     return buf;
 }
 
@@ -102,20 +104,44 @@ static bool set_whole(const kiln_opt *o, const char *text)
     return true;
 }
 
-static bool set_number(const kiln_opt *o, const char *text)
+/* A number within the range. */
+static bool parse_within(const kiln_opt *o, const char *text, double *out)
 {
     char lo[32], hi[32];
-    double v, bound;
+    double bound;
+    if (!parse_number(text, out)) return false;
+    if (split_range(o->range, lo, hi)) {
+        if (parse_number(lo, &bound) && *out < bound) return false;
+        if (parse_number(hi, &bound) && *out > bound) return false;
+    }
+    *out += 0.0; /* -0 and 0 are one value and get one text */
+    return true;
+}
+
+static bool set_number(const kiln_opt *o, const char *text)
+{
+    double v;
     if (may_be_off(o) && !strcmp(text, "off")) {
         *(double *)o->where = NAN;
         return true;
     }
-    if (!parse_number(text, &v)) return false;
-    if (split_range(o->range, lo, hi)) {
-        if (parse_number(lo, &bound) && v < bound) return false;
-        if (parse_number(hi, &bound) && v > bound) return false;
+    if (!parse_within(o, text, &v)) return false;
+    *(double *)o->where = v;
+    return true;
+}
+
+static bool set_triple(const kiln_opt *o, const char *text)
+{
+    double v[3];
+    for (int i = 0; i < 3; i++) {
+        char number[130];
+        const size_t length = strcspn(text, ",");
+        if (length >= sizeof number || text[length] != (i < 2 ? ',' : '\0')) return false;
+        (void)snprintf(number, sizeof number, "%.*s", (int)length, text);
+        if (!parse_within(o, number, &v[i])) return false;
+        text += length + 1;
     }
-    *(double *)o->where = v + 0.0; /* -0 and 0 are one value and get one text */
+    memcpy(o->where, v, sizeof v);
     return true;
 }
 
@@ -147,10 +173,85 @@ static bool set_choice(const kiln_opt *o, const char *text)
     return false;
 }
 
+/* ---- lists --------------------------------------------------------------------------------------------------------- */
+
+bool kiln_opt_list_next(const char **at, char *item, size_t size)
+{
+    size_t n = 0;
+    const char *c = *at;
+    if (!c || !*c) return false;
+    for (; *c && *c != '|'; c++) {
+        if (*c == '\\' && (c[1] == '|' || c[1] == '\\')) c++;
+        if (n + 1 < size) item[n++] = *c;
+    }
+    item[n] = '\0';
+    *at = c + (*c == '|');
+    return true;
+}
+
+static kiln_status put_item(kiln_buffer *text, const char *item, kiln_error *err)
+{
+    if (text->size) KILN_TRY(kiln_buffer_put(text, "|", 1, err));
+    for (; *item; item++) {
+        if (*item == '|' || *item == '\\') KILN_TRY(kiln_buffer_put(text, "\\", 1, err));
+        KILN_TRY(kiln_buffer_put(text, item, 1, err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status keep_list(const kiln_opt *o, kiln_buffer *text, kiln_error *err)
+{
+    KILN_TRY(kiln_buffer_put(text, "", 1, err));
+    if (text->size > KILN_OPT_TEXT_MAX)
+        return kiln_fail(err, KILN_E_USAGE, "the values of --%s together are longer than %d bytes", o->name, KILN_OPT_TEXT_MAX - 1);
+    return kiln_opt_keep((const char *)text->data, false, o->where, err);
+}
+
+kiln_status kiln_opt_list_add(const kiln_opt *o, const char *item, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    const char **where = o->where, *full;
+    kiln_buffer text = {0};
+    if (!item[0]) {
+        *where = NULL;
+        return KILN_OK;
+    }
+    KILN_TRY(kiln_opt_keep(item, true, &full, err));
+    if (*where) KILN_GO(kiln_buffer_put(&text, *where, strlen(*where), err));
+    KILN_GO(put_item(&text, full, err));
+    st = keep_list(o, &text, err);
+done:
+    kiln_buffer_release(&text);
+    return st;
+}
+
+/* From its text: again in its one form, without empty items. */
+static kiln_status set_list(const kiln_opt *o, const char *from, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_buffer text = {0};
+    char *item;
+    const size_t size = strlen(from) + 1;
+    KILN_TRY(KILN_ALLOC(&item, size, "a list", err));
+    while (kiln_opt_list_next(&from, item, size))
+        if (item[0]) KILN_GO(put_item(&text, item, err));
+    if (text.size)
+        st = keep_list(o, &text, err);
+    else
+        *(const char **)o->where = NULL;
+done:
+    kiln_buffer_release(&text);
+    free(item);
+    return st;
+}
+
+/* ---- any kind ------------------------------------------------------------------------------------------------------- */
+
 kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *err)
 {
     char takes[256];
     bool good = false;
+    if (o->kind == KILN_OPT_LIST) return set_list(o, text, err);
     if (strlen(text) >= KILN_PATH_MAX)
         return kiln_fail(err, KILN_E_USAGE, "the value of --%s is longer than %d bytes", o->name, KILN_PATH_MAX - 1);
     switch (o->kind) {
@@ -170,9 +271,13 @@ kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *
     case KILN_OPT_ENUM:
         good = set_choice(o, text);
         break;
+    case KILN_OPT_F64X3:
+        good = set_triple(o, text);
+        break;
     case KILN_OPT_TEXT:
     case KILN_OPT_PATH:
         return kiln_opt_keep(text, o->kind == KILN_OPT_PATH, o->where, err);
+    case KILN_OPT_LIST:
     case KILN_OPT_END:
         break;
     }
@@ -199,8 +304,12 @@ void kiln_opt_value_none(const kiln_opt *o)
     case KILN_OPT_SIZE:
         *(kiln_size *)o->where = (kiln_size){.percent = -1};
         break;
+    case KILN_OPT_F64X3:
+        for (int i = 0; i < 3; i++) ((double *)o->where)[i] = NAN;
+        break;
     case KILN_OPT_TEXT:
     case KILN_OPT_PATH:
+    case KILN_OPT_LIST:
         *(const char **)o->where = NULL;
         break;
     case KILN_OPT_END:
@@ -229,6 +338,13 @@ static void size_value_text(const kiln_size *s, char *buf, size_t size)
     (void)snprintf(buf, size, "%s%%", number);
 }
 
+static void triple_text(const double *v, char *buf, size_t size)
+{
+    char number[3][32];
+    for (int i = 0; i < 3; i++) number_text(v[i], number[i], sizeof number[i]);
+    (void)snprintf(buf, size, "%s,%s,%s", number[0], number[1], number[2]);
+}
+
 static void choice_text(const kiln_opt *o, char *buf, size_t size)
 {
     const char *at = o->range;
@@ -250,6 +366,7 @@ static bool is_none(const kiln_opt *o)
     case KILN_OPT_U64:
         return *(const uint64_t *)o->where == 0;
     case KILN_OPT_F64:
+    case KILN_OPT_F64X3:
         return isnan(*(const double *)o->where);
     case KILN_OPT_SIZE:
         return ((const kiln_size *)o->where)->percent < 0 && ((const kiln_size *)o->where)->bytes == 0;
@@ -284,8 +401,12 @@ const char *kiln_opt_text(const kiln_opt *o, char *buf, size_t size)
     case KILN_OPT_ENUM:
         choice_text(o, buf, size);
         break;
+    case KILN_OPT_F64X3:
+        triple_text(o->where, buf, size);
+        break;
     case KILN_OPT_TEXT:
     case KILN_OPT_PATH:
+    case KILN_OPT_LIST:
         (void)snprintf(buf, size, "%s", *(const char **)o->where ? *(const char **)o->where : "");
         break;
     case KILN_OPT_END:

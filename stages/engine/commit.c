@@ -144,11 +144,11 @@ json_t *kiln_run_summary(const kiln_run *r, const char *status)
 
 static char *parameters_json(const kiln_run *r)
 {
-    char text[KILN_PATH_MAX];
+    char text[KILN_OPT_TEXT_MAX];
     json_t *all = json_object();
     for (const kiln_opt *o = r->cli.options; all && o && o->name; o++) {
         if (!(o->flags & KILN_KEYED)) continue;
-        if (json_object_set_new(all, o->name, json_string(kiln_opt_text(o, text, sizeof text))) != 0) {
+        if (json_object_set_new(all, o->name, kiln_json_string(kiln_opt_text(o, text, sizeof text))) != 0) {
             json_decref(all);
             all = NULL;
         }

@@ -98,7 +98,7 @@ kiln_hasher *kiln_run_key_bare(kiln_run *r, const char *what)
 
 kiln_hasher *kiln_run_key(kiln_run *r)
 {
-    char text[KILN_PATH_MAX];
+    char text[KILN_OPT_TEXT_MAX];
     kiln_hasher *h = kiln_key_begin(r->program->name, r->stage ? r->stage->version : 0);
     for (const kiln_opt *o = r->cli.options; o && o->name; o++) {
         if (!(o->flags & KILN_KEYED)) continue;
@@ -185,7 +185,7 @@ kiln_status kiln_run_blame_stored(const kiln_run *r, kiln_status st, kiln_error 
 
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err)
 {
-    char text[KILN_PATH_MAX];
+    char text[KILN_OPT_TEXT_MAX];
     if (!r->stage) return KILN_OK;
     if (kiln_engine_values.reset) KILN_TRY(kiln_parameters_clear(r->manifest, r->stage->name, err));
     for (const kiln_opt *o = r->cli.options; o && o->name; o++)

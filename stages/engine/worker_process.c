@@ -62,8 +62,25 @@ static const void *printer_storage(const kiln_opt *o)
     return NULL;
 }
 
+/* Item by item, as a user would type them; `text` is scratch. */
+static kiln_status add_items(argument_list *a, const kiln_opt *o, kiln_buffer *text, kiln_error *err)
+{
+    const char *at = *(const char *const *)o->where;
+    if (!at) return KILN_OK;
+    KILN_TRY(kiln_buffer_put(text, at, strlen(at) + 1, err)); /* as long as any of its items */
+    while (kiln_opt_list_next(&at, (char *)text->data, text->size))
+        KILN_TRY(add_argument(a, "--", o->name, "=", (const char *)text->data, err));
+    return KILN_OK;
+}
+
 static kiln_status add_option(argument_list *a, const kiln_opt *o, kiln_error *err)
 {
+    if (o->kind == KILN_OPT_LIST) {
+        kiln_buffer text = {0};
+        const kiln_status st = add_items(a, o, &text, err);
+        kiln_buffer_release(&text);
+        return st;
+    }
     if (o->kind == KILN_OPT_BOOL) return add_argument(a, *(const bool *)o->where ? "--" : "--no-", o->name, "", "", err);
     if (o->kind == KILN_OPT_TEXT || o->kind == KILN_OPT_PATH) {
         const char *text = *(const char *const *)o->where;

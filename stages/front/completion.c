@@ -46,6 +46,7 @@ static kiln_opt_kind kind_of(const json_t *row)
            : !strcmp(word, "bool")        ? KILN_OPT_BOOL
            : !strcmp(word, "path")        ? KILN_OPT_PATH
            : !strcmp(word, "enum")        ? KILN_OPT_ENUM
+           : !strcmp(word, "list")        ? KILN_OPT_LIST
                                           : KILN_OPT_TEXT; /* numbers and sizes: nothing to offer */
 }
 
@@ -115,6 +116,7 @@ static kiln_status list_commands(command_list *list, kiln_error *err)
 static const char *value_of(const offer *o)
 {
     if (o->kind == KILN_OPT_ENUM && o->range) return o->range;
+    if (o->kind == KILN_OPT_LIST && o->arg && !strcmp(o->arg, "FILE")) return "@path";
     if (o->kind != KILN_OPT_PATH) return "@text";
     return o->arg && !strcmp(o->arg, "DIR") ? "@dir" : o->arg && !strcmp(o->arg, "MANIFEST") ? "@manifest" : "@path";
 }
@@ -279,7 +281,7 @@ static void zsh_option(const offer *o, FILE *out)
         (void)fprintf(out, " \\\n        '(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name, o->letter, has_value ? "+" : "",
                       o->name, has_value ? "=" : "");
     else
-        (void)fprintf(out, " \\\n        '--%s%s[", o->name, has_value ? "=" : "");
+        (void)fprintf(out, " \\\n        '%s--%s%s[", o->kind == KILN_OPT_LIST ? "*" : "", o->name, has_value ? "=" : "");
     zsh_text(o->help, out);
     (void)fputc(']', out);
     if (has_value) zsh_value(o->arg ? o->arg : "VALUE", value_of(o), out);

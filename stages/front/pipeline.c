@@ -342,7 +342,7 @@ static kiln_status run_stage(const kiln_stage_options *s, bake *b, int *code, ki
 {
     const char **argv;
     size_t n = 1;
-    KILN_TRY(KILN_ALLOC(&argv, s->n + 4, "the arguments of a stage", err));
+    KILN_TRY(KILN_ALLOC(&argv, kiln_pipeline_count(&cli, s) + 4, "the arguments of a stage", err));
     if (!strcmp(s->stage, "import")) argv[n++] = b->scene; /* the one stage that reads something else than the manifest */
     argv[n++] = b->manifest;
     const size_t first = n;

@@ -15,7 +15,7 @@ typedef union {
     bool yes;
     uint32_t u32;
     uint64_t u64;
-    double f64;
+    double f64, triple[3];
     kiln_size size;
     const char *text;
 } value;
@@ -36,8 +36,9 @@ static kiln_opt_kind kind_of(const json_t *row)
     static const struct {
         const char *word;
         kiln_opt_kind kind;
-    } kinds[] = {{"bool", KILN_OPT_BOOL}, {"u32", KILN_OPT_U32},   {"u64", KILN_OPT_U64},   {"f64", KILN_OPT_F64},
-                 {"size", KILN_OPT_SIZE}, {"text", KILN_OPT_TEXT}, {"path", KILN_OPT_PATH}, {"enum", KILN_OPT_ENUM}};
+    } kinds[] = {{"bool", KILN_OPT_BOOL},   {"u32", KILN_OPT_U32},   {"u64", KILN_OPT_U64},   {"f64", KILN_OPT_F64},
+                 {"size", KILN_OPT_SIZE},   {"text", KILN_OPT_TEXT}, {"path", KILN_OPT_PATH}, {"enum", KILN_OPT_ENUM},
+                 {"f64x3", KILN_OPT_F64X3}, {"list", KILN_OPT_LIST}};
     const char *word = text_of(row, "kind");
     for (size_t i = 0; word && i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(word, kinds[i].word)) return kinds[i].kind;
@@ -262,15 +263,45 @@ const kiln_opt *kiln_pipeline_given(const kiln_cli *cli, const kiln_stage_option
     return o->general && kiln_opt_given(cli, o->general->name) ? o->general : NULL;
 }
 
-kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, char **argv, size_t *n, kiln_error *err)
+size_t kiln_pipeline_count(const kiln_cli *cli, const kiln_stage_options *s)
 {
-    char text[KILN_PATH_MAX];
+    size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
         const kiln_opt *o = kiln_pipeline_given(cli, &s->option[i]);
-        kiln_buffer word = {0};
+        const char *list = o && o->kind == KILN_OPT_LIST ? *(const char *const *)o->where : NULL;
+        n += 1 + (list ? strlen(list) : 0); /* more than it has items */
+    }
+    return n;
+}
+
+static kiln_status append(char **argv, size_t *n, const char *name, const char *text, kiln_error *err)
+{
+    kiln_buffer word = {0};
+    KILN_TRY(kiln_buffer_printf(&word, err, "--%s=%s", name, text));
+    argv[(*n)++] = (char *)word.data;
+    return KILN_OK;
+}
+
+/* Item by item; that there is none is said, too. */
+static kiln_status append_list(const kiln_opt *o, const char *name, char **argv, size_t *n, char text[KILN_OPT_TEXT_MAX],
+                               kiln_error *err)
+{
+    const char *at = *(const char *const *)o->where;
+    if (!at) return append(argv, n, name, "", err);
+    while (kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX)) KILN_TRY(append(argv, n, name, text, err));
+    return KILN_OK;
+}
+
+kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, char **argv, size_t *n, kiln_error *err)
+{
+    char text[KILN_OPT_TEXT_MAX];
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_opt *o = kiln_pipeline_given(cli, &s->option[i]);
         if (!o) continue;
-        KILN_TRY(kiln_buffer_printf(&word, err, "--%s=%s", s->option[i].name, kiln_opt_text(o, text, sizeof text)));
-        argv[(*n)++] = (char *)word.data;
+        if (o->kind == KILN_OPT_LIST)
+            KILN_TRY(append_list(o, s->option[i].name, argv, n, text, err));
+        else
+            KILN_TRY(append(argv, n, s->option[i].name, kiln_opt_text(o, text, sizeof text), err));
     }
     return KILN_OK;
 }

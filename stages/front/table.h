@@ -46,8 +46,10 @@ typedef struct {
  * KILN_E_IO: a program is missing or does not answer. Release it after a failure, too. */
 kiln_status kiln_pipeline_table_make(const kiln_opt *own, kiln_pipeline_table *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_pipeline_table_release(kiln_pipeline_table *t);
-/* Appends the options that were given for a stage to argv, which has room for all of them, as --NAME=VALUE; *n counts. cli: the one
- * that was parsed. The caller frees what was appended, after a failure too. */
+/* How many words kiln_pipeline_arguments appends, at most. */
+size_t kiln_pipeline_count(const kiln_cli *cli, const kiln_stage_options *s);
+/* Appends the options that were given for a stage to argv, which has room for all of them, as --NAME=VALUE; *n counts; a list's
+ * items are a word each. cli: the one that was parsed. The caller frees what was appended, after a failure too. */
 kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, char **argv, size_t *n,
                                     kiln_error *err) KILN_MUST_CHECK;
 /* The row by which an option of a stage was given: the special one first; NULL: it was not. */

@@ -12,11 +12,11 @@ static struct {
     bool flag;
     uint32_t count, choice;
     uint64_t seed;
-    double real, part, off;
+    double real, part, off, three[3];
     kiln_size size;
 } value;
 
-/* Texts and paths are not here: what they are given is kept as it is, for as long as the process lives. */
+/* Texts, paths and lists are not here: what they are given is kept as it is, for as long as the process lives. */
 static const kiln_opt table[] = {
     {"flag", 0, KILN_OPT_BOOL, &value.flag, NULL, NULL, NULL, "a switch", 0},
     {"count", 0, KILN_OPT_U32, &value.count, "N", "3", "1..32", "a number of something", 0},
@@ -25,6 +25,7 @@ static const kiln_opt table[] = {
     {"part", 0, KILN_OPT_F64, &value.part, "X", "1/255", "0..1", "a share", 0},
     {"off", 0, KILN_OPT_F64, &value.off, "X", "off", "0..|off", "a number or off", 0},
     {"size", 0, KILN_OPT_SIZE, &value.size, "SIZE", "80%", NULL, "a size", 0},
+    {"three", 0, KILN_OPT_F64X3, &value.three, "X,Y,Z", "0,0,0", "-1e300..1e300", "three numbers", 0},
     {"choice", 0, KILN_OPT_ENUM, &value.choice, NULL, "b", "a|b|png16|auto", "one of several", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };

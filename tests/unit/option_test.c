@@ -17,7 +17,8 @@ static struct {
     uint64_t rows;
     double opacity, ceiling, floor, free;
     kiln_size cache;
-    const char *camera, *out;
+    const char *camera, *out, *add;
+    double move[3], bounded[3];
 } o;
 
 static const kiln_opt options[] = {
@@ -33,6 +34,9 @@ static const kiln_opt options[] = {
     {"out", 'o', KILN_OPT_PATH, &o.out, "FILE", NULL, NULL, "where to write", KILN_ONCE},
     {"merge", 'm', KILN_OPT_BOOL, &o.merge, NULL, "yes", NULL, "merge near-duplicates", KILN_KEYED},
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry, NULL, NULL, NULL, "write nothing", KILN_ONCE},
+    {"add", 'a', KILN_OPT_LIST, &o.add, "FILE", NULL, NULL, "another file", KILN_KEYED},
+    {"move", 0, KILN_OPT_F64X3, &o.move, "X,Y,Z", "0,0,0", NULL, "where to", KILN_KEYED},
+    {"bounded", 0, KILN_OPT_F64X3, &o.bounded, "X,Y,Z", NULL, "0..1", "a colour", 0},
     {"secret", 0, KILN_OPT_U32, &o.none32, "N", NULL, NULL, "for tests", KILN_HIDDEN},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -197,6 +201,103 @@ static void every_text_can_be_set_again(void **state)
         assert_int_equal(kiln_opt_set(&cli, at->name, text, "test", &err), KILN_OK);
         assert_string_equal(text_of(at->name), text);
     }
+}
+
+static const char *item(const char *text, unsigned i)
+{
+    static char buf[KILN_OPT_TEXT_MAX];
+    for (unsigned k = 0; kiln_opt_list_next(&text, buf, sizeof buf); k++)
+        if (k == i) return buf;
+    return "none";
+}
+
+static void a_list_keeps_its_order_and_every_byte(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"b.ply", "a|b\\|", "\\", "||", ";x=1", "\n \xff", "b.ply"};
+    char *argv[16] = {(char[]){"kiln-try"}, (char[]){"m"}};
+    int argc = 2;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        static char words[7][32];
+        (void)snprintf(words[i], sizeof words[i], "--add=%s", names[i]);
+        argv[argc++] = words[i];
+    }
+    assert_int_equal(kiln_cli_parse(&cli, argc, argv, &parsed, &err), KILN_OK);
+    assert_true(kiln_opt_given(&cli, "add"));
+    char text[KILN_PATH_MAX];
+    (void)snprintf(text, sizeof text, "%s", text_of("add"));
+    assert_string_equal(text, "b.ply|a\\|b\\\\\\||\\\\|\\|\\||;x=1|\n \xff|b.ply");
+    assert_int_equal(parse("m"), KILN_OK);
+    assert_string_equal(text_of("add"), "");
+    assert_int_equal(kiln_opt_set(&cli, "add", text, "stored parameter", &err), KILN_OK);
+    assert_string_equal(text_of("add"), text);
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) assert_string_equal(item(o.add, i), names[i]);
+    assert_string_equal(item(o.add, 7), "none");
+    assert_string_equal(item(NULL, 0), "none");
+    /* one form: what is typed loosely is stored as one text */
+    assert_int_equal(kiln_opt_set(&cli, "add", "|a\\b||c|", "stored parameter", &err), KILN_OK);
+    assert_string_equal(text_of("add"), "a\\\\b|c");
+    assert_int_equal(kiln_opt_set(&cli, "add", "||", "stored parameter", &err), KILN_OK);
+    assert_null(o.add);
+}
+
+static void a_list_can_be_emptied_and_begins_anew_on_each_line(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("m -a x -ay --add ~/z"), KILN_OK);
+    assert_string_equal(item(o.add, 0), "x");
+    assert_string_equal(item(o.add, 1), "y");
+    assert_int_equal(item(o.add, 2)[0], getenv("HOME") ? '/' : '~');
+    assert_int_equal(parse("m --add x --add= --add y"), KILN_OK);
+    assert_string_equal(text_of("add"), "y");
+    assert_int_equal(kiln_opt_set(&cli, "add", "stored", "stored parameter", &err), KILN_OK);
+    assert_int_equal(parse("m --add="), KILN_OK);
+    assert_string_equal(text_of("add"), "");
+    assert_true(kiln_opt_given(&cli, "add"));
+    assert_refused("m --add", "--add needs a value, FILE");
+}
+
+/* A variable of make comes once and has the list's text. */
+static void a_variable_of_make_is_a_whole_list(void **state)
+{
+    (void)state;
+    kiln_cli from_make = cli;
+    char *argv[] = {(char[]){"kiln-try"}, (char[]){"m"}, (char[]){"--add=a b.ply|c\\|d.ply"}};
+    from_make.from_make = true;
+    assert_int_equal(kiln_cli_parse(&from_make, 3, argv, &parsed, &err), KILN_OK);
+    assert_string_equal(item(o.add, 0), "a b.ply");
+    assert_string_equal(item(o.add, 1), "c|d.ply");
+}
+
+static void a_list_has_a_limit(void **state)
+{
+    (void)state;
+    static char word[40000];
+    (void)snprintf(word, sizeof word, "--add=%0*d", 39000, 0);
+    char *argv[] = {(char[]){"kiln-try"}, (char[]){"m"}, word, word};
+    assert_int_equal(kiln_cli_parse(&cli, 3, argv, &parsed, &err), KILN_OK);
+    assert_int_equal(kiln_cli_parse(&cli, 4, argv, &parsed, &err), KILN_E_USAGE);
+    assert_string_equal(err.msg, "the values of --add together are longer than 65535 bytes");
+}
+
+static void three_numbers_are_one_value(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("m"), KILN_OK);
+    assert_string_equal(text_of("move"), "0,0,0");
+    assert_string_equal(text_of("bounded"), "");
+    assert_int_equal(parse("m --move -1,0.10,1/4 --bounded 0,1,-0"), KILN_OK);
+    assert_true(o.move[0] == -1 && o.move[1] == 0.1 && o.move[2] == 0.25);
+    assert_string_equal(text_of("move"), "-1,0.1,0.25");
+    assert_string_equal(text_of("bounded"), "0,1,0");
+    static const char *const bad[] = {"1,2", "1,2,3,4", "1,,2", ",,", "1,2,x", "1 2 3", "1,2,inf", "1,2,3,"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "m --move=%s", bad[i]);
+        assert_int_equal(parse(line), KILN_E_USAGE);
+    }
+    assert_refused("m --move 1,2", "--move takes three numbers such as 1,0,-2.5, not '1,2'");
+    assert_refused("m --bounded 0,0,2", "--bounded takes three numbers such as 1,0,-2.5, each from 0 to 1, not '0,0,2'");
 }
 
 static void a_stored_text_is_checked_copied_and_not_given(void **state)
@@ -382,6 +483,11 @@ int main(void)
         cmocka_unit_test(text_and_value_are_inverse),
         cmocka_unit_test(every_text_can_be_set_again),
         cmocka_unit_test(a_stored_text_is_checked_copied_and_not_given),
+        cmocka_unit_test(a_list_keeps_its_order_and_every_byte),
+        cmocka_unit_test(a_list_can_be_emptied_and_begins_anew_on_each_line),
+        cmocka_unit_test(a_variable_of_make_is_a_whole_list),
+        cmocka_unit_test(a_list_has_a_limit),
+        cmocka_unit_test(three_numbers_are_one_value),
         cmocka_unit_test(given_knows_aliases_flags_and_only_this_line),
         cmocka_unit_test(a_tilde_in_front_becomes_home_in_paths_only),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
