@@ -2,6 +2,7 @@
  *
  *   a, b   f32  in   channel c of pixel (x, y) is at a[(y * a_row + x) * a_step + c]; a_step and b_step are 3 or 4;
  *                    a_row and b_row are in pixels
+ *   mask   u8   in   [height][width], 0: the pixel is left out; NULL: none is
  *   out    [1]  out
  *
  * SSIM is that of fused-ssim (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps. "same" pads with
@@ -10,6 +11,11 @@
  *
  * psnr is +INFINITY for equal pictures and for those closer than 2^-25 everywhere. ssim_valid is NAN below 11 pixels in either
  * axis.
+ *
+ * With a mask, what is left out is black in both pictures, as trainers have it (splatfacto and gsplat multiply both by the mask),
+ * and counts in nothing: squared error and channel means are those of the other pixels, and SSIM is the map's mean over the other
+ * pixels, for "valid" over those of them in [5:-5, 5:-5]. So no sample that is left out decides a bit. All numbers of an empty mask
+ * are NAN, as is ssim_valid of one that is empty within [5:-5, 5:-5]. A mask without a 0 gives the bits of NULL.
  *
  * Pointers, work, threads: as in knn.h; the work space does not grow with the picture.
  * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step other than 3 or 4, rows shorter than the width.
@@ -35,6 +41,7 @@ typedef struct {
     uint32_t width, height;
     const float *a, *b;
     uint32_t a_step, b_step, a_row, b_row;
+    const uint8_t *mask; /* [height][width], 0: left out; NULL: all pixels count */
     kiln_metrics *out;
 } kiln_metrics_args;
 
@@ -54,6 +61,7 @@ static inline uint64_t kiln_metrics_floats(uint32_t row, uint32_t step, uint32_t
 #define KILN_ARRAYS_metrics(A)                                              \
     A(IN, a, kiln_metrics_floats(a->a_row, a->a_step, a->width, a->height)) \
     A(IN, b, kiln_metrics_floats(a->b_row, a->b_step, a->width, a->height)) \
+    A(IN, mask, (uint64_t)a->width * a->height)                             \
     A(OUT, out, 1)
 
 KILN_C_END

@@ -41,6 +41,16 @@ static void add_row(const kiln_metrics_piece *p, const float *a, const float *b,
 
 static int64_t ring_slot(int64_t y) { return (y + KILN_SSIM_TAPS) % KILN_SSIM_TAPS; }
 
+/* Of row y of the mask from x0 - 5 on, 0 where it leaves the pixel out. */
+static void leave_out(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y, float va[WIDE], float vb[WIDE])
+{
+    const uint8_t *mask = a->mask + (size_t)y * a->width;
+    for (int64_t i = 0; i < WIDE; i++) {
+        const int64_t x = p->x0 - KILN_SSIM_RADIUS + i;
+        if (x >= 0 && x < a->width && mask[x] == 0) va[i] = vb[i] = 0.0f;
+    }
+}
+
 /* Row y of both pictures with its margins, zero outside, into the ring. */
 static void read_row(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y, scratch *s)
 {
@@ -54,6 +64,7 @@ static void read_row(const kiln_metrics_args *a, const kiln_metrics_piece *p, in
         va[i] = inside ? kiln_metrics_clamp(ra[x * a->a_step]) : 0.0f;
         vb[i] = inside ? kiln_metrics_clamp(rb[x * a->b_step]) : 0.0f;
     }
+    if (row_inside && a->mask) leave_out(a, p, y, va, vb);
     for (int64_t i = 0; i < WIDE; i++) {
         s->sum[ring_slot(y)][i] = va[i] + vb[i];
         s->difference[ring_slot(y)][i] = va[i] - vb[i];
@@ -125,6 +136,9 @@ static void map_row(int64_t y, scratch *s)
 static void sum_map(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y, scratch *s)
 {
     int64_t same = 0, valid = 0;
+    const uint8_t *mask = a->mask ? a->mask + (size_t)y * a->width : NULL;
+    for (int64_t x = p->x0; mask && x < p->x1; x++)
+        if (mask[x] == 0) s->map[x - p->x0] = 0;
     for (int64_t x = p->x0; x < p->x1; x++) {
         int64_t v = s->map[x - p->x0];
         same += v;
@@ -143,6 +157,21 @@ static void do_piece(const kiln_metrics_args *a, const kiln_metrics_piece *p, sc
         map_row(ready, s);
         sum_map(a, p, ready, s);
     }
+}
+
+static kiln_metrics_pixels count_pixels(const kiln_exec *x, const kiln_metrics_args *a)
+{
+    uint64_t same = 0, valid = 0;
+    if (!a->mask) return kiln_metrics_all_pixels(a->width, a->height);
+#pragma omp parallel for num_threads(x->threads) reduction(+ : same, valid)
+    for (int64_t y = 0; y < a->height; y++) {
+        const uint8_t *mask = a->mask + (size_t)y * a->width;
+        for (int64_t i = 0; i < a->width; i++) {
+            same += mask[i] != 0;
+            valid += mask[i] != 0 && kiln_metrics_in_valid(a->width, a->height, i, y);
+        }
+    }
+    return (kiln_metrics_pixels){same, valid};
 }
 
 /* kiln_metrics_cpu, kiln_metrics_cpu_avx2 */
@@ -164,11 +193,12 @@ kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, vo
         const kiln_metrics_piece p = kiln_metrics_piece_at(a->width, a->height, i);
         do_piece(a, &p, &all[omp_get_thread_num()]);
     }
+    const kiln_metrics_pixels pixels = count_pixels(x, a);
     double means[KILN_METRICS_TOTALS];
     for (unsigned k = 0; k < KILN_METRICS_TOTALS; k++) {
         kiln_fixed_total sum = 0;
         for (unsigned t = 0; t < x->threads; t++) sum += all[t].totals[k];
-        means[k] = kiln_fixed_mean(sum, kiln_metrics_values(a->width, a->height, k));
+        means[k] = kiln_fixed_mean(sum, kiln_metrics_values(pixels, k));
     }
     *a->out = kiln_metrics_of_means(means);
     return KILN_OK;

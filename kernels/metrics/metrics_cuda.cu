@@ -78,8 +78,9 @@ struct piece {
 
 /* What a thread reads. */
 struct column {
-    const float *a, *b; /* at the row that is read next */
-    bool inside, own;   /* in the picture; in the piece too, not in its margins */
+    const float *a, *b;  /* at the row that is read next */
+    const uint8_t *mask; /* if there is one */
+    bool inside, own;    /* in the picture; in the piece too, not in its margins */
 };
 
 template <int N> struct samples {
@@ -98,19 +99,24 @@ template <typename STRIP> __device__ column column_of(const kiln_metrics_args &m
     column c;
     c.a = m.a + ((y * m.a_row + x) * m.a_step + channel);
     c.b = m.b + ((y * m.b_row + x) * m.b_step + channel);
+    c.mask = m.mask + (m.mask ? y * m.width + x : 0);
     c.inside = threadIdx.x < STRIP::COLUMNS && x >= 0 && x < static_cast<int>(m.width);
     c.own = c.inside && pixel >= 0 && pixel < STRIP::WIDTH;
     return c;
 }
 
-/* The next rows, from y on, 0 outside the picture; ALL: none of them is. */
-template <bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
+/* The next rows, from y on, 0 outside the picture; ALL: none of them is. MASKED: 0 where the mask is, too. */
+template <bool MASKED, bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
 {
     const int64_t a_row = static_cast<int64_t>(m.a_row) * m.a_step, b_row = static_cast<int64_t>(m.b_row) * m.b_step;
     const int height = static_cast<int>(m.height);
 #pragma unroll
     for (int r = 0; r < N; r++) {
-        const bool inside = c->inside && (ALL || (y + r >= 0 && y + r < height));
+        bool inside = c->inside && (ALL || (y + r >= 0 && y + r < height));
+        if (MASKED) {
+            inside = inside && __ldg(c->mask) != 0;
+            c->mask += m.width;
+        }
         to->a[r] = inside ? __ldg(c->a) : 0.0f;
         to->b[r] = inside ? __ldg(c->b) : 0.0f;
         c->a += a_row;
@@ -118,12 +124,12 @@ template <bool ALL, int N> __device__ void read_rows(const kiln_metrics_args &m,
     }
 }
 
-template <int N> __device__ void read(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
+template <bool MASKED, int N> __device__ void read(const kiln_metrics_args &m, column *c, int y, samples<N> *to)
 {
     if (y >= 0 && y + N <= static_cast<int>(m.height))
-        read_rows<true>(m, c, y, to);
+        read_rows<MASKED, true>(m, c, y, to);
     else
-        read_rows<false>(m, c, y, to);
+        read_rows<MASKED, false>(m, c, y, to);
 }
 
 /* Samples become the values of the window from `at` on. */
@@ -220,20 +226,23 @@ __device__ void filter_along(const moments *from, uint64_t map[RUN])
     }
 }
 
-/* Of a run that is not all in `valid`; a strip may end outside the picture. */
-__device__ void add_border(const uint64_t map[RUN], int x, int y, int width, int height, sums *sum)
+/* Of a run that is not all in `valid` or has a mask; a strip may end outside the picture. */
+template <bool MASKED>
+__device__ void add_border(const uint64_t map[RUN], const uint8_t *mask, int x, int y, int width, int height, sums *sum)
 {
+    const uint8_t *const row = MASKED ? mask + static_cast<int64_t>(y) * width : nullptr;
     const bool border_row = y < RADIUS || y >= height - RADIUS;
 #pragma unroll
     for (int r = 0; r < RUN; r++) {
-        const int64_t v = x + r < width ? static_cast<int64_t>(map[r] - FIXED_ZERO) : 0;
+        const bool counts = x + r < width && (!MASKED || __ldg(row + x + r) != 0);
+        const int64_t v = counts ? static_cast<int64_t>(map[r] - FIXED_ZERO) : 0;
         sum->same += v;
         sum->border += border_row || x + r < RADIUS || x + r >= width - RADIUS ? v : 0;
     }
 }
 
 /* The map of eight rows from y on: a row's eight lanes apart, so that a quarter of a warp reads eight rows at once. */
-template <typename STRIP>
+template <typename STRIP, bool MASKED>
 __device__ void add_map(const kiln_metrics_args &m, const moments (*rows)[STRIP::PITCH], int x0, int y0, sums *sum)
 {
     const int row = threadIdx.x % RUN, run = threadIdx.x / RUN / CHANNELS * RUN, channel = threadIdx.x / RUN % CHANNELS;
@@ -242,10 +251,10 @@ __device__ void add_map(const kiln_metrics_args &m, const moments (*rows)[STRIP:
     uint64_t map[RUN], all = 0;
     filter_along(&rows[row][CHANNELS * run + channel], map);
     for (int r = 0; r < RUN; r++) all += map[r];
-    if (x >= RADIUS && x + RUN <= width - RADIUS && y >= RADIUS && y < height - RADIUS)
+    if (!MASKED && x >= RADIUS && x + RUN <= width - RADIUS && y >= RADIUS && y < height - RADIUS)
         sum->same += static_cast<int64_t>(all - RUN * FIXED_ZERO);
     else
-        add_border(map, x, y, width, height, sum);
+        add_border<MASKED>(map, m.mask, x, y, width, height, sum);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------ */
@@ -279,7 +288,7 @@ template <typename STRIP> __device__ piece piece_at(const plan &plan, int i)
             static_cast<int>((k + 1) * groups / plan.down * RUN)};
 }
 
-template <typename STRIP>
+template <typename STRIP, bool MASKED>
 __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memory<STRIP> *memory, sums *sum)
 {
     column c = column_of<STRIP>(m, p);
@@ -287,8 +296,8 @@ __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memor
     samples<RUN> next;
     {
         samples<KEPT> above;
-        read(m, &c, p.y0 - RADIUS, &above);
-        read(m, &c, p.y0 + RADIUS, &next);
+        read<MASKED>(m, &c, p.y0 - RADIUS, &above);
+        read<MASKED>(m, &c, p.y0 + RADIUS, &next);
         enter(&above, &w, RUN);
         if (c.own) add_rows<RADIUS, KEPT>(above, sum);
     }
@@ -304,13 +313,13 @@ __device__ void do_piece(const kiln_metrics_args &m, const piece &p, block_memor
         filter_down(w, memory->rows[half]);
         if (c.own) add_rows<0, RUN - RADIUS>(next, sum);
         if (c.own && more) add_rows<RUN - RADIUS, RUN>(next, sum);
-        if (more) read(m, &c, y + RUN + RADIUS, &next);
+        if (more) read<MASKED>(m, &c, y + RUN + RADIUS, &next);
         __syncthreads();
-        add_map<STRIP>(m, memory->rows[half], p.x0, y, sum);
+        add_map<STRIP, MASKED>(m, memory->rows[half], p.x0, y, sum);
     }
 }
 
-template <typename STRIP>
+template <typename STRIP, bool MASKED>
 __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
     sum_pieces(const kiln_metrics_args m, const plan plan, total *totals)
 {
@@ -322,7 +331,7 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
     total *const own = totals + blockIdx.x * TOTALS;
     for (int i = blockIdx.x; i < plan.across * plan.down; i += gridDim.x) {
         sums s = {};
-        do_piece(m, piece_at<STRIP>(plan, i), memory, &s);
+        do_piece<STRIP, MASKED>(m, piece_at<STRIP>(plan, i), memory, &s);
         add_totals(s, memory, i == static_cast<int>(blockIdx.x), own);
     }
 }
@@ -341,17 +350,26 @@ template <typename STRIP> plan plan_of(const kiln_metrics_args *a, int multiproc
     return p;
 }
 
-template <typename STRIP> kiln_status run(const kiln_exec *x, const kiln_metrics_args *a, total *totals, kiln_error *err)
+template <typename STRIP, bool MASKED>
+kiln_status run(const kiln_exec *x, const kiln_metrics_args *a, total *totals, kiln_metrics_pixels *counts, kiln_error *err)
 {
     int multiprocessors = 0;
     const int bytes = sizeof(block_memory<STRIP>);
     CUDA_TRY(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x->device));
-    CUDA_TRY(cudaFuncSetAttribute(sum_pieces<STRIP>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CUDA_TRY(cudaFuncSetAttribute((sum_pieces<STRIP, MASKED>), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     const plan p = plan_of<STRIP>(a, multiprocessors);
     const int pieces = p.across * p.down;
     const unsigned blocks = static_cast<unsigned>(pieces < BLOCKS_MOST ? pieces : BLOCKS_MOST);
-    LAUNCH(sum_pieces<STRIP>, blocks, STRIP::THREADS, bytes, *a, p, totals);
-    return launch_means(x, a, blocks, totals, err);
+    /* before the strips: the means, launched early, wait for these alone */
+    if (MASKED) LAUNCH(count_pixels, COUNTERS, COUNTER_THREADS, 0, a->width, a->height, a->mask, counts);
+    LAUNCH((sum_pieces<STRIP, MASKED>), blocks, STRIP::THREADS, bytes, *a, p, totals);
+    return launch_means(x, a, blocks, totals, counts, err);
+}
+
+template <typename STRIP>
+kiln_status run_strips(const kiln_exec *x, const kiln_metrics_args *a, total *totals, kiln_metrics_pixels *counts, kiln_error *err)
+{
+    return a->mask ? run<STRIP, true>(x, a, totals, counts, err) : run<STRIP, false>(x, a, totals, nullptr, err);
 }
 
 } // namespace
@@ -363,6 +381,7 @@ extern "C" kiln_status kiln_metrics_cuda(const kiln_exec *x, const kiln_metrics_
     CUDA_ENTER(entry.guard);
     kiln_carve c = {static_cast<char *>(work), 0};
     total *const totals = kiln::take<total>(&c, BLOCKS_MOST * TOTALS);
+    kiln_metrics_pixels *const counts = kiln::take<kiln_metrics_pixels>(&c, a->mask ? COUNTERS : 0);
     if (!work) {
         *work_bytes = c.used;
         return KILN_OK;
@@ -372,5 +391,5 @@ extern "C" kiln_status kiln_metrics_cuda(const kiln_exec *x, const kiln_metrics_
     int shared_bytes = 0;
     CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, x->device));
     const bool wide = shared_bytes >= static_cast<int>(sizeof(block_memory<wide_strip>));
-    return wide ? run<wide_strip>(x, a, totals, err) : run<narrow_strip>(x, a, totals, err);
+    return wide ? run_strips<wide_strip>(x, a, totals, counts, err) : run_strips<narrow_strip>(x, a, totals, counts, err);
 }

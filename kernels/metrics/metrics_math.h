@@ -206,16 +206,41 @@ static inline KILN_HD double kiln_metrics_log(double x)
 static inline KILN_HD double kiln_psnr(double mse)
 {
     if (mse == 0.0) return (double)INFINITY;
+    if (mse != mse) return (double)NAN;
     return -4.342944819032518 * kiln_metrics_log(mse); /* 10 / ln 10 */
 }
 
-/* Values in one of the totals. */
-static inline KILN_HD uint64_t kiln_metrics_values(uint32_t width, uint32_t height, unsigned total)
+/* How many pixels count: of the picture, and of those in [5:-5, 5:-5]. */
+typedef struct {
+    uint64_t same, valid;
+} kiln_metrics_pixels;
+
+/* Of a picture without a mask. */
+static inline KILN_HD kiln_metrics_pixels kiln_metrics_all_pixels(uint32_t width, uint32_t height)
 {
     const uint64_t margin = 2 * KILN_SSIM_RADIUS, w = width, h = height;
-    if (total >= KILN_METRICS_A) return w * h;
-    if (total != KILN_METRICS_VALID) return KILN_METRICS_CHANNELS * w * h;
-    return w > margin && h > margin ? KILN_METRICS_CHANNELS * ((w - margin) * (h - margin)) : 0;
+    const kiln_metrics_pixels n = {w * h, w > margin && h > margin ? (w - margin) * (h - margin) : 0};
+    return n;
+}
+
+/* Of a row's pixel that counts: is it in [5:-5, 5:-5]? */
+static inline KILN_HD bool kiln_metrics_in_valid(uint32_t width, uint32_t height, int64_t x, int64_t y)
+{
+    return x >= KILN_SSIM_RADIUS && x < (int64_t)width - KILN_SSIM_RADIUS && y >= KILN_SSIM_RADIUS &&
+           y < (int64_t)height - KILN_SSIM_RADIUS;
+}
+
+/* Values in one of the totals. */
+static inline KILN_HD uint64_t kiln_metrics_values(kiln_metrics_pixels n, unsigned total)
+{
+    if (total >= KILN_METRICS_A) return n.same;
+    return KILN_METRICS_CHANNELS * (total == KILN_METRICS_VALID ? n.valid : n.same);
+}
+
+/* SSIM of the mean by which its map falls short. */
+static inline KILN_HD double kiln_ssim_of(double mean_short)
+{
+    return mean_short != mean_short ? (double)NAN : 1.0 - 2.0 * mean_short;
 }
 
 static inline KILN_HD kiln_metrics kiln_metrics_of_means(const double means[KILN_METRICS_TOTALS])
@@ -223,8 +248,8 @@ static inline KILN_HD kiln_metrics kiln_metrics_of_means(const double means[KILN
     kiln_metrics m;
     m.mse = means[KILN_METRICS_MSE];
     m.psnr = kiln_psnr(m.mse);
-    m.ssim_same = 1.0 - 2.0 * means[KILN_METRICS_SAME];
-    m.ssim_valid = 1.0 - 2.0 * means[KILN_METRICS_VALID];
+    m.ssim_same = kiln_ssim_of(means[KILN_METRICS_SAME]);
+    m.ssim_valid = kiln_ssim_of(means[KILN_METRICS_VALID]);
     for (int c = 0; c < KILN_METRICS_CHANNELS; c++) {
         m.mean_a[c] = means[KILN_METRICS_A + c];
         m.mean_b[c] = means[KILN_METRICS_B + c];

@@ -477,11 +477,21 @@ static void fill_picture(float *out, uint64_t floats, float noise, float level)
     }
 }
 
-/* Variant 0: two pictures that differ; 1: the same one twice; 2: out of range, rows with margins, some values no numbers. */
+static uint8_t *make_mask(made_call *c, uint32_t width, uint32_t height, bool some)
+{
+    uint8_t *mask = own(c, (uint64_t)width * height, 1);
+    for (uint32_t y = 0; some && y < height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            mask[(uint64_t)y * width + x] = (x / 23 + y / 9) % 3 != 0 && (x + y) % 11 != 0 ? 255 : 0;
+    return mask;
+}
+
+/* Variant 0: two pictures that differ; 1: the same one twice; 2: out of range, rows with margins, some values no numbers; 3: a
+ * mask of squares and single pixels; 4: an empty one. */
 static bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a, made_call *c)
 {
     static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, FLT_TRUE_MIN, 1.0f};
-    if (variant > 2 || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
+    if (variant > 4 || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
     const uint32_t width = s->view.width, height = s->view.height, margin = variant == 2 ? 5 : 0;
     *a = (kiln_metrics_args){.width = width, .height = height, .a_row = width + margin, .b_row = width};
     a->a_step = variant == 2 ? 3 : 4;
@@ -493,6 +503,7 @@ static bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a,
     fill_picture(right, b_floats, 0.05f * (float)s->spec.profile, 0.1f * (float)s->spec.antialiased);
     if (variant == 1) memcpy(right, left, b_floats * sizeof *left);
     for (uint64_t i = 0; variant == 2 && i < a_floats; i += 37) left[i] = odd[i % 6];
+    if (variant > 2) a->mask = make_mask(c, width, height, variant == 3);
     a->a = left;
     a->b = right;
     a->out = own(c, 1, sizeof *a->out);

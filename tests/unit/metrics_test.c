@@ -15,6 +15,7 @@
 typedef struct {
     uint32_t width, height, a_step, b_step, a_row, b_row;
     float *a, *b;
+    uint8_t *mask; /* NULL: none */
 } pair;
 
 static pair pair_make(uint32_t width, uint32_t height, uint32_t a_step, uint32_t b_step, uint32_t margin)
@@ -30,6 +31,7 @@ static void pair_free(pair *p)
 {
     free(p->a);
     free(p->b);
+    free(p->mask);
 }
 
 static float *at(float *v, uint32_t row, uint32_t step, uint32_t x, uint32_t y, uint32_t c)
@@ -69,6 +71,7 @@ static kiln_metrics_args args_of(const pair *p, kiln_metrics *out)
                                .b_step = p->b_step,
                                .a_row = p->a_row,
                                .b_row = p->b_row,
+                               .mask = p->mask,
                                .out = out};
 }
 
@@ -99,12 +102,15 @@ static kiln_metrics measure(const pair *p)
 
 static double clamped(float v) { return v > 0 ? v < 1 ? (double)v : 1.0 : 0.0; }
 
+static bool is_in(const pair *p, uint32_t x, uint32_t y) { return !p->mask || p->mask[(size_t)y * p->width + x]; }
+
 static double reference_map(const pair *p, int x, int y, uint32_t c, const double weight[11])
 {
     double e[5] = {0};
     for (int j = -5; j <= 5; j++)
         for (int i = -5; i <= 5; i++) {
             if (x + i < 0 || y + j < 0 || x + i >= (int)p->width || y + j >= (int)p->height) continue;
+            if (!is_in(p, (uint32_t)(x + i), (uint32_t)(y + j))) continue; /* 0 in both */
             double u = clamped(*at(p->a, p->a_row, p->a_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
             double v = clamped(*at(p->b, p->b_row, p->b_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
             double w = weight[i + 5] * weight[j + 5];
@@ -122,16 +128,19 @@ static kiln_metrics reference(const pair *p)
     double weight[11];
     for (int i = 0; i < 11; i++) weight[i] = (double)half[i < 6 ? i : 10 - i];
     kiln_metrics m = {0};
-    double inner = 0;
+    double inner = 0, all = 0;
+    for (uint32_t y = 0; y < p->height; y++)
+        for (uint32_t x = 0; x < p->width; x++) all += is_in(p, x, y);
     for (uint32_t c = 0; c < 3; c++)
         for (uint32_t y = 0; y < p->height; y++)
             for (uint32_t x = 0; x < p->width; x++) {
+                if (!is_in(p, x, y)) continue;
                 double u = clamped(*at(p->a, p->a_row, p->a_step, x, y, c)), v = clamped(*at(p->b, p->b_row, p->b_step, x, y, c));
                 double map = reference_map(p, (int)x, (int)y, c, weight);
-                m.mean_a[c] += u / p->width / p->height;
-                m.mean_b[c] += v / p->width / p->height;
-                m.mse += (u - v) * (u - v) / 3 / p->width / p->height;
-                m.ssim_same += map / 3 / p->width / p->height;
+                m.mean_a[c] += u / all;
+                m.mean_b[c] += v / all;
+                m.mse += (u - v) * (u - v) / 3 / all;
+                m.ssim_same += map / 3 / all;
                 if (x < 5 || y < 5 || x + 5 >= p->width || y + 5 >= p->height) continue;
                 m.ssim_valid += map;
                 inner++;
@@ -166,6 +175,73 @@ static void metrics_equal_the_plain_computation(void **state)
         }
         pair_free(&p);
     }
+}
+
+/* Every pixel that a mask leaves out is poison of another kind than no number: it must decide nothing. */
+static void add_mask(pair *p, uint64_t seed)
+{
+    p->mask = malloc((size_t)p->width * p->height);
+    assert_non_null(p->mask);
+    for (uint32_t y = 0; y < p->height; y++)
+        for (uint32_t x = 0; x < p->width; x++) {
+            const bool in = ((x / 9 + y / 7) % 3 != 0 && (x * 7 + y) % 13 != 0) || (x == 0 && y == 0);
+            p->mask[(size_t)y * p->width + x] = in ? (uint8_t)(1 + next_random(&seed) % 255) : 0;
+            for (uint32_t c = 0; !in && c < 3; c++) {
+                *at(p->a, p->a_row, p->a_step, x, y, c) = c == 0 ? NAN : 0.9f;
+                *at(p->b, p->b_row, p->b_step, x, y, c) = 0.1f;
+            }
+        }
+}
+
+static void left_out_pixels_count_in_nothing(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{1, 1}, {12, 40}, {11, 13}, {129, 65}, {260, 140}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        pair p = pair_make(sizes[i][0], sizes[i][1], 3 + i % 2, 4 - i % 2, (uint32_t)i);
+        fill(&p, i, 0.4f, 1.0f);
+        add_mask(&p, i);
+        kiln_metrics m = measure(&p), want = reference(&p);
+        assert_near(m.psnr, want.psnr, 1e-6, "psnr");
+        assert_near(m.mse, want.mse, 1e-14, "mse");
+        assert_near(m.ssim_same, want.ssim_same, 3e-8, "ssim same");
+        assert_near(m.ssim_valid, want.ssim_valid, 3e-8, "ssim valid");
+        for (int c = 0; c < 3; c++) {
+            assert_near(m.mean_a[c], want.mean_a[c], 1e-12, "mean a");
+            assert_near(m.mean_b[c], want.mean_b[c], 1e-12, "mean b");
+        }
+        pair_free(&p);
+    }
+}
+
+static void a_mask_without_a_hole_changes_no_bit(void **state)
+{
+    (void)state;
+    pair p = pair_make(301, 203, 4, 3, 2);
+    fill(&p, 7, 0.3f, 0.8f);
+    const kiln_metrics none = measure(&p);
+    p.mask = malloc((size_t)p.width * p.height);
+    assert_non_null(p.mask);
+    memset(p.mask, 1, (size_t)p.width * p.height);
+    const kiln_metrics full = measure(&p);
+    assert_memory_equal(&none, &full, sizeof none);
+    pair_free(&p);
+}
+
+static void an_empty_mask_has_no_numbers(void **state)
+{
+    (void)state;
+    pair p = pair_make(40, 30, 3, 3, 0);
+    fill(&p, 3, 0.5f, 0.5f);
+    p.mask = calloc(p.width, p.height);
+    assert_non_null(p.mask);
+    kiln_metrics m = measure(&p);
+    assert_true(isnan(m.psnr) && isnan(m.mse) && isnan(m.ssim_same) && isnan(m.ssim_valid) && isnan(m.mean_a[0]) &&
+                isnan(m.mean_b[2]));
+    p.mask[2] = 255; /* a pixel of the border alone */
+    m = measure(&p);
+    assert_true(isfinite(m.psnr) && isfinite(m.ssim_same) && isnan(m.ssim_valid));
+    pair_free(&p);
 }
 
 /* The test pictures of shared/bench/generate.h (kg_image): splitmix64 and three octaves of value noise. */
@@ -264,7 +340,8 @@ static void metrics_do_not_depend_on_threads_or_instructions(void **state)
     pair p = pair_make(301, 203, 4, 3, 2);
     fill(&p, 7, 0.3f, 0.8f);
     kiln_metrics one = measure_with(kiln_ops_cpu_baseline(), &p, 1);
-    for (unsigned threads = 1; threads <= 5; threads++) {
+    for (unsigned threads = 1; threads <= 10; threads++) {
+        if (threads == 6) add_mask(&p, 7), one = measure_with(kiln_ops_cpu_baseline(), &p, 1);
         kiln_metrics base = measure_with(kiln_ops_cpu_baseline(), &p, threads), best = measure_with(kiln_ops_cpu(), &p, threads);
         assert_memory_equal(&one, &base, sizeof one);
         assert_memory_equal(&one, &best, sizeof one);
@@ -372,6 +449,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(metrics_equal_the_plain_computation),
         cmocka_unit_test(metrics_equal_fused_ssim),
+        cmocka_unit_test(left_out_pixels_count_in_nothing),
+        cmocka_unit_test(a_mask_without_a_hole_changes_no_bit),
+        cmocka_unit_test(an_empty_mask_has_no_numbers),
         cmocka_unit_test(metrics_do_not_depend_on_threads_or_instructions),
         cmocka_unit_test(flat_pictures_are_as_exact),
         cmocka_unit_test(black_and_white_are_the_worst),
