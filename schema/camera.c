@@ -1,4 +1,4 @@
-/* camera -- the list of cameras with their photos. Written whole, read whole, in bytewise order of names. */
+/* camera -- the list of cameras with their photos and masks. Written whole, read whole, in bytewise order of names. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
 #include "schema/row_check.h"
@@ -49,16 +49,28 @@ static kiln_status insert_photo(kiln_manifest *m, const kiln_camera *c, kiln_err
     return kiln_query_run(&q, err);
 }
 
+static kiln_status insert_mask(kiln_manifest *m, const kiln_camera *c, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "INSERT INTO photo_mask (camera, path, width, height) VALUES (?, ?, ?, ?)", err));
+    kiln_bind_text(&q, c->name);
+    kiln_bind_text(&q, c->mask);
+    kiln_bind_i64(&q, c->mask_width);
+    kiln_bind_i64(&q, c->mask_height);
+    return kiln_query_run(&q, err);
+}
+
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n, kiln_error *err)
 {
     bool own;
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; i < n; i++) KILN_TRY(kiln_row_check_camera(&cameras[i], err)); /* what could not be read again */
     KILN_TRY(kiln_group_begin(m, &own, err));
-    KILN_GO(kiln_sql(m, "DELETE FROM camera", err)); /* photos go with them */
+    KILN_GO(kiln_sql(m, "DELETE FROM camera", err)); /* photos and masks go with them */
     for (uint32_t i = 0; i < n; i++) {
         KILN_GO(insert_camera(m, &cameras[i], err));
         if (cameras[i].photo[0]) KILN_GO(insert_photo(m, &cameras[i], err));
+        if (cameras[i].mask[0]) KILN_GO(insert_mask(m, &cameras[i], err));
     }
 done:
     return kiln_group_end(m, own, st, err);
@@ -130,11 +142,56 @@ done:
     return st;
 }
 
+static int by_name(const void *a, const void *b) { return strcmp(a, ((const kiln_camera *)b)->name); }
+
+static kiln_status read_mask(kiln_query *q, kiln_camera *cameras, uint32_t n, kiln_error *err)
+{
+    char name[sizeof cameras->name];
+    kiln_column_text(q, name, sizeof name);
+    kiln_camera *c = bsearch(name, cameras, n, sizeof *cameras, by_name);
+    kiln_camera *const to = c && !c->mask[0] ? c : &(kiln_camera){0};
+    kiln_column_text(q, to->mask, sizeof to->mask);
+    to->mask_width = kiln_column_u32(q);
+    to->mask_height = kiln_column_u32(q);
+    KILN_TRY(kiln_query_check(q, err));
+    if (to == c) return kiln_row_check_camera(c, err);
+    return kiln_fail(err, KILN_E_INPUT,
+                     c ? "camera '%.300s' has two masks" : "there is a mask of camera '%.300s', which is not there", name);
+}
+
+static kiln_status read_masks(kiln_manifest *m, kiln_camera *cameras, uint32_t n, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_has_table(m, "photo_mask", &row, err));
+    if (!row) return KILN_OK;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT camera, path, width, height FROM photo_mask", err));
+    for (;;) {
+        KILN_GO(kiln_query_step(&q, &row, err));
+        if (!row) break;
+        KILN_GO(kiln_row_take(m, &q, read_mask(&q, cameras, n, err), err));
+    }
+done:
+    kiln_query_close(&q);
+    return st;
+}
+
+/* A reader's in one transaction, so that masks are of these cameras. */
+static kiln_status read_all(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err)
+{
+    bool own = false;
+    if (!m->writer) KILN_TRY(kiln_group_begin(m, &own, err));
+    kiln_status st = read_cameras(m, out, n, err);
+    if (st == KILN_OK) st = read_masks(m, *out, *n, err);
+    return kiln_group_end(m, own, st, err);
+}
+
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err)
 {
     *out = NULL;
     *n = 0;
-    kiln_status st = read_cameras(m, out, n, err);
+    kiln_status st = read_all(m, out, n, err);
     if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "cameras", err); /* never NULL */
     if (st == KILN_OK) return st;
     free(*out);
@@ -145,7 +202,7 @@ kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, k
 
 kiln_hash kiln_camera_hash(const kiln_camera *c)
 {
-    _Static_assert(sizeof *c == 5464,
+    _Static_assert(sizeof *c == 9568,
                    "kiln_camera has another size: add to this hash what a picture depends on, then write the new size");
     /* + 0.0 turns -0 into 0: SQLite does not keep the sign of a zero, and a camera must hash alike before and after */
     kiln_hasher *h = kiln_key_begin("camera", 1);

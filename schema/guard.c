@@ -8,7 +8,8 @@
  *   1. files     companions that are no regular files, and a journal that names another file, are refused before SQLite sees them
  *   2. settings  nothing of the file's schema may call functions that reach outside; triggers and views are off; sizes are limited
  *   3. steps     each query has a number of steps that grows with the file, so that every query ends
- *   4. schema    the objects must be those of manifest.sql, text for text; no table is touched before
+ *   4. schema    the objects must be those of manifest.sql, text for text, later tables too where they are; no table is touched
+ *                before
  * What the rows say is not this file's business: row_check.c. */
 #include "schema/manifest_internal.h"
 
@@ -216,6 +217,7 @@ typedef struct {
     char name[WORD_MAX], table[WORD_MAX];
     const char *sql; /* into kiln_manifest_sql; NULL: an implicit index */
     size_t length;
+    bool later; /* may be absent, and is made by the first writer */
     bool found;
 } wanted_object;
 
@@ -265,11 +267,16 @@ static bool read_statement(const char *sql, wanted_object *o)
     return false;
 }
 
-/* A statement of manifest.sql begins at the begin of a line. */
+/* A statement of manifest.sql begins at the begin of a line. What is behind the line of LATER TABLES are tables without implicit
+ * indexes. */
 static bool list_wanted(wanted_list *list)
 {
-    for (const char *at = kiln_manifest_sql; (at = strstr(at, "\nCREATE ")); at++)
-        if (list->n == WANTED_MAX || !read_statement(at + 1, &list->objects[list->n++])) return false;
+    const char *const later = strstr(kiln_manifest_sql, "\n-- LATER TABLES");
+    if (!later) return false;
+    for (const char *at = kiln_manifest_sql; (at = strstr(at, "\nCREATE ")); at++) {
+        if (list->n == WANTED_MAX || !read_statement(at + 1, &list->objects[list->n])) return false;
+        list->objects[list->n++].later = at > later;
+    }
     for (size_t i = 0; i < sizeof implicit_indexes / sizeof *implicit_indexes; i++)
         for (unsigned k = 1; k <= implicit_indexes[i].n; k++) {
             if (list->n == WANTED_MAX) return false;
@@ -316,7 +323,7 @@ static bool find_wanted(wanted_list *list, const object *o)
 static kiln_status nothing_is_missing(const kiln_manifest *m, const wanted_list *list, kiln_error *err)
 {
     for (size_t i = 0; i < list->n; i++)
-        if (!list->objects[i].found)
+        if (!list->objects[i].found && !list->objects[i].later)
             return kiln_fail(err, KILN_E_INPUT,
                              "'%s' is not a sound manifest: its %s '%s' is missing; get the manifest again, or bake the scene anew",
                              m->path, list->objects[i].type, list->objects[i].name);
@@ -341,6 +348,23 @@ static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *rows, wanted_
     }
 }
 
+/* One transaction, so that a manifest has all of them or, after a crash, lacks what it lacked. */
+static kiln_status make_later(kiln_manifest *m, const wanted_list *list, kiln_error *err)
+{
+    char sql[4096];
+    bool own = false;
+    kiln_status st = KILN_OK;
+    for (size_t i = 0; i < list->n; i++) {
+        const wanted_object *o = &list->objects[i];
+        if (o->found) continue;
+        if (!own) KILN_TRY(kiln_group_begin(m, &own, err));
+        const int n = snprintf(sql, sizeof sql, "%.*s", (int)o->length, o->sql);
+        KILN_GO((size_t)n < sizeof sql ? kiln_sql(m, sql, err) : kiln_fail(err, KILN_E_BUG, "the table '%s' is too long", o->name));
+    }
+done:
+    return kiln_group_end(m, own, st, err);
+}
+
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
 {
     wanted_list list = {.n = 0};
@@ -350,5 +374,5 @@ kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
     int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &rows, NULL);
     kiln_status st = rc == SQLITE_OK ? compare_objects(m, rows, &list, err) : unreadable(m, rc, err);
     (void)sqlite3_finalize(rows); /* accepts NULL; repeats what was reported */
-    return st;
+    return st == KILN_OK && m->writer ? make_later(m, &list, err) : st;
 }

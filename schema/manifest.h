@@ -169,18 +169,20 @@ typedef struct {
     double fx, fy, cx, cy; /* pixels; centre of the first pixel at 0.5 */
     char model[40];        /* COLMAP model name: "PINHOLE", "OPENCV", ... */
     uint32_t n_params;
-    double params[KILN_CAMERA_PARAMS]; /* all parameters of that model, COLMAP order, scaled to width x height */
-    bool distorted;                    /* a lens term that is not zero: drawn as pinhole, no metrics */
-    bool synthetic;                    /* made by us on an orbit */
-    char split[8];                     /* "train" or "test" */
-    char photo[4096];                  /* absolute path, "" when there is none */
-    uint32_t photo_width, photo_height;
+    double params[KILN_CAMERA_PARAMS];  /* all parameters of that model, COLMAP order, scaled to width x height */
+    bool distorted;                     /* a lens term that is not zero: drawn as pinhole, no metrics */
+    bool synthetic;                     /* made by us on an orbit */
+    char split[8];                      /* "train" or "test" */
+    char photo[4096];                   /* absolute path, "" when there is none */
+    uint32_t photo_width, photo_height; /* as it is compared: turned where its EXIF orientation is followed */
+    char mask[4096];                    /* of the photo: absolute path, "" when there is none */
+    uint32_t mask_width, mask_height;   /* as the file says */
 } kiln_camera;
 /* Sorted by name (bytewise). free(*out). */
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,
                              kiln_error *err) KILN_MUST_CHECK; /* replaces all */
-/* Hash of what the picture depends on: pose, size, intrinsics, model, params. Not name, split, photo. */
+/* Hash of what the picture depends on: pose, size, intrinsics, model, params. Not name, split, photo, mask. */
 kiln_hash kiln_camera_hash(const kiln_camera *c);
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */

@@ -283,3 +283,12 @@ FROM (SELECT id, replace(replace(camera, '%', '%25'), ' ', '%20') || ':' || prof
      JOIN (SELECT id, -1 AS band, '' AS part, 0 AS segment, width || ' ' || height || ' ' || visible || ' ' || pairs AS line FROM tile_table
            UNION ALL SELECT tile_table, band, '', 0, row0 || ' ' || row1 || ' ' || pairs FROM tile_band
            UNION ALL SELECT tile_table, band, name, segment, name || ' ' || hex(hash) FROM tile_segment) USING (id);
+
+-- LATER TABLES. What stands below came while the schema version stayed 1. A manifest of an older program lacks it, which means the same as
+-- an empty table; the first program that opens such a manifest for writing makes it. Nothing of the above ever changes.
+CREATE TABLE photo_mask (
+    camera TEXT PRIMARY KEY REFERENCES camera (name) ON DELETE CASCADE, -- whose photo; a photo without a mask has no row
+    path   TEXT NOT NULL,                                          -- absolute; a picture: what is black in it is left out
+    width  INTEGER NOT NULL CHECK (width >= 0),                    -- as the file says; it is fitted to the photo
+    height INTEGER NOT NULL CHECK (height >= 0)                    -- as the file says
+) STRICT, WITHOUT ROWID;

@@ -69,7 +69,8 @@ kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err) KILN_MUST_C
 /* Counts steps from now on; part of kiln_guard_connection. For a caller that has put a progress handler of its own in its place. */
 void kiln_guard_steps(kiln_manifest *m);
 /* KILN_E_INPUT, naming the first object that differs, unless the file's objects are those of manifest.sql, text for text
- * (beside the tables of ANALYZE). Before the first query of a table. */
+ * (beside the tables of ANALYZE; a later table may be absent). A writer's manifest then gets the later tables that it lacks. Before
+ * the first query of a table. */
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- stage.c ----------------------------------------------------------------------------------------------------- */
@@ -123,6 +124,8 @@ kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_
 /* Room for row number n of an array that grows row by row, each zeroed. *rows is freed by the caller. */
 kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err) KILN_MUST_CHECK;
 void kiln_query_close(kiln_query *q); /* accepts one that was never opened ({0}) or is closed */
+/* Is the table there? A reader asks before each query of a later table (manifest.sql): an absent one is empty. */
+kiln_status kiln_has_table(kiln_manifest *m, const char *name, bool *has, kiln_error *err) KILN_MUST_CHECK;
 /* Whole query with one number: its first column of its first row. SQL without parameters. */
 kiln_status kiln_query_number(kiln_manifest *m, const char *sql, int64_t *out, kiln_error *err) KILN_MUST_CHECK;
 

@@ -367,6 +367,17 @@ kiln_status kiln_row_room(void **rows, uint32_t n, size_t size, const char *what
     return KILN_OK;
 }
 
+/* ---- later tables ------------------------------------------------------------------------------------------------ */
+kiln_status kiln_has_table(kiln_manifest *m, const char *name, bool *has, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", err));
+    kiln_bind_text(&q, name);
+    const kiln_status st = kiln_query_step(&q, has, err);
+    kiln_query_close(&q);
+    return st;
+}
+
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 kiln_status kiln_group_begin(kiln_manifest *m, bool *own, kiln_error *err)
 {

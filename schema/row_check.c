@@ -76,6 +76,10 @@ kiln_status kiln_row_check_camera(const kiln_camera *c, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' is of split '%s', which is neither train nor test", c->name, c->split);
     if (c->photo[0] && c->photo[0] != '/')
         return kiln_fail(err, KILN_E_INPUT, "the photo of camera '%.300s' is no absolute path: '%.300s'", c->name, c->photo);
+    if (c->mask[0] && c->mask[0] != '/')
+        return kiln_fail(err, KILN_E_INPUT, "the mask of camera '%.300s' is no absolute path: '%.300s'", c->name, c->mask);
+    if (c->mask[0] && !c->photo[0])
+        return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has a mask and no photo: '%.300s'", c->name, c->mask);
     return KILN_OK;
 }
 

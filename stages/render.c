@@ -198,18 +198,21 @@ static kiln_status place_files(const kiln_render_plan *s, kiln_render_job *j, ki
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------ */
-static const kiln_source_file *photo_source(const kiln_render_plan *s, const kiln_camera *c)
+/* path: of a photo or mask; "" has no source. */
+static const kiln_source_file *source_at(const kiln_render_plan *s, const char *path)
 {
-    for (uint32_t i = 0; c->photo[0] && i < s->n_sources; i++)
-        if (strcmp(s->sources[i].path, c->photo) == 0) return &s->sources[i];
+    for (uint32_t i = 0; path[0] && i < s->n_sources; i++)
+        if (strcmp(s->sources[i].path, path) == 0) return &s->sources[i];
     return NULL;
 }
 
 static void key_photo(kiln_hasher *h, const kiln_render_plan *s, const kiln_camera *c)
 {
-    const kiln_source_file *f = photo_source(s, c);
+    const kiln_source_file *f = source_at(s, c->photo), *mask = source_at(s, c->mask);
     if (f) kiln_key_hash(h, "photo", f->hash);
     kiln_key_text(h, "photo", c->photo);
+    if (mask) kiln_key_hash(h, "mask", mask->hash); /* without masks the key of before */
+    if (c->mask[0]) kiln_key_text(h, "mask", c->mask);
     kiln_key_u64(h, "distorted", c->distorted);
 }
 
@@ -224,7 +227,7 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 13672);
+    KILN_KEY_LISTS(kiln_render_unit, 17824);
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
     kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->payload.request, &s->keys, s->background, device_kind));
     key_photo(h, s, j->camera);
@@ -261,7 +264,8 @@ static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result
     *intact = json_is_object(c) &&
               (!j->payload.picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture)) &&
               (!j->payload.depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), j->payload.depth)) &&
-              (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), j->payload.photo));
+              (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), j->payload.photo)) &&
+              (!json_object_get(c, "mask") || kiln_photo_state_is(json_object_get(c, "mask"), j->payload.mask));
     json_decref(c);
     return KILN_OK;
 }
@@ -302,10 +306,15 @@ static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_
     j->payload.table_key = kiln_view_request_table_key(&j->payload.request, &s->keys);
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
     memcpy(j->payload.background, s->background, sizeof s->background);
-    const kiln_source_file *f = photo_source(s, c);
+    const kiln_source_file *f = source_at(s, c->photo), *mask = source_at(s, c->mask);
     if (!c->distorted) snprintf(j->payload.photo, sizeof j->payload.photo, "%s", c->photo);
     if (f) j->payload.photo_file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
     if (f) j->payload.photo_hash = f->hash;
+    if (j->payload.photo[0]) snprintf(j->payload.mask, sizeof j->payload.mask, "%s", c->mask);
+    if (mask) j->payload.mask_file = (kiln_file_info){.size = mask->size, .mtime_ns = mask->mtime_ns, .inode = mask->inode};
+    if (mask) j->payload.mask_hash = mask->hash;
+    j->payload.mask_width = c->mask_width;
+    j->payload.mask_height = c->mask_height;
     return place_files(s, j, err);
 }
 

@@ -30,6 +30,10 @@ kiln_status kiln_picture_read(const char *path, kiln_picture *out, kiln_error *e
 /* Size only, from the header. */
 kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *height, kiln_error *err) KILN_MUST_CHECK;
 
+/* Reads a picture as a mask of width x height pixels: 255 where it counts, 0 where it is black in all its colours (its alpha says
+ * nothing). Of another size, the pixel that holds a pixel's centre decides. *out: [height][width], free(*out). */
+kiln_status kiln_mask_read(const char *path, uint32_t width, uint32_t height, uint8_t **out, kiln_error *err) KILN_MUST_CHECK;
+
 /* What is written: KILN_id, its name as a value of --format, the suffix of its files (of a suffix that stands twice the first is
  * meant), what it is. */
 #define KILN_PICTURE_FORMAT_MAP(X)         \

@@ -11,7 +11,7 @@
 
 /* Each field of the scene that a later stage reads is in one of the digests below. */
 KILN_KEY_LISTS(kiln_scene, 14904);
-KILN_KEY_LISTS(kiln_camera, 5464);
+KILN_KEY_LISTS(kiln_camera, 9568);
 KILN_KEY_LISTS(kiln_source_file, 4168);
 
 static kiln_status digest_scene(kiln_manifest *m, kiln_hash *out, kiln_error *err)
@@ -56,7 +56,7 @@ static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, kiln_error *err)
     uint32_t n = 0;
     KILN_TRY(kiln_sources_get(m, &files, &n, err));
     for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(files[i].role, "photo") != 0) continue;
+        if (strcmp(files[i].role, "photo") != 0 && strcmp(files[i].role, "mask") != 0) continue;
         kiln_key_text(h, "path", files[i].path);
         kiln_key_hash(h, "content", files[i].hash);
     }
@@ -82,6 +82,7 @@ static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *
         kiln_key_hash(h, "camera", kiln_camera_hash(&cameras[i]));
         kiln_key_text(h, "split", cameras[i].split);
         kiln_key_text(h, "photo", cameras[i].photo);
+        if (cameras[i].mask[0]) kiln_key_text(h, "mask", cameras[i].mask); /* without masks the digest of before */
     }
     st = key_photos(m, h, err);
     *out = kiln_hasher_end(h);

@@ -35,6 +35,7 @@ typedef struct {
     const kiln_camera *camera;
     double width, height; /* that its keypoints are of */
     kiln_picture photo;   /* read at the first keypoint that needs it */
+    uint8_t *mask;        /* of it; NULL: none */
     bool damaged;         /* and could not be */
     uint64_t n_damaged;
     char damage[256]; /* of the first of them */
@@ -78,11 +79,18 @@ static int by_row(const void *a, const void *b)
 }
 
 /* ---- along the tracks ------------------------------------------------------------------------------------------------------ */
+static void forget_photo(walk *w)
+{
+    kiln_picture_release(&w->photo);
+    free(w->mask);
+    w->mask = NULL;
+}
+
 static kiln_status begin_image(void *context, const char *camera, uint32_t width, uint32_t height, bool *wanted, kiln_error *err)
 {
     walk *w = context;
     (void)err;
-    kiln_picture_release(&w->photo);
+    forget_photo(w);
     w->damaged = false;
     w->camera = kiln_tracks_camera(w->tracks, camera);
     w->width = width;
@@ -91,13 +99,31 @@ static kiln_status begin_image(void *context, const char *camera, uint32_t width
     return KILN_OK;
 }
 
+/* The unit's memory is for a photo and a mask of the sizes that import found. */
+static kiln_status check_sizes(const kiln_camera *c, kiln_error *err)
+{
+    uint32_t width, height;
+    KILN_TRY(kiln_picture_size(c->photo, &width, &height, err));
+    const bool same = (uint64_t)width * height == (uint64_t)c->photo_width * c->photo_height;
+    if (same && c->mask[0]) KILN_TRY(kiln_picture_size(c->mask, &width, &height, err));
+    if (same && (!c->mask[0] || (width == c->mask_width && height == c->mask_height))) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "'%.1000s' has another size than when it was imported; import again",
+                     same ? c->mask : c->photo);
+}
+
 /* A photo that was damaged when it was imported is left out. One that changed since is not: the key names the one of before. */
 static kiln_status read_photo(walk *w, kiln_error *err)
 {
     if (w->photo.data || w->damaged) return KILN_OK;
     kiln_error why = {0};
-    const kiln_status st = kiln_picture_read(w->camera->photo, &w->photo, &why);
+    const char *mask = w->camera->mask;
+    kiln_status st = check_sizes(w->camera, &why);
+    if (st == KILN_OK) st = kiln_picture_read(w->camera->photo, &w->photo, &why);
     KILN_TRY(kiln_tracks_check(w->tracks, w->camera->photo, err));
+    if (st == KILN_OK && mask[0]) {
+        st = kiln_mask_read(mask, w->photo.width, w->photo.height, &w->mask, &why);
+        KILN_TRY(kiln_tracks_check(w->tracks, mask, err));
+    }
     w->damaged = st == KILN_E_INPUT;
     if (st != KILN_OK && !w->damaged) return kiln_fail(err, st, "%s", why.msg);
     w->n_photos += !w->damaged;
@@ -113,6 +139,15 @@ static double neighbours(double at, uint32_t n, uint32_t *first, uint32_t *secon
     *first = (uint32_t)at;
     *second = *first + 1 < n ? *first + 1 : *first;
     return at - (double)*first;
+}
+
+/* The pixel that a keypoint lies in: neighbours that the mask leaves out may still tint it. */
+static bool left_out(const walk *w, double x, double y)
+{
+    if (!w->mask) return false;
+    const uint32_t column = x < (double)w->photo.width ? (uint32_t)x : w->photo.width - 1;
+    const uint32_t row = y < (double)w->photo.height ? (uint32_t)y : w->photo.height - 1;
+    return w->mask[(uint64_t)row * w->photo.width + column] == 0;
 }
 
 static void add_sample(const kiln_picture *p, double x, double y, colourless *to)
@@ -151,7 +186,9 @@ static kiln_status add_keypoint(void *context, double x, double y, uint64_t poin
     if (!p || p->n == UINT32_MAX || !(x >= 0 && x <= w->width && y >= 0 && y <= w->height)) return KILN_OK;
     KILN_TRY(read_photo(w, err));
     if (w->damaged) return KILN_OK;
-    add_sample(&w->photo, x * (double)w->photo.width / w->width, y * (double)w->photo.height / w->height, p);
+    x *= (double)w->photo.width / w->width;
+    y *= (double)w->photo.height / w->height;
+    if (!left_out(w, x, y)) add_sample(&w->photo, x, y, p);
     return KILN_OK;
 }
 
@@ -244,7 +281,7 @@ static kiln_status colour(kiln_worker *w, kiln_manifest *m, const kiln_layer *l,
     KILN_GO(put_blocks(w, l, k.points, k.n_points, err));
     KILN_GO(put_counters(w, &k, err));
 done:
-    kiln_picture_release(&k.photo);
+    forget_photo(&k);
     kiln_buffer_release(&points);
     return st;
 }

@@ -70,6 +70,8 @@ void kiln_key_tracks(kiln_hasher *h, const kiln_tracks *t)
         const kiln_source_file *photo = t->cameras[i].photo[0] ? find_source(t, t->cameras[i].photo) : NULL;
         kiln_key_text(h, "camera", t->cameras[i].name);
         if (photo) kiln_key_hash(h, "photo", photo->hash);
+        const kiln_source_file *mask = t->cameras[i].mask[0] ? find_source(t, t->cameras[i].mask) : NULL;
+        if (mask) kiln_key_hash(h, "mask", mask->hash); /* without masks the key of before */
     }
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, const float *rgba, const float *other, uint32_t step,
-                          kiln_metrics *out, kiln_error *err)
+                          const uint8_t *mask, kiln_metrics *out, kiln_error *err)
 {
     const uint32_t width = u->request.view.width;
     const kiln_metrics_args a = {.width = width,
@@ -14,6 +14,7 @@ kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, const float
                                  .b_step = step,
                                  .a_row = width,
                                  .b_row = width,
+                                 .mask = mask,
                                  .out = out};
     return KILN_WORK(w, metrics, &a, err);
 }
@@ -26,8 +27,9 @@ kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const
     KILN_GO(kiln_photo_read(u, &photo, err));
     memcpy(damage, photo.damage, sizeof photo.damage);
     if (photo.damage[0]) goto done;
-    KILN_GO(kiln_distance(w, u, rgba, photo.rgb.data, 3, out, err));
-    if (!photo.cut_out) *outside = kiln_outside_look(rgba, photo.rgb.data, u->request.view.width, u->request.view.height);
+    KILN_GO(kiln_distance(w, u, rgba, photo.rgb.data, 3, photo.mask, out, err));
+    if (!photo.cut_out && !photo.mask)
+        *outside = kiln_outside_look(rgba, photo.rgb.data, u->request.view.width, u->request.view.height);
 done:
     kiln_photo_release(&photo);
     return st;

@@ -6,9 +6,9 @@
 #include "stages/render/photo.h"
 
 /* Compares two pictures. rgba [height][width][4] is the unit's; of other [height][width][step] the first three channels are
- * compared. */
+ * compared. mask: as in kiln_metrics_args. */
 kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, const float *rgba, const float *other, uint32_t step,
-                          kiln_metrics *out, kiln_error *err) KILN_MUST_CHECK;
+                          const uint8_t *mask, kiln_metrics *out, kiln_error *err) KILN_MUST_CHECK;
 /* Compares with the unit's photo. If the photo is damaged, the call succeeds, `damage` says how (kiln_photo) and *out is unchanged.
  * *outside (outside.h) is all 0 for a photo with alpha, which is put over the background. KILN_E_NOMEM, KILN_E_INPUT as
  * kiln_photo_read. */

@@ -40,19 +40,41 @@ static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_er
     return KILN_OK;
 }
 
-/* Checks that the photo is the one that import hashed, because its hash is in the unit's key. If it is not, the run ends: import
+/* Checks that a file is the one that import hashed, because its hash is in the unit's key. If it is not, the run ends: import
  * must run first. A file with another time or inode is hashed. */
-static kiln_status check_content(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
+static kiln_status check_content(const char *path, const kiln_file_info *then, kiln_hash as_imported, kiln_photo *p,
+                                 kiln_error *err)
 {
     kiln_error why = {0};
     kiln_file_info now = {0};
     kiln_hash hash;
-    const kiln_file_info *then = &u->photo_file;
     if (p->damage[0] || then->size == 0) return KILN_OK;
-    KILN_TRY(blame(p, kiln_file_stat(u->photo, &now, &why), &why, err));
+    KILN_TRY(blame(p, kiln_file_stat(path, &now, &why), &why, err));
     if (p->damage[0] || (now.size == then->size && now.mtime_ns == then->mtime_ns && now.inode == then->inode)) return KILN_OK;
-    KILN_TRY(blame(p, kiln_hash_file(u->photo, &hash, &why), &why, err));
-    return p->damage[0] || kiln_hash_equal(hash, u->photo_hash) ? KILN_OK : kiln_file_unchanged(u->photo, then, err);
+    KILN_TRY(blame(p, kiln_hash_file(path, &hash, &why), &why, err));
+    return p->damage[0] || kiln_hash_equal(hash, as_imported) ? KILN_OK : kiln_file_unchanged(path, then, err);
+}
+
+/* Of the picture's size, whatever that of its file. One that leaves nothing to compare is damage. */
+static kiln_status read_mask(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
+{
+    kiln_error why = {0};
+    const uint64_t pixels = (uint64_t)u->request.view.width * u->request.view.height;
+    uint64_t i = 0;
+    uint32_t width = 0, height = 0;
+    if (!u->mask[0] || p->damage[0]) return KILN_OK;
+    KILN_TRY(blame(p, kiln_picture_size(u->mask, &width, &height, &why), &why, err));
+    if (!p->damage[0] && (width != u->mask_width || height != u->mask_height))
+        (void)snprintf(p->damage, sizeof p->damage, "the mask '%.700s' is %u x %u pixels, it was %u x %u; import again", u->mask,
+                       width, height, u->mask_width, u->mask_height);
+    if (p->damage[0]) return KILN_OK;
+    KILN_TRY(blame(p, kiln_mask_read(u->mask, u->request.view.width, u->request.view.height, &p->mask, &why), &why, err));
+    KILN_TRY(check_content(u->mask, &u->mask_file, u->mask_hash, p, err));
+    if (p->damage[0]) return KILN_OK;
+    while (i < pixels && p->mask[i] == 0) i++;
+    if (i == pixels)
+        (void)snprintf(p->damage, sizeof p->damage, "the mask '%.700s' is black: it leaves nothing to compare", u->mask);
+    return KILN_OK;
 }
 
 /* Puts a photo with alpha over the background, like the picture. */
@@ -83,14 +105,20 @@ kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_err
 {
     *out = (kiln_photo){0};
     KILN_TRY(check_size(u, out, err));
+    KILN_TRY(read_mask(u, out, err)); /* first: it takes less memory beside a photo than a photo beside it */
     if (!out->damage[0]) KILN_TRY(read_pixels(u, out, err));
-    KILN_TRY(check_content(u, out, err));
+    KILN_TRY(check_content(u->photo, &u->photo_file, u->photo_hash, out, err));
     if (!out->damage[0]) return compose(out, u->background, err);
     kiln_photo_release(out);
     return KILN_OK;
 }
 
-void kiln_photo_release(kiln_photo *p) { kiln_picture_release(&p->rgb); }
+void kiln_photo_release(kiln_photo *p)
+{
+    kiln_picture_release(&p->rgb);
+    free(p->mask);
+    p->mask = NULL;
+}
 
 /* ---- its state -------------------------------------------------------------------------------------------------------------- */
 json_t *kiln_photo_state(const char *path)

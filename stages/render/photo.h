@@ -12,6 +12,7 @@ enum { KILN_PHOTO_DAMAGE = 1024 };
 
 typedef struct {
     kiln_picture rgb;               /* over the background; without data if `damage` is not "" */
+    uint8_t *mask;                  /* [height][width], 0: left out; NULL: nothing is; owned */
     bool cut_out;                   /* the photo has alpha, so that the background shows in it */
     char damage[KILN_PHOTO_DAMAGE]; /* what is wrong, with the file's name; "": nothing is */
 } kiln_photo;

@@ -210,7 +210,7 @@ static kiln_status measure_fast(kiln_worker *w, kiln_frame_state *s, const kiln_
     exact.rgba = NULL;
     KILN_GO(KILN_ALLOC_UNSET(&exact.rgba, (uint64_t)4 * p->width * p->height, "exact picture", err));
     KILN_GO(draw_picture(w, s, u, &exact, err));
-    KILN_GO(kiln_distance(w, u, p->rgba, exact.rgba, 4, &result, err));
+    KILN_GO(kiln_distance(w, u, p->rgba, exact.rgba, 4, NULL, &result, err));
     p->fast_db = result.psnr;
 done:
     free(exact.rgba);
@@ -318,6 +318,7 @@ static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const pic
     if (p->outside.empty > 0) failed |= json_object_set_new(c, "outside", kiln_outside_json(&p->outside));
     if (p->damage[0]) failed |= json_object_set_new(c, "note", kiln_json_string(p->damage));
     if (p->damage[0]) failed |= json_object_set_new(c, "photo", kiln_photo_state(u->photo));
+    if (p->damage[0] && u->mask[0]) failed |= json_object_set_new(c, "mask", kiln_photo_state(u->mask));
     if (p->encode_s > 0) failed |= json_object_set_new(c, "encode_s", kiln_json_real(p->encode_s));
     return failed ? no_memory(err) : KILN_OK;
 }

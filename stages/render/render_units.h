@@ -26,15 +26,19 @@ typedef struct {
     char camera[1025];   /* name, by which its tile table is found */
     kiln_hash table_key; /* a stored table is used if it has this key */
     double background[3];
-    char photo[KILN_PATH_MAX];   /* path of the photo to compare with; "": none */
-    kiln_file_info photo_file;   /* the photo as import hashed it; size 0: not known */
-    kiln_hash photo_hash;        /* of the photo as import hashed it */
-    char picture[KILN_PATH_MAX]; /* absolute path of the file to write; "": none */
-    char depth[KILN_PATH_MAX];   /* the same for the depth */
-    uint32_t format;             /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
-    bool alpha;                  /* a PNG is RGBA instead of RGB */
-    bool fast;                   /* fast, as in raster.h */
-    bool measured;               /* a fast picture is also drawn exactly, to measure the distance between the two */
+    char photo[KILN_PATH_MAX];        /* path of the photo to compare with; "": none */
+    kiln_file_info photo_file;        /* the photo as import hashed it; size 0: not known */
+    kiln_hash photo_hash;             /* of the photo as import hashed it */
+    char mask[KILN_PATH_MAX];         /* of the photo; "": none */
+    kiln_file_info mask_file;         /* as photo_file */
+    kiln_hash mask_hash;              /* as photo_hash */
+    uint32_t mask_width, mask_height; /* of its file, which `ram` has room for */
+    char picture[KILN_PATH_MAX];      /* absolute path of the file to write; "": none */
+    char depth[KILN_PATH_MAX];        /* the same for the depth */
+    uint32_t format;                  /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
+    bool alpha;                       /* a PNG is RGBA instead of RGB */
+    bool fast;                        /* fast, as in raster.h */
+    bool measured;                    /* a fast picture is also drawn exactly, to measure the distance between the two */
 } kiln_render_unit;
 
 /* Returns the bytes of the picture, its depth if it is written, and the exact picture if a fast one is measured. */
@@ -50,7 +54,7 @@ static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
  *   slabs                  absent if the picture was not drawn in slabs
  *   psnr, ssim             absent without a photo
  *   outside                outside.h; only if a photo without alpha was measured
- *   note, photo            of a damaged photo: what is wrong, and its kiln_photo_state
+ *   note, photo, mask      of a damaged photo or mask: what is wrong, and the kiln_photo_state of both
  *   fast_db                of a fast picture that was measured: dB from the exact picture, or "inf"
  *   from_table             lists came from a stored table
  *   picture, depth         the written files (written.h)

@@ -21,16 +21,18 @@ static uint64_t writing(const kiln_render_job *j)
 
 /* Returns the bytes beside the frame, once it is made: the picture with its depth, and the largest of three:
  *   drawing      lists; a band of a stored table, its code as read and as decoded; the exact picture if a fast one is measured
- *   comparing    the photo as read and over the background, and 64 KiB a thread
+ *   comparing    the photo as read and over the background, its mask, and 64 KiB a thread. A mask is read before its photo
  *   writing      the files */
 static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *size)
 {
-    enum { RGBA = 16, DEPTH = 4 + 4, PHOTO = 16 + 12, COMPARING = 8 << 20 };
+    enum { RGBA = 16, DEPTH = 4 + 4, PHOTO = 16 + 12, MASK = 1, COMPARING = 8 << 20 };
     const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
     const uint64_t exact = j->payload.measured ? RGBA * pixels : 0;
     const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.request.view) + code + exact;
-    const uint64_t photo = j->payload.photo[0] ? PHOTO * pixels + COMPARING : 0;
+    const uint64_t mask = j->payload.mask[0] ? (uint64_t)j->payload.mask_width * j->payload.mask_height : 0;
+    const uint64_t reading = PHOTO * kiln_max_u64(pixels, mask) + (mask ? MASK * pixels : 0);
+    const uint64_t photo = j->payload.photo[0] ? reading + COMPARING : 0;
     return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing(j)));
 }
 

@@ -226,7 +226,10 @@ static inline kiln_camera fixture_camera(const char *name)
                      .split = "test",
                      .photo = "/photos/view 1.png",
                      .photo_width = 20,
-                     .photo_height = 30};
+                     .photo_height = 30,
+                     .mask = "/masks/view 1.png.png",
+                     .mask_width = 40,
+                     .mask_height = 60};
     snprintf(c.name, sizeof c.name, "%s", name);
     return c;
 }

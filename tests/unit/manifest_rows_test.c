@@ -226,6 +226,8 @@ static void cameras_come_back_sorted_and_exact(void **state)
     cameras[0].r[3] = (0.1 + 0.2) / 1000; /* still a rotation */
     memset(cameras[1].photo, 0, sizeof cameras[1].photo);
     cameras[1].photo_width = cameras[1].photo_height = 0;
+    memset(cameras[1].mask, 0, sizeof cameras[1].mask);
+    cameras[1].mask_width = cameras[1].mask_height = 0;
     strcpy(cameras[1].split, "train");
     OK(kiln_cameras_put(m, cameras, 3, &err));
     OK(kiln_cameras_get(m, &got, &n, &err));
@@ -239,12 +241,50 @@ static void cameras_come_back_sorted_and_exact(void **state)
     kiln_manifest_close(m);
 }
 
+/* As a program made it that knew no masks. Reading changes nothing; the first writer adds what came later. */
+static void an_older_manifest_lacks_later_tables(void **state)
+{
+    static const char has[] = "SELECT count(*) FROM sqlite_schema WHERE name = 'photo_mask'";
+    char path[600];
+    kiln_error err = {0};
+    uint32_t n;
+    uint64_t bytes;
+    kiln_manifest *m = new_manifest(state, "older.db");
+    kiln_camera camera = fixture_camera("a"), *got;
+    snprintf(path, sizeof path, "%s", kiln_manifest_path(m));
+    OK(kiln_cameras_put(m, &camera, 1, &err));
+    run_sql(m, "DROP TABLE photo_mask");
+    OK(kiln_cameras_get(m, &got, &n, &err)); /* a table that goes away while the manifest is open */
+    free(got);
+    kiln_manifest_close(m);
+
+    m = open_manifest(path, KILN_OPEN_READ);
+    OK(kiln_cameras_get(m, &got, &n, &err));
+    assert_int_equal(n, 1);
+    assert_string_equal(got->mask, "");
+    assert_string_equal(got->photo, camera.photo);
+    free(got);
+    OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
+    assert_int_equal(number_of(m, has), 0);
+    kiln_manifest_close(m);
+
+    m = open_manifest(path, KILN_OPEN_WRITE);
+    assert_int_equal(number_of(m, has), 1);
+    OK(kiln_cameras_put(m, &camera, 1, &err));
+    OK(kiln_cameras_get(m, &got, &n, &err));
+    assert_memory_equal(got, &camera, sizeof camera);
+    free(got);
+    kiln_manifest_close(m);
+    m = open_manifest(path, KILN_OPEN_READ); /* the guard takes the table that the writer made */
+    kiln_manifest_close(m);
+}
+
 static void camera_hash_is_of_the_picture_alone(void **state)
 {
     (void)state;
     kiln_camera a = fixture_camera("a"), b = fixture_camera("b");
     strcpy(b.split, "train");
-    b.photo[0] = '\0';
+    b.photo[0] = b.mask[0] = '\0';
     b.r[1] = -0.0; /* SQLite gives back 0 */
     assert_true(kiln_hash_equal(kiln_camera_hash(&a), kiln_camera_hash(&b)));
     b.params[3] = 0.02;
@@ -576,6 +616,7 @@ int main(void)
         TEST(scene_round_trips),
         TEST(sources_are_replaced_whole),
         TEST(cameras_come_back_sorted_and_exact),
+        TEST(an_older_manifest_lacks_later_tables),
         TEST(camera_hash_is_of_the_picture_alone),
         TEST(layer_round_trips_and_is_current_when_a_stage_says_so),
         TEST(layer_digest_depends_on_content_alone),

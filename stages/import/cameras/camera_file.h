@@ -42,6 +42,8 @@ typedef struct {
     uint64_t n_dropped;            /* of these, for want of a photo */
     uint64_t n_dropped_unreadable; /* of those, where it is there and cannot be read */
     char first_dropped[200];
+    uint64_t n_masks_resampled, n_masks_left, n_masks_missing;
+    char first_mask_left[512], first_mask_missing[512]; /* why; its name as given */
 } kiln_camera_file;
 
 /* root: the data set's folder or NULL. Finds the photo folders beside the file, inside root and, for a COLMAP model,
@@ -73,6 +75,12 @@ kiln_status kiln_camera_pose_of_quat(kiln_camera_file *f, kiln_camera *c, const 
 
 /* Seeks the photo; fills c->photo and its size, "" when there is none that can be read. */
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err) KILN_MUST_CHECK;
+/* Seeks the mask of c->photo, whose name is p (masks.c); fills c->mask and its size. given: path by which the camera file names
+ * it, safe to append to a folder; NULL: it names none, and it is sought in a folder masks. Without a photo nothing is done. */
+kiln_status kiln_mask_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, const char *given,
+                           kiln_error *err) KILN_MUST_CHECK;
+/* Adds to the notes what became of masks. */
+void kiln_masks_note(const kiln_camera_file *f);
 /* Fits the intrinsics, which are of width x height pixels, to the photo where there is one. */
 void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double height);
 

@@ -32,6 +32,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     KILN_TRY(kiln_camera_pose_of_body(f, &c, r, centre, who, err));
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
     kiln_photo_fit(f, &c, width, height);
+    KILN_TRY(kiln_mask_find(f, &c, &p, NULL, err));
     return kiln_dataset_add_camera(f->d, &c, err);
 }
 

@@ -77,6 +77,25 @@ static bool is_held_out(const json_t *file, const char *path)
     return is_listed(json_array_size(test) ? test : json_object_get(file, "val_filenames"), path);
 }
 
+/* A frame that names no mask has none: nerfstudio looks for none either. */
+static kiln_status find_mask(kiln_camera_file *f, kiln_camera *c, const json_t *frame, const kiln_photo_path *p, const char *who,
+                             kiln_error *err)
+{
+    const json_t *path = json_object_get(frame, "mask_path");
+    char given[1100];
+    const char *why = NULL;
+    if (!path || json_is_null(path)) return KILN_OK;
+    if (!json_is_string(path)) return kiln_fail(err, KILN_E_INPUT, "'%s': the mask_path of %s is not text", f->path, who);
+    snprintf(given, sizeof given, "%s", json_string_value(path)); /* cut at 1099: refused as too long */
+    for (char *s = given; *s; s++)
+        if (*s == '\\') *s = '/';
+    const char *name = given;
+    while (name[0] == '.' && name[1] == '/') name += 2 + strspn(name + 2, "/");
+    if (!kiln_name_is_safe(name, &why))
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the mask_path of %s is refused: %s", f->path, who, why);
+    return kiln_mask_find(f, c, p, name, err);
+}
+
 static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const json_t *frame, size_t index, kiln_error *err)
 {
     char who[200];
@@ -96,6 +115,7 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
         f->d->frames_unreadable += f->last_unreadable;
         return KILN_OK;
     }
+    KILN_TRY(find_mask(f, &c, frame, &p, who, err));
     if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: there is neither w and h nor a photo", f->path, who);
     snprintf(c.split, sizeof c.split, "%s", is_held_out(file, p.path) ? "test" : f->split);
     return kiln_dataset_add_camera(f->d, &c, err);

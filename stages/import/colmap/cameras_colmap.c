@@ -116,6 +116,7 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
     KILN_TRY(kiln_camera_set_lens(&c, from->model, from->params, m->path, who, err));
     KILN_TRY(kiln_photo_find(m->f, &c, &p, err));
     kiln_photo_fit(m->f, &c, from->width, from->height);
+    KILN_TRY(kiln_mask_find(m->f, &c, &p, NULL, err));
     m->f->d->frames_read++;
     return kiln_dataset_add_camera(m->f->d, &c, err);
 }

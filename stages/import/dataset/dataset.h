@@ -18,6 +18,7 @@
  * in images, images_2, images_4, images_8; by their own name, then as .png, .jpg, .jpeg. Intrinsics are scaled to the
  * photo's true size. Frames of a transforms.json without photo are dropped and counted by reason; other cameras stay
  * without.
+ * A photo's mask is the frame's mask_path, or of COLMAP's and INRIA's cameras masks/NAME.png (masks.c).
  * Split: what the files say (transforms_test.json; test_filenames, or val_filenames
  * where those are empty); else names beginning test/; else every 8th by name.
  */
@@ -51,6 +52,7 @@ typedef struct {
     uint64_t frames_read, frames_dropped;
     uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
     const char *split_rule;     /* how test views were chosen; NULL without cameras */
+    uint64_t n_masks;           /* cameras whose photo has a mask */
     uint64_t photos_missing;    /* photos that cameras name and that are nowhere, of dropped frames too */
     char first_missing[1100];   /* the first of them, as it is named */
     char sought[1024];          /* the folders where photos were sought, for people */

@@ -103,6 +103,18 @@ static void note_missing(kiln_dataset *d)
                           kiln_is_dir(d->source_path) ? ", which is there: link its photos into the scene" : "");
 }
 
+static kiln_status add_masks(kiln_search *s, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX] = "", what[160];
+    for (uint32_t i = 0; i < s->d->n_cameras && !folder[0]; i++)
+        snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(s->d->cameras[i].mask) - s->d->cameras[i].mask),
+                 s->d->cameras[i].mask);
+    folder[strlen(folder) > 1 ? strlen(folder) - 1 : 0] = '\0'; /* its slash */
+    const unsigned long long n = s->d->n_masks;
+    snprintf(what, sizeof what, "%llu mask%s; what is black in one is left out of metrics and colours", n, n == 1 ? "" : "s");
+    return kiln_dataset_add_finding(s->d, folder, "masks", true, what, "", err);
+}
+
 static kiln_status add_photos(kiln_search *s, kiln_error *err)
 {
     char folder[KILN_PATH_MAX] = "", what[160];
@@ -115,7 +127,8 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
     note_missing(s->d);
     if (n == 0) return KILN_OK;
     snprintf(what, sizeof what, "%u photo%s", n, n == 1 ? "" : "s");
-    return kiln_dataset_add_finding(s->d, folder, "photos", true, what, "", err);
+    KILN_TRY(kiln_dataset_add_finding(s->d, folder, "photos", true, what, "", err));
+    return s->d->n_masks ? add_masks(s, err) : KILN_OK;
 }
 
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err)

@@ -98,6 +98,7 @@ void kiln_camera_file_end(kiln_camera_file *f)
     if (f->n_normalised)
         kiln_dataset_note(f->d, "'%s': %llu rotations had columns that are not of length 1; they were normalised", f->path,
                           (unsigned long long)f->n_normalised);
+    kiln_masks_note(f);
     free(f->dirs);
     f->dirs = NULL;
 }
