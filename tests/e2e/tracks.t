@@ -48,3 +48,18 @@ kiln import "$KILN_TMP/hurt" "$KILN_TMP/hurt.db" >/dev/null || fail "import of a
 must 0 "$KILN_BIN/kiln-knn" "$KILN_TMP/hurt.db"
 grep -q 'photos that are damaged and give no colours: 1, the first: .*' "$KILN_TMP/err" || fail "a damaged photo: $(cat "$KILN_TMP/err")"
 grep -q 'coloured from 1 photos' "$KILN_TMP/out" || fail "a damaged photo: $(cat "$KILN_TMP/out")"
+
+# keypoints in what a mask leaves out give no colour
+tracks write "$KILN_TMP/masked" txt || fail "write"
+PYTHONPATH=tests/e2e PYTHONDONTWRITEBYTECODE=1 python3 - "$KILN_TMP/masked" <<'P' || fail "masks"
+import os, picture, sys
+for folder, _, names in os.walk(sys.argv[1] + '/images'):
+    for name in names:
+        w, h, _ = picture.read_png(os.path.join(folder, name))
+        to = os.path.join(folder.replace('/images', '/masks', 1), name + '.png')
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        picture.write_png(to, w, h, [(0, 0, 0)] * (w * h))
+P
+kiln import "$KILN_TMP/masked" "$KILN_TMP/masked.db" >/dev/null || fail "import with masks"
+must 0 "$KILN_BIN/kiln-knn" "$KILN_TMP/masked.db"
+grep -q '5 points without colour: 0 coloured from 2 photos, 5 stay black' "$KILN_TMP/out" || fail "masked: $(cat "$KILN_TMP/out")"
