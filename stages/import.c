@@ -32,7 +32,7 @@
 
 static struct {
     const char *cameras;
-    uint64_t random_points, seed;
+    uint64_t random_points, seed, max_inflated;
     uint32_t up, frame, lod;
     bool list, list_formats, rehash;
 } o;
@@ -53,6 +53,8 @@ static const kiln_opt options[] = {
      KILN_KEYED | KILN_LATER},
     {"lod", 0, KILN_OPT_U32, &o.lod, "N", "0", "0..63", "level of detail of a streamed SOG scene; 0: the finest that is there",
      KILN_KEYED | KILN_LATER},
+    {"max-inflated", 0, KILN_OPT_U64, &o.max_inflated, "X", "100", "1..1000000",
+     "a packed file that does not say how large it is inside may unpack to X times its size", 0},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL,
@@ -160,7 +162,7 @@ static kiln_status prepare(kiln_run *r, const char *manifest, kiln_import_result
     if (!i->data.reader) return KILN_OK;
     const kiln_source_file *f = kiln_sources_find(s, i->data.rows_path);
     const kiln_file_info file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
-    KILN_TRY(kiln_prepare(r, manifest, i->data.reader, i->data.rows_path, &i->data.read, &file, &i->prepared, err));
+    KILN_TRY(kiln_prepare(r, manifest, i->data.reader, i->data.rows_path, &i->data.read, o.max_inflated, &file, &i->prepared, err));
     return i->data.n_members ? kiln_sources_unchanged(s, err) : KILN_OK;
 }
 

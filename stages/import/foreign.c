@@ -1,7 +1,5 @@
 /* foreign -- see the header. Marks of the formats (little-endian):
  *
- *   SPZ 1 to 3   gzip; the first bytes inside are u32 0x5053474e, u32 version
- *   SPZ 4        the same two numbers, not compressed
  *   SOG          a ZIP archive whose entries are meta.json and WebP pictures, or a folder of these: meta.json has
  *                "means" with "files"
  *
@@ -14,9 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
-static const char *const suffixes[] = {"spz", "sog"};
+static const char *const suffixes[] = {"sog"};
 
 bool kiln_foreign_suffix(const char *name)
 {
@@ -28,38 +25,6 @@ bool kiln_foreign_suffix(const char *name)
 static uint32_t u32_at(const unsigned char *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-#define SPZ_MAGIC 0x5053474eu /* "NGSP" */
-
-static bool is_spz(const unsigned char *p, size_t n, char what[KILN_FOREIGN_NAME])
-{
-    if (n < 8 || u32_at(p) != SPZ_MAGIC) return false;
-    (void)snprintf(what, KILN_FOREIGN_NAME, "an SPZ file of Niantic's (version %u)", u32_at(p + 4));
-    return true;
-}
-
-/* The first bytes inside gzip data of which `head` is the begin. Returns how many there are. */
-static size_t unpack(const unsigned char *head, size_t len, unsigned char *out, size_t room)
-{
-    enum { GZIP_ONLY = 16 };
-    z_stream z = {.avail_in = (uInt)len, .avail_out = (uInt)room};
-    unsigned char in[512];
-    if (len > sizeof in) z.avail_in = sizeof in;
-    memcpy(in, head, z.avail_in); /* zlib's pointer is not const */
-    z.next_in = in;
-    z.next_out = out;
-    if (inflateInit2(&z, MAX_WBITS + GZIP_ONLY) != Z_OK) return 0;
-    (void)inflate(&z, Z_SYNC_FLUSH); /* what came out counts: the data go on behind the head */
-    const size_t n = room - z.avail_out;
-    (void)inflateEnd(&z);
-    return n;
-}
-
-static bool is_packed_spz(const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME])
-{
-    unsigned char inside[8];
-    return len > 1 && head[0] == 0x1f && head[1] == 0x8b && is_spz(inside, unpack(head, len, inside, sizeof inside), what);
 }
 
 /* An archive begins with its first entry: u16 at 26 is the length of its name, which stands at 30. */
@@ -79,7 +44,7 @@ static bool is_sog(const char *path, const unsigned char *head, size_t len, char
 bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME])
 {
     what[0] = '\0';
-    return is_packed_spz(head, len, what) || is_spz(head, len, what) || is_sog(path, head, len, what);
+    return is_sog(path, head, len, what);
 }
 
 bool kiln_foreign_json(const char *path, char what[KILN_FOREIGN_NAME])

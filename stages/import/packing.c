@@ -1,6 +1,7 @@
 /* packing -- gzip and zstd as streams, and unpacking in fixed memory. */
 #include "stages/import/packing.h"
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "base/option.h"
@@ -113,6 +114,13 @@ kiln_status kiln_packing_find(const char *path, const kiln_packing **out, kiln_e
     return st;
 }
 
+const kiln_packing *kiln_packing_named(const char *name)
+{
+    for (int i = 0; i < N_PACKINGS; i++)
+        if (strcmp(packings[i].name, name) == 0) return &packings[i];
+    return NULL;
+}
+
 size_t kiln_packing_stem(const char *name)
 {
     const char *suffix = kiln_path_suffix(name);
@@ -133,28 +141,38 @@ enum { IN_BYTES = 1 << 18, OUT_BYTES = 1 << 20, LOOK_BYTES = 64 << 20, PEEK_BYTE
 
 typedef struct {
     const kiln_packing *packing;
-    const char *path;
-    int from, to;
+    const kiln_unpacking *q;
     unsigned char *in, *out;
-    size_t have, at;       /* in[at, have) is not taken yet */
-    uint64_t base;         /* offset of in[0] in the packed file */
-    uint64_t given, limit; /* unpacked bytes */
-    uint64_t looked;       /* at the disk, when so many were given */
-    bool at_end;           /* a stream has ended at in[at] */
+    size_t have, at; /* in[at, have) is not taken yet */
+    uint64_t base;   /* offset of in[0] in the packed file */
+    uint64_t given;  /* unpacked bytes */
+    uint64_t looked; /* at the disk, when so many were given */
+    bool at_end;     /* a stream has ended at in[at] */
 } unpacking;
 
-static kiln_status fail_write(const unpacking *u, int error, kiln_error *err)
+static kiln_status fail_write(int fd, const char *name, uint64_t bytes, int error, kiln_error *err)
 {
     struct statvfs fs;
     char given[32], room[64] = "";
-    if (fstatvfs(u->to, &fs) == 0) {
+    if (fstatvfs(fd, &fs) == 0) {
         char amount[32];
         snprintf(room, sizeof room, "; %s are free there", kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     }
     return kiln_fail(err, KILN_E_IO,
                      "cannot unpack '%s' to scratch behind %s: %s%s, make room (or raise ulimit -f), or name another folder with "
                      "--scratch-dir",
-                     u->path, kiln_size_text(u->given, given), strerror(error), room);
+                     name, kiln_size_text(bytes, given), strerror(error), room);
+}
+
+kiln_status kiln_unpacked_write(int fd, const char *name, uint64_t at, const void *data, size_t n, kiln_error *err)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t k = pwrite(fd, (const char *)data + done, n - done, (off_t)(at + done));
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) return fail_write(fd, name, at + done, errno, err);
+        done += (size_t)k;
+    }
+    return KILN_OK;
 }
 
 /* A small file can unpack to more than any disk holds: it must not take the last byte from everybody else. */
@@ -163,22 +181,22 @@ static kiln_status look_at_disk(unpacking *u, kiln_error *err)
     struct statvfs fs;
     if (u->given < u->looked) return KILN_OK;
     u->looked = u->given + LOOK_BYTES;
-    if (fstatvfs(u->to, &fs) != 0) return KILN_OK; /* the write tells */
+    if (fstatvfs(u->q->to, &fs) != 0) return KILN_OK; /* the write tells */
     const uint64_t whole = (uint64_t)fs.f_blocks * fs.f_frsize, keep = kiln_min_u64(whole / 16, KILN_SCRATCH_KEPT_FREE);
-    return (uint64_t)fs.f_bavail * fs.f_frsize >= keep ? KILN_OK : fail_write(u, ENOSPC, err);
+    return (uint64_t)fs.f_bavail * fs.f_frsize >= keep ? KILN_OK : fail_write(u->q->to, u->q->name, u->given, ENOSPC, err);
 }
 
 static kiln_status write_out(unpacking *u, size_t n, kiln_error *err)
 {
-    if (n > u->limit - u->given) n = (size_t)(u->limit - u->given);
+    const kiln_unpacking *q = u->q;
+    n = (size_t)kiln_min_u64(n, q->limit - u->given);
+    if (n > q->most - u->given)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' unpacks to more than %llu bytes: %s", q->name, (unsigned long long)q->most,
+                         q->why);
     KILN_TRY(look_at_disk(u, err));
-    for (size_t done = 0; done < n;) {
-        const ssize_t k = pwrite(u->to, u->out + done, n - done, (off_t)u->given);
-        if (k < 0 && errno == EINTR) continue;
-        if (k < 0) return fail_write(u, errno, err);
-        done += (size_t)k;
-        u->given += (size_t)k;
-    }
+    if (u->given < q->keep)
+        KILN_TRY(kiln_unpacked_write(q->to, q->name, q->at + u->given, u->out, (size_t)kiln_min_u64(n, q->keep - u->given), err));
+    u->given += n;
     return KILN_OK;
 }
 
@@ -187,9 +205,9 @@ static kiln_status fill(unpacking *u, kiln_error *err)
     ssize_t n;
     u->base += u->have;
     u->at = u->have = 0;
-    do n = pread(u->from, u->in, IN_BYTES, (off_t)u->base);
+    do n = pread(u->q->from, u->in, (size_t)kiln_min_u64(IN_BYTES, u->q->end - u->base), (off_t)u->base);
     while (n < 0 && errno == EINTR);
-    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", u->path, strerror(errno));
+    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", u->q->name, strerror(errno));
     u->have = (size_t)n;
     return KILN_OK;
 }
@@ -205,44 +223,77 @@ static bool begins_stream(const unpacking *u)
 
 static kiln_status run(unpacking *u, kiln_unpacker *state, kiln_error *err)
 {
-    const char *name = u->packing->name;
-    while (u->given < u->limit) {
+    const char *name = u->packing->name, *path = u->q->name;
+    while (u->given < u->q->limit) {
         if (u->at == u->have) KILN_TRY(fill(u, err));
         if (u->have == 0 && u->at_end) return KILN_OK;
         if (u->have == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu in the midst of its %s stream; is the download complete?",
-                             u->path, (unsigned long long)u->base, name);
+                             path, (unsigned long long)u->base, name);
         if (u->at_end && !begins_stream(u))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' has other bytes behind its %s stream, from byte %llu on", u->path, name,
+            return kiln_fail(err, KILN_E_INPUT, "'%s' has other bytes behind its %s stream, from byte %llu on", path, name,
                              (unsigned long long)(u->base + u->at));
         size_t taken = 0, given = 0;
         const char *wrong = u->packing->step(state, u->in + u->at, u->have - u->at, &taken, u->out, OUT_BYTES, &given, &u->at_end);
         u->at += taken;
         KILN_TRY(write_out(u, given, err));
-        if (wrong && u->given < u->limit)
-            return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' is damaged at byte %llu: %s", name, u->path,
+        if (wrong && u->given < u->q->limit)
+            return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' is damaged at byte %llu: %s", name, path,
                              (unsigned long long)(u->base + u->at), wrong);
     }
     return KILN_OK;
 }
 
-kiln_status kiln_unpack(const kiln_packing *p, const char *path, int fd, uint64_t limit, uint64_t *bytes, kiln_error *err)
+kiln_status kiln_unpack_range(const kiln_packing *p, const kiln_unpacking *q, uint64_t *bytes, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    unpacking u = {.packing = p, .path = path, .from = -1, .to = fd, .limit = limit};
+    unpacking u = {.packing = p, .q = q, .base = q->begin};
     kiln_unpacker *state = p->open();
-    if (!state) return kiln_fail(err, KILN_E_NOMEM, "out of memory for unpacking '%s'", path);
+    if (!state) return kiln_fail(err, KILN_E_NOMEM, "out of memory for unpacking '%s'", q->name);
     KILN_GO(kiln_alloc_unset((void **)&u.in, IN_BYTES, 1, "packed bytes", err));
     KILN_GO(kiln_alloc_unset((void **)&u.out, OUT_BYTES, 1, "unpacked bytes", err));
-    KILN_GO(kiln_file_open(path, &u.from, err));
     KILN_GO(run(&u, state, err));
     *bytes = u.given;
 done:
-    if (u.from >= 0) close(u.from);
     free(u.in);
     free(u.out);
     p->close(state);
     return st;
+}
+
+static kiln_status unpack_file(const kiln_packing *p, const char *path, kiln_unpacking *q, uint64_t *bytes, kiln_error *err)
+{
+    q->name = path;
+    q->end = q->keep = UINT64_MAX;
+    KILN_TRY(kiln_file_open(path, &q->from, err));
+    const kiln_status st = kiln_unpack_range(p, q, bytes, err);
+    close(q->from);
+    return st;
+}
+
+kiln_status kiln_unpack(const kiln_packing *p, const char *path, int fd, uint64_t limit, uint64_t *bytes, kiln_error *err)
+{
+    return unpack_file(p, path, &(kiln_unpacking){.to = fd, .limit = limit, .most = UINT64_MAX}, bytes, err);
+}
+
+kiln_status kiln_unpack_whole(const kiln_packing *p, const char *path, int fd, uint64_t file_bytes, uint64_t max_inflated,
+                              kiln_error *err)
+{
+    char why[160], packed[32];
+    kiln_file_info file;
+    uint64_t bytes;
+    kiln_unpacking q = {.to = fd, .limit = UINT64_MAX, .most = UINT64_MAX, .why = why};
+    KILN_TRY(kiln_file_stat(path, &file, err));
+    if (file_bytes) {
+        if (!kiln_add(file_bytes, KILN_UNPACK_MORE, &q.most)) q.most = UINT64_MAX;
+        snprintf(why, sizeof why, "the header inside fixes %llu; the file is damaged", (unsigned long long)file_bytes);
+    } else {
+        if (!kiln_mul(file.size, max_inflated, &q.most)) q.most = UINT64_MAX;
+        q.most = kiln_max_u64(q.most, KILN_UNPACK_MORE);
+        snprintf(why, sizeof why, "that is above %llu times the %s that it has packed; if you trust it, raise --max-inflated",
+                 (unsigned long long)max_inflated, kiln_size_text(file.size, packed));
+    }
+    return unpack_file(p, path, &q, &bytes, err);
 }
 
 /* ---- a look at the beginning ------------------------------------------------------------------------------------------------ */

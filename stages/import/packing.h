@@ -30,6 +30,8 @@ typedef struct {
     void (*close)(kiln_unpacker *u);
 } kiln_packing;
 
+/* What a file may unpack to where its header fixes that: so many bytes more, for what writers add. */
+enum { KILN_UNPACK_MORE = 1 << 20 };
 /* Host memory of an unpacker and its buffers. A zstd frame whose window is larger than 8 MiB is refused. */
 enum { KILN_UNPACK_RAM = 12 << 20, KILN_ZSTD_WINDOW_LOG = 23 };
 /* What scratch leaves free of its disk for others: a sixteenth, or so many bytes if that is less. */
@@ -42,11 +44,33 @@ size_t kiln_packing_stem(const char *name);
 /* Prints the packings, one a line, for --list-formats; formats: those that can be packed. */
 void kiln_packings_list(const char *formats);
 
-/* Unpacks the file at `path` into fd from its byte 0 on. Stops after `limit` bytes, without a look at what follows; *bytes: how
- * many there are. KILN_E_INPUT with the offset in the packed file where the stream is damaged, cut short, or followed by something
- * else; KILN_E_IO where the disk of fd is full, or would be left with less than a sixteenth of it (at most 256 MiB) free. */
+/* What is unpacked, where to, and how much of it. */
+typedef struct {
+    const char *name;    /* the user's file, for sentences */
+    int from;            /* a file of which the bytes [begin, end) are a packed file */
+    uint64_t begin, end; /* end may lie behind the file's */
+    int to;              /* gets the unpacked bytes, from its byte `at` on */
+    uint64_t at;
+    uint64_t limit; /* unpacking stops after so many bytes, without a look at what follows */
+    uint64_t keep;  /* bytes behind so many are checked and not written */
+    uint64_t most;  /* more bytes are refused, with `why`: "its header says 40 bytes" */
+    const char *why;
+} kiln_unpacking;
+/* *bytes: how many there are. KILN_E_INPUT with the offset in the packed file where the stream is damaged, cut short, or followed
+ * by something else, or when it holds more than q->most; KILN_E_IO where the disk is full, or would be left with less than a
+ * sixteenth of it (at most 256 MiB) free. */
+kiln_status kiln_unpack_range(const kiln_packing *p, const kiln_unpacking *q, uint64_t *bytes, kiln_error *err) KILN_MUST_CHECK;
+/* The same of the whole file at `path`, into fd from its byte 0 on, up to `limit`. */
 kiln_status kiln_unpack(const kiln_packing *p, const char *path, int fd, uint64_t limit, uint64_t *bytes,
                         kiln_error *err) KILN_MUST_CHECK;
+/* Unpacks it whole. file_bytes: what it holds by the header inside, so that KILN_UNPACK_MORE more are refused; 0: unknown, and what
+ * is refused is more than max_inflated times the packed size, and more than KILN_UNPACK_MORE. */
+kiln_status kiln_unpack_whole(const kiln_packing *p, const char *path, int fd, uint64_t file_bytes, uint64_t max_inflated,
+                              kiln_error *err) KILN_MUST_CHECK;
+
+const kiln_packing *kiln_packing_named(const char *name); /* NULL when there is none */
+/* Writes n bytes to scratch. name: the user's file, for the sentence about a full disk (KILN_E_IO). */
+kiln_status kiln_unpacked_write(int fd, const char *name, uint64_t at, const void *data, size_t n, kiln_error *err) KILN_MUST_CHECK;
 
 /* A file as a reader may look at it before it is unpacked: a packed one has its first MiB, and zeros behind that, because sizes are
  * not known yet. */

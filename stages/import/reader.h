@@ -58,6 +58,7 @@ typedef struct {
     const char *name;    /* the user's file: for sentences, and its folder is where members lie */
     const char *packing; /* "gzip": the user's file is such a stream, and `path` is what it holds; NULL: it is not packed */
     const char *spool;   /* scratch that the reader's own spool has filled; NULL: not yet, so that read is not called */
+    bool head_only;      /* `path` has the first MiB of what is packed, and zeros behind it: sizes and what lies there are unknown */
     const kiln_read_options *options;
 } kiln_source_at;
 
@@ -67,6 +68,7 @@ typedef struct {
     uint64_t n_rows;
     uint64_t file_bytes;  /* of the file that is read, as its header says; 0: the header does not say */
     uint64_t spool_bytes; /* that spool writes, at most; 0: read reads the file itself */
+    uint64_t window;      /* memory that each thread of spool takes, as the file says (the windows of its streams); 0: a fixed one */
     uint32_t sh_degree;
     bool antialiased;
     bool wide;    /* coordinates are doubles: origin and extra/x.. planes apply */

@@ -106,18 +106,6 @@ static kiln_status open_peek(const kiln_peek *peek, const kiln_source_at *at, co
     return st;
 }
 
-/* Of a packed file that is damaged: where its beginning still says that it is of a format that is not read, whole or not, that is
- * the better sentence. Returns st, and leaves *err, where it does not. */
-static kiln_status name_foreign(const char *path, kiln_status st, kiln_error *err)
-{
-    unsigned char head[512];
-    char what[KILN_FOREIGN_NAME];
-    size_t len = 0;
-    kiln_error unread;
-    if (read_head(path, head, sizeof head, &len, &unread) != KILN_OK) return st;
-    return kiln_foreign_format(path, head, len, what) ? kiln_foreign_refuse(path, what, err) : st;
-}
-
 typedef struct {
     kiln_peek peek;
     const kiln_reader *reader;
@@ -133,11 +121,13 @@ static void end_glance(glance *g)
 static kiln_status begin_glance(glance *g, const char *path, const kiln_read_options *options, kiln_source_info *info,
                                 kiln_error *err)
 {
-    kiln_status st = kiln_peek_open(path, &g->peek, err);
-    if (st == KILN_E_INPUT) return name_foreign(path, st, err);
-    KILN_TRY(st);
+    KILN_TRY(kiln_peek_open(path, &g->peek, err));
     const kiln_packing *packing = g->peek.packing;
-    const kiln_source_at at = {.path = g->peek.path, .name = path, .packing = packing ? packing->name : NULL, .options = options};
+    const kiln_source_at at = {.path = g->peek.path,
+                               .name = path,
+                               .packing = packing ? packing->name : NULL,
+                               .head_only = packing != NULL,
+                               .options = options};
     KILN_TRY(find(&g->peek, path, &g->reader, err));
     if (!packing || g->reader->packed != KILN_PACKED_WHOLE) return open_peek(&g->peek, &at, g->reader, &g->source, info, err);
     info->kind = KILN_SCENE_SPLATS;

@@ -103,7 +103,8 @@ static kiln_status prepare(kiln_run *r, const char *manifest, const kiln_reader 
 }
 
 kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_reader *reader, const char *path,
-                         const kiln_read_options *options, const kiln_file_info *file, kiln_prepared *out, kiln_error *err)
+                         const kiln_read_options *options, uint64_t max_inflated, const kiln_file_info *file, kiln_prepared *out,
+                         kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_spool_request *q = NULL;
@@ -114,6 +115,7 @@ kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_reader *r
     KILN_GO(KILN_ALLOC(&q, 1, "a source", err));
     KILN_GO(KILN_ALLOC(&info, 1, "what a file says of itself", err));
     q->file = *file;
+    q->max_inflated = max_inflated;
     KILN_GO(prepare(r, manifest, reader, q, info, out, err));
 done:
     free(info);
@@ -126,10 +128,9 @@ done:
 static kiln_status unpack_into(const kiln_spool_request *q, int fd, kiln_error *err)
 {
     const kiln_packing *packing;
-    uint64_t bytes;
     KILN_TRY(kiln_packing_find(q->place.path, &packing, err));
     if (!packing) return kiln_file_unchanged(q->place.path, &q->file, err);
-    return kiln_unpack(packing, q->place.path, fd, UINT64_MAX, &bytes, err);
+    return kiln_unpack_whole(packing, q->place.path, fd, q->file_bytes, q->max_inflated, err);
 }
 
 static kiln_status spool_into(const kiln_spool_request *q, int fd, unsigned threads, kiln_error *err)

@@ -31,11 +31,12 @@ typedef struct {
 } kiln_prepared;
 enum { KILN_PREPARED_NONE = -1 };
 
-/* Fills *out for `reader` and the file, running the units that are needed. manifest: beside which scratch lies. file: the state in
- * which it was hashed. Release also after a failure. KILN_E_INPUT: what the reader's open and spool refuse, or a damaged stream.
- * KILN_E_IO: no room for scratch. As kiln_run_units. */
+/* Fills *out for `reader` and the file, running the units that are needed. manifest: beside which scratch lies. max_inflated: how
+ * many times its size a packed file may unpack to whose header does not say (kiln_unpack_whole). file: the state in which it was
+ * hashed. Release also after a failure. KILN_E_INPUT: what the reader's open and spool refuse, or a damaged stream. KILN_E_IO: no
+ * room for scratch. As kiln_run_units. */
 kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_reader *reader, const char *path,
-                         const kiln_read_options *options, const kiln_file_info *file, kiln_prepared *out,
+                         const kiln_read_options *options, uint64_t max_inflated, const kiln_file_info *file, kiln_prepared *out,
                          kiln_error *err) KILN_MUST_CHECK;
 void kiln_prepared_release(kiln_prepared *p);
 
@@ -44,6 +45,7 @@ typedef struct {
     kiln_place place;
     char reader[32];     /* whose spool fills place.spool; "": place.unpacked is filled */
     uint64_t file_bytes; /* of what is packed, as its header says; 0 unknown */
+    uint64_t max_inflated;
     kiln_file_info file; /* as it was hashed */
 } kiln_spool_request;
 #define KILN_UNPACK_UNIT "unpacking"

@@ -54,10 +54,6 @@ import gzip, json, os, struct, zipfile
 def put(name, data):
     with open(name, 'wb') as f:
         f.write(data)
-spz = struct.pack('<IIIBBBB', 0x5053474e, 3, 5, 0, 12, 0, 0) + bytes(100)
-put('packed.spz', gzip.compress(spz))
-put('packed.bin', gzip.compress(spz))  # by content, whatever it is called
-put('plain.spz', struct.pack('<II', 0x5053474e, 4) + bytes(100))
 put('other.gz', gzip.compress(b'something else'))
 meta = json.dumps({'version': 2, 'count': 1, 'means': {'mins': [0] * 3, 'maxs': [1] * 3, 'files': ['l.webp', 'u.webp']}})
 with zipfile.ZipFile('z.sog', 'w') as z:
@@ -77,9 +73,6 @@ named() { # FILE SENTENCE: exit 3, and no manifest
     [ ! -e y.db ] || fail "$1 left a manifest"
 }
 yet=', which kiln-import does not read yet; '
-named packed.spz "an SPZ file of Niantic's \(version 3\)$yet"
-named packed.bin "an SPZ file of Niantic's \(version 3\)$yet"
-named plain.spz "an SPZ file of Niantic's \(version 4\)$yet"
 named z.sog "a SOG archive of PlayCanvas$yet"
 named sog "a SOG scene of PlayCanvas \(version 2\)$yet"
 named sog/meta.json "a SOG scene of PlayCanvas \(version 2\)$yet"

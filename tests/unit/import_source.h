@@ -93,12 +93,11 @@ static inline kiln_status import_source_prepare(const kiln_reader *reader, kiln_
 {
     const kiln_packing *packing = NULL;
     kiln_source *source = NULL;
-    uint64_t bytes;
     KILN_TRY(kiln_packing_find(p->place.path, &packing, err));
     if (packing) {
         (void)snprintf(p->place.packing, sizeof p->place.packing, "%s", packing->name);
         p->unpacked_fd = import_source_scratch(p->place.unpacked);
-        KILN_TRY(kiln_unpack(packing, p->place.path, p->unpacked_fd, UINT64_MAX, &bytes, err));
+        KILN_TRY(kiln_unpack_whole(packing, p->place.path, p->unpacked_fd, info->file_bytes, 100, err));
     }
     const kiln_source_at at = kiln_place_at(&p->place);
     KILN_TRY(reader->open(&at, &source, info, err));
