@@ -16,11 +16,7 @@ enum { KILN_FOREIGN_NAME = 160 };
 bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME]);
 /* Has a file name the suffix of such a format? */
 bool kiln_foreign_suffix(const char *name);
-/* Is `dir` a SOG folder, or one of streamed SOG? path becomes that of its JSON file. */
-bool kiln_foreign_folder(const char *dir, char path[KILN_PATH_MAX], char what[KILN_FOREIGN_NAME]);
-/* The same of that JSON file itself. */
-bool kiln_foreign_json(const char *path, char what[KILN_FOREIGN_NAME]);
-/* KILN_E_INPUT with the sentence about such a file or folder. */
+/* KILN_E_INPUT with the sentence about such a file. */
 kiln_status kiln_foreign_refuse(const char *path, const char *what, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -68,7 +68,7 @@ typedef struct {
     uint64_t n_rows;
     uint64_t file_bytes;  /* of the file that is read, as its header says; 0: the header does not say */
     uint64_t spool_bytes; /* that spool writes, at most; 0: read reads the file itself */
-    uint64_t window;      /* memory that each thread of spool takes, as the file says (the windows of its streams); 0: a fixed one */
+    uint64_t spool_ram;   /* host memory that each thread of spool takes for what this file holds: the largest picture, windows */
     uint32_t sh_degree;
     bool antialiased;
     bool wide;    /* coordinates are doubles: origin and extra/x.. planes apply */
@@ -158,6 +158,9 @@ void kiln_readers_list(void);
  * that comes later), or the reader's own. */
 kiln_status kiln_source_look(const char *path, const kiln_read_options *options, const kiln_reader **out, kiln_source_info *info,
                              kiln_error *err) KILN_MUST_CHECK;
+/* How sure the reader that wins a file is of it, by its content and name alone: 0 (there is none) .. 100. */
+int kiln_source_claim(const char *path);
+enum { KILN_CLAIM_BY_CONTENT = 80 }; /* from here on it is its file, damaged or not */
 /* Calls add for each of its members. Those of a packed file are KILN_E_INPUT. */
 kiln_status kiln_source_members(const char *path, const kiln_read_options *options, kiln_member_fn *add, void *context,
                                 kiln_error *err) KILN_MUST_CHECK;

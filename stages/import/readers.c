@@ -24,7 +24,6 @@ const kiln_reader *const kiln_readers[] = {
 static const struct {
     const char *magic, *what;
 } later[] = {
-    {"PK\x03\x04", "a ZIP archive"},
     {"glTF", "binary glTF"},
     {"SQLite format 3", "an SQLite database, perhaps a manifest"},
 };
@@ -74,20 +73,42 @@ static kiln_status unknown(const char *path, const char *packed, const unsigned 
                      path, packed ? packed : "", packed ? " data and holds " : "");
 }
 
+/* The reader that is surest; NULL: none is. */
+static const kiln_reader *probe(const kiln_peek *p, const char *name, const unsigned char *head, size_t len, int *best)
+{
+    const kiln_reader *found = NULL;
+    *best = 0;
+    for (const kiln_reader *const *r = kiln_readers; *r; r++) {
+        int score = p->packing && (*r)->packed == KILN_PACKED_NEVER ? 0 : (*r)->probe(head, len, name);
+        if (score > *best) {
+            *best = score;
+            found = *r;
+        }
+    }
+    return found;
+}
+
 static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
 {
     unsigned char head[KILN_PROBE_BYTES];
     size_t len = 0;
-    int best = 0;
+    int score;
     KILN_TRY(read_head(p->path, head, sizeof head, &len, err));
-    for (const kiln_reader *const *r = kiln_readers; *r; r++) {
-        int score = p->packing && (*r)->packed == KILN_PACKED_NEVER ? 0 : (*r)->probe(head, len, name);
-        if (score > best) {
-            best = score;
-            *out = *r;
-        }
-    }
+    *out = probe(p, name, head, len, &score);
     return *out ? KILN_OK : unknown(name, p->packing ? p->packing->name : NULL, head, len, err);
+}
+
+int kiln_source_claim(const char *path)
+{
+    unsigned char head[KILN_PROBE_BYTES];
+    size_t len = 0;
+    int score = 0;
+    kiln_peek peek;
+    kiln_error unread;
+    if (kiln_peek_open(path, &peek, &unread) != KILN_OK) return 0;
+    if (read_head(peek.path, head, sizeof head, &len, &unread) == KILN_OK) (void)probe(&peek, path, head, len, &score);
+    kiln_peek_close(&peek);
+    return score;
 }
 
 /* Opens what is known of the file. A header that claims more than files may have here is refused like a file that cannot be

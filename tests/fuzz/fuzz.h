@@ -10,6 +10,7 @@
 #define KILN_TESTS_FUZZ_H
 
 #include "base/status.h"
+#include "stages/import/reader.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +64,9 @@ kiln_fuzz_fn kiln_fuzz_camera_file, kiln_fuzz_colmap, kiln_fuzz_cfg_args;       
 kiln_fuzz_fn kiln_fuzz_foreign;                                                   /* fuzz_foreign.c */
 kiln_fuzz_fn kiln_fuzz_json, kiln_fuzz_option, kiln_fuzz_size, kiln_fuzz_picture; /* json.c, fuzz_option.c, fuzz_picture.c */
 kiln_fuzz_fn kiln_fuzz_unpack;                                                    /* unpack.c */
+kiln_fuzz_fn kiln_fuzz_sog;                                                       /* fuzz_sog.c */
+
+/* What kiln_fuzz_reader does, of the file at `path`; the input gives parameters. */
+void kiln_fuzz_source(const kiln_reader *reader, const char *path, const uint8_t *data, size_t size);
 
 #endif

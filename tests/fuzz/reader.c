@@ -185,11 +185,21 @@ static void check_info(const kiln_reader *reader, const kiln_source_info *info, 
     HOLDS(info->sh_degree <= 4 && info->n_extras <= KILN_EXTRAS_MAX);
 }
 
+/* Rows of a range. Pictures hold more rows than there can be ranges. */
+static uint64_t choose_step(uint64_t tail, uint64_t n_rows)
+{
+    const uint64_t step = tail < 16 ? tail + 1 : 8 * tail;
+    return n_rows / step < RANGES_MAX ? step : n_rows / RANGES_MAX + 1;
+}
+
 void kiln_fuzz_reader(const void *argument, const uint8_t *data, size_t size)
 {
-    const kiln_reader *reader = argument;
-    const char *path = kiln_fuzz_path(data, size);
-    const uint64_t tail = kiln_fuzz_tail(data, size, 0, 1), step = tail < 16 ? tail + 1 : 8 * tail;
+    kiln_fuzz_source(argument, kiln_fuzz_path(data, size), data, size);
+}
+
+void kiln_fuzz_source(const kiln_reader *reader, const char *path, const uint8_t *data, size_t size)
+{
+    uint64_t step = 1;
     kiln_source *s = NULL;
     kiln_error err = {0};
     kiln_source_info *info = array(1, sizeof *info);
@@ -204,6 +214,7 @@ void kiln_fuzz_reader(const void *argument, const uint8_t *data, size_t size)
     if (st == KILN_OK && info->spool_bytes) st = fill_spool(reader, &s, &at, info, &scratch, &err);
     if (st == KILN_OK) {
         check_info(reader, info, size);
+        step = choose_step(kiln_fuzz_tail(data, size, 0, 1), info->n_rows);
         st = read_forwards(reader, s, info, step, all, &err);
         reader->close(s);
     }

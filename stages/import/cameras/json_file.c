@@ -27,9 +27,10 @@ static int depth_of(const unsigned char *s, size_t n)
     return deepest;
 }
 
-static kiln_status parse(const char *path, const unsigned char *text, size_t size, json_t **out, kiln_error *err)
+kiln_status kiln_json_text_read(const char *path, const unsigned char *text, size_t size, json_t **out, kiln_error *err)
 {
     json_error_t why;
+    *out = NULL;
     if (size >= 3 && text[0] == 0xef && text[1] == 0xbb && text[2] == 0xbf) text += 3, size -= 3; /* byte order mark */
     if (size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
     if (!kiln_utf8_valid(text, size)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not UTF-8; save it as UTF-8", path);
@@ -46,7 +47,7 @@ kiln_status kiln_json_file_read(const char *path, json_t **out, kiln_error *err)
     size_t size = 0;
     *out = NULL;
     KILN_TRY(kiln_file_read(path, SIZE_LIMIT, &text, &size, err));
-    const kiln_status st = parse(path, text, size, out, err);
+    const kiln_status st = kiln_json_text_read(path, text, size, out, err);
     free(text);
     return st;
 }

@@ -11,6 +11,9 @@
 /* The whole file as one value; json_decref(*out). A byte order mark is skipped; numbers are reals.
  * KILN_E_INPUT: empty, longer than 64 MiB, not UTF-8, nested deeper than 64, not JSON, a key twice, a number too large. */
 kiln_status kiln_json_file_read(const char *path, json_t **out, kiln_error *err) KILN_MUST_CHECK;
+/* The same of text that somebody else has read; name: for sentences. */
+kiln_status kiln_json_text_read(const char *name, const unsigned char *text, size_t size, json_t **out,
+                                kiln_error *err) KILN_MUST_CHECK;
 
 /* numbers[n] of an array of exactly n finite numbers; rows x columns of an array of arrays. False when it is not that. */
 bool kiln_json_vector(const json_t *array, uint32_t n, double *numbers);

@@ -9,7 +9,6 @@
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataset_search.h"
-#include "stages/import/foreign.h"
 #include "stages/import/packing.h"
 
 #include <errno.h>
@@ -65,20 +64,6 @@ static void use_rows(kiln_dataset *d, const char *path, const kiln_reader *reade
     d->reader = reader;
 }
 
-/* A folder of SOG holds its Gaussians in pictures. */
-static kiln_status refuse_foreign_folder(const kiln_search *s, kiln_error *err)
-{
-    char path[KILN_PATH_MAX], what[KILN_FOREIGN_NAME];
-    return kiln_foreign_folder(s->d->root, path, what) ? kiln_foreign_refuse(path, what, err) : KILN_OK;
-}
-
-static kiln_status tell_foreign_folder(kiln_search *s, kiln_error *err)
-{
-    char path[KILN_PATH_MAX], what[KILN_FOREIGN_NAME];
-    if (!kiln_foreign_folder(s->d->root, path, what)) return KILN_OK;
-    return kiln_dataset_add_finding(s->d, path, "splats", false, what, "not read yet", err);
-}
-
 static kiln_status choose_splats(kiln_search *s, kiln_error *err)
 {
     const kiln_candidate *best = best_splats(s);
@@ -89,7 +74,6 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
     if (s->has_point_cloud && !s->trained)
         return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?",
                          s->d->root);
-    KILN_TRY(refuse_foreign_folder(s, err));
     for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
         if (!s->files[i].reader) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
     return KILN_OK;
@@ -166,7 +150,6 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     KILN_TRY(kiln_search_cameras(s, cameras, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(tell_files(s, err));
-    KILN_TRY(tell_foreign_folder(s, err));
     if (!d->reader && d->n_cameras == 0)
         return kiln_fail(
             err, KILN_E_INPUT,
@@ -185,10 +168,9 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
 {
     kiln_dataset *d = s->d;
     const kiln_candidate *c = NULL;
-    char what[KILN_FOREIGN_NAME];
     KILN_TRY(kiln_search_file(s, path, &c, err));
-    const bool is_json = !c->reader && !cameras && strcmp(kiln_path_suffix(path), "json") == 0;
-    if (is_json && kiln_foreign_json(path, what)) return kiln_foreign_refuse(path, what, err);
+    const bool is_json = !c->reader && !cameras && strcmp(kiln_path_suffix(path), "json") == 0 &&
+                         kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT; /* else it is a damaged scene, and no camera file */
     if (!c->reader && !is_json) return kiln_fail(err, c->why.status, "%s", c->why.msg);
     if (c->reader) use_rows(d, path, c->reader);
     if (is_json) s->n_files = 0;

@@ -17,14 +17,16 @@
 
 enum { FILES_MAX = 64, ENTRIES_MAX = 100000 };
 
-/* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are found with its model. */
+/* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are found with its model;
+ * a .json may be anything, too. */
 static bool is_candidate(const char *name)
 {
     char plain[256];
     snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(name), name);
     const char *suffix = kiln_path_suffix(plain);
     if (kiln_foreign_suffix(plain)) return true; /* to be named as what it is */
-    if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0) return false;
+    if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0 || strcasecmp(suffix, "json") == 0)
+        return false;
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         const char *at = (*r)->suffixes;
         for (size_t n; *at; at += n + strspn(at + n, ",")) {
@@ -34,6 +36,9 @@ static bool is_candidate(const char *name)
     }
     return false;
 }
+
+/* The JSON file of a SOG scene has one of these names, which other programs use as well. */
+static bool may_be_scene_json(const char *name) { return strcmp(name, "meta.json") == 0 || strcmp(name, "lod-meta.json") == 0; }
 
 /* Opens the files from `first` on far enough to know what they are; one that cannot be read keeps the reason. */
 static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err)
@@ -126,9 +131,11 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", s->d->root, strerror(errno));
     const struct dirent *e = readdir(d);
     for (uint32_t n_entries = 0; st == KILN_OK && e && n_entries < ENTRIES_MAX; e = readdir(d), n_entries++) {
-        if (!is_candidate(e->d_name)) continue;
+        const bool is_json = may_be_scene_json(e->d_name);
+        if (!is_json && !is_candidate(e->d_name)) continue;
         st = kiln_path_join(path, sizeof path, s->d->root, e->d_name, err);
-        if (st == KILN_OK && kiln_is_file(path)) st = add_file(s, path, 0, err);
+        if (st != KILN_OK || !kiln_is_file(path) || (is_json && kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT)) continue;
+        st = add_file(s, path, 0, err);
     }
     closedir(d); /* opened for reading: nothing to lose */
     if (st != KILN_OK) return st;

@@ -94,7 +94,7 @@ static kiln_status open_streams(spz_source *s, const kiln_source_at *at, uint64_
 {
     KILN_TRY(kiln_spz_streams_read(s->fd, s->name, size, at->head_only, &s->header, &s->streams, err));
     info->spool_bytes = s->header.at[KILN_SPZ_PLANES];
-    info->window = s->streams.window;
+    info->spool_ram = s->streams.window;
     if (at->spool) KILN_TRY(kiln_file_open(at->spool, &s->spool_fd, err));
     if (at->head_only || !s->header.extended) return KILN_OK;
     return kiln_spz_extensions_read(s->fd, s->name, KILN_SPZ_STREAMS_HEADER, s->streams.extensions_end, named, err);
@@ -170,7 +170,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
-    const uint64_t thread = pass == KILN_PASS_SPOOL || pass == KILN_PASS_SPOOL_THREAD ? kiln_spz_streams_ram(info->window) : 0;
+    const uint64_t thread = pass == KILN_PASS_SPOOL || pass == KILN_PASS_SPOOL_THREAD ? kiln_spz_streams_ram(info->spool_ram) : 0;
     return pass == KILN_PASS_SPOOL_THREAD ? thread : thread + sizeof(spz_source) + kiln_spz_decoder_ram(info->sh_degree);
 }
 
