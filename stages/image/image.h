@@ -1,4 +1,4 @@
-/* image -- reading and writing pictures: 8- and 16-bit PNG, JPEG (read), .npy float32.
+/* image -- reading and writing pictures: 8- and 16-bit PNG, .npy float32; JPEG, WebP, TIFF (read).
  *
  * A kiln_picture is float32, interleaved, channels 1 to 4, row-major from the top. 8-bit values v are v / 255.f,
  * 16-bit v / 65535.f; written back with round-half-up after a clamp to [0,1]. libpng's and libjpeg's errors become
@@ -19,16 +19,27 @@
 typedef struct {
     uint32_t width, height, channels; /* channels of data */
     uint32_t depth_bits;              /* 8, 16 or 32 as in the file */
+    uint8_t orientation;              /* EXIF's, 1 to 8, or 1; pixels are as stored whatever it says */
     float *data;                      /* owned */
     char warning[200]; /* the decoder's words where it had to make pixels up (damaged JPEG); "" where all are the file's */
 } kiln_picture;
 void kiln_picture_release(kiln_picture *p);
 
-/* By content: PNG (grey, palette, RGB, with or without alpha, 1 to 16 bit, interlaced too), JPEG (grey, RGB, CMYK refused),
- * .npy (float32 little-endian C order, [h][w] or [h][w][c]). */
+/* By content: PNG (grey, palette, RGB, with or without alpha, 1 to 16 bit, interlaced too), JPEG (grey, RGB, CMYK), WebP, TIFF
+ * (first picture; 8 or 16 bit; grey, palette, RGB, CMYK; with or without alpha), .npy (float32 little-endian C order, [h][w] or
+ * [h][w][c]). CMYK becomes (1 - ink) (1 - black), without a colour profile. */
 kiln_status kiln_picture_read(const char *path, kiln_picture *out, kiln_error *err) KILN_MUST_CHECK;
 /* Size only, from the header. */
 kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *height, kiln_error *err) KILN_MUST_CHECK;
+
+/* Size as stored and EXIF's orientation, from the header. */
+kiln_status kiln_picture_look(const char *path, uint32_t *width, uint32_t *height, uint8_t *orientation,
+                              kiln_error *err) KILN_MUST_CHECK;
+/* Does the picture get that size by following its orientation, and not otherwise? Width and height must be exchanged for it: no
+ * size says whether to turn upside down. */
+bool kiln_picture_turns_to(const kiln_picture *p, uint32_t width, uint32_t height);
+/* Turns it then; leaves it as it is else. Takes memory for it twice. */
+kiln_status kiln_picture_turn_to(kiln_picture *p, uint32_t width, uint32_t height, kiln_error *err) KILN_MUST_CHECK;
 
 /* Reads a picture as a mask of width x height pixels: 255 where it counts, 0 where it is black in all its colours (its alpha says
  * nothing). Of another size, the pixel that holds a pixel's centre decides. *out: [height][width], free(*out). */

@@ -15,9 +15,14 @@ kiln_status kiln_picture_check(const char *path, uint64_t width, uint64_t height
 /* Opens for reading as a stream and says how long the file is. */
 kiln_status kiln_picture_open(const char *path, FILE **f, uint64_t *size, kiln_error *err) KILN_MUST_CHECK;
 
+/* The orientation that an EXIF block names, with or without "Exif" before it; 1 where it names none. */
+uint8_t kiln_exif_orientation(const unsigned char *block, size_t size);
+
 /* A reader fills *out (data owned by the caller, also after a failure). size_only: width, height and channels alone. */
 kiln_status kiln_png_read(const char *path, int size_only, kiln_picture *out, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_jpeg_read(const char *path, int size_only, kiln_picture *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_webp_read(const char *path, int size_only, kiln_picture *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_tiff_read(const char *path, int size_only, kiln_picture *out, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_npy_read(const char *path, int size_only, kiln_picture *out, kiln_error *err) KILN_MUST_CHECK;
 
 kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;

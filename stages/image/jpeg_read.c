@@ -1,4 +1,4 @@
-/* jpeg_read -- JPEG, grey or colour, to floats.
+/* jpeg_read -- JPEG, grey, colour or CMYK, to floats.
  *
  * libjpeg reports an error by a callback that must not return: it jumps back into decode(), which has no local that
  * changes after setjmp. A file that ends too early is a mere warning to libjpeg, which fills the rest with grey; a photo
@@ -12,6 +12,7 @@
 #include <jerror.h>
 #include <setjmp.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Every 8 x 8 block of the finest component takes at least one bit of a Huffman-coded file: fewer bytes than
  * pixels / 512 cannot hold the picture, and no memory is asked for. */
@@ -65,37 +66,64 @@ static void on_progress(j_common_ptr cinfo)
     longjmp(j->jump, 1);
 }
 
+/* Of the first EXIF block. */
+static uint8_t orientation_of(const struct jpeg_decompress_struct *c)
+{
+    for (jpeg_saved_marker_ptr m = c->marker_list; m; m = m->next)
+        if (m->data_length >= 6 && memcmp(m->data, "Exif\0", 6) == 0) return kiln_exif_orientation(m->data, m->data_length);
+    return 1;
+}
+
 static kiln_status read_header(jpeg_job *j)
 {
     struct jpeg_decompress_struct *c = &j->cinfo;
     jpeg_stdio_src(c, j->f);
+    jpeg_save_markers(c, JPEG_APP0 + 1, 0xffff); /* EXIF */
     if (jpeg_read_header(c, TRUE) != JPEG_HEADER_OK) return kiln_fail(j->err, KILN_E_INPUT, "'%s' has no JPEG header", j->path);
-    if (c->jpeg_color_space == JCS_CMYK || c->jpeg_color_space == JCS_YCCK)
-        return kiln_fail(j->err, KILN_E_INPUT, "'%s' is a CMYK JPEG; convert it to RGB", j->path);
     KILN_TRY(kiln_picture_check(j->path, c->image_width, c->image_height, j->err));
     if ((uint64_t)c->image_width * c->image_height / PIXELS_A_BYTE > j->file_size)
         return kiln_fail(j->err, KILN_E_INPUT, "'%s' is too short for its %u x %u pixels; is the file complete?", j->path,
                          c->image_width, c->image_height);
     j->out->width = c->image_width;
     j->out->height = c->image_height;
+    j->out->orientation = orientation_of(c);
     return KILN_OK;
+}
+
+static bool is_cmyk(const struct jpeg_decompress_struct *c)
+{
+    return c->jpeg_color_space == JCS_CMYK || c->jpeg_color_space == JCS_YCCK;
+}
+
+/* A row of CMYK as RGB: (1 - ink) (1 - black), without a colour profile. Adobe's programs write all four inverted, and say so by
+ * their marker. */
+static void put_cmyk(const jpeg_job *j, float *dst)
+{
+    const bool inverted = j->cinfo.saw_Adobe_marker;
+    for (size_t x = 0; x < j->out->width; x++) {
+        float left[4]; /* what each ink leaves of white */
+        for (int k = 0; k < 4; k++) left[k] = (float)(inverted ? j->row[4 * x + k] : 255 - j->row[4 * x + k]) / 255.f;
+        for (int k = 0; k < 3; k++) dst[3 * x + k] = left[k] * left[3];
+    }
 }
 
 static kiln_status read_rows(jpeg_job *j)
 {
     struct jpeg_decompress_struct *c = &j->cinfo;
     kiln_picture *p = j->out;
-    c->out_color_space = c->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    const bool cmyk = is_cmyk(c);
+    c->out_color_space = cmyk ? JCS_CMYK : c->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     (void)jpeg_start_decompress(c); /* false only for a suspending source, which stdio is not */
-    p->channels = (uint32_t)c->output_components;
+    p->channels = cmyk ? 3 : (uint32_t)c->output_components;
     p->depth_bits = 8;
     const size_t n = (size_t)p->width * p->channels;
-    KILN_TRY(KILN_ALLOC(&j->row, n, "a row of a JPEG", j->err));
+    KILN_TRY(KILN_ALLOC(&j->row, (size_t)p->width * (size_t)c->output_components, "a row of a JPEG", j->err));
     KILN_TRY(KILN_ALLOC(&p->data, n * p->height, "pixels of a JPEG", j->err));
     while (c->output_scanline < c->output_height) {
         float *dst = p->data + c->output_scanline * n;
         (void)jpeg_read_scanlines(c, &j->row, 1);
-        for (size_t i = 0; i < n; i++) dst[i] = (float)j->row[i] / 255.f;
+        if (cmyk) put_cmyk(j, dst);
+        for (size_t i = 0; !cmyk && i < n; i++) dst[i] = (float)j->row[i] / 255.f;
     }
     (void)jpeg_finish_decompress(c);
     return KILN_OK;

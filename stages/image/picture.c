@@ -14,15 +14,20 @@
 
 typedef struct {
     const char *magic;
-    size_t length;
+    size_t length, at; /* of the magic in the file */
     kiln_status (*read)(const char *path, int size_only, kiln_picture *out, kiln_error *err);
 } picture_reader;
 
 /* A new format: its file with a read function, its row here. */
 static const picture_reader readers[] = {
-    {"\x89PNG\r\n\x1a\n", 8, kiln_png_read},
-    {"\xff\xd8\xff", 3, kiln_jpeg_read},
-    {"\x93NUMPY", 6, kiln_npy_read},
+    {"\x89PNG\r\n\x1a\n", 8, 0, kiln_png_read},
+    {"\xff\xd8\xff", 3, 0, kiln_jpeg_read},
+    {"\x93NUMPY", 6, 0, kiln_npy_read},
+    {"WEBP", 4, 8, kiln_webp_read}, /* RIFF, its length */
+    {"II*\0", 4, 0, kiln_tiff_read},
+    {"MM\0*", 4, 0, kiln_tiff_read},
+    {"II+\0", 4, 0, kiln_tiff_read}, /* of more than 4 GiB */
+    {"MM\0+", 4, 0, kiln_tiff_read},
 };
 
 void kiln_picture_release(kiln_picture *p)
@@ -58,14 +63,14 @@ static kiln_status find_reader(const char *path, const picture_reader **out, kil
 {
     FILE *f = NULL;
     uint64_t size;
-    char head[8] = {0};
+    char head[12] = {0};
     KILN_TRY(kiln_picture_open(path, &f, &size, err));
     size_t got = fread(head, 1, sizeof head, f);
     int failed = ferror(f);
     fclose(f); /* opened for reading: nothing to lose */
     if (failed) return kiln_fail(err, KILN_E_IO, "cannot read '%s'", path);
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (got >= readers[i].length && memcmp(head, readers[i].magic, readers[i].length) == 0) {
+        if (got >= readers[i].at + readers[i].length && memcmp(head + readers[i].at, readers[i].magic, readers[i].length) == 0) {
             *out = &readers[i];
             return KILN_OK;
         }
@@ -78,22 +83,30 @@ kiln_status kiln_picture_read(const char *path, kiln_picture *out, kiln_error *e
 {
     const picture_reader *f = NULL;
     *out = (kiln_picture){0};
+    out->orientation = 1;
     KILN_TRY(find_reader(path, &f, err));
     kiln_status st = f->read(path, 0, out, err);
     if (st != KILN_OK) kiln_picture_release(out);
     return st;
 }
 
-kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *height, kiln_error *err)
+kiln_status kiln_picture_look(const char *path, uint32_t *width, uint32_t *height, uint8_t *orientation, kiln_error *err)
 {
     const picture_reader *f = NULL;
-    kiln_picture p = {0};
+    kiln_picture p = {.orientation = 1};
     KILN_TRY(find_reader(path, &f, err));
     kiln_status st = f->read(path, 1, &p, err);
     *width = p.width;
     *height = p.height;
+    *orientation = p.orientation;
     kiln_picture_release(&p);
     return st;
+}
+
+kiln_status kiln_picture_size(const char *path, uint32_t *width, uint32_t *height, kiln_error *err)
+{
+    uint8_t orientation;
+    return kiln_picture_look(path, width, height, &orientation, err);
 }
 
 static const char *const suffixes[] = {

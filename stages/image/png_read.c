@@ -106,6 +106,23 @@ static void read_rows(png_job *j)
     png_read_end(j->png, NULL); /* checks the sums of what is left, so that a cut file is found */
 }
 
+/* Of the chunk eXIf before the pixels; read beside libpng, which would allocate what the chunk's length says. */
+static uint8_t find_orientation(const png_job *j)
+{
+    enum { CHUNKS_MOST = 256, EXIF_MOST = 1 << 16 };
+    unsigned char chunk[8], block[EXIF_MOST];
+    uint64_t at = 8;
+    for (int i = 0; i < CHUNKS_MOST && at + sizeof chunk <= j->file_size; i++) {
+        if (fseeko(j->f, (off_t)at, SEEK_SET) != 0 || fread(chunk, 1, sizeof chunk, j->f) != sizeof chunk) break;
+        const uint32_t size = (uint32_t)chunk[0] << 24 | (uint32_t)chunk[1] << 16 | (uint32_t)chunk[2] << 8 | chunk[3];
+        if (memcmp(chunk + 4, "eXIf", 4) == 0)
+            return kiln_exif_orientation(block, fread(block, 1, size < sizeof block ? size : sizeof block, j->f));
+        if (memcmp(chunk + 4, "IDAT", 4) == 0) break;
+        at += sizeof chunk + (uint64_t)size + 4; /* the sum */
+    }
+    return 1;
+}
+
 static kiln_status decode(png_job *j)
 {
     if (setjmp(png_jmpbuf(j->png))) return j->st;
@@ -124,6 +141,8 @@ kiln_status kiln_png_read(const char *path, int size_only, kiln_picture *out, ki
     KILN_TRY(kiln_picture_open(path, &j.f, &j.file_size, err));
     j.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
     j.info = j.png ? png_create_info_struct(j.png) : NULL;
+    out->orientation = find_orientation(&j);
+    rewind(j.f);
     st = j.info ? decode(&j) : kiln_fail(err, KILN_E_NOMEM, "no memory to read '%s'", path);
     free(j.rows);
     png_destroy_read_struct(&j.png, &j.info, NULL);

@@ -120,6 +120,7 @@ static kiln_status read_photo(walk *w, kiln_error *err)
     kiln_status st = check_sizes(w->camera, &why);
     if (st == KILN_OK) st = kiln_picture_read(w->camera->photo, &w->photo, &why);
     KILN_TRY(kiln_tracks_check(w->tracks, w->camera->photo, err));
+    if (st == KILN_OK) KILN_TRY(kiln_picture_turn_to(&w->photo, w->camera->photo_width, w->camera->photo_height, err));
     if (st == KILN_OK && mask[0]) {
         st = kiln_mask_read(mask, w->photo.width, w->photo.height, &w->mask, &why);
         KILN_TRY(kiln_tracks_check(w->tracks, mask, err));

@@ -21,8 +21,10 @@ static kiln_status blame(kiln_photo *p, kiln_status st, const kiln_error *why, k
 static kiln_status check_size(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
 {
     kiln_error why = {0};
-    uint32_t width = 0, height = 0;
-    KILN_TRY(blame(p, kiln_picture_size(u->photo, &width, &height, &why), &why, err));
+    kiln_picture head = {0};
+    KILN_TRY(blame(p, kiln_picture_look(u->photo, &head.width, &head.height, &head.orientation, &why), &why, err));
+    const uint32_t width = head.width, height = head.height;
+    if (kiln_picture_turns_to(&head, u->request.view.width, u->request.view.height)) return KILN_OK;
     if (!p->damage[0] && (width != u->request.view.width || height != u->request.view.height))
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is %u x %u pixels, the camera %u x %u; import again", u->photo, width,
                        height, u->request.view.width, u->request.view.height);
@@ -35,6 +37,7 @@ static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_er
     KILN_TRY(blame(p, kiln_picture_read(u->photo, &p->rgb, &why), &why, err));
     if (!p->damage[0] && p->rgb.warning[0])
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is damaged: %s", u->photo, p->rgb.warning);
+    if (kiln_picture_turns_to(&p->rgb, u->request.view.width, u->request.view.height)) return KILN_OK;
     if (!p->damage[0] && (p->rgb.width != u->request.view.width || p->rgb.height != u->request.view.height))
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' changed while it was read", u->photo);
     return KILN_OK;
@@ -101,6 +104,13 @@ static kiln_status compose(kiln_photo *p, const double background[3], kiln_error
     return KILN_OK;
 }
 
+/* Turned last, when it has three channels and takes least memory. */
+static kiln_status finish(kiln_photo *p, const kiln_render_unit *u, kiln_error *err)
+{
+    KILN_TRY(compose(p, u->background, err));
+    return kiln_picture_turn_to(&p->rgb, u->request.view.width, u->request.view.height, err);
+}
+
 kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_error *err)
 {
     *out = (kiln_photo){0};
@@ -108,7 +118,7 @@ kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_err
     KILN_TRY(read_mask(u, out, err)); /* first: it takes less memory beside a photo than a photo beside it */
     if (!out->damage[0]) KILN_TRY(read_pixels(u, out, err));
     KILN_TRY(check_content(u->photo, &u->photo_file, u->photo_hash, out, err));
-    if (!out->damage[0]) return compose(out, u->background, err);
+    if (!out->damage[0]) return finish(out, u, err);
     kiln_photo_release(out);
     return KILN_OK;
 }

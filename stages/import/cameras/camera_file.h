@@ -36,6 +36,8 @@ typedef struct {
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* counted in the notes at the end */
     char unreadable[512];                                               /* why the first unreadable photo is that */
+    uint8_t orientation;                                                /* EXIF's, of the photo that was found last */
+    uint64_t n_turned, n_untilted; /* photos with an orientation: those that follow it, and those that are taken as stored */
     bool last_unreadable;          /* the photo that was sought last is there and cannot be read */
     bool may_lack_photos;          /* its cameras name no photos: none is expected */
     uint64_t n_frames;             /* of a transforms.json; */
@@ -81,7 +83,10 @@ kiln_status kiln_mask_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo
                            kiln_error *err) KILN_MUST_CHECK;
 /* Adds to the notes what became of masks. */
 void kiln_masks_note(const kiln_camera_file *f);
-/* Fits the intrinsics, which are of width x height pixels, to the photo where there is one. */
+/* Decides whether the photo that was found last is turned as its EXIF block says, for a camera of width x height pixels: only where
+ * that size fits no other way. c->photo_width and photo_height become those of the turned photo. */
+void kiln_photo_orient(kiln_camera_file *f, kiln_camera *c, double width, double height);
+/* Fits the intrinsics, which are of width x height pixels, to the photo where there is one, which is oriented first. */
 void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double height);
 
 /* Room for one element more behind n: an array whose room is the next power of two of its count. *array is owned by the

@@ -38,6 +38,7 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
     KILN_TRY(kiln_camera_set_lens(&c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err));
     KILN_TRY(kiln_camera_pose(f, &c, r, t, who, err));
     KILN_TRY(kiln_photo_find(f, &c, &p, err));
+    kiln_photo_orient(f, &c, width, height);
     if (c.photo_width != c.width || c.photo_height != c.height) c.photo[0] = 0, c.photo_width = c.photo_height = 0;
     KILN_TRY(kiln_mask_find(f, &c, &p, NULL, err));
     return kiln_dataset_add_camera(f->d, &c, err);

@@ -14,7 +14,8 @@
 #include <string.h>
 
 static const char *const image_folders[] = {"images", "images_2", "images_4", "images_8"};
-static const char *const read_extensions[] = {"", ".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"};
+static const char *const read_extensions[] = {"",      ".png", ".jpg",  ".jpeg", ".PNG", ".JPG", ".JPEG",
+                                              ".webp", ".tif", ".tiff", ".WEBP", ".TIF", ".TIFF"};
 
 bool kiln_may_look_into(const char *dir, const char *avoid)
 {
@@ -80,6 +81,17 @@ kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const c
     return KILN_OK;
 }
 
+static void note_orientation(const kiln_camera_file *f)
+{
+    if (f->n_turned)
+        kiln_dataset_note(f->d,
+                          "%llu photos are turned by their EXIF orientation, because only so they have the shape of their cameras",
+                          (unsigned long long)f->n_turned);
+    if (f->n_untilted)
+        kiln_dataset_note(f->d, "%llu photos have an EXIF orientation and are taken as stored, as COLMAP and nerfstudio take them",
+                          (unsigned long long)f->n_untilted);
+}
+
 void kiln_camera_file_end(kiln_camera_file *f)
 {
     if (f->n_unreadable)
@@ -98,6 +110,7 @@ void kiln_camera_file_end(kiln_camera_file *f)
     if (f->n_normalised)
         kiln_dataset_note(f->d, "'%s': %llu rotations had columns that are not of length 1; they were normalised", f->path,
                           (unsigned long long)f->n_normalised);
+    note_orientation(f);
     kiln_masks_note(f);
     free(f->dirs);
     f->dirs = NULL;
@@ -108,7 +121,7 @@ static bool try_photo(kiln_camera_file *f, kiln_camera *c, const char *path)
 {
     kiln_error why = {0};
     if (!kiln_is_file(path)) return false;
-    if (kiln_picture_size(path, &c->photo_width, &c->photo_height, &why) == KILN_OK) {
+    if (kiln_picture_look(path, &c->photo_width, &c->photo_height, &f->orientation, &why) == KILN_OK) {
         snprintf(c->photo, sizeof c->photo, "%s", path);
         return true;
     }
@@ -169,8 +182,29 @@ kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_phot
     return KILN_OK;
 }
 
+/* Of the same shape but for rounding: copies at a half or a quarter are. */
+static bool same_shape(double width, double height, double photo_width, double photo_height)
+{
+    return fabs(width * photo_height - height * photo_width) <= fmax(width + height, photo_width + photo_height);
+}
+
+void kiln_photo_orient(kiln_camera_file *f, kiln_camera *c, double width, double height)
+{
+    const uint32_t across = c->photo_width, down = c->photo_height;
+    if (!c->photo[0] || f->orientation <= 1) return;
+    if (f->orientation >= 5 && across != down && same_shape(width, height, down, across) &&
+        !same_shape(width, height, across, down)) {
+        c->photo_width = down;
+        c->photo_height = across;
+        f->n_turned++;
+    } else
+        f->n_untilted++;
+    f->orientation = 1; /* counted once */
+}
+
 void kiln_photo_fit(kiln_camera_file *f, kiln_camera *c, double width, double height)
 {
+    kiln_photo_orient(f, c, width, height);
     if (!c->photo[0] || (c->photo_width == width && c->photo_height == height)) return;
     kiln_camera_scale(c, c->photo_width / width, c->photo_height / height, c->photo_width, c->photo_height);
     f->n_scaled++;
