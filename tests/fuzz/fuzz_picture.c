@@ -1,5 +1,5 @@
-/* fuzz_picture -- a photo, by content: PNG, JPEG or .npy. What is decoded is decoded again to the same, its size is what the header
- * said, and PNG and .npy are written and read back to the same pixels. */
+/* fuzz_picture -- a photo, by content: PNG, JPEG, WebP, TIFF or .npy. What is decoded is decoded again to the same, its size is
+ * what the header said, and PNG and .npy are written and read back to the same pixels. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/image/image.h"
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WRITTEN_PIXELS = 4096 }; /* beyond that only the compressor's time grows */
+enum { DECODED_PIXELS = 1 << 22, WRITTEN_PIXELS = 4096 }; /* beyond that only the compressor's time grows */
 
 static size_t values_of(const kiln_picture *p) { return (size_t)p->width * p->height * p->channels; }
 
@@ -58,12 +58,13 @@ static void check_values(const kiln_picture *p)
 void kiln_fuzz_picture(const void *argument, const uint8_t *data, size_t size)
 {
     const char *path = kiln_fuzz_path(data, size);
-    const bool jpeg = strcmp(argument, "jpeg") == 0;
+    const bool exact = strcmp(argument, "jpeg") != 0 && strcmp(argument, "tiff") != 0; /* of values that a PNG holds */
     uint32_t width = 0, height = 0;
     kiln_picture p = {0}, again = {0};
     kiln_error err = {0}, why = {0};
     const kiln_status sized = kiln_picture_size(path, &width, &height, &err);
     if (sized != KILN_OK) kiln_fuzz_refusal(sized, &err);
+    if (sized == KILN_OK && (uint64_t)width * height > DECODED_PIXELS) return; /* a few bytes of WebP or zstd may mean that */
     const kiln_status st = kiln_picture_read(path, &p, &err);
     HOLDS(kiln_picture_read(path, &again, &why) == st);
     if (st != KILN_OK) {
@@ -74,7 +75,7 @@ void kiln_fuzz_picture(const void *argument, const uint8_t *data, size_t size)
     HOLDS(sized == KILN_OK && width == p.width && height == p.height);
     check_values(&p);
     HOLDS(same(&p, &again));
-    if (!jpeg && p.channels != 2 && values_of(&p) <= WRITTEN_PIXELS) write_again(&p);
+    if (exact && p.channels != 2 && values_of(&p) <= WRITTEN_PIXELS) write_again(&p);
     kiln_picture_release(&p);
     kiln_picture_release(&again);
 }

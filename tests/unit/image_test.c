@@ -462,13 +462,6 @@ static void damage_that_libjpeg_notices_is_told(void **state)
     assert_true(n_refused > 0 && n_warned > 0);
 }
 
-static void cmyk_is_refused(void **state)
-{
-    (void)state;
-    make_jpeg("cmyk.jpg", 4, JCS_CMYK);
-    refused("cmyk.jpg", "CMYK");
-}
-
 /* Every proper beginning of a good file is refused; nothing reads beyond it (the sanitizers watch). */
 static void cut_everywhere(const char *name, const char *cut, size_t tail)
 {
@@ -588,7 +581,6 @@ int main(void)
         cmocka_unit_test(interlaced_equals_plain),
         cmocka_unit_test(jpegs_are_read),
         cmocka_unit_test(damage_that_libjpeg_notices_is_told),
-        cmocka_unit_test(cmyk_is_refused),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(flipped_bits_never_crash),
         cmocka_unit_test(huge_claims_are_refused_before_memory_is_asked_for),
