@@ -67,7 +67,7 @@ KILN_FAULT='unit=unpacking:kill,times=1' must 0 kiln import one.ply.gz killed.db
 same plain.db killed.db && [ -z "$(ls scratch)" ] || fail "scratch keeps $(ls scratch)"
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m none small 2>/dev/null; then
     trap 'umount -l "$KILN_TMP/small"' EXIT
-    must 74 kiln import bomb.ply.gz bad.db --scratch-dir small
+    must 74 kiln import bomb.ply.gz bad.db --scratch-dir small --max-inflated 2000
     grep -q 'cannot unpack .*bomb.ply.gz.*are free there, make room' err || fail "the bomb: $(cat err)"
     [ -z "$(ls small)" ] && [ ! -e bad.db ] || fail 'the bomb left something behind'
     [ "$(df --output=avail small | tail -1)" -gt 60000 ] || fail 'the bomb still takes room'

@@ -536,12 +536,12 @@ static void windows_are_bounded(void **state)
     for (int log = 20; log <= 27; log += 7) {
         import_source s = read_whole(streams_of(&m, log, false), KILN_FRAME_AS_IS);
         check_codes(&m, &s);
-        assert_int_equal(s.scan.info.window, 128 << 10); /* no more than the content needs */
+        assert_int_equal(s.scan.info.spool_ram, 128 << 10); /* no more than the content needs */
         import_source_free(&s);
     }
     refused(streams_of(&m, 28, false), "has a zstd window of 268435456 bytes; 128 MiB are the most");
-    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.window = 9 << 20}, KILN_PASS_SPOOL_THREAD) > 9 << 20);
-    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.window = 9 << 20}, KILN_PASS_BLOCK) < 9 << 20);
+    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20}, KILN_PASS_SPOOL_THREAD) > 9 << 20);
+    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20}, KILN_PASS_BLOCK) < 9 << 20);
     free_model(&m);
 }
 

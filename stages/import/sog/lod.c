@@ -236,7 +236,7 @@ static kiln_status look_at_parts(lod_source *s, kiln_error *err)
         same &= c->antialiased == s->head.info.antialiased;
         if (s->head.has_environment && p + 1 == s->n_parts)
             kiln_sog_note(&s->head.info, "its environment of %llu Gaussians is read with it", (unsigned long long)c->n);
-        s->head.info.picture_bytes = kiln_max_u64(s->head.info.picture_bytes, kiln_sog_set_image_ram(set));
+        s->head.info.spool_ram = kiln_max_u64(s->head.info.spool_ram, kiln_sog_set_image_ram(set));
         kiln_sog_set_free(set);
     }
     if (!same) kiln_sog_note(&s->head.info, "some of its files are antialiased and others not; the first decides");
