@@ -216,6 +216,7 @@ static void every_golden_file_of_gaussians_decodes_to_its_truth(void **state)
         const char *kind = json_string_value(json_object_get(g, "kind"));
         char path[1024];
         if (strcmp(kind, "gaussians") != 0) continue;
+        if (strcmp(file, "golden_lod") == 0) continue; /* its side-car has the rows of all levels: sog_test.c */
         if (!has_reader(file)) {
             skipped++;
             continue;
@@ -231,7 +232,7 @@ static void every_golden_file_of_gaussians_decodes_to_its_truth(void **state)
     }
     json_decref(index);
     print_message("%zu golden files read, %zu skipped: their formats have no reader\n", n, skipped);
-    assert_true(n >= 32);
+    assert_true(n >= 39);
 }
 
 static void files_of_independent_writers_decode_to_their_truth(void **state)
