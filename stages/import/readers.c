@@ -24,7 +24,6 @@ const kiln_reader *const kiln_readers[] = {
 static const struct {
     const char *magic, *what;
 } later[] = {
-    {"glTF", "binary glTF"},
     {"SQLite format 3", "an SQLite database, perhaps a manifest"},
 };
 

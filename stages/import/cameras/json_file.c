@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIZE_LIMIT = 64 << 20, DEPTH_LIMIT = 64 };
+enum { DEPTH_LIMIT = 64 };
 
 static int depth_of(const unsigned char *s, size_t n)
 {
@@ -46,7 +46,7 @@ kiln_status kiln_json_file_read(const char *path, json_t **out, kiln_error *err)
     unsigned char *text = NULL;
     size_t size = 0;
     *out = NULL;
-    KILN_TRY(kiln_file_read(path, SIZE_LIMIT, &text, &size, err));
+    KILN_TRY(kiln_file_read(path, KILN_JSON_SIZE_LIMIT, &text, &size, err));
     const kiln_status st = kiln_json_text_read(path, text, size, out, err);
     free(text);
     return st;

@@ -6,13 +6,16 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+enum { KILN_JSON_SIZE_LIMIT = 64 << 20 };
 
 /* The whole file as one value; json_decref(*out). A byte order mark is skipped; numbers are reals.
  * KILN_E_INPUT: empty, longer than 64 MiB, not UTF-8, nested deeper than 64, not JSON, a key twice, a number too large. */
 kiln_status kiln_json_file_read(const char *path, json_t **out, kiln_error *err) KILN_MUST_CHECK;
-/* The same of text that somebody else has read; name: for sentences. */
-kiln_status kiln_json_text_read(const char *name, const unsigned char *text, size_t size, json_t **out,
+/* The same of a text that stands in the file `path` beside other things. */
+kiln_status kiln_json_text_read(const char *path, const unsigned char *text, size_t size, json_t **out,
                                 kiln_error *err) KILN_MUST_CHECK;
 
 /* numbers[n] of an array of exactly n finite numbers; rows x columns of an array of arrays. False when it is not that. */
