@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *cameras;
+    const char *cameras, *split;
     uint64_t random_points, seed, max_inflated;
     uint32_t up, frame, lod;
     bool list, list_formats, rehash;
@@ -40,6 +40,10 @@ static struct {
 static const kiln_opt options[] = {
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
      "cameras from here: cameras.json, transforms.json, a COLMAP folder or a list of camera objects", KILN_KEYED},
+    {"split", 0, KILN_OPT_TEXT, &o.split, "RULE", "auto", NULL,
+     "which cameras are test views: every:N (every Nth by name), names:FILE (those that FILE names, one on each line), all-train "
+     "(none) or auto: as the scene's files say, else names beginning test/, else every 8th by name",
+     KILN_KEYED | KILN_LATER},
     {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none",
      KILN_KEYED},
     {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "seed of --random-points: another seed, other points", KILN_KEYED},
@@ -121,6 +125,20 @@ static kiln_status absolute_cameras(kiln_error *err)
     return kiln_opt_set(&cli, "cameras", full, "--cameras", err);
 }
 
+/* The file of names, too, is stored by its absolute path. */
+static kiln_status read_split(kiln_split *split, kiln_error *err)
+{
+    char full[KILN_PATH_MAX], text[KILN_PATH_MAX];
+    KILN_TRY(kiln_split_parse(o.split, split, err));
+    if (split->kind != KILN_SPLIT_NAMES || !kiln_opt_given(&cli, "split")) return KILN_OK;
+    if (!realpath(split->file, full))
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --split: %s", split->file, strerror(errno));
+    if (snprintf(text, sizeof text, "names:%s", full) >= (int)sizeof text)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%s' of --split is too long", full);
+    KILN_TRY(kiln_opt_set(&cli, "split", text, "--split", err));
+    return kiln_split_parse(o.split, split, err);
+}
+
 /* ---- key --------------------------------------------------------------------------------------------------------------------- */
 
 static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
@@ -134,6 +152,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
         kiln_key_text(h, "path", s->files[k].path);
         kiln_key_hash(h, "content", s->files[k].hash);
     }
+    if (i->data.split_later) kiln_key_text(h, "split", i->data.split_rule);
     return kiln_key_end(h);
 }
 
@@ -537,14 +556,17 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     char avoid[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
     kiln_import_result *i = NULL;
+    kiln_split split;
     KILN_TRY(absolute_cameras(err));
+    KILN_TRY(read_split(&split, err)); /* before anything is opened: what is typed wrongly is a mistake in usage */
     KILN_TRY(open_existing(r, manifest, err));
+    KILN_TRY(read_split(&split, err)); /* again, as a stored rule may have come */
     KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->dropped_rows = json_array();
     i->prepared.unpacked_fd = i->prepared.spool_fd = KILN_PREPARED_NONE;
     const kiln_dataset_wishes wishes = {
-        .cameras = o.cameras, .avoid = avoid, .read = {.frame = (kiln_source_frame)o.frame, .lod = o.lod}};
+        .cameras = o.cameras, .avoid = avoid, .read = {.frame = (kiln_source_frame)o.frame, .lod = o.lod}, .split = split};
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     i->up = ups[o.up];
     i->has_background = i->data.has_background;

@@ -1,6 +1,6 @@
 /* fuzz_cameras -- camera files as kiln-import and kiln-render --cameras read them: one JSON file, a COLMAP model of which one file
- * is the input, INRIA's cfg_args. What comes through is sound: names that are safe, finite numbers, rotations; and the same a
- * second time. */
+ * is the input, INRIA's cfg_args, lists of names. What comes through is sound: names that
+ * are safe, finite numbers, rotations; and the same a second time. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
@@ -126,6 +126,49 @@ void kiln_fuzz_cfg_args(const void *argument, const uint8_t *data, size_t size)
     HOLDS(strlen(d->cfg_args) < sizeof d->cfg_args);
     kiln_dataset_release(d);
     free(d);
+}
+
+/* A data set without files: cameras of these names, one in each direction of the axes. */
+static kiln_dataset *some_cameras(void)
+{
+    static const char *const names[] = {"a", "a.b", "left/a", "left/b", "right/b", "z/y/x"};
+    kiln_error err = {0};
+    kiln_dataset *d = calloc(1, sizeof *d);
+    HOLDS(d);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        kiln_camera c = {.width = 4, .height = 3, .fx = 5, .fy = 5, .cx = 2, .cy = 1.5, .t = {(double)i, 1, -2}};
+        for (size_t k = 0; k < 3; k++) c.r[3 * k + (k + i) % 3] = 1;
+        snprintf(c.name, sizeof c.name, "%s", names[i]);
+        HOLDS(kiln_dataset_add_camera(d, &c, &err) == KILN_OK);
+    }
+    snprintf(d->root, sizeof d->root, "%s/list", kiln_fuzz_folder());
+    return d;
+}
+
+/* The same list as the user's own and as one that lies in the data set: where the first is taken the second is, and they agree. */
+void kiln_fuzz_split_names(const void *argument, const uint8_t *data, size_t size)
+{
+    kiln_error err = {0}, why = {0};
+    kiln_dataset *named = some_cameras(), *found = some_cameras();
+    char path[400];
+    (void)argument;
+    snprintf(path, sizeof path, "%s", kiln_fuzz_file("list", "test.txt", data, size));
+    named->split = (kiln_split){.kind = KILN_SPLIT_NAMES, .file = path};
+    found->is_folder = true;
+    const kiln_status st = kiln_dataset_finish_cameras(named, &err);
+    HOLDS(kiln_dataset_finish_cameras(found, &why) == KILN_OK);
+    check_dataset(found);
+    if (st == KILN_OK) {
+        check_same(named, found);
+        HOLDS(found->n_sources == 1);
+    } else {
+        kiln_fuzz_refusal(st, &err);
+        HOLDS(found->n_sources == 0 && found->n_findings == 1);
+    }
+    kiln_dataset_release(named);
+    kiln_dataset_release(found);
+    free(named);
+    free(found);
 }
 
 /* ---- COLMAP ---------------------------------------------------------------------------------------------------------------- */

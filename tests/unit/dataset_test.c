@@ -637,6 +637,183 @@ static void every_colmap_model_knows_itself(void **state)
     assert_null(kiln_camera_model_by_id(18));
 }
 
+static void find_as(const kiln_dataset_wishes *wishes)
+{
+    kiln_error err = {0};
+    kiln_dataset_release(&data);
+    if (kiln_dataset_find(root, wishes, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+}
+
+static void find_as_refused(const char *scene, const kiln_dataset_wishes *wishes, const char *because)
+{
+    kiln_error err = {0};
+    kiln_dataset_release(&data);
+    assert_int_equal(kiln_dataset_find(scene, wishes, &data, &err), KILN_E_INPUT);
+    if (!strstr(err.msg, because) || strchr(err.msg, '\n')) fail_msg("'%s' does not say '%s'", err.msg, because);
+}
+
+/* The splits of all cameras in the order of their names: "Ttt" where the first is a test view. */
+static const char *splits(void)
+{
+    static char letters[64];
+    assert_true(data.n_cameras < sizeof letters);
+    for (uint32_t i = 0; i < data.n_cameras; i++) letters[i] = strcmp(data.cameras[i].split, "test") == 0 ? 'T' : 't';
+    letters[data.n_cameras] = 0;
+    return letters;
+}
+
+/* The finding of a file of the scene, "" where there is none. *used: whether it is used. */
+static const char *why_not(const char *name, bool *used)
+{
+    *used = false;
+    for (uint32_t i = 0; i < data.n_findings; i++) {
+        if (strcmp(data.findings[i].path, at(name)) != 0) continue;
+        *used = data.findings[i].used;
+        return data.findings[i].why_not;
+    }
+    return "";
+}
+
+/* ---- lists of names, --split ------------------------------------------------------------------------------------------------ */
+
+/* left/1, left/2, right/1, right/2, of a COLMAP model. */
+static void put_pairs(void)
+{
+    const char *const images[] = {"left/1.png", "left/2.png", "right/1.png", "right/2.png", NULL};
+    put_colmap("sparse/0", pinhole, images);
+}
+
+static void lists_beside_the_scene_choose_test_views(void **state)
+{
+    bool used;
+    (void)state;
+    put_pairs();
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "Tttt");
+    put("sparse/0/train.txt", "left/1.png\nright/2.png\n");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tTTt");
+    put("train.txt", "left/1.png\nleft/2.png\n");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "ttTT");
+    put("sparse/0/test.txt", "right/2.png\n");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tttT");
+    assert_string_equal(why_not("train.txt", &used), "another list takes precedence");
+    put("test.txt", "\xef\xbb\xbf# held out\r\n\n  ./images_2/left/2.JPG \r\n.\\right\\1\nnowhere.png");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tTTt");
+    assert_string_equal(data.split_rule, "names in test.txt");
+    assert_non_null(strstr(data.notes, "1 of 3 names fit no camera; the first: 'nowhere.png'"));
+    (void)why_not("test.txt", &used);
+    assert_true(used);
+    for (uint32_t i = 0; i < data.n_sources; i++) used &= strcmp(data.sources[i].path, at("sparse/0/test.txt")) != 0;
+    assert_true(used);
+    assert_string_equal(data.sources[data.n_sources - 1].path, at("test.txt"));
+}
+
+static void lists_about_something_else_are_passed_over(void **state)
+{
+    bool used;
+    (void)state;
+    put_pairs();
+    put("test.txt", "This folder holds a scan of a chair.\n");
+    put("train.txt", "left/1\n\xff\n");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "Tttt");
+    assert_string_equal(data.split_rule, "every 8th by name");
+    assert_string_equal(why_not("test.txt", &used), "none of its names is a camera's");
+    assert_non_null(strstr(why_not("train.txt", &used), "not UTF-8"));
+}
+
+static void camera_files_come_before_lists(void **state)
+{
+    const char *const frames[] = {"a.png", "b.png", "c.png", NULL};
+    (void)state;
+    for (int i = 0; frames[i]; i++) put_photo(frames[i], 8, 6);
+    put("test.txt", "c\n");
+    put_transforms("transforms.json", "\"fl_x\": 7, \"val_filenames\": [\"b.png\"]", frames);
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tTt");
+    put_transforms("transforms.json", "\"fl_x\": 7, \"val_filenames\": [], \"train_filenames\": [\"b.png\", \"./c.png\"]", frames);
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "Ttt");
+    put_transforms("transforms.json", "\"fl_x\": 7, \"train_filenames\": [\"a.png\", \"b.png\", \"c.png\"]", frames);
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "ttt");
+    assert_string_equal(data.split_rule, "as the camera files say");
+    put_transforms("transforms.json", "\"fl_x\": 7, \"test_filenames\": []", frames);
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "ttT");
+}
+
+static void cfg_args_says_whether_any_were_held_out(void **state)
+{
+    (void)state;
+    put_pairs();
+    put("cfg_args", "Namespace(eval=False, sh_degree=3)");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tttt");
+    assert_non_null(strstr(data.split_rule, "cfg_args says eval=False"));
+    put("cfg_args", "Namespace(eval=True, sh_degree=3)");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "Tttt");
+    put("cfg_args", "Namespace(eval=False, sh_degree=3)");
+    put("sparse/0/test.txt", "left/2.png\n");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tTtt");
+}
+
+static void the_user_has_the_last_word_on_the_split(void **state)
+{
+    char list[TEST_PATH_MAX];
+    (void)state;
+    snprintf(list, sizeof list, "%s", at("mine.txt"));
+    const kiln_dataset_wishes names = {.split = {.kind = KILN_SPLIT_NAMES, .file = list}};
+    put_pairs();
+    put("test.txt", "left/2.png\n");
+    find_as(&(kiln_dataset_wishes){.split = {.kind = KILN_SPLIT_EVERY, .every = 3}});
+    assert_string_equal(splits(), "TttT");
+    find_as(&(kiln_dataset_wishes){.split = {.kind = KILN_SPLIT_EVERY, .every = 1}});
+    assert_string_equal(splits(), "TTTT");
+    find_as(&(kiln_dataset_wishes){.split = {.kind = KILN_SPLIT_ALL_TRAIN}});
+    assert_string_equal(splits(), "tttt");
+    put("mine.txt", "right/1.png\n");
+    find_as(&names);
+    assert_string_equal(splits(), "ttTt");
+    put("mine.txt", "2.png\n"); /* without its folder: each of that name */
+    find_as(&names);
+    assert_string_equal(splits(), "tTtT");
+    put("mine.txt", "elsewhere/left/1\n");
+    find_as(&names);
+    assert_string_equal(splits(), "Tttt");
+    put("mine.txt", "middle/1.png\n"); /* another photo, though its last part is known */
+    find_as_refused(root, &names, "none of the 1 names");
+    put("mine.txt", "# nothing\n\n");
+    find_as_refused(root, &names, "holds no name");
+    put("mine.txt", "\xff\n");
+    find_as_refused(root, &names, "not UTF-8");
+}
+
+static void splits_are_checked_as_texts(void **state)
+{
+    static const char *const refused[] = {"",         "every", "every:", "every:0", "every:-1", "every:1.5",
+                                          "every:8 ", "names", "names:", "all",     "Auto",     "every:99999999999"};
+    kiln_split s;
+    kiln_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_int_equal(kiln_split_parse(refused[i], &s, &err), KILN_E_USAGE);
+    assert_int_equal(kiln_split_parse("auto", &s, &err), KILN_OK);
+    assert_int_equal(s.kind, KILN_SPLIT_AUTO);
+    assert_int_equal(kiln_split_parse("every:08", &s, &err), KILN_OK);
+    assert_true(s.kind == KILN_SPLIT_EVERY && s.every == 8);
+    assert_int_equal(kiln_split_parse("names:a:b", &s, &err), KILN_OK);
+    assert_true(s.kind == KILN_SPLIT_NAMES && strcmp(s.file, "a:b") == 0);
+    assert_int_equal(kiln_split_parse("all-train", &s, &err), KILN_OK);
+    assert_int_equal(s.kind, KILN_SPLIT_ALL_TRAIN);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
@@ -676,6 +853,12 @@ int main(void)
         IN_SCRATCH(keypoint_counts_whose_bytes_overflow_are_refused),
         IN_SCRATCH(keys_that_occur_twice_are_refused),
         IN_SCRATCH(keypoint_lines_have_no_bound),
+        IN_SCRATCH(lists_beside_the_scene_choose_test_views),
+        IN_SCRATCH(lists_about_something_else_are_passed_over),
+        IN_SCRATCH(camera_files_come_before_lists),
+        IN_SCRATCH(cfg_args_says_whether_any_were_held_out),
+        IN_SCRATCH(the_user_has_the_last_word_on_the_split),
+        cmocka_unit_test(splits_are_checked_as_texts),
         cmocka_unit_test(every_colmap_model_knows_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

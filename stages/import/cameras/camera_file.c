@@ -65,8 +65,7 @@ static size_t image_folder_length(const kiln_camera_file *f, const char *path)
     return path[6] == '_' && n > 7 && strspn(path + 7, "0123456789") == n - 7 ? n + 1 : 0;
 }
 
-/* Where the extension of a photo begins, at the dot; the end of the path when it has none that we know. */
-static size_t stem_length(const char *path)
+size_t kiln_photo_stem(const char *path)
 {
     const char *suffix = kiln_path_suffix(path);
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
@@ -83,7 +82,7 @@ kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char
         return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path, who, why);
     snprintf(p->path, sizeof p->path, "%s", given);
     p->after_folder = image_folder_length(f, given);
-    p->stem = stem_length(given);
+    p->stem = kiln_photo_stem(given);
     if (p->stem <= p->after_folder || given[p->stem - 1] == '/')
         return kiln_fail(err, KILN_E_INPUT, "'%s': %s cannot be named after its photo '%.200s'", f->path, who, given);
     snprintf(c->name, sizeof c->name, "%.*s", (int)(p->stem - p->after_folder), given + p->after_folder);
@@ -97,24 +96,6 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const kiln_source_file *)a)->path, ((const kiln_source_file *)b)->path);
 }
 
-static bool is_test_name(const char *name) { return strncmp(name, "test/", 5) == 0; }
-
-/* What a file says; else names beginning test/; else every 8th of the sorted names, as 3DGS does. */
-static const char *give_split(kiln_camera *c, uint32_t n)
-{
-    bool said = false, named = false;
-    for (uint32_t i = 0; i < n; i++) {
-        said |= strcmp(c[i].split, "test") == 0;
-        named |= is_test_name(c[i].name);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const bool test = said ? strcmp(c[i].split, "test") == 0 : named ? is_test_name(c[i].name) : i % 8 == 0;
-        snprintf(c[i].split, sizeof c[i].split, "%s", test ? "test" : "train");
-    }
-    if (n == 0) return NULL;
-    return said ? "as the camera files say" : named ? "names beginning test/" : "every 8th by name";
-}
-
 kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err)
 {
     if (d->n_cameras) qsort(d->cameras, d->n_cameras, sizeof *d->cameras, by_name);
@@ -122,7 +103,7 @@ kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err)
         if (strcmp(d->cameras[i - 1].name, d->cameras[i].name) == 0)
             return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' occurs twice; two photos need different names",
                              d->cameras[i].name);
-    d->split_rule = give_split(d->cameras, d->n_cameras);
+    KILN_TRY(kiln_split_cameras(d, err));
     if (d->n_sources) qsort(d->sources, d->n_sources, sizeof *d->sources, by_path);
     return KILN_OK;
 }

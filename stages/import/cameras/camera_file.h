@@ -64,6 +64,9 @@ kiln_status kiln_cameras_colmap(kiln_camera_file *f, const char *folder, kiln_er
 kiln_status kiln_camera_set_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
                                  kiln_error *err) KILN_MUST_CHECK;
 
+/* Where the extension of a photo begins, at its dot; the length of the path when it has none that we know. */
+size_t kiln_photo_stem(const char *path);
+
 /* The pose of cam_from_world given as it stands (r row-major), or by the camera's own axes and centre in the world
  * (columns of r: right, down, forward). Columns that are not of length 1 are normalised and counted.
  * KILN_E_INPUT: not finite, zero, not orthogonal to 1e-3, a reflection. */
@@ -96,7 +99,7 @@ kiln_status kiln_dataset_add_camera(kiln_dataset *d, const kiln_camera *c, kiln_
 kiln_status kiln_dataset_add_source(kiln_dataset *d, const char *path, const char *role, kiln_error *err) KILN_MUST_CHECK;
 /* One sentence more; what does not fit is left out. */
 void kiln_dataset_note(kiln_dataset *d, const char *fmt, ...) KILN_PRINTF(2, 3);
-/* Sorts the cameras, refuses equal names, gives the split where no file gave one. */
+/* Sorts the cameras, refuses equal names, gives each its split (camera_split.h). */
 kiln_status kiln_dataset_finish_cameras(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 
 /* What a camera file holds: "INRIA cameras.json", ...; NULL when it is none. */

@@ -70,11 +70,16 @@ static bool is_listed(const json_t *names, const char *path)
     return false;
 }
 
-/* nerfstudio's explicit split: what is held out is test; val_filenames where there are no test_filenames. */
-static bool is_held_out(const json_t *file, const char *path)
+/* nerfstudio's explicit split: what is held out is test; val_filenames where there are no test_filenames, and without either what
+ * train_filenames lack. NULL: the file does not say. */
+static const char *split_of(kiln_dataset *d, const json_t *file, const char *path)
 {
-    const json_t *test = json_object_get(file, "test_filenames");
-    return is_listed(json_array_size(test) ? test : json_object_get(file, "val_filenames"), path);
+    const json_t *test = json_object_get(file, "test_filenames"), *train = json_object_get(file, "train_filenames");
+    if (!json_array_size(test)) test = json_object_get(file, "val_filenames");
+    if (json_array_size(test)) return is_listed(test, path) ? "test" : "train";
+    if (json_array_size(train) == 0) return NULL;
+    d->split_later = true;
+    return is_listed(train, path) ? "train" : "test";
 }
 
 /* A frame that names no mask has none: nerfstudio looks for none either. */
@@ -117,7 +122,8 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
     }
     KILN_TRY(find_mask(f, &c, frame, &p, who, err));
     if (!sized) return kiln_fail(err, KILN_E_INPUT, "'%s': %s has no size: there is neither w and h nor a photo", f->path, who);
-    snprintf(c.split, sizeof c.split, "%s", is_held_out(file, p.path) ? "test" : f->split);
+    const char *const split = split_of(f->d, file, p.path);
+    snprintf(c.split, sizeof c.split, "%s", split ? split : f->split);
     return kiln_dataset_add_camera(f->d, &c, err);
 }
 

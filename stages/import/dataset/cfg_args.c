@@ -58,9 +58,10 @@ static void read_path(const char *text, const char *key, char *out, size_t room)
 
 static void interpret(kiln_dataset *d, const char *text)
 {
-    bool white, eval;
+    bool white;
     const char *degree = value_of(text, "sh_degree");
-    const bool has_eval = read_bool(text, "eval", &eval), has_name = read_name(text, "images", d->images, sizeof d->images);
+    const bool has_name = read_name(text, "images", d->images, sizeof d->images);
+    d->has_eval = read_bool(text, "eval", &d->eval);
     read_path(text, "source_path", d->source_path, sizeof d->source_path);
     char *out = d->cfg_args;
     const size_t room = sizeof d->cfg_args;
@@ -71,7 +72,7 @@ static void interpret(kiln_dataset *d, const char *text)
         n += snprintf(out + n, room - (size_t)n, "\"white_background\":%s,", white ? "true" : "false");
     }
     if (degree && *degree >= '0' && *degree <= '9') n += snprintf(out + n, room - (size_t)n, "\"sh_degree\":%c,", *degree);
-    if (has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", eval ? "true" : "false");
+    if (d->has_eval) n += snprintf(out + n, room - (size_t)n, "\"eval\":%s,", d->eval ? "true" : "false");
     if (has_name) n += snprintf(out + n, room - (size_t)n, "\"images\":\"%s\",", d->images);
     if (out[n - 1] == ',') n--;
     snprintf(out + n, room - (size_t)n, "}");

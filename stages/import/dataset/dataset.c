@@ -203,13 +203,14 @@ static void set_root(kiln_dataset *d, const char *path, bool is_file)
 kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wishes, kiln_dataset *out, kiln_error *err)
 {
     char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
-    *out = (kiln_dataset){0};
+    *out = (kiln_dataset){.split = wishes->split};
     if (!realpath(scene, path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene, strerror(errno));
     kiln_search s = {.d = out, .avoid = wishes->avoid, .options = &wishes->read};
     if (s.avoid && realpath(s.avoid, real)) s.avoid = real;
     out->read = wishes->read;
     const bool is_file = !kiln_is_dir(path);
     set_root(out, path, is_file);
+    out->is_folder = !is_file;
     kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
     if (st == KILN_OK && out->reader) st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
     free(s.files);

@@ -19,12 +19,17 @@
  * photo's true size. Frames of a transforms.json without photo are dropped and counted by reason; other cameras stay
  * without.
  * A photo's mask is the frame's mask_path, or of COLMAP's and INRIA's cameras masks/NAME.png (masks.c).
- * Split: what the files say (transforms_test.json; test_filenames, or val_filenames
- * where those are empty); else names beginning test/; else every 8th by name.
+ *
+ * Test views: those of --split; else as the files say (transforms_test.json; test_filenames of a
+ * transforms.json, val_filenames where those are empty, what train_filenames lack where both are); else by a list of names in the
+ * directory, the first whose names fit cameras: test.txt, sparse/0/test.txt, train.txt, sparse/0/train.txt; else none where
+ * cfg_args says eval=False, because INRIA then trains on all; else names beginning test/; else every 8th by name, as INRIA does
+ * with eval=True. A list has a name on each line, with or without folders and extension; lines beginning # are passed over.
  */
 #ifndef KILN_STAGES_IMPORT_DATASET_H
 #define KILN_STAGES_IMPORT_DATASET_H
 
+#include "stages/import/cameras/camera_split.h"
 #include "stages/import/reader.h"
 
 typedef struct {
@@ -39,8 +44,9 @@ typedef struct {
     char text[4096];
 } kiln_path;
 
-typedef struct {
+typedef struct kiln_dataset {
     char root[4096]; /* absolute */
+    bool is_folder;  /* the scene is that folder, no file in it */
     char name[256];
     const kiln_reader *reader; /* of rows_path; NULL when there is none */
     char rows_path[4096];      /* splat or point file; COLMAP: the points3D file; "" none */
@@ -51,7 +57,9 @@ typedef struct {
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
     uint64_t frames_unreadable; /* of those dropped: the photo is there and cannot be read; the others have none */
-    const char *split_rule;     /* how test views were chosen; NULL without cameras */
+    kiln_split split;           /* how the user wants test views chosen; borrowed */
+    char split_rule[160];       /* how test views were chosen; "" without cameras */
+    bool split_later;           /* by a rule, over the same files, that is newer than bakes that are about: a part of their key */
     uint64_t n_masks;           /* cameras whose photo has a mask */
     uint64_t photos_missing;    /* photos that cameras name and that are nowhere, of dropped frames too */
     char first_missing[1100];   /* the first of them, as it is named */
@@ -63,6 +71,7 @@ typedef struct {
     char up_axis[64]; /* as the camera files say */
     char frame[64];
     char transforms[2048];  /* JSON array: what the camera files say was applied to the world; "" nothing */
+    bool has_eval, eval;    /* INRIA's cfg_args says eval=; its value */
     char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
     char images[256];       /* image folder by cfg_args, "" unknown */
     char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; only shown; "" unknown */
@@ -76,6 +85,7 @@ typedef struct {
     const char *cameras; /* --cameras FILE */
     const char *avoid;   /* folder of the manifest, absolute */
     kiln_read_options read;
+    kiln_split split; /* --split; its file is borrowed */
 } kiln_dataset_wishes;
 
 /* scene: directory or file. */

@@ -50,7 +50,7 @@ enum { LINE = 200 };
 static bool split_line(const kiln_dataset *d, char out[LINE])
 {
     const uint32_t test = count_test(d);
-    if (d->n_cameras == 0 || !d->split_rule) return false;
+    if (d->n_cameras == 0 || !d->split_rule[0]) return false;
     snprintf(out, LINE, "%u test, %u train (%s)", test, d->n_cameras - test, d->split_rule);
     return true;
 }
@@ -76,8 +76,8 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
     const uint32_t distorted = count_distorted(d, &model), test = count_test(d);
     json_t *cfg = NULL;
     if (d->cfg_args[0]) KILN_TRY(kiln_json_parse(d->cfg_args, strlen(d->cfg_args), 0, "cfg_args", &cfg, NULL, err));
-    json_t *all = json_pack("{s:{s:s, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o}, s:o}", "split", "rule",
-                            d->split_rule ? d->split_rule : "", "test", (int)test, "train", (int)(d->n_cameras - test),
+    json_t *all = json_pack("{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o}, s:o}", "split", "rule",
+                            kiln_json_string(d->split_rule), "test", (int)test, "train", (int)(d->n_cameras - test),
                             "frames_dropped_by", "photo_not_there", (json_int_t)(d->frames_dropped - d->frames_unreadable),
                             "photo_unreadable", (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted",
                             "cameras", (int)distorted, "model", kiln_json_string(model), "cfg_args", cfg ? cfg : json_null());
