@@ -652,6 +652,14 @@ static void find_as_refused(const char *scene, const kiln_dataset_wishes *wishes
     if (!strstr(err.msg, because) || strchr(err.msg, '\n')) fail_msg("'%s' does not say '%s'", err.msg, because);
 }
 
+static const kiln_camera *camera(const char *name)
+{
+    for (uint32_t i = 0; i < data.n_cameras; i++)
+        if (strcmp(data.cameras[i].name, name) == 0) return &data.cameras[i];
+    fail_msg("no camera '%s'", name);
+    return NULL;
+}
+
 /* The splits of all cameras in the order of their names: "Ttt" where the first is a test view. */
 static const char *splits(void)
 {
@@ -814,6 +822,63 @@ static void splits_are_checked_as_texts(void **state)
     assert_int_equal(s.kind, KILN_SPLIT_ALL_TRAIN);
 }
 
+/* ---- the files of forks ------------------------------------------------------------------------------------------------------ */
+
+static void put_inria(const char *file, const char *a, const char *b)
+{
+    kiln_buffer text = {0};
+    kiln_error err = {0};
+    assert_int_equal(
+        kiln_buffer_printf(&text, &err,
+                           "[{\"img_name\": \"%s\", \"width\": 8, \"height\": 6, \"position\": [0, 0, 0], \"rotation\": "
+                           "[[1, 0, 0], [0, 1, 0], [0, 0, 1]], \"fx\": 7, \"fy\": 7}, {\"img_name\": \"%s\", \"width\": 8, "
+                           "\"height\": 6, \"position\": [1, 0, 0], \"rotation\": [[1, 0, 0], [0, 1, 0], [0, 0, 1]], "
+                           "\"fx\": 7, \"fy\": 7}]",
+                           a, b),
+        KILN_OK);
+    if (kiln_file_write(at(file), text.data, text.size, &err) != KILN_OK) fail_msg("%s", err.msg);
+    kiln_buffer_release(&text);
+}
+
+static void train_and_test_cameras_are_one_source(void **state)
+{
+    bool used;
+    (void)state;
+    put_ply("point_cloud/iteration_7/point_cloud.ply", 3, true);
+    put_pairs();
+    put("cfg_args", "Namespace(eval=False)");
+    put_inria("train_cameras.json", "a", "c");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tt");
+    put_inria("test_cameras.json", "b", "d");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "tTtT");
+    assert_string_equal(data.split_rule, "as the camera files say");
+    assert_string_equal(rows(), "point_cloud/iteration_7/point_cloud.ply");
+    (void)why_not("test_cameras.json", &used);
+    assert_true(used);
+    put("cameras.json", inria_camera);
+    find_as(&(kiln_dataset_wishes){0});
+    assert_string_equal(splits(), "t");
+    assert_string_equal(why_not("test_cameras.json", &used), "other cameras take precedence");
+}
+
+static void names_that_both_files_have_get_their_folder(void **state)
+{
+    (void)state;
+    put_photo("test/r_0.png", 8, 6);
+    put_photo("train/r_0.png", 16, 12);
+    put_inria("train_cameras.json", "r_0", "r_1");
+    put_inria("test_cameras.json", "r_0", "s");
+    find_as(&(kiln_dataset_wishes){0});
+    assert_int_equal(data.n_cameras, 4);
+    assert_string_equal(splits(), "TTtt");
+    assert_string_equal(camera("train/r_0")->photo, at("train/r_0.png"));
+    assert_int_equal(camera("train/r_0")->width, 16);
+    assert_string_equal(camera("test/r_0")->photo, at("test/r_0.png"));
+    (void)camera("test/s");
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
@@ -859,6 +924,8 @@ int main(void)
         IN_SCRATCH(cfg_args_says_whether_any_were_held_out),
         IN_SCRATCH(the_user_has_the_last_word_on_the_split),
         cmocka_unit_test(splits_are_checked_as_texts),
+        IN_SCRATCH(train_and_test_cameras_are_one_source),
+        IN_SCRATCH(names_that_both_files_have_get_their_folder),
         cmocka_unit_test(every_colmap_model_knows_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

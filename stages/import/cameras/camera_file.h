@@ -28,7 +28,8 @@ typedef struct {
     const char *avoid;        /* folder that is never looked into; NULL none */
     char path[KILN_PATH_MAX]; /* absolute: the file or folder that is read */
     bool need_photos;         /* frames of a transforms.json without their photo are dropped */
-    const char *split;        /* of all its cameras: "test", or "" where the file does not say */
+    const char *split;        /* of all its cameras: "test", "train", or "" where the file does not say */
+    const char *prefix;       /* put before the names of INRIA's cameras: "test/", or "" */
     char images[256];         /* name of the image folder where one is known, "" else */
     /* where photos are sought; the first n_bases by their path as given, the others by what follows the image folder */
     char (*dirs)[KILN_PATH_MAX]; /* owned */

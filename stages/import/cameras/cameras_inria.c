@@ -3,7 +3,8 @@
  *     [{"id": 0, "img_name": "test/r_0", "width": 400, "height": 400, "position": [3], "rotation": [[3], [3], [3]],
  *       "fy": 555.5, "fx": 555.5}, ...]
  * position is the camera's centre, rotation its axes in the world (columns right, down, forward). There is no principal
- * point: it is the middle. img_name has no extension in older versions.
+ * point: it is the middle. img_name has no extension in older versions. Forks write the same as train_cameras.json and
+ * test_cameras.json.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/cameras/json_file.h"
@@ -12,7 +13,7 @@
 
 static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, kiln_error *err)
 {
-    char who[40];
+    char who[40], given[1100];
     double r[9], centre[3];
     kiln_camera c = {0};
     kiln_photo_path p;
@@ -26,7 +27,9 @@ static kiln_status read_one(kiln_camera_file *f, const json_t *o, size_t index, 
         return kiln_fail(err, KILN_E_INPUT, "'%s': the position of %s is not 3 numbers", f->path, who);
     const double lens[4] = {json_number_value(json_object_get(o, "fx")), json_number_value(json_object_get(o, "fy")), width / 2,
                             height / 2};
-    KILN_TRY(kiln_camera_set_name(f, &c, name, &p, who, err));
+    snprintf(given, sizeof given, "%s%s", f->prefix, name); /* cut at 1099: set_name refuses more than 1024 */
+    KILN_TRY(kiln_camera_set_name(f, &c, given, &p, who, err));
+    snprintf(c.split, sizeof c.split, "%s", f->split);
     KILN_TRY(kiln_camera_set_size(&c, width, height, f->path, who, err));
     KILN_TRY(kiln_camera_set_lens(&c, kiln_camera_model_by_name("PINHOLE"), lens, f->path, who, err));
     KILN_TRY(kiln_camera_pose_of_body(f, &c, r, centre, who, err));

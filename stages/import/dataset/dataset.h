@@ -3,8 +3,8 @@
  * Precedence, first found wins; --list prints all that was found and marks what is used.
  *   Gaussians: a file named on the command line; point_cloud/iteration_N/point_cloud.ply with the largest N; a splat
  *              file at the top of the directory (largest count when several)
- *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); COLMAP sparse model; transforms.json;
- *              transforms_{train,val,test}.json, read together
+ *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); train_cameras.json and test_cameras.json (forks of INRIA), read
+ *              together; COLMAP sparse model; transforms.json; transforms_{train,val,test}.json, read together
  *   points:    without Gaussians only: those of the cameras (COLMAP points3D; ply_file_path of transforms.json), because
  *              both lie in one world; a COLMAP model's that is there; input.ply, sparse_pc.ply, points3D.ply; any other
  *              point cloud (largest count when several)
@@ -19,8 +19,9 @@
  * photo's true size. Frames of a transforms.json without photo are dropped and counted by reason; other cameras stay
  * without.
  * A photo's mask is the frame's mask_path, or of COLMAP's and INRIA's cameras masks/NAME.png (masks.c).
+ * Cameras that train_cameras.json and test_cameras.json call alike are named train/NAME and test/NAME.
  *
- * Test views: those of --split; else as the files say (transforms_test.json; test_filenames of a
+ * Test views: those of --split; else as the files say (transforms_test.json, test_cameras.json; test_filenames of a
  * transforms.json, val_filenames where those are empty, what train_filenames lack where both are); else by a list of names in the
  * directory, the first whose names fit cameras: test.txt, sparse/0/test.txt, train.txt, sparse/0/train.txt; else none where
  * cfg_args says eval=False, because INRIA then trains on all; else names beginning test/; else every 8th by name, as INRIA does

@@ -1,20 +1,30 @@
 /* dataset_cameras -- which of a directory's camera sources is used: the first of a fixed order.
  *
- * Blender's three files are one source. All that exist are findings, also those that are not read.
+ * Blender's three files are one source, and so are the two that forks of INRIA's write. All that exist are findings, also those
+ * that are not read.
  */
+#include "base/memory.h"
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/cameras/json_file.h"
 #include "stages/import/dataset/dataset_search.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* In the order of precedence; the COLMAP model comes between INRIA's and the transforms. */
-static const char *const inria_files[] = {"cameras.json", NULL};
-static const char *const transforms_files[] = {"transforms.json", NULL};
-static const char *const blender_files[] = {"transforms_train.json", "transforms_val.json", "transforms_test.json", NULL};
+typedef struct {
+    const char *name;  /* NULL in the last row */
+    const char *split; /* of all its cameras; "" where the file's name does not say */
+} camera_file_name;
 
-static kiln_status read_source(kiln_search *s, const char *path, const char *split, kiln_error *err)
+/* In the order of precedence; the COLMAP model comes between INRIA's and the transforms. */
+static const camera_file_name inria_files[] = {{"cameras.json", ""}, {NULL, NULL}};
+static const camera_file_name split_files[] = {{"train_cameras.json", "train"}, {"test_cameras.json", "test"}, {NULL, NULL}};
+static const camera_file_name transforms_files[] = {{"transforms.json", ""}, {NULL, NULL}};
+static const camera_file_name blender_files[] = {
+    {"transforms_train.json", ""}, {"transforms_val.json", ""}, {"transforms_test.json", "test"}, {NULL, NULL}};
+
+static kiln_status read_source(kiln_search *s, const char *path, const char *split, const char *prefix, kiln_error *err)
 {
     kiln_camera_file f;
     const uint32_t before = s->d->n_cameras;
@@ -22,6 +32,7 @@ static kiln_status read_source(kiln_search *s, const char *path, const char *spl
     kiln_status st = kiln_camera_file_begin(&f, s->d, path, s->d->root, s->avoid, err);
     f.need_photos = true;
     f.split = split;
+    f.prefix = prefix;
     if (st == KILN_OK) st = kiln_cameras_append(&f, &s->camera_kind, err);
     if (st == KILN_OK && f.points[0]) snprintf(s->points, sizeof s->points, "%s", f.points);
     kiln_camera_file_end(&f);
@@ -38,7 +49,7 @@ static kiln_status pass_over(kiln_search *s, const char *path, const char *what,
     return kiln_dataset_add_finding(s->d, path, "cameras", false, what, why_not, err);
 }
 
-/* cameras.json may be another program's: what parses and holds no cameras is passed over. */
+/* A file of INRIA's names may be another program's: what parses and holds no cameras is passed over. */
 static kiln_status holds_cameras(const char *path, bool *yes, kiln_error *err)
 {
     json_t *json = NULL;
@@ -48,22 +59,63 @@ static kiln_status holds_cameras(const char *path, bool *yes, kiln_error *err)
     return KILN_OK;
 }
 
-/* Files of one JSON source, each of which makes it there. */
-static kiln_status try_files(kiln_search *s, const char *const *names, const char *taken, kiln_error *err)
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Says whether two lists of cameras have a name in common. Names that are not text are the reader's to refuse. */
+static kiln_status have_common_name(const json_t *a, const json_t *b, bool *common, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
+    const char **names = NULL, *name;
+    size_t n = 0;
+    *common = false;
+    KILN_TRY(KILN_ALLOC(&names, json_array_size(a), "names of cameras", err));
+    for (size_t i = 0; i < json_array_size(a); i++)
+        if ((name = json_string_value(json_object_get(json_array_get(a, i), "img_name")))) names[n++] = name;
+    if (n) qsort(names, n, sizeof *names, by_text);
+    for (size_t i = 0; n && i < json_array_size(b) && !*common; i++)
+        if ((name = json_string_value(json_object_get(json_array_get(b, i), "img_name"))))
+            *common = bsearch(&name, names, n, sizeof *names, by_text) != NULL;
+    free(names);
+    return KILN_OK;
+}
+
+/* Forks that keep only the last part of a photo's path call both train/r_0 and test/r_0 "r_0". Then the folder is put back. */
+static kiln_status need_prefixes(const kiln_search *s, bool *yes, kiln_error *err)
+{
+    char path[2][KILN_PATH_MAX];
+    json_t *json[2] = {NULL, NULL};
+    kiln_status st = KILN_OK;
+    *yes = false;
+    for (int i = 0; i < 2; i++) {
+        KILN_TRY(kiln_path_join(path[i], sizeof path[i], s->d->root, split_files[i].name, err));
+        if (!kiln_is_file(path[i])) return KILN_OK;
+    }
+    for (int i = 0; i < 2 && st == KILN_OK; i++) st = kiln_json_file_read(path[i], &json[i], err);
+    if (st == KILN_OK) st = have_common_name(json[0], json[1], yes, err);
+    json_decref(json[0]);
+    json_decref(json[1]);
+    return st;
+}
+
+/* Files of one JSON source, each of which makes it there. */
+static kiln_status try_files(kiln_search *s, const camera_file_name *names, const char *taken, kiln_error *err)
+{
+    char path[KILN_PATH_MAX], prefix[16];
+    bool prefixes = false;
     const char *before_us = taken ? taken : s->camera_kind ? "other cameras take precedence" : NULL;
-    for (; *names; names++) {
+    const bool ours = names == inria_files || names == split_files;
+    if (!before_us && names == split_files) KILN_TRY(need_prefixes(s, &prefixes, err));
+    for (; names->name; names++) {
         const char *why_not = before_us;
         bool yes = true;
-        KILN_TRY(kiln_path_join(path, sizeof path, s->d->root, *names, err));
+        KILN_TRY(kiln_path_join(path, sizeof path, s->d->root, names->name, err));
         if (!kiln_is_file(path)) continue;
-        if (!why_not && names[0] == inria_files[0]) KILN_TRY(holds_cameras(path, &yes, err));
+        if (!why_not && ours) KILN_TRY(holds_cameras(path, &yes, err));
         if (!yes) why_not = "it holds no cameras that we know";
+        snprintf(prefix, sizeof prefix, "%s%s", prefixes ? names->split : "", prefixes ? "/" : "");
         if (why_not)
             KILN_TRY(pass_over(s, path, "camera file", why_not, err));
         else
-            KILN_TRY(read_source(s, path, strcmp(*names, "transforms_test.json") == 0 ? "test" : "", err));
+            KILN_TRY(read_source(s, path, names->split, prefix, err));
     }
     return KILN_OK;
 }
@@ -77,7 +129,7 @@ static kiln_status try_colmap(kiln_search *s, const char *taken, kiln_error *err
     if (!found) return KILN_OK;
     const char *encoding = kiln_colmap_look(folder, &images, points);
     if (!s->points[0]) snprintf(s->points, sizeof s->points, "%s", points);
-    if (!s->camera_kind && !taken) return read_source(s, folder, "", err);
+    if (!s->camera_kind && !taken) return read_source(s, folder, "", "", err);
     snprintf(what, sizeof what, "COLMAP model (%s), %llu images", encoding, (unsigned long long)images);
     return pass_over(s, folder, what, taken ? taken : "other cameras take precedence", err);
 }
@@ -134,8 +186,9 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err)
 {
     const char *taken = file ? "other cameras were named" : NULL;
-    if (file) KILN_TRY(read_source(s, file, "", err));
+    if (file) KILN_TRY(read_source(s, file, "", "", err));
     KILN_TRY(try_files(s, inria_files, taken, err));
+    KILN_TRY(try_files(s, split_files, taken, err));
     KILN_TRY(try_colmap(s, taken, err));
     KILN_TRY(try_files(s, transforms_files, taken, err));
     KILN_TRY(try_files(s, blender_files, taken, err));

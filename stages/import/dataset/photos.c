@@ -72,7 +72,7 @@ kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const c
                                    kiln_error *err)
 {
     char images[sizeof f->images];
-    *f = (kiln_camera_file){.d = d, .avoid = avoid, .split = ""};
+    *f = (kiln_camera_file){.d = d, .avoid = avoid, .split = "", .prefix = ""};
     snprintf(images, sizeof images, "%s", d->images);
     memcpy(f->images, images, sizeof images);
     if (!realpath(path, f->path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the camera file '%s'; check the path", path);
