@@ -39,7 +39,8 @@ static struct {
 
 static const kiln_opt options[] = {
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
-     "cameras from here: cameras.json, transforms.json, a COLMAP folder or a list of camera objects", KILN_KEYED},
+     "cameras from here: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a list of camera objects",
+     KILN_KEYED},
     {"split", 0, KILN_OPT_TEXT, &o.split, "RULE", "auto", NULL,
      "which cameras are test views: every:N (every Nth by name), names:FILE (those that FILE names, one on each line), all-train "
      "(none) or auto: as the scene's files say, else names beginning test/, else every 8th by name",

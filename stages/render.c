@@ -44,7 +44,7 @@ static const kiln_opt options[] = {
      "draw sooner, not exactly (GPU only); a sample is drawn exactly too, to measure the difference in dB", KILN_KEYED},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
-     "draw these instead: cameras.json, transforms.json, a COLMAP folder or a JSON list (a camera path)", KILN_ONCE},
+     "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON list", KILN_ONCE},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "NAME.png or NAME.npy for one camera, else a folder", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };

@@ -879,6 +879,90 @@ static void names_that_both_files_have_get_their_folder(void **state)
     (void)camera("test/s");
 }
 
+/* ---- paths of nerfstudio's viewer ---------------------------------------------------------------------------------------------
+ */
+
+#define PATH_MATRIX "[1,0,0,4, 0,0,-1,5, 0,1,0,6, 0,0,0,1]" /* looks along y, z is up */
+#define PATH_CAMERA "{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 90, \"aspect\": 1.5}"
+
+static void camera_paths_are_read(void **state)
+{
+    kiln_error err = {0};
+    (void)state;
+    put("path.json",
+        "{\"keyframes\": [{\"matrix\": \"[]\", \"fov\": 50}], \"camera_type\": \"perspective\", \"render_height\": 40, "
+        "\"render_width\": 60, \"fps\": 24, \"camera_path\": [" PATH_CAMERA ", " PATH_CAMERA "], \"crop\": null}");
+    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(data.n_cameras, 2);
+    const kiln_camera *c = camera("path/0001");
+    assert_true(c->width == 60 && c->height == 40 && c->cx == 30 && c->cy == 20 && c->fx == c->fy && !c->distorted);
+    assert_near(c->fx, 20);
+    /* right is x, down is -z, forward is y; the centre is (4, 5, 6) */
+    const double r[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0}, t[3] = {-4, 6, -5};
+    for (int i = 0; i < 9; i++) assert_near(c->r[i], r[i]);
+    for (int i = 0; i < 3; i++) assert_near(c->t[i], t[i]);
+    kiln_dataset_release(&data);
+    /* without a width the aspect gives it; rows of a matrix are as good as its numbers */
+    put("path.json", "{\"render_height\": 40, \"camera_path\": [{\"camera_to_world\": [[1,0,0,4],[0,0,-1,5],[0,1,0,6],[0,0,0,1]], "
+                     "\"fov\": 90, \"aspect\": 1.5}]}");
+    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(camera("path/0000")->width, 60);
+}
+
+static void camera_paths_that_cannot_be_drawn_are_refused(void **state)
+{
+    static const char *const refused[][2] = {
+        {"{\"camera_path\": [], \"keyframes\": [1]}", "only keyframes"},
+        {"{\"keyframes\": []}", "no camera in camera_path"},
+        {"{\"camera_path\": {}}", "no camera in camera_path"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_width\": 60}", "no render_height"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 0}", "render_height is no size"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": \"40\"}", "render_height is no size"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": \"fisheye\"}", "'fisheye' cannot be drawn"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": \"equirectangular\"}", "only perspective"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": 1}", "camera_type"},
+        {"{\"camera_path\": [3], \"render_height\": 40}", "not 16 numbers"},
+        {"{\"camera_path\": [{\"camera_to_world\": [1,0,0,0, 0,0,-1,0, 0,1,0,0, 4,5,6,1], \"fov\": 9}], \"render_height\": 40}",
+         "transposed"},
+        {"{\"camera_path\": [{\"camera_to_world\": [1,0,0,0, 0,1,0,0, 0,0,-1,0, 0,0,0,1], \"fov\": 9}], \"render_height\": 40, "
+         "\"render_width\": 9}",
+         "reflection"},
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX "}], \"render_height\": 40, \"render_width\": 9}", "fov"},
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 180}], \"render_height\": 40}", "fov"},
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 90}], \"render_height\": 40}", "aspect"},
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 90}], \"render_height\": 40, \"render_width\": 1e9}",
+         "larger than allowed"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        kiln_error err = {0};
+        put("path.json", refused[i][0]);
+        const kiln_status st = kiln_cameras_read(at("path.json"), NULL, &data, &err);
+        if (st != KILN_E_INPUT || !strstr(err.msg, refused[i][1]) || strchr(err.msg, '\n'))
+            fail_msg("%s: %s, '%s'", refused[i][0], kiln_status_name(st), err.msg);
+        kiln_dataset_release(&data);
+    }
+}
+
+static void names_of_long_paths_keep_their_order(void **state)
+{
+    kiln_buffer b = {0};
+    kiln_error err = {0};
+    (void)state;
+    assert_int_equal(kiln_buffer_printf(&b, &err, "{\"render_height\": 4, \"render_width\": 4, \"camera_path\": ["), KILN_OK);
+    for (int i = 0; i <= 10000; i++)
+        assert_int_equal(kiln_buffer_printf(&b, &err, "%s{\"camera_to_world\": [1,0,0,%d, 0,1,0,0, 0,0,1,0, 0,0,0,1], \"fov\": 90}",
+                                            i ? ", " : "", i),
+                         KILN_OK);
+    assert_int_equal(kiln_buffer_printf(&b, &err, "]}"), KILN_OK);
+    if (kiln_file_write(at("path.json"), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
+    kiln_buffer_release(&b);
+    if (kiln_cameras_read(at("path.json"), NULL, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(data.n_cameras, 10001);
+    assert_string_equal(data.cameras[10000].name, "path/10000");
+    for (uint32_t i = 0; i < data.n_cameras; i++) assert_true(data.cameras[i].t[0] == -(double)i);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
@@ -926,6 +1010,9 @@ int main(void)
         cmocka_unit_test(splits_are_checked_as_texts),
         IN_SCRATCH(train_and_test_cameras_are_one_source),
         IN_SCRATCH(names_that_both_files_have_get_their_folder),
+        IN_SCRATCH(camera_paths_are_read),
+        IN_SCRATCH(camera_paths_that_cannot_be_drawn_are_refused),
+        IN_SCRATCH(names_of_long_paths_keep_their_order),
         cmocka_unit_test(every_colmap_model_knows_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

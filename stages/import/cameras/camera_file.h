@@ -56,7 +56,7 @@ kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const c
 void kiln_camera_file_end(kiln_camera_file *f);
 
 typedef kiln_status kiln_camera_read_fn(kiln_camera_file *f, const json_t *json, kiln_error *err);
-kiln_camera_read_fn kiln_cameras_inria, kiln_cameras_list, kiln_cameras_transforms;
+kiln_camera_read_fn kiln_cameras_inria, kiln_cameras_list, kiln_cameras_path, kiln_cameras_transforms;
 /* folder: of cameras, images, points3D. */
 kiln_status kiln_cameras_colmap(kiln_camera_file *f, const char *folder, kiln_error *err) KILN_MUST_CHECK;
 

@@ -32,8 +32,12 @@ static bool is_inria(const json_t *json)
     return json_is_array(json) && (!first || json_object_get(first, "rotation") || json_object_get(first, "img_name"));
 }
 
+/* Nothing of nerfstudio's other files has these. */
+static bool is_path(const json_t *json) { return json_object_get(json, "camera_path") || json_object_get(json, "keyframes"); }
+
 static const camera_kind kinds[] = {
     {"transforms.json", is_transforms, kiln_cameras_transforms},
+    {"nerfstudio camera path", is_path, kiln_cameras_path},
     {"list of cameras", is_list, kiln_cameras_list},
     {"INRIA cameras.json", is_inria, kiln_cameras_inria},
 };
@@ -56,11 +60,12 @@ static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_erro
     json_t *json = NULL;
     KILN_TRY(kiln_json_file_read(f->path, &json, err));
     const camera_kind *k = kind_of(json);
-    kiln_status st = k ? k->read(f, json, err)
-                       : kiln_fail(err, KILN_E_INPUT,
-                                   "'%s' holds no cameras: neither frames (transforms.json), nor a list with img_name and "
-                                   "rotation (INRIA) or R and t",
-                                   f->path);
+    kiln_status st =
+        k ? k->read(f, json, err)
+          : kiln_fail(err, KILN_E_INPUT,
+                      "'%s' holds no cameras: neither frames (transforms.json), nor a camera_path, nor a list with img_name "
+                      "and rotation (INRIA) or R and t",
+                      f->path);
     if (k && kind) *kind = k->name;
     if (st == KILN_OK) st = kiln_dataset_add_source(f->d, f->path, "cameras", err);
     json_decref(json);

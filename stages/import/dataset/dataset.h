@@ -94,9 +94,10 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
                               kiln_error *err) KILN_MUST_CHECK;
 void kiln_dataset_release(kiln_dataset *d);
 
-/* One list of cameras from a file or folder: INRIA cameras.json, transforms*.json, a COLMAP folder, or a JSON list of
- * camera objects (R, t, fx, fy, cx, cy, width, height[, name]; used as they stand). Also for kiln-render --cameras.
- * photos_root: where photos are sought besides the file's own folder; may be NULL. Appends to d->cameras, sources, notes. */
+/* One list of cameras from a file or folder: INRIA cameras.json, transforms*.json, a COLMAP folder, nerfstudio's camera_path.json,
+ * or a JSON list of camera objects (R, t, fx, fy, cx, cy, width, height[, name]; used as they stand). Also for kiln-render
+ * --cameras. photos_root: where photos are sought besides the file's own folder; may be NULL.
+ * Appends to d->cameras, sources, notes. */
 kiln_status kiln_cameras_read(const char *path, const char *photos_root, kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 
 #endif
