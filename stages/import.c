@@ -34,13 +34,17 @@ static struct {
     const char *cameras, *split;
     uint64_t random_points, seed, max_inflated;
     uint32_t up, frame, lod;
-    bool list, list_formats, rehash;
+    bool list, list_formats, rehash, dataparser;
 } o;
 
 static const kiln_opt options[] = {
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
      "cameras from here: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a list of camera objects",
      KILN_KEYED},
+    {"dataparser", 0, KILN_OPT_BOOL, &o.dataparser, NULL, "yes", NULL,
+     "move the cameras as nerfstudio moved them for its training, if dataparser_transforms.json lies beside the Gaussians or in "
+     "the scene's folder",
+     KILN_KEYED | KILN_LATER},
     {"split", 0, KILN_OPT_TEXT, &o.split, "RULE", "auto", NULL,
      "which cameras are test views: every:N (every Nth by name), names:FILE (those that FILE names, one on each line), all-train "
      "(none) or auto: as the scene's files say, else names beginning test/, else every 8th by name",
@@ -525,6 +529,17 @@ static void foresee(kiln_run *r, const kiln_dataset *d)
     kiln_run_foresee_ram(r, kiln_max_u64(block, kiln_max_u64(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))), n_blocks);
 }
 
+/* nerfstudio's exporter leaves the file that says where its Gaussians lie in the folder of the training. */
+static void warn_of_world(const kiln_import_result *i)
+{
+    const kiln_dataset *d = &i->data;
+    if (strcmp(i->scan.info.writer, "nerfstudio") != 0 || i->scan.info.kind != KILN_SCENE_SPLATS || d->has_dataparser) return;
+    if (d->n_cameras > 0 && d->world != KILN_WORLD_OF_ROWS)
+        kiln_warn("the Gaussians are of nerfstudio, which trains in a world of its own; if the cameras do not fit, copy "
+                  "dataparser_transforms.json from the folder of the training to '%s'",
+                  d->root);
+}
+
 static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -543,6 +558,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     KILN_GO(prepare(r, manifest, i, &sources, err));
     KILN_GO(scan(r, i, &offsets, err));
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
+    warn_of_world(i);
     KILN_GO(create(r, manifest, err));
     KILN_GO(import_rows(r, i, offsets, &sources, key, err));
 done:
@@ -566,8 +582,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->dropped_rows = json_array();
     i->prepared.unpacked_fd = i->prepared.spool_fd = KILN_PREPARED_NONE;
-    const kiln_dataset_wishes wishes = {
-        .cameras = o.cameras, .avoid = avoid, .read = {.frame = (kiln_source_frame)o.frame, .lod = o.lod}, .split = split};
+    const kiln_dataset_wishes wishes = {.cameras = o.cameras,
+                                        .avoid = avoid,
+                                        .read = {.frame = (kiln_source_frame)o.frame, .lod = o.lod},
+                                        .split = split,
+                                        .no_dataparser = !o.dataparser};
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     i->up = ups[o.up];
     i->has_background = i->data.has_background;

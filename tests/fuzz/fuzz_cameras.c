@@ -1,5 +1,5 @@
 /* fuzz_cameras -- camera files as kiln-import and kiln-render --cameras read them: one JSON file, a COLMAP model of which one file
- * is the input, INRIA's cfg_args, lists of names. What comes through is sound: names that
+ * is the input, INRIA's cfg_args, lists of names, nerfstudio's dataparser_transforms.json. What comes through is sound: names that
  * are safe, finite numbers, rotations; and the same a second time. */
 #include "tests/fuzz/fuzz.h"
 
@@ -7,6 +7,7 @@
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/colmap/colmap_visit.h"
 #include "stages/import/dataset/cfg_args.h"
+#include "stages/import/dataset/dataparser.h"
 #include "stages/import/dataset/dataset.h"
 
 #include <math.h>
@@ -169,6 +170,29 @@ void kiln_fuzz_split_names(const void *argument, const uint8_t *data, size_t siz
     kiln_dataset_release(found);
     free(named);
     free(found);
+}
+
+void kiln_fuzz_dataparser(const void *argument, const uint8_t *data, size_t size)
+{
+    kiln_error err = {0};
+    kiln_dataset *d = some_cameras();
+    (void)argument;
+    const char *path = kiln_fuzz_file("list", "dataparser_transforms.json", data, size);
+    const size_t folder = (size_t)(kiln_path_base(path) - path);
+    snprintf(d->rows_path, sizeof d->rows_path, "%.*ssplat.ply", (int)folder, path);
+    d->rows_kind = KILN_SCENE_SPLATS;
+    d->world = size % 2 ? KILN_WORLD_SAVED : KILN_WORLD_ORIGINAL;
+    memcpy(d->applied, (const double[12]){1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0}, sizeof d->applied);
+    d->applied_scale = 1;
+    const kiln_status st = kiln_dataparser_apply(d, false, &err);
+    if (st != KILN_OK) kiln_fuzz_refusal(st, &err);
+    for (uint32_t i = 0; i < d->n_cameras && st == KILN_OK; i++) {
+        all_finite(d->cameras[i].t, 3);
+        check_rotation(d->cameras[i].r);
+    }
+    HOLDS(st != KILN_OK || (d->n_findings == 1 && d->findings[0].used && d->n_sources == 1));
+    kiln_dataset_release(d);
+    free(d);
 }
 
 /* ---- COLMAP ---------------------------------------------------------------------------------------------------------------- */

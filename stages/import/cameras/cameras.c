@@ -81,6 +81,7 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
     if (!found)
         return kiln_fail(err, KILN_E_INPUT, "there is no COLMAP model in '%s': no cameras and images, .bin or .txt", f->path);
     if (kind) *kind = "COLMAP model";
+    f->d->world = KILN_WORLD_ORIGINAL;
     return kiln_cameras_colmap(f, folder, err);
 }
 

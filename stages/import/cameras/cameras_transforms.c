@@ -3,7 +3,8 @@
  *     {"camera_angle_x": 0.69, "frames": [{"file_path": "./train/r_0", "transform_matrix": [[4], [4], [4], [4]]}, ...]}
  * transform_matrix is camera-to-world with OpenGL's camera axes (x right, y up, z backwards): columns 1 and 2 are negated
  * to get right, down, forward. The world stays as it is in the file; what nerfstudio applied to it stands in the scene's
- * transforms. Differences in path and lens between the three dialects are differences of a single key.
+ * transforms (dataparser.c moves cameras to Gaussians that nerfstudio trained). Differences in path and lens between the three
+ * dialects are differences of a single key.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/cameras/json_file.h"
@@ -130,7 +131,7 @@ static kiln_status read_frame(kiln_camera_file *f, const json_t *file, const jso
 /* What was done to the world before it was saved, as a JSON array for the scene row. */
 static kiln_status note_transforms(kiln_camera_file *f, const json_t *file, kiln_error *err)
 {
-    double m[12];
+    double m[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     const json_t *applied = json_object_get(file, "applied_transform"), *scale = json_object_get(file, "applied_scale");
     if (applied) KILN_TRY(read_matrix(f, applied, "applied_transform", "the file", m, err));
     if (scale && !json_is_number(scale)) return kiln_fail(err, KILN_E_INPUT, "'%s': applied_scale is not a number", f->path);
@@ -138,6 +139,9 @@ static kiln_status note_transforms(kiln_camera_file *f, const json_t *file, kiln
         snprintf(f->d->up_axis, sizeof f->d->up_axis,
                  "z"); /* nerfstudio's, instant-ngp's and Blender's writers turn the world so */
     snprintf(f->d->frame, sizeof f->d->frame, "opengl");
+    f->d->world = KILN_WORLD_SAVED;
+    memcpy(f->d->applied, m, sizeof m);
+    f->d->applied_scale = scale ? json_number_value(scale) : 1;
     if (!applied && !scale) return KILN_OK;
     json_t *note = json_object();
     const bool kept = (!applied || json_object_set_new(note, "applied_transform", json_deep_copy(applied)) == 0) &&

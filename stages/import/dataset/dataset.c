@@ -8,6 +8,7 @@
 
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/cfg_args.h"
+#include "stages/import/dataset/dataparser.h"
 #include "stages/import/dataset/dataset_search.h"
 #include "stages/import/packing.h"
 
@@ -122,6 +123,7 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
         const bool used = strcmp(c->path, d->rows_path) == 0, points = c->reader && c->kind == KILN_SCENE_POINTS;
+        if (used) d->rows_kind = c->kind;
         snprintf(what, sizeof what, "unreadable");
         if (c->reader)
             snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
@@ -142,7 +144,6 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
 
 static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
     kiln_dataset *d = s->d;
     KILN_TRY(kiln_cfg_args_read(d, err));
     KILN_TRY(kiln_search_files(s, err));
@@ -155,11 +156,6 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
             err, KILN_E_INPUT,
             "'%s' holds nothing to import: no splat or point file, no COLMAP model (sparse/0), no transforms.json, no cameras.json",
             d->root);
-    KILN_TRY(kiln_path_join(path, sizeof path, d->root, "dataparser_transforms.json", err));
-    if (kiln_is_file(path))
-        kiln_dataset_note(
-            d, "'%s': splats trained by nerfstudio lie in the frame of that file, the cameras here in that of transforms.json",
-            path);
     return KILN_OK;
 }
 
@@ -214,6 +210,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
     if (st == KILN_OK && out->reader) st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
     free(s.files);
+    if (st == KILN_OK) st = kiln_dataparser_apply(out, wishes->no_dataparser, err);
     if (st != KILN_OK) kiln_dataset_release(out);
     return st;
 }

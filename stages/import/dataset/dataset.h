@@ -26,12 +26,26 @@
  * directory, the first whose names fit cameras: test.txt, sparse/0/test.txt, train.txt, sparse/0/train.txt; else none where
  * cfg_args says eval=False, because INRIA then trains on all; else names beginning test/; else every 8th by name, as INRIA does
  * with eval=True. A list has a name on each line, with or without folders and extension; lines beginning # are passed over.
+ *
+ * The world: rows and cameras are taken as their files have them, with one exception. nerfstudio trains Gaussians in a world that
+ * it has turned, moved and scaled, and writes how into dataparser_transforms.json. Where that file lies beside the Gaussians, or in
+ * the directory and the Gaussians are not INRIA's point_cloud/iteration_N, cameras of a transforms.json or of a COLMAP model are
+ * moved into the world of the Gaussians. Not moved are: points, because those of a transforms.json (sparse_pc.ply) and of COLMAP
+ * lie in the world of their cameras, and cameras beside them; a camera_path.json, which is in the world of training; cameras of
+ * INRIA's files and lists, which nerfstudio does not write. --no-dataparser leaves all as it is.
  */
 #ifndef KILN_STAGES_IMPORT_DATASET_H
 #define KILN_STAGES_IMPORT_DATASET_H
 
 #include "stages/import/cameras/camera_split.h"
 #include "stages/import/reader.h"
+
+/* The world that a camera file's poses are of. */
+typedef enum {
+    KILN_WORLD_OF_ROWS,  /* that of the Gaussians or points, as far as anybody can tell */
+    KILN_WORLD_ORIGINAL, /* that of a COLMAP model: nerfstudio's original world */
+    KILN_WORLD_SAVED,    /* that of a transforms.json: the original one after its applied_transform */
+} kiln_camera_world;
 
 typedef struct {
     char path[4096]; /* file or folder */
@@ -51,6 +65,7 @@ typedef struct kiln_dataset {
     char name[256];
     const kiln_reader *reader; /* of rows_path; NULL when there is none */
     char rows_path[4096];      /* splat or point file; COLMAP: the points3D file; "" none */
+    kiln_scene_kind rows_kind; /* KILN_SCENE_NONE without rows_path */
     kiln_read_options read;    /* how rows_path is read */
     kiln_path *members;        /* owned: files besides it that the rows come from (reader.h) */
     uint32_t n_members;
@@ -71,7 +86,11 @@ typedef struct kiln_dataset {
     double background[3];
     char up_axis[64]; /* as the camera files say */
     char frame[64];
-    char transforms[2048];  /* JSON array: what the camera files say was applied to the world; "" nothing */
+    char transforms[2048]; /* JSON array: what the camera files say was applied to the world, and what was to cameras; "" nothing */
+    kiln_camera_world world;
+    /* of a transforms.json: rows of its applied_transform, else those of the identity; its applied_scale, else 1 */
+    double applied[12], applied_scale;
+    bool has_dataparser;    /* a dataparser_transforms.json is about the Gaussians, used or not */
     bool has_eval, eval;    /* INRIA's cfg_args says eval=; its value */
     char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
     char images[256];       /* image folder by cfg_args, "" unknown */
@@ -86,7 +105,8 @@ typedef struct {
     const char *cameras; /* --cameras FILE */
     const char *avoid;   /* folder of the manifest, absolute */
     kiln_read_options read;
-    kiln_split split; /* --split; its file is borrowed */
+    kiln_split split;   /* --split; its file is borrowed */
+    bool no_dataparser; /* --no-dataparser */
 } kiln_dataset_wishes;
 
 /* scene: directory or file. */
@@ -96,7 +116,7 @@ void kiln_dataset_release(kiln_dataset *d);
 
 /* One list of cameras from a file or folder: INRIA cameras.json, transforms*.json, a COLMAP folder, nerfstudio's camera_path.json,
  * or a JSON list of camera objects (R, t, fx, fy, cx, cy, width, height[, name]; used as they stand). Also for kiln-render
- * --cameras. photos_root: where photos are sought besides the file's own folder; may be NULL.
+ * --cameras. Poses stay in the world of the file. photos_root: where photos are sought besides the file's own folder; may be NULL.
  * Appends to d->cameras, sources, notes. */
 kiln_status kiln_cameras_read(const char *path, const char *photos_root, kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 
