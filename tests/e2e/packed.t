@@ -18,6 +18,7 @@ bad = bytearray(packed); bad[len(bad) - 6] ^= 1 # the checksum
 open("sum.ply.gz", "wb").write(bad)
 open("none.ply.gz", "wb").write(gzip.compress(b"no splats at all"))
 open("bomb.ply.gz", "wb").write(gzip.compress(whole[:2000] + bytes(1 << 27), 1))
+open("large.ply.gz", "wb").write(gzip.compress(whole[:2000].replace(b"vertex 100000\n", b"vertex 10000000\n") + bytes(1 << 27), 1))
 E2
 kiln import $ply plain.db >/dev/null || fail 'import'
 mkdir scratch
@@ -53,6 +54,7 @@ refused 3 "ends at byte $((size - 5)) in the midst of its gzip stream" cut.ply.g
 refused 3 "other bytes behind its gzip stream, from byte $size on" tail.ply.gz
 refused 3 'damaged at byte [0-9]*: incorrect data check' sum.ply.gz
 refused 3 'no splat or point file' none.ply.gz
+refused 3 "bomb.ply.gz' unpacks to more than [0-9]* bytes: the header inside fixes [0-9]*; the file is damaged" bomb.ply.gz
 if [ -e cut.ply.zst ]; then
     refused 3 'ends at byte 1000000 in the midst of its zstd stream' cut.ply.zst
     refused 3 "other bytes behind its zstd stream, from byte $(stat -c %s one.ply.zst) on" tail.ply.zst
@@ -67,8 +69,8 @@ KILN_FAULT='unit=unpacking:kill,times=1' must 0 kiln import one.ply.gz killed.db
 same plain.db killed.db && [ -z "$(ls scratch)" ] || fail "scratch keeps $(ls scratch)"
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m none small 2>/dev/null; then
     trap 'umount -l "$KILN_TMP/small"' EXIT
-    must 74 kiln import bomb.ply.gz bad.db --scratch-dir small --max-inflated 2000
-    grep -q 'cannot unpack .*bomb.ply.gz.*are free there, make room' err || fail "the bomb: $(cat err)"
+    must 74 kiln import large.ply.gz bad.db --scratch-dir small
+    grep -q 'cannot unpack .*large.ply.gz.*are free there, make room' err || fail "the bomb: $(cat err)"
     [ -z "$(ls small)" ] && [ ! -e bad.db ] || fail 'the bomb left something behind'
     [ "$(df --output=avail small | tail -1)" -gt 60000 ] || fail 'the bomb still takes room'
 fi

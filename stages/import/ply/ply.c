@@ -91,6 +91,8 @@ static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_so
     } else {
         s->rows_fd = s->fd;
         s->rows_at = s->header.vertex_offset;
+        if (s->header.trailing_bytes) /* else lists may follow the rows */
+            s->info.file_bytes = s->header.file_bytes - s->header.trailing_bytes;
     }
     *info = s->info;
     *out = (kiln_source *)s;

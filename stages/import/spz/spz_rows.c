@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "kernels/math/half_math.h"
+#include "stages/import/codes.h"
 #include "stages/import/packing.h"
-#include "stages/import/ply/mip_filter.h"
 #include "stages/import/spz/spz_axes.h"
 
 #include <errno.h>
@@ -135,8 +135,8 @@ struct kiln_spz_decoder {
 
 static void fill_tables(kiln_spz_decoder *d)
 {
+    kiln_code_logits(d->logit);
     for (int b = 0; b < 256; b++) {
-        d->logit[b] = b == 0 ? -HUGE_VALF : b == 255 ? HUGE_VALF : (float)kiln_log_f64((double)b / (255 - b));
         d->colour[b] = (float)((b / 255.0 - 0.5) / 0.15);
         d->log_scale[b] = (float)b * 0.0625f - 10.0f;
         d->sh[b] = (float)(b - 128) * 0.0078125f;
