@@ -567,13 +567,13 @@ static void damaged_streams_are_refused(void **state)
     model m = make_model(4, FEW, 1), other = make_model(4, FEW, 1);
     (void)state;
     refused(grown(streams_of(&m, 0, true), 4), "has 4 bytes behind its last SPZ stream, from byte ");
-    refused(grown(streams_of(&m, 0, true), -1), "has a SH stream of ");
+    refused(grown(streams_of(&m, 0, true), -1), "the SH stream has ");
     refused(edited(&m, 16, &low, 4), "table of contents at byte 8, inside the header");
     refused(edited(&m, 16, &high, 4), "before the end of its SPZ table of contents at byte 1073741920");
     refused(edited(&m, 8, &many, 4), "claims 268435456 Gaussians, which ");
     refused(edited(&m, 15, "\5", 1), "has 5 SPZ streams; 6 belong to harmonics of degree 1");
-    refused(edited(&m, 32 + 16, &huge, 8), "has a alpha stream of 18446744073709551610 bytes");
-    refused(edited(&m, 32 + 24, &huge, 8), "has a alpha stream of 18446744073709551610 bytes unpacked; 300 Gaussians take 300");
+    refused(edited(&m, 32 + 16, &huge, 8), "the alpha stream has 18446744073709551610 bytes from byte ");
+    refused(edited(&m, 32 + 24, &huge, 8), "the alpha stream has 18446744073709551610 bytes unpacked; 300 Gaussians take 300");
     refused(edited(&m, 32 + 96, "\0", 1), "at byte 128 is no zstd frame");
     other.bytes[KILN_SPZ_ALPHAS]--; /* the frame says 299 */
     kiln_buffer b = streams_of(&other, 0, true);

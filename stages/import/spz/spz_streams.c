@@ -53,11 +53,11 @@ static kiln_status take_row(const unsigned char *row, const kiln_spz_header *h, 
 {
     const uint64_t packed = u64_at(row), plain = u64_at(row + 8), expected = (uint64_t)h->n * h->stride[p];
     if (packed > size - out->at[p])
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has a %s stream of %llu bytes at byte %llu, where the file has %llu left", name,
-                         kiln_spz_plane_names[p], (unsigned long long)packed, (unsigned long long)out->at[p],
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes from byte %llu on, where the file has %llu left",
+                         name, kiln_spz_plane_names[p], (unsigned long long)packed, (unsigned long long)out->at[p],
                          (unsigned long long)(size - out->at[p]));
     if (plain != expected)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has a %s stream of %llu bytes unpacked; %u Gaussians take %llu", name,
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the %s stream has %llu bytes unpacked; %u Gaussians take %llu", name,
                          kiln_spz_plane_names[p], (unsigned long long)plain, h->n, (unsigned long long)expected);
     out->bytes[p] = packed;
     out->at[p + 1] = out->at[p] + packed;
@@ -91,18 +91,19 @@ static kiln_status look_at_frame(int fd, const char *name, int p, uint64_t plain
     unsigned char head[FRAME_HEAD] = {0};
     const size_t n = (size_t)kiln_min_u64(s->bytes[p], sizeof head);
     KILN_TRY(kiln_file_read_at(fd, name, s->at[p], head, n, err));
+    const bool is_frame = n > 5 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0;
+    if (is_frame && window_of(head, plain) > KILN_SPZ_WINDOW_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' has a zstd window of %llu bytes; 128 MiB are the most",
+                         kiln_spz_plane_names[p], name, (unsigned long long)window_of(head, plain));
     const unsigned long long content = ZSTD_getFrameContentSize(head, n);
-    if (n < 4 || memcmp(head, "\x28\xb5\x2f\xfd", 4) != 0 || content == ZSTD_CONTENTSIZE_ERROR)
+    if (!is_frame || content == ZSTD_CONTENTSIZE_ERROR)
         return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' at byte %llu is no zstd frame", kiln_spz_plane_names[p], name,
                          (unsigned long long)s->at[p]);
     if (content != ZSTD_CONTENTSIZE_UNKNOWN && content != plain)
         return kiln_fail(err, KILN_E_INPUT,
                          "the zstd frame of the %s stream of '%s' claims %llu bytes; the table of contents says %llu",
                          kiln_spz_plane_names[p], name, content, (unsigned long long)plain);
-    const uint64_t window = window_of(head, content);
-    if (window > KILN_SPZ_WINDOW_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "the %s stream of '%s' has a zstd window of %llu bytes; 128 MiB are the most",
-                         kiln_spz_plane_names[p], name, (unsigned long long)window);
+    const uint64_t window = window_of(head, plain);
     s->window = kiln_max_u64(s->window, kiln_min_u64(window, UINT64_C(1) << window_log_of(plain)));
     return KILN_OK;
 }
