@@ -38,7 +38,7 @@ put('more.spz', gzip.compress(header(3, count=10) + bytes(10 * 65 + (32 << 20)),
 zeros = struct.pack('<IBB', 0xFD2FB528, 0, 10 << 3) + (131072 << 3 | 2).to_bytes(3, 'little').__add__(b'\0') * 2047 + (131072 << 3 | 3).to_bytes(3, 'little') + b'\0'
 put('bomb.spz', streams([frames[0], zeros] + frames[2:], sizes))
 head = b'ply\nformat ascii 1.0\ncomment ' + b'x' * 1000 + b'\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n0 0 0'
-put('blank.ply.gz', gzip.compress(head + b' ' * 8000000 + b'\n', 9))
+put('blank.ply.gz', gzip.compress(head + b'\n' * 8000000, 9))
 P
 mkdir scratch
 for file in v3 v4in3 v4 rub rdf; do
@@ -68,3 +68,4 @@ refused 3 'in the midst of its gzip stream' cut.spz
 refused 3 "more.spz' unpacks to more than 1049242 bytes: the header inside fixes 666; the file is damaged" more.spz
 refused 3 "the alpha stream of .*it unpacks to more than its header says" bomb.spz
 refused 3 'above 100 times the [0-9.]+ [KM]iB? that it has packed; if you trust it, raise --max-inflated' blank.ply.gz
+must 0 kiln import blank.ply.gz blank.db --max-inflated 2000

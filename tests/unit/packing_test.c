@@ -126,6 +126,41 @@ static void large_windows_are_refused(void **state)
 
 static const kiln_read_options plain;
 
+static kiln_status unpack_whole(const char *path, uint64_t file_bytes, uint64_t max_inflated, uint64_t *n, kiln_error *err)
+{
+    const kiln_packing *p;
+    const int fd = memfd_create("unpacked", MFD_CLOEXEC);
+    assert_int_equal(kiln_packing_find(path, &p, err), KILN_OK);
+    const kiln_status st = kiln_unpack_whole(p, path, fd, file_bytes, max_inflated, err);
+    *n = (uint64_t)lseek(fd, 0, SEEK_END);
+    assert_int_equal(close(fd), 0);
+    return st;
+}
+
+/* 3 MiB of zeros, which take 3 KiB: a header inside that says less by more than a MiB, or a ratio that is above the limit. */
+static void bombs_end_at_their_limit(void **state)
+{
+    static unsigned char data[3 * MIB], packed[MIB];
+    static pack_fn *const packs[] = {gzip_of, zstd_of};
+    kiln_error err = {0};
+    char path[600];
+    uint64_t n;
+    for (int k = 0; k < 2; k++) {
+        put(state, "f", packed, packs[k](data, sizeof data, packed, sizeof packed), path);
+        OK(unpack_whole(path, 2 * MIB, 1, &n, &err));
+        assert_int_equal(n, sizeof data);
+        assert_int_equal(unpack_whole(path, 2 * MIB - 1, UINT64_MAX, &n, &err), KILN_E_INPUT);
+        assert_says(&err, "f' unpacks to more than 3145727 bytes: the header inside fixes 2097151; the file is damaged");
+        assert_true(n < sizeof data);
+        assert_int_equal(unpack_whole(path, 0, 100, &n, &err), KILN_E_INPUT);
+        assert_says(&err, "raise --max-inflated");
+        OK(unpack_whole(path, 0, k ? 100000 : 1100, &n, &err));
+        OK(unpack_whole(path, 0, UINT64_MAX, &n, &err));
+        put(state, "f", packed, packs[k](data, MIB, packed, sizeof packed), path);
+        OK(unpack_whole(path, 0, 1, &n, &err)); /* a MiB is always let pass */
+    }
+}
+
 static void readers_look_inside(void **state)
 {
     static const char points[] = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n"
@@ -156,6 +191,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(comes_back, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(streams_follow, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(large_windows_are_refused, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(bombs_end_at_their_limit, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(readers_look_inside, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
