@@ -10,7 +10,8 @@
  *              point cloud (largest count when several)
  * A file that cannot be read is left out with a note beside Gaussians, and is the error where there are none.
  * A COLMAP model is sparse/N with most images, sparse, colmap/sparse/N, or the directory itself; binary before text.
- * A file by itself has no cameras but those of --cameras; a .json file by itself is a camera file.
+ * A file by itself has no cameras but those of --cameras; a .json file by itself is a camera file,
+ * unless it is that of a SOG scene (meta.json, lod-meta.json), which is a splat file in a directory, too.
  * Import never looks into the folder of the manifest nor into a folder that holds a manifest, but for the scene itself.
  *
  * A camera is named by its photo: the path as given, without leading ./, image folder (images, images_N) and extension.

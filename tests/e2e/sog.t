@@ -1,0 +1,39 @@
+#!/bin/bash
+# A SOG folder, its meta.json and an archive of the same files are one scene, under --ram, with nothing left in scratch. Each of its
+# images is a source: another one means another scene. Levels of detail are chosen and said.
+data=$PWD/tests/data/sog
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+says() { grep -qE -- "$1" "$2" || fail "no '$1' in $2: $(cat "$2")"; }
+cp -r "$data/golden_lod" lod && cp -r lod/0_0 folder && chmod -R u+w lod folder
+python3 - <<'P' || fail 'cannot pack'
+import os, zipfile
+with zipfile.ZipFile('archive.sog', 'w', zipfile.ZIP_DEFLATED) as z:
+    for name in os.listdir('folder'):
+        z.write('folder/' + name, name)
+P
+mkdir scratch
+for scene in folder folder/meta.json archive.sog; do
+    db=$(tr / - <<<"$scene").db
+    must 0 kiln import $scene "$db" --ram 120M --scratch-dir scratch --json
+    grep -q '"rows_read": 32,' out || fail "$scene: $(cat out)"
+    same folder.db "$db"
+    [ -z "$(ls scratch)" ] || fail "scratch keeps $(ls scratch)"
+    must 0 kiln import $scene "$db" --json && grep -q 'nothing to do' out || fail "imported twice: $(cat out)"
+done
+
+# an image that changes is noticed, although meta.json stays as it is
+sources=$(python3 -c 'import sqlite3; print(*sorted(r[0].rsplit("/", 1)[1] for r in sqlite3.connect("folder.db").execute("SELECT path FROM source_file")))')
+[ "$sources" = 'means_l.webp means_u.webp meta.json quats.webp scales.webp sh0.webp' ] || fail "sources are: $sources"
+cp folder/means_l.webp folder/scales.webp
+must 0 kiln import folder folder.db --json && ! grep -q 'nothing to do' out || fail 'another image is not noticed'
+digest folder.db >changed && digest archive.sog.db >first && ! cmp -s changed first || fail 'another image gives the same rows'
+
+must 0 "$KILN_BIN/kiln-import" lod lod.db && ! grep -q 'level' err || fail "a whole set is spoken of: $(cat err)"
+must 0 "$KILN_BIN/kiln-import" lod coarse.db --lod 1 && says 'level 1 is read, 16 Gaussians' err
+rm -r lod/0_1
+must 0 "$KILN_BIN/kiln-import" lod lod.db && says 'without level 0 \(60 Gaussians\), because 1 file is missing: 0_1/meta.json' err
+same coarse.db lod.db
+must 3 kiln import lod none.db --lod 7 && says 'has the levels 0 to 1' err
+[ ! -e none.db ] || fail 'a refused level leaves a manifest'
+exit 0
