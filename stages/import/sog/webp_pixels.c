@@ -1,5 +1,7 @@
 #include "stages/import/sog/webp_pixels.h"
 
+#include "base/minmax.h"
+
 #include <string.h>
 #include <webp/decode.h>
 
@@ -25,12 +27,13 @@ const char *kiln_webp_size(const unsigned char *head, size_t n, uint64_t bytes, 
     return NULL;
 }
 
-/* A second copy of the pixels, 32 rows of cache, and the prefix codes: 9 KB for each of their groups, of which writers make up to
- * some hundreds. */
+/* A second copy of the pixels, 32 rows of cache, and the prefix codes: 16 KB for each of their groups, which are at most one for 4
+ * x 4 pixels. libwebp's encoder makes 2,600 at most; a file by another may have 65,536 and take a GiB, which nobody can know
+ * before. */
 uint64_t kiln_webp_decode_ram(uint64_t width, uint64_t height)
 {
-    const uint64_t codes = 8 << 20;
-    return 4 * width * (height + 32) + codes;
+    const uint64_t groups = kiln_min_u64(width * height / 16 + 1, 2600);
+    return 4 * width * (height + 32) + (groups << 14);
 }
 
 const char *kiln_webp_decode(const unsigned char *data, size_t bytes, uint32_t width, uint32_t height, unsigned char *rgba)
