@@ -6,7 +6,7 @@ CFLAGS  ?= -O2 -g
 NVFLAGS ?= -O3 -lineinfo
 PREFIX  ?= /usr/local
 # What Debian and Ubuntu call the things we need; pipelines/packages.sh looks after them.
-DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libwebp-dev libtiff-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev libzip-dev
+DEBS      := build-essential pkg-config libsqlite3-dev libzstd-dev libpng-dev libjpeg-dev libwebp-dev libtiff-dev libxxhash-dev zlib1g-dev libisal-dev libjansson-dev
 TEST_DEBS := libcmocka-dev python3
 # These decide bits and are not for overriding.
 STD     := -std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp $(if $(filter command%,$(origin DEBUG)),,-DNDEBUG)
@@ -20,7 +20,7 @@ include pipelines/cuda.mk
 LIB_SRC := $(wildcard base/*.c schema/*.c kernels/*/*.c) $(filter-out kernels/ops_%,$(wildcard kernels/*.c)) kernels/ops_cpu.c
 LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
-LDLIBS   = -lpng -ljpeg -lwebp -ltiff -lzip -ljansson -lisal -lz $(LIB_LDLIBS)
+LDLIBS   = -lpng -ljpeg -lwebp -ltiff -ljansson -lisal -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
 PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c stages/*/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
