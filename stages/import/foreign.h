@@ -11,10 +11,10 @@
 
 enum { KILN_FOREIGN_NAME = 160 };
 
-/* What a file is, for "'PATH' is ..."; by its first bytes (head[len]). False, and what is "": none of these formats. Reads nothing.
- */
-bool kiln_foreign_format(const char *path, const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME]);
-/* Has a file name the suffix of such a format? */
+/* What a file is, for "'PATH' is ..."; by its first bytes (head[len]), else by its suffix. Returns how sure that is, as a reader's
+ * probe does; 0, and what is "": none of these formats. Reads nothing. */
+int kiln_foreign_format(const char *path, const unsigned char *head, size_t len, char what[KILN_FOREIGN_NAME]);
+/* Has a file name a suffix that only Gaussians of such a format have? */
 bool kiln_foreign_suffix(const char *name);
 /* KILN_E_INPUT with the sentence about such a file. */
 kiln_status kiln_foreign_refuse(const char *path, const char *what, kiln_error *err) KILN_MUST_CHECK;

@@ -61,9 +61,7 @@ static kiln_status read_head(const char *path, unsigned char *head, size_t room,
 /* packed: the name of the packing that `head` was inside, or NULL. */
 static kiln_status unknown(const char *path, const char *packed, const unsigned char *head, size_t len, kiln_error *err)
 {
-    char what[KILN_FOREIGN_NAME];
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
-    if (kiln_foreign_format(path, head, len, what)) return kiln_foreign_refuse(path, what, err);
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
@@ -90,24 +88,33 @@ static const kiln_reader *probe(const kiln_peek *p, const char *name, const unsi
 static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
 {
     unsigned char head[KILN_PROBE_BYTES];
+    char what[KILN_FOREIGN_NAME];
     size_t len = 0;
     int score;
     KILN_TRY(read_head(p->path, head, sizeof head, &len, err));
     *out = probe(p, name, head, len, &score);
+    if (len && kiln_foreign_format(name, head, len, what) > score) {
+        *out = NULL;
+        return kiln_foreign_refuse(name, what, err);
+    }
     return *out ? KILN_OK : unknown(name, p->packing ? p->packing->name : NULL, head, len, err);
 }
 
 int kiln_source_claim(const char *path)
 {
     unsigned char head[KILN_PROBE_BYTES];
+    char what[KILN_FOREIGN_NAME];
     size_t len = 0;
-    int score = 0;
+    int score = 0, foreign = 0;
     kiln_peek peek;
     kiln_error unread;
     if (kiln_peek_open(path, &peek, &unread) != KILN_OK) return 0;
-    if (read_head(peek.path, head, sizeof head, &len, &unread) == KILN_OK) (void)probe(&peek, path, head, len, &score);
+    if (read_head(peek.path, head, sizeof head, &len, &unread) == KILN_OK) {
+        (void)probe(&peek, path, head, len, &score);
+        foreign = kiln_foreign_format(path, head, len, what);
+    }
     kiln_peek_close(&peek);
-    return score;
+    return foreign > score ? foreign : score;
 }
 
 /* Opens what is known of the file. A header that claims more than files may have here is refused like a file that cannot be

@@ -16,15 +16,15 @@ static void look(const char *path, const uint8_t *data, size_t size)
     unsigned char *head = malloc(len ? len : 1);
     HOLDS(head);
     if (len) memcpy(head, data, len);
-    const bool named = kiln_foreign_format(path, head, len, what);
-    HOLDS(kiln_foreign_format(path, head, len, again) == named && strcmp(what, again) == 0);
-    HOLDS(named == (what[0] != '\0') && strlen(what) < KILN_FOREIGN_NAME - 1);
+    const int sure = kiln_foreign_format(path, head, len, what);
+    HOLDS(sure >= 0 && sure <= 100 && kiln_foreign_format(path, head, len, again) == sure && strcmp(what, again) == 0);
+    HOLDS((sure > 0) == (what[0] != '\0') && strlen(what) < KILN_FOREIGN_NAME - 1);
     free(head);
 }
 
 void kiln_fuzz_foreign(const void *argument, const uint8_t *data, size_t size)
 {
-    static const char *const paths[] = {"a"};
+    static const char *const paths[] = {"a", "a.rad", "a.lcc", "a.usdz"};
     (void)argument;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) look(paths[i], data, size);
 }
