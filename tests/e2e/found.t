@@ -64,6 +64,17 @@ for d, name, text in (('sog', 'meta.json', meta), ('lod', 'lod-meta.json', json.
                       ('other', 'meta.json', '{"means": 3}')):
     os.mkdir(d)
     put(d + '/' + name, text.encode())
+put('a.bin', b'RAD0' + bytes(100))
+put('b.rad', bytes(100))
+put('a.lcc', b'{"version": "5.0", "totalSplats": 3}')
+put('a.usda', b'#usda 1.0\n')
+with zipfile.ZipFile('a.usdz', 'w') as z:
+    z.writestr('a.usdc', 'PXR-USDC')
+put('tileset.json', b'{"asset": {"version": "1.1"}, "geometricError": 10, "root": {}}')
+mesh = json.dumps({'asset': {'version': '2.0'}, 'scenes': [{'nodes': [0]}], 'nodes': [{'mesh': 0}], 'extensionsRequired': ['KHR_draco_mesh_compression'],
+                   'meshes': [{'primitives': [{'attributes': {'POSITION': 0}}]}]})
+os.mkdir('meshes')
+put('meshes/mesh.gltf', mesh.encode())
 os.mkdir('only')
 put("only/a.spz", gzip.compress(struct.pack("<IIIBBBB", 0x5053474e, 9, 5, 0, 12, 0, 0) + bytes(100)))
 P
@@ -85,6 +96,17 @@ refused lod "the tree of '.*lod/lod-meta.json' has a node with neither"
 refused only "a.spz' says that it is SPZ version 9"
 named other.gz 'gzip data and holds no splat or point file that we know'
 named z.zip 'a ZIP archive that holds no meta.json'
+named a.bin "a .rad file of Spark's$yet"
+named b.rad "a .rad file of Spark's$yet"
+named a.lcc "an LCC scene of XGRIDS$yet"
+named a.usda "a USD scene$yet"
+named a.usdz "a USD scene$yet"
+named tileset.json "a tileset of 3D Tiles, whose Gaussians are in the files that it names$yet"
+must 3 kiln import meshes/mesh.gltf y.db && says "mesh.gltf' holds no Gaussian splats: " err
+must 3 kiln import meshes y.db && says 'holds nothing to import' err
+printf 'ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n' >meshes/points.ply
+must 0 "$KILN_BIN/kiln-import" meshes y.db --list
+says '^leaves +splats +mesh.gltf: no splats: .*holds no Gaussian splats' out
 must 3 kiln import other y.db && says 'holds nothing to import' err
 
 # beside Gaussians that can be read they are left, with a word

@@ -49,6 +49,7 @@ static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err
         kiln_candidate *c = &s->files[i];
         memset(info, 0, sizeof *info);
         if (kiln_source_look(c->path, s->options, &c->reader, info, &c->why) != KILN_OK) c->reader = NULL;
+        c->has_none = info->has_none;
         c->kind = info->kind;
         c->n_rows = info->n_rows;
     }

@@ -11,6 +11,7 @@
 typedef struct {
     char path[KILN_PATH_MAX];
     const kiln_reader *reader; /* NULL: it cannot be read */
+    bool has_none;             /* because it is sound and holds something else */
     kiln_scene_kind kind;
     uint64_t n_rows;
     uint64_t iteration; /* of point_cloud/iteration_N, else 0 */

@@ -68,7 +68,7 @@ static int probe_text(const char *text, const char *path)
 
 static int probe(const unsigned char *head, size_t len, const char *path)
 {
-    char text[513] = "";
+    char text[KILN_PROBE_BYTES + 1] = "";
     if (len >= 4 && memcmp(head, "glTF", 4) == 0) return 100;
     memcpy(text, head, len < sizeof text - 1 ? len : sizeof text - 1);
     return probe_text(text, path);
@@ -134,7 +134,9 @@ static kiln_status open_gltf(const kiln_source_at *at, kiln_source **out, kiln_s
     KILN_GO(kiln_file_open(at->path, &s->fd, err));
     if (at->spool) KILN_GO(kiln_file_open(at->spool, &s->spool, err));
     KILN_GO(kiln_gltf_document_open(s->fd, s->path, at->packing, &s->document, err));
-    KILN_GO(kiln_gltf_scene_find(&s->document, &s->scene, err));
+    st = kiln_gltf_scene_find(&s->document, &s->scene, err);
+    info->has_none = s->scene.has_none;
+    if (st != KILN_OK) goto done;
     KILN_GO(kiln_alloc_unset((void **)&s->piece, PIECE_ROOM, 1, "a piece of the file", err));
     KILN_GO(KILN_ALLOC_UNSET(&s->values, TILE_ROWS, "numbers of the file", err));
     describe(s);

@@ -186,7 +186,8 @@ static kiln_status find_buffer(kiln_gltf_document *d, uint32_t index, kiln_gltf_
     if (b.origin != KILN_GLTF_CHUNK) {
         b.range.spooled = true;
         b.range.at = d->spool_bytes;
-        d->spool_bytes += bytes;
+        if (!kiln_add(d->spool_bytes, bytes, &d->spool_bytes) || d->spool_bytes > INT64_MAX)
+            return kiln_fail(err, KILN_E_INPUT, "'%s' has buffers that are too large together", d->name);
     }
     *out = b;
     return KILN_OK;

@@ -93,6 +93,7 @@ static kiln_status add_splats(walker *w, const json_t *primitive, kiln_error *er
 {
     kiln_gltf_scene *s = w->out;
     bool is_linear = false;
+    if (s->n_splats == 0) KILN_TRY(kiln_gltf_extensions_check(w->d, err)); /* a file of meshes may need what it likes */
     if (s->n_splats == KILN_GLTF_SPLATS_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d splat primitives", w->d->name, KILN_GLTF_SPLATS_MAX);
     if ((s->n_splats & (s->n_splats - 1)) == 0) { /* full at each power of two */
@@ -234,12 +235,12 @@ kiln_status kiln_gltf_scene_find(kiln_gltf_document *d, kiln_gltf_scene *out, ki
     const json_t *nodes = json_object_get(d->file.json, "nodes"), *meshes = json_object_get(d->file.json, "meshes");
     walker w = {.d = d, .out = out, .nodes = json_is_array(nodes) ? nodes : NULL, .meshes = json_is_array(meshes) ? meshes : NULL};
     memset(out, 0, sizeof *out);
-    KILN_GO(kiln_gltf_extensions_check(d, err));
     KILN_GO(KILN_ALLOC(&w.found, json_array_size(w.meshes), "meshes", err));
     KILN_GO(KILN_ALLOC(&w.is_met, json_array_size(w.nodes), "nodes", err));
     KILN_GO(KILN_ALLOC_UNSET(&out->parts, KILN_GLTF_PARTS_MAX, "parts of a scene", err));
     KILN_GO(walk(&w, err));
-    if (out->n_parts == 0)
+    out->has_none = out->n_parts == 0;
+    if (out->has_none)
         st = kiln_fail(err, KILN_E_INPUT, "'%s' holds no Gaussian splats: its scene shows no primitive with KHR_gaussian_splatting",
                        d->name);
     place_spz(d, out);

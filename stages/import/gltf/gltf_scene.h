@@ -50,6 +50,7 @@ typedef struct {
     uint64_t n_rows;
     uint32_t sh_degree, least_degree;
     bool antialiased;     /* an SPZ says so */
+    bool has_none;        /* it failed because there are no splats, not because something is wrong */
     uint64_t spool_bytes; /* buffers and unpacked SPZ */
 } kiln_gltf_scene;
 
