@@ -244,6 +244,7 @@ static void files_of_independent_writers_decode_to_their_truth(void **state)
         {"foreign/foreign_cply.compressed.ply", "foreign/foreign_cply", 1},
         {"foreign/foreign_splat.splat", "foreign/foreign_splat", 0},
         {"foreign/foreign_sog.sog", "foreign/foreign_sog", 3},
+        {"foreign/foreign_gltf.glb", "foreign/foreign_gltf", 2},
     };
     size_t skipped = 0;
     (void)state;
