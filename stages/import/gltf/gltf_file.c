@@ -138,11 +138,22 @@ static kiln_status read_chunk(int fd, const char *name, uint64_t at, uint64_t en
                      (unsigned long long)at, (unsigned long long)*bytes, (unsigned long long)(end - at - CHUNK_HEADER));
 }
 
+/* Zeros behind the text, where blanks should be: some writers pad both chunks alike. */
+static kiln_status count_padding(int fd, const char *name, uint64_t end, uint64_t bytes, uint64_t *n, kiln_error *err)
+{
+    unsigned char last[3];
+    const size_t most = bytes < sizeof last ? (size_t)bytes : sizeof last;
+    KILN_TRY(kiln_file_read_at(fd, name, end - most, last, most, err));
+    *n = 0;
+    while (*n < most && last[most - 1 - *n] == 0) ++*n;
+    return KILN_OK;
+}
+
 static kiln_status read_binary(int fd, const char *name, uint64_t size, const unsigned char *head, kiln_gltf_file *out,
                                kiln_error *err)
 {
     const uint64_t end = u32_at(head + 8);
-    uint64_t bytes;
+    uint64_t bytes, padding;
     uint32_t type;
     if (u32_at(head + 4) != 2)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is binary glTF of version %u; only version 2 is read", name, u32_at(head + 4));
@@ -154,7 +165,8 @@ static kiln_status read_binary(int fd, const char *name, uint64_t size, const un
     out->trailing_bytes = size - end;
     KILN_TRY(read_chunk(fd, name, GLB_HEADER, end, &type, &bytes, err));
     if (type != json_chunk) return kiln_fail(err, KILN_E_INPUT, "'%s': the first chunk of the GLB is not JSON", name);
-    KILN_TRY(read_text(fd, name, GLB_HEADER + CHUNK_HEADER, bytes, out, err));
+    KILN_TRY(count_padding(fd, name, GLB_HEADER + CHUNK_HEADER + bytes, bytes, &padding, err));
+    KILN_TRY(read_text(fd, name, GLB_HEADER + CHUNK_HEADER, bytes - padding, out, err));
     const uint64_t at = GLB_HEADER + CHUNK_HEADER + bytes;
     if (end - at < CHUNK_HEADER) return KILN_OK;
     KILN_TRY(read_chunk(fd, name, at, end, &type, &bytes, err));
