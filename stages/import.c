@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *cameras, *split;
+    const char *cameras, *split, *photos;
     uint64_t random_points, seed, max_inflated;
     uint32_t up, frame, lod;
     bool list, list_formats, rehash, dataparser;
@@ -49,6 +49,8 @@ static const kiln_opt options[] = {
      "which cameras are test views: every:N (every Nth by name), names:FILE (those that FILE names, one on each line), all-train "
      "(none) or auto: as the scene's files say, else names beginning test/, else every 8th by name",
      KILN_KEYED | KILN_LATER},
+    {"photos", 0, KILN_OPT_PATH, &o.photos, "DIR", NULL, NULL,
+     "photos are sought here first: the image folder, or the folder that holds it", KILN_KEYED | KILN_LATER},
     {"random-points", 0, KILN_OPT_U64, &o.random_points, "N", "0", "0..4294967294", "make N points when the data set has none",
      KILN_KEYED},
     {"seed", 0, KILN_OPT_U64, &o.seed, "S", "0", NULL, "seed of --random-points: another seed, other points", KILN_KEYED},
@@ -142,6 +144,16 @@ static kiln_status read_split(kiln_split *split, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT, "the path '%s' of --split is too long", full);
     KILN_TRY(kiln_opt_set(&cli, "split", text, "--split", err));
     return kiln_split_parse(o.split, split, err);
+}
+
+static kiln_status absolute_photos(kiln_error *err)
+{
+    char full[KILN_PATH_MAX];
+    if (!o.photos || !kiln_opt_given(&cli, "photos")) return KILN_OK;
+    if (!realpath(o.photos, full)) return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", o.photos, strerror(errno));
+    if (!kiln_is_dir(full))
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is no folder; --photos takes the one that holds the photos", full);
+    return kiln_opt_set(&cli, "photos", full, "--photos", err);
 }
 
 /* ---- key --------------------------------------------------------------------------------------------------------------------- */
@@ -575,6 +587,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     kiln_import_result *i = NULL;
     kiln_split split;
     KILN_TRY(absolute_cameras(err));
+    KILN_TRY(absolute_photos(err));
     KILN_TRY(read_split(&split, err)); /* before anything is opened: what is typed wrongly is a mistake in usage */
     KILN_TRY(open_existing(r, manifest, err));
     KILN_TRY(read_split(&split, err)); /* again, as a stored rule may have come */
@@ -583,6 +596,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     i->dropped_rows = json_array();
     i->prepared.unpacked_fd = i->prepared.spool_fd = KILN_PREPARED_NONE;
     const kiln_dataset_wishes wishes = {.cameras = o.cameras,
+                                        .photos = o.photos,
                                         .avoid = avoid,
                                         .read = {.frame = (kiln_source_frame)o.frame, .lod = o.lod},
                                         .split = split,

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { KILN_PHOTO_DIRS = 32 };
+enum { KILN_PHOTO_DIRS = 64 };
 
 /* A photo's path as a camera file gives it, safe to append to a folder. */
 typedef struct {
@@ -31,9 +31,10 @@ typedef struct {
     const char *split;        /* of all its cameras: "test", "train", or "" where the file does not say */
     const char *prefix;       /* put before the names of INRIA's cameras: "test/", or "" */
     char images[256];         /* name of the image folder where one is known, "" else */
-    /* where photos are sought; the first n_bases by their path as given, the others by what follows the image folder */
+    /* where photos are sought: by their path as given, or in an image folder by what follows its name */
     char (*dirs)[KILN_PATH_MAX]; /* owned */
-    uint32_t n_bases, n_dirs;
+    bool is_image_folder[KILN_PHOTO_DIRS];
+    uint32_t n_dirs;
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* counted in the notes at the end */
     char unreadable[512];                                               /* why the first unreadable photo is that */

@@ -205,6 +205,7 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     kiln_search s = {.d = out, .avoid = wishes->avoid, .options = &wishes->read};
     if (s.avoid && realpath(s.avoid, real)) s.avoid = real;
     out->read = wishes->read;
+    if (wishes->photos) snprintf(out->photos, sizeof out->photos, "%s", wishes->photos);
     const bool is_file = !kiln_is_dir(path);
     set_root(out, path, is_file);
     out->is_folder = !is_file;
@@ -222,5 +223,6 @@ void kiln_dataset_release(kiln_dataset *d)
     free(d->members);
     free(d->sources);
     free(d->findings);
+    kiln_buffer_release(&d->missing);
     *d = (kiln_dataset){0};
 }

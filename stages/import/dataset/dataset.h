@@ -16,10 +16,10 @@
  *
  * A camera is named by its photo: the path as given, without leading ./, image folder (images, images_N) and extension.
  * Photos are sought beside the camera file, in the directory and, for COLMAP, above sparse: by their path as given, then
- * in images, images_2, images_4, images_8; by their own name, then as .png, .jpg, .jpeg. Intrinsics are scaled to the
- * photo's true size. Frames of a transforms.json without photo are dropped and counted by reason; other cameras stay
- * without.
- * A photo's mask is the frame's mask_path, or of COLMAP's and INRIA's cameras masks/NAME.png (masks.c).
+ * in images, images_2, images_4, images_8; by their own name, then as .png, .jpg, .jpeg, .webp, .tif, .tiff. Before all of these
+ * they are sought in --photos DIR, after them in cfg_args's source_path, or beside the directory in a folder of its name.
+ * Intrinsics are scaled to the photo's true size. Frames of a transforms.json without photo are dropped and counted by reason;
+ * other cameras stay without. A photo's mask is the frame's mask_path, or of COLMAP's and INRIA's cameras masks/NAME.png (masks.c).
  * Cameras that train_cameras.json and test_cameras.json call alike are named train/NAME and test/NAME.
  *
  * Test views: those of --split; else as the files say (transforms_test.json, test_cameras.json; test_filenames of a
@@ -38,6 +38,7 @@
 #ifndef KILN_STAGES_IMPORT_DATASET_H
 #define KILN_STAGES_IMPORT_DATASET_H
 
+#include "base/memory.h"
 #include "stages/import/cameras/camera_split.h"
 #include "stages/import/reader.h"
 
@@ -79,7 +80,8 @@ typedef struct kiln_dataset {
     bool split_later;           /* by a rule, over the same files, that is newer than bakes that are about: a part of their key */
     uint64_t n_masks;           /* cameras whose photo has a mask */
     uint64_t photos_missing;    /* photos that cameras name and that are nowhere, of dropped frames too */
-    char first_missing[1100];   /* the first of them, as it is named */
+    kiln_buffer missing;        /* their names, each ended by NUL */
+    char photos[4096];          /* --photos; "" not given */
     char sought[1024];          /* the folders where photos were sought, for people */
     kiln_source_file *sources;  /* camera files and photos looked at; hashes not filled; owned */
     uint32_t n_sources;
@@ -95,7 +97,7 @@ typedef struct kiln_dataset {
     bool has_eval, eval;    /* INRIA's cfg_args says eval=; its value */
     char cfg_args[1024];    /* JSON object of the pairs of INRIA's cfg_args that matter to us; "" without the file */
     char images[256];       /* image folder by cfg_args, "" unknown */
-    char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; only shown; "" unknown */
+    char source_path[1024]; /* folder of the training data by cfg_args, on the machine of the training; "" unknown */
     kiln_finding *findings; /* owned */
     uint32_t n_findings;
     char notes[4096]; /* sentences for the user, newline-separated */
@@ -104,6 +106,7 @@ typedef struct kiln_dataset {
 /* What the user says about finding; all may be NULL or 0. */
 typedef struct {
     const char *cameras; /* --cameras FILE */
+    const char *photos;  /* --photos DIR, absolute */
     const char *avoid;   /* folder of the manifest, absolute */
     kiln_read_options read;
     kiln_split split;   /* --split; its file is borrowed */

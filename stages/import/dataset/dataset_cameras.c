@@ -144,15 +144,31 @@ static void photo_folder(const kiln_camera *c, char folder[KILN_PATH_MAX])
              c->photo);
 }
 
+/* Behind the first: a few by their names, the others as a number. */
+static void name_others(const kiln_dataset *d, char *out, size_t room)
+{
+    enum { NAMED = 4, ROOM = 100 };
+    size_t used = 0;
+    uint64_t n = 1;
+    out[0] = '\0';
+    if (d->photos_missing < 2) return;
+    used = (size_t)snprintf(out, room, "; so were");
+    for (const char *name = kiln_missing_next(d, kiln_missing_next(d, NULL)); name && n <= NAMED;
+         name = kiln_missing_next(d, name), n++)
+        used += (size_t)snprintf(out + used, room - used, "%s '%.*s'", n > 1 ? "," : "", ROOM, name);
+    if (n < d->photos_missing)
+        snprintf(out + used, room - used, " and %llu more (--list names them)", (unsigned long long)(d->photos_missing - n));
+}
+
 static void note_missing(kiln_dataset *d)
 {
-    if (d->photos_missing)
-        kiln_dataset_note(d, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
-                          (unsigned long long)d->photos_missing, d->first_missing, d->sought,
-                          d->photos_missing > 1 ? "; so were the others" : "");
-    if (d->photos_missing && d->source_path[0])
-        kiln_dataset_note(d, "cfg_args names '%s' as the folder of the training data%s", d->source_path,
-                          kiln_is_dir(d->source_path) ? ", which is there: link its photos into the scene" : "");
+    char others[600];
+    if (!d->photos_missing) return;
+    name_others(d, others, sizeof others);
+    kiln_dataset_note(d, "photos that are named and not found: %llu; the first, '%s', was sought in %s%s",
+                      (unsigned long long)d->photos_missing, kiln_missing_next(d, NULL), d->sought, others);
+    if (d->source_path[0]) kiln_dataset_note(d, "cfg_args names '%s' as the folder of the training data", d->source_path);
+    if (!d->photos[0]) kiln_dataset_note(d, "--photos DIR says where photos are");
 }
 
 static kiln_status add_masks(kiln_search *s, kiln_error *err)
@@ -193,12 +209,12 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
     KILN_TRY(try_files(s, transforms_files, taken, err));
     KILN_TRY(try_files(s, blender_files, taken, err));
     if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "none of the %llu frames in '%s' has its photo (%llu cannot be read); are the images beside the camera file? "
-            "The first missing, '%s', was sought in %s",
-            (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable, s->d->first_missing,
-            s->d->sought);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "none of the %llu frames in '%s' has its photo (%llu cannot be read); are the images beside the camera "
+                         "file, or where --photos says? "
+                         "The first missing, '%s', was sought in %s",
+                         (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable,
+                         s->d->missing.size ? kiln_missing_next(s->d, NULL) : "", s->d->sought);
     KILN_TRY(kiln_dataset_finish_cameras(s->d, err));
     return add_photos(s, err);
 }

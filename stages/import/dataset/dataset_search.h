@@ -35,6 +35,8 @@ typedef struct {
  * s->files, valid until the next search. */
 kiln_status kiln_search_files(kiln_search *s, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err) KILN_MUST_CHECK;
+/* The name of the next missing photo behind `name`, a pointer that this gave; NULL: the first; returns NULL behind the last. */
+const char *kiln_missing_next(const kiln_dataset *d, const char *name);
 /* dataset_cameras.c: reads the cameras; file: --cameras or NULL. */
 kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *err) KILN_MUST_CHECK;
 

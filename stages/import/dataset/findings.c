@@ -4,6 +4,7 @@
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
 #include "stages/import/cameras/orbit.h"
+#include "stages/import/dataset/dataset_search.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,8 +67,13 @@ static bool lens_line(const kiln_dataset *d, char out[LINE])
 
 static json_t *missing_json(const kiln_dataset *d)
 {
-    return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)d->photos_missing, "first", kiln_json_string(d->first_missing),
-                     "sought", kiln_json_string(d->sought), "source_path", kiln_json_string(d->source_path));
+    const char *first = kiln_missing_next(d, NULL);
+    json_t *names = json_array();
+    for (const char *name = first; name; name = kiln_missing_next(d, name))
+        if (json_array_append_new(names, kiln_json_string(name)) != 0) return json_decref(names), NULL;
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)d->photos_missing, "first",
+                     kiln_json_string(first ? first : ""), "names", names, "sought", kiln_json_string(d->sought), "source_path",
+                     kiln_json_string(d->source_path));
 }
 
 kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error *err)
@@ -132,7 +138,10 @@ static void print_list(const kiln_dataset *d)
                    (unsigned long long)d->frames_dropped, (unsigned long long)d->frames_read,
                    (unsigned long long)(d->frames_dropped - d->frames_unreadable), (unsigned long long)d->frames_unreadable);
     if (d->photos_missing)
-        kiln_print("%-8s %-8s %llu; the first: %s", "misses", "photos", (unsigned long long)d->photos_missing, d->first_missing);
+        kiln_print("%-8s %-8s %llu; the first: %s", "misses", "photos", (unsigned long long)d->photos_missing,
+                   kiln_missing_next(d, NULL));
+    for (const char *name = kiln_missing_next(d, NULL); name; name = kiln_missing_next(d, name))
+        kiln_print("%-8s %-8s %s", "misses", "photo", name);
     if (d->reader && d->n_cameras == 0)
         kiln_print("%-8s %-8s %d on an orbit, as there are none", "makes", "cameras", KILN_ORBIT_CAMERAS);
     if (d->n_findings == 0) kiln_print("nothing found");

@@ -111,8 +111,9 @@ kiln_status kiln_mask_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo
     const uint64_t left = f->n_masks_left;
     bool done = !c->photo[0];
     while (given && given[0] == '.' && given[1] == '/') given += 2;
-    for (uint32_t i = 0; i < f->n_bases && !done; i++) {
+    for (uint32_t i = 0; i < f->n_dirs && !done; i++) {
         const char *base = f->dirs[i];
+        if (f->is_image_folder[i]) continue;
         done = given ? try_given(&s, base, given) : (suffix[0] && try_folder(&s, base, suffix, p)) || try_folder(&s, base, "", p);
     }
     if (c->mask[0]) {

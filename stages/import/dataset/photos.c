@@ -1,11 +1,13 @@
 /* photos -- where a camera's photo is, and the intrinsics fitted to it.
  *
- * Bases are the camera file's folder, the data set's folder and, for a COLMAP model, the folders above it. A photo is
- * sought under each base by its path as given, then in images, images_2, images_4, images_8 of each base by what follows
- * the image folder in its path; each time under its own name, then with the extensions that we read. Only folders that
- * exist are tried, so that a camera without photo costs few looks.
+ * Bases are --photos, the camera file's folder, for a COLMAP model the folders above it, the data set's folder, and where cfg_args
+ * says that the training data were. A photo is sought under each base by its path as given, then in images, images_2, images_4,
+ * images_8 of each base by what follows the image folder in its path; each time under its own name, then with the extensions that
+ * we read. --photos may be an image folder itself, and all of its ways come first. Only folders that exist are tried, so that a
+ * camera without photo costs few looks.
  */
 #include "stages/import/cameras/camera_file.h"
+#include "stages/import/dataset/dataset_search.h"
 #include "stages/image/image.h"
 
 #include <math.h>
@@ -26,11 +28,13 @@ bool kiln_may_look_into(const char *dir, const char *avoid)
     return n > 0 && (size_t)n < sizeof inside && !kiln_is_file(inside);
 }
 
-static void add_dir(kiln_camera_file *f, const char *dir)
+static void add_dir(kiln_camera_file *f, const char *dir, bool is_image_folder)
 {
     for (uint32_t i = 0; i < f->n_dirs; i++)
-        if (strcmp(f->dirs[i], dir) == 0) return;
-    if (f->n_dirs < KILN_PHOTO_DIRS) snprintf(f->dirs[f->n_dirs++], KILN_PATH_MAX, "%s", dir);
+        if (f->is_image_folder[i] == is_image_folder && strcmp(f->dirs[i], dir) == 0) return;
+    if (f->n_dirs == KILN_PHOTO_DIRS) return;
+    f->is_image_folder[f->n_dirs] = is_image_folder;
+    snprintf(f->dirs[f->n_dirs++], KILN_PATH_MAX, "%s", dir);
 }
 
 /* The folder above, where `dir` is a part of a COLMAP layout: DATA/sparse/0, DATA/colmap/sparse/0. */
@@ -48,24 +52,56 @@ static void add_image_folder(kiln_camera_file *f, const char *base, const char *
 {
     char dir[KILN_PATH_MAX];
     const int n = snprintf(dir, sizeof dir, "%s/%s", base, name);
-    if (n > 0 && (size_t)n < sizeof dir && kiln_may_look_into(dir, f->avoid)) add_dir(f, dir);
+    if (n > 0 && (size_t)n < sizeof dir && kiln_may_look_into(dir, f->avoid)) add_dir(f, dir, true);
+}
+
+static void add_image_folders(kiln_camera_file *f, const char *base)
+{
+    if (f->images[0]) add_image_folder(f, base, f->images);
+    for (size_t k = 0; k < sizeof image_folders / sizeof *image_folders; k++) add_image_folder(f, base, image_folders[k]);
+}
+
+/* --photos: the folder that holds images, or images itself, whose masks then lie beside it. */
+static void add_given(kiln_camera_file *f, const char *photos)
+{
+    char above[KILN_PATH_MAX];
+    add_dir(f, photos, false);
+    add_dir(f, photos, true);
+    add_image_folders(f, photos);
+    snprintf(above, sizeof above, "%s", photos);
+    const char *base = kiln_path_base(above);
+    const bool images = strncmp(base, "images", 6) == 0 && (!base[6] || base[6] == '_');
+    if (!images || base <= above + 1) return;
+    above[base - above - 1] = '\0';
+    add_dir(f, above, false);
+}
+
+/* The training data of an INRIA model folder: where cfg_args says, or in a folder of that name beside the model's. */
+static void add_source_path(kiln_camera_file *f, const char *root)
+{
+    char beside[KILN_PATH_MAX];
+    const char *path = f->d->source_path;
+    if (!path[0] || !root) return;
+    if (path[0] == '/' && kiln_may_look_into(path, f->avoid)) add_dir(f, path, false);
+    const int n = snprintf(beside, sizeof beside, "%.*s%s", (int)(kiln_path_base(root) - root), root, kiln_path_base(path));
+    if (kiln_path_base(path)[0] && n > 0 && (size_t)n < sizeof beside && kiln_may_look_into(beside, f->avoid))
+        add_dir(f, beside, false);
 }
 
 static void find_dirs(kiln_camera_file *f, const char *root)
 {
     char dir[KILN_PATH_MAX];
+    if (f->d->photos[0]) add_given(f, f->d->photos);
+    const uint32_t first = f->n_dirs;
     snprintf(dir, sizeof dir, "%s", f->path);
     if (!kiln_is_dir(f->path)) dir[kiln_path_base(dir) - dir - 1] = 0; /* absolute: there is a slash */
     if (!dir[0]) snprintf(dir, sizeof dir, "/");
-    add_dir(f, dir);
-    while (up(dir)) add_dir(f, dir);
-    if (root) add_dir(f, root);
-    f->n_bases = f->n_dirs;
-    for (uint32_t i = 0; i < f->n_bases; i++) {
-        const char *base = f->dirs[i];
-        if (f->images[0]) add_image_folder(f, base, f->images);
-        for (size_t k = 0; k < sizeof image_folders / sizeof *image_folders; k++) add_image_folder(f, base, image_folders[k]);
-    }
+    add_dir(f, dir, false);
+    while (up(dir)) add_dir(f, dir, false);
+    if (root) add_dir(f, root, false);
+    add_source_path(f, root);
+    const uint32_t end = f->n_dirs;
+    for (uint32_t i = first; i < end; i++) add_image_folders(f, f->dirs[i]);
 }
 
 kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const char *path, const char *root, const char *avoid,
@@ -116,6 +152,12 @@ void kiln_camera_file_end(kiln_camera_file *f)
     f->dirs = NULL;
 }
 
+const char *kiln_missing_next(const kiln_dataset *d, const char *name)
+{
+    const char *all = (const char *)d->missing.data, *next = name ? name + strlen(name) + 1 : all;
+    return all && next < all + d->missing.size ? next : NULL;
+}
+
 /* One file: true when it is a photo that can be read. */
 static bool try_photo(kiln_camera_file *f, kiln_camera *c, const char *path)
 {
@@ -150,6 +192,7 @@ static void name_dirs(const kiln_camera_file *f, char *out, size_t room)
     out[0] = '\0';
     for (uint32_t i = 0; i < f->n_dirs; i++) {
         const char *dir = f->dirs[i];
+        if (i > 0 && strcmp(f->dirs[i - 1], dir) == 0) continue; /* in two ways */
         if (root && strncmp(dir, f->d->root, root) == 0 && (dir[root] == '/' || !dir[root])) dir += dir[root] ? root + 1 : root;
         const int n = snprintf(out + used, room - used, "%s'%s'", used ? ", " : "", *dir ? dir : ".");
         if (n < 0 || (size_t)n >= room - used) {
@@ -160,26 +203,25 @@ static void name_dirs(const kiln_camera_file *f, char *out, size_t room)
     }
 }
 
-static void count_missing(kiln_camera_file *f, const kiln_photo_path *p)
+static kiln_status count_missing(kiln_camera_file *f, const kiln_photo_path *p, kiln_error *err)
 {
     f->n_missing++;
-    if (f->may_lack_photos || f->last_unreadable || f->d->photos_missing++ > 0) return;
-    snprintf(f->d->first_missing, sizeof f->d->first_missing, "%.1099s", p->path);
-    name_dirs(f, f->d->sought, sizeof f->d->sought);
+    if (f->may_lack_photos || f->last_unreadable) return KILN_OK;
+    if (f->d->photos_missing++ == 0) name_dirs(f, f->d->sought, sizeof f->d->sought);
+    return kiln_buffer_put(&f->d->missing, p->path, strlen(p->path) + 1, err);
 }
 
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err)
 {
     const uint64_t unreadable = f->n_unreadable;
     for (uint32_t i = 0; i < f->n_dirs; i++) {
-        const size_t from = i < f->n_bases ? 0 : p->after_folder;
+        const size_t from = f->is_image_folder[i] ? p->after_folder : 0;
         if (!try_names(f, c, f->dirs[i], p->path + from, p->stem - from)) continue;
         f->n_photos++;
         return kiln_dataset_add_source(f->d, c->photo, "photo", err);
     }
     f->last_unreadable = f->n_unreadable > unreadable;
-    count_missing(f, p);
-    return KILN_OK;
+    return count_missing(f, p, err);
 }
 
 /* Of the same shape but for rounding: copies at a half or a quarter are. */
