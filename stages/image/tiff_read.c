@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 enum {
-    RATIO_MOST = 1 << 15,   /* of pixels' bytes to the file's: what zstd makes of one colour */
-    BLOCK_LEAST = 64 << 20, /* a strip or tile may be so large, however small the picture is */
+    RATIO_MOST = 1 << 15,  /* of pixels' bytes to the file's: what zstd makes of one colour */
+    BLOCK_LEAST = 8 << 20, /* a tile may be so large, however small the picture is */
     LIBTIFF_LEAST = 64 << 20,
-    SAMPLES_MOST = 8,
+    SAMPLES_MOST = 5, /* CMYK with alpha */
 };
 
 typedef struct {
@@ -34,7 +34,8 @@ typedef struct {
     bool alpha, multiplied; /* it has alpha; colours are multiplied by it */
     bool tiled;
     uint32_t block_width, block_height;
-    unsigned char *block;
+    uint64_t block_bytes;
+    unsigned char *block; /* a tile, or a row: strips may be as large as the picture */
     uint16_t *palette[3]; /* libtiff's own */
     bool palette_of_bytes;
     kiln_error *err;
@@ -114,7 +115,7 @@ static kiln_status read_layout(tiff_job *j)
     if (!TIFFGetField(j->tiff, TIFFTAG_PHOTOMETRIC, &j->photometric))
         j->photometric = j->samples < 3 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB;
     if ((j->bits != 8 && j->bits != 16) || format != SAMPLEFORMAT_UINT) return refuse(j, "of other than 8- or 16-bit integers");
-    if (j->samples == 0 || j->samples > SAMPLES_MOST) return refuse(j, "of more than 8 channels");
+    if (j->samples == 0 || j->samples > SAMPLES_MOST) return refuse(j, "of more than 5 channels, or of none");
     if (!TIFFIsCODECConfigured(j->compression)) return refuse(j, "with a compression that this libtiff lacks");
     switch (j->photometric) {
     case PHOTOMETRIC_MINISBLACK:
@@ -145,30 +146,35 @@ static kiln_status read_layout(tiff_job *j)
     return KILN_OK;
 }
 
-/* The bytes of a strip or tile, of all samples or of one plane. 0: libtiff refuses. */
-static uint64_t block_bytes(const tiff_job *j) { return j->tiled ? TIFFTileSize64(j->tiff) : TIFFStripSize64(j->tiff); }
+/* Finds the size of what is decoded at once: a tile, or one row of a strip. */
+static uint64_t find_block(tiff_job *j)
+{
+    j->tiled = TIFFIsTiled(j->tiff) != 0;
+    j->block_width = j->out->width;
+    j->block_height = 1;
+    if (!j->tiled) return TIFFScanlineSize64(j->tiff);
+    if (!TIFFGetField(j->tiff, TIFFTAG_TILEWIDTH, &j->block_width) || !TIFFGetField(j->tiff, TIFFTAG_TILELENGTH, &j->block_height))
+        return 0;
+    return TIFFTileSize64(j->tiff);
+}
 
 static kiln_status make_room(tiff_job *j)
 {
     kiln_picture *p = j->out;
     const uint64_t pixels = (uint64_t)p->width * p->height, stored = pixels * j->samples * (j->bits / 8);
-    j->tiled = TIFFIsTiled(j->tiff) != 0;
-    j->block_width = p->width;
-    if (j->tiled) (void)TIFFGetField(j->tiff, TIFFTAG_TILEWIDTH, &j->block_width);
-    (void)(j->tiled ? TIFFGetField(j->tiff, TIFFTAG_TILELENGTH, &j->block_height)
-                    : TIFFGetFieldDefaulted(j->tiff, TIFFTAG_ROWSPERSTRIP, &j->block_height));
-    if (!j->tiled && j->block_height > p->height) j->block_height = p->height;
-    const uint64_t in_block = j->planar == PLANARCONFIG_SEPARATE ? 1 : j->samples, bytes = block_bytes(j);
-    const uint64_t needs = (uint64_t)j->block_width * j->block_height * in_block * (j->bits / 8);
+    const uint64_t in_block = j->planar == PLANARCONFIG_SEPARATE ? 1 : j->samples;
+    j->block_bytes = find_block(j);
     if (j->block_width == 0 || j->block_height == 0 || j->block_width > KILN_PICTURE_AXIS_MAX ||
-        j->block_height > KILN_PICTURE_AXIS_MAX || bytes < needs)
+        j->block_height > KILN_PICTURE_AXIS_MAX ||
+        j->block_bytes < (uint64_t)j->block_width * j->block_height * in_block * (j->bits / 8))
         return damaged(j);
-    if (stored / RATIO_MOST > j->file_size || bytes > (stored > BLOCK_LEAST ? stored : BLOCK_LEAST))
+    if (j->block_bytes > (stored > BLOCK_LEAST ? stored : BLOCK_LEAST)) return refuse(j, "with tiles far larger than itself");
+    if (stored / RATIO_MOST > j->file_size)
         return kiln_fail(j->err, KILN_E_INPUT, "'%s' is too short for its %u x %u pixels; is the file complete?", j->path, p->width,
                          p->height);
     p->channels = (j->colours == 1 && j->photometric != PHOTOMETRIC_PALETTE ? 1 : 3) + (j->alpha ? 1 : 0);
     p->depth_bits = j->bits;
-    KILN_TRY(KILN_ALLOC(&j->block, bytes, "a strip of a TIFF", j->err));
+    KILN_TRY(KILN_ALLOC(&j->block, j->block_bytes, "a tile of a TIFF", j->err));
     return KILN_ALLOC(&p->data, pixels * p->channels, "pixels of a TIFF", j->err);
 }
 
@@ -217,13 +223,10 @@ static void put_block(const tiff_job *j, uint32_t x0, uint32_t y0, uint32_t plan
 
 static kiln_status read_block(tiff_job *j, uint32_t x, uint32_t y, uint32_t plane)
 {
-    const uint64_t left = j->out->height - y, whole = block_bytes(j), rows = left < j->block_height ? left : j->block_height;
-    const uint64_t want = j->tiled ? whole : TIFFVStripSize64(j->tiff, (uint32_t)rows);
-    if (want > whole) return damaged(j);
-    const tmsize_t got =
-        j->tiled ? TIFFReadEncodedTile(j->tiff, TIFFComputeTile(j->tiff, x, y, 0, (uint16_t)plane), j->block, (tmsize_t)want)
-                 : TIFFReadEncodedStrip(j->tiff, TIFFComputeStrip(j->tiff, y, (uint16_t)plane), j->block, (tmsize_t)want);
-    return got >= 0 && (uint64_t)got == want ? KILN_OK : damaged(j);
+    if (!j->tiled) return TIFFReadScanline(j->tiff, j->block, y, (uint16_t)plane) == 1 ? KILN_OK : damaged(j);
+    const tmsize_t want = (tmsize_t)j->block_bytes;
+    return TIFFReadEncodedTile(j->tiff, TIFFComputeTile(j->tiff, x, y, 0, (uint16_t)plane), j->block, want) == want ? KILN_OK
+                                                                                                                    : damaged(j);
 }
 
 /* Straight colours, as the other formats have them; black where alpha is 0. */

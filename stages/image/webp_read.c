@@ -18,7 +18,7 @@ enum {
     CHUNKS_MOST = 64,
     EXIF_MOST = 1 << 16,
     BYTES_A_PIXEL_MOST = 8,
-    BESIDE_PIXELS = 16 << 20, /* profiles, texts, thumbnails */
+    BESIDE_PIXELS = 8 << 20, /* profiles, texts, thumbnails */
 };
 
 typedef struct {
@@ -95,6 +95,8 @@ static kiln_status decode(webp_job *j, kiln_error *err)
     if (code != VP8_STATUS_OK)
         return kiln_fail(err, KILN_E_INPUT, "cannot read '%s' as WebP: its pixels are damaged or cut; is the file complete?",
                          j->path);
+    free(j->file);
+    j->file = NULL;
     KILN_TRY(KILN_ALLOC_UNSET(&p->data, values, "pixels of a WebP", err));
     for (uint64_t i = 0; i < values; i++) p->data[i] = (float)j->pixels[i] / 255.f;
     return KILN_OK;
