@@ -9,6 +9,7 @@
  * the half edge of the root cube: small beside the scene, visible in it. Counted and warned of. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
@@ -86,8 +87,15 @@ static kiln_status measure(kiln_run *r, measurement *k, kiln_error *err)
     return kiln_spacing_measure(r, &k->scene, k->source, &options_of, &k->spacing, err);
 }
 
-/* A photo and what the points sum up (knn/colours.c). */
-static uint64_t colours_ram(const measurement *k) { return KILN_UNIT_RAM + k->source->count * 40; }
+/* What the points sum up, and the largest photo with its mask; whether one is needed at all only the unit finds out, so that less
+ * will do where less is allowed (knn/colours.c). */
+static uint64_t colours_ram(kiln_run *r, const measurement *k)
+{
+    const uint64_t base = KILN_UNIT_RAM + k->source->count * KILN_KNN_SUM_RAM, may = kiln_run_unit_ram(r);
+    uint64_t photo = 0;
+    for (uint32_t i = 0; i < k->tracks.n_cameras; i++) photo = kiln_max_u64(photo, kiln_knn_photo_ram(&k->tracks.cameras[i]));
+    return base + photo <= may ? base + photo : kiln_max_u64(base, may);
+}
 
 static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
 {
@@ -104,7 +112,7 @@ static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
                              .payload = &k->colours_payload,
                              .payload_bytes = sizeof k->colours_payload,
                              .cost = k->source->count,
-                             .ram = colours_ram(k)};
+                             .ram = colours_ram(r, k)};
     return kiln_run_units(r, "looking for colours", &k->colours, 1, err);
 }
 
@@ -312,7 +320,7 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
 /* What comes behind the spacing. */
 static void foresee(kiln_run *r, const measurement *k)
 {
-    if (k->tracks.colmap) kiln_run_foresee_ram(r, colours_ram(k), 1);
+    if (k->tracks.colmap) kiln_run_foresee_ram(r, colours_ram(r, k), 1);
     if (k->points) kiln_run_foresee_ram(r, initial_ram(kiln_layer_size_of(k->source).rows), k->source->n_chunks);
 }
 

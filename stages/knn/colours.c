@@ -11,6 +11,7 @@
 #include "stages/knn/knn_units.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/engine/json_text.h"
 #include "stages/image/image.h"
 #include "stages/import/colmap/colmap_visit.h"
@@ -34,6 +35,7 @@ typedef struct {
     /* the image in hand */
     const kiln_camera *camera;
     double width, height; /* that its keypoints are of */
+    uint64_t room;        /* for a photo and its mask */
     kiln_picture photo;   /* read at the first keypoint that needs it */
     uint8_t *mask;        /* of it; NULL: none */
     bool damaged;         /* and could not be */
@@ -99,6 +101,13 @@ static kiln_status begin_image(void *context, const char *camera, uint32_t width
     return KILN_OK;
 }
 
+uint64_t kiln_knn_photo_ram(const kiln_camera *c)
+{
+    enum { DECODED = 16, BESIDE = 16 }; /* the floats, and what decodes or turns them */
+    const uint64_t photo = (uint64_t)c->photo_width * c->photo_height, mask = (uint64_t)c->mask_width * c->mask_height;
+    return (DECODED + BESIDE) * kiln_max_u64(photo, mask) + (mask ? (DECODED + 1) * photo : 0);
+}
+
 /* The unit's memory is for a photo and a mask of the sizes that import found. */
 static kiln_status check_sizes(const kiln_camera *c, kiln_error *err)
 {
@@ -115,6 +124,10 @@ static kiln_status check_sizes(const kiln_camera *c, kiln_error *err)
 static kiln_status read_photo(walk *w, kiln_error *err)
 {
     if (w->photo.data || w->damaged) return KILN_OK;
+    const uint64_t needs = kiln_knn_photo_ram(w->camera);
+    if (needs > w->room)
+        return kiln_fail(err, KILN_E_CAP, "the photo '%s' of %u x %u pixels takes %llu MiB to read; give more --ram",
+                         w->camera->photo, w->camera->photo_width, w->camera->photo_height, (unsigned long long)(needs >> 20));
     kiln_error why = {0};
     const char *mask = w->camera->mask;
     kiln_status st = check_sizes(w->camera, &why);
@@ -266,7 +279,8 @@ static kiln_status colour(kiln_worker *w, kiln_manifest *m, const kiln_layer *l,
 {
     kiln_status st = KILN_OK;
     kiln_buffer points = {0};
-    walk k = {.tracks = t};
+    const uint64_t sums = l->count * KILN_KNN_SUM_RAM, may = kiln_worker_ram(w);
+    walk k = {.tracks = t, .room = may > sums ? may - sums : 0};
     uint64_t first = 0;
     for (uint32_t b = 0; b < l->n_chunks; b++) {
         KILN_GO(gather_chunk(m, &l->chunks[b], (uint32_t)first, &points, err));

@@ -63,6 +63,9 @@ kiln_status kiln_knn_back(kiln_worker *w, const kiln_layer *source, const kiln_k
                           kiln_error *err) KILN_MUST_CHECK;
 
 /* The unit of colours (colours.c). */
+/* Host memory: of what a point sums up; of a camera's photo and mask, which are decoded one after the other. */
+enum { KILN_KNN_SUM_RAM = 40 };
+uint64_t kiln_knn_photo_ram(const kiln_camera *c);
 kiln_status kiln_knn_colours(kiln_worker *w, const kiln_layer *source, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

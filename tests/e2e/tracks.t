@@ -63,3 +63,17 @@ P
 kiln import "$KILN_TMP/masked" "$KILN_TMP/masked.db" >/dev/null || fail "import with masks"
 must 0 "$KILN_BIN/kiln-knn" "$KILN_TMP/masked.db"
 grep -q '5 points without colour: 0 coloured from 2 photos, 5 stay black' "$KILN_TMP/out" || fail "masked: $(cat "$KILN_TMP/out")"
+
+# a photo that --ram has no room for is refused before it is decoded; where no point needs a photo it does not matter
+tracks write "$KILN_TMP/large" txt || fail "write"
+python3 - "$KILN_TMP/large" <<'P' || fail "a large photo"
+import glob, struct, sys, zlib
+def chunk(kind, body): return struct.pack('>I', len(body)) + kind + body + struct.pack('>I', zlib.crc32(kind + body))
+for path in glob.glob(sys.argv[1] + '/images/**/*.png', recursive=True):
+    open(path, 'wb').write(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 3000, 3000, 8, 2, 0, 0, 0)) +
+                           chunk(b'IDAT', zlib.compress(bytes(9001) * 3000)) + chunk(b'IEND', b''))
+P
+kiln import "$KILN_TMP/large" "$KILN_TMP/large.db" >/dev/null || fail "import of large photos"
+must 5 "$KILN_BIN/kiln-knn" "$KILN_TMP/large.db" --ram 300M
+grep -q "of 3000 x 3000 pixels takes 274 MiB to read; give more --ram" "$KILN_TMP/err" || fail "large: $(cat "$KILN_TMP/err")"
+must 0 "$KILN_BIN/kiln-knn" "$KILN_TMP/large.db" --ram 1500M
