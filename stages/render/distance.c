@@ -28,8 +28,8 @@ kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const
     memcpy(damage, photo.damage, sizeof photo.damage);
     if (photo.damage[0]) goto done;
     KILN_GO(kiln_distance(w, u, rgba, photo.rgb.data, 3, photo.mask, out, err));
-    if (!photo.cut_out && !photo.mask)
-        *outside = kiln_outside_look(rgba, photo.rgb.data, u->request.view.width, u->request.view.height);
+    if (!photo.cut_out)
+        *outside = kiln_outside_look(rgba, photo.rgb.data, photo.mask, u->request.view.width, u->request.view.height);
 done:
     kiln_photo_release(&photo);
     return st;

@@ -33,6 +33,7 @@ static bool is_near(const double a[3], const double b[3], double within)
 /* ---- one camera ----------------------------------------------------------------------------------------------------------- */
 typedef struct {
     const float *rgba, *photo;
+    const uint8_t *mask;
     uint32_t width, height, step;
 } samples;
 
@@ -44,7 +45,7 @@ static uint64_t each_empty(const samples *s, visit_fn *visit, void *context)
     for (uint32_t y = s->step / 2; y < s->height; y += s->step)
         for (uint32_t x = s->step / 2; x < s->width; x += s->step, looked++) {
             const size_t at = (size_t)y * s->width + x;
-            if (!is_empty(s->rgba + 4 * at)) continue;
+            if (!is_empty(s->rgba + 4 * at) || (s->mask && s->mask[at] == 0)) continue;
             const float *p = s->photo + 3 * at;
             const double colour[3] = {clamped((double)p[0]), clamped((double)p[1]), clamped((double)p[2])};
             visit(context, colour);
@@ -92,12 +93,12 @@ static void add_near(void *context, const double colour[3])
     for (int c = 0; c < 3; c++) n->sum[c] += colour[c];
 }
 
-kiln_outside kiln_outside_look(const float *rgba, const float *photo, uint32_t width, uint32_t height)
+kiln_outside kiln_outside_look(const float *rgba, const float *photo, const uint8_t *mask, uint32_t width, uint32_t height)
 {
     enum { TURNS = 3 }; /* the middle of a level first, then the mean of what is near it */
     kiln_outside out = {0};
     colour_counts counts;
-    samples s = {.rgba = rgba, .photo = photo, .width = width, .height = height, .step = 1};
+    samples s = {.rgba = rgba, .photo = photo, .mask = mask, .width = width, .height = height, .step = 1};
     while ((uint64_t)(width / s.step) * (height / s.step) > LOOKED) s.step++;
     memset(&counts, 0, sizeof counts);
     out.looked = each_empty(&s, count_colour, &counts);

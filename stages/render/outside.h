@@ -21,8 +21,9 @@ typedef struct {
     double colour[3]; /* the photo's most frequent colour at empty pixels, 0 to 1 */
 } kiln_outside;
 
-/* Counts for one camera. rgba [height][width][4]: the picture; photo [height][width][3]. */
-kiln_outside kiln_outside_look(const float *rgba, const float *photo, uint32_t width, uint32_t height);
+/* Counts for one camera. rgba [height][width][4]: the picture; photo [height][width][3]; mask [height][width], 0: the pixel is
+ * looked at as if something were drawn there, NULL: none is. */
+kiln_outside kiln_outside_look(const float *rgba, const float *photo, const uint8_t *mask, uint32_t width, uint32_t height);
 
 /* Write the counts for a unit's counters, and read them back. NULL: no memory. Read counts are all 0 if v is no such object or
  * holds impossible numbers. */

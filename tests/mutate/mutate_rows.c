@@ -101,7 +101,8 @@ bool change_size(mutation *m)
                                            {"plane", "components"},      {"plane", "raw_bytes"},
                                            {"plane_segment", "segment"}, {"camera", "width"},
                                            {"camera", "height"},         {"photo", "width"},
-                                           {"photo", "height"},          {"tile_table", "width"},
+                                           {"photo", "height"},          {"photo_mask", "width"},
+                                           {"photo_mask", "height"},     {"tile_table", "width"},
                                            {"tile_table", "height"},     {"tile_table", "tiles_x"},
                                            {"tile_table", "tiles_y"},    {"tile_table", "visible"},
                                            {"tile_table", "pairs"},      {"tile_band", "row0"},
@@ -139,8 +140,9 @@ static bool rename_camera(mutation *m)
     const char *name = hostile_name(m, &bytes);
     bool done = was != NULL;
     say("camera '%s' and all that name it: '%.60s' of %zu bytes", was ? was : "", name, bytes);
-    static const char *const tables[][2] = {{"camera", "name"}, {"photo", "camera"}, {"tile_table", "camera"}, {"image", "camera"}};
-    for (size_t k = 0; done && k < 4; k++) {
+    static const char *const tables[][2] = {
+        {"camera", "name"}, {"photo", "camera"}, {"photo_mask", "camera"}, {"tile_table", "camera"}, {"image", "camera"}};
+    for (size_t k = 0; done && k < 5; k++) {
         sqlite3_stmt *s = ask(m, "UPDATE OR IGNORE %s SET %s = ?1 WHERE %s = ?2", tables[k][0], tables[k][1], tables[k][1]);
         (void)sqlite3_bind_text64(s, 1, name, bytes, SQLITE_TRANSIENT, SQLITE_UTF8);
         (void)sqlite3_bind_text(s, 2, was, -1, SQLITE_TRANSIENT);
@@ -163,7 +165,8 @@ bool change_name(mutation *m)
         {"quarantine", "reason"}, {"quarantine", "device"}, {"quarantine", "stage"},  {"run", "device"},
         {"run", "program"},       {"run", "stage"},         {"camera", "model"},      {"camera", "split"},
         {"plane", "type"},        {"stage", "state"},       {"scene", "kind"},        {"scene", "name"},
-        {"scene", "up_axis"},     {"scene", "frame"},       {"image", "format"},      {"photo", "camera"}};
+        {"scene", "up_axis"},     {"scene", "frame"},       {"image", "format"},      {"photo", "camera"},
+        {"photo_mask", "camera"}};
     say("name ");
     if (chance(m, 25)) return rename_camera(m);
     const char *const *which = names[below(m, sizeof names / sizeof *names)];
@@ -190,8 +193,8 @@ static void bind_path(mutation *m, sqlite3_stmt *s, int i, sqlite3_value *was)
 
 bool change_path(mutation *m)
 {
-    static const char *const paths[][2] = {
-        {"image", "path"}, {"image", "path"}, {"photo", "path"}, {"source_file", "path"}, {"scene", "source_path"}};
+    static const char *const paths[][2] = {{"image", "path"},      {"image", "path"},       {"photo", "path"},
+                                           {"photo_mask", "path"}, {"source_file", "path"}, {"scene", "source_path"}};
     const char *const *which = paths[below(m, sizeof paths / sizeof *paths)];
     say("path ");
     if (!set_cell(m, which[0], which[1], some_row(m, which[0]), bind_path)) return false;
