@@ -295,9 +295,10 @@ static bool is_fast(const kiln_image *i) { return strcmp(i->device_kind, "cuda-f
 
 static json_t *camera_json(const kiln_camera *c, const kiln_image *image, const kiln_tile_table *table)
 {
-    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", kiln_json_string(c->name),
+    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", kiln_json_string(c->name),
                      "split", kiln_json_string(c->split), "width", (json_int_t)c->width, "height", (json_int_t)c->height, "photo",
-                     c->photo[0] ? kiln_json_string(c->photo) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic,
+                     c->photo[0] ? kiln_json_string(c->photo) : json_null(), "mask",
+                     c->mask[0] ? kiln_json_string(c->mask) : json_null(), "distorted", c->distorted, "synthetic", c->synthetic,
                      "pairs",
                      image   ? count(image->pairs)
                      : table ? count(table->pairs)
