@@ -120,3 +120,10 @@ grep -q "the mask_path of frame 0.* is refused" err || fail "mask_path may leave
 sed -i 's|\.\./half.png|masks/no.png|' n/transforms.json
 must 0 imp n n.db
 grep -q "1 masks that are named are not there; the first: 'masks/no.png'" err || fail "missing: $(cat err)"
+
+# a folder masks_2 for photos of images_2, before masks; the photo's own size before another
+mkdir -p c/images_2 c/masks_2/sub c/masks && cp s/*.ply s/cameras.json c/ && cp s/cam1.png s/cam2.png c/images_2/
+cp half.png c/masks_2/cam1.png.png && cp half.png c/masks/cam1.png.png && cp small.png c/masks_2/cam2.png.png && cp half.png c/masks/cam2.png.png
+must 0 imp c c.db
+[ "$(python3 -c "import sqlite3; print(*(r[0].split('/c/')[1] for r in sqlite3.connect('c.db').execute('SELECT path FROM photo_mask ORDER BY camera')))")" = \
+    'masks_2/cam1.png.png masks/cam2.png.png' ] || fail 'another mask was taken'

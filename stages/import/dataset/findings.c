@@ -70,7 +70,10 @@ static json_t *missing_json(const kiln_dataset *d)
     const char *first = kiln_missing_next(d, NULL);
     json_t *names = json_array();
     for (const char *name = first; name; name = kiln_missing_next(d, name))
-        if (json_array_append_new(names, kiln_json_string(name)) != 0) return json_decref(names), NULL;
+        if (json_array_append_new(names, kiln_json_string(name)) != 0) {
+            json_decref(names);
+            return NULL;
+        }
     return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)d->photos_missing, "first",
                      kiln_json_string(first ? first : ""), "names", names, "sought", kiln_json_string(d->sought), "source_path",
                      kiln_json_string(d->source_path));
