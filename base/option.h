@@ -33,7 +33,8 @@ typedef enum {
     KILN_OPT_ENUM,  /* uint32_t *         range "a|b|c": the index */
     KILN_OPT_F64X3, /* double *[3]       X,Y,Z; range as of F64, of each */
     KILN_OPT_LIST,  /* const char **     may be repeated: the order stays, what is given replaces what is stored, '' empties it; a
-                       leading  ~ of an item is expanded. The canonical text: items with '|' between them; '\\' in front  of a '|' or a
+                       leading  ~ of an item is expanded. The canonical text: items with '|' between them; '\\' in front  of a '|' or
+                       a
                        '\\' of an item. So also a variable of make; NULL when there are no items */
 } kiln_opt_kind;
 
@@ -51,6 +52,8 @@ enum {
     KILN_DEVICE = 8, /* about where units compute: only in the tables of programs that have some */
     KILN_LATER =
         32, /* of a keyed one, newer than bakes that are about: its default is in no key, so that theirs stay as they are */
+    KILN_NAMED = 64, /* `kiln pipeline` and make have it only with the stage's name in front: it would mean another thing to another
+                        stage, or be done twice */
     KILN_ALONE = 16, /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
 };
 
@@ -121,7 +124,8 @@ kiln_status kiln_opt_list_add(const kiln_opt *opt, const char *item, kiln_error 
 
 /* Print what --help, --man and --help-json show. The caller checks the stream.
  * help: "Usage: kiln-knn MANIFEST [options]" ... in 80 columns; man: roff man(7), section 1; hidden rows are left out.
- * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", and "aliases": hidden rows of the same storage. */
+ * help-json: each visible row with "stored" (KILN_KEYED), "once", "alone", "named", and "aliases": hidden rows of the same storage.
+ */
 void kiln_cli_help(const kiln_cli *cli, FILE *out);
 void kiln_cli_man(const kiln_cli *cli, FILE *out);
 void kiln_cli_help_json(const kiln_cli *cli, FILE *out);

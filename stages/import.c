@@ -15,6 +15,7 @@
 #include "stages/engine/run_layers.h"
 #include "stages/import/blocks.h"
 #include "stages/import/cameras/orbit.h"
+#include "stages/import/dataset/additions.h"
 #include "stages/import/dataset/findings.h"
 #include "stages/import/dataset/sources.h"
 #include "stages/import/import_outputs.h"
@@ -34,7 +35,9 @@ static struct {
     const char *cameras, *split, *photos;
     uint64_t random_points, seed, max_inflated;
     uint32_t up, frame, lod;
-    bool list, list_formats, rehash, dataparser;
+    const char *add;
+    kiln_move move;
+    bool list, list_formats, rehash, dataparser, parts;
 } o;
 
 static const kiln_opt options[] = {
@@ -61,11 +64,23 @@ static const kiln_opt options[] = {
      "what the numbers of SPZ and glTF files are taken for; rub: what their specifications say (x right, y up, z back; glTF: x "
      "left, "
      "y up, z forward), turned into the axes of PLY; as-is: those of PLY, which many programs write into them",
-     KILN_KEYED | KILN_LATER},
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"lod", 0, KILN_OPT_U32, &o.lod, "N", "0", "0..63", "level of detail of a streamed SOG scene; 0: the finest that is there",
      KILN_KEYED | KILN_LATER},
     {"max-inflated", 0, KILN_OPT_U64, &o.max_inflated, "X", "100", "1..1000000",
      "a packed file that does not say how large it is inside may unpack to X times its size", 0},
+    {"add", 0, KILN_OPT_LIST, &o.add, "FILE", NULL, NULL,
+     "join the rows of this file, too; behind a ';' each what moves it alone: 'FILE;translate=1,0,0;rotate=0,90,0;scale=2'",
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"parts", 0, KILN_OPT_BOOL, &o.parts, NULL, NULL, NULL,
+     "SCENE is a folder of splat files that are one scene: all are joined, in the order of their names", KILN_KEYED | KILN_LATER},
+    {"translate", 0, KILN_OPT_F64X3, o.move.translate, "X,Y,Z", "0,0,0", NULL,
+     "move all that is read, with its cameras: after --scale and --rotate this is added", KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"rotate", 0, KILN_OPT_F64X3, o.move.rotate, "X,Y,Z", "0,0,0", NULL,
+     "turn all that is read, with its cameras: degrees about the axis x, then about y, then about z",
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"scale", 0, KILN_OPT_F64, &o.move.scale, "S", "1", KILN_MOVE_SCALES,
+     "make all that is read S times as large, with its cameras", KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL,
@@ -88,24 +103,30 @@ static const kiln_cli cli = {.program = "kiln-import",
 typedef struct {
     char reader[32];
     kiln_place place;
+    kiln_similarity move;
 } scan_request;
 #define SCAN_UNIT "scan"
 #define CUBE_UNIT "root cube"
 
-static kiln_status scan_unit(kiln_worker *w, const scan_request *q, kiln_error *err)
+/* One unit for all files: the origin is of all their rows. */
+static kiln_status scan_unit(kiln_worker *w, const scan_request *q, uint32_t n, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_scan *scan = NULL;
+    kiln_scan_part *parts = NULL;
     kiln_buffer offsets = {0};
-    const kiln_reader *reader = kiln_reader_named(q->reader);
-    if (!reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q->reader);
-    KILN_GO(KILN_ALLOC(&scan, 1, "scan", err));
-    const kiln_source_at at = kiln_place_at(&q->place);
-    KILN_GO(kiln_scan_source(w, reader, &at, scan, &offsets, err));
-    KILN_GO(kiln_worker_put(w, "scan", scan, sizeof *scan, 1, err));
+    KILN_GO(KILN_ALLOC(&scan, n, "scan", err));
+    KILN_GO(KILN_ALLOC(&parts, n, "files of rows", err));
+    for (uint32_t k = 0; k < n; k++) {
+        parts[k] = (kiln_scan_part){kiln_reader_named(q[k].reader), kiln_place_at(&q[k].place), q[k].move};
+        if (!parts[k].reader) KILN_GO(kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q[k].reader));
+    }
+    KILN_GO(kiln_scan_sources(w, parts, n, scan, &offsets, err));
+    KILN_GO(kiln_worker_put(w, "scan", scan, n * sizeof *scan, 1, err));
     KILN_GO(kiln_worker_put(w, "offsets", offsets.data, offsets.size, 8, err));
 done:
     kiln_buffer_release(&offsets);
+    free(parts);
     free(scan);
     return st;
 }
@@ -116,7 +137,8 @@ static kiln_status unit(kiln_worker *w, const char *name, const void *payload, s
     if (strcmp(name, CUBE_UNIT) == 0) return kiln_cube_unit(w, payload, bytes / sizeof(kiln_cube_part), err);
     if (bytes == sizeof(kiln_spool_request) && (strcmp(name, KILN_UNPACK_UNIT) == 0 || strcmp(name, KILN_SPOOL_UNIT) == 0))
         return kiln_spool_unit(w, payload, err);
-    if (strcmp(name, SCAN_UNIT) == 0 && bytes == sizeof(scan_request)) return scan_unit(w, payload, err);
+    if (strcmp(name, SCAN_UNIT) == 0 && bytes % sizeof(scan_request) == 0)
+        return scan_unit(w, payload, (uint32_t)(bytes / sizeof(scan_request)), err);
     if (bytes == sizeof(kiln_block_request)) return kiln_block_unit(w, payload, err);
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
 }
@@ -156,6 +178,38 @@ static kiln_status absolute_photos(kiln_error *err)
     return kiln_opt_set(&cli, "photos", full, "--photos", err);
 }
 
+static kiln_status absolute_file(const char *item, kiln_buffer *text, kiln_error *err)
+{
+    char path[KILN_PATH_MAX], full[KILN_PATH_MAX];
+    kiln_move move;
+    KILN_TRY(kiln_addition_parse(item, path, &move, err));
+    if (!realpath(path, full)) return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --add: %s", path, strerror(errno));
+    return kiln_addition_text(full, &move, text, err);
+}
+
+/* The same of --add, whose items get their one form. */
+static kiln_status absolute_added(kiln_error *err)
+{
+    const kiln_opt *row = options;
+    const char *at = o.add;
+    char *item = NULL;
+    kiln_buffer text = {0};
+    kiln_status st = KILN_OK;
+    if (!o.add || !kiln_opt_given(&cli, "add")) return KILN_OK;
+    while (strcmp(row->name, "add") != 0) row++;
+    KILN_GO(KILN_ALLOC(&item, KILN_OPT_TEXT_MAX, "a list", err));
+    o.add = NULL;
+    while (kiln_opt_list_next(&at, item, KILN_OPT_TEXT_MAX)) {
+        text.size = 0;
+        KILN_GO(absolute_file(item, &text, err));
+        KILN_GO(kiln_opt_list_add(row, (const char *)text.data, err));
+    }
+done:
+    kiln_buffer_release(&text);
+    free(item);
+    return st;
+}
+
 /* ---- key --------------------------------------------------------------------------------------------------------------------- */
 
 static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
@@ -165,6 +219,10 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
     kiln_key_text(h, "root", i->data.root);
     kiln_key_text(h, "rows", i->data.rows_path);
     kiln_key_text(h, "reader", i->data.reader ? i->data.reader->name : "");
+    for (uint32_t k = 1; k < i->n_parts; k++) {
+        kiln_key_text(h, "rows", i->parts[k].path);
+        kiln_key_text(h, "reader", i->parts[k].reader->name);
+    }
     for (uint32_t k = 0; k < s->n; k++) {
         kiln_key_text(h, "path", s->files[k].path);
         kiln_key_hash(h, "content", s->files[k].hash);
@@ -195,34 +253,52 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
 /* Members are read here and not later, so that here is where they must be as they were hashed. */
 static kiln_status prepare(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s, kiln_error *err)
 {
-    if (!i->data.reader) return KILN_OK;
-    const kiln_source_file *f = kiln_sources_find(s, i->data.rows_path);
-    const kiln_file_info file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
-    KILN_TRY(kiln_prepare(r, manifest, i->data.reader, i->data.rows_path, &i->data.read, o.max_inflated, &file, &i->prepared, err));
-    return i->data.n_members ? kiln_sources_unchanged(s, err) : KILN_OK;
+    bool members = false;
+    for (uint32_t k = 0; k < i->n_parts; k++) {
+        kiln_part *p = &i->parts[k];
+        const kiln_source_file *f = kiln_sources_find(s, p->path);
+        const kiln_file_info file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
+        KILN_TRY(kiln_prepare(r, manifest, p->reader, p->path, &i->data.read, o.max_inflated, &file, &p->prepared, err));
+        members |= p->n_members > 0;
+    }
+    return members ? kiln_sources_unchanged(s, err) : KILN_OK;
+}
+
+static kiln_status take_scans(kiln_run *r, kiln_import_result *i, const kiln_unit *u, uint64_t **offsets, kiln_error *err)
+{
+    kiln_scan *scans = NULL;
+    uint64_t bytes, n_blocks = 0;
+    kiln_status st = kiln_unit_data(r, u, "scan", (void **)&scans, &bytes, err);
+    if (st == KILN_OK && bytes != i->n_parts * sizeof *scans)
+        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes", (unsigned long long)bytes);
+    for (uint32_t k = 0; k < i->n_parts && st == KILN_OK; k++) {
+        i->parts[k].scan = scans[k];
+        n_blocks += scans[k].n_blocks;
+    }
+    free(scans);
+    if (st == KILN_OK) st = kiln_unit_data(r, u, "offsets", (void **)offsets, &bytes, err);
+    if (st == KILN_OK && bytes != n_blocks * sizeof **offsets)
+        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes of offsets", (unsigned long long)bytes);
+    return st == KILN_OK ? kiln_join(i->parts, i->n_parts, *offsets, &i->scan, err) : st;
 }
 
 static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    void *data = NULL;
-    uint64_t bytes;
-    scan_request q;
-    kiln_unit u = {.name = SCAN_UNIT, .payload = &q, .payload_bytes = sizeof q, .ram = KILN_SCAN_RAM, .volatile_result = true};
-    memset(&q, 0, sizeof q);
-    snprintf(q.reader, sizeof q.reader, "%s", i->data.reader->name);
-    q.place = i->prepared.place;
+    scan_request *q = NULL;
+    kiln_unit u = {.name = SCAN_UNIT, .ram = KILN_SCAN_RAM, .volatile_result = true};
+    KILN_TRY(KILN_ALLOC(&q, i->n_parts, "files of rows", err));
+    for (uint32_t k = 0; k < i->n_parts; k++) {
+        snprintf(q[k].reader, sizeof q[k].reader, "%s", i->parts[k].reader->name);
+        q[k].place = i->parts[k].prepared.place;
+        q[k].move = i->parts[k].move;
+    }
+    u.payload = q;
+    u.payload_bytes = i->n_parts * sizeof *q;
     KILN_GO(kiln_run_units(r, "checking", &u, 1, err));
-    KILN_GO(kiln_unit_data(r, &u, "scan", &data, &bytes, err));
-    if (bytes == sizeof i->scan)
-        memcpy(&i->scan, data, sizeof i->scan);
-    else
-        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes", (unsigned long long)bytes);
-    if (st == KILN_OK) st = kiln_unit_data(r, &u, "offsets", (void **)offsets, &bytes, err);
-    if (st == KILN_OK && bytes != i->scan.n_blocks * sizeof **offsets)
-        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes of offsets", (unsigned long long)bytes);
+    KILN_GO(take_scans(r, i, &u, offsets, err));
 done:
-    free(data);
+    free(q);
     kiln_units_release(&u, 1);
     return st;
 }
@@ -254,7 +330,7 @@ static void plan_without_rows(kiln_import_result *i)
 
 static kiln_status scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
 {
-    if (i->data.reader) KILN_TRY(run_scan(r, i, offsets, err));
+    if (i->n_parts) KILN_TRY(run_scan(r, i, offsets, err));
     if (i->scan.info.n_rows == 0) {
         if (i->data.n_cameras == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import",
@@ -269,46 +345,81 @@ static kiln_status scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, 
 /* ---- blocks --------------------------------------------------------------------------------------------------------------------
  */
 
-static void fill_request(const kiln_import_result *i, const uint64_t *offsets, const kiln_source_file *file, const double box[6],
-                         uint64_t block, kiln_block_request *q)
+static void fill_random(const kiln_import_result *i, const double box[6], uint64_t block, kiln_block_request *q)
 {
+    const uint64_t first = block * KILN_BLOCK_ROWS, left = i->scan.info.n_rows - first;
     memset(q, 0, sizeof *q);
-    if (!i->random) q->place = i->prepared.place;
-    snprintf(q->reader, sizeof q->reader, "%s", i->random ? KILN_RANDOM_READER : i->data.reader->name);
-    if (file) q->file = (kiln_file_info){.size = file->size, .mtime_ns = file->mtime_ns, .inode = file->inode};
+    snprintf(q->reader, sizeof q->reader, "%s", KILN_RANDOM_READER);
     q->block = block;
-    q->first = block * KILN_BLOCK_ROWS;
-    q->n = i->scan.info.n_rows - q->first < KILN_BLOCK_ROWS ? i->scan.info.n_rows - q->first : KILN_BLOCK_ROWS;
-    q->offset = offsets ? offsets[block] : UINT64_MAX;
-    memcpy(q->origin, i->scan.origin, sizeof q->origin);
-    memcpy(q->keep, i->scan.keep, sizeof q->keep);
-    if (!i->random) return;
+    q->first = q->row = first;
+    q->n = left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS;
+    q->offset = UINT64_MAX;
     q->seed = o.seed;
+    kiln_similarity_identity(&q->move);
     memcpy(q->box, box, sizeof q->box);
 }
 
-/* All that the rows come from: one file, or it and its members in the order of their paths. */
-static kiln_hash content_hash(const kiln_import_result *i, const kiln_sources *s)
+static void fill_request(const kiln_part *p, const kiln_source_file *file, uint64_t block, kiln_block_request *q)
 {
-    const kiln_source_file *file = i->random ? NULL : kiln_sources_find(s, i->data.rows_path);
-    if (!file || i->data.n_members == 0) return file ? file->hash : (kiln_hash){{0}};
+    const uint64_t own = block - p->first_block, first = own * KILN_BLOCK_ROWS, left = p->scan.info.n_rows - first;
+    memset(q, 0, sizeof *q);
+    q->place = p->prepared.place;
+    snprintf(q->reader, sizeof q->reader, "%s", p->reader->name);
+    q->file = (kiln_file_info){.size = file->size, .mtime_ns = file->mtime_ns, .inode = file->inode};
+    q->block = block;
+    q->first = first;
+    q->n = left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS;
+    q->offset = p->offsets[own];
+    memcpy(q->origin, p->scan.origin, sizeof q->origin);
+    memcpy(q->keep, p->scan.keep, sizeof q->keep);
+    q->row = p->first_row + first;
+    q->move = p->move;
+    q->sh_degree = p->scan.info.sh_degree;
+    q->has_rgb = p->scan.info.has_rgb;
+    q->n_zeros = p->n_zeros;
+    memcpy(q->zeros, p->zeros, sizeof q->zeros);
+}
+
+/* All that the rows of a part come from: one file, or it and its members in the order of their paths. */
+static kiln_hash content_hash(const kiln_part *p, const kiln_sources *s)
+{
+    const kiln_source_file *file = kiln_sources_find(s, p->path);
+    if (p->n_members == 0) return file->hash;
     kiln_hasher *h = kiln_hasher_new();
     kiln_key_hash(h, "content", file->hash);
-    for (uint32_t k = 0; k < i->data.n_members; k++) {
-        const kiln_source_file *member = kiln_sources_find(s, i->data.members[k].text);
-        kiln_key_text(h, "member", kiln_path_base(i->data.members[k].text));
+    for (uint32_t k = 0; k < p->n_members; k++) {
+        const kiln_source_file *member = kiln_sources_find(s, p->members[k].text);
+        kiln_key_text(h, "member", kiln_path_base(p->members[k].text));
         kiln_key_hash(h, "content", member ? member->hash : (kiln_hash){{0}});
     }
     return kiln_key_end(h);
 }
 
-static kiln_hash block_key(kiln_run *r, const kiln_import_result *i, const kiln_block_request *q, kiln_hash content)
+/* What a file alone and not moved does not have is in no key: such a block is the same in a joined scene. */
+static void key_join(kiln_hasher *h, const kiln_part *p, const kiln_block_request *q)
 {
-    KILN_KEY_LISTS(kiln_block_request, 4680);
+    if (q->row != q->first) kiln_key_u64(h, "row", q->row);
+    if (q->sh_degree != p->file_degree) kiln_key_u64(h, "sh_degree", q->sh_degree);
+    if (q->has_rgb != p->file_rgb) kiln_key_u64(h, "has_rgb", q->has_rgb);
+    if (!kiln_similarity_is_identity(&q->move)) {
+        kiln_key_f64(h, "scale", q->move.scale);
+        kiln_key_bytes(h, "rotation", q->move.r, sizeof q->move.r);
+        kiln_key_bytes(h, "translation", q->move.t, sizeof q->move.t);
+    }
+    for (uint32_t z = 0; z < q->n_zeros; z++) {
+        kiln_key_text(h, "zeros", q->zeros[z].name);
+        kiln_key_u64(h, "type", q->zeros[z].type);
+    }
+}
+
+/* part NULL: random points */
+static kiln_hash block_key(kiln_run *r, const kiln_part *p, const kiln_block_request *q, kiln_hash content)
+{
+    KILN_KEY_LISTS(kiln_block_request, 5896);
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_key_text(h, "reader", q->reader);
     kiln_key_hash(h, "content", content);
-    if (i->data.reader && i->data.reader->has_options) {
+    if (p && p->reader->has_options) {
         kiln_key_u64(h, "frame", q->place.options.frame);
         kiln_key_u64(h, "lod", q->place.options.lod);
     }
@@ -318,6 +429,7 @@ static kiln_hash block_key(kiln_run *r, const kiln_import_result *i, const kiln_
     kiln_key_bytes(h, "keep", q->keep, sizeof q->keep);
     kiln_key_u64(h, "seed", q->seed);
     kiln_key_bytes(h, "box", q->box, sizeof q->box);
+    if (p) key_join(h, p, q);
     return kiln_key_end(h);
 }
 
@@ -339,23 +451,36 @@ static kiln_status take_counters(kiln_run *r, kiln_import_result *i, const kiln_
     return st;
 }
 
-static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const uint64_t *offsets, const kiln_sources *s, kiln_unit *units,
-                              kiln_block_request *requests, kiln_error *err)
+static void fill_units(kiln_run *r, const kiln_import_result *i, const kiln_sources *s, kiln_unit *units,
+                       kiln_block_request *requests)
 {
     double box[6] = {0};
-    const kiln_source_file *file = i->random ? NULL : kiln_sources_find(s, i->data.rows_path);
-    const kiln_hash content = content_hash(i, s);
+    kiln_hash content = {{0}};
+    const kiln_part *p = NULL;
     if (i->random) kiln_random_box(i->data.cameras, i->data.n_cameras, is_blender(&i->data), box);
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
-        fill_request(i, offsets, file, box, b, &requests[b]);
+        const kiln_part *now = i->random ? NULL : kiln_part_of_block(i->parts, i->n_parts, b);
+        if (now && now != p) content = content_hash(now, s);
+        p = now;
+        if (p)
+            fill_request(p, kiln_sources_find(s, p->path), b, &requests[b]);
+        else
+            fill_random(i, box, b, &requests[b]);
         snprintf(units[b].name, sizeof units[b].name, "block %llu", (unsigned long long)b);
-        units[b].key = block_key(r, i, &requests[b], content);
+        units[b].key = block_key(r, p, &requests[b], content);
         units[b].payload = &requests[b];
         units[b].payload_bytes = sizeof requests[b];
         units[b].cost = requests[b].n;
-        units[b].ram = kiln_block_ram(i->random ? NULL : i->data.reader, &i->scan.info, i->scan.keep);
+        units[b].ram =
+            p ? kiln_block_ram(p->reader, &p->scan.info, p->scan.keep) : kiln_block_ram(NULL, &i->scan.info, i->scan.keep);
         units[b].optional = true;
     }
+}
+
+static kiln_status run_blocks(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_unit *units,
+                              kiln_block_request *requests, kiln_error *err)
+{
+    fill_units(r, i, s, units, requests);
     KILN_TRY(kiln_run_units(r, "importing", units, i->scan.n_blocks, err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         if (!units[b].quarantined) {
@@ -418,11 +543,12 @@ static kiln_status choose_cameras(kiln_import_result *i, kiln_error *err)
         lo[a] = i->scan.origin[a] + (double)i->cube.inner_lo[a];
         hi[a] = i->scan.origin[a] + (double)i->cube.inner_hi[a];
     }
-    kiln_orbit(kiln_import_up(i), lo, hi, i->orbit);
+    const kiln_axis up = kiln_import_up(i);
+    kiln_orbit(up.text, lo, hi, i->orbit);
     i->cameras = i->orbit;
     i->n_cameras = KILN_ORBIT_CAMERAS;
-    kiln_say("no cameras found; %d stand on an orbit instead, up is %s%s", KILN_ORBIT_CAMERAS,
-             kiln_import_up(i)[0] ? kiln_import_up(i) : "-y", i->up ? "" : " (see --up)");
+    kiln_say("no cameras found; %d stand on an orbit instead, up is %s%s", KILN_ORBIT_CAMERAS, up.text[0] ? up.text : "-y",
+             i->up ? "" : " (see --up)");
     return KILN_OK;
 }
 
@@ -490,8 +616,7 @@ static kiln_status create(kiln_run *r, const char *path, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const uint64_t *offsets, const kiln_sources *s, kiln_hash key,
-                               kiln_error *err)
+static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_hash key, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_unit *units = NULL;
@@ -500,7 +625,7 @@ static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const uint64_
     uint64_t n = i->scan.n_blocks;
     KILN_GO(KILN_ALLOC(&units, n, "units", err));
     KILN_GO(KILN_ALLOC(&requests, n, "units", err));
-    KILN_GO(run_blocks(r, i, offsets, s, units, requests, err));
+    KILN_GO(run_blocks(r, i, s, units, requests, err));
     if (n) {
         KILN_GO(kiln_import_layer(i, r, units, &layer, err));
         KILN_GO(run_cube(r, i, layer, err));
@@ -515,7 +640,7 @@ done:
 }
 
 /* What a block takes, by the header of its file; what is wrong with that, the scan tells. */
-static uint64_t block_ram(const kiln_dataset *d, uint64_t *n_blocks)
+static uint64_t block_ram(const kiln_part *p, const kiln_read_options *read, uint64_t *n_blocks)
 {
     kiln_source_info *info = NULL;
     const kiln_reader *reader;
@@ -524,21 +649,32 @@ static uint64_t block_ram(const kiln_dataset *d, uint64_t *n_blocks)
     kiln_error unread;
     memset(keep, 1, sizeof keep);
     if (KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK &&
-        kiln_source_look(d->rows_path, &d->read, &reader, info, &unread) == KILN_OK) {
+        kiln_source_look(p->path, read, &reader, info, &unread) == KILN_OK) {
         ram = kiln_max_u64(kiln_scan_ram(reader, info), kiln_block_ram(reader, info, keep));
-        *n_blocks = kiln_div_up(info->n_rows, KILN_BLOCK_ROWS);
+        *n_blocks += kiln_div_up(info->n_rows, KILN_BLOCK_ROWS);
     }
     free(info);
     return ram;
 }
 
 /* Where memory is too short for the first lists, what is named has room for those behind them, too. */
-static void foresee(kiln_run *r, const kiln_dataset *d)
+static void foresee(kiln_run *r, const kiln_import_result *i)
 {
-    uint64_t n_blocks = 1, block = 0;
+    uint64_t n_blocks = 0, block = 0;
     if (kiln_run_unit_ram(r) > 2 * (uint64_t)KILN_SCAN_RAM) return;
-    if (d->reader) block = block_ram(d, &n_blocks);
-    kiln_run_foresee_ram(r, kiln_max_u64(block, kiln_max_u64(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))), n_blocks);
+    for (uint32_t k = 0; k < i->n_parts; k++) block = kiln_max_u64(block, block_ram(&i->parts[k], &i->data.read, &n_blocks));
+    kiln_run_foresee_ram(r, kiln_max_u64(block, kiln_max_u64(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))),
+                         n_blocks ? n_blocks : 1);
+}
+
+/* Cameras are moved here once; all that is made of them lies in the moved world. */
+static kiln_status plan_parts(kiln_import_result *i, kiln_error *err)
+{
+    kiln_similarity move;
+    i->move = o.move;
+    kiln_similarity_of_move(&i->move, &move);
+    for (uint32_t c = 0; c < i->data.n_cameras; c++) kiln_similarity_pose(&move, i->data.cameras[c].r, i->data.cameras[c].t);
+    return kiln_parts_make(&i->data, &i->move, &i->parts, &i->n_parts, err);
 }
 
 /* nerfstudio's exporter leaves the file that says where its Gaussians lie in the folder of the training. */
@@ -559,7 +695,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     uint64_t *offsets = NULL;
     bool fresh = false;
     KILN_GO(kiln_sources_collect(&i->data, &sources, err));
-    foresee(r, &i->data);
+    foresee(r, i);
     KILN_GO(kiln_sources_hash(&sources, r, o.rehash, err));
     kiln_hash key = input_key(r, i, &sources);
     if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));
@@ -569,10 +705,11 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     }
     KILN_GO(prepare(r, manifest, i, &sources, err));
     KILN_GO(scan(r, i, &offsets, err));
+    kiln_join_say(i->parts, i->n_parts);
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     warn_of_world(i);
     KILN_GO(create(r, manifest, err));
-    KILN_GO(import_rows(r, i, offsets, &sources, key, err));
+    KILN_GO(import_rows(r, i, &sources, key, err));
 done:
     free(offsets);
     kiln_sources_release(&sources);
@@ -588,26 +725,30 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     kiln_split split;
     KILN_TRY(absolute_cameras(err));
     KILN_TRY(absolute_photos(err));
+    KILN_TRY(absolute_added(err));
     KILN_TRY(read_split(&split, err)); /* before anything is opened: what is typed wrongly is a mistake in usage */
     KILN_TRY(open_existing(r, manifest, err));
     KILN_TRY(read_split(&split, err)); /* again, as a stored rule may have come */
     KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->dropped_rows = json_array();
-    i->prepared.unpacked_fd = i->prepared.spool_fd = KILN_PREPARED_NONE;
     const kiln_dataset_wishes wishes = {.cameras = o.cameras,
                                         .photos = o.photos,
                                         .avoid = avoid,
+                                        .add = o.add,
+                                        .parts = o.parts,
                                         .read = {.frame = (kiln_source_frame)o.frame, .lod = o.lod},
                                         .split = split,
                                         .no_dataparser = !o.dataparser};
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
+    KILN_GO(plan_parts(i, err));
     i->up = ups[o.up];
     i->has_background = i->data.has_background;
     memcpy(i->background, i->data.background, sizeof i->background);
     st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
 done:
-    kiln_prepared_release(&i->prepared);
+    for (uint32_t k = 0; k < i->n_parts; k++) kiln_prepared_release(&i->parts[k].prepared);
+    free(i->parts);
     kiln_dataset_release(&i->data);
     json_decref(i->dropped_rows);
     free(i->orbit);

@@ -210,10 +210,11 @@ static kiln_status add_numbered(planner *p, const char *stem, uint32_t n, kiln_e
     return KILN_OK;
 }
 
-/* What a PLY source had beside its known columns; other formats' extras have no meaning in a PLY. */
+/* What PLY sources had beside their known columns; other formats' extras have no meaning in a PLY. */
 static kiln_status add_extras(planner *p, kiln_error *err)
 {
-    if (strcmp(p->e->scene->source_format, "ply") != 0) return KILN_OK;
+    const char *format = p->e->scene->source_format;
+    if (strcmp(format, "ply") != 0 && strcmp(format, KILN_JOINED_FORMAT) != 0) return KILN_OK;
     for (uint32_t i = 0; i < p->sample->n_planes; i++) {
         const kiln_plane *plane = &p->sample->planes[i];
         const char *name = plane->name + 6;

@@ -70,7 +70,7 @@ static bool same_option(const json_t *a, const json_t *b)
     return same_text(a, b, "kind") && same_text(a, b, "range") && same_text(a, b, "default") && same_text(a, b, "help");
 }
 
-/* How many stages have it; *ambiguous: they describe it differently. */
+/* How many stages have it; *ambiguous: they describe it differently, or one of them wants to be named. */
 static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous)
 {
     unsigned n = 0;
@@ -79,7 +79,7 @@ static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous
         const json_t *other = find(m->options[s], text_of(row, "name"));
         if (!other) continue;
         n++;
-        if (!same_option(row, other)) *ambiguous = true;
+        if (!same_option(row, other) || flag_of(other, "named")) *ambiguous = true;
     }
     return n;
 }

@@ -2,7 +2,8 @@
  *
  *   --min-opacity        goes to each stage that has it
  *   --prune-min-opacity  goes to that stage alone, and wins there
- *   --export-format      the only name of an option that another stage describes otherwise (--render-format)
+ *   --export-format      the only name of an option that another stage describes otherwise (--render-format), or that says that it
+ * is to be named (KILN_NAMED: --import-scale)
  *
  * Two stages have the same option when kind, range, default and text agree. */
 #ifndef KILN_STAGES_FRONT_TABLE_H

@@ -17,7 +17,8 @@ typedef struct {
     char reader_name[32];
     const kiln_reader *reader; /* NULL: random points */
     kiln_source *source;
-    kiln_source_info info;
+    kiln_source_info info; /* of the rows as they are stored */
+    uint32_t file_degree;  /* of SH, in the file */
     kiln_rows rows;
     kiln_clean clean;
 } block_state;
@@ -32,6 +33,30 @@ static void free_state(void *state)
     free(s);
 }
 
+/* What a file of several lacks: the highest degrees of SH, colours, columns. Nothing writes there but where it is cleared. */
+static kiln_status widen(block_state *s, const kiln_block_request *q, kiln_error *err)
+{
+    kiln_source_info *info = &s->info;
+    s->file_degree = info->sh_degree;
+    if (q->sh_degree < info->sh_degree || q->n_zeros > KILN_ZEROS_MAX || info->n_extras + q->n_zeros > KILN_EXTRAS_MAX)
+        return kiln_fail(err, KILN_E_BUG, "'%s' is not of the shape that was planned", q->place.path);
+    info->sh_degree = q->sh_degree;
+    info->has_rgb |= q->has_rgb;
+    for (uint32_t z = 0; z < q->n_zeros; z++) {
+        kiln_extra *e = &info->extras[info->n_extras++];
+        *e = (kiln_extra){.type = q->zeros[z].type, .axis = -1};
+        memcpy(e->name, q->zeros[z].name, sizeof e->name);
+    }
+    return KILN_OK;
+}
+
+static void clear_degrees(block_state *s)
+{
+    const uint64_t from = 3 * ((uint64_t)(s->file_degree + 1) * (s->file_degree + 1) - 1);
+    const uint64_t to = 3 * ((uint64_t)(s->info.sh_degree + 1) * (s->info.sh_degree + 1) - 1);
+    if (to > from) memset(s->rows.shN + from * s->rows.n, 0, (to - from) * s->rows.n * sizeof *s->rows.shN);
+}
+
 static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_error *err)
 {
     s->place = q->place;
@@ -44,6 +69,7 @@ static kiln_status fill_state(block_state *s, const kiln_block_request *q, kiln_
         const kiln_source_at at = kiln_place_at(&s->place);
         KILN_TRY(s->reader->open(&at, &s->source, &s->info, err));
     }
+    KILN_TRY(widen(s, q, err));
     KILN_TRY(kiln_rows_alloc(&s->rows, &s->info, err));
     return kiln_clean_alloc(&s->clean, err);
 }
@@ -99,7 +125,7 @@ static kiln_status put_counters(kiln_worker *w, const block_state *s, const kiln
     kiln_status st = KILN_OK;
     json_t *listed = json_array(), *c = NULL;
     for (uint64_t i = 0; i < q->n && listed && json_array_size(listed) < DROPPED_ROWS_LISTED; i++)
-        if (s->clean.reason[i] && json_array_append_new(listed, json_integer((json_int_t)(q->first + i))) != 0) break;
+        if (s->clean.reason[i] && json_array_append_new(listed, json_integer((json_int_t)(q->row + i))) != 0) break;
     c = json_pack("{s:I, s:I, s:o*, s:o*, s:O*}", "rows", (json_int_t)counts->read, "kept", (json_int_t)counts->kept, "dropped",
                   kiln_dropped_json(counts), "clamped", kiln_clamped_json(counts), "dropped_rows", listed);
     if (!c)
@@ -163,7 +189,9 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
     else
         kiln_random_points(q->seed, q->box, q->first, q->n, &s->rows);
     if (s->reader) KILN_TRY(kiln_file_unchanged(q->place.path, &q->file, err));
-    kiln_rows_clean(&s->rows, &s->info, q->origin, q->first, &s->clean, &counts);
+    if (s->reader) clear_degrees(s);
+    if (!kiln_similarity_is_identity(&q->move)) kiln_rows_move(&s->rows, &s->info, &q->move, kiln_worker_threads(w));
+    kiln_rows_clean(&s->rows, &s->info, q->origin, q->row, &s->clean, &counts);
     take_stats(s, &stats);
     KILN_TRY(put_planes(w, s, q, err));
     KILN_TRY(kiln_worker_put(w, "stats", &stats, sizeof stats, 1, err));

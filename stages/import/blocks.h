@@ -5,8 +5,16 @@
 #define KILN_STAGES_IMPORT_BLOCKS_H
 
 #include "base/file.h"
+#include "kernels/similarity/similarity.h"
 #include "stages/engine/engine.h"
 #include "stages/import/spool.h"
+
+/* A column that joined files have and this one lacks. */
+enum { KILN_ZEROS_MAX = 16 };
+typedef struct {
+    char name[64];
+    kiln_type type;
+} kiln_zeros;
 
 typedef struct {
     kiln_place place;    /* its path is "" with the reader "random" */
@@ -17,6 +25,13 @@ typedef struct {
     uint8_t keep[KILN_EXTRAS_MAX];
     uint64_t seed; /* random points */
     double box[6];
+    /* What files have in common that are joined, and how this one's rows are moved; see join.h. */
+    uint64_t row; /* in the scene, of row `first` of the file */
+    kiln_similarity move;
+    uint32_t sh_degree; /* at least the file's */
+    bool has_rgb;
+    uint32_t n_zeros;
+    kiln_zeros zeros[KILN_ZEROS_MAX]; /* behind the file's extras; keep counts them on */
 } kiln_block_request;
 #define KILN_RANDOM_READER "random"
 

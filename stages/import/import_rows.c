@@ -93,6 +93,34 @@ void kiln_clean_release(kiln_clean *c)
     memset(c, 0, sizeof *c);
 }
 
+/* ---- moving the scene ---------------------------------------------------------------------------------------------------------
+ */
+
+static float *find_normal(const kiln_rows *rows, const kiln_source_info *info, const char *name)
+{
+    for (uint32_t e = 0; e < info->n_extras; e++)
+        if (strcmp(info->extras[e].name, name) == 0 && info->extras[e].type == KILN_TYPE_F32) return rows->extras[e];
+    return NULL;
+}
+
+static void turn_normals(float *x, float *y, float *z, uint64_t n, const double r[9])
+{
+    for (uint64_t i = 0; i < n; i++) {
+        const double a = (double)x[i], b = (double)y[i], c = (double)z[i];
+        x[i] = (float)(r[0] * a + r[1] * b + r[2] * c);
+        y[i] = (float)(r[3] * a + r[4] * b + r[5] * c);
+        z[i] = (float)(r[6] * a + r[7] * b + r[8] * c);
+    }
+}
+
+void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move, unsigned threads)
+{
+    static const double none[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    kiln_similarity_rows(move, threads, rows->n, rows->means, rows->log_scales, rows->quats, info->sh_degree, rows->shN);
+    float *x = find_normal(rows, info, "nx"), *y = find_normal(rows, info, "ny"), *z = find_normal(rows, info, "nz");
+    if (x && y && z && memcmp(move->r, none, sizeof none) != 0) turn_normals(x, y, z, rows->n, move->r);
+}
+
 /* ---- reasons --------------------------------------------------------------------------------------------------------------- */
 
 static void mark(unsigned char *reason, uint64_t i, bool bad, kiln_drop why)

@@ -2,6 +2,7 @@
 #ifndef KILN_STAGES_IMPORT_ROWS_H
 #define KILN_STAGES_IMPORT_ROWS_H
 
+#include "kernels/similarity/similarity.h"
 #include "stages/import/reader.h"
 
 #include <jansson.h>
@@ -55,6 +56,10 @@ typedef struct {
 uint64_t kiln_rows_ram(const kiln_source_info *info);
 kiln_status kiln_clean_alloc(kiln_clean *c, kiln_error *err) KILN_MUST_CHECK; /* room for a block */
 void kiln_clean_release(kiln_clean *c);
+
+/* Moves all rows, which are not clean yet, and their normals (extras nx, ny, nz of float). Bits of what the move does not change
+ * stay. */
+void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move, unsigned threads);
 
 /* Fills c; moves the rows that stay to the front of every array of rows, whose stride becomes c->n (rows->n too).
  * Adds to counts. first_row: source row of the first one. */

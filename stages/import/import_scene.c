@@ -22,12 +22,17 @@ static json_t *make_notes(const kiln_import_result *i, json_t *layout, json_t *c
                           kiln_clamped_json(&i->counts), "writer", info->writer, "dialect",
                           info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs", "folded", info->folded, "wide", info->wide,
                           "has_rgb", info->has_rgb, "random", i->random);
-    if (n && ((layout && json_object_set(n, "layout", layout) != 0) || (cfg && json_object_set(n, "cfg_args", cfg) != 0))) {
+    json_t *files = i->n_parts > 1 ? kiln_join_files(i->parts, i->n_parts, true) : NULL;
+    if (n && ((i->n_parts > 1 && json_object_set_new(n, "files", files) != 0) ||
+              (layout && json_object_set(n, "layout", layout) != 0) || (cfg && json_object_set(n, "cfg_args", cfg) != 0))) {
         json_decref(n);
         n = NULL;
     }
     return n;
 }
+
+/* The only file of rows is. */
+static bool is_moved(const kiln_import_result *i) { return i->n_parts == 1 && !kiln_similarity_is_identity(&i->parts[0].move); }
 
 static kiln_status parse(const char *text, const char *what, json_t **out, kiln_error *err)
 {
@@ -40,11 +45,18 @@ static kiln_status write_notes(const kiln_import_result *i, char *out, size_t ro
     json_t *layout = NULL, *cfg = NULL;
     kiln_status st = parse(i->scan.info.layout, "the columns of the source", &layout, err);
     if (st == KILN_OK) st = parse(i->data.cfg_args, "cfg_args", &cfg, err);
+    /* a comment may name the axis that was turned: our own is written instead */
+    if (layout && is_moved(i) && json_object_del(layout, "comments") != 0)
+        st = kiln_fail(err, KILN_E_BUG, "a layout without comments");
     json_t *n = st == KILN_OK ? make_notes(i, layout, cfg) : NULL;
     json_decref(layout);
     json_decref(cfg);
     if (st != KILN_OK) return st;
     size_t need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    if (need > room - 1 && i->n_parts > 1 && json_object_set_new(n, "files", kiln_join_files(i->parts, i->n_parts, false)) == 0) {
+        kiln_say("the files are too many for their names to be kept with the scene; it has the rows of each, in their order");
+        need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    }
     if (need > room - 1 && json_object_del(n, "layout") == 0) {
         kiln_warn("the PLY header is too long to be kept; export will write its own column order");
         need = kiln_json_put(n, out, room - 1, JSON_COMPACT | JSON_SORT_KEYS);
@@ -56,10 +68,17 @@ static kiln_status write_notes(const kiln_import_result *i, char *out, size_t ro
     return KILN_OK;
 }
 
-const char *kiln_import_up(const kiln_import_result *i)
+static bool is_turned(const kiln_move *m) { return m->rotate[0] != 0 || m->rotate[1] != 0 || m->rotate[2] != 0; }
+
+kiln_axis kiln_import_up(const kiln_import_result *i)
 {
-    if (i->up) return i->up;
-    return i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.up_axis;
+    kiln_axis axis;
+    kiln_similarity move;
+    const char *text = i->up ? i->up : i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.up_axis;
+    (void)snprintf(axis.text, sizeof axis.text, "%s", text);
+    kiln_similarity_of_move(&i->move, &move);
+    if (!i->up && is_turned(&i->move)) kiln_turn_axis(&move, axis.text, sizeof axis.text);
+    return axis;
 }
 
 kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_error *err)
@@ -68,9 +87,9 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_e
     memset(s, 0, sizeof *s);
     snprintf(s->name, sizeof s->name, "%s", i->data.name);
     s->kind = info->kind;
-    if (i->data.reader) {
-        snprintf(s->source_path, sizeof s->source_path, "%s", i->data.rows_path);
-        snprintf(s->source_format, sizeof s->source_format, "%s", i->data.reader->name);
+    if (i->n_parts > 0) {
+        snprintf(s->source_path, sizeof s->source_path, "%s", i->parts[0].path);
+        snprintf(s->source_format, sizeof s->source_format, "%s", i->n_parts > 1 ? KILN_JOINED_FORMAT : i->parts[0].reader->name);
     }
     if (i->random) snprintf(s->source_format, sizeof s->source_format, "%s", KILN_RANDOM_READER);
     s->rows_read = i->counts.read;
@@ -78,8 +97,10 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_e
     s->sh_degree = info->sh_degree;
     s->antialiased = info->antialiased;
     memcpy(s->frame, i->data.frame, sizeof s->frame);
-    snprintf(s->up_axis, sizeof s->up_axis, "%s", kiln_import_up(i));
+    const kiln_axis up = kiln_import_up(i);
+    memcpy(s->up_axis, up.text, sizeof s->up_axis);
     memcpy(s->transforms, i->data.transforms, sizeof s->transforms);
+    KILN_TRY(kiln_join_transforms(i->parts, i->n_parts, &i->move, s->transforms, sizeof s->transforms, err));
     memcpy(s->origin, i->scan.origin, sizeof s->origin);
     s->has_root = i->counts.kept > 0;
     memcpy(s->root_centre, i->cube.centre, sizeof s->root_centre);
@@ -219,6 +240,7 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     static const char *const kinds[] = {"none", "points", "splats"};
     KILN_TRY(put(report, "kind", json_string(kinds[i->scan.info.kind]), err));
     KILN_TRY(put(report, "source", kiln_json_string(i->data.rows_path), err));
+    if (i->n_parts > 1) KILN_TRY(put(report, "files", kiln_join_files(i->parts, i->n_parts, true), err));
     KILN_TRY(put_count(report, "rows_read", i->counts.read, err));
     KILN_TRY(put_count(report, "rows_dropped", i->counts.read - i->counts.kept, err));
     KILN_TRY(put(report, "dropped", kiln_dropped_json(&i->counts), err));

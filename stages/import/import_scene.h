@@ -7,14 +7,17 @@
 #include "stages/import/blocks.h"
 #include "stages/import/dataset/dataset.h"
 #include "stages/import/import_rows.h"
+#include "stages/import/join.h"
 #include "stages/import/scan.h"
 
 /* All that one import found out. */
 typedef struct {
     kiln_dataset data;
-    kiln_scan scan;         /* info.kind KILN_SCENE_NONE: no rows */
-    bool random;            /* rows are random points */
-    kiln_prepared prepared; /* the file of rows as it is read, open while the import runs */
+    kiln_move move;   /* --translate, --rotate, --scale: of all rows and cameras */
+    kiln_part *parts; /* owned: the files of rows */
+    uint32_t n_parts; /* 0: there is none */
+    kiln_scan scan;   /* of all of them; info.kind KILN_SCENE_NONE: no rows */
+    bool random;      /* rows are random points */
     kiln_row_counts counts;
     uint64_t n_missing;    /* blocks that are quarantined: the layer is without them, counts too */
     uint64_t rows_missing; /* of the source, in them */
@@ -28,8 +31,12 @@ typedef struct {
     const char *up;     /* axis of --up; NULL: as the files say */
 } kiln_import_result;
 
-/* The axis that points up: of --up, else of the file of rows, else of the camera files; "" unknown. */
-const char *kiln_import_up(const kiln_import_result *i);
+/* The axis that points up in the scene: of --up, else of the file of rows, else of the camera files, as these are moved; ""
+ * unknown. */
+typedef struct {
+    char text[64];
+} kiln_axis;
+kiln_axis kiln_import_up(const kiln_import_result *i);
 
 kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *out, kiln_error *err) KILN_MUST_CHECK;
 /* Names and types of the planes that the blocks have, in one chunk after the other. kiln_layer_free(*out). */

@@ -36,6 +36,7 @@ typedef struct {
     kiln_type type;
     kiln_keep keep;
     int axis; /* 0, 1, 2: a coordinate, which a non-zero origin makes lossy; else -1 */
+    bool raw; /* the file's own numbers of what planes hold; left out where rows are moved or files joined */
 } kiln_extra;
 
 typedef enum { KILN_DIALECT_3DGS, KILN_DIALECT_2DGS } kiln_dialect;
@@ -99,6 +100,8 @@ typedef struct {
 } kiln_rows;
 kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_error *err) KILN_MUST_CHECK;
 void kiln_rows_release(kiln_rows *rows);
+
+#define KILN_JOINED_FORMAT "joined" /* in place of a reader's name: the scene's rows are of several files */
 
 typedef struct kiln_source kiln_source; /* a reader's own */
 

@@ -5,6 +5,7 @@
 #define KILN_STAGES_IMPORT_SCAN_H
 
 #include "base/memory.h"
+#include "kernels/similarity/similarity.h"
 #include "stages/engine/engine.h"
 #include "stages/import/reader.h"
 
@@ -25,6 +26,16 @@ uint64_t kiln_scan_ram(const kiln_reader *reader, const kiln_source_info *info);
  * row is usable. A source of 0 rows (a COLMAP model without points) is accepted: n_blocks 0. */
 kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const kiln_source_at *at, kiln_scan *out,
                              kiln_buffer *offsets, kiln_error *err) KILN_MUST_CHECK;
+
+/* The same of several files of one scene: the origin is that of all their rows, moved; usable is what is so after the move. out
+ * [n]; offsets of one file behind those of the other. */
+typedef struct {
+    const kiln_reader *reader;
+    kiln_source_at at;
+    kiln_similarity move;
+} kiln_scan_part;
+kiln_status kiln_scan_sources(const kiln_worker *w, const kiln_scan_part *parts, uint32_t n, kiln_scan *out, kiln_buffer *offsets,
+                              kiln_error *err) KILN_MUST_CHECK;
 
 /* XXH3-128 of a file's content, streamed; host memory that this takes. */
 enum { KILN_HASH_RAM = 2 << 20 };

@@ -7,6 +7,7 @@
 #include "stages/import/dataset/dataset.h"
 
 #include "stages/import/cameras/camera_file.h"
+#include "stages/import/dataset/additions.h"
 #include "stages/import/dataset/cfg_args.h"
 #include "stages/import/dataset/dataparser.h"
 #include "stages/import/dataset/dataset_search.h"
@@ -65,6 +66,27 @@ static void use_rows(kiln_dataset *d, const char *path, const kiln_reader *reade
     d->reader = reader;
 }
 
+/* All files of the directory that hold Gaussians, or points where none does; they are in the order of their names. */
+static kiln_status choose_parts(kiln_search *s, kiln_error *err)
+{
+    const kiln_move none = {.scale = 1};
+    kiln_scene_kind kind = KILN_SCENE_POINTS;
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        const kiln_candidate *c = &s->files[i];
+        if (!c->reader && !c->has_none) return kiln_fail(err, c->why.status, "%s", c->why.msg);
+        if (c->kind == KILN_SCENE_SPLATS) kind = c->kind;
+    }
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        if (!s->files[i].reader || s->files[i].kind != kind) continue;
+        if (s->d->reader)
+            KILN_TRY(kiln_dataset_add_rows(s->d, s->files[i].path, &none, err));
+        else
+            use_rows(s->d, s->files[i].path, s->files[i].reader);
+    }
+    if (s->d->reader) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "--parts: there is no splat or point file in '%s'", s->d->root);
+}
+
 static kiln_status choose_splats(kiln_search *s, kiln_error *err)
 {
     const kiln_candidate *best = best_splats(s);
@@ -117,14 +139,30 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
         snprintf(out, room, "%.80s takes precedence by its name", name);
 }
 
+static bool is_used(const kiln_dataset *d, const char *path)
+{
+    for (uint32_t i = 0; i < d->n_more; i++)
+        if (strcmp(d->more[i].path, path) == 0) return true;
+    return strcmp(path, d->rows_path) == 0;
+}
+
+/* A file of --add, of which there is a finding. */
+static bool is_told(const kiln_dataset *d, const char *path)
+{
+    for (uint32_t i = 0; i < d->n_findings; i++)
+        if (d->findings[i].used && strcmp(d->findings[i].path, path) == 0) return strcmp(path, d->rows_path) != 0;
+    return false;
+}
+
 static kiln_status tell_files(kiln_search *s, kiln_error *err)
 {
     kiln_dataset *d = s->d;
     char what[160], why_not[200];
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
-        const bool used = strcmp(c->path, d->rows_path) == 0, points = c->reader && c->kind == KILN_SCENE_POINTS;
-        if (used) d->rows_kind = c->kind;
+        if (is_told(d, c->path)) continue;
+        const bool used = is_used(d, c->path), points = c->reader && c->kind == KILN_SCENE_POINTS;
+        if (strcmp(c->path, d->rows_path) == 0) d->rows_kind = c->kind;
         snprintf(what, sizeof what, "%s", c->has_none ? "no splats" : "unreadable");
         if (c->reader)
             snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
@@ -143,14 +181,29 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
     return KILN_OK;
 }
 
+/* --add: behind the rows that were found, or in their place where there are none. */
+static kiln_status add_files(const kiln_search *s, kiln_error *err)
+{
+    kiln_dataset *d = s->d;
+    KILN_TRY(kiln_dataset_add_list(d, s->add, err));
+    if (d->reader || d->n_more == 0) return KILN_OK;
+    use_rows(d, d->more[0].path, d->more[0].reader);
+    d->rows_move = d->more[0].move;
+    d->rows_kind = d->more[0].kind;
+    free(d->more[0].members); /* are found again, as those of the first file */
+    memmove(d->more, d->more + 1, --d->n_more * sizeof *d->more);
+    return KILN_OK;
+}
+
 static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_error *err)
 {
     kiln_dataset *d = s->d;
     KILN_TRY(kiln_cfg_args_read(d, err));
     KILN_TRY(kiln_search_files(s, err));
-    KILN_TRY(choose_splats(s, err));
+    KILN_TRY(s->parts ? choose_parts(s, err) : choose_splats(s, err));
     KILN_TRY(kiln_search_cameras(s, cameras, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
+    KILN_TRY(add_files(s, err));
     KILN_TRY(tell_files(s, err));
     if (!d->reader && d->n_cameras == 0)
         return kiln_fail(
@@ -173,6 +226,7 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
     if (is_json) s->n_files = 0;
     if (cameras || is_json) KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
+    KILN_TRY(add_files(s, err));
     return tell_files(s, err);
 }
 
@@ -202,11 +256,14 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
     *out = (kiln_dataset){.split = wishes->split};
     if (!realpath(scene, path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene, strerror(errno));
-    kiln_search s = {.d = out, .avoid = wishes->avoid, .options = &wishes->read};
+    kiln_search s = {.d = out, .avoid = wishes->avoid, .options = &wishes->read, .add = wishes->add, .parts = wishes->parts};
     if (s.avoid && realpath(s.avoid, real)) s.avoid = real;
     out->read = wishes->read;
     if (wishes->photos) snprintf(out->photos, sizeof out->photos, "%s", wishes->photos);
     const bool is_file = !kiln_is_dir(path);
+    if (is_file && wishes->parts)
+        return kiln_fail(err, KILN_E_USAGE, "--parts joins the files of a folder, and '%s' is a file; --add joins single files",
+                         scene);
     set_root(out, path, is_file);
     out->is_folder = !is_file;
     kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
@@ -219,6 +276,8 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
 
 void kiln_dataset_release(kiln_dataset *d)
 {
+    for (uint32_t i = 0; i < d->n_more; i++) free(d->more[i].members);
+    free(d->more);
     free(d->cameras);
     free(d->members);
     free(d->sources);

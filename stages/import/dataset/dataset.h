@@ -12,6 +12,8 @@
  * A COLMAP model is sparse/N with most images, sparse, colmap/sparse/N, or the directory itself; binary before text.
  * A file by itself has no cameras but those of --cameras; a .json file by itself is a camera file,
  * unless it is that of a SOG scene (meta.json, lod-meta.json), which is a splat file in a directory, too.
+ * Files of --add follow the rows; they are the rows where the scene has cameras alone. With --parts all splat files at the top of
+ * the directory are read in the order of their names, points where there are no Gaussians; point_cloud/ is not looked into.
  * Import never looks into the folder of the manifest nor into a folder that holds a manifest, but for the scene itself.
  *
  * A camera is named by its photo: the path as given, without leading ./, image folder (images, images_N) and extension.
@@ -61,6 +63,22 @@ typedef struct {
     char text[4096];
 } kiln_path;
 
+/* How rows are moved: x' = scale R x + translate, R = Rz Ry Rx of degrees about x, y and z (kernels/similarity). */
+typedef struct {
+    double translate[3], rotate[3], scale;
+} kiln_move;
+
+/* A file of rows besides the first. */
+typedef struct {
+    char path[4096]; /* absolute */
+    const kiln_reader *reader;
+    kiln_scene_kind kind;
+    uint64_t n_rows;    /* as its header says */
+    kiln_path *members; /* owned */
+    uint32_t n_members;
+    kiln_move move;
+} kiln_rows_file;
+
 typedef struct kiln_dataset {
     char root[4096]; /* absolute */
     bool is_folder;  /* the scene is that folder, no file in it */
@@ -71,6 +89,9 @@ typedef struct kiln_dataset {
     kiln_read_options read;    /* how rows_path is read */
     kiln_path *members;        /* owned: files besides it that the rows come from (reader.h) */
     uint32_t n_members;
+    kiln_move rows_move;  /* of rows_path alone; scale 0: none, as it is no file of --add */
+    kiln_rows_file *more; /* owned: files whose rows follow those of rows_path, in this order */
+    uint32_t n_more;
     kiln_camera *cameras; /* owned; sorted by name, unique */
     uint32_t n_cameras;
     uint64_t frames_read, frames_dropped;
@@ -108,6 +129,8 @@ typedef struct {
     const char *cameras; /* --cameras FILE */
     const char *photos;  /* --photos DIR, absolute */
     const char *avoid;   /* folder of the manifest, absolute */
+    const char *add;     /* --add: the text of the list (base/option.h), paths absolute */
+    bool parts;          /* --parts: all splat files of the directory, in the order of their names (bytes), are the scene */
     kiln_read_options read;
     kiln_split split;   /* --split; its file is borrowed */
     bool no_dataparser; /* --no-dataparser */

@@ -1,7 +1,7 @@
 /* dataset_files -- the splat and point files of a directory, probed by content.
  *
  * Only two places are looked into: point_cloud/iteration_N with the largest N, and the directory itself; of the latter
- * at most FILES_MAX files with a suffix of a reader, in the order of their names.
+ * at most FILES_MAX files with a suffix of a reader, in the order of their names; with --parts PARTS_MAX, and no more.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { FILES_MAX = 64, ENTRIES_MAX = 100000 };
+enum { FILES_MAX = 64, PARTS_MAX = 1024, ENTRIES_MAX = 100000 };
 
 /* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are found with its model;
  * a .json may be anything, too. */
@@ -141,7 +141,10 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     closedir(d); /* opened for reading: nothing to lose */
     if (st != KILN_OK) return st;
     if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, by_path);
-    if (s->n_files - first > FILES_MAX) {
+    if (s->parts && s->n_files > PARTS_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' holds %u splat and point files; --parts joins at most %d", s->d->root, s->n_files,
+                         PARTS_MAX);
+    if (s->n_files - first > FILES_MAX && !s->parts) {
         kiln_dataset_note(s->d, "'%s' holds %u splat and point files; the first %d by name are looked at; name one to use another",
                           s->d->root, s->n_files - first, FILES_MAX);
         s->n_files = first + FILES_MAX;
@@ -151,7 +154,7 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
 
 kiln_status kiln_search_files(kiln_search *s, kiln_error *err)
 {
-    KILN_TRY(find_iteration(s, err));
+    if (!s->parts) KILN_TRY(find_iteration(s, err));
     KILN_TRY(list_directory(s, err));
     return look_at_files(s, 0, err);
 }

@@ -22,6 +22,8 @@ typedef struct {
     kiln_dataset *d;
     const char *avoid;
     const kiln_read_options *options;
+    const char *add;       /* --add */
+    bool parts;            /* --parts */
     bool has_point_cloud;  /* there is a point_cloud folder, so that splats are expected in it */
     kiln_candidate *files; /* owned: the last iteration first, then the directory's own by name */
     uint32_t n_files;

@@ -288,7 +288,10 @@ static kiln_status plan_extras(const kiln_ply_header *h, const char *path, kiln_
         if (info->n_extras == KILN_EXTRAS_MAX)
             return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d columns to be kept as they are", path, KILN_EXTRAS_MAX);
         kiln_extra *e = &info->extras[info->n_extras];
-        *e = (kiln_extra){.type = p->type, .keep = keep, .axis = uses[i].role == KILN_ROLE_MEAN ? (int)uses[i].component : -1};
+        *e = (kiln_extra){.type = p->type,
+                          .keep = keep,
+                          .axis = uses[i].role == KILN_ROLE_MEAN ? (int)uses[i].component : -1,
+                          .raw = uses[i].role != KILN_ROLE_NONE};
         snprintf(e->name, sizeof e->name, "%s", p->name);
         uses[i].extra = (int)info->n_extras++;
     }
