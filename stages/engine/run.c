@@ -103,7 +103,8 @@ kiln_hasher *kiln_run_key(kiln_run *r)
     for (const kiln_opt *o = r->cli.options; o && o->name; o++) {
         if (!(o->flags & KILN_KEYED)) continue;
         (void)kiln_opt_text(o, text, sizeof text);
-        if (o->flags & KILN_LATER && !strcmp(text, o->def ? o->def : "")) continue;
+        const char *def = o->def ? o->def : o->kind == KILN_OPT_BOOL ? "no" : "";
+        if (o->flags & KILN_LATER && !strcmp(text, def)) continue;
         kiln_key_text(h, o->name, text);
     }
     return h;

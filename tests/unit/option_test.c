@@ -35,7 +35,7 @@ static const kiln_opt options[] = {
     {"merge", 'm', KILN_OPT_BOOL, &o.merge, NULL, "yes", NULL, "merge near-duplicates", KILN_KEYED},
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry, NULL, NULL, NULL, "write nothing", KILN_ONCE},
     {"add", 'a', KILN_OPT_LIST, &o.add, "FILE", NULL, NULL, "another file", KILN_KEYED},
-    {"move", 0, KILN_OPT_F64X3, &o.move, "X,Y,Z", "0,0,0", NULL, "where to", KILN_KEYED},
+    {"move", 0, KILN_OPT_F64X3, &o.move, "X,Y,Z", "0,0,0", NULL, "where to", KILN_KEYED | KILN_NAMED},
     {"bounded", 0, KILN_OPT_F64X3, &o.bounded, "X,Y,Z", NULL, "0..1", "a colour", 0},
     {"secret", 0, KILN_OPT_U32, &o.none32, "N", NULL, NULL, "for tests", KILN_HIDDEN},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
@@ -407,10 +407,15 @@ static void the_listing_for_programs_has_aliases_and_flags(void **state)
     (void)state;
     char *text = printed(kiln_cli_help_json);
     assert_non_null(strstr(text, "{\"name\": \"threads\""));
-    assert_non_null(strstr(text, "\"aliases\": [\"jobs\"], \"stored\": false, \"once\": false, \"alone\": false}"));
+    assert_non_null(
+        strstr(text, "\"aliases\": [\"jobs\"], \"stored\": false, \"once\": false, \"alone\": false, \"named\": false}"));
     assert_non_null(strstr(text, "\"aliases\": [\"device\", \"gpu\"]"));
-    assert_non_null(strstr(text, "\"stored\": false, \"once\": true, \"alone\": false}"));                  /* --camera */
-    assert_non_null(strstr(text, "\"aliases\": [], \"stored\": false, \"once\": false, \"alone\": true}")); /* --version */
+    assert_non_null(strstr(text, "\"stored\": false, \"once\": true, \"alone\": false, \"named\": false}")); /* --camera */
+    assert_non_null(
+        strstr(text, "\"aliases\": [], \"stored\": false, \"once\": false, \"alone\": true, \"named\": false}")); /* --version */
+    assert_non_null(strstr(text, "\"stored\": true, \"once\": false, \"alone\": false, \"named\": true}"));       /* --move */
+    assert_non_null(strstr(text, "\"name\": \"add\", \"letter\": \"a\", \"kind\": \"list\", \"arg\": \"FILE\""));
+    assert_non_null(strstr(text, "\"kind\": \"f64x3\", \"arg\": \"X,Y,Z\", \"default\": \"0,0,0\""));
     assert_null(strstr(text, "secret"));
     free(text);
 }
