@@ -15,6 +15,7 @@
 #include "kernels/depth_order/depth_order.h"
 #include "kernels/initial/initial.h"
 #include "kernels/knn/knn.h"
+#include "kernels/lens/lens.h"
 #include "kernels/metrics/metrics.h"
 #include "kernels/project/project.h"
 #include "kernels/prune/prune.h"
@@ -25,6 +26,7 @@
 #include "kernels/spatial_order/spatial_order.h"
 #include "kernels/tile_lists/tile_lists.h"
 #include "kernels/tile_pairs/tile_pairs.h"
+#include "kernels/undistort/undistort.h"
 
 KILN_C_BEGIN
 
@@ -45,7 +47,8 @@ KILN_C_BEGIN
     OP(spatial_order)    \
     OP(tile_lists)       \
     OP(tile_pairs_count) \
-    OP(tile_pairs_emit)
+    OP(tile_pairs_emit)  \
+    OP(undistort)
 
 typedef struct {
     const char *name; /* "cpu", "cpu-avx2", "cuda" */
