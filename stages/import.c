@@ -16,6 +16,7 @@
 #include "stages/import/blocks.h"
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/dataset/additions.h"
+#include "stages/import/cameras/pinholes.h"
 #include "stages/import/dataset/findings.h"
 #include "stages/import/dataset/sources.h"
 #include "stages/import/import_outputs.h"
@@ -37,7 +38,8 @@ static struct {
     uint32_t up, frame, lod;
     const char *add;
     kiln_move move;
-    bool list, list_formats, rehash, dataparser, parts;
+    bool list, list_formats, rehash, dataparser, parts, ignore_distortion;
+    double undistort_blank;
 } o;
 
 static const kiln_opt options[] = {
@@ -81,6 +83,14 @@ static const kiln_opt options[] = {
      KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"scale", 0, KILN_OPT_F64, &o.move.scale, "S", "1", KILN_MOVE_SCALES,
      "make all that is read S times as large, with its cameras", KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"undistort-blank", 0, KILN_OPT_F64, &o.undistort_blank, "B", "0", "0..1",
+     "of the pinhole as which a camera with a lens is drawn: 0: as large as it can be with no blank pixel in its undistorted "
+     "photo; "
+     "1: as small as it can be with all of the photo (COLMAP's blank_pixels)",
+     KILN_KEYED | KILN_LATER},
+    {"ignore-distortion", 0, KILN_OPT_BOOL, &o.ignore_distortion, NULL, NULL, NULL,
+     "take cameras with a lens for pinholes: draw them with their own focal lengths, compare their photos as they are",
+     KILN_KEYED | KILN_LATER},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL,
@@ -228,6 +238,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
         kiln_key_hash(h, "content", s->files[k].hash);
     }
     if (i->data.split_later) kiln_key_text(h, "split", i->data.split_rule);
+    if (i->data.n_distorted) kiln_key_u64(h, "pinholes", 1); /* their own ones were stored once */
     return kiln_key_end(h);
 }
 
@@ -741,6 +752,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                         .split = split,
                                         .no_dataparser = !o.dataparser};
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
+    KILN_GO(kiln_pinholes_set(&i->data, o.undistort_blank, o.ignore_distortion, err));
     KILN_GO(plan_parts(i, err));
     i->up = ups[o.up];
     i->has_background = i->data.has_background;

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
-#include "stages/import/dataset/dataset.h"
+#include "stages/import/cameras/pinholes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 static struct {
     kiln_view_options request;
     const char *background, *camera, *cameras, *output;
-    uint32_t format;
+    uint32_t format, undistort_filter;
     bool alpha, depth, fast;
 } o;
 
@@ -42,6 +42,10 @@ static const kiln_opt options[] = {
      "also write NAME.depth.png (16-bit; the PNG's text names the unit) or NAME.depth.npy", KILN_KEYED},
     {"fast", 0, KILN_OPT_BOOL, &o.fast, NULL, NULL, NULL,
      "draw sooner, not exactly (GPU only); a sample is drawn exactly too, to measure the difference in dB", KILN_KEYED},
+    {"undistort-filter", 0, KILN_OPT_ENUM, &o.undistort_filter, "FILTER", "bilinear", KILN_UNDISTORT_FILTERS,
+     "of photos with a lens, undistorted to be compared: bilinear, as COLMAP's image_undistorter does, or lanczos, which is "
+     "sharper",
+     KILN_KEYED | KILN_LATER},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
      "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON list", KILN_ONCE},
@@ -70,10 +74,27 @@ static void plan_release(kiln_render_plan *s)
 
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
 
+/* As import would have, by the options that it stored. */
+static kiln_status set_pinholes(kiln_manifest *m, kiln_dataset *d, kiln_error *err)
+{
+    kiln_parameter *p = NULL;
+    uint32_t n = 0;
+    double blank = 0;
+    bool as_is = false;
+    KILN_TRY(kiln_parameters_get(m, "import", &p, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(p[i].name, "undistort-blank") == 0) blank = strtod(p[i].value, NULL);
+        if (strcmp(p[i].name, "ignore-distortion") == 0) as_is = strcmp(p[i].value, "yes") == 0;
+    }
+    kiln_parameters_free(p, n);
+    return kiln_pinholes_set(d, blank >= 0 && blank <= 1 ? blank : 0, as_is, err);
+}
+
 static kiln_status get_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     if (!o.cameras) return kiln_cameras_get(kiln_run_manifest(r), &s->cameras, &s->n_cameras, err);
     KILN_TRY(kiln_cameras_read(o.cameras, NULL, &s->file, err));
+    KILN_TRY(set_pinholes(kiln_run_manifest(r), &s->file, err));
     KILN_TRY(KILN_ALLOC(&s->cameras, s->file.n_cameras, "cameras", err));
     if (s->file.n_cameras) memcpy(s->cameras, s->file.cameras, s->file.n_cameras * sizeof *s->cameras);
     s->n_cameras = s->file.n_cameras;
@@ -214,6 +235,7 @@ static void key_photo(kiln_hasher *h, const kiln_render_plan *s, const kiln_came
     if (mask) kiln_key_hash(h, "mask", mask->hash); /* without masks the key of before */
     if (c->mask[0]) kiln_key_text(h, "mask", c->mask);
     kiln_key_u64(h, "distorted", c->distorted);
+    if (c->distorted && c->photo[0]) kiln_key_u64(h, "undistorted by", o.undistort_filter);
 }
 
 /* A part of the key. 1 stood for an earlier PNG, whose colours were over the background although its alpha was straight; it is not
@@ -227,7 +249,7 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 17824);
+    KILN_KEY_LISTS(kiln_render_unit, 18064);
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
     kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->payload.request, &s->keys, s->background, device_kind));
     key_photo(h, s, j->camera);
@@ -307,7 +329,10 @@ static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
     memcpy(j->payload.background, s->background, sizeof s->background);
     const kiln_source_file *f = source_at(s, c->photo), *mask = source_at(s, c->mask);
-    if (!c->distorted) snprintf(j->payload.photo, sizeof j->payload.photo, "%s", c->photo);
+    snprintf(j->payload.photo, sizeof j->payload.photo, "%s", c->photo);
+    if (c->distorted && c->photo[0]) KILN_TRY(kiln_pinhole_lens(c, &j->payload.lens, err));
+    j->payload.pinhole = (kiln_pinhole){c->fx, c->fy, c->cx, c->cy, c->width, c->height};
+    j->payload.undistort_filter = o.undistort_filter;
     if (f) j->payload.photo_file = (kiln_file_info){.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode};
     if (f) j->payload.photo_hash = f->hash;
     if (j->payload.photo[0]) snprintf(j->payload.mask, sizeof j->payload.mask, "%s", c->mask);

@@ -166,22 +166,26 @@ static bool step(const kiln_lens *l, const double pixel[2], double at[2], double
     return false;
 }
 
-bool kiln_lens_ray(const kiln_lens *l, const double pixel[2], double ray[2])
+/* Newton from ray[] as it is; false: it does not end at the position. */
+static bool refine(const kiln_lens *l, const double pixel[2], double ray[2])
 {
     enum { STEPS = 100 };
-    const double near = 1e-9; /* pixels; where no step leads nearer, that is far below it */
+    const double near = 1e-9, enough = 1e-11; /* pixels */
     double r[2], j[4], size;
-    ray[0] = ray[1] = 0;
-    if (l->projection != KILN_LENS_PANORAMA) {
-        ray[0] = (pixel[0] - l->cx) / l->fx;
-        ray[1] = (pixel[1] - l->cy) / l->fy;
-    }
-    if (!residual(l, ray, pixel, r, j, &size)) {
-        ray[0] = ray[1] = 0;
-        if (!residual(l, ray, pixel, r, j, &size)) return false;
-    }
-    for (int i = 0; i < STEPS && size > 0 && step(l, pixel, ray, r, j, &size); i++) continue;
+    if (!residual(l, ray, pixel, r, j, &size)) return false;
+    for (int i = 0; i < STEPS && size > enough && step(l, pixel, ray, r, j, &size); i++) continue;
     return size <= near && ray[0] * ray[0] + ray[1] * ray[1] <= l->limit * l->limit;
+}
+
+bool kiln_lens_ray(const kiln_lens *l, const double pixel[2], double ray[2])
+{
+    ray[0] = ray[1] = 0;
+    if (l->projection == KILN_LENS_PANORAMA) return refine(l, pixel, ray);
+    ray[0] = (pixel[0] - l->cx) / l->fx;
+    ray[1] = (pixel[1] - l->cy) / l->fy;
+    if (refine(l, pixel, ray)) return true;
+    ray[0] = ray[1] = 0;
+    return refine(l, pixel, ray);
 }
 
 /* ---- the pinhole ---------------------------------------------------------------------------------------------------------- */
@@ -196,10 +200,13 @@ static range border(const kiln_lens *l, const kiln_pinhole *p, int axis, double 
 {
     range out = {INFINITY, -INFINITY};
     const uint32_t n = axis == 0 ? l->height : l->width;
+    double ray[2];
+    bool known = false; /* the ray of the position before, a good start */
     for (uint32_t i = 0; i < n; i++) {
         const double along = i + 0.5, pixel[2] = {axis == 0 ? at : along, axis == 0 ? along : at};
-        double ray[2], v = far;
-        if (kiln_lens_ray(l, pixel, ray)) v = axis == 0 ? p->fx * ray[0] + p->cx : p->fy * ray[1] + p->cy;
+        double v = far;
+        known = (known && refine(l, pixel, ray)) || kiln_lens_ray(l, pixel, ray);
+        if (known) v = axis == 0 ? p->fx * ray[0] + p->cx : p->fy * ray[1] + p->cy;
         if (v < out.least) out.least = v;
         if (v > out.most) out.most = v;
     }

@@ -80,6 +80,7 @@ static kiln_status digest_cameras(kiln_manifest *m, kiln_hash *out, kiln_error *
     for (uint32_t i = 0; i < n; i++) {
         kiln_key_text(h, "name", cameras[i].name);
         kiln_key_hash(h, "camera", kiln_camera_hash(&cameras[i]));
+        if (cameras[i].distorted) kiln_key_u64(h, "undistorted", 1);
         kiln_key_text(h, "split", cameras[i].split);
         kiln_key_text(h, "photo", cameras[i].photo);
         if (cameras[i].mask[0]) kiln_key_text(h, "mask", cameras[i].mask); /* without masks the digest of before */

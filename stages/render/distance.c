@@ -27,6 +27,9 @@ kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const
     KILN_GO(kiln_photo_read(u, &photo, err));
     memcpy(damage, photo.damage, sizeof photo.damage);
     if (photo.damage[0]) goto done;
+    if (u->lens.width > 0) KILN_GO(kiln_photo_undistort(w, u, &photo, err));
+    memcpy(damage, photo.damage, sizeof photo.damage);
+    if (photo.damage[0]) goto done;
     KILN_GO(kiln_distance(w, u, rgba, photo.rgb.data, 3, photo.mask, out, err));
     if (!photo.cut_out)
         *outside = kiln_outside_look(rgba, photo.rgb.data, photo.mask, u->request.view.width, u->request.view.height);

@@ -24,10 +24,10 @@ static kiln_status check_size(const kiln_render_unit *u, kiln_photo *p, kiln_err
     kiln_picture head = {0};
     KILN_TRY(blame(p, kiln_picture_look(u->photo, &head.width, &head.height, &head.orientation, &why), &why, err));
     const uint32_t width = head.width, height = head.height;
-    if (kiln_picture_turns_to(&head, u->request.view.width, u->request.view.height)) return KILN_OK;
-    if (!p->damage[0] && (width != u->request.view.width || height != u->request.view.height))
+    if (kiln_picture_turns_to(&head, kiln_render_photo_width(u), kiln_render_photo_height(u))) return KILN_OK;
+    if (!p->damage[0] && (width != kiln_render_photo_width(u) || height != kiln_render_photo_height(u)))
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is %u x %u pixels, the camera %u x %u; import again", u->photo, width,
-                       height, u->request.view.width, u->request.view.height);
+                       height, kiln_render_photo_width(u), kiln_render_photo_height(u));
     return KILN_OK;
 }
 
@@ -37,8 +37,8 @@ static kiln_status read_pixels(const kiln_render_unit *u, kiln_photo *p, kiln_er
     KILN_TRY(blame(p, kiln_picture_read(u->photo, &p->rgb, &why), &why, err));
     if (!p->damage[0] && p->rgb.warning[0])
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' is damaged: %s", u->photo, p->rgb.warning);
-    if (kiln_picture_turns_to(&p->rgb, u->request.view.width, u->request.view.height)) return KILN_OK;
-    if (!p->damage[0] && (p->rgb.width != u->request.view.width || p->rgb.height != u->request.view.height))
+    if (kiln_picture_turns_to(&p->rgb, kiln_render_photo_width(u), kiln_render_photo_height(u))) return KILN_OK;
+    if (!p->damage[0] && (p->rgb.width != kiln_render_photo_width(u) || p->rgb.height != kiln_render_photo_height(u)))
         (void)snprintf(p->damage, sizeof p->damage, "'%.700s' changed while it was read", u->photo);
     return KILN_OK;
 }
@@ -58,11 +58,11 @@ static kiln_status check_content(const char *path, const kiln_file_info *then, k
     return p->damage[0] || kiln_hash_equal(hash, as_imported) ? KILN_OK : kiln_file_unchanged(path, then, err);
 }
 
-/* Of the picture's size, whatever that of its file. One that leaves nothing to compare is damage. */
+/* Of the size that the photo is compared in, whatever that of its file. One that leaves nothing to compare is damage. */
 static kiln_status read_mask(const kiln_render_unit *u, kiln_photo *p, kiln_error *err)
 {
     kiln_error why = {0};
-    const uint64_t pixels = (uint64_t)u->request.view.width * u->request.view.height;
+    const uint64_t pixels = (uint64_t)kiln_render_photo_width(u) * kiln_render_photo_height(u);
     uint64_t i = 0;
     uint32_t width = 0, height = 0;
     if (!u->mask[0] || p->damage[0]) return KILN_OK;
@@ -71,7 +71,7 @@ static kiln_status read_mask(const kiln_render_unit *u, kiln_photo *p, kiln_erro
         (void)snprintf(p->damage, sizeof p->damage, "the mask '%.700s' is %u x %u pixels, it was %u x %u; import again", u->mask,
                        width, height, u->mask_width, u->mask_height);
     if (p->damage[0]) return KILN_OK;
-    KILN_TRY(blame(p, kiln_mask_read(u->mask, u->request.view.width, u->request.view.height, &p->mask, &why), &why, err));
+    KILN_TRY(blame(p, kiln_mask_read(u->mask, kiln_render_photo_width(u), kiln_render_photo_height(u), &p->mask, &why), &why, err));
     KILN_TRY(check_content(u->mask, &u->mask_file, u->mask_hash, p, err));
     if (p->damage[0]) return KILN_OK;
     while (i < pixels && p->mask[i] == 0) i++;
@@ -108,7 +108,7 @@ static kiln_status compose(kiln_photo *p, const double background[3], kiln_error
 static kiln_status finish(kiln_photo *p, const kiln_render_unit *u, kiln_error *err)
 {
     KILN_TRY(compose(p, u->background, err));
-    return kiln_picture_turn_to(&p->rgb, u->request.view.width, u->request.view.height, err);
+    return kiln_picture_turn_to(&p->rgb, kiln_render_photo_width(u), kiln_render_photo_height(u), err);
 }
 
 kiln_status kiln_photo_read(const kiln_render_unit *u, kiln_photo *out, kiln_error *err)

@@ -33,6 +33,9 @@ typedef struct {
     kiln_file_info mask_file;         /* as photo_file */
     kiln_hash mask_hash;              /* as photo_hash */
     uint32_t mask_width, mask_height; /* of its file, which `ram` has room for */
+    kiln_lens lens;                   /* of the photo; width 0: it is a pinhole's, compared as it is */
+    kiln_pinhole pinhole;             /* the camera's: what the photo is undistorted to, if it has a lens */
+    uint32_t undistort_filter;        /* kiln_undistort_filter */
     char picture[KILN_PATH_MAX];      /* absolute path of the file to write; "": none */
     char depth[KILN_PATH_MAX];        /* the same for the depth */
     uint32_t format;                  /* kiln_picture_format of the picture, or KILN_RENDER_NO_FILE */
@@ -40,6 +43,17 @@ typedef struct {
     bool fast;                        /* fast, as in raster.h */
     bool measured;                    /* a fast picture is also drawn exactly, to measure the distance between the two */
 } kiln_render_unit;
+
+/* Return the size that the photo must have. */
+static inline uint32_t kiln_render_photo_width(const kiln_render_unit *u)
+{
+    return u->lens.width > 0 ? u->lens.width : u->request.view.width;
+}
+
+static inline uint32_t kiln_render_photo_height(const kiln_render_unit *u)
+{
+    return u->lens.width > 0 ? u->lens.height : u->request.view.height;
+}
 
 /* Returns the bytes of the picture, its depth if it is written, and the exact picture if a fast one is measured. */
 static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)

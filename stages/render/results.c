@@ -197,7 +197,7 @@ enum { TEST, OTHERS, N_SPLITS };
 
 typedef struct {
     split_sums splits[N_SPLITS];
-    uint32_t n_distorted, n_missing;
+    uint32_t n_missing;
     uint32_t n_drawn, n_encoded; /* by this run */
     uint32_t n_in_slabs;         /* of the drawn ones */
     uint32_t n_damaged;          /* photos */
@@ -251,7 +251,6 @@ static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, json_t *
     view_lines lines = choose_lines(r, s->n_jobs);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
-        t->n_distorted += j->camera->distorted;
         if (s->units[i].quarantined) {
             KILN_TRY(report_missing(r, j, rows, err));
             t->n_missing++;
@@ -349,9 +348,6 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
     if (t.n_damaged > DAMAGED_NAMED)
         kiln_warn("photos besides these that are damaged or gone: %u; their cameras are not measured (--json names all)",
                   t.n_damaged - DAMAGED_NAMED);
-    if (t.n_distorted)
-        kiln_warn("%u of %u cameras have lens distortion: drawn as pinhole, not measured until photos are undistorted",
-                  t.n_distorted, s->n_jobs);
     if (t.n_in_slabs)
         kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
                  t.n_in_slabs, t.n_drawn);

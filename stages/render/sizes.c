@@ -4,6 +4,7 @@
 
 #include "base/minmax.h"
 #include "stages/engine/devices.h"
+#include "stages/render/photo.h"
 #include "stages/tiles/rank_code.h"
 
 #include <stdlib.h>
@@ -19,20 +20,31 @@ static uint64_t writing(const kiln_render_job *j)
     return j->payload.format == KILN_RENDER_NO_FILE ? 0 : kiln_picture_write_bytes(&largest);
 }
 
+static uint64_t comparing(const kiln_render_job *j, uint64_t pixels)
+{
+    enum { PHOTO = 16 + 12, RGB = 12, MASK = 1, COMPARING = 8 << 20 };
+    const kiln_render_unit *u = &j->payload;
+    const uint64_t of_photo = (uint64_t)kiln_render_photo_width(u) * kiln_render_photo_height(u);
+    const uint64_t mask = u->mask[0] ? (uint64_t)u->mask_width * u->mask_height : 0;
+    const uint64_t reading = PHOTO * kiln_max_u64(of_photo, mask) + (mask ? MASK * of_photo : 0);
+    const kiln_undistort_args warp = kiln_photo_undistortion(u);
+    if (u->lens.width == 0) return reading + COMPARING;
+    return kiln_max_u64(reading, (RGB + MASK) * (of_photo + pixels) + kiln_undistort_bytes(&warp)) + COMPARING;
+}
+
 /* Returns the bytes beside the frame, once it is made: the picture with its depth, and the largest of three:
  *   drawing      lists; a band of a stored table, its code as read and as decoded; the exact picture if a fast one is measured
- *   comparing    the photo as read and over the background, its mask, and 64 KiB a thread. A mask is read before its photo
+ *   comparing    the photo as read and over the background, its mask, and 64 KiB a thread. A mask is read before its photo. Or the
+ *                photo over the background with its mask, and undistorted
  *   writing      the files */
 static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *size)
 {
-    enum { RGBA = 16, DEPTH = 4 + 4, PHOTO = 16 + 12, MASK = 1, COMPARING = 8 << 20 };
+    enum { RGBA = 16, DEPTH = 4 + 4 };
     const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
     const uint64_t exact = j->payload.measured ? RGBA * pixels : 0;
     const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.request.view) + code + exact;
-    const uint64_t mask = j->payload.mask[0] ? (uint64_t)j->payload.mask_width * j->payload.mask_height : 0;
-    const uint64_t reading = PHOTO * kiln_max_u64(pixels, mask) + (mask ? MASK * pixels : 0);
-    const uint64_t photo = j->payload.photo[0] ? reading + COMPARING : 0;
+    const uint64_t photo = j->payload.photo[0] ? comparing(j, pixels) : 0;
     return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing(j)));
 }
 

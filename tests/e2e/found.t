@@ -20,7 +20,7 @@ echo "Namespace(eval=True, images='images', sh_degree=3, source_path='/far/away'
 must 0 "$KILN_BIN/kiln-import" d x.db --list
 says "^uses +settings +cfg_args: white background, image folder 'images'$" out
 says '^uses +split +1 test, 4 train \(every 8th by name\)$' out
-says '^leaves +lens +OPENCV, 5 of 5 distorted: ' out
+says '^uses +lens +OPENCV, 5 of 5 distorted: photos are undistorted for metrics$' out
 says '^drops +frames +3 of 8: 2 without a photo, 1 with an unreadable one$' out
 says '^misses +photos +2; the first: images/view_06.png$' out
 says '^uses +splats +much.ply: ply, 500 Gaussians$' out
@@ -41,7 +41,7 @@ assert r['split'] == {'rule': 'every 8th by name', 'test': 1, 'train': 4}, r
 assert r['frames_dropped'] == 3 and r['frames_dropped_by'] == {'photo_not_there': 2, 'photo_unreadable': 1}, r
 m = r['photos_missing']
 assert m['count'] == 2 and m['first'] == 'images/view_06.png' and "'images'" in m['sought'] and m['source_path'] == '/far/away', r
-assert r['distorted'] == {'cameras': 5, 'model': 'OPENCV'}, r
+assert r['distorted'] == {'cameras': 5, 'model': 'OPENCV', 'as_is': False}, r
 assert r['cfg_args']['white_background'] is True and r['cfg_args']['images'] == 'images', r
 P
 rm d/images/view_0[0-5].png

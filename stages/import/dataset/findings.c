@@ -36,16 +36,6 @@ static uint32_t count_test(const kiln_dataset *d)
     return n;
 }
 
-/* Cameras whose lens is no pinhole's; *model: of the first. */
-static uint32_t count_distorted(const kiln_dataset *d, const char **model)
-{
-    uint32_t n = 0;
-    *model = "";
-    for (uint32_t i = 0; i < d->n_cameras; i++)
-        if (d->cameras[i].distorted && n++ == 0) *model = d->cameras[i].model;
-    return n;
-}
-
 enum { LINE = 200 };
 
 static bool split_line(const kiln_dataset *d, char out[LINE])
@@ -58,10 +48,9 @@ static bool split_line(const kiln_dataset *d, char out[LINE])
 
 static bool lens_line(const kiln_dataset *d, char out[LINE])
 {
-    const char *model;
-    const uint32_t n = count_distorted(d, &model);
-    if (n == 0) return false;
-    snprintf(out, LINE, "%.20s, %u of %u distorted: drawn as pinholes, not measured", model, n, d->n_cameras);
+    if (d->n_distorted == 0) return false;
+    snprintf(out, LINE, "%.20s, %u of %u distorted: photos are %s", d->lens, d->n_distorted, d->n_cameras,
+             d->as_is ? "compared as they are" : "undistorted for metrics");
     return true;
 }
 
@@ -81,15 +70,15 @@ static json_t *missing_json(const kiln_dataset *d)
 
 kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error *err)
 {
-    const char *model;
-    const uint32_t distorted = count_distorted(d, &model), test = count_test(d);
+    const uint32_t test = count_test(d);
     json_t *cfg = NULL;
     if (d->cfg_args[0]) KILN_TRY(kiln_json_parse(d->cfg_args, strlen(d->cfg_args), 0, "cfg_args", &cfg, NULL, err));
-    json_t *all = json_pack("{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o}, s:o}", "split", "rule",
-                            kiln_json_string(d->split_rule), "test", (int)test, "train", (int)(d->n_cameras - test),
-                            "frames_dropped_by", "photo_not_there", (json_int_t)(d->frames_dropped - d->frames_unreadable),
-                            "photo_unreadable", (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted",
-                            "cameras", (int)distorted, "model", kiln_json_string(model), "cfg_args", cfg ? cfg : json_null());
+    json_t *all =
+        json_pack("{s:{s:o, s:i, s:i}, s:{s:I, s:I}, s:o, s:{s:i, s:o, s:b}, s:o}", "split", "rule",
+                  kiln_json_string(d->split_rule), "test", (int)test, "train", (int)(d->n_cameras - test), "frames_dropped_by",
+                  "photo_not_there", (json_int_t)(d->frames_dropped - d->frames_unreadable), "photo_unreadable",
+                  (json_int_t)d->frames_unreadable, "photos_missing", missing_json(d), "distorted", "cameras", (int)d->n_distorted,
+                  "model", kiln_json_string(d->lens), "as_is", (int)d->as_is, "cfg_args", cfg ? cfg : json_null());
     const int failed = !all || json_object_update(report, all) != 0;
     json_decref(all);
     return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
@@ -135,7 +124,7 @@ static void print_list(const kiln_dataset *d)
                    f->why_not);
     }
     if (split_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "split", line);
-    if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "leaves", "lens", line);
+    if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "lens", line);
     if (d->frames_dropped)
         kiln_print("%-8s %-8s %llu of %llu: %llu without a photo, %llu with an unreadable one", "drops", "frames",
                    (unsigned long long)d->frames_dropped, (unsigned long long)d->frames_read,

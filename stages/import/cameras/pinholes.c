@@ -1,0 +1,78 @@
+#include "stages/import/cameras/pinholes.h"
+
+#include "stages/import/cameras/camera_models.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static kiln_status lens_of(const kiln_camera *c, uint32_t width, uint32_t height, kiln_lens *out, kiln_error *err)
+{
+    const kiln_camera_model *m = kiln_camera_model_by_name(c->model);
+    bool sound = m && m->n_params == c->n_params;
+    for (uint32_t i = 0; sound && i < (m->n_focal ? m->n_focal : m->n_params); i++) sound = c->params[i] > 0;
+    if (!sound)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "camera '%.300s' has a lens '%.40s' of %u parameters, which is none that we know; import again", c->name,
+                         c->model, c->n_params);
+    return kiln_lens_init(out, m->id, c->params, width, height, err);
+}
+
+kiln_status kiln_pinhole_lens(const kiln_camera *c, kiln_lens *out, kiln_error *err)
+{
+    return lens_of(c, c->photo_width, c->photo_height, out, err);
+}
+
+static void take(kiln_camera *c, const kiln_pinhole *p)
+{
+    c->width = p->width;
+    c->height = p->height;
+    c->fx = p->fx;
+    c->fy = p->fy;
+    c->cx = p->cx;
+    c->cy = p->cy;
+}
+
+/* Cameras that follow each other often have one lens: it is measured once. */
+typedef struct {
+    bool known;
+    char model[40];
+    double params[KILN_CAMERA_PARAMS];
+    uint32_t width, height;
+    kiln_pinhole pinhole;
+} last_lens;
+
+static bool has_lens(const kiln_camera *c, const last_lens *l)
+{
+    return l->known && strcmp(c->model, l->model) == 0 && memcmp(c->params, l->params, sizeof l->params) == 0 &&
+           c->width == l->width && c->height == l->height;
+}
+
+static kiln_status set_pinhole(kiln_camera *c, double blank, last_lens *last, kiln_error *err)
+{
+    kiln_lens lens;
+    if (!has_lens(c, last)) {
+        KILN_TRY(lens_of(c, c->width, c->height, &lens, err));
+        *last = (last_lens){.known = true, .width = c->width, .height = c->height, .pinhole = kiln_lens_target(&lens, blank)};
+        memcpy(last->model, c->model, sizeof last->model);
+        memcpy(last->params, c->params, sizeof last->params);
+    }
+    take(c, &last->pinhole);
+    return KILN_OK;
+}
+
+kiln_status kiln_pinholes_set(kiln_dataset *d, double blank, bool as_is, kiln_error *err)
+{
+    last_lens last = {0};
+    d->n_distorted = 0;
+    d->as_is = as_is;
+    for (uint32_t i = 0; i < d->n_cameras; i++) {
+        kiln_camera *c = &d->cameras[i];
+        if (!c->distorted) continue;
+        if (d->n_distorted++ == 0) memcpy(d->lens, c->model, sizeof d->lens);
+        if (as_is)
+            c->distorted = false;
+        else
+            KILN_TRY(set_pinhole(c, blank, &last, err));
+    }
+    return KILN_OK;
+}
