@@ -23,6 +23,7 @@
 #include "stages/import/random_points.h"
 #include "stages/import/scan.h"
 #include "stages/import/import_scene.h"
+#include "stages/import/undistorted/undistorted.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,10 +34,9 @@
 #include <unistd.h>
 
 static struct {
-    const char *cameras, *split, *photos;
+    const char *cameras, *split, *photos, *add, *write_undistorted;
     uint64_t random_points, seed, max_inflated;
-    uint32_t up, frame, lod;
-    const char *add;
+    uint32_t up, frame, lod, undistort_filter;
     kiln_move move;
     bool list, list_formats, rehash, dataparser, parts, ignore_distortion;
     double undistort_blank;
@@ -91,6 +91,10 @@ static const kiln_opt options[] = {
     {"ignore-distortion", 0, KILN_OPT_BOOL, &o.ignore_distortion, NULL, NULL, NULL,
      "take cameras with a lens for pinholes: draw them with their own focal lengths, compare their photos as they are",
      KILN_KEYED | KILN_LATER},
+    {"write-undistorted", 0, KILN_OPT_PATH, &o.write_undistorted, "DIR", NULL, NULL,
+     "write undistorted photos (PNG) and a COLMAP model of their pinholes into this new folder, import nothing", KILN_ONCE},
+    {"undistort-filter", 0, KILN_OPT_ENUM, &o.undistort_filter, "FILTER", "bilinear", KILN_UNDISTORT_FILTERS,
+     "of --write-undistorted: bilinear, as COLMAP's image_undistorter does, or lanczos, which is sharper", 0},
     {"list", 'l', KILN_OPT_BOOL, &o.list, NULL, NULL, NULL, "say what was found and what would be used, import nothing", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are read, and end", KILN_ALONE},
     {"rehash", 0, KILN_OPT_BOOL, &o.rehash, NULL, NULL, NULL,
@@ -149,6 +153,7 @@ static kiln_status unit(kiln_worker *w, const char *name, const void *payload, s
         return kiln_spool_unit(w, payload, err);
     if (strcmp(name, SCAN_UNIT) == 0 && bytes % sizeof(scan_request) == 0)
         return scan_unit(w, payload, (uint32_t)(bytes / sizeof(scan_request)), err);
+    if (bytes == sizeof(kiln_undistorted_request)) return kiln_undistorted_unit(w, payload, err);
     if (bytes == sizeof(kiln_block_request)) return kiln_block_unit(w, payload, err);
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
 }
@@ -613,7 +618,8 @@ static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
     struct stat s;
     if (stat(path, &s) != 0 || s.st_size == 0) return KILN_OK; /* made later, once the scene is known to be good */
     /* not WRITE: an import that was killed in its first moment leaves a database without tables, which this one fills */
-    KILN_TRY(kiln_manifest_open(path, o.list ? KILN_OPEN_READ : KILN_OPEN_CREATE, "import", kiln_run_allow_network(r), &m, err));
+    KILN_TRY(kiln_manifest_open(path, o.list || o.write_undistorted ? KILN_OPEN_READ : KILN_OPEN_CREATE, "import",
+                                kiln_run_allow_network(r), &m, err));
     kiln_run_set_manifest(r, m);
     return kiln_run_load_parameters(r, err);
 }
@@ -757,7 +763,12 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     i->up = ups[o.up];
     i->has_background = i->data.has_background;
     memcpy(i->background, i->data.background, sizeof i->background);
-    st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
+    if (o.list)
+        st = kiln_findings_list(r, &i->data, err);
+    else if (o.write_undistorted)
+        st = kiln_undistorted_write(r, &i->data, o.write_undistorted, (kiln_undistort_filter)o.undistort_filter, err);
+    else
+        st = import_dataset(r, manifest, i, err);
 done:
     for (uint32_t k = 0; k < i->n_parts; k++) kiln_prepared_release(&i->parts[k].prepared);
     free(i->parts);

@@ -110,6 +110,7 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
     if (!from) return kiln_fail(err, KILN_E_INPUT, "'%s': image %u names camera %u, which does not exist", m->path, id, camera_id);
     KILN_TRY(add_id(&m->images, id, err));
     KILN_TRY(kiln_camera_set_name(m->f, &c, name, &p, who, err));
+    if (m->visitor && m->visitor->id) m->visitor->id(m->visitor->context, id);
     if (m->visitor) return m->visitor->image(m->visitor->context, c.name, from->width, from->height, &m->wanted, err);
     KILN_TRY(kiln_camera_pose_of_quat(m->f, &c, pose, pose + 4, who, err));
     KILN_TRY(kiln_camera_set_size(&c, from->width, from->height, m->path, who, err));

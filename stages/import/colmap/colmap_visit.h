@@ -10,6 +10,8 @@
 
 typedef struct {
     void *context;
+    /* The id of the image that comes next; may be NULL. */
+    void (*id)(void *context, uint32_t id);
     /* An image, called as its camera is, of width x height pixels. *wanted false: its keypoints are passed over. */
     kiln_status (*image)(void *context, const char *camera, uint32_t width, uint32_t height, bool *wanted, kiln_error *err);
     /* A keypoint of that image, in its pixels (the centre of the first at 0.5; as in the file: any value), and the id of
