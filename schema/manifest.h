@@ -170,7 +170,7 @@ typedef struct {
     char model[40];        /* COLMAP model name: "PINHOLE", "OPENCV", ... */
     uint32_t n_params;
     double params[KILN_CAMERA_PARAMS];  /* all parameters of that model, COLMAP order, scaled to width x height */
-    bool distorted;                     /* a lens term that is not zero: drawn as pinhole, no metrics */
+    bool distorted;                     /* the photo has a lens: size, fx .. cy are of its pinhole, params of the photo */
     bool synthetic;                     /* made by us on an orbit */
     char split[8];                      /* "train" or "test" */
     char photo[4096];                   /* absolute path, "" when there is none */
