@@ -147,13 +147,13 @@ static void fill_tables(kiln_spz_decoder *d)
     d->step = ldexp(1.0, -(int)d->header.fraction);
 }
 
-static size_t piece_bytes(uint32_t sh_degree)
+static size_t piece_bytes(uint32_t sh_degree, uint64_t n)
 {
     const size_t sh = 3 * ((sh_degree + 1) * (sh_degree + 1) - 1);
-    return PIECE_ROWS * (sh > 9 ? sh : 9);
+    return kiln_min_u64(n, PIECE_ROWS) * (sh > 9 ? sh : 9);
 }
 
-uint64_t kiln_spz_decoder_ram(uint32_t sh_degree) { return sizeof(kiln_spz_decoder) + piece_bytes(sh_degree); }
+uint64_t kiln_spz_decoder_ram(uint32_t sh_degree) { return sizeof(kiln_spz_decoder) + piece_bytes(sh_degree, PIECE_ROWS); }
 
 kiln_status kiln_spz_decoder_new(const kiln_spz_header *h, kiln_spz_decoder **out, kiln_error *err)
 {
@@ -161,7 +161,7 @@ kiln_status kiln_spz_decoder_new(const kiln_spz_header *h, kiln_spz_decoder **ou
     *out = NULL;
     KILN_TRY(KILN_ALLOC(&d, 1, "SPZ decoder", err));
     d->header = *h;
-    const kiln_status st = KILN_ALLOC_UNSET(&d->piece, piece_bytes(h->sh_degree), "SPZ rows", err);
+    const kiln_status st = KILN_ALLOC_UNSET(&d->piece, piece_bytes(h->sh_degree, h->n), "SPZ rows", err);
     if (st != KILN_OK) {
         free(d);
         return st;
