@@ -114,11 +114,11 @@ static kiln_status add_splats(walker *w, const json_t *primitive, kiln_error *er
     return KILN_OK;
 }
 
-static kiln_status find_mesh(walker *w, const json_t *index, mesh **out, kiln_error *err)
+static kiln_status find_mesh(walker *w, size_t index, mesh **out, kiln_error *err)
 {
-    const json_t *o = kiln_gltf_at(w->meshes, index), *primitives = json_object_get(o, "primitives");
+    const json_t *o = json_array_get(w->meshes, index), *primitives = json_object_get(o, "primitives");
     if (!json_is_object(o)) return kiln_fail(err, KILN_E_INPUT, "'%s': a node's mesh does not exist", w->d->name);
-    mesh *m = &w->found[(size_t)json_number_value(index)];
+    mesh *m = &w->found[index];
     *out = m;
     if (m->known) return KILN_OK;
     *m = (mesh){.first = w->out->n_splats, .known = true};
@@ -141,7 +141,7 @@ static kiln_status find_similarity(const walker *w, const affine *a, size_t node
                                          : "shears its splats or scales them differently by axis, which is not read");
 }
 
-static kiln_status add_parts(walker *w, const json_t *index, const affine *a, size_t node, kiln_error *err)
+static kiln_status add_parts(walker *w, size_t index, const affine *a, size_t node, kiln_error *err)
 {
     kiln_gltf_scene *s = w->out;
     mesh *m = NULL;
@@ -163,21 +163,28 @@ static kiln_status add_parts(walker *w, const json_t *index, const affine *a, si
 /* ---- the walk -----------------------------------------------------------------------------------------------------------------
  */
 
-static kiln_status visit(walker *w, const json_t *index, const affine *parent, int depth, kiln_error *err)
+/* An index from the file; SIZE_MAX, which no array has: it is none. */
+static size_t index_of(const json_t *v)
 {
-    const json_t *o = kiln_gltf_at(w->nodes, index);
+    uint64_t i;
+    return v && kiln_gltf_whole(v, 0, &i) ? (size_t)i : SIZE_MAX;
+}
+
+static kiln_status visit(walker *w, size_t node, const affine *parent, int depth, kiln_error *err)
+{
+    const json_t *o = json_array_get(w->nodes, node), *children = json_object_get(o, "children"),
+                 *shown = json_object_get(o, "mesh");
     affine local;
     if (!json_is_object(o)) return kiln_fail(err, KILN_E_INPUT, "'%s': a node's index is out of range", w->d->name);
-    const size_t node = (size_t)json_number_value(index);
     if (w->is_met[node])
         return kiln_fail(err, KILN_E_INPUT, "'%s': node %zu has two parents, or is below itself", w->d->name, node);
     if (depth == DEPTH_MAX) return kiln_fail(err, KILN_E_INPUT, "'%s': nodes are nested deeper than %d", w->d->name, DEPTH_MAX);
     w->is_met[node] = 1;
     KILN_TRY(read_transform(w, o, node, &local, err));
     const affine here = product(parent, &local);
-    const json_t *children = json_object_get(o, "children");
-    if (json_object_get(o, "mesh")) KILN_TRY(add_parts(w, json_object_get(o, "mesh"), &here, node, err));
-    for (size_t i = 0; i < json_array_size(children); i++) KILN_TRY(visit(w, json_array_get(children, i), &here, depth + 1, err));
+    if (shown) KILN_TRY(add_parts(w, index_of(shown), &here, node, err));
+    for (size_t i = 0; i < json_array_size(children); i++)
+        KILN_TRY(visit(w, index_of(json_array_get(children, i)), &here, depth + 1, err));
     return KILN_OK;
 }
 
@@ -187,22 +194,18 @@ static kiln_status visit_everything(walker *w, kiln_error *err)
     kiln_status st = KILN_OK;
     const size_t n = json_array_size(w->nodes), n_meshes = json_array_size(w->meshes);
     unsigned char *is_child = NULL;
-    json_t *index = json_real(0); /* JSON numbers are read as reals */
     KILN_GO(KILN_ALLOC(&is_child, n, "nodes", err));
-    if (!index) KILN_GO(kiln_fail(err, KILN_E_NOMEM, "out of memory while reading '%s'", w->d->name));
     for (size_t i = 0; i < n; i++) {
         const json_t *children = json_object_get(json_array_get(w->nodes, i), "children");
-        uint64_t child;
-        for (size_t k = 0; k < json_array_size(children); k++)
-            if (kiln_gltf_whole(json_array_get(children, k), n, &child) && child < n) is_child[child] = 1;
+        for (size_t k = 0; k < json_array_size(children); k++) {
+            const size_t child = index_of(json_array_get(children, k));
+            if (child < n) is_child[child] = 1;
+        }
     }
-    for (size_t i = 0; i < (n ? n : n_meshes); i++) {
-        (void)json_real_set(index, (double)i);
-        if (n && !is_child[i]) KILN_GO(visit(w, index, &unmoved, 0, err));
-        if (!n) KILN_GO(add_parts(w, index, &unmoved, i, err));
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!is_child[i]) KILN_GO(visit(w, i, &unmoved, 0, err));
+    for (size_t i = 0; n == 0 && i < n_meshes; i++) KILN_GO(add_parts(w, i, &unmoved, i, err));
 done:
-    json_decref(index);
     free(is_child);
     return st;
 }
@@ -214,7 +217,7 @@ static kiln_status walk(walker *w, kiln_error *err)
     if (index && !scene) return kiln_fail(err, KILN_E_INPUT, "'%s': its default scene does not exist", w->d->name);
     if (!scene) return visit_everything(w, err);
     const json_t *roots = json_object_get(scene, "nodes");
-    for (size_t i = 0; i < json_array_size(roots); i++) KILN_TRY(visit(w, json_array_get(roots, i), &unmoved, 0, err));
+    for (size_t i = 0; i < json_array_size(roots); i++) KILN_TRY(visit(w, index_of(json_array_get(roots, i)), &unmoved, 0, err));
     return KILN_OK;
 }
 
