@@ -321,6 +321,37 @@ static void an_spz_in_a_data_uri_is_moved_like_other_rows(void **state)
     free(file);
 }
 
+static void without_a_scene_all_nodes_or_meshes_are_shown(void **state)
+{
+    static const char *const changes[][2] = {{"\"scene\": 0, \"scenes\"", "\"others\""},
+                                             {"\"scene\": 0, \"scenes\": [{\"nodes\": [0]}], \"nodes\"", "\"others\""}};
+    static const uint64_t rows[] = {2 * ROWS, ROWS};
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        import_source s;
+        kiln_error err = {0};
+        char *uri = calloc(1, 2048), *before;
+        assert_non_null(uri);
+        strcpy(uri, "data:;base64,");
+        (void)remove(make(&(wishes){0}));
+        put_base64(uri, bin.data, bin.size);
+        (void)remove(make(&(wishes){.uri = uri, .nodes = "{\"mesh\": 0, \"children\": [2]}, {\"mesh\": 0}, {}"}));
+        assert_int_equal(kiln_buffer_put(&json, "", 1, &err), KILN_OK);
+        before = strdup((const char *)json.data);
+        const char *text = before;
+        json.size = 0;
+        put_changed(&text, changes[k][0], changes[k][1]);
+        say("%s", text);
+        const char *path = import_source_file("scene.gltf", json.data, json.size);
+        if (import_source_read(path, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
+        assert_int_equal(s.n, rows[k]);
+        assert_int_equal(remove(path), 0);
+        import_source_free(&s);
+        free(before);
+        free(uri);
+    }
+}
+
 static void the_frame_is_turned_to_that_of_ply(void **state)
 {
     import_source as_is, turned;
@@ -419,6 +450,7 @@ int main(void)
         cmocka_unit_test(nodes_move_rotate_and_scale),
         cmocka_unit_test(instances_and_primitives_stand_in_document_order),
         cmocka_unit_test(an_spz_in_a_data_uri_is_moved_like_other_rows),
+        cmocka_unit_test(without_a_scene_all_nodes_or_meshes_are_shown),
         cmocka_unit_test(the_frame_is_turned_to_that_of_ply),
         cmocka_unit_test(nodes_that_no_gaussian_can_follow_are_refused),
         cmocka_unit_test(buffers_elsewhere_are_refused),
