@@ -198,11 +198,12 @@ typedef struct {
  * is infinitely far outside: `far` is that. */
 static range border(const kiln_lens *l, const kiln_pinhole *p, int axis, double at, double far)
 {
+    enum { LOOKED = 8192 }; /* of a longer border so many pixels or more, or a hostile file could take minutes */
     range out = {INFINITY, -INFINITY};
-    const uint32_t n = axis == 0 ? l->height : l->width;
+    const uint32_t n = axis == 0 ? l->height : l->width, stride = n / LOOKED > 1 ? n / LOOKED : 1;
     double ray[2];
     bool known = false; /* the ray of the position before, a good start */
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i += stride) {
         const double along = i + 0.5, pixel[2] = {axis == 0 ? at : along, axis == 0 ? along : at};
         double v = far;
         known = (known && refine(l, pixel, ray)) || kiln_lens_ray(l, pixel, ray);

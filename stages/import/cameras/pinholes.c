@@ -5,15 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SIDE_MAX = 1 << 20 }; /* as for photos and pictures */
+static bool is_side(uint32_t n) { return n > 0 && n <= SIDE_MAX; }
+
 static kiln_status lens_of(const kiln_camera *c, uint32_t width, uint32_t height, kiln_lens *out, kiln_error *err)
 {
     const kiln_camera_model *m = kiln_camera_model_by_name(c->model);
-    bool sound = m && m->n_params == c->n_params;
+    bool sound = m && m->n_params == c->n_params && is_side(width) && is_side(height);
     for (uint32_t i = 0; sound && i < (m->n_focal ? m->n_focal : m->n_params); i++) sound = c->params[i] > 0;
     if (!sound)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "camera '%.300s' has a lens '%.40s' of %u parameters, which is none that we know; import again", c->name,
-                         c->model, c->n_params);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "camera '%.300s' has a lens '%.40s' of %u parameters for %u x %u pixels, which is none that we know; import again",
+            c->name, c->model, c->n_params, width, height);
     return kiln_lens_init(out, m->id, c->params, width, height, err);
 }
 
