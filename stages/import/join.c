@@ -192,9 +192,13 @@ kiln_status kiln_join(kiln_part *parts, uint32_t n, const uint64_t *offsets, kil
 
 void kiln_join_say(const kiln_part *parts, uint32_t n)
 {
-    for (uint32_t k = 0; k < n; k++)
+    for (uint32_t k = 0; k < n; k++) {
+        char names[KILN_ZEROS_MAX * (sizeof parts->zeros->name + 2) + 1] = "";
+        size_t used = 0;
         for (uint32_t z = 0; z < parts[k].n_zeros; z++)
-            kiln_say("'%s' has no column '%s', which is 0 in its rows", parts[k].path, parts[k].zeros[z].name);
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", z ? ", " : "", parts[k].zeros[z].name);
+        if (used) kiln_say("'%s' lacks columns that other files have; they are 0 in its rows: %s", parts[k].path, names);
+    }
 }
 
 /* ---- what is written of it ------------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ typedef struct {
     const char *name;    /* the user's file: for sentences, and its folder is where members lie */
     const char *packing; /* "gzip": the user's file is such a stream, and `path` is what it holds; NULL: it is not packed */
     const char *spool;   /* scratch that the reader's own spool has filled; NULL: not yet, so that read is not called */
-    bool head_only;      /* `path` has the first MiB of what is packed, and zeros behind it: sizes and what lies there are unknown */
+    bool head_only; /* `path` has the first MiB of what is packed, and zeros behind it: sizes and what lies there are unknown */
     const kiln_read_options *options;
 } kiln_source_at;
 

@@ -101,7 +101,7 @@ imported "$T/flat.ply" "$T/degree.db" --add "$T/a/scene.ply" --rotate 10,20,30
 tool column "$T/uchar.ply" "$T/b/scene.ply" uchar label 9
 tool column "$T/float.ply" "$T/b/scene.ply" float label 9
 must 0 "$KILN_BIN/kiln-import" "$T/uchar.ply" "$T/label.db" --add "$T/a/scene.ply"
-says "'$T/a/scene.ply' has no column 'label', which is 0 in its rows"
+says "'$T/a/scene.ply' lacks columns that other files have; they are 0 in its rows: label"
 source_ply "$T/label.db" "$T/label.ply"
 python3 - "$T/label.ply" <<'P' || fail "a missing column is not 0"
 import sys
@@ -147,6 +147,15 @@ sys.exit(a[a.index(b'end_header'):] != b[b.index(b'end_header'):])
 P
 [ "$(ask "$T/parts.db" 'SELECT count(*) FROM camera WHERE NOT synthetic')" = 3 ] || fail "parts have no cameras"
 must 2 kiln import "$T/a/scene.ply" "$T/x.db" --parts; says 'a file'
+
+# ---- a folder with cameras alone: the rows are added ones ----
+mkdir "$T/views"; cp "$T/a/cameras.json" "$T/views"
+imported "$T/views" "$T/views.db" --add "$T/a/scene.ply;translate=1,0,0" --add "$T/b/scene.ply"
+[ "$(ask "$T/views.db" 'SELECT rows_read, source_path FROM scene')" = "5000 $T/a/scene.ply" ] || fail "a scene of added rows alone"
+[ "$(ask "$T/views.db" 'SELECT transforms FROM scene')" = '[{"file":0,"rotate":[0.0,0.0,0.0],"scale":1.0,"translate":[1.0,0.0,0.0]}]' ] ||
+    fail "the first added file is not moved: $(ask "$T/views.db" 'SELECT transforms FROM scene')"
+must 0 "$KILN_BIN/kiln-import" "$T/views" "$T/views.db" --list --add "$T/b/scene.ply;scale=3"
+grep -q "uses .*$T/b/scene.ply: ply, 2000 Gaussians, added and moved" "$T/out" || fail "--list has no added file: $(cat "$T/out")"
 
 # ---- kiln pipeline and make: with the stage's name in front, alone ----
 must 2 "$KILN_BIN/kiln" pipeline "$T/a" --out "$T/made" --scale 2; says "did you mean '--import-scale'"

@@ -121,7 +121,7 @@ kiln_status kiln_dataset_add_rows(kiln_dataset *d, const char *path, const kiln_
     return st == KILN_OK ? kiln_source_members(path, &d->read, add_member, &c, err) : st;
 }
 
-static kiln_status tell(kiln_dataset *d, const kiln_rows_file *f, kiln_error *err)
+kiln_status kiln_dataset_tell_added(kiln_dataset *d, const kiln_rows_file *f, kiln_error *err)
 {
     char what[160];
     const bool points = f->kind == KILN_SCENE_POINTS;
@@ -140,7 +140,6 @@ kiln_status kiln_dataset_add_list(kiln_dataset *d, const char *list, kiln_error 
     while (kiln_opt_list_next(&list, item, KILN_OPT_TEXT_MAX)) {
         KILN_GO(kiln_addition_parse(item, path, &move, err));
         KILN_GO(kiln_dataset_add_rows(d, path, &move, err));
-        KILN_GO(tell(d, &d->more[d->n_more - 1], err));
     }
 done:
     free(item);

@@ -25,7 +25,9 @@ kiln_status kiln_addition_text(const char *path, const kiln_move *move, kiln_buf
 
 /* Looks at the file and appends it to d->more, with its members to the sources. path: absolute. */
 kiln_status kiln_dataset_add_rows(kiln_dataset *d, const char *path, const kiln_move *move, kiln_error *err) KILN_MUST_CHECK;
-/* All items of a list's text, each with a finding. */
+/* All items of a list's text. */
 kiln_status kiln_dataset_add_list(kiln_dataset *d, const char *list, kiln_error *err) KILN_MUST_CHECK;
+/* The finding of such a file. */
+kiln_status kiln_dataset_tell_added(kiln_dataset *d, const kiln_rows_file *f, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -139,19 +139,18 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
         snprintf(out, room, "%.80s takes precedence by its name", name);
 }
 
-static bool is_used(const kiln_dataset *d, const char *path)
+/* As rows of the scene, or by --add, which gets a finding of its own. */
+static bool is_used(const kiln_search *s, const char *path, bool *added)
 {
-    for (uint32_t i = 0; i < d->n_more; i++)
-        if (strcmp(d->more[i].path, path) == 0) return true;
-    return strcmp(path, d->rows_path) == 0;
-}
-
-/* A file of --add, of which there is a finding. */
-static bool is_told(const kiln_dataset *d, const char *path)
-{
-    for (uint32_t i = 0; i < d->n_findings; i++)
-        if (d->findings[i].used && strcmp(d->findings[i].path, path) == 0) return strcmp(path, d->rows_path) != 0;
-    return false;
+    const kiln_dataset *d = s->d;
+    const bool is_first = strcmp(path, d->rows_path) == 0;
+    *added = false;
+    for (uint32_t i = 0; i < d->n_more; i++) {
+        if (strcmp(d->more[i].path, path) != 0) continue;
+        *added = i >= s->first_added && !is_first;
+        return true;
+    }
+    return is_first;
 }
 
 static kiln_status tell_files(kiln_search *s, kiln_error *err)
@@ -160,9 +159,10 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
     char what[160], why_not[200];
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
-        if (is_told(d, c->path)) continue;
-        const bool used = is_used(d, c->path), points = c->reader && c->kind == KILN_SCENE_POINTS;
+        bool added;
+        const bool used = is_used(s, c->path, &added), points = c->reader && c->kind == KILN_SCENE_POINTS;
         if (strcmp(c->path, d->rows_path) == 0) d->rows_kind = c->kind;
+        if (added) continue;
         snprintf(what, sizeof what, "%s", c->has_none ? "no splats" : "unreadable");
         if (c->reader)
             snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
@@ -182,16 +182,25 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
 }
 
 /* --add: behind the rows that were found, or in their place where there are none. */
-static kiln_status add_files(const kiln_search *s, kiln_error *err)
+static kiln_status add_files(kiln_search *s, kiln_error *err)
 {
     kiln_dataset *d = s->d;
+    s->first_added = d->n_more;
     KILN_TRY(kiln_dataset_add_list(d, s->add, err));
     if (d->reader || d->n_more == 0) return KILN_OK;
-    use_rows(d, d->more[0].path, d->more[0].reader);
-    d->rows_move = d->more[0].move;
-    d->rows_kind = d->more[0].kind;
-    free(d->more[0].members); /* are found again, as those of the first file */
-    memmove(d->more, d->more + 1, --d->n_more * sizeof *d->more);
+    kiln_rows_file *f = &d->more[0];
+    use_rows(d, f->path, f->reader);
+    d->rows_move = f->move;
+    d->rows_kind = f->kind;
+    KILN_TRY(kiln_dataset_tell_added(d, f, err));
+    free(f->members); /* are found again, as those of the first file */
+    memmove(f, f + 1, --d->n_more * sizeof *f);
+    return KILN_OK;
+}
+
+static kiln_status tell_added(const kiln_search *s, kiln_error *err)
+{
+    for (uint32_t i = s->first_added; i < s->d->n_more; i++) KILN_TRY(kiln_dataset_tell_added(s->d, &s->d->more[i], err));
     return KILN_OK;
 }
 
@@ -205,6 +214,7 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(add_files(s, err));
     KILN_TRY(tell_files(s, err));
+    KILN_TRY(tell_added(s, err));
     if (!d->reader && d->n_cameras == 0)
         return kiln_fail(
             err, KILN_E_INPUT,
@@ -227,7 +237,8 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
     if (cameras || is_json) KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(add_files(s, err));
-    return tell_files(s, err);
+    KILN_TRY(tell_files(s, err));
+    return tell_added(s, err);
 }
 
 static kiln_status add_member(void *context, const char *path, kiln_error *err)
