@@ -49,6 +49,19 @@ source_ply "$T/a.db" "$T/a.ply"
 cmp "$T/a.ply" "$T/a/scene.ply" && cmp "$T/round.ply" "$T/a/scene.ply" || fail "no turn at all changes rows"
 [ "$before" = "$(digest "$T/a.db")" ] || fail "options that do nothing changed the bake"
 
+# ---- far away: digits are kept by an origin; and what the file had of its own is not written again ----
+baked "$T/a" "$T/far.db" --translate 1000000,0,-3000000 --rotate 90,0,0
+draw "$T/far.db" '#0' "$T/f0.npy"
+at_least 70 "$T/a0.npy" "$T/f0.npy"
+[ "$(ask "$T/far.db" 'SELECT abs(origin_x - 1000000) < 100 AND abs(origin_z + 3000000) < 100 FROM scene')" = 1 ] || fail "no origin of a scene that is far away"
+mip=tests/data/ply/golden_ply_mip_filter3d_sh0.ply
+imported $mip "$T/mip.db" --rotate 0,90,0
+source_ply "$T/mip.db" "$T/mip1.ply"
+imported "$T/mip1.ply" "$T/mip2.db"
+source_ply "$T/mip2.db" "$T/mip2.ply"
+cmp "$T/mip1.ply" "$T/mip2.ply" || fail "a moved file with filter_3D does not come back"
+[ "$(ask "$T/mip.db" "SELECT count(*) FROM plane WHERE name IN ('extra/filter_3D', 'extra/scale_0', 'extra/opacity')")" = 0 ] || fail "raw columns of moved rows are kept"
+
 # ---- two files are one with the rows of both ----
 imported "$T/a/scene.ply" "$T/ab.db" --add "$T/b/scene.ply"
 tool together "$T/both.ply" "$T/a/scene.ply" "$T/b/scene.ply"
