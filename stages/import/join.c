@@ -252,8 +252,9 @@ json_t *kiln_join_files(const kiln_part *parts, uint32_t n, bool details)
     for (uint32_t k = 0; k < n; k++) {
         const kiln_part *p = &parts[k];
         const json_int_t rows = (json_int_t)p->scan.info.n_rows;
-        json_t *o = details ? json_pack("{s:o, s:s, s:I, s:I, s:i}", "path", kiln_json_string(p->path), "format", p->reader->name,
-                                        "first_row", (json_int_t)p->first_row, "rows", rows, "sh_degree", (int)p->file_degree)
+        json_t *o = details ? json_pack("{s:o, s:s, s:s*, s:I, s:I, s:i}", "path", kiln_json_string(p->path), "format",
+                                        p->reader->name, "axes", p->scan.info.axes[0] ? p->scan.info.axes : NULL, "first_row",
+                                        (json_int_t)p->first_row, "rows", rows, "sh_degree", (int)p->file_degree)
                             : json_integer(rows);
         if (json_array_append_new(list, o) != 0) {
             json_decref(list);

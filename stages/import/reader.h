@@ -75,11 +75,12 @@ typedef struct {
     bool wide;    /* coordinates are doubles: origin and extra/x.. planes apply */
     bool has_rgb; /* points: colours present (else they are 0 and counted) ; splats: colour came as rgb, not f_dc */
     bool rgb_u8;
-    bool folded;                        /* filter_3D went into log_scales and opacity_logits; the raw columns are extras */
-    bool has_none;                      /* open failed on a sound file that holds something else, such as a GLB of meshes */
-    bool needs_full_scan;               /* records have no fixed size: only a whole pass validates them and finds the blocks */
-    char up_axis[64];                   /* from comments, "" unknown */
-    char writer[64];                    /* "inria", "gsplat", "brush", ... as far as the file says */
+    bool folded;          /* filter_3D went into log_scales and opacity_logits; the raw columns are extras */
+    bool has_none;        /* open failed on a sound file that holds something else, such as a GLB of meshes */
+    bool needs_full_scan; /* records have no fixed size: only a whole pass validates them and finds the blocks */
+    char up_axis[64];     /* from comments, "" unknown */
+    char axes[8];         /* of a format with a frame of its own: what its numbers were taken for, "RUB", "RDF"; else "" */
+    char writer[64];      /* "inria", "gsplat", "brush", ... as far as the file says */
     kiln_extra extras[KILN_EXTRAS_MAX]; /* see kiln_keep; in file order */
     uint32_t n_extras;
     char layout[8192]; /* JSON: what export needs to write the same columns again: property order, types, comments */

@@ -22,6 +22,13 @@ for scene in folder folder/meta.json archive.sog; do
     must 0 kiln import $scene "$db" --json && grep -q 'nothing to do' out || fail "imported twice: $(cat out)"
 done
 
+# packed once more; a packed meta.json has no folder of images
+gzip -k archive.sog && gzip -k folder/meta.json
+must 0 kiln import archive.sog.gz packed.db && same folder.db packed.db
+mv folder/meta.json.gz folder/other.json.gz
+must 3 kiln import folder/other.json.gz bad.db && says 'is a packed meta.json, whose images are not looked for; unpack it' err
+rm folder/other.json.gz
+
 # an image that changes is noticed, although meta.json stays as it is
 sources=$(python3 -c 'import sqlite3; print(*sorted(r[0].rsplit("/", 1)[1] for r in sqlite3.connect("folder.db").execute("SELECT path FROM source_file")))')
 [ "$sources" = 'means_l.webp means_u.webp meta.json quats.webp scales.webp sh0.webp' ] || fail "sources are: $sources"

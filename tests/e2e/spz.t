@@ -53,6 +53,8 @@ same rdf.db as-is.db
 [ "$(digest v3.db)" != "$(digest as-is.db)" ] || fail '--frame changes nothing'
 must 0 kiln import v3.spz v3.db --json && grep -q 'nothing to do' out || fail "imported twice: $(cat out)"
 must 0 kiln import v3.spz v3.db --frame as-is && same v3.db as-is.db
+axes() { python3 -c 'import json, sqlite3, sys; print(json.loads(sqlite3.connect(sys.argv[1]).execute("SELECT notes FROM scene").fetchone()[0])["axes"])' "$1"; }
+[ "$(axes v4.db) $(axes as-is.db) $(axes rub.db)" = 'RUB RDF RUB' ] || fail "axes: $(axes v4.db) $(axes as-is.db) $(axes rub.db)"
 # the file decides, not the option
 must 0 kiln import rub.spz rub.db --frame as-is && must 0 kiln import rub.spz again.db && same rub.db again.db
 

@@ -98,8 +98,7 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
         return kiln_fail(err, KILN_E_INPUT, "there is no point_cloud/iteration_N/point_cloud.ply in '%s'; was the training saved?",
                          s->d->root);
     for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
-        if (!s->files[i].reader && !s->files[i].has_none)
-            return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
+        if (!s->files[i].reader && !s->files[i].has_none) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
     return KILN_OK;
 }
 
@@ -164,7 +163,9 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
         if (strcmp(c->path, d->rows_path) == 0) d->rows_kind = c->kind;
         if (added) continue;
         snprintf(what, sizeof what, "%s", c->has_none ? "no splats" : "unreadable");
-        if (c->reader)
+        if (c->reader && c->n_rows == 0 && !points) /* KILN_PACKED_WHOLE */
+            snprintf(what, sizeof what, "%s, packed", c->reader->name);
+        else if (c->reader)
             snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
                      points ? "point" : "Gaussian", c->n_rows == 1 ? "" : "s");
         if (c->reader) say_why_not(s, c, why_not, sizeof why_not);

@@ -106,9 +106,9 @@ typedef struct kiln_dataset {
     char sought[1024];          /* the folders where photos were sought, for people */
     kiln_source_file *sources;  /* camera files and photos looked at; hashes not filled; owned */
     uint32_t n_sources;
-    uint32_t n_distorted;       /* cameras with a lens, by kiln_pinholes_set */
-    char lens[40];              /* model of the first of them */
-    bool as_is;                 /* their photos are compared as they are */
+    uint32_t n_distorted; /* cameras with a lens, by kiln_pinholes_set */
+    char lens[40];        /* model of the first of them */
+    bool as_is;           /* their photos are compared as they are */
     bool has_background;
     double background[3];
     char up_axis[64]; /* as the camera files say */

@@ -107,6 +107,7 @@ static void describe(gltf_source *s)
     (void)snprintf(info->writer, sizeof info->writer, "%s", writer ? writer : "");
     for (size_t n = strlen(info->writer); n && !kiln_utf8_valid((const unsigned char *)info->writer, n);) info->writer[--n] = '\0';
     (void)snprintf(info->up_axis, sizeof info->up_axis, "%s", s->is_turned ? "-y" : "y");
+    (void)snprintf(info->axes, sizeof info->axes, "%s", s->is_turned ? "LUF" : "RDF");
     info->kind = KILN_SCENE_SPLATS;
     info->dialect = KILN_DIALECT_3DGS;
     info->n_rows = scene->n_rows;

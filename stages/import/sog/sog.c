@@ -44,6 +44,8 @@ static kiln_status open_sog(const kiln_source_at *at, kiln_source **out, kiln_so
     KILN_TRY(KILN_ALLOC(&s, 1, "SOG reader", err));
     s->fd = -1;
     KILN_GO(kiln_sog_set_open(at->path, at->name, &s->set, err));
+    if (at->packing && !kiln_sog_set_is_archive(s->set))
+        KILN_GO(kiln_fail(err, KILN_E_INPUT, "'%s' is a packed meta.json, whose images are not looked for; unpack it", at->name));
     if (at->spool) KILN_GO(kiln_file_open(at->spool, &s->fd, err));
     if (at->spool) KILN_GO(kiln_sog_rows_open(s->fd, at->name, 0, &s->rows, err));
     const kiln_sog_codes *c = s->rows ? kiln_sog_rows_codes(s->rows) : kiln_sog_set_codes(s->set);
@@ -96,7 +98,7 @@ const kiln_reader kiln_reader_sog = {
     .name = "sog",
     .suffixes = "sog,json",
     .summary = "SOG 1 and 2 of PlayCanvas: meta.json with its WebP images, and .sog archives of them",
-    .packed = KILN_PACKED_NEVER,
+    .packed = KILN_PACKED_WHOLE,
     .ram = ram,
     .probe = probe,
     .open = open_sog,

@@ -248,6 +248,8 @@ done:
     return st;
 }
 
+bool kiln_sog_set_is_archive(const kiln_sog_set *s) { return s->is_archive; }
+
 kiln_status kiln_sog_set_members(const kiln_sog_set *s, kiln_member_fn *add, void *context, kiln_error *err)
 {
     char path[KILN_PATH_MAX];

@@ -13,6 +13,7 @@ typedef struct kiln_sog_set kiln_sog_set;
  * what they are. kiln_sog_set_free(*out). */
 kiln_status kiln_sog_set_open(const char *path, const char *name, kiln_sog_set **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_sog_set_free(kiln_sog_set *s);
+bool kiln_sog_set_is_archive(const kiln_sog_set *s); /* else images lie beside it */
 /* What codes mean; unknown_tags and unknown_labels are 0. */
 const kiln_sog_codes *kiln_sog_set_codes(const kiln_sog_set *s);
 /* Host memory of decoding its largest image, and of an open set besides. */

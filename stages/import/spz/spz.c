@@ -57,6 +57,7 @@ static void choose_axes(spz_source *s, uint32_t named, kiln_source_frame frame, 
 {
     char text[200];
     s->system = named ? named : frame == KILN_FRAME_RUB ? KILN_SPZ_RUB : 0;
+    snprintf(info->axes, sizeof info->axes, "%s", kiln_spz_system_name(s->system ? s->system : KILN_SPZ_RDF));
     if (named) {
         snprintf(text, sizeof text, "its axes are %s, as the file itself says%s%s", kiln_spz_system_name(named),
                  named == KILN_SPZ_RDF ? "" : ", and are turned to RDF",
