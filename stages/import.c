@@ -759,16 +759,15 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                         .no_dataparser = !o.dataparser};
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     KILN_GO(kiln_pinholes_set(&i->data, o.undistort_blank, o.ignore_distortion, err));
+    if (o.write_undistorted) { /* in the world of the files, where points stay, too */
+        st = kiln_undistorted_write(r, &i->data, o.write_undistorted, (kiln_undistort_filter)o.undistort_filter, err);
+        goto done;
+    }
     KILN_GO(plan_parts(i, err));
     i->up = ups[o.up];
     i->has_background = i->data.has_background;
     memcpy(i->background, i->data.background, sizeof i->background);
-    if (o.list)
-        st = kiln_findings_list(r, &i->data, err);
-    else if (o.write_undistorted)
-        st = kiln_undistorted_write(r, &i->data, o.write_undistorted, (kiln_undistort_filter)o.undistort_filter, err);
-    else
-        st = import_dataset(r, manifest, i, err);
+    st = o.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
 done:
     for (uint32_t k = 0; k < i->n_parts; k++) kiln_prepared_release(&i->parts[k].prepared);
     free(i->parts);

@@ -78,6 +78,8 @@ must 3 kiln import d none.db --write-undistorted u # it is there
 says "'u' is there already and not empty" err
 mkdir empty && must 0 kiln import d none.db --write-undistorted empty
 diff -r u empty || fail "another folder, other files"
+must 0 kiln import d none.db --write-undistorted moved --translate 1,2,3 # points and poses stay in one world
+diff -r u moved || fail "--translate moves the poses and not the points"
 frames 0
 must 0 kiln import d none.db --write-undistorted same # no lens: the photos as they are
 must 0 kiln compare d/images same/images

@@ -3,7 +3,8 @@
  *   DIR/images/NAME.png     each camera's photo; 16-bit where the photo has more than 8
  *   DIR/sparse/cameras.bin, images.bin, points3D.bin     PINHOLE cameras
  * as COLMAP's image_undistorter writes them. Of a COLMAP model image ids, keypoints (undistorted) and points with their tracks
- * stay; of other data sets there are none. Everything is written into a folder beside DIR that gets its name when all is there.
+ * stay; of other data sets there are none. Poses are those of the files: --translate and its like move nothing. Everything is
+ * written into a folder beside DIR that gets its name when all is there.
  */
 #ifndef KILN_STAGES_IMPORT_UNDISTORTED_H
 #define KILN_STAGES_IMPORT_UNDISTORTED_H
