@@ -1,0 +1,164 @@
+/* import_options -- see import_options.h. */
+#include "stages/import/import_options.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "stages/import/dataset/additions.h"
+#include "stages/import/undistorted/undistorted.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+kiln_import_options kiln_import_given;
+
+static const kiln_opt options[] = {
+    {"cameras", 0, KILN_OPT_PATH, &kiln_import_given.cameras, "FILE", NULL, NULL,
+     "cameras from here: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a list of camera objects",
+     KILN_KEYED},
+    {"dataparser", 0, KILN_OPT_BOOL, &kiln_import_given.dataparser, NULL, "yes", NULL,
+     "move the cameras as nerfstudio moved them for its training, if dataparser_transforms.json lies beside the Gaussians or in "
+     "the scene's folder",
+     KILN_KEYED | KILN_LATER},
+    {"split", 0, KILN_OPT_TEXT, &kiln_import_given.split, "RULE", "auto", NULL,
+     "which cameras are test views: every:N (every Nth by name), names:FILE (those that FILE names, one on each line), all-train "
+     "(none) or auto: as the scene's files say, else names beginning test/, else every 8th by name",
+     KILN_KEYED | KILN_LATER},
+    {"photos", 0, KILN_OPT_PATH, &kiln_import_given.photos, "DIR", NULL, NULL,
+     "photos are sought here first: the image folder, or the folder that holds it", KILN_KEYED | KILN_LATER},
+    {"random-points", 0, KILN_OPT_U64, &kiln_import_given.random_points, "N", "0", "0..4294967294",
+     "make N points when the data set has none", KILN_KEYED},
+    {"seed", 0, KILN_OPT_U64, &kiln_import_given.seed, "S", "0", NULL, "seed of --random-points: another seed, other points",
+     KILN_KEYED},
+    {"up", 0, KILN_OPT_ENUM, &kiln_import_given.up, "AXIS", "auto", "auto|x|-x|y|-y|z|-z",
+     "axis that points up, for the orbit of cameras that a scene without cameras gets; auto: the one its files name, else -y",
+     KILN_KEYED | KILN_LATER},
+    {"frame", 0, KILN_OPT_ENUM, &kiln_import_given.frame, "FRAME", "rub", "rub|as-is",
+     "what the numbers of SPZ and glTF files are taken for; rub: what their specifications say (x right, y up, z back; glTF: x "
+     "left, "
+     "y up, z forward), turned into the axes of PLY; as-is: those of PLY, which many programs write into them",
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"lod", 0, KILN_OPT_U32, &kiln_import_given.lod, "N", "0", "0..63",
+     "level of detail of a streamed SOG scene; 0: the finest that is there", KILN_KEYED | KILN_LATER},
+    {"max-inflated", 0, KILN_OPT_U64, &kiln_import_given.max_inflated, "X", "100", "1..1000000",
+     "a packed file that does not say how large it is inside may unpack to X times its size", 0},
+    {"add", 0, KILN_OPT_LIST, &kiln_import_given.add, "FILE", NULL, NULL,
+     "join the rows of this file, too; behind a ';' each what moves it alone: 'FILE;translate=1,0,0;rotate=0,90,0;scale=2'",
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"parts", 0, KILN_OPT_BOOL, &kiln_import_given.parts, NULL, NULL, NULL,
+     "SCENE is a folder of splat files that are one scene: all are joined, in the order of their names", KILN_KEYED | KILN_LATER},
+    {"translate", 0, KILN_OPT_F64X3, kiln_import_given.move.translate, "X,Y,Z", "0,0,0", NULL,
+     "move all that is read, with its cameras: after --scale and --rotate this is added", KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"rotate", 0, KILN_OPT_F64X3, kiln_import_given.move.rotate, "X,Y,Z", "0,0,0", NULL,
+     "turn all that is read, with its cameras: degrees about the axis x, then about y, then about z",
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"scale", 0, KILN_OPT_F64, &kiln_import_given.move.scale, "S", "1", KILN_MOVE_SCALES,
+     "make all that is read S times as large, with its cameras", KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"undistort-blank", 0, KILN_OPT_F64, &kiln_import_given.undistort_blank, "B", "0", "0..1",
+     "of the pinhole as which a camera with a lens is drawn: 0: as large as it can be with no blank pixel in its undistorted "
+     "photo; "
+     "1: as small as it can be with all of the photo (COLMAP's blank_pixels)",
+     KILN_KEYED | KILN_LATER},
+    {"ignore-distortion", 0, KILN_OPT_BOOL, &kiln_import_given.ignore_distortion, NULL, NULL, NULL,
+     "take cameras with a lens for pinholes: draw them with their own focal lengths, compare their photos as they are",
+     KILN_KEYED | KILN_LATER},
+    {"write-undistorted", 0, KILN_OPT_PATH, &kiln_import_given.write_undistorted, "DIR", NULL, NULL,
+     "write undistorted photos (PNG) and a COLMAP model of their pinholes into this new folder, import nothing", KILN_ONCE},
+    {"undistort-filter", 0, KILN_OPT_ENUM, &kiln_import_given.undistort_filter, "FILTER", "bilinear", KILN_UNDISTORT_FILTERS,
+     "of --write-undistorted: bilinear, as COLMAP's image_undistorter does, or lanczos, which is sharper", 0},
+    {"list", 'l', KILN_OPT_BOOL, &kiln_import_given.list, NULL, NULL, NULL,
+     "say what was found and what would be used, import nothing", KILN_ONCE},
+    {"list-formats", 0, KILN_OPT_BOOL, &kiln_import_given.list_formats, NULL, NULL, NULL, "name the formats that are read, and end",
+     KILN_ALONE},
+    {"rehash", 0, KILN_OPT_BOOL, &kiln_import_given.rehash, NULL, NULL, NULL,
+     "hash every source file again, also if its size and time are unchanged", 0},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+const kiln_cli kiln_import_cli = {.program = "kiln-import",
+                                  .summary = "reads a scene into a manifest: Gaussians or points, cameras, photos",
+                                  .positionals = "SCENE MANIFEST",
+                                  .n_positionals = 2,
+                                  .options = options,
+                                  .common = kiln_common_options};
+
+/* Of --up, by index. */
+static const char *const ups[] = {NULL, "x", "-x", "y", "-y", "z", "-z"};
+
+const char *kiln_import_given_up(void) { return ups[kiln_import_given.up]; }
+
+/* Relative to the folder of this run; a later one may start elsewhere, so the absolute path is what is stored. */
+static kiln_status absolute_cameras(kiln_error *err)
+{
+    char full[KILN_PATH_MAX];
+    if (!kiln_import_given.cameras || !kiln_opt_given(&kiln_import_cli, "cameras")) return KILN_OK;
+    if (!realpath(kiln_import_given.cameras, full))
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.cameras, strerror(errno));
+    return kiln_opt_set(&kiln_import_cli, "cameras", full, "--cameras", err);
+}
+
+/* The file of names, too, is stored by its absolute path. */
+kiln_status kiln_import_split(kiln_split *split, kiln_error *err)
+{
+    char full[KILN_PATH_MAX], text[KILN_PATH_MAX];
+    KILN_TRY(kiln_split_parse(kiln_import_given.split, split, err));
+    if (split->kind != KILN_SPLIT_NAMES || !kiln_opt_given(&kiln_import_cli, "split")) return KILN_OK;
+    if (!realpath(split->file, full))
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --split: %s", split->file, strerror(errno));
+    if (snprintf(text, sizeof text, "names:%s", full) >= (int)sizeof text)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%s' of --split is too long", full);
+    KILN_TRY(kiln_opt_set(&kiln_import_cli, "split", text, "--split", err));
+    return kiln_split_parse(kiln_import_given.split, split, err);
+}
+
+static kiln_status absolute_photos(kiln_error *err)
+{
+    char full[KILN_PATH_MAX];
+    if (!kiln_import_given.photos || !kiln_opt_given(&kiln_import_cli, "photos")) return KILN_OK;
+    if (!realpath(kiln_import_given.photos, full))
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.photos, strerror(errno));
+    if (!kiln_is_dir(full))
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is no folder; --photos takes the one that holds the photos", full);
+    return kiln_opt_set(&kiln_import_cli, "photos", full, "--photos", err);
+}
+
+static kiln_status absolute_file(const char *item, kiln_buffer *text, kiln_error *err)
+{
+    char path[KILN_PATH_MAX], full[KILN_PATH_MAX];
+    kiln_move move;
+    KILN_TRY(kiln_addition_parse(item, path, &move, err));
+    if (!realpath(path, full)) return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --add: %s", path, strerror(errno));
+    return kiln_addition_text(full, &move, text, err);
+}
+
+/* The same of --add, whose items get their one form. */
+static kiln_status absolute_added(kiln_error *err)
+{
+    const kiln_opt *row = options;
+    const char *at = kiln_import_given.add;
+    char *item = NULL;
+    kiln_buffer text = {0};
+    kiln_status st = KILN_OK;
+    if (!kiln_import_given.add || !kiln_opt_given(&kiln_import_cli, "add")) return KILN_OK;
+    while (strcmp(row->name, "add") != 0) row++;
+    KILN_GO(KILN_ALLOC(&item, KILN_OPT_TEXT_MAX, "a list", err));
+    kiln_import_given.add = NULL;
+    while (kiln_opt_list_next(&at, item, KILN_OPT_TEXT_MAX)) {
+        text.size = 0;
+        KILN_GO(absolute_file(item, &text, err));
+        KILN_GO(kiln_opt_list_add(row, (const char *)text.data, err));
+    }
+done:
+    kiln_buffer_release(&text);
+    free(item);
+    return st;
+}
+
+kiln_status kiln_import_arguments(kiln_split *split, kiln_error *err)
+{
+    KILN_TRY(absolute_cameras(err));
+    KILN_TRY(absolute_photos(err));
+    KILN_TRY(absolute_added(err));
+    return kiln_import_split(split, err);
+}
