@@ -1,14 +1,15 @@
 """lens -- data sets of cameras with lenses, without other packages.
 
 lens.py paths CAMERAS.json N FOCAL SIZE OUT.json      the first N poses of an INRIA cameras.json as a list of wide square pinholes
-lens.py model CAMERAS.json N DIR POSES BEND SUFFIX    DIR/sparse/0 (text): N images for each model, of the N poses; bend's commands
-                                                      to stdout, which make DIR/images/MODEL/POSE.npy of POSES/POSE.npy
+lens.py model CAMERAS.json N DIR DRAWINGS BEND FOCAL EACH   DIR/sparse/0 (text): EACH images of each model, of the N poses in turn;
+                                                      bend's commands to stdout, which make DIR/images/MODEL/POSE.npy of DRAWINGS
 lens.py bend CAMERAS.bin MODEL TERM...                every PINHOLE camera of a COLMAP model gets that model and these terms
+lens.py text A B                                      the binary model in A as text in B
 lens.py cameras A.bin B.bin                           the largest difference of their parameters; fails where sizes or models differ
 """
 import json, math, os, struct, sys
 
-WIDTH, HEIGHT, FOCAL = 480, 360, 420.0
+WIDTH, HEIGHT, FOCAL = 720, 540, 630.0
 cx, cy, f = WIDTH / 2 + 3.5, HEIGHT / 2 - 2.25, FOCAL
 # mild enough for a pinhole of the drawing's field of view, strong enough to move pixels by tens
 MODELS = {
@@ -53,13 +54,43 @@ def read_cameras(path):
     return out
 
 
+def to_text(a, b):
+    take = lambda form: struct.unpack_from('<' + form, data, step(struct.calcsize('<' + form)))
+    def step(size):
+        nonlocal at
+        at += size
+        return at - size
+    names = {m: (name, len(params)) for m, (name, params) in MODELS.items()}
+    data, at = open(a + '/cameras.bin', 'rb').read(), 0
+    with open(b + '/cameras.txt', 'w') as out:
+        for _ in range(*take('Q')):
+            number, model, width, height = take('IiQQ')
+            print(number, names[model][0], width, height, *map(repr, take('%dd' % names[model][1])), file=out)
+    data, at = open(a + '/images.bin', 'rb').read(), 0
+    with open(b + '/images.txt', 'w') as out:
+        for _ in range(*take('Q')):
+            number, *pose, camera = take('I7dI')
+            name = data[at:data.index(b'\0', at)].decode()
+            at += len(name) + 1
+            print(number, *map(repr, pose), camera, name, file=out)
+            keypoints = [take('ddq') for _ in range(*take('Q'))]
+            print(*(repr(v) for k in keypoints for v in k), file=out)
+    data, at = open(a + '/points3D.bin', 'rb').read(), 0
+    with open(b + '/points3D.txt', 'w') as out:
+        for _ in range(*take('Q')):
+            point = take('QdddBBBd')
+            n, = take('Q')
+            print(*map(repr, point + take('%dI' % (2 * n))), file=out)
+
+
 def main(what, *args):
     if what == 'paths':
         cameras, n, focal, size, out = args
         json.dump([{'R': sum(r, []), 't': t, 'fx': float(focal), 'fy': float(focal), 'width': int(size), 'height': int(size), 'name': name}
                    for name, r, t in poses(cameras, int(n))], open(out, 'w'))
     elif what == 'model':
-        cameras, n, folder, drawings, bend, focal = args
+        cameras, n, folder, drawings, bend, focal, each = args
+        all_poses = list(poses(cameras, int(n)))
         os.makedirs(folder + '/sparse/0')
         with open(folder + '/sparse/0/cameras.txt', 'w') as c, open(folder + '/sparse/0/images.txt', 'w') as i:
             number = 0
@@ -67,7 +98,7 @@ def main(what, *args):
                 width, height = (2600, 1300) if model == 17 else (WIDTH, HEIGHT)
                 print(model + 1, name, width, height, *('%.17g' % v for v in params), file=c)
                 os.makedirs(f'{folder}/images/{name}')
-                for pose, r, t in poses(cameras, int(n)):
+                for pose, r, t in [all_poses[(model + k) % len(all_poses)] for k in range(int(each))]:
                     number += 1
                     print(number, *('%.17g' % v for v in quaternion(r) + t), model + 1, f'{name}/{pose}.npy\n', file=i)
                     print(bend, f'{drawings}/{pose}.npy', focal, model, width, height, f'{folder}/images/{name}/{pose}.npy', *('%.17g' % v for v in params))
@@ -81,6 +112,8 @@ def main(what, *args):
             for number, _, width, height, p in cameras:
                 p = list(p[:1] + p[2:] if one else p) + [float(v) for v in terms]
                 out.write(struct.pack('<IiQQ%dd' % len(p), number, int(model), width, height, *p))
+    elif what == 'text':
+        to_text(*args)
     elif what == 'cameras':
         a, b = ({(*c[2:4], *(c[4][:1] + c[4] if c[1] == 0 else c[4])) for c in read_cameras(p)} for p in args)
         worst = max(min(max(abs(x - y) for x, y in zip(p, q)) for q in a) for p in b)

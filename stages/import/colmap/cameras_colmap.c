@@ -124,6 +124,8 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
 
 bool kiln_colmap_wants_keypoints(const kiln_colmap *m) { return m->visitor && m->wanted; }
 
+bool kiln_colmap_wants_every_keypoint(const kiln_colmap *m) { return kiln_colmap_wants_keypoints(m) && m->visitor->every; }
+
 kiln_status kiln_colmap_put_keypoint(kiln_colmap *m, double x, double y, uint64_t point, kiln_error *err)
 {
     return m->visitor->keypoint(m->visitor->context, x, y, point, err);

@@ -17,6 +17,8 @@ kiln_status kiln_colmap_put_image(kiln_colmap *m, uint32_t id, const double pose
                                   kiln_error *err) KILN_MUST_CHECK;
 /* Does anybody want the keypoints of the image put last? Else they need not be taken apart. */
 bool kiln_colmap_wants_keypoints(const kiln_colmap *m);
+/* Also those of text that say nothing? */
+bool kiln_colmap_wants_every_keypoint(const kiln_colmap *m);
 /* A keypoint of that image, in its pixels (the centre of the first at 0.5), and the id of the point that it observes. */
 kiln_status kiln_colmap_put_keypoint(kiln_colmap *m, double x, double y, uint64_t point, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_colmap_put_rig(kiln_colmap *m, uint32_t id, kiln_error *err) KILN_MUST_CHECK;

@@ -133,7 +133,7 @@ typedef struct {
     bool usable; /* both are numbers */
 } keypoint_line;
 
-/* A keypoint whose numbers are invalid, or that observes no point (-1), is left out. */
+/* A keypoint whose numbers are invalid, or that observes no point (-1), is left out, unless every one is wanted. */
 static kiln_status end_word(keypoint_line *k)
 {
     const uint64_t part = (k->words - 1) % 3;
@@ -147,7 +147,11 @@ static kiln_status end_word(keypoint_line *k)
         k->usable &= kiln_parse_f64(k->word, size, &k->xy[part]) == KILN_NUMBER_OK;
         return KILN_OK;
     }
-    if (!k->usable || kiln_parse_u64(k->word, size, &point) != KILN_NUMBER_OK) return KILN_OK;
+    if (kiln_parse_u64(k->word, size, &point) != KILN_NUMBER_OK || !k->usable) {
+        if (!kiln_colmap_wants_every_keypoint(k->m)) return KILN_OK;
+        if (!k->usable) k->xy[0] = k->xy[1] = (double)NAN;
+        point = UINT64_MAX;
+    }
     return kiln_colmap_put_keypoint(k->m, k->xy[0], k->xy[1], point, k->err);
 }
 

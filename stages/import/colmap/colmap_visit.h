@@ -10,6 +10,9 @@
 
 typedef struct {
     void *context;
+    /* Keypoints of text that are no numbers (given as NAN), or observe no point (2^64 - 1), are visited too: a track counts
+     * keypoints. */
+    bool every;
     /* The id of the image that comes next; may be NULL. */
     void (*id)(void *context, uint32_t id);
     /* An image, called as its camera is, of width x height pixels. *wanted false: its keypoints are passed over. */

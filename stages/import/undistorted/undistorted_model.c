@@ -174,18 +174,20 @@ static kiln_status begin_image(void *context, const char *name, uint32_t width, 
     return KILN_OK;
 }
 
-/* One that no ray in front of the camera has stands outside, because tracks count keypoints. */
+/* One that is no number, or that no ray in front of the camera has, stands outside, because tracks count keypoints. */
 static kiln_status put_keypoint(void *context, double x, double y, uint64_t point, kiln_error *err)
 {
     images *s = context;
     const kiln_camera *c = s->camera;
     double at[2] = {x * s->scale_x, y * s->scale_y}, ray[2];
     (void)err;
-    if (c->distorted) {
-        const bool shown = isfinite(at[0]) && isfinite(at[1]) && kiln_lens_ray(&s->lens, at, ray);
-        at[0] = shown ? c->fx * ray[0] + c->cx : -1;
-        at[1] = shown ? c->fy * ray[1] + c->cy : -1;
+    bool shown = isfinite(at[0]) && isfinite(at[1]);
+    if (c->distorted && shown) {
+        shown = kiln_lens_ray(&s->lens, at, ray);
+        at[0] = c->fx * ray[0] + c->cx;
+        at[1] = c->fy * ray[1] + c->cy;
     }
+    if (!shown) at[0] = at[1] = -1;
     put(&s->f, at, sizeof at);
     put_u64(&s->f, point);
     s->n_keypoints++;
@@ -199,7 +201,7 @@ static kiln_status write_images(const kiln_dataset *d, const char *model, const 
     KILN_TRY(KILN_ALLOC(&s, 1, "images", err));
     s->d = d;
     s->ids = ids;
-    const kiln_colmap_visitor v = {.context = s, .id = take_id, .image = begin_image, .keypoint = put_keypoint};
+    const kiln_colmap_visitor v = {.context = s, .every = true, .id = take_id, .image = begin_image, .keypoint = put_keypoint};
     kiln_status st = begin(&s->f, folder, "images.bin", err);
     if (st == KILN_OK) {
         put_u64(&s->f, 0);
