@@ -51,6 +51,10 @@ void kiln_file_room_text(const char *path, int error, char *out, size_t size);
 /* Removes what killed processes left beside `path` while they wrote files of its suffix: NAME.SUFFIX.tmp.PID where no process PID
  * runs on this machine. What cannot be removed stays. */
 void kiln_leftovers_drop(const char *path);
+/* The same of folders PATH.tmp.PID with all that is in them. */
+void kiln_leftover_folders_drop(const char *path);
+/* Removes a folder with all that is in it, following no links. What cannot be removed stays. */
+void kiln_folder_drop(const char *path);
 /* Joins the two into out[size], for a file that a program writes at a place of its own choice below `folder`. The folder itself may
  * be reached by links. What lies in it may come from somebody else: if a component of `relative` is a symbolic link, this is
  * KILN_E_INPUT, because the file would land elsewhere. `option` names the option by which the user chooses another place. */

@@ -4,24 +4,32 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* True for STEM.SUFFIX.tmp.PID when there is no process PID. */
-static bool is_leftover(const char *name, const char *suffix)
+static const char mark[] = ".tmp.";
+
+/* True for the number of a process that is not there. */
+static bool is_gone(const char *digits)
 {
-    static const char mark[] = ".tmp.";
-    const char *at = strstr(name, mark), *digits = at ? at + sizeof mark - 1 : "";
-    const size_t n = strlen(suffix);
     char *end;
     if (!*digits || strspn(digits, "0123456789") != strlen(digits)) return false;
-    if ((size_t)(at - name) <= n || at[-(ptrdiff_t)n - 1] != '.' || strncmp(at - n, suffix, n) != 0) return false;
     errno = 0;
     const long pid = strtol(digits, &end, 10);
     return errno == 0 && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* True for STEM.SUFFIX.tmp.PID when there is no process PID. */
+static bool is_leftover(const char *name, const char *suffix)
+{
+    const char *at = strstr(name, mark);
+    const size_t n = strlen(suffix);
+    if (!at || (size_t)(at - name) <= n || at[-(ptrdiff_t)n - 1] != '.' || strncmp(at - n, suffix, n) != 0) return false;
+    return is_gone(at + sizeof mark - 1);
 }
 
 void kiln_leftovers_drop(const char *path)
@@ -37,5 +45,34 @@ void kiln_leftovers_drop(const char *path)
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
         if (is_leftover(e->d_name, suffix) && kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK)
             (void)unlink(name); /* one that stays does no harm */
+    (void)closedir(d);
+}
+
+static int drop_entry(const char *path, const struct stat *s, int type, struct FTW *where)
+{
+    (void)s, (void)type, (void)where;
+    (void)remove(path); /* one that stays does no harm */
+    return 0;
+}
+
+void kiln_folder_drop(const char *path)
+{
+    enum { DESCRIPTORS = 16 };
+    (void)nftw(path, drop_entry, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+}
+
+void kiln_leftover_folders_drop(const char *path)
+{
+    char parent[KILN_PATH_MAX], folder[KILN_PATH_MAX];
+    const char *name = kiln_path_base(path);
+    const size_t n = strlen(name);
+    (void)snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path);
+    DIR *d = opendir(*parent ? parent : ".");
+    if (!d) return; /* not there yet */
+    for (const struct dirent *e = readdir(d); e; e = readdir(d))
+        if (strncmp(e->d_name, name, n) == 0 && strncmp(e->d_name + n, mark, sizeof mark - 1) == 0 &&
+            is_gone(e->d_name + n + sizeof mark - 1) &&
+            kiln_path_join(folder, sizeof folder, *parent ? parent : ".", e->d_name, NULL) == KILN_OK)
+            kiln_folder_drop(folder);
     (void)closedir(d);
 }

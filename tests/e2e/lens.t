@@ -74,6 +74,9 @@ assert len(cameras) == 4 and all(not c['distorted'] and c['photo'] for c in came
 P
 must 0 kiln import d none.db --write-undistorted u3 --undistort-filter lanczos --undistort-blank 0.5
 cmp -s u/images/view_00.png u3/images/view_00.png && fail "filter and blank change nothing"
+mkdir -p u9.tmp.999999999/images u9.tmp.1/images # of a process that was killed; of one that lives
+must 0 kiln import d none.db --write-undistorted u9
+[ ! -e u9.tmp.999999999 ] && [ -d u9.tmp.1/images ] || fail "leftovers: $(ls -d u9*)"
 must 3 kiln import d none.db --write-undistorted u # it is there
 says "'u' is there already and not empty" err
 mkdir empty && must 0 kiln import d none.db --write-undistorted empty

@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +26,6 @@ static bool is_free(const char *dir)
     (void)closedir(d);
     return empty;
 }
-
-static int drop_one(const char *path, const struct stat *s, int type, struct FTW *where)
-{
-    (void)s;
-    (void)type;
-    (void)where;
-    (void)remove(path); /* what stays does no harm */
-    return 0;
-}
-
-static void drop(const char *dir) { (void)nftw(dir, drop_one, 16, FTW_DEPTH | FTW_PHYS); }
 
 /* DIR without slashes at its end, and the folder beside it that is written. */
 static kiln_status name_folders(const char *given, char dir[KILN_PATH_MAX], char temporary[KILN_PATH_MAX], kiln_error *err)
@@ -144,11 +132,12 @@ kiln_status kiln_undistorted_write(kiln_run *r, const kiln_dataset *d, const cha
     KILN_TRY(check_photos(d, err));
     KILN_TRY(name_folders(given, dir, temporary, err));
     KILN_TRY(kiln_make_parents(temporary, err));
+    kiln_leftover_folders_drop(dir);
     kiln_status st = write_all(r, d, temporary, filter, err);
     if (st == KILN_OK && rename(temporary, dir) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", temporary, dir, strerror(errno));
     if (st != KILN_OK)
-        drop(temporary);
+        kiln_folder_drop(temporary);
     else
         kiln_say("%u photos (%u undistorted) and a COLMAP model of pinholes: %s", d->n_cameras, d->as_is ? 0 : d->n_distorted, dir);
     return st;
