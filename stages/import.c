@@ -240,6 +240,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
         st = finish_fresh(r, &sources, err);
         goto done;
     }
+    KILN_GO(kiln_pinholes_set(&i->data, kiln_import_given.undistort_blank, err));
     KILN_GO(kiln_import_prepare(r, manifest, i, &sources, err));
     KILN_GO(kiln_import_scan(r, i, &offsets, err));
     kiln_join_say(i->parts, i->n_parts);
@@ -275,8 +276,9 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                         .split = split,
                                         .no_dataparser = !kiln_import_given.dataparser};
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
-    KILN_GO(kiln_pinholes_set(&i->data, kiln_import_given.undistort_blank, kiln_import_given.ignore_distortion, err));
+    kiln_lenses_count(&i->data, kiln_import_given.ignore_distortion);
     if (kiln_import_given.write_undistorted) { /* in the world of the files, where points stay, too */
+        KILN_GO(kiln_pinholes_set(&i->data, kiln_import_given.undistort_blank, err));
         st = kiln_undistorted_write(r, &i->data, kiln_import_given.write_undistorted,
                                     (kiln_undistort_filter)kiln_import_given.undistort_filter, err);
         goto done;

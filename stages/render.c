@@ -87,7 +87,8 @@ static kiln_status set_pinholes(kiln_manifest *m, kiln_dataset *d, kiln_error *e
         if (strcmp(p[i].name, "ignore-distortion") == 0) as_is = strcmp(p[i].value, "yes") == 0;
     }
     kiln_parameters_free(p, n);
-    return kiln_pinholes_set(d, blank >= 0 && blank <= 1 ? blank : 0, as_is, err);
+    kiln_lenses_count(d, as_is);
+    return kiln_pinholes_set(d, blank >= 0 && blank <= 1 ? blank : 0, err);
 }
 
 static kiln_status get_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
@@ -235,7 +236,11 @@ static void key_photo(kiln_hasher *h, const kiln_render_plan *s, const kiln_came
     if (mask) kiln_key_hash(h, "mask", mask->hash); /* without masks the key of before */
     if (c->mask[0]) kiln_key_text(h, "mask", c->mask);
     kiln_key_u64(h, "distorted", c->distorted);
-    if (c->distorted && c->photo[0]) kiln_key_u64(h, "undistorted by", o.undistort_filter);
+    if (!c->distorted || !c->photo[0]) return;
+    kiln_key_u64(h, "undistorted by", o.undistort_filter);
+    kiln_key_hash(h, "lens", kiln_camera_hash(c)); /* two lenses may have one pinhole, whose size is whole pixels */
+    kiln_key_u64(h, "photo width", c->photo_width);
+    kiln_key_u64(h, "photo height", c->photo_height);
 }
 
 /* A part of the key. 1 stood for an earlier PNG, whose colours were over the background although its alpha was straight; it is not

@@ -33,10 +33,24 @@ says '^kiln-import: lens: OPENCV, 4 of 4 distorted: photos are undistorted for m
 for s in knn prune chunk tiles; do kiln "$s" d.db >/dev/null || fail "$s"; done
 must 0 "$KILN_BIN/kiln-render" d.db --json
 measured out
+cp out first
 grep -i distort err && fail "render speaks of distortion"
 digest d.db >undistorted
 must 0 "$KILN_BIN/kiln-render" d.db
 says 'nothing' err
+# a lens that is a little another one has the same pinhole and other numbers (its terms are in the unit's key)
+frames -0.201
+must 0 "$KILN_BIN/kiln-import" d d.db
+for s in knn prune chunk tiles; do kiln "$s" d.db >/dev/null || fail "$s"; done
+must 0 "$KILN_BIN/kiln-render" d.db --json
+measured out
+grep -F 'nothing to do' err && fail "another lens, and nothing is done"
+digest d.db | diff undistorted - || fail "a lens with the same pinhole changes pictures"
+python3 -c 'import json; a, b = ([v["psnr"] for v in json.load(open(f))["views"]] for f in ("first", "out")); assert a != b, a' || fail "the lens is not in the key"
+frames -0.2
+must 0 "$KILN_BIN/kiln-import" d d.db
+for s in knn prune chunk tiles; do kiln "$s" d.db >/dev/null || fail "$s"; done
+must 0 "$KILN_BIN/kiln-render" d.db
 # another filter: other numbers, the same pictures
 must 0 "$KILN_BIN/kiln-render" d.db --json --undistort-filter lanczos
 measured out

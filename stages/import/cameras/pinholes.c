@@ -64,19 +64,21 @@ static kiln_status set_pinhole(kiln_camera *c, double blank, last_lens *last, ki
     return KILN_OK;
 }
 
-kiln_status kiln_pinholes_set(kiln_dataset *d, double blank, bool as_is, kiln_error *err)
+void kiln_lenses_count(kiln_dataset *d, bool as_is)
 {
-    last_lens last = {0};
     d->n_distorted = 0;
     d->as_is = as_is;
     for (uint32_t i = 0; i < d->n_cameras; i++) {
         kiln_camera *c = &d->cameras[i];
-        if (!c->distorted) continue;
-        if (d->n_distorted++ == 0) memcpy(d->lens, c->model, sizeof d->lens);
-        if (as_is)
-            c->distorted = false;
-        else
-            KILN_TRY(set_pinhole(c, blank, &last, err));
+        if (c->distorted && d->n_distorted++ == 0) memcpy(d->lens, c->model, sizeof d->lens);
+        if (as_is) c->distorted = false;
     }
+}
+
+kiln_status kiln_pinholes_set(kiln_dataset *d, double blank, kiln_error *err)
+{
+    last_lens last = {0};
+    for (uint32_t i = 0; i < d->n_cameras; i++)
+        if (d->cameras[i].distorted) KILN_TRY(set_pinhole(&d->cameras[i], blank, &last, err));
     return KILN_OK;
 }
