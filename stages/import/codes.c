@@ -2,7 +2,7 @@
 #include "stages/import/codes.h"
 
 #include "kernels/math/real.h"
-#include "stages/import/ply/mip_filter.h"
+#include "kernels/math/real64.h"
 #include "stages/import/ply/ply_columns.h"
 
 #include <math.h>

@@ -118,7 +118,7 @@ kiln_status kiln_dataset_add_rows(kiln_dataset *d, const char *path, const kiln_
     free(info);
     if (st == KILN_OK) st = kiln_dataset_add_source(d, path, "rows", err);
     member_context c = {d, f};
-    return st == KILN_OK ? kiln_source_members(path, &d->read, add_member, &c, err) : st;
+    return st == KILN_OK && f->reader->members ? kiln_source_members(path, &d->read, add_member, &c, err) : st;
 }
 
 kiln_status kiln_dataset_tell_added(kiln_dataset *d, const kiln_rows_file *f, kiln_error *err)

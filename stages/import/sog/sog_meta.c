@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/import/cameras/json_file.h"
-#include "stages/import/ply/mip_filter.h"
+#include "stages/import/codes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -111,13 +111,6 @@ static kiln_status check_count(const json_t *count, const char *what, const char
 /* ---- version 2 ----------------------------------------------------------------------------------------------------------------
  */
 
-static void fill_logits(float out[256])
-{
-    out[0] = -HUGE_VALF;
-    out[255] = HUGE_VALF;
-    for (int a = 1; a < 255; a++) out[a] = (float)(kiln_log_f64(a) - kiln_log_f64(255 - a));
-}
-
 static kiln_status take_bands(const json_t *json, const char *label, kiln_sog_meta *m, kiln_error *err)
 {
     const json_t *entry = json_object_get(json, "shN");
@@ -153,7 +146,7 @@ static kiln_status take_version_2(const json_t *json, const char *label, kiln_so
         memcpy(m->codes.log_scales[a], m->codes.log_scales[0], sizeof m->codes.log_scales[0]);
         memcpy(m->codes.sh0[a], m->codes.sh0[0], sizeof m->codes.sh0[0]);
     }
-    fill_logits(m->codes.opacity_logits);
+    kiln_code_logits(m->codes.opacity_logits);
     return take_bands(json, label, m, err);
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "stages/import/ply/mip_filter.h"
+#include "kernels/math/real64.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,8 @@
 /* The model of the undistorted photos, in COLMAP's binary files (formats as in colmap_binary.c). */
 #include "stages/import/undistorted/undistorted.h"
 
-#include "kernels/lens/lens_math.h"
+#include "kernels/lens/lens.h"
+#include "kernels/similarity/similarity.h"
 #include "stages/import/cameras/pinholes.h"
 #include "stages/import/colmap/colmap_visit.h"
 #include "stages/import/text_lines.h"
@@ -94,26 +95,13 @@ static kiln_status write_cameras(const kiln_dataset *d, const char *folder, uint
 }
 
 /* ---- images --------------------------------------------------------------------------------------------------------------- */
-/* w, x, y, z of a rotation, w not negative; by the largest of them, so that no digits are lost. */
-static void quaternion(const double r[9], double q[4])
-{
-    const double squares[4] = {1 + r[0] + r[4] + r[8], 1 + r[0] - r[4] - r[8], 1 - r[0] + r[4] - r[8], 1 - r[0] - r[4] + r[8]};
-    int most = 0;
-    for (int i = 1; i < 4; i++)
-        if (squares[i] > squares[most]) most = i;
-    const double s = 2 * sqrt(squares[most]);
-    const double w = r[7] - r[5], x = r[2] - r[6], y = r[3] - r[1], a = r[1] + r[3], b = r[2] + r[6], c = r[5] + r[7];
-    const double all[4][4] = {
-        {s / 4, w / s, x / s, y / s}, {w / s, s / 4, a / s, b / s}, {x / s, a / s, s / 4, c / s}, {y / s, b / s, c / s, s / 4}};
-    const double sign = all[most][0] < 0 ? -1 : 1;
-    for (int i = 0; i < 4; i++) q[i] = sign * all[most][i];
-}
-
 /* Up to its keypoints. */
 static void put_image(file *f, uint32_t id, const kiln_camera *c, uint32_t camera_id)
 {
+    kiln_similarity pose = {.scale = 1};
     double q[4];
-    quaternion(c->r, q);
+    memcpy(pose.r, c->r, sizeof pose.r);
+    kiln_similarity_quat(&pose, q);
     put_u32(f, id);
     put(f, q, sizeof q);
     put(f, c->t, sizeof c->t);
