@@ -220,12 +220,12 @@ static kiln_status place_files(const kiln_render_plan *s, kiln_render_job *j, ki
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------------ */
-/* path: of a photo or mask; "" has no source. */
+static int compare_path(const void *path, const void *source) { return strcmp(path, ((const kiln_source_file *)source)->path); }
+
+/* path: of a photo or mask; "" has no source. Sources come in the order of their paths. */
 static const kiln_source_file *source_at(const kiln_render_plan *s, const char *path)
 {
-    for (uint32_t i = 0; path[0] && i < s->n_sources; i++)
-        if (strcmp(s->sources[i].path, path) == 0) return &s->sources[i];
-    return NULL;
+    return path[0] && s->n_sources ? bsearch(path, s->sources, s->n_sources, sizeof *s->sources, compare_path) : NULL;
 }
 
 static void key_photo(kiln_hasher *h, const kiln_render_plan *s, const kiln_camera *c)

@@ -65,7 +65,7 @@ static void put(kiln_lens *l, place where, double v)
     if (where == F)
         l->fx = l->fy = v;
     else if (where <= CY)
-        (&l->fx)[where - FX] = v;
+        *(where == FX ? &l->fx : where == FY ? &l->fy : where == CX ? &l->cx : &l->cy) = v;
     else if (where <= B)
         l->shape[where - A] = v;
     else if (where <= R6)
@@ -250,9 +250,8 @@ static kiln_pinhole ahead(const kiln_lens *l)
         .fx = size / 2, .fy = size / 2, .cx = size / 2, .cy = size / 2, .width = (uint32_t)size, .height = (uint32_t)size};
 }
 
-/* Of all four borders together: 512 for each position that is looked at. Lenses of cameras need 3 to 6, wide ones up to 100 where no
- * ray is; one that somebody made up
- * would take 8,000, ten seconds instead of two. */
+/* Of all four borders together: 512 for each position that is looked at. Lenses of cameras need 3 to 6, wide ones up to 100 where
+ * no ray is; one that somebody made up would take 8,000, ten seconds instead of two. */
 enum { BENDS_MOST = 1 << 24 };
 
 kiln_pinhole kiln_lens_target(const kiln_lens *l, double blank)

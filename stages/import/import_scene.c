@@ -19,9 +19,9 @@ static json_t *make_notes(const kiln_import_result *i, json_t *layout, json_t *c
 {
     const kiln_source_info *info = &i->scan.info;
     json_t *n = json_pack("{s:o*, s:o*, s:o, s:s*, s:s, s:b, s:b, s:b, s:b}", "dropped", kiln_dropped_json(&i->counts), "clamped",
-                          kiln_clamped_json(&i->counts), "writer", kiln_json_string(info->writer), "axes", info->axes[0] ? info->axes : NULL,
-                          "dialect", info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs", "folded", info->folded, "wide",
-                          info->wide, "has_rgb", info->has_rgb, "random", i->random);
+                          kiln_clamped_json(&i->counts), "writer", kiln_json_string(info->writer), "axes",
+                          info->axes[0] ? info->axes : NULL, "dialect", info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs",
+                          "folded", info->folded, "wide", info->wide, "has_rgb", info->has_rgb, "random", i->random);
     json_t *files = i->n_parts > 1 ? kiln_join_files(i->parts, i->n_parts, true) : NULL;
     if (n && ((i->n_parts > 1 && json_object_set_new(n, "files", files) != 0) ||
               (layout && json_object_set(n, "layout", layout) != 0) || (cfg && json_object_set(n, "cfg_args", cfg) != 0))) {

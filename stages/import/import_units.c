@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */
 
@@ -55,6 +56,7 @@ kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *paylo
         return kiln_spool_unit(w, payload, err);
     if (strcmp(name, SCAN_UNIT) == 0 && bytes % sizeof(scan_request) == 0)
         return scan_unit(w, payload, (uint32_t)(bytes / sizeof(scan_request)), err);
+    _Static_assert(sizeof(kiln_undistorted_request) != sizeof(kiln_block_request), "units of import are told apart by these");
     if (bytes == sizeof(kiln_undistorted_request)) return kiln_undistorted_unit(w, payload, err);
     if (bytes == sizeof(kiln_block_request)) return kiln_block_unit(w, payload, err);
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
@@ -63,10 +65,26 @@ kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *paylo
 /* ---- scan ---------------------------------------------------------------------------------------------------------------------
  */
 
+/* Each part may have two files of scratch, which stay open until its blocks are read. */
+static kiln_status raise_open_files(uint32_t n_parts, kiln_error *err)
+{
+    enum { OTHERS = 256 };
+    struct rlimit most;
+    const rlim_t need = 2 * (rlim_t)n_parts + OTHERS;
+    if (getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur >= need) return KILN_OK;
+    most.rlim_cur = most.rlim_max < need ? most.rlim_max : need;
+    if (most.rlim_cur < need)
+        return kiln_fail(err, KILN_E_IO, "%u files of rows may need %llu open files, and %llu are allowed; raise ulimit -n",
+                         n_parts, (unsigned long long)need, (unsigned long long)most.rlim_max);
+    (void)setrlimit(RLIMIT_NOFILE, &most); /* where it stays as it was, opening tells */
+    return KILN_OK;
+}
+
 /* Members are read here and not later, so that here is where they must be as they were hashed. */
 kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s, kiln_error *err)
 {
     bool members = false;
+    KILN_TRY(raise_open_files(i->n_parts, err));
     for (uint32_t k = 0; k < i->n_parts; k++) {
         kiln_part *p = &i->parts[k];
         const kiln_source_file *f = kiln_sources_find(s, p->path);
@@ -194,6 +212,13 @@ static void fill_request(const kiln_part *p, const kiln_source_file *file, uint6
     memcpy(q->zeros, p->zeros, sizeof q->zeros);
 }
 
+/* A member's path as its file names it: below the folder of that file. */
+static const char *below_folder(const char *file, const char *member)
+{
+    const size_t n = (size_t)(kiln_path_base(file) - file);
+    return strncmp(file, member, n) == 0 ? member + n : member;
+}
+
 /* All that the rows of a part come from: one file, or it and its members in the order of their paths. */
 static kiln_hash content_hash(const kiln_part *p, const kiln_sources *s)
 {
@@ -203,7 +228,7 @@ static kiln_hash content_hash(const kiln_part *p, const kiln_sources *s)
     kiln_key_hash(h, "content", file->hash);
     for (uint32_t k = 0; k < p->n_members; k++) {
         const kiln_source_file *member = kiln_sources_find(s, p->members[k].text);
-        kiln_key_text(h, "member", kiln_path_base(p->members[k].text));
+        kiln_key_text(h, "member", below_folder(p->path, p->members[k].text));
         kiln_key_hash(h, "content", member ? member->hash : (kiln_hash){{0}});
     }
     return kiln_key_end(h);

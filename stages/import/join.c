@@ -151,7 +151,8 @@ static kiln_status count_rows(kiln_part *parts, uint32_t n, kiln_scan *out, kiln
         rows += parts[k].scan.info.n_rows;
         blocks += parts[k].scan.n_blocks;
         if (rows > UINT32_MAX - 1)
-            return kiln_fail(err, KILN_E_INPUT, "the joined files have more than 4294967294 rows, up to and with '%s'; ids have 32 bits",
+            return kiln_fail(err, KILN_E_INPUT,
+                             "the joined files have more than 4294967294 rows, up to and with '%s'; ids have 32 bits",
                              parts[k].path);
     }
     out->info.n_rows = rows;

@@ -30,6 +30,30 @@ void kiln_prepared_release(kiln_prepared *p)
     p->unpacked_fd = p->spool_fd = KILN_PREPARED_NONE;
 }
 
+static kiln_status write_failed(int fd, const char *path, int why, kiln_error *err)
+{
+    char room[160] = "", amount[32];
+    struct statvfs fs;
+    if (why == ENOSPC && fstatvfs(fd, &fs) == 0)
+        (void)snprintf(room, sizeof room, "; %s are free there, make room",
+                       kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
+    else
+        kiln_file_room_text(path, why, room, sizeof room);
+    return kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s': %s%s, or name another folder with --scratch-dir", path,
+                     strerror(why), room);
+}
+
+kiln_status kiln_spool_write(int fd, const char *path, uint64_t offset, const void *data, uint64_t bytes, kiln_error *err)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        const ssize_t k = pwrite(fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return write_failed(fd, path, k < 0 ? errno : ENOSPC, err);
+        done += (uint64_t)k;
+    }
+    return KILN_OK;
+}
+
 /* ---- the parent ---------------------------------------------------------------------------------------------------------- */
 
 static kiln_status run_unit(kiln_run *r, const char *name, kiln_spool_request *q, uint64_t ram, uint64_t ram_thread,

@@ -31,6 +31,11 @@ typedef struct {
 } kiln_prepared;
 enum { KILN_PREPARED_NONE = -1 };
 
+/* Writes all of data to scratch at `offset`. path: the user's file. May be called from several threads. KILN_E_IO with what is free
+ * and what to do. */
+kiln_status kiln_spool_write(int fd, const char *path, uint64_t offset, const void *data, uint64_t bytes,
+                             kiln_error *err) KILN_MUST_CHECK;
+
 /* Fills *out for `reader` and the file, running the units that are needed. manifest: beside which scratch lies. max_inflated: how
  * many times its size a packed file may unpack to whose header does not say (kiln_unpack_whole). file: the state in which it was
  * hashed. Release also after a failure. KILN_E_INPUT: what the reader's open and spool refuse, or a damaged stream. KILN_E_IO: no

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/import/spool.h"
 #include "stages/import/text_lines.h"
 
 #include <errno.h>
@@ -69,18 +70,8 @@ static void count_rows(const spooler *s, piece *p)
 
 static kiln_status write_records(const spooler *s, const piece *p, uint64_t record, uint64_t n, kiln_error *err)
 {
-    const uint64_t bytes = n * s->t->record_bytes;
-    for (uint64_t done = 0; done < bytes;) {
-        const ssize_t k = pwrite(s->out, p->records + done, bytes - done, (off_t)(record * s->t->record_bytes + done));
-        if (k < 0 && errno == EINTR) continue;
-        if (k < 0)
-            return kiln_fail(err, KILN_E_IO,
-                             "cannot write scratch for '%s': %s; make room (or raise ulimit -f), or name another folder with "
-                             "--scratch-dir",
-                             s->t->path, strerror(errno));
-        done += (uint64_t)k;
-    }
-    return KILN_OK;
+    const uint64_t size = s->t->record_bytes;
+    return kiln_spool_write(s->out, s->t->path, record * size, p->records, n * size, err);
 }
 
 static kiln_status refuse_length(const spooler *s, const char *line, kiln_error *err)

@@ -2,12 +2,11 @@
 #include "stages/import/ply/ply_ascii.h"
 
 #include "stages/import/text_rows.h"
+#include "stages/import/spool.h"
 #include "stages/import/text_numbers.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 static kiln_number parse_integer(const char *w, size_t n, kiln_type type, unsigned char *dst)
 {
@@ -86,7 +85,5 @@ kiln_status kiln_ply_ascii_spool(const kiln_ply_header *h, int fd, const char *p
         return kiln_fail(err, KILN_E_INPUT, "'%s' ends before row %llu of %llu; is the download complete?", path,
                          (unsigned long long)(found - h->lines_before), (unsigned long long)h->n_rows);
     const unsigned char follows = found - h->lines_before > h->n_rows && !h->more_elements;
-    if (pwrite(out, &follows, 1, (off_t)(h->n_rows * h->row_bytes)) != 1)
-        return kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s': %s", path, strerror(errno));
-    return KILN_OK;
+    return kiln_spool_write(out, path, h->n_rows * h->row_bytes, &follows, 1, err);
 }
