@@ -442,6 +442,29 @@ static void what_is_not_understood_is_refused_by_name(void **state)
                "holds no Gaussian splats");
 }
 
+/* 900 KB that would take 66 MiB. */
+static void a_document_of_too_many_values_is_refused(void **state)
+{
+    enum { N = 300000 };
+    char *many = malloc(3 * N + 1);
+    kiln_error err = {0};
+    import_source s;
+    (void)state;
+    assert_non_null(many);
+    for (unsigned i = 0; i < N; i++) memcpy(many + 3 * i, "{},", 3);
+    (void)remove(make(&(wishes){.uri = "x.bin"}));
+    json.size = 0;
+    say("{\"asset\": {\"version\": \"2.0\"}, \"nodes\": [");
+    assert_int_equal(kiln_buffer_put(&json, many, 3 * N - 1, &err), KILN_OK);
+    say("]}");
+    free(many);
+    const char *path = import_source_file("scene.gltf", json.data, json.size);
+    assert_int_equal(import_source_read(path, &s, &err), KILN_E_INPUT);
+    if (!strstr(err.msg, "so many values")) fail_msg("%s", err.msg);
+    assert_int_equal(remove(path), 0);
+    import_source_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +479,7 @@ int main(void)
         cmocka_unit_test(buffers_elsewhere_are_refused),
         cmocka_unit_test(a_damaged_data_uri_is_refused),
         cmocka_unit_test(what_is_not_understood_is_refused_by_name),
+        cmocka_unit_test(a_document_of_too_many_values_is_refused),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     kiln_buffer_release(&json);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PIECE = 1 << 16, TEXT_LIMIT = KILN_JSON_SIZE_LIMIT };
+enum { PIECE = 1 << 16, TEXT_LIMIT = KILN_JSON_SIZE_LIMIT, TREE_LIMIT = 64 << 20 };
 
 /* ---- text ---------------------------------------------------------------------------------------------------------------------
  */
@@ -108,7 +108,7 @@ static kiln_status read_text(int fd, const char *name, uint64_t at, uint64_t byt
         KILN_GO(pass_piece(&s, piece, n, at + done, err));
         done += n;
     }
-    KILN_GO(kiln_json_text_read(name, s.text.data, s.text.size, &out->json, err));
+    KILN_GO(kiln_json_text_read(name, s.text.data, s.text.size, TREE_LIMIT, &out->json, err));
 done:
     kiln_buffer_release(&s.text);
     free(piece);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/import/cameras/camera_file.h"
+#include "stages/import/cameras/json_file.h"
 #include "stages/import/sog/lod_tree.h"
 #include "stages/import/sog/sog_notes.h"
 #include "stages/import/sog/sog_rows.h"
@@ -390,10 +391,11 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
     return KILN_OK;
 }
 
-/* jansson's tree of a leaf takes about ten times its text, with the text itself and our list of leaves. */
+/* jansson's tree of a leaf takes about 18 times its text; our list of leaves stands beside the text, which is freed before. */
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
-    const uint64_t open = sizeof(lod_source) + 12 * info->file_bytes;
+    const uint64_t tree = kiln_min_u64(24 * info->file_bytes, KILN_JSON_TREE_LIMIT);
+    const uint64_t open = sizeof(lod_source) + tree + 2 * info->file_bytes;
     if (pass == KILN_PASS_SPOOL_THREAD) return info->spool_ram;
     return open + (pass == KILN_PASS_SPOOL ? kiln_sog_set_ram() + info->spool_ram : kiln_sog_rows_ram());
 }

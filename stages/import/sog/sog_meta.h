@@ -11,8 +11,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* meta.json holds three codebooks: 20 KB. More than this is none. */
-enum { KILN_SOG_META_MAX = 1 << 20 };
+/* meta.json holds three codebooks: 20 KB. More than this is none; its values take 40 KB of memory. */
+enum { KILN_SOG_META_MAX = 1 << 20, KILN_SOG_META_TREE_MAX = 3 << 20 };
 
 typedef struct {
     kiln_sog_codes codes; /* n is not filled; degree and palette UINT32_MAX: version 1, where only the size of the palette tells */

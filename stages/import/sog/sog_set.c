@@ -118,8 +118,23 @@ static kiln_status read_archive_meta(kiln_sog_set *s, json_t **out, kiln_error *
     snprintf(label, sizeof label, "%s: meta.json", s->name);
     KILN_GO(KILN_ALLOC(&text, e->size + 1, "meta.json", err));
     KILN_GO(kiln_zip_read(&s->zip, e, text, e->size, err));
-    KILN_GO(kiln_json_text_read(label, (unsigned char *)text, e->size, out, err));
+    KILN_GO(kiln_json_text_read(label, (unsigned char *)text, e->size, KILN_SOG_META_TREE_MAX, out, err));
 done:
+    free(text);
+    return st;
+}
+
+static kiln_status read_file_meta(const kiln_sog_set *s, const char *path, json_t **out, kiln_error *err)
+{
+    unsigned char *text;
+    size_t size;
+    kiln_file_info info;
+    KILN_TRY(kiln_file_stat(path, &info, err));
+    if (info.size > KILN_SOG_META_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes; more than a MiB is no meta.json of SOG", s->name,
+                         (unsigned long long)info.size);
+    KILN_TRY(kiln_file_read(path, KILN_SOG_META_MAX, &text, &size, err));
+    const kiln_status st = kiln_json_text_read(path, text, size, KILN_SOG_META_TREE_MAX, out, err);
     free(text);
     return st;
 }
@@ -127,16 +142,11 @@ done:
 static kiln_status read_meta(kiln_sog_set *s, const char *path, kiln_error *err)
 {
     json_t *json = NULL;
-    kiln_file_info info;
     if (s->is_archive) {
         KILN_TRY(kiln_zip_open(path, s->name, &s->zip, err));
         KILN_TRY(read_archive_meta(s, &json, err));
     } else {
-        KILN_TRY(kiln_file_stat(path, &info, err));
-        if (info.size > KILN_SOG_META_MAX)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes; more than a MiB is no meta.json of SOG", s->name,
-                             (unsigned long long)info.size);
-        KILN_TRY(kiln_json_file_read(path, &json, err));
+        KILN_TRY(read_file_meta(s, path, &json, err));
     }
     const kiln_status st = kiln_sog_meta_take(json, s->name, &s->meta, err);
     json_decref(json);
