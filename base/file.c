@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,19 @@ kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const c
         at += was == '/';
     }
     return KILN_OK;
+}
+
+bool kiln_member_find(const char *folder, const char *path, char real[KILN_PATH_MAX], const char **why)
+{
+    char root[PATH_MAX], file[PATH_MAX];
+    *why = "is missing";
+    if (!realpath(folder, root) || !realpath(path, file)) return false;
+    const size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    *why = "leads out of the folder through a link";
+    if (strncmp(file, root, n) != 0 || file[n] != '/' || strlen(file) >= KILN_PATH_MAX) return false;
+    *why = "is no regular file";
+    memcpy(real, file, strlen(file) + 1);
+    return kiln_is_file(real);
 }
 
 kiln_status kiln_make_parents(const char *path, kiln_error *err)

@@ -66,6 +66,10 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK
 /* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
 kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_PATH_MAX 4096
+/* For a file that another file names, which must lie in the folder of that one. `path` is the folder and the name joined. real: its
+ * path without links, to be opened. On false *why is the end of a sentence: "is missing", "is no regular file", or that it
+ * leads out of the folder through a link. The folder itself may be reached by links. */
+bool kiln_member_find(const char *folder, const char *path, char real[KILN_PATH_MAX], const char **why);
 /* The part after the last '/', and the part after its last '.' ("" where none); both inside `path`. */
 const char *kiln_path_base(const char *path);
 const char *kiln_path_suffix(const char *path);

@@ -415,9 +415,57 @@ static void buffers_elsewhere_are_refused(void **state)
         {"nothing-there.bin", "is missing"},
         {"data:application/octet-stream,abc", "not base64"},
         {"data:application/octet-stream;base64,AAAA", "its data URI holds 3"},
+        {"DATA:application/octet-stream;base64,AAAA", "its data URI holds 3"},
+        {"data:application/octet-stream;base64,@@@@", "not base64"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) is_refused(&(wishes){.uri = cases[i].uri}, cases[i].why);
+}
+
+/* folder/in has the scene, folder/out what it may not reach. NULL: it is read. */
+static void buffers_behind_links_that_lead_out_are_refused(void **state)
+{
+    static const struct {
+        const char *uri, *why;
+    } cases[] = {
+        {"file.bin", NULL},
+        {"inner.bin", NULL},
+        {"inner/x.bin", NULL},
+        {"link.bin", "leads out of the folder through a link"},
+        {"ldir/x.bin", "leads out of the folder through a link"},
+        {"sibling/x.bin", "leads out of the folder through a link"},
+        {"dangling.bin", "is missing"},
+        {"fifo.bin", "is no regular file"},
+        {"folder.bin", "is no regular file"},
+    };
+    char folder[TEST_FOLDER_MAX], path[TEST_PATH_MAX], command[1024];
+    kiln_error err = {0};
+    (void)state;
+    assert_int_equal(test_folder_new(folder, "gltf"), 0);
+    (void)snprintf(
+        command, sizeof command,
+        "cd '%s' && mkdir -p in/real in/folder.bin in-2 out && ln -s ../out/x.bin in/link.bin && ln -s ../out in/ldir && "
+        "ln -s ../in-2 in/sibling && ln -s file.bin in/inner.bin && ln -s real in/inner && ln -s none in/dangling.bin && "
+        "mkfifo in/fifo.bin",
+        folder);
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        import_source s;
+        (void)remove(make(&(wishes){.uri = cases[i].uri}));
+        (void)snprintf(path, sizeof path, "%s/in/x.gltf", folder);
+        assert_int_equal(kiln_file_write(path, json.data, json.size, &err), KILN_OK);
+        for (size_t k = 0; k < 4 && i == 0; k++) {
+            static const char *const files[] = {"in/file.bin", "in/real/x.bin", "in-2/x.bin", "out/x.bin"};
+            char bytes[TEST_PATH_MAX];
+            (void)snprintf(bytes, sizeof bytes, "%s/%s", folder, files[k]);
+            assert_int_equal(kiln_file_write(bytes, bin.data, bin.size, &err), KILN_OK);
+        }
+        const kiln_status st = import_source_read(path, &s, &err);
+        if (st != (cases[i].why ? KILN_E_INPUT : KILN_OK)) fail_msg("%s: %d %s", cases[i].uri, (int)st, err.msg);
+        if (cases[i].why && !strstr(err.msg, cases[i].why)) fail_msg("\"%s\" lacks \"%s\"", err.msg, cases[i].why);
+        import_source_free(&s);
+    }
+    assert_int_equal(test_folder_remove(folder), 0);
 }
 
 static void a_damaged_data_uri_is_refused(void **state)
@@ -477,6 +525,7 @@ int main(void)
         cmocka_unit_test(the_frame_is_turned_to_that_of_ply),
         cmocka_unit_test(nodes_that_no_gaussian_can_follow_are_refused),
         cmocka_unit_test(buffers_elsewhere_are_refused),
+        cmocka_unit_test(buffers_behind_links_that_lead_out_are_refused),
         cmocka_unit_test(a_damaged_data_uri_is_refused),
         cmocka_unit_test(what_is_not_understood_is_refused_by_name),
         cmocka_unit_test(a_document_of_too_many_values_is_refused),

@@ -229,6 +229,37 @@ static void damage_is_named(void **state)
     must_refuse(path, "'sh0.webp' of ");
 }
 
+/* Of images beside meta.json, and of the scenes that a lod-meta.json names. */
+static void members_behind_links_that_lead_out_are_refused(void **state)
+{
+    static const char *const outside[] = {
+        "mv set/quats.webp out && ln -s ../out/quats.webp set/quats.webp",
+        "mv set/quats.webp out && ln -s \"$PWD/out/quats.webp\" set/quats.webp",
+    };
+    static const char *const irregular[] = {"mkfifo set/quats.webp", "mkdir set/quats.webp", "ln -s /dev/null set/quats.webp"};
+    import_source s;
+    kiln_error err = {0};
+    run("mkdir '%s/out'", (char *)*state);
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        const char *path = edited(state, "\"count\":32", "\"count\":32");
+        run("cd '%s' && %s", (char *)*state, outside[i]);
+        must_refuse(path, "leads out of the folder through a link");
+    }
+    for (size_t i = 0; i < sizeof irregular / sizeof *irregular; i++) {
+        const char *path = edited(state, "\"count\":32", "\"count\":32");
+        run("cd '%s' && rm set/quats.webp && %s", (char *)*state, irregular[i]);
+        must_refuse(path, i < 2 ? "is no regular file" : "leads out of the folder through a link");
+    }
+    const char *path = edited(state, "\"count\":32", "\"count\":32");
+    run("cd '%s/set' && mv quats.webp q && ln -s q quats.webp", (char *)*state);
+    if (import_source_read(path, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
+    assert_int_equal(s.n, 32);
+    import_source_free(&s);
+    run("cp -r " DATA "golden_lod '%s/lod' && cd '%s' && mv lod/0_1 out && ln -s ../out/0_1 lod/0_1", (char *)*state,
+        (char *)*state);
+    must_refuse(in(state, "lod/lod-meta.json"), "leads out of the folder through a link");
+}
+
 static kiln_status count_member(void *context, const char *path, kiln_error *err)
 {
     (void)err;
@@ -569,6 +600,7 @@ int main(void)
         IN_FOLDER(what_meta_says_is_taken),
         IN_FOLDER(a_codebook_that_begins_with_null_is_extrapolated),
         IN_FOLDER(damage_is_named),
+        IN_FOLDER(members_behind_links_that_lead_out_are_refused),
         cmocka_unit_test(files_besides_are_named),
         IN_FOLDER(archives_of_every_kind_give_the_rows_of_the_folder),
         IN_FOLDER(archives_that_are_none_are_refused),

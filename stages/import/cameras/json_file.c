@@ -15,9 +15,10 @@ typedef struct {
     uint64_t tree; /* bytes of memory that jansson's values take, at most */
 } shape;
 
-/* Bytes of jansson 2.14 with glibc's allocator, measured on x86-64: a number takes 32; a text 80 and what is longer than 24; an array
- * 128, with room for 8; an object 224, with room for 8. A member takes 96 besides its value, 112 behind the first 8: its key counts
- * as a text here. The list of an array has room for twice its values, and the former list is there too while it grows: 24 a value. */
+/* Bytes of jansson 2.14 with glibc's allocator, measured on x86-64: a number takes 32; a text 80 and what is longer than 24; an
+ * array 128, with room for 8; an object 224, with room for 8. A member takes 96 besides its value, 112 behind the first 8: its key
+ * counts as a text here. The list of an array has room for twice its values, and the former list is there too while it grows: 24 a
+ * value. */
 enum { NUMBER = 32, TEXT = 80, ARRAY = 128, OBJECT = 224, MEMBER = 16, NEXT = 24 };
 
 static uint64_t token_bytes(unsigned char c)
@@ -66,8 +67,9 @@ kiln_status kiln_json_text_read(const char *path, const unsigned char *text, siz
     const shape found = shape_of(text, size);
     if (found.deepest > DEPTH_LIMIT) return kiln_fail(err, KILN_E_INPUT, "'%s' is nested deeper than %d", path, DEPTH_LIMIT);
     if (found.tree > tree_limit)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has so many values that its JSON would take %s of memory; such a file may take %s",
-                         path, kiln_size_text(found.tree, amount), kiln_size_text(tree_limit, most));
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' has so many values that its JSON would take %s of memory; such a file may take %s", path,
+                         kiln_size_text(found.tree, amount), kiln_size_text(tree_limit, most));
     KILN_TRY(kiln_json_parse((const char *)text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, path,
                              out, &why, err));
     if (!*out) return kiln_fail(err, KILN_E_INPUT, "'%s' is not valid JSON: line %d: %s", path, why.line, why.text);

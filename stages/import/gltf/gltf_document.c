@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -64,7 +65,10 @@ void kiln_gltf_document_release(kiln_gltf_document *d)
 {
     kiln_gltf_file_release(&d->file);
     free(d->found);
-    for (uint32_t i = 0; i < d->n_members; i++) free(d->members[i]);
+    for (uint32_t i = 0; i < d->n_members; i++) {
+        free(d->members[i]);
+        free(d->real_paths[i]);
+    }
     memset(d, 0, sizeof *d);
 }
 
@@ -100,8 +104,9 @@ static bool has_scheme(const char *uri)
     return n > 0 && uri[n] == ':';
 }
 
-/* The path of a file beside this one. */
-static kiln_status member_path(const kiln_gltf_document *d, const char *uri, char path[KILN_PATH_MAX], kiln_error *err)
+/* The path of a file beside this one, as its name says and without links. */
+static kiln_status member_path(const kiln_gltf_document *d, const char *uri, char path[KILN_PATH_MAX], char real[KILN_PATH_MAX],
+                               kiln_error *err)
 {
     char name[KILN_PATH_MAX], folder[KILN_PATH_MAX];
     const char *why;
@@ -117,31 +122,36 @@ static kiln_status member_path(const kiln_gltf_document *d, const char *uri, cha
         return kiln_fail(err, KILN_E_INPUT, "'%s': the buffer '%.200s' has a bad %% code in its name", d->name, uri);
     if (!kiln_name_is_safe(name, &why))
         return kiln_fail(err, KILN_E_INPUT, "'%s': the buffer '%.200s' does not stay in the folder: %s", d->name, name, why);
-    memcpy(folder, d->name, before);
-    folder[before] = '\0';
-    return before ? kiln_path_join(path, KILN_PATH_MAX, folder, name, err) : kiln_path_join(path, KILN_PATH_MAX, ".", name, err);
+    memcpy(folder, before ? d->name : ".", before ? before : 1);
+    folder[before ? before : 1] = '\0';
+    KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, folder, name, err));
+    if (d->packing)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is %s data and has a buffer beside it, '%.200s'; unpack it first", d->name,
+                         d->packing, uri);
+    if (kiln_member_find(folder, path, real, &why)) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "'%s': its buffer '%s' %s; put it beside the file", d->name, path, why);
+}
+
+static kiln_status add_member(kiln_gltf_document *d, const char *path, const char *real, kiln_error *err)
+{
+    char **name = &d->members[d->n_members], **file = &d->real_paths[d->n_members];
+    if (d->n_members == KILN_GLTF_MEMBERS_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has its splats in more than %d files", d->name, KILN_GLTF_MEMBERS_MAX);
+    d->n_members++;
+    *name = strdup(path);
+    *file = strdup(real);
+    return *name && *file ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for the buffers of '%s'", d->name);
 }
 
 static kiln_status find_member(kiln_gltf_document *d, const char *uri, kiln_gltf_buffer *b, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
+    char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
     kiln_file_info info = {0};
     uint32_t i = 0;
-    KILN_TRY(member_path(d, uri, path, err));
-    if (d->packing)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is %s data and has a buffer beside it, '%.200s'; unpack it first", d->name,
-                         d->packing, uri);
-    if (!kiln_is_file(path))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': its buffer '%s' is missing; put it beside the file", d->name, path);
-    KILN_TRY(kiln_file_stat(path, &info, err));
+    KILN_TRY(member_path(d, uri, path, real, err));
+    KILN_TRY(kiln_file_stat(real, &info, err));
     while (i < d->n_members && strcmp(d->members[i], path) != 0) i++;
-    if (i == KILN_GLTF_MEMBERS_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has its splats in more than %d files", d->name, KILN_GLTF_MEMBERS_MAX);
-    if (i == d->n_members) {
-        d->members[i] = strdup(path);
-        if (!d->members[i]) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the buffers of '%s'", d->name);
-        d->n_members++;
-    }
+    if (i == d->n_members) KILN_TRY(add_member(d, path, real, err));
     *b = (kiln_gltf_buffer){.origin = KILN_GLTF_MEMBER, .member = i, .range.bytes = info.size};
     return KILN_OK;
 }
@@ -162,7 +172,7 @@ static kiln_status find_uri(const kiln_gltf_document *d, const char *uri, kiln_g
 /* Its whole length, by what holds it. */
 static kiln_status find_origin(kiln_gltf_document *d, uint32_t index, const char *uri, kiln_gltf_buffer *b, kiln_error *err)
 {
-    if (uri) return strncmp(uri, "data:", 5) == 0 ? find_uri(d, uri, b, err) : find_member(d, uri, b, err);
+    if (uri) return strncasecmp(uri, "data:", 5) == 0 ? find_uri(d, uri, b, err) : find_member(d, uri, b, err);
     if (index > 0 || !d->file.bin_at)
         return kiln_fail(err, KILN_E_INPUT, "'%s': buffer %u has no uri%s", d->name, index,
                          index == 0 ? ", and there is no BIN chunk" : "");
@@ -295,7 +305,7 @@ static kiln_status write_all(void *context, const unsigned char *data, size_t n,
 static kiln_status copy_member(const kiln_gltf_document *d, const kiln_gltf_buffer *b, sink *s, kiln_error *err)
 {
     enum { STEP = 1 << 18 };
-    const char *path = d->members[b->member];
+    const char *path = d->real_paths[b->member];
     kiln_status st = KILN_OK;
     unsigned char *piece = NULL;
     int fd;
@@ -356,7 +366,7 @@ kiln_status kiln_gltf_document_peek(const kiln_gltf_document *d, const kiln_gltf
     *from = b->origin == KILN_GLTF_CHUNK ? range->at : range->at - b->range.at;
     *have = range->bytes < bytes ? range->bytes : bytes;
     if (b->origin == KILN_GLTF_DATA_URI) return peek_uri(d, b, *from + *have, fd, err);
-    if (b->origin == KILN_GLTF_MEMBER) return kiln_file_open(d->members[b->member], fd, err);
+    if (b->origin == KILN_GLTF_MEMBER) return kiln_file_open(d->real_paths[b->member], fd, err);
     *fd = fcntl(d->fd, F_DUPFD_CLOEXEC, 0);
     return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot look into '%s': %s", d->name, strerror(errno));
 }

@@ -48,8 +48,9 @@ typedef struct {
     const json_t *accessors, *views, *buffers; /* arrays, or NULL */
     kiln_gltf_buffer *found;                   /* [n_buffers] owned */
     uint32_t n_buffers, n_members;
-    char *members[KILN_GLTF_MEMBERS_MAX]; /* paths, owned */
-    uint64_t spool_bytes;                 /* what the buffers in use take there */
+    char *members[KILN_GLTF_MEMBERS_MAX];    /* paths, owned */
+    char *real_paths[KILN_GLTF_MEMBERS_MAX]; /* of the members, without links, owned */
+    uint64_t spool_bytes;                    /* what the buffers in use take there */
 } kiln_gltf_document;
 
 kiln_status kiln_gltf_document_open(int fd, const char *name, const char *packing, kiln_gltf_document *out,

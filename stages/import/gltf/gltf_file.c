@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "stages/import/cameras/json_file.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ typedef struct {
     kiln_gltf_file *out;
     kiln_buffer text;
     kiln_gltf_uri uri; /* the one that is passed over */
-    uint32_t matched;  /* characters of "data:" since the quote; 6: none of them any more */
+    uint32_t matched;  /* characters of "data:", in any case, since the quote; 6: none of them any more */
     bool in_string, in_uri, escaped;
 } scanner;
 
@@ -69,7 +70,7 @@ static void pass_text(scanner *s, unsigned char c, uint64_t at)
     } else if (s->escaped) {
         s->escaped = false;
     } else {
-        s->matched = s->matched < MARK && c == (unsigned char)mark[s->matched] ? s->matched + 1 : NO_MARK;
+        s->matched = s->matched < MARK && tolower(c) == mark[s->matched] ? s->matched + 1 : NO_MARK;
         s->escaped = c == '\\';
         s->in_string = c != '"';
         s->in_uri = s->matched == MARK;
@@ -198,6 +199,16 @@ void kiln_gltf_file_release(kiln_gltf_file *f)
 /* ---- data URIs ----------------------------------------------------------------------------------------------------------------
  */
 
+/* 0 to 63; 64: no digit of base64 ('-' and '_' stand for '+' and '/' in addresses). */
+static unsigned digit(unsigned char c)
+{
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26u;
+    if (c >= '0' && c <= '9') return c - '0' + 52u;
+    if (c == '+' || c == '-') return 62;
+    return c == '/' || c == '_' ? 63 : 64;
+}
+
 kiln_status kiln_gltf_uri_look(int fd, const char *name, const kiln_gltf_uri *uri, kiln_gltf_uri *payload, uint64_t *bytes,
                                kiln_error *err)
 {
@@ -210,6 +221,10 @@ kiln_status kiln_gltf_uri_look(int fd, const char *name, const kiln_gltf_uri *ur
     const size_t before = comma ? (size_t)(comma + 1 - head) : 0;
     if (before < sizeof base64 - 1 || memcmp(head + before - (sizeof base64 - 1), base64, sizeof base64 - 1) != 0)
         return kiln_fail(err, KILN_E_INPUT, "'%s': the data URI at byte %llu is not base64", name, (unsigned long long)uri->at);
+    for (size_t i = before; i < n; i++) /* its length would mean nothing */
+        if (digit((unsigned char)head[i]) == 64 && head[i] != '\\' && head[i] != '=')
+            return kiln_fail(err, KILN_E_INPUT, "'%s': byte %llu of a data URI is not base64", name,
+                             (unsigned long long)(uri->at + i));
     size_t escapes = 0; /* of the media type: "application\/octet-stream" */
     for (size_t i = 0; i < before; i++) escapes += head[i] == '\\';
     *payload = (kiln_gltf_uri){.at = uri->at + before, .bytes = uri->bytes - before, .escapes = uri->escapes - escapes};
@@ -219,16 +234,6 @@ kiln_status kiln_gltf_uri_look(int fd, const char *name, const kiln_gltf_uri *ur
     for (size_t i = last; i-- > 0 && tail[i] == '=';) characters--;
     *bytes = characters / 4 * 3 + (characters % 4 > 1 ? characters % 4 - 1 : 0);
     return KILN_OK;
-}
-
-/* 0 to 63; 64: no digit of base64 ('-' and '_' stand for '+' and '/' in addresses). */
-static unsigned digit(unsigned char c)
-{
-    if (c >= 'A' && c <= 'Z') return c - 'A';
-    if (c >= 'a' && c <= 'z') return c - 'a' + 26u;
-    if (c >= '0' && c <= '9') return c - '0' + 52u;
-    if (c == '+' || c == '-') return 62;
-    return c == '/' || c == '_' ? 63 : 64;
 }
 
 typedef struct {

@@ -5,8 +5,8 @@
  *           u32 bytes   u32 "BIN\0"    buffer 0; may be missing; further chunks are passed over
  *   .gltf   the text alone
  *
- * All little-endian. Texts that begin with "data:" are data URIs, which may be as long as the scene: they stay in the file. The
- * JSON has "data:N" in their place, N their index in uris.
+ * All little-endian. Texts that begin with "data:", in any case, are data URIs, which may be as long as the scene: they stay in the
+ * file. The JSON has "data:N" in their place, N their index in uris.
  */
 #ifndef KILN_STAGES_IMPORT_GLTF_FILE_H
 #define KILN_STAGES_IMPORT_GLTF_FILE_H

@@ -210,9 +210,11 @@ static kiln_status list_runs(lod_source *s, kiln_error *err)
 
 static kiln_status open_set(const lod_source *s, uint32_t p, kiln_sog_set **out, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
+    char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    const char *why;
     KILN_TRY(kiln_path_join(path, sizeof path, s->folder, s->parts[p].file, err));
-    return kiln_sog_set_open(path, path, out, err);
+    if (!kiln_member_find(s->folder, path, real, &why)) return kiln_fail(err, KILN_E_INPUT, "'%s' of '%s' %s", path, s->name, why);
+    return kiln_sog_set_open(real, path, out, err);
 }
 
 static void take_codes(lod_source *s, uint32_t p, const kiln_sog_codes *c)
@@ -391,7 +393,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
     return KILN_OK;
 }
 
-/* jansson's tree of a leaf takes about 18 times its text; our list of leaves stands beside the text, which is freed before. */
+/* jansson's tree of a leaf takes about 18 times its text; beside it stands the text, and later our list of leaves. */
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t tree = kiln_min_u64(24 * info->file_bytes, KILN_JSON_TREE_LIMIT);

@@ -68,6 +68,15 @@ static kiln_status image_path(const kiln_sog_set *s, const char *file, char path
     return kiln_path_join(path, KILN_PATH_MAX, s->folder, file, err);
 }
 
+static kiln_status real_image_path(const kiln_sog_set *s, const char *file, char real[KILN_PATH_MAX], kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    const char *why;
+    KILN_TRY(image_path(s, file, path, err));
+    if (kiln_member_find(s->folder, path, real, &why)) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "the image '%s' of '%s' %s", path, s->name, why);
+}
+
 static kiln_status find_image(const kiln_sog_set *s, const char *file, image *out, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
@@ -78,8 +87,7 @@ static kiln_status find_image(const kiln_sog_set *s, const char *file, image *ou
         out->bytes = out->entry->size;
         return KILN_OK;
     }
-    KILN_TRY(image_path(s, file, path, err));
-    if (!kiln_is_file(path)) return kiln_fail(err, KILN_E_INPUT, "the image '%s' of '%s' is missing", path, s->name);
+    KILN_TRY(real_image_path(s, file, path, err));
     KILN_TRY(kiln_file_stat(path, &info, err));
     out->bytes = info.size;
     return KILN_OK;
@@ -91,7 +99,7 @@ static kiln_status read_image(const kiln_sog_set *s, const char *file, const ima
     char path[KILN_PATH_MAX];
     int fd;
     if (m->entry) return kiln_zip_read(&s->zip, m->entry, dst, bytes, err);
-    KILN_TRY(image_path(s, file, path, err));
+    KILN_TRY(real_image_path(s, file, path, err));
     KILN_TRY(kiln_file_open(path, &fd, err));
     const kiln_status st = kiln_file_read_at(fd, path, 0, dst, bytes, err);
     close(fd);
