@@ -71,12 +71,12 @@ must 3 kiln render m/m.db --background white --force
 grep -q 'cam1.png.png.* changed since' err || fail "render says $(cat err)"
 cp small.png s/masks/cam1.png.png
 must 0 imp s m/m.db
-grep -q "1 masks are not of their photos' sizes" err || fail "no note: $(cat err)"
+grep -q "1 mask is not of its photo's size" err || fail "no note: $(cat err)"
 must 0 kiln render m/m.db --background white --json
 [ "$(view cam1)" = "$whole" ] || fail "the resampled mask gives $(view cam1), not $whole"
 cp wide.png s/masks/cam1.png.png
 must 0 imp s m/m.db
-grep -q "1 masks do not fit their photos and are left out; the first: .*cam1.png.png' is 96 x 16 pixels, its photo 96 x 64" err || fail "no note: $(cat err)"
+grep -q "1 mask does not fit its photo and is left out; the first: .*cam1.png.png' is 96 x 16 pixels, its photo 96 x 64" err || fail "no note: $(cat err)"
 must 0 kiln render m/m.db --background white --json
 [ "$(view cam1)" = "$spoilt" ] || fail "a mask that does not fit was used"
 
@@ -119,7 +119,7 @@ must 3 imp n n.db
 grep -q "the mask_path of frame 0.* is refused" err || fail "mask_path may leave: $(cat err)"
 sed -i 's|\.\./half.png|masks/no.png|' n/transforms.json
 must 0 imp n n.db
-grep -q "1 masks that are named are not there; the first: 'masks/no.png'" err || fail "missing: $(cat err)"
+grep -q "1 mask is named and not there; the first: 'masks/no.png'" err || fail "missing: $(cat err)"
 
 # a folder masks_2 for photos of images_2, before masks; the photo's own size before another
 mkdir -p c/images_2 c/masks_2/sub c/masks && cp s/*.ply s/cameras.json c/ && cp s/cam1.png s/cam2.png c/images_2/

@@ -38,7 +38,7 @@ must 0 imp s m.db
 [ "$(sql m.db 'SELECT count(*) FROM photo')" = '(0,)' ] || fail 'photos before --photos'
 mkdir below && cd below && must 0 imp ../s ../m.db --photos ../far && cd ..
 [ "$(sql m.db 'SELECT count(*) FROM photo')" = '(4,)' ] || fail "photos of --photos: $(sql m.db 'SELECT * FROM photo')"
-grep -q '1 photos are turned by their EXIF orientation' err || fail "$(cat err)"
+grep -q '1 photo is turned by its EXIF orientation' err || fail "$(cat err)"
 must 0 imp s m.db --json
 json 'd["status"] == "nothing to do"'
 bake m.db
@@ -52,7 +52,7 @@ python3 -c "assert 5 < float('$(view cam3)') < 45" || fail "grey: $(view cam3)"
 # an orientation that does not fit the camera is said, and not followed
 cp tilted.png far/cam2.png
 must 0 imp s m.db
-grep -q '1 photos have an EXIF orientation and are taken as stored' err || fail "$(cat err)"
+grep -q '1 photo has an EXIF orientation and is taken as stored' err || fail "$(cat err)"
 must 0 kiln render m.db --background white --json
 python3 -c "assert float('$(view cam2)') > 45" || fail "cam2 as stored: $(view cam2)"
 must 3 imp s m.db --photos m.db

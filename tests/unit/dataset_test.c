@@ -417,6 +417,55 @@ static void unreadable_photos_leave_the_camera(void **state)
     assert_non_null(strstr(data.notes, "cannot be read"));
 }
 
+static void a_photo_counts_once_wherever_it_was_sought(void **state)
+{
+    const char *const frames[] = {"images/a.png", "images/b.png", "images/c.png", "images/d.png", NULL};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put("images/a.png", "GIF89a");
+    put("images_2/a.png", "GIF89a");
+    put("images/b.png", "GIF89a");
+    put("images/c.png", "GIF89a");
+    put_photo("images_2/c.png", 4, 3);
+    put_photo("images/d.png", 8, 6);
+    find();
+    assert_int_equal(data.n_cameras, 2);
+    assert_int_equal(data.frames_unreadable, 2);
+    assert_non_null(strstr(data.notes, "2 photos cannot be read and are left out"));
+    assert_non_null(strstr(data.notes, "of 1 photo one file cannot be read and another is taken"));
+}
+
+static void photos_of_a_kind_that_is_not_read_are_no_missing_ones(void **state)
+{
+    const char *const frames[] = {"a.gif", "b.gif", NULL};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    put("a.gif", "GIF89a");
+    put("b.gif", "GIF89a");
+    find_refused("none of the photos of 2 frames in '");
+    assert_int_equal(unlink(at("b.gif")), 0);
+    find_refused("none of the 2 frames in '");
+    find_refused("The first missing, 'b.gif', was sought in '.'");
+}
+
+static void masks_are_found_beside_a_transforms_json(void **state)
+{
+    const char *const frames[] = {"images/0001.jpg", "images/0002.jpg", "images/0003.jpg", NULL};
+    (void)state;
+    put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
+    for (int i = 0; frames[i]; i++) put_photo(frames[i], 8, 6);
+    put_photo("masks/0001.jpg.png", 8, 6);
+    put("masks/0002.jpg.png", "GIF89a");
+    put("masks/0002.png", "GIF89a");
+    put_photo("masks/0003.jpg.png", 8, 2);
+    find();
+    assert_int_equal(data.n_masks, 1);
+    assert_string_equal(data.cameras[0].mask, at("masks/0001.jpg.png"));
+    assert_non_null(strstr(data.notes, "1 mask cannot be read and is left out; the first: "));
+    assert_non_null(strstr(data.notes, "0002.jpg.png"));
+    assert_non_null(strstr(data.notes, "1 mask does not fit its photo and is left out; the first: "));
+}
+
 static void frames_without_photo_are_kept_when_only_cameras_are_asked_for(void **state)
 {
     const char *const frames[] = {"a.png", "b.png", NULL};
@@ -1286,6 +1335,9 @@ int main(void)
         IN_SCRATCH(intrinsics_follow_the_photo),
         IN_SCRATCH(one_focal_length_becomes_two_when_axes_scale_apart),
         IN_SCRATCH(unreadable_photos_leave_the_camera),
+        IN_SCRATCH(a_photo_counts_once_wherever_it_was_sought),
+        IN_SCRATCH(photos_of_a_kind_that_is_not_read_are_no_missing_ones),
+        IN_SCRATCH(masks_are_found_beside_a_transforms_json),
         IN_SCRATCH(frames_without_photo_are_kept_when_only_cameras_are_asked_for),
         IN_SCRATCH(every_source_is_listed),
         IN_SCRATCH(every_8th_name_is_test_when_nothing_says_so),

@@ -37,8 +37,9 @@ typedef struct {
     uint32_t n_dirs;
     char points[KILN_PATH_MAX];                                         /* out: point file that belongs to the cameras, "" none */
     uint64_t n_photos, n_missing, n_unreadable, n_scaled, n_normalised; /* counted in the notes at the end */
-    char unreadable[512];                                               /* why the first unreadable photo is that */
-    uint8_t orientation;                                                /* EXIF's, of the photo that was found last */
+    uint64_t n_replaced;           /* photos of which one file cannot be read and another is taken; the others are n_unreadable */
+    char unreadable[512];          /* why the first unreadable photo is that */
+    uint8_t orientation;           /* EXIF's, of the photo that was found last */
     uint64_t n_turned, n_untilted; /* photos with an orientation: those that follow it, and those that are taken as stored */
     bool last_unreadable;          /* the photo that was sought last is there and cannot be read */
     bool may_lack_photos;          /* its cameras name no photos: none is expected */
@@ -46,8 +47,8 @@ typedef struct {
     uint64_t n_dropped;            /* of these, for want of a photo */
     uint64_t n_dropped_unreadable; /* of those, where it is there and cannot be read */
     char first_dropped[200];
-    uint64_t n_masks_resampled, n_masks_left, n_masks_missing;
-    char first_mask_left[512], first_mask_missing[512]; /* why; its name as given */
+    uint64_t n_masks_resampled, n_masks_left, n_masks_unreadable, n_masks_missing;
+    char first_mask_left[512], first_mask_unreadable[512], first_mask_missing[512]; /* why; why; its name as given */
 } kiln_camera_file;
 
 /* root: the data set's folder or NULL. Finds the photo folders beside the file, inside root and, for a COLMAP model,

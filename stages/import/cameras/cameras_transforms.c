@@ -83,14 +83,14 @@ static const char *split_of(kiln_dataset *d, const json_t *file, const char *pat
     return is_listed(train, path) ? "train" : "test";
 }
 
-/* A frame that names no mask has none: nerfstudio looks for none either. */
+/* By mask_path; a frame without one may have its mask in the folder masks, as COLMAP's images do. */
 static kiln_status find_mask(kiln_camera_file *f, kiln_camera *c, const json_t *frame, const kiln_photo_path *p, const char *who,
                              kiln_error *err)
 {
     const json_t *path = json_object_get(frame, "mask_path");
     char given[1100];
     const char *why = NULL;
-    if (!path || json_is_null(path)) return KILN_OK;
+    if (!path || json_is_null(path)) return kiln_mask_find(f, c, p, NULL, err);
     if (!json_is_string(path)) return kiln_fail(err, KILN_E_INPUT, "'%s': the mask_path of %s is not text", f->path, who);
     snprintf(given, sizeof given, "%s", json_string_value(path)); /* cut at 1099: refused as too long */
     for (char *s = given; *s; s++)

@@ -130,7 +130,7 @@ static kiln_status try_colmap(kiln_search *s, const char *taken, kiln_error *err
     const char *encoding = kiln_colmap_look(folder, &images, points);
     if (!s->points[0]) snprintf(s->points, sizeof s->points, "%s", points);
     if (!s->camera_kind && !taken) return read_source(s, folder, "", "", err);
-    snprintf(what, sizeof what, "COLMAP model (%s), %llu images", encoding, (unsigned long long)images);
+    snprintf(what, sizeof what, "COLMAP model (%s), %llu image%s", encoding, (unsigned long long)images, images == 1 ? "" : "s");
     return pass_over(s, folder, what, taken ? taken : "other cameras take precedence", err);
 }
 
@@ -190,8 +190,8 @@ static kiln_status add_photos(kiln_search *s, kiln_error *err)
     for (uint32_t i = 0; i < s->d->n_cameras; i++)
         if (s->d->cameras[i].photo[0] && n++ == 0) photo_folder(&s->d->cameras[i], folder);
     if (n < s->d->n_cameras)
-        kiln_dataset_note(s->d, "%u of %u cameras have no photo; they are drawn, not measured", s->d->n_cameras - n,
-                          s->d->n_cameras);
+        kiln_dataset_note(s->d, "%u of %u camera%s no photo; what has none is drawn, not measured", s->d->n_cameras - n,
+                          s->d->n_cameras, s->d->n_cameras == 1 ? " has" : "s have");
     note_missing(s->d);
     if (n == 0) return KILN_OK;
     snprintf(what, sizeof what, "%u photo%s", n, n == 1 ? "" : "s");
@@ -208,13 +208,16 @@ kiln_status kiln_search_cameras(kiln_search *s, const char *file, kiln_error *er
     KILN_TRY(try_colmap(s, taken, err));
     KILN_TRY(try_files(s, transforms_files, taken, err));
     KILN_TRY(try_files(s, blender_files, taken, err));
+    if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped && !s->d->missing.size)
+        return kiln_fail(err, KILN_E_INPUT, "none of the photos of %llu frame%s in '%s' can be read; convert them to PNG or JPEG",
+                         (unsigned long long)s->d->frames_read, s->d->frames_read == 1 ? "" : "s", s->d->root);
     if (s->d->frames_read && s->d->frames_read == s->d->frames_dropped)
         return kiln_fail(err, KILN_E_INPUT,
                          "none of the %llu frames in '%s' has its photo (%llu cannot be read); are the images beside the camera "
                          "file, or where --photos says? "
                          "The first missing, '%s', was sought in %s",
                          (unsigned long long)s->d->frames_read, s->d->root, (unsigned long long)s->d->frames_unreadable,
-                         s->d->missing.size ? kiln_missing_next(s->d, NULL) : "", s->d->sought);
+                         kiln_missing_next(s->d, NULL), s->d->sought);
     KILN_TRY(kiln_dataset_finish_cameras(s->d, err));
     return add_photos(s, err);
 }

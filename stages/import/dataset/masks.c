@@ -1,9 +1,10 @@
 /* masks -- which mask belongs to a camera's photo: a picture that is black where the photo is to be left out.
  *
  * Two conventions. COLMAP's (doc/faq.rst, ImageReader.mask_path): beside the image folder lies masks, and the mask of IMG.jpg is
- * masks/IMG.jpg.png; masks/IMG.png counts too. nerfstudio's: a frame names its mask_path. Photos of a folder images_4 have their
- * masks in masks_4 first. A mask of the photo's size is preferred; one of the same shape is resampled when it is used, as masks are
- * often made for the full size only. Any other is left out with a note, because nobody can say which pixels it means.
+ * masks/IMG.jpg.png; masks/IMG.png counts too. nerfstudio's: a frame names its mask_path; for one that
+ * names none COLMAP's holds. Photos of a folder images_4 have their masks in masks_4 first. A mask of the photo's size is
+ * preferred; one of the same shape is resampled when it is used, as masks are often made for the full size only. Any other is left
+ * out with a note, because nobody can say which pixels it means.
  */
 #include "stages/import/cameras/camera_file.h"
 #include "stages/image/image.h"
@@ -15,8 +16,9 @@
 typedef struct {
     kiln_camera_file *f;
     kiln_camera *c;
-    const char *suffix; /* of the photo's image folder: "_4"; "" */
-    bool other_shape;   /* one was found */
+    const char *suffix;    /* of the photo's image folder: "_4"; "" */
+    char other_shape[512]; /* how the first of those differs from the photo, "" none */
+    char unreadable[512];  /* why the first of those cannot be read, "" none */
 } search;
 
 /* "_4" where the photo lies in images_4. `at` is the photo's name behind the image folder, without extension. */
@@ -41,29 +43,22 @@ static bool same_shape(const kiln_camera *c, uint32_t width, uint32_t height)
     return llabs(across - down) <= (photo > mask ? photo : mask);
 }
 
-static void leave(kiln_camera_file *f, const char *why)
-{
-    if (f->n_masks_left++ == 0) snprintf(f->first_mask_left, sizeof f->first_mask_left, "%.400s", why);
-}
-
 /* True when `path` is a mask of the photo's own size: the search is over. One of another size is kept unless there is one. */
 static bool try_mask(search *s, const char *path)
 {
     kiln_error why = {0};
     kiln_camera *c = s->c;
     uint32_t width, height;
-    char sentence[512];
     if (!kiln_is_file(path)) return false;
     if (kiln_picture_size(path, &width, &height, &why) != KILN_OK) {
-        leave(s->f, why.msg);
+        if (!s->unreadable[0]) snprintf(s->unreadable, sizeof s->unreadable, "%.500s", why.msg);
         return false;
     }
     const bool same = width == c->photo_width && height == c->photo_height;
     if (!same && !same_shape(c, width, height)) {
-        snprintf(sentence, sizeof sentence, "'%.300s' is %u x %u pixels, its photo %u x %u", path, width, height, c->photo_width,
-                 c->photo_height);
-        if (!c->mask[0] && !s->other_shape) leave(s->f, sentence);
-        s->other_shape = true;
+        if (!s->other_shape[0])
+            snprintf(s->other_shape, sizeof s->other_shape, "'%.300s' is %u x %u pixels, its photo %u x %u", path, width, height,
+                     c->photo_width, c->photo_height);
         return false;
     }
     if (!same && c->mask[0]) return false;
@@ -104,11 +99,20 @@ static bool try_given(search *s, const char *base, const char *given)
     return try_name(s, base, given, strlen(given), "");
 }
 
+/* A photo counts once, however many files could have been its mask. */
+static void count_left(const search *s)
+{
+    kiln_camera_file *f = s->f;
+    if (s->unreadable[0] && f->n_masks_unreadable++ == 0)
+        snprintf(f->first_mask_unreadable, sizeof f->first_mask_unreadable, "%s", s->unreadable);
+    if (!s->c->mask[0] && s->other_shape[0] && f->n_masks_left++ == 0)
+        snprintf(f->first_mask_left, sizeof f->first_mask_left, "%s", s->other_shape);
+}
+
 kiln_status kiln_mask_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, const char *given, kiln_error *err)
 {
     char suffix[24];
     search s = {.f = f, .c = c, .suffix = folder_suffix(c, p->stem - p->after_folder, suffix)};
-    const uint64_t left = f->n_masks_left;
     bool done = !c->photo[0];
     while (given && given[0] == '.' && given[1] == '/') given += 2;
     for (uint32_t i = 0; i < f->n_dirs && !done; i++) {
@@ -116,26 +120,33 @@ kiln_status kiln_mask_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo
         if (f->is_image_folder[i]) continue;
         done = given ? try_given(&s, base, given) : (suffix[0] && try_folder(&s, base, suffix, p)) || try_folder(&s, base, "", p);
     }
+    count_left(&s);
     if (c->mask[0]) {
         f->n_masks_resampled += c->mask_width != c->photo_width || c->mask_height != c->photo_height;
         f->d->n_masks++;
         return kiln_dataset_add_source(f->d, c->mask, "mask", err);
     }
-    if (given && c->photo[0] && f->n_masks_left == left && f->n_masks_missing++ == 0)
+    if (given && c->photo[0] && !s.unreadable[0] && !s.other_shape[0] && f->n_masks_missing++ == 0)
         snprintf(f->first_mask_missing, sizeof f->first_mask_missing, "%.400s", given);
     return KILN_OK;
 }
 
 void kiln_masks_note(const kiln_camera_file *f)
 {
+    const char *one = "mask is not of its photo's size, but of its shape";
+    const char *more = "masks are not of their photos' sizes, but of their shapes";
     if (f->n_masks_resampled)
-        kiln_dataset_note(f->d,
-                          "%llu masks are not of their photos' sizes, but of their shapes: the nearest pixel of the mask decides",
-                          (unsigned long long)f->n_masks_resampled);
+        kiln_dataset_note(f->d, "%llu %s: the nearest pixel of the mask decides", (unsigned long long)f->n_masks_resampled,
+                          f->n_masks_resampled == 1 ? one : more);
+    if (f->n_masks_unreadable)
+        kiln_dataset_note(f->d, "%llu mask%s cannot be read and %s left out; the first: %s",
+                          (unsigned long long)f->n_masks_unreadable, f->n_masks_unreadable == 1 ? "" : "s",
+                          f->n_masks_unreadable == 1 ? "is" : "are", f->first_mask_unreadable);
     if (f->n_masks_left)
-        kiln_dataset_note(f->d, "%llu masks do not fit their photos and are left out; the first: %s",
-                          (unsigned long long)f->n_masks_left, f->first_mask_left);
+        kiln_dataset_note(f->d, "%llu mask%s and %s left out; the first: %s", (unsigned long long)f->n_masks_left,
+                          f->n_masks_left == 1 ? " does not fit its photo" : "s do not fit their photos",
+                          f->n_masks_left == 1 ? "is" : "are", f->first_mask_left);
     if (f->n_masks_missing)
-        kiln_dataset_note(f->d, "%llu masks that are named are not there; the first: '%s'", (unsigned long long)f->n_masks_missing,
-                          f->first_mask_missing);
+        kiln_dataset_note(f->d, "%llu mask%s named and not there; the first: '%s'", (unsigned long long)f->n_masks_missing,
+                          f->n_masks_missing == 1 ? " is" : "s are", f->first_mask_missing);
 }

@@ -119,33 +119,46 @@ kiln_status kiln_camera_file_begin(kiln_camera_file *f, kiln_dataset *d, const c
 
 static void note_orientation(const kiln_camera_file *f)
 {
-    if (f->n_turned)
+    if (f->n_turned == 1)
+        kiln_dataset_note(f->d, "1 photo is turned by its EXIF orientation, because only so it has the shape of its camera");
+    else if (f->n_turned)
         kiln_dataset_note(f->d,
                           "%llu photos are turned by their EXIF orientation, because only so they have the shape of their cameras",
                           (unsigned long long)f->n_turned);
     if (f->n_untilted)
-        kiln_dataset_note(f->d, "%llu photos have an EXIF orientation and are taken as stored, as COLMAP and nerfstudio take them",
-                          (unsigned long long)f->n_untilted);
+        kiln_dataset_note(f->d, "%llu photo%s an EXIF orientation and %s taken as stored, as COLMAP and nerfstudio do",
+                          (unsigned long long)f->n_untilted, f->n_untilted == 1 ? " has" : "s have",
+                          f->n_untilted == 1 ? "is" : "are");
+}
+
+static void note_unreadable(const kiln_camera_file *f)
+{
+    if (f->n_unreadable)
+        kiln_dataset_note(f->d, "%llu photo%s cannot be read and %s left out; the first: %s", (unsigned long long)f->n_unreadable,
+                          f->n_unreadable == 1 ? "" : "s", f->n_unreadable == 1 ? "is" : "are", f->unreadable);
+    if (f->n_replaced)
+        kiln_dataset_note(f->d, "of %llu photo%s one file cannot be read and another is taken; the first unreadable one: %s",
+                          (unsigned long long)f->n_replaced, f->n_replaced == 1 ? "" : "s", f->unreadable);
 }
 
 void kiln_camera_file_end(kiln_camera_file *f)
 {
-    if (f->n_unreadable)
-        kiln_dataset_note(f->d, "%llu photos cannot be read and are left out; the first: %s", (unsigned long long)f->n_unreadable,
-                          f->unreadable);
+    note_unreadable(f);
     if (f->n_dropped)
         kiln_dataset_note(f->d,
-                          "'%s': %llu of %llu frames are dropped: %llu without a photo, %llu with a photo that cannot be read; the "
+                          "'%s': %llu of %llu frame%s dropped: %llu without a photo, %llu with a photo that cannot be read; the "
                           "first: %s",
                           f->path, (unsigned long long)f->n_dropped, (unsigned long long)f->n_frames,
-                          (unsigned long long)(f->n_dropped - f->n_dropped_unreadable), (unsigned long long)f->n_dropped_unreadable,
-                          f->first_dropped);
+                          f->n_frames == 1 ? " is" : "s are", (unsigned long long)(f->n_dropped - f->n_dropped_unreadable),
+                          (unsigned long long)f->n_dropped_unreadable, f->first_dropped);
     if (f->n_scaled)
-        kiln_dataset_note(f->d, "'%s': the intrinsics of %llu cameras were scaled to the true size of their photos", f->path,
-                          (unsigned long long)f->n_scaled);
+        kiln_dataset_note(f->d, "'%s': the intrinsics of %llu camera%s scaled to the true size of %s", f->path,
+                          (unsigned long long)f->n_scaled, f->n_scaled == 1 ? " were" : "s were",
+                          f->n_scaled == 1 ? "its photo" : "their photos");
     if (f->n_normalised)
-        kiln_dataset_note(f->d, "'%s': %llu rotations had columns that are not of length 1; they were normalised", f->path,
-                          (unsigned long long)f->n_normalised);
+        kiln_dataset_note(f->d, "'%s': %llu rotation%s had columns that are not of length 1 and %s normalised", f->path,
+                          (unsigned long long)f->n_normalised, f->n_normalised == 1 ? "" : "s",
+                          f->n_normalised == 1 ? "was" : "were");
     note_orientation(f);
     kiln_masks_note(f);
     free(f->dirs);
@@ -167,7 +180,8 @@ static bool try_photo(kiln_camera_file *f, kiln_camera *c, const char *path)
         snprintf(c->photo, sizeof c->photo, "%s", path);
         return true;
     }
-    if (f->n_unreadable++ == 0) snprintf(f->unreadable, sizeof f->unreadable, "%.500s", why.msg);
+    if (!f->unreadable[0]) snprintf(f->unreadable, sizeof f->unreadable, "%.500s", why.msg);
+    f->last_unreadable = true;
     return false;
 }
 
@@ -213,14 +227,15 @@ static kiln_status count_missing(kiln_camera_file *f, const kiln_photo_path *p, 
 
 kiln_status kiln_photo_find(kiln_camera_file *f, kiln_camera *c, const kiln_photo_path *p, kiln_error *err)
 {
-    const uint64_t unreadable = f->n_unreadable;
+    f->last_unreadable = false;
     for (uint32_t i = 0; i < f->n_dirs; i++) {
         const size_t from = f->is_image_folder[i] ? p->after_folder : 0;
         if (!try_names(f, c, f->dirs[i], p->path + from, p->stem - from)) continue;
         f->n_photos++;
+        f->n_replaced += f->last_unreadable;
         return kiln_dataset_add_source(f->d, c->photo, "photo", err);
     }
-    f->last_unreadable = f->n_unreadable > unreadable;
+    f->n_unreadable += f->last_unreadable;
     return count_missing(f, p, err);
 }
 
