@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -139,6 +140,17 @@ static void find_refused(const char *because)
 
 static const char *rows(void) { return data.rows_path + strlen(root) + 1; }
 
+static const char *why_not(const char *name, bool *used)
+{
+    *used = false;
+    for (uint32_t i = 0; i < data.n_findings; i++) {
+        if (strcmp(data.findings[i].path, at(name)) != 0) continue;
+        *used = data.findings[i].used;
+        return data.findings[i].why_not;
+    }
+    return "";
+}
+
 static void assert_near(double a, double b) { assert_true(fabs(a - b) < 1e-9); }
 
 /* ---- precedence ----------------------------------------------------------------------------------------------------------- */
@@ -177,6 +189,35 @@ static void the_largest_splat_file_counts(void **state)
     put_ply("points.ply", 90, false);
     find();
     assert_string_equal(rows(), "b.ply");
+}
+
+/* n rows of 32 zeros, packed by gzip or not. */
+static void put_splat(const char *name, unsigned n, bool packed)
+{
+    const unsigned char row[32] = {0};
+    gzFile f = gzopen(at(name), packed ? "wb" : "wbT");
+    assert_non_null(f);
+    for (unsigned i = 0; i < n; i++) assert_int_equal(gzwrite(f, row, sizeof row), sizeof row);
+    assert_int_equal(gzclose(f), Z_OK);
+}
+
+static void a_packed_file_is_not_taken_for_the_smaller(void **state)
+{
+    bool used;
+    (void)state;
+    put_splat("big.splat.gz", 60, true);
+    find();
+    assert_string_equal(rows(), "big.splat.gz"); /* the only one */
+    kiln_dataset_release(&data);
+    put_splat("a.splat", 4, false);
+    find_refused("holds several splat files, 'a.splat', 'big.splat.gz', and which has most Gaussians is not known before "
+                 "'big.splat.gz' is unpacked; name one of them on the command line");
+    put_splat("big.splat", 60, false);
+    find();
+    assert_string_equal(rows(), "big.splat");
+    assert_string_equal(why_not("big.splat.gz", &used), "big.splat is there, unpacked");
+    assert_false(used);
+    assert_string_equal(why_not("a.splat", &used), "big.splat has more, 60");
 }
 
 static void known_point_names_come_before_larger_clouds(void **state)
@@ -807,17 +848,6 @@ static const char *splits(void)
 }
 
 /* The finding of a file of the scene, "" where there is none. *used: whether it is used. */
-static const char *why_not(const char *name, bool *used)
-{
-    *used = false;
-    for (uint32_t i = 0; i < data.n_findings; i++) {
-        if (strcmp(data.findings[i].path, at(name)) != 0) continue;
-        *used = data.findings[i].used;
-        return data.findings[i].why_not;
-    }
-    return "";
-}
-
 /* ---- lists of names, --split ------------------------------------------------------------------------------------------------ */
 
 /* left/1, left/2, right/1, right/2, of a COLMAP model. */
@@ -1317,6 +1347,7 @@ int main(void)
         IN_SCRATCH(the_last_iteration_counts),
         IN_SCRATCH(the_last_of_many_iterations_counts),
         IN_SCRATCH(the_largest_splat_file_counts),
+        IN_SCRATCH(a_packed_file_is_not_taken_for_the_smaller),
         IN_SCRATCH(known_point_names_come_before_larger_clouds),
         IN_SCRATCH(a_broken_splat_file_does_not_become_points),
         IN_SCRATCH(a_broken_file_beside_splats_is_told),

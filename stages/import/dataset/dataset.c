@@ -34,15 +34,55 @@ kiln_status kiln_dataset_add_finding(kiln_dataset *d, const char *path, const ch
     return KILN_OK;
 }
 
-static const kiln_candidate *best_splats(const kiln_search *s)
+static bool is_splats(const kiln_candidate *c) { return c->reader && c->kind == KILN_SCENE_SPLATS; }
+
+/* The file beside a packed one that has its name without the packing's suffix, if there are splats in it; else NULL. */
+static const kiln_candidate *unpacked_twin(const kiln_search *s, const kiln_candidate *c)
 {
-    const kiln_candidate *best = NULL;
-    if (s->trained && s->files[0].reader && s->files[0].kind == KILN_SCENE_SPLATS) return &s->files[0];
+    const size_t stem = kiln_packing_stem(c->path);
+    for (uint32_t i = 0; i < s->n_files && c->path[stem]; i++) {
+        const kiln_candidate *twin = &s->files[i];
+        if (is_splats(twin) && strncmp(twin->path, c->path, stem) == 0 && !twin->path[stem]) return twin;
+    }
+    return NULL;
+}
+
+static bool competes(const kiln_search *s, const kiln_candidate *c)
+{
+    return is_splats(c) && !(c->is_unknown && unpacked_twin(s, c));
+}
+
+/* Several files, and of one or more nobody knows how large they are. */
+static kiln_status refuse_to_guess(const kiln_search *s, kiln_error *err)
+{
+    char names[600] = "", packed[KILN_PATH_MAX] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < s->n_files && used < sizeof names; i++) {
+        const kiln_candidate *c = &s->files[i];
+        if (!competes(s, c)) continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.100s'", used ? ", " : "", kiln_path_base(c->path));
+        if (c->is_unknown && !packed[0]) snprintf(packed, sizeof packed, "%s", kiln_path_base(c->path));
+    }
+    if (used >= sizeof names) memcpy(names + sizeof names - 4, "...", 4);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' holds several splat files, %s, and which has most Gaussians is not known before '%.100s' is unpacked; "
+                     "name one of them on the command line",
+                     s->d->root, names, packed);
+}
+
+static kiln_status best_splats(const kiln_search *s, const kiln_candidate **best, kiln_error *err)
+{
+    uint32_t n = 0, n_unknown = 0;
+    *best = s->trained && is_splats(&s->files[0]) ? &s->files[0] : NULL;
+    if (*best) return KILN_OK;
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
-        if (c->reader && c->kind == KILN_SCENE_SPLATS && (!best || c->n_rows > best->n_rows)) best = c;
+        if (!competes(s, c)) continue;
+        n++;
+        n_unknown += c->is_unknown;
+        if (!*best || c->n_rows > (*best)->n_rows) *best = c;
     }
-    return best;
+    return n > 1 && n_unknown ? refuse_to_guess(s, err) : KILN_OK;
 }
 
 static const kiln_candidate *best_points(const kiln_search *s)
@@ -89,7 +129,8 @@ static kiln_status choose_parts(kiln_search *s, kiln_error *err)
 
 static kiln_status choose_splats(kiln_search *s, kiln_error *err)
 {
-    const kiln_candidate *best = best_splats(s);
+    const kiln_candidate *best;
+    KILN_TRY(best_splats(s, &best, err));
     if (best) {
         use_rows(s->d, best->path, best->reader);
         return KILN_OK;
@@ -132,6 +173,8 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
         snprintf(out, room, "%.80s holds Gaussians", name);
     else if (s->trained && used == &s->files[0])
         snprintf(out, room, "the trained iteration %llu takes precedence", (unsigned long long)used->iteration);
+    else if (c->is_unknown && unpacked_twin(s, c))
+        snprintf(out, room, "%.80s is there, unpacked", kiln_path_base(unpacked_twin(s, c)->path));
     else if (used->n_rows > c->n_rows)
         snprintf(out, room, "%.80s has more, %llu", name, (unsigned long long)used->n_rows);
     else
@@ -163,7 +206,7 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
         if (strcmp(c->path, d->rows_path) == 0) d->rows_kind = c->kind;
         if (added) continue;
         snprintf(what, sizeof what, "%s", c->has_none ? "no splats" : "unreadable");
-        if (c->reader && c->n_rows == 0 && !points) /* KILN_PACKED_WHOLE */
+        if (c->is_unknown)
             snprintf(what, sizeof what, "%s, packed", c->reader->name);
         else if (c->reader)
             snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,

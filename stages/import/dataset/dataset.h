@@ -2,7 +2,8 @@
  *
  * Precedence, first found wins; --list prints all that was found and marks what is used.
  *   Gaussians: a file named on the command line; point_cloud/iteration_N/point_cloud.ply with the largest N; a splat
- *              file at the top of the directory (largest count when several)
+ *              file at the top of the directory (largest count when several; a packed file whose count is not known stands
+ *              back behind the same name unpacked, and beside any other file the user has to name one)
  *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); train_cameras.json and test_cameras.json (forks of INRIA), read
  *              together; COLMAP sparse model; transforms.json; transforms_{train,val,test}.json, read together
  *   points:    without Gaussians only: those of the cameras (COLMAP points3D; ply_file_path of transforms.json), because

@@ -40,6 +40,13 @@ static bool is_candidate(const char *name)
 /* The JSON file of a SOG scene has one of these names, which other programs use as well. */
 static bool may_be_scene_json(const char *name) { return strcmp(name, "meta.json") == 0 || strcmp(name, "lod-meta.json") == 0; }
 
+static bool is_packed(const char *path)
+{
+    const kiln_packing *packing = NULL;
+    kiln_error unread;
+    return kiln_packing_find(path, &packing, &unread) == KILN_OK && packing;
+}
+
 /* Opens the files from `first` on far enough to know what they are; one that cannot be read keeps the reason. */
 static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err)
 {
@@ -52,6 +59,7 @@ static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err
         c->has_none = info->has_none;
         c->kind = info->kind;
         c->n_rows = info->n_rows;
+        c->is_unknown = c->reader && c->reader->packed == KILN_PACKED_WHOLE && c->n_rows == 0 && is_packed(c->path);
     }
     free(info);
     return KILN_OK;

@@ -14,6 +14,7 @@ typedef struct {
     bool has_none;             /* because it is sound and holds something else */
     kiln_scene_kind kind;
     uint64_t n_rows;
+    bool is_unknown;    /* how many rows: it is packed, and only when it is unpacked that shows; n_rows is 0 */
     uint64_t iteration; /* of point_cloud/iteration_N, else 0 */
     kiln_error why;     /* when it cannot be read */
 } kiln_candidate;
