@@ -8,6 +8,7 @@
 #include "stages/import/packing.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,16 +59,41 @@ static kiln_status read_head(const char *path, unsigned char *head, size_t room,
     return st;
 }
 
-/* packed: the name of the packing that `head` was inside, or NULL. */
-static kiln_status unknown(const char *path, const char *packed, const unsigned char *head, size_t len, kiln_error *err)
+/* A .splat has no mark: whole rows, of which the first has a position and sizes that could be some. */
+static bool may_be_splat(const kiln_peek *p, const unsigned char *head, size_t len)
 {
+    enum { ROW_BYTES = 32 };
+    float v[6];
+    kiln_file_info file;
+    kiln_error unread;
+    bool plain = true;
+    if (p->packing || len < ROW_BYTES || kiln_file_stat(p->path, &file, &unread) != KILN_OK || file.size % ROW_BYTES) return false;
+    for (size_t i = 0; i < len; i++) plain &= head[i] < 0x7f && (head[i] >= ' ' || (head[i] && strchr("\t\r\n", head[i])));
+    memcpy(v, head, sizeof v);
+    for (int i = 0; i < 6; i++)
+        if (!isfinite(v[i]) || fabsf(v[i]) > 1e6f || (i >= 3 && v[i] < 0)) return false;
+    return !plain;
+}
+
+static kiln_status unknown(const kiln_peek *p, const char *path, const unsigned char *head, size_t len, kiln_error *err)
+{
+    const kiln_packing *inner = NULL;
+    const char *packed = p->packing ? p->packing->name : NULL;
+    if (packed) KILN_TRY(kiln_packing_find(p->path, &inner, err));
+    if (inner)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is packed twice: it is %s data and holds %s data; unpack it once", path, packed,
+                         inner->name);
+    if (may_be_splat(p, head, len))
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is no splat or point file that we know; if it is a .splat, which has no mark, it needs that suffix; "
+                         "--list-formats names the formats",
+                         path);
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (len >= strlen(later[i].magic) && memcmp(head, later[i].magic, strlen(later[i].magic)) == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read yet; convert it to PLY first", path, later[i].what);
-    return kiln_fail(err, KILN_E_INPUT,
-                     "'%s' is %s%sno splat or point file that we know: a PLY begins with \"ply\"; --list-formats names the formats",
-                     path, packed ? packed : "", packed ? " data and holds " : "");
+    return kiln_fail(err, KILN_E_INPUT, "'%s' is %s%sno splat or point file that we know; --list-formats names the formats", path,
+                     packed ? packed : "", packed ? " data and holds " : "");
 }
 
 /* The reader that is surest; NULL: none is. */
@@ -97,7 +123,7 @@ static kiln_status find(const kiln_peek *p, const char *name, const kiln_reader 
         *out = NULL;
         return kiln_foreign_refuse(name, what, err);
     }
-    return *out ? KILN_OK : unknown(name, p->packing ? p->packing->name : NULL, head, len, err);
+    return *out ? KILN_OK : unknown(p, name, head, len, err);
 }
 
 int kiln_source_claim(const char *path)

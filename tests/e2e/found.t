@@ -55,6 +55,11 @@ def put(name, data):
     with open(name, 'wb') as f:
         f.write(data)
 put('other.gz', gzip.compress(b'something else'))
+put('twice.ply.gz.gz', gzip.compress(gzip.compress(b'ply')))
+row = struct.pack('<6f8B', 1, 2, 3, .1, .1, .1, 9, 9, 9, 255, 255, 128, 128, 128)
+put('splat.dat', row * 4)
+put('text.dat', b'no splats' + 23 * b' ')
+put('cut.dat', row * 4 + b'.')
 meta = json.dumps({'version': 2, 'count': 1, 'means': {'mins': [0] * 3, 'maxs': [1] * 3, 'files': ['l.webp', 'u.webp']}})
 with zipfile.ZipFile('z.sog', 'w') as z:
     z.writestr('meta.json', meta)
@@ -95,6 +100,11 @@ refused sog/meta.json "sog/meta.json' has no \"quats\" entry"
 refused lod "the tree of '.*lod/lod-meta.json' has a node with neither"
 refused only "a.spz' says that it is SPZ version 9"
 named other.gz 'gzip data and holds no splat or point file that we know'
+named twice.ply.gz.gz 'packed twice: it is gzip data and holds gzip data; unpack it once$'
+known='no splat or point file that we know; '
+named splat.dat "${known}if it is a .splat, which has no mark, it needs that suffix; --list-formats names the formats$"
+named text.dat "$known--list-formats names the formats$"
+named cut.dat "$known--list-formats names the formats$"
 named z.zip 'a ZIP archive that holds no meta.json'
 named a.bin "a .rad file of Spark's$yet"
 named b.rad "a .rad file of Spark's$yet"
