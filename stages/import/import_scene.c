@@ -225,6 +225,7 @@ static void say_counts(const kiln_import_result *i)
         if (i->counts.clamped[c])
             kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s",
                      kiln_clamp_text((kiln_clamp)c));
+    if (i->scan.info.remarks[0]) kiln_say("%s", i->scan.info.remarks);
     if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
 }
 

@@ -139,6 +139,8 @@ static void unite_info(const kiln_source_info *p, kiln_source_info *all)
     if (strcmp(p->writer, all->writer) != 0) all->writer[0] = '\0';
     if (!all->up_axis[0]) memcpy(all->up_axis, p->up_axis, sizeof all->up_axis);
     if (p->notes[0]) snprintf(all->notes + used, sizeof all->notes - used, "%s%s", used ? "; " : "", p->notes);
+    const size_t said = strlen(all->remarks);
+    if (p->remarks[0]) snprintf(all->remarks + said, sizeof all->remarks - said, "%s%s", said ? "; " : "", p->remarks);
 }
 
 /* Rows are counted in 32 bits. */

@@ -84,7 +84,8 @@ typedef struct {
     kiln_extra extras[KILN_EXTRAS_MAX]; /* see kiln_keep; in file order */
     uint32_t n_extras;
     char layout[8192]; /* JSON: what export needs to write the same columns again: property order, types, comments */
-    char notes[1024];  /* sentence(s) for the user, "" none: trailing bytes, dialect found, filter_3D folded */
+    char notes[1024];  /* sentence(s) for the user, "" none: what is unusual, a warning: trailing bytes, files that are missing */
+    char remarks[512]; /* the same of what is as it should be, and is only said: which axes, which level */
 } kiln_source_info;
 
 /* A batch of rows, planar. Arrays have room for KILN_BLOCK_ROWS rows; stride (distance between components) is n. */

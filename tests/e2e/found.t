@@ -33,6 +33,10 @@ says "cfg_args names '/far/away' as the folder of the training data$" err
 
 must 0 "$KILN_BIN/kiln-import" d x.db
 for line in "settings: cfg_args \(white" 'split: 1 test, 4 train' 'lens: OPENCV, 5 of 5' 'not used: less.ply .*: much.ply has more'; do says "$line" err; done
+echo 'This folder holds a chair.' >d/test.txt
+must 0 "$KILN_BIN/kiln-import" d x.db --force
+says "not used: test.txt \(list of names\): none of its names is a camera's$" err
+rm d/test.txt
 must 0 kiln import d x.db --json --force
 python3 - <<'P' || fail 'the report lacks what was found'
 import json

@@ -38,7 +38,13 @@ digest folder.db >changed && digest archive.sog.db >first && ! cmp -s changed fi
 
 must 0 "$KILN_BIN/kiln-import" lod lod.db && ! grep -q 'level' err || fail "a whole set is spoken of: $(cat err)"
 must 0 "$KILN_BIN/kiln-import" lod coarse.db --lod 1 && says 'level 1 is read, 16 Gaussians' err
+grep 'warning' err && fail 'a whole set that is read as wished is warned of'
+noted() { python3 -c 'import json, sys; n = [f["notes"] for f in json.load(open("out"))["findings"] if f["used"] and f["role"] == "splats"]; assert len(n) == 1 and sys.argv[1] in n[0], n' "$1" || fail "no '$1' in the findings: $(cat out)"; }
+must 0 "$KILN_BIN/kiln-import" lod no.db --list --lod 1 && says '^notes +splats +lod-meta.json: .*level 1 is read, 16 Gaussians; its environment of 12' out
 rm -r lod/0_1
+must 0 "$KILN_BIN/kiln-import" lod no.db --list && says '^notes +splats +lod-meta.json: .*because 1 file is missing: 0_1/meta.json' out
+must 0 kiln import lod no.db --list --json && noted 'because 1 file is missing: 0_1/meta.json'
+must 0 "$KILN_BIN/kiln-import" folder no.db --list && ! grep -q '^notes' out || fail "notes without a word: $(cat out)"
 must 0 "$KILN_BIN/kiln-import" lod lod.db && says 'without level 0 \(60 Gaussians\), because 1 file is missing: 0_1/meta.json' err
 same coarse.db lod.db
 must 3 kiln import lod none.db --lod 7 && says 'has the levels 0 to 1' err

@@ -48,6 +48,11 @@ for file in v3 v4in3 v4 rub rdf; do
 done
 must 0 kiln import v4.spz.gz packed.db
 for file in v4in3 v4 rub packed; do same v3.db $file.db; done
+must 0 "$KILN_BIN/kiln-import" v3.spz no.db --list
+grep -q '^notes    splats   v3.spz: SPZ numbers are taken as RUB' out || fail "--list says no axes: $(cat out)"
+must 0 "$KILN_BIN/kiln-import" rub.spz no.db --list # names its axes behind the rows
+grep -q '^notes    splats   rub.spz: which axes its numbers have shows when the file is unpacked$' out || fail "--list guesses axes: $(cat out)"
+must 0 "$KILN_BIN/kiln-import" v3.spz said.db && grep -q 'SPZ numbers are taken as RUB' err && ! grep 'warning' err || fail "a healthy file is warned of: $(cat err)"
 must 0 "$KILN_BIN/kiln-import" v3.spz as-is.db --frame as-is && grep -q 'left as they stand (--frame as-is)' err || fail "which frame: $(cat err)"
 same rdf.db as-is.db
 [ "$(digest v3.db)" != "$(digest as-is.db)" ] || fail '--frame changes nothing'

@@ -524,14 +524,16 @@ static void a_level_is_its_files_and_the_environment(void **state)
     expect(rows, &n, 0, 60);
     expect(rows, &n, 76, 12);
     compare("golden_lod, level 0", &s, DATA "golden_lod.f32", rows, n);
-    assert_string_equal(s.scan.info.notes, "its environment of 12 Gaussians is read with it");
+    assert_string_equal(s.scan.info.remarks, "its environment of 12 Gaussians is read with it");
+    assert_string_equal(s.scan.info.notes, "");
     import_source_free(&s);
     n = 0;
     read_level(DATA "golden_lod/lod-meta.json", 1, &s);
     expect(rows, &n, 60, 16);
     expect(rows, &n, 76, 12);
     compare("golden_lod, level 1", &s, DATA "golden_lod.f32", rows, n);
-    assert_non_null(strstr(s.scan.info.notes, "level 1 is read, 16 Gaussians"));
+    assert_non_null(strstr(s.scan.info.remarks, "level 1 is read, 16 Gaussians"));
+    assert_string_equal(s.scan.info.notes, "");
     import_source_free(&s);
 }
 

@@ -384,7 +384,7 @@ static void an_extension_decides_the_frame(void **state)
     model bare = make_model(4, FEW, 4);
     import_source stored = read_whole(streams_of(&bare, 0, true), KILN_FRAME_AS_IS);
     (void)state;
-    assert_non_null(strstr(stored.scan.info.notes, "left as they stand"));
+    assert_non_null(strstr(stored.scan.info.remarks, "left as they stand"));
     for (uint32_t system = 1; system <= 16; system++)
         for (int frame = 0; frame < 2; frame++) { /* whatever --frame says, in both containers */
             model m = make_model(4, FEW, 4);
@@ -394,15 +394,16 @@ static void an_extension_decides_the_frame(void **state)
                 read_whole(frame ? streams_of(&m, 0, true) : gzip_of(plain_of(&m)), frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB);
             assert_string_equal(kiln_spz_system_name(system), names[system]);
             compare_turned(&stored, &s, names[system]);
-            assert_non_null(strstr(s.scan.info.notes, names[system]));
-            assert_int_equal(strstr(s.scan.info.notes, "left-handed") != NULL, is_left_handed(names[system]));
+            assert_non_null(strstr(s.scan.info.remarks, names[system]));
+            assert_int_equal(strstr(s.scan.info.remarks, "left-handed") != NULL, is_left_handed(names[system]));
             import_source_free(&s);
             free_model(&m);
         }
     import_source rub = read_whole(streams_of(&bare, 0, true), KILN_FRAME_RUB);
     compare_turned(&stored, &rub, "RUB");
-    assert_non_null(strstr(rub.scan.info.notes, "taken as RUB"));
-    assert_non_null(strstr(rub.scan.info.notes, "--frame as-is"));
+    assert_non_null(strstr(rub.scan.info.remarks, "taken as RUB"));
+    assert_non_null(strstr(rub.scan.info.remarks, "--frame as-is"));
+    assert_string_equal(rub.scan.info.notes, "");
     import_source_free(&rub);
     import_source_free(&stored);
     free_model(&bare);

@@ -217,6 +217,7 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
                                           : c->reader ? why_not
                                                       : c->why.msg,
                                           err));
+        if (used) memcpy(d->findings[d->n_findings - 1].notes, c->notes, sizeof c->notes);
         if (!c->reader) kiln_dataset_note(d, "a file is left out: %s", c->why.msg);
     }
     if (s->points[0] && strcmp(s->points, d->rows_path) != 0)

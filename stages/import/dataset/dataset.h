@@ -58,6 +58,7 @@ typedef struct {
     char role[16];   /* "splats", "points", "cameras", "photos" */
     bool used;
     char why_not[200]; /* "a splat file takes precedence" */
+    char notes[1600];  /* what the reader of rows that are used says of the file (reader.h: remarks, notes); "" nothing */
 } kiln_finding;
 
 typedef struct {

@@ -59,6 +59,9 @@ static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err
         c->has_none = info->has_none;
         c->kind = info->kind;
         c->n_rows = info->n_rows;
+        if (c->reader)
+            snprintf(c->notes, sizeof c->notes, "%s%s%s", info->remarks, info->remarks[0] && info->notes[0] ? "; " : "",
+                     info->notes);
         c->is_unknown = c->reader && c->reader->packed == KILN_PACKED_WHOLE && c->n_rows == 0 && is_packed(c->path);
     }
     free(info);

@@ -17,6 +17,7 @@ typedef struct {
     bool is_unknown;    /* how many rows: it is packed, and only when it is unpacked that shows; n_rows is 0 */
     uint64_t iteration; /* of point_cloud/iteration_N, else 0 */
     kiln_error why;     /* when it cannot be read */
+    char notes[1600];   /* of kiln_finding */
 } kiln_candidate;
 
 typedef struct {

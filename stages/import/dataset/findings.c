@@ -85,16 +85,20 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
 }
 
 /* ---- as talk ------------------------------------------------------------------------------------------------------------- */
-/* Another file of rows beside the one that is used is worth a line: perhaps it was meant. Not more than a few of them. */
+/* Another file of rows beside the one that is used is worth a line: perhaps it was meant. Not more than a few of them. So is a list
+ * of test views that cannot be used. */
 static void say_unused(const kiln_dataset *d)
 {
     enum { NAMED = 3 };
     uint32_t n = 0;
+    bool has_list = false; /* lists of test views stand in their order: one before that which is used could not be */
     for (uint32_t i = 0; i < d->n_findings; i++) {
         const kiln_finding *f = &d->findings[i];
+        const bool list = strcmp(f->role, "split") == 0;
         const bool rows = strcmp(f->role, "splats") == 0 || strcmp(f->role, "points") == 0;
+        has_list |= list && f->used;
         if (f->used) continue;
-        if (rows && n++ < NAMED)
+        if ((rows && n++ < NAMED) || (list && !has_list))
             kiln_say("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
         else
             kiln_chat("not used: %s (%s): %s", shown(d, f->path), f->what, f->why_not);
@@ -122,6 +126,7 @@ static void print_list(const kiln_dataset *d)
         const kiln_finding *f = &d->findings[i];
         kiln_print("%-8s %-8s %s: %s%s%s", f->used ? "uses" : "leaves", f->role, shown(d, f->path), f->what, f->used ? "" : ": ",
                    f->why_not);
+        if (f->notes[0]) kiln_print("%-8s %-8s %s: %s", "notes", f->role, shown(d, f->path), f->notes);
     }
     if (split_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "split", line);
     if (lens_line(d, line)) kiln_print("%-8s %-8s %s", "uses", "lens", line);
@@ -146,8 +151,9 @@ kiln_status kiln_findings_list(kiln_run *r, const kiln_dataset *d, kiln_error *e
         return kiln_fail(err, KILN_E_NOMEM, "out of memory");
     for (uint32_t i = 0; i < d->n_findings; i++) {
         const kiln_finding *f = &d->findings[i];
-        json_t *j = json_pack("{s:o, s:o, s:s, s:b, s:o}", "path", kiln_json_string(f->path), "what", kiln_json_string(f->what),
-                              "role", f->role, "used", f->used, "why_not", kiln_json_string(f->why_not));
+        json_t *j = json_pack("{s:o, s:o, s:s, s:b, s:o, s:o}", "path", kiln_json_string(f->path), "what",
+                              kiln_json_string(f->what), "role", f->role, "used", f->used, "why_not", kiln_json_string(f->why_not),
+                              "notes", kiln_json_string(f->notes));
         if (!j || json_array_append_new(list, j) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
     }
     if (!kiln_run_json(r)) print_list(d);

@@ -111,19 +111,26 @@ static kiln_status look_at_levels(const lod_source *s, levels *out, kiln_error *
     return KILN_OK;
 }
 
-/* Nothing is said of a whole set whose finest level is read. */
+static void remark(kiln_source_info *info, const char *text)
+{
+    const size_t at = strlen(info->remarks);
+    snprintf(info->remarks + at, sizeof info->remarks - at, "%s%s", at ? "; " : "", text);
+}
+
+/* Nothing is said of a whole set whose finest level is read, and a level of a whole one is what the user chose. */
 static void note_level(lod_source *s, const levels *l)
 {
     kiln_source_info *info = &s->head.info;
-    char lost[256] = "";
+    char lost[256] = "", level[160];
     size_t at = 0;
     for (uint32_t i = 0; i < s->tree.n_levels; i++)
         if (!l->is_there[i] && s->tree.counts[i] && at + 48 < sizeof lost)
             at += (size_t)snprintf(lost + at, sizeof lost - at, "%s%u (%llu Gaussians)", at ? ", " : "", i,
                                    (unsigned long long)s->tree.counts[i]);
-    if (s->head.level || at)
-        kiln_sog_note(info, "of the levels of detail 0 (the finest) to %u, level %u is read, %llu Gaussians", s->tree.n_levels - 1,
-                      s->head.level, (unsigned long long)s->tree.counts[s->head.level]);
+    snprintf(level, sizeof level, "of the levels of detail 0 (the finest) to %u, level %u is read, %llu Gaussians",
+             s->tree.n_levels - 1, s->head.level, (unsigned long long)s->tree.counts[s->head.level]);
+    if (s->head.level && !at) remark(info, level);
+    if (at) kiln_sog_note(info, "%s", level);
     if (at)
         kiln_sog_note(info, "the set is incomplete: without level %s, because %u file%s missing: %s", lost, l->n_missing,
                       l->n_missing == 1 ? " is" : "s are", l->missing);
@@ -230,6 +237,7 @@ static void take_codes(lod_source *s, uint32_t p, const kiln_sog_codes *c)
 static kiln_status look_at_parts(lod_source *s, kiln_error *err)
 {
     bool same = true;
+    char text[100];
     s->head.info.spool_bytes = sizeof s->head;
     for (uint32_t p = 0; p < s->n_parts; p++) {
         kiln_sog_set *set;
@@ -237,8 +245,10 @@ static kiln_status look_at_parts(lod_source *s, kiln_error *err)
         const kiln_sog_codes *c = kiln_sog_set_codes(set);
         take_codes(s, p, c);
         same &= c->antialiased == s->head.info.antialiased;
-        if (s->head.has_environment && p + 1 == s->n_parts)
-            kiln_sog_note(&s->head.info, "its environment of %llu Gaussians is read with it", (unsigned long long)c->n);
+        if (s->head.has_environment && p + 1 == s->n_parts) {
+            snprintf(text, sizeof text, "its environment of %llu Gaussians is read with it", (unsigned long long)c->n);
+            remark(&s->head.info, text);
+        }
         s->head.info.spool_ram = kiln_max_u64(s->head.info.spool_ram, kiln_sog_set_image_ram(set));
         kiln_sog_set_free(set);
     }

@@ -46,10 +46,10 @@ static void close_spz(kiln_source *source)
 
 /* ---- open ---------------------------------------------------------------------------------------------------------------- */
 
-static void add_note(kiln_source_info *info, const char *first, const char *second)
+static void add_note(kiln_source_info *info, const char *text)
 {
     const size_t n = strlen(info->notes);
-    snprintf(info->notes + n, sizeof info->notes - n, "%s%s%s", n ? "; " : "", first, second);
+    snprintf(info->notes + n, sizeof info->notes - n, "%s%s", n ? "; " : "", text);
 }
 
 /* Which axes the numbers have, and what the user is told about that. */
@@ -62,12 +62,15 @@ static void choose_axes(spz_source *s, uint32_t named, kiln_source_frame frame, 
         snprintf(text, sizeof text, "its axes are %s, as the file itself says%s%s", kiln_spz_system_name(named),
                  named == KILN_SPZ_RDF ? "" : ", and are turned to RDF",
                  kiln_spz_system_is_mirrored(named) ? ", which mirrors them because they are left-handed" : "");
-        add_note(info, text, frame == KILN_FRAME_AS_IS && named != KILN_SPZ_RDF ? "; --frame as-is does not change that" : "");
-    } else if (s->system) {
-        add_note(info, "SPZ numbers are taken as RUB, as the format has them, and turned to RDF; ",
-                 "where the scene comes upside down, --frame as-is leaves them");
+        snprintf(info->remarks, sizeof info->remarks, "%s", text);
+        if (frame == KILN_FRAME_AS_IS && named != KILN_SPZ_RDF)
+            add_note(info, "the file itself names its axes, and --frame as-is does not change that");
     } else {
-        add_note(info, "SPZ numbers are left as they stand (--frame as-is)", "");
+        snprintf(info->remarks, sizeof info->remarks, "%s",
+                 s->system
+                     ? "SPZ numbers are taken as RUB, as the format has them, and turned to RDF; where the scene comes upside "
+                       "down, --frame as-is leaves them"
+                     : "SPZ numbers are left as they stand (--frame as-is)");
     }
 }
 
@@ -86,7 +89,7 @@ static kiln_status open_planes(spz_source *s, const kiln_source_at *at, uint64_t
         return kiln_fail(err, KILN_E_INPUT, "'%s' unpacks to %llu bytes; %u Gaussians of its SPZ header take %llu", s->name,
                          (unsigned long long)size, s->header.n, (unsigned long long)end);
     if (s->header.extended) return kiln_spz_extensions_read(s->fd, s->name, end, size, named, err);
-    if (size > end) add_note(info, "bytes after the last Gaussian are ignored", "");
+    if (size > end) add_note(info, "bytes after the last Gaussian are ignored");
     return KILN_OK;
 }
 
@@ -132,7 +135,10 @@ static kiln_status open_spz(const kiln_source_at *at, kiln_source **out, kiln_so
     info->n_rows = s->header.n;
     info->sh_degree = s->header.sh_degree;
     info->antialiased = s->header.antialiased;
-    choose_axes(s, named, at->options->frame, info);
+    if (at->head_only && s->header.extended && !named) /* its records lie behind what is packed */
+        snprintf(info->remarks, sizeof info->remarks, "which axes its numbers have shows when the file is unpacked");
+    else
+        choose_axes(s, named, at->options->frame, info);
     KILN_GO(kiln_spz_decoder_new(&s->header, &s->decoder, err));
     *out = (kiln_source *)s;
     return KILN_OK;
