@@ -119,10 +119,11 @@ static kiln_status commit(kiln_run *r, kiln_import_result *i, const kiln_sources
     KILN_GO(kiln_sources_unchanged(s, err));
     KILN_GO(kiln_run_commit(r, key, make, c, err));
     if (i->counts.kept == 0)
-        kiln_say("%u cameras", i->n_cameras);
+        kiln_say("%u camera%s", i->n_cameras, i->n_cameras == 1 ? "" : "s");
     else
-        kiln_say("%llu %s, %u cameras", (unsigned long long)i->counts.kept,
-                 i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussians" : "points", i->n_cameras);
+        kiln_say("%llu %s%s, %u camera%s", (unsigned long long)i->counts.kept,
+                 i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point", i->counts.kept == 1 ? "" : "s", i->n_cameras,
+                 i->n_cameras == 1 ? "" : "s");
 done:
     free(c);
     return st;

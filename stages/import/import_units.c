@@ -156,8 +156,8 @@ static void plan_without_rows(kiln_import_result *i)
         i->scan.n_blocks = (kiln_import_given.random_points + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS;
         return;
     }
-    kiln_warn("'%s' holds %u cameras but neither Gaussians nor points; --random-points N makes N to start from", i->data.root,
-              i->data.n_cameras);
+    kiln_warn("'%s' holds %u camera%s but neither Gaussians nor points; --random-points N makes N to start from", i->data.root,
+              i->data.n_cameras, i->data.n_cameras == 1 ? "" : "s");
 }
 
 kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)

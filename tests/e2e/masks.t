@@ -111,6 +111,7 @@ json.dump({'fl_x': 2 * c['fx'], 'fl_y': 2 * c['fy'], 'cx': 2 * c['cx'], 'cy': 2 
            'frames': [{'file_path': 'images/cam1.png', 'mask_path': 'masks/m.png', 'transform_matrix': m}]}, open('n/transforms.json', 'w'))
 P
 must 0 imp n n.db
+grep -q 'Gaussians, 1 camera$' err || fail "one camera: $(cat err)"
 bake n.db
 must 0 kiln render n.db --background white --json
 python3 -c "assert abs($(view cam1) - $whole) < 0.5" || fail "mask_path gives $(view cam1), not $whole"
