@@ -194,6 +194,12 @@ static kiln_status add_run(lod_source *s, uint32_t p, uint64_t first, uint64_t n
     return KILN_OK;
 }
 
+/* The tree is read anew in each worker, before it is known to be the one that the spool was made of. */
+static kiln_status changed(const lod_source *s, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was read", s->name);
+}
+
 /* parts[].n are known. */
 static kiln_status list_runs(lod_source *s, kiln_error *err)
 {
@@ -202,9 +208,11 @@ static kiln_status list_runs(lod_source *s, kiln_error *err)
         const kiln_lod_range *r = &s->tree.ranges[i];
         if (!is_of_level(s, i)) continue;
         if (s->parts[p].file != s->tree.files[r->file]) p++;
+        if (p >= s->n_parts) return changed(s, err);
         KILN_TRY(add_run(s, p, r->first, r->n, err));
     }
     if (s->head.has_environment) KILN_TRY(add_run(s, s->n_parts - 1, 0, s->parts[s->n_parts - 1].n, err));
+    if (s->n_runs == 0) return changed(s, err);
     const run *last = &s->runs[s->n_runs - 1];
     s->head.info.n_rows = last->row + last->n;
     if (s->head.info.n_rows < UINT32_MAX) return KILN_OK;
