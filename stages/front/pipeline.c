@@ -10,12 +10,14 @@
 #include "stages/engine/stage_graph.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
+#include "stages/import/packing.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME "kiln pipeline"
 #define DEMO_FOLDER "kiln-demo"
@@ -242,15 +244,36 @@ static kiln_status as_path(const char **word, kiln_error *err)
     return KILN_OK;
 }
 
-/* bake/ in a scene's folder; beside a scene's file FILE.bake, with the file's suffix dropped. */
-static kiln_status default_out(const char *scene, char *out, kiln_error *err)
+/* Length of a scene's file name without its suffix: of x.sog.gz and x.compressed.ply that of x. */
+static size_t stem(const char *scene, char name[KILN_PATH_MAX])
 {
-    if (kiln_is_dir(scene) || o.demo) return kiln_path_join(out, KILN_PATH_MAX, scene, "bake", err);
-    const char *suffix = kiln_path_suffix(scene);
-    const size_t length = strlen(scene) - (*suffix ? strlen(suffix) + 1 : 0);
+    static const char compressed[] = ".compressed";
+    const size_t more = sizeof compressed - 1;
+    (void)snprintf(name, KILN_PATH_MAX, "%.*s", (int)kiln_packing_stem(scene), scene);
+    const char *suffix = kiln_path_suffix(name);
+    size_t n = strlen(name) - (*suffix ? strlen(suffix) + 1 : 0);
+    const size_t base = (size_t)(kiln_path_base(name) - name);
+    if (!strcasecmp(suffix, "ply") && n > base + more && !strncasecmp(name + n - more, compressed, more)) n -= more;
+    return n > base ? n : strlen(name);
+}
+
+static kiln_status bake_of(const char *scene, size_t length, char *out, kiln_error *err)
+{
     const int n = snprintf(out, KILN_PATH_MAX, "%.*s.bake", (int)length, scene);
     if (n < 0 || n >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", scene);
     return KILN_OK;
+}
+
+/* bake/ in a scene's folder; beside a scene's file FILE.bake, with the file's suffixes dropped. Where only the last one was dropped
+ * before, a bake of that name goes on. */
+static kiln_status default_out(const char *scene, char *out, kiln_error *err)
+{
+    if (kiln_is_dir(scene) || o.demo) return kiln_path_join(out, KILN_PATH_MAX, scene, "bake", err);
+    char name[KILN_PATH_MAX];
+    const char *suffix = kiln_path_suffix(scene);
+    const size_t before = strlen(scene) - (*suffix ? strlen(suffix) + 1 : 0), length = stem(scene, name);
+    KILN_TRY(bake_of(scene, before, out, err));
+    return length == before || kiln_is_dir(out) ? KILN_OK : bake_of(scene, length, out, err);
 }
 
 static kiln_status find_places(const kiln_parsed *parsed, bake *b, kiln_error *err)

@@ -70,6 +70,16 @@ out=$(bake prune import "SCENE=$KILN_TMP/one.file.ply" PRUNE_JOBS=2 JOBS=4)
 has "$out" "import <$KILN_TMP/one.file.ply> <$KILN_TMP/one.file.bake/manifest.db> <--threads=4>"
 has "$out" "prune <$KILN_TMP/one.file.bake/manifest.db> <--threads=2>"
 lacks "$out" knn
+# a packing's suffix goes, and then the format's; a bake that is there under the name with one suffix goes on
+for name in two.sog.gz two.sog two.ply.ZST two.Compressed.PLY two.compressed.ply.gz; do
+    : >"$KILN_TMP/$name"
+    has "$(pipeline "$KILN_TMP/$name" --stages import)" "import <$KILN_TMP/$name> <$KILN_TMP/two.bake/manifest.db>"
+done
+has "$(pipeline "$KILN_TMP/.gz" --stages import)" "import <$KILN_TMP/.gz> <$KILN_TMP/.gz.bake/manifest.db>"
+has "$(pipeline "$KILN_TMP/.compressed.ply" --stages import)" "import <$KILN_TMP/.compressed.ply> <$KILN_TMP/.compressed.bake/manifest.db>"
+mkdir "$KILN_TMP/two.sog.bake"
+has "$(pipeline "$KILN_TMP/two.sog.gz" --stages import)" "import <$KILN_TMP/two.sog.gz> <$KILN_TMP/two.sog.bake/manifest.db>"
+has "$(pipeline "$KILN_TMP/two.sog" --stages import)" "import <$KILN_TMP/two.sog> <$KILN_TMP/two.bake/manifest.db>"
 
 # shellcheck disable=SC2016 # the dollar signs are literal
 out=$(bake render 'SCENE=~/a'"'"'b$HOME' 'OUT=~/o $x' 'BACKGROUND=a '"'"'"$(PATH)`;#b' RENDER_FORMAT=npy PROFILE=inria THREADS=)
