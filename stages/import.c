@@ -226,6 +226,22 @@ static void warn_of_world(const kiln_import_result *i)
                   d->root);
 }
 
+/* Two scenes may share a manifest by mistake, as x.ply and x.splat do in the folder x.bake; a folder's next file is
+ * no other scene. */
+static kiln_status warn_of_replaced(kiln_manifest *m, const kiln_import_result *i, kiln_error *err)
+{
+    kiln_scene *was;
+    KILN_TRY(KILN_ALLOC(&was, 1, "a scene", err));
+    kiln_status st = kiln_scene_get(m, was, err);
+    const size_t n = strlen(i->data.root);
+    const bool of_folder = i->data.is_folder && strncmp(was->source_path, i->data.root, n) == 0 && was->source_path[n] == '/';
+    if (st == KILN_OK && was->source_path[0] && i->n_parts > 0 && strcmp(was->source_path, i->parts[0].path) != 0 && !of_folder)
+        kiln_warn("'%s' was made from '%.1000s', which '%.1000s' replaces; to keep both name another one (kiln pipeline: --out)",
+                  kiln_manifest_path(m), was->source_path, i->parts[0].path);
+    free(was);
+    return st == KILN_E_STALE ? KILN_OK : st;
+}
+
 static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -242,10 +258,12 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
         goto done;
     }
     KILN_GO(kiln_pinholes_set(&i->data, kiln_import_given.undistort_blank, err));
+    if (kiln_run_manifest(r)) KILN_GO(warn_of_replaced(kiln_run_manifest(r), i, err));
     KILN_GO(kiln_import_prepare(r, manifest, i, &sources, err));
     KILN_GO(kiln_import_scan(r, i, &offsets, err));
     kiln_join_say(i->parts, i->n_parts);
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
+    kiln_join_say_moves(i->parts, i->n_parts, &i->move);
     warn_of_world(i);
     KILN_GO(create(r, manifest, err));
     KILN_GO(import_rows(r, i, &sources, key, err));
@@ -265,6 +283,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_import_arguments(&split, err)); /* before anything is opened: what is typed wrongly is a mistake in usage */
     KILN_TRY(open_existing(r, manifest, err));
     KILN_TRY(kiln_import_split(&split, err)); /* again, as a stored rule may have come */
+    KILN_TRY(kiln_import_stored_added(err));
     KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->dropped_rows = json_array();

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 kiln_import_options kiln_import_given;
 
@@ -48,7 +49,7 @@ static const kiln_opt options[] = {
      KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"parts", 0, KILN_OPT_BOOL, &kiln_import_given.parts, NULL, NULL, NULL,
      "SCENE is a folder of splat files that are one scene: all are joined, in the order of their names", KILN_KEYED | KILN_LATER},
-    {"translate", 0, KILN_OPT_F64X3, kiln_import_given.move.translate, "X,Y,Z", "0,0,0", NULL,
+    {"translate", 0, KILN_OPT_F64X3, kiln_import_given.move.translate, "X,Y,Z", "0,0,0", KILN_MOVE_PLACES,
      "move all that is read, with its cameras: after --scale and --rotate this is added", KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"rotate", 0, KILN_OPT_F64X3, kiln_import_given.move.rotate, "X,Y,Z", "0,0,0", NULL,
      "turn all that is read, with its cameras: degrees about the axis x, then about y, then about z",
@@ -123,12 +124,28 @@ static kiln_status absolute_photos(kiln_error *err)
     return kiln_opt_set(&kiln_import_cli, "photos", full, "--photos", err);
 }
 
+static kiln_status is_folder(const char *full, kiln_error *err)
+{
+    static const char *const names[] = {"meta.json", "lod-meta.json"};
+    char inside[KILN_PATH_MAX];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        KILN_TRY(kiln_path_join(inside, sizeof inside, full, names[i], err));
+        if (kiln_is_file(inside))
+            return kiln_fail(err, KILN_E_INPUT, "'%s' of --add is a folder; name its %s: '%s'", full, names[i], inside);
+    }
+    return kiln_fail(err, KILN_E_INPUT, "'%s' of --add is a folder; --add takes a file", full);
+}
+
 static kiln_status absolute_file(const char *item, kiln_buffer *text, kiln_error *err)
 {
     char path[KILN_PATH_MAX], full[KILN_PATH_MAX];
     kiln_move move;
     KILN_TRY(kiln_addition_parse(item, path, &move, err));
-    if (!realpath(path, full)) return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --add: %s", path, strerror(errno));
+    if (!realpath(path, full)) {
+        if (errno == ENOENT || errno == ENOTDIR) return kiln_addition_not_there(item, path, err);
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --add: %s", path, strerror(errno));
+    }
+    if (kiln_is_dir(full)) return is_folder(full, err);
     return kiln_addition_text(full, &move, text, err);
 }
 
@@ -155,8 +172,30 @@ done:
     return st;
 }
 
+kiln_status kiln_import_stored_added(kiln_error *err)
+{
+    const char *at = kiln_import_given.add;
+    char path[KILN_PATH_MAX], *item = NULL;
+    kiln_move move;
+    kiln_status st = KILN_OK;
+    if (!at || kiln_opt_given(&kiln_import_cli, "add")) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&item, KILN_OPT_TEXT_MAX, "a list", err));
+    while (st == KILN_OK && kiln_opt_list_next(&at, item, KILN_OPT_TEXT_MAX)) {
+        st = kiln_addition_parse(item, path, &move, err);
+        if (st == KILN_OK && access(path, F_OK) != 0)
+            st = kiln_fail(err, KILN_E_INPUT,
+                           "cannot open '%s': %s. It is of the --add that the manifest keeps; --add '' forgets that list, --add "
+                           "with other files replaces it",
+                           path, strerror(errno));
+    }
+    free(item);
+    return st;
+}
+
 kiln_status kiln_import_arguments(kiln_split *split, kiln_error *err)
 {
+    if (kiln_import_given.list && kiln_import_given.write_undistorted)
+        return kiln_fail(err, KILN_E_USAGE, "--list only looks and --write-undistorted writes; give one of them");
     KILN_TRY(absolute_cameras(err));
     KILN_TRY(absolute_photos(err));
     KILN_TRY(absolute_added(err));

@@ -21,6 +21,8 @@ extern const kiln_cli kiln_import_cli;
  * rule may have come. KILN_E_USAGE, KILN_E_INPUT. */
 kiln_status kiln_import_arguments(kiln_split *split, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_import_split(kiln_split *split, kiln_error *err) KILN_MUST_CHECK;
+/* Checks that the files of a stored --add are there; a message of one that is not says where its name comes from. KILN_E_INPUT. */
+kiln_status kiln_import_stored_added(kiln_error *err) KILN_MUST_CHECK;
 /* The axis that --up names; NULL: auto. */
 const char *kiln_import_given_up(void);
 

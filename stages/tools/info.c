@@ -9,6 +9,7 @@
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
+#include "stages/import/join.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -495,6 +496,40 @@ static void print_scene(const json_t *info)
     kiln_print_gap();
 }
 
+static void print_files(const json_t *files)
+{
+    enum { NAMED = 5 };
+    const size_t n = json_array_size(files);
+    if (n == 0) return;
+    kiln_print("%zu files joined", n);
+    for (size_t i = 0; i < n && i < NAMED; i++) {
+        const json_t *f = json_array_get(files, i), *rows = json_is_object(f) ? json_object_get(f, "rows") : f;
+        kiln_print("file %zu: %s%s%lld rows", i, text_of(f, "path", ""), json_is_object(f) ? ", " : "",
+                   (long long)json_integer_value(rows));
+    }
+    if (n > NAMED) kiln_print("... and %zu more (--json)", n - NAMED);
+}
+
+/* Several files as one, and what was moved by --translate, --rotate and --scale. */
+static void print_joined_and_moved(const json_t *info)
+{
+    size_t i;
+    const json_t *scene = json_object_get(info, "scene"), *o;
+    print_files(json_object_get(json_object_get(scene, "notes"), "files"));
+    json_array_foreach(json_object_get(scene, "transforms"), i, o)
+    {
+        char text[KILN_MOVE_TEXT];
+        const json_t *file = json_object_get(o, "file");
+        kiln_move m;
+        if (!kiln_move_of_json(o, &m)) continue;
+        kiln_move_text(&m, text, sizeof text);
+        if (file)
+            kiln_print("moved: file %lld: %s", (long long)json_integer_value(file), text);
+        else
+            kiln_print("moved: %s", text);
+    }
+}
+
 static void print_cameras(const json_t *info)
 {
     size_t i;
@@ -573,6 +608,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
         KILN_GO(print_json(info, err));
     else {
         print_scene(info);
+        print_joined_and_moved(info);
         print_stages(info);
         print_quarantine(info);
         print_cameras(info);

@@ -138,6 +138,15 @@ must 2 kiln import "$T/a/scene.ply" "$T/x.db" --add "$T/b/scene.ply;rotate=1,2";
 must 2 kiln import "$T/a/scene.ply" "$T/x.db" --add ';scale=2'; says 'names no file'
 must 2 kiln import "$T/a/scene.ply" "$T/x.db" --translate 1,2; says '--translate takes three numbers'
 must 2 kiln import "$T/a/scene.ply" "$T/x.db" --scale -1
+must 2 kiln import "$T/a/scene.ply" "$T/x.db" --translate 1e300,0,0; says '--translate takes three numbers'
+for part in 'rotatte=1,0,0' 'Scale=2' '' 'scale=2;scale=3'; do # mistyped
+    must 2 kiln import "$T/a/scene.ply" "$T/x.db" --add "$T/b/scene.ply;$part"
+    says "';${part%;scale=3}' is none of ;translate=X,Y,Z ;rotate=X,Y,Z ;scale=S"
+done
+must 3 kiln import "$T/a/scene.ply" "$T/x.db" --add "$T/none;x;scale=2"; says "cannot open '$T/none;x'"
+mkdir "$T/sog" && : >"$T/sog/meta.json"
+must 3 kiln import "$T/a/scene.ply" "$T/x.db" --add "$T/sog"; says "name its meta.json: '$T/sog/meta.json'"
+must 3 kiln import "$T/a/scene.ply" "$T/x.db" --add "$T/b"; says "'$T/b' of --add is a folder; --add takes a file"
 [ ! -e "$T/x.db" ] || fail "a refusal left a manifest"
 # names hold what they like
 odd="$T/o;scale=3|\\ ;x"
@@ -147,6 +156,26 @@ must 0 "$KILN_BIN/kiln-import" "$T/a/scene.ply" "$T/odd.db"; says 'nothing to do
 [ "$(ask "$T/odd.db" 'SELECT rows_read FROM scene')" = 9000 ] || fail "files of odd names are not all there"
 [ "$(ask "$T/odd.db" 'SELECT transforms FROM scene')" = '[{"file":3,"rotate":[0.0,0.0,0.0],"scale":2.0,"translate":[0.0,0.0,0.0]}]' ] ||
     fail "a name is taken for a move: $(ask "$T/odd.db" 'SELECT transforms FROM scene')"
+
+# ---- what was done is said, and kept ----
+cp tests/data/sog/golden_sog_v2_sh3.sog "$T/x.sog" && gzip "$T/x.sog"
+cp "$T/b/scene.ply" "$T/n.ply"
+must 0 "$KILN_BIN/kiln-import" "$T/a" "$T/said.db" --add "$T/n.ply;translate=1,0,0" --add "$T/x.sog.gz" --scale 2 --rotate 0,90,0
+says "$T/x.sog.gz (sog, packed, added)"
+says "moved: '$T/n.ply' alone: translate 1,0,0"
+says 'moved: all: scale 2, rotate 0,90,0'
+must 0 "$KILN_BIN/kiln-info" "$T/said.db"
+for line in '3 files joined' "file 2: $T/x.sog.gz, 48 rows" 'moved: file 1: translate 1,0,0' 'moved: scale 2, rotate 0,90,0'; do
+    grep -qxF "$line" "$T/out" || fail "kiln-info does not say '$line': $(cat "$T/out")"
+done
+rm "$T/n.ply"
+must 3 kiln import "$T/a" "$T/said.db"; says "--add '' forgets that list"
+must 0 "$KILN_BIN/kiln-import" "$T/a" "$T/said.db" --add ''
+says 'moved: scale 2, rotate 0,90,0'
+must 0 "$KILN_BIN/kiln-import" "$T/b" "$T/said.db"
+says "was made from '$T/a/scene.ply', which '$T/b/scene.ply' replaces"
+must 0 "$KILN_BIN/kiln-info" "$T/a.db"
+grep -qE 'moved|joined' "$T/out" && fail "nothing was moved or joined: $(cat "$T/out")"
 
 # ---- a folder of parts ----
 tool parts "$T/parts" "$T/a/scene.ply" 3

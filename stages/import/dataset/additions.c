@@ -6,6 +6,7 @@
 #include "stages/import/cameras/camera_file.h"
 #include "stages/import/dataset/dataset_search.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 /* What an item may move by. A process has one command line, so one of them is read at a time. */
 static kiln_move now;
 static const kiln_opt rows[] = {
-    {"translate", 0, KILN_OPT_F64X3, now.translate, "X,Y,Z", "0,0,0", NULL, "", 0},
+    {"translate", 0, KILN_OPT_F64X3, now.translate, "X,Y,Z", "0,0,0", KILN_MOVE_PLACES, "", 0},
     {"rotate", 0, KILN_OPT_F64X3, now.rotate, "X,Y,Z", "0,0,0", NULL, "", 0},
     {"scale", 0, KILN_OPT_F64, &now.scale, "S", "1", KILN_MOVE_SCALES, "", 0},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
@@ -68,6 +69,20 @@ kiln_status kiln_addition_parse(const char *item, char path[KILN_PATH_MAX], kiln
     (void)snprintf(path, KILN_PATH_MAX, "%.*s", (int)length, item);
     *move = now;
     return KILN_OK;
+}
+
+kiln_status kiln_addition_not_there(const char *item, const char *path, kiln_error *err)
+{
+    char file[KILN_PATH_MAX];
+    (void)snprintf(file, sizeof file, "%s", path);
+    for (char *at = strrchr(file, ';'); at; at = strrchr(file, ';')) {
+        *at = '\0';
+        if (kiln_is_file(file))
+            return kiln_fail(err, KILN_E_USAGE,
+                             "--add '%.1000s': ';%.200s' is none of ;translate=X,Y,Z ;rotate=X,Y,Z ;scale=S, each at most once",
+                             item, strrchr(path, ';') + 1);
+    }
+    return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --add: %s", path, strerror(ENOENT));
 }
 
 kiln_status kiln_addition_text(const char *path, const kiln_move *move, kiln_buffer *out, kiln_error *err)
@@ -125,8 +140,12 @@ kiln_status kiln_dataset_tell_added(kiln_dataset *d, const kiln_rows_file *f, ki
 {
     char what[160];
     const bool points = f->kind == KILN_SCENE_POINTS;
-    snprintf(what, sizeof what, "%s, %llu %s%s, added%s", f->reader->name, (unsigned long long)f->n_rows,
-             points ? "point" : "Gaussian", f->n_rows == 1 ? "" : "s", kiln_move_is_none(&f->move) ? "" : " and moved");
+    const char *moved = kiln_move_is_none(&f->move) ? "" : " and moved";
+    if (f->n_rows == 0 && !points) /* KILN_PACKED_WHOLE */
+        snprintf(what, sizeof what, "%s, packed, added%s", f->reader->name, moved);
+    else
+        snprintf(what, sizeof what, "%s, %llu %s%s, added%s", f->reader->name, (unsigned long long)f->n_rows,
+                 points ? "point" : "Gaussian", f->n_rows == 1 ? "" : "s", moved);
     return kiln_dataset_add_finding(d, f->path, points ? "points" : "splats", true, what, "", err);
 }
 
