@@ -12,6 +12,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
 #include "stages/import/cameras/pinholes.h"
+#include "stages/import/join.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,9 @@ static const kiln_opt options[] = {
      KILN_KEYED | KILN_LATER},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX in sorted order", KILN_ONCE},
     {"cameras", 0, KILN_OPT_PATH, &o.cameras, "FILE", NULL, NULL,
-     "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON list", KILN_ONCE},
+     "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON list; "
+     "they are moved as import's --translate, --rotate and --scale moved the scene",
+     KILN_ONCE},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "NAME.png or NAME.npy for one camera, else a folder", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -91,11 +94,25 @@ static kiln_status set_pinholes(kiln_manifest *m, kiln_dataset *d, kiln_error *e
     return kiln_pinholes_set(d, blank >= 0 && blank <= 1 ? blank : 0, err);
 }
 
+/* As import --cameras does: the file's poses are of the world before the scene was moved. */
+static kiln_status move_cameras(kiln_manifest *m, kiln_dataset *d, kiln_error *err)
+{
+    kiln_scene *scene;
+    kiln_similarity move;
+    KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
+    kiln_status st = kiln_scene_get(m, scene, err);
+    if (st == KILN_OK) st = kiln_transforms_moves(scene->transforms, &move, err);
+    for (uint32_t i = 0; st == KILN_OK && i < d->n_cameras; i++) kiln_similarity_pose(&move, d->cameras[i].r, d->cameras[i].t);
+    free(scene);
+    return st;
+}
+
 static kiln_status get_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     if (!o.cameras) return kiln_cameras_get(kiln_run_manifest(r), &s->cameras, &s->n_cameras, err);
     KILN_TRY(kiln_cameras_read(o.cameras, NULL, &s->file, err));
     KILN_TRY(set_pinholes(kiln_run_manifest(r), &s->file, err));
+    KILN_TRY(move_cameras(kiln_run_manifest(r), &s->file, err));
     KILN_TRY(KILN_ALLOC(&s->cameras, s->file.n_cameras, "cameras", err));
     if (s->file.n_cameras) memcpy(s->cameras, s->file.cameras, s->file.n_cameras * sizeof *s->cameras);
     s->n_cameras = s->file.n_cameras;

@@ -36,8 +36,16 @@ done
 # the definition: cameras of the unmoved world that were moved elsewhere see the moved rows alike
 tool cameras "$T/moved.json" "$T/a/cameras.json" 3,-2,5 20,-130,77 2
 baked "$T/a/scene.ply" "$T/rows.db" --translate 3,-2,5 --rotate 20,-130,77 --scale 2
-must 0 kiln render "$T/rows.db" --cameras "$T/moved.json" --camera '#0' -o "$T/r.npy"
+source_ply "$T/rows.db" "$T/rows.ply"
+baked "$T/rows.ply" "$T/still.db"
+must 0 kiln render "$T/still.db" --cameras "$T/moved.json" --camera '#0' -o "$T/r.npy"
 at_least 80 "$T/a0.npy" "$T/r.npy"
+# a file of cameras means the same to render and to import: it is of the world before the move
+must 0 kiln render "$T/rows.db" --cameras "$T/a/cameras.json" --camera '#0' -o "$T/r.npy"
+at_least 80 "$T/a0.npy" "$T/r.npy"
+baked "$T/a/scene.ply" "$T/rows2.db" --translate 3,-2,5 --rotate 20,-130,77 --scale 2 --cameras "$T/a/cameras.json"
+draw "$T/rows2.db" '#0' "$T/r2.npy"
+cmp "$T/r.npy" "$T/r2.npy" || fail "cameras of a file are elsewhere in render than in import"
 
 # ---- what moves nothing changes nothing: not a bit, and no key ----
 before=$(digest "$T/a.db")
