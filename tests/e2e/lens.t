@@ -100,6 +100,26 @@ diff -r u moved || fail "--translate moves the poses and not the points"
 frames 0
 must 0 kiln import d none.db --write-undistorted same # no lens: the photos as they are
 must 0 kiln compare d/images same/images
+# lenses that leave nothing of a photo, and those that fold it
+frames 1e300
+must 0 "$KILN_BIN/kiln-import" d none.db --write-undistorted blind
+says 'warning: 4 of 4 lenses show nothing of their photos' err
+frames -5
+must 0 "$KILN_BIN/kiln-import" d none.db --write-undistorted folded
+says 'warning: 4 of 4 lenses fold the picture back inside the photo' err
+frames -0.2
+must 0 "$KILN_BIN/kiln-import" d none.db --write-undistorted sound
+grep lenses err && fail "a sound lens is warned of"
+KILN_FAULT='unit=0:hang' "$KILN_BIN/kiln-import" d none.db --write-undistorted ended 2>err &
+pid=$!
+for _ in $(seq 200); do pgrep -P $pid >/dev/null && break; sleep 0.05; done
+kill -s TERM $pid
+wait $pid; [ $? = 143 ] || fail "SIGTERM: $(cat err)"
+says "nothing of 'ended' was written" err
+grep kept err && fail "units of --write-undistorted are said to be kept"
+ls | grep -F ended && fail "a half-written folder stays after SIGTERM"
+must 2 kiln import d none.db --list --write-undistorted both
+[ ! -e both ] || fail "--list wrote"
 mv d/images/view_02.png good && head -c 900 good >d/images/view_02.png
 frames -0.2
 must 3 kiln import d none.db --write-undistorted u4
@@ -161,7 +181,8 @@ must 0 kiln render draw.db --cameras path.json -o draw/ --format npy --profile g
 lens model "$chair/cameras.json" 8 chair draw ./bend "$focal" "${KILN_LENS_EACH:-1}" >commands
 bash -e commands || fail "bend"
 cp "$chair/chair.ply" chair
-must 0 kiln import chair chair.db
+must 0 "$KILN_BIN/kiln-import" chair chair.db
+says 'lens: [A-Z_]+ and others, [0-9]+ of 18 distorted' err
 for s in knn prune chunk; do kiln "$s" chair.db >/dev/null || fail "$s"; done
 must 0 kiln render chair.db --json --format none --profile gsplat-1.6
 python3 - <<'P'

@@ -1,5 +1,6 @@
 #include "stages/import/cameras/pinholes.h"
 
+#include "kernels/lens/lens_math.h"
 #include "stages/import/cameras/camera_models.h"
 
 #include <stdio.h>
@@ -43,12 +44,42 @@ typedef struct {
     double params[KILN_CAMERA_PARAMS];
     uint32_t width, height;
     kiln_pinhole pinhole;
+    bool blind, folded;
 } last_lens;
 
 static bool has_lens(const kiln_camera *c, const last_lens *l)
 {
     return l->known && strcmp(c->model, l->model) == 0 && memcmp(c->params, l->params, sizeof l->params) == 0 &&
            c->width == l->width && c->height == l->height;
+}
+
+static bool shows(const kiln_lens *l, const kiln_pinhole *p, uint32_t x, uint32_t y)
+{
+    const double u = (x + 0.5 - p->cx) / p->fx, v = (y + 0.5 - p->cy) / p->fy;
+    double at[2], j[4];
+    return u * u + v * v <= l->limit * l->limit && kiln_lens_bend(l, u, v, at, j) && at[0] >= 0 && at[0] <= l->width &&
+           at[1] >= 0 && at[1] <= l->height;
+}
+
+/* No pixel of the undistorted photo is one of the photo. Every 64th is looked at first, which is enough for all lenses but these.
+ */
+static bool shows_nothing(const kiln_lens *l, const kiln_pinhole *p)
+{
+    for (uint32_t step = 64; step; step /= 64)
+        for (uint32_t y = 0; y < p->height; y += step)
+            for (uint32_t x = 0; x < p->width; x += step)
+                if (shows(l, p, x, y)) return false;
+    return true;
+}
+
+/* A corner of the photo is behind the circle where rays come back. */
+static bool folds(const kiln_lens *l)
+{
+    const double most = 1e4; /* of limit: no ray comes back */
+    double ray[2];
+    for (int k = 0; l->limit < most && k < 4; k++)
+        if (!kiln_lens_ray(l, (double[2]){k & 1 ? l->width : 0, k & 2 ? l->height : 0}, ray)) return true;
+    return false;
 }
 
 static kiln_status set_pinhole(kiln_camera *c, double blank, last_lens *last, kiln_error *err)
@@ -59,6 +90,8 @@ static kiln_status set_pinhole(kiln_camera *c, double blank, last_lens *last, ki
         *last = (last_lens){.known = true, .width = c->width, .height = c->height, .pinhole = kiln_lens_target(&lens, blank)};
         memcpy(last->model, c->model, sizeof last->model);
         memcpy(last->params, c->params, sizeof last->params);
+        last->blind = shows_nothing(&lens, &last->pinhole);
+        last->folded = !last->blind && folds(&lens);
     }
     take(c, &last->pinhole);
     return KILN_OK;
@@ -66,11 +99,14 @@ static kiln_status set_pinhole(kiln_camera *c, double blank, last_lens *last, ki
 
 void kiln_lenses_count(kiln_dataset *d, bool as_is)
 {
-    d->n_distorted = 0;
+    d->n_distorted = d->n_blind = d->n_folded = 0;
+    d->other_lenses = false;
     d->as_is = as_is;
     for (uint32_t i = 0; i < d->n_cameras; i++) {
         kiln_camera *c = &d->cameras[i];
-        if (c->distorted && d->n_distorted++ == 0) memcpy(d->lens, c->model, sizeof d->lens);
+        if (!c->distorted) continue;
+        if (d->n_distorted++ == 0) memcpy(d->lens, c->model, sizeof d->lens);
+        d->other_lenses |= strcmp(d->lens, c->model) != 0;
         if (as_is) c->distorted = false;
     }
 }
@@ -78,7 +114,11 @@ void kiln_lenses_count(kiln_dataset *d, bool as_is)
 kiln_status kiln_pinholes_set(kiln_dataset *d, double blank, kiln_error *err)
 {
     last_lens last = {0};
-    for (uint32_t i = 0; i < d->n_cameras; i++)
-        if (d->cameras[i].distorted) KILN_TRY(set_pinhole(&d->cameras[i], blank, &last, err));
+    for (uint32_t i = 0; i < d->n_cameras; i++) {
+        if (!d->cameras[i].distorted) continue;
+        KILN_TRY(set_pinhole(&d->cameras[i], blank, &last, err));
+        d->n_blind += last.blind;
+        d->n_folded += last.folded;
+    }
     return KILN_OK;
 }

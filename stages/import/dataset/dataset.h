@@ -110,6 +110,9 @@ typedef struct kiln_dataset {
     uint32_t n_sources;
     uint32_t n_distorted; /* cameras with a lens, by kiln_pinholes_set */
     char lens[40];        /* model of the first of them */
+    bool other_lenses;    /* there are more models */
+    uint32_t n_blind;     /* those whose undistorted photo has no pixel of the photo */
+    uint32_t n_folded;    /* others whose lens folds the picture back before the photo ends */
     bool as_is;           /* their photos are compared as they are */
     bool has_background;
     double background[3];

@@ -49,9 +49,19 @@ static bool split_line(const kiln_dataset *d, char out[LINE])
 static bool lens_line(const kiln_dataset *d, char out[LINE])
 {
     if (d->n_distorted == 0) return false;
-    snprintf(out, LINE, "%.20s, %u of %u distorted: photos are %s", d->lens, d->n_distorted, d->n_cameras,
-             d->as_is ? "compared as they are" : "undistorted for metrics");
+    snprintf(out, LINE, "%.20s%s, %u of %u distorted: photos are %s", d->lens, d->other_lenses ? " and others" : "", d->n_distorted,
+             d->n_cameras, d->as_is ? "compared as they are" : "undistorted for metrics");
     return true;
+}
+
+void kiln_lenses_warn(const kiln_dataset *d)
+{
+    if (d->n_blind)
+        kiln_warn("%u of %u lenses show nothing of their photos: undistorted they are empty; are the parameters right?", d->n_blind,
+                  d->n_distorted);
+    if (d->n_folded)
+        kiln_warn("%u of %u lenses fold the picture back inside the photo: undistorted it lacks what is farther out", d->n_folded,
+                  d->n_distorted);
 }
 
 static json_t *missing_json(const kiln_dataset *d)
@@ -114,6 +124,7 @@ void kiln_findings_say(const kiln_dataset *d)
     say_unused(d);
     if (split_line(d, line)) kiln_say("split: %s", line);
     if (lens_line(d, line)) kiln_say("lens: %s", line);
+    kiln_lenses_warn(d);
     say_notes(d);
 }
 

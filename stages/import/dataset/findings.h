@@ -17,4 +17,7 @@ kiln_status kiln_findings_json(const kiln_dataset *d, json_t *report, kiln_error
  * "" when the scene itself lies in there, which then cannot be left out. */
 kiln_status kiln_folder_to_avoid(const char *scene, const char *manifest, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 
+/* Warns of lenses whose undistorted photos are empty or lack a part (kiln_pinholes_set counted them). */
+void kiln_lenses_warn(const kiln_dataset *d);
+
 #endif

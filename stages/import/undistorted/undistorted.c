@@ -5,6 +5,7 @@
 #include "base/minmax.h"
 #include "stages/image/image.h"
 #include "stages/import/cameras/pinholes.h"
+#include "stages/import/dataset/findings.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -133,9 +134,12 @@ kiln_status kiln_undistorted_write(kiln_run *r, const kiln_dataset *d, const cha
     KILN_TRY(name_folders(given, dir, temporary, err));
     KILN_TRY(kiln_make_parents(temporary, err));
     kiln_leftover_folders_drop(dir);
+    kiln_lenses_warn(d);
     kiln_status st = write_all(r, d, temporary, filter, err);
     if (st == KILN_OK && rename(temporary, dir) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", temporary, dir, strerror(errno));
+    if (st == KILN_E_INTERRUPTED || st == KILN_E_TERMINATED) /* no unit of it is kept */
+        st = kiln_fail(err, st, "%s; nothing of '%.1000s' was written", kiln_status_text(st), dir);
     if (st != KILN_OK)
         kiln_folder_drop(temporary);
     else
