@@ -323,7 +323,8 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     set_root(out, path, is_file);
     out->is_folder = !is_file;
     kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
-    if (st == KILN_OK && out->reader && out->reader->members) st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
+    if (st == KILN_OK && out->reader && out->reader->members)
+        st = kiln_source_members(out->rows_path, &out->read, add_member, out, err);
     free(s.files);
     if (st == KILN_OK) st = kiln_dataparser_apply(out, wishes->no_dataparser, err);
     if (st != KILN_OK) kiln_dataset_release(out);
