@@ -25,11 +25,6 @@
 #define INDEX "index.json"
 enum { INDEX_MAX = 1 << 30 };
 
-typedef struct {
-    const kiln_export *e;
-    kiln_manifest *m;
-} chunks_state;
-
 /* Name of a plane's file: the blob's own hash, or of all its blobs' hashes where it has several. */
 static void file_name(const kiln_plane *p, char out[40])
 {
@@ -47,32 +42,29 @@ static void drop_half_written(const kiln_export *e)
     if (kiln_path_join(inside, sizeof inside, e->target, INDEX, NULL) == KILN_OK) kiln_leftovers_drop(inside);
 }
 
-static kiln_status begin(const kiln_export *e, kiln_error *err)
+static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
-    char inside[KILN_PATH_MAX];
-    if (!kiln_export_sample(e))
-        return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty",
-                         e->layer->kind);
+    const kiln_export *e = p->e;
+    if (e->edited || e->n_parts > 1)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the format chunks gives the chunks of one bake as they are stored; leave out what changes them");
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
-    KILN_TRY(kiln_path_join(inside, sizeof inside, e->target, INDEX, err));
-    drop_half_written(e);
-    return kiln_make_parents(inside, err);
-}
-
-static kiln_status open_state(const kiln_export *e, kiln_manifest *m, void **state, kiln_error *err)
-{
-    chunks_state *s = NULL;
-    KILN_TRY(KILN_ALLOC(&s, 1, "chunks writer", err));
-    *s = (chunks_state){.e = e, .m = m};
-    *state = s;
     return KILN_OK;
 }
 
-/* A plane, and the file that is there compared with it. */
-static uint64_t ram(const kiln_export *e)
+static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 {
-    const kiln_layer_size size = kiln_layer_size_of(e->layer);
+    char inside[KILN_PATH_MAX];
+    KILN_TRY(kiln_path_join(inside, sizeof inside, p->e->target, INDEX, err));
+    drop_half_written(p->e);
+    return kiln_make_parents(inside, err);
+}
+
+/* A plane, and the file that is there compared with it. */
+static uint64_t ram(const kiln_export *e, uint64_t unit)
+{
+    const kiln_layer_size size = kiln_layer_size_of(e->parts[e->chunks[unit].part].layer);
     return 2 * size.plane + kiln_read_ram(size.plane);
 }
 
@@ -93,27 +85,28 @@ static bool same_content(const char *path, const void *data, size_t bytes)
     return same;
 }
 
-static kiln_status write_plane(const chunks_state *s, const kiln_chunk *chunk, const kiln_plane *p, kiln_error *err)
+static kiln_status write_plane(const kiln_export *e, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p,
+                               kiln_error *err)
 {
     kiln_status st = KILN_OK;
     char name[40], path[KILN_PATH_MAX];
     void *data = NULL;
     file_name(p, name);
-    KILN_TRY(kiln_path_join(path, sizeof path, s->e->target, name, err));
+    KILN_TRY(kiln_path_join(path, sizeof path, e->target, name, err));
     KILN_GO(kiln_alloc(&data, p->data.raw_bytes, 1, "a plane", err));
-    KILN_GO(kiln_plane_read(s->m, chunk, p->name, data, p->data.raw_bytes, err));
+    KILN_GO(kiln_plane_read(m, chunk, p->name, data, p->data.raw_bytes, err));
     if (!same_content(path, data, p->data.raw_bytes)) KILN_GO(kiln_file_write(path, data, p->data.raw_bytes, err));
 done:
     free(data);
     return st;
 }
 
-static kiln_status write_chunk(void *state, uint32_t number, uint64_t first_row, kiln_error *err)
+static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    const chunks_state *s = state;
-    const kiln_chunk *chunk = &s->e->layer->chunks[number];
-    (void)first_row;
-    for (uint32_t i = 0; i < chunk->n_planes; i++) KILN_TRY(write_plane(s, chunk, &chunk->planes[i], err));
+    const kiln_chunk *chunk = x->e->chunks[unit].chunk;
+    kiln_manifest *m;
+    KILN_TRY(kiln_worker_manifest(x->w, &m, err));
+    for (uint32_t i = 0; i < chunk->n_planes; i++) KILN_TRY(write_plane(x->e, m, chunk, &chunk->planes[i], err));
     return KILN_OK;
 }
 
@@ -154,19 +147,20 @@ static json_t *chunk_json(const kiln_chunk *c)
 
 static json_t *index_json(const kiln_export *e)
 {
-    const kiln_scene *s = e->scene;
+    const kiln_scene *s = kiln_export_scene(e);
+    const kiln_layer *layer = e->parts[0].layer;
     char hex[33];
     json_t *chunks = json_array();
-    for (uint32_t i = 0; i < e->layer->n_chunks && chunks; i++)
-        if (e->chosen[i] && json_array_append_new(chunks, chunk_json(&e->layer->chunks[i])) != 0) {
+    for (uint32_t i = 0; i < e->n_chunks && chunks; i++)
+        if (json_array_append_new(chunks, chunk_json(e->chunks[i].chunk)) != 0) {
             json_decref(chunks);
             chunks = NULL;
         }
     return json_pack("{s:s, s:i, s:{s:s, s:i, s:b, s:o, s:o, s:o, s:s}, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks",
-                     "version", 1, "scene", "name", s->name, "sh_degree", (int)e->layer->sh_degree, "antialiased", s->antialiased,
+                     "version", 1, "scene", "name", s->name, "sh_degree", (int)layer->sh_degree, "antialiased", s->antialiased,
                      "origin", vector_of(s->origin[0], s->origin[1], s->origin[2]), "root_centre",
                      vector_of(s->root_centre[0], s->root_centre[1], s->root_centre[2]), "root_half", kiln_json_real(s->root_half),
-                     "up_axis", s->up_axis, "layer", "kind", e->layer->kind, "digest", kiln_hash_hex(e->layer->digest, hex), "rows",
+                     "up_axis", s->up_axis, "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
                      (json_int_t)e->n_rows, "chunks", chunks);
 }
 
@@ -256,9 +250,10 @@ static void remove_leftovers(const char *folder, json_t *before, const json_t *n
     (void)close(l.folder);
 }
 
-static kiln_status finish(const kiln_export *e, kiln_error *err)
+static kiln_status finish(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
+    const kiln_export *e = p->e;
     char path[KILN_PATH_MAX];
     json_t *before = load_index(e->target), *now = index_json(e), *needed = json_object();
     char *text = kiln_json_text(now, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
@@ -281,12 +276,14 @@ done:
 /* Whole files stay: they are named by their content, and the next export uses them. No worker runs any more. */
 static void abandon(const kiln_export *e) { drop_half_written(e); }
 
+static const kiln_export_round rounds[] = {{.what = "exporting", .ram = ram, .run = write_chunk}};
+
 const kiln_writer_functions kiln_writer_chunks = {
-    .ram = ram,
+    .place = KILN_PLACE_SHARED,
+    .plan = plan,
     .begin = begin,
-    .open = open_state,
-    .write = write_chunk,
-    .close = free,
+    .rounds = rounds,
+    .n_rounds = 1,
     .finish = finish,
     .abandon = abandon,
     .last_file = INDEX,

@@ -8,40 +8,15 @@
 
 enum { TILE_ROWS = 512 };
 
-kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, kiln_manifest *m, const kiln_chunk *chunk,
-                                 kiln_error *err)
+unsigned kiln_ply_table_planes(const kiln_ply_table *f)
 {
-    memset(p, 0, sizeof *p);
-    p->count = chunk->count;
-    KILN_TRY(kiln_alloc((void **)&p->items, 2 * (uint64_t)f->n_columns, sizeof *p->items, "planes", err));
-    for (uint32_t i = 0; i < 2 * f->n_columns; i++) {
-        const char *name = i % 2 ? f->columns[i / 2].kept : f->columns[i / 2].plane;
-        bool there = name[0] == '\0';
-        for (uint32_t k = 0; k < p->n && !there; k++) there = strcmp(p->items[k].name, name) == 0;
-        if (there) continue;
-        const kiln_plane *plane = kiln_chunk_plane(chunk, name);
-        if (!plane)
-            return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", chunk->name, name);
-        size_t bytes = (size_t)(chunk->count * plane->components * kiln_type_size(plane->type));
-        strcpy(p->items[p->n].name, name);
-        KILN_TRY(kiln_alloc(&p->items[p->n].data, bytes, 1, "planes", err));
-        KILN_TRY(kiln_plane_read(m, chunk, name, p->items[p->n++].data, bytes, err));
+    unsigned planes = 0;
+    for (uint32_t i = 0; i < f->n_columns; i++) {
+        const kiln_ply_column *c = &f->columns[i];
+        if (c->plane[0]) planes |= kiln_export_plane_bit(c->plane);
+        if (c->kept[0]) planes |= kiln_export_plane_bit(c->kept);
     }
-    return KILN_OK;
-}
-
-void kiln_ply_planes_release(kiln_ply_planes *p)
-{
-    for (uint32_t i = 0; p->items && i < p->n; i++) free(p->items[i].data);
-    free(p->items);
-    memset(p, 0, sizeof *p);
-}
-
-static const void *find(const kiln_ply_planes *p, const char *name)
-{
-    for (uint32_t i = 0; i < p->n && name[0]; i++)
-        if (strcmp(p->items[i].name, name) == 0) return p->items[i].data;
-    return NULL;
+    return planes;
 }
 
 static double read_value(const void *data, kiln_type type, uint64_t i)
@@ -122,18 +97,18 @@ static void encode_raw(const unsigned char *plane, size_t size, size_t stride, c
         for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, plane + (size_t)order[i] * size, size);
 }
 
-static void encode_column(const kiln_ply_table *f, const kiln_ply_planes *p, const kiln_ply_column *c, const uint32_t *order,
+static void encode_column(const kiln_ply_table *f, const kiln_export_rows *p, const kiln_ply_column *c, const uint32_t *order,
                           uint64_t n, unsigned char *rows)
 {
-    const unsigned char *plane = find(p, c->plane);
-    const void *kept = find(p, c->kept);
+    const unsigned char *plane = c->plane[0] ? kiln_export_rows_plane(p, c->plane) : NULL;
+    const void *kept = c->kept[0] ? kiln_export_rows_plane(p, c->kept) : NULL;
     size_t size = kiln_type_size(c->type);
     unsigned char *dst = rows + c->offset;
     if (!plane && !kept) {
         for (uint64_t i = 0; i < n; i++) memset(dst + i * f->row_bytes, 0, size);
         return;
     }
-    if (plane) plane += c->component * p->count * (c->role == KILN_ROLE_NONE ? size : sizeof(float));
+    if (plane) plane += c->component * p->n * (c->role == KILN_ROLE_NONE ? size : sizeof(float));
     bool moved = c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0;
     bool as_it_is =
         c->role == KILN_ROLE_NONE || (c->type == KILN_TYPE_F32 && !kept && !moved && !(c->role == KILN_ROLE_RGB && f->splats));
@@ -143,10 +118,23 @@ static void encode_column(const kiln_ply_table *f, const kiln_ply_planes *p, con
         encode_converted(f, c, (const float *)(const void *)plane, kept, order, n, dst);
 }
 
-/* Tile by tile, so that a row is in the cache for all its columns. */
-void kiln_ply_encode(const kiln_ply_table *f, const kiln_ply_planes *p, const uint32_t *order, uint64_t n, unsigned char *rows)
+static kiln_status need(const kiln_export_rows *rows, const char *name, kiln_error *err)
 {
+    if (!name[0] || kiln_export_rows_plane(rows, name)) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", rows->chunk->chunk->name,
+                     name);
+}
+
+/* Tile by tile, so that a row is in the cache for all its columns. */
+kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows, const uint32_t *order, uint64_t n,
+                            unsigned char *out, kiln_error *err)
+{
+    for (uint32_t c = 0; c < f->n_columns; c++) {
+        KILN_TRY(need(rows, f->columns[c].plane, err));
+        KILN_TRY(need(rows, f->columns[c].kept, err));
+    }
     for (uint64_t at = 0; at < n; at += TILE_ROWS)
         for (uint32_t c = 0; c < f->n_columns; c++)
-            encode_column(f, p, &f->columns[c], order + at, n - at < TILE_ROWS ? n - at : TILE_ROWS, rows + at * f->row_bytes);
+            encode_column(f, rows, &f->columns[c], order + at, n - at < TILE_ROWS ? n - at : TILE_ROWS, out + at * f->row_bytes);
+    return KILN_OK;
 }

@@ -10,7 +10,7 @@
 #define KILN_STAGES_EXPORT_PLY_TABLE_H
 
 #include "base/memory.h"
-#include "stages/export/writer.h"
+#include "stages/export/rows.h"
 #include "stages/import/ply/ply_columns.h"
 
 typedef struct {
@@ -38,20 +38,12 @@ typedef struct {
 kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_buffer *notes, kiln_error *err) KILN_MUST_CHECK;
 void kiln_ply_table_release(kiln_ply_table *f);
 
-/* Planes of one chunk, read once each. */
-typedef struct {
-    uint32_t n;
-    struct {
-        char name[96];
-        void *data;
-    } * items; /* owned */
-    uint64_t count;
-} kiln_ply_planes;
-kiln_status kiln_ply_planes_read(kiln_ply_planes *p, const kiln_ply_table *f, kiln_manifest *m, const kiln_chunk *chunk,
-                                 kiln_error *err) KILN_MUST_CHECK;
-void kiln_ply_planes_release(kiln_ply_planes *p);
+/* The planes that the columns are made of: KILN_ROWS_... */
+unsigned kiln_ply_table_planes(const kiln_ply_table *f);
 
-/* rows [n][row_bytes] of the chunk's elements order[0..n) */
-void kiln_ply_encode(const kiln_ply_table *f, const kiln_ply_planes *p, const uint32_t *order, uint64_t n, unsigned char *rows);
+/* out [n][row_bytes]: the rows order[0..n) of a chunk that was read with those planes. KILN_E_INPUT: the chunk lacks one of them.
+ */
+kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows, const uint32_t *order, uint64_t n,
+                            unsigned char *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

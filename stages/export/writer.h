@@ -4,30 +4,183 @@
  * --list-formats, the suffixes that -o takes and the sentences that list the formats come of the row, and so does a round trip
  * where a reader reads the format (tests/e2e/formats.t).
  *
- * The parent begins (a temporary file, its header) and finishes (index, fsync, rename); workers write chunk after chunk,
- * in any order, perhaps several of them at once: a chunk's bytes go to a place of their own.
+ * A writer is a list of rounds. A round has one unit for each chunk that is written, or as many as the writer says; workers run the
+ * units in any order, several at once, in memory that the writer predicts. A unit reads rows (rows.h), puts bytes at places of
+ * their own into the file, or into scratch for a later round, and may give a small result to the parent. When all units of a round
+ * are done, the parent has taken their results in the units' order, and may make the plan anew: bytes that the workers of the next
+ * round see. So what is written depends on the rows alone, never on who wrote which of them when.
+ *
+ * The engine of kiln-export makes the temporary file, syncs it and gives it its name when all rounds are done (export_rounds.c):
+ * a target is there whole or not at all.
  */
 #ifndef KILN_STAGES_EXPORT_WRITER_H
 #define KILN_STAGES_EXPORT_WRITER_H
 
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "schema/manifest.h"
+#include "stages/engine/engine.h"
+#include "stages/import/reader.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is exported, as parent and workers see it. */
+/* ---- what is exported, as parent and workers see it ---------------------------------------------------------------------------
+ */
+
+/* A bake whose rows are written: the manifest that was given, and those of --add. */
 typedef struct {
-    const kiln_scene *scene;
-    const kiln_layer *layer;
-    const uint8_t *chosen;  /* [layer->n_chunks]: this chunk is written */
-    uint64_t n_rows;        /* of the chosen chunks */
-    bool source_order;      /* by source_row, else as the layer has them */
-    uint64_t n_source_rows; /* in source order: every source_row is below, which memory is predicted and rows are checked by */
-    bool keep_origin;       /* float coordinates relative to the origin, not absolute doubles */
-    const char *target;     /* file or folder as the user named it */
-    const char *temporary;  /* beside it: what is written until it is whole (files only) */
+    char path[KILN_PATH_MAX];
+    kiln_scene scene;
+    kiln_layer *layer;
+    uint64_t n_source_rows; /* every source_row is below */
+    uint64_t source_first;  /* in source order: the sum of those of the parts before */
+} kiln_export_part;
+
+/* A chunk that is written, wholly or in part: chunks of which no row is written are not listed. */
+typedef struct {
+    uint32_t part; /* index of kiln_export.parts */
+    const kiln_chunk *chunk;
+    uint64_t first, n; /* its rows in the file, in baked order: they begin at `first`, and are `n` after selection */
+} kiln_export_chunk;
+
+/* Least and greatest value of what is written; lo > hi: there is none. */
+typedef struct {
+    float lo, hi;
+} kiln_range;
+
+/* Of all rows that are written. means: without kiln_export.origin. */
+typedef struct {
+    kiln_range means[3], log_scales, opacity_logits, sh0, shN;
+} kiln_export_survey;
+
+enum { KILN_EXPORT_PARTS = 64 };
+
+typedef struct {
+    kiln_export_part *parts; /* [n_parts], at least one */
+    uint32_t n_parts;
+    kiln_export_chunk *chunks; /* [n_chunks], at least one with rows; part after part */
+    uint32_t n_chunks;
+    uint64_t n_rows;           /* of all chunks, after selection */
+    uint32_t sh_degree;        /* of what is written: --sh-degree, or the layer's */
+    bool splats;               /* Gaussians, else points */
+    bool edited;               /* rows are moved, so that no kept value of the source is theirs any more */
+    bool source_order;         /* --order: by source_row, else as the layer has them */
+    bool keep_origin;          /* float coordinates relative to the scene's origin */
+    double origin[3];          /* to be added to means for absolute coordinates; 0 with keep_origin */
+    kiln_source_frame frame;   /* --frame: of formats whose specification names one */
+    kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
+    const char *target;        /* file or folder as the user named it */
+    const char *temporary;     /* beside it: the file or folder that is written until it is whole */
+    const void *plan;          /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
+    size_t plan_bytes;
 } kiln_export;
+
+/* Scene of the first part: name, axes, columns, flags. */
+static inline const kiln_scene *kiln_export_scene(const kiln_export *e) { return &e->parts[0].scene; }
+/* The first chunk that is written. All chunks of its part have its planes. */
+static inline const kiln_chunk *kiln_export_sample(const kiln_export *e) { return e->chunks[0].chunk; }
+
+/* ---- the parent's side ----------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    const kiln_export *e;
+    int fd;             /* the temporary file; -1 of a folder */
+    int scratch;        /* without a name; -1: the writer has none */
+    kiln_buffer *plan;  /* becomes e->plan of the next round; a writer replaces or extends it in plan and gather */
+    kiln_buffer *notes; /* kiln_export_note */
+} kiln_export_parent;
+
+/* A sentence for the user, without a full stop: what the format cannot hold of these rows. */
+kiln_status kiln_export_note(kiln_export_parent *p, kiln_error *err, const char *fmt, ...) KILN_PRINTF(3, 4) KILN_MUST_CHECK;
+/* Writes to the temporary file. */
+kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset,
+                            kiln_error *err) KILN_MUST_CHECK;
+/* Sets the size of the temporary file; what is not written is 0. */
+kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- the worker's side ----------------------------------------------------------------------------------------------------------
+ */
+
+enum { KILN_EXPORT_COUNTS = 8 };
+
+typedef struct {
+    const kiln_export *e;
+    kiln_worker *w;
+    int fd, scratch; /* as the parent's */
+    uint32_t round;
+    void *own;                                /* the writer's; NULL at the begin of a round; freed by its close */
+    uint64_t counts[KILN_EXPORT_COUNTS];      /* of the unit in work: a writer adds to those that it names */
+    kiln_manifest *others[KILN_EXPORT_PARTS]; /* rows.c's: connections of the parts behind the first */
+} kiln_export_worker;
+
+/* Write or read `bytes` at `offset` of the temporary file, of scratch, or of any file (`path` is for sentences). */
+kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset,
+                              kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset,
+                                      kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t bytes, uint64_t offset,
+                                     kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_export_write_at(int fd, const char *path, const void *data, size_t bytes, uint64_t offset,
+                                 kiln_error *err) KILN_MUST_CHECK;
+/* Gives the unit's result to the parent's gather; at most once a unit. */
+kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- a format
+ * -------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *what; /* in progress: "packing" */
+    /* Number of units; 0: the round is left out. NULL: one a chunk, in the order of e->chunks. */
+    uint64_t (*units)(const kiln_export *e);
+    /* Host memory of a unit at most, on one thread and for each further one (NULL: none): arrays and the result. */
+    uint64_t (*ram)(const kiln_export *e, uint64_t unit);
+    uint64_t (*ram_thread)(const kiln_export *e, uint64_t unit);
+    kiln_status (*run)(kiln_export_worker *x, uint64_t unit, kiln_error *err);
+    /* May be NULL. Called for each unit in order, when the round is over. result: NULL where the unit gave none. */
+    kiln_status (*gather)(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err);
+    /* May be NULL: called once behind the last gather. */
+    kiln_status (*end)(kiln_export_parent *p, kiln_error *err);
+    bool computes; /* units run operations of the runner: on a GPU where there is one */
+} kiln_export_round;
+
+typedef enum {
+    KILN_PLACE_FILE,   /* one file, e->temporary until it is whole */
+    KILN_PLACE_FOLDER, /* a folder, e->temporary until it is whole; then it takes the place of a folder that it may replace */
+    KILN_PLACE_SHARED, /* files in the folder e->target itself, each whole or absent; finish writes the one that names them last */
+} kiln_export_place;
+
+/* What the file of a format defines, as kiln_writer_NAME. */
+typedef struct {
+    kiln_export_place place;
+    bool scratch;     /* rounds hand bytes to later rounds in a scratch file */
+    bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
+    unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
+    /* What became of values, by index of kiln_export_worker.counts, as the end of a sentence that begins with a number: "log scales
+     * were clamped to -10 .. 5.94". NULL-terminated; NULL: it counts nothing. */
+    const char *const *counts;
+    /* Before anything is written. KILN_E_INPUT: the format cannot hold these rows. Notes, the first plan. May be NULL. */
+    kiln_status (*plan)(kiln_export_parent *p, kiln_error *err);
+    /* Behind plan, with the temporary file open: its size, its header. May be NULL. */
+    kiln_status (*begin)(kiln_export_parent *p, kiln_error *err);
+    const kiln_export_round *rounds;
+    uint32_t n_rounds;
+    void (*close)(void *own); /* NULL: free */
+    /* Behind the last round; the engine then syncs and renames. May be NULL. */
+    kiln_status (*finish)(kiln_export_parent *p, kiln_error *err);
+    /* Of a KILN_PLACE_FOLDER: may an existing folder with a file of this name be replaced? All its files must be ours. */
+    bool (*is_ours)(const char *name);
+    /* Of a KILN_PLACE_SHARED: removes what an export that failed left behind. */
+    void (*abandon)(const kiln_export *e);
+    const char *last_file; /* in a folder: the file that names the others; NULL: it writes one file */
+    /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */
+    bool (*complete)(const char *target);
+} kiln_writer_functions;
+#define WRITER(id, ...) extern const kiln_writer_functions kiln_writer_##id;
+#include "stages/export/writers.def"
+#undef WRITER
 
 /* What a format holds of a layer. */
 enum {
@@ -36,28 +189,10 @@ enum {
     KILN_HOLDS_BITS = 4,   /* every value of every plane, bit by bit; without it values are rounded or left out */
 };
 
-/* What the file of a format defines, as kiln_writer_NAME. */
-typedef struct {
-    /* Host memory of a worker that writes a chunk. */
-    uint64_t (*ram)(const kiln_export *e);
-    kiln_status (*begin)(const kiln_export *e, kiln_error *err);
-    /* worker: *state is freed by close. m is its own read-only connection. */
-    kiln_status (*open)(const kiln_export *e, kiln_manifest *m, void **state, kiln_error *err);
-    kiln_status (*write)(void *state, uint32_t chunk, uint64_t first_row, kiln_error *err);
-    void (*close)(void *state);
-    kiln_status (*finish)(const kiln_export *e, kiln_error *err);
-    void (*abandon)(const kiln_export *e);
-    const char *last_file; /* in a folder: the file that is written last; NULL: it writes one file */
-    /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */
-    bool (*complete)(const char *target);
-} kiln_writer_functions;
-#define WRITER(id, ...) extern const kiln_writer_functions kiln_writer_##id;
-#include "stages/export/writers.def"
-#undef WRITER
-
 /* A row of writers.def. */
 typedef struct {
-    const char *name;
+    const char *id;   /* of the C names: compressed_ply */
+    const char *name; /* for people: compressed-ply */
     const char *suffixes;
     const char *default_name;
     unsigned holds;
@@ -69,17 +204,19 @@ extern const kiln_writer kiln_writers[]; /* in the order of writers.def, ended b
 const kiln_writer *kiln_writer_named(const char *name);
 /* Prints the formats, one a line: name, suffixes or "(folder)", splats, points ("-": holds none), exact or rounded, what it is. */
 void kiln_writers_list(void);
+/* Reads "ply,spz" into out[KILN_WRITERS_MAX], each format once, in the order of the text. KILN_E_USAGE: there is no such format. */
+enum { KILN_WRITERS_MAX = 32 };
+kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRITERS_MAX], uint32_t *n,
+                               kiln_error *err) KILN_MUST_CHECK;
 /* KILN_E_INPUT when the format cannot hold a layer of this kind of rows; the sentence names formats that can. */
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err) KILN_MUST_CHECK;
 /* The writer whose files have the suffix of `path` (-o), whatever its case; `wanted` where there is no suffix, or none that means a
- * format while a folder is wanted. KILN_E_USAGE when no writer has the suffix, or insists is set (--format was given) and
- * another one than `wanted` has it; the sentence lists what can be written. */
+ * format while a folder is wanted, or where wanted has this suffix too. Of several writers with one suffix the first in
+ * writers.def. KILN_E_USAGE when no writer has the suffix, or insists is set (--format was given) and only others than `wanted`
+ * have it; the sentence lists what can be written. */
 kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out,
                             kiln_error *err) KILN_MUST_CHECK;
 /* The suffix of `path` that stands for a scene format, written here or not ("ply", "compressed.ply", "spz"); NULL: none does. */
 const char *kiln_scene_suffix(const char *path);
-
-/* Returns the first chosen chunk with rows; all chunks have its planes. NULL: no chunk has rows. */
-const kiln_chunk *kiln_export_sample(const kiln_export *e);
 
 #endif

@@ -10,10 +10,10 @@
 #include <strings.h>
 
 const kiln_writer kiln_writers[] = {
-#define WRITER(id, suffixes, default_name, holds, what) {#id, suffixes, default_name, holds, what, &kiln_writer_##id},
+#define WRITER(id, name, suffixes, default_name, holds, what) {#id, name, suffixes, default_name, holds, what, &kiln_writer_##id},
 #include "stages/export/writers.def"
 #undef WRITER
-    {NULL, NULL, NULL, 0, NULL, NULL},
+    {NULL, NULL, NULL, NULL, 0, NULL, NULL},
 };
 
 const kiln_writer *kiln_writer_named(const char *name)
@@ -21,6 +21,29 @@ const kiln_writer *kiln_writer_named(const char *name)
     for (const kiln_writer *w = kiln_writers; w->name; w++)
         if (strcmp(w->name, name) == 0) return w;
     return NULL;
+}
+
+kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRITERS_MAX], uint32_t *n, kiln_error *err)
+{
+    char name[64], known[512] = "";
+    size_t used = 0;
+    *n = 0;
+    for (const char *at = list; *at;) {
+        const size_t length = strcspn(at, ",");
+        const kiln_writer *w = NULL;
+        bool again = false;
+        if (length < sizeof name) {
+            (void)snprintf(name, sizeof name, "%.*s", (int)length, at);
+            w = kiln_writer_named(name);
+        }
+        for (const kiln_writer *k = kiln_writers; !w && k->name && used < sizeof known; k++)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", k->name);
+        if (!w) return kiln_fail(err, KILN_E_USAGE, "there is no format '%.*s'; these are written: %s", (int)length, at, known);
+        for (uint32_t i = 0; i < *n; i++) again = again || out[i] == w;
+        if (!again && *n < KILN_WRITERS_MAX) out[(*n)++] = w;
+        at += length + (at[length] == ',');
+    }
+    return *n ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "--format names no format; see --list-formats");
 }
 
 void kiln_writers_list(void)
@@ -106,6 +129,7 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
     char written[256];
     const kiln_writer *of_suffix;
     const char *suffix = find_suffix(path, &of_suffix);
+    if (suffix && listed_suffix(path, wanted->suffixes) == strlen(suffix)) of_suffix = wanted;
     *out = of_suffix ? of_suffix : wanted;
     if (of_suffix && (of_suffix == wanted || !insists)) return KILN_OK;
     if (of_suffix)
@@ -115,11 +139,4 @@ kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool in
     list_written(written, sizeof written);
     return kiln_fail(err, KILN_E_USAGE, "-o '%s': '.%s' is no format that kiln-export writes; it writes %s", path,
                      suffix ? suffix : kiln_path_suffix(path), written);
-}
-
-const kiln_chunk *kiln_export_sample(const kiln_export *e)
-{
-    for (uint32_t c = 0; c < e->layer->n_chunks; c++)
-        if (e->chosen[c] && e->layer->chunks[c].count) return &e->layer->chunks[c];
-    return NULL;
 }

@@ -83,17 +83,20 @@ typedef struct {
     kiln_layer layer;
     kiln_chunk chunk;
     kiln_plane planes[16 + KILN_EXTRAS_MAX];
-    kiln_ply_planes data;
+    kiln_export_rows rows;
 } bake;
 
+/* data: of an extra; the others are in b->rows. */
 static void add_plane(bake *b, const char *name, kiln_type type, uint32_t components, void *data)
 {
     kiln_plane *p = &b->planes[b->chunk.n_planes++];
     snprintf(p->name, sizeof p->name, "%s", name);
     p->type = type;
     p->components = components;
-    snprintf(b->data.items[b->data.n].name, sizeof b->data.items[0].name, "%s", name);
-    b->data.items[b->data.n++].data = data;
+    if (strncmp(name, "extra/", 6) != 0) return;
+    kiln_export_plane *extra = &b->rows.extras[b->rows.n_extras++];
+    *extra = (kiln_export_plane){.type = type, .components = components, .data = data};
+    snprintf(extra->name, sizeof extra->name, "%s", name);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
@@ -101,15 +104,24 @@ static int by_name(const void *a, const void *b) { return strcmp(((const kiln_pl
 static void add_planes(bake *b, import *i)
 {
     char name[96];
-    add_plane(b, "means", KILN_TYPE_F32, 3, i->clean.means);
+    b->rows = (kiln_export_rows){.n = i->clean.n,
+                                 .means = i->clean.means,
+                                 .log_scales = i->rows.log_scales,
+                                 .quats = i->rows.quats,
+                                 .opacity_logits = i->rows.opacity_logits,
+                                 .sh0 = i->rows.sh0,
+                                 .shN = i->rows.shN,
+                                 .rgb = i->rows.rgb,
+                                 .extras = array(KILN_EXTRAS_MAX, sizeof *b->rows.extras)};
+    add_plane(b, "means", KILN_TYPE_F32, 3, NULL);
     if (i->info.kind == KILN_SCENE_SPLATS) {
-        add_plane(b, "log_scales", KILN_TYPE_F32, 3, i->rows.log_scales);
-        add_plane(b, "quats", KILN_TYPE_F32, 4, i->rows.quats);
-        add_plane(b, "opacity_logits", KILN_TYPE_F32, 1, i->rows.opacity_logits);
-        add_plane(b, "sh0", KILN_TYPE_F32, 3, i->rows.sh0);
-        if (harmonics(&i->info)) add_plane(b, "shN", KILN_TYPE_F32, (uint32_t)harmonics(&i->info), i->rows.shN);
+        add_plane(b, "log_scales", KILN_TYPE_F32, 3, NULL);
+        add_plane(b, "quats", KILN_TYPE_F32, 4, NULL);
+        add_plane(b, "opacity_logits", KILN_TYPE_F32, 1, NULL);
+        add_plane(b, "sh0", KILN_TYPE_F32, 3, NULL);
+        if (harmonics(&i->info)) add_plane(b, "shN", KILN_TYPE_F32, (uint32_t)harmonics(&i->info), NULL);
     } else if (i->info.has_rgb) {
-        add_plane(b, "rgb", KILN_TYPE_F32, 3, i->rows.rgb);
+        add_plane(b, "rgb", KILN_TYPE_F32, 3, NULL);
     }
     for (uint32_t e = 0; e < i->info.n_extras; e++) {
         snprintf(name, sizeof name, "extra/%s", i->info.extras[e].name);
@@ -121,8 +133,7 @@ static void add_planes(bake *b, import *i)
 static bake *make_bake(import *i)
 {
     bake *b = array(1, sizeof *b);
-    b->data.items = array(16 + KILN_EXTRAS_MAX, sizeof *b->data.items);
-    b->data.count = b->chunk.count = b->layer.count = i->clean.n;
+    b->chunk.count = b->layer.count = i->clean.n;
     b->chunk.planes = b->planes;
     b->layer.chunks = &b->chunk;
     b->layer.n_chunks = 1;
@@ -141,9 +152,20 @@ static bake *make_bake(import *i)
 
 static void write_file(bake *b, const import *i, kiln_buffer *out)
 {
-    const uint8_t chosen = 1;
-    const kiln_export e = {
-        .scene = &b->scene, .layer = &b->layer, .chosen = &chosen, .n_rows = i->clean.n, .target = "", .temporary = ""};
+    kiln_export_part *part = array(1, sizeof *part);
+    kiln_export_chunk chunk = {.chunk = &b->chunk, .n = i->clean.n};
+    part->scene = b->scene;
+    part->layer = &b->layer;
+    const kiln_export e = {.parts = part,
+                           .n_parts = 1,
+                           .chunks = &chunk,
+                           .n_chunks = 1,
+                           .n_rows = i->clean.n,
+                           .sh_degree = b->layer.sh_degree,
+                           .splats = b->scene.kind == KILN_SCENE_SPLATS,
+                           .target = "",
+                           .temporary = ""};
+    b->rows.chunk = &chunk;
     kiln_error err = {0};
     kiln_ply_table table;
     uint32_t *order = array(i->clean.n, sizeof *order);
@@ -151,12 +173,13 @@ static void write_file(bake *b, const import *i, kiln_buffer *out)
     if (kiln_ply_table_plan(&e, &table, NULL, &err) != KILN_OK) fprintf(stderr, "%s\n", err.msg);
     HOLDS(!err.msg[0]);
     unsigned char *rows = array(i->clean.n, table.row_bytes);
-    kiln_ply_encode(&table, &b->data, order, i->clean.n, rows);
+    HOLDS(kiln_ply_encode(&table, &b->rows, order, i->clean.n, rows, &err) == KILN_OK);
     HOLDS(kiln_buffer_put(out, table.header.data, table.header.size, &err) == KILN_OK);
     HOLDS(kiln_buffer_put(out, rows, i->clean.n * table.row_bytes, &err) == KILN_OK);
     kiln_ply_table_release(&table);
     free(rows);
     free(order);
+    free(part);
 }
 
 static void same_floats(const float *a, const float *b, uint64_t n) { HOLDS(n == 0 || !a || memcmp(a, b, n * sizeof *a) == 0); }
@@ -189,7 +212,7 @@ void kiln_fuzz_ply_again(const void *argument, const uint8_t *data, size_t size)
         HOLDS(read);
         check_same(first, second);
         kiln_buffer_release(&file);
-        free(b->data.items);
+        free(b->rows.extras);
         free(b);
     }
     release(first);

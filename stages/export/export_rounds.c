@@ -1,0 +1,313 @@
+/* export_rounds -- see export_rounds.h. The parent's side of a writer. */
+#include "stages/export/export_rounds.h"
+#include "stages/export/export_shared.h"
+#include "stages/export/rows.h"
+#include "stages/export/survey.h"
+
+#include "base/file.h"
+#include "stages/engine/run_layers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    kiln_run *r;
+    const kiln_writer_functions *f;
+    kiln_export *e;
+    kiln_export_places places;
+    kiln_export_parent p;
+    kiln_export_said *said;
+    kiln_buffer plan, shared;
+    uint32_t serial;
+} runner;
+
+/* ---- what writers call ------------------------------------------------------------------------------------------------------- */
+
+kiln_status kiln_export_note(kiln_export_parent *p, kiln_error *err, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", text);
+}
+
+kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
+{
+    return kiln_export_write_at(p->fd, p->e->temporary, data, bytes, offset, err);
+}
+
+kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err)
+{
+    return ftruncate(p->fd, (off_t)bytes) == 0 ? KILN_OK : kiln_file_write_failed(p->e->temporary, errno, err);
+}
+
+/* ---- a list of units -----------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    uint32_t number; /* of the round, or KILN_ROUND_SURVEY */
+    const kiln_export_round *round;
+    uint64_t n;
+    kiln_unit *units;
+    kiln_export_request *requests;
+} list;
+
+static uint64_t unit_ram(const runner *k, const kiln_export_round *round, uint64_t unit)
+{
+    if (!round) return kiln_export_rows_ram(k->e, unit, k->f->survey | KILN_ROWS_MEANS) + (1 << 16);
+    return round->ram(k->e, unit);
+}
+
+static void fill_units(const runner *k, const list *l)
+{
+    const bool by_chunk = !l->round || !l->round->units;
+    const uint64_t shared = kiln_shared_payload_ram(k->shared.size) + k->shared.size;
+    for (uint64_t i = 0; i < l->n; i++) {
+        l->requests[i] = (kiln_export_request){.unit = i, .round = l->number, .serial = k->serial};
+        l->units[i] = (kiln_unit){.payload = &l->requests[i],
+                                  .payload_bytes = sizeof l->requests[i],
+                                  .shared_payload = k->shared.data,
+                                  .shared_payload_bytes = k->shared.size,
+                                  .cost = by_chunk ? k->e->chunks[i].chunk->count : 1,
+                                  .ram = unit_ram(k, l->round, i) + shared,
+                                  .ram_thread = l->round && l->round->ram_thread ? l->round->ram_thread(k->e, i) : 0,
+                                  .volatile_result = true};
+        if (by_chunk)
+            (void)snprintf(l->units[i].name, sizeof l->units[i].name, "chunk %.150s", k->e->chunks[i].chunk->name);
+        else
+            (void)snprintf(l->units[i].name, sizeof l->units[i].name, "%s %llu", l->round->what, (unsigned long long)i);
+    }
+}
+
+static kiln_status add_counts(const runner *k, const kiln_unit *u, kiln_error *err)
+{
+    json_t *counters, *one;
+    size_t i;
+    KILN_TRY(kiln_unit_counters(k->r, u, &counters, err));
+    json_array_foreach(json_object_get(counters, "counts"), i, one)
+    {
+        if (i < KILN_EXPORT_COUNTS) k->said->counts[i] += (uint64_t)json_integer_value(one);
+    }
+    json_decref(counters);
+    return KILN_OK;
+}
+
+static bool has_result(const kiln_unit *u)
+{
+    for (uint32_t i = 0; i < u->result.n; i++)
+        if (strcmp(u->result.outputs[i].name, "result") == 0) return true;
+    return false;
+}
+
+/* One chunk's numbers into the list of chunks and the ranges. */
+static kiln_status take_survey(runner *k, uint64_t unit, const void *data, size_t bytes, kiln_error *err)
+{
+    kiln_chunk_survey s;
+    if (bytes != sizeof s) return kiln_fail(err, KILN_E_BUG, "a survey of %zu bytes", bytes);
+    memcpy(&s, data, sizeof s);
+    k->e->chunks[unit].n = s.n;
+    kiln_survey_add(&k->e->survey, &s.of);
+    return KILN_OK;
+}
+
+static kiln_status take_result(runner *k, const list *l, uint64_t unit, kiln_error *err)
+{
+    const kiln_unit *u = &l->units[unit];
+    void *data = NULL;
+    uint64_t bytes = 0;
+    kiln_status st = KILN_OK;
+    k->e->plan = k->plan.data; /* the gather before may have moved it */
+    k->e->plan_bytes = k->plan.size;
+    if (has_result(u)) KILN_TRY(kiln_unit_data(k->r, u, "result", &data, &bytes, err));
+    if (!l->round)
+        st = take_survey(k, unit, data, bytes, err);
+    else if (l->round->gather)
+        st = l->round->gather(&k->p, unit, data, bytes, err);
+    if (st == KILN_OK && l->round) st = add_counts(k, u, err);
+    free(data);
+    return st;
+}
+
+static kiln_status run_list(runner *k, list *l, const char *what, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    if (l->n == 0) return KILN_OK;
+    k->serial++;
+    k->e->plan = k->plan.data;
+    k->e->plan_bytes = k->plan.size;
+    k->shared.size = 0;
+    KILN_TRY(kiln_export_pack(k->e, &k->places, &k->shared, err));
+    KILN_GO(KILN_ALLOC(&l->units, l->n, "units", err));
+    KILN_GO(KILN_ALLOC(&l->requests, l->n, "units", err));
+    fill_units(k, l);
+    KILN_GO(kiln_run_units(k->r, what, l->units, l->n, err));
+    for (uint64_t i = 0; i < l->n; i++) KILN_GO(take_result(k, l, i, err));
+    if (l->round && l->round->end) KILN_GO(l->round->end(&k->p, err));
+done:
+    if (l->units) kiln_units_release(l->units, l->n);
+    free(l->units);
+    free(l->requests);
+    return st;
+}
+
+static kiln_status survey(runner *k, kiln_error *err)
+{
+    list l = {.number = KILN_ROUND_SURVEY, .n = k->e->n_chunks};
+    kiln_survey_begin(&k->e->survey);
+    if (!kiln_survey_is_needed(k->e, k->f->survey)) {
+        kiln_survey_of_bounds(k->e, &k->e->survey);
+        return KILN_OK;
+    }
+    KILN_TRY(run_list(k, &l, "measuring", err));
+    kiln_export_count_rows(k->e);
+    return KILN_OK;
+}
+
+static kiln_status run_rounds(runner *k, kiln_error *err)
+{
+    for (uint32_t i = 0; i < k->f->n_rounds; i++) {
+        const kiln_export_round *round = &k->f->rounds[i];
+        list l = {.number = i, .round = round};
+        k->e->plan = k->plan.data;
+        k->e->plan_bytes = k->plan.size;
+        l.n = round->units ? round->units(k->e) : k->e->n_chunks;
+        KILN_TRY(run_list(k, &l, round->what, err));
+    }
+    return KILN_OK;
+}
+
+/* ---- the target
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+static kiln_status open_target(runner *k, kiln_error *err)
+{
+    if (k->f->scratch) KILN_TRY(kiln_scratch_unnamed(k->e->target, &k->p.scratch, k->places.scratch, err));
+    if (k->f->place == KILN_PLACE_SHARED) return KILN_OK;
+    KILN_TRY(kiln_make_parents(k->e->target, err));
+    if (k->f->place == KILN_PLACE_FILE) {
+        kiln_leftovers_drop(k->e->target);
+        return kiln_file_create(k->e->temporary, &k->p.fd, err);
+    }
+    kiln_leftover_folders_drop(k->e->target);
+    if (mkdir(k->e->temporary, 0777) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", k->e->temporary, strerror(errno));
+}
+
+/* Only a folder in which all is ours by name goes: a mistyped -o must not cost anybody his files. */
+static kiln_status check_folder(const runner *k, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    struct stat s;
+    if (lstat(k->e->target, &s) != 0) return KILN_OK;
+    DIR *folder = S_ISDIR(s.st_mode) ? opendir(k->e->target) : NULL;
+    if (!folder)
+        return kiln_fail(err, KILN_E_IO, "'%s' is there and no folder that could be replaced; choose another place with -o",
+                         k->e->target);
+    for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 || k->f->is_ours(d->d_name)) continue;
+        st = kiln_fail(err, KILN_E_IO,
+                       "the folder '%s' holds '%s', which this format does not write; choose an empty folder with -o", k->e->target,
+                       d->d_name);
+    }
+    closedir(folder);
+    return st;
+}
+
+static kiln_status sync_path(const char *path, int flags, kiln_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
+    const int failed = fsync(fd) != 0 ? errno : 0;
+    (void)close(fd);
+    return failed ? kiln_file_write_failed(path, failed, err) : KILN_OK;
+}
+
+static kiln_status sync_folder(const char *path, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    char file[KILN_PATH_MAX];
+    DIR *folder = opendir(path);
+    if (!folder) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
+    for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
+        if (d->d_name[0] == '.') continue;
+        st = kiln_path_join(file, sizeof file, path, d->d_name, err);
+        if (st == KILN_OK) st = sync_path(file, 0, err);
+    }
+    closedir(folder);
+    return st == KILN_OK ? sync_path(path, O_DIRECTORY, err) : st;
+}
+
+static kiln_status give_name(const runner *k, kiln_error *err)
+{
+    const char *const from = k->e->temporary, *const to = k->e->target;
+    if (k->f->place == KILN_PLACE_SHARED) return KILN_OK;
+    if (k->f->place == KILN_PLACE_FILE) {
+        KILN_TRY(sync_path(from, 0, err));
+        return rename(from, to) == 0 ? KILN_OK
+                                     : kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+    }
+    KILN_TRY(sync_folder(from, err));
+    KILN_TRY(check_folder(k, err)); /* once more: it was empty of others when the export began */
+    if (rename(from, to) == 0) return KILN_OK;
+    /* a folder that is there and not empty: the two change places, so that a whole one has the name at any moment */
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+    kiln_folder_drop(from);
+    return KILN_OK;
+}
+
+static void abandon(const runner *k)
+{
+    if (k->f->abandon) k->f->abandon(k->e);
+    if (k->f->place == KILN_PLACE_FILE) (void)unlink(k->e->temporary); /* perhaps never made */
+    if (k->f->place == KILN_PLACE_FOLDER) kiln_folder_drop(k->e->temporary);
+}
+
+/* ---- all of it
+ * ------------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status write_target(runner *k, kiln_error *err)
+{
+    KILN_TRY(open_target(k, err));
+    if (k->f->begin) KILN_TRY(k->f->begin(&k->p, err));
+    KILN_TRY(run_rounds(k, err));
+    if (k->f->finish) KILN_TRY(k->f->finish(&k->p, err));
+    return give_name(k, err);
+}
+
+static kiln_status prepare(runner *k, kiln_error *err)
+{
+    if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(check_folder(k, err));
+    KILN_TRY(survey(k, err));
+    if (k->e->n_rows == 0)
+        return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or what is chosen of it is empty",
+                         k->e->parts[0].layer->kind);
+    return k->f->plan ? k->f->plan(&k->p, err) : KILN_OK;
+}
+
+kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said, kiln_error *err)
+{
+    runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = said};
+    k.p = (kiln_export_parent){.e = e, .fd = -1, .scratch = -1, .plan = &k.plan, .notes = &said->notes};
+    kiln_status st = prepare(&k, err);
+    if (st == KILN_OK) {
+        st = write_target(&k, err);
+        if (st != KILN_OK) abandon(&k);
+    }
+    if (k.p.fd >= 0) (void)close(k.p.fd); /* synced through its name */
+    if (k.p.scratch >= 0) (void)close(k.p.scratch);
+    kiln_buffer_release(&k.plan);
+    kiln_buffer_release(&k.shared);
+    e->plan = NULL;
+    e->plan_bytes = 0;
+    return st;
+}

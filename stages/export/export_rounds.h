@@ -1,0 +1,22 @@
+/* export_rounds -- runs a writer: the survey, its rounds, and the name of the file when it is whole. What the parent knows travels
+ * to the workers as one shared payload a round. */
+#ifndef KILN_STAGES_EXPORT_ROUNDS_H
+#define KILN_STAGES_EXPORT_ROUNDS_H
+
+#include "stages/export/writer.h"
+
+/* What became of the values, and sentences. */
+typedef struct {
+    uint64_t counts[KILN_EXPORT_COUNTS];
+    kiln_buffer notes;
+} kiln_export_said;
+
+/* Writes e with w. e->chunks, rows, survey and plan are this function's to change. KILN_E_INPUT: the format refuses the rows,
+ * before anything is written. As kiln_run_units. After a failure nothing is left of the target, and what was there before still is.
+ */
+kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said,
+                            kiln_error *err) KILN_MUST_CHECK;
+/* The unit function of kiln-export. */
+kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+
+#endif

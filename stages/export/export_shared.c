@@ -1,0 +1,165 @@
+/* export_shared -- see export_shared.h. Parent and workers are the same program, so numbers travel as they lie in memory. */
+#include "stages/export/export_shared.h"
+
+#include "schema/layers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    char writer[32], scratch[64];
+    kiln_export e; /* without its pointers */
+    uint64_t plan_bytes;
+} head;
+
+typedef struct {
+    kiln_layer_kind kind;
+    kiln_hash layer;
+    uint64_t n_source_rows, source_first;
+    char path[KILN_PATH_MAX];
+} part_record;
+
+typedef struct {
+    uint32_t part, index;
+    uint64_t n;
+} chunk_record;
+
+void kiln_export_count_rows(kiln_export *e)
+{
+    uint32_t n = 0;
+    e->n_rows = 0;
+    for (uint32_t i = 0; i < e->n_chunks; i++) {
+        if (e->chunks[i].n == 0) continue;
+        e->chunks[n] = e->chunks[i];
+        e->chunks[n++].first = e->n_rows;
+        e->n_rows += e->chunks[i].n;
+    }
+    e->n_chunks = n;
+}
+
+/* ---- parent ------------------------------------------------------------------------------------------------------------------ */
+
+static kiln_status pack_part(const kiln_export_part *p, kiln_buffer *out, kiln_error *err)
+{
+    part_record *r;
+    KILN_TRY(KILN_ALLOC(&r, 1, "a bake", err));
+    r->kind = kiln_layer_kind_find(p->layer->kind);
+    r->layer = p->layer->digest;
+    r->n_source_rows = p->n_source_rows;
+    r->source_first = p->source_first;
+    memcpy(r->path, p->path, sizeof r->path);
+    const kiln_status st = kiln_buffer_put(out, r, sizeof *r, err);
+    free(r);
+    return st;
+}
+
+kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out, kiln_error *err)
+{
+    head h;
+    memset(&h, 0, sizeof h);
+    (void)snprintf(h.writer, sizeof h.writer, "%s", places->writer->name);
+    memcpy(h.scratch, places->scratch, sizeof h.scratch);
+    h.e = *e;
+    h.plan_bytes = e->plan_bytes;
+    KILN_TRY(kiln_buffer_put(out, &h, sizeof h, err));
+    for (uint32_t i = 0; i < e->n_parts; i++) KILN_TRY(pack_part(&e->parts[i], out, err));
+    for (uint32_t i = 0; i < e->n_chunks; i++) {
+        const kiln_export_chunk *c = &e->chunks[i];
+        const chunk_record r = {c->part, (uint32_t)(c->chunk - e->parts[c->part].layer->chunks), c->n};
+        KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
+    }
+    KILN_TRY(kiln_buffer_put(out, e->target, strlen(e->target) + 1, err));
+    KILN_TRY(kiln_buffer_put(out, e->temporary, strlen(e->temporary) + 1, err));
+    return kiln_buffer_put(out, e->plan, e->plan_bytes, err);
+}
+
+/* ---- worker ------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const unsigned char *at;
+    size_t left;
+} cursor;
+
+static kiln_status take(cursor *c, void *out, size_t bytes, kiln_error *err)
+{
+    if (bytes > c->left) return kiln_fail(err, KILN_E_BUG, "an export request ends too early");
+    memcpy(out, c->at, bytes);
+    c->at += bytes;
+    c->left -= bytes;
+    return KILN_OK;
+}
+
+static kiln_status take_text(cursor *c, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    const size_t n = strnlen((const char *)c->at, c->left);
+    if (n >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_BUG, "an export request with a path of %zu bytes", n);
+    return take(c, out, n + 1, err);
+}
+
+static kiln_status take_part(cursor *c, kiln_manifest *first, kiln_export_part *p, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    part_record *r;
+    kiln_manifest *m = first;
+    KILN_TRY(KILN_ALLOC(&r, 1, "a bake", err));
+    KILN_GO(take(c, r, sizeof *r, err));
+    p->n_source_rows = r->n_source_rows;
+    p->source_first = r->source_first;
+    memcpy(p->path, r->path, sizeof p->path);
+    if (r->path[0]) KILN_GO(kiln_manifest_open(r->path, KILN_OPEN_READ, "export", true, &m, err));
+    KILN_GO(kiln_scene_get(m, &p->scene, err));
+    KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[r->kind].name, r->layer, &p->layer, err));
+done:
+    if (m != first) kiln_manifest_close(m);
+    free(r);
+    return st;
+}
+
+static kiln_status take_chunks(cursor *c, kiln_export *e, kiln_error *err)
+{
+    for (uint32_t i = 0; i < e->n_chunks; i++) {
+        chunk_record r;
+        KILN_TRY(take(c, &r, sizeof r, err));
+        if (r.part >= e->n_parts || r.index >= e->parts[r.part].layer->n_chunks)
+            return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u", r.index, r.part);
+        e->chunks[i] = (kiln_export_chunk){.part = r.part, .chunk = &e->parts[r.part].layer->chunks[r.index], .n = r.n};
+    }
+    kiln_export_count_rows(e);
+    return KILN_OK;
+}
+
+kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m, kiln_export_copy *out, kiln_error *err)
+{
+    cursor c = {data, bytes};
+    head h;
+    memset(out, 0, sizeof *out);
+    KILN_TRY(take(&c, &h, sizeof h, err));
+    out->e = h.e;
+    out->e.parts = NULL;
+    out->e.chunks = NULL;
+    out->places.writer = kiln_writer_named(h.writer);
+    if (!out->places.writer) return kiln_fail(err, KILN_E_BUG, "no writer is called '%s'", h.writer);
+    memcpy(out->places.scratch, h.scratch, sizeof out->places.scratch);
+    KILN_TRY(KILN_ALLOC(&out->e.parts, h.e.n_parts, "bakes", err));
+    KILN_TRY(KILN_ALLOC(&out->e.chunks, h.e.n_chunks, "chunks", err));
+    for (uint32_t i = 0; i < h.e.n_parts; i++) KILN_TRY(take_part(&c, m, &out->e.parts[i], err));
+    KILN_TRY(take_chunks(&c, &out->e, err));
+    KILN_TRY(take_text(&c, out->target, err));
+    KILN_TRY(take_text(&c, out->temporary, err));
+    if (c.left != h.plan_bytes) return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);
+    KILN_TRY(kiln_buffer_put(&out->plan, c.at, c.left, err));
+    out->e.target = out->target;
+    out->e.temporary = out->temporary;
+    out->e.plan = out->plan.data;
+    out->e.plan_bytes = out->plan.size;
+    return KILN_OK;
+}
+
+void kiln_export_copy_release(kiln_export_copy *c)
+{
+    for (uint32_t i = 0; c->e.parts && i < c->e.n_parts; i++) kiln_layer_free(c->e.parts[i].layer);
+    free(c->e.parts);
+    free(c->e.chunks);
+    kiln_buffer_release(&c->plan);
+}

@@ -1,0 +1,173 @@
+/* rows -- see rows.h. Planes are read one after the other, so that no more than one of them is in work beside what is kept. */
+#include "stages/export/rows.h"
+
+#include "base/memory.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    unsigned bit;
+    uint32_t components; /* 0: of spherical harmonics */
+    kiln_type type;
+    size_t where; /* in kiln_export_rows */
+} known_plane;
+
+#define AT(field) offsetof(kiln_export_rows, field)
+static const known_plane known[] = {
+    {"means", KILN_ROWS_MEANS, 3, KILN_TYPE_F32, AT(means)},
+    {"log_scales", KILN_ROWS_LOG_SCALES, 3, KILN_TYPE_F32, AT(log_scales)},
+    {"quats", KILN_ROWS_QUATS, 4, KILN_TYPE_F32, AT(quats)},
+    {"opacity_logits", KILN_ROWS_OPACITY, 1, KILN_TYPE_F32, AT(opacity_logits)},
+    {"sh0", KILN_ROWS_SH0, 3, KILN_TYPE_F32, AT(sh0)},
+    {"shN", KILN_ROWS_SHN, 0, KILN_TYPE_F32, AT(shN)},
+    {"source_row", KILN_ROWS_SOURCE_ROW, 1, KILN_TYPE_U32, AT(source_row)},
+    {"rgb", KILN_ROWS_RGB, 3, KILN_TYPE_F32, AT(rgb)},
+};
+enum { N_KNOWN = sizeof known / sizeof *known };
+
+static void **array_of(kiln_export_rows *rows, const known_plane *k) { return (void **)(void *)((char *)rows + k->where); }
+
+static uint32_t sh_components(uint32_t degree) { return 3 * ((degree + 1) * (degree + 1) - 1); }
+
+static const known_plane *find_known(const char *name)
+{
+    for (size_t i = 0; i < N_KNOWN; i++)
+        if (strcmp(known[i].name, name) == 0) return &known[i];
+    return NULL;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status open_part(kiln_export_worker *x, uint32_t part, kiln_manifest **out, kiln_error *err)
+{
+    if (part == 0) return kiln_worker_manifest(x->w, out, err);
+    if (!x->others[part])
+        KILN_TRY(kiln_manifest_open(x->e->parts[part].path, KILN_OPEN_READ, "export", true, &x->others[part], err));
+    *out = x->others[part];
+    return KILN_OK;
+}
+
+static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type,
+                              void **out, kiln_error *err)
+{
+    const kiln_plane *plane = kiln_chunk_plane(chunk, name);
+    const uint64_t bytes = chunk->count * components * kiln_type_size(type);
+    if (!plane)
+        return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", chunk->name, name);
+    if (plane->components != components || plane->type != type)
+        return kiln_fail(err, KILN_E_INPUT, "the plane '%s' of chunk '%s' has another shape than it must have", name, chunk->name);
+    KILN_TRY(kiln_alloc_unset(out, bytes, 1, "planes of a chunk", err));
+    return kiln_plane_read(m, chunk, name, *out, bytes, err);
+}
+
+/* The layer's own degree may be above or, with several bakes, below the one that is written. Coefficients of higher degrees follow
+ * those of lower ones, so they are cut off the end, or 0. */
+static kiln_status fit_degree(kiln_export_rows *rows, uint64_t count, uint32_t has, uint32_t wanted, kiln_error *err)
+{
+    float *longer;
+    if (has >= wanted) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&longer, count * sh_components(wanted), "spherical harmonics", err));
+    if (has) memcpy(longer, rows->shN, count * sh_components(has) * sizeof *longer);
+    free(rows->shN);
+    rows->shN = longer;
+    return KILN_OK;
+}
+
+static kiln_status read_known(kiln_export_worker *x, kiln_manifest *m, const known_plane *k, kiln_export_rows *rows,
+                              kiln_error *err)
+{
+    const kiln_chunk *chunk = rows->chunk->chunk;
+    const uint32_t degree = x->e->parts[rows->chunk->part].layer->sh_degree;
+    void **array = array_of(rows, k);
+    if (k->components) return read_plane(m, chunk, k->name, k->components, k->type, array, err);
+    if (x->e->sh_degree == 0) return KILN_OK;
+    if (degree) KILN_TRY(read_plane(m, chunk, k->name, sh_components(degree), k->type, array, err));
+    return fit_degree(rows, chunk->count, degree, x->e->sh_degree, err);
+}
+
+static kiln_status read_extras(kiln_manifest *m, kiln_export_rows *rows, kiln_error *err)
+{
+    const kiln_chunk *chunk = rows->chunk->chunk;
+    KILN_TRY(KILN_ALLOC(&rows->extras, chunk->n_planes, "planes of a chunk", err));
+    for (uint32_t i = 0; i < chunk->n_planes; i++) {
+        const kiln_plane *p = &chunk->planes[i];
+        if (find_known(p->name)) continue;
+        kiln_export_plane *out = &rows->extras[rows->n_extras++];
+        (void)snprintf(out->name, sizeof out->name, "%s", p->name);
+        out->type = p->type;
+        out->components = p->components;
+        KILN_TRY(read_plane(m, chunk, p->name, p->components, p->type, &out->data, err));
+    }
+    return KILN_OK;
+}
+
+/* Bakes with other origins than the first come to that one. */
+static void rebase(const kiln_export *e, kiln_export_rows *rows, uint64_t count)
+{
+    const double *from = e->parts[rows->chunk->part].scene.origin, *to = e->parts[0].scene.origin;
+    for (int c = 0; c < 3; c++)
+        for (uint64_t i = 0; rows->means && from[c] != to[c] && i < count; i++)
+            rows->means[c * count + i] = (float)((double)rows->means[c * count + i] + (from[c] - to[c]));
+}
+
+kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes, kiln_export_rows *rows, kiln_error *err)
+{
+    kiln_manifest *m;
+    kiln_status st = KILN_OK;
+    *rows = (kiln_export_rows){.chunk = &x->e->chunks[index]};
+    rows->n = rows->chunk->n;
+    rows->first = rows->chunk->first;
+    KILN_TRY(open_part(x, rows->chunk->part, &m, err));
+    for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
+        if (planes & known[i].bit) st = read_known(x, m, &known[i], rows, err);
+    if (st == KILN_OK && planes & KILN_ROWS_EXTRAS) st = read_extras(m, rows, err);
+    if (st == KILN_OK)
+        rebase(x->e, rows, rows->chunk->chunk->count);
+    else
+        kiln_export_rows_release(rows);
+    return st;
+}
+
+unsigned kiln_export_plane_bit(const char *name)
+{
+    const known_plane *k = find_known(name);
+    return k ? k->bit : (unsigned)KILN_ROWS_EXTRAS;
+}
+
+const void *kiln_export_rows_plane(const kiln_export_rows *rows, const char *name)
+{
+    for (size_t i = 0; i < N_KNOWN; i++)
+        if (strcmp(known[i].name, name) == 0) return *(void *const *)((const void *)((const char *)rows + known[i].where));
+    for (uint32_t i = 0; i < rows->n_extras; i++)
+        if (strcmp(rows->extras[i].name, name) == 0) return rows->extras[i].data;
+    return NULL;
+}
+
+void kiln_export_rows_release(kiln_export_rows *rows)
+{
+    for (size_t i = 0; i < N_KNOWN; i++) free(*array_of(rows, &known[i]));
+    for (uint32_t i = 0; i < rows->n_extras; i++) free(rows->extras[i].data);
+    free(rows->extras);
+    *rows = (kiln_export_rows){0};
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------------ */
+
+uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned planes)
+{
+    const kiln_chunk *chunk = e->chunks[index].chunk;
+    uint64_t all = 0, largest = 0;
+    for (uint32_t i = 0; i < chunk->n_planes; i++) {
+        const kiln_plane *p = &chunk->planes[i];
+        const known_plane *k = find_known(p->name);
+        if (!(planes & (k ? k->bit : (unsigned)KILN_ROWS_EXTRAS))) continue;
+        all += p->data.raw_bytes;
+        if (p->data.raw_bytes > largest) largest = p->data.raw_bytes;
+    }
+    if (planes & KILN_ROWS_SHN && e->n_parts > 1) all += chunk->count * sh_components(e->sh_degree) * sizeof(float);
+    return all + kiln_read_ram(largest);
+}
