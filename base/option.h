@@ -28,7 +28,8 @@ typedef enum {
     KILN_OPT_F64,   /* double *           range "lo..hi", either end may be left out; 0.5, 1e-3 or 1/255; "off" is NAN,
                                           allowed where it is the default or the range ends in "|off" */
     KILN_OPT_SIZE,  /* kiln_size *        512M, 1.5G, 50% */
-    KILN_OPT_TEXT,  /* const char **      anything; NULL when not given and no default */
+    KILN_OPT_TEXT,  /* const char **      anything; NULL when not given and no default. With a range "a|b|c": one of these words, or
+                       several of them with commas between them */
     KILN_OPT_PATH,  /* const char **      a leading ~ is expanded */
     KILN_OPT_ENUM,  /* uint32_t *         range "a|b|c": the index */
     KILN_OPT_F64X3, /* double *[3]       X,Y,Z; range as of F64, of each */
@@ -54,6 +55,7 @@ enum {
         32, /* of a keyed one, newer than bakes that are about: its default is in no key, so that theirs stay as they are */
     KILN_NAMED = 64, /* `kiln pipeline` and make have it only with the stage's name in front: it would mean another thing to another
                         stage, or be done twice */
+    KILN_TITLE = 128, /* `kiln pipeline` and make have it under the stage's name alone, too: --export is --export-format */
     KILN_ALONE = 16, /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
 };
 

@@ -30,7 +30,7 @@ const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size)
     char lo[32], hi[32];
     const char *off = may_be_off(o) ? " or off" : "";
     buf[0] = '\0';
-    if (o->kind == KILN_OPT_ENUM || !split_range(o->range, lo, hi)) return buf;
+    if (o->kind == KILN_OPT_ENUM || o->kind == KILN_OPT_TEXT || !split_range(o->range, lo, hi)) return buf;
     if (lo[0] && hi[0])
         (void)snprintf(buf, size, "%s to %s%s", lo, hi, off);
     else if (lo[0] || hi[0])
@@ -44,6 +44,10 @@ const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
     const char *what = "a text";
     if (o->kind == KILN_OPT_ENUM) {
         (void)snprintf(buf, size, "%s", o->range);
+        return buf;
+    }
+    if (o->kind == KILN_OPT_TEXT && o->range) {
+        (void)snprintf(buf, size, "one or several, with commas between them, of %s", o->range);
         return buf;
     }
     if (o->kind == KILN_OPT_BOOL) what = "yes or no";
@@ -245,6 +249,29 @@ done:
     return st;
 }
 
+/* ---- a text of words ---------------------------------------------------------------------------------------------------- */
+
+static bool is_choice(const char *range, const char *word, size_t length)
+{
+    for (size_t n; *range; range += n + (range[n] == '|')) {
+        n = strcspn(range, "|");
+        if (n == length && !memcmp(range, word, n)) return true;
+    }
+    return false;
+}
+
+/* Without a range any text is good; with one it has at least a word. */
+static bool all_are_choices(const kiln_opt *o, const char *text)
+{
+    if (!o->range) return true;
+    if (!*text) return false;
+    for (size_t n; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        if (!is_choice(o->range, text, n)) return false;
+    }
+    return true;
+}
+
 /* ---- any kind ------------------------------------------------------------------------------------------------------- */
 
 kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *err)
@@ -275,8 +302,10 @@ kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *
         good = set_triple(o, text);
         break;
     case KILN_OPT_TEXT:
+        if (!all_are_choices(o, text)) break;
+        return kiln_opt_keep(text, false, o->where, err);
     case KILN_OPT_PATH:
-        return kiln_opt_keep(text, o->kind == KILN_OPT_PATH, o->where, err);
+        return kiln_opt_keep(text, true, o->where, err);
     case KILN_OPT_LIST:
     case KILN_OPT_END:
         break;

@@ -25,6 +25,11 @@ static struct {
     bool keep_origin, list_formats;
 } o;
 
+#define WRITER(id, name, ...) "|" name
+static const char formats[] = /* "|ply|chunks": an option's range is all but the first bar */
+#include "stages/export/writers.def"
+    ;
+#undef WRITER
 #define WRITER(id, name, suffixes, default_name, holds, what) name ": " what "; "
 static const char format_help[] =
 #include "stages/export/writers.def"
@@ -32,7 +37,7 @@ static const char format_help[] =
 #undef WRITER
 
 static const kiln_opt options[] = {
-    {"format", 'f', KILN_OPT_TEXT, &o.format, "LIST", "ply", NULL, format_help, KILN_KEYED},
+    {"format", 'f', KILN_OPT_TEXT, &o.format, "LIST", "ply", formats + 1, format_help, KILN_KEYED | KILN_TITLE},
     {"layer", 0, KILN_OPT_ENUM, &o.layer, "LAYER", "baked", kiln_drawable_names + 1, "what to write; baked: what was chunked",
      KILN_KEYED},
     {"order", 0, KILN_OPT_ENUM, &o.order, "ORDER", "source", "source|baked",

@@ -154,8 +154,12 @@ static kiln_status special_rows(maker *m, const json_t *from, const char *stage,
     size_t i;
     char *name;
     value *v = &m->values[m->n_values++];
+    const bool title = flag_of(from, "title");
     KILN_TRY(prefixed(m, stage, text_of(from, "name"), &name, err));
-    *out = new_row(m, from, name, v, ambiguous ? 0 : KILN_HIDDEN, section);
+    if (title) new_row(m, from, stage, v, 0, section);
+    kiln_opt *row = new_row(m, from, name, v, ambiguous ? 0 : KILN_HIDDEN, section);
+    if (title) row->help = "the same, by the name that the stage's program has for it";
+    *out = row;
     json_array_foreach(json_object_get(from, "aliases"), i, alias)
     {
         KILN_TRY(prefixed(m, stage, json_string_value(alias), &name, err));
@@ -192,7 +196,7 @@ static size_t count_rows(const json_t *options)
 {
     const json_t *row;
     size_t i, n = 0;
-    json_array_foreach(options, i, row) n += 1 + json_array_size(json_object_get(row, "aliases"));
+    json_array_foreach(options, i, row) n += 2 + json_array_size(json_object_get(row, "aliases"));
     return n;
 }
 

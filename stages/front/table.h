@@ -4,6 +4,7 @@
  *   --prune-min-opacity  goes to that stage alone, and wins there
  *   --export-format      the only name of an option that another stage describes otherwise (--render-format), or that says that it
  * is to be named (KILN_NAMED: --import-scale)
+ *   --export             the same, of the option that says what the stage is asked for (KILN_TITLE)
  *
  * Two stages have the same option when kind, range, default and text agree. */
 #ifndef KILN_STAGES_FRONT_TABLE_H

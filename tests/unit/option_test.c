@@ -18,6 +18,7 @@ static struct {
     double opacity, ceiling, floor, free;
     kiln_size cache;
     const char *camera, *out, *add;
+    const char *kinds;
     double move[3], bounded[3];
 } o;
 
@@ -31,6 +32,7 @@ static const kiln_opt options[] = {
     {"cache", 0, KILN_OPT_SIZE, &o.cache, "SIZE", "25%", NULL, "room for decoded planes", 0},
     {"format", 0, KILN_OPT_ENUM, &o.format, "NAME", "png", "png|png16|npy", "what to write", KILN_KEYED},
     {"camera", 0, KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "one camera", KILN_ONCE},
+    {"kinds", 0, KILN_OPT_TEXT, &o.kinds, "LIST", "a", "a|b|c-d", "words of a list", KILN_KEYED | KILN_TITLE},
     {"out", 'o', KILN_OPT_PATH, &o.out, "FILE", NULL, NULL, "where to write", KILN_ONCE},
     {"merge", 'm', KILN_OPT_BOOL, &o.merge, NULL, "yes", NULL, "merge near-duplicates", KILN_KEYED},
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry, NULL, NULL, NULL, "write nothing", KILN_ONCE},
@@ -407,16 +409,36 @@ static void the_listing_for_programs_has_aliases_and_flags(void **state)
     (void)state;
     char *text = printed(kiln_cli_help_json);
     assert_non_null(strstr(text, "{\"name\": \"threads\""));
-    assert_non_null(
-        strstr(text, "\"aliases\": [\"jobs\"], \"stored\": false, \"once\": false, \"alone\": false, \"named\": false}"));
+    assert_non_null(strstr(
+        text,
+        "\"aliases\": [\"jobs\"], \"stored\": false, \"once\": false, \"alone\": false, \"named\": false, \"title\": false}"));
     assert_non_null(strstr(text, "\"aliases\": [\"device\", \"gpu\"]"));
-    assert_non_null(strstr(text, "\"stored\": false, \"once\": true, \"alone\": false, \"named\": false}")); /* --camera */
     assert_non_null(
-        strstr(text, "\"aliases\": [], \"stored\": false, \"once\": false, \"alone\": true, \"named\": false}")); /* --version */
-    assert_non_null(strstr(text, "\"stored\": true, \"once\": false, \"alone\": false, \"named\": true}"));       /* --move */
+        strstr(text, "\"stored\": false, \"once\": true, \"alone\": false, \"named\": false, \"title\": false}")); /* --camera */
+    assert_non_null(strstr(
+        text,
+        "\"aliases\": [], \"stored\": false, \"once\": false, \"alone\": true, \"named\": false, \"title\": false}")); /* --version
+                                                                                                                        */
+    assert_non_null(
+        strstr(text, "\"stored\": true, \"once\": false, \"alone\": false, \"named\": true, \"title\": false}")); /* --move */
     assert_non_null(strstr(text, "\"name\": \"add\", \"letter\": \"a\", \"kind\": \"list\", \"arg\": \"FILE\""));
     assert_non_null(strstr(text, "\"kind\": \"f64x3\", \"arg\": \"X,Y,Z\", \"default\": \"0,0,0\""));
     assert_null(strstr(text, "secret"));
+    free(text);
+}
+
+static void a_text_with_a_range_is_a_list_of_its_words(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("m"), KILN_OK);
+    assert_string_equal(o.kinds, "a");
+    assert_int_equal(parse("m --kinds=c-d,a"), KILN_OK);
+    assert_string_equal(o.kinds, "c-d,a");
+    assert_refused("m --kinds=a,x", "--kinds takes one or several, with commas between them, of a|b|c-d, not 'a,x'");
+    assert_refused("m --kinds=a,,b", "--kinds takes one or several");
+    assert_refused("m --kinds=,", "--kinds takes one or several");
+    char *text = printed(kiln_cli_help_json);
+    assert_non_null(strstr(text, "\"named\": false, \"title\": true}"));
     free(text);
 }
 
@@ -498,6 +520,7 @@ int main(void)
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(help_fits_80_columns_and_hides_what_is_hidden),
         cmocka_unit_test(the_listing_for_programs_has_aliases_and_flags),
+        cmocka_unit_test(a_text_with_a_range_is_a_list_of_its_words),
         cmocka_unit_test(an_underscore_stands_for_a_hyphen),
         cmocka_unit_test(options_that_are_equally_near_are_all_named),
         cmocka_unit_test(the_man_page_escapes_what_roff_would_eat),

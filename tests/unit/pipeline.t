@@ -12,9 +12,9 @@ for stage in $stages generate; do
     cat >"$fake/bin/kiln-$stage" <<'EOF'
 #!/bin/sh
 stage=${0##*kiln-}
-row() { # name kind default range help once aliases
-    printf '%s{"name": "%s", "letter": null, "kind": "%s", "arg": "X", "default": %s, "range": %s, "help": "%s", "aliases": [%s], "stored": true, "once": %s, "alone": false}' \
-        "$comma" "$1" "$2" "$3" "$4" "$5" "$7" "$6"
+row() { # name kind default range help once aliases title
+    printf '%s{"name": "%s", "letter": null, "kind": "%s", "arg": "X", "default": %s, "range": %s, "help": "%s", "aliases": [%s], "stored": true, "once": %s, "alone": false, "title": %s}' \
+        "$comma" "$1" "$2" "$3" "$4" "$5" "$7" "$6" "${8:-false}"
     comma=,
 }
 if [ "$1" = --help-json ]; then
@@ -27,7 +27,7 @@ if [ "$1" = --help-json ]; then
     prune) row min-opacity f64 '"1/255"' '"0..1|off"' faint false; row dry-run bool null null look true ;;
     render) row format enum '"png"' '"png|npy"' pictures false; row background text null null colour false; row profile text null null whose false ;;
     tiles) row profile text null null whose false ;;
-    export) row format enum '"ply"' '"ply|chunks"' files false; row output path null null where true ;;
+    export) row format text '"ply"' '"ply|chunks"' files false '' true; row output path null null where true ;;
     esac
     echo ']}'
     exit
@@ -117,6 +117,10 @@ has "$out" "import <$S> <$KILN_TMP/x/manifest.db> <--threads=3>"
 has "$out" "prune <$KILN_TMP/x/manifest.db> <--min-opacity=0.5> <--threads=3>"
 has "$out" "render <$KILN_TMP/x/manifest.db> <--threads=2>"
 has "$out" "export <$KILN_TMP/x/manifest.db> <--format=chunks> <--threads=3>"
+ends 0 "$S" --export ply,chunks
+has "$out" "export <$S/bake/manifest.db> <--format=ply,chunks>"
+ends 0 "$S" --export-format chunks # the longer name is the same option
+has "$out" "export <$S/bake/manifest.db> <--format=chunks>"
 ends 0 --stages render,tiles --out "$KILN_TMP/x" --no-allow-partial # in their order, and no scene is needed
 [ "$out" = "tiles <$KILN_TMP/x/manifest.db> <--allow-partial=no>
 render <$KILN_TMP/x/manifest.db> <--allow-partial=no>" ] || fail "two stages: $out"
@@ -128,7 +132,7 @@ has "$out" 'import <kiln-demo> <kiln-demo/bake/manifest.db>'
 [ -d "$KILN_TMP/kiln-demo" ] && [ ! -e "$KILN_TMP/kiln-demo.unfinished" ] || fail 'no demo was made'
 
 for words in --min-opacty=1 --format=npy --prune-min-opacty=1 --min-opacity=2 --threads --stages=prun '--stages=knn --min-opacity=1' \
-    '--dry-run' '--stages=prune,chunk --dry-run' 'another-scene' '-z' '--out='; do
+    '--dry-run' '--stages=prune,chunk --dry-run' 'another-scene' '-z' '--out=' '--export=spx' '--export=ply,,chunks'; do
     # shellcheck disable=SC2086 # words
     ends 2 "$S" $words
     [ "$(wc -l <<<"$out")" = 1 ] && [[ $out == 'kiln pipeline: '* ]] || fail "$words: not one sentence: $out"
