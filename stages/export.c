@@ -338,7 +338,7 @@ int main(int argc, char **argv)
     static const kiln_stage_program program = {.name = "export",
                                                .cli = &cli,
                                                .open = KILN_OPEN_WRITE,
-                                               .cpu_only = true,
+                                               .serial = true,
                                                .lists = &o.list_formats,
                                                .list = kiln_writers_list,
                                                .run = run,

@@ -52,6 +52,7 @@ typedef struct {
     kiln_open_mode open;   /* how the manifest is opened before `run` is called */
     bool opens_itself;     /* `run` opens the manifest, not the engine: import, compare */
     bool cpu_only;         /* units run no operation: workers are on the CPU and make no CUDA context, whatever --devices says */
+    bool serial;           /* a unit keeps one thread busy, not more: the CPU has as many workers as threads */
     bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
     bool packs;            /* units compress more than they compute: --devices auto takes the CPU if it has 8 threads or more */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
@@ -103,6 +104,10 @@ kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err
 /* Gives the number of devices that share a long list of units: the GPUs, or 1 for the CPU. Looks for devices like
  * kiln_run_device_kind, with the same failures. */
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
+
+/* From now on units run on the CPU, whatever --devices says, or again where it says. For a program some of whose lists have nothing
+ * for a GPU. Workers on other devices end. Call it between lists. */
+void kiln_run_on_cpu(kiln_run *r, bool on);
 
 /* Fails after SIGINT (KILN_E_INTERRUPTED) or SIGTERM (KILN_E_TERMINATED). For long loops in the parent. */
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;

@@ -184,6 +184,7 @@ struct kiln_run {
     kiln_parsed parsed;
     kiln_manifest *manifest;
     kiln_device_list devices; /* n == 0: not looked for yet */
+    bool on_cpu;              /* kiln_run_on_cpu */
     kiln_worker_process
         workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
     unsigned n_workers;          /* slots that have been used so far */

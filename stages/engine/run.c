@@ -62,7 +62,7 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     kiln_device_list *const d = &r->devices;
     const bool by_itself = auto_is_cpu(r);
     if (d->n) return KILN_OK;
-    KILN_TRY(kiln_devices_resolve(r->program->cpu_only || by_itself ? "cpu" : kiln_common_values.devices, d, err));
+    KILN_TRY(kiln_devices_resolve(r->program->cpu_only || r->on_cpu || by_itself ? "cpu" : kiln_common_values.devices, d, err));
     if (by_itself) (void)snprintf(d->note, sizeof d->note, "%s packs more than it computes", r->program->name);
     const char *where = d->items[0].kind == KILN_DEVICE_CUDA ? "" : "computing on the CPU: ";
     if (d->passed_over)
@@ -70,6 +70,18 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     else if (d->note[0])
         kiln_chat("%s%s", where, d->note);
     return KILN_OK;
+}
+
+void kiln_run_on_cpu(kiln_run *r, bool on)
+{
+    if (r->on_cpu == on) return;
+    r->on_cpu = on;
+    if (r->devices.n == 0) return;
+    const bool same = r->devices.n == 1 && r->devices.items[0].kind == KILN_DEVICE_CPU && on;
+    if (same) return;
+    kiln_workers_stop(r->workers, r->n_workers);
+    for (unsigned i = 0; i < r->n_workers; i++) r->workers[i].retired = false; /* of slots that are on another device now */
+    r->devices.n = 0;
 }
 
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err)

@@ -36,10 +36,10 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 const kiln_device *kiln_run_slot_device(const kiln_run *r, unsigned slot) { return &r->devices.items[r->devices.n > 1 ? slot : 0]; }
 
 /* Returns the number of workers on the CPU. Several of them share the threads, because one unit may not keep all threads busy. */
-static unsigned cpu_workers(unsigned n_threads)
+static unsigned cpu_workers(const kiln_run *r, unsigned n_threads)
 {
     enum { THREADS_EACH = 4, WORKERS_MOST = 16 };
-    const unsigned n = n_threads / THREADS_EACH;
+    const unsigned n = r->program->serial ? n_threads : n_threads / THREADS_EACH;
     return n < 1 ? 1 : n > WORKERS_MOST ? WORKERS_MOST : n;
 }
 
@@ -63,7 +63,7 @@ static kiln_status make_plan(kiln_job *j, kiln_error *err)
     KILN_TRY(kiln_run_find_devices(r, err));
     j->n_threads = kiln_devices_threads(kiln_common_values.threads);
     j->slots.one_device = r->devices.n == 1 && r->devices.items[0].kind == KILN_DEVICE_CPU;
-    unsigned most = j->slots.one_device ? cpu_workers(j->n_threads) : r->devices.n;
+    unsigned most = j->slots.one_device ? cpu_workers(r, j->n_threads) : r->devices.n;
     if (asked && (j->slots.one_device || asked < most)) most = asked;
     if (most > KILN_SLOTS_MAX) most = KILN_SLOTS_MAX;
     const unsigned wanted = j->n_due < most ? (unsigned)j->n_due : most;

@@ -149,6 +149,7 @@ static kiln_status run_list(runner *k, list *l, const char *what, kiln_error *er
     KILN_GO(KILN_ALLOC(&l->units, l->n, "units", err));
     KILN_GO(KILN_ALLOC(&l->requests, l->n, "units", err));
     fill_units(k, l);
+    kiln_run_on_cpu(k->r, !l->round || !l->round->computes);
     KILN_GO(kiln_run_units(k->r, what, l->units, l->n, err));
     for (uint64_t i = 0; i < l->n; i++) KILN_GO(take_result(k, l, i, err));
     if (l->round && l->round->end) KILN_GO(l->round->end(&k->p, err));
