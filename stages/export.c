@@ -14,6 +14,7 @@
 #include "stages/export/parts.h"
 #include "stages/export/writer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 static struct {
     const char *format, *chunks, *output;
     uint32_t layer, order, frame;
+    uint32_t report_loss;
+    double min_psnr;
     bool keep_origin, list_formats;
 } o;
 
@@ -50,6 +53,10 @@ static const kiln_opt options[] = {
      "import "
      "expects them; as-is: the PLY's numbers",
      KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"report-loss", 0, KILN_OPT_U32, &o.report_loss, "N", "0", "0..1000000",
+     "draw up to N of the cameras from the written file and from the rows that were to be written, and say the dB between them", 0},
+    {"min-psnr", 0, KILN_OPT_F64, &o.min_psnr, "DB", "off", "0..|off",
+     "with --report-loss: end with 3 and leave no file where a camera has less", 0},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL,
      "a file (its suffix chooses the format) or a folder; else it goes to export/ beside the manifest", KILN_ONCE},
     {"list-formats", 0, KILN_OPT_BOOL, &o.list_formats, NULL, NULL, NULL, "name the formats that are written, and end", KILN_ALONE},
@@ -242,18 +249,34 @@ static void say_what_was_written(const file *f, const kiln_export *e, const kiln
     if (said->notes.size) kiln_warn("'%s': %s", f->target, (const char *)said->notes.data);
     for (uint32_t i = 0; counts && counts[i]; i++)
         if (said->counts[i]) kiln_warn("'%s': %llu %s", f->target, (unsigned long long)said->counts[i], counts[i]);
+    for (uint32_t i = 0; i < said->loss.n; i++)
+        kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->target,
+                 said->loss.cameras[i].name, said->loss.psnr[i]);
     kiln_say("%llu rows of the layer '%s' written to '%s'", (unsigned long long)e->n_rows, e->parts[0].layer->kind, f->target);
+}
+
+/* What the values have lost: the counts of the format by their sentences, and dB by camera (null: equal). */
+static json_t *changes_json(const char *const *counts, const kiln_export_said *said)
+{
+    json_t *out = json_object();
+    for (uint32_t i = 0; out && counts && counts[i]; i++)
+        (void)json_object_set_new(out, counts[i], json_integer((json_int_t)said->counts[i]));
+    return out;
+}
+
+static json_t *losses_json(const kiln_loss *l)
+{
+    json_t *out = json_object();
+    for (uint32_t i = 0; out && i < l->n; i++) (void)json_object_set_new(out, l->cameras[i].name, kiln_json_real(l->psnr[i]));
+    return out;
 }
 
 static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, const kiln_export_said *said, kiln_error *err)
 {
-    const char *const *counts = f->writer->functions->counts;
-    json_t *all = kiln_run_report(r), *files = json_object_get(all, "files"), *lost = json_object();
-    for (uint32_t i = 0; lost && counts && counts[i]; i++)
-        json_object_set_new(lost, counts[i], json_integer((json_int_t)said->counts[i]));
-    json_t *facts =
-        json_pack("{s:o, s:s, s:s, s:I, s:I, s:o}", "path", kiln_json_string(f->target), "format", f->writer->name, "layer",
-                  e->parts[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks, "changed", lost);
+    json_t *all = kiln_run_report(r), *files = json_object_get(all, "files");
+    json_t *facts = json_pack("{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(f->target), "format", f->writer->name,
+                              "layer", e->parts[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks,
+                              "changed", changes_json(f->writer->functions->counts, said), "psnr", losses_json(&said->loss));
     int failed = facts ? 0 : -1;
     if (!failed && !files) {
         failed = json_object_update(all, facts); /* the first file's facts are the run's, too */
@@ -267,7 +290,7 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
 static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
-    kiln_export_said said = {{0}, {0}};
+    kiln_export_said said = {.loss = {.most = o.report_loss, .min_psnr = o.min_psnr}};
     kiln_export e = j->e;
     if (snprintf(temporary, sizeof temporary, "%s.tmp.%ld", f->target, (long)getpid()) >= (int)sizeof temporary)
         return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", f->target);
@@ -282,19 +305,24 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
         st = report(r, f, &e, &said, err);
     }
     kiln_buffer_release(&said.notes);
+    kiln_loss_release(&said.loss);
     free(e.chunks);
     return st;
 }
 
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 {
+    if (!isnan(o.min_psnr) && o.report_loss == 0)
+        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));
         j->files[i].record = record_key(r, j, j->files[i].writer);
         KILN_TRY(kiln_writer_check_kind(j->files[i].writer, j->e.splats, err));
-        if (!kiln_run_is_once(r) && !kiln_run_force(r)) KILN_TRY(look_at_file(r, &j->files[i], err));
+        const bool again =
+            kiln_run_is_once(r) || kiln_run_force(r) || o.report_loss > 0; /* a loss is measured on what is written */
+        if (!again) KILN_TRY(look_at_file(r, &j->files[i], err));
     }
     return KILN_OK;
 }

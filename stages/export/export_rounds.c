@@ -130,9 +130,11 @@ static kiln_status take_result(runner *k, const list *l, uint64_t unit, kiln_err
     if (has_result(u)) KILN_TRY(kiln_unit_data(k->r, u, "result", &data, &bytes, err));
     if (!l->round)
         st = take_survey(k, unit, data, bytes, err);
+    else if (l->number == KILN_ROUND_LOSS)
+        st = kiln_loss_take(&k->said->loss, data, bytes, err);
     else if (l->round->gather)
         st = l->round->gather(&k->p, unit, data, bytes, err);
-    if (st == KILN_OK && l->round) st = add_counts(k, u, err);
+    if (st == KILN_OK && l->number < KILN_ROUND_SURVEY) st = add_counts(k, u, err);
     free(data);
     return st;
 }
@@ -273,6 +275,46 @@ static void abandon(const runner *k)
     if (k->f->place == KILN_PLACE_FOLDER) kiln_folder_drop(k->e->temporary);
 }
 
+/* ---- the loss ---------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t one_unit(const kiln_export *e)
+{
+    (void)e;
+    return 1;
+}
+
+static uint64_t loss_ram(const kiln_export *e, uint64_t unit)
+{
+    (void)unit;
+    return kiln_loss_ram(e);
+}
+
+static const kiln_export_round loss_round = {.what = "measuring the loss", .units = one_unit, .ram = loss_ram, .computes = true};
+
+static kiln_status check_loss(const kiln_loss *l, const char *target, kiln_error *err)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        if (l->psnr[i] < l->min_psnr)
+            return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has %.2f dB, below --min-psnr %g: '%s' is not written",
+                             l->cameras[i].name, l->psnr[i], l->min_psnr, target);
+    return KILN_OK;
+}
+
+/* Before the file gets its name. */
+static kiln_status measure_loss(runner *k, kiln_error *err)
+{
+    list l = {.number = KILN_ROUND_LOSS, .round = &loss_round, .n = 1};
+    char spool[64];
+    int fd = -1;
+    if (k->said->loss.most == 0) return KILN_OK;
+    KILN_TRY(kiln_scratch_unnamed(k->e->target, &fd, spool, err));
+    kiln_status st =
+        kiln_loss_plan(kiln_run_manifest(k->r), k->e, k->f->reader, k->f->last_file, spool, &k->said->loss, &k->plan, err);
+    if (st == KILN_OK) st = run_list(k, &l, loss_round.what, err);
+    (void)close(fd);
+    return st == KILN_OK ? check_loss(&k->said->loss, k->e->target, err) : st;
+}
+
 /* ---- all of it
  * ------------------------------------------------------------------------------------------------------------------- */
 
@@ -282,11 +324,14 @@ static kiln_status write_target(runner *k, kiln_error *err)
     if (k->f->begin) KILN_TRY(k->f->begin(&k->p, err));
     KILN_TRY(run_rounds(k, err));
     if (k->f->finish) KILN_TRY(k->f->finish(&k->p, err));
+    KILN_TRY(measure_loss(k, err));
     return give_name(k, err);
 }
 
 static kiln_status prepare(runner *k, kiln_error *err)
 {
+    if (k->said->loss.most && !k->f->reader)
+        return kiln_fail(err, KILN_E_USAGE, "--report-loss: nothing here reads the format %s again", k->places.writer->name);
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(check_folder(k, err));
     KILN_TRY(survey(k, err));
     if (k->e->n_rows == 0)

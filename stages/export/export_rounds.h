@@ -3,12 +3,14 @@
 #ifndef KILN_STAGES_EXPORT_ROUNDS_H
 #define KILN_STAGES_EXPORT_ROUNDS_H
 
+#include "stages/export/loss.h"
 #include "stages/export/writer.h"
 
 /* What became of the values, and sentences. */
 typedef struct {
     uint64_t counts[KILN_EXPORT_COUNTS];
     kiln_buffer notes;
+    kiln_loss loss; /* `most` and `min_psnr` say what is asked for: most 0, nothing */
 } kiln_export_said;
 
 /* Writes e with w. e->chunks, rows, survey and plan are this function's to change. KILN_E_INPUT: the format refuses the rows,

@@ -7,10 +7,10 @@
 /* A unit of a round; what follows it is the shared payload. */
 typedef struct {
     uint64_t unit;
-    uint32_t round;  /* KILN_ROUND_SURVEY, or index of the writer's rounds */
+    uint32_t round;  /* KILN_ROUND_..., or index of the writer's rounds */
     uint32_t serial; /* another one: the shared payload has changed */
 } kiln_export_request;
-enum { KILN_ROUND_SURVEY = 1 << 16 };
+enum { KILN_ROUND_SURVEY = 1 << 16, KILN_ROUND_LOSS };
 
 /* What workers know besides. */
 typedef struct {

@@ -1,6 +1,7 @@
 /* export_worker -- the worker's side of a writer: units of rounds, and the survey of the rows. */
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_shared.h"
+#include "stages/export/loss.h"
 #include "stages/export/rows.h"
 #include "stages/export/survey.h"
 
@@ -46,7 +47,7 @@ static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export
     s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .scratch = -1, .round = q->round};
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_export_unpack(shared, bytes, m, &s->copy, err));
-    if (q->round == KILN_ROUND_SURVEY) return KILN_OK;
+    if (q->round >= KILN_ROUND_SURVEY) return KILN_OK;
     if (s->copy.places.writer->functions->place == KILN_PLACE_FILE) KILN_TRY(open_file(s->copy.temporary, &s->x.fd, err));
     return s->copy.places.scratch[0] ? open_file(s->copy.places.scratch, &s->x.scratch, err) : KILN_OK;
 }
@@ -73,6 +74,7 @@ static kiln_status run_unit(worker_state *s, const kiln_export_request *q, kiln_
     memset(s->x.counts, 0, sizeof s->x.counts);
     s->x.w = w;
     if (q->round == KILN_ROUND_SURVEY) return kiln_survey_chunk(&s->x, f->survey, q->unit, err);
+    if (q->round == KILN_ROUND_LOSS) return kiln_loss_measure(&s->x, err);
     if (q->round >= f->n_rounds) return kiln_fail(err, KILN_E_BUG, "there is no round %u", q->round);
     KILN_TRY(f->rounds[q->round].run(&s->x, q->unit, err));
     return give_counts(s, w, err);

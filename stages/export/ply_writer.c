@@ -134,4 +134,5 @@ const kiln_writer_functions kiln_writer_ply = {
     .rounds = rounds,
     .n_rounds = 2,
     .close = close_state,
+    .reader = "ply",
 };

@@ -80,4 +80,4 @@ done:
 static const kiln_export_round rounds[] = {{.what = "exporting", .ram = ram, .run = write_chunk}};
 
 const kiln_writer_functions kiln_writer_splat = {
-    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan, .begin = begin, .rounds = rounds, .n_rounds = 1};
+    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan, .begin = begin, .rounds = rounds, .n_rounds = 1, .reader = "splat"};

@@ -174,6 +174,7 @@ typedef struct {
     bool (*is_ours)(const char *name);
     /* Of a KILN_PLACE_SHARED: removes what an export that failed left behind. */
     void (*abandon)(const kiln_export *e);
+    const char *reader;    /* name of the format in readers.def that reads the file again; NULL: none does */
     const char *last_file; /* in a folder: the file that names the others; NULL: it writes one file */
     /* Is all there that last_file speaks of? Sizes only. NULL: nothing else to look at. */
     bool (*complete)(const char *target);

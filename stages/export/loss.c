@@ -1,0 +1,284 @@
+/* loss -- see loss.h. One unit draws all cameras: the file is read into an order that can be sought once. */
+#include "stages/export/loss.h"
+
+#include "kernels/draw/draw.h"
+#include "stages/export/rows.h"
+#include "stages/import/import_rows.h"
+#include "stages/render/background.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The plan: this and n cameras behind it. */
+typedef struct {
+    char reader[32], spool[64], file[KILN_PATH_MAX];
+    kiln_profile_id profile;
+    bool antialiased;
+    double background[3];
+    uint32_t n;
+} setup;
+
+/* ---- parent ------------------------------------------------------------------------------------------------------------------ */
+
+void kiln_loss_release(kiln_loss *l)
+{
+    free(l->cameras);
+    free(l->psnr);
+    l->cameras = NULL;
+    l->psnr = NULL;
+}
+
+static kiln_status stored_profile(kiln_manifest *m, kiln_profile_id *out, kiln_error *err)
+{
+    kiln_parameter *list;
+    uint32_t n;
+    *out = KILN_PROFILE_INRIA;
+    KILN_TRY(kiln_parameters_get(m, "render", &list, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const kiln_profile_id id = strcmp(list[i].name, "profile") == 0 ? kiln_profile_find(list[i].value) : KILN_PROFILE_COUNT;
+        if (id != KILN_PROFILE_COUNT) *out = id;
+    }
+    kiln_parameters_free(list, n);
+    return KILN_OK;
+}
+
+/* Evenly among all: the i-th of n of `all`. */
+static void choose(kiln_loss *l, uint32_t all)
+{
+    l->n = l->most < all ? l->most : all;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const uint32_t at = (uint32_t)((uint64_t)i * all / l->n);
+        if (at != i) l->cameras[i] = l->cameras[at];
+    }
+}
+
+kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const char *reader, const char *last_file, const char *spool,
+                           kiln_loss *l, kiln_buffer *plan, kiln_error *err)
+{
+    setup s;
+    uint32_t all;
+    memset(&s, 0, sizeof s);
+    KILN_TRY(kiln_cameras_get(m, &l->cameras, &all, err));
+    if (all == 0) return kiln_fail(err, KILN_E_INPUT, "--report-loss: the bake has no cameras to draw");
+    choose(l, all);
+    KILN_TRY(KILN_ALLOC(&l->psnr, l->n, "cameras", err));
+    KILN_TRY(stored_profile(m, &s.profile, err));
+    KILN_TRY(kiln_background_parse("scene", kiln_export_scene(e), s.background, err));
+    s.antialiased = kiln_export_scene(e)->antialiased;
+    s.n = l->n;
+    (void)snprintf(s.reader, sizeof s.reader, "%s", reader);
+    (void)snprintf(s.spool, sizeof s.spool, "%s", spool);
+    KILN_TRY(kiln_path_join(s.file, sizeof s.file, last_file ? e->temporary : "", last_file ? last_file : e->temporary, err));
+    plan->size = 0;
+    KILN_TRY(kiln_buffer_put(plan, &s, sizeof s, err));
+    return kiln_buffer_put(plan, l->cameras, l->n * sizeof *l->cameras, err);
+}
+
+kiln_status kiln_loss_take(kiln_loss *l, const void *result, size_t bytes, kiln_error *err)
+{
+    if (bytes != l->n * sizeof *l->psnr) return kiln_fail(err, KILN_E_BUG, "%zu bytes of losses for %u cameras", bytes, l->n);
+    memcpy(l->psnr, result, bytes);
+    return KILN_OK;
+}
+
+/* ---- the file, read again ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    kiln_export_worker *x;
+    const kiln_reader *reader;
+    kiln_source *source;
+    kiln_source_info *info;
+    uint64_t *offsets; /* [blocks + 1] of their first rows, as the pass before told them */
+    kiln_rows rows;
+    kiln_clean clean;
+} written;
+
+typedef struct {
+    kiln_export_worker *x;
+    kiln_export_rows rows;
+    uint32_t *number; /* [65,536] of rows of several bakes, whose source rows are not unique: as they are drawn */
+} wanted;
+
+static void close_written(written *f)
+{
+    if (f->source) f->reader->close(f->source);
+    kiln_rows_release(&f->rows);
+    kiln_clean_release(&f->clean);
+    free(f->offsets);
+    free(f->info);
+}
+
+static kiln_status open_source(written *f, const setup *s, const char *spool, kiln_error *err)
+{
+    const kiln_read_options options = {.frame = f->x->e->frame};
+    const kiln_source_at at = {.path = s->file, .name = s->file, .spool = spool, .options = &options};
+    memset(f->info, 0, sizeof *f->info);
+    return f->reader->open(&at, &f->source, f->info, err);
+}
+
+/* A file that is no file of fixed places is read into scratch once. */
+static kiln_status spool_source(written *f, const setup *s, kiln_error *err)
+{
+    const int fd = open(s->spool, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open scratch: %s", strerror(errno));
+    const kiln_status st = f->reader->spool(f->source, fd, kiln_worker_threads(f->x->w), err);
+    (void)close(fd);
+    f->reader->close(f->source);
+    f->source = NULL;
+    return st == KILN_OK ? open_source(f, s, s->spool, err) : st;
+}
+
+static kiln_status open_written(written *f, const setup *s, kiln_error *err)
+{
+    f->reader = kiln_reader_named(s->reader);
+    if (!f->reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", s->reader);
+    KILN_TRY(KILN_ALLOC(&f->info, 1, "a file", err));
+    KILN_TRY(open_source(f, s, NULL, err));
+    if (f->info->spool_bytes) KILN_TRY(spool_source(f, s, err));
+    KILN_TRY(KILN_ALLOC(&f->offsets, f->info->n_rows / KILN_BLOCK_ROWS + 2, "blocks", err));
+    f->offsets[0] = UINT64_MAX;
+    KILN_TRY(kiln_rows_alloc(&f->rows, f->info, err));
+    return kiln_clean_alloc(&f->clean, err);
+}
+
+static kiln_status written_chunk(void *context, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
+{
+    written *f = context;
+    const uint64_t first = (uint64_t)block * KILN_BLOCK_ROWS, left = f->info->n_rows - first;
+    kiln_row_counts counts = {0};
+    KILN_TRY(f->reader->read(f->source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, f->offsets[block], &f->rows,
+                             &f->offsets[block + 1], err));
+    kiln_rows_clean(&f->rows, f->info, f->x->e->origin, first, &f->clean, &counts);
+    *out = (kiln_draw_chunk){.n = f->clean.n,
+                             .means = f->clean.means,
+                             .log_scales = f->rows.log_scales,
+                             .quats = f->rows.quats,
+                             .opacity_logits = f->rows.opacity_logits,
+                             .sh0 = f->rows.sh0,
+                             .shN = f->rows.shN,
+                             .source_rows = f->clean.source_row};
+    return KILN_OK;
+}
+
+static kiln_status wanted_chunk(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
+{
+    wanted *k = context;
+    kiln_export_rows_release(&k->rows);
+    const bool one_bake = k->x->e->n_parts == 1;
+    KILN_TRY(kiln_export_rows_read(k->x, chunk, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW, &k->rows, err));
+    for (uint64_t i = 0; i < k->rows.n; i++) k->number[i] = (uint32_t)(k->rows.first + i);
+    *out = (kiln_draw_chunk){.n = k->rows.n,
+                             .means = k->rows.means,
+                             .log_scales = k->rows.log_scales,
+                             .quats = k->rows.quats,
+                             .opacity_logits = k->rows.opacity_logits,
+                             .sh0 = k->rows.sh0,
+                             .shN = k->rows.shN,
+                             .source_rows = one_bake ? k->rows.source_row : k->number};
+    return KILN_OK;
+}
+
+/* ---- pictures
+ * -------------------------------------------------------------------------------------------------------------------- */
+
+uint64_t kiln_loss_ram(const kiln_export *e)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < e->n_chunks; i++) {
+        const uint64_t one = kiln_export_rows_ram(e, i, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW);
+        if (one > rows) rows = one;
+    }
+    return rows + ((uint64_t)96 << 20); /* of the file a block, its reader's pieces; pictures are asked for when they are known */
+}
+
+/* Draws one side of a camera; what it takes is known behind a counting pass. */
+static kiln_status draw(kiln_export_worker *x, const kiln_draw_scene *scene, const double background[3], float *rgba,
+                        kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_runner *runner = kiln_worker_runner(x->w);
+    const kiln_view *v = scene->view;
+    const float over[3] = {(float)background[0], (float)background[1], (float)background[2]};
+    kiln_draw_tally t = {0};
+    kiln_draw_size size = {.largest_chunk = KILN_BLOCK_ROWS};
+    KILN_TRY(KILN_ALLOC(&t.row_pairs, kiln_view_tiles_y(v), "tile rows", err));
+    KILN_GO(kiln_draw_count_all(runner, scene, &t, err));
+    size.visible = t.visible;
+    kiln_draw_size_bands(&size, v, t.row_pairs);
+    KILN_GO(kiln_worker_need_ram(x->w,
+                                 kiln_loss_ram(x->e) + kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, v) +
+                                     (uint64_t)v->width * v->height * 2 * 4 * sizeof(float),
+                                 0, "the pictures of --report-loss", err));
+    KILN_GO(kiln_draw_view(runner, scene, over, rgba, NULL, NULL, err));
+done:
+    free(t.row_pairs);
+    return st;
+}
+
+static double decibels(const float *a, const float *b, uint64_t pixels)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < pixels; i++)
+        for (int c = 0; c < 3; c++) {
+            const double x = fmin(fmax((double)a[4 * i + (uint64_t)c], 0), 1), y = fmin(fmax((double)b[4 * i + (uint64_t)c], 0), 1);
+            sum += (x - y) * (x - y);
+        }
+    return sum == 0 ? INFINITY : -10 * log10(sum / (3.0 * (double)pixels));
+}
+
+static kiln_status measure(kiln_export_worker *x, const setup *s, const kiln_camera *camera, wanted *k, written *f, double *psnr,
+                           kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_view view;
+    const kiln_profile *p = &kiln_profiles[s->profile];
+    const uint64_t pixels = (uint64_t)camera->width * camera->height;
+    const double intrinsics[4] = {camera->fx, camera->fy, camera->cx, camera->cy};
+    float *rgba[2] = {NULL, NULL};
+    kiln_view_init(&view, camera->r, camera->t, x->e->origin, intrinsics, camera->width, camera->height, p->near_m, p->far_m);
+    kiln_draw_scene scene = {.view = &view,
+                             .profile = s->profile,
+                             .antialiased = s->antialiased,
+                             .sh_degree = x->e->sh_degree,
+                             .n_chunks = x->e->n_chunks,
+                             .chunk = wanted_chunk,
+                             .context = k};
+    for (int i = 0; i < 2; i++) KILN_GO(KILN_ALLOC_UNSET(&rgba[i], 4 * pixels, "a picture", err));
+    KILN_GO(draw(x, &scene, s->background, rgba[0], err));
+    scene.sh_degree = f->info->sh_degree;
+    scene.n_chunks = (uint32_t)((f->info->n_rows + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS);
+    scene.chunk = written_chunk;
+    scene.context = f;
+    KILN_GO(draw(x, &scene, s->background, rgba[1], err));
+    *psnr = decibels(rgba[0], rgba[1], pixels);
+done:
+    free(rgba[0]);
+    free(rgba[1]);
+    return st;
+}
+
+kiln_status kiln_loss_measure(kiln_export_worker *x, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    const setup *s = x->e->plan;
+    const kiln_camera *cameras = (const kiln_camera *)(const void *)(s + 1);
+    wanted k = {.x = x};
+    written f = {.x = x};
+    double *psnr = NULL;
+    KILN_GO(KILN_ALLOC(&k.number, KILN_BLOCK_ROWS, "rows of a chunk", err));
+    KILN_GO(KILN_ALLOC(&psnr, s->n, "cameras", err));
+    KILN_GO(open_written(&f, s, err));
+    for (uint32_t i = 0; i < s->n; i++) KILN_GO(measure(x, s, &cameras[i], &k, &f, &psnr[i], err));
+    KILN_GO(kiln_export_result(x, psnr, s->n * sizeof *psnr, err));
+done:
+    kiln_export_rows_release(&k.rows);
+    close_written(&f);
+    free(k.number);
+    free(psnr);
+    return st;
+}
