@@ -103,8 +103,11 @@ static float *find_normal(const kiln_rows *rows, const kiln_source_info *info, c
     return NULL;
 }
 
-static void turn_normals(float *x, float *y, float *z, uint64_t n, const double r[9])
+void kiln_rows_turn_normals(float *x, float *y, float *z, uint64_t n, const kiln_similarity *move)
 {
+    static const double none[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const double *r = move->r;
+    if (memcmp(r, none, sizeof none) == 0) return;
     for (uint64_t i = 0; i < n; i++) {
         const double a = (double)x[i], b = (double)y[i], c = (double)z[i];
         x[i] = (float)(r[0] * a + r[1] * b + r[2] * c);
@@ -115,10 +118,9 @@ static void turn_normals(float *x, float *y, float *z, uint64_t n, const double 
 
 void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move, unsigned threads)
 {
-    static const double none[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     kiln_similarity_rows(move, threads, rows->n, rows->means, rows->log_scales, rows->quats, info->sh_degree, rows->shN);
     float *x = find_normal(rows, info, "nx"), *y = find_normal(rows, info, "ny"), *z = find_normal(rows, info, "nz");
-    if (x && y && z && memcmp(move->r, none, sizeof none) != 0) turn_normals(x, y, z, rows->n, move->r);
+    if (x && y && z) kiln_rows_turn_normals(x, y, z, rows->n, move);
 }
 
 /* ---- reasons --------------------------------------------------------------------------------------------------------------- */

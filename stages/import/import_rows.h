@@ -60,6 +60,8 @@ void kiln_clean_release(kiln_clean *c);
 /* Moves all rows, which are not clean yet, and their normals (extras nx, ny, nz of float). Bits of what the move does not change
  * stay. */
 void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move, unsigned threads);
+/* Of it the normals, [n] each; a move that turns nothing leaves them. */
+void kiln_rows_turn_normals(float *x, float *y, float *z, uint64_t n, const kiln_similarity *move);
 
 /* Fills c; moves the rows that stay to the front of every array of rows, whose stride becomes c->n (rows->n too).
  * Adds to counts. first_row: source row of the first one. */
