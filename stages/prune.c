@@ -24,6 +24,7 @@ static struct {
     kiln_prune_options rules;
     bool dry_run, all_cameras;
     const char *sizes, *against;
+    const char *filter_boxes, *filter_spheres, *filter_values;
 } o;
 
 #define POLICY_none(id, option)
@@ -38,6 +39,7 @@ static const kiln_opt options[] = {
 #define RULE(number, key, id, option, kind, arg, def, range, policy, n, looks_at, help) \
     {option, 0, KILN_OPT_##kind, &o.rules.id, arg, def, range, help, KILN_KEYED}, POLICY_##policy(id, option)
 #include "kernels/prune/rules.def"
+    KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "keep"),
     {"merge-distance", 0, KILN_OPT_F64, &o.rules.merge_distance, "FACTOR", "0.1", "0..10",
      "near-duplicates are at most this many median spacings apart", KILN_KEYED},
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say what would happen, write nothing", KILN_ONCE},
@@ -62,6 +64,8 @@ typedef struct {
     uint64_t cache; /* what a worker keeps decoded, at most */
     uint32_t *rows; /* --drop-row */
     uint64_t n_rows;
+    kiln_prune_filters filters;
+    uint64_t filtered[KILN_FILTER_KINDS]; /* rows that they drop */
     kiln_prune_stats stats;
     kiln_prune_rules rules;
     kiln_merged_row *merges;
@@ -126,6 +130,22 @@ static kiln_status open_input(kiln_run *r, pruning *p, kiln_error *err)
     return KILN_OK;
 }
 
+/* Filters look at the planes of the first block, which all others have too. */
+static kiln_status bind_filters(pruning *p, kiln_error *err)
+{
+    memcpy(p->filters.origin, p->scene.origin, sizeof p->filters.origin);
+    if (p->input->n_chunks == 0 || p->filters.filters.n == 0) return KILN_OK;
+    return kiln_filters_bind(&p->filters.filters, &p->input->chunks[0], p->input->sh_degree, err);
+}
+
+/* What filters read beside the copies that a block has of its geometry. */
+static uint64_t filters_ram(const pruning *p)
+{
+    uint64_t planes = 0;
+    for (uint32_t k = 0; k < p->filters.filters.n_planes; k++) planes += !kiln_prune_keeps(p->filters.filters.planes[k].name);
+    return p->filters.filters.n ? planes * (p->size.blocks.plane + kiln_read_ram(p->size.blocks.plane)) + sizeof p->filters : 0;
+}
+
 /* Of the planes that are kept where no rows are merged (prune_units.h). */
 static uint64_t kept_bytes(const kiln_layer *l)
 {
@@ -152,11 +172,13 @@ static kiln_status need_ram(kiln_run *r, const pruning *p, kiln_error *err)
 {
     enum { TILE_ROWS = 1024 };
     kiln_run_foresee_ram(r, kiln_prune_stats_ram(&p->size), 1);
-    kiln_run_foresee_ram(r, kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_shared_payload_ram(p->n_rows * sizeof *p->rows), 1);
-    kiln_run_foresee_ram(r, kiln_prune_block_ram(&p->size, o.rules.merge), p->input->n_chunks);
+    const uint64_t block = kiln_prune_block_ram(&p->size, o.rules.merge) + filters_ram(p);
+    kiln_run_foresee_ram(
+        r, kiln_prune_pairs_ram(&p->size, TILE_ROWS) + filters_ram(p) + kiln_shared_payload_ram(p->n_rows * sizeof *p->rows), 1);
+    kiln_run_foresee_ram(r, block, p->input->n_chunks);
     if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
     if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
-    return kiln_run_need_ram(r, kiln_prune_block_ram(&p->size, o.rules.merge), "a block", err);
+    return kiln_run_need_ram(r, block, "a block", err);
 }
 
 /* Has it all that pruning reads? kiln-knn leaves blocks out when it finishes partially. */
@@ -190,7 +212,7 @@ static kiln_prune_unit head_of(const pruning *p, kiln_prune_unit_kind kind)
 }
 
 static kiln_status set_payload(kiln_unit *unit, const kiln_prune_unit *head, const kiln_merged_row *merges, const uint32_t *rows,
-                               const char *text, kiln_error *err)
+                               const void *text, kiln_error *err)
 {
     kiln_buffer b = {0};
     kiln_status st;
@@ -316,6 +338,16 @@ static void key_block(kiln_hasher *h, const pruning *p, uint32_t block)
     if (spacing_block(p, block)) kiln_key_plane(h, spacing_block(p, block), "spacing2");
 }
 
+/* Nothing where there are none: keys stay what they were before there were filters. */
+static void key_filters(kiln_hasher *h, const pruning *p)
+{
+    if (p->filters.filters.n == 0) return;
+    kiln_key_text(h, "boxes", o.filter_boxes ? o.filter_boxes : "");
+    kiln_key_text(h, "spheres", o.filter_spheres ? o.filter_spheres : "");
+    kiln_key_text(h, "values", o.filter_values ? o.filter_values : "");
+    kiln_key_bytes(h, "origin", p->filters.origin, sizeof p->filters.origin);
+}
+
 /* Merges that concern a block: its own survivors with all that goes into them, and its own rows that go elsewhere. */
 static bool concerns(const kiln_merged_row *m, uint32_t block) { return m->block == block || m->into_block == block; }
 
@@ -336,6 +368,7 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
                    "kiln_prune_unit has another size: add to the keys what results depend on, then write the new size");
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_prune_rules_key(h, &p->rules);
+    key_filters(h, p);
     key_block(h, p, block);
     kiln_key_bytes(h, "rows", rows, head.n_rows * sizeof *rows);
     for (uint64_t i = 0; i < p->n_merges; i++) {
@@ -348,10 +381,19 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     (void)snprintf(u->name, sizeof u->name, "block %s", p->input->chunks[block].name);
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
-    u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0);
+    u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0) + filters_ram(p);
     u->ram_cache = p->cache;
     u->optional = true;
-    return set_payload(u, &head, merges, rows, NULL, err);
+    if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
+    return set_payload(u, &head, merges, rows, &p->filters, err);
+}
+
+static kiln_status add_filtered(kiln_run *r, pruning *p, const kiln_unit *u, kiln_error *err)
+{
+    uint64_t filtered[KILN_FILTER_KINDS];
+    KILN_TRY(kiln_unit_struct(r, u, "filtered", filtered, sizeof filtered, err));
+    for (int k = 0; k < KILN_FILTER_KINDS; k++) p->filtered[k] += filtered[k];
+    return KILN_OK;
 }
 
 static kiln_status add_tally(kiln_run *r, pruning *p, const kiln_unit *u, kiln_error *err)
@@ -361,7 +403,7 @@ static kiln_status add_tally(kiln_run *r, pruning *p, const kiln_unit *u, kiln_e
     const kiln_status st = kiln_unit_struct(r, u, "tally", t, sizeof *t, err);
     if (st == KILN_OK) kiln_tally_add(&p->tally, t);
     free(t);
-    return st;
+    return st == KILN_OK && p->filters.filters.n ? add_filtered(r, p, u, err) : st;
 }
 
 static double larger(double a, double log_scale) { return fmax(a, exp(log_scale)); }
@@ -465,9 +507,11 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     head.request = p->requests[i];
     head.n_rows = p->n_rows;
     head.n_merges = p->n_merges;
+    if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     kiln_hasher *h = kiln_run_key_bare(r, "pairs");
     kiln_key_hash(h, "view", kiln_view_request_table_key(&p->requests[i], &p->keys));
     kiln_prune_rules_key(h, &p->rules);
+    key_filters(h, p);
     for (uint32_t b = 0; b < p->input->n_chunks; b++)
         if (kiln_view_request_may_see(&p->requests[i], &p->input->chunks[b]))
             key_planes(h, p, b, (const char *const[]){"spacing2"}, 1);
@@ -479,8 +523,8 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     u->optional = u->planning = true; /* a forecast: the layer is whole without it, and every shard prints it */
     u->shared_payload = shared->data;
     u->shared_payload_bytes = shared->size;
-    u->ram = head.ram =
-        kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->requests[i].view)) + kiln_shared_payload_ram(shared->size);
+    u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->requests[i].view)) + filters_ram(p) +
+                        kiln_shared_payload_ram(shared->size);
     u->ram_cache = p->cache;
     KILN_TRY(kiln_buffer_put(&payload, &head, sizeof head, err));
     u->payload = payload.data;
@@ -492,7 +536,8 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
 static kiln_status put_lists(const pruning *p, kiln_buffer *b, kiln_error *err)
 {
     if (p->n_merges) KILN_TRY(kiln_buffer_put(b, p->merges, p->n_merges * sizeof *p->merges, err));
-    return p->n_rows ? kiln_buffer_put(b, p->rows, p->n_rows * sizeof *p->rows, err) : KILN_OK;
+    if (p->n_rows) KILN_TRY(kiln_buffer_put(b, p->rows, p->n_rows * sizeof *p->rows, err));
+    return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
 }
 
 static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
@@ -598,6 +643,7 @@ static kiln_status report(kiln_run *r, const pruning *p, kiln_error *err)
     const kiln_prune_report what = {.options = &o.rules,
                                     .stats = &p->stats,
                                     .tally = &p->tally,
+                                    .filtered = p->filters.filters.n ? p->filtered : NULL,
                                     .other = o.against ? &p->other : NULL,
                                     .against = o.against,
                                     .largest = {p->largest[0], p->largest[1], p->largest[2]},
@@ -616,9 +662,11 @@ static kiln_status run_stage(kiln_run *r, pruning *p, kiln_error *err)
     uint32_t sizes[SIZES_MAX], n_sizes;
     bool fresh;
     KILN_TRY(kiln_prune_options_check(&o.rules, err));
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &p->filters.filters, err));
     KILN_TRY(parse_sizes(sizes, &n_sizes, err));
     KILN_TRY(kiln_prune_rows_parse("--drop-row", o.rules.drop_row, &p->rows, &p->n_rows, err));
     KILN_TRY(open_input(r, p, err));
+    KILN_TRY(bind_filters(p, err));
     take_size(p);
     const kiln_hash key = input_key(r, p);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));

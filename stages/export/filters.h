@@ -23,6 +23,7 @@
 #ifndef KILN_STAGES_EXPORT_FILTERS_H
 #define KILN_STAGES_EXPORT_FILTERS_H
 
+#include "base/option.h"
 #include "base/status.h"
 #include "schema/manifest.h"
 
@@ -31,7 +32,7 @@
 
 enum { KILN_FILTERS_MAX = 32, KILN_FILTER_NAME_MAX = 96 };
 
-typedef enum { KILN_FILTER_BOX, KILN_FILTER_SPHERE, KILN_FILTER_VALUE } kiln_filter_kind;
+typedef enum { KILN_FILTER_BOX, KILN_FILTER_SPHERE, KILN_FILTER_VALUE, KILN_FILTER_KINDS } kiln_filter_kind;
 typedef enum { KILN_CMP_LT, KILN_CMP_LTE, KILN_CMP_GT, KILN_CMP_GTE, KILN_CMP_EQ, KILN_CMP_NEQ } kiln_filter_cmp;
 
 typedef struct {
@@ -53,6 +54,20 @@ typedef struct {
 } kiln_filters;
 
 typedef enum { KILN_CHUNK_NONE, KILN_CHUNK_SOME, KILN_CHUNK_ALL } kiln_chunk_part;
+
+/* The options, for the table of a program that has them; where_...: const char *. make and `kiln pipeline` have them with the
+ * stage's name in front, as several stages filter. */
+/* clang-format off */
+#define KILN_FILTER_OPTIONS(where_boxes, where_spheres, where_values, verb)                                                     \
+    {"filter-box", 0, KILN_OPT_LIST, where_boxes, "x,y,z,X,Y,Z", NULL, NULL,                                                    \
+     verb " only Gaussians with their mean in this box, borders included; '-' leaves a side open", KILN_FILTER_FLAGS},           \
+    {"filter-sphere", 0, KILN_OPT_LIST, where_spheres, "x,y,z,radius", NULL, NULL,                                              \
+     verb " only Gaussians with their mean in this sphere, without its border", KILN_FILTER_FLAGS},                              \
+    {"filter-value", 0, KILN_OPT_LIST, where_values, "NAME,CMP,VALUE", NULL, NULL,                                              \
+     verb " only Gaussians whose column NAME is lt, lte, gt, gte, eq or neq VALUE; opacity is 0..1, scale_0 a length, f_dc_0 a " \
+     "colour 0..1; opacity_raw and so on, x, source_row and all other columns are as a PLY holds them", KILN_FILTER_FLAGS}
+#define KILN_FILTER_FLAGS (KILN_KEYED | KILN_LATER | KILN_NAMED)
+/* clang-format on */
 
 /* Each text is that of a KILN_OPT_LIST, or NULL. KILN_E_USAGE: an item that cannot be read, or more than KILN_FILTERS_MAX. */
 kiln_status kiln_filters_parse(const char *boxes, const char *spheres, const char *values, kiln_filters *out,

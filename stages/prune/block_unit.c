@@ -95,7 +95,8 @@ static kiln_status put_bounds(kiln_worker *w, kiln_pruned_rows *r, kiln_error *e
     return kiln_worker_put(w, "bounds", &b, sizeof b, 4, err);
 }
 
-static kiln_status put_tally(kiln_worker *w, kiln_prune_input *in, uint32_t block, const kiln_pruned_rows *r, kiln_error *err)
+static kiln_status put_tally(kiln_worker *w, kiln_prune_input *in, uint32_t block, const kiln_pruned_rows *r, bool filters,
+                             kiln_error *err)
 {
     kiln_tally *t;
     const void *log_scales = NULL, *logits = NULL;
@@ -111,6 +112,7 @@ static kiln_status put_tally(kiln_worker *w, kiln_prune_input *in, uint32_t bloc
         kiln_tally_rows(t, 1, r->n, r->log_scales_after, r->opacity_logits, r->keep);
     }
     KILN_GO(kiln_worker_put(w, "tally", t, sizeof *t, 8, err));
+    if (filters) KILN_GO(kiln_worker_put(w, "filtered", r->filtered, sizeof r->filtered, 8, err));
 done:
     free(t);
     return st;
@@ -133,7 +135,7 @@ kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, k
     if (q->head->block >= in->layer->n_chunks)
         return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
     KILN_TRY(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));
-    KILN_GO(put_tally(w, in, q->head->block, &r, err));
+    KILN_GO(put_tally(w, in, q->head->block, &r, q->head->text_bytes > 0, err));
     if (q->head->planes) KILN_GO(put_planes(w, in, q, &r, err));
     KILN_GO(put_bounds(w, &r, err)); /* of a dry run, too: its report has the largest scale */
 done:

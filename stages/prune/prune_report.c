@@ -16,6 +16,14 @@ static const struct {
 #include "kernels/prune/rules.def"
 };
 
+static const struct {
+    const char *name, *text;
+} filter_words[KILN_FILTER_KINDS] = {
+    [KILN_FILTER_BOX] = {"filter-box", "mean outside a filter's box"},
+    [KILN_FILTER_SPHERE] = {"filter-sphere", "mean outside a filter's sphere"},
+    [KILN_FILTER_VALUE] = {"filter-value", "a column's value that a filter drops"},
+};
+
 static const double shares[] = {0, 0.001, 0.01, 0.5, 0.99, 0.999, 1};
 static const char *const share_words[] = {"least", "0.1 %", "1 %", "median", "99 %", "99.9 %", "largest"};
 enum { N_SHARES = sizeof shares / sizeof *shares };
@@ -32,6 +40,10 @@ static json_t *rules_json(const kiln_prune_report *r)
         if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", kiln_json_real(limit));
         (void)json_object_set_new(out, rule_words[i].name, row); /* a NULL anywhere shows as a missing key: checked below */
     }
+    for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
+        (void)json_object_set_new(
+            out, filter_words[k].name,
+            json_pack("{s:I, s:i, s:s}", "dropped", (json_int_t)r->filtered[k], "clamped", 0, "policy", "drop"));
     return out;
 }
 
@@ -103,6 +115,13 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
 }
 
 /* ---- terminal ------------------------------------------------------------------------------------------------------- */
+static void print_rule(bool *headed, const char *name, const char *limit, const uint64_t count[2], const char *text)
+{
+    if (!*headed) kiln_print("%-11s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
+    *headed = true;
+    kiln_print("%-11s %9s %10" PRIu64 " %10" PRIu64 "  %s", name, limit, count[0], count[1], text);
+}
+
 /* Rules that did something; all: those that are on, too. */
 static void print_rules(const kiln_prune_report *r)
 {
@@ -114,10 +133,10 @@ static void print_rules(const kiln_prune_report *r)
         const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
         if (count[0] + count[1] == 0 && (isnan(at) || !r->all)) continue;
         if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.4g", at);
-        if (!headed) kiln_print("%-11s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
-        headed = true;
-        kiln_print("%-11s %9s %10" PRIu64 " %10" PRIu64 "  %s", rule_words[i].name, limit, count[0], count[1], rule_words[i].text);
+        print_rule(&headed, rule_words[i].name, limit, count, rule_words[i].text);
     }
+    for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
+        if (r->filtered[k]) print_rule(&headed, filter_words[k].name, "", (uint64_t[2]){r->filtered[k], 0}, filter_words[k].text);
 }
 
 static void print_bar(uint64_t count, uint64_t most, int width)

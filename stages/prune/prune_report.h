@@ -19,7 +19,8 @@ typedef struct {
     const kiln_prune_options *options;
     const kiln_prune_stats *stats;
     const kiln_tally *tally;
-    const kiln_tally *other; /* of --against; NULL without */
+    const uint64_t *filtered; /* [KILN_FILTER_KINDS] dropped by filters; NULL: there are none */
+    const kiln_tally *other;  /* of --against; NULL without */
     const char *against;
     double largest[3]; /* the longest axis of any row: before, after, of the other bake; 0 without rows */
     const kiln_prune_view *views;

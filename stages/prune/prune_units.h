@@ -4,13 +4,15 @@
 #define KILN_STAGES_PRUNE_UNITS_H
 
 #include "stages/engine/run_layers.h"
+#include "stages/export/filters.h"
 #include "stages/frame/frame.h"
 #include "stages/prune/rules.h"
 
 typedef enum {
     KILN_PRUNE_STATS,  /* out: "statistics", a kiln_prune_stats */
     KILN_PRUNE_MERGES, /* out: "merges", kiln_merged_row [] */
-    KILN_PRUNE_BLOCK,  /* out: "tally" (kiln_tally); with planes also "bounds" (kiln_bounds) and every plane by its name */
+    KILN_PRUNE_BLOCK,  /* out: "tally" (kiln_tally), with filters "filtered" (u64 [KILN_FILTER_KINDS]: rows dropped); with planes
+                          also "bounds" (kiln_bounds) and every plane by its name */
     KILN_PRUNE_PAIRS,  /* out: "pairs" (kiln_prune_pairs) */
     KILN_PRUNE_SCALES, /* out: "tally" of the rows of another manifest */
 } kiln_prune_unit_kind;
@@ -25,9 +27,14 @@ typedef struct {
     uint64_t pairs[2], visible[2]; /* before, after */
 } kiln_prune_pairs;
 
+typedef struct {
+    kiln_filters filters; /* bound */
+    double origin[3];
+} kiln_prune_filters;
+
 /* The payload begins with this; then, in the shared payload of a camera, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
- * ascending), text_bytes of text (the other manifest's path with its NUL). A block gets the rows and merges that concern it, a
- * camera all. */
+ * ascending), text_bytes of text: of SCALES the other manifest's path with its NUL, of blocks and cameras a kiln_prune_filters
+ * where there are filters. A block gets the rows and merges that concern it, a camera all. */
 typedef struct {
     kiln_prune_unit_kind kind;
     uint32_t block;
@@ -80,12 +87,16 @@ typedef struct {
     float *spacing2, *log_scales_after;
     uint8_t *mark, *keep, *merged; /* kiln_prune_mark; 1: stays; 1: replaced by what it and others were merged into */
     uint64_t counts[KILN_PRUNE_RULES][2];
-    char *store; /* all of the above */
+    uint64_t filtered[KILN_FILTER_KINDS]; /* rows that filters drop: in no count of a rule */
+    char *store;                          /* all of the above */
 } kiln_pruned_rows;
 enum { KILN_PRUNED_ROW_BYTES = 64 }; /* of store, a row: 15 floats, 3 bytes and what aligns them */
 kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                   kiln_pruned_rows *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_pruned_rows_release(kiln_pruned_rows *r);
+/* Marks what the request's filters drop, KILN_PRUNE_NAMED, and counts it. */
+kiln_status kiln_prune_mark_filtered(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                                     kiln_pruned_rows *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* Puts the survivors of merges into the copies of r, and what they become of another plane (sh0, shN) into data. */
 kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,

@@ -78,6 +78,7 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
     KILN_GO(kiln_prune_merge_geometry(w, in, q, block, out, err));
     KILN_GO(mark_named(w, in, q, block, out, err));
     mark_merged(q, block, out);
+    KILN_GO(kiln_prune_mark_filtered(w, in, q, block, out, err));
     kiln_prune_args a = {.n = out->n,
                          .means = out->means,
                          .log_scales = out->log_scales,
@@ -89,6 +90,7 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
                          .log_scales_out = out->log_scales_after,
                          .counts = out->counts};
     KILN_GO(KILN_WORK(w, prune, &a, err));
+    for (int k = 0; k < KILN_FILTER_KINDS; k++) out->counts[KILN_PRUNE_drop_row][0] -= out->filtered[k];
     for (uint64_t i = 0; i < out->n; i++) out->kept += out->keep[i];
 done:
     if (st != KILN_OK) kiln_pruned_rows_release(out);

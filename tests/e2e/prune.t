@@ -64,3 +64,33 @@ grep -q 'ALL 80000 Gaussians' "$KILN_TMP/err" || fail "no warning when everythin
 kiln verify "$ok" >/dev/null || fail "an empty layer does not verify"
 must 2 "$KILN_BIN/kiln-prune" "$ok" --crop-box 1,2,3
 must 2 "$KILN_BIN/kiln-prune" "$ok" --drop-row 1-3
+
+# filters keep what a plain count over the source keeps, each with its own count; taken back, nothing is left of them
+cat >"$KILN_TMP/count.py" <<'END'
+import math, struct, sys
+data = open(sys.argv[1], 'rb').read()
+head, body = data.split(b'end_header\n', 1)
+names = [l.split()[2].decode() for l in head.splitlines() if l.startswith(b'property')]
+at = [names.index(c) for c in ('x', 'y', 'z', 'opacity', 'f_dc_0')]
+kept = [0, 0, 0, 0]
+for row in struct.iter_unpack('<%df' % len(names), body):
+    x, y, z, opacity, red = (row[i] for i in at)
+    box, sphere = z <= 0, x * x + y * y + z * z < 4
+    value = 1 / (1 + math.exp(-opacity)) >= 0.5 and 0.5 + 0.28209479177387814 * red < 0.5
+    for i, k in enumerate((box, box and sphere, box and sphere and value)): kept[i] += k
+print(*kept[:3])
+END
+read -r box sphere all <<<"$(python3 "$KILN_TMP/count.py" "$KILN_TMP/s/scene.ply")"
+kiln prune "$ok" --reset >/dev/null || fail "reset"
+before=$(plane "$ok")
+kiln prune "$ok" --filter-box '-,-,-,-,-,0' --filter-sphere 0,0,0,2 --filter-value opacity,gte,0.5 --filter-value red,lt,0.5 --json >"$KILN_TMP/f.json" || fail "filters"
+[ "$(number "$KILN_TMP/f.json" "r['kept'], r['rules']['filter-box']['dropped'], r['rules']['filter-sphere']['dropped'], r['rules']['filter-value']['dropped']")" = \
+    "$all $((rows - box)) $((box - sphere)) $((sphere - all))" ] || fail "filters keep $(number "$KILN_TMP/f.json" "r['kept'], r['rules']"), not $box $sphere $all"
+[ "$all" -gt 100 ] && [ "$all" -lt "$sphere" ] && [ "$sphere" -lt "$box" ] || fail "the filters say nothing: $box $sphere $all"
+[ "$(number "$KILN_TMP/f.json" "r['cameras'][0]['pairs'][1] < r['cameras'][0]['pairs'][0]")" = True ] || fail "the prediction does not know the filters"
+"$KILN_BIN/kiln-prune" "$ok" 2>&1 | grep -q 'nothing to do' || fail "filters are not kept"
+kiln prune "$ok" --filter-box '' --filter-sphere '' --filter-value '' --json >"$KILN_TMP/f.json" || fail "filters off"
+[ "$before" = "$(plane "$ok")" ] || fail "filters left something"
+[ "$(number "$KILN_TMP/f.json" "r['units']['done']")" = 0 ] || fail "keys are others than before the filters"
+must 2 "$KILN_BIN/kiln-prune" "$ok" --filter-value confidence,gt,1
+grep -q "no column 'confidence' here; there are x, y, z, opacity, scale_0" "$KILN_TMP/err" || fail "says: $(cat "$KILN_TMP/err")"
