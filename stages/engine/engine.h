@@ -128,6 +128,8 @@ kiln_hasher *kiln_run_key_bare(kiln_run *r, const char *what);
 /* Checks that an earlier stage is fresh. KILN_E_STALE, with "run kiln-chunk first": it has not run, is stale or is partial. With
  * --allow-partial a partial stage is accepted, and this stage's output becomes partial as well. */
 kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err) KILN_MUST_CHECK;
+/* The same of another manifest that the run reads. */
+kiln_status kiln_run_need_of(kiln_run *r, kiln_manifest *m, const char *stage, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether this stage is fresh and was made with this input key, so that there is nothing to do. A stale stage whose key is
  * unchanged is marked fresh first. *fresh is false under --force and in a run that is_once. */
 kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kiln_error *err) KILN_MUST_CHECK;

@@ -208,12 +208,14 @@ kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err)
 }
 
 /* ---- what is fresh -------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err)
+kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err) { return kiln_run_need_of(r, r->manifest, stage, err); }
+
+kiln_status kiln_run_need_of(kiln_run *r, kiln_manifest *m, const char *stage, kiln_error *err)
 {
     const kiln_stage_info *info = kiln_stage_find(stage);
     kiln_stage_row row;
-    if (!info || !r->manifest) return kiln_fail(err, KILN_E_BUG, "%s cannot need the stage '%s'", r->program->name, stage);
-    KILN_TRY(kiln_stage_get(r->manifest, stage, &row, err));
+    if (!info || !m) return kiln_fail(err, KILN_E_BUG, "%s cannot need the stage '%s'", r->program->name, stage);
+    KILN_TRY(kiln_stage_get(m, stage, &row, err));
     kiln_stage_state state = row.state;
     if (state != KILN_STAGE_MISSING && row.version != info->version) state = KILN_STAGE_STALE;
     if (state == KILN_STAGE_FRESH) return KILN_OK;
@@ -222,8 +224,8 @@ kiln_status kiln_run_need(kiln_run *r, const char *stage, kiln_error *err)
         return KILN_OK;
     }
     const char *what = state == KILN_STAGE_MISSING ? "has not run" : state == KILN_STAGE_STALE ? "is stale" : "finished partially";
-    return kiln_fail(err, KILN_E_STALE, "%s %s for '%s'; run kiln-%s%s '%s' first%s", stage, what, kiln_manifest_path(r->manifest),
-                     stage, strcmp(stage, "import") ? "" : " SCENE", kiln_manifest_path(r->manifest),
+    return kiln_fail(err, KILN_E_STALE, "%s %s for '%s'; run kiln-%s%s '%s' first%s", stage, what, kiln_manifest_path(m), stage,
+                     strcmp(stage, "import") ? "" : " SCENE", kiln_manifest_path(m),
                      state == KILN_STAGE_PARTIAL ? ", or give --allow-partial" : "");
 }
 
