@@ -13,6 +13,7 @@
 #include "stages/export/export_rounds.h"
 #include "stages/export/parts.h"
 #include "stages/export/writer.h"
+#include "stages/import/dataset/additions.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,10 +22,10 @@
 #include <unistd.h>
 
 static struct {
-    const char *format, *chunks, *output;
-    uint32_t layer, order, frame;
-    uint32_t report_loss;
-    double min_psnr;
+    const char *format, *chunks, *output, *add;
+    const char *filter_boxes, *filter_spheres, *filter_values;
+    double translate[3], rotate[3], scale, min_psnr;
+    uint32_t layer, order, frame, sh_degree, report_loss;
     bool keep_origin, list_formats;
 } o;
 
@@ -45,7 +46,19 @@ static const kiln_opt options[] = {
      KILN_KEYED},
     {"order", 0, KILN_OPT_ENUM, &o.order, "ORDER", "source", "source|baked",
      "order of the rows of a PLY: as in the source, or chunk after chunk, as all other formats have them", KILN_KEYED},
-    {"chunks", 0, KILN_OPT_TEXT, &o.chunks, "LIST", NULL, NULL, "only these: names separated by commas, or #INDEX", KILN_KEYED},
+    {"chunks", 0, KILN_OPT_TEXT, &o.chunks, "LIST", NULL, NULL,
+     "only these: names separated by commas, #INDEX, or patterns: * stays within a level of a name, ** crosses levels", KILN_KEYED},
+    KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "write"),
+    {"sh-degree", 0, KILN_OPT_U32, &o.sh_degree, "N", "4", "0..4", "spherical harmonics up to this degree",
+     KILN_KEYED | KILN_LATER},
+    {"translate", 0, KILN_OPT_F64X3, o.translate, "X,Y,Z", "0,0,0", KILN_MOVE_PLACES,
+     "move what is written: after --scale and --rotate this is added", KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"rotate", 0, KILN_OPT_F64X3, o.rotate, "X,Y,Z", "0,0,0", NULL,
+     "turn what is written: degrees about the axis x, then about y, then about z", KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"scale", 0, KILN_OPT_F64, &o.scale, "S", "1", KILN_MOVE_SCALES, "make what is written S times as large",
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"add", 0, KILN_OPT_LIST, &o.add, "MANIFEST", NULL, NULL, "write the same layer of this bake, too, into the same file",
+     KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"keep-origin", 0, KILN_OPT_BOOL, &o.keep_origin, NULL, NULL, NULL,
      "if the scene has an origin other than 0, write float coordinates relative to it, not absolute doubles", KILN_KEYED},
     {"frame", 0, KILN_OPT_ENUM, &o.frame, "FRAME", "rub", "rub|as-is",
@@ -80,7 +93,6 @@ typedef struct {
 
 typedef struct {
     kiln_export e;
-    kiln_export_part part;
     file *files; /* [n_files] */
     uint32_t n_files;
 } job;
@@ -127,21 +139,27 @@ static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error 
     return one_file ? kiln_file_replaceable(f->target, err) : KILN_OK;
 }
 
+static const kiln_opt *option_named(const char *name)
+{
+    const kiln_opt *row = options;
+    while (strcmp(row->name, name) != 0) row++;
+    return row;
+}
+
 static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
 {
     const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, o.layer);
-    KILN_TRY(kiln_run_need(r, "import", err));
-    KILN_TRY(kiln_run_need(r, kiln_layer_kinds[kind].stage, err));
-    KILN_TRY(kiln_export_part_open(kiln_run_manifest(r), "", kind, &j->part, err));
-    j->e = (kiln_export){.parts = &j->part,
-                         .n_parts = 1,
-                         .source_order = o.order == 0,
-                         .keep_origin = o.keep_origin,
-                         .frame = o.frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB};
+    if (kiln_opt_given(&cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
+    j->e.source_order = o.order == 0;
+    j->e.keep_origin = o.keep_origin;
+    j->e.frame = o.frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB;
+    kiln_edits_of(o.translate, o.rotate, o.scale, o.sh_degree, &j->e.edits);
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &j->e.filters, err));
+    KILN_TRY(kiln_export_parts_open(r, o.add, kind, &j->e.parts, &j->e.n_parts, err));
     KILN_TRY(kiln_export_choose(&j->e, o.chunks, err));
     if (j->e.n_chunks) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty",
-                     j->part.layer->kind);
+                     j->e.parts[0].layer->kind);
 }
 
 /* ---- the written file ---------------------------------------------------------------------------------------------------------
@@ -151,13 +169,15 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
 static void key_inputs(kiln_hasher *h, const job *j)
 {
     KILN_KEY_LISTS(kiln_scene, 14904);
-    const kiln_scene *s = &j->part.scene;
-    kiln_key_hash(h, "layer", j->part.layer->digest);
-    kiln_key_text(h, "notes", s->notes); /* columns and comments of the source */
-    kiln_key_text(h, "name", s->name);
-    kiln_key_text(h, "up_axis", s->up_axis);
-    kiln_key_u64(h, "antialiased", s->antialiased);
-    kiln_key_bytes(h, "origin", s->origin, sizeof s->origin);
+    for (uint32_t p = 0; p < j->e.n_parts; p++) {
+        const kiln_scene *s = &j->e.parts[p].scene;
+        kiln_key_hash(h, "layer", j->e.parts[p].layer->digest);
+        kiln_key_text(h, "notes", s->notes); /* columns and comments of the source */
+        kiln_key_text(h, "name", s->name);
+        kiln_key_text(h, "up_axis", s->up_axis);
+        kiln_key_u64(h, "antialiased", s->antialiased);
+        kiln_key_bytes(h, "origin", s->origin, sizeof s->origin);
+    }
 }
 
 static kiln_hash input_key(kiln_run *r, const job *j)
@@ -176,6 +196,7 @@ static kiln_hash record_key(kiln_run *r, const job *j, const kiln_writer *w)
     for (const kiln_opt *row = options; row->name; row++) {
         if (!(row->flags & KILN_KEYED) || row->where == &o.format) continue;
         (void)kiln_opt_text(row, text, sizeof text);
+        if (row->flags & KILN_LATER && strcmp(text, row->def ? row->def : "") == 0) continue; /* files written before are known */
         kiln_key_text(h, row->name, text);
     }
     key_inputs(h, j);
@@ -354,7 +375,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     job *j = NULL;
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     const kiln_status st = export_layer(r, j, err);
-    kiln_export_part_release(&j->part);
+    kiln_export_parts_release(j->e.parts, j->e.n_parts);
     free(j->e.chunks);
     free(j->files);
     free(j);

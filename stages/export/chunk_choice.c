@@ -87,34 +87,37 @@ static bool read_index(const char *item, uint64_t *index)
     return true;
 }
 
-static kiln_status choose_item(const kiln_layer *l, const char *item, uint8_t *chosen, kiln_error *err)
+static kiln_status choose_item(const kiln_layer *const layers[], uint32_t n_layers, const char *item, uint8_t *chosen,
+                               kiln_error *err)
 {
+    const kiln_layer *first = layers[0];
     uint64_t index = 0, n = 0;
     const bool by_place = read_index(item, &index);
-    for (uint32_t c = 0; c < l->n_chunks; c++) {
-        const char *name = l->chunks[c].name;
-        const bool meant = by_place ? c == index : strcmp(name, item) == 0 || kiln_pattern_matches(item, name);
-        if (!meant) continue;
-        chosen[c] = 1;
-        n++;
-    }
+    for (uint32_t l = 0; l < n_layers; chosen += layers[l++]->n_chunks)
+        for (uint32_t c = 0; c < layers[l]->n_chunks; c++) {
+            const char *name = layers[l]->chunks[c].name;
+            const bool meant = by_place ? c == index : strcmp(name, item) == 0 || kiln_pattern_matches(item, name);
+            if (!meant) continue;
+            chosen[c] = 1;
+            n++;
+        }
     if (n) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--chunks: the layer '%s' has no chunk '%s'; it has %u, from '%s' to '%s'", l->kind, item,
-                     l->n_chunks, l->n_chunks ? l->chunks[0].name : "", l->n_chunks ? l->chunks[l->n_chunks - 1].name : "");
+    return kiln_fail(err, KILN_E_USAGE, "--chunks: the layer '%s' has no chunk '%s'; it has %u, from '%s' to '%s'", first->kind,
+                     item, first->n_chunks, first->n_chunks ? first->chunks[0].name : "",
+                     first->n_chunks ? first->chunks[first->n_chunks - 1].name : "");
 }
 
-kiln_status kiln_chunks_choose(const kiln_layer *layer, const char *text, uint8_t *chosen, kiln_error *err)
+kiln_status kiln_chunks_choose(const kiln_layer *const layers[], uint32_t n_layers, const char *text, uint8_t *chosen,
+                               kiln_error *err)
 {
     char item[ITEM_MAX];
-    if (!text) {
-        memset(chosen, 1, layer->n_chunks);
-        return KILN_OK;
-    }
-    for (const char *at = text;; at++) {
+    if (!text)
+        for (uint32_t l = 0; l < n_layers; chosen += layers[l++]->n_chunks) memset(chosen, 1, layers[l]->n_chunks);
+    for (const char *at = text; at; at = *at ? at + 1 : NULL) {
         const size_t n = strcspn(at, ",");
         (void)snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : 0, at); /* too long for any name: no chunk has it */
-        KILN_TRY(choose_item(layer, item, chosen, err));
+        KILN_TRY(choose_item(layers, n_layers, item, chosen, err));
         at += n;
-        if (!*at) return KILN_OK;
     }
+    return KILN_OK;
 }

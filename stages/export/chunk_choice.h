@@ -22,8 +22,9 @@
 
 /* A '[' without its ']' stands for itself. */
 bool kiln_pattern_matches(const char *pattern, const char *name);
-/* chosen[c] = 1 for each chunk that the text names or matches; others stay as they are. text NULL: all of them. KILN_E_USAGE: an
- * item means no chunk of the layer. */
-kiln_status kiln_chunks_choose(const kiln_layer *layer, const char *text, uint8_t *chosen, kiln_error *err) KILN_MUST_CHECK;
+/* chosen[c] = 1 for each chunk that the text names or matches; others stay as they are. text NULL: all of them. chosen: of all
+ * layers, one after the other; an item counts for each of them. KILN_E_USAGE: an item means no chunk of any of them. */
+kiln_status kiln_chunks_choose(const kiln_layer *const layers[], uint32_t n_layers, const char *text, uint8_t *chosen,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 #endif

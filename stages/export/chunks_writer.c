@@ -45,9 +45,10 @@ static void drop_half_written(const kiln_export *e)
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
-    if (e->edited || e->n_parts > 1)
+    if (!kiln_export_is_as_stored(e))
         return kiln_fail(err, KILN_E_INPUT,
-                         "the format chunks gives the chunks of one bake as they are stored; leave out what changes them");
+                         "the format chunks gives the chunks of one bake as they are stored; leave out what changes them: filters, "
+                         "--sh-degree, moves, --add");
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
     return KILN_OK;

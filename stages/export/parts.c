@@ -1,6 +1,9 @@
 /* parts -- see parts.h. */
 #include "stages/export/parts.h"
 
+#include "stages/export/chunk_choice.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,75 +61,149 @@ kiln_status kiln_export_part_open(kiln_manifest *m, const char *path, kiln_layer
 
 void kiln_export_part_release(kiln_export_part *p) { kiln_layer_free(p->layer); }
 
-/* ---- chunks --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- several bakes ----------------------------------------------------------------------------------------------------------- */
 
-/* chosen: of all chunks of all parts, one after the other. */
-static kiln_status choose_one(const kiln_export *e, const char *name, uint8_t *chosen, kiln_error *err)
+static kiln_status open_added(kiln_run *r, const char *path, kiln_layer_kind kind, kiln_export_part *out, kiln_error *err)
 {
-    const kiln_layer *first = e->parts[0].layer;
-    char *end = NULL;
-    const unsigned long index = name[0] == '#' ? strtoul(name + 1, &end, 10) : 0;
-    const bool by_index = end && end != name + 1 && *end == '\0';
-    bool found = false;
-    for (uint32_t p = 0, at = 0; p < e->n_parts; p++)
-        for (uint32_t c = 0; c < e->parts[p].layer->n_chunks; c++, at++) {
-            if (by_index ? c != index : strcmp(e->parts[p].layer->chunks[c].name, name) != 0) continue;
-            chosen[at] = 1;
-            found = true;
-        }
-    if (found) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--chunks: the layer '%s' has no chunk '%s'; it has %u, from '%s' on", first->kind, name,
-                     first->n_chunks, first->n_chunks ? first->chunks[0].name : "");
-}
-
-static kiln_status choose_listed(const kiln_export *e, const char *list, uint8_t *chosen, kiln_error *err)
-{
-    kiln_status st = KILN_OK;
-    char *copy = strdup(list), *at = copy;
-    if (!copy) return kiln_fail(err, KILN_E_NOMEM, "out of memory");
-    for (char *name = strsep(&at, ","); name && st == KILN_OK; name = strsep(&at, ",")) st = choose_one(e, name, chosen, err);
-    free(copy);
+    kiln_manifest *m = NULL;
+    kiln_status st = kiln_manifest_open(path, KILN_OPEN_READ, "export", kiln_run_allow_network(r), &m, err);
+    if (st == KILN_OK) st = kiln_run_need_of(r, m, "import", err);
+    if (st == KILN_OK) st = kiln_run_need_of(r, m, kiln_layer_kinds[kind].stage, err);
+    if (st == KILN_OK) st = kiln_export_part_open(m, path, kind, out, err);
+    kiln_manifest_close(m);
+    if (st != KILN_OK) kiln_note(err, "--add");
     return st;
 }
 
-static void fill_chunks(kiln_export *e, const uint8_t *chosen)
+static bool has_splats(const kiln_export_part *p)
+{
+    return p->layer->n_chunks && kiln_chunk_plane(&p->layer->chunks[0], "log_scales") != NULL;
+}
+
+static kiln_status check_together(const kiln_export_part *a, const kiln_export_part *b, kiln_error *err)
+{
+    if (has_splats(a) != has_splats(b))
+        return kiln_fail(err, KILN_E_INPUT, "'%.1500s' of --add holds %s; they cannot be one file", b->path,
+                         has_splats(b) ? "Gaussians and the first bake holds points" : "points and the first bake holds Gaussians");
+    if (a->scene.antialiased != b->scene.antialiased)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%.1500s' of --add was trained %s antialiasing and the first bake %s it; one picture cannot be right for "
+                         "both",
+                         b->path, b->scene.antialiased ? "with" : "without", a->scene.antialiased ? "with" : "without");
+    return KILN_OK;
+}
+
+kiln_status kiln_export_parts_open(kiln_run *r, const char *added, kiln_layer_kind kind, kiln_export_part **parts, uint32_t *n,
+                                   kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    KILN_TRY(KILN_ALLOC(parts, KILN_EXPORT_PARTS, "bakes", err));
+    *n = 1;
+    KILN_TRY(kiln_run_need(r, "import", err));
+    KILN_TRY(kiln_run_need(r, kiln_layer_kinds[kind].stage, err));
+    KILN_TRY(kiln_export_part_open(kiln_run_manifest(r), "", kind, &(*parts)[0], err));
+    while (kiln_opt_list_next(&added, path, sizeof path)) {
+        if (*n == KILN_EXPORT_PARTS) return kiln_fail(err, KILN_E_USAGE, "--add takes %d bakes at most", KILN_EXPORT_PARTS - 1);
+        KILN_TRY(open_added(r, path, kind, &(*parts)[(*n)++], err));
+        KILN_TRY(check_together(&(*parts)[0], &(*parts)[*n - 1], err));
+    }
+    return KILN_OK;
+}
+
+void kiln_export_parts_release(kiln_export_part *parts, uint32_t n)
+{
+    for (uint32_t p = 0; parts && p < n; p++) kiln_export_part_release(&parts[p]);
+    free(parts);
+}
+
+kiln_status kiln_export_absolute(const kiln_opt *row, kiln_error *err)
+{
+    const char **list = row->where, *at = *list;
+    char item[KILN_PATH_MAX], full[KILN_PATH_MAX];
+    *list = NULL;
+    while (kiln_opt_list_next(&at, item, sizeof item)) {
+        if (!realpath(item, full))
+            return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --%s: %s", item, row->name, strerror(errno));
+        KILN_TRY(kiln_opt_list_add(row, full, err));
+    }
+    return KILN_OK;
+}
+
+/* ---- chunks --------------------------------------------------------------------------------------------------------------------
+ */
+
+/* Chunks of which the filters keep nothing are left out; others may still lose rows, which the survey counts. */
+static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
 {
     e->n_chunks = 0;
     e->n_rows = 0;
-    for (uint32_t p = 0, at = 0; p < e->n_parts; p++)
-        for (uint32_t c = 0; c < e->parts[p].layer->n_chunks; c++, at++) {
-            const kiln_chunk *chunk = &e->parts[p].layer->chunks[c];
-            if (!chosen[at] || chunk->count == 0) continue;
+    for (uint32_t p = 0, at = 0; p < e->n_parts; p++) {
+        const kiln_export_part *part = &e->parts[p];
+        kiln_filters filters = e->filters;
+        if (filters.n && part->layer->n_chunks)
+            KILN_TRY(kiln_filters_bind(&filters, &part->layer->chunks[0], part->layer->sh_degree, err));
+        for (uint32_t c = 0; c < part->layer->n_chunks; c++, at++) {
+            const kiln_chunk *chunk = &part->layer->chunks[c];
+            if (chosen[at]) chosen[at] = kiln_filters_chunk(&filters, chunk, part->scene.origin) != KILN_CHUNK_NONE;
+            if (!chosen[at]) continue;
             e->chunks[e->n_chunks++] = (kiln_export_chunk){.part = p, .chunk = chunk, .first = e->n_rows, .n = chunk->count};
             e->n_rows += chunk->count;
         }
+    }
+    return KILN_OK;
+}
+
+static void choose_origin(kiln_export *e, const uint8_t *chosen)
+{
+    kiln_edits_span span = {0};
+    for (uint32_t p = 0; p < e->n_parts; p++) {
+        kiln_edits_span_add(&span, &e->edits, e->parts[p].layer, chosen, e->parts[p].scene.origin);
+        chosen += e->parts[p].layer->n_chunks;
+    }
+    kiln_edits_origin(&span, &e->edits, e->base);
+    for (int c = 0; c < 3; c++) e->origin[c] = e->keep_origin ? 0 : e->base[c];
 }
 
 static void fill_facts(kiln_export *e)
 {
     uint64_t rows = 0;
     e->sh_degree = 0;
+    e->edited = e->edits.moves;
     for (uint32_t p = 0; p < e->n_parts; p++) {
+        const uint32_t degree = kiln_edits_degree(&e->edits, e->parts[p].layer->sh_degree);
         e->parts[p].source_first = rows;
         rows += e->parts[p].n_source_rows;
-        if (e->parts[p].layer->sh_degree > e->sh_degree) e->sh_degree = e->parts[p].layer->sh_degree;
+        if (degree > e->sh_degree) e->sh_degree = degree;
     }
-    for (int c = 0; c < 3; c++) e->origin[c] = e->keep_origin ? 0 : e->parts[0].scene.origin[c];
     e->splats = e->n_chunks && kiln_chunk_plane(kiln_export_sample(e), "log_scales") != NULL;
 }
 
 kiln_status kiln_export_choose(kiln_export *e, const char *list, kiln_error *err)
 {
+    const kiln_layer *layers[KILN_EXPORT_PARTS];
     uint32_t n = 0;
     uint8_t *chosen;
-    for (uint32_t p = 0; p < e->n_parts; p++) n += e->parts[p].layer->n_chunks;
+    for (uint32_t p = 0; p < e->n_parts; p++) {
+        layers[p] = e->parts[p].layer;
+        n += layers[p]->n_chunks;
+    }
     KILN_TRY(KILN_ALLOC(&e->chunks, n, "the choice of chunks", err));
     KILN_TRY(KILN_ALLOC(&chosen, n, "the choice of chunks", err));
-    if (!list) memset(chosen, 1, n);
-    const kiln_status st = list ? choose_listed(e, list, chosen, err) : KILN_OK;
-    if (st == KILN_OK) fill_chunks(e, chosen);
+    kiln_status st = kiln_chunks_choose(layers, e->n_parts, list, chosen, err);
+    if (st == KILN_OK) st = fill_chunks(e, chosen, err);
+    if (st == KILN_OK) choose_origin(e, chosen);
     free(chosen);
     if (st == KILN_OK) fill_facts(e);
     return st;
+}
+
+const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name)
+{
+    const kiln_plane *plane = kiln_chunk_plane(kiln_export_sample(e), name);
+    for (uint32_t p = 0; p < e->n_parts && plane; p++) {
+        const kiln_layer *layer = e->parts[p].layer;
+        const kiln_plane *other = layer->n_chunks ? kiln_chunk_plane(&layer->chunks[0], name) : plane;
+        if (!other || other->type != plane->type || other->components != plane->components) plane = NULL;
+    }
+    return plane;
 }

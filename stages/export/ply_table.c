@@ -27,7 +27,7 @@ typedef struct {
     const kiln_chunk *sample;
     kiln_ply_table *f;
     kiln_buffer *notes;
-    bool moved; /* the scene has an origin other than 0 */
+    bool moved; /* coordinates are measured from an origin other than 0 */
 } planner;
 
 static kiln_status note(planner *p, const char *sentence, kiln_error *err)
@@ -60,7 +60,7 @@ static kiln_status add_column(planner *p, const kiln_ply_column *c, kiln_error *
 static void find_kept(const planner *p, kiln_ply_column *c)
 {
     snprintf(c->kept, sizeof c->kept, "extra/%s", c->name);
-    const kiln_plane *plane = kiln_chunk_plane(p->sample, c->kept);
+    const kiln_plane *plane = kiln_export_plane_of_all(p->e, c->kept);
     if (plane && plane->components == 1)
         c->kept_type = plane->type;
     else
@@ -69,7 +69,7 @@ static void find_kept(const planner *p, kiln_ply_column *c)
 
 static bool is_source(const planner *p)
 {
-    return strcmp(p->e->parts[0].layer->kind, kiln_layer_kinds[KILN_LAYER_source].name) == 0;
+    return !p->e->edited && p->e->n_parts == 1 && strcmp(p->e->parts[0].layer->kind, kiln_layer_kinds[KILN_LAYER_source].name) == 0;
 }
 
 /* A column of a known meaning. */
@@ -98,9 +98,10 @@ static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kil
     kiln_ply_column c = {.type = type, .role = KILN_ROLE_NONE};
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.plane, sizeof c.plane, "extra/%s", name);
-    const kiln_plane *plane = kiln_chunk_plane(p->sample, c.plane);
+    const kiln_plane *plane = kiln_export_plane_of_all(p->e, c.plane);
     if (plane && plane->type == type && plane->components == 1) return add_column(p, &c, err);
-    snprintf(sentence, sizeof sentence, "column '%s' of the source is not in this layer and left out", name);
+    snprintf(sentence, sizeof sentence, "column '%s' of the source is not in %s and left out", name,
+             p->e->n_parts > 1 ? "all bakes" : "this layer");
     return note(p, sentence, err);
 }
 
@@ -111,7 +112,7 @@ static kiln_status source_layout(const kiln_export *e, json_t **layout, kiln_err
 {
     json_t *notes = NULL;
     *layout = NULL;
-    if (strcmp(kiln_export_scene(e)->source_format, "ply") != 0) return KILN_OK;
+    if (e->n_parts > 1 || strcmp(kiln_export_scene(e)->source_format, "ply") != 0) return KILN_OK;
     KILN_TRY(kiln_json_parse(kiln_export_scene(e)->notes, strlen(kiln_export_scene(e)->notes), 0, "the scene's notes", &notes, NULL,
                              err));
     *layout = json_incref(json_object_get(notes, "layout"));
@@ -196,7 +197,7 @@ static kiln_status add_normals(planner *p, kiln_error *err)
         kiln_ply_column c = {.type = KILN_TYPE_F32};
         snprintf(c.name, sizeof c.name, "%s", names[i]);
         snprintf(c.plane, sizeof c.plane, "extra/%s", names[i]);
-        const kiln_plane *plane = kiln_chunk_plane(p->sample, c.plane);
+        const kiln_plane *plane = kiln_export_plane_of_all(p->e, c.plane);
         if (!plane || plane->type != KILN_TYPE_F32) c.plane[0] = '\0';
         KILN_TRY(add_column(p, &c, err));
     }
@@ -209,6 +210,17 @@ static kiln_status add_numbered(planner *p, const char *stem, uint32_t n, kiln_e
     for (uint32_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "%s_%u", stem, i);
         KILN_TRY(add_named(p, name, err));
+    }
+    return KILN_OK;
+}
+
+/* Columns of the other bakes that the sample lacks. */
+static kiln_status tell_left_out(planner *p, const kiln_layer *layer, kiln_error *err)
+{
+    for (uint32_t i = 0; layer->n_chunks && i < layer->chunks[0].n_planes; i++) {
+        const kiln_plane *plane = &layer->chunks[0].planes[i];
+        if (strncmp(plane->name, "extra/", 6) != 0 || kiln_chunk_plane(p->sample, plane->name)) continue;
+        KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
     }
     return KILN_OK;
 }
@@ -226,6 +238,7 @@ static kiln_status add_extras(planner *p, kiln_error *err)
         if (!there && kiln_ply_role(name, KILN_SCENE_SPLATS, false, p->e->sh_degree).role == KILN_ROLE_NONE)
             KILN_TRY(add_unknown(p, name, plane->type, err));
     }
+    for (uint32_t k = 0; k < p->e->n_parts; k++) KILN_TRY(tell_left_out(p, p->e->parts[k].layer, err));
     return KILN_OK;
 }
 
@@ -237,7 +250,7 @@ static kiln_status add_default_columns(planner *p, kiln_error *err)
         kiln_ply_use use = {.role = KILN_ROLE_MEAN, .component = (uint32_t)i, .extra = -1};
         char kept[16];
         snprintf(kept, sizeof kept, "extra/%s", xyz[i]);
-        bool wide = !p->f->splats && !p->e->keep_origin && kiln_chunk_plane(p->sample, kept);
+        bool wide = !p->f->splats && !p->e->keep_origin && kiln_export_plane_of_all(p->e, kept);
         KILN_TRY(add_known(p, xyz[i], wide ? KILN_TYPE_F64 : KILN_TYPE_F32, use, false, err));
     }
     if (p->f->splats) {
@@ -247,7 +260,7 @@ static kiln_status add_default_columns(planner *p, kiln_error *err)
         KILN_TRY(add_named(p, "opacity", err));
         KILN_TRY(add_numbered(p, "scale", 3, err));
         KILN_TRY(add_numbered(p, "rot", 4, err));
-    } else if (kiln_chunk_plane(p->sample, "rgb")) {
+    } else if (kiln_export_plane_of_all(p->e, "rgb")) {
         for (int i = 0; i < 3; i++) KILN_TRY(add_named(p, rgb[i], err));
     }
     return add_extras(p, err);
@@ -317,7 +330,7 @@ static kiln_status put_own_comments(const planner *p, kiln_buffer *h, kiln_error
 static kiln_status put_header(const planner *p, const json_t *comments, kiln_error *err)
 {
     kiln_buffer *h = &p->f->header;
-    const double *o = kiln_export_scene(p->e)->origin;
+    const double *o = p->e->base;
     KILN_TRY(kiln_buffer_printf(h, err, "ply\nformat binary_little_endian 1.0\n"));
     KILN_TRY(comments ? put_source_comments(h, comments, err) : put_own_comments(p, h, err));
     if (p->moved && p->e->keep_origin)
@@ -332,7 +345,7 @@ kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_
 {
     kiln_status st = KILN_OK;
     planner p = {.e = e, .sample = kiln_export_sample(e), .f = out, .notes = notes};
-    const double *o = kiln_export_scene(e)->origin;
+    const double *o = e->base;
     json_t *layout = NULL;
     bool used = false;
     memset(out, 0, sizeof *out);

@@ -105,13 +105,94 @@ static kiln_status read_extras(kiln_manifest *m, kiln_export_rows *rows, kiln_er
     return KILN_OK;
 }
 
-/* Bakes with other origins than the first come to that one. */
-static void rebase(const kiln_export *e, kiln_export_rows *rows, uint64_t count)
+/* ---- selection --------------------------------------------------------------------------------------------------------------- */
+
+/* The planes of the filters: those that were read, else copies for the time of this. */
+typedef struct {
+    kiln_filters filters;
+    const void *planes[KILN_FILTERS_MAX];
+    void *own[KILN_FILTERS_MAX];
+} look;
+
+static kiln_status read_filtered(kiln_manifest *m, const kiln_export_rows *rows, look *l, kiln_error *err)
 {
-    const double *from = e->parts[rows->chunk->part].scene.origin, *to = e->parts[0].scene.origin;
-    for (int c = 0; c < 3; c++)
-        for (uint64_t i = 0; rows->means && from[c] != to[c] && i < count; i++)
-            rows->means[c * count + i] = (float)((double)rows->means[c * count + i] + (from[c] - to[c]));
+    const kiln_chunk *chunk = rows->chunk->chunk;
+    for (uint32_t k = 0; k < l->filters.n_planes; k++) {
+        const char *name = l->filters.planes[k].name;
+        const kiln_plane *p = kiln_chunk_plane(chunk, name);
+        l->planes[k] = strcmp(name, "shN") ? kiln_export_rows_plane(rows, name) : NULL; /* that one is cut */
+        if (l->planes[k] || !p) continue;
+        KILN_TRY(read_plane(m, chunk, name, p->components, p->type, &l->own[k], err));
+        l->planes[k] = l->own[k];
+    }
+    return KILN_OK;
+}
+
+static void compact(const kiln_export *e, kiln_export_rows *rows, uint64_t count, const uint8_t *keep, uint64_t kept)
+{
+    for (size_t i = 0; i < N_KNOWN; i++) {
+        const uint32_t components = known[i].components ? known[i].components : sh_components(e->sh_degree);
+        void *array = *array_of(rows, &known[i]);
+        if (array) kiln_filters_compact(array, known[i].type, components, count, keep, kept);
+    }
+    for (uint32_t i = 0; i < rows->n_extras; i++)
+        kiln_filters_compact(rows->extras[i].data, rows->extras[i].type, rows->extras[i].components, count, keep, kept);
+    rows->n = kept;
+}
+
+static kiln_status select_rows(const kiln_export *e, kiln_manifest *m, kiln_export_rows *rows, kiln_error *err)
+{
+    const kiln_export_part *part = &e->parts[rows->chunk->part];
+    const kiln_chunk *chunk = rows->chunk->chunk;
+    uint8_t *keep = NULL;
+    look *l = NULL;
+    kiln_status st = KILN_OK;
+    rows->n = chunk->count;
+    if (e->filters.n == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&l, 1, "filters", err));
+    l->filters = e->filters;
+    KILN_GO(kiln_filters_bind(&l->filters, chunk, part->layer->sh_degree, err));
+    if (kiln_filters_chunk(&l->filters, chunk, part->scene.origin) == KILN_CHUNK_ALL) goto done;
+    KILN_GO(KILN_ALLOC_UNSET(&keep, chunk->count, "the choice of rows", err));
+    KILN_GO(read_filtered(m, rows, l, err));
+    compact(e, rows, chunk->count, keep, kiln_filters_keep(&l->filters, chunk->count, part->scene.origin, l->planes, keep));
+done:
+    for (uint32_t k = 0; k < KILN_FILTERS_MAX; k++) free(l->own[k]);
+    free(l);
+    free(keep);
+    return st;
+}
+
+/* ---- moves ------------------------------------------------------------------------------------------------------------------- */
+
+static float *normal_of(const kiln_export_rows *rows, const char *name)
+{
+    for (uint32_t i = 0; i < rows->n_extras; i++)
+        if (strcmp(rows->extras[i].name, name) == 0 && rows->extras[i].type == KILN_TYPE_F32 && rows->extras[i].components == 1)
+            return rows->extras[i].data;
+    return NULL;
+}
+
+/* Also bakes with another origin than the one that is written. */
+static kiln_status edit_rows(const kiln_export *e, kiln_export_rows *rows, kiln_error *err)
+{
+    const double *from = e->parts[rows->chunk->part].scene.origin;
+    const kiln_edit_rows what = {.n = rows->n,
+                                 .means = rows->means,
+                                 .log_scales = rows->log_scales,
+                                 .quats = rows->quats,
+                                 .shN = rows->shN,
+                                 .normals = {normal_of(rows, "extra/nx"), normal_of(rows, "extra/ny"), normal_of(rows, "extra/nz")},
+                                 .sh_degree = e->sh_degree};
+    double *work = NULL;
+    uint64_t bad = rows->n;
+    if (!e->edits.moves && memcmp(from, e->base, sizeof e->base) == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&work, 3 * rows->n, "moved coordinates", err));
+    kiln_edits_rows(&e->edits, from, e->base, &what, work, &bad);
+    free(work);
+    if (bad == rows->n) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "chunk '%s': what --translate, --rotate and --scale make of a Gaussian is beyond float32",
+                     rows->chunk->chunk->name);
 }
 
 kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes, kiln_export_rows *rows, kiln_error *err)
@@ -119,16 +200,14 @@ kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigne
     kiln_manifest *m;
     kiln_status st = KILN_OK;
     *rows = (kiln_export_rows){.chunk = &x->e->chunks[index]};
-    rows->n = rows->chunk->n;
     rows->first = rows->chunk->first;
     KILN_TRY(open_part(x, rows->chunk->part, &m, err));
     for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
         if (planes & known[i].bit) st = read_known(x, m, &known[i], rows, err);
     if (st == KILN_OK && planes & KILN_ROWS_EXTRAS) st = read_extras(m, rows, err);
-    if (st == KILN_OK)
-        rebase(x->e, rows, rows->chunk->chunk->count);
-    else
-        kiln_export_rows_release(rows);
+    if (st == KILN_OK) st = select_rows(x->e, m, rows, err);
+    if (st == KILN_OK) st = edit_rows(x->e, rows, err);
+    if (st != KILN_OK) kiln_export_rows_release(rows);
     return st;
 }
 
@@ -157,6 +236,28 @@ void kiln_export_rows_release(kiln_export_rows *rows)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------ */
 
+/* At most: the planes of the filters, none of which may be there already. */
+static uint64_t select_ram(const kiln_export *e, uint64_t index, uint64_t *largest)
+{
+    const kiln_chunk *chunk = e->chunks[index].chunk;
+    kiln_filters f = e->filters;
+    uint64_t all = f.n ? chunk->count + sizeof(look) : 0;
+    if (kiln_filters_bind(&f, chunk, e->parts[e->chunks[index].part].layer->sh_degree, NULL) != KILN_OK)
+        f.n_planes = 0; /* reading says what is wrong */
+    for (uint32_t k = 0; k < f.n_planes; k++) {
+        const kiln_plane *p = kiln_chunk_plane(chunk, f.planes[k].name);
+        if (!p) continue;
+        all += p->data.raw_bytes;
+        if (p->data.raw_bytes > *largest) *largest = p->data.raw_bytes;
+    }
+    return all;
+}
+
+static uint64_t edit_ram(const kiln_export *e, const kiln_chunk *chunk)
+{
+    return e->edits.moves || e->n_parts > 1 ? chunk->count * 3 * sizeof(double) : 0;
+}
+
 uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned planes)
 {
     const kiln_chunk *chunk = e->chunks[index].chunk;
@@ -169,5 +270,5 @@ uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned pla
         if (p->data.raw_bytes > largest) largest = p->data.raw_bytes;
     }
     if (planes & KILN_ROWS_SHN && e->n_parts > 1) all += chunk->count * sh_components(e->sh_degree) * sizeof(float);
-    return all + kiln_read_ram(largest);
+    return all + select_ram(e, index, &largest) + edit_ram(e, chunk) + kiln_read_ram(largest);
 }

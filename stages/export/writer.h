@@ -21,6 +21,8 @@
 #include "base/status.h"
 #include "schema/manifest.h"
 #include "stages/engine/engine.h"
+#include "stages/export/edits.h"
+#include "stages/export/filters.h"
 #include "stages/import/reader.h"
 
 #include <stdbool.h>
@@ -62,13 +64,16 @@ typedef struct {
     uint32_t n_parts;
     kiln_export_chunk *chunks; /* [n_chunks], at least one with rows; part after part */
     uint32_t n_chunks;
-    uint64_t n_rows;           /* of all chunks, after selection */
-    uint32_t sh_degree;        /* of what is written: --sh-degree, or the layer's */
-    bool splats;               /* Gaussians, else points */
-    bool edited;               /* rows are moved, so that no kept value of the source is theirs any more */
-    bool source_order;         /* --order: by source_row, else as the layer has them */
-    bool keep_origin;          /* float coordinates relative to the scene's origin */
-    double origin[3];          /* to be added to means for absolute coordinates; 0 with keep_origin */
+    uint64_t n_rows;      /* of all chunks, after selection */
+    uint32_t sh_degree;   /* of what is written: --sh-degree, or the layer's */
+    bool splats;          /* Gaussians, else points */
+    bool edited;          /* rows are moved, so that no kept value of the source is theirs any more */
+    bool source_order;    /* --order: by source_row, else as the layer has them */
+    bool keep_origin;     /* float coordinates relative to the scene's origin */
+    double base[3];       /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
+    double origin[3];     /* to be added to means for absolute coordinates: base; 0 with keep_origin */
+    kiln_filters filters; /* as parsed; they are bound to the planes of each part where its rows are read */
+    kiln_edits edits;
     kiln_source_frame frame;   /* --frame: of formats whose specification names one */
     kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
     const char *target;        /* file or folder as the user named it */
@@ -81,6 +86,13 @@ typedef struct {
 static inline const kiln_scene *kiln_export_scene(const kiln_export *e) { return &e->parts[0].scene; }
 /* The first chunk that is written. All chunks of its part have its planes. */
 static inline const kiln_chunk *kiln_export_sample(const kiln_export *e) { return e->chunks[0].chunk; }
+/* A plane that the sample has, if the chunks of all parts have it in the same shape; else NULL. */
+const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name);
+/* Are all chunks that are written just what a layer holds? */
+static inline bool kiln_export_is_as_stored(const kiln_export *e)
+{
+    return !e->edited && e->filters.n == 0 && e->n_parts == 1 && e->sh_degree == e->parts[0].layer->sh_degree;
+}
 
 /* ---- the parent's side ----------------------------------------------------------------------------------------------------------
  */

@@ -98,12 +98,13 @@ static void random_patterns_are_those_of_the_definition(void **state)
 
 static kiln_chunk chunks[] = {{.name = "/0/1"}, {.name = "/0/2.0"}, {.name = "/0/2.1"}, {.name = "/1/1"}, {.name = "#7"}};
 static const kiln_layer layer = {.kind = "baked", .n_chunks = 5, .chunks = chunks};
+static const kiln_layer *const layers[] = {&layer, &layer};
 
 static void choose(const char *text, const uint8_t expected[5])
 {
     kiln_error err = {0};
     uint8_t chosen[5] = {0};
-    if (kiln_chunks_choose(&layer, text, chosen, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_chunks_choose(layers, 1, text, chosen, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_memory_equal(chosen, expected, 5);
 }
 
@@ -118,6 +119,22 @@ static void names_places_and_patterns_are_chosen(void **state)
     choose("/*/1,/0/1", (uint8_t[]){1, 0, 0, 1, 0});
 }
 
+static void an_item_counts_for_every_layer(void **state)
+{
+    (void)state;
+    static kiln_chunk others[] = {{.name = "/5"}, {.name = "/1/1"}};
+    static const kiln_layer other = {.kind = "baked", .n_chunks = 2, .chunks = others};
+    const kiln_layer *const both[] = {&layer, &other};
+    kiln_error err = {0};
+    uint8_t chosen[7] = {0};
+    assert_int_equal(kiln_chunks_choose(both, 2, "/1/*,#0", chosen, &err), KILN_OK);
+    assert_memory_equal(chosen, ((uint8_t[]){1, 0, 0, 1, 0, 1, 1}), 7);
+    assert_int_equal(kiln_chunks_choose(both, 2, "/5", chosen, &err), KILN_OK); /* only the second has it */
+    memset(chosen, 0, sizeof chosen);
+    assert_int_equal(kiln_chunks_choose(both, 2, NULL, chosen, &err), KILN_OK);
+    assert_memory_equal(chosen, ((uint8_t[]){1, 1, 1, 1, 1, 1, 1}), 7);
+}
+
 static void items_without_a_chunk_are_refused(void **state)
 {
     (void)state;
@@ -125,7 +142,7 @@ static void items_without_a_chunk_are_refused(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         kiln_error err = {0};
         uint8_t chosen[5] = {0};
-        if (kiln_chunks_choose(&layer, texts[i], chosen, &err) != KILN_E_USAGE) fail_msg("'%s' was taken", texts[i]);
+        if (kiln_chunks_choose(layers, 1, texts[i], chosen, &err) != KILN_E_USAGE) fail_msg("'%s' was taken", texts[i]);
     }
 }
 
@@ -135,6 +152,7 @@ int main(void)
         cmocka_unit_test(levels_are_those_of_paths),
         cmocka_unit_test(random_patterns_are_those_of_the_definition),
         cmocka_unit_test(names_places_and_patterns_are_chosen),
+        cmocka_unit_test(an_item_counts_for_every_layer),
         cmocka_unit_test(items_without_a_chunk_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
