@@ -132,6 +132,13 @@ kiln_status kiln_export_absolute(const kiln_opt *row, kiln_error *err)
 /* ---- chunks --------------------------------------------------------------------------------------------------------------------
  */
 
+static kiln_status bind_filters(const kiln_export *e, const kiln_export_part *part, kiln_filters *filters, kiln_error *err)
+{
+    const kiln_status st = kiln_filters_bind(filters, &part->layer->chunks[0], part->layer->sh_degree, err);
+    if (st != KILN_OK && e->n_parts > 1) kiln_note(err, "'%s'", part->path[0] ? part->path : "the first bake");
+    return st;
+}
+
 /* Chunks of which the filters keep nothing are left out; others may still lose rows, which the survey counts. */
 static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
 {
@@ -140,8 +147,7 @@ static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
     for (uint32_t p = 0, at = 0; p < e->n_parts; p++) {
         const kiln_export_part *part = &e->parts[p];
         kiln_filters filters = e->filters;
-        if (filters.n && part->layer->n_chunks)
-            KILN_TRY(kiln_filters_bind(&filters, &part->layer->chunks[0], part->layer->sh_degree, err));
+        if (filters.n && part->layer->n_chunks) KILN_TRY(bind_filters(e, part, &filters, err));
         for (uint32_t c = 0; c < part->layer->n_chunks; c++, at++) {
             const kiln_chunk *chunk = &part->layer->chunks[c];
             if (chosen[at]) chosen[at] = kiln_filters_chunk(&filters, chunk, part->scene.origin) != KILN_CHUNK_NONE;
