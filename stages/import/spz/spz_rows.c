@@ -133,6 +133,9 @@ struct kiln_spz_decoder {
     unsigned char *piece;                          /* [PIECE_ROWS] rows of one plane */
 };
 
+/* A bit of sign, nine of magnitude. */
+static double smallest_component(uint32_t code) { return (code & 512 ? -1 : 1) * (0.70710678118654752440 * (code & 511) / 511.0); }
+
 static void fill_tables(kiln_spz_decoder *d)
 {
     kiln_code_logits(d->logit);
@@ -142,8 +145,7 @@ static void fill_tables(kiln_spz_decoder *d)
         d->sh[b] = (float)(b - 128) * 0.0078125f;
         d->first_three[b] = b / 127.5 - 1.0;
     }
-    for (int b = 0; b < 1024; b++) /* a bit of sign, nine of magnitude */
-        d->smallest_three[b] = (b & 512 ? -1 : 1) * (0.70710678118654752440 * (b & 511) / 511.0);
+    for (uint32_t b = 0; b < 1024; b++) d->smallest_three[b] = smallest_component(b);
     d->step = ldexp(1.0, -(int)d->header.fraction);
 }
 
@@ -229,15 +231,26 @@ static void take_first_three(const kiln_spz_decoder *d, uint64_t n, float *dst, 
 }
 
 /* From version 3 on: which of x, y, z, w is the largest, and the other three, the last one in the lowest bits. */
-static void take_smallest_three(const kiln_spz_decoder *d, uint64_t n, float *dst, uint64_t stride)
+static void place_smallest_three(uint32_t largest, double q[3], float *dst, uint64_t stride)
 {
     static const unsigned char plane[4] = {1, 2, 3, 0}; /* of x, y, z, w */
     static const unsigned char others[4][3] = {{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}};
+    dst[plane[largest] * stride] = (float)missing_of(q);
+    for (int k = 0; k < 3; k++) dst[plane[others[largest][k]] * stride] = (float)q[k];
+}
+
+void kiln_spz_smallest_three(uint32_t word, float wxyz[4])
+{
+    double q[3] = {smallest_component(word >> 20 & 1023), smallest_component(word >> 10 & 1023), smallest_component(word & 1023)};
+    place_smallest_three(word >> 30, q, wxyz, 1);
+}
+
+static void take_smallest_three(const kiln_spz_decoder *d, uint64_t n, float *dst, uint64_t stride)
+{
     for (uint64_t i = 0; i < n; i++) {
-        const uint32_t word = u32_at(d->piece + 4 * i), largest = word >> 30;
+        const uint32_t word = u32_at(d->piece + 4 * i);
         double q[3] = {d->smallest_three[word >> 20 & 1023], d->smallest_three[word >> 10 & 1023], d->smallest_three[word & 1023]};
-        dst[plane[largest] * stride + i] = (float)missing_of(q);
-        for (int k = 0; k < 3; k++) dst[plane[others[largest][k]] * stride + i] = (float)q[k];
+        place_smallest_three(word >> 30, q, dst + i, stride);
     }
 }
 

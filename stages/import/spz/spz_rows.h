@@ -44,6 +44,9 @@ typedef struct {
     uint64_t at[KILN_SPZ_PLANES + 1]; /* where each plane begins behind `base`, and where the last one ends */
 } kiln_spz_header;
 
+/* The quaternion w, x, y, z of a smallest-three code (version 3 on): unit, and the component that is left out not below 0. */
+void kiln_spz_smallest_three(uint32_t word, float wxyz[4]);
+
 /* Checks magic, version, count, degree, fractional bits and flags. The sizes are not checked: no file is known here. */
 kiln_status kiln_spz_header_parse(const unsigned char bytes[KILN_SPZ_HEADER], const char *name, kiln_spz_header *out,
                                   kiln_error *err) KILN_MUST_CHECK;
