@@ -42,7 +42,7 @@ static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *
     const int *sign = coding->to_rub ? half_turn : no_turn;
     for (uint64_t c = 0; c < 3; c++) {
         const double scale = ldexp(sign[c], (int)coding->fraction);
-        const float *means = v->means + c * v->n;
+        const float *means = v->means + c * v->stride;
         for (uint64_t i = 0; i < v->n; i++) {
             const double at = (double)means[i] * scale; /* exact */
             const int32_t whole = (int32_t)at;
@@ -94,7 +94,8 @@ static void put_alphas(const kiln_spz_values *v, unsigned char *out)
 
 /* Codes of factor (v + before) + behind, each operation in float32 as in nianticlabs/spz; before or behind is 0. Returns rows with
  * a value that no code is near. */
-static uint64_t put_linear(const float *v, uint64_t n, float before, float factor, float behind, unsigned char *out)
+static uint64_t put_linear(const float *v, uint64_t n, uint64_t stride, float before, float factor, float behind,
+                           unsigned char *out)
 {
     uint64_t beyond = 0;
     for (uint64_t at = 0; at < n; at += STEP) {
@@ -103,7 +104,7 @@ static uint64_t put_linear(const float *v, uint64_t n, float before, float facto
         for (uint64_t c = 0; c < 3; c++)
 #pragma omp simd
             for (uint64_t i = 0; i < k; i++) {
-                const float code = (v[c * n + at + i] + before) * factor + behind;
+                const float code = (v[c * stride + at + i] + before) * factor + behind;
                 out[3 * (at + i) + c] = nearest_code(code);
                 far[i] |= is_beyond(code);
             }
@@ -188,7 +189,7 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
     for (uint32_t c = 0; c < 4; c++) sign[c] = (float)kiln_turn_quat_sign(c, turn);
     for (uint64_t i = 0; i < v->n; i++) {
         float q[4];
-        for (uint64_t c = 0; c < 4; c++) q[c] = sign[c] * v->quats[c * v->n + i];
+        for (uint64_t c = 0; c < 4; c++) q[c] = sign[c] * v->quats[c * v->stride + i];
         const uint32_t word = word_of(q, coding->signed_zeros);
         memcpy(out + 4 * i, &word, sizeof word); /* little-endian, as asserted in spz_rows.c */
     }
@@ -220,7 +221,7 @@ static uint64_t put_sh(const kiln_spz_coding *coding, const kiln_spz_values *v, 
         unsigned char codes[SH_MAX][STEP], far[STEP] = {0};
         for (uint32_t c = 0; c < components; c++) {
             const uint32_t bits = c < 9 ? coding->first_bits : coding->other_bits;
-            code_sh(v->shN + c * v->n + at, k, (float)kiln_turn_sh_sign(c / 3, turn), 1 << (8 - bits), codes[c], far);
+            code_sh(v->shN + c * v->stride + at, k, (float)kiln_turn_sh_sign(c / 3, turn), 1 << (8 - bits), codes[c], far);
         }
         for (uint64_t i = 0; i < k; i++) {
             unsigned char *row = out + (at + i) * components;
@@ -236,8 +237,8 @@ void kiln_spz_encode(const kiln_spz_coding *coding, const kiln_spz_values *v, un
 {
     put_positions(coding, v, planes[KILN_SPZ_POSITIONS]);
     put_alphas(v, planes[KILN_SPZ_ALPHAS]);
-    clamped->colours += put_linear(v->sh0, v->n, 0.0f, 38.25f, 127.5f, planes[KILN_SPZ_COLOURS]); /* 255 0.15, 255 / 2 */
-    clamped->scales += put_linear(v->log_scales, v->n, 10.0f, 16.0f, 0.0f, planes[KILN_SPZ_SCALES]);
+    clamped->colours += put_linear(v->sh0, v->n, v->stride, 0.0f, 38.25f, 127.5f, planes[KILN_SPZ_COLOURS]); /* 255 0.15, 255 / 2 */
+    clamped->scales += put_linear(v->log_scales, v->n, v->stride, 10.0f, 16.0f, 0.0f, planes[KILN_SPZ_SCALES]);
     put_rotations(coding, v, planes[KILN_SPZ_ROTATIONS]);
     clamped->sh += put_sh(coding, v, planes[KILN_SPZ_SH]);
 }

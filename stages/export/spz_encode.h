@@ -26,15 +26,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* n rows, planar: component c of row i is at [c * n + i]. All numbers are finite. */
+/* n rows, planar: component c of row i is at [c * stride + i]. All numbers are finite. */
 typedef struct {
-    uint64_t n;
-    const float *means;          /* [3][n] */
-    const float *log_scales;     /* [3][n] */
-    const float *quats;          /* [4][n] w x y z, of any length but 0 */
-    const float *opacity_logits; /* [n] */
-    const float *sh0;            /* [3][n] */
-    const float *shN;            /* [3K][n]; not read at degree 0 */
+    uint64_t n, stride;
+    const float *means;          /* [3][stride] */
+    const float *log_scales;     /* [3][stride] */
+    const float *quats;          /* [4][stride] w x y z, of any length but 0 */
+    const float *opacity_logits; /* [stride] */
+    const float *sh0;            /* [3][stride] */
+    const float *shN;            /* [3K][stride]; not read at degree 0 */
 } kiln_spz_values;
 
 typedef struct {

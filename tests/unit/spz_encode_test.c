@@ -95,6 +95,7 @@ static codes encode(const rows *r, kiln_spz_coding coding)
     coding.sh_degree = r->degree;
     kiln_spz_encode(&coding,
                     &(kiln_spz_values){.n = r->n,
+                                       .stride = r->n,
                                        .means = r->means,
                                        .log_scales = r->log_scales,
                                        .quats = r->quats,

@@ -1,0 +1,182 @@
+/* spz_scene -- see the header. */
+#include "stages/export/spz_scene.h"
+
+#include "base/log.h"
+#include "base/minmax.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, FLAG_ANTIALIASED = 1 };
+enum { COUNT_SCALES, COUNT_COLOURS, COUNT_SH };
+
+const char *const kiln_spz_counts[] = {"rows have log scales that were clamped to -10 .. 5.9375",
+                                       "rows have colours that were clamped to what a byte holds",
+                                       "rows have spherical harmonics that were clamped to -1 .. 0.9922", NULL};
+
+/* ---- the plan -----------------------------------------------------------------------------------------------------------------
+ */
+
+static double farthest_of(const kiln_export *e)
+{
+    double most = 0;
+    for (int c = 0; c < 3; c++) {
+        most = fmax(most, fabs((double)e->survey.means[c].lo));
+        most = fmax(most, fabs((double)e->survey.means[c].hi));
+    }
+    return most;
+}
+
+/* Of the cube in which the scene's bulk lies. Where rows are moved, the box of all of them stands for it. */
+static double half_edge_of(const kiln_export *e)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < e->n_parts && !e->edited; i++)
+        if (e->parts[i].scene.has_root) most = fmax(most, e->parts[i].scene.root_half);
+    for (int c = 0; c < 3 && (e->edited || most == 0); c++)
+        most = fmax(most, ((double)e->survey.means[c].hi - (double)e->survey.means[c].lo) / 2);
+    return most;
+}
+
+static kiln_status choose_fraction(const kiln_export *e, uint32_t *out, kiln_error *err)
+{
+    const double farthest = farthest_of(e), half_edge = half_edge_of(e);
+    if (kiln_spz_choose_fraction(farthest, half_edge, out)) return KILN_OK;
+    if (*out == KILN_SPZ_FRACTION_MAX)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "SPZ has positions in steps of 2^-%d at the finest, which is too coarse for a scene of %.3g units; make "
+                         "it larger",
+                         KILN_SPZ_FRACTION_MAX, 2 * half_edge);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "SPZ has 24 bits for a coordinate: with one of %.6g its steps are %g units, too coarse for a scene of %.3g "
+                     "units; leave out what lies that far away, or move the scene to the origin",
+                     farthest, ldexp(1, -(int)*out), 2 * half_edge);
+}
+
+static bool is_of_spz(const kiln_export *e)
+{
+    bool all = !e->edited;
+    for (uint32_t i = 0; i < e->n_parts; i++) all = all && strcmp(e->parts[i].scene.source_format, "spz") == 0;
+    return all;
+}
+
+static kiln_status tell(kiln_export_parent *p, const kiln_spz_coding *coding, kiln_error *err)
+{
+    const kiln_export *e = p->e;
+    const double *origin = e->origin;
+    if (origin[0] != 0 || origin[1] != 0 || origin[2] != 0)
+        KILN_TRY(kiln_export_note(p, err, "its positions are relative to %.17g %.17g %.17g, as SPZ has 24 bits for a coordinate",
+                                  origin[0], origin[1], origin[2]));
+    if (coding->fraction < KILN_SPZ_FRACTION)
+        KILN_TRY(kiln_export_note(p, err, "its positions have steps of 1/%u instead of 1/4096, because they reach as far as %.6g",
+                                  1u << coding->fraction, farthest_of(e)));
+    if (e->n_rows > OLD_READERS_MAX)
+        KILN_TRY(kiln_export_note(p, err, "readers of SPZ from before 2026 refuse more than %d Gaussians", OLD_READERS_MAX));
+    if (coding->to_rub)
+        kiln_say("the axes of '%s' are RUB (right, up, back), as SPZ has them; --frame as-is leaves those of PLY", e->target);
+    else
+        kiln_say("the axes of '%s' are those of PLY, as they stand (--frame as-is)", e->target);
+    return KILN_OK;
+}
+
+kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
+{
+    const kiln_export *e = p->e;
+    kiln_spz_plan plan;
+    memset(&plan, 0, sizeof plan); /* workers compare none of it, but it travels as bytes */
+    if (e->n_rows > READERS_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "SPZ counts up to %d Gaussians, and %llu are to be written", READERS_MAX,
+                         (unsigned long long)e->n_rows);
+    plan.coding.sh_degree = e->sh_degree;
+    plan.coding.first_bits = KILN_SPZ_FIRST_BITS;
+    plan.coding.other_bits = KILN_SPZ_OTHER_BITS;
+    plan.coding.to_rub = e->frame == KILN_FRAME_RUB;
+    plan.coding.signed_zeros = is_of_spz(e);
+    KILN_TRY(choose_fraction(e, &plan.coding.fraction, err));
+    const uint32_t m = (e->sh_degree + 1) * (e->sh_degree + 1) - 1;
+    const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, 4, 3 * m};
+    for (int k = 0; k < KILN_SPZ_PLANES; k++) {
+        plan.stride[k] = stride[k];
+        plan.at[k + 1] = plan.at[k] + e->n_rows * stride[k];
+    }
+    KILN_TRY(tell(p, &plan.coding, err));
+    return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
+}
+
+void kiln_spz_header_make(const kiln_export *e, const kiln_spz_plan *plan, uint32_t version, unsigned char last,
+                          unsigned char out[KILN_SPZ_HEADER])
+{
+    const uint32_t n = (uint32_t)e->n_rows;
+    memcpy(out, "NGSP", 4);
+    memcpy(out + 4, &version, sizeof version);
+    memcpy(out + 8, &n, sizeof n);
+    out[12] = (unsigned char)e->sh_degree;
+    out[13] = (unsigned char)plan->coding.fraction;
+    out[14] = kiln_export_scene(e)->antialiased ? FLAG_ANTIALIASED : 0;
+    out[15] = last;
+}
+
+/* ---- a chunk ------------------------------------------------------------------------------------------------------------------
+ */
+
+static kiln_spz_clamped encode_range(const kiln_spz_plan *plan, const kiln_export_rows *rows, uint64_t at,
+                                     const kiln_spz_chunk *out)
+{
+    unsigned char *planes[KILN_SPZ_PLANES];
+    kiln_spz_clamped clamped = {0};
+    const kiln_spz_values values = {.n = kiln_min_u64(rows->n - at, RANGE_ROWS),
+                                    .stride = rows->n,
+                                    .means = rows->means + at,
+                                    .log_scales = rows->log_scales + at,
+                                    .quats = rows->quats + at,
+                                    .opacity_logits = rows->opacity_logits + at,
+                                    .sh0 = rows->sh0 + at,
+                                    .shN = rows->shN ? rows->shN + at : NULL};
+    for (int p = 0; p < KILN_SPZ_PLANES; p++) planes[p] = out->planes[p] + at * plan->stride[p];
+    kiln_spz_encode(&plan->coding, &values, planes, &clamped);
+    return clamped;
+}
+
+kiln_status kiln_spz_chunk_encode(kiln_export_worker *x, const kiln_spz_plan *plan, uint64_t unit, kiln_spz_chunk *out,
+                                  kiln_error *err)
+{
+    kiln_export_rows rows;
+    const int threads = (int)kiln_worker_threads(x->w);
+    uint64_t scales = 0, colours = 0, sh = 0, row_bytes = 0;
+    *out = (kiln_spz_chunk){0};
+    KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_SPLAT, &rows, err));
+    out->n = rows.n;
+    out->first = rows.first;
+    for (int p = 0; p < KILN_SPZ_PLANES; p++) row_bytes += plan->stride[p];
+    const kiln_status st = kiln_alloc_unset((void **)&out->planes[0], rows.n, row_bytes, "the codes of a chunk", err);
+    for (int p = 0; p < KILN_SPZ_PLANES && st == KILN_OK; p++) {
+        out->bytes[p] = rows.n * plan->stride[p];
+        if (p) out->planes[p] = out->planes[p - 1] + out->bytes[p - 1];
+    }
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : scales, colours, sh) if (threads > 1)
+    for (uint64_t at = 0; at < (st == KILN_OK ? rows.n : 0); at += RANGE_ROWS) {
+        const kiln_spz_clamped clamped = encode_range(plan, &rows, at, out);
+        scales += clamped.scales;
+        colours += clamped.colours;
+        sh += clamped.sh;
+    }
+    x->counts[COUNT_SCALES] += scales;
+    x->counts[COUNT_COLOURS] += colours;
+    x->counts[COUNT_SH] += sh;
+    kiln_export_rows_release(&rows);
+    return st;
+}
+
+void kiln_spz_chunk_release(kiln_spz_chunk *c)
+{
+    free(c->planes[0]);
+    *c = (kiln_spz_chunk){0};
+}
+
+uint64_t kiln_spz_chunk_ram(const kiln_export *e, const kiln_spz_plan *plan, uint64_t unit)
+{
+    uint64_t row_bytes = 0;
+    for (int p = 0; p < KILN_SPZ_PLANES; p++) row_bytes += plan->stride[p];
+    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + e->chunks[unit].n * row_bytes;
+}

@@ -1,0 +1,41 @@
+/* spz_scene -- what the writers of both versions of SPZ share: what can be written, the header, a chunk's codes.
+ *
+ * A plan begins with kiln_spz_plan. Rows lie in the layer's order; the six planes of codes are attribute after attribute of the
+ * whole scene, in either version.
+ */
+#ifndef KILN_STAGES_EXPORT_SPZ_SCENE_H
+#define KILN_STAGES_EXPORT_SPZ_SCENE_H
+
+#include "stages/export/rows.h"
+#include "stages/export/spz_encode.h"
+#include "stages/export/writer.h"
+
+typedef struct {
+    kiln_spz_coding coding;
+    uint32_t stride[KILN_SPZ_PLANES]; /* bytes a row */
+    uint64_t at[KILN_SPZ_PLANES + 1]; /* of each plane behind the header, and where the last one ends */
+} kiln_spz_plan;
+
+/* kiln_writer_functions.counts: indices of kiln_export_worker.counts, set by kiln_spz_chunk_encode. */
+extern const char *const kiln_spz_counts[];
+
+/* Checks what SPZ can hold, chooses the fractional bits and appends a kiln_spz_plan to p->plan. Notes: what readers make of the
+ * file. KILN_E_INPUT: positions do not fit 24 bits, or there are too many rows. */
+kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err) KILN_MUST_CHECK;
+/* The header's 16 bytes; last: byte 15. */
+void kiln_spz_header_make(const kiln_export *e, const kiln_spz_plan *plan, uint32_t version, unsigned char last,
+                          unsigned char out[KILN_SPZ_HEADER]);
+
+/* The codes of a chunk's rows. */
+typedef struct {
+    uint64_t n, first;                      /* rows, and the place of the first one */
+    unsigned char *planes[KILN_SPZ_PLANES]; /* planes[0] owned: they lie one behind the other */
+    size_t bytes[KILN_SPZ_PLANES];
+} kiln_spz_chunk;
+kiln_status kiln_spz_chunk_encode(kiln_export_worker *x, const kiln_spz_plan *plan, uint64_t unit, kiln_spz_chunk *out,
+                                  kiln_error *err) KILN_MUST_CHECK;
+void kiln_spz_chunk_release(kiln_spz_chunk *c);
+/* Host memory of kiln_spz_chunk_encode, and of what it leaves. */
+uint64_t kiln_spz_chunk_ram(const kiln_export *e, const kiln_spz_plan *plan, uint64_t unit);
+
+#endif
