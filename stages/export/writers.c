@@ -98,7 +98,7 @@ static const char *find_suffix(const char *path, const kiln_writer **writer)
     *writer = NULL;
     for (const kiln_writer *w = kiln_writers; w->name; w++) {
         const size_t n = listed_suffix(path, w->suffixes);
-        if (n == 0 || n < found) continue;
+        if (n == 0 || n < found || (n == found && *writer)) continue; /* of two with one suffix the first */
         found = n;
         *writer = w;
     }

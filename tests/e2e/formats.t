@@ -34,7 +34,10 @@ while read -r name suffixes splats points exact what; do
         must 0 kiln export $kind.db --layer source --format "$name" -o "$kind-$name"
         [ "$suffixes" != '(folder)' ] || continue
         for suffix in ${suffixes//,/ }; do
-            must 0 kiln export $kind.db --layer source -o "$kind-$name.$suffix"
+            # of several formats with a suffix the first has it where --format is not given
+            first=$(awk -v s="$suffix" 'index("," $2 ",", "," s ",") { print $1; exit }' formats)
+            [ "$first" = "$name" ] && said=() || said=(--format "$name")
+            must 0 kiln export $kind.db --layer source "${said[@]}" -o "$kind-$name.$suffix"
             cmp "$kind-$name" "$kind-$name.$suffix" || fail "-o NAME.$suffix gives another file than --format $name"
             grep -qx "$suffix" <<<"$read_suffixes" && trip $kind "$name" "$suffix" "$exact"
         done
