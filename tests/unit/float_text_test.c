@@ -1,0 +1,131 @@
+/* Decimal text of floats, against libc's own parser and formatter, which round correctly. */
+#include "stages/export/float_text.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static float float_of(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static const char *text_of(float v)
+{
+    static char text[KILN_FLOAT_TEXT_MAX + 1];
+    const size_t n = kiln_float_text(v, text);
+    assert_true(n > 0 && n <= KILN_FLOAT_TEXT_MAX);
+    text[n] = '\0';
+    return text;
+}
+
+/* Digits from the first to the last that is not 0. */
+static int digits_of(const char *text)
+{
+    int n = 0, last = 0;
+    for (; *text && *text != 'e'; text++) {
+        if (*text < '0' || *text > '9' || (n == 0 && *text == '0')) continue;
+        n++;
+        if (*text != '0') last = n;
+    }
+    return last;
+}
+
+/* Reads back as v, through a double too; nothing shorter does; nothing as short is nearer. */
+static void check(float v)
+{
+    const char *text = text_of(v);
+    char other[64];
+    const int n = digits_of(text);
+    if (strtof(text, NULL) != v || (float)strtod(text, NULL) != v) fail_msg("%.9g is written as %s", (double)v, text);
+    assert_true(n >= 1 && n <= 9);
+    snprintf(other, sizeof other, "%.*e", n - 1, (double)v);
+    if (strtof(other, NULL) == v && strtod(other, NULL) != strtod(text, NULL)) fail_msg("%s is nearer than %s", other, text);
+    if (n == 1) return;
+    snprintf(other, sizeof other, "%.*e", n - 2, (double)v);
+    if (strtof(other, NULL) == v) fail_msg("%s is shorter than %s", other, text);
+}
+
+static void every_kind_of_float_reads_back(void **state)
+{
+    (void)state;
+    for (uint64_t bits = 1; bits < 0x7f800000u; bits += 50021) check(float_of((uint32_t)bits));
+    for (uint32_t e = 0; e < 255; e++) /* around powers of two, where the distance of floats changes; denormals too */
+        for (uint32_t k = 0; k < 7; k++)
+            if (e + k > 3) check(float_of((e << 23) + k - 3));
+    for (uint32_t i = 1; i < 100; i++) check(float_of(i));
+    for (int e = -44; e < 39; e++)
+        for (uint32_t k = 0; k < 5; k++) {
+            char power[16];
+            uint32_t bits;
+            snprintf(power, sizeof power, "1e%d", e);
+            const float v = strtof(power, NULL);
+            memcpy(&bits, &v, sizeof bits);
+            check(float_of(bits + k - 2));
+        }
+    check(FLT_MAX);
+}
+
+static void texts_are_as_people_write_them(void **state)
+{
+    static const struct {
+        float v;
+        const char *text;
+    } texts[] = {{0, "0"},
+                 {-0.0f, "-0"},
+                 {1, "1"},
+                 {-2, "-2"},
+                 {0.1f, "0.1"},
+                 {0.3f, "0.3"},
+                 {12345.6f, "12345.6"},
+                 {100, "100"},
+                 {1e8f, "100000000"},
+                 {1e9f, "1e+9"},
+                 {1e-4f, "0.0001"},
+                 {1e-5f, "1e-5"},
+                 {16777216, "16777216"},
+                 {1.5e10f, "1.5e+10"},
+                 {FLT_MAX, "3.4028235e+38"},
+                 {NAN, "nan"},
+                 {HUGE_VALF, "inf"},
+                 {-HUGE_VALF, "-inf"},
+                 {1e-45f, "1e-45"},
+                 {-1.17549435e-38f, "-1.1754944e-38"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) assert_string_equal(text_of(texts[i].v), texts[i].text);
+}
+
+static void whole_numbers_have_all_their_digits(void **state)
+{
+    char text[KILN_U32_TEXT_MAX + 1], expected[16];
+    (void)state;
+    for (uint64_t v = 0; v <= UINT32_MAX; v = v * 7 / 3 + 1) {
+        for (uint64_t k = v ? v - 1 : v; k <= v; k++) {
+            text[kiln_u32_text((uint32_t)k, text)] = '\0';
+            snprintf(expected, sizeof expected, "%u", (unsigned)k);
+            assert_string_equal(text, expected);
+        }
+    }
+    text[kiln_u32_text(UINT32_MAX, text)] = '\0';
+    assert_string_equal(text, "4294967295");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_float_reads_back),
+        cmocka_unit_test(texts_are_as_people_write_them),
+        cmocka_unit_test(whole_numbers_have_all_their_digits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
