@@ -1,4 +1,5 @@
-/* Decimal text of floats, against libc's own parser and formatter, which round correctly. */
+/* Decimal text of floats, and lines of CSV, against libc's own parser and formatter, which round correctly. */
+#include "stages/export/csv_rows.h"
 #include "stages/export/float_text.h"
 
 #include <float.h>
@@ -120,12 +121,40 @@ static void whole_numbers_have_all_their_digits(void **state)
     assert_string_equal(text, "4294967295");
 }
 
+static void lines_have_each_kind_of_value(void **state)
+{
+    const float places[] = {0.1f, -2}, values[] = {1e-7f, HUGE_VALF}, colours[] = {7.0f / 255.0f, 0.3f},
+                out_of_range[] = {1, -0.25f};
+    const uint32_t rows[] = {0, 4294967294u};
+    const kiln_csv_column columns[] = {{.kind = KILN_CSV_PLACE, .values = places, .origin = 4.5e6},
+                                       {.kind = KILN_CSV_PLACE, .values = places},
+                                       {.kind = KILN_CSV_FLOAT, .values = values},
+                                       {.kind = KILN_CSV_COLOUR, .values = colours},
+                                       {.kind = KILN_CSV_COLOUR, .values = out_of_range},
+                                       {.kind = KILN_CSV_WHOLE, .values = rows}};
+    char text[2 * 6 * KILN_CSV_VALUE_MAX + 1];
+    (void)state;
+    text[kiln_csv_lines(columns, 6, 0, 2, text)] = '\0';
+    assert_string_equal(text, "4500000.1000000015,0.1,1e-7,7,255,0\n4499998,-2,inf,76.5,-63.75,4294967294\n");
+    text[kiln_csv_lines(columns + 1, 1, 1, 1, text)] = '\0';
+    assert_string_equal(text, "-2\n");
+    for (int b = 0; b < 256; b++) {
+        char expected[16];
+        const float colour = (float)b / 255.0f;
+        const kiln_csv_column one = {.kind = KILN_CSV_COLOUR, .values = &colour};
+        snprintf(expected, sizeof expected, "%d\n", b);
+        text[kiln_csv_lines(&one, 1, 0, 1, text)] = '\0';
+        assert_string_equal(text, expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_float_reads_back),
         cmocka_unit_test(texts_are_as_people_write_them),
         cmocka_unit_test(whole_numbers_have_all_their_digits),
+        cmocka_unit_test(lines_have_each_kind_of_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
