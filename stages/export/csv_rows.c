@@ -25,9 +25,15 @@ static size_t put_double(double v, char *out)
     return (size_t)n;
 }
 
+static size_t put_whole(uint64_t v, char *out)
+{
+    if (v <= UINT32_MAX) return kiln_u32_text((uint32_t)v, out);
+    return (size_t)snprintf(out, KILN_CSV_VALUE_MAX, "%llu", (unsigned long long)v);
+}
+
 static size_t put_value(const kiln_csv_column *c, uint64_t row, char *out)
 {
-    if (c->kind == KILN_CSV_WHOLE) return kiln_u32_text(((const uint32_t *)c->values)[row], out);
+    if (c->kind == KILN_CSV_WHOLE) return put_whole(c->first + ((const uint32_t *)c->values)[row], out);
     const float v = ((const float *)c->values)[row];
     if (c->kind == KILN_CSV_COLOUR) return put_colour(v, out);
     if (c->kind == KILN_CSV_PLACE && c->origin != 0) return put_double((double)v + c->origin, out);

@@ -10,7 +10,7 @@
 
 typedef enum {
     KILN_CSV_FLOAT,
-    KILN_CSV_WHOLE,  /* u32 */
+    KILN_CSV_WHOLE,  /* u32, to which `first` is added */
     KILN_CSV_COLOUR, /* float 0..1, written as 0..255: a whole number where it is one of 255 parts */
     KILN_CSV_PLACE,  /* float relative to an origin, which is added: a double of up to 17 digits where that is not 0 */
 } kiln_csv_kind;
@@ -19,6 +19,7 @@ typedef struct {
     kiln_csv_kind kind;
     const void *values; /* [n] */
     double origin;      /* KILN_CSV_PLACE */
+    uint64_t first;     /* KILN_CSV_WHOLE */
 } kiln_csv_column;
 
 enum {

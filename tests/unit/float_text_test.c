@@ -131,11 +131,12 @@ static void lines_have_each_kind_of_value(void **state)
                                        {.kind = KILN_CSV_FLOAT, .values = values},
                                        {.kind = KILN_CSV_COLOUR, .values = colours},
                                        {.kind = KILN_CSV_COLOUR, .values = out_of_range},
-                                       {.kind = KILN_CSV_WHOLE, .values = rows}};
-    char text[2 * 6 * KILN_CSV_VALUE_MAX + 1];
+                                       {.kind = KILN_CSV_WHOLE, .values = rows},
+                                       {.kind = KILN_CSV_WHOLE, .values = rows, .first = 7}};
+    char text[2 * 7 * KILN_CSV_VALUE_MAX + 1];
     (void)state;
-    text[kiln_csv_lines(columns, 6, 0, 2, text)] = '\0';
-    assert_string_equal(text, "4500000.1000000015,0.1,1e-7,7,255,0\n4499998,-2,inf,76.5,-63.75,4294967294\n");
+    text[kiln_csv_lines(columns, 7, 0, 2, text)] = '\0';
+    assert_string_equal(text, "4500000.1000000015,0.1,1e-7,7,255,0,7\n4499998,-2,inf,76.5,-63.75,4294967294,4294967301\n");
     text[kiln_csv_lines(columns + 1, 1, 1, 1, text)] = '\0';
     assert_string_equal(text, "-2\n");
     for (int b = 0; b < 256; b++) {

@@ -1,0 +1,39 @@
+/* float_places -- see the header. */
+#include "stages/export/float_places.h"
+
+#include <math.h>
+
+void kiln_float_places(const kiln_export *e, kiln_export_rows *rows)
+{
+    for (uint64_t c = 0; c < 3; c++) {
+        float *mean = rows->means + c * rows->n;
+        for (uint64_t i = 0; e->origin[c] != 0 && i < rows->n; i++) mean[i] = (float)((double)mean[i] + e->origin[c]);
+    }
+}
+
+/* The largest distance between neighbouring floats at the positions of what is written. */
+static double coarsest_step(const kiln_export *e)
+{
+    double step = 0;
+    for (int c = 0; c < 3; c++) {
+        const kiln_range *r = &e->survey.means[c];
+        const float far = (float)fmax(fabs((double)r->lo + e->origin[c]), fabs((double)r->hi + e->origin[c]));
+        step = fmax(step, (double)nextafterf(far, HUGE_VALF) - (double)far);
+    }
+    return step;
+}
+
+kiln_status kiln_float_places_note(kiln_export_parent *p, kiln_error *err)
+{
+    const kiln_export *e = p->e;
+    const double *o = kiln_export_scene(e)->origin;
+    if (e->origin[0] != 0 || e->origin[1] != 0 || e->origin[2] != 0)
+        return kiln_export_note(
+            p, err,
+            "positions are float32, of which neighbours are up to %.3g apart where this scene lies; --keep-origin "
+            "writes them relative to its origin",
+            coarsest_step(e));
+    if (o[0] != 0 || o[1] != 0 || o[2] != 0)
+        return kiln_export_note(p, err, "positions are relative to the scene's origin %.17g %.17g %.17g", o[0], o[1], o[2]);
+    return KILN_OK;
+}
