@@ -14,5 +14,8 @@ void kiln_code_colours(float table[256]);
  * one or NaN gives NaN, infinity HUGE_VALF. Vector code where kiln_logf, which is fused operations, is a call each: 20 times as
  * fast on a machine that is not assumed to have them. */
 void kiln_log_scales(uint64_t n, const float *linear, float *logs);
+/* ln(a / (1 - a)) of opacities: the nearest float (error below 0.501 ulp). 0 and below give -HUGE_VALF, 1 and above HUGE_VALF, NaN
+ * gives NaN. */
+void kiln_alpha_logits(uint64_t n, const double *alphas, float *logits);
 
 #endif

@@ -71,12 +71,37 @@ static void what_is_no_scale_is_no_number(void **state)
     assert_true(isnan(v[2]) && isnan(v[3]) && isnan(v[4]) && isnan(v[6]));
 }
 
+static void opacities_become_the_nearest_logits(void **state)
+{
+    static double alphas[BATCH];
+    static float logits[BATCH];
+    double worst = 0;
+    (void)state;
+    for (uint64_t bits = 1; bits < 0x3f800000u;) { /* every positive float below 1 with these steps */
+        uint64_t n = 0;
+        for (; n < BATCH && bits<0x3f800000u; bits += bits> 0x3efffff0u && bits < 0x3f000010u ? 1 : 997)
+            alphas[n++] = (double)float_of((uint32_t)bits);
+        kiln_alpha_logits(n, alphas, logits);
+        for (uint64_t i = 0; i < n; i++) {
+            const long double a = (long double)alphas[i];
+            worst = fmax(worst, alphas[i] == 0.5 ? (double)fabsf(logits[i]) : ulps(logits[i], logl(a / (1 - a))));
+        }
+    }
+    print_message("largest error %.6f ulp\n", worst);
+    assert_true(worst < 0.501);
+    const double ends[6] = {0, -1, 1, 2, (double)NAN, -(double)HUGE_VALF};
+    kiln_alpha_logits(6, ends, logits);
+    assert_true(logits[0] == -HUGE_VALF && logits[1] == -HUGE_VALF && logits[2] == HUGE_VALF && logits[3] == HUGE_VALF);
+    assert_true(isnan(logits[4]) && logits[5] == -HUGE_VALF);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_the_nearest_floats),
         cmocka_unit_test(scales_become_the_nearest_logarithms),
         cmocka_unit_test(what_is_no_scale_is_no_number),
+        cmocka_unit_test(opacities_become_the_nearest_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

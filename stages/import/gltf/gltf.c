@@ -241,7 +241,7 @@ static kiln_status take_colour(gltf_source *s, const kiln_gltf_splats *p, uint64
     const uint32_t n_sh = (p->sh_degree + 1) * (p->sh_degree + 1);
     const unsigned char *src;
     KILN_TRY(fetch(s, &p->opacity, row, t->n, &src, err));
-    take(s, &p->opacity, src, p->opacity.components - 1, t, t->rows->opacity_logits, 0, kiln_gltf_logits);
+    take(s, &p->opacity, src, p->opacity.components - 1, t, t->rows->opacity_logits, 0, kiln_alpha_logits);
     for (uint32_t c = 0; c < 3 && p->is_draft; c++) take(s, &p->opacity, src, c, t, t->rows->sh0, c, to_sh0);
     for (uint32_t k = p->is_draft ? 1 : 0; k < n_sh; k++) {
         float *planes = k ? t->rows->shN + 3 * (k - 1) * t->rows->n : t->rows->sh0;

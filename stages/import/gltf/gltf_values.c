@@ -2,8 +2,6 @@
  * of the other 56. */
 #include "stages/import/gltf/gltf_values.h"
 
-#include "stages/import/codes.h"
-
 #include <string.h>
 
 #define GATHER(ctype, value)                       \
@@ -39,13 +37,4 @@ void kiln_gltf_gather_f32(const kiln_gltf_accessor *a, const unsigned char *src,
 void kiln_gltf_gather_f64(const kiln_gltf_accessor *a, const unsigned char *src, uint32_t component, uint64_t n, double *dst)
 {
     GATHER_SWITCH(double)
-}
-
-void kiln_gltf_logits(uint64_t n, const double *p, float *out)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        const double x = p[i] < 0.0 ? 0.0 : p[i] > 1.0 ? 1.0 : p[i];
-        out[i] = (float)(x / (1.0 - x)); /* rounds by less than the code of p does, or by its last bit */
-    }
-    kiln_log_scales(n, out, out);
 }

@@ -1,4 +1,4 @@
-/* gltf_values -- numbers of accessors as planes, and opacities as logits. */
+/* gltf_values -- numbers of accessors as planes. */
 #ifndef KILN_STAGES_IMPORT_GLTF_VALUES_H
 #define KILN_STAGES_IMPORT_GLTF_VALUES_H
 
@@ -7,8 +7,5 @@
 /* One component of n elements, the first of which stands at src; normalised integers become -1..1 or 0..1. */
 void kiln_gltf_gather_f32(const kiln_gltf_accessor *a, const unsigned char *src, uint32_t component, uint64_t n, float *dst);
 void kiln_gltf_gather_f64(const kiln_gltf_accessor *a, const unsigned char *src, uint32_t component, uint64_t n, double *dst);
-
-/* ln(p / (1 - p)) of opacities; 0 and below give -HUGE_VALF, 1 and above HUGE_VALF, NaN gives NaN. */
-void kiln_gltf_logits(uint64_t n, const double *p, float *out);
 
 #endif
