@@ -185,11 +185,11 @@ static uint32_t word_of(const float wxyz[4], bool signed_zeros)
 static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
 {
     const int *turn = coding->to_rub ? half_turn : no_turn;
-    float sign[4];
-    for (uint32_t c = 0; c < 4; c++) sign[c] = (float)kiln_turn_quat_sign(c, turn);
+    int sign[4], of_sh[24];
+    kiln_turn_signs(turn, sign, of_sh);
     for (uint64_t i = 0; i < v->n; i++) {
         float q[4];
-        for (uint64_t c = 0; c < 4; c++) q[c] = sign[c] * v->quats[c * v->stride + i];
+        for (uint64_t c = 0; c < 4; c++) q[c] = (float)sign[c] * v->quats[c * v->stride + i];
         const uint32_t word = word_of(q, coding->signed_zeros);
         memcpy(out + 4 * i, &word, sizeof word); /* little-endian, as asserted in spz_rows.c */
     }
@@ -216,12 +216,14 @@ static uint64_t put_sh(const kiln_spz_coding *coding, const kiln_spz_values *v, 
     const uint32_t coefficients = (coding->sh_degree + 1) * (coding->sh_degree + 1) - 1, components = 3 * coefficients;
     const int *turn = coding->to_rub ? half_turn : no_turn;
     uint64_t beyond = 0;
+    int of_quat[4], sign[24];
+    kiln_turn_signs(turn, of_quat, sign);
     for (uint64_t at = 0; at < v->n && components; at += STEP) {
         const uint64_t k = v->n - at < STEP ? v->n - at : STEP;
         unsigned char codes[SH_MAX][STEP], far[STEP] = {0};
         for (uint32_t c = 0; c < components; c++) {
             const uint32_t bits = c < 9 ? coding->first_bits : coding->other_bits;
-            code_sh(v->shN + c * v->stride + at, k, (float)kiln_turn_sh_sign(c / 3, turn), 1 << (8 - bits), codes[c], far);
+            code_sh(v->shN + c * v->stride + at, k, (float)sign[c / 3], 1 << (8 - bits), codes[c], far);
         }
         for (uint64_t i = 0; i < k; i++) {
             unsigned char *row = out + (at + i) * components;

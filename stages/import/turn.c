@@ -14,24 +14,25 @@ static int product(const int sign[3], unsigned axes)
     return (axes & X ? sign[0] : 1) * (axes & Y ? sign[1] : 1) * (axes & Z ? sign[2] : 1);
 }
 
-int kiln_turn_quat_sign(uint32_t c, const int sign[3])
+void kiln_turn_signs(const int sign[3], int quat[4], int sh[24])
 {
     static const unsigned char of_quat[4] = {0, Y | Z, X | Z, X | Y}; /* w, x, y, z */
-    return product(sign, of_quat[c]);
+    for (int c = 0; c < 4; c++) quat[c] = product(sign, of_quat[c]);
+    for (int k = 0; k < 24; k++) sh[k] = product(sign, odd[k]);
 }
-
-int kiln_turn_sh_sign(uint32_t k, const int sign[3]) { return product(sign, odd[k]); }
 
 void kiln_rows_turn(kiln_rows *rows, uint32_t sh_degree, const int sign[3])
 {
     const uint64_t n = rows->n;
     const uint32_t m = (sh_degree + 1) * (sh_degree + 1) - 1;
+    int quat[4], sh[24];
+    kiln_turn_signs(sign, quat, sh);
     for (uint32_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < n && sign[c] < 0; i++) rows->means[c * n + i] = -rows->means[c * n + i];
     for (uint32_t c = 0; c < 4; c++)
-        for (uint64_t i = 0; i < n && kiln_turn_quat_sign(c, sign) < 0; i++) rows->quats[c * n + i] = -rows->quats[c * n + i];
+        for (uint64_t i = 0; i < n && quat[c] < 0; i++) rows->quats[c * n + i] = -rows->quats[c * n + i];
     for (uint32_t k = 0; k < m; k++) {
-        if (kiln_turn_sh_sign(k, sign) > 0) continue;
+        if (sh[k] > 0) continue;
         float *v = rows->shN + (uint64_t)3 * k * n;
         for (uint64_t i = 0; i < 3 * n; i++) v[i] = -v[i];
     }

@@ -8,9 +8,7 @@
  * (formats/00-overview.md; nianticlabs/spz, splat-types.h). Lengths stay. Two negative signs are a half turn; one or three mirror
  * the scene, which no caller may do unasked. Exact: only signs of numbers change. rows: Gaussians, with all of n. */
 void kiln_rows_turn(kiln_rows *rows, uint32_t sh_degree, const int sign[3]);
-/* What that multiplies component c of a quaternion (w, x, y, z) and SH coefficient k (0 to 23, behind that of degree 0) by: 1 or
- * -1. */
-int kiln_turn_quat_sign(uint32_t c, const int sign[3]);
-int kiln_turn_sh_sign(uint32_t k, const int sign[3]);
+/* The signs, 1 or -1, by which it multiplies w, x, y, z and the coefficients of degrees 1 to 4. */
+void kiln_turn_signs(const int sign[3], int quat[4], int sh[24]);
 
 #endif

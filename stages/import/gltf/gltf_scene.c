@@ -110,7 +110,8 @@ static kiln_status add_splats(walker *w, const json_t *primitive, kiln_error *er
     s->n_linear += is_linear;
     s->n_drafts += p->is_draft;
     s->n_spz += p->is_spz;
-    s->antialiased |= p->is_spz && p->spz.antialiased;
+    s->antialiased |= (p->is_spz && p->spz.antialiased) ||
+                      json_is_true(json_object_get(json_object_get(primitive, "extras"), "antialiased")); /* kiln-export's */
     return KILN_OK;
 }
 

@@ -49,7 +49,7 @@ typedef struct {
     uint32_t n_splats, n_parts, n_drafts, n_linear, n_spz;
     uint64_t n_rows;
     uint32_t sh_degree, least_degree;
-    bool antialiased;     /* an SPZ says so */
+    bool antialiased;     /* an SPZ says so, or the extras of a primitive */
     bool has_none;        /* it failed because there are no splats, not because something is wrong */
     uint64_t spool_bytes; /* buffers and unpacked SPZ */
 } kiln_gltf_scene;
