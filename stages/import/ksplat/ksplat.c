@@ -157,23 +157,11 @@ static void take_means(ksplat_source *s, const piece *p, kiln_rows *rows)
     }
 }
 
-/* The plane of shN that value v of a row's SH goes to: bands of 9, 15, 21 values, of which each channel has a third. */
-static uint32_t plane_of(uint32_t v)
-{
-    uint32_t first = 0, width = 3, coefficient = 0; /* of the band */
-    while (v >= first + 3 * width) {
-        first += 3 * width;
-        coefficient += width;
-        width += 2;
-    }
-    return 3 * (coefficient + (v - first) % width) + (v - first) / width;
-}
-
 static void take_sh(ksplat_source *s, const piece *p, uint64_t offset, kiln_rows *rows)
 {
     const uint32_t n_sh = kiln_ksplat_sh(p->section->sh_degree), size = s->header.level == 0 ? 4 : s->header.level == 1 ? 2 : 1;
     for (uint32_t v = 0; v < s->n_sh; v++) {
-        float *out = rows->shN + plane_of(v) * rows->n + p->at;
+        float *out = rows->shN + kiln_ksplat_sh_plane(v) * rows->n + p->at;
         if (v >= n_sh)
             memset(out, 0, p->n * sizeof *out);
         else if (s->header.level == 2)

@@ -42,6 +42,23 @@ static float f32_at(const unsigned char *p)
 
 uint32_t kiln_ksplat_sh(uint32_t degree) { return 3 * ((degree + 1) * (degree + 1) - 1); }
 
+uint32_t kiln_ksplat_row_bytes(uint32_t level, uint32_t degree)
+{
+    static const uint32_t real_bytes[3] = {4, 2, 2}, sh_bytes[3] = {4, 2, 1};
+    return 10 * real_bytes[level] + 4 + sh_bytes[level] * kiln_ksplat_sh(degree);
+}
+
+uint32_t kiln_ksplat_sh_plane(uint32_t v)
+{
+    uint32_t first = 0, width = 3, coefficient = 0; /* of the band */
+    while (v >= first + 3 * width) {
+        first += 3 * width;
+        coefficient += width;
+        width += 2;
+    }
+    return 3 * (coefficient + (v - first) % width) + (v - first) / width;
+}
+
 bool kiln_ksplat_begins(const unsigned char *head, size_t len)
 {
     enum { FIELDS = 44, ENOUGH = 512 };
@@ -107,7 +124,6 @@ static kiln_status add_section(parser *p, const kiln_ksplat_section *s, kiln_err
 
 static kiln_status parse_section(parser *p, uint32_t number, const unsigned char *b, kiln_error *err)
 {
-    static const uint32_t real_bytes[3] = {4, 2, 2}, sh_bytes[3] = {4, 2, 1};
     const uint32_t level = p->h->level, room = u32_at(b + 4), n_centres = u32_at(b + 12);
     kiln_ksplat_section s = {
         .first_row = p->h->n_rows, .n_rows = u32_at(b), .sh_degree = u16_at(b + 40), .first_partial = p->n_partial};
@@ -117,7 +133,7 @@ static kiln_status parse_section(parser *p, uint32_t number, const unsigned char
     if (s.n_rows > room)
         return BAD(p, "section %u holds %llu Gaussians but has room for %u", number, (unsigned long long)s.n_rows, room);
     if (s.sh_degree > DEGREE_MAX) return BAD(p, "section %u has SH degree %u; at most %d is read", number, s.sh_degree, DEGREE_MAX);
-    s.row_bytes = 10 * real_bytes[level] + 4 + sh_bytes[level] * kiln_ksplat_sh(s.sh_degree);
+    s.row_bytes = kiln_ksplat_row_bytes(level, s.sh_degree);
     s.lengths_at = p->at;
     s.centres_at = s.lengths_at + 4 * (uint64_t)s.n_partial;
     s.rows_at = s.centres_at + (uint64_t)u16_at(b + 20) * n_centres;
