@@ -8,41 +8,84 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEADER = 4096, SECTION = 1024, CENTRE = 12, SECTION_ROWS_MIN = 8192, PLAIN_SECTION_ROWS = 1 << 24 };
+enum { HEADER = 4096, SECTION = 1024, CENTRE = 12, BUCKET = KILN_KSPLAT_BUCKET_ROWS, PLAIN_BUCKETS = 1 << 16 };
+
+/* ---- sections -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Begins a section where the steps of one would differ by more than `tolerance`. Returns their number, above `most` if there are
+ * more. */
+static uint32_t cut(kiln_ksplat_layout *l, const int8_t *steps, int tolerance, uint32_t most)
+{
+    uint32_t n = 0;
+    int lo = 0, hi = 0;
+    for (uint32_t b = 0; b < l->n_buckets; b++) {
+        lo = steps[b] < lo ? steps[b] : lo;
+        hi = steps[b] > hi ? steps[b] : hi;
+        if (b == 0 || hi - lo > tolerance) {
+            if (n == most) return most + 1;
+            l->first[n++] = b;
+            lo = hi = steps[b];
+        }
+        l->step[n - 1] = (int8_t)hi;
+    }
+    l->first[n] = (uint32_t)l->n_buckets;
+    return n;
+}
+
+/* With the least tolerance that leaves a header of 1,024 bytes for at least 4,096 rows, but in small files. */
+static void cut_by_steps(kiln_ksplat_layout *l, const int8_t *steps)
+{
+    const uint64_t share = l->n_buckets / 16;
+    const uint32_t most = share < 8 ? 8 : share < KILN_KSPLAT_WRITTEN_SECTIONS ? (uint32_t)share : KILN_KSPLAT_WRITTEN_SECTIONS;
+    for (int tolerance = 0;; tolerance++) {
+        l->n_sections = cut(l, steps, tolerance, most);
+        if (l->n_sections <= most) return;
+    }
+}
+
+/* Lengths of sections have 32 bits. */
+static void cut_evenly(kiln_ksplat_layout *l)
+{
+    l->n_sections = (uint32_t)kiln_div_up(l->n_buckets, PLAIN_BUCKETS);
+    for (uint32_t i = 0; i < l->n_sections; i++) l->first[i] = i * PLAIN_BUCKETS;
+    l->first[l->n_sections] = (uint32_t)l->n_buckets;
+}
+
+void kiln_ksplat_layout_make(uint64_t n_rows, uint32_t level, uint32_t sh_degree, const int8_t *steps, kiln_ksplat_layout *out)
+{
+    memset(out, 0, sizeof *out);
+    out->n_rows = n_rows;
+    out->n_buckets = kiln_ksplat_buckets_of(n_rows);
+    out->level = level;
+    out->sh_degree = sh_degree;
+    out->row_bytes = kiln_ksplat_row_bytes(level, sh_degree);
+    if (level)
+        cut_by_steps(out, steps);
+    else
+        cut_evenly(out);
+}
 
 /* ---- places -------------------------------------------------------------------------------------------------------------------
  */
 
-/* A header of 1,024 bytes for 8,192 rows is half a percent of them. A reader that walks all sections has few to walk. */
-static uint64_t section_rows(uint64_t n_rows, uint32_t level)
-{
-    uint64_t rows = level ? SECTION_ROWS_MIN : PLAIN_SECTION_ROWS;
-    while (kiln_div_up(n_rows, rows) > KILN_KSPLAT_WRITTEN_SECTIONS) rows *= 2;
-    return rows;
-}
-
-static uint64_t section_buckets(const kiln_ksplat_layout *l) { return l->level ? l->section_rows / KILN_KSPLAT_BUCKET_ROWS : 0; }
-
-/* The sections before it are full. */
+/* The buckets before it are full. */
 static uint64_t section_place(const kiln_ksplat_layout *l, uint32_t section)
 {
-    const uint64_t bytes = section_buckets(l) * CENTRE + l->section_rows * l->row_bytes;
-    return HEADER + (uint64_t)SECTION * l->n_sections + section * bytes;
+    const uint64_t bucket_bytes = (l->level ? CENTRE : 0) + BUCKET * (uint64_t)l->row_bytes;
+    return HEADER + (uint64_t)SECTION * l->n_sections + l->first[section] * bucket_bytes;
 }
+
+static uint64_t buckets_in(const kiln_ksplat_layout *l, uint32_t section) { return l->first[section + 1] - l->first[section]; }
 
 static uint64_t rows_in(const kiln_ksplat_layout *l, uint32_t section)
 {
-    return kiln_min_u64(l->section_rows, l->n_rows - section * l->section_rows);
-}
-
-static uint64_t buckets_in(const kiln_ksplat_layout *l, uint32_t section)
-{
-    return l->level ? kiln_div_up(rows_in(l, section), KILN_KSPLAT_BUCKET_ROWS) : 0;
+    return kiln_min_u64(l->n_rows, (uint64_t)l->first[section + 1] * BUCKET) - (uint64_t)l->first[section] * BUCKET;
 }
 
 static uint32_t partial_in(const kiln_ksplat_layout *l, uint32_t section)
 {
-    return l->level ? (uint32_t)(rows_in(l, section) % KILN_KSPLAT_BUCKET_ROWS) : 0;
+    return l->level ? (uint32_t)(rows_in(l, section) % BUCKET) : 0;
 }
 
 /* Behind the length of its last bucket, where that stands. */
@@ -51,36 +94,36 @@ static uint64_t centres_place(const kiln_ksplat_layout *l, uint32_t section)
     return section_place(l, section) + (partial_in(l, section) ? 4 : 0);
 }
 
-uint32_t kiln_ksplat_row_section(const kiln_ksplat_layout *l, uint64_t row) { return (uint32_t)(row / l->section_rows); }
+uint32_t kiln_ksplat_bucket_section(const kiln_ksplat_layout *l, uint64_t bucket)
+{
+    uint32_t lo = 0, hi = l->n_sections - 1; /* the last one that begins at or before the bucket */
+    while (lo < hi) {
+        const uint32_t middle = hi - (hi - lo) / 2;
+        if (l->first[middle] <= bucket)
+            lo = middle;
+        else
+            hi = middle - 1;
+    }
+    return lo;
+}
 
 uint64_t kiln_ksplat_centre_place(const kiln_ksplat_layout *l, uint64_t bucket)
 {
-    const uint32_t section = (uint32_t)(bucket / section_buckets(l));
-    return centres_place(l, section) + bucket % section_buckets(l) * CENTRE;
+    const uint32_t section = kiln_ksplat_bucket_section(l, bucket);
+    return centres_place(l, section) + (bucket - l->first[section]) * CENTRE;
 }
 
 uint64_t kiln_ksplat_row_place(const kiln_ksplat_layout *l, uint64_t row)
 {
-    const uint32_t section = kiln_ksplat_row_section(l, row);
-    return centres_place(l, section) + buckets_in(l, section) * CENTRE + row % l->section_rows * l->row_bytes;
+    const uint32_t section = kiln_ksplat_bucket_section(l, row / BUCKET);
+    const uint64_t centres = l->level ? buckets_in(l, section) * CENTRE : 0;
+    return centres_place(l, section) + centres + (row - (uint64_t)l->first[section] * BUCKET) * l->row_bytes;
 }
 
 uint32_t kiln_ksplat_last_bucket(const kiln_ksplat_layout *l, uint64_t *place)
 {
     *place = section_place(l, l->n_sections - 1);
     return partial_in(l, l->n_sections - 1);
-}
-
-void kiln_ksplat_layout_make(uint64_t n_rows, uint32_t level, uint32_t sh_degree, kiln_ksplat_layout *out)
-{
-    *out = (kiln_ksplat_layout){.n_rows = n_rows,
-                                .level = level,
-                                .sh_degree = sh_degree,
-                                .row_bytes = kiln_ksplat_row_bytes(level, sh_degree),
-                                .section_rows = section_rows(n_rows, level)};
-    out->n_sections = (uint32_t)kiln_div_up(n_rows, out->section_rows);
-    out->n_buckets = level ? kiln_div_up(n_rows, KILN_KSPLAT_BUCKET_ROWS) : 0;
-    out->bytes = kiln_ksplat_row_place(out, n_rows - 1) + out->row_bytes;
 }
 
 /* ---- headers ------------------------------------------------------------------------------------------------------------------
@@ -105,9 +148,9 @@ static void put_f32(unsigned char *at, float v)
     put_u32(at, bits);
 }
 
-static void fill_section(const kiln_ksplat_layout *l, uint32_t number, const kiln_ksplat_scales *s, unsigned char out[SECTION])
+static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned char out[SECTION])
 {
-    const uint64_t rows = rows_in(l, number), buckets = buckets_in(l, number), partial = partial_in(l, number) != 0;
+    const uint64_t rows = rows_in(l, number), buckets = l->level ? buckets_in(l, number) : 0, partial = partial_in(l, number) != 0;
     memset(out, 0, SECTION);
     put_u32(out, rows);
     put_u32(out + 4, rows);
@@ -116,14 +159,14 @@ static void fill_section(const kiln_ksplat_layout *l, uint32_t number, const kil
     if (l->level == 0) return;
     put_u32(out + 8, KILN_KSPLAT_BUCKET_ROWS);
     put_u32(out + 12, buckets);
-    put_f32(out + 16, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, s->steps[number]));
+    put_f32(out + 16, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
     put_u16(out + 20, CENTRE);
     put_u32(out + 24, KILN_KSPLAT_RANGE);
     put_u32(out + 32, buckets - partial);
     put_u32(out + 36, partial);
 }
 
-kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, const kiln_ksplat_scales *s, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, kiln_buffer *out, kiln_error *err)
 {
     unsigned char head[HEADER] = {0, 1}; /* version 0.1 */
     put_u32(head + 4, l->n_sections);
@@ -131,12 +174,12 @@ kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, const kiln_ksplat_scal
     put_u32(head + 12, l->n_rows);
     put_u32(head + 16, l->n_rows);
     put_u16(head + 20, l->level);
-    put_f32(head + 36, s->sh_least);
-    put_f32(head + 40, s->sh_most);
+    put_f32(head + 36, range.least);
+    put_f32(head + 40, range.most);
     KILN_TRY(kiln_buffer_put(out, head, sizeof head, err));
     for (uint32_t i = 0; i < l->n_sections; i++) {
         unsigned char section[SECTION];
-        fill_section(l, i, s, section);
+        fill_section(l, i, section);
         KILN_TRY(kiln_buffer_put(out, section, sizeof section, err));
     }
     return KILN_OK;
@@ -173,7 +216,7 @@ static int exponent_of(double v, double most)
 }
 
 /* A centre is a float: where floats lie further apart than GRID steps, it could be out of reach. */
-int16_t kiln_ksplat_box_step(const kiln_ksplat_box *b)
+int8_t kiln_ksplat_box_step(const kiln_ksplat_box *b)
 {
     int step = KILN_KSPLAT_LEAST_STEP;
     for (int c = 0; c < 3 && b->lo[c] <= b->hi[c]; c++) {
@@ -182,17 +225,16 @@ int16_t kiln_ksplat_box_step(const kiln_ksplat_box *b)
         step = by_size > step ? by_size : step;
         step = by_float > step ? by_float : step;
     }
-    return (int16_t)(step > MOST_STEP ? MOST_STEP : step);
+    return (int8_t)(step > MOST_STEP ? MOST_STEP : step);
 }
 
-void kiln_ksplat_box_centre(const kiln_ksplat_box *b, int16_t step, float centre[3])
+void kiln_ksplat_box_centre(const kiln_ksplat_box *b, int step, float centre[3])
 {
     const double grid = ldexp(GRID, step);
     for (int c = 0; c < 3; c++) centre[c] = (float)(floor((b->lo[c] / 2 + b->hi[c] / 2) / grid + 0.5) * grid);
 }
 
-void kiln_ksplat_sh_range(float least, float most, kiln_ksplat_scales *s)
+kiln_ksplat_sh_range kiln_ksplat_sh_range_of(float least, float most)
 {
-    s->sh_least = least == 0 ? -0x1p-126f : least;
-    s->sh_most = most == 0 ? 0x1p-126f : most;
+    return (kiln_ksplat_sh_range){least == 0 ? -0x1p-126f : least, most == 0 ? 0x1p-126f : most};
 }

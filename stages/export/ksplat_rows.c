@@ -147,10 +147,10 @@ static void put_steps(const records *t, const float *mean, double origin, double
     t->counts[KILN_KSPLAT_POSITIONS] += clamped;
 }
 
-static void put_coefficients(const records *t, const kiln_ksplat_scales *s, const float *v, uint64_t offset)
+static void put_coefficients(const records *t, kiln_ksplat_sh_range range, const float *v, uint64_t offset)
 {
     uint8_t codes[KILN_KSPLAT_BUCKET_ROWS];
-    const double width = (double)s->sh_most - (double)s->sh_least, per = width > 0 ? 255 / width : 0;
+    const double width = (double)range.most - (double)range.least, per = width > 0 ? 255 / width : 0;
     if (t->l->level < 2) {
         put_real(t, v, offset);
         if (t->l->level) t->counts[KILN_KSPLAT_COEFFICIENTS] += count_beyond_halves(v, t->n);
@@ -158,7 +158,7 @@ static void put_coefficients(const records *t, const kiln_ksplat_scales *s, cons
     }
 #pragma omp simd
     for (uint64_t i = 0; i < t->n; i++) {
-        const double code = ((double)v[i] - (double)s->sh_least) * per + 0.5;
+        const double code = ((double)v[i] - (double)range.least) * per + 0.5;
         codes[i] = (uint8_t)(int32_t)(code < 0 ? 0 : code > 255 ? 255 : code);
     }
     put_bytes(t, codes, offset);
@@ -178,13 +178,13 @@ static void put_colours(const records *t, const kiln_ksplat_rows *r, uint64_t at
     put_bytes(t, codes, offset + 3);
 }
 
-static void put_means(const records *t, const kiln_ksplat_scales *s, const float centre[3], const kiln_ksplat_rows *r, uint64_t at)
+static void put_means(const records *t, const float centre[3], const kiln_ksplat_rows *r, uint64_t at)
 {
     float absolute[KILN_KSPLAT_BUCKET_ROWS];
     for (uint64_t c = 0; c < 3; c++) {
         const float *v = r->means + c * r->n + at;
         if (t->l->level) {
-            const int16_t step = s->steps[kiln_ksplat_row_section(t->l, r->first + at)];
+            const int step = t->l->step[kiln_ksplat_bucket_section(t->l, (r->first + at) / KILN_KSPLAT_BUCKET_ROWS)];
             put_steps(t, v, r->origin[c], (double)centre[c], ldexp(1, -step), 2 * c);
             continue;
         }
@@ -193,16 +193,16 @@ static void put_means(const records *t, const kiln_ksplat_scales *s, const float
     }
 }
 
-void kiln_ksplat_encode(const kiln_ksplat_layout *l, const kiln_ksplat_scales *s, const float centre[3], const kiln_ksplat_rows *r,
+void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, const float centre[3], const kiln_ksplat_rows *r,
                         uint64_t at, uint64_t n, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS])
 {
     const records t = {l, n, out, counts};
     const uint64_t real = l->level ? 2 : 4, scales = 3 * real, quats = scales + 3 * real, colours = quats + 4 * real;
     const uint64_t sh = colours + 4, sh_bytes = l->level == 0 ? 4 : l->level == 1 ? 2 : 1;
-    put_means(&t, s, centre, r, at);
+    put_means(&t, centre, r, at);
     for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, scales + c * real);
     for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, quats + c * real);
     put_colours(&t, r, at, colours);
     for (uint32_t v = 0; v < kiln_ksplat_sh(l->sh_degree); v++)
-        put_coefficients(&t, s, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, sh + v * sh_bytes);
+        put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, sh + v * sh_bytes);
 }

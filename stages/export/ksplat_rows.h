@@ -22,7 +22,7 @@ void kiln_ksplat_rows_box(const kiln_ksplat_rows *r, uint64_t at, uint64_t n, ki
 /* The range of coefficients of degrees 1 to sh_degree, which it widens. */
 void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float *least, float *most);
 /* Rows `at` .. `at` + n as records; n <= KILN_KSPLAT_BUCKET_ROWS, of one bucket. counts: adds what was clamped. */
-void kiln_ksplat_encode(const kiln_ksplat_layout *l, const kiln_ksplat_scales *s, const float centre[3], const kiln_ksplat_rows *r,
+void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, const float centre[3], const kiln_ksplat_rows *r,
                         uint64_t at, uint64_t n, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS]);
 
 #endif

@@ -62,27 +62,34 @@ static active activate(uint64_t n, uint32_t level, const double origin[3])
 }
 
 /* Steps of sections and centres of buckets, as the writer's first round finds them. */
-static int16_t steps[KILN_KSPLAT_WRITTEN_SECTIONS];
+static kiln_ksplat_layout layout;
 static float centres[ROWS / KILN_KSPLAT_BUCKET_ROWS + 1][3];
 
-static uint64_t bucket_rows(const kiln_ksplat_layout *l, uint64_t b)
+static uint64_t bucket_rows(uint64_t n, uint64_t b)
 {
-    const uint64_t left = l->n_rows - b * KILN_KSPLAT_BUCKET_ROWS;
+    const uint64_t left = n - b * KILN_KSPLAT_BUCKET_ROWS;
     return left < KILN_KSPLAT_BUCKET_ROWS ? left : KILN_KSPLAT_BUCKET_ROWS;
 }
 
-static void find_steps(const kiln_ksplat_layout *l, const kiln_ksplat_rows *r)
+static double step_of(uint64_t row)
 {
-    for (uint32_t i = 0; i < l->n_sections; i++) steps[i] = KILN_KSPLAT_LEAST_STEP;
-    for (int pass = 0; pass < 2; pass++)
-        for (uint64_t b = 0; b < l->n_buckets; b++) {
-            kiln_ksplat_box box;
-            const uint64_t at = b * KILN_KSPLAT_BUCKET_ROWS;
-            int16_t *step = &steps[kiln_ksplat_row_section(l, at)];
-            kiln_ksplat_rows_box(r, at, bucket_rows(l, b), &box);
-            if (pass == 0 && kiln_ksplat_box_step(&box) > *step) *step = kiln_ksplat_box_step(&box);
-            if (pass == 1) kiln_ksplat_box_centre(&box, *step, centres[b]);
-        }
+    return ldexp(1, layout.step[kiln_ksplat_bucket_section(&layout, row / KILN_KSPLAT_BUCKET_ROWS)]);
+}
+
+static void find_layout(uint32_t level, uint32_t degree, const kiln_ksplat_rows *r)
+{
+    static int8_t steps[ROWS / KILN_KSPLAT_BUCKET_ROWS + 1];
+    kiln_ksplat_box box;
+    const uint64_t n = kiln_ksplat_buckets_of(r->n);
+    for (uint64_t b = 0; b < n; b++) {
+        kiln_ksplat_rows_box(r, b * KILN_KSPLAT_BUCKET_ROWS, bucket_rows(r->n, b), &box);
+        steps[b] = kiln_ksplat_box_step(&box);
+    }
+    kiln_ksplat_layout_make(r->n, level, degree, level ? steps : NULL, &layout);
+    for (uint64_t b = 0; b < n; b++) {
+        kiln_ksplat_rows_box(r, b * KILN_KSPLAT_BUCKET_ROWS, bucket_rows(r->n, b), &box);
+        kiln_ksplat_box_centre(&box, layout.step[kiln_ksplat_bucket_section(&layout, b)], centres[b]);
+    }
 }
 
 static void put_at(kiln_buffer *file, uint64_t at, const void *data, size_t bytes)
@@ -92,33 +99,30 @@ static void put_at(kiln_buffer *file, uint64_t at, const void *data, size_t byte
     memcpy(file->data + at, data, bytes);
 }
 
-static kiln_ksplat_scales write_file(uint64_t n, uint32_t level, uint32_t degree, const double origin[3], kiln_buffer *file,
-                                     uint64_t counts[KILN_KSPLAT_COUNTS])
+static kiln_ksplat_sh_range write_file(uint64_t n, uint32_t level, uint32_t degree, const double origin[3], kiln_buffer *file,
+                                       uint64_t counts[KILN_KSPLAT_COUNTS])
 {
     static unsigned char records[KILN_KSPLAT_BUCKET_ROWS * 140];
-    kiln_ksplat_layout l;
-    kiln_ksplat_scales s = {.steps = steps};
+    kiln_ksplat_sh_range range = {0, 0};
     kiln_error err;
     uint64_t place;
     float least = HUGE_VALF, most = -HUGE_VALF;
     const active a = activate(n, level, origin);
-    kiln_ksplat_layout_make(n, level, degree, &l);
-    find_steps(&l, &a.rows);
+    find_layout(level, degree, &a.rows);
     if (level == 2 && degree) {
         kiln_ksplat_rows_range(&a.rows, degree, &least, &most);
-        kiln_ksplat_sh_range(least, most, &s);
+        range = kiln_ksplat_sh_range_of(least, most);
     }
-    assert_int_equal(kiln_ksplat_head(&l, &s, file, &err), KILN_OK);
-    const uint32_t last = kiln_ksplat_last_bucket(&l, &place);
+    assert_int_equal(kiln_ksplat_head(&layout, range, file, &err), KILN_OK);
+    const uint32_t last = kiln_ksplat_last_bucket(&layout, &place);
     if (last) put_at(file, place, &last, sizeof last);
-    for (uint64_t at = 0; at < n; at += KILN_KSPLAT_BUCKET_ROWS) {
-        const uint64_t b = at / KILN_KSPLAT_BUCKET_ROWS, rows = bucket_rows(&l, b);
-        if (level) put_at(file, kiln_ksplat_centre_place(&l, b), centres[b], sizeof centres[b]);
-        kiln_ksplat_encode(&l, &s, centres[b], &a.rows, at, rows, records, counts);
-        put_at(file, kiln_ksplat_row_place(&l, at), records, rows * l.row_bytes);
+    for (uint64_t b = 0; b < layout.n_buckets; b++) {
+        const uint64_t at = b * KILN_KSPLAT_BUCKET_ROWS, rows = bucket_rows(n, b);
+        if (level) put_at(file, kiln_ksplat_centre_place(&layout, b), centres[b], sizeof centres[b]);
+        kiln_ksplat_encode(&layout, range, centres[b], &a.rows, at, rows, records, counts);
+        put_at(file, kiln_ksplat_row_place(&layout, at), records, rows * layout.row_bytes);
     }
-    assert_int_equal(file->size, l.bytes);
-    return s;
+    return range;
 }
 
 static void read_file(const kiln_buffer *file, import_source *s)
@@ -137,14 +141,14 @@ static double half_of_half(double v)
     return ldexp(1, (e < -13 ? -13 : e) - 12);
 }
 
-static void check_row(const kiln_ksplat_scales *k, const active *a, const import_source *s, uint64_t i, uint32_t level,
+static void check_row(kiln_ksplat_sh_range range, const active *a, const import_source *s, uint64_t i, uint32_t level,
                       uint32_t degree)
 {
     const float *row = s->rows + i * s->floats;
     const uint64_t n = a->rows.n;
-    const double sh = level == 0 ? 0 : level == 2 ? 0.5 * ((double)k->sh_most - (double)k->sh_least) / 255 : 0;
+    const double sh = level == 0 ? 0 : level == 2 ? 0.5 * ((double)range.most - (double)range.least) / 255 : 0;
     for (unsigned c = 0; c < 3; c++) {
-        const double step = level ? ldexp(0.5, steps[i / 8192]) : 0, scale = (double)a->scales[c * n + i];
+        const double step = level ? step_of(i) / 2 : 0, scale = (double)a->scales[c * n + i];
         assert_true(fabs((double)row[c] - (double)plane(c, n)[i]) <= step);
         assert_true(fabs(exp((double)row[7 + c]) - scale) <= (level ? half_of_half(scale) : 0) + 3e-7 * scale);
         assert_true(fabs((double)(row[11 + c] - plane(11 + c, n)[i])) <= 0.5001 / 255 / KILN_SH_C0 ||
@@ -176,11 +180,11 @@ static void values_are_within_half_a_step(void **state)
                 uint64_t counts[KILN_KSPLAT_COUNTS] = {0};
                 fill(n);
                 const active a = activate(n, level, origin);
-                const kiln_ksplat_scales scales = write_file(n, level, degree, origin, &file, counts);
+                const kiln_ksplat_sh_range range = write_file(n, level, degree, origin, &file, counts);
                 assert_true(counts[KILN_KSPLAT_LENGTHS] + counts[KILN_KSPLAT_COEFFICIENTS] + counts[KILN_KSPLAT_POSITIONS] == 0);
                 read_file(&file, &s);
                 assert_true(s.n == n && s.scan.info.sh_degree == degree && s.scan.info.file_bytes == file.size);
-                for (uint64_t i = 0; i<n; i += n> 1000 ? 7 : 1) check_row(&scales, &a, &s, i, level, degree);
+                for (uint64_t i = 0; i<n; i += n> 1000 ? 7 : 1) check_row(range, &a, &s, i, level, degree);
                 import_source_free(&s);
                 kiln_buffer_release(&file);
             }
@@ -231,17 +235,15 @@ static void far_scenes_keep_their_steps(void **state)
     fill(4000);
     write_file(4000, 1, 0, origin, &file, counts);
     unsigned char record[24];
-    kiln_ksplat_layout l;
-    kiln_ksplat_layout_make(4000, 1, 0, &l);
     for (uint64_t i = 0; i < 4000; i++)
         for (unsigned c = 0; c < 3; c++) {
             uint16_t code;
-            memcpy(record, file.data + kiln_ksplat_row_place(&l, i), sizeof record);
+            memcpy(record, file.data + kiln_ksplat_row_place(&layout, i), sizeof record);
             memcpy(&code, record + 2 * c, sizeof code);
-            const double x = (code - 32767) * ldexp(1, steps[0]) + (double)centres[i / 256][c];
-            assert_true(fabs(x - ((double)plane(c, 4000)[i] + origin[c])) <= ldexp(0.5, steps[0]));
+            const double x = (code - 32767) * step_of(i) + (double)centres[i / 256][c];
+            assert_true(fabs(x - ((double)plane(c, 4000)[i] + origin[c])) <= step_of(i) / 2);
         }
-    assert_true(steps[0] < -11 && counts[KILN_KSPLAT_POSITIONS] == 0);
+    assert_true(step_of(0) < 0x1p-11 && counts[KILN_KSPLAT_POSITIONS] == 0);
     read_file(&file, &s);
     assert_int_equal(s.n, 4000);
     import_source_free(&s);
@@ -263,8 +265,8 @@ static void every_box_is_in_reach(void **state)
             b.hi[c] = fmin((double)(float)(at + (trial % 3 ? size : 0)), 1.7e38);
             if (b.hi[c] < b.lo[c]) b.hi[c] = b.lo[c];
         }
-        const int16_t least = kiln_ksplat_box_step(&b);
-        for (int16_t step = least; step < least + 3 && step <= 112; step++) {
+        const int least = kiln_ksplat_box_step(&b);
+        for (int step = least; step < least + 3 && step <= 112; step++) {
             kiln_ksplat_box_centre(&b, step, centre);
             for (int c = 0; c < 3; c++) {
                 const double lo = ((double)centre[c] - b.lo[c]) * ldexp(1, -step),
@@ -303,12 +305,30 @@ static void what_does_not_fit_is_counted(void **state)
 /* 0 in the header would be read as -1.5 or 1.5. */
 static void no_range_of_coefficients_is_zero(void **state)
 {
-    kiln_ksplat_scales s;
     (void)state;
-    kiln_ksplat_sh_range(0, 0, &s);
-    assert_true(s.sh_least < 0 && s.sh_most > 0 && s.sh_most < 1e-30f);
-    kiln_ksplat_sh_range(-0.5f, 0.25f, &s);
-    assert_true(s.sh_least == -0.5f && s.sh_most == 0.25f);
+    const kiln_ksplat_sh_range none = kiln_ksplat_sh_range_of(0, 0), some = kiln_ksplat_sh_range_of(-0.5f, 0.25f);
+    assert_true(none.least < 0 && none.most > 0 && none.most < 1e-30f);
+    assert_true(some.least == -0.5f && some.most == 0.25f);
+}
+
+/* Buckets of a few far rows have sections of their own; where sizes change all the time, sections stay few. */
+static void sections_are_of_like_buckets(void **state)
+{
+    static int8_t steps[40000];
+    (void)state;
+    for (int i = 0; i < 40000; i++) steps[i] = (int8_t)(i % 1000 == 500 ? 3 : -12);
+    kiln_ksplat_layout_make(40000 * 256, 1, 0, steps, &layout);
+    assert_int_equal(layout.n_sections, 81);
+    for (uint32_t i = 0; i < 40000; i++) assert_int_equal(layout.step[kiln_ksplat_bucket_section(&layout, i)], steps[i]);
+    for (int i = 0; i < 40000; i++) steps[i] = (int8_t)(i % 2 ? -11 : i % 1000 == 500 ? 3 : -12);
+    kiln_ksplat_layout_make(40000 * 256, 1, 0, steps, &layout);
+    assert_int_equal(layout.n_sections, 81);
+    for (uint32_t i = 0; i < 40000; i++) assert_true(layout.step[kiln_ksplat_bucket_section(&layout, i)] - steps[i] <= 1);
+    for (int i = 0; i < 40000; i++) steps[i] = (int8_t)(i % 3 - 100);
+    kiln_ksplat_layout_make(40000 * 256 - 255, 1, 0, steps, &layout);
+    assert_int_equal(layout.n_sections, 1);
+    kiln_ksplat_layout_make(0xffffffffu, 0, 2, NULL, &layout);
+    assert_true(layout.n_sections == 256 && kiln_ksplat_row_place(&layout, 0xffffffffu) == 4096 + 256 * 1024 + 0xffffffffull * 140);
 }
 
 int main(void)
@@ -317,6 +337,7 @@ int main(void)
         cmocka_unit_test(values_are_within_half_a_step), cmocka_unit_test(what_was_read_is_written_as_it_was),
         cmocka_unit_test(far_scenes_keep_their_steps),   cmocka_unit_test(every_box_is_in_reach),
         cmocka_unit_test(what_does_not_fit_is_counted),  cmocka_unit_test(no_range_of_coefficients_is_zero),
+        cmocka_unit_test(sections_are_of_like_buckets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
