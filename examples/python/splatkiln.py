@@ -531,3 +531,68 @@ class Bake:
         """'fresh', 'stale', 'partial' or 'missing'."""
         rows = self._db.rows("SELECT state FROM stage WHERE name = ?", "t", stage)
         return rows[0][0] if rows else "missing"
+
+    # ---- pictures -------------------------------------------------------------------------------------------------------------------
+
+    PLAIN = GAUSSIAN + ("shN", "source_row")  # the order of kiln_draw_plain
+
+    def _drawn(self, layer):
+        """The planes of a layer that drawing reads, kept for the next picture."""
+        if self._arrays is None or self._arrays[0] != layer.digest:
+            chunks = [[layer.plane(c, name) if name != "shN" or layer.sh_degree > 0 else None for name in self.PLAIN] for c in layer.chunks if c.count]
+            self._arrays = (layer.digest, chunks)
+        return self._arrays[1]
+
+    def draw(self, camera, profile="inria", antialiased=None, near=0.0, background=None, device=-1, threads=0, layer=None):
+        """A picture by libsplatkiln: float32 [height, width, 4], colours over the background and alpha, with the bits of
+        kiln-render --format npy on the same kind of device. camera: a name or a Camera of your own. antialiased, background: None is
+        what the scene says. near: 0 is the profile's. device: -1 the CPU, else the number of a GPU. All planes of the layer are
+        kept in memory for the next picture."""
+        lib = library()
+        _require(lib, "drawing needs libsplatkiln.so: run `make lib`, or set SPLATKILN_LIBRARY")
+        if not isinstance(camera, Camera):
+            _require(camera in self.cameras, f"'{self.path}' has no camera '{camera}'; its first are {', '.join(list(self.cameras)[:5])}")
+            camera = self.cameras[camera]
+        layer = layer or self.layer()
+        chunks = self._drawn(layer)
+        if background is None:
+            background = np.zeros(3) if self.scene.background is None else self.scene.background
+        f64 = lambda *a: np.ascontiguousarray(np.concatenate([np.ravel(x) for x in a]), np.float64)
+        pose, origin, lens = f64(camera.R, camera.t), f64(self.scene.origin), f64([camera.fx, camera.fy, camera.cx, camera.cy])
+        background, rgba = np.ascontiguousarray(background, np.float32), np.empty((camera.height, camera.width, 4), np.float32)
+        _require((pose.size, background.size) == (12, 3), "a pose has 12 numbers and a background 3")
+        rows = (ctypes.c_uint64 * len(chunks))(*[len(c[-1]) for c in chunks])
+        planes = (ctypes.c_void_p * (len(self.PLAIN) * len(chunks)))(*[a.ctypes.data if a is not None else None for c in chunks for a in c])
+        p, number, message = (lambda a: ctypes.c_void_p(a.ctypes.data)), ctypes.c_uint32, ctypes.create_string_buffer(1024)
+        bad = lib.kiln_draw_plain(ctypes.c_int(device), ctypes.c_uint(threads or os.cpu_count()), profile.encode(),
+                                  ctypes.c_int(self.scene.antialiased if antialiased is None else antialiased), ctypes.c_float(near),
+                                  p(pose), p(origin), p(lens), number(camera.width), number(camera.height), p(background),
+                                  number(layer.sh_degree), number(len(chunks)), rows, planes, p(rgba), None, message, ctypes.c_size_t(len(message)))
+        _require(bad == 0, message.value.decode(errors="replace"))
+        return rgba
+
+
+def main(path):
+    """Prints what kiln-verify --digest prints of layers and tile tables; every array is read and checked."""
+    lines = []
+    with Bake(path) as bake:
+        for (kind,) in bake._db.rows("SELECT role FROM stage_output WHERE layer IS NOT NULL ORDER BY role", "t"):
+            layer = bake.layer(kind)
+            for chunk in layer.chunks:
+                for name in chunk.planes:
+                    layer.plane(chunk, name)
+            lines.append(f"layer {kind} {layer.digest.hex()}")
+        tables = bake.tile_tables()
+        for table in tables:
+            table.lists()
+            if bake.stage_state("tiles") == "fresh":
+                table.visible_rows(bake.layer())
+            lines.append(f"table {table.name} {table.digest.hex()}")
+    print("\n".join(sorted(lines)))
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:]) if len(sys.argv) == 2 else f"usage: {sys.argv[0]} MANIFEST")
+    except BakeError as e:
+        sys.exit(f"splatkiln: {e}")

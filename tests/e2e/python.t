@@ -1,0 +1,48 @@
+#!/bin/bash
+# examples/python: splatkiln.py reads the bits of kiln-export, kiln-tiles and kiln-render, by Python's modules and by libsplatkiln,
+# and refuses damaged manifests; gsplat_from_bake.py draws as gsplat and as kiln-render where gsplat and a GPU are.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip "no python3"
+python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+O=${KILN_BIN%/bin}
+db=$KILN_TMP/b/manifest.db at=$KILN_TMP/at
+mkdir "$at"
+env -u CUDA -u CUDA_ARCHS PATH=/usr/bin:/bin make -s O="$O" lib >"$at/make" 2>&1 || { cat "$at/make"; fail "make lib"; }
+export SPLATKILN_LIBRARY=$O/libsplatkiln.so.1 PYTHONDONTWRITEBYTECODE=1
+case $SPLATKILN_LIBRARY in /*) ;; *) SPLATKILN_LIBRARY=$PWD/$SPLATKILN_LIBRARY ;; esac
+
+scene "$KILN_TMP/s" 20000 2 200x120
+kiln import "$KILN_TMP/s" "$db" >/dev/null && kiln knn "$db" >/dev/null && kiln prune "$db" >/dev/null && kiln chunk "$db" --max 4096 >/dev/null || fail "bake"
+"$KILN_BIN/kiln-tiles" "$db" --quiet --json --profile gsplat-1.5 >"$at/tiles.json" || fail "kiln-tiles"
+kiln render "$db" --profile gsplat-1.5 --camera cam1 --devices cpu -o "$at/cam1.npy" >/dev/null || fail "kiln-render"
+kiln export "$db" --format chunks -o "$at/chunks" >/dev/null && kiln export "$db" -o "$at/scene.ply" >/dev/null || fail "kiln-export"
+kiln info "$db" --json >"$at/info.json" || fail "kiln-info"
+
+# every array, and the digests of kiln-verify; the folder is left as it was
+digest "$db" | grep -v '^image' >"$at/digests"
+[ "$(grep -c '^table' "$at/digests")" = 2 ] || fail "no tables: $(cat "$at/digests")"
+before=$(cd "$KILN_TMP/b" && find . -type f -printf '%p %s %T@\n' | grep -v -- '-shm' | sort)
+python3 examples/python/splatkiln.py "$db" >"$at/mine" || fail "splatkiln.py"
+diff "$at/digests" "$at/mine" >&2 || fail "other digests than kiln-verify's"
+[ "$before" = "$(cd "$KILN_TMP/b" && find . -type f -printf '%p %s %T@\n' | grep -v -- '-shm\|-wal' | sort)" ] || fail "reading changes the bake"
+
+ways=library
+python3 -c 'import zstandard, xxhash' 2>/dev/null && ways='library modules'
+for how in $ways; do python3 tests/e2e/python.py "$db" "$at" "$how" >"$at/said" || { cat "$at/said"; fail "see above: $how"; }; cat "$at/said"; done
+
+# no zstandard and no library: a sentence, no stack of calls
+must 1 env SPLATKILN_LIBRARY=/nowhere/lib.so python3 -c 'import sys; sys.modules["xxhash"] = None; sys.argv[1:] = [sys.argv[1]]
+sys.path.insert(0, "examples/python"); import splatkiln
+try: splatkiln.main(sys.argv[1])
+except splatkiln.BakeError as e: sys.exit("splatkiln: %s" % e)' "$db"
+grep -q '^splatkiln: cannot load SPLATKILN_LIBRARY' "$KILN_TMP/err" || fail "without a library: $(cat "$KILN_TMP/err")"
+must 1 python3 examples/python/splatkiln.py "$KILN_TMP/no.db"
+grep -q "^splatkiln: there is no manifest" "$KILN_TMP/err" || fail "no manifest: $(cat "$KILN_TMP/err")"
+
+# gsplat: 77 and the reason, or the same pictures
+python3 examples/python/gsplat_from_bake.py "$db" --camera cam1 --reference "$at/cam1.npy" >"$at/gsplat" 2>&1
+case $? in
+0) cat "$at/gsplat" ;;
+77) grep -q '^SKIP: .*\(PyTorch\|gsplat\)' "$at/gsplat" || fail "skipped without a reason: $(cat "$at/gsplat")"; cat "$at/gsplat" ;;
+*) cat "$at/gsplat"; fail "gsplat_from_bake.py" ;;
+esac
