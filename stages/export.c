@@ -11,6 +11,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/export/export_rounds.h"
+#include "stages/export/export_views.h"
 #include "stages/export/parts.h"
 #include "stages/export/writer.h"
 #include "stages/import/dataset/additions.h"
@@ -93,7 +94,8 @@ typedef struct {
 
 typedef struct {
     kiln_export e;
-    file *files; /* [n_files] */
+    kiln_export_views views; /* read where a format asks for them */
+    file *files;             /* [n_files] */
     uint32_t n_files;
 } job;
 
@@ -200,6 +202,7 @@ static kiln_hash record_key(kiln_run *r, const job *j, const kiln_writer *w)
         kiln_key_text(h, row->name, text);
     }
     key_inputs(h, j);
+    if (w->functions->views) kiln_export_views_key(h, &j->views);
     return kiln_key_end(h);
 }
 
@@ -320,6 +323,7 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
     memcpy(e.chunks, j->e.chunks, e.n_chunks * sizeof *e.chunks);
     e.target = f->target;
     e.temporary = temporary;
+    e.views = f->writer->functions->views ? &j->views : NULL;
     kiln_status st = kiln_export_run(r, f->writer, &e, &said, err);
     if (st == KILN_OK) {
         say_what_was_written(f, &e, &said);
@@ -331,12 +335,20 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
     return st;
 }
 
+static kiln_status load_views(kiln_run *r, job *j, kiln_error *err)
+{
+    bool asked = false;
+    for (uint32_t i = 0; i < j->n_files; i++) asked = asked || j->files[i].writer->functions->views;
+    return asked ? kiln_export_views_load(kiln_run_manifest(r), &j->views, err) : KILN_OK;
+}
+
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 {
     if (!isnan(o.min_psnr) && o.report_loss == 0)
         return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
+    KILN_TRY(load_views(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));
         j->files[i].record = record_key(r, j, j->files[i].writer);
@@ -376,6 +388,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     const kiln_status st = export_layer(r, j, err);
     kiln_export_parts_release(j->e.parts, j->e.n_parts);
+    kiln_export_views_release(&j->views);
     free(j->e.chunks);
     free(j->files);
     free(j);

@@ -1,21 +1,19 @@
-/* chunks_writer -- a folder of raw planes for renderers that want no SQLite: each blob is one file named by the hash of
- * its content, little-endian, component after component; index.json says what is where. The same plane is one file
- * however many chunks share it, and a second export writes only what changed.
+/* chunks_writer -- a folder of raw arrays for renderers that want no SQLite: each plane and each array of a tile table is one file
+ * named by the hash of its content, little-endian, component after component; index.json (chunks_index.h) says what is where. The
+ * same array is one file however many chunks share it, and a second export writes only what changed.
  *
- *   index.json   {"format": "splatkiln-chunks", "version": 1, "scene": {...}, "layer": {...}, "chunks": [
- *                  {"name": "/0/3", "count": 1200, "box_min": [...], ..., "planes": {"means":
- *                    {"type": "f32", "components": 3, "file": "9f....bin", "bytes": 14400}, ...}}]}
+ * Tile tables are written where they are of the chunks that are written: of a whole layer, by a stage that is up to date.
  */
-#include "stages/export/writer.h"
+#include "stages/export/chunks_index.h"
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "schema/layers.h"
 #include "stages/engine/engine.h"
-#include "stages/engine/run_layers.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/run_layers.h"
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +23,13 @@
 #define INDEX "index.json"
 enum { INDEX_MAX = 1 << 30 };
 
-/* Name of a plane's file: the blob's own hash, or of all its blobs' hashes where it has several. */
-static void file_name(const kiln_plane *p, char out[40])
-{
-    char hex[33];
-    kiln_hash h = p->data.n_segments == 1 ? p->data.segments[0]
-                                          : kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
-    snprintf(out, 40, "%s.bin", kiln_hash_hex(h, hex));
-}
+/* A table as its worker finds it. The plan is an array of these: the tables that are written. */
+typedef struct {
+    char camera[1025], profile[32];
+    bool antialiased;
+    double near_m;
+    uint64_t largest; /* bytes of its largest array */
+} table_ref;
 
 /* A worker that was killed in the midst of a file leaves NAME.tmp.PID. Files of processes that run stay. */
 static void drop_half_written(const kiln_export *e)
@@ -41,6 +38,52 @@ static void drop_half_written(const kiln_export *e)
     if (kiln_path_join(inside, sizeof inside, e->target, "x.bin", NULL) == KILN_OK) kiln_leftovers_drop(inside);
     if (kiln_path_join(inside, sizeof inside, e->target, INDEX, NULL) == KILN_OK) kiln_leftovers_drop(inside);
 }
+
+/* ---- tile tables --------------------------------------------------------------------------------------------------------------
+ */
+
+static kiln_status note_size(void *context, const char *name, const kiln_array *a, kiln_error *err)
+{
+    table_ref *ref = context;
+    (void)name, (void)err;
+    if (a->raw_bytes > ref->largest) ref->largest = a->raw_bytes;
+    return KILN_OK;
+}
+
+/* Their slots are chunks, so that a part of the chunks is not enough for a renderer. */
+static kiln_status plan_tables(kiln_export_parent *p, kiln_error *err)
+{
+    const kiln_export *e = p->e;
+    const kiln_export_views *v = e->views;
+    const kiln_layer *layer = e->parts[0].layer;
+    if (v->n_tables == 0 || kiln_layer_kinds[kiln_layer_kind_find(layer->kind)].form != KILN_FORM_CHUNKS) return KILN_OK;
+    if (v->tiles != KILN_STAGE_FRESH)
+        return kiln_export_note(p, err, "tile tables are left out, because the stage tiles is %s; run kiln-tiles first",
+                                kiln_stage_state_name(v->tiles));
+    if (e->n_rows != layer->count) return kiln_export_note(p, err, "tile tables are left out, because they are of all chunks");
+    for (uint32_t i = 0; i < v->n_tables; i++) {
+        const kiln_tile_table *t = &v->tables[i];
+        table_ref ref;
+        memset(&ref, 0, sizeof ref);
+        (void)snprintf(ref.camera, sizeof ref.camera, "%s", t->camera);
+        (void)snprintf(ref.profile, sizeof ref.profile, "%s", t->profile);
+        ref.antialiased = t->antialiased;
+        ref.near_m = t->near_m;
+        KILN_TRY(kiln_chunks_each_array(t, note_size, &ref, err));
+        KILN_TRY(kiln_buffer_put(p->plan, &ref, sizeof ref, err));
+    }
+    return KILN_OK;
+}
+
+static const table_ref *table_at(const kiln_export *e, uint64_t unit) { return (const table_ref *)e->plan + unit; }
+static uint64_t tables(const kiln_export *e) { return e->plan_bytes / sizeof(table_ref); }
+static uint64_t table_ram(const kiln_export *e, uint64_t unit)
+{
+    const uint64_t largest = table_at(e, unit)->largest;
+    return 2 * largest + kiln_read_ram(largest) + (1 << 20); /* and the lists of its segments */
+}
+
+/* ---- begin ------------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
@@ -51,7 +94,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
                          "--sh-degree, moves, --add");
     if (kiln_is_file(e->target))
         return kiln_fail(err, KILN_E_USAGE, "'%s' is a file; the format chunks writes a folder", e->target);
-    return KILN_OK;
+    return plan_tables(p, err);
 }
 
 static kiln_status begin(kiln_export_parent *p, kiln_error *err)
@@ -86,20 +129,34 @@ static bool same_content(const char *path, const void *data, size_t bytes)
     return same;
 }
 
-static kiln_status write_plane(const kiln_export *e, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p,
+/* Reads an array for write_array. */
+typedef kiln_status read_fn(kiln_manifest *m, const void *of, void *dst, kiln_error *err);
+
+static kiln_status write_array(const kiln_export *e, kiln_manifest *m, const kiln_array *a, read_fn *read, const void *of,
                                kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    char name[40], path[KILN_PATH_MAX];
+    char name[KILN_CHUNKS_FILE_NAME], path[KILN_PATH_MAX];
     void *data = NULL;
-    file_name(p, name);
+    kiln_chunks_file_name(a, name);
     KILN_TRY(kiln_path_join(path, sizeof path, e->target, name, err));
-    KILN_GO(kiln_alloc(&data, p->data.raw_bytes, 1, "a plane", err));
-    KILN_GO(kiln_plane_read(m, chunk, p->name, data, p->data.raw_bytes, err));
-    if (!same_content(path, data, p->data.raw_bytes)) KILN_GO(kiln_file_write(path, data, p->data.raw_bytes, err));
+    KILN_GO(kiln_alloc(&data, a->raw_bytes, 1, "an array", err));
+    KILN_GO(read(m, of, data, err));
+    if (!same_content(path, data, a->raw_bytes)) KILN_GO(kiln_file_write(path, data, a->raw_bytes, err));
 done:
     free(data);
     return st;
+}
+
+typedef struct {
+    const kiln_chunk *chunk;
+    const kiln_plane *plane;
+} plane_of;
+
+static kiln_status read_plane(kiln_manifest *m, const void *of, void *dst, kiln_error *err)
+{
+    const plane_of *p = of;
+    return kiln_plane_read(m, p->chunk, p->plane->name, dst, p->plane->data.raw_bytes, err);
 }
 
 static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
@@ -107,63 +164,46 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     const kiln_chunk *chunk = x->e->chunks[unit].chunk;
     kiln_manifest *m;
     KILN_TRY(kiln_worker_manifest(x->w, &m, err));
-    for (uint32_t i = 0; i < chunk->n_planes; i++) KILN_TRY(write_plane(x->e, m, chunk, &chunk->planes[i], err));
+    for (uint32_t i = 0; i < chunk->n_planes; i++) {
+        const plane_of p = {chunk, &chunk->planes[i]};
+        KILN_TRY(write_array(x->e, m, &p.plane->data, read_plane, &p, err));
+    }
     return KILN_OK;
 }
 
-/* ---- index --------------------------------------------------------------------------------------------------------------------
- */
-
-/* 63 bits: more than the numbers of JavaScript hold, so text. */
-static json_t *code(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
-static json_t *vector_of(double x, double y, double z)
+static kiln_status read_segments(kiln_manifest *m, const void *of, void *dst, kiln_error *err)
 {
-    return json_pack("[o, o, o]", kiln_json_real(x), kiln_json_real(y), kiln_json_real(z));
-}
-static json_t *vector(const float *v) { return vector_of((double)v[0], (double)v[1], (double)v[2]); }
-
-static json_t *plane_json(const kiln_plane *p)
-{
-    char name[40];
-    file_name(p, name);
-    return json_pack("{s:s, s:I, s:s, s:I}", "type", kiln_type_name(p->type), "components", (json_int_t)p->components, "file", name,
-                     "bytes", (json_int_t)p->data.raw_bytes);
+    return kiln_manifest_read_array(m, of, dst, err);
 }
 
-static json_t *chunk_json(const kiln_chunk *c)
+typedef struct {
+    const kiln_export *e;
+    kiln_manifest *m;
+} array_place;
+
+static kiln_status write_one(void *context, const char *name, const kiln_array *a, kiln_error *err)
 {
-    json_t *planes = json_object();
-    for (uint32_t i = 0; i < c->n_planes && planes; i++)
-        if (json_object_set_new(planes, c->planes[i].name, plane_json(&c->planes[i])) != 0) {
-            json_decref(planes);
-            planes = NULL;
-        }
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "parent", c->parent,
-                     "count", (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code(c->hilbert_lo),
-                     "hilbert_last", code(c->hilbert_hi), "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
-                     vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale",
-                     kiln_json_real((double)c->max_log_scale), "max_opacity_logit", kiln_json_real((double)c->max_opacity_logit),
-                     "planes", planes);
+    const array_place *at = context;
+    const kiln_status st = write_array(at->e, at->m, a, read_segments, a, err);
+    if (st != KILN_OK) kiln_note(err, "array '%s'", name);
+    return st;
 }
 
-static json_t *index_json(const kiln_export *e)
+static kiln_status write_table(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    const kiln_scene *s = kiln_export_scene(e);
-    const kiln_layer *layer = e->parts[0].layer;
-    char hex[33];
-    json_t *chunks = json_array();
-    for (uint32_t i = 0; i < e->n_chunks && chunks; i++)
-        if (json_array_append_new(chunks, chunk_json(e->chunks[i].chunk)) != 0) {
-            json_decref(chunks);
-            chunks = NULL;
-        }
-    return json_pack("{s:s, s:i, s:{s:s, s:i, s:b, s:o, s:o, s:o, s:s}, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks",
-                     "version", 1, "scene", "name", s->name, "sh_degree", (int)layer->sh_degree, "antialiased", s->antialiased,
-                     "origin", vector_of(s->origin[0], s->origin[1], s->origin[2]), "root_centre",
-                     vector_of(s->root_centre[0], s->root_centre[1], s->root_centre[2]), "root_half", kiln_json_real(s->root_half),
-                     "up_axis", s->up_axis, "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
-                     (json_int_t)e->n_rows, "chunks", chunks);
+    const table_ref *ref = table_at(x->e, unit);
+    array_place at = {.e = x->e};
+    kiln_tile_table *t = NULL;
+    KILN_TRY(kiln_worker_manifest(x->w, &at.m, err));
+    KILN_TRY(kiln_tile_table_get(at.m, ref->camera, ref->profile, ref->antialiased, ref->near_m, &t, err));
+    if (!t) return kiln_fail(err, KILN_E_IO, "the tile table of '%s' is gone", ref->camera);
+    const kiln_status st = kiln_chunks_each_array(t, write_one, &at, err);
+    if (st != KILN_OK) kiln_note(err, "the tile table of '%s'", ref->camera);
+    kiln_tile_tables_free(t, 1);
+    return st;
 }
+
+/* ---- index ------------------------------------------------------------------------------------------------------------------- */
 
 static json_t *load_index(const char *folder)
 {
@@ -180,26 +220,6 @@ static json_t *load_index(const char *folder)
     return index;
 }
 
-/* Calls fn for every file that an index names; false as soon as fn says so, or the index is not one. */
-typedef bool file_fn(void *context, const char *name, uint64_t bytes);
-static bool each_file(const json_t *index, file_fn *fn, void *context)
-{
-    size_t i;
-    json_t *chunk, *plane;
-    const char *key;
-    if (!json_is_array(json_object_get(index, "chunks"))) return false;
-    json_array_foreach(json_object_get(index, "chunks"), i, chunk)
-    {
-        json_object_foreach(json_object_get(chunk, "planes"), key, plane)
-        {
-            const char *name = json_string_value(json_object_get(plane, "file")), *why;
-            if (!name || !kiln_name_is_safe(name, &why)) return false;
-            if (!fn(context, name, (uint64_t)json_integer_value(json_object_get(plane, "bytes")))) return false;
-        }
-    }
-    return true;
-}
-
 static bool is_there(void *context, const char *name, uint64_t bytes)
 {
     char path[KILN_PATH_MAX];
@@ -211,7 +231,7 @@ static bool complete(const char *target)
     char folder[KILN_PATH_MAX];
     json_t *index = load_index(target);
     snprintf(folder, sizeof folder, "%s", target);
-    bool all = index && each_file(index, is_there, folder);
+    bool all = index && kiln_chunks_each_file(index, is_there, folder);
     json_decref(index);
     return all;
 }
@@ -247,7 +267,7 @@ static void remove_leftovers(const char *folder, json_t *before, const json_t *n
 {
     leftovers l = {.folder = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .needed = needed};
     if (l.folder < 0) return;
-    (void)each_file(before, remove_unneeded, &l);
+    (void)kiln_chunks_each_file(before, remove_unneeded, &l);
     (void)close(l.folder);
 }
 
@@ -256,9 +276,9 @@ static kiln_status finish(kiln_export_parent *p, kiln_error *err)
     kiln_status st = KILN_OK;
     const kiln_export *e = p->e;
     char path[KILN_PATH_MAX];
-    json_t *before = load_index(e->target), *now = index_json(e), *needed = json_object();
+    json_t *before = load_index(e->target), *now = kiln_chunks_index(e, p->plan->size > 0), *needed = json_object();
     char *text = kiln_json_text(now, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    if (!text || !needed || !each_file(now, remember, needed)) {
+    if (!text || !needed || !kiln_chunks_each_file(now, remember, needed)) {
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", e->target);
         goto done;
     }
@@ -277,14 +297,18 @@ done:
 /* Whole files stay: they are named by their content, and the next export uses them. No worker runs any more. */
 static void abandon(const kiln_export *e) { drop_half_written(e); }
 
-static const kiln_export_round rounds[] = {{.what = "exporting", .ram = ram, .run = write_chunk}};
+static const kiln_export_round rounds[] = {
+    {.what = "exporting", .ram = ram, .run = write_chunk},
+    {.what = "tile tables", .units = tables, .ram = table_ram, .run = write_table},
+};
 
 const kiln_writer_functions kiln_writer_chunks = {
     .place = KILN_PLACE_SHARED,
     .plan = plan,
     .begin = begin,
     .rounds = rounds,
-    .n_rounds = 1,
+    .n_rounds = 2,
+    .views = true,
     .finish = finish,
     .abandon = abandon,
     .last_file = INDEX,

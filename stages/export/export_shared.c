@@ -149,6 +149,7 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     KILN_TRY(take_text(&c, out->temporary, err));
     if (c.left != h.plan_bytes) return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);
     KILN_TRY(kiln_buffer_put(&out->plan, c.at, c.left, err));
+    out->e.views = NULL; /* the parent's */
     out->e.target = out->target;
     out->e.temporary = out->temporary;
     out->e.plan = out->plan.data;

@@ -57,6 +57,9 @@ typedef struct {
     kiln_range means[3], log_scales, opacity_logits, sh0, shN;
 } kiln_export_survey;
 
+/* Cameras and tile tables (export_views.h). */
+typedef struct kiln_export_views kiln_export_views;
+
 enum { KILN_EXPORT_PARTS = 64 };
 
 typedef struct {
@@ -80,6 +83,8 @@ typedef struct {
     const char *temporary;     /* beside it: the file or folder that is written until it is whole */
     const void *plan;          /* what the parent's plan and gather made, [plan_bytes]; workers see it as of the round's begin */
     size_t plan_bytes;
+    /* The parent's, for a writer that asks for them; else NULL. */
+    const kiln_export_views *views;
 } kiln_export;
 
 /* Scene of the first part: name, axes, columns, flags. */
@@ -168,6 +173,7 @@ typedef enum {
 typedef struct {
     kiln_export_place place;
     bool scratch;     /* rounds hand bytes to later rounds in a scratch file */
+    bool views;       /* cameras and tile tables are part of what is written */
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
     /* What became of values, by index of kiln_export_worker.counts, as the end of a sentence that begins with a number: "log scales

@@ -1,0 +1,247 @@
+#include "stages/export/chunks_index.h"
+
+#include "base/file.h"
+#include "kernels/view.h"
+#include "stages/engine/json_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void kiln_chunks_file_name(const kiln_array *a, char out[KILN_CHUNKS_FILE_NAME])
+{
+    char hex[33];
+    kiln_hash h = a->n_segments == 1 ? a->segments[0] : kiln_hash_of(a->segments, a->n_segments * sizeof *a->segments);
+    (void)snprintf(out, KILN_CHUNKS_FILE_NAME, "%s.bin", kiln_hash_hex(h, hex));
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------------------ */
+
+/* 63 bits: more than the numbers of JavaScript hold, so text. */
+static json_t *code(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
+static json_t *integer(uint64_t v) { return json_integer((json_int_t)v); }
+static json_t *numbers(const double *v, size_t n)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < n && all; i++)
+        if (json_array_append_new(all, kiln_json_real(v[i])) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    return all;
+}
+static json_t *vector(const float *v) { return numbers((const double[3]){(double)v[0], (double)v[1], (double)v[2]}, 3); }
+
+/* Sets a member; a value that was not made makes the object NULL, as json_pack does. */
+static void set(json_t **object, const char *key, json_t *value)
+{
+    if (*object && json_object_set_new(*object, key, value) == 0) return;
+    if (!*object) json_decref(value);
+    json_decref(*object);
+    *object = NULL;
+}
+
+static json_t *file_json(const kiln_array *a, kiln_type type, uint32_t components)
+{
+    char name[KILN_CHUNKS_FILE_NAME];
+    kiln_chunks_file_name(a, name);
+    return json_pack("{s:s, s:I, s:s, s:I}", "type", kiln_type_name(type), "components", (json_int_t)components, "file", name,
+                     "bytes", (json_int_t)a->raw_bytes);
+}
+
+/* ---- chunks ------------------------------------------------------------------------------------------------------------------ */
+
+static json_t *chunk_json(const kiln_chunk *c)
+{
+    json_t *planes = json_object();
+    for (uint32_t i = 0; i < c->n_planes; i++)
+        set(&planes, c->planes[i].name, file_json(&c->planes[i].data, c->planes[i].type, c->planes[i].components));
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "parent", c->parent,
+                     "count", (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code(c->hilbert_lo),
+                     "hilbert_last", code(c->hilbert_hi), "box_min", vector(c->box_min), "box_max", vector(c->box_max), "reach_min",
+                     vector(c->reach_min), "reach_max", vector(c->reach_max), "max_log_scale",
+                     kiln_json_real((double)c->max_log_scale), "max_opacity_logit", kiln_json_real((double)c->max_opacity_logit),
+                     "planes", planes);
+}
+
+static json_t *chunks_json(const kiln_export *e)
+{
+    json_t *chunks = json_array();
+    for (uint32_t i = 0; i < e->n_chunks && chunks; i++)
+        if (json_array_append_new(chunks, chunk_json(e->chunks[i].chunk)) != 0) {
+            json_decref(chunks);
+            chunks = NULL;
+        }
+    return chunks;
+}
+
+/* Of the chunks that are written. */
+static json_t *bounds_json(const kiln_export *e)
+{
+    float box_min[3], box_max[3], reach_min[3], reach_max[3];
+    for (int k = 0; k < 3; k++) {
+        box_min[k] = reach_min[k] = INFINITY;
+        box_max[k] = reach_max[k] = -INFINITY;
+        for (uint32_t i = 0; i < e->n_chunks; i++) {
+            const kiln_chunk *c = e->chunks[i].chunk;
+            box_min[k] = fminf(box_min[k], c->box_min[k]);
+            box_max[k] = fmaxf(box_max[k], c->box_max[k]);
+            reach_min[k] = fminf(reach_min[k], c->reach_min[k]);
+            reach_max[k] = fmaxf(reach_max[k], c->reach_max[k]);
+        }
+    }
+    return json_pack("{s:o, s:o, s:o, s:o}", "box_min", vector(box_min), "box_max", vector(box_max), "reach_min", vector(reach_min),
+                     "reach_max", vector(reach_max));
+}
+
+static json_t *scene_json(const kiln_export *e)
+{
+    const kiln_scene *s = kiln_export_scene(e);
+    json_t *scene =
+        json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:s}", "name", s->name, "sh_degree", (int)e->parts[0].layer->sh_degree,
+                  "antialiased", s->antialiased, "origin", numbers(s->origin, 3), "root_centre", numbers(s->root_centre, 3),
+                  "root_half", kiln_json_real(s->root_half), "up_axis", s->up_axis);
+    set(&scene, "unit", kiln_json_string(s->unit));
+    set(&scene, "background", s->has_background ? numbers(s->background, 3) : json_null());
+    set(&scene, "bounds", bounds_json(e));
+    return scene;
+}
+
+/* ---- cameras and tile tables ------------------------------------------------------------------------------------------------- */
+
+static json_t *camera_json(const kiln_camera *c)
+{
+    json_t *o = json_object();
+    set(&o, "name", kiln_json_string(c->name));
+    set(&o, "rotation", numbers(c->r, 9));
+    set(&o, "translation", numbers(c->t, 3));
+    set(&o, "width", integer(c->width));
+    set(&o, "height", integer(c->height));
+    set(&o, "fx", kiln_json_real(c->fx));
+    set(&o, "fy", kiln_json_real(c->fy));
+    set(&o, "cx", kiln_json_real(c->cx));
+    set(&o, "cy", kiln_json_real(c->cy));
+    set(&o, "model", kiln_json_string(c->model));
+    set(&o, "params", numbers(c->params, c->n_params));
+    set(&o, "distorted", json_boolean(c->distorted));
+    set(&o, "synthetic", json_boolean(c->synthetic));
+    set(&o, "split", kiln_json_string(c->split));
+    return o;
+}
+
+static json_t *profile_json(const kiln_tile_table *t)
+{
+    return json_pack("{s:s, s:b, s:o}", "name", t->profile, "antialiased", t->antialiased, "near", kiln_json_real(t->near_m));
+}
+
+static json_t *band_json(const kiln_tile_band *b)
+{
+    json_t *o = json_object(), *arrays = json_object();
+    set(&arrays, "tile_count", file_json(&b->tile_count, KILN_TYPE_U32, 1));
+    set(&arrays, "tile_bytes", file_json(&b->tile_bytes, KILN_TYPE_U32, 1));
+    set(&arrays, "rank_delta", file_json(&b->rank_delta, KILN_TYPE_U8, 1));
+    set(&o, "row0", integer(b->row0));
+    set(&o, "row1", integer(b->row1));
+    set(&o, "pairs", integer(b->pairs));
+    set(&o, "arrays", arrays);
+    return o;
+}
+
+static json_t *table_json(const kiln_tile_table *t)
+{
+    char hex[33];
+    json_t *o = json_object(), *arrays = json_object(), *bands = json_array();
+    for (uint32_t i = 0; i < t->n_bands && bands; i++)
+        if (json_array_append_new(bands, band_json(&t->bands[i])) != 0) {
+            json_decref(bands);
+            bands = NULL;
+        }
+    set(&arrays, "chunks", file_json(&t->chunks, KILN_TYPE_U8, 1));
+    set(&arrays, "visible_slot", file_json(&t->visible_slot, KILN_TYPE_U32, 1));
+    set(&arrays, "visible_row", file_json(&t->visible_row, KILN_TYPE_U16, 1));
+    set(&o, "camera", kiln_json_string(t->camera));
+    set(&o, "profile", profile_json(t));
+    set(&o, "digest", json_string(kiln_hash_hex(t->digest, hex)));
+    set(&o, "width", integer(t->width));
+    set(&o, "height", integer(t->height));
+    set(&o, "tile", integer(KILN_TILE));
+    set(&o, "tiles_x", integer(t->tiles_x));
+    set(&o, "tiles_y", integer(t->tiles_y));
+    set(&o, "visible", integer(t->visible));
+    set(&o, "pairs", integer(t->pairs));
+    set(&o, "arrays", arrays);
+    set(&o, "bands", bands);
+    return o;
+}
+
+static void set_views(json_t **index, const kiln_export_views *v, bool with_tables)
+{
+    json_t *cameras = json_array(), *tables = json_array();
+    int failed = !cameras || !tables;
+    for (uint32_t i = 0; i < v->n_cameras && !failed; i++) failed = json_array_append_new(cameras, camera_json(&v->cameras[i]));
+    for (uint32_t i = 0; i < v->n_tables && with_tables && !failed; i++)
+        failed = json_array_append_new(tables, table_json(&v->tables[i]));
+    set(index, "profile", with_tables && v->n_tables ? profile_json(&v->tables[0]) : json_null());
+    set(index, "cameras", cameras);
+    set(index, "tile_tables", failed ? NULL : tables);
+    if (failed) json_decref(tables);
+}
+
+json_t *kiln_chunks_index(const kiln_export *e, bool with_tables)
+{
+    const kiln_layer *layer = e->parts[0].layer;
+    char hex[33];
+    json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks", "version", 1, "scene",
+                              scene_json(e), "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
+                              (json_int_t)e->n_rows, "chunks", chunks_json(e));
+    set_views(&index, e->views, with_tables);
+    return index;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------- */
+
+static bool each_of(const json_t *arrays, kiln_chunks_file_fn *fn, void *context)
+{
+    const char *key;
+    json_t *a;
+    json_object_foreach((json_t *)arrays, key, a)
+    {
+        const char *name = json_string_value(json_object_get(a, "file")), *why;
+        if (!name || !kiln_name_is_safe(name, &why)) return false;
+        if (!fn(context, name, (uint64_t)json_integer_value(json_object_get(a, "bytes")))) return false;
+    }
+    return true;
+}
+
+bool kiln_chunks_each_file(const json_t *index, kiln_chunks_file_fn *fn, void *context)
+{
+    size_t i, k;
+    json_t *one, *band;
+    if (!json_is_array(json_object_get(index, "chunks"))) return false;
+    json_array_foreach(json_object_get(index, "chunks"), i, one)
+    {
+        if (!each_of(json_object_get(one, "planes"), fn, context)) return false;
+    }
+    json_array_foreach(json_object_get(index, "tile_tables"), i, one)
+    {
+        if (!each_of(json_object_get(one, "arrays"), fn, context)) return false;
+        json_array_foreach(json_object_get(one, "bands"), k, band)
+        {
+            if (!each_of(json_object_get(band, "arrays"), fn, context)) return false;
+        }
+    }
+    return true;
+}
+
+kiln_status kiln_chunks_each_array(const kiln_tile_table *t, kiln_chunks_array_fn *fn, void *context, kiln_error *err)
+{
+    KILN_TRY(fn(context, "chunks", &t->chunks, err));
+    KILN_TRY(fn(context, "visible_slot", &t->visible_slot, err));
+    KILN_TRY(fn(context, "visible_row", &t->visible_row, err));
+    for (uint32_t i = 0; i < t->n_bands; i++) {
+        KILN_TRY(fn(context, "tile_count", &t->bands[i].tile_count, err));
+        KILN_TRY(fn(context, "tile_bytes", &t->bands[i].tile_bytes, err));
+        KILN_TRY(fn(context, "rank_delta", &t->bands[i].rank_delta, err));
+    }
+    return KILN_OK;
+}

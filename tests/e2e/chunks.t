@@ -1,0 +1,62 @@
+#!/bin/bash
+# kiln-export --format chunks: what index.json promises (schema/chunks.schema.json), tile tables as files, when they are left out,
+# and that only what changed is written.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip "no python3"
+db=$KILN_TMP/b/manifest.db out=$KILN_TMP/b/export/chunks
+check() { python3 tests/e2e/chunks.py "$1" "$2" || fail "index.json of $1"; }
+said() { "$KILN_BIN/kiln-export" "$db" "$@" 2>&1; }
+inodes() { (cd "$out" && ls -i ./*.bin | awk '{ print $2, $1 }' | LC_ALL=C sort); }
+
+scene "$KILN_TMP/s" 6000 2 90x60
+kiln import "$KILN_TMP/s" "$db" >/dev/null && kiln knn "$db" >/dev/null && kiln prune "$db" >/dev/null && kiln chunk "$db" --max 1000 >/dev/null || fail bake
+
+# no tables yet: cameras alone
+[[ $(said --format chunks) != *"tile tables"* ]] || fail "a note about tables that nobody made"
+check "$out" 0
+planes=$(inodes)
+kiln tiles "$db" >/dev/null || fail tiles
+[[ $(said) == *written* && $(said) == *"nothing to do"* ]] || fail "new tables are not written, or twice"
+check "$out" 2
+[ -z "$(LC_ALL=C comm -23 <(echo "$planes") <(inodes))" ] || fail "planes that are there were written again"
+
+# other tables: theirs come, the old ones go
+before=$(inodes)
+kiln tiles "$db" --profile gsplat-1.5 >/dev/null || fail "tiles of another profile"
+[[ $(said) == *written* ]] || fail "other tables are not written"
+check "$out" 2
+grep -q '"name": "gsplat-1.5"' "$out/index.json" || fail "the profile is the old one"
+[ -z "$(LC_ALL=C comm -23 <(echo "$planes") <(inodes))" ] || fail "planes went with the tables"
+[ "$before" != "$(inodes)" ] || fail "the tables are the old ones"
+
+# a file of a table that is gone or changed is written again
+python3 -c 'import json, os, sys; t = json.load(open(sys.argv[1] + "/index.json"))["tile_tables"][1]; os.remove(sys.argv[1] + "/" + t["bands"][0]["arrays"]["rank_delta"]["file"])' "$out"
+[[ $(said) == *written* ]] || fail "a missing array was not written again"
+check "$out" 2
+
+# the same bytes by one worker and by several
+for n in 1 3; do kiln export "$db" --format chunks --workers $n --threads $n -o "$KILN_TMP/by$n" >/dev/null || fail "by $n"; done
+diff -r "$KILN_TMP/by1" "$KILN_TMP/by3" && diff -r "$KILN_TMP/by1" "$out" || fail "other bytes"
+
+# a part of the chunks, and tables of other chunks: no tables, and it is said
+[[ $(said --format chunks --chunks '#0,#1' -o "$KILN_TMP/part") == *"tile tables are left out, because they are of all chunks"* ]] || fail "a part: no note"
+check "$KILN_TMP/part" 0
+[[ $(said --format chunks --layer pruned -o "$KILN_TMP/pruned") != *"tile tables"* ]] || fail "a note about tables of another layer"
+check "$KILN_TMP/pruned" 0
+kiln chunk "$db" --max 2000 >/dev/null || fail "chunk again"
+[[ $(said) == *"tile tables are left out, because the stage tiles is stale; run kiln-tiles first"* ]] || fail "stale tables: no note"
+check "$out" 0
+kiln tiles "$db" >/dev/null && said >/dev/null
+check "$out" 2
+
+# a stranger's bake: a table whose array is damaged is refused, and the index names what was there before
+python3 - "$db" <<'P' || fail "damage"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("UPDATE blob SET packed = zeroblob(length(packed)) WHERE hash = (SELECT hash FROM tile_segment WHERE name = 'rank_delta' LIMIT 1)")
+db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+P
+index=$(cat "$out/index.json")
+must 74 "$KILN_BIN/kiln-export" "$db" --format chunks --force
+[ "$index" = "$(cat "$out/index.json")" ] || fail "a failed export changed the index"
+[ -z "$(find "$KILN_TMP" -name '*.tmp.*')" ] || fail "a temporary file was left"
