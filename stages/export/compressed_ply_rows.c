@@ -2,7 +2,7 @@
  * them apart. */
 #include "stages/export/compressed_ply_rows.h"
 
-#include "stages/export/byte_codes.h"
+#include "stages/export/linear.h"
 #include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n
     uint8_t alphas[TILE];
     for (uint64_t at = 0; at < n; at += TILE) {
         const uint64_t m = n - at < TILE ? n - at : TILE, row = first + at;
-        kiln_alpha_codes(m, p->opacity_logits + row, alphas, 1);
+        kiln_opacity_codes(m, p->opacity_logits + row, alphas, 1);
         for (uint64_t i = 0; i < m; i++) {
             kiln_half_packed *h = &out[at + i];
             float q[4];

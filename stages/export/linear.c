@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { TILE = 256 };
+
 /* exp(x) = 2^k exp(r), |r| <= ln2 / 2; exp(r) by its series to r^10 / 10!. What is left out is below 3e-13 of it, a part in 200,000
  * of the last place of a float. -700 <= x <= 700. */
 static inline double exp_of(double x)
@@ -36,7 +38,10 @@ static inline double within(double x, double lo, double hi) { return x < lo ? lo
 void kiln_linear_scales(uint64_t n, const float *logs, float *linear)
 {
 #pragma omp simd
-    for (uint64_t i = 0; i < n; i++) linear[i] = (float)exp_of(within((double)logs[i], -105, 89));
+    for (uint64_t i = 0; i < n; i++) {
+        const float x = logs[i], y = (float)exp_of(within((double)x, -105, 89));
+        linear[i] = x == x ? y : x;
+    }
 }
 
 uint64_t kiln_alphas(uint64_t n, const float *logits, float *alphas)
@@ -81,4 +86,37 @@ void kiln_alpha_codes(uint64_t n, const float *alphas, uint8_t *codes)
 {
 #pragma omp simd
     for (uint64_t i = 0; i < n; i++) codes[i] = (uint8_t)(int32_t)(alphas[i] * 255.0f + 0.5f);
+}
+
+void kiln_opacity_codes(uint64_t n, const float *logits, uint8_t *codes, uint64_t stride)
+{
+    int32_t tile[TILE];
+    for (uint64_t at = 0; at < n; at += TILE) {
+        const uint64_t m = n - at < TILE ? n - at : TILE;
+#pragma omp simd
+        for (uint64_t i = 0; i < m; i++) {
+            double v = (double)logits[at + i];
+            v = v > -30.0 ? v : -30.0; /* NaN too; at 30 the code is 0 or 255 by far */
+            v = v < 30.0 ? v : 30.0;
+            tile[i] = (int32_t)(255.0 / (1.0 + exp_of(-v)) + 0.5);
+        }
+        for (uint64_t i = 0; i < m; i++) codes[(at + i) * stride] = (uint8_t)tile[i];
+    }
+}
+
+void kiln_unit_quat(const float q[4], double unit[4])
+{
+    double largest = 0, sum = 0;
+    for (int c = 0; c < 4; c++) {
+        const double size = fabs((double)q[c]);
+        unit[c] = (double)q[c];
+        largest = size > largest || size != size ? size : largest;
+    }
+    for (int c = 0; c < 4; c++) sum += unit[c] * unit[c]; /* of floats, whose squares neither overflow nor vanish in double */
+    if (!(largest > 0 && sum < HUGE_VAL)) {
+        unit[0] = 1, unit[1] = unit[2] = unit[3] = 0;
+        return;
+    }
+    const double length = sqrt(sum);
+    for (int c = 0; c < 4; c++) unit[c] /= length;
 }

@@ -1,7 +1,7 @@
 /* splat_rows -- see the header. Column by column over tiles whose rows stay in the cache. */
 #include "stages/export/splat_rows.h"
 
-#include "stages/export/byte_codes.h"
+#include "stages/export/linear.h"
 #include "stages/import/ply/ply_columns.h"
 
 #include <float.h>
@@ -74,7 +74,7 @@ void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, uns
             pack_scales(p->log_scales + c * p->n + row, m, rows + SCALE_AT + c * 4, moved);
             pack_colours(p->sh0 + c * p->n + row, m, rows + COLOUR_AT + c, moved);
         }
-        kiln_alpha_codes(m, p->opacity_logits + row, rows + ALPHA_AT, ROW);
+        kiln_opacity_codes(m, p->opacity_logits + row, rows + ALPHA_AT, ROW);
         for (uint64_t i = 0; i < m; i++) {
             float q[4];
             for (uint64_t c = 0; c < 4; c++) q[c] = p->quats[c * p->n + row + i];

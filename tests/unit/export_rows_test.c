@@ -3,7 +3,7 @@
 #include "import_source.h"
 
 #include "base/file.h"
-#include "stages/export/byte_codes.h"
+#include "stages/export/linear.h"
 #include "stages/export/compressed_ply_rows.h"
 #include "stages/export/splat_rows.h"
 #include "stages/import/codes.h"
@@ -338,15 +338,15 @@ static void alphas_are_nearest_and_stay(void **state)
     uint8_t codes[256 * 3];
     (void)state;
     kiln_code_logits(logits);
-    kiln_alpha_codes(256, logits, codes, 3);
+    kiln_opacity_codes(256, logits, codes, 3);
     for (int b = 0; b < 256; b++) assert_int_equal(codes[3 * b], b);
     for (double v = -40; v < 40; v += 0.00037) {
         const float logit = (float)v;
-        kiln_alpha_codes(1, &logit, codes, 1);
+        kiln_opacity_codes(1, &logit, codes, 1);
         assert_near(codes[0], 255 * sigmoid(logit), 1, 1e-9, "alpha");
     }
     const float odd[3] = {NAN, -HUGE_VALF, HUGE_VALF};
-    kiln_alpha_codes(3, odd, codes, 1);
+    kiln_opacity_codes(3, odd, codes, 1);
     assert_memory_equal(codes, ((uint8_t[]){0, 0, 255}), 3);
 }
 
