@@ -9,7 +9,7 @@ It prints how alike the pictures are, and the time of each step:
   own      gsplat.rasterization: all Gaussians are projected, listed (isect_tiles, a sort of all pairs) and blended
   tables   the visible Gaussians of the table alone, in its depth order, are projected; the stored lists are given to
            gsplat.rasterize_to_pixels as isect_offsets and flatten_ids
-  bake     --reference, a picture of kiln-render (--profile gsplat-1.5 --format npy)
+  bake     the picture of libsplatkiln, or --reference of kiln-render (--profile gsplat-1.5 --format npy)
 A stored list has exactly the Gaussians that can change a pixel of its tile, gsplat's own has more, and the picture is the same:
 at least --min-psnr dB, or the exit code is 1.
 """
@@ -44,11 +44,18 @@ def load_gsplat():
 
 
 def gaussians(torch, bake, layer, device):
-    """All chunks, one after the other, as the tensors that gsplat.rasterization takes; relative to the scene's origin."""
-    chunks = [layer.gaussians(c) for c in layer.chunks if c.count]
-    join = lambda name: torch.from_numpy(np.concatenate([getattr(c, name) for c in chunks])).to(device)
+    """The tensors that gsplat.rasterization takes, relative to the scene's origin. In the order of the source, because gsplat draws
+    Gaussians of equal depth in the order of their rows, and a table has them by source row. place [n]: row of these tensors for
+    each row of the layer, chunk after chunk."""
+    chunks = [c for c in layer.chunks if c.count]
+    source_row = np.concatenate([layer.plane(c, "source_row") for c in chunks])
+    order = np.argsort(source_row, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    parts = [layer.gaussians(c) for c in chunks]
+    join = lambda name: torch.from_numpy(np.concatenate([getattr(p, name) for p in parts])[order]).to(device)
     return SimpleNamespace(means=join("means"), quats=join("quats"), scales=join("scales"), opacities=join("opacities"), colors=join("sh"),
-                           sh_degree=layer.sh_degree)
+                           sh_degree=layer.sh_degree, place=place)
 
 
 def camera_tensors(torch, bake, camera, table, device):
@@ -58,14 +65,41 @@ def camera_tensors(torch, bake, camera, table, device):
                            campos=torch.inverse(viewmat)[:, :3, 3])
 
 
-def tile_tensors(torch, table, layer, device):
+def decode_band(torch, table, index, device):
+    """TileTable.band on the GPU: counts int64 [tiles of the band], ranks int64 [pairs]."""
+    to = lambda a: torch.from_numpy(a).to(device)  # of arrays that may be written to, which PyTorch wants
+    counts, sizes, code = table.band_codes(index)
+    counts, sizes, code = to(counts.astype(np.int64)), to(sizes.astype(np.int64)), to(code.copy())
+    if table.bands[index].pairs == 0:
+        return counts, torch.zeros(0, dtype=torch.int64, device=device)
+    zero = torch.zeros(1, dtype=torch.int64, device=device)
+    behind = torch.cat([zero, torch.nonzero(code < 128).flatten() + 1])  # byte behind so many numbers
+    splatkiln._require(len(behind) == table.bands[index].pairs + 1 and int(behind[-1]) == len(code), "the table's codes do not fit")
+    length = behind[1:] - behind[:-1]
+    most = int(length.max())
+    splatkiln._require(most <= 5, "the table has a number of more than five bytes")
+    delta = torch.zeros_like(length)
+    for i in range(most):  # lowest seven bits first
+        byte = code[(behind[:-1] + i).clamp_max(len(code) - 1)].long() & 127
+        delta += torch.where(length > i, byte << (7 * i), torch.zeros_like(byte))
+    stop = torch.cumsum(counts, 0)
+    start = stop - counts
+    total = torch.cat([zero, torch.cumsum(delta, 0)])
+    ranks = total[1:] - torch.repeat_interleave(total[start], counts)
+    delta[start[counts > 0]] = 1  # the first of a tile may be 0
+    sound = (behind[stop] == torch.cumsum(sizes, 0)).all() & (delta > 0).all() & (ranks < table.visible).all()
+    splatkiln._require(bool(sound), "the table has ranks that do not increase or are not there")
+    return counts, ranks
+
+
+def tile_tensors(torch, table, layer, place, device):
     """The stored lists as gsplat has them. rows [visible]: rows of the tensors of gaussians(), nearest first; flatten_ids index
     these. isect_offsets [1, tiles_y, tiles_x]: where the list of each tile begins."""
-    offsets, ranks = table.lists()
-    splatkiln._require(len(ranks) < 2**31, "gsplat's offsets have 31 bits, the table has more pairs")
-    return SimpleNamespace(rows=torch.from_numpy(table.visible_rows(layer)).to(device),
-                           isect_offsets=torch.from_numpy(offsets[:-1].astype(np.int32).reshape(1, table.tiles_y, table.tiles_x)).to(device),
-                           flatten_ids=torch.from_numpy(ranks.astype(np.int32)).to(device))
+    splatkiln._require(table.pairs < 2**31, "gsplat's offsets have 31 bits, the table has more pairs")
+    bands = [decode_band(torch, table, i, device) for i in range(len(table.bands))]
+    counts, ranks = torch.cat([c for c, _ in bands]), torch.cat([r for _, r in bands])
+    return SimpleNamespace(rows=torch.from_numpy(place[table.visible_rows(layer)]).to(device),
+                           isect_offsets=(torch.cumsum(counts, 0) - counts).int().reshape(1, table.tiles_y, table.tiles_x), flatten_ids=ranks.int())
 
 
 def draw_own(gsplat, g, c, antialiased):
@@ -143,28 +177,37 @@ def steps(torch, gsplat, g, c, antialiased, tiles):
 def compare(torch, gsplat, bake, layer, g, table, reference=None):
     """One camera: {"camera", "pairs", "own_pairs", "psnr": {...}, "ms": {...}}."""
     camera = bake.cameras[table.camera]
+    tile_tensors(torch, table, layer, g.place, g.means.device)  # what a process's first kernels cost is no part of the time below
     c = camera_tensors(torch, bake, camera, table, g.means.device)
     start = time.perf_counter()
-    tiles = tile_tensors(torch, table, layer, g.means.device)
+    tiles = tile_tensors(torch, table, layer, g.place, g.means.device)
     torch.cuda.synchronize()
     read_ms = 1e3 * (time.perf_counter() - start)
     own, own_alpha, meta = draw_own(gsplat, g, c, table.antialiased)
     ours, our_alpha = draw_from_tables(torch, gsplat, g, c, table.antialiased, tiles)
     psnr = {"own / tables": decibels(own, ours), "own / tables, alpha": decibels(own_alpha, our_alpha)}
     if reference is not None:
-        bake_rgb = torch.from_numpy(reference[..., :3].copy()).to(own.device)
-        if bake.scene.background is not None:  # kiln-render draws over it, gsplat over black
-            bake_rgb = bake_rgb - (1 - torch.from_numpy(reference[..., 3:].copy()).to(own.device)) * torch.tensor(bake.scene.background, device=own.device)
+        bake_rgb = torch.from_numpy(reference).to(own.device)[..., :3]
         psnr |= {"own / bake": decibels(own, bake_rgb), "tables / bake": decibels(ours, bake_rgb)}
     return {"camera": table.camera, "size": [camera.width, camera.height], "gaussians": len(g.means), "visible": table.visible, "pairs": table.pairs,
             "own_pairs": len(meta["flatten_ids"]), "psnr": psnr, "read_table_ms": read_ms, "ms": steps(torch, gsplat, g, c, table.antialiased, tiles)}
+
+
+def reference_picture(bake, layer, table, path):
+    """Over black, as gsplat draws: float32 [height, width, 4]; None: there is none."""
+    if not path:
+        return bake.draw(table.camera, table.profile, table.antialiased, table.near, [0, 0, 0], layer=layer) if splatkiln.library() else None
+    picture = np.load(path)
+    if bake.scene.background is not None:  # kiln-render draws over it
+        picture[..., :3] -= (1 - picture[..., 3:]) * bake.scene.background.astype(np.float32)
+    return picture
 
 
 def main(argv=None):
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("manifest")
     p.add_argument("--camera", help="default: the first that has a table")
-    p.add_argument("--reference", help=".npy of kiln-render, of this camera")
+    p.add_argument("--reference", help=".npy of kiln-render, of this camera (default: drawn by libsplatkiln, if it is found)")
     p.add_argument("--json", help="write the figures here")
     p.add_argument("--min-psnr", type=float, default=85, help="exit 1 below (default 85)")
     a = p.parse_args(argv)
@@ -178,14 +221,14 @@ def main(argv=None):
         splatkiln._require(bake.stage_state("tiles") == "fresh", "the tile tables are stale: run kiln-tiles")
         layer = bake.layer()
         g = gaussians(torch, bake, layer, "cuda")
-        r = compare(torch, gsplat, bake, layer, g, tables[0], np.load(a.reference) if a.reference else None)
+        r = compare(torch, gsplat, bake, layer, g, tables[0], reference_picture(bake, layer, tables[0], a.reference))
     print(f"{r['camera']}: {r['size'][0]} x {r['size'][1]}, {r['gaussians']} Gaussians, {r['visible']} visible, {r['pairs']} pairs stored, {r['own_pairs']} of gsplat, "
           f"gsplat {gsplat.__version__} on {torch.cuda.get_device_name()}")
     for name, value in r["psnr"].items():
         print(f"  {name:22} {value:8.2f} dB")
     for name, value in r["ms"].items():
         print(f"  {name:22} {value:8.3f} ms")
-    print(f"  {'read the table':22} {r['read_table_ms']:8.3f} ms, once a camera (numpy, on the CPU)")
+    print(f"  {'read the table':22} {r['read_table_ms']:8.3f} ms, once a camera: read and unpacked on the CPU, decoded on the GPU")
     if a.json:
         with open(a.json, "w") as f:
             json.dump(r, f, indent=1)

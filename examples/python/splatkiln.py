@@ -384,12 +384,17 @@ class TileTable:
         self._check((row < count[slot]).all(), "has a row that is not there")
         return start[slot] + row
 
-    def band(self, index):
-        """counts uint32 [tile rows of the band, tiles_x] and ranks int64 [sum of counts], tile after tile, ascending in a tile."""
+    def band_codes(self, index):
+        """As stored: counts and sizes uint32 [tiles of the band], code uint8 [sum of sizes]."""
         b, tiles = self.bands[index], (self.bands[index].row1 - self.bands[index].row0) * self.tiles_x
         counts, sizes = self._array(index, "tile_count", "<u4", tiles), self._array(index, "tile_bytes", "<u4", tiles)
         code = self._array(index, "rank_delta", "u1")
         self._check(counts.sum(dtype=np.uint64) == b.pairs and sizes.sum(dtype=np.uint64) == len(code), "has counts that do not fit")
+        return counts, sizes, code
+
+    def band(self, index):
+        """counts uint32 [tile rows of the band, tiles_x] and ranks int64 [sum of counts], tile after tile, ascending in a tile."""
+        b, (counts, sizes, code) = self.bands[index], self.band_codes(index)
         # The byte of a number that has bit 7 clear is its last one; lowest seven bits first.
         last = np.flatnonzero(code < 128)
         self._check(len(last) == b.pairs and (len(code) == 0 or code[-1] < 128), "has codes that do not fit")
