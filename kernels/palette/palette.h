@@ -9,8 +9,8 @@
  *   centroids  [p][d]  i16  out  entries 0 .. *n_entries - 1, zeros behind them
  *   n_entries  [1]     u64  out  the smaller of p and the number of different rows
  *
- * If at most p different rows are given, they are the entries. Else each entry is the rounded mean of rows near it. The result does
- * not depend on the order of the rows; another seed gives another palette of about the same error.
+ * If at most p different rows are given, they are the entries. Else each entry is the rounded mean of rows near it. Another seed
+ * gives another palette of about the same error.
  *
  * palette_index -- prepares the search, from the entries alone, which the caller may have changed after training (SOG rounds them
  * to 256 values: assigning to the rounded entries loses less).
@@ -24,13 +24,13 @@
  *   rows       [n][d]  i16  in
  *   centroids  [p][d]  i16  in
  *   index      [...]   u32  in   as palette_index made it of these centroids
- *   labels     [n]     u16  out  below p; the nearest entry of those that the index offers, of equally near ones the lowest
+ *   labels     [n]     u16  out  below p; the nearest entry of those that the index offers
  *   distances  [n]     u32  out  squared distance to it; may be NULL
  *
  * A row that is equal to an entry always gets that entry, or the lowest that is equal to it: distance 0. For others, the nearest of
  * all entries is missed for some rows, by little; DESIGN.md has figures.
  *
- * Work space, ownership, waiting: as in knn.h. Bytes of work: palette_assign about 8 d a row.
+ * Work space, ownership, waiting: as in knn.h. Work is a few bytes a row for training, nothing a row for the other two.
  * KILN_E_INPUT: d is 0 or above KILN_PALETTE_VALUES_MAX, p is 0 or above KILN_PALETTE_ENTRIES_MAX, n is too large; a value is
  * beyond the limit; palette_assign: the index is of other centroids' counts, or damaged.
  */
@@ -83,6 +83,9 @@ typedef kiln_status kiln_palette_index_fn(const kiln_exec *x, const kiln_palette
                                           kiln_error *err);
 typedef kiln_status kiln_palette_assign_fn(const kiln_exec *x, const kiln_palette_assign_args *a, void *work, size_t *work_bytes,
                                            kiln_error *err);
+
+/* What both siblings refuse: of n rows at most `most`. KILN_E_INPUT as above. */
+kiln_status kiln_palette_check(const char *op, uint64_t n, uint64_t most, uint32_t d, uint32_t p, kiln_error *err) KILN_MUST_CHECK;
 
 /* Words of the index of p entries of d values: about half a megabyte for 65,536. */
 uint64_t kiln_palette_index_words(uint32_t p, uint32_t d);
