@@ -17,6 +17,7 @@
 #include "kernels/knn/knn.h"
 #include "kernels/lens/lens.h"
 #include "kernels/metrics/metrics.h"
+#include "kernels/palette/palette.h"
 #include "kernels/project/project.h"
 #include "kernels/prune/prune.h"
 #include "kernels/ranks/ranks.h"
@@ -36,6 +37,9 @@ KILN_C_BEGIN
     OP(knn)              \
     OP(knn_join)         \
     OP(metrics)          \
+    OP(palette_assign)   \
+    OP(palette_index)    \
+    OP(palette_train)    \
     OP(project)          \
     OP(prune)            \
     OP(ranks)            \

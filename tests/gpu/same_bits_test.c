@@ -268,6 +268,21 @@ static void spoil_call(const spoiled_call *c, void *args)
         a->capacity = strcmp(c->what, "no room") == 0 ? 0 : a->capacity + (strcmp(c->what, "a pair more") == 0 ? 1 : -1ull);
         return;
     }
+    if (c->op == KILN_OP_palette_train) {
+        ((int16_t *)((kiln_palette_train_args *)args)->rows)[100] = KILN_PALETTE_LIMIT + 1;
+        return;
+    }
+    if (c->op == KILN_OP_palette_index) {
+        ((int16_t *)((kiln_palette_index_args *)args)->centroids)[100] = -KILN_PALETTE_LIMIT - 1;
+        return;
+    }
+    if (c->op == KILN_OP_palette_assign) {
+        const kiln_palette_assign_args *a = args;
+        uint32_t *const last = (uint32_t *)a->index + kiln_palette_index_words(a->p, a->d) - 1;
+        *(strcmp(c->what, "an entry that is not there") == 0 ? last : last - a->p) =
+            strcmp(c->what, "less in cells") == 0 ? 0 : a->p + 7;
+        return;
+    }
     kiln_raster_args *a = args;
     if (strcmp(c->what, "a rank too high") == 0)
         ((uint32_t *)a->ranks)[0] = (uint32_t)a->n; /* of a made_call: ours to write */
@@ -281,7 +296,12 @@ static void lists_that_are_wrong_are_refused_alike(void **state)
                                          {"a pair less", KILN_OP_tile_pairs_emit, KILN_E_BUG},
                                          {"a pair more", KILN_OP_tile_pairs_emit, KILN_E_BUG},
                                          {"a rank too high", KILN_OP_raster, KILN_E_INPUT},
-                                         {"a pair less", KILN_OP_raster, KILN_E_INPUT}};
+                                         {"a pair less", KILN_OP_raster, KILN_E_INPUT},
+                                         {"a value too large", KILN_OP_palette_train, KILN_E_INPUT},
+                                         {"a value too small", KILN_OP_palette_index, KILN_E_INPUT},
+                                         {"an entry that is not there", KILN_OP_palette_assign, KILN_E_INPUT},
+                                         {"less in cells", KILN_OP_palette_assign, KILN_E_INPUT},
+                                         {"more in cells", KILN_OP_palette_assign, KILN_E_INPUT}};
     const fixture *f = *state;
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
         scene s;
@@ -333,10 +353,19 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
     const kiln_raster_args raster = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words, .rgba = out};
     const kiln_raster_args raster_rows = {
         .splats = &splat, .view = &tall, .row0 = 1, .row1 = 2, .tile_counts = words, .ranks = words, .rgba = out};
+    const kiln_palette_train_args no_values = {.p = 1}, no_entries = {.d = 1},
+                                  many_rows = {.n = KILN_PALETTE_ROWS_MAX + 1, .d = 1, .p = 1};
+    const kiln_palette_index_args many_values = {.d = KILN_PALETTE_VALUES_MAX + 1, .p = 1};
+    const kiln_palette_assign_args many_entries = {.d = 1, .p = KILN_PALETTE_ENTRIES_MAX + 1};
     const struct {
         kiln_op_id op;
         const void *args;
-    } calls[] = {{KILN_OP_knn, &k0},
+    } calls[] = {{KILN_OP_palette_train, &no_values},
+                 {KILN_OP_palette_train, &no_entries},
+                 {KILN_OP_palette_train, &many_rows},
+                 {KILN_OP_palette_index, &many_values},
+                 {KILN_OP_palette_assign, &many_entries},
+                 {KILN_OP_knn, &k0},
                  {KILN_OP_knn, &k33},
                  {KILN_OP_knn, &rows},
                  {KILN_OP_knn_join, &join0},
