@@ -6,6 +6,7 @@
 #include "stages/import/ply/ply_columns.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are little-endian and copied as they lie");
@@ -23,18 +24,50 @@ static uint32_t part_code(double c)
     return u < 0 ? 0 : u > 1023.0 ? 1023 : (uint32_t)u;
 }
 
-/* The largest component is left out; of equal ones the first. Its sign is made positive, which turns all four around. */
-static uint32_t pack_rotation(const float q[4])
+/* A unit quaternion without its component `place`, whose sign is made positive: that turns all four around. */
+static uint32_t pack_without(const double unit[4], uint32_t place)
 {
-    double unit[4];
-    uint32_t place = 0, v;
-    kiln_unit_quat(q, unit);
-    for (uint32_t c = 1; c < 4; c++)
-        if (fabs(unit[c]) > fabs(unit[place])) place = c;
-    v = place;
+    uint32_t v = place;
     for (uint32_t c = 0; c < 4; c++)
         if (c != place) v = v << 10 | part_code(unit[place] < 0 ? -unit[c] : unit[c]);
     return v;
+}
+
+/* Does a reader make just these floats of v? As stages/import/ply/compressed_ply.c computes them. */
+static bool means_exactly(uint32_t v, const float q[4])
+{
+    double rest = 1.0;
+    int shift = 20;
+    double parts[3];
+    for (uint32_t c = 0, k = 0; c < 4; c++) {
+        if (c == v >> 30) continue;
+        parts[k] = ((double)(v >> shift & 1023) / 1023.0 - 0.5) * 1.41421356237309505;
+        if ((float)parts[k++] != q[c]) return false;
+        shift -= 10;
+    }
+    rest -= parts[0] * parts[0] + parts[1] * parts[1] + parts[2] * parts[2];
+    return (float)sqrt(rest > 0 ? rest : 0.0) == q[v >> 30];
+}
+
+/* The largest component is left out; of equal ones the first. Of a quaternion that came from a code, another component may have
+ * become the largest by the code's own rounding, or its length may not be 1: if it is one of the codes, it is written with that
+ * again. */
+static uint32_t pack_rotation(const float q[4])
+{
+    double unit[4], sum = 0;
+    uint32_t place = 0;
+    kiln_unit_quat(q, unit);
+    for (uint32_t c = 1; c < 4; c++)
+        if (fabs(unit[c]) > fabs(unit[place])) place = c;
+    for (uint32_t c = 0; c < 4; c++) sum += (double)q[c] * (double)q[c];
+    const bool is_long = sum > 1.0001 && sum < 2.0; /* codes of three large components: at most 3/2 */
+    for (uint32_t c = 0; c < 4; c++) {
+        if (!is_long && (c == place || fabs(unit[c]) < 0.995 * fabs(unit[place]))) continue;
+        const double as_is[4] = {(double)q[0], (double)q[1], (double)q[2], (double)q[3]};
+        const uint32_t v = pack_without(as_is, c);
+        if (means_exactly(v, q)) return v;
+    }
+    return pack_without(unit, place);
 }
 
 uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n, kiln_half_packed *out)

@@ -26,7 +26,7 @@ for suffix in spz SPZ splat ksplat sog glb gltf ply.gz ply.zst compressed.ply Co
 done
 refused 'NAME.ply chunks' kiln export $db -o o.none
 refused 'NAME.ply chunks' kiln export $db --format ply -o o.none
-refused 'NAME.ply chunks' kiln export $db --format chunks -o o.compressed.ply
+refused 'compressed-ply chunks --format' kiln export $db --format chunks -o o.compressed.ply
 refused 'ply chunks --format' kiln export $db --format chunks -o o.ply
 refused "'.' NAME.ply chunks" kiln export $db -o x.png.
 refused "'.' NAME.ply chunks" kiln export $db -o x.ply.

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -250,6 +251,35 @@ static void one_row_and_hostile_rows_are_packed(void **state)
     free(s.values);
 }
 
+/* Of every rotation code, also of those whose left out component is not the largest, or that have no length of 1. */
+static void every_rotation_code_comes_again(void **state)
+{
+    uint32_t seed = 3, n_codes = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 200000; i++) {
+        uint32_t v = random_bits(&seed) << 8 ^ random_bits(&seed);
+        if (i % 4 == 0) v |= 0x3ff003ff; /* components at sqrt(1/2) */
+        if (i % 64 == 1) v |= 0x3fffffff;
+        const double root = 1.41421356237309505;
+        double rest = 1, part[3];
+        float q[4];
+        for (int k = 0; k < 3; k++) {
+            part[k] = ((double)(v >> (20 - 10 * k) & 1023) / 1023.0 - 0.5) * root;
+        }
+        rest -= part[0] * part[0] + part[1] * part[1] + part[2] * part[2];
+        const double largest = sqrt(fmax(rest, 0)), other = fmax(fabs(part[0]), fmax(fabs(part[1]), fabs(part[2])));
+        if (largest < other - 0.002 && rest > -0.0002) continue; /* no encoder makes it */
+        n_codes++;
+        for (uint32_t c = 0, k = 0; c < 4; c++) q[c] = (float)(c == v >> 30 ? sqrt(rest > 0 ? rest : 0.0) : part[k++]);
+        const float zero[3] = {0};
+        const kiln_packing_planes p = {.n = 1, .means = zero, .log_scales = zero, .quats = q, .opacity_logits = zero, .sh0 = zero};
+        kiln_half_packed half;
+        (void)kiln_half_pack(&p, 0, 1, &half);
+        assert_int_equal(half.rotation, v);
+    }
+    assert_true(n_codes > 20000);
+}
+
 /* ---- .splat ----------------------------------------------------------------------------------------------------------------- */
 
 static kiln_splat_planes splat_planes(const planes *s)
@@ -479,6 +509,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_row_is_packed_within_half_a_step),
         cmocka_unit_test(one_row_and_hostile_rows_are_packed),
+        cmocka_unit_test(every_rotation_code_comes_again),
         cmocka_unit_test(any_row_becomes_a_splat_row_within_half_a_step),
         cmocka_unit_test(values_that_a_splat_row_cannot_hold_are_counted),
         cmocka_unit_test(alphas_are_nearest_and_stay),
