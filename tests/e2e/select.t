@@ -190,6 +190,22 @@ for i, r in enumerate(all):
             assert a[at[c]] == v and b[at[c]] == (0 if c.startswith('f_rest') else v), (c, i)
 END
 
+# a filter on a column of the source's own; all columns lose the same rows
+kiln export "$KILN_TMP/q.db" --layer source --filter-value confidence,gte,2990 --filter-value label,eq,3 --filter-value confidence,neq,2995 -o "$KILN_TMP/f.ply" >/dev/null ||
+    fail "a filter of the source's own column"
+python3 - "$KILN_TMP" <<'END' || fail "a filter of the source's own column"
+import sys
+tmp = sys.argv[1] + '/'
+def read(path):
+    head, body = open(path, 'rb').read().split(b'end_header\n', 1)
+    lines = head.decode().splitlines()
+    n = int([l for l in lines if l.startswith('element vertex')][0].split()[2])
+    return [l for l in lines if l.startswith('property')], [body[i * len(body) // n:(i + 1) * len(body) // n] for i in range(n)]
+columns, all = read(tmp + 'q.ply')
+same, some = read(tmp + 'f.ply')
+assert same == columns and some == all[2990:2995] + all[2996:], len(some)
+END
+
 # ---- when it has something to do
 said() { "$KILN_BIN/kiln-export" "$db" "$@" 2>&1; }
 [[ $(said) == *written* && $(said) == *"nothing to do"* ]] || fail "an export is not remembered"
