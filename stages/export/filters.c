@@ -257,7 +257,8 @@ static void list_columns(const kiln_chunk *c, uint32_t sh_degree, char *out, siz
         used +=
             (size_t)snprintf(out + used, size - used, ", f_rest_0 to f_rest_%u", 3 * ((sh_degree + 1) * (sh_degree + 1) - 1) - 1);
     for (uint32_t k = 0; k < c->n_planes && used < size; k++)
-        if (starts(c->planes[k].name, "extra/") && c->planes[k].components == 1)
+        if (starts(c->planes[k].name, "extra/") &&
+            find_column(c, c->planes[k].name + strlen("extra/"), sh_degree, &component, &in) == &c->planes[k]) /* no raw x, y, z */
             used += (size_t)snprintf(out + used, size - used, ", %s", c->planes[k].name + strlen("extra/"));
 }
 

@@ -30,11 +30,12 @@ static kiln_plane splat_planes[] = {
 };
 static kiln_chunk splats = {.name = "/0", .n_planes = sizeof splat_planes / sizeof *splat_planes, .planes = splat_planes};
 static kiln_plane point_planes[] = {
+    {.name = "extra/x", .type = KILN_TYPE_F64, .components = 1},
     {.name = "means", .type = KILN_TYPE_F32, .components = 3},
     {.name = "rgb", .type = KILN_TYPE_F32, .components = 3},
     {.name = "source_row", .type = KILN_TYPE_U32, .components = 1},
 };
-static kiln_chunk points = {.name = "/0", .n_planes = 3, .planes = point_planes};
+static kiln_chunk points = {.name = "/0", .n_planes = 4, .planes = point_planes};
 
 static kiln_filters parsed(const char *boxes, const char *spheres, const char *values, const kiln_chunk *sample)
 {
@@ -148,6 +149,8 @@ static void unknown_columns_are_told_with_those_that_there_are(void **state)
     }
     assert_int_equal(kiln_filters_parse(NULL, NULL, "opacity,gt,0", &f, &err), KILN_OK);
     assert_int_equal(kiln_filters_bind(&f, &points, 0, &err), KILN_E_USAGE);
+    assert_non_null(strstr(err.msg, "there are x, y, z, source_row, red, green, blue"));
+    assert_null(strstr(err.msg, "blue,")); /* the kept doubles are no columns of their own */
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------------------- */
