@@ -1,0 +1,4 @@
+#!/bin/bash
+# What kiln-export writes looks right in web viewers, and other programs read it: the part of tests/viewers that --quick names.
+# starts first
+O=${KILN_BIN%/bin} tests/viewers/run --quick

@@ -1,0 +1,85 @@
+// What is opened where, and how good it has to look. A format, a viewer, a scene or a camera is added here; a viewer also has pages/NAME.js.
+//
+// All decibels are PSNR over white. The picture of a format is compared with the same viewer's picture of our PLY, so that what a viewer
+// does otherwise than we cancels; that picture of the PLY is compared with kiln-render's, so that it is neither empty nor upside down.
+
+const identity = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
+const aboutX = [1, 0, 0, 0, 0, -1, 0, 0, 0, 0, -1, 0, 0, 0, 0, 1];
+const aboutZ = [-1, 0, 0, 0, 0, -1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
+
+// antialiased  which of kiln-render's pictures is like the viewer's
+// reads        the formats below that it has a reader for, beside PLY
+// slack        share of Gaussians by which its number may differ; none: 0
+export const viewers = {
+    spark: { package: '@sparkjsdev/spark', antialiased: 'on', reads: ['compressed-ply', 'sog', 'spz', 'splat', 'ksplat', 'ksplat2'] },
+    gaussiansplats3d: { package: '@mkkellogg/gaussian-splats-3d', antialiased: 'off', reads: ['compressed-ply', 'splat', 'ksplat0', 'ksplat', 'ksplat2'] },
+    babylon: { package: 'babylonjs', antialiased: 'on', reads: ['compressed-ply', 'sog', 'sog-folder', 'spz', 'spz4', 'splat', 'glb'] },
+    playcanvas: { package: 'playcanvas', antialiased: 'on', reads: ['compressed-ply', 'sog', 'sog-folder'] },
+    supersplat: { package: '@playcanvas/supersplat-viewer', antialiased: 'on', reads: ['compressed-ply', 'sog', 'sog-folder'] },
+    three: { package: 'three', antialiased: 'on', reads: ['spz', 'spz4', 'splat', 'glb', 'ksplat', 'ksplat2'] },
+    // Has no reader for PLY: its pictures are compared with kiln-render's alone.
+    cesium: { package: 'cesium', antialiased: 'on', reads: ['tile'], noPly: true },
+};
+
+// A format has the name that kiln-export gives it.
+// file     the name of the file, below the scene's folder
+// page     the format's name in the pages
+// other    what splat-transform is given between input and output; none: it does not write the format
+// frame    from the axes of the PLY to those of our file's numbers; otherFrame: of splat-transform's. The viewers take all numbers as they stand.
+// floor    dB against the same viewer's picture of our PLY, by "SCENE", "SCENE CAMERA", "SCENE VIEWER" or "SCENE VIEWER CAMERA"
+export const formats = {
+    'compressed-ply': { file: 'scene.compressed.ply', page: 'ply', other: [], floor: { chair: 48, 'chair off-centre': 47, 'chair gaussiansplats3d': 39 } },
+    sog: { file: 'scene.sog', page: 'sog', other: ['-g', 'cpu'], floor: { chair: 46 } },
+    'sog-folder': { file: 'sog/meta.json', page: 'sog', other: ['-g', 'cpu'], floor: { chair: 46 } },
+    // The specification of SPZ says right, up, back; splat-transform writes the PLY's numbers.
+    spz: { file: 'scene.spz', page: 'spz', other: ['--spz-version', '3'], frame: aboutX, floor: { chair: 45, 'chair off-centre': 42 } },
+    spz4: { file: 'scene4.spz', page: 'spz', other: ['--spz-version', '4'], frame: aboutX, floor: { chair: 45, 'chair off-centre': 42 } },
+    splat: { file: 'scene.splat', page: 'splat', floor: {} },
+    glb: { file: 'scene.glb', page: 'glb', other: [], frame: aboutZ, otherFrame: aboutZ, floor: { chair: 53 } },
+    ksplat0: { file: 'scene0.ksplat', page: 'ksplat', floor: { 'chair gaussiansplats3d': 53 } },
+    ksplat: { file: 'scene.ksplat', page: 'ksplat', floor: { 'chair gaussiansplats3d': 53 } },
+    ksplat2: { file: 'scene2.ksplat', page: 'ksplat', floor: { 'chair gaussiansplats3d': 53 } },
+    // Our SPZ in a glTF in a tileset, which is what Cesium reads (tile.mjs). Its numbers are taken for glTF's.
+    tile: { file: 'tileset.json', page: 'tiles', of: 'spz', frame: aboutX },
+};
+for (const f of Object.values(formats)) Object.assign(f, { frame: f.frame ?? identity, otherFrame: f.otherFrame ?? identity });
+export { identity };
+
+// Scenes: ply below the folder of reference data, or what kiln-generate is given. Cameras: x right, y down, z forward, as in cameras.json.
+// render   dB of each viewer's picture of our PLY against kiln-render's
+const front = [1, 0, 0, 0, -0.466516852, -0.884512246, 0, 0.884512246, -0.466516852];
+const back = [-1, 0, 0, 0, 0.734109998, -0.679030657, 0, -0.679030657, -0.734109938];
+export const scenes = {
+    chair: {
+        ply: 'scenes/chair/chair.ply', width: 360, height: 440, covered: 0.1,
+        cameras: {
+            centre: { R: back, t: [0, 0, 4.03112888], fx: 555.5, fy: 555.5, cx: 180, cy: 220 },
+            'off-centre': { R: front, t: [0, 0, 4.03112888], fx: 500, fy: 560, cx: 150, cy: 250 },
+        },
+        render: { spark: 45.5, gaussiansplats3d: 41, babylon: 37, playcanvas: 36, supersplat: 36, three: 38, cesium: 36 },
+    },
+    yard: {
+        generate: ['demo', '--gaussians', '20000', '--cameras', '1', '--size', '64x64'], width: 320, height: 320, covered: 0.9,
+        cameras: {
+            front: { R: [0.916666, 0, 0.399654, 0.077696, 0.980921, -0.178207, -0.392029, 0.194407, 0.899177], t: [-0.378402, 0.857386, 6.580864], fx: 272, fy: 272, cx: 160, cy: 160 },
+            back: { R: [-0.926552, 0, 0.376168, 0.060915, 0.986801, 0.150042, -0.371203, 0.161936, -0.914322], t: [0.538509, 0.937012, 6.514664], fx: 290, fy: 272, cx: 140, cy: 170 },
+        },
+        render: {},
+    },
+    leica: {
+        ply: 'scenes/files/brush_leica_8192.ply', width: 400, height: 300, covered: 0.5,
+        cameras: {
+            first: { R: [-0.955336511, 0, 0.295520216, 0.0976252258, 0.943858385, 0.315595806, -0.278929204, 0.330350429, -0.901702344], t: [-0.903836548, -2.17711377, 11.8909016], fx: 480, fy: 480, cx: 200, cy: 150 },
+            second: { R: [0.737393737, 0, 0.6754632, 0.223139554, 0.943858385, -0.243598327, -0.637541592, 0.330350429, 0.695995212], t: [-2.62248278, -0.146288976, 6.08854532], fx: 480, fy: 480, cx: 200, cy: 150 },
+        },
+        render: {},
+    },
+};
+
+// What make test has the time for: three viewers and one camera, each format where most of what it holds shows.
+export const quick = [
+    'yard spark ply front', 'yard spark sog front', 'yard spark spz front',
+    'yard gaussiansplats3d ply front', 'yard gaussiansplats3d splat front', 'yard gaussiansplats3d ksplat2 front',
+    'yard babylon ply front', 'yard babylon compressed-ply front', 'yard babylon glb front',
+    'yard readers @adobe/spz spz', 'yard readers @adobe/spz spz4',
+];
