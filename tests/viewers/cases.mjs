@@ -1,3 +1,5 @@
+import { writeKnot } from './knot.mjs';
+
 // What is opened where, and how good it has to look. A format, a viewer, a scene or a camera is added here; a viewer also has pages/NAME.js.
 //
 // All decibels are PSNR over white. The picture of a format is compared with the same viewer's picture of our PLY, so that what a viewer
@@ -45,7 +47,7 @@ export const formats = {
 for (const f of Object.values(formats)) Object.assign(f, { frame: f.frame ?? identity, otherFrame: f.otherFrame ?? identity });
 export { identity };
 
-// Scenes: ply below the folder of reference data, or what kiln-generate is given. Cameras: x right, y down, z forward, as in cameras.json.
+// Scenes: a PLY below the folder of reference data, or one that is made. Cameras: x right, y down, z forward, as in cameras.json.
 // render   dB of each viewer's picture of our PLY against kiln-render's
 const front = [1, 0, 0, 0, -0.466516852, -0.884512246, 0, 0.884512246, -0.466516852];
 const back = [-1, 0, 0, 0, 0.734109998, -0.679030657, 0, -0.679030657, -0.734109938];
@@ -58,11 +60,11 @@ export const scenes = {
         },
         render: { spark: 45.5, gaussiansplats3d: 41, babylon: 37, playcanvas: 36, supersplat: 36, three: 38, cesium: 36 },
     },
-    yard: {
-        generate: ['demo', '--gaussians', '20000', '--cameras', '1', '--size', '64x64'], width: 320, height: 320, covered: 0.9,
+    knot: {
+        generate: (file) => writeKnot(file, 12000), width: 320, height: 320, covered: 0.2,
         cameras: {
-            front: { R: [0.916666, 0, 0.399654, 0.077696, 0.980921, -0.178207, -0.392029, 0.194407, 0.899177], t: [-0.378402, 0.857386, 6.580864], fx: 272, fy: 272, cx: 160, cy: 160 },
-            back: { R: [-0.926552, 0, 0.376168, 0.060915, 0.986801, 0.150042, -0.371203, 0.161936, -0.914322], t: [0.538509, 0.937012, 6.514664], fx: 290, fy: 272, cx: 140, cy: 170 },
+            front: { R: [1, 0, 0, 0, 1, 0, 0, 0, 1], t: [0, 0, 3.6], fx: 400, fy: 400, cx: 160, cy: 160 },
+            side: { R: [0.6, 0, -0.8, 0.48, 0.8, 0.36, 0.64, -0.6, 0.48], t: [0.1, -0.1, 3.4], fx: 380, fy: 420, cx: 150, cy: 175 },
         },
         render: {},
     },
@@ -78,8 +80,8 @@ export const scenes = {
 
 // What make test has the time for: three viewers and one camera, each format where most of what it holds shows.
 export const quick = [
-    'yard spark ply front', 'yard spark sog front', 'yard spark spz front',
-    'yard gaussiansplats3d ply front', 'yard gaussiansplats3d splat front', 'yard gaussiansplats3d ksplat2 front',
-    'yard babylon ply front', 'yard babylon compressed-ply front', 'yard babylon glb front',
-    'yard readers @adobe/spz spz', 'yard readers @adobe/spz spz4',
+    'knot spark ply front', 'knot spark sog front', 'knot spark spz front',
+    'knot gaussiansplats3d ply front', 'knot gaussiansplats3d splat front', 'knot gaussiansplats3d ksplat2 front',
+    'knot babylon ply front', 'knot babylon compressed-ply front', 'knot babylon glb front',
+    'knot readers @adobe/spz spz', 'knot readers @adobe/spz spz4',
 ];

@@ -35,8 +35,8 @@ export async function bake(scene, folder) {
     for (const entry of fs.readdirSync(folder)) if (entry !== 'theirs') fs.rmSync(path.join(folder, entry), { recursive: true });
     const db = path.join(folder, 'bake.db'), ply = path.join(folder, 'scene.ply'), cameras = path.join(folder, 'views.json');
     if (scene.ply && !(shared && fs.existsSync(path.join(shared, scene.ply)))) return null;
-    const source = scene.ply ? path.join(shared, scene.ply) : path.join(folder, 'generated');
-    if (scene.generate) await kiln('generate', scene.generate[0], source, ...scene.generate.slice(1));
+    const source = scene.ply ? path.join(shared, scene.ply) : path.join(folder, 'made.ply');
+    scene.generate?.(source);
     fs.writeFileSync(cameras, JSON.stringify(Object.entries(scene.cameras).map(([view, c]) => ({ name: view, width: scene.width, height: scene.height, ...c }))));
     await kiln('import', source, db);
     await kiln('knn', db);
