@@ -61,7 +61,7 @@ export const scenes = {
         render: { spark: 45.5, gaussiansplats3d: 41, babylon: 37, playcanvas: 36, supersplat: 36, three: 38, cesium: 36 },
     },
     knot: {
-        generate: (file) => writeKnot(file, 12000), width: 320, height: 320, covered: 0.2,
+        generate: (file) => writeKnot(file, 24000), width: 320, height: 320, covered: 0.2,
         cameras: {
             front: { R: [1, 0, 0, 0, 1, 0, 0, 0, 1], t: [0, 0, 3.6], fx: 400, fy: 400, cx: 160, cy: 160 },
             side: { R: [0.6, 0, -0.8, 0.48, 0.8, 0.36, 0.64, -0.6, 0.48], t: [0.1, -0.1, 3.4], fx: 380, fy: 420, cx: 150, cy: 175 },
