@@ -1,0 +1,104 @@
+#!/bin/bash
+# Each format of kiln-export with a full disk, a failing call, a kill -9 at three moments and a folder that cannot be written: what is
+# there under the target's name stays as it was or is whole, and the next run leaves nothing but the file.
+. tests/fault/lib.sh
+"${CC:-cc}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
+scene "$KILN_TMP/s" 700 2 40x24
+bake "$KILN_TMP/s" "$KILN_TMP/x.db" --max 128
+cd "$KILN_TMP" || exit 1
+mkdir clean to
+
+
+names=()
+for format in $("$KILN_BIN/kiln-export" --list-formats | awk '{ print $1 }'); do
+    mkdir "clean/$format"
+    "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "clean/$format/" --threads 1 2>err || fail "$format: $(cat err)"
+    names+=("$format")
+done
+[ ${#names[@]} -ge 10 ] || fail "only ${#names[@]} formats"
+
+export_to() { "${before[@]}" timeout -k 1 $WITHIN "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" --threads "${threads:-1}" 2>err; }
+
+# An older export stands at the target: another choice of rows.
+older() {
+    before=()
+    rm -rf "to/$format" "old/$format"; mkdir -p "to/$format" old
+    "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" --chunks '#0' 2>err || fail "$format of a chunk: $(cat err)"
+    cp -a "to/$format" "old/$format"
+}
+# The target is as it was, or as it is to be; hashed files of `chunks` may stand beside an old index. `left` files may lie beside it
+# until the next run, where a process was killed.
+is_old_or_new() { # WHAT
+    local file
+    while read -r file; do
+        case $format/$file in
+        chunks/index.json | */index.json) cmp -s "to/$format/$file" "old/$format/$file" || cmp -s "to/$format/$file" "clean/$format/$file" ||
+            fail "$format, $1: '$file' is neither the old one nor the new one" ;;
+        chunks/*) [ -e "clean/$format/$file" ] || [ -e "old/$format/$file" ] || [[ $file == *.tmp.* && $2 = left ]] || fail "$format, $1: left '$file'" ;;
+        */*.tmp.*) [ "${2:-}" = left ] || fail "$format, $1: left '$file'" ;;
+        *) cmp -s "to/$format/$file" "old/$format/$file" || cmp -s "to/$format/$file" "clean/$format/$file" ||
+            fail "$format, $1: '$file' is neither the old file nor the new one" ;;
+        esac
+    done < <(cd "to/$format" && find . -type f | sed 's|^\./||')
+}
+goes_on() { # WHAT: without the fault all is as in a clean folder
+    before=()
+    export_to || fail "$format after $1: $? $(cat err)"
+    diff -rq "to/$format" "clean/$format" || fail "$format after $1: see above"
+}
+
+runs=0
+# fails KIND N: with a fault of fail_nth
+fails() {
+    local code
+    older
+    before=(env "KILN_TEST_FAIL=$1:$2:any:$KILN_TMP/count" "LD_PRELOAD=$KILN_TMP/fail_nth.so")
+    rm -f count; export_to; code=$?
+    calls=$(counted count 1) hits=$(counted count 2)
+    [ "$hits" = 0 ] && [ $code = 0 ] && { runs=$((runs + 1)); return; }
+    case $code in 0 | 5 | 6 | 7 | 74) ;; *) fail "$format, $1 $2: exit $code: $(cat err)" ;; esac
+    [ $code = 0 ] || [ "$(grep -vc ': worker: ' err)" = 1 ] || fail "$format, $1 $2: not one sentence: $(cat err)"
+    is_old_or_new "$1 $2"
+    goes_on "$1 $2"
+    runs=$((runs + 1))
+}
+dies() { # WHAT: the parent is killed while `before` keeps it or a worker from going on
+    local pid
+    older
+    threads=2
+    before=("${held[@]}")
+    setsid "${before[@]}" "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o "to/$format/" --threads 2 >/dev/null 2>&1 &
+    pid=$!
+    sleep 0.25
+    kill -9 -- -$pid 2>/dev/null
+    wait $pid 2>/dev/null
+    is_old_or_new "$1" left
+    unset threads
+    goes_on "$1"
+    runs=$((runs + 1))
+}
+for format in "${names[@]}"; do
+    fails space 0; total=$calls
+    for part in 1 4 7; do fails space $((total * part / 8)); done
+    for kind in write fsync rename open; do
+        fails $kind 0; n=$calls
+        fails $kind 1; fails $kind $n
+    done
+    held=(env KILN_FAULT=unit=0:hang); dies 'kill -9 in the first round'
+    held=(env "KILN_TEST_FAIL=hang:1:any:$KILN_TMP/count" "LD_PRELOAD=$KILN_TMP/fail_nth.so"); dies 'kill -9 in fsync'
+    rm -f count
+done
+
+# ---- a folder that nothing can be written into --------------------------------------------------------------------------------------
+mkdir ro
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=1m none ro 2>/dev/null; then
+    trap 'umount -l "$KILN_TMP/ro"' EXIT
+    mount -o remount,ro ro || fail remount
+    for format in "${names[@]}"; do
+        must 74 "$KILN_BIN/kiln-export" --quiet x.db --format "$format" -o ro/
+        [ "$(wc -l <err)" = 1 ] && grep -q 'ro/' err || fail "$format on a read-only disk: $(cat err)"
+    done
+else
+    echo 'no read-only file system without root'
+fi
+echo "$runs runs"
