@@ -16,7 +16,62 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOW_BITS = 14, LLOYD_PASSES = 256, CUTS = 16, GROUPS_MAX = KILN_CODEBOOK_VALUES * CUTS };
+enum {
+    SMALL_BINS = 4096, /* below 2^-10 */
+    SMALL_LOW = 16,    /* bits; one of them is 2^-38 */
+    LOW = 11,          /* bits of a float that its bin does not say, to 2^16 */
+    LARGE_LOW = 16,
+    SMALL_END = 0x3a800000, /* bits of 2^-10 and 2^16 */
+    LOW_END = 0x47800000,
+    LARGE_BINS = SMALL_BINS + ((LOW_END - SMALL_END) >> LOW), /* the first of them */
+    HALF = KILN_CODEBOOK_BINS / 2,                            /* the bin of 0 */
+};
+_Static_assert(LARGE_BINS + ((0x7f800000 - LOW_END) >> LARGE_LOW) <= HALF, "there is a bin for each finite value");
+
+enum { LLOYD_PASSES = 256, CUTS = 16, GROUPS_MAX = KILN_CODEBOOK_VALUES * CUTS };
+
+static float float_of(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* The bin of a value, which is not -0, and its place within. */
+static inline uint32_t bin_of(float v, uint32_t *low)
+{
+    uint32_t bits, bin;
+    memcpy(&bits, &v, sizeof bits);
+    const uint32_t size = bits & 0x7fffffff;
+    if (size < SMALL_END) {
+        const uint32_t fixed = (uint32_t)(float_of(size) * 0x1p38f);
+        bin = fixed >> SMALL_LOW;
+        *low = fixed & ((1u << SMALL_LOW) - 1);
+    } else if (size < LOW_END) {
+        bin = SMALL_BINS + ((size - SMALL_END) >> LOW);
+        *low = size & ((1u << LOW) - 1);
+    } else {
+        bin = LARGE_BINS + ((size - LOW_END) >> LARGE_LOW);
+        *low = size & ((1u << LARGE_LOW) - 1);
+    }
+    return bits >> 31 ? HALF - 1 - bin : HALF + bin;
+}
+
+/* The value at a place of a bin. */
+static double value_at(uint32_t bin, double low)
+{
+    const uint32_t of_sign = bin < HALF ? HALF - 1 - bin : bin - HALF;
+    double size;
+    if (of_sign < SMALL_BINS) {
+        size = ((double)(of_sign << SMALL_LOW) + low) * 0x1p-38;
+    } else {
+        const uint32_t bits =
+            of_sign < LARGE_BINS ? SMALL_END + ((of_sign - SMALL_BINS) << LOW) : LOW_END + ((of_sign - LARGE_BINS) << LARGE_LOW);
+        const double first = (double)float_of(bits);
+        size = first + ((double)float_of(bits + 1) - first) * low;
+    }
+    return bin < HALF ? -size : size;
+}
 
 static void remember(kiln_codebook_counts *c, uint32_t key)
 {
@@ -33,9 +88,12 @@ void kiln_codebook_add(kiln_codebook_counts *c, const float *values, uint64_t n)
 {
     uint32_t last = 0;
     for (uint64_t i = 0; i < n; i++) {
-        const uint32_t key = kiln_rank_key(values[i] + 0.0f); /* -0 becomes 0 */
-        c->count[key >> LOW_BITS]++;
-        c->low[key >> LOW_BITS] += key & ((1u << LOW_BITS) - 1);
+        const float v = values[i] + 0.0f; /* -0 becomes 0 */
+        const uint32_t key = kiln_rank_key(v);
+        uint32_t low;
+        const uint32_t bin = bin_of(v, &low);
+        c->count[bin]++;
+        c->low[bin] += low;
         if (i > 0 && key == last) continue;
         remember(c, key);
         last = key;
@@ -102,9 +160,8 @@ static void fill_points(const kiln_codebook_counts *c, points *p)
 {
     for (uint32_t bin = 0; bin < KILN_CODEBOOK_BINS; bin++) {
         if (c->count[bin] == 0) continue;
-        const double first = (double)kiln_rank_value(bin << LOW_BITS), step = (double)kiln_rank_value(bin << LOW_BITS | 1) - first;
         p->counts[p->n] = (double)c->count[bin];
-        p->values[p->n] = first + step * ((double)c->low[bin] / (double)c->count[bin]);
+        p->values[p->n] = value_at(bin, (double)c->low[bin] / (double)c->count[bin]);
         p->n++;
     }
 }

@@ -1,9 +1,9 @@
 /* codebook -- 256 values for many: the k-means of one dimension, for the codebooks of SOG scenes (log scales, sh0, entries of the
  * palette).
  *
- * Values come in pieces. Counts hold what the codebook needs in fixed memory (4 MiB): a histogram over the values' ordered keys, in
- * steps of 2^-10 of a value with the mean of each bin, and the different values themselves as long as there are at most 256. All
- * of it is in integers, so neither the order of the pieces nor that of merging shows. Host only.
+ * Values come in pieces. Counts hold what the codebook needs in fixed memory (4 MiB): a histogram with bins of 2^-12 of a value or
+ * less, up to 65,536, with the mean of each bin, and the different values themselves as long as there are at most 256. All of it is
+ * in integers, so neither the order of the pieces nor that of merging shows. Host only.
  *
  *   kiln_codebook_counts *c = calloc(1, sizeof *c);       all zero: no values yet
  *   kiln_codebook_add(c, values, n); ...                  one after the other, or in several structs that are merged
@@ -25,8 +25,8 @@ enum { KILN_CODEBOOK_VALUES = 256, KILN_CODEBOOK_BINS = 1 << 18 };
 /* Plain bytes: may be sent to another process of this machine. */
 typedef struct {
     uint64_t n;
-    uint64_t count[KILN_CODEBOOK_BINS];  /* by the upper 18 bits of the values' keys (kiln_rank_key) */
-    uint64_t low[KILN_CODEBOOK_BINS];    /* sum of the lower 14 bits */
+    uint64_t count[KILN_CODEBOOK_BINS];  /* ascending by value: see codebook.c */
+    uint64_t low[KILN_CODEBOOK_BINS];    /* sum of the places within the bin */
     uint32_t n_values;                   /* different ones; KILN_CODEBOOK_VALUES + 1: too many, `values` is not used any more */
     uint32_t keys[KILN_CODEBOOK_VALUES]; /* of the different values, ascending */
 } kiln_codebook_counts;

@@ -154,7 +154,7 @@ static bool palette_spec_of(const scene *s, unsigned variant, palette_spec *out)
                                   {7, 1, 5, 1500, 500},
                                   {2, 300, 90, 1000, 3}};
     if (variant >= sizeof specs / sizeof *specs || s->spec.kind > SCENE_CLUSTERED || s->spec.of_views || n == 0) return false;
-    if (n > 5000 && variant > 0) return false; /* the time it takes */
+    if (n > 5000 && (variant > 0 || s->spec.kind != SCENE_RANDOM)) return false; /* the time it takes */
     *out = specs[variant];
     if (s->spec.kind == SCENE_CLUSTERED) out->noise /= 4;
     return true;
