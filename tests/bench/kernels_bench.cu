@@ -3,7 +3,7 @@
  *
  *   kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--shared DIR] [--json FILE]
  *
- *   --only    knn, knn_join, spatial_order, frame, project, visible, lists, raster, metrics, rows
+ *   --only    knn, knn_join, spatial_order, frame, project, visible, lists, raster, palette, metrics, rows
  *   --scenes  1m, 6m, exploded, 4k (with 1m or 6m), real (with --shared, the folder of reference data); 100m: 3-NN of 100 million
  *             points, where there is memory
  *   --quick   5 runs instead of 20, no large inputs unless --scenes names them: seconds
@@ -21,7 +21,8 @@ extern "C" const char kiln_bench_commit[];
 namespace
 {
 
-const char *const ops[] = {"knn", "knn_join", "spatial_order", "frame", "project", "visible", "lists", "raster", "metrics", "rows"};
+const char *const ops[] = {"knn",   "knn_join", "spatial_order", "frame",   "project", "visible",
+                           "lists", "raster",   "palette",       "metrics", "rows"};
 const char *const scenes[] = {"1m", "6m", "exploded", "4k", "real", "100m"};
 
 [[noreturn]] void usage()
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
     show_ceilings(&b, o);
     bench::frame_suite(&b, o.shared);
     bench::knn_suite(&b);
+    bench::palette_suite(&b, o.shared);
     bench::pass_suite(&b);
     b.table()->summary();
     if (o.json) b.table()->write_json(o.json);

@@ -9,7 +9,8 @@ namespace bench
 
 void knn_suite(runner *b);                       /* knn, knn_join, spatial_order */
 void frame_suite(runner *b, const char *shared); /* frame, project, visible, lists, raster; shared: NULL, or reference data */
-void pass_suite(runner *b);                      /* metrics, and ranks, prune and initial under the name rows */
+void palette_suite(runner *b, const char *shared);
+void pass_suite(runner *b); /* metrics, and ranks, prune and initial under the name rows */
 
 } // namespace bench
 
