@@ -216,6 +216,7 @@ static uint64_t copy_ram(const kiln_export *e, uint64_t unit)
 }
 
 static const kiln_export_round rounds[] = {
+    KILN_SPZ_MEASURING,
     {.what = "coding", .ram = code_ram, .run = code_chunk},
     {.what = "packing",
      .units = stream_count,
@@ -228,4 +229,4 @@ static const kiln_export_round rounds[] = {
 };
 
 const kiln_writer_functions kiln_writer_spz4 = {
-    .place = KILN_PLACE_FILE, .scratch = true, .counts = kiln_spz_counts, .plan = plan, .rounds = rounds, .n_rounds = 3};
+    .place = KILN_PLACE_FILE, .scratch = true, .counts = kiln_spz_counts, .plan = plan, .rounds = rounds, .n_rounds = 4};

@@ -56,16 +56,31 @@ static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *
     }
 }
 
+/* What is below rounds to 2^23 - 1 at most. */
+bool kiln_spz_fits(double farthest, uint32_t fraction) { return ldexp(farthest, (int)fraction) < 8388607.5; }
+
+uint32_t kiln_spz_needed_fraction(const float *v, uint64_t n)
+{
+    int32_t most = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t bits = kiln_bits_of(v[i]), stored = bits >> 23 & 255, exponent = stored ? stored : 1;
+        const uint32_t digits = (bits & 0x7fffff) | (stored ? 0x800000u : 0); /* v = digits 2^(exponent - 150) */
+        const int32_t needed = digits ? 150 - (int32_t)exponent - __builtin_ctz(digits) : 0;
+        most = needed > most ? needed : most;
+    }
+    return (uint32_t)most;
+}
+
 bool kiln_spz_choose_fraction(double farthest, double half_edge, uint32_t *out)
 {
     const int usual = KILN_SPZ_FRACTION;
     int fits = KILN_SPZ_FRACTION_MAX, exponent;
-    while (fits > 0 && ldexp(farthest, fits) >= 8388607.5) fits--; /* what is below rounds to 2^23 - 1 at most */
-    (void)frexp(half_edge, &exponent);                             /* half_edge is at least 2^(exponent - 1), */
-    const int fine = usual + 1 - exponent;                         /* so that this gives 4096 steps of it, and 8192 of the edge */
+    while (fits > 0 && !kiln_spz_fits(farthest, (uint32_t)fits)) fits--;
+    (void)frexp(half_edge, &exponent);     /* half_edge is at least 2^(exponent - 1), */
+    const int fine = usual + 1 - exponent; /* so that this gives 4096 steps of it, and 8192 of the edge */
     const int wanted = fine > usual ? fine : usual;
     *out = (uint32_t)(wanted < fits ? wanted : fits);
-    return ldexp(farthest, (int)*out) < 8388607.5 && (int)*out >= fine - 1;
+    return kiln_spz_fits(farthest, *out) && (int)*out >= fine - 1;
 }
 
 /* ---- alphas -------------------------------------------------------------------------------------------------------------------

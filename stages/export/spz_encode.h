@@ -70,5 +70,9 @@ enum { KILN_SPZ_FRACTION_MAX = 24 };
  * greatest |x|, |y| or |z|, would not fit 24 bits. Returns false if the bulk then has fewer than 4096 steps: one far row would cost
  * all others their place. *out is set in either case. */
 bool kiln_spz_choose_fraction(double farthest, double half_edge, uint32_t *out);
+/* Does a coordinate of this size fit with so many fractional bits? */
+bool kiln_spz_fits(double farthest, uint32_t fraction);
+/* The fewest fractional bits that lose nothing of any of these coordinates; up to 149. */
+uint32_t kiln_spz_needed_fraction(const float *v, uint64_t n);
 
 #endif

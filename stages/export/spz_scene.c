@@ -39,10 +39,14 @@ static double half_edge_of(const kiln_export *e)
     return most;
 }
 
-static kiln_status choose_fraction(const kiln_export *e, uint32_t *out, kiln_error *err)
+static kiln_status choose_fraction(kiln_export_parent *p, uint32_t *out, kiln_error *err)
 {
-    const double farthest = farthest_of(e), half_edge = half_edge_of(e);
-    if (kiln_spz_choose_fraction(farthest, half_edge, out)) return KILN_OK;
+    const double farthest = farthest_of(p->e), half_edge = half_edge_of(p->e);
+    if (kiln_spz_choose_fraction(farthest, half_edge, out)) {
+        if (*out >= KILN_SPZ_FRACTION) return KILN_OK;
+        return kiln_export_note(p, err, "its positions have steps of 1/%u instead of 1/4096, because they reach as far as %.6g",
+                                1u << *out, farthest);
+    }
     if (*out == KILN_SPZ_FRACTION_MAX)
         return kiln_fail(err, KILN_E_INPUT,
                          "SPZ has positions in steps of 2^-%d at the finest, which is too coarse for a scene of %.3g units; make "
@@ -61,19 +65,16 @@ static bool is_of_spz(const kiln_export *e)
     return all;
 }
 
-static kiln_status tell(kiln_export_parent *p, const kiln_spz_coding *coding, kiln_error *err)
+static kiln_status tell(kiln_export_parent *p, bool to_rub, kiln_error *err)
 {
     const kiln_export *e = p->e;
     const double *origin = e->origin;
     if (origin[0] != 0 || origin[1] != 0 || origin[2] != 0)
         KILN_TRY(kiln_export_note(p, err, "its positions are relative to %.17g %.17g %.17g, as SPZ has 24 bits for a coordinate",
                                   origin[0], origin[1], origin[2]));
-    if (coding->fraction < KILN_SPZ_FRACTION)
-        KILN_TRY(kiln_export_note(p, err, "its positions have steps of 1/%u instead of 1/4096, because they reach as far as %.6g",
-                                  1u << coding->fraction, farthest_of(e)));
     if (e->n_rows > OLD_READERS_MAX)
         KILN_TRY(kiln_export_note(p, err, "readers of SPZ from before 2026 refuse more than %d Gaussians", OLD_READERS_MAX));
-    if (coding->to_rub)
+    if (to_rub)
         kiln_say("the axes of '%s' are RUB (right, up, back), as SPZ has them; --frame as-is leaves those of PLY", e->target);
     else
         kiln_say("the axes of '%s' are those of PLY, as they stand (--frame as-is)", e->target);
@@ -92,16 +93,56 @@ kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
     plan.coding.first_bits = KILN_SPZ_FIRST_BITS;
     plan.coding.other_bits = KILN_SPZ_OTHER_BITS;
     plan.coding.to_rub = e->frame == KILN_FRAME_RUB;
-    plan.coding.signed_zeros = is_of_spz(e);
-    KILN_TRY(choose_fraction(e, &plan.coding.fraction, err));
+    plan.is_of_spz = plan.coding.signed_zeros = is_of_spz(e);
+    if (!plan.is_of_spz) KILN_TRY(choose_fraction(p, &plan.coding.fraction, err));
     const uint32_t m = (e->sh_degree + 1) * (e->sh_degree + 1) - 1;
     const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, 4, 3 * m};
     for (int k = 0; k < KILN_SPZ_PLANES; k++) {
         plan.stride[k] = stride[k];
         plan.at[k + 1] = plan.at[k] + e->n_rows * stride[k];
     }
-    KILN_TRY(tell(p, &plan.coding, err));
+    KILN_TRY(tell(p, plan.coding.to_rub, err));
     return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
+}
+
+/* ---- rows of SPZ ----------------------------------------------------------------------------------------------------------------
+ */
+
+static const kiln_spz_plan *plan_of(const kiln_export *e) { return e->plan; }
+
+uint64_t kiln_spz_measure_units(const kiln_export *e) { return plan_of(e)->is_of_spz ? e->n_chunks : 0; }
+
+uint64_t kiln_spz_measure_ram(const kiln_export *e, uint64_t unit)
+{
+    return kiln_export_rows_ram(e, unit, KILN_ROWS_MEANS) + kiln_outputs_ram(sizeof(uint32_t));
+}
+
+kiln_status kiln_spz_measure(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    kiln_export_rows rows;
+    KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_MEANS, &rows, err));
+    const uint32_t needed = kiln_spz_needed_fraction(rows.means, 3 * rows.n);
+    kiln_export_rows_release(&rows);
+    return kiln_export_result(x, &needed, sizeof needed, err);
+}
+
+kiln_status kiln_spz_measure_gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+{
+    kiln_spz_plan *plan = (void *)p->plan->data;
+    uint32_t needed;
+    if (bytes != sizeof needed) return kiln_fail(err, KILN_E_BUG, "chunk %llu measures %zu bytes", (unsigned long long)unit, bytes);
+    memcpy(&needed, result, sizeof needed);
+    if (needed > plan->needed) plan->needed = needed;
+    return KILN_OK;
+}
+
+/* Rows of version 1, or that were moved on import, may need more bits than there are: they are like those of any format. */
+kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err)
+{
+    kiln_spz_plan *plan = (void *)p->plan->data;
+    plan->coding.fraction = plan->needed;
+    if (plan->needed <= KILN_SPZ_FRACTION_MAX && kiln_spz_fits(farthest_of(p->e), plan->needed)) return KILN_OK;
+    return choose_fraction(p, &plan->coding.fraction, err);
 }
 
 void kiln_spz_header_make(const kiln_export *e, const kiln_spz_plan *plan, uint32_t version, unsigned char last,

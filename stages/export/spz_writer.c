@@ -244,6 +244,7 @@ static uint64_t copy_ram(const kiln_export *e, uint64_t unit)
 }
 
 static const kiln_export_round rounds[] = {
+    KILN_SPZ_MEASURING,
     {.what = "packing", .ram = pack_ram, .ram_thread = pack_thread_ram, .run = pack_chunk, .gather = gather, .end = end_packing},
     {.what = "joining", .ram = copy_ram, .run = copy_chunk},
 };
@@ -253,4 +254,4 @@ const kiln_writer_functions kiln_writer_spz = {.place = KILN_PLACE_FILE,
                                                .counts = kiln_spz_counts,
                                                .plan = kiln_spz_plan_make,
                                                .rounds = rounds,
-                                               .n_rounds = 2};
+                                               .n_rounds = 3};

@@ -319,13 +319,27 @@ static void a_scene_gets_the_fraction_that_it_fits(void **state)
     }
 }
 
+static void bits_that_lose_nothing(void **state)
+{
+    static const struct {
+        float v;
+        uint32_t needed;
+    } of[] = {{0, 0},           {-0.0f, 0},           {1, 0},     {-3, 0},         {16777216, 0}, {0.5f, 1}, {-1.75f, 2},
+              {0x1.8p-12f, 13}, {100 + 0x1p-12f, 12}, {0.1f, 27}, {0x1p-149f, 149}};
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) assert_int_equal(kiln_spz_needed_fraction(&of[i].v, 1), of[i].needed);
+    const float both[2] = {0.5f, 0.125f};
+    assert_int_equal(kiln_spz_needed_fraction(both, 2), 3);
+    assert_true(kiln_spz_fits(2047.999f, 12) && !kiln_spz_fits(2048, 12));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_golden_files_have_these_codes),        cmocka_unit_test(codes_of_golden_files_come_out_again),
         cmocka_unit_test(rotations_that_were_read_keep_their_word), cmocka_unit_test(lengths_and_zeros_do_not_matter),
         cmocka_unit_test(what_no_code_is_near_is_counted),          cmocka_unit_test(more_bits_of_harmonics_are_nearer),
-        cmocka_unit_test(a_scene_gets_the_fraction_that_it_fits),
+        cmocka_unit_test(a_scene_gets_the_fraction_that_it_fits),   cmocka_unit_test(bits_that_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
