@@ -174,8 +174,7 @@ static void put_colours(const records *t, const kiln_ksplat_rows *r, uint64_t at
         t->counts[KILN_KSPLAT_COLOURS] += kiln_colour_codes(t->n, r->sh0 + c * r->n + at, codes);
         put_bytes(t, codes, offset + c);
     }
-    kiln_alpha_codes(t->n, r->alphas + at, codes);
-    put_bytes(t, codes, offset + 3);
+    kiln_opacity_codes(t->n, r->opacity_logits + at, t->out + offset + 3, t->l->row_bytes);
 }
 
 static void put_means(const records *t, const float centre[3], const kiln_ksplat_rows *r, uint64_t at)

@@ -7,11 +7,11 @@
 /* What does not fit, by kind. */
 enum { KILN_KSPLAT_COLOURS, KILN_KSPLAT_LENGTHS, KILN_KSPLAT_COEFFICIENTS, KILN_KSPLAT_POSITIONS, KILN_KSPLAT_COUNTS };
 
-/* A chunk: planes [components][n] as in the manifest, activated (linear.h). */
+/* A chunk: planes [components][n] as in the manifest, but with linear scales and unit quaternions. */
 typedef struct {
     uint64_t n, first; /* first: place of row 0 in the file */
     double origin[3];  /* of the means */
-    const float *means, *scales, *quats, *alphas, *sh0, *shN;
+    const float *means, *scales, *quats, *opacity_logits, *sh0, *shN;
 } kiln_ksplat_rows;
 
 /* Unit quaternions [4][n], not in place. Levels 1 and 2: those that were halves before stay, though halves are unit only to three

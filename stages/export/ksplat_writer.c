@@ -35,9 +35,7 @@ typedef struct {
 static const char *const counts[] = {"colours were clamped to 0 .. 1",
                                      "scales were clamped to 6e-8 .. 65504, which half precision holds",
                                      "coefficients of spherical harmonics were clamped to -65504 .. 65504",
-                                     "coordinates were clamped to the reach of their bucket",
-                                     "opacities were clamped to 1e-38 .. 0.99999994 before they were rounded",
-                                     NULL};
+                                     "coordinates were clamped to the reach of their bucket", NULL};
 
 /* ---- the plan ------------------------------------------------------------------------------------------------------------------
  */
@@ -77,9 +75,10 @@ static kiln_status make_plan(kiln_export_parent *p, uint32_t level, kiln_error *
         KILN_TRY(kiln_export_note(p, err, "a .ksplat holds spherical harmonics up to degree 2; those above are left out"));
     if (kiln_export_scene(e)->antialiased)
         KILN_TRY(kiln_export_note(p, err, "a .ksplat cannot say that the scene is antialiased; the viewer has to be told"));
-    if (level == 0 && (e->origin[0] != 0 || e->origin[1] != 0 || e->origin[2] != 0))
-        KILN_TRY(kiln_export_note(
-            p, err, "positions far from 0 lose digits as floats; --keep-origin writes them relative to the scene's origin"));
+    if (e->origin[0] != 0 || e->origin[1] != 0 || e->origin[2] != 0)
+        KILN_TRY(kiln_export_note(p, err,
+                                  "readers of a .ksplat have floats, which lose digits so far from 0; --keep-origin writes "
+                                  "positions relative to the scene's origin"));
     KILN_TRY(kiln_buffer_put(p->plan, &h, sizeof h, err));
     return kiln_buffer_put(p->plan, NULL, step_at(e, kiln_ksplat_buckets_of(e->n_rows)) - sizeof h, err);
 }
@@ -316,10 +315,9 @@ static kiln_status write_rows(kiln_export_worker *x, uint64_t unit, const kiln_e
     KILN_GO(kiln_alloc_unset((void **)&p.records, FLUSH_ROWS, p.s->layout.row_bytes, "records", err));
     kiln_linear_scales(3 * n, rows->log_scales, rows->log_scales);
     kiln_ksplat_quats(p.s->layout.level, n, rows->quats, quats);
-    x->counts[KILN_KSPLAT_COUNTS] += kiln_alphas(n, rows->opacity_logits, rows->opacity_logits);
     p.rows.scales = rows->log_scales;
     p.rows.quats = quats;
-    p.rows.alphas = rows->opacity_logits;
+    p.rows.opacity_logits = rows->opacity_logits;
     p.rows.sh0 = rows->sh0;
     KILN_GO(write_buckets(x, &p, err));
 done:

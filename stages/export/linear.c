@@ -82,12 +82,6 @@ uint64_t kiln_colour_codes(uint64_t n, const float *sh0, uint8_t *codes)
     return clamped;
 }
 
-void kiln_alpha_codes(uint64_t n, const float *alphas, uint8_t *codes)
-{
-#pragma omp simd
-    for (uint64_t i = 0; i < n; i++) codes[i] = (uint8_t)(int32_t)(alphas[i] * 255.0f + 0.5f);
-}
-
 void kiln_opacity_codes(uint64_t n, const float *logits, uint8_t *codes, uint64_t stride)
 {
     int32_t tile[TILE];

@@ -32,7 +32,5 @@ uint64_t kiln_colour_codes(uint64_t n, const float *sh0, uint8_t *codes);
 /* codes[i * stride] = the whole number nearest to 255 / (1 + exp(-logits[i])). A logit that came from such a code gives that code
  * again. NaN gives 0. */
 void kiln_opacity_codes(uint64_t n, const float *logits, uint8_t *codes, uint64_t stride);
-/* The nearest code of an opacity, times 255. */
-void kiln_alpha_codes(uint64_t n, const float *alphas, uint8_t *codes);
 
 #endif

@@ -55,10 +55,11 @@ static active activate(uint64_t n, uint32_t level, const double origin[3])
     kiln_linear_scales(3 * n, plane(3, n), scales);
     kiln_ksplat_quats(level, n, plane(6, n), quats);
     (void)kiln_alphas(n, plane(10, n), alphas);
-    return (active){scales,
-                    quats,
-                    alphas,
-                    {n, 0, {origin[0], origin[1], origin[2]}, plane(0, n), scales, quats, alphas, plane(11, n), plane(14, n)}};
+    return (active){
+        scales,
+        quats,
+        alphas,
+        {n, 0, {origin[0], origin[1], origin[2]}, plane(0, n), scales, quats, plane(10, n), plane(11, n), plane(14, n)}};
 }
 
 /* Steps of sections and centres of buckets, as the writer's first round finds them. */
