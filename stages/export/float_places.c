@@ -26,7 +26,7 @@ static double coarsest_step(const kiln_export *e)
 kiln_status kiln_float_places_note(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
-    const double *o = kiln_export_scene(e)->origin;
+    const double *o = e->base;
     if (e->origin[0] != 0 || e->origin[1] != 0 || e->origin[2] != 0)
         return kiln_export_note(
             p, err,

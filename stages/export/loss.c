@@ -240,7 +240,11 @@ static kiln_status measure(kiln_export_worker *x, const setup *s, const kiln_cam
     const uint64_t pixels = (uint64_t)camera->width * camera->height;
     const double intrinsics[4] = {camera->fx, camera->fy, camera->cx, camera->cy};
     float *rgba[2] = {NULL, NULL};
-    kiln_view_init(&view, camera->r, camera->t, x->e->origin, intrinsics, camera->width, camera->height, p->near_m, p->far_m);
+    double r[9], t[3];
+    memcpy(r, camera->r, sizeof r);
+    memcpy(t, camera->t, sizeof t);
+    kiln_similarity_pose(&x->e->edits.move, r, t); /* it moves along with what is written */
+    kiln_view_init(&view, r, t, x->e->base, intrinsics, camera->width, camera->height, p->near_m, p->far_m);
     kiln_draw_scene scene = {.view = &view,
                              .profile = s->profile,
                              .antialiased = s->antialiased,

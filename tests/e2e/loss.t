@@ -19,6 +19,10 @@ must 0 kiln render b.db --camera "$name" -o b.npy
 want=$(sed -n "s|.*'a.splat': camera '$name' \([0-9.]*\) dB|\1|p" <<<"$out")
 have=$("$KILN_BIN/kiln-compare" a.npy b.npy --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["psnr"])') || fail 'compare'
 python3 -c "import sys; sys.exit(abs($want - $have) > 0.5)" || fail "said $want dB of $name, drawn $have"
+# cameras move along with what is written: they see the same
+out=$(said --report-loss 9 -o m.splat --translate 3,-2,7 --rotate 20,90,0 --scale 3) || fail "$out"
+moved=$(sed -n "s|.*'m.splat': camera '$name' \([0-9.]*\) dB|\1|p" <<<"$out")
+python3 -c "import sys; sys.exit(abs($want - $moved) > 2)" || fail "said $want dB of $name, moved $moved"
 # a floor that is not reached leaves no file, and a file that is there as it was
 cp a.splat before
 must 3 kiln export a.db -o a.splat --report-loss 1 --min-psnr 90
