@@ -2,6 +2,7 @@
 #include "stages/export/parts.h"
 
 #include "stages/export/chunk_choice.h"
+#include "stages/import/join.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -201,6 +202,14 @@ kiln_status kiln_export_choose(kiln_export *e, const char *list, kiln_error *err
     free(chosen);
     if (st == KILN_OK) fill_facts(e);
     return st;
+}
+
+void kiln_export_up_axis(const kiln_export *e, char *out, size_t size)
+{
+    kiln_similarity turn;
+    kiln_similarity_identity(&turn);
+    (void)snprintf(out, size, "%s", kiln_export_scene(e)->up_axis);
+    if (e->edited && memcmp(e->edits.move.r, turn.r, sizeof turn.r) != 0) kiln_turn_axis(&e->edits.move, out, size);
 }
 
 const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name)

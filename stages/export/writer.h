@@ -93,6 +93,8 @@ static inline const kiln_scene *kiln_export_scene(const kiln_export *e) { return
 static inline const kiln_chunk *kiln_export_sample(const kiln_export *e) { return e->chunks[0].chunk; }
 /* A plane that the sample has, if the chunks of all parts have it in the same shape; else NULL. */
 const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name);
+/* The axis of the first part's scene that points up, as the moves turn it: "y", "-z", "0 0.5 1"; "" unknown. */
+void kiln_export_up_axis(const kiln_export *e, char *out, size_t size);
 /* Are all chunks that are written just what a layer holds? */
 static inline bool kiln_export_is_as_stored(const kiln_export *e)
 {
