@@ -234,5 +234,11 @@ static const kiln_export_round rounds[] = {
     {.what = "packing groups of several chunks", .units = shared_units, .ram = ram_of_shared, .run = write_shared},
 };
 
-const kiln_writer_functions kiln_writer_compressed_ply = {
-    .place = KILN_PLACE_FILE, .scratch = true, .counts = counts, .plan = plan, .begin = begin, .rounds = rounds, .n_rounds = 2};
+const kiln_writer_functions kiln_writer_compressed_ply = {.place = KILN_PLACE_FILE,
+                                                          .reader = "compressed-ply",
+                                                          .scratch = true,
+                                                          .counts = counts,
+                                                          .plan = plan,
+                                                          .begin = begin,
+                                                          .rounds = rounds,
+                                                          .n_rounds = 2};

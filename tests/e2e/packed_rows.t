@@ -95,3 +95,7 @@ for f in $formats; do
     [ -z "$(ls | grep '^full')" ] || fail "$f: $(ls | grep '^full')"
     must 74 kiln export s.db -o points.ply/x.$f
 done
+
+# what was written is read again to be measured
+must 0 "$KILN_BIN/kiln-export" s.db -o loss.compressed.ply --report-loss 1
+grep -q 'dB' err || fail "the loss of a compressed PLY: $(cat err)"
