@@ -119,4 +119,4 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
 static const kiln_export_round rounds[] = {{.what = "exporting", .ram = ram, .run = write_chunk}};
 
 const kiln_writer_functions kiln_writer_glb = {
-    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan, .begin = begin, .rounds = rounds, .n_rounds = 1};
+    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan, .begin = begin, .rounds = rounds, .n_rounds = 1, .reader = "gltf"};

@@ -365,9 +365,24 @@ static const kiln_export_round rounds[] = {
     {.what = "exporting", .ram = write_ram, .run = write_chunk},
 };
 
-const kiln_writer_functions kiln_writer_ksplat = {
-    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan_level1, .rounds = rounds, .n_rounds = 2, .finish = finish};
-const kiln_writer_functions kiln_writer_ksplat0 = {
-    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan_level0, .rounds = rounds + 1, .n_rounds = 1, .finish = finish};
-const kiln_writer_functions kiln_writer_ksplat2 = {
-    .place = KILN_PLACE_FILE, .counts = counts, .plan = plan_level2, .rounds = rounds, .n_rounds = 2, .finish = finish};
+const kiln_writer_functions kiln_writer_ksplat = {.place = KILN_PLACE_FILE,
+                                                  .counts = counts,
+                                                  .plan = plan_level1,
+                                                  .rounds = rounds,
+                                                  .n_rounds = 2,
+                                                  .finish = finish,
+                                                  .reader = "ksplat"};
+const kiln_writer_functions kiln_writer_ksplat0 = {.place = KILN_PLACE_FILE,
+                                                   .counts = counts,
+                                                   .plan = plan_level0,
+                                                   .rounds = rounds + 1,
+                                                   .n_rounds = 1,
+                                                   .finish = finish,
+                                                   .reader = "ksplat"};
+const kiln_writer_functions kiln_writer_ksplat2 = {.place = KILN_PLACE_FILE,
+                                                   .counts = counts,
+                                                   .plan = plan_level2,
+                                                   .rounds = rounds,
+                                                   .n_rounds = 2,
+                                                   .finish = finish,
+                                                   .reader = "ksplat"};

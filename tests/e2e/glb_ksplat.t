@@ -73,6 +73,12 @@ for kind, degree in (('glb', 3), ('ksplat', 2), ('ksplat0', 2), ('ksplat2', 2)):
                 else: assert abs(a - b) <= 0.5001 * sh_step, (kind, 'sh', a, b)
 PY
 
+# drawn from the file beside the bake
+for format in glb ksplat0; do
+    must 0 "$KILN_BIN/kiln-export" b.db --format $format --report-loss 1 -o loss.${format%[0-9]}
+    grep -qE '[0-9] dB|infinite' err out || fail "$format: no loss is told: $(cat err out)"
+done
+
 # axes: as the PLY has them, both ways
 must 0 kiln export b.db --frame as-is -o as-is.glb
 cmp -s as-is.glb one.glb && fail '--frame as-is changes nothing'
