@@ -4,6 +4,7 @@
 #include "kernels/draw/draw.h"
 #include "stages/export/rows.h"
 #include "stages/import/import_rows.h"
+#include "stages/import/packing.h"
 #include "stages/render/background.h"
 
 #include <errno.h>
@@ -93,7 +94,8 @@ typedef struct {
     const kiln_reader *reader;
     kiln_source *source;
     kiln_source_info *info;
-    uint64_t *offsets; /* [blocks + 1] of their first rows, as the pass before told them */
+    const kiln_packing *packing; /* the file is packed, and unpacked to scratch; NULL: it is not */
+    uint64_t *offsets;           /* [blocks + 1] of their first rows, as the pass before told them */
     kiln_rows rows;
     kiln_clean clean;
 } written;
@@ -116,7 +118,11 @@ static void close_written(written *f)
 static kiln_status open_source(written *f, const setup *s, const char *spool, kiln_error *err)
 {
     const kiln_read_options options = {.frame = f->x->e->frame};
-    const kiln_source_at at = {.path = s->file, .name = s->file, .spool = spool, .options = &options};
+    const kiln_source_at at = {.path = f->packing ? s->spool : s->file,
+                               .name = s->file,
+                               .packing = f->packing ? f->packing->name : NULL,
+                               .spool = spool,
+                               .options = &options};
     memset(f->info, 0, sizeof *f->info);
     return f->reader->open(&at, &f->source, f->info, err);
 }
@@ -133,12 +139,27 @@ static kiln_status spool_source(written *f, const setup *s, kiln_error *err)
     return st == KILN_OK ? open_source(f, s, s->spool, err) : st;
 }
 
+/* The file is ours, so that what it unpacks to is not limited. */
+static kiln_status unpack_source(const written *f, const setup *s, kiln_error *err)
+{
+    uint64_t bytes;
+    const int fd = open(s->spool, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open scratch: %s", strerror(errno));
+    const kiln_status st = kiln_unpack(f->packing, s->file, fd, UINT64_MAX, &bytes, err);
+    (void)close(fd);
+    return st;
+}
+
 static kiln_status open_written(written *f, const setup *s, kiln_error *err)
 {
     f->reader = kiln_reader_named(s->reader);
     if (!f->reader) return kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", s->reader);
     KILN_TRY(KILN_ALLOC(&f->info, 1, "a file", err));
+    KILN_TRY(kiln_packing_find(s->file, &f->packing, err));
+    if (f->packing) KILN_TRY(unpack_source(f, s, err));
     KILN_TRY(open_source(f, s, NULL, err));
+    if (f->info->spool_bytes && f->packing)
+        return kiln_fail(err, KILN_E_BUG, "the format %s is packed twice", s->reader); /* scratch holds one of them */
     if (f->info->spool_bytes) KILN_TRY(spool_source(f, s, err));
     KILN_TRY(KILN_ALLOC(&f->offsets, f->info->n_rows / KILN_BLOCK_ROWS + 2, "blocks", err));
     f->offsets[0] = UINT64_MAX;

@@ -228,5 +228,10 @@ static const kiln_export_round rounds[] = {
     {.what = "joining", .units = stream_count, .ram = copy_ram, .run = copy_frame},
 };
 
-const kiln_writer_functions kiln_writer_spz4 = {
-    .place = KILN_PLACE_FILE, .scratch = true, .counts = kiln_spz_counts, .plan = plan, .rounds = rounds, .n_rounds = 4};
+const kiln_writer_functions kiln_writer_spz4 = {.place = KILN_PLACE_FILE,
+                                                .scratch = true,
+                                                .counts = kiln_spz_counts,
+                                                .reader = "spz",
+                                                .plan = plan,
+                                                .rounds = rounds,
+                                                .n_rounds = 4};

@@ -251,6 +251,7 @@ static const kiln_export_round rounds[] = {
 
 const kiln_writer_functions kiln_writer_spz = {.place = KILN_PLACE_FILE,
                                                .scratch = true,
+                                               .reader = "spz",
                                                .counts = kiln_spz_counts,
                                                .plan = kiln_spz_plan_make,
                                                .rounds = rounds,

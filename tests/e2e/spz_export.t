@@ -44,6 +44,8 @@ for format in spz spz4; do
         cmp all.spz again.spz || fail "$format has other bytes with $how"
     done
     must 0 kiln import all.spz $format.db
+    must 0 "$KILN_BIN/kiln-export" s.db --format $format -o again.spz --report-loss 1 --min-psnr 25
+    grep -qE "camera '.*' [0-9.]+ dB" err && cmp all.spz again.spz || fail "$format: its loss: $(cat err)"
 done
 same spz.db spz4.db
 
