@@ -58,7 +58,7 @@ export async function startBrowser({ chromium, modules, program, profile }) {
     await context.route('**/*', (route) => (/^(blob|data):/.test(route.request().url()) || route.request().url().startsWith(`${base}/`) ? route.continue() : route.abort()));
     return {
         // {viewer, file, format, width, height, background, frame, cameras} -> {pictures: [{png (a Buffer), covered}], count, seconds}. Throws what the page said.
-        async take({ file, seconds = 180, ...job }) {
+        async take({ file, seconds = 300 * Number(process.env.KILN_SLOW || 1), ...job }) {
             const started = Date.now(), said = [], page = await context.newPage();
             roots.data = path.dirname(file);
             page.on('console', (m) => { if (m.type() === 'error') said.push(m.text()); });
@@ -68,9 +68,9 @@ export async function startBrowser({ chromium, modules, program, profile }) {
             try {
                 await page.setViewportSize({ width: job.width, height: job.height });
                 await page.addInitScript((given) => { window.job = given; }, { ...job, name: path.basename(file), url: `${base}/data/${encodeURIComponent(path.basename(file))}` });
-                await page.goto(`${base}/open/${job.viewer}`);
+                await page.goto(`${base}/open/${job.viewer}`, { timeout: 0 });
                 // A rejection that no code of a viewer waits for ends in pageerror; what open() throws ends here.
-                const taken = page.waitForFunction(() => window.take, null, { timeout: 60000 }).then(() => page.evaluate(() => window.take()));
+                const taken = page.waitForFunction(() => window.take, null, { timeout: 0 }).then(() => page.evaluate(() => window.take()));
                 const { pictures, count } = await Promise.race([taken, crashed, late]);
                 return { pictures: pictures.map((p) => ({ ...p, png: Buffer.from(p.png, 'base64') })), count, seconds: (Date.now() - started) / 1000 };
             } catch (e) {

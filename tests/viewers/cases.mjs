@@ -27,12 +27,13 @@ export const viewers = {
 // file     the name of the file, below the scene's folder
 // page     the format's name in the pages
 // other    what splat-transform is given between input and output; none: it does not write the format
+// slow     splat-transform takes many minutes for it on a CPU: its file is made with --slow alone, and stays
 // frame    from the axes of the PLY to those of our file's numbers; otherFrame: of splat-transform's. The viewers take all numbers as they stand.
 // floor    dB against the same viewer's picture of our PLY, by "SCENE", "SCENE CAMERA", "SCENE VIEWER" or "SCENE VIEWER CAMERA"
 export const formats = {
     'compressed-ply': { file: 'scene.compressed.ply', page: 'ply', other: [], floor: { chair: 48, 'chair off-centre': 47, 'chair gaussiansplats3d': 39 } },
-    sog: { file: 'scene.sog', page: 'sog', other: ['-g', 'cpu'], floor: { chair: 46 } },
-    'sog-folder': { file: 'sog/meta.json', page: 'sog', other: ['-g', 'cpu'], floor: { chair: 46 } },
+    sog: { file: 'scene.sog', page: 'sog', other: ['-g', 'cpu'], slow: true, floor: { chair: 46 } },
+    'sog-folder': { file: 'sog/meta.json', page: 'sog', other: ['-g', 'cpu'], slow: true, floor: { chair: 46 } },
     // The specification of SPZ says right, up, back; splat-transform writes the PLY's numbers.
     spz: { file: 'scene.spz', page: 'spz', other: ['--spz-version', '3'], frame: aboutX, floor: { chair: 45, 'chair off-centre': 42 } },
     spz4: { file: 'scene4.spz', page: 'spz', other: ['--spz-version', '4'], frame: aboutX, floor: { chair: 45, 'chair off-centre': 42 } },

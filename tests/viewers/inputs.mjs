@@ -41,7 +41,8 @@ export async function bake(scene, folder) {
     await kiln('import', source, db);
     await kiln('knn', db);
     await kiln('chunk', db, '--layer', 'source');
-    await kiln('export', db, '-o', ply);
+    // All other formats have the rows in this order, in which Gaussians of equal depth are drawn.
+    await kiln('export', db, '--order', 'baked', '-o', ply);
     // splat-transform's files take minutes and stay while the PLY is the same.
     const stamp = path.join(folder, 'theirs', 'of'), hash = createHash('sha256').update(fs.readFileSync(ply)).digest('hex');
     if (!fs.existsSync(stamp) || fs.readFileSync(stamp, 'latin1') !== hash) {
@@ -69,15 +70,16 @@ export async function writeOurs(name, baked, folder) {
     return file;
 }
 
-// Writes it with splat-transform; null when that has no such writer or is not installed.
-export async function writeTheirs(name, baked, folder, modules) {
+// Writes it with splat-transform; null when that has no such writer, is not installed, or would take too long.
+export async function writeTheirs(name, baked, folder, modules, isSlowToo) {
     const format = formats[name], file = path.join(folder, 'theirs', format.file);
     if (format.of) {
-        const spz = await writeTheirs(format.of, baked, folder, modules);
+        const spz = await writeTheirs(format.of, baked, folder, modules, isSlowToo);
         return spz && writeTile(spz, file);
     }
     if (!format.other || !hasSplatTransform(modules)) return null;
     if (fs.existsSync(file)) return file;
+    if (format.slow && !isSlowToo) return null;
     fs.mkdirSync(path.dirname(file), { recursive: true });
     await splatTransform(modules, ...format.other, baked.ply, file);
     return file;

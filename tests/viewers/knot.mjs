@@ -30,7 +30,8 @@ export function writeKnot(file, count) {
             opacity: 1.5 + 1.5 * normal(),
             scale_0: -4.1 + 0.3 * normal(), scale_1: -4.5 + 0.3 * normal(), scale_2: -5.1 + 0.3 * normal(),
         };
-        rest.forEach((name, i) => { gaussian[name] = 0.12 * Math.sin((1 + i % 4) * t + i); });
+        // Of degree 3 less, which GaussianSplats3D leaves out.
+        rest.forEach((name, i) => { gaussian[name] = (i % 15 < 8 ? 0.3 : 0.12) * Math.sin((1 + i % 4) * t + i); });
         q.forEach((v, i) => { gaussian[`rot_${i}`] = v / length; });
         names.forEach((name, i) => { values[row * names.length + i] = gaussian[name] ?? 0; });
     }

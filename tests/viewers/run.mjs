@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-// node run.mjs FOLDER [--quick] [WORD...] -- opens every format in every viewer that reads it, compares the pictures (cases.mjs), and has
+// node run.mjs FOLDER [--quick|--slow] [WORD...] -- opens every format in every viewer that reads it, compares the pictures (cases.mjs), and has
 // other programs read the files (readers.mjs). `run` beside this file calls it and says what a WORD is.
 //   FOLDER   has node_modules; takes the scenes' files, pictures/ and results.json
 //   --quick  only the cases that cases.mjs lists as quick
+//   --slow   splat-transform's SOG as well, which takes it many minutes a scene
 // A line a case: dB of our file, of splat-transform's where that writes the format, and the least that is asked for. Exit 1 when one failed.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,8 +16,8 @@ import { readCase, readerCases, readPly } from './readers.mjs';
 
 const MARGIN = 0.3; // dB by which our file may look worse than splat-transform's, in the mean of a format's cameras
 const WHITE = [255, 255, 255];
-const isQuick = process.argv.includes('--quick');
-const [folder, ...words] = process.argv.slice(2).filter((a) => a !== '--quick').map((a, i) => (i ? a : path.resolve(a)));
+const isQuick = process.argv.includes('--quick'), isSlowToo = process.argv.includes('--slow');
+const [folder, ...words] = process.argv.slice(2).filter((a) => !a.startsWith('--')).map((a, i) => (i ? a : path.resolve(a)));
 const modules = path.join(folder, 'node_modules'), pictures = path.join(folder, 'pictures');
 const isWanted = (name) => words.every((word) => name.includes(word)) && (!isQuick || quick.includes(name));
 const results = [];
@@ -71,7 +72,7 @@ async function openAll(browser, sceneName, scene, baked, viewer, views) {
         for (const [whose, write, axes] of [['ours', writeOurs, frame], ['theirs', writeTheirs, otherFrame]]) {
             if (whose === 'theirs' && isQuick) continue;
             try {
-                const file = await write(format, baked, place, modules);
+                const file = await write(format, baked, place, modules, isSlowToo);
                 if (file) taken[whose] = await take(browser, `${sceneName} ${viewer} ${format} ${whose}`, scene, viewer, ofFormat, file, page, axes);
             } catch (e) {
                 problems[whose] = e;
