@@ -50,6 +50,12 @@ kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error
     return ftruncate(p->fd, (off_t)bytes) == 0 ? KILN_OK : kiln_file_write_failed(p->e->temporary, errno, err);
 }
 
+static void see_plan(runner *k)
+{
+    k->e->plan = k->plan.data;
+    k->e->plan_bytes = k->plan.size;
+}
+
 /* ---- a list of units -----------------------------------------------------------------------------------------------------------
  */
 
@@ -125,8 +131,7 @@ static kiln_status take_result(runner *k, const list *l, uint64_t unit, kiln_err
     void *data = NULL;
     uint64_t bytes = 0;
     kiln_status st = KILN_OK;
-    k->e->plan = k->plan.data; /* the gather before may have moved it */
-    k->e->plan_bytes = k->plan.size;
+    see_plan(k); /* the gather before may have moved it */
     if (has_result(u)) KILN_TRY(kiln_unit_data(k->r, u, "result", &data, &bytes, err));
     if (!l->round)
         st = take_survey(k, unit, data, bytes, err);
@@ -144,8 +149,7 @@ static kiln_status run_list(runner *k, list *l, const char *what, kiln_error *er
     kiln_status st = KILN_OK;
     if (l->n == 0) return KILN_OK;
     k->serial++;
-    k->e->plan = k->plan.data;
-    k->e->plan_bytes = k->plan.size;
+    see_plan(k);
     k->shared.size = 0;
     KILN_TRY(kiln_export_pack(k->e, &k->places, &k->shared, err));
     KILN_GO(KILN_ALLOC(&l->units, l->n, "units", err));
@@ -154,6 +158,7 @@ static kiln_status run_list(runner *k, list *l, const char *what, kiln_error *er
     kiln_run_on_cpu(k->r, !l->round || !l->round->computes);
     KILN_GO(kiln_run_units(k->r, what, l->units, l->n, err));
     for (uint64_t i = 0; i < l->n; i++) KILN_GO(take_result(k, l, i, err));
+    see_plan(k);
     if (l->round && l->round->end) KILN_GO(l->round->end(&k->p, err));
 done:
     if (l->units) kiln_units_release(l->units, l->n);
@@ -180,8 +185,7 @@ static kiln_status run_rounds(runner *k, kiln_error *err)
     for (uint32_t i = 0; i < k->f->n_rounds; i++) {
         const kiln_export_round *round = &k->f->rounds[i];
         list l = {.number = i, .round = round};
-        k->e->plan = k->plan.data;
-        k->e->plan_bytes = k->plan.size;
+        see_plan(k);
         l.n = round->units ? round->units(k->e) : k->e->n_chunks;
         KILN_TRY(run_list(k, &l, round->what, err));
     }

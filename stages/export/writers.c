@@ -111,22 +111,26 @@ const char *kiln_scene_suffix(const char *path)
     return find_suffix(path, &writer);
 }
 
-/* "NAME.ply, or a folder with --format chunks" */
+/* "NAME.ply, NAME.spz; folders with --format chunks": each suffix once. */
 static void list_written(char *out, size_t size)
 {
-    size_t n = 0;
+    size_t n = 0, folders = 0;
     *out = '\0';
     for (const kiln_writer *w = kiln_writers; w->name && n < size; w++) {
-        const char *sep = w == kiln_writers ? "" : w[1].name ? ", " : ", or ";
         const int length = (int)strcspn(w->suffixes, ","); /* the first one */
-        n += (size_t)(length ? snprintf(out + n, size - n, "%sNAME.%.*s", sep, length, w->suffixes)
-                             : snprintf(out + n, size - n, "%sa folder with --format %s", sep, w->name));
+        bool there = length == 0;
+        for (const kiln_writer *before = kiln_writers; before < w; before++)
+            there = there || !strcmp(before->suffixes, w->suffixes);
+        if (!there) n += (size_t)snprintf(out + n, size - n, "%sNAME.%.*s", n ? ", " : "", length, w->suffixes);
     }
+    for (const kiln_writer *w = kiln_writers; w->name && n < size; w++)
+        if (!w->suffixes[0])
+            n += (size_t)snprintf(out + n, size - n, "%s%s", folders++ ? ", " : "; folders with --format ", w->name);
 }
 
 kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out, kiln_error *err)
 {
-    char written[256];
+    char written[512];
     const kiln_writer *of_suffix;
     const char *suffix = find_suffix(path, &of_suffix);
     if (suffix && listed_suffix(path, wanted->suffixes) == strlen(suffix)) of_suffix = wanted;
