@@ -23,6 +23,7 @@ typedef struct {
     kiln_export *e;
     kiln_export_places places;
     kiln_export_parent p;
+    int scratch[KILN_SCRATCH_FILES]; /* without names: gone when they are closed */
     kiln_export_said *said;
     kiln_buffer plan, shared;
     uint32_t serial;
@@ -197,7 +198,8 @@ static kiln_status run_rounds(runner *k, kiln_error *err)
 
 static kiln_status open_target(runner *k, kiln_error *err)
 {
-    if (k->f->scratch) KILN_TRY(kiln_scratch_unnamed(k->e->target, &k->p.scratch, k->places.scratch, err));
+    for (int i = 0; k->f->scratch && i < KILN_SCRATCH_FILES; i++)
+        KILN_TRY(kiln_scratch_unnamed(k->e->target, &k->scratch[i], k->places.scratch[i], err));
     if (k->f->place == KILN_PLACE_SHARED) return KILN_OK;
     KILN_TRY(kiln_make_parents(k->e->target, err));
     if (k->f->place == KILN_PLACE_FILE) {
@@ -347,14 +349,16 @@ static kiln_status prepare(runner *k, kiln_error *err)
 kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said, kiln_error *err)
 {
     runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = said};
-    k.p = (kiln_export_parent){.e = e, .fd = -1, .scratch = -1, .plan = &k.plan, .notes = &said->notes};
+    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said->notes};
+    for (int i = 0; i < KILN_SCRATCH_FILES; i++) k.scratch[i] = -1;
     kiln_status st = prepare(&k, err);
     if (st == KILN_OK) {
         st = write_target(&k, err);
         if (st != KILN_OK) abandon(&k);
     }
     if (k.p.fd >= 0) (void)close(k.p.fd); /* synced through its name */
-    if (k.p.scratch >= 0) (void)close(k.p.scratch);
+    for (int i = 0; i < KILN_SCRATCH_FILES; i++)
+        if (k.scratch[i] >= 0) (void)close(k.scratch[i]);
     kiln_buffer_release(&k.plan);
     kiln_buffer_release(&k.shared);
     e->plan = NULL;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct {
-    char writer[32], scratch[64];
+    char writer[32], scratch[KILN_SCRATCH_FILES][64];
     kiln_export e; /* without its pointers */
     uint64_t plan_bytes;
 } head;

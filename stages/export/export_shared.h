@@ -15,7 +15,7 @@ enum { KILN_ROUND_SURVEY = 1 << 16, KILN_ROUND_LOSS };
 /* What workers know besides. */
 typedef struct {
     const kiln_writer *writer;
-    char scratch[64]; /* path by which they open it; "": none */
+    char scratch[KILN_SCRATCH_FILES][64]; /* paths by which they open them; "": none */
 } kiln_export_places;
 
 kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out,

@@ -26,7 +26,8 @@ static void free_state(void *state)
     const kiln_writer *writer = s->copy.places.writer;
     if (s->x.own) (writer->functions->close ? writer->functions->close : free)(s->x.own);
     if (s->x.fd >= 0) close(s->x.fd); /* every write was checked; the parent syncs */
-    if (s->x.scratch >= 0) close(s->x.scratch);
+    for (int i = 0; i < KILN_SCRATCH_FILES; i++)
+        if (s->x.scratch[i] >= 0) close(s->x.scratch[i]);
     for (uint32_t i = 0; i < KILN_EXPORT_PARTS; i++)
         if (s->x.others[i]) kiln_manifest_close(s->x.others[i]);
     kiln_export_copy_release(&s->copy);
@@ -44,12 +45,15 @@ static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export
 {
     kiln_manifest *m;
     s->serial = q->serial;
-    s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .scratch = -1, .round = q->round};
+    s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .round = q->round};
+    for (int i = 0; i < KILN_SCRATCH_FILES; i++) s->x.scratch[i] = -1;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_export_unpack(shared, bytes, m, &s->copy, err));
     if (q->round >= KILN_ROUND_SURVEY) return KILN_OK;
     if (s->copy.places.writer->functions->place == KILN_PLACE_FILE) KILN_TRY(open_file(s->copy.temporary, &s->x.fd, err));
-    return s->copy.places.scratch[0] ? open_file(s->copy.places.scratch, &s->x.scratch, err) : KILN_OK;
+    for (int i = 0; i < KILN_SCRATCH_FILES; i++)
+        if (s->copy.places.scratch[i][0]) KILN_TRY(open_file(s->copy.places.scratch[i], &s->x.scratch[i], err));
+    return KILN_OK;
 }
 
 static kiln_status give_counts(const worker_state *s, kiln_worker *w, kiln_error *err)
@@ -114,19 +118,51 @@ kiln_status kiln_export_write_at(int fd, const char *path, const void *data, siz
     return KILN_OK;
 }
 
+/* Large pieces go to the disk at once, so that the sync at the end has little left to do. */
 kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
 {
-    return kiln_export_write_at(x->fd, x->e->temporary, data, bytes, offset, err);
+    enum { LARGE = 1 << 20 };
+    KILN_TRY(kiln_export_write_at(x->fd, x->e->temporary, data, bytes, offset, err));
+    if (bytes >= LARGE) (void)sync_file_range(x->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE); /* a hint */
+    return KILN_OK;
+}
+
+/* The piece of scratch at `offset`: its file, its place there, and how many of `bytes` it has. */
+typedef struct {
+    int fd;
+    uint64_t at;
+    size_t bytes;
+} stripe;
+
+static stripe stripe_at(const kiln_export_worker *x, uint64_t offset, size_t bytes)
+{
+    const uint64_t number = offset / KILN_SCRATCH_STRIPE, inside = offset % KILN_SCRATCH_STRIPE;
+    const uint64_t left = KILN_SCRATCH_STRIPE - inside;
+    return (stripe){.fd = x->scratch[number % KILN_SCRATCH_FILES],
+                    .at = number / KILN_SCRATCH_FILES * KILN_SCRATCH_STRIPE + inside,
+                    .bytes = bytes < left ? bytes : left};
 }
 
 kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
 {
-    return kiln_export_write_at(x->scratch, x->e->temporary, data, bytes, offset, err);
+    const char *from = data;
+    for (size_t done = 0; done < bytes;) {
+        const stripe s = stripe_at(x, offset + done, bytes - done);
+        KILN_TRY(kiln_export_write_at(s.fd, x->e->temporary, from + done, s.bytes, s.at, err));
+        done += s.bytes;
+    }
+    return KILN_OK;
 }
 
 kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t bytes, uint64_t offset, kiln_error *err)
 {
-    return kiln_file_read_at(x->scratch, "scratch", offset, data, bytes, err);
+    char *to = data;
+    for (size_t done = 0; done < bytes;) {
+        const stripe s = stripe_at(x, offset + done, bytes - done);
+        KILN_TRY(kiln_file_read_at(s.fd, "scratch", s.at, to + done, s.bytes, err));
+        done += s.bytes;
+    }
+    return KILN_OK;
 }
 
 kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes, kiln_error *err)

@@ -101,13 +101,15 @@ static inline bool kiln_export_is_as_stored(const kiln_export *e)
     return !e->edited && e->filters.n == 0 && e->n_parts == 1 && e->sh_degree == e->parts[0].layer->sh_degree;
 }
 
+/* Scratch is one space of bytes over several files, stripe after stripe: a file takes one write at a time. */
+enum { KILN_SCRATCH_FILES = 8, KILN_SCRATCH_STRIPE = 4 << 20 };
+
 /* ---- the parent's side ----------------------------------------------------------------------------------------------------------
  */
 
 typedef struct {
     const kiln_export *e;
     int fd;             /* the temporary file; -1 of a folder */
-    int scratch;        /* without a name; -1: the writer has none */
     kiln_buffer *plan;  /* becomes e->plan of the next round; a writer replaces or extends it in plan and gather */
     kiln_buffer *notes; /* kiln_export_note */
 } kiln_export_parent;
@@ -128,7 +130,8 @@ enum { KILN_EXPORT_COUNTS = 8 };
 typedef struct {
     const kiln_export *e;
     kiln_worker *w;
-    int fd, scratch; /* as the parent's */
+    int fd;                          /* as the parent's */
+    int scratch[KILN_SCRATCH_FILES]; /* -1: the writer has none */
     uint32_t round;
     void *own;                                /* the writer's; NULL at the begin of a round; freed by its close */
     uint64_t counts[KILN_EXPORT_COUNTS];      /* of the unit in work: a writer adds to those that it names */
