@@ -1,0 +1,156 @@
+/* sog_scratch -- see the header. The scratch file has holes: a place is as long as what could ever come there, and a disk stores
+ * only what was written. */
+#include "stages/export/sog_scratch.h"
+
+#include "base/checked.h"
+#include "base/minmax.h"
+#include "kernels/palette/palette.h"
+#include "stages/export/webp_encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- places -------------------------------------------------------------------------------------------------------------------
+ */
+
+/* A bin that is not empty, as it lies in scratch. */
+typedef struct {
+    uint32_t bin, count;
+    uint64_t low;
+} full_bin;
+
+typedef struct {
+    uint64_t n;
+    uint32_t n_values, n_bins;
+    uint32_t keys[KILN_CODEBOOK_VALUES];
+} book_head;
+
+typedef struct {
+    double largest, squares;
+    book_head books[KILN_SOG_BOOKS]; /* the bins of all books follow */
+} counts_head;
+
+static const uint64_t BINS_MAX = (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS;
+static const uint64_t COUNTS_MAX = sizeof(counts_head) + (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS * sizeof(full_bin);
+
+uint32_t kiln_sog_d(const kiln_export *e) { return kiln_sog_coefficients(e->sh_degree < 3 ? e->sh_degree : 3); }
+
+/* The largest power of two that is not above the number of rows, as splat-transform has it. */
+uint32_t kiln_sog_p(const kiln_export *e)
+{
+    uint32_t p = KILN_SOG_PALETTE_MAX;
+    while (p > e->n_rows) p /= 2;
+    return p;
+}
+
+uint64_t kiln_sog_sample(const kiln_export *e) { return kiln_min_u64(e->n_rows, KILN_PALETTE_ROWS_MAX); }
+
+/* Rows in equal steps: row j of the sample is floor(j n_rows / sample). 2^20 times a count below 2^32 fits. */
+uint64_t kiln_sog_sample_row(const kiln_export *e, uint64_t j) { return j * e->n_rows / kiln_sog_sample(e); }
+uint64_t kiln_sog_sample_from(const kiln_export *e, uint64_t first) { return kiln_div_up(first * kiln_sog_sample(e), e->n_rows); }
+
+void kiln_sog_picture_size(const kiln_export *e, uint32_t image, uint64_t *width, uint64_t *height)
+{
+    if (image == KILN_SOG_PALETTE)
+        kiln_sog_palette_size(kiln_sog_p(e), kiln_sog_d(e) ? e->sh_degree < 3 ? e->sh_degree : 3 : 0, width, height);
+    else
+        kiln_sog_image_size(e->n_rows, width, height);
+}
+
+uint64_t kiln_sog_at(const kiln_export *e, kiln_sog_array array)
+{
+    const uint64_t n = e->n_rows, d = kiln_sog_d(e), p = kiln_sog_p(e);
+    const uint64_t sizes[KILN_SOG_AT_PICTURES] = {
+        [KILN_SOG_AT_CODES] = KILN_SOG_CODES * n,
+        [KILN_SOG_AT_LABELS] = 2 * n,
+        [KILN_SOG_AT_ROWS] = 2 * d * n,
+        [KILN_SOG_AT_SAMPLE] = 2 * d * kiln_sog_sample(e),
+        [KILN_SOG_AT_PALETTE] = d * p,
+        [KILN_SOG_AT_CENTROIDS] = 2 * d * p,
+        [KILN_SOG_AT_INDEX] = d ? 4 * kiln_palette_index_words((uint32_t)p, (uint32_t)d) : 0,
+        [KILN_SOG_AT_COUNTS] = e->n_chunks * COUNTS_MAX,
+    };
+    uint64_t at = 0;
+    for (int i = 0; i < (int)array; i++) at += (sizes[i] + 4095) / 4096 * 4096;
+    return at;
+}
+
+uint64_t kiln_sog_picture_at(const kiln_export *e, uint32_t image)
+{
+    uint64_t at = kiln_sog_at(e, KILN_SOG_AT_PICTURES);
+    for (uint32_t i = 0; i < image; i++) {
+        uint64_t width, height;
+        kiln_sog_picture_size(e, i, &width, &height);
+        at += kiln_webp_bytes_max(width, height);
+    }
+    return at;
+}
+
+/* ---- counts --------------------------------------------------------------------------------------------------------------------
+ */
+
+uint64_t kiln_sog_counts_ram(void) { return COUNTS_MAX + sizeof(kiln_codebook_counts); }
+
+static uint64_t put_bins(const kiln_codebook_counts *c, book_head *head, full_bin *out)
+{
+    *head = (book_head){.n = c->n, .n_values = c->n_values};
+    memcpy(head->keys, c->keys, sizeof head->keys);
+    for (uint32_t b = 0; b < KILN_CODEBOOK_BINS; b++)
+        if (c->count[b]) out[head->n_bins++] = (full_bin){b, (uint32_t)c->count[b], c->low[b]};
+    return head->n_bins;
+}
+
+kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, const kiln_sog_counts *c, kiln_error *err)
+{
+    const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
+    counts_head head = {.largest = c->largest, .squares = c->squares};
+    full_bin *bins = NULL;
+    uint64_t n = 0;
+    KILN_TRY(KILN_ALLOC_UNSET(&bins, BINS_MAX, "counts of values", err));
+    for (int b = 0; b < KILN_SOG_BOOKS; b++) n += put_bins(&c->books[b], &head.books[b], bins + n);
+    kiln_status st = kiln_export_scratch_write(x, &head, sizeof head, at, err);
+    if (st == KILN_OK) st = kiln_export_scratch_write(x, bins, n * sizeof *bins, at + sizeof head, err);
+    free(bins);
+    return st;
+}
+
+static kiln_status check_head(const counts_head *head, uint64_t *n, kiln_error *err)
+{
+    *n = 0;
+    for (int b = 0; b < KILN_SOG_BOOKS; b++) *n += head->books[b].n_bins;
+    return *n <= BINS_MAX ? KILN_OK : kiln_fail(err, KILN_E_BUG, "counts of %llu bins in scratch", (unsigned long long)*n);
+}
+
+kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, kiln_error *err)
+{
+    const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
+    kiln_status st = KILN_OK;
+    kiln_codebook_counts *one = NULL;
+    full_bin *bins = NULL, *bin;
+    counts_head head;
+    uint64_t n;
+    KILN_TRY(kiln_export_scratch_read(x, &head, sizeof head, at, err));
+    KILN_TRY(check_head(&head, &n, err));
+    KILN_GO(KILN_ALLOC_UNSET(&bins, n, "counts of values", err));
+    KILN_GO(KILN_ALLOC_UNSET(&one, 1, "counts of values", err));
+    KILN_GO(kiln_export_scratch_read(x, bins, n * sizeof *bins, at + sizeof head, err));
+    c->largest = head.largest > c->largest ? head.largest : c->largest;
+    c->squares += head.squares;
+    bin = bins;
+    for (int b = 0; b < KILN_SOG_BOOKS; b++) {
+        memset(one, 0, sizeof *one);
+        one->n = head.books[b].n;
+        one->n_values = head.books[b].n_values;
+        memcpy(one->keys, head.books[b].keys, sizeof one->keys);
+        for (uint32_t i = 0; i < head.books[b].n_bins; i++, bin++) {
+            const uint32_t at_bin = bin->bin % KILN_CODEBOOK_BINS; /* scratch is our own; a bit that flipped writes nowhere else */
+            one->count[at_bin] = bin->count;
+            one->low[at_bin] = bin->low;
+        }
+        kiln_codebook_merge(&c->books[b], one);
+    }
+done:
+    free(one);
+    free(bins);
+    return st;
+}

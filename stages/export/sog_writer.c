@@ -1,0 +1,627 @@
+/* sog_writer -- SOG of PlayCanvas, version 2: meta.json and lossless WebP images, as a folder or stored in a ZIP archive (.sog).
+ *
+ *   0  chunks    counts of log scales, colours and coefficients, from which
+ *   1  one unit  makes the codebooks
+ *   2  chunks    rows become codes, at their places in scratch; coefficients become rows of whole numbers, some of them the sample
+ *   3  one unit  the palette of the sample, and its codebook
+ *   4  chunks    the entry of each row
+ *   5  images    an image a unit: its codes from scratch, encoded, back to scratch
+ *
+ * and the parent puts the files together. Memory is that of a chunk or of the sample, and in the last round of an image with what
+ * libwebp takes for it: there are no parts of an image in WebP.
+ * Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
+ */
+#include "stages/export/rows.h"
+#include "stages/export/sog_encode.h"
+#include "stages/export/sog_scratch.h"
+#include "stages/export/webp_encode.h"
+#include "stages/export/writer.h"
+#include "stages/export/zip_writer.h"
+
+#include "base/file.h"
+#include "base/minmax.h"
+#include "kernels/ops.h"
+#include "kernels/palette/palette.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { COLOURS = KILN_ROWS_LOG_SCALES | KILN_ROWS_SH0 | KILN_ROWS_SHN };
+static const char META[] = "meta.json";
+static const char *const counts[] = {"coefficients were clamped to 32 times their usual size", NULL};
+
+static uint32_t degree_of(const kiln_export *e) { return e->sh_degree < 3 ? e->sh_degree : 3; }
+static const kiln_sog_plan *plan_of(const kiln_export *e) { return e->plan; }
+static kiln_sog_plan *plan_to_fill(kiln_export_parent *p) { return (kiln_sog_plan *)(void *)p->plan->data; }
+
+/* ---- before anything is written -------------------------------------------------------------------------------------------------
+ */
+
+static kiln_status check_sizes(const kiln_export *e, kiln_error *err)
+{
+    uint64_t width, height;
+    kiln_sog_image_size(e->n_rows, &width, &height);
+    if (width > KILN_WEBP_SIDE_MAX || height > KILN_WEBP_SIDE_MAX)
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "%llu Gaussians take pictures of %llu x %llu pixels, and WebP has at most %d a side; write fewer (--chunks, "
+            "--filter-box), or several files",
+            (unsigned long long)e->n_rows, (unsigned long long)width, (unsigned long long)height, KILN_WEBP_SIDE_MAX);
+    return KILN_OK;
+}
+
+static kiln_status take_bounds(const kiln_export *e, kiln_sog_text *t, kiln_error *err)
+{
+    for (int a = 0; a < 3; a++) {
+        const double lo = (double)e->survey.means[a].lo + e->origin[a], hi = (double)e->survey.means[a].hi + e->origin[a];
+        t->mins[a] = kiln_sog_position_log(lo);
+        t->maxs[a] = kiln_sog_position_log(hi);
+        if (t->mins[a] < -KILN_SOG_POSITION_LOG_MAX || t->maxs[a] > KILN_SOG_POSITION_LOG_MAX)
+            return kiln_fail(err, KILN_E_INPUT,
+                             "positions reach from %g to %g along %c; SOG holds them up to 5.5e34, and nothing precisely there", lo,
+                             hi, 'x' + a);
+    }
+    return KILN_OK;
+}
+
+static kiln_status plan(kiln_export_parent *p, kiln_error *err)
+{
+    kiln_sog_plan k = {.text = {.n = p->e->n_rows, .degree = degree_of(p->e), .antialiased = kiln_export_scene(p->e)->antialiased}};
+    KILN_TRY(check_sizes(p->e, err));
+    KILN_TRY(take_bounds(p->e, &k.text, err));
+    if (p->e->sh_degree > 3) KILN_TRY(kiln_export_note(p, err, "SOG holds no spherical harmonics above degree 3"));
+    p->plan->size = 0;
+    return kiln_buffer_put(p->plan, &k, sizeof k, err);
+}
+
+/* What an archive has of a row at most in scenes of any kind that were measured, 15 bytes and 2 for the label: noise does not pack.
+ */
+static kiln_status plan_archive(kiln_export_parent *p, kiln_error *err)
+{
+    const uint64_t bytes = p->e->n_rows * (p->e->sh_degree ? 17 : 15);
+    KILN_TRY(check_sizes(p->e, err));
+    if (bytes >= UINT32_MAX)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "%llu Gaussians make a ZIP archive of about %llu MiB, and one that all readers take is below 4 GiB; write "
+                         "--format sog-folder",
+                         (unsigned long long)p->e->n_rows, (unsigned long long)(bytes >> 20));
+    return plan(p, err);
+}
+
+/* ---- rounds 0 and 1: codebooks
+ * ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t counts_bytes(void) { return KILN_SOG_BOOKS * sizeof(kiln_codebook_counts) + kiln_sog_counts_ram(); }
+static uint64_t count_ram(const kiln_export *e, uint64_t unit) { return kiln_export_rows_ram(e, unit, COLOURS) + counts_bytes(); }
+
+static void measure(const float *values, uint64_t n, kiln_sog_counts *c)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        const double v = fabs((double)values[i]);
+        c->largest = v > c->largest ? v : c->largest;
+        c->squares += v * v;
+    }
+}
+
+static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    kiln_export_rows rows;
+    kiln_sog_counts c = {0};
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_export_rows_read(x, unit, COLOURS, &rows, err));
+    KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
+    const uint64_t n_shN = kiln_sog_d(x->e) * rows.n;
+    kiln_codebook_add(&c.books[KILN_SOG_SCALES_BOOK], rows.log_scales, 3 * rows.n);
+    kiln_codebook_add(&c.books[KILN_SOG_SH0_BOOK], rows.sh0, 3 * rows.n);
+    kiln_codebook_add(&c.books[KILN_SOG_SHN_BOOK], rows.shN, n_shN);
+    measure(rows.shN, n_shN, &c);
+    KILN_GO(kiln_sog_counts_put(x, unit, &c, err));
+done:
+    free(c.books);
+    kiln_export_rows_release(&rows);
+    return st;
+}
+
+static uint64_t one(const kiln_export *e)
+{
+    (void)e;
+    return 1;
+}
+
+static uint64_t books_ram(const kiln_export *e, uint64_t unit)
+{
+    (void)e, (void)unit;
+    return counts_bytes() + kiln_codebook_work_bytes() + sizeof(kiln_sog_plan) * 2;
+}
+
+/* Whole numbers for coefficients: the values themselves where there are few, else in steps of their usual size / 64, so that what
+ * lies far outside costs the others no precision. */
+static void choose_numbers(const kiln_sog_counts *c, kiln_sog_plan *k)
+{
+    const kiln_codebook_counts *book = &c->books[KILN_SOG_SHN_BOOK];
+    const double usual = book->n ? sqrt(c->squares / (double)book->n) : 0, most = fmin(c->largest, 32 * usual);
+    k->few = book->n_values <= KILN_CODEBOOK_VALUES;
+    k->scale = most > 0 ? KILN_PALETTE_LIMIT / most : 0;
+    if (k->few) kiln_codebook_levels(k->text.shN, k->levels);
+}
+
+static kiln_status make_books(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    kiln_sog_plan k = *plan_of(x->e);
+    kiln_sog_counts c = {0};
+    void *work = NULL;
+    kiln_status st = KILN_OK;
+    (void)unit;
+    KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
+    KILN_GO(kiln_alloc_unset(&work, kiln_codebook_work_bytes(), 1, "codebooks", err));
+    for (uint64_t i = 0; i < x->e->n_chunks; i++) KILN_GO(kiln_sog_counts_add(x, i, &c, err));
+    kiln_codebook_make(&c.books[KILN_SOG_SCALES_BOOK], work, k.text.log_scales);
+    kiln_codebook_make(&c.books[KILN_SOG_SH0_BOOK], work, k.text.sh0);
+    kiln_codebook_make(&c.books[KILN_SOG_SHN_BOOK], work, k.text.shN);
+    choose_numbers(&c, &k);
+    KILN_GO(kiln_export_result(x, &k, sizeof k, err));
+done:
+    free(work);
+    free(c.books);
+    return st;
+}
+
+/* The unit's plan is the next one. */
+static kiln_status take_plan(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+{
+    (void)unit;
+    if (bytes != sizeof(kiln_sog_plan) || p->plan->size != bytes) return kiln_fail(err, KILN_E_BUG, "a plan of %zu bytes", bytes);
+    memcpy(p->plan->data, result, bytes);
+    return KILN_OK;
+}
+
+/* ---- round 2: codes
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t code_ram(const kiln_export *e, uint64_t unit)
+{
+    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + e->chunks[unit].n * (KILN_SOG_CODES + 4 * kiln_sog_d(e));
+}
+
+static kiln_status put_codes(kiln_export_worker *x, const kiln_export_rows *rows, kiln_error *err)
+{
+    const kiln_sog_text *t = &plan_of(x->e)->text;
+    const uint64_t n = rows->n, at = kiln_sog_at(x->e, KILN_SOG_AT_CODES);
+    uint8_t *codes = NULL;
+    kiln_status st = KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&codes, KILN_SOG_CODES * n, "codes", err));
+    uint8_t *of[KILN_SOG_LABELS];
+    for (uint32_t i = 0; i < KILN_SOG_LABELS; i++) of[i] = codes + kiln_sog_pictures[i].first * n;
+    kiln_sog_encode_means(n, rows->means, n, x->e->origin, t->mins, t->maxs, of[KILN_SOG_MEANS_L], of[KILN_SOG_MEANS_U]);
+    kiln_codebook_codes(t->log_scales, rows->log_scales, 3 * n, of[KILN_SOG_SCALES]);
+    kiln_sog_encode_quats(n, rows->quats, n, of[KILN_SOG_QUATS]);
+    kiln_codebook_codes(t->sh0, rows->sh0, 3 * n, of[KILN_SOG_SH0]);
+    kiln_sog_encode_opacities(n, rows->opacity_logits, of[KILN_SOG_SH0] + 3 * n);
+    for (uint64_t c = 0; c < KILN_SOG_CODES; c++)
+        KILN_GO(kiln_export_scratch_write(x, codes + c * n, n, at + c * x->e->n_rows + rows->first, err));
+done:
+    free(codes);
+    return st;
+}
+
+/* The rows of the chunk that are in the sample lie beside each other there. */
+static kiln_status put_sample(kiln_export_worker *x, const kiln_export_rows *rows, const int16_t *numbers, kiln_error *err)
+{
+    const uint64_t d = kiln_sog_d(x->e), from = kiln_sog_sample_from(x->e, rows->first),
+                   end = kiln_sog_sample_from(x->e, rows->first + rows->n);
+    int16_t *sample = NULL;
+    KILN_TRY(KILN_ALLOC_UNSET(&sample, (end - from) * d, "a sample", err));
+    for (uint64_t j = from; j < end; j++)
+        memcpy(sample + (j - from) * d, numbers + (kiln_sog_sample_row(x->e, j) - rows->first) * d, d * sizeof *sample);
+    const kiln_status st = kiln_export_scratch_write(x, sample, (end - from) * d * sizeof *sample,
+                                                     kiln_sog_at(x->e, KILN_SOG_AT_SAMPLE) + from * d * sizeof *sample, err);
+    free(sample);
+    return st;
+}
+
+static kiln_status put_numbers(kiln_export_worker *x, const kiln_export_rows *rows, kiln_error *err)
+{
+    const kiln_sog_plan *k = plan_of(x->e);
+    const uint32_t d = kiln_sog_d(x->e);
+    const uint64_t n = rows->n;
+    int16_t *numbers = NULL;
+    kiln_status st = KILN_OK;
+    if (d == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&numbers, n * d, "coefficients", err));
+    if (k->few)
+        kiln_sog_encode_rows_levels(n, d, rows->shN, n, k->text.shN, k->levels, numbers);
+    else
+        x->counts[0] += kiln_sog_encode_rows_scaled(n, d, rows->shN, n, k->scale, numbers);
+    KILN_GO(kiln_export_scratch_write(x, numbers, n * d * sizeof *numbers,
+                                      kiln_sog_at(x->e, KILN_SOG_AT_ROWS) + rows->first * d * sizeof *numbers, err));
+    KILN_GO(put_sample(x, rows, numbers, err));
+done:
+    free(numbers);
+    return st;
+}
+
+static kiln_status code_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    kiln_export_rows rows;
+    KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_SPLAT, &rows, err));
+    kiln_status st = put_codes(x, &rows, err);
+    if (st == KILN_OK) st = put_numbers(x, &rows, err);
+    kiln_export_rows_release(&rows);
+    return st;
+}
+
+/* ---- round 3: the palette
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t one_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? 1 : 0; }
+
+typedef struct {
+    int16_t *rows, *centroids;
+    uint32_t *index;
+    uint16_t *labels;
+    uint8_t *codes;
+    kiln_codebook_counts *book;
+    void *work;
+    uint64_t n_entries;
+} palette_arrays;
+
+static void release_palette(palette_arrays *a)
+{
+    free(a->rows);
+    free(a->centroids);
+    free(a->index);
+    free(a->labels);
+    free(a->codes);
+    free(a->book);
+    free(a->work);
+}
+
+static kiln_palette_train_args train_args(const kiln_export *e, const palette_arrays *a)
+{
+    return (kiln_palette_train_args){.n = kiln_sog_sample(e),
+                                     .seed = KILN_SOG_SEED,
+                                     .d = kiln_sog_d(e),
+                                     .p = kiln_sog_p(e),
+                                     .rows = a->rows,
+                                     .centroids = a->centroids,
+                                     .n_entries = (uint64_t *)(uintptr_t)&a->n_entries};
+}
+
+/* Work space of an operation on the CPU; 0 where it is refused, which the operation itself says then. */
+static uint64_t work_bytes(kiln_status st, size_t bytes) { return st == KILN_OK ? bytes : 0; }
+
+static uint64_t palette_ram(const kiln_export *e, uint64_t unit)
+{
+    const uint64_t d = kiln_sog_d(e), p = kiln_sog_p(e), words = kiln_palette_index_words((uint32_t)p, (uint32_t)d);
+    static int16_t nothing[1]; /* measuring reads no array */
+    static uint32_t no_index[1];
+    const palette_arrays a = {.rows = nothing, .centroids = nothing};
+    const kiln_palette_train_args train = train_args(e, &a);
+    const kiln_palette_index_args index = {.d = (uint32_t)d, .p = (uint32_t)p, .centroids = nothing, .index = no_index};
+    const kiln_exec cpu = {.device = -1, .threads = 1};
+    size_t bytes = 0;
+    (void)unit;
+    uint64_t work = work_bytes(kiln_ops_cpu()->palette_train(&cpu, &train, NULL, &bytes, NULL), bytes);
+    work = kiln_max_u64(work, work_bytes(kiln_ops_cpu()->palette_index(&cpu, &index, NULL, &bytes, NULL), bytes));
+    return 2 * d * kiln_sog_sample(e) + 3 * d * p + 4 * words + work + sizeof(kiln_codebook_counts) + kiln_codebook_work_bytes() +
+           2 * sizeof(kiln_sog_plan);
+}
+
+/* A codebook for the values of the entries, where the rows had not few values. */
+static kiln_status book_of_entries(palette_arrays *a, uint64_t n, kiln_sog_plan *k, kiln_error *err)
+{
+    enum { PIECE = 4096 };
+    float values[PIECE];
+    KILN_TRY(KILN_ALLOC(&a->book, 1, "counts of values", err));
+    KILN_TRY(kiln_alloc_unset(&a->work, kiln_codebook_work_bytes(), 1, "codebooks", err));
+    for (uint64_t at = 0; at < n; at += PIECE) {
+        const uint64_t m = kiln_min_u64(PIECE, n - at);
+        for (uint64_t i = 0; i < m; i++) values[i] = (float)(k->scale > 0 ? a->centroids[at + i] / k->scale : 0);
+        kiln_codebook_add(a->book, values, m);
+    }
+    kiln_codebook_make(a->book, a->work, k->text.shN);
+    for (int i = 0; i < 256; i++) k->levels[i] = (int16_t)(int32_t)floor((double)k->text.shN[i] * k->scale + 0.5);
+    return KILN_OK;
+}
+
+static kiln_status put_palette(kiln_export_worker *x, palette_arrays *a, kiln_sog_plan *k, kiln_error *err)
+{
+    const uint32_t d = kiln_sog_d(x->e), p = k->text.palette;
+    KILN_TRY(KILN_ALLOC_UNSET(&a->codes, (uint64_t)d * p, "a palette", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&a->index, kiln_palette_index_words(p, d), "the index of a palette", err));
+    kiln_sog_encode_palette(p, d, k->levels, a->centroids, a->codes);
+    const kiln_palette_index_args index = {.d = d, .p = p, .centroids = a->centroids, .index = a->index};
+    KILN_TRY(KILN_WORK(x->w, palette_index, &index, err));
+    KILN_TRY(kiln_export_scratch_write(x, a->codes, (uint64_t)d * p, kiln_sog_at(x->e, KILN_SOG_AT_PALETTE), err));
+    KILN_TRY(kiln_export_scratch_write(x, a->centroids, (uint64_t)d * p * sizeof *a->centroids,
+                                       kiln_sog_at(x->e, KILN_SOG_AT_CENTROIDS), err));
+    return kiln_export_scratch_write(x, a->index, kiln_palette_index_words(p, d) * sizeof *a->index,
+                                     kiln_sog_at(x->e, KILN_SOG_AT_INDEX), err);
+}
+
+static kiln_status make_palette(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    const uint64_t d = kiln_sog_d(x->e), n = kiln_sog_sample(x->e);
+    kiln_sog_plan k = *plan_of(x->e);
+    palette_arrays a = {0};
+    kiln_status st = KILN_OK;
+    (void)unit;
+    KILN_GO(KILN_ALLOC_UNSET(&a.rows, n * d, "a sample", err));
+    KILN_GO(KILN_ALLOC_UNSET(&a.centroids, kiln_sog_p(x->e) * d, "a palette", err));
+    KILN_GO(kiln_export_scratch_read(x, a.rows, n * d * sizeof *a.rows, kiln_sog_at(x->e, KILN_SOG_AT_SAMPLE), err));
+    const kiln_palette_train_args args = train_args(x->e, &a);
+    KILN_GO(KILN_WORK(x->w, palette_train, &args, err));
+    k.text.palette = (uint32_t)a.n_entries;
+    if (!k.few) KILN_GO(book_of_entries(&a, a.n_entries * d, &k, err));
+    KILN_GO(put_palette(x, &a, &k, err));
+    KILN_GO(kiln_export_result(x, &k, sizeof k, err));
+done:
+    release_palette(&a);
+    return st;
+}
+
+/* ---- round 4: labels
+ * ------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t chunks_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? e->n_chunks : 0; }
+
+static uint64_t label_ram(const kiln_export *e, uint64_t unit)
+{
+    const uint64_t d = kiln_sog_d(e), p = kiln_sog_p(e), n = e->chunks[unit].n;
+    return n * (2 * d + 2 + 4) + 2 * p * d + 4 * kiln_palette_index_words((uint32_t)p, (uint32_t)d) + 16 * n * d + (1 << 20);
+}
+
+static kiln_status label_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    const kiln_export_chunk *chunk = &x->e->chunks[unit];
+    const uint32_t d = kiln_sog_d(x->e), p = plan_of(x->e)->text.palette;
+    const uint64_t n = chunk->n, words = kiln_palette_index_words(p, d);
+    palette_arrays a = {0};
+    uint32_t *distances = NULL;
+    kiln_status st = KILN_OK;
+    KILN_GO(KILN_ALLOC_UNSET(&a.rows, n * d, "coefficients", err));
+    KILN_GO(KILN_ALLOC_UNSET(&a.labels, n, "labels", err));
+    KILN_GO(KILN_ALLOC_UNSET(&distances, n, "distances", err));
+    KILN_GO(KILN_ALLOC_UNSET(&a.centroids, (uint64_t)p * d, "a palette", err));
+    KILN_GO(KILN_ALLOC_UNSET(&a.index, words, "the index of a palette", err));
+    KILN_GO(kiln_export_scratch_read(x, a.rows, n * d * sizeof *a.rows,
+                                     kiln_sog_at(x->e, KILN_SOG_AT_ROWS) + chunk->first * d * sizeof *a.rows, err));
+    KILN_GO(kiln_export_scratch_read(x, a.centroids, (uint64_t)p * d * sizeof *a.centroids,
+                                     kiln_sog_at(x->e, KILN_SOG_AT_CENTROIDS), err));
+    KILN_GO(kiln_export_scratch_read(x, a.index, words * sizeof *a.index, kiln_sog_at(x->e, KILN_SOG_AT_INDEX), err));
+    const kiln_palette_assign_args args = {.n = n,
+                                           .d = d,
+                                           .p = p,
+                                           .rows = a.rows,
+                                           .centroids = a.centroids,
+                                           .index = a.index,
+                                           .labels = a.labels,
+                                           .distances = distances};
+    KILN_GO(KILN_WORK(x->w, palette_assign, &args, err));
+    KILN_GO(kiln_export_scratch_write(x, a.labels, n * sizeof *a.labels,
+                                      kiln_sog_at(x->e, KILN_SOG_AT_LABELS) + chunk->first * sizeof *a.labels, err));
+done:
+    free(distances);
+    release_palette(&a);
+    return st;
+}
+
+/* ---- round 5: images
+ * --------------------------------------------------------------------------------------------------------------------- */
+
+enum { PIECE = 1 << 16 }; /* pixels whose codes are read at once */
+
+typedef struct {
+    uint64_t bytes;
+    uint32_t crc;
+} picture_result;
+
+static uint64_t pictures(const kiln_export *e) { return kiln_sog_n_pictures(degree_of(e)); }
+
+static uint64_t picture_ram(const kiln_export *e, uint64_t unit)
+{
+    uint64_t width, height;
+    kiln_sog_picture_size(e, (uint32_t)unit, &width, &height);
+    return 4 * width * height + kiln_webp_encode_ram(width, height) + 8 * PIECE +
+           (unit == KILN_SOG_PALETTE ? (uint64_t)kiln_sog_d(e) * kiln_sog_p(e) : 0);
+}
+
+/* The codes of rows [first, first + n), planes [channels][n]. */
+static kiln_status read_codes(kiln_export_worker *x, uint32_t image, uint64_t first, uint64_t n, uint8_t *codes, kiln_error *err)
+{
+    const kiln_sog_picture *pic = &kiln_sog_pictures[image];
+    if (image == KILN_SOG_LABELS) {
+        uint8_t *labels = codes + 2 * n; /* little-endian, as everything here */
+        KILN_TRY(kiln_export_scratch_read(x, labels, 2 * n, kiln_sog_at(x->e, KILN_SOG_AT_LABELS) + 2 * first, err));
+        for (uint64_t i = 0; i < n; i++) {
+            codes[i] = labels[2 * i];
+            codes[n + i] = labels[2 * i + 1];
+        }
+        return KILN_OK;
+    }
+    for (uint64_t c = 0; c < pic->n; c++)
+        KILN_TRY(kiln_export_scratch_read(x, codes + c * n, n,
+                                          kiln_sog_at(x->e, KILN_SOG_AT_CODES) + (pic->first + c) * x->e->n_rows + first, err));
+    return KILN_OK;
+}
+
+static kiln_status fill_rows(kiln_export_worker *x, uint32_t image, uint32_t *argb, uint64_t pixels, kiln_error *err)
+{
+    const uint32_t channels = kiln_sog_pictures[image].n;
+    const uint64_t n = x->e->n_rows;
+    uint8_t *codes = NULL;
+    kiln_status st = KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&codes, 4 * PIECE, "codes", err));
+    for (uint64_t at = 0; at < n; at += PIECE) {
+        const uint64_t m = kiln_min_u64(PIECE, n - at);
+        KILN_GO(read_codes(x, image, at, m, codes, err));
+        kiln_sog_fill(channels, codes, m, argb + at);
+    }
+    for (uint64_t i = n; i < pixels; i++) argb[i] = channels > 3 ? 0 : 0xff000000u;
+done:
+    free(codes);
+    return st;
+}
+
+static kiln_status fill_palette(kiln_export_worker *x, uint32_t *argb, kiln_error *err)
+{
+    const uint32_t p = plan_of(x->e)->text.palette, d = kiln_sog_d(x->e);
+    uint8_t *codes = NULL;
+    KILN_TRY(KILN_ALLOC_UNSET(&codes, (uint64_t)p * d, "a palette", err));
+    const kiln_status st = kiln_export_scratch_read(x, codes, (uint64_t)p * d, kiln_sog_at(x->e, KILN_SOG_AT_PALETTE), err);
+    if (st == KILN_OK) kiln_sog_fill_palette(p, degree_of(x->e), codes, argb);
+    free(codes);
+    return st;
+}
+
+static kiln_status encode_picture(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    const uint32_t image = (uint32_t)unit;
+    uint64_t width, height;
+    uint32_t *argb = NULL;
+    kiln_buffer webp = {0};
+    picture_result result;
+    kiln_status st = KILN_OK;
+    if (image == KILN_SOG_PALETTE)
+        kiln_sog_palette_size(plan_of(x->e)->text.palette, degree_of(x->e), &width, &height);
+    else
+        kiln_sog_image_size(x->e->n_rows, &width, &height);
+    KILN_GO(KILN_ALLOC_UNSET(&argb, width * height, "an image", err));
+    KILN_GO(image == KILN_SOG_PALETTE ? fill_palette(x, argb, err) : fill_rows(x, image, argb, width * height, err));
+    KILN_GO(kiln_webp_encode(argb, width, height, &webp, err));
+    if (webp.size > kiln_webp_bytes_max(width, height))
+        KILN_GO(kiln_fail(err, KILN_E_BUG, "an image of %zu bytes, more than is left for it", webp.size));
+    KILN_GO(kiln_export_scratch_write(x, webp.data, webp.size, kiln_sog_picture_at(x->e, image), err));
+    memset(&result, 0, sizeof result);
+    result.bytes = webp.size;
+    result.crc = (uint32_t)crc32_z(0, webp.data, webp.size);
+    KILN_GO(kiln_export_result(x, &result, sizeof result, err));
+done:
+    kiln_buffer_release(&webp);
+    free(argb);
+    return st;
+}
+
+static kiln_status take_picture(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+{
+    picture_result r;
+    if (bytes != sizeof r || unit >= KILN_SOG_IMAGES) return kiln_fail(err, KILN_E_BUG, "an image of %zu bytes", bytes);
+    memcpy(&r, result, sizeof r);
+    plan_to_fill(p)->bytes[unit] = r.bytes;
+    plan_to_fill(p)->crc[unit] = r.crc;
+    return KILN_OK;
+}
+
+/* ---- the files
+ * ----------------------------------------------------------------------------------------------------------------------------- */
+
+/* The parent made the scratch file for writing alone. */
+static kiln_status open_scratch(const kiln_export_parent *p, int *fd, kiln_error *err)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", p->scratch);
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot read the scratch file again: %s", strerror(errno));
+}
+
+static kiln_status finish_archive(kiln_export_parent *p, kiln_error *err)
+{
+    const kiln_sog_plan *k = plan_to_fill(p);
+    kiln_buffer text = {0};
+    kiln_zip_writer z;
+    kiln_status st = KILN_OK;
+    int scratch;
+    KILN_TRY(open_scratch(p, &scratch, err));
+    kiln_zip_writer_init(&z, p->fd, p->e->temporary);
+    KILN_GO(kiln_sog_meta_put(&k->text, &text, err));
+    KILN_GO(kiln_zip_writer_add(&z, META, text.data, text.size, err));
+    for (uint32_t i = 0; i < pictures(p->e); i++)
+        KILN_GO(kiln_zip_writer_copy(&z, kiln_sog_pictures[i].file, scratch, "scratch", kiln_sog_picture_at(p->e, i), k->bytes[i],
+                                     k->crc[i], err));
+    KILN_GO(kiln_zip_writer_end(&z, err));
+done:
+    (void)close(scratch); /* was only read */
+    kiln_buffer_release(&text);
+    return st;
+}
+
+/* One file of the folder; data NULL: from `at` of scratch. */
+static kiln_status put_file(const kiln_export_parent *p, const char *name, const void *data, int scratch, uint64_t at,
+                            uint64_t bytes, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    unsigned char *piece = NULL;
+    int fd = -1;
+    kiln_status st = KILN_OK;
+    KILN_TRY(kiln_path_join(path, sizeof path, p->e->temporary, name, err));
+    KILN_TRY(kiln_file_create(path, &fd, err));
+    if (data) KILN_GO(kiln_export_write_at(fd, path, data, bytes, 0, err));
+    KILN_GO(KILN_ALLOC_UNSET(&piece, PIECE, "a file", err));
+    for (uint64_t done = 0; !data && done < bytes; done += PIECE) {
+        const size_t n = kiln_min_u64(PIECE, bytes - done);
+        KILN_GO(kiln_file_read_at(scratch, "scratch", at + done, piece, n, err));
+        KILN_GO(kiln_export_write_at(fd, path, piece, n, done, err));
+    }
+done:
+    free(piece);
+    if (close(fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
+    return st;
+}
+
+static kiln_status finish_folder(kiln_export_parent *p, kiln_error *err)
+{
+    const kiln_sog_plan *k = plan_to_fill(p);
+    kiln_buffer text = {0};
+    kiln_status st = KILN_OK;
+    int scratch;
+    KILN_TRY(open_scratch(p, &scratch, err));
+    KILN_GO(kiln_sog_meta_put(&k->text, &text, err));
+    for (uint32_t i = 0; i < pictures(p->e); i++)
+        KILN_GO(put_file(p, kiln_sog_pictures[i].file, NULL, scratch, kiln_sog_picture_at(p->e, i), k->bytes[i], err));
+    KILN_GO(put_file(p, META, text.data, -1, 0, text.size, err));
+done:
+    (void)close(scratch); /* was only read */
+    kiln_buffer_release(&text);
+    return st;
+}
+
+static bool is_ours(const char *name)
+{
+    bool found = strcmp(name, META) == 0;
+    for (int i = 0; i < KILN_SOG_IMAGES; i++) found = found || strcmp(name, kiln_sog_pictures[i].file) == 0;
+    return found;
+}
+
+static const kiln_export_round rounds[] = {
+    {.what = "counting values", .ram = count_ram, .run = count_chunk},
+    {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan},
+    {.what = "coding", .ram = code_ram, .run = code_chunk},
+    {.what = "palette", .units = one_if_degree, .ram = palette_ram, .run = make_palette, .gather = take_plan, .computes = true},
+    {.what = "labels", .units = chunks_if_degree, .ram = label_ram, .run = label_chunk, .computes = true},
+    {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
+};
+enum { N_ROUNDS = sizeof rounds / sizeof *rounds };
+
+const kiln_writer_functions kiln_writer_sog = {.place = KILN_PLACE_FILE,
+                                               .scratch = true,
+                                               .counts = counts,
+                                               .plan = plan_archive,
+                                               .rounds = rounds,
+                                               .n_rounds = N_ROUNDS,
+                                               .finish = finish_archive};
+
+const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER,
+                                                      .scratch = true,
+                                                      .counts = counts,
+                                                      .plan = plan,
+                                                      .rounds = rounds,
+                                                      .n_rounds = N_ROUNDS,
+                                                      .finish = finish_folder,
+                                                      .is_ours = is_ours,
+                                                      .last_file = META};
