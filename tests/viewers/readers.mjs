@@ -87,10 +87,12 @@ function errors(plain, read) {
         far: 1 - rows.length / pair.length,
         centre: apart(['x', 'y', 'z']) / scale,
         size: apart(['scale_0', 'scale_1', 'scale_2']),
+        // An ellipsoid is the same after half a turn about one of its own axes, by which programs that turn scenes differ: a times 1, i, j or k.
         turn: middle(rows.map((row) => {
             const [a, b] = [0, 1].map((side) => turns.map((t) => t[side][side ? row : pair[row]]));
-            const dot = a.reduce((sum, v, i) => sum + v * b[i], 0) / Math.hypot(...a) / Math.hypot(...b);
-            return 2 * Math.acos(Math.min(1, Math.abs(dot))) * 180 / Math.PI;
+            const [w, x, y, z] = a, alike = [[w, x, y, z], [-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]];
+            const dots = alike.map((q) => Math.abs(q.reduce((sum, v, i) => sum + v * b[i], 0)));
+            return 2 * Math.acos(Math.min(1, Math.max(...dots) / Math.hypot(...a) / Math.hypot(...b))) * 180 / Math.PI;
         })),
         alpha: apart(['opacity'], sigmoid),
         colour: apart(['f_dc_0', 'f_dc_1', 'f_dc_2'], (v) => v * C0),
