@@ -521,13 +521,9 @@ static kiln_status take_picture(kiln_export_parent *p, uint64_t unit, const void
 /* ---- the files
  * ----------------------------------------------------------------------------------------------------------------------------- */
 
-/* The parent made the scratch file for writing alone. */
-static kiln_status open_scratch(const kiln_export_parent *p, int *fd, kiln_error *err)
+static kiln_status read_scratch(void *context, void *data, size_t bytes, uint64_t offset, kiln_error *err)
 {
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", p->scratch);
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot read the scratch file again: %s", strerror(errno));
+    return kiln_export_parent_read(context, data, bytes, offset, err);
 }
 
 static kiln_status finish_archive(kiln_export_parent *p, kiln_error *err)
@@ -536,24 +532,21 @@ static kiln_status finish_archive(kiln_export_parent *p, kiln_error *err)
     kiln_buffer text = {0};
     kiln_zip_writer z;
     kiln_status st = KILN_OK;
-    int scratch;
-    KILN_TRY(open_scratch(p, &scratch, err));
     kiln_zip_writer_init(&z, p->fd, p->e->temporary);
     KILN_GO(kiln_sog_meta_put(&k->text, &text, err));
     KILN_GO(kiln_zip_writer_add(&z, META, text.data, text.size, err));
     for (uint32_t i = 0; i < pictures(p->e); i++)
-        KILN_GO(kiln_zip_writer_copy(&z, kiln_sog_pictures[i].file, scratch, "scratch", kiln_sog_picture_at(p->e, i), k->bytes[i],
+        KILN_GO(kiln_zip_writer_copy(&z, kiln_sog_pictures[i].file, read_scratch, p, kiln_sog_picture_at(p->e, i), k->bytes[i],
                                      k->crc[i], err));
     KILN_GO(kiln_zip_writer_end(&z, err));
 done:
-    (void)close(scratch); /* was only read */
     kiln_buffer_release(&text);
     return st;
 }
 
 /* One file of the folder; data NULL: from `at` of scratch. */
-static kiln_status put_file(const kiln_export_parent *p, const char *name, const void *data, int scratch, uint64_t at,
-                            uint64_t bytes, kiln_error *err)
+static kiln_status put_file(const kiln_export_parent *p, const char *name, const void *data, uint64_t at, uint64_t bytes,
+                            kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     unsigned char *piece = NULL;
@@ -565,7 +558,7 @@ static kiln_status put_file(const kiln_export_parent *p, const char *name, const
     KILN_GO(KILN_ALLOC_UNSET(&piece, PIECE, "a file", err));
     for (uint64_t done = 0; !data && done < bytes; done += PIECE) {
         const size_t n = kiln_min_u64(PIECE, bytes - done);
-        KILN_GO(kiln_file_read_at(scratch, "scratch", at + done, piece, n, err));
+        KILN_GO(kiln_export_parent_read(p, piece, n, at + done, err));
         KILN_GO(kiln_export_write_at(fd, path, piece, n, done, err));
     }
 done:
@@ -579,14 +572,11 @@ static kiln_status finish_folder(kiln_export_parent *p, kiln_error *err)
     const kiln_sog_plan *k = plan_to_fill(p);
     kiln_buffer text = {0};
     kiln_status st = KILN_OK;
-    int scratch;
-    KILN_TRY(open_scratch(p, &scratch, err));
     KILN_GO(kiln_sog_meta_put(&k->text, &text, err));
     for (uint32_t i = 0; i < pictures(p->e); i++)
-        KILN_GO(put_file(p, kiln_sog_pictures[i].file, NULL, scratch, kiln_sog_picture_at(p->e, i), k->bytes[i], err));
-    KILN_GO(put_file(p, META, text.data, -1, 0, text.size, err));
+        KILN_GO(put_file(p, kiln_sog_pictures[i].file, NULL, kiln_sog_picture_at(p->e, i), k->bytes[i], err));
+    KILN_GO(put_file(p, META, text.data, 0, text.size, err));
 done:
-    (void)close(scratch); /* was only read */
     kiln_buffer_release(&text);
     return st;
 }

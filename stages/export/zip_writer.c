@@ -90,7 +90,7 @@ kiln_status kiln_zip_writer_add(kiln_zip_writer *z, const char *name, const void
     return append(z, data, bytes, err);
 }
 
-kiln_status kiln_zip_writer_copy(kiln_zip_writer *z, const char *name, int from, const char *from_name, uint64_t from_at,
+kiln_status kiln_zip_writer_copy(kiln_zip_writer *z, const char *name, kiln_zip_read_fn *read, void *context, uint64_t from,
                                  uint64_t bytes, uint32_t crc, kiln_error *err)
 {
     enum { PIECE = 1 << 20 };
@@ -100,7 +100,7 @@ kiln_status kiln_zip_writer_copy(kiln_zip_writer *z, const char *name, int from,
     KILN_TRY(kiln_alloc_unset((void **)&piece, PIECE, 1, "a piece of an archive", err));
     for (uint64_t done = 0; done < bytes;) {
         const size_t n = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
-        KILN_GO(kiln_file_read_at(from, from_name, from_at + done, piece, n, err));
+        KILN_GO(read(context, piece, n, from + done, err));
         KILN_GO(append(z, piece, n, err));
         done += n;
     }
