@@ -35,13 +35,7 @@ static const uint64_t COUNTS_MAX = sizeof(counts_head) + (uint64_t)KILN_SOG_BOOK
 
 uint32_t kiln_sog_d(const kiln_export *e) { return kiln_sog_coefficients(e->sh_degree < 3 ? e->sh_degree : 3); }
 
-/* The largest power of two that is not above the number of rows, as splat-transform has it. */
-uint32_t kiln_sog_p(const kiln_export *e)
-{
-    uint32_t p = KILN_SOG_PALETTE_MAX;
-    while (p > e->n_rows) p /= 2;
-    return p;
-}
+uint32_t kiln_sog_p(const kiln_export *e) { return (uint32_t)kiln_min_u64(e->n_rows, KILN_SOG_PALETTE_MAX); }
 
 uint64_t kiln_sog_sample(const kiln_export *e) { return kiln_min_u64(e->n_rows, KILN_PALETTE_ROWS_MAX); }
 

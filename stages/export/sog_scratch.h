@@ -23,7 +23,8 @@ typedef struct {
 enum { KILN_SOG_SCALES_BOOK, KILN_SOG_SH0_BOOK, KILN_SOG_SHN_BOOK, KILN_SOG_BOOKS };
 enum { KILN_SOG_SEED = 20 }; /* of the palette */
 
-/* d: values of a row of shN; p: most entries of the palette; sample: rows that the palette is made of */
+/* d: values of a row of shN; p: most entries that a palette may have, for which there are places; sample: rows that the palette is
+ * made of */
 uint32_t kiln_sog_d(const kiln_export *e);
 uint32_t kiln_sog_p(const kiln_export *e);
 uint64_t kiln_sog_sample(const kiln_export *e);

@@ -282,12 +282,22 @@ static void release_palette(palette_arrays *a)
     free(a->work);
 }
 
+/* The largest power of two that is not above the number of rows, as splat-transform has it. Where shN has few values, as in a scene
+ * that was read from SOG, there may be an entry for each row, so that no palette of a small scene is lost. */
+static uint32_t entries_of(const kiln_export *e)
+{
+    uint32_t p = KILN_SOG_PALETTE_MAX;
+    if (plan_of(e)->few) return kiln_sog_p(e);
+    while (p > e->n_rows) p /= 2;
+    return p;
+}
+
 static kiln_palette_train_args train_args(const kiln_export *e, const palette_arrays *a)
 {
     return (kiln_palette_train_args){.n = kiln_sog_sample(e),
                                      .seed = KILN_SOG_SEED,
                                      .d = kiln_sog_d(e),
-                                     .p = kiln_sog_p(e),
+                                     .p = entries_of(e),
                                      .rows = a->rows,
                                      .centroids = a->centroids,
                                      .n_entries = (uint64_t *)(uintptr_t)&a->n_entries};

@@ -19,7 +19,11 @@ trip() { # kind, name, suffix, exact: there and back
     local db=$1-$2-$3.db again=$1-$2-again.$3
     kiln import "$1-$2.$3" "$db" >/dev/null || fail "what is written as $2 is not read: $1"
     must 0 kiln export "$db" --layer source --format "$2" -o "$again"
-    cmp "$1-$2.$3" "$again" || fail "$2 there and back is another file: $1"
+    if [ "$3" = sog ]; then # the entries of a palette have no order of their own, and those that are alike become one
+        kiln import "$again" "again-$db" >/dev/null && [ "$(source_of "$db")" = "$(source_of "again-$db")" ] || fail "$2 there and back is another scene: $1"
+    else
+        cmp "$1-$2.$3" "$again" || fail "$2 there and back is another file: $1"
+    fi
     [ "$4" != exact ] || [ "$(source_of "$1.db")" = "$(source_of "$db")" ] || fail "$2 is not exact: $1"
     trips=$((trips + 1))
 }
