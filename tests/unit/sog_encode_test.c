@@ -1,0 +1,103 @@
+/* What the SOG writer is made of: a plain ZIP archive, and codes that are the nearest ones. */
+#include "base/file.h"
+#include "stages/export/sog_encode.h"
+#include "stages/export/sog_layout.h"
+#include "stages/export/zip_writer.h"
+#include "stages/import/sog/zip_archive.h"
+#include "test_folder.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void an_archive_is_read_back_and_ends_with_its_record(void **state)
+{
+    char folder[TEST_FOLDER_MAX], path[TEST_PATH_MAX + 64];
+    kiln_zip_writer w;
+    kiln_zip z;
+    int fd;
+    (void)state;
+    assert_int_equal(test_folder_new(folder, "zip"), 0);
+    (void)snprintf(path, sizeof path, "%s/a.zip", folder);
+    assert_int_equal(kiln_file_create(path, &fd, NULL), KILN_OK);
+    kiln_zip_writer_init(&w, fd, path);
+    assert_int_equal(kiln_zip_writer_add(&w, "meta.json", "{}", 2, NULL), KILN_OK);
+    assert_int_equal(kiln_zip_writer_add(&w, "b.webp", "12345", 5, NULL), KILN_OK);
+    assert_int_equal(kiln_zip_writer_end(&w, NULL), KILN_OK);
+    assert_int_equal(w.at, kiln_zip_writer_size(2, 9 + 6, 7));
+    assert_int_equal(lseek(fd, 0, SEEK_END), (off_t)w.at);
+    close(fd);
+    assert_int_equal(kiln_zip_open(path, path, &z, NULL), KILN_OK);
+    assert_int_equal(z.n, 2);
+    char text[6] = "";
+    const kiln_zip_entry *e = kiln_zip_find(&z, "b.webp");
+    assert_true(e && e->size == 5 && e->method == 0);
+    assert_int_equal(kiln_zip_read(&z, e, text, 5, NULL), KILN_OK);
+    assert_string_equal(text, "12345");
+    kiln_zip_close(&z);
+    assert_int_equal(test_folder_remove(folder), 0);
+}
+
+static void four_gibibytes_are_refused(void **state)
+{
+    kiln_zip_writer w;
+    kiln_error err = {0};
+    (void)state;
+    kiln_zip_writer_init(&w, -1, "x");
+    w.at = UINT32_MAX - 100;
+    assert_int_equal(kiln_zip_writer_add(&w, "a", "", 100, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "4 GiB"));
+}
+
+static void codes_are_the_nearest_and_come_back(void **state)
+{
+    (void)state;
+    for (int a = 0; a < 256; a += 5)
+        for (int b = 0; b < 256; b += 7)
+            for (int c = 3; c < 256; c += 11)
+                for (int left = 0; left < 4; left++) {
+                    const int in[3] = {a, b, c};
+                    float q[4];
+                    double sum = 0;
+                    uint8_t out[4];
+                    for (int i = 0, k = 0; i < 4; i++) {
+                        if (i == left) continue;
+                        const double v = (in[k++] / 127.5 - 1) / sqrt(2.0);
+                        q[i] = (float)v;
+                        sum += v * v;
+                    }
+                    q[left] = (float)sqrt(sum < 1 ? 1 - sum : 0);
+                    if (sum > 0.75) continue; /* another component may be the largest by far: no encoder makes these */
+                    kiln_sog_encode_quats(1, q, 1, out);
+                    if (out[3] != 252 + left) continue; /* exactly as near with another one left out */
+                    for (int k = 0; k < 3; k++) assert_int_equal(out[k], in[k]);
+                }
+    const float x[] = {-2, 0, 5};
+    const double zero[3] = {0}, mins[3] = {kiln_sog_position_log(-2), 0, 0},
+                 maxs[3] = {kiln_sog_position_log(2), 0, kiln_sog_position_log(5)};
+    uint8_t low[3], high[3];
+    kiln_sog_encode_means(1, x, 1, zero, mins, maxs, low, high);
+    assert_int_equal(low[0] + 256 * high[0], 0);
+    assert_int_equal(low[1] + 256 * high[1], 0); /* equal bounds */
+    assert_int_equal(low[2] + 256 * high[2], 65535);
+    uint64_t width, height;
+    kiln_sog_image_size(1000000, &width, &height);
+    assert_true(width == 1000 && height == 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_archive_is_read_back_and_ends_with_its_record),
+        cmocka_unit_test(four_gibibytes_are_refused),
+        cmocka_unit_test(codes_are_the_nearest_and_come_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
