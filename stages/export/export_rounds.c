@@ -198,11 +198,8 @@ static kiln_status run_rounds(runner *k, kiln_error *err)
 
 static kiln_status open_target(runner *k, kiln_error *err)
 {
-    for (int i = 0; k->f->scratch && i < KILN_SCRATCH_FILES; i++) {
+    for (int i = 0; k->f->scratch && i < KILN_SCRATCH_FILES; i++)
         KILN_TRY(kiln_scratch_unnamed(k->e->target, &k->scratch[i], k->places.scratch[i], err));
-        k->p.scratch[i] = open(k->places.scratch[i], O_RDONLY | O_CLOEXEC);
-        if (k->p.scratch[i] < 0) return kiln_fail(err, KILN_E_IO, "cannot open scratch again: %s", strerror(errno));
-    }
     if (k->f->place == KILN_PLACE_SHARED) return KILN_OK;
     KILN_TRY(kiln_make_parents(k->e->target, err));
     if (k->f->place == KILN_PLACE_FILE) {
@@ -353,17 +350,15 @@ kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, k
 {
     runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = said};
     k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said->notes};
-    for (int i = 0; i < KILN_SCRATCH_FILES; i++) k.scratch[i] = k.p.scratch[i] = -1;
+    for (int i = 0; i < KILN_SCRATCH_FILES; i++) k.scratch[i] = -1;
     kiln_status st = prepare(&k, err);
     if (st == KILN_OK) {
         st = write_target(&k, err);
         if (st != KILN_OK) abandon(&k);
     }
     if (k.p.fd >= 0) (void)close(k.p.fd); /* synced through its name */
-    for (int i = 0; i < KILN_SCRATCH_FILES; i++) {
+    for (int i = 0; i < KILN_SCRATCH_FILES; i++)
         if (k.scratch[i] >= 0) (void)close(k.scratch[i]);
-        if (k.p.scratch[i] >= 0) (void)close(k.p.scratch[i]);
-    }
     kiln_buffer_release(&k.plan);
     kiln_buffer_release(&k.shared);
     e->plan = NULL;

@@ -134,11 +134,11 @@ typedef struct {
     size_t bytes;
 } stripe;
 
-static stripe stripe_at(const int files[KILN_SCRATCH_FILES], uint64_t offset, size_t bytes)
+static stripe stripe_at(const kiln_export_worker *x, uint64_t offset, size_t bytes)
 {
     const uint64_t number = offset / KILN_SCRATCH_STRIPE, inside = offset % KILN_SCRATCH_STRIPE;
     const uint64_t left = KILN_SCRATCH_STRIPE - inside;
-    return (stripe){.fd = files[number % KILN_SCRATCH_FILES],
+    return (stripe){.fd = x->scratch[number % KILN_SCRATCH_FILES],
                     .at = number / KILN_SCRATCH_FILES * KILN_SCRATCH_STRIPE + inside,
                     .bytes = bytes < left ? bytes : left};
 }
@@ -147,19 +147,8 @@ kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, s
 {
     const char *from = data;
     for (size_t done = 0; done < bytes;) {
-        const stripe s = stripe_at(x->scratch, offset + done, bytes - done);
+        const stripe s = stripe_at(x, offset + done, bytes - done);
         KILN_TRY(kiln_export_write_at(s.fd, x->e->temporary, from + done, s.bytes, s.at, err));
-        done += s.bytes;
-    }
-    return KILN_OK;
-}
-
-static kiln_status read_scratch(const int files[KILN_SCRATCH_FILES], void *data, size_t bytes, uint64_t offset, kiln_error *err)
-{
-    char *to = data;
-    for (size_t done = 0; done < bytes;) {
-        const stripe s = stripe_at(files, offset + done, bytes - done);
-        KILN_TRY(kiln_file_read_at(s.fd, "scratch", s.at, to + done, s.bytes, err));
         done += s.bytes;
     }
     return KILN_OK;
@@ -167,12 +156,13 @@ static kiln_status read_scratch(const int files[KILN_SCRATCH_FILES], void *data,
 
 kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t bytes, uint64_t offset, kiln_error *err)
 {
-    return read_scratch(x->scratch, data, bytes, offset, err);
-}
-
-kiln_status kiln_export_parent_read(const kiln_export_parent *p, void *data, size_t bytes, uint64_t offset, kiln_error *err)
-{
-    return read_scratch(p->scratch, data, bytes, offset, err);
+    char *to = data;
+    for (size_t done = 0; done < bytes;) {
+        const stripe s = stripe_at(x, offset + done, bytes - done);
+        KILN_TRY(kiln_file_read_at(s.fd, "scratch", s.at, to + done, s.bytes, err));
+        done += s.bytes;
+    }
+    return KILN_OK;
 }
 
 kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes, kiln_error *err)

@@ -7,7 +7,9 @@
  *   4  chunks    the entry of each row
  *   5  images    an image a unit: its codes from scratch, encoded, back to scratch
  *
- * and the parent puts the files together. Memory is that of a chunk or of the sample, and in the last round of an image with what
+ *   6  one unit   puts the files together
+ *
+ * Memory is that of a chunk or of the sample, and in the last round of an image with what
  * libwebp takes for it: there are no parts of an image in WebP.
  * Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
  */
@@ -531,64 +533,69 @@ static kiln_status take_picture(kiln_export_parent *p, uint64_t unit, const void
 /* ---- the files
  * ----------------------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status read_scratch(void *context, void *data, size_t bytes, uint64_t offset, kiln_error *err)
+static uint64_t files_ram(const kiln_export *e, uint64_t unit)
 {
-    return kiln_export_parent_read(context, data, bytes, offset, err);
+    uint64_t most = 0;
+    (void)unit;
+    for (uint32_t i = 0; i < KILN_SOG_IMAGES; i++) most = kiln_max_u64(most, plan_of(e)->bytes[i]);
+    return most + 2 * KILN_SOG_META_BYTES;
 }
 
-static kiln_status finish_archive(kiln_export_parent *p, kiln_error *err)
+/* A file of the target. */
+typedef kiln_status put_fn(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err);
+
+/* meta.json, and the images out of scratch. */
+static kiln_status put_files(kiln_export_worker *x, put_fn *put, void *to, kiln_error *err)
 {
-    const kiln_sog_plan *k = plan_to_fill(p);
+    const kiln_sog_plan *k = plan_of(x->e);
     kiln_buffer text = {0};
-    kiln_zip_writer z;
+    unsigned char *image = NULL;
     kiln_status st = KILN_OK;
-    kiln_zip_writer_init(&z, p->fd, p->e->temporary);
     KILN_GO(kiln_sog_meta_put(&k->text, &text, err));
-    KILN_GO(kiln_zip_writer_add(&z, META, text.data, text.size, err));
-    for (uint32_t i = 0; i < pictures(p->e); i++)
-        KILN_GO(kiln_zip_writer_copy(&z, kiln_sog_pictures[i].file, read_scratch, p, kiln_sog_picture_at(p->e, i), k->bytes[i],
-                                     k->crc[i], err));
-    KILN_GO(kiln_zip_writer_end(&z, err));
+    KILN_GO(put(to, META, text.data, text.size, err));
+    for (uint32_t i = 0; i < pictures(x->e); i++) {
+        free(image);
+        image = NULL;
+        KILN_GO(KILN_ALLOC_UNSET(&image, k->bytes[i], "an image", err));
+        KILN_GO(kiln_export_scratch_read(x, image, k->bytes[i], kiln_sog_picture_at(x->e, i), err));
+        KILN_GO(put(to, kiln_sog_pictures[i].file, image, k->bytes[i], err));
+    }
 done:
+    free(image);
     kiln_buffer_release(&text);
     return st;
 }
 
-/* One file of the folder; data NULL: from `at` of scratch. */
-static kiln_status put_file(const kiln_export_parent *p, const char *name, const void *data, uint64_t at, uint64_t bytes,
-                            kiln_error *err)
+static kiln_status put_entry(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err)
 {
+    return kiln_zip_writer_add(to, name, data, bytes, err);
+}
+
+static kiln_status write_archive(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    kiln_zip_writer z;
+    (void)unit;
+    kiln_zip_writer_init(&z, x->fd, x->e->temporary);
+    KILN_TRY(put_files(x, put_entry, &z, err));
+    return kiln_zip_writer_end(&z, err);
+}
+
+static kiln_status put_file(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err)
+{
+    const kiln_export_worker *x = to;
     char path[KILN_PATH_MAX];
-    unsigned char *piece = NULL;
     int fd = -1;
-    kiln_status st = KILN_OK;
-    KILN_TRY(kiln_path_join(path, sizeof path, p->e->temporary, name, err));
+    KILN_TRY(kiln_path_join(path, sizeof path, x->e->temporary, name, err));
     KILN_TRY(kiln_file_create(path, &fd, err));
-    if (data) KILN_GO(kiln_export_write_at(fd, path, data, bytes, 0, err));
-    KILN_GO(KILN_ALLOC_UNSET(&piece, PIECE, "a file", err));
-    for (uint64_t done = 0; !data && done < bytes; done += PIECE) {
-        const size_t n = kiln_min_u64(PIECE, bytes - done);
-        KILN_GO(kiln_export_parent_read(p, piece, n, at + done, err));
-        KILN_GO(kiln_export_write_at(fd, path, piece, n, done, err));
-    }
-done:
-    free(piece);
+    kiln_status st = kiln_export_write_at(fd, path, data, bytes, 0, err);
     if (close(fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     return st;
 }
 
-static kiln_status finish_folder(kiln_export_parent *p, kiln_error *err)
+static kiln_status write_folder(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
-    const kiln_sog_plan *k = plan_to_fill(p);
-    kiln_buffer text = {0};
-    kiln_status st = KILN_OK;
-    KILN_GO(kiln_sog_meta_put(&k->text, &text, err));
-    for (uint32_t i = 0; i < pictures(p->e); i++)
-        KILN_GO(put_file(p, kiln_sog_pictures[i].file, NULL, kiln_sog_picture_at(p->e, i), k->bytes[i], err));
-    KILN_GO(put_file(p, META, text.data, 0, text.size, err));
-done:
-    kiln_buffer_release(&text);
-    return st;
+    (void)unit;
+    return put_files(x, put_file, x, err);
 }
 
 static bool is_ours(const char *name)
@@ -598,30 +605,34 @@ static bool is_ours(const char *name)
     return found;
 }
 
-static const kiln_export_round rounds[] = {
-    {.what = "counting values", .ram = count_ram, .run = count_chunk},
-    {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan},
-    {.what = "coding", .ram = code_ram, .run = code_chunk},
-    {.what = "palette", .units = one_if_degree, .ram = palette_ram, .run = make_palette, .gather = take_plan, .computes = true},
-    {.what = "labels", .units = chunks_if_degree, .ram = label_ram, .run = label_chunk, .computes = true},
-    {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
-};
-enum { N_ROUNDS = sizeof rounds / sizeof *rounds };
+#define ROUNDS                                                                                                 \
+    {.what = "counting values", .ram = count_ram, .run = count_chunk},                                         \
+        {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan},         \
+        {.what = "coding", .ram = code_ram, .run = code_chunk},                                                \
+        {.what = "palette",                                                                                    \
+         .units = one_if_degree,                                                                               \
+         .ram = palette_ram,                                                                                   \
+         .run = make_palette,                                                                                  \
+         .gather = take_plan,                                                                                  \
+         .computes = true},                                                                                    \
+        {.what = "labels", .units = chunks_if_degree, .ram = label_ram, .run = label_chunk, .computes = true}, \
+        {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
+static const kiln_export_round archive_rounds[] = {ROUNDS{.what = "archive", .units = one, .ram = files_ram, .run = write_archive}};
+static const kiln_export_round folder_rounds[] = {ROUNDS{.what = "folder", .units = one, .ram = files_ram, .run = write_folder}};
+enum { N_ROUNDS = sizeof archive_rounds / sizeof *archive_rounds };
 
 const kiln_writer_functions kiln_writer_sog = {.place = KILN_PLACE_FILE,
                                                .scratch = true,
                                                .counts = counts,
                                                .plan = plan_archive,
-                                               .rounds = rounds,
-                                               .n_rounds = N_ROUNDS,
-                                               .finish = finish_archive};
+                                               .rounds = archive_rounds,
+                                               .n_rounds = N_ROUNDS};
 
 const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER,
                                                       .scratch = true,
                                                       .counts = counts,
                                                       .plan = plan,
-                                                      .rounds = rounds,
+                                                      .rounds = folder_rounds,
                                                       .n_rounds = N_ROUNDS,
-                                                      .finish = finish_folder,
                                                       .is_ours = is_ours,
                                                       .last_file = META};

@@ -109,10 +109,9 @@ enum { KILN_SCRATCH_FILES = 8, KILN_SCRATCH_STRIPE = 4 << 20 };
 
 typedef struct {
     const kiln_export *e;
-    int fd;                          /* the temporary file; -1 of a folder */
-    int scratch[KILN_SCRATCH_FILES]; /* for kiln_export_parent_read; -1: the writer has none */
-    kiln_buffer *plan;               /* becomes e->plan of the next round; a writer replaces or extends it in plan and gather */
-    kiln_buffer *notes;              /* kiln_export_note */
+    int fd;             /* the temporary file; -1 of a folder */
+    kiln_buffer *plan;  /* becomes e->plan of the next round; a writer replaces or extends it in plan and gather */
+    kiln_buffer *notes; /* kiln_export_note */
 } kiln_export_parent;
 
 /* A sentence for the user, without a full stop: what the format cannot hold of these rows. */
@@ -120,9 +119,6 @@ kiln_status kiln_export_note(kiln_export_parent *p, kiln_error *err, const char 
 /* Writes to the temporary file. */
 kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset,
                             kiln_error *err) KILN_MUST_CHECK;
-/* Reads what units have put into scratch. */
-kiln_status kiln_export_parent_read(const kiln_export_parent *p, void *data, size_t bytes, uint64_t offset,
-                                    kiln_error *err) KILN_MUST_CHECK;
 /* Sets the size of the temporary file; what is not written is 0. */
 kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
 

@@ -90,25 +90,6 @@ kiln_status kiln_zip_writer_add(kiln_zip_writer *z, const char *name, const void
     return append(z, data, bytes, err);
 }
 
-kiln_status kiln_zip_writer_copy(kiln_zip_writer *z, const char *name, kiln_zip_read_fn *read, void *context, uint64_t from,
-                                 uint64_t bytes, uint32_t crc, kiln_error *err)
-{
-    enum { PIECE = 1 << 20 };
-    kiln_status st = KILN_OK;
-    unsigned char *piece = NULL;
-    KILN_TRY(begin_entry(z, name, bytes, crc, err));
-    KILN_TRY(kiln_alloc_unset((void **)&piece, PIECE, 1, "a piece of an archive", err));
-    for (uint64_t done = 0; done < bytes;) {
-        const size_t n = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
-        KILN_GO(read(context, piece, n, from + done, err));
-        KILN_GO(append(z, piece, n, err));
-        done += n;
-    }
-done:
-    free(piece);
-    return st;
-}
-
 kiln_status kiln_zip_writer_end(kiln_zip_writer *z, kiln_error *err)
 {
     const uint64_t directory = z->at;

@@ -34,10 +34,6 @@ uint64_t kiln_zip_writer_size(uint32_t n, uint64_t name_bytes, uint64_t bytes);
 /* Adds a file; name: plain ASCII, shorter than KILN_ZIP_WRITER_NAME, not there yet. At most KILN_ZIP_WRITER_ENTRIES. */
 kiln_status kiln_zip_writer_add(kiln_zip_writer *z, const char *name, const void *data, uint64_t bytes,
                                 kiln_error *err) KILN_MUST_CHECK;
-/* The same of `bytes` bytes that `read` gives piece by piece, its offsets from `from` on. crc: of these bytes. */
-typedef kiln_status kiln_zip_read_fn(void *context, void *data, size_t bytes, uint64_t offset, kiln_error *err);
-kiln_status kiln_zip_writer_copy(kiln_zip_writer *z, const char *name, kiln_zip_read_fn *read, void *context, uint64_t from,
-                                 uint64_t bytes, uint32_t crc, kiln_error *err) KILN_MUST_CHECK;
 /* Writes the directory; the archive is whole and z->at bytes long. */
 kiln_status kiln_zip_writer_end(kiln_zip_writer *z, kiln_error *err) KILN_MUST_CHECK;
 
