@@ -622,6 +622,7 @@ static const kiln_export_round folder_rounds[] = {ROUNDS{.what = "folder", .unit
 enum { N_ROUNDS = sizeof archive_rounds / sizeof *archive_rounds };
 
 const kiln_writer_functions kiln_writer_sog = {.place = KILN_PLACE_FILE,
+                                               .reader = "sog",
                                                .scratch = true,
                                                .counts = counts,
                                                .plan = plan_archive,
@@ -629,6 +630,7 @@ const kiln_writer_functions kiln_writer_sog = {.place = KILN_PLACE_FILE,
                                                .n_rounds = N_ROUNDS};
 
 const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER,
+                                                      .reader = "sog",
                                                       .scratch = true,
                                                       .counts = counts,
                                                       .plan = plan,
