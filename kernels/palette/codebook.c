@@ -10,6 +10,7 @@
 #include "kernels/palette/codebook.h"
 
 #include "base/carve.h"
+#include "kernels/math/real64.h"
 #include "kernels/palette/palette.h"
 #include "kernels/ranks/ranks.h"
 
@@ -101,15 +102,20 @@ void kiln_codebook_add(kiln_codebook_counts *c, const float *values, uint64_t n)
     c->n += n;
 }
 
+void kiln_codebook_merge_values(kiln_codebook_counts *to, uint64_t n, uint32_t n_values, const uint32_t keys[KILN_CODEBOOK_VALUES])
+{
+    to->n += n;
+    if (n_values > KILN_CODEBOOK_VALUES) to->n_values = KILN_CODEBOOK_VALUES + 1;
+    for (uint32_t i = 0; i < n_values && n_values <= KILN_CODEBOOK_VALUES; i++) remember(to, keys[i]);
+}
+
 void kiln_codebook_merge(kiln_codebook_counts *to, const kiln_codebook_counts *from)
 {
-    for (uint64_t i = 0; i < KILN_CODEBOOK_BINS; i++) {
+    for (uint32_t i = 0; i < KILN_CODEBOOK_BINS; i++) {
         to->count[i] += from->count[i];
         to->low[i] += from->low[i];
     }
-    to->n += from->n;
-    if (from->n_values > KILN_CODEBOOK_VALUES) to->n_values = KILN_CODEBOOK_VALUES + 1;
-    for (uint32_t i = 0; i < from->n_values && from->n_values <= KILN_CODEBOOK_VALUES; i++) remember(to, from->keys[i]);
+    kiln_codebook_merge_values(to, from->n, from->n_values, from->keys);
 }
 
 /* ---- the codebook -------------------------------------------------------------------------------------------------------- */
@@ -164,6 +170,22 @@ static void fill_points(const kiln_codebook_counts *c, points *p)
         p->values[p->n] = value_at(bin, (double)c->low[bin] / (double)c->count[bin]);
         p->n++;
     }
+}
+
+/* What a part of the range has in all becomes its cube root. */
+static void even_out(points *p)
+{
+    enum { PARTS = 1024 };
+    double sums[PARTS] = {0};
+    const double low = p->values[0], wide = p->values[p->n - 1] - low;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < p->n; i++) {
+            const uint32_t part = wide > 0 ? (uint32_t)((p->values[i] - low) / wide * (PARTS - 1)) : 0;
+            if (pass == 0)
+                sums[part] += p->counts[i];
+            else
+                p->counts[i] *= kiln_exp_f64(-2.0 / 3 * kiln_log_f64(sums[part]));
+        }
 }
 
 static cell cell_of(const points *p, uint32_t begin, uint32_t end)
@@ -307,7 +329,7 @@ static double error_of(const points *p, uint32_t n, const double *means)
 }
 
 /* Both starts end in passes; returns how many means there are, the better ones. */
-static uint32_t make_means(const kiln_codebook_counts *c, void *work, double means[KILN_CODEBOOK_VALUES])
+static uint32_t make_means(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work, double means[KILN_CODEBOOK_VALUES])
 {
     kiln_carve carve = {work, 0};
     room r = lay_room(&carve);
@@ -316,6 +338,7 @@ static uint32_t make_means(const kiln_codebook_counts *c, void *work, double mea
     double of_runs[KILN_CODEBOOK_VALUES];
     uint32_t n = 1;
     fill_points(c, p);
+    if (aim == KILN_CODEBOOK_RARE) even_out(p);
     cells[0] = cell_of(p, 0, p->n);
     while (n < KILN_CODEBOOK_VALUES && split_worst(p, cells, n)) n++;
     sort_cells(cells, n);
@@ -328,7 +351,7 @@ static uint32_t make_means(const kiln_codebook_counts *c, void *work, double mea
     return n;
 }
 
-void kiln_codebook_make(const kiln_codebook_counts *c, void *work, float codebook[KILN_CODEBOOK_VALUES])
+void kiln_codebook_make(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work, float codebook[KILN_CODEBOOK_VALUES])
 {
     uint32_t n = 0;
     if (c->n == 0) {
@@ -339,7 +362,7 @@ void kiln_codebook_make(const kiln_codebook_counts *c, void *work, float codeboo
         for (n = 0; n < c->n_values; n++) codebook[n] = kiln_rank_value(c->keys[n]);
     } else {
         double means[KILN_CODEBOOK_VALUES];
-        n = make_means(c, work, means);
+        n = make_means(c, aim, work, means);
         for (uint32_t k = 0; k < n; k++) codebook[k] = (float)means[k];
     }
     for (uint32_t k = n; k < KILN_CODEBOOK_VALUES; k++) codebook[k] = codebook[n - 1];

@@ -7,7 +7,7 @@
  *
  *   kiln_codebook_counts *c = calloc(1, sizeof *c);       all zero: no values yet
  *   kiln_codebook_add(c, values, n); ...                  one after the other, or in several structs that are merged
- *   kiln_codebook_make(c, work, codebook);
+ *   kiln_codebook_make(c, KILN_CODEBOOK_RARE, work, codebook);
  *   kiln_codebook_codes(codebook, values, n, codes);
  */
 #ifndef KILN_KERNELS_PALETTE_CODEBOOK_H
@@ -34,12 +34,23 @@ typedef struct {
 /* Adds n finite values; -0 counts as 0. */
 void kiln_codebook_add(kiln_codebook_counts *c, const float *values, uint64_t n);
 void kiln_codebook_merge(kiln_codebook_counts *to, const kiln_codebook_counts *from);
+/* The part of merging that is not the bins: how many values there are, and the different ones. For a caller that keeps only the
+ * bins that are not empty, and adds count and low of each itself. */
+void kiln_codebook_merge_values(kiln_codebook_counts *to, uint64_t n, uint32_t n_values, const uint32_t keys[KILN_CODEBOOK_VALUES]);
 
 /* Bytes of work that kiln_codebook_make needs. */
 size_t kiln_codebook_work_bytes(void);
+/* What a codebook is to be good at. */
+typedef enum {
+    KILN_CODEBOOK_ALL,  /* the least sum of squared errors, a value being as important as any other */
+    KILN_CODEBOOK_RARE, /* rare values count for more: 1,024 equal parts of the range each count by the cube root of how many values
+                           they have. A scene's few largest scales cover most of a picture, and the least error gives them one value
+                         */
+} kiln_codebook_aim;
+
 /* Makes 256 ascending values with a small sum of squared errors, the same on all machines. At most 256 different values are kept
  * exactly, the largest repeated behind them; without values all are 0. */
-void kiln_codebook_make(const kiln_codebook_counts *c, void *work, float codebook[KILN_CODEBOOK_VALUES]);
+void kiln_codebook_make(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work, float codebook[KILN_CODEBOOK_VALUES]);
 
 /* The nearest value of an ascending codebook for each value; of equally near ones the lowest. */
 void kiln_codebook_codes(const float codebook[KILN_CODEBOOK_VALUES], const float *values, uint64_t n, uint8_t *codes);

@@ -119,32 +119,26 @@ kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, kiln_sog_c
 {
     const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
     kiln_status st = KILN_OK;
-    kiln_codebook_counts *one = NULL;
     full_bin *bins = NULL, *bin;
     counts_head head;
     uint64_t n;
     KILN_TRY(kiln_export_scratch_read(x, &head, sizeof head, at, err));
     KILN_TRY(check_head(&head, &n, err));
     KILN_GO(KILN_ALLOC_UNSET(&bins, n, "counts of values", err));
-    KILN_GO(KILN_ALLOC_UNSET(&one, 1, "counts of values", err));
     KILN_GO(kiln_export_scratch_read(x, bins, n * sizeof *bins, at + sizeof head, err));
     c->largest = head.largest > c->largest ? head.largest : c->largest;
     c->squares += head.squares;
     bin = bins;
     for (int b = 0; b < KILN_SOG_BOOKS; b++) {
-        memset(one, 0, sizeof *one);
-        one->n = head.books[b].n;
-        one->n_values = head.books[b].n_values;
-        memcpy(one->keys, head.books[b].keys, sizeof one->keys);
+        kiln_codebook_counts *to = &c->books[b];
         for (uint32_t i = 0; i < head.books[b].n_bins; i++, bin++) {
             const uint32_t at_bin = bin->bin % KILN_CODEBOOK_BINS; /* scratch is our own; a bit that flipped writes nowhere else */
-            one->count[at_bin] = bin->count;
-            one->low[at_bin] = bin->low;
+            to->count[at_bin] += bin->count;
+            to->low[at_bin] += bin->low;
         }
-        kiln_codebook_merge(&c->books[b], one);
+        kiln_codebook_merge_values(to, head.books[b].n, head.books[b].n_values, head.books[b].keys);
     }
 done:
-    free(one);
     free(bins);
     return st;
 }

@@ -163,9 +163,9 @@ static kiln_status make_books(kiln_export_worker *x, uint64_t unit, kiln_error *
     KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
     KILN_GO(kiln_alloc_unset(&work, kiln_codebook_work_bytes(), 1, "codebooks", err));
     for (uint64_t i = 0; i < x->e->n_chunks; i++) KILN_GO(kiln_sog_counts_add(x, i, &c, err));
-    kiln_codebook_make(&c.books[KILN_SOG_SCALES_BOOK], work, k.text.log_scales);
-    kiln_codebook_make(&c.books[KILN_SOG_SH0_BOOK], work, k.text.sh0);
-    kiln_codebook_make(&c.books[KILN_SOG_SHN_BOOK], work, k.text.shN);
+    kiln_codebook_make(&c.books[KILN_SOG_SCALES_BOOK], KILN_CODEBOOK_RARE, work, k.text.log_scales);
+    kiln_codebook_make(&c.books[KILN_SOG_SH0_BOOK], KILN_CODEBOOK_RARE, work, k.text.sh0);
+    kiln_codebook_make(&c.books[KILN_SOG_SHN_BOOK], KILN_CODEBOOK_ALL, work, k.text.shN);
     choose_numbers(&c, &k);
     KILN_GO(kiln_export_result(x, &k, sizeof k, err));
 done:
@@ -337,7 +337,7 @@ static kiln_status book_of_entries(palette_arrays *a, uint64_t n, kiln_sog_plan 
         for (uint64_t i = 0; i < m; i++) values[i] = (float)(k->scale > 0 ? a->centroids[at + i] / k->scale : 0);
         kiln_codebook_add(a->book, values, m);
     }
-    kiln_codebook_make(a->book, a->work, k->text.shN);
+    kiln_codebook_make(a->book, KILN_CODEBOOK_ALL, a->work, k->text.shN);
     for (int i = 0; i < 256; i++) k->levels[i] = (int16_t)(int32_t)floor((double)k->text.shN[i] * k->scale + 0.5);
     return KILN_OK;
 }

@@ -26,7 +26,7 @@ static void make(const kiln_codebook_counts *c, float codebook[K])
     void *work = malloc(kiln_codebook_work_bytes());
     assert_non_null(work);
     memset(work, 0xa5, kiln_codebook_work_bytes());
-    kiln_codebook_make(c, work, codebook);
+    kiln_codebook_make(c, KILN_CODEBOOK_ALL, work, codebook);
     for (unsigned k = 1; k < K; k++) assert_true(codebook[k] >= codebook[k - 1]);
     free(work);
 }
@@ -157,6 +157,39 @@ static void values_far_out_cost_little(void **state)
     }
 }
 
+/* The largest error of values above 4, of which there are few. */
+static double error_far_out(const float *values, uint64_t n, const float codebook[K])
+{
+    double most = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        uint8_t code;
+        kiln_codebook_codes(codebook, &values[i], 1, &code);
+        const double off = fabs((double)values[i] - (double)codebook[code]);
+        if (values[i] > 4 && off > most) most = off;
+    }
+    return most;
+}
+
+static void rare_values_have_values_of_their_own_where_they_count(void **state)
+{
+    enum { N = 200000, FAR = 24 };
+    float *values = malloc(N * sizeof *values), all[K], rare[K];
+    kiln_codebook_counts *c = calloc(1, sizeof *c);
+    void *work = malloc(kiln_codebook_work_bytes());
+    (void)state;
+    assert_non_null(values);
+    fill(values, N, 0, 1, 5);
+    for (uint64_t i = 0; i < FAR; i++) values[i] = 5 + 0.125f * (float)i;
+    kiln_codebook_add(c, values, N);
+    kiln_codebook_make(c, KILN_CODEBOOK_ALL, work, all);
+    kiln_codebook_make(c, KILN_CODEBOOK_RARE, work, rare);
+    assert_true(error_far_out(values, N, rare) < 0.07);
+    assert_true(error_far_out(values, N, all) > 2 * error_far_out(values, N, rare));
+    free(work);
+    free(c);
+    free(values);
+}
+
 static void order_and_pieces_do_not_show(void **state)
 {
     (void)state;
@@ -208,8 +241,11 @@ static void levels_keep_values_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_values_are_kept),        cmocka_unit_test(many_values_have_nearly_the_least_error),
-        cmocka_unit_test(values_far_out_cost_little), cmocka_unit_test(order_and_pieces_do_not_show),
+        cmocka_unit_test(few_values_are_kept),
+        cmocka_unit_test(rare_values_have_values_of_their_own_where_they_count),
+        cmocka_unit_test(many_values_have_nearly_the_least_error),
+        cmocka_unit_test(values_far_out_cost_little),
+        cmocka_unit_test(order_and_pieces_do_not_show),
         cmocka_unit_test(levels_keep_values_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
