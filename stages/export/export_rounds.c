@@ -26,7 +26,6 @@ typedef struct {
     int scratch[KILN_SCRATCH_FILES]; /* without names: gone when they are closed */
     kiln_export_said *said;
     kiln_buffer plan, shared;
-    uint32_t serial;
 } runner;
 
 /* ---- what writers call ------------------------------------------------------------------------------------------------------- */
@@ -74,12 +73,20 @@ static uint64_t unit_ram(const runner *k, const kiln_export_round *round, uint64
     return round->ram(k->e, unit);
 }
 
+/* Counts over all formats of a run, because workers live on from one to the next. */
+static uint32_t next_serial(void)
+{
+    static uint32_t serial;
+    return ++serial;
+}
+
 static void fill_units(const runner *k, const list *l)
 {
+    const uint32_t serial = next_serial();
     const bool by_chunk = !l->round || !l->round->units;
     const uint64_t shared = kiln_shared_payload_ram(k->shared.size) + k->shared.size;
     for (uint64_t i = 0; i < l->n; i++) {
-        l->requests[i] = (kiln_export_request){.unit = i, .round = l->number, .serial = k->serial};
+        l->requests[i] = (kiln_export_request){.unit = i, .round = l->number, .serial = serial};
         l->units[i] = (kiln_unit){.payload = &l->requests[i],
                                   .payload_bytes = sizeof l->requests[i],
                                   .shared_payload = k->shared.data,
@@ -149,7 +156,6 @@ static kiln_status run_list(runner *k, list *l, const char *what, kiln_error *er
 {
     kiln_status st = KILN_OK;
     if (l->n == 0) return KILN_OK;
-    k->serial++;
     see_plan(k);
     k->shared.size = 0;
     KILN_TRY(kiln_export_pack(k->e, &k->places, &k->shared, err));
