@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -27,7 +28,7 @@ static struct {
     const char *filter_boxes, *filter_spheres, *filter_values;
     double translate[3], rotate[3], scale, min_psnr;
     uint32_t layer, order, frame, sh_degree, report_loss;
-    bool keep_origin, list_formats;
+    bool keep_origin, no_normals, list_formats;
 } o;
 
 #define WRITER(id, name, ...) "|" name
@@ -60,6 +61,8 @@ static const kiln_opt options[] = {
      KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"add", 0, KILN_OPT_LIST, &o.add, "MANIFEST", NULL, NULL, "write the same layer of this bake, too, into the same file",
      KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"no-normals", 0, KILN_OPT_BOOL, &o.no_normals, NULL, NULL, NULL, "leave the columns nx, ny and nz out of a PLY",
+     KILN_KEYED | KILN_LATER},
     {"keep-origin", 0, KILN_OPT_BOOL, &o.keep_origin, NULL, NULL, NULL,
      "if the scene has an origin other than 0, write float coordinates relative to it, not absolute doubles", KILN_KEYED},
     {"frame", 0, KILN_OPT_ENUM, &o.frame, "FRAME", "rub", "rub|as-is",
@@ -107,11 +110,14 @@ static kiln_status choose_formats(job *j, kiln_error *err)
     const bool given = kiln_opt_given(&cli, "format");
     const bool to_folder = o.output && o.output[0] && (!kiln_path_base(o.output)[0] || kiln_is_dir(o.output));
     KILN_TRY(kiln_writers_parse(o.format, list, &j->n_files, err));
+    if (o.output && strcmp(o.output, "-") == 0)
+        return kiln_fail(err, KILN_E_USAGE, "-o takes a file or a folder; '-' is none, as no format is written as a stream");
     if (o.output && !to_folder) {
-        if (given && j->n_files > 1)
-            return kiln_fail(err, KILN_E_USAGE,
-                             "-o '%s' is one file and --format names several formats; give a folder, such as '%s/'", o.output,
-                             o.output);
+        if (j->n_files > 1 && (given || !kiln_path_has_suffix(o.output)))
+            return kiln_fail(
+                err, KILN_E_USAGE,
+                "-o '%s' is one file, and there are several formats (%s); give a folder, such as '%s/', or name one of them",
+                o.output, o.format, o.output);
         KILN_TRY(kiln_writer_for(o.output, list[0], given, &list[0], err));
         j->n_files = 1;
     }
@@ -121,6 +127,35 @@ static kiln_status choose_formats(job *j, kiln_error *err)
 }
 
 /* One folder format takes a folder of -o itself; other formats and lists go into it. */
+static bool is_same_file(const struct stat *a, const char *path)
+{
+    struct stat b;
+    return stat(path, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+}
+
+/* A bake, or what it was made from, is no place for an export: both would be gone. */
+static kiln_status check_target(kiln_run *r, const job *j, const char *target, kiln_error *err)
+{
+    kiln_manifest *m = kiln_run_manifest(r);
+    struct stat s;
+    kiln_source_file *files;
+    uint32_t n;
+    if (stat(target, &s) != 0 || !S_ISREG(s.st_mode)) return KILN_OK;
+    for (uint32_t i = 0; i < j->e.n_parts; i++) {
+        const char *path = i ? j->e.parts[i].path : kiln_manifest_path(m);
+        if (is_same_file(&s, path))
+            return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake that is exported; choose another place with -o", target);
+    }
+    KILN_TRY(kiln_sources_get(m, &files, &n, err));
+    kiln_status st = KILN_OK;
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++)
+        if (s.st_size == (off_t)files[i].size && is_same_file(&s, files[i].path))
+            st =
+                kiln_fail(err, KILN_E_USAGE, "'%s' is a file of the scene that was imported; choose another place with -o", target);
+    free(files);
+    return st;
+}
+
 static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error *err)
 {
     char folder[KILN_PATH_MAX], name[64];
@@ -138,6 +173,7 @@ static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error 
         (void)snprintf(name, sizeof name, "export/%s", f->writer->default_name);
         KILN_TRY(kiln_path_inside(f->target, sizeof f->target, folder[0] ? folder : ".", name, "-o", err));
     }
+    KILN_TRY(check_target(r, j, f->target, err));
     return one_file ? kiln_file_replaceable(f->target, err) : KILN_OK;
 }
 
@@ -154,6 +190,7 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
     if (kiln_opt_given(&cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
     j->e.source_order = o.order == 0;
     j->e.keep_origin = o.keep_origin;
+    j->e.no_normals = o.no_normals;
     j->e.frame = o.frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB;
     kiln_edits_of(o.translate, o.rotate, o.scale, o.sh_degree, &j->e.edits);
     KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &j->e.filters, err));
@@ -270,6 +307,7 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
 static void say_what_was_written(const file *f, const kiln_export *e, const kiln_export_said *said)
 {
     const char *const *counts = f->writer->functions->counts;
+    if (said->remarks.size) kiln_say("'%s': %s", f->target, (const char *)said->remarks.data);
     if (said->notes.size) kiln_warn("'%s': %s", f->target, (const char *)said->notes.data);
     for (uint32_t i = 0; counts && counts[i]; i++)
         if (said->counts[i]) kiln_warn("'%s': %llu %s", f->target, (unsigned long long)said->counts[i], counts[i]);
@@ -311,28 +349,57 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
     return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
 }
 
+/* e: a copy of j->e for this format; free(e->chunks). */
+static kiln_status begin_file(const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e, kiln_error *err)
+{
+    if (snprintf(temporary, KILN_PATH_MAX, "%s.tmp.%ld", f->target, (long)getpid()) >= KILN_PATH_MAX)
+        return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", f->target);
+    *e = j->e;
+    KILN_TRY(KILN_ALLOC(&e->chunks, e->n_chunks, "chunks", err)); /* selection shortens the list */
+    memcpy(e->chunks, j->e.chunks, e->n_chunks * sizeof *e->chunks);
+    e->target = f->target;
+    e->temporary = temporary;
+    e->views = f->writer->functions->views ? &j->views : NULL;
+    return KILN_OK;
+}
+
+static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
+{
+    char temporary[KILN_PATH_MAX];
+    kiln_export e;
+    const kiln_loss loss = {.most = o.report_loss, .min_psnr = o.min_psnr};
+    KILN_TRY(begin_file(j, f, temporary, &e, err));
+    const kiln_status st = kiln_export_check(r, f->writer, &e, &loss, err);
+    free(e.chunks);
+    return st;
+}
+
 static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     kiln_export_said said = {.loss = {.most = o.report_loss, .min_psnr = o.min_psnr}};
-    kiln_export e = j->e;
-    if (snprintf(temporary, sizeof temporary, "%s.tmp.%ld", f->target, (long)getpid()) >= (int)sizeof temporary)
-        return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", f->target);
-    KILN_TRY(kiln_writer_check_kind(f->writer, e.splats, err));
-    KILN_TRY(KILN_ALLOC(&e.chunks, e.n_chunks, "chunks", err)); /* selection shortens the list */
-    memcpy(e.chunks, j->e.chunks, e.n_chunks * sizeof *e.chunks);
-    e.target = f->target;
-    e.temporary = temporary;
-    e.views = f->writer->functions->views ? &j->views : NULL;
+    kiln_export e;
+    KILN_TRY(begin_file(j, f, temporary, &e, err));
     kiln_status st = kiln_export_run(r, f->writer, &e, &said, err);
     if (st == KILN_OK) {
         say_what_was_written(f, &e, &said);
         st = report(r, f, &e, &said, err);
     }
     kiln_buffer_release(&said.notes);
+    kiln_buffer_release(&said.remarks);
     kiln_loss_release(&said.loss);
     free(e.chunks);
     return st;
+}
+
+/* Of several formats none is written where one is refused. */
+static kiln_status check_files(kiln_run *r, const job *j, kiln_error *err)
+{
+    uint32_t due = 0;
+    for (uint32_t i = 0; i < j->n_files; i++) due += !j->files[i].intact;
+    for (uint32_t i = 0; i < j->n_files && due > 1; i++)
+        if (!j->files[i].intact) KILN_TRY(check_file(r, j, &j->files[i], err));
+    return KILN_OK;
 }
 
 static kiln_status load_views(kiln_run *r, job *j, kiln_error *err)
@@ -374,6 +441,7 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
     const kiln_hash key = input_key(r, j);
     if (!kiln_run_is_once(r)) KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && all_intact(j)) return kiln_run_nothing_to_do(r, err);
+    KILN_TRY(check_files(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         if (j->files[i].intact) continue;
         KILN_TRY(write_file(r, j, &j->files[i], err));

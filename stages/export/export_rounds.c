@@ -30,14 +30,29 @@ typedef struct {
 
 /* ---- what writers call ------------------------------------------------------------------------------------------------------- */
 
+static kiln_status add_sentence(kiln_buffer *to, const char *fmt, va_list args, kiln_error *err)
+{
+    char text[1024];
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    return kiln_buffer_printf(to, err, "%s%s", to->size ? "; " : "", text);
+}
+
 kiln_status kiln_export_note(kiln_export_parent *p, kiln_error *err, const char *fmt, ...)
 {
-    char text[512];
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
+    const kiln_status st = add_sentence(p->notes, fmt, args, err);
     va_end(args);
-    return kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", text);
+    return st;
+}
+
+kiln_status kiln_export_remark(kiln_export_parent *p, kiln_error *err, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const kiln_status st = add_sentence(p->remarks, fmt, args, err);
+    va_end(args);
+    return st;
 }
 
 kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
@@ -355,7 +370,7 @@ static kiln_status prepare(runner *k, kiln_error *err)
 kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said, kiln_error *err)
 {
     runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = said};
-    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said->notes};
+    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said->notes, .remarks = &said->remarks};
     for (int i = 0; i < KILN_SCRATCH_FILES; i++) k.scratch[i] = -1;
     kiln_status st = prepare(&k, err);
     if (st == KILN_OK) {
@@ -369,5 +384,18 @@ kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, k
     kiln_buffer_release(&k.shared);
     e->plan = NULL;
     e->plan_bytes = 0;
+    return st;
+}
+
+kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e, const kiln_loss *loss, kiln_error *err)
+{
+    kiln_export_said said = {.loss = *loss};
+    runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = &said};
+    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
+    const kiln_status st = prepare(&k, err);
+    kiln_buffer_release(&k.plan);
+    kiln_buffer_release(&k.shared);
+    kiln_buffer_release(&said.notes);
+    kiln_buffer_release(&said.remarks);
     return st;
 }

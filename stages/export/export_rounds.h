@@ -9,7 +9,7 @@
 /* What became of the values, and sentences. */
 typedef struct {
     uint64_t counts[KILN_EXPORT_COUNTS];
-    kiln_buffer notes;
+    kiln_buffer notes, remarks;
     kiln_loss loss; /* `most` and `min_psnr` say what is asked for: most 0, nothing */
 } kiln_export_said;
 
@@ -18,6 +18,9 @@ typedef struct {
  */
 kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said,
                             kiln_error *err) KILN_MUST_CHECK;
+/* Looks whether w refuses e, as kiln_export_run would before it writes anything. */
+kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e, const kiln_loss *loss,
+                              kiln_error *err) KILN_MUST_CHECK;
 /* The unit function of kiln-export. */
 kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 

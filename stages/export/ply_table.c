@@ -92,8 +92,14 @@ static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_
     return add_column(p, &c, err);
 }
 
+static bool is_left_out(const planner *p, const char *name)
+{
+    return p->e->no_normals && name[0] == 'n' && strchr("xyz", name[1]) && name[1] && !name[2];
+}
+
 static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kiln_error *err)
 {
+    if (is_left_out(p, name)) return KILN_OK;
     char sentence[160];
     kiln_ply_column c = {.type = type, .role = KILN_ROLE_NONE};
     snprintf(c.name, sizeof c.name, "%s", name);
@@ -193,6 +199,7 @@ static kiln_status add_named(planner *p, const char *name, kiln_error *err)
 static kiln_status add_normals(planner *p, kiln_error *err)
 {
     static const char *const names[] = {"nx", "ny", "nz"};
+    if (p->e->no_normals) return KILN_OK;
     for (int i = 0; i < 3; i++) {
         kiln_ply_column c = {.type = KILN_TYPE_F32};
         snprintf(c.name, sizeof c.name, "%s", names[i]);

@@ -75,10 +75,8 @@ static kiln_status tell(kiln_export_parent *p, bool to_rub, kiln_error *err)
     if (e->n_rows > OLD_READERS_MAX)
         KILN_TRY(kiln_export_note(p, err, "readers of SPZ from before 2026 refuse more than %d Gaussians", OLD_READERS_MAX));
     if (to_rub)
-        kiln_say("the axes of '%s' are RUB (right, up, back), as SPZ has them; --frame as-is leaves those of PLY", e->target);
-    else
-        kiln_say("the axes of '%s' are those of PLY, as they stand (--frame as-is)", e->target);
-    return KILN_OK;
+        return kiln_export_remark(p, err, "the axes are RUB (right, up, back), as SPZ has them; --frame as-is leaves those of PLY");
+    return kiln_export_remark(p, err, "the axes are those of PLY, as they stand (--frame as-is)");
 }
 
 kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)

@@ -72,6 +72,7 @@ typedef struct {
     bool splats;          /* Gaussians, else points */
     bool edited;          /* rows are moved, so that no kept value of the source is theirs any more */
     bool source_order;    /* --order: by source_row, else as the layer has them */
+    bool no_normals;      /* --no-normals: a PLY without nx ny nz */
     bool keep_origin;     /* float coordinates relative to the scene's origin */
     double base[3];       /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
     double origin[3];     /* to be added to means for absolute coordinates: base; 0 with keep_origin */
@@ -109,13 +110,15 @@ enum { KILN_SCRATCH_FILES = 8, KILN_SCRATCH_STRIPE = 4 << 20 };
 
 typedef struct {
     const kiln_export *e;
-    int fd;             /* the temporary file; -1 of a folder */
-    kiln_buffer *plan;  /* becomes e->plan of the next round; a writer replaces or extends it in plan and gather */
-    kiln_buffer *notes; /* kiln_export_note */
+    int fd;                       /* the temporary file; -1 of a folder */
+    kiln_buffer *plan;            /* becomes e->plan of the next round; a writer replaces or extends it in plan and gather */
+    kiln_buffer *notes, *remarks; /* kiln_export_note, kiln_export_remark */
 } kiln_export_parent;
 
 /* A sentence for the user, without a full stop: what the format cannot hold of these rows. */
 kiln_status kiln_export_note(kiln_export_parent *p, kiln_error *err, const char *fmt, ...) KILN_PRINTF(3, 4) KILN_MUST_CHECK;
+/* The same of what is as it should be: which axes a file has. It is said, not warned of. */
+kiln_status kiln_export_remark(kiln_export_parent *p, kiln_error *err, const char *fmt, ...) KILN_PRINTF(3, 4) KILN_MUST_CHECK;
 /* Writes to the temporary file. */
 kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset,
                             kiln_error *err) KILN_MUST_CHECK;

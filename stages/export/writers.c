@@ -111,7 +111,7 @@ const char *kiln_scene_suffix(const char *path)
     return find_suffix(path, &writer);
 }
 
-/* "NAME.ply, NAME.spz; folders with --format chunks": each suffix once. */
+/* "NAME.ply, NAME.spz; and as folders: chunks": each suffix once. */
 static void list_written(char *out, size_t size)
 {
     size_t n = 0, folders = 0;
@@ -124,8 +124,7 @@ static void list_written(char *out, size_t size)
         if (!there) n += (size_t)snprintf(out + n, size - n, "%sNAME.%.*s", n ? ", " : "", length, w->suffixes);
     }
     for (const kiln_writer *w = kiln_writers; w->name && n < size; w++)
-        if (!w->suffixes[0])
-            n += (size_t)snprintf(out + n, size - n, "%s%s", folders++ ? ", " : "; folders with --format ", w->name);
+        if (!w->suffixes[0]) n += (size_t)snprintf(out + n, size - n, "%s%s", folders++ ? ", " : "; and as folders: ", w->name);
 }
 
 kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out, kiln_error *err)

@@ -1,0 +1,33 @@
+#!/bin/bash
+# Where kiln-export does not write: over the bake, over the scene it was made from; and that nothing is written where one of several
+# formats is refused. What -o means with a stored list of formats; --no-normals.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+scene s 300 2 40x24
+bake s x.db
+cp x.db mani; cp x.db other
+must 2 kiln export mani -o mani --format ply
+grep -q "'mani' is the bake that is exported" err || fail "$(cat err)"
+must 2 kiln export mani --add other --format splat -o other
+cp s/scene.ply before.ply
+must 2 kiln export x.db -o s/scene.ply
+grep -q "'s/scene.ply' is a file of the scene" err || fail "$(cat err)"
+cmp s/scene.ply before.ply || fail 'the scene was written over'
+kiln verify mani >/dev/null && kiln verify other >/dev/null || fail 'a bake was written over'
+# one refused: none written
+mkdir o
+must 2 kiln export x.db --format splat,chunks --report-loss 1 -o o/
+[ -z "$(ls o)" ] || fail "one of two formats was refused, and there is: $(ls o)"
+# a stored list
+must 0 kiln export x.db --format csv,splat
+must 2 kiln export x.db -o noext
+grep -q 'several formats (csv,splat)' err && ! grep -q 'stored parameter' err || fail "$(cat err)"
+must 2 kiln export x.db -o x.foo
+grep -q "'.foo' is no format" err && ! grep -q 'stored parameter' err || fail "$(cat err)"
+must 2 kiln export x.db -o -
+must 0 kiln export x.db -o one.ply
+# normals
+must 0 kiln export x.db -o less.ply --no-normals
+head -c 2000 one.ply | grep -aq 'float nx' || fail 'the scene has no normals'
+! head -c 2000 less.ply | grep -aq 'float n[xyz]' || fail 'normals are there'
+kiln import less.ply less.db >/dev/null || fail 'a PLY without normals is not read'
