@@ -105,6 +105,24 @@ static kiln_status read_extras(kiln_manifest *m, kiln_export_rows *rows, kiln_er
     return KILN_OK;
 }
 
+/* Ranges of positions, and with them the codes of several formats, come from the boxes, which no digest covers. */
+static kiln_status check_box(const kiln_export_rows *rows, kiln_error *err)
+{
+    const kiln_chunk *chunk = rows->chunk->chunk;
+    for (uint64_t axis = 0; rows->means && chunk->count && axis < 3; axis++) {
+        const float *v = rows->means + axis * chunk->count;
+        float low = v[0], high = v[0];
+        for (uint64_t i = 1; i < chunk->count; i++) {
+            low = v[i] < low ? v[i] : low;
+            high = v[i] > high ? v[i] : high;
+        }
+        if (low == chunk->box_min[axis] && high == chunk->box_max[axis]) continue;
+        return kiln_fail(err, KILN_E_INPUT, "the box of chunk '%s' says %g..%g along %c, its means span %g..%g", chunk->name,
+                         (double)chunk->box_min[axis], (double)chunk->box_max[axis], "xyz"[axis], (double)low, (double)high);
+    }
+    return KILN_OK;
+}
+
 /* ---- selection --------------------------------------------------------------------------------------------------------------- */
 
 /* The planes of the filters: those that were read, else copies for the time of this. */
@@ -204,6 +222,7 @@ kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigne
     KILN_TRY(open_part(x, rows->chunk->part, &m, err));
     for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
         if (planes & known[i].bit) st = read_known(x, m, &known[i], rows, err);
+    if (st == KILN_OK) st = check_box(rows, err);
     if (st == KILN_OK && planes & KILN_ROWS_EXTRAS) st = read_extras(m, rows, err);
     if (st == KILN_OK) st = select_rows(x->e, m, rows, err);
     if (st == KILN_OK) st = edit_rows(x->e, rows, err);

@@ -46,7 +46,8 @@ typedef struct {
     uint32_t n_extras;
 } kiln_export_rows;
 
-/* Reads chunk `index` of e->chunks. KILN_E_INPUT: it lacks a plane, or a plane has another shape. KILN_E_IO: it is damaged. */
+/* Reads chunk `index` of e->chunks. KILN_E_INPUT: it lacks a plane, a plane has another shape, or the means do not span the chunk's
+ * box. KILN_E_IO: it is damaged. */
 kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes, kiln_export_rows *rows,
                                   kiln_error *err) KILN_MUST_CHECK;
 /* The bit of a plane's name: KILN_ROWS_MEANS for "means"; KILN_ROWS_EXTRAS for any that has none of its own. */

@@ -44,7 +44,7 @@ static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *
         const double scale = ldexp(sign[c], (int)coding->fraction);
         const float *means = v->means + c * v->stride;
         for (uint64_t i = 0; i < v->n; i++) {
-            const double at = (double)means[i] * scale; /* exact */
+            const double exact = (double)means[i] * scale, at = exact > 8388607 ? 8388607 : exact >= -8388608 ? exact : -8388608;
             const int32_t whole = (int32_t)at;
             const double rest = at - whole;
             const uint32_t code = (uint32_t)(whole + (rest >= 0.5) - (rest <= -0.5));

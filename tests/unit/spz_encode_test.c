@@ -274,6 +274,27 @@ static void what_no_code_is_near_is_counted(void **state)
     free_rows(&r);
 }
 
+/* The fraction is chosen so that positions fit; one that does not, all the same, is the farthest code of its side. */
+static void positions_beyond_all_codes_are_clamped(void **state)
+{
+    static const unsigned char most[3] = {0xff, 0xff, 0x7f}, least[3] = {0, 0, 0x80};
+    rows r = make_rows(2, 0);
+    (void)state;
+    r.quats[0] = r.quats[1] = 1;
+    r.means[0] = 2048;
+    r.means[1] = -3000;
+    r.means[2] = 1e30f;
+    r.means[3] = -1e30f;
+    const kiln_spz_coding as_they_stand = {.fraction = 12, .first_bits = 8, .other_bits = 8};
+    codes c = encode(&r, as_they_stand);
+    for (int k = 0; k < 2; k++) {
+        assert_memory_equal(c.planes[KILN_SPZ_POSITIONS] + 3 * k, most, 3);
+        assert_memory_equal(c.planes[KILN_SPZ_POSITIONS] + 9 + 3 * k, least, 3);
+    }
+    free_codes(&c);
+    free_rows(&r);
+}
+
 static void more_bits_of_harmonics_are_nearer(void **state)
 {
     rows r = make_rows(256, 2);
@@ -340,6 +361,7 @@ int main(void)
         cmocka_unit_test(rotations_that_were_read_keep_their_word), cmocka_unit_test(lengths_and_zeros_do_not_matter),
         cmocka_unit_test(what_no_code_is_near_is_counted),          cmocka_unit_test(more_bits_of_harmonics_are_nearer),
         cmocka_unit_test(a_scene_gets_the_fraction_that_it_fits),   cmocka_unit_test(bits_that_lose_nothing),
+        cmocka_unit_test(positions_beyond_all_codes_are_clamped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
