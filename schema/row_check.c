@@ -87,6 +87,9 @@ kiln_status kiln_row_check_camera(const kiln_camera *c, kiln_error *err)
 kiln_status kiln_row_check_scene(const kiln_scene *s, kiln_error *err)
 {
     int exponent;
+    if (s->rows_read > UINT32_MAX) /* source_row has 32 bits */
+        return kiln_fail(err, KILN_E_INPUT, "the scene's source has %" PRIu64 " rows, at most %" PRIu32 " are known", s->rows_read,
+                         UINT32_MAX);
     if (s->rows_dropped > s->rows_read)
         return kiln_fail(err, KILN_E_INPUT, "the scene lost %" PRIu64 " rows of %" PRIu64, s->rows_dropped, s->rows_read);
     if (s->sh_degree > KILN_LAYER_DEGREE_MAX)

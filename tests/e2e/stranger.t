@@ -56,6 +56,7 @@ stranger "a stored parameter" "INSERT OR REPLACE INTO parameter VALUES ('chunk',
 stranger "stored parameters that do not fit" "INSERT OR REPLACE INTO parameter VALUES ('chunk', 'max', '10'), ('chunk', 'min', '20')" "--reset forgets it" chunk
 stranger "a stored text" "INSERT OR REPLACE INTO parameter VALUES ('render', 'near', 'nowhere')" "--reset forgets it" render
 stranger "rows beyond the source" "UPDATE scene SET rows_read = 5, rows_dropped = 0" "source row" export verify
+stranger "more rows than source_row can name" "UPDATE scene SET rows_read = 9223372036854775807" "at most 4294967295" tiles render export info verify
 stranger "a box that its means leave" "UPDATE chunk SET box_max_x = box_min_x" "its means span" export verify
 stranger "a box that its means do not fill" "UPDATE chunk SET box_max_y = box_max_y + 1, reach_max_y = reach_max_y + 1" "its means span" export verify
 stranger "no scene" "DELETE FROM scene" "there is no scene" verify
