@@ -317,19 +317,30 @@ static void say_what_was_written(const file *f, const kiln_export *e, const kiln
     kiln_say("%llu rows of the layer '%s' written to '%s'", (unsigned long long)e->n_rows, e->parts[0].layer->kind, f->target);
 }
 
+/* A member that cannot be set makes the object NULL, which report says. */
+static void set(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) == 0) return;
+    json_decref(*object);
+    *object = NULL;
+}
+
 /* What the values have lost: the counts of the format by their sentences, and dB by camera (null: equal). */
 static json_t *changes_json(const char *const *counts, const kiln_export_said *said)
 {
     json_t *out = json_object();
-    for (uint32_t i = 0; out && counts && counts[i]; i++)
-        (void)json_object_set_new(out, counts[i], json_integer((json_int_t)said->counts[i]));
+    for (uint32_t i = 0; out && counts && counts[i]; i++) set(&out, counts[i], json_integer((json_int_t)said->counts[i]));
     return out;
 }
 
 static json_t *losses_json(const kiln_loss *l)
 {
     json_t *out = json_object();
-    for (uint32_t i = 0; out && i < l->n; i++) (void)json_object_set_new(out, l->cameras[i].name, kiln_json_real(l->psnr[i]));
+    for (uint32_t i = 0; out && i < l->n; i++) {
+        json_t *name = kiln_json_string(l->cameras[i].name); /* of which a key can be made */
+        set(&out, name ? json_string_value(name) : NULL, kiln_json_real(l->psnr[i]));
+        json_decref(name);
+    }
     return out;
 }
 

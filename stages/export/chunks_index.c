@@ -98,9 +98,9 @@ static json_t *scene_json(const kiln_export *e)
 {
     const kiln_scene *s = kiln_export_scene(e);
     json_t *scene =
-        json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:s}", "name", s->name, "sh_degree", (int)e->parts[0].layer->sh_degree,
-                  "antialiased", s->antialiased, "origin", numbers(s->origin, 3), "root_centre", numbers(s->root_centre, 3),
-                  "root_half", kiln_json_real(s->root_half), "up_axis", s->up_axis);
+        json_pack("{s:o, s:i, s:b, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "sh_degree",
+                  (int)e->parts[0].layer->sh_degree, "antialiased", s->antialiased, "origin", numbers(s->origin, 3), "root_centre",
+                  numbers(s->root_centre, 3), "root_half", kiln_json_real(s->root_half), "up_axis", kiln_json_string(s->up_axis));
     set(&scene, "unit", kiln_json_string(s->unit));
     set(&scene, "background", s->has_background ? numbers(s->background, 3) : json_null());
     set(&scene, "bounds", bounds_json(e));

@@ -49,6 +49,13 @@ check "$out" 0
 kiln tiles "$db" >/dev/null && said >/dev/null
 check "$out" 2
 
+# a name that is no UTF-8 has ? in its place, and the rest is as it was
+python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute(
+    "UPDATE scene SET name = CAST(x'"'73ff63'"' AS TEXT), up_axis = CAST(x'"'ff'"' AS TEXT)")' "$db" || fail "a name"
+must 0 "$KILN_BIN/kiln-export" "$db" --format chunks -o "$KILN_TMP/named"
+check "$KILN_TMP/named" 2
+grep -q '"name": "s?c"' "$KILN_TMP/named/index.json" || fail "the scene's name: $(grep '"name"' "$KILN_TMP/named/index.json" | head -n 1)"
+
 # a stranger's bake: a table whose array is damaged is refused, and the index names what was there before
 python3 - "$db" <<'P' || fail "damage"
 import sqlite3, sys
