@@ -24,6 +24,7 @@
 #include "base/minmax.h"
 #include "kernels/ops.h"
 #include "kernels/palette/palette.h"
+#include "stages/engine/json_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -598,6 +599,33 @@ static kiln_status write_folder(kiln_export_worker *x, uint64_t unit, kiln_error
     return put_files(x, put_file, x, err);
 }
 
+/* meta.json names the images; how large they are it does not say. */
+static bool complete(const char *target)
+{
+    static const char *const members[] = {"means", "scales", "quats", "sh0", "shN"};
+    char path[KILN_PATH_MAX];
+    unsigned char *text;
+    size_t size, i;
+    json_t *meta = NULL, *file;
+    const char *why;
+    if (kiln_path_join(path, sizeof path, target, META, NULL) != KILN_OK) return false;
+    if (kiln_file_read(path, KILN_SOG_META_BYTES, &text, &size, NULL) != KILN_OK) return false;
+    bool all = kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
+    free(text);
+    for (size_t m = 0; all && m < sizeof members / sizeof *members; m++) {
+        json_array_foreach(json_object_get(json_object_get(meta, members[m]), "files"), i, file)
+        {
+            const char *name = json_string_value(file);
+            kiln_file_info info;
+            all = all && name && kiln_name_is_safe(name, &why) &&
+                  kiln_path_join(path, sizeof path, target, name, NULL) == KILN_OK && kiln_is_file(path) &&
+                  kiln_file_stat(path, &info, NULL) == KILN_OK && info.size > 0;
+        }
+    }
+    json_decref(meta);
+    return all;
+}
+
 static bool is_ours(const char *name)
 {
     bool found = strcmp(name, META) == 0;
@@ -637,4 +665,5 @@ const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER
                                                       .rounds = folder_rounds,
                                                       .n_rounds = N_ROUNDS,
                                                       .is_ours = is_ours,
-                                                      .last_file = META};
+                                                      .last_file = META,
+                                                      .complete = complete};

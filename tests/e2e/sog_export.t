@@ -74,6 +74,18 @@ touch folder/mine
 must 74 kiln export b.db --format sog-folder -o folder
 [ -e folder/mine ] && grep -q "holds 'mine'" err || fail "a folder with other files: $(cat err)"
 
+# an image that is gone or emptied is written again, and nothing is where all of them are there
+must 0 kiln export b.db --format sog-folder
+for image in means_l.webp shN_labels.webp; do
+    cp export/sog/$image kept.webp
+    for damage in rm 'truncate -s 0'; do
+        $damage export/sog/$image
+        must 0 kiln export b.db --format sog-folder
+        cmp export/sog/$image kept.webp || fail "$damage $image: it is not written again"
+    done
+done
+"$KILN_BIN/kiln-export" b.db --format sog-folder 2>&1 | grep -q 'nothing to do' || fail 'a whole folder is written again'
+
 # files of other programs keep their codes: rows equal, whatever the order of the palette
 for sample in ${KILN_SHARED:+"$KILN_SHARED"/samples/golden_sog_v2_sh?.sog "$KILN_SHARED"/scenes/files/*.sog}; do
     kiln import "$sample" sample.db --force >/dev/null || fail "import of $sample"
