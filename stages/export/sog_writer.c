@@ -306,24 +306,36 @@ static kiln_palette_train_args train_args(const kiln_export *e, const palette_ar
                                      .n_entries = (uint64_t *)(uintptr_t)&a->n_entries};
 }
 
-/* Work space of an operation on the CPU; 0 where it is refused, which the operation itself says then. */
-static uint64_t work_bytes(kiln_status st, size_t bytes) { return st == KILN_OK ? bytes : 0; }
+/* Work space of operations on the CPU; 0 where one is refused, which it says itself when it runs. */
+static const int16_t no_rows[1]; /* measuring reads no array */
+static int16_t no_entries[1];
+static uint32_t no_index[1];
+static uint16_t no_labels[1];
+
+static uint64_t train_work(const kiln_export *e, unsigned threads)
+{
+    const palette_arrays a = {.rows = no_entries, .centroids = no_entries};
+    const kiln_palette_train_args train = train_args(e, &a);
+    const kiln_palette_index_args index = {.d = kiln_sog_d(e), .p = kiln_sog_p(e), .centroids = no_entries, .index = no_index};
+    const kiln_exec cpu = {.device = -1, .threads = threads};
+    size_t of_train = 0, of_index = 0;
+    if (kiln_ops_cpu()->palette_train(&cpu, &train, NULL, &of_train, NULL) != KILN_OK) return 0;
+    if (kiln_ops_cpu()->palette_index(&cpu, &index, NULL, &of_index, NULL) != KILN_OK) return 0;
+    return kiln_max_u64(of_train, of_index);
+}
 
 static uint64_t palette_ram(const kiln_export *e, uint64_t unit)
 {
     const uint64_t d = kiln_sog_d(e), p = kiln_sog_p(e), words = kiln_palette_index_words((uint32_t)p, (uint32_t)d);
-    static int16_t nothing[1]; /* measuring reads no array */
-    static uint32_t no_index[1];
-    const palette_arrays a = {.rows = nothing, .centroids = nothing};
-    const kiln_palette_train_args train = train_args(e, &a);
-    const kiln_palette_index_args index = {.d = (uint32_t)d, .p = (uint32_t)p, .centroids = nothing, .index = no_index};
-    const kiln_exec cpu = {.device = -1, .threads = 1};
-    size_t bytes = 0;
     (void)unit;
-    uint64_t work = work_bytes(kiln_ops_cpu()->palette_train(&cpu, &train, NULL, &bytes, NULL), bytes);
-    work = kiln_max_u64(work, work_bytes(kiln_ops_cpu()->palette_index(&cpu, &index, NULL, &bytes, NULL), bytes));
-    return 2 * d * kiln_sog_sample(e) + 3 * d * p + 4 * words + work + sizeof(kiln_codebook_counts) + kiln_codebook_work_bytes() +
-           2 * sizeof(kiln_sog_plan);
+    return 2 * d * kiln_sog_sample(e) + 3 * d * p + 4 * words + train_work(e, 1) + sizeof(kiln_codebook_counts) +
+           kiln_codebook_work_bytes() + 2 * sizeof(kiln_sog_plan);
+}
+
+static uint64_t palette_ram_thread(const kiln_export *e, uint64_t unit)
+{
+    (void)unit;
+    return train_work(e, 2) - train_work(e, 1);
 }
 
 /* A codebook for the values of the entries, where the rows had not few values. */
@@ -384,10 +396,29 @@ done:
 
 static uint64_t chunks_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? e->n_chunks : 0; }
 
+static uint64_t assign_work(const kiln_export *e, uint64_t n, unsigned threads)
+{
+    const kiln_palette_assign_args args = {.n = n,
+                                           .d = kiln_sog_d(e),
+                                           .p = kiln_sog_p(e),
+                                           .rows = no_rows,
+                                           .centroids = no_rows,
+                                           .index = no_index,
+                                           .labels = no_labels};
+    const kiln_exec cpu = {.device = -1, .threads = threads};
+    size_t bytes = 0;
+    return kiln_ops_cpu()->palette_assign(&cpu, &args, NULL, &bytes, NULL) == KILN_OK ? bytes : 0;
+}
+
 static uint64_t label_ram(const kiln_export *e, uint64_t unit)
 {
     const uint64_t d = kiln_sog_d(e), p = kiln_sog_p(e), n = e->chunks[unit].n;
-    return n * (2 * d + 2 + 4) + 2 * p * d + 4 * kiln_palette_index_words((uint32_t)p, (uint32_t)d) + 16 * n * d + (1 << 20);
+    return n * (2 * d + 2 + 4) + 2 * p * d + 4 * kiln_palette_index_words((uint32_t)p, (uint32_t)d) + assign_work(e, n, 1);
+}
+
+static uint64_t label_ram_thread(const kiln_export *e, uint64_t unit)
+{
+    return assign_work(e, e->chunks[unit].n, 2) - assign_work(e, e->chunks[unit].n, 1);
 }
 
 static kiln_status label_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
@@ -633,17 +664,23 @@ static bool is_ours(const char *name)
     return found;
 }
 
-#define ROUNDS                                                                                                 \
-    {.what = "counting values", .ram = count_ram, .run = count_chunk},                                         \
-        {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan},         \
-        {.what = "coding", .ram = code_ram, .run = code_chunk},                                                \
-        {.what = "palette",                                                                                    \
-         .units = one_if_degree,                                                                               \
-         .ram = palette_ram,                                                                                   \
-         .run = make_palette,                                                                                  \
-         .gather = take_plan,                                                                                  \
-         .computes = true},                                                                                    \
-        {.what = "labels", .units = chunks_if_degree, .ram = label_ram, .run = label_chunk, .computes = true}, \
+#define ROUNDS                                                                                         \
+    {.what = "counting values", .ram = count_ram, .run = count_chunk},                                 \
+        {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan}, \
+        {.what = "coding", .ram = code_ram, .run = code_chunk},                                        \
+        {.what = "palette",                                                                            \
+         .units = one_if_degree,                                                                       \
+         .ram = palette_ram,                                                                           \
+         .ram_thread = palette_ram_thread,                                                             \
+         .run = make_palette,                                                                          \
+         .gather = take_plan,                                                                          \
+         .computes = true},                                                                            \
+        {.what = "labels",                                                                             \
+         .units = chunks_if_degree,                                                                    \
+         .ram = label_ram,                                                                             \
+         .ram_thread = label_ram_thread,                                                               \
+         .run = label_chunk,                                                                           \
+         .computes = true},                                                                            \
         {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
 static const kiln_export_round archive_rounds[] = {ROUNDS{.what = "archive", .units = one, .ram = files_ram, .run = write_archive}};
 static const kiln_export_round folder_rounds[] = {ROUNDS{.what = "folder", .units = one, .ram = files_ram, .run = write_folder}};
