@@ -465,7 +465,7 @@ class Bake:
             _require(name not in cameras and name and not name.startswith("/") and ".." not in parts and "\\" not in name
                      and not any(ord(c) < 32 or ord(c) == 127 for c in name), f"'{self.path}' has a camera name that is none")
             _require(1 <= width <= 1 << 20 and 1 <= height <= 1 << 20 and fx > 0 and fy > 0 and np.isfinite(params).all()
-                     and np.abs(R @ R.T - np.eye(3)).max() < 1e-3 and np.linalg.det(R) > 0, f"camera '{name}' has impossible numbers")
+                     and np.abs(R @ R.T - np.eye(3)).max() <= 4e-3 and np.linalg.det(R) > 0, f"camera '{name}' has impossible numbers")
             cameras[name] = Camera(name, R, np.array(t), width, height, fx, fy, cx, cy, model, params, bool(distorted), bool(synthetic), split)
         return cameras
 

@@ -193,6 +193,17 @@ def read_all(path):
     splatkiln.main(str(path))
 
 
+def check_rounded_pose():
+    """Kiln takes rotations that are rounded (schema/row_check.c), and so does this."""
+    copy = folder / "rounded.db"
+    shutil.copy(manifest, copy)
+    db = sqlite3.connect(copy, isolation_level=None)
+    db.execute("UPDATE camera SET r00 = r00 * 1.0015, r01 = r01 * 1.0015, r02 = r02 * 1.0015")
+    db.close()
+    with splatkiln.Bake(copy) as bake:
+        fail(abs((bake.cameras[CAMERA].R[0] ** 2).sum() - 1.003) < 1e-4, "a rotation that is rounded")
+
+
 def check_damages():
     for what, sql in DAMAGES.items():
         copy = folder / "damaged.db"
@@ -242,6 +253,7 @@ def main():
             fail(False, "what is not there is read")
         print(f"{how}: the picture from the lists has {db:.1f} dB")
     if how == "library":
+        check_rounded_pose()
         check_damages()
 
 
