@@ -1,6 +1,7 @@
 /* loss -- see loss.h. One unit draws all cameras: the file is read into an order that can be sought once. */
 #include "stages/export/loss.h"
 
+#include "base/minmax.h"
 #include "kernels/draw/draw.h"
 #include "stages/export/rows.h"
 #include "stages/import/import_rows.h"
@@ -89,6 +90,8 @@ kiln_status kiln_loss_take(kiln_loss *l, const void *result, size_t bytes, kiln_
 /* ---- the file, read again ------------------------------------------------------------------------------------------------------
  */
 
+enum { SMALL_BYTES = 1 << 20 }; /* cameras, numbers of rows, offsets of blocks */
+
 typedef struct {
     kiln_export_worker *x;
     const kiln_reader *reader;
@@ -127,12 +130,26 @@ static kiln_status open_source(written *f, const setup *s, const char *spool, ki
     return f->reader->open(&at, &f->source, f->info, err);
 }
 
+/* As many threads as there is memory for; a SOG decodes an image on each. Rows are not read yet. */
+static kiln_status spool_threads(const written *f, unsigned *threads, kiln_error *err)
+{
+    const kiln_worker *w = f->x->w;
+    const uint64_t one = SMALL_BYTES + f->reader->ram(f->info, KILN_PASS_SPOOL);
+    const uint64_t more = f->reader->ram(f->info, KILN_PASS_SPOOL_THREAD), share = kiln_worker_ram(w);
+    KILN_TRY(kiln_worker_need_ram(w, one, 0, "reading what --report-loss draws", err));
+    *threads = kiln_worker_threads(w);
+    if (more && *threads > 1) *threads = 1 + (unsigned)kiln_min_u64(*threads - 1, share > one ? (share - one) / more : 0);
+    return KILN_OK;
+}
+
 /* A file that is no file of fixed places is read into scratch once. */
 static kiln_status spool_source(written *f, const setup *s, kiln_error *err)
 {
+    unsigned threads;
+    KILN_TRY(spool_threads(f, &threads, err));
     const int fd = open(s->spool, O_RDWR | O_CLOEXEC);
     if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open scratch: %s", strerror(errno));
-    const kiln_status st = f->reader->spool(f->source, fd, kiln_worker_threads(f->x->w), err);
+    const kiln_status st = f->reader->spool(f->source, fd, threads, err);
     (void)close(fd);
     f->reader->close(f->source);
     f->source = NULL;
@@ -150,6 +167,23 @@ static kiln_status unpack_source(const written *f, const setup *s, kiln_error *e
     return st;
 }
 
+uint64_t kiln_loss_ram(const kiln_export *e)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < e->n_chunks; i++) {
+        const uint64_t one = kiln_export_rows_ram(e, i, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW);
+        if (one > rows) rows = one;
+    }
+    return rows + ((uint64_t)96 << 20); /* of the file a block; its reader and pictures are asked for when they are known */
+}
+
+/* For the rows of both sides and what else is drawn with, of `more` bytes. */
+static kiln_status need_ram(const written *f, uint64_t more, kiln_error *err)
+{
+    const uint64_t rows = kiln_loss_ram(f->x->e) + f->reader->ram(f->info, KILN_PASS_BLOCK);
+    return kiln_worker_need_ram(f->x->w, rows + more, 0, "the pictures of --report-loss", err);
+}
+
 static kiln_status open_written(written *f, const setup *s, kiln_error *err)
 {
     f->reader = kiln_reader_named(s->reader);
@@ -161,6 +195,7 @@ static kiln_status open_written(written *f, const setup *s, kiln_error *err)
     if (f->info->spool_bytes && f->packing)
         return kiln_fail(err, KILN_E_BUG, "the format %s is packed twice", s->reader); /* scratch holds one of them */
     if (f->info->spool_bytes) KILN_TRY(spool_source(f, s, err));
+    KILN_TRY(need_ram(f, 0, err));
     KILN_TRY(KILN_ALLOC(&f->offsets, f->info->n_rows / KILN_BLOCK_ROWS + 2, "blocks", err));
     f->offsets[0] = UINT64_MAX;
     KILN_TRY(kiln_rows_alloc(&f->rows, f->info, err));
@@ -207,22 +242,14 @@ static kiln_status wanted_chunk(void *context, uint32_t chunk, kiln_draw_chunk *
 /* ---- pictures
  * -------------------------------------------------------------------------------------------------------------------- */
 
-uint64_t kiln_loss_ram(const kiln_export *e)
-{
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < e->n_chunks; i++) {
-        const uint64_t one = kiln_export_rows_ram(e, i, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW);
-        if (one > rows) rows = one;
-    }
-    return rows + ((uint64_t)96 << 20); /* of the file a block, its reader's pieces; pictures are asked for when they are known */
-}
+/* Of both sides. */
+static uint64_t picture_bytes(uint64_t width, uint64_t height) { return width * height * 2 * 4 * sizeof(float); }
 
 /* Draws one side of a camera; what it takes is known behind a counting pass. */
-static kiln_status draw(kiln_export_worker *x, const kiln_draw_scene *scene, const double background[3], float *rgba,
-                        kiln_error *err)
+static kiln_status draw(const written *f, const kiln_draw_scene *scene, const double background[3], float *rgba, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    kiln_runner *runner = kiln_worker_runner(x->w);
+    kiln_runner *runner = kiln_worker_runner(f->x->w);
     const kiln_view *v = scene->view;
     const float over[3] = {(float)background[0], (float)background[1], (float)background[2]};
     kiln_draw_tally t = {0};
@@ -231,10 +258,8 @@ static kiln_status draw(kiln_export_worker *x, const kiln_draw_scene *scene, con
     KILN_GO(kiln_draw_count_all(runner, scene, &t, err));
     size.visible = t.visible;
     kiln_draw_size_bands(&size, v, t.row_pairs);
-    KILN_GO(kiln_worker_need_ram(x->w,
-                                 kiln_loss_ram(x->e) + kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, v) +
-                                     (uint64_t)v->width * v->height * 2 * 4 * sizeof(float),
-                                 0, "the pictures of --report-loss", err));
+    KILN_GO(
+        need_ram(f, kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, v) + picture_bytes(v->width, v->height), err));
     KILN_GO(kiln_draw_view(runner, scene, over, rgba, NULL, NULL, err));
 done:
     free(t.row_pairs);
@@ -273,13 +298,14 @@ static kiln_status measure(kiln_export_worker *x, const setup *s, const kiln_cam
                              .n_chunks = x->e->n_chunks,
                              .chunk = wanted_chunk,
                              .context = k};
+    KILN_GO(need_ram(f, picture_bytes(camera->width, camera->height), err));
     for (int i = 0; i < 2; i++) KILN_GO(KILN_ALLOC_UNSET(&rgba[i], 4 * pixels, "a picture", err));
-    KILN_GO(draw(x, &scene, s->background, rgba[0], err));
+    KILN_GO(draw(f, &scene, s->background, rgba[0], err));
     scene.sh_degree = f->info->sh_degree;
     scene.n_chunks = (uint32_t)((f->info->n_rows + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS);
     scene.chunk = written_chunk;
     scene.context = f;
-    KILN_GO(draw(x, &scene, s->background, rgba[1], err));
+    KILN_GO(draw(f, &scene, s->background, rgba[1], err));
     *psnr = decibels(rgba[0], rgba[1], pixels);
 done:
     free(rgba[0]);
