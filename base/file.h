@@ -49,7 +49,7 @@ kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
 void kiln_file_room_text(const char *path, int error, char *out, size_t size);
 /* Removes what killed processes left beside `path` while they wrote files of its suffix: NAME.SUFFIX.tmp.PID where no process PID
- * runs on this machine. What cannot be removed stays. */
+ * runs on this machine. Of a path without suffix: PATH.tmp.PID. What cannot be removed stays. */
 void kiln_leftovers_drop(const char *path);
 /* The same of folders PATH.tmp.PID with all that is in them. */
 void kiln_leftover_folders_drop(const char *path);

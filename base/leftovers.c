@@ -23,6 +23,13 @@ static bool is_gone(const char *digits)
     return errno == 0 && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
+/* True for STEM.tmp.PID when there is no process PID. */
+static bool is_leftover_of(const char *name, const char *stem)
+{
+    const size_t n = strlen(stem);
+    return strncmp(name, stem, n) == 0 && strncmp(name + n, mark, sizeof mark - 1) == 0 && is_gone(name + n + sizeof mark - 1);
+}
+
 /* True for STEM.SUFFIX.tmp.PID when there is no process PID. */
 static bool is_leftover(const char *name, const char *suffix)
 {
@@ -35,15 +42,16 @@ static bool is_leftover(const char *name, const char *suffix)
 void kiln_leftovers_drop(const char *path)
 {
     char folder[KILN_PATH_MAX], name[KILN_PATH_MAX];
-    const char *suffix = kiln_path_suffix(path);
-    const size_t length = (size_t)(kiln_path_base(path) - path);
-    if (!*suffix || length >= sizeof folder) return;
+    const char *suffix = kiln_path_suffix(path), *base = kiln_path_base(path);
+    const size_t length = (size_t)(base - path);
+    if (length >= sizeof folder) return;
     memcpy(folder, path, length);
     folder[length] = '\0';
     DIR *d = opendir(length ? folder : ".");
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if (is_leftover(e->d_name, suffix) && kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK)
+        if ((*suffix ? is_leftover(e->d_name, suffix) : is_leftover_of(e->d_name, base)) &&
+            kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK)
             (void)unlink(name); /* one that stays does no harm */
     (void)closedir(d);
 }
@@ -65,13 +73,11 @@ void kiln_leftover_folders_drop(const char *path)
 {
     char parent[KILN_PATH_MAX], folder[KILN_PATH_MAX];
     const char *name = kiln_path_base(path);
-    const size_t n = strlen(name);
     (void)snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path);
     DIR *d = opendir(*parent ? parent : ".");
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if (strncmp(e->d_name, name, n) == 0 && strncmp(e->d_name + n, mark, sizeof mark - 1) == 0 &&
-            is_gone(e->d_name + n + sizeof mark - 1) &&
+        if (is_leftover_of(e->d_name, name) &&
             kiln_path_join(folder, sizeof folder, *parent ? parent : ".", e->d_name, NULL) == KILN_OK)
             kiln_folder_drop(folder);
     (void)closedir(d);
