@@ -216,6 +216,14 @@ static void key_inputs(kiln_hasher *h, const job *j)
         kiln_key_text(h, "up_axis", s->up_axis);
         kiln_key_u64(h, "antialiased", s->antialiased);
         kiln_key_bytes(h, "origin", s->origin, sizeof s->origin);
+        kiln_key_text(h, "source_format", s->source_format); /* codes of some formats are kept */
+        kiln_key_text(h, "unit", s->unit);
+        kiln_key_u64(h, "rows_read", s->rows_read);
+        kiln_key_u64(h, "has_root", s->has_root);
+        if (s->has_root) kiln_key_bytes(h, "root_centre", s->root_centre, sizeof s->root_centre);
+        if (s->has_root) kiln_key_bytes(h, "root_half", &s->root_half, sizeof s->root_half);
+        kiln_key_u64(h, "has_background", s->has_background);
+        if (s->has_background) kiln_key_bytes(h, "background", s->background, sizeof s->background);
     }
 }
 

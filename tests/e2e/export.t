@@ -100,6 +100,12 @@ mkdir "$KILN_TMP/left"
 kiln export "$db" --format ply -o "$KILN_TMP/left/scene" >/dev/null || fail "a target without suffix"
 [ "$(cd "$KILN_TMP/left" && echo *)" = "other.tmp.999999999 scene scene.tmp.$$ scene.tmp.9x" ] || fail "leftovers: $(ls "$KILN_TMP/left")"
 rm -r "$KILN_TMP/left"
+# facts of the scene that writers read are part of what was written
+for change in "unit = 'm'" "background_r = 0.5, background_g = 0.5, background_b = 0.5" "rows_read = rows_read + 1" "source_format = 'spz'"; do
+    [[ $(said) == *"nothing to do"* ]] || fail "before $change: it was written again"
+    python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute("UPDATE scene SET " + sys.argv[2])' "$db" "$change" || fail "$change"
+    [[ $(said) == *written* ]] || fail "$change: nothing was written again"
+done
 must 2 "$KILN_BIN/kiln-export" "$db" --chunks nowhere -o "$KILN_TMP/no.ply"
 [ ! -e "$KILN_TMP/no.ply" ] || fail "a refused export left a file"
 [ -z "$(find "$KILN_TMP" -name '*.tmp.*')" ] || fail "a temporary file was left"
