@@ -71,6 +71,11 @@ static kiln_status make_plan(kiln_export_parent *p, uint32_t level, kiln_error *
 {
     const kiln_export *e = p->e;
     const plan_head h = {.level = level, .sh_least = HUGE_VALF, .sh_most = -HUGE_VALF};
+    if (e->n_rows > UINT32_MAX)
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "a .ksplat counts rows with 32 bits, and these are %llu; write fewer (--chunks, --filter-box), or several files",
+            (unsigned long long)e->n_rows);
     if (e->sh_degree > KILN_KSPLAT_WRITTEN_DEGREE)
         KILN_TRY(kiln_export_note(p, err, "a .ksplat holds spherical harmonics up to degree 2; those above are left out"));
     if (kiln_export_scene(e)->antialiased)

@@ -5,6 +5,7 @@
 #include "kernels/math/half_math.h"
 #include "stages/export/ksplat_rows.h"
 #include "stages/export/linear.h"
+#include "stages/export/writer.h"
 #include "stages/import/ksplat/ksplat_header.h"
 #include "stages/import/ply/ply_columns.h"
 
@@ -13,6 +14,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -332,13 +334,32 @@ static void sections_are_of_like_buckets(void **state)
     assert_true(layout.n_sections == 256 && kiln_ksplat_row_place(&layout, 0xffffffffu) == 4096 + 256 * 1024 + 0xffffffffull * 140);
 }
 
+static void more_rows_than_the_header_counts_are_refused(void **state)
+{
+    static const kiln_writer_functions *const levels[] = {&kiln_writer_ksplat0, &kiln_writer_ksplat, &kiln_writer_ksplat2};
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        kiln_export_part *part = calloc(1, sizeof *part);
+        kiln_buffer plan = {0}, notes = {0};
+        kiln_error err = {0};
+        assert_non_null(part);
+        const kiln_export e = {.parts = part, .n_parts = 1, .n_rows = UINT64_C(1) << 32};
+        kiln_export_parent p = {.e = &e, .fd = -1, .plan = &plan, .notes = &notes};
+        assert_int_equal(levels[k]->plan(&p, &err), KILN_E_INPUT);
+        assert_non_null(strstr(err.msg, "4294967296"));
+        kiln_buffer_release(&plan);
+        kiln_buffer_release(&notes);
+        free(part);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_within_half_a_step), cmocka_unit_test(what_was_read_is_written_as_it_was),
         cmocka_unit_test(far_scenes_keep_their_steps),   cmocka_unit_test(every_box_is_in_reach),
         cmocka_unit_test(what_does_not_fit_is_counted),  cmocka_unit_test(no_range_of_coefficients_is_zero),
-        cmocka_unit_test(sections_are_of_like_buckets),
+        cmocka_unit_test(sections_are_of_like_buckets),  cmocka_unit_test(more_rows_than_the_header_counts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
