@@ -3,11 +3,17 @@
  *
  * A group is 256 neighbouring rows of the file, and chunks end anywhere. A chunk's unit packs the groups that lie wholly in it.
  * Rows of the others, at most 255 at either end, wait in scratch, half ready and at their place in the file times their size; the
- * second round packs these groups. So a group has the rows that the format says, whatever the chunks are. */
+ * second round packs these groups. So a group has the rows that the format says, whatever the chunks are.
+ *
+ * Rows of a spatial chunk may stand in any order: those that are whole groups are put into one in which bounds are narrow
+ * (row_groups.h). Layers in blocks keep theirs, so that a file that was read keeps its groups. */
 #include "stages/export/compressed_ply_rows.h"
 #include "stages/export/float_places.h"
+#include "stages/export/row_groups.h"
 #include "stages/export/rows.h"
 #include "stages/export/writer.h"
+
+#include "schema/layers.h"
 
 #include "base/checked.h"
 #include "base/memory.h"
@@ -129,8 +135,51 @@ static void whole_groups(const kiln_export *e, const kiln_export_chunk *c, uint6
 static uint64_t ram_of_chunk(const kiln_export *e, uint64_t unit)
 {
     const uint64_t n = e->chunks[unit].n, sh = 3ull * ((degree_of(e) + 1) * (degree_of(e) + 1) - 1);
-    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + n * (sizeof(kiln_half_packed) + KILN_PACKED_ROW_BYTES + sh) +
-           kiln_div_up(n, GROUP) * KILN_PACKED_BOUNDS_BYTES;
+    const uint64_t packed =
+        n * (sizeof(kiln_half_packed) + KILN_PACKED_ROW_BYTES + sh) + kiln_div_up(n, GROUP) * KILN_PACKED_BOUNDS_BYTES;
+    const uint64_t regrouped = n * (sizeof(uint32_t) + sizeof(float)) + kiln_row_groups_ram(n);
+    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + (packed > regrouped ? packed : regrouped);
+}
+
+static bool is_spatial(const kiln_export *e, const kiln_export_chunk *c)
+{
+    return kiln_layer_kinds[kiln_layer_kind_find(e->parts[c->part].layer->kind)].form == KILN_FORM_CHUNKS;
+}
+
+static void reorder(float *planes, uint64_t n_planes, uint64_t stride, const uint32_t *order, uint64_t n, float *spare)
+{
+    for (uint64_t p = 0; p < n_planes; p++) {
+        float *v = planes + p * stride;
+        for (uint64_t i = 0; i < n; i++) spare[i] = v[order[i]];
+        memcpy(v, spare, n * sizeof *v);
+    }
+}
+
+/* Puts the rows that are whole groups into an order with narrow bounds. A y has half as many codes as an x or z. */
+static kiln_status regroup(const kiln_export *e, kiln_export_rows *rows, kiln_error *err)
+{
+    static const double weights[3] = {1, 2, 1};
+    kiln_status st = KILN_OK;
+    uint32_t *order = NULL;
+    float *spare = NULL;
+    uint64_t from, to;
+    whole_groups(e, rows->chunk, &from, &to);
+    const uint64_t n = to - from, sh = 3 * layout_of(e).n_coefficients;
+    if (n <= GROUP || !is_spatial(e, rows->chunk)) return KILN_OK;
+    const float *const means[3] = {rows->means + from, rows->means + rows->n + from, rows->means + 2 * rows->n + from};
+    KILN_GO(KILN_ALLOC_UNSET(&order, n, "rows", err));
+    KILN_GO(KILN_ALLOC_UNSET(&spare, n, "rows", err));
+    KILN_GO(kiln_row_groups(means, n, weights, order, err));
+    reorder(rows->means + from, 3, rows->n, order, n, spare);
+    reorder(rows->log_scales + from, 3, rows->n, order, n, spare);
+    reorder(rows->quats + from, 4, rows->n, order, n, spare);
+    reorder(rows->opacity_logits + from, 1, rows->n, order, n, spare);
+    reorder(rows->sh0 + from, 3, rows->n, order, n, spare);
+    if (sh) reorder(rows->shN + from, sh, rows->n, order, n, spare);
+done:
+    free(spare);
+    free(order);
+    return st;
 }
 
 static kiln_status write_sh(kiln_export_worker *x, const kiln_packing_planes *planes, uint64_t first, kiln_error *err)
@@ -170,8 +219,10 @@ done:
 static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
+    kiln_status st = KILN_OK;
     KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_SPLAT, &rows, err));
     kiln_float_places(x->e, &rows);
+    KILN_GO(regroup(x->e, &rows, err));
     const kiln_packing_planes planes = {.n = rows.n,
                                         .means = rows.means,
                                         .log_scales = rows.log_scales,
@@ -179,8 +230,9 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
                                         .opacity_logits = rows.opacity_logits,
                                         .sh0 = rows.sh0,
                                         .shN = rows.shN};
-    kiln_status st = write_sh(x, &planes, rows.first, err);
-    if (st == KILN_OK) st = write_rows(x, rows.chunk, &planes, err);
+    KILN_GO(write_sh(x, &planes, rows.first, err));
+    KILN_GO(write_rows(x, rows.chunk, &planes, err));
+done:
     kiln_export_rows_release(&rows);
     return st;
 }

@@ -1,6 +1,7 @@
 """packed_rows PLY FILE -- is FILE (compressed PLY, .splat or CSV) what its format's formulas make of the rows of PLY, in their order?
-Every value within half a step of its code, bounds those of 256 rows each, floats of text bit by bit."""
-import array, math, struct, sys
+Every value within half a step of its code, bounds those of 256 rows each, floats of text bit by bit. A compressed PLY may have the rows
+in another order; printed is the sum of its groups' squared extents as a share of that in the PLY's order."""
+import array, bisect, math, struct, sys
 
 C0 = 0.28209479177387814
 
@@ -40,6 +41,29 @@ def sigmoid(v):
     return 1 / (1 + math.exp(-v))
 
 
+def extents(rows, n):
+    sides = lambda g: ((max(rows[c][g:g + 256]) - min(rows[c][g:g + 256])) * w for c, w in (('x', 1), ('y', 2), ('z', 1)))
+    return sum(v * v for g in range(0, n, 256) for v in sides(g))
+
+
+def in_order_of(bounds, packed, n, rows):
+    """The rows as the file has them: each is the one left that is within half a step of the position and nearest in colour."""
+    left, order = sorted((rows['x'][r], r) for r in range(n)), []
+    for i in range(n):
+        b, p, k = bounds[18 * (i // 256):], packed[4 * i], packed[4 * i + 3]
+        place = [b[c] + (b[3 + c] - b[c]) * (p >> s & m) / m for c, s, m in ((0, 21, 2047), (1, 11, 1023), (2, 0, 2047))]
+        reach = [(b[3 + c] - b[c]) / m / 2 + 2e-7 * max(abs(b[c]), abs(b[3 + c])) for c, m in ((0, 2047), (1, 1023), (2, 2047))]
+        colour = [b[12 + c] + (b[15 + c] - b[12 + c]) * (k >> 24 - 8 * c & 255) / 255 for c in range(3)]
+        first, last = bisect.bisect_left(left, (place[0] - reach[0], 0)), bisect.bisect_right(left, (place[0] + reach[0], n))
+        near_ones = [(x, r) for x, r in left[first:last] if all(abs(rows[a][r] - v) <= e for a, v, e in zip('yz', place[1:], reach[1:]))]
+        if not near_ones:
+            sys.exit('row %d is at %r, where no row is left' % (i, place))
+        chosen = min(near_ones, key=lambda xr: sum(abs(rows['f_dc_%d' % c][xr[1]] * C0 + 0.5 - colour[c]) for c in range(3)))
+        del left[bisect.bisect_left(left, chosen)]
+        order.append(chosen[1])
+    return {c: array.array('f', [v[r] for r in order]) for c, v in rows.items()}
+
+
 def compressed(data, n, rows):
     at, elements = header(data)
     n_groups = (n + 255) // 256
@@ -50,6 +74,9 @@ def compressed(data, n, rows):
     at += 72 * n_groups
     packed = array.array('I', data[at:at + 16 * n])
     sh = data[at + 16 * n:]
+    share = extents(rows, n)
+    rows = in_order_of(bounds, packed, n, rows)
+    print('%.3f' % (extents(rows, n) / share))
     position, scale, colour = (['x', 'y', 'z'], ['scale_0', 'scale_1', 'scale_2'], ['f_dc_0', 'f_dc_1', 'f_dc_2'])
     shifts = {0: (21, 11, 0), 1: (21, 11, 0), 2: (24, 16, 8)}
     steps = {0: (2047, 1023, 2047), 1: (2047, 1023, 2047), 2: (255, 255, 255)}

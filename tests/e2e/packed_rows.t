@@ -21,6 +21,13 @@ for most in 700 40; do
     for f in $formats; do cmp a$most.$f b$most.$f || fail "$f differs with three workers"; done
 done
 
+# rows of a chunk that are whole groups are put into an order in which these are narrower than along the curve
+kiln chunk s.db --layer source --max 1500 --min 1 >/dev/null || fail "chunk --max 1500"
+must 0 kiln export s.db --order baked -o baked.ply
+must 0 kiln export s.db -o one.compressed.ply
+share=$(python3 "$here/tests/e2e/packed_rows.py" baked.ply one.compressed.ply) || fail "one.compressed.ply"
+awk "BEGIN { exit !($share < 0.8) }" || fail "groups have $share of the squared extents that those along the curve have"
+
 # a part of the rows, of which groups are made anew, moved and of a lower degree
 part=(--filter-value x,gt,0 --sh-degree 1 --translate 1,2,3 --scale 2)
 must 0 kiln export s.db --order baked "${part[@]}" -o part.ply
