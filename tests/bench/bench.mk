@@ -37,6 +37,11 @@ bench-frames: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(PNG_LEVEL6))
 ## bench-formats: SPLAT_TRANSFORM=path: tests/bench/formats)
 bench-formats: $(BIN) $(RAM_WATCH) $(FORMAT_FILES)
 	@O='$O' tests/bench/formats $(FORMATS)
+.PHONY: bench-export
+## bench-export: CPU seconds, memory, size and dB of each format that is written, beside splat-transform and Niantic's packer where make
+## bench-export: viewers has brought them (GAUSSIANS=, SCENE=folder, SH=, FORMATS="spz sog": tests/bench/exports)
+bench-export: $(BIN) $(RAM_WATCH)
+	@O='$O' tests/bench/exports $(FORMATS)
 .PHONY: bench-scaling
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
