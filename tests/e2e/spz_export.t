@@ -49,6 +49,26 @@ for format in spz spz4; do
 done
 same spz.db spz4.db
 
+# harmonics that are alike in rows far apart: matches are looked for, where runs alone would make twice as much
+python3 - >alike.ply <<'P'
+import random
+random.seed(3)
+kinds = [' '.join('%.3f' % random.uniform(-1, 1) for _ in range(45)) for _ in range(16)]
+print('ply\nformat ascii 1.0\nelement vertex 3000')
+for name in ['x', 'y', 'z', 'f_dc_0', 'f_dc_1', 'f_dc_2'] + ['f_rest_%d' % i for i in range(45)] + ['opacity', 'scale_0', 'scale_1', 'scale_2', 'rot_0', 'rot_1', 'rot_2', 'rot_3']:
+    print('property float', name)
+print('end_header')
+for i in range(3000):
+    print(i, 0, 0, 0, 0, 0, random.choice(kinds), 0, -3, -3, -3, '1 0 0 0')
+P
+kiln import alike.ply alike.db >/dev/null || fail 'import of alike.ply'
+must 0 kiln export alike.db --layer source -o alike.spz
+$steps planes alike.spz | python3 -c '
+import sys, zlib
+runs = zlib.compressobj(1, zlib.DEFLATED, -15, 9, zlib.Z_RLE)
+data = sys.stdin.buffer.read()
+sys.exit(2 * int(sys.argv[1]) > len(runs.compress(data) + runs.flush()))' "$(stat -c %s alike.spz)" || fail "alike.spz has $(stat -c %s alike.spz) bytes"
+
 # codes of files that others made
 for sample in ${KILN_SHARED:+"$KILN_SHARED"/samples/golden_spz_v[34]_sh?.spz}; do
     [ -e "$sample" ] || continue
