@@ -39,23 +39,37 @@ static double half_edge_of(const kiln_export *e)
     return most;
 }
 
-static kiln_status choose_fraction(kiln_export_parent *p, uint32_t *out, kiln_error *err)
+static kiln_status take_fraction(kiln_export_parent *p, kiln_spz_coding *c, kiln_error *err)
 {
-    const double farthest = farthest_of(p->e), half_edge = half_edge_of(p->e);
-    if (kiln_spz_choose_fraction(farthest, half_edge, out)) {
-        if (*out >= KILN_SPZ_FRACTION) return KILN_OK;
-        return kiln_export_note(p, err, "its positions have steps of 1/%u instead of 1/4096, because they reach as far as %.6g",
-                                1u << *out, farthest);
-    }
-    if (*out == KILN_SPZ_FRACTION_MAX)
+    if (c->fraction >= KILN_SPZ_FRACTION) return KILN_OK;
+    return kiln_export_note(p, err, "its positions have steps of 1/%u instead of 1/4096, because they reach as far as %.6g",
+                            1u << c->fraction, farthest_of(p->e));
+}
+
+/* Not above the median of all scales, and more than half of it. */
+static double median_scale(const kiln_spz_plan *plan)
+{
+    uint64_t n = 0, below = 0;
+    int i = 0;
+    for (int k = 0; k < KILN_SPZ_OCTAVES; k++) n += plan->scales[k];
+    while (i + 1 < KILN_SPZ_OCTAVES && 2 * (below + plan->scales[i]) <= n) below += plan->scales[i++];
+    return ldexp(1, i - KILN_SPZ_OCTAVES / 2);
+}
+
+static kiln_status check_steps(const kiln_export *e, const kiln_spz_plan *plan, kiln_error *err)
+{
+    const double step = ldexp(1, -(int)plan->coding.fraction), scale = median_scale(plan);
+    if (step <= scale / 10) return KILN_OK;
+    if (plan->coding.fraction == KILN_SPZ_FRACTION_MAX)
         return kiln_fail(err, KILN_E_INPUT,
-                         "SPZ has positions in steps of 2^-%d at the finest, which is too coarse for a scene of %.3g units; make "
-                         "it larger",
-                         KILN_SPZ_FRACTION_MAX, 2 * half_edge);
+                         "SPZ has positions in steps of 2^-%d at the finest, which is too coarse for a scene of %.3g units and "
+                         "Gaussians of about %.3g; make it larger (--scale)",
+                         KILN_SPZ_FRACTION_MAX, 2 * half_edge_of(e), scale);
     return kiln_fail(err, KILN_E_INPUT,
                      "SPZ has 24 bits for a coordinate: with one of %.6g its steps are %g units, too coarse for a scene of %.3g "
-                     "units; leave out what lies that far away, or move the scene to the origin",
-                     farthest, ldexp(1, -(int)*out), 2 * half_edge);
+                     "units and Gaussians of about %.3g; leave out what lies that far away (--filter-box, --filter-sphere), or "
+                     "move the scene to the origin (--translate)",
+                     farthest_of(e), step, 2 * half_edge_of(e), scale);
 }
 
 static bool is_of_spz(const kiln_export *e)
@@ -92,7 +106,8 @@ kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
     plan.coding.other_bits = KILN_SPZ_OTHER_BITS;
     plan.coding.to_rub = e->frame == KILN_FRAME_RUB;
     plan.is_of_spz = plan.coding.signed_zeros = is_of_spz(e);
-    if (!plan.is_of_spz) KILN_TRY(choose_fraction(p, &plan.coding.fraction, err));
+    plan.is_small = !kiln_spz_choose_fraction(farthest_of(e), half_edge_of(e), &plan.coding.fraction);
+    if (!plan.is_of_spz && !plan.is_small) KILN_TRY(take_fraction(p, &plan.coding, err));
     const uint32_t m = (e->sh_degree + 1) * (e->sh_degree + 1) - 1;
     const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, 4, 3 * m};
     for (int k = 0; k < KILN_SPZ_PLANES; k++) {
@@ -103,34 +118,56 @@ kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
     return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
 }
 
-/* ---- rows of SPZ ----------------------------------------------------------------------------------------------------------------
+/* ---- rows that are measured
+ * ------------------------------------------------------------------------------------------------------
  */
+
+typedef struct {
+    uint32_t needed, scales[KILN_SPZ_OCTAVES];
+} measured;
 
 static const kiln_spz_plan *plan_of(const kiln_export *e) { return e->plan; }
 
-uint64_t kiln_spz_measure_units(const kiln_export *e) { return plan_of(e)->is_of_spz ? e->n_chunks : 0; }
+uint64_t kiln_spz_measure_units(const kiln_export *e) { return plan_of(e)->is_of_spz || plan_of(e)->is_small ? e->n_chunks : 0; }
+
+static unsigned measured_planes(const kiln_export *e)
+{
+    return (plan_of(e)->is_of_spz ? KILN_ROWS_MEANS : 0u) | (plan_of(e)->is_small ? KILN_ROWS_LOG_SCALES : 0u);
+}
 
 uint64_t kiln_spz_measure_ram(const kiln_export *e, uint64_t unit)
 {
-    return kiln_export_rows_ram(e, unit, KILN_ROWS_MEANS) + kiln_outputs_ram(sizeof(uint32_t));
+    return kiln_export_rows_ram(e, unit, measured_planes(e)) + kiln_outputs_ram(sizeof(measured));
+}
+
+static void count_scales(const float *log_scales, uint64_t n, uint32_t octaves[KILN_SPZ_OCTAVES])
+{
+    const double per_octave = 1.4426950408889634; /* 1 / ln 2 */
+    for (uint64_t i = 0; i < n; i++) {
+        const double at = (double)log_scales[i] * per_octave + KILN_SPZ_OCTAVES / 2;
+        octaves[at < 0 ? 0 : at < KILN_SPZ_OCTAVES ? (int)at : KILN_SPZ_OCTAVES - 1]++;
+    }
 }
 
 kiln_status kiln_spz_measure(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
-    KILN_TRY(kiln_export_rows_read(x, unit, KILN_ROWS_MEANS, &rows, err));
-    const uint32_t needed = kiln_spz_needed_fraction(rows.means, 3 * rows.n);
+    measured m = {0};
+    KILN_TRY(kiln_export_rows_read(x, unit, measured_planes(x->e), &rows, err));
+    if (plan_of(x->e)->is_of_spz) m.needed = kiln_spz_needed_fraction(rows.means, 3 * rows.n);
+    if (plan_of(x->e)->is_small) count_scales(rows.log_scales, 3 * rows.n, m.scales);
     kiln_export_rows_release(&rows);
-    return kiln_export_result(x, &needed, sizeof needed, err);
+    return kiln_export_result(x, &m, sizeof m, err);
 }
 
 kiln_status kiln_spz_measure_gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     kiln_spz_plan *plan = (void *)p->plan->data;
-    uint32_t needed;
-    if (bytes != sizeof needed) return kiln_fail(err, KILN_E_BUG, "chunk %llu measures %zu bytes", (unsigned long long)unit, bytes);
-    memcpy(&needed, result, sizeof needed);
-    if (needed > plan->needed) plan->needed = needed;
+    measured m;
+    if (bytes != sizeof m) return kiln_fail(err, KILN_E_BUG, "chunk %llu measures %zu bytes", (unsigned long long)unit, bytes);
+    memcpy(&m, result, sizeof m);
+    if (m.needed > plan->needed) plan->needed = m.needed;
+    for (int i = 0; i < KILN_SPZ_OCTAVES; i++) plan->scales[i] += m.scales[i];
     return KILN_OK;
 }
 
@@ -138,9 +175,12 @@ kiln_status kiln_spz_measure_gather(kiln_export_parent *p, uint64_t unit, const 
 kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err)
 {
     kiln_spz_plan *plan = (void *)p->plan->data;
-    plan->coding.fraction = plan->needed;
-    if (plan->needed <= KILN_SPZ_FRACTION_MAX && kiln_spz_fits(farthest_of(p->e), plan->needed)) return KILN_OK;
-    return choose_fraction(p, &plan->coding.fraction, err);
+    if (plan->is_of_spz && plan->needed <= KILN_SPZ_FRACTION_MAX && kiln_spz_fits(farthest_of(p->e), plan->needed)) {
+        plan->coding.fraction = plan->needed;
+        return KILN_OK;
+    }
+    if (plan->is_small) KILN_TRY(check_steps(p->e, plan, err));
+    return take_fraction(p, &plan->coding, err);
 }
 
 void kiln_spz_header_make(const kiln_export *e, const kiln_spz_plan *plan, uint32_t version, unsigned char last,

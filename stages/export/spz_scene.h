@@ -10,29 +10,34 @@
 #include "stages/export/spz_encode.h"
 #include "stages/export/writer.h"
 
+enum { KILN_SPZ_OCTAVES = 256 };
+
 typedef struct {
     kiln_spz_coding coding;
-    bool is_of_spz;                   /* all rows were read from SPZ and stay where they were */
-    uint32_t needed;                  /* of such: fractional bits that lose nothing of any position */
-    uint32_t stride[KILN_SPZ_PLANES]; /* bytes a row */
-    uint64_t at[KILN_SPZ_PLANES + 1]; /* of each plane behind the header, and where the last one ends */
+    bool is_of_spz;                    /* all rows were read from SPZ and stay where they were */
+    bool is_small;                     /* the box of positions alone asks for finer steps than there are: the scales decide */
+    uint32_t needed;                   /* of rows of SPZ: fractional bits that lose nothing of any position */
+    uint32_t stride[KILN_SPZ_PLANES];  /* bytes a row */
+    uint64_t at[KILN_SPZ_PLANES + 1];  /* of each plane behind the header, and where the last one ends */
+    uint64_t scales[KILN_SPZ_OCTAVES]; /* if is_small: how many scales there are from 2^(i - 128) up to twice that */
 } kiln_spz_plan;
 
 /* kiln_writer_functions.counts: indices of kiln_export_worker.counts, set by kiln_spz_chunk_encode. */
 extern const char *const kiln_spz_counts[];
 
-/* Checks what SPZ can hold, chooses the fractional bits and begins p->plan. Notes: what readers make of the file. KILN_E_INPUT:
- * positions do not fit 24 bits, or there are too many rows. */
+/* Checks what SPZ can hold, chooses the fractional bits, unless rows must be read for that, and begins p->plan. Notes: what readers
+ * make of the file. KILN_E_INPUT: there are too many rows. */
 kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err) KILN_MUST_CHECK;
 
 /* The first round of a writer: of rows that were read from SPZ, finds the fractional bits that their file had, so that positions
- * keep their codes. For other rows it has no units. */
+ * keep their codes; of a scene that is small for where it lies, what its scales are: a Gaussian is in its place if a step is a
+ * tenth of it, however small the box of all centres is. For other rows it has no units. */
 uint64_t kiln_spz_measure_units(const kiln_export *e);
 uint64_t kiln_spz_measure_ram(const kiln_export *e, uint64_t unit);
 kiln_status kiln_spz_measure(kiln_export_worker *x, uint64_t unit, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_spz_measure_gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes,
                                     kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err) KILN_MUST_CHECK; /* KILN_E_INPUT: as plan_make */
+kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err) KILN_MUST_CHECK; /* KILN_E_INPUT: steps are too coarse */
 #define KILN_SPZ_MEASURING                                                                                          \
     {                                                                                                               \
         .what = "measuring", .units = kiln_spz_measure_units, .ram = kiln_spz_measure_ram, .run = kiln_spz_measure, \

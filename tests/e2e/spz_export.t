@@ -107,5 +107,40 @@ for format in spz spz4; do
     python3 -c 'import json; c = list(json.load(open("out"))["changed"].values()); assert c == [2, 1, 1], c' || fail "$(cat out)"
     grep -q "2 rows have log scales that were clamped to -10 .. 5.9375" err || fail "clamped: $(cat err)"
 done
+# the box of the positions alone is no measure: one row, many at one place; what Gaussians are is asked
+at() { # ROWS PLACE SCALE FAR: rows of different colours at one place, five of them FAR away
+    python3 - "$@" <<'P' && kiln import at.ply at.db --force >/dev/null || fail "import of $*"
+import struct, sys
+n, place, scale, far = int(sys.argv[1]), *map(float, sys.argv[2:5])
+names = ['x', 'y', 'z', 'f_dc_0', 'f_dc_1', 'f_dc_2', 'opacity', 'scale_0', 'scale_1', 'scale_2', 'rot_0', 'rot_1', 'rot_2', 'rot_3']
+with open('at.ply', 'wb') as f:
+    f.write(b'ply\nformat binary_little_endian 1.0\nelement vertex %d\n' % n)
+    f.write(b''.join(b'property float %s\n' % c.encode() for c in names) + b'end_header\n')
+    for i in range(n):
+        f.write(struct.pack('<14f', place + (far if i < 5 else 0), place, place, i / n, 0, 0, 1, scale, scale, scale, 1, 0, 0, 0))
+P
+}
+for format in spz spz4; do
+    for where in '1 1.44945 -5 0' '1 0 -5 0' '1000 3.25 -5 0' '500 -1000.5 -4 0'; do
+        # shellcheck disable=SC2086
+        at $where
+        must 0 kiln export at.db --layer source --format $format -o at.spz
+        must 0 kiln import at.spz atspz.db --force --frame rub
+        must 0 kiln export atspz.db --layer source -o again.ply
+        place=${where#* }
+        python3 - "${place%% *}" <<'P' || fail "$format of '$where' lies elsewhere"
+import struct, sys
+b = open('again.ply', 'rb').read()
+x = struct.unpack_from('<3f', b, b.index(b'end_header\n') + 11)
+assert all(abs(v - float(sys.argv[1])) <= 1e-3 * max(abs(v), 1e-3) for v in x), x
+P
+    done
+    for where in '1 100000 -9 0' '500 0.5 -4 9e6'; do
+        # shellcheck disable=SC2086
+        at $where
+        must 3 kiln export at.db --layer source --format $format -o no.spz
+        grep -q 'too coarse .* Gaussians of about .*--filter-box.*--translate' err && [ ! -e no.spz ] || fail "$where: $(cat err)"
+    done
+done
 [ -z "$(find . -name '*.tmp.*')" ] || fail 'a temporary file was left'
 exit 0
