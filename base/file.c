@@ -211,15 +211,26 @@ kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "cannot write '%s': %s%s", path, strerror(error), room);
 }
 
-static kiln_status write_all(int fd, const char *path, const unsigned char *data, size_t size, kiln_error *err)
+int kiln_file_pwrite(int fd, uint64_t offset, const void *data, size_t bytes, size_t *done)
 {
-    for (size_t done = 0; done < size;) {
-        ssize_t n = write(fd, data + done, size - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return kiln_file_write_failed(path, errno, err);
-        done += (size_t)n;
+    const unsigned char *from = data;
+    size_t at = 0;
+    int error = 0;
+    while (at < bytes && error == 0) {
+        const ssize_t n = pwrite(fd, from + at, bytes - at, (off_t)(offset + at));
+        if (n > 0)
+            at += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            error = n == 0 ? ENOSPC : errno; /* a disk that takes nothing and does not say why */
     }
-    return KILN_OK;
+    if (done) *done = at;
+    return error;
+}
+
+kiln_status kiln_file_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t bytes, kiln_error *err)
+{
+    const int error = kiln_file_pwrite(fd, offset, data, bytes, NULL);
+    return error ? kiln_file_write_failed(path, error, err) : KILN_OK;
 }
 
 kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err)
@@ -240,7 +251,7 @@ kiln_status kiln_file_write(const char *path, const void *data, size_t size, kil
     KILN_TRY(kiln_make_parents(path, err));
     int fd;
     KILN_TRY(kiln_file_create(tmp, &fd, err));
-    st = write_all(fd, path, data, size, err);
+    st = kiln_file_write_at(fd, path, 0, data, size, err);
     if (st == KILN_OK && fsync(fd)) st = kiln_file_write_failed(path, errno, err);
     if (close(fd) && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     if (st == KILN_OK && rename(tmp, path)) st = kiln_file_write_failed(path, errno, err);

@@ -33,6 +33,11 @@ bool kiln_is_dir(const char *path);
 kiln_status kiln_file_open(const char *path, int *fd, kiln_error *err) KILN_MUST_CHECK;
 /* Exactly `bytes` at `offset`; KILN_E_INPUT when the file ends before. */
 kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+/* Writes exactly `bytes` at `offset`. KILN_E_IO: kiln_file_write_failed has said why. */
+kiln_status kiln_file_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t bytes,
+                               kiln_error *err) KILN_MUST_CHECK;
+/* The same for a caller with a sentence of its own: returns 0 or errno. *done, which may be NULL: bytes that were written. */
+int kiln_file_pwrite(int fd, uint64_t offset, const void *data, size_t bytes, size_t *done) KILN_MUST_CHECK;
 /* The whole file, NUL-terminated behind its size; free(*data). KILN_E_INPUT above `limit` bytes. */
 kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **data, size_t *size, kiln_error *err) KILN_MUST_CHECK;
 /* KILN_E_IO when something that is no regular file stands at `path`: a rename would put a file in the place of a folder, a

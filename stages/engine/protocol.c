@@ -102,17 +102,11 @@ kiln_status kiln_memfd_new(int *fd, kiln_error *err)
 
 kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes, kiln_error *err)
 {
-    const char *from = data;
-    while (bytes > 0) {
-        const ssize_t put = pwrite(fd, from, bytes, (off_t)at);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0 && errno == EFBIG) return kiln_file_write_failed("shared memory", errno, err); /* ulimit -f counts here too */
-        if (put <= 0) return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes, strerror(errno));
-        from += put;
-        at += (uint64_t)put;
-        bytes -= (size_t)put;
-    }
-    return KILN_OK;
+    size_t done;
+    const int why = kiln_file_pwrite(fd, at, data, bytes, &done);
+    if (why == 0) return KILN_OK;
+    if (why == EFBIG) return kiln_file_write_failed("shared memory", why, err); /* ulimit -f counts here too */
+    return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes - done, strerror(why));
 }
 
 kiln_status kiln_memfd_seal(int fd, kiln_error *err)

@@ -57,7 +57,7 @@ kiln_status kiln_export_remark(kiln_export_parent *p, kiln_error *err, const cha
 
 kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
 {
-    return kiln_export_write_at(p->fd, p->e->temporary, data, bytes, offset, err);
+    return kiln_file_write_at(p->fd, p->e->temporary, offset, data, bytes, err);
 }
 
 kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err)

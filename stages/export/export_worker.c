@@ -106,23 +106,11 @@ kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *paylo
 
 /* ---- what writers call ------------------------------------------------------------------------------------------------------- */
 
-kiln_status kiln_export_write_at(int fd, const char *path, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
-{
-    const char *at = data;
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t n = pwrite(fd, at + done, bytes - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return kiln_file_write_failed(path, errno, err);
-        done += (size_t)n;
-    }
-    return KILN_OK;
-}
-
 /* Large pieces go to the disk at once, so that the sync at the end has little left to do. */
 kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
 {
     enum { LARGE = 1 << 20 };
-    KILN_TRY(kiln_export_write_at(x->fd, x->e->temporary, data, bytes, offset, err));
+    KILN_TRY(kiln_file_write_at(x->fd, x->e->temporary, offset, data, bytes, err));
     if (bytes >= LARGE) (void)sync_file_range(x->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE); /* a hint */
     return KILN_OK;
 }
@@ -148,7 +136,7 @@ kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, s
     const char *from = data;
     for (size_t done = 0; done < bytes;) {
         const stripe s = stripe_at(x, offset + done, bytes - done);
-        KILN_TRY(kiln_export_write_at(s.fd, x->e->temporary, from + done, s.bytes, s.at, err));
+        KILN_TRY(kiln_file_write_at(s.fd, x->e->temporary, s.at, from + done, s.bytes, err));
         done += s.bytes;
     }
     return KILN_OK;

@@ -619,7 +619,7 @@ static kiln_status put_file(void *to, const char *name, const void *data, uint64
     int fd = -1;
     KILN_TRY(kiln_path_join(path, sizeof path, x->e->temporary, name, err));
     KILN_TRY(kiln_file_create(path, &fd, err));
-    kiln_status st = kiln_export_write_at(fd, path, data, bytes, 0, err);
+    kiln_status st = kiln_file_write_at(fd, path, 0, data, bytes, err);
     if (close(fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     return st;
 }

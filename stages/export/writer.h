@@ -141,15 +141,13 @@ typedef struct {
     kiln_manifest *others[KILN_EXPORT_PARTS]; /* rows.c's: connections of the parts behind the first */
 } kiln_export_worker;
 
-/* Write or read `bytes` at `offset` of the temporary file, of scratch, or of any file (`path` is for sentences). */
+/* Write or read `bytes` at `offset` of the temporary file, or of scratch. */
 kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset,
                               kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset,
                                       kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t bytes, uint64_t offset,
                                      kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_export_write_at(int fd, const char *path, const void *data, size_t bytes, uint64_t offset,
-                                 kiln_error *err) KILN_MUST_CHECK;
 /* Gives the unit's result to the parent's gather; at most once a unit. */
 kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 

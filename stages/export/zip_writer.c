@@ -12,12 +12,8 @@
 #include "stages/export/zip_writer.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 enum { LOCAL_BYTES = 30, ENTRY_BYTES = 46, END_BYTES = 22 };
@@ -36,13 +32,7 @@ static unsigned char *put32(unsigned char *p, uint32_t v) { return put16(put16(p
 
 static kiln_status append(kiln_zip_writer *z, const void *data, uint64_t bytes, kiln_error *err)
 {
-    const unsigned char *p = data;
-    for (uint64_t done = 0; done < bytes;) {
-        const ssize_t k = pwrite(z->fd, p + done, bytes - done, (off_t)(z->at + done));
-        if (k < 0 && errno == EINTR) continue;
-        if (k < 0) return kiln_file_write_failed(z->path, errno, err);
-        done += (uint64_t)k;
-    }
+    KILN_TRY(kiln_file_write_at(z->fd, z->path, z->at, data, bytes, err));
     z->at += bytes;
     return KILN_OK;
 }

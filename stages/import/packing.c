@@ -2,6 +2,7 @@
 #include "stages/import/packing.h"
 
 #include "base/checked.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "base/option.h"
@@ -166,13 +167,9 @@ static kiln_status fail_write(int fd, const char *name, uint64_t bytes, int erro
 
 kiln_status kiln_unpacked_write(int fd, const char *name, uint64_t at, const void *data, size_t n, kiln_error *err)
 {
-    for (size_t done = 0; done < n;) {
-        const ssize_t k = pwrite(fd, (const char *)data + done, n - done, (off_t)(at + done));
-        if (k < 0 && errno == EINTR) continue;
-        if (k < 0) return fail_write(fd, name, at + done, errno, err);
-        done += (size_t)k;
-    }
-    return KILN_OK;
+    size_t done;
+    const int why = kiln_file_pwrite(fd, at, data, n, &done);
+    return why ? fail_write(fd, name, at + done, why, err) : KILN_OK;
 }
 
 /* A small file can unpack to more than any disk holds: it must not take the last byte from everybody else. */

@@ -1,6 +1,7 @@
 /* spool -- see spool.h. */
 #include "stages/import/spool.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "base/option.h"
@@ -45,13 +46,8 @@ static kiln_status write_failed(int fd, const char *path, int why, kiln_error *e
 
 kiln_status kiln_spool_write(int fd, const char *path, uint64_t offset, const void *data, uint64_t bytes, kiln_error *err)
 {
-    for (uint64_t done = 0; done < bytes;) {
-        const ssize_t k = pwrite(fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return write_failed(fd, path, k < 0 ? errno : ENOSPC, err);
-        done += (uint64_t)k;
-    }
-    return KILN_OK;
+    const int why = kiln_file_pwrite(fd, offset, data, bytes, NULL);
+    return why ? write_failed(fd, path, why, err) : KILN_OK;
 }
 
 /* ---- the parent ---------------------------------------------------------------------------------------------------------- */

@@ -19,10 +19,9 @@ static bool part_path(const kiln_scratch_file *f, char out[KILN_PATH_MAX])
     return (size_t)snprintf(out, KILN_PATH_MAX, "%s.part", f->path) < KILN_PATH_MAX;
 }
 
-/* A write of `bytes` at `at` failed; errno says why. */
-static kiln_status fail_write(const kiln_scratch_file *f, uint64_t at, kiln_error *err)
+/* A write at `at` failed with the errno `why`. */
+static kiln_status fail_write(const kiln_scratch_file *f, uint64_t at, int why, kiln_error *err)
 {
-    const int why = errno;
     struct statvfs fs;
     char size[32], free_text[32] = "an unknown number of bytes";
     if (why != ENOSPC && why != EDQUOT && why != EFBIG)
@@ -42,7 +41,7 @@ static kiln_status take_room(const kiln_scratch_file *f, kiln_error *err)
     do rc = fallocate(f->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)f->bytes);
     while (rc != 0 && errno == EINTR);
     if (rc == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return KILN_OK;
-    return fail_write(f, 0, err);
+    return fail_write(f, 0, errno, err);
 }
 
 kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out, kiln_error *err)
@@ -58,23 +57,19 @@ kiln_status kiln_scratch_create(const char *folder, const char *name, uint64_t b
     }
     (void)unlink(part); /* of a run that was killed, or a stranger's link to another file */
     out->fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    const kiln_status st = out->fd < 0 ? fail_write(out, 0, err) : take_room(out, err);
+    const kiln_status st = out->fd < 0 ? fail_write(out, 0, errno, err) : take_room(out, err);
     if (st != KILN_OK) kiln_scratch_drop(out);
     return st;
 }
 
 kiln_status kiln_scratch_write(const kiln_scratch_file *f, uint64_t at, const void *data, size_t bytes, kiln_error *err)
 {
-    const unsigned char *from = data;
+    size_t done;
     if (at > f->bytes || bytes > f->bytes - at)
         return kiln_fail(err, KILN_E_BUG, "%zu bytes at byte %llu lie beyond scratch '%s' of %llu bytes", bytes,
                          (unsigned long long)at, f->path, (unsigned long long)f->bytes);
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t n = pwrite(f->fd, from + done, bytes - done, (off_t)(at + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return fail_write(f, at + done, err);
-        done += (size_t)n;
-    }
+    const int why = kiln_file_pwrite(f->fd, at, data, bytes, &done);
+    if (why) return fail_write(f, at + done, why, err);
     /* The disk begins at once, so that kiln_scratch_finish finds little left to wait for; that it can is no promise. */
     if (bytes >= EARLY_BYTES) (void)sync_file_range(f->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
     return KILN_OK;
@@ -94,8 +89,8 @@ kiln_status kiln_scratch_finish(kiln_scratch_file *f, kiln_error *err)
     char part[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
     if (!part_path(f, part)) return kiln_fail(err, KILN_E_BUG, "the path of scratch '%s' is too long", f->path);
-    if (fdatasync(f->fd) != 0) st = fail_write(f, 0, err);
-    if (close(f->fd) != 0 && st == KILN_OK) st = fail_write(f, 0, err);
+    if (fdatasync(f->fd) != 0) st = fail_write(f, 0, errno, err);
+    if (close(f->fd) != 0 && st == KILN_OK) st = fail_write(f, 0, errno, err);
     f->fd = -1;
     if (st == KILN_OK && rename(part, f->path) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", part, f->path, strerror(errno));

@@ -2,6 +2,7 @@
 #include "stages/import/gltf/gltf_document.h"
 
 #include "base/checked.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -292,14 +293,9 @@ typedef struct {
 static kiln_status write_all(void *context, const unsigned char *data, size_t n, kiln_error *err)
 {
     sink *s = context;
-    for (size_t done = 0; done < n;) {
-        const ssize_t k = pwrite(s->fd, data + done, n - done, (off_t)s->at);
-        if (k < 0 && errno == EINTR) continue;
-        if (k < 0) return kiln_fail(err, KILN_E_IO, "cannot write scratch: %s", strerror(errno));
-        done += (size_t)k;
-        s->at += (uint64_t)k;
-    }
-    return KILN_OK;
+    const int why = kiln_file_pwrite(s->fd, s->at, data, n, NULL);
+    s->at += n;
+    return why ? kiln_fail(err, KILN_E_IO, "cannot write scratch: %s", strerror(why)) : KILN_OK;
 }
 
 static kiln_status copy_member(const kiln_gltf_document *d, const kiln_gltf_buffer *b, sink *s, kiln_error *err)

@@ -10,11 +10,9 @@
 #include "base/memory.h"
 #include "kernels/math/real64.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { TILE_ROWS = 8192, TILE_BYTES = 6 * TILE_ROWS };
 
@@ -43,16 +41,11 @@ uint64_t kiln_sog_plane(const kiln_sog_codes *c, kiln_sog_image image, uint64_t 
 
 kiln_status kiln_sog_spool_write(int fd, const char *name, uint64_t at, const void *data, size_t n, kiln_error *err)
 {
-    for (size_t done = 0; done < n;) {
-        const ssize_t k = pwrite(fd, (const unsigned char *)data + done, n - done, (off_t)(at + done));
-        if (k < 0 && errno == EINTR) continue;
-        if (k < 0)
-            return kiln_fail(err, KILN_E_IO,
-                             "cannot write the pixels of '%s' to scratch: %s; make room, or name another folder with --scratch-dir",
-                             name, strerror(errno));
-        done += (size_t)k;
-    }
-    return KILN_OK;
+    const int why = kiln_file_pwrite(fd, at, data, n, NULL);
+    if (why == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO,
+                     "cannot write the pixels of '%s' to scratch: %s; make room, or name another folder with --scratch-dir", name,
+                     strerror(why));
 }
 
 const kiln_sog_codes *kiln_sog_rows_codes(const kiln_sog_rows *r) { return &r->codes; }
