@@ -17,7 +17,6 @@ typedef struct {
     double scale;        /* else: whole number = round(value * scale) */
     int16_t levels[256]; /* the whole number of each value of the codebook of shN */
     uint64_t bytes[KILN_SOG_IMAGES]; /* of the WebP files, after the last round */
-    uint32_t crc[KILN_SOG_IMAGES];
 } kiln_sog_plan;
 
 enum { KILN_SOG_SCALES_BOOK, KILN_SOG_SH0_BOOK, KILN_SOG_SHN_BOOK, KILN_SOG_BOOKS };

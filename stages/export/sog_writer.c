@@ -27,13 +27,10 @@
 #include "stages/engine/json_text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum { COLOURS = KILN_ROWS_LOG_SCALES | KILN_ROWS_SH0 | KILN_ROWS_SHN };
 static const char META[] = "meta.json";
@@ -461,11 +458,6 @@ done:
 
 enum { PIECE = 1 << 16 }; /* pixels whose codes are read at once */
 
-typedef struct {
-    uint64_t bytes;
-    uint32_t crc;
-} picture_result;
-
 static uint64_t pictures(const kiln_export *e) { return kiln_sog_n_pictures(degree_of(e)); }
 
 static uint64_t picture_ram(const kiln_export *e, uint64_t unit)
@@ -530,7 +522,6 @@ static kiln_status encode_picture(kiln_export_worker *x, uint64_t unit, kiln_err
     uint64_t width, height;
     uint32_t *argb = NULL;
     kiln_buffer webp = {0};
-    picture_result result;
     kiln_status st = KILN_OK;
     if (image == KILN_SOG_PALETTE)
         kiln_sog_palette_size(plan_of(x->e)->text.palette, degree_of(x->e), &width, &height);
@@ -542,10 +533,8 @@ static kiln_status encode_picture(kiln_export_worker *x, uint64_t unit, kiln_err
     if (webp.size > kiln_webp_bytes_max(width, height))
         KILN_GO(kiln_fail(err, KILN_E_BUG, "an image of %zu bytes, more than is left for it", webp.size));
     KILN_GO(kiln_export_scratch_write(x, webp.data, webp.size, kiln_sog_picture_at(x->e, image), err));
-    memset(&result, 0, sizeof result);
-    result.bytes = webp.size;
-    result.crc = (uint32_t)crc32_z(0, webp.data, webp.size);
-    KILN_GO(kiln_export_result(x, &result, sizeof result, err));
+    const uint64_t webp_bytes = webp.size;
+    KILN_GO(kiln_export_result(x, &webp_bytes, sizeof webp_bytes, err));
 done:
     kiln_buffer_release(&webp);
     free(argb);
@@ -554,11 +543,11 @@ done:
 
 static kiln_status take_picture(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
-    picture_result r;
-    if (bytes != sizeof r || unit >= KILN_SOG_IMAGES) return kiln_fail(err, KILN_E_BUG, "an image of %zu bytes", bytes);
-    memcpy(&r, result, sizeof r);
-    plan_to_fill(p)->bytes[unit] = r.bytes;
-    plan_to_fill(p)->crc[unit] = r.crc;
+    uint64_t webp_bytes;
+    if (bytes != sizeof webp_bytes || unit >= KILN_SOG_IMAGES)
+        return kiln_fail(err, KILN_E_BUG, "the size of an image as %zu bytes", bytes);
+    memcpy(&webp_bytes, result, sizeof webp_bytes);
+    plan_to_fill(p)->bytes[unit] = webp_bytes;
     return KILN_OK;
 }
 
@@ -603,15 +592,6 @@ static kiln_status put_entry(void *to, const char *name, const void *data, uint6
     return kiln_zip_writer_add(to, name, data, bytes, err);
 }
 
-static kiln_status write_archive(kiln_export_worker *x, uint64_t unit, kiln_error *err)
-{
-    kiln_zip_writer z;
-    (void)unit;
-    kiln_zip_writer_init(&z, x->fd, x->e->temporary);
-    KILN_TRY(put_files(x, put_entry, &z, err));
-    return kiln_zip_writer_end(&z, err);
-}
-
 static kiln_status put_file(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err)
 {
     const kiln_export_worker *x = to;
@@ -622,12 +602,6 @@ static kiln_status put_file(void *to, const char *name, const void *data, uint64
     kiln_status st = kiln_file_write_at(fd, path, 0, data, bytes, err);
     if (close(fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     return st;
-}
-
-static kiln_status write_folder(kiln_export_worker *x, uint64_t unit, kiln_error *err)
-{
-    (void)unit;
-    return put_files(x, put_file, x, err);
 }
 
 /* meta.json names the images; how large they are it does not say. */
@@ -664,34 +638,44 @@ static bool is_ours(const char *name)
     return found;
 }
 
-#define ROUNDS                                                                                         \
-    {.what = "counting values", .ram = count_ram, .run = count_chunk},                                 \
-        {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan}, \
-        {.what = "coding", .ram = code_ram, .run = code_chunk},                                        \
-        {.what = "palette",                                                                            \
-         .units = one_if_degree,                                                                       \
-         .ram = palette_ram,                                                                           \
-         .ram_thread = palette_ram_thread,                                                             \
-         .run = make_palette,                                                                          \
-         .gather = take_plan,                                                                          \
-         .computes = true},                                                                            \
-        {.what = "labels",                                                                             \
-         .units = chunks_if_degree,                                                                    \
-         .ram = label_ram,                                                                             \
-         .ram_thread = label_ram_thread,                                                               \
-         .run = label_chunk,                                                                           \
-         .computes = true},                                                                            \
-        {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
-static const kiln_export_round archive_rounds[] = {ROUNDS{.what = "archive", .units = one, .ram = files_ram, .run = write_archive}};
-static const kiln_export_round folder_rounds[] = {ROUNDS{.what = "folder", .units = one, .ram = files_ram, .run = write_folder}};
-enum { N_ROUNDS = sizeof archive_rounds / sizeof *archive_rounds };
+static kiln_status write_files(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+{
+    kiln_zip_writer z;
+    (void)unit;
+    if (x->fd < 0) return put_files(x, put_file, x, err); /* a folder */
+    kiln_zip_writer_init(&z, x->fd, x->e->temporary);
+    KILN_TRY(put_files(x, put_entry, &z, err));
+    return kiln_zip_writer_end(&z, err);
+}
+
+static const kiln_export_round rounds[] = {
+    {.what = "counting values", .ram = count_ram, .run = count_chunk},
+    {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan},
+    {.what = "coding", .ram = code_ram, .run = code_chunk},
+    {.what = "palette",
+     .units = one_if_degree,
+     .ram = palette_ram,
+     .ram_thread = palette_ram_thread,
+     .run = make_palette,
+     .gather = take_plan,
+     .computes = true},
+    {.what = "labels",
+     .units = chunks_if_degree,
+     .ram = label_ram,
+     .ram_thread = label_ram_thread,
+     .run = label_chunk,
+     .computes = true},
+    {.what = "image", .units = pictures, .ram = picture_ram, .run = encode_picture, .gather = take_picture},
+    {.what = "files", .units = one, .ram = files_ram, .run = write_files},
+};
+enum { N_ROUNDS = sizeof rounds / sizeof *rounds };
 
 const kiln_writer_functions kiln_writer_sog = {.place = KILN_PLACE_FILE,
                                                .reader = "sog",
                                                .scratch = true,
                                                .counts = counts,
                                                .plan = plan_archive,
-                                               .rounds = archive_rounds,
+                                               .rounds = rounds,
                                                .n_rounds = N_ROUNDS};
 
 const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER,
@@ -699,7 +683,7 @@ const kiln_writer_functions kiln_writer_sog_folder = {.place = KILN_PLACE_FOLDER
                                                       .scratch = true,
                                                       .counts = counts,
                                                       .plan = plan,
-                                                      .rounds = folder_rounds,
+                                                      .rounds = rounds,
                                                       .n_rounds = N_ROUNDS,
                                                       .is_ours = is_ours,
                                                       .last_file = META,

@@ -39,11 +39,6 @@ static kiln_status append(kiln_zip_writer *z, const void *data, uint64_t bytes, 
 
 void kiln_zip_writer_init(kiln_zip_writer *z, int fd, const char *path) { *z = (kiln_zip_writer){.fd = fd, .path = path}; }
 
-uint64_t kiln_zip_writer_size(uint32_t n, uint64_t name_bytes, uint64_t bytes)
-{
-    return bytes + 2 * name_bytes + (uint64_t)n * (LOCAL_BYTES + ENTRY_BYTES) + END_BYTES;
-}
-
 /* What local header and directory say alike, 26 bytes. */
 static unsigned char *put_common(unsigned char *p, uint32_t crc, uint32_t size, const char *name)
 {

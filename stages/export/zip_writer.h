@@ -29,8 +29,6 @@ typedef struct {
 } kiln_zip_writer;
 
 void kiln_zip_writer_init(kiln_zip_writer *z, int fd, const char *path);
-/* Bytes of an archive of n entries whose names have name_bytes together and whose contents have `bytes`. */
-uint64_t kiln_zip_writer_size(uint32_t n, uint64_t name_bytes, uint64_t bytes);
 /* Adds a file; name: plain ASCII, shorter than KILN_ZIP_WRITER_NAME, not there yet. At most KILN_ZIP_WRITER_ENTRIES. */
 kiln_status kiln_zip_writer_add(kiln_zip_writer *z, const char *name, const void *data, uint64_t bytes,
                                 kiln_error *err) KILN_MUST_CHECK;

@@ -34,7 +34,7 @@ static void an_archive_is_read_back_and_ends_with_its_record(void **state)
     assert_int_equal(kiln_zip_writer_add(&w, "meta.json", "{}", 2, NULL), KILN_OK);
     assert_int_equal(kiln_zip_writer_add(&w, "b.webp", "12345", 5, NULL), KILN_OK);
     assert_int_equal(kiln_zip_writer_end(&w, NULL), KILN_OK);
-    assert_int_equal(w.at, kiln_zip_writer_size(2, 9 + 6, 7));
+    assert_int_equal(w.at, 2 * (30 + 46) + 2 * (9 + 6) + 7 + 22);
     assert_int_equal(lseek(fd, 0, SEEK_END), (off_t)w.at);
     close(fd);
     assert_int_equal(kiln_zip_open(path, path, &z, NULL), KILN_OK);
