@@ -204,6 +204,9 @@ static kiln_status survey(runner *k, kiln_error *err)
 
 static kiln_status run_rounds(runner *k, kiln_error *err)
 {
+    see_plan(k);
+    for (uint32_t i = 1; i < k->f->n_rounds; i++)
+        if (k->f->rounds[i].foresee) kiln_run_foresee_ram(k->r, k->f->rounds[i].foresee(k->e), k->e->n_chunks);
     for (uint32_t i = 0; i < k->f->n_rounds; i++) {
         const kiln_export_round *round = &k->f->rounds[i];
         list l = {.number = i, .round = round};

@@ -120,9 +120,11 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
 
 static uint64_t buckets(const kiln_export *e) { return scatters(e) ? kiln_scatter_buckets(e) : 0; }
 
+static uint64_t foresee(const kiln_export *e) { return scatters(e) ? kiln_scatter_foresee(e) : 0; }
+
 static const kiln_export_round rounds[] = {
     {.what = "exporting", .ram = ram, .run = write_chunk, .gather = gather},
-    {.what = "ordering", .units = buckets, .ram = kiln_scatter_bucket_ram, .run = kiln_scatter_bucket},
+    {.what = "ordering", .units = buckets, .ram = kiln_scatter_bucket_ram, .run = kiln_scatter_bucket, .foresee = foresee},
 };
 
 const kiln_writer_functions kiln_writer_ply = {

@@ -129,11 +129,24 @@ static uint64_t largest_piece(const kiln_export *e, uint64_t b)
 
 uint64_t kiln_scatter_buckets(const kiln_export *e) { return plan_of(e)->n_buckets; }
 
+/* A bucket of n rows, of which a chunk has at most `piece`. */
+static uint64_t ram_of(const kiln_scatter *s, uint64_t n, uint64_t piece)
+{
+    const uint64_t words = s->bucket_rows / 64 + 1;
+    return (n + piece) * s->row_bytes + n * sizeof(uint32_t) + words * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+
 uint64_t kiln_scatter_bucket_ram(const kiln_export *e, uint64_t unit)
 {
+    return ram_of(plan_of(e), first_rank(e, unit + 1) - first_rank(e, unit), largest_piece(e, unit));
+}
+
+uint64_t kiln_scatter_foresee(const kiln_export *e)
+{
     const kiln_scatter *s = plan_of(e);
-    const uint64_t n = first_rank(e, unit + 1) - first_rank(e, unit), words = s->bucket_rows / 64 + 1;
-    return (n + largest_piece(e, unit)) * s->row_bytes + n * sizeof(uint32_t) + words * (sizeof(uint64_t) + sizeof(uint32_t));
+    uint64_t piece = 0;
+    for (uint32_t c = 0; c < e->n_chunks; c++) piece = kiln_max_u64(piece, kiln_min_u64(e->chunks[c].n, s->bucket_rows));
+    return ram_of(s, kiln_min_u64(e->n_rows, s->bucket_rows), piece);
 }
 
 /* Which source rows of a bucket there are; from that the place of each. */

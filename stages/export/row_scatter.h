@@ -38,6 +38,7 @@ uint64_t kiln_scatter_put_ram(const kiln_export *e, uint64_t unit);
 /* Round 2: a bucket a unit. KILN_E_IO: a source row occurs twice. */
 uint64_t kiln_scatter_buckets(const kiln_export *e);
 uint64_t kiln_scatter_bucket_ram(const kiln_export *e, uint64_t unit);
+uint64_t kiln_scatter_foresee(const kiln_export *e); /* of any bucket, before round 1 has counted */
 kiln_status kiln_scatter_bucket(kiln_export_worker *x, uint64_t unit, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

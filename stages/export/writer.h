@@ -162,6 +162,9 @@ typedef struct {
     uint64_t (*ram)(const kiln_export *e, uint64_t unit);
     uint64_t (*ram_thread)(const kiln_export *e, uint64_t unit);
     kiln_status (*run)(kiln_export_worker *x, uint64_t unit, kiln_error *err);
+    /* May be NULL. What a unit of this round takes at most, as far as the first plan says: so that a refusal of --ram in an earlier
+     * round names a cap that is enough for this one, too. */
+    uint64_t (*foresee)(const kiln_export *e);
     /* May be NULL. Called for each unit in order, when the round is over. result: NULL where the unit gave none. */
     kiln_status (*gather)(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err);
     /* May be NULL: called once behind the last gather. */
