@@ -108,8 +108,27 @@ static void rounds_are_given_what_the_palette_takes(void **state)
     }
 }
 
+/* How far the rotation of these codes is from q; either sign is the same rotation. */
+static double quat_distance(const uint8_t codes[4], const float q[4])
+{
+    double r[4], sum = 0, plus = 0, minus = 0;
+    const int left = codes[3] - 252;
+    for (int i = 0, k = 0; i < 4; i++) {
+        if (i == left) continue;
+        r[i] = (codes[k++] / 127.5 - 1) / sqrt(2.0);
+        sum += r[i] * r[i];
+    }
+    r[left] = sqrt(sum < 1 ? 1 - sum : 0);
+    for (int i = 0; i < 4; i++) {
+        plus += pow(r[i] - (double)q[i], 2);
+        minus += pow(r[i] + (double)q[i], 2);
+    }
+    return sqrt(plus < minus ? plus : minus);
+}
+
 static void codes_are_the_nearest_and_come_back(void **state)
 {
+    int n_codes = 0, n_others = 0;
     (void)state;
     for (int a = 0; a < 256; a += 5)
         for (int b = 0; b < 256; b += 7)
@@ -117,20 +136,30 @@ static void codes_are_the_nearest_and_come_back(void **state)
                 for (int left = 0; left < 4; left++) {
                     const int in[3] = {a, b, c};
                     float q[4];
-                    double sum = 0;
+                    double sum = 0, largest = 0;
                     uint8_t out[4];
                     for (int i = 0, k = 0; i < 4; i++) {
                         if (i == left) continue;
                         const double v = (in[k++] / 127.5 - 1) / sqrt(2.0);
                         q[i] = (float)v;
                         sum += v * v;
+                        largest = fmax(largest, fabs(v));
                     }
                     q[left] = (float)sqrt(sum < 1 ? 1 - sum : 0);
-                    if (sum > 0.75) continue; /* another component may be the largest by far: no encoder makes these */
+                    if (largest > (double)q[left] + 4 / (255 * sqrt(2.0))) continue; /* another is by far: no encoder makes these */
                     kiln_sog_encode_quats(1, q, 1, out);
-                    if (out[3] != 252 + left) continue; /* exactly as near with another one left out */
+                    n_codes++;
+                    if (out[3] != 252 + left) { /* only where it is as near with another one left out */
+                        const uint8_t ours[4] = {(uint8_t)a, (uint8_t)b, (uint8_t)c, (uint8_t)(252 + left)};
+                        const double far = quat_distance(out, q), as_given = quat_distance(ours, q);
+                        if (!(fabs(far - as_given) <= 1e-6))
+                            fail_msg("%d %d %d without %d: %g off, another %g", a, b, c, left, as_given, far);
+                        n_others++;
+                        continue;
+                    }
                     for (int k = 0; k < 3; k++) assert_int_equal(out[k], in[k]);
                 }
+    assert_true(n_codes > 10000 && n_others < n_codes / 100);
     const float x[] = {-2, 0, 5};
     const double zero[3] = {0}, mins[3] = {kiln_sog_position_log(-2), 0, 0},
                  maxs[3] = {kiln_sog_position_log(2), 0, kiln_sog_position_log(5)};
