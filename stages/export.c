@@ -434,6 +434,9 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
         return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
+    if (o.report_loss && !j->e.splats)
+        return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
+                         j->e.parts[0].layer->kind);
     KILN_TRY(load_views(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));

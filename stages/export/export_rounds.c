@@ -338,8 +338,7 @@ static kiln_status measure_loss(runner *k, kiln_error *err)
     int fd = -1;
     if (k->said->loss.most == 0) return KILN_OK;
     KILN_TRY(kiln_scratch_unnamed(k->e->target, &fd, spool, err));
-    kiln_status st =
-        kiln_loss_plan(kiln_run_manifest(k->r), k->e, k->f->reader, k->f->last_file, spool, &k->said->loss, &k->plan, err);
+    kiln_status st = kiln_loss_plan(kiln_run_manifest(k->r), k->e, k->f, spool, &k->said->loss, &k->plan, err);
     if (st == KILN_OK) st = run_list(k, &l, loss_round.what, err);
     (void)close(fd);
     return st == KILN_OK ? check_loss(&k->said->loss, k->e->target, err) : st;

@@ -20,7 +20,7 @@ typedef struct {
     char reader[32], spool[64], file[KILN_PATH_MAX];
     kiln_profile_id profile;
     bool antialiased;
-    double background[3];
+    double background[3], origin[3]; /* origin: what positions of the file are measured from */
     uint32_t n;
 } setup;
 
@@ -58,8 +58,8 @@ static void choose(kiln_loss *l, uint32_t all)
     }
 }
 
-kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const char *reader, const char *last_file, const char *spool,
-                           kiln_loss *l, kiln_buffer *plan, kiln_error *err)
+kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f, const char *spool, kiln_loss *l,
+                           kiln_buffer *plan, kiln_error *err)
 {
     setup s;
     uint32_t all;
@@ -72,9 +72,11 @@ kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const char *r
     KILN_TRY(kiln_background_parse("scene", kiln_export_scene(e), s.background, err));
     s.antialiased = kiln_export_scene(e)->antialiased;
     s.n = l->n;
-    (void)snprintf(s.reader, sizeof s.reader, "%s", reader);
+    (void)snprintf(s.reader, sizeof s.reader, "%s", f->reader);
     (void)snprintf(s.spool, sizeof s.spool, "%s", spool);
-    KILN_TRY(kiln_path_join(s.file, sizeof s.file, last_file ? e->temporary : "", last_file ? last_file : e->temporary, err));
+    for (int c = 0; c < 3 && !f->relative; c++) s.origin[c] = e->origin[c];
+    KILN_TRY(
+        kiln_path_join(s.file, sizeof s.file, f->last_file ? e->temporary : "", f->last_file ? f->last_file : e->temporary, err));
     plan->size = 0;
     KILN_TRY(kiln_buffer_put(plan, &s, sizeof s, err));
     return kiln_buffer_put(plan, l->cameras, l->n * sizeof *l->cameras, err);
@@ -209,7 +211,7 @@ static kiln_status written_chunk(void *context, uint32_t block, kiln_draw_chunk 
     kiln_row_counts counts = {0};
     KILN_TRY(f->reader->read(f->source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, f->offsets[block], &f->rows,
                              &f->offsets[block + 1], err));
-    kiln_rows_clean(&f->rows, f->info, f->x->e->origin, first, &f->clean, &counts);
+    kiln_rows_clean(&f->rows, f->info, ((const setup *)f->x->e->plan)->origin, first, &f->clean, &counts);
     *out = (kiln_draw_chunk){.n = f->clean.n,
                              .means = f->clean.means,
                              .log_scales = f->rows.log_scales,

@@ -18,10 +18,10 @@ typedef struct {
 } kiln_loss;
 void kiln_loss_release(kiln_loss *l);
 
-/* Fills l->cameras and the plan of the round. reader, last_file: of the writer. spool: path of an empty scratch file. KILN_E_INPUT:
- * the bake has no cameras. */
-kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const char *reader, const char *last_file, const char *spool,
-                           kiln_loss *l, kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
+/* Fills l->cameras and the plan of the round. f: of the format, which has a reader. spool: path of an empty scratch file.
+ * KILN_E_INPUT: the bake has no cameras. */
+kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f, const char *spool, kiln_loss *l,
+                           kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
 /* The unit. Its result is [n] double. */
 kiln_status kiln_loss_measure(kiln_export_worker *x, kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_loss_ram(const kiln_export *e);

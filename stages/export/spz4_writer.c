@@ -234,6 +234,7 @@ static const kiln_export_round rounds[] = {
 
 const kiln_writer_functions kiln_writer_spz4 = {.place = KILN_PLACE_FILE,
                                                 .scratch = true,
+                                                .relative = true,
                                                 .counts = kiln_spz_counts,
                                                 .reader = "spz",
                                                 .plan = plan,

@@ -266,6 +266,7 @@ static const kiln_export_round rounds[] = {
 
 const kiln_writer_functions kiln_writer_spz = {.place = KILN_PLACE_FILE,
                                                .scratch = true,
+                                               .relative = true,
                                                .reader = "spz",
                                                .counts = kiln_spz_counts,
                                                .plan = kiln_spz_plan_make,

@@ -183,6 +183,7 @@ typedef struct {
     kiln_export_place place;
     bool scratch;     /* rounds hand bytes to later rounds in a scratch file */
     bool views;       /* cameras and tile tables are part of what is written */
+    bool relative;    /* positions are written without kiln_export.origin, whatever --keep-origin says */
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
     /* What became of values, by index of kiln_export_worker.counts, as the end of a sentence that begins with a number: "log scales

@@ -23,6 +23,43 @@ python3 -c "import sys; sys.exit(abs($want - $have) > 0.5)" || fail "said $want 
 out=$(said --report-loss 9 -o m.splat --translate 3,-2,7 --rotate 20,90,0 --scale 3) || fail "$out"
 moved=$(sed -n "s|.*'m.splat': camera '$name' \([0-9.]*\) dB|\1|p" <<<"$out")
 python3 -c "import sys; sys.exit(abs($want - $moved) > 2)" || fail "said $want dB of $name, moved $moved"
+# a scene with an origin, whether positions are written with it or without: as the same scene at 0
+python3 - <<'P' || fail 'cannot move the scene'
+import json, struct
+by = (5000000.5, -4000000, 0)
+cameras = json.load(open('s/cameras.json'))
+for c in cameras:
+    r = c['R']
+    c['t'] = [t - sum(r[3 * i + k] * by[k] for k in range(3)) for i, t in enumerate(c['t'])]
+json.dump(cameras, open('far.json', 'w'))
+b = open('s/scene.ply', 'rb').read()
+at = b.index(b'end_header\n') + 11
+head = b[:at]
+for name in (b'x', b'y', b'z'): head = head.replace(b'property float %s\n' % name, b'property double %s\n' % name)
+n = head.count(b'property')
+with open('far.ply', 'wb') as f:
+    f.write(head)
+    for row in struct.iter_unpack('<%df' % n, b[at:]):
+        f.write(struct.pack('<3d%df' % (n - 3), *(v + o for v, o in zip(row, by)), *row[3:]))
+P
+kiln import far.ply far.db --cameras far.json >/dev/null || fail 'import of the far scene'
+for stage in knn prune chunk; do kiln $stage far.db >/dev/null || fail "$stage of the far scene"; done
+for format in spz spz4 glb; do
+    suffix=${format%4}
+    for db in a far; do
+        "$KILN_BIN/kiln-export" $db.db --json --report-loss 3 --format $format -o $db.$suffix >$db.json 2>err || fail "$format of $db: $(cat err)"
+    done
+    python3 - <<'P' || fail "$format of a scene with an origin has another loss: $(cat a.json far.json)"
+import json
+a, far = (json.load(open(f))['psnr'] for f in ('a.json', 'far.json'))
+assert len(a) == 3 and all(far[k] is None or a[k] is not None and abs(a[k] - far[k]) < 3 or far[k] > 60 for k in a), (a, far)
+P
+done
+# points are not drawn, which is said before anything is done
+printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n4 5 6\n' >points.ply
+kiln import points.ply points.db --cameras s/cameras.json >/dev/null || fail 'import of points'
+must 2 kiln export points.db --layer source --report-loss 1 -o points-out.ply
+grep -q 'points' err && [ ! -e points-out.ply ] || fail "$(cat err)"
 # a floor that is not reached leaves no file, and a file that is there as it was
 cp a.splat before
 must 3 kiln export a.db -o a.splat --report-loss 1 --min-psnr 90
