@@ -6,6 +6,7 @@
  * scratch, at a place as far on as the longest lines could take; there it is written nowhere else and leaves holes. The second
  * round copies each text to its place in the file. */
 #include "stages/export/csv_rows.h"
+#include "stages/export/float_places.h"
 #include "stages/export/rows.h"
 #include "stages/export/writer.h"
 
@@ -205,4 +206,4 @@ static const kiln_export_round rounds[] = {
 };
 
 const kiln_writer_functions kiln_writer_csv = {
-    .place = KILN_PLACE_FILE, .scratch = true, .begin = begin, .rounds = rounds, .n_rounds = 2};
+    .place = KILN_PLACE_FILE, .scratch = true, .plan = kiln_origin_note, .begin = begin, .rounds = rounds, .n_rounds = 2};

@@ -23,17 +23,20 @@ static double coarsest_step(const kiln_export *e)
     return step;
 }
 
+static bool is_zero(const double v[3]) { return v[0] == 0 && v[1] == 0 && v[2] == 0; }
+
+kiln_status kiln_origin_note(kiln_export_parent *p, kiln_error *err)
+{
+    const double *o = p->e->base;
+    if (!p->e->keep_origin || is_zero(o)) return KILN_OK;
+    return kiln_export_note(p, err, "positions are relative to the scene's origin %.17g %.17g %.17g", o[0], o[1], o[2]);
+}
+
 kiln_status kiln_float_places_note(kiln_export_parent *p, kiln_error *err)
 {
-    const kiln_export *e = p->e;
-    const double *o = e->base;
-    if (e->origin[0] != 0 || e->origin[1] != 0 || e->origin[2] != 0)
-        return kiln_export_note(
-            p, err,
-            "positions are float32, of which neighbours are up to %.3g apart where this scene lies; --keep-origin "
-            "writes them relative to its origin",
-            coarsest_step(e));
-    if (o[0] != 0 || o[1] != 0 || o[2] != 0)
-        return kiln_export_note(p, err, "positions are relative to the scene's origin %.17g %.17g %.17g", o[0], o[1], o[2]);
-    return KILN_OK;
+    if (is_zero(p->e->origin)) return kiln_origin_note(p, err);
+    return kiln_export_note(p, err,
+                            "positions are float32 to readers, of which neighbours are up to %.3g apart where this scene lies; "
+                            "--keep-origin writes them relative to its origin",
+                            coarsest_step(p->e));
 }

@@ -1,6 +1,7 @@
 /* glb_writer -- a GLB with KHR_gaussian_splatting, as glb_layout.h draws it. Every attribute is an array of all rows, so a chunk
  * has a place in each of them: some twenty large pieces. Floats are as the layer has them, apart from what glTF wants linear. An
  * origin is the translation of the node, in double, so that positions keep all of their digits. */
+#include "stages/export/float_places.h"
 #include "stages/export/glb_layout.h"
 #include "stages/export/glb_rows.h"
 #include "stages/export/linear.h"
@@ -50,6 +51,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
         KILN_TRY(kiln_export_note(p, err,
                                   "a GLB has no word for an antialiased scene; the flag is among the extras of its primitive, "
                                   "where kiln-import finds it"));
+    KILN_TRY(kiln_origin_note(p, err));
     return kiln_buffer_put(p->plan, &at, sizeof at, err);
 }
 

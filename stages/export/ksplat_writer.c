@@ -4,6 +4,7 @@
  * Chunks do not end where buckets do. In the first round a unit gives the steps of the buckets that are wholly its own, a byte
  * each, and the boxes of its parts of its first and its last bucket. The parent adds up parts that are of one bucket and gives the
  * whole boxes to the units of the second round, so that all of them find the same centre. */
+#include "stages/export/float_places.h"
 #include "stages/export/ksplat_layout.h"
 #include "stages/export/ksplat_rows.h"
 #include "stages/export/linear.h"
@@ -80,10 +81,7 @@ static kiln_status make_plan(kiln_export_parent *p, uint32_t level, kiln_error *
         KILN_TRY(kiln_export_note(p, err, "a .ksplat holds spherical harmonics up to degree 2; those above are left out"));
     if (kiln_export_scene(e)->antialiased)
         KILN_TRY(kiln_export_note(p, err, "a .ksplat cannot say that the scene is antialiased; the viewer has to be told"));
-    if (e->origin[0] != 0 || e->origin[1] != 0 || e->origin[2] != 0)
-        KILN_TRY(kiln_export_note(p, err,
-                                  "readers of a .ksplat have floats, which lose digits so far from 0; --keep-origin writes "
-                                  "positions relative to the scene's origin"));
+    KILN_TRY(kiln_float_places_note(p, err));
     KILN_TRY(kiln_buffer_put(p->plan, &h, sizeof h, err));
     return kiln_buffer_put(p->plan, NULL, step_at(e, kiln_ksplat_buckets_of(e->n_rows)) - sizeof h, err);
 }

@@ -13,6 +13,7 @@
  * libwebp takes for it: there are no parts of an image in WebP.
  * Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
  */
+#include "stages/export/float_places.h"
 #include "stages/export/rows.h"
 #include "stages/export/sog_encode.h"
 #include "stages/export/sog_scratch.h"
@@ -76,6 +77,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
     KILN_TRY(check_sizes(p->e, err));
     KILN_TRY(take_bounds(p->e, &k.text, err));
     if (p->e->sh_degree > 3) KILN_TRY(kiln_export_note(p, err, "SOG holds no spherical harmonics above degree 3"));
+    KILN_TRY(kiln_float_places_note(p, err));
     p->plan->size = 0;
     return kiln_buffer_put(p->plan, &k, sizeof k, err);
 }

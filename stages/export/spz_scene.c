@@ -1,5 +1,6 @@
 /* spz_scene -- see the header. */
 #include "stages/export/spz_scene.h"
+#include "stages/export/float_places.h"
 
 #include "base/log.h"
 #include "base/minmax.h"
@@ -86,6 +87,7 @@ static kiln_status tell(kiln_export_parent *p, bool to_rub, kiln_error *err)
     if (origin[0] != 0 || origin[1] != 0 || origin[2] != 0)
         KILN_TRY(kiln_export_note(p, err, "its positions are relative to %.17g %.17g %.17g, as SPZ has 24 bits for a coordinate",
                                   origin[0], origin[1], origin[2]));
+    KILN_TRY(kiln_origin_note(p, err));
     if (e->n_rows > OLD_READERS_MAX)
         KILN_TRY(kiln_export_note(p, err, "readers of SPZ from before 2026 refuse more than %d Gaussians", OLD_READERS_MAX));
     if (to_rub)

@@ -55,6 +55,16 @@ a, far = (json.load(open(f))['psnr'] for f in ('a.json', 'far.json'))
 assert len(a) == 3 and all(far[k] is None or a[k] is not None and abs(a[k] - far[k]) < 3 or far[k] > 60 for k in a), (a, far)
 P
 done
+# what readers make of positions of such a scene is said: float32, or relative to what
+for format in splat compressed-ply ksplat ksplat0 ksplat2 sog sog-folder glb csv spz spz4; do
+    must 0 "$KILN_BIN/kiln-export" far.db --format $format -o "said.$format/"
+    case $format in
+    glb | csv | spz*) ! grep -q 'float32' err || fail "$format holds more than float32: $(cat err)" ;;
+    *) grep -q 'float32 to readers, of which neighbours are up to 0.5 apart' err || fail "$format: $(cat err)" ;;
+    esac
+    must 0 "$KILN_BIN/kiln-export" far.db --format $format --keep-origin -o "said.$format/"
+    [ "$(grep -c "positions are relative to the scene's origin 4999999 " err)" = 1 ] || fail "$format --keep-origin: $(cat err)"
+done
 # points are not drawn, which is said before anything is done
 printf 'ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n4 5 6\n' >points.ply
 kiln import points.ply points.db --cameras s/cameras.json >/dev/null || fail 'import of points'
