@@ -4,6 +4,7 @@
  * components are those of planes.def, bytes are rows x components x size, every chunk has the same planes. */
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "schema/layers.h"
 #include "schema/manifest_internal.h"
@@ -35,8 +36,6 @@ static const plane_row *known_plane(const char *name)
     return NULL;
 }
 
-static uint32_t sh_components(uint32_t degree) { return 3 * ((degree + 1) * (degree + 1) - 1); }
-
 /* ---- planes ------------------------------------------------------------------------------------------------------ */
 /* What import takes as the name of a column. */
 static bool is_column_name(const char *name)
@@ -54,7 +53,7 @@ static kiln_status check_shape(const kiln_layer *l, const kiln_chunk *c, const k
         return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': plane '%s' is neither known nor extra/NAME", l->kind, c->name,
                          p->name);
     if (!row && p->components >= 1 && p->components <= EXTRA_COMPONENTS_MAX) return KILN_OK;
-    const uint32_t components = !row ? 1 : row->components ? row->components : sh_components(l->sh_degree);
+    const uint32_t components = !row ? 1 : row->components ? row->components : kiln_sh_components(l->sh_degree);
     const kiln_type type = row ? row->type : p->type;
     if (p->type == type && p->components == components) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': plane '%s' is %s x %" PRIu32 ", it must be %s x %" PRIu32, l->kind,

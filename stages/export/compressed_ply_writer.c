@@ -16,13 +16,14 @@
 #include "schema/layers.h"
 
 #include "base/checked.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "base/option.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = KILN_PACKED_GROUP, CHUNKS_A_UNIT = 256 };
+enum { GROUP = KILN_PACKED_GROUP, CHUNKS_A_UNIT = 256, SH_DEGREE_MAX = 3 };
 
 enum { LOG_SCALES, SH }; /* of the counts */
 static const char *const counts[] = {"log scales were clamped to -20 .. 20", "SH coefficients were clamped to -4 .. 4", NULL};
@@ -34,8 +35,6 @@ typedef struct {
     uint64_t bounds, vertices, sh, end;
     uint64_t n_coefficients;
 } layout;
-
-static uint32_t degree_of(const kiln_export *e) { return e->sh_degree < 3 ? e->sh_degree : 3; }
 
 static layout layout_of(const kiln_export *e)
 {
@@ -76,14 +75,15 @@ static kiln_status put_header(const kiln_export *e, uint32_t n_sh, kiln_buffer *
 
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {
-    if (p->e->sh_degree > 3) KILN_TRY(kiln_export_note(p, err, "a compressed PLY holds no spherical harmonics above degree 3"));
+    if (p->e->sh_degree > SH_DEGREE_MAX)
+        KILN_TRY(kiln_export_note(p, err, "a compressed PLY holds no spherical harmonics above degree 3"));
     return kiln_float_places_note(p, err);
 }
 
 static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
-    const uint32_t degree = degree_of(e), n_coefficients = (degree + 1) * (degree + 1) - 1;
+    const uint32_t n_coefficients = kiln_sh_coefficients(kiln_export_degree(e, SH_DEGREE_MAX));
     kiln_buffer header = {0};
     kiln_status st = KILN_OK;
     KILN_GO(put_header(e, 3 * n_coefficients, &header, err));
@@ -134,7 +134,7 @@ static void whole_groups(const kiln_export *e, const kiln_export_chunk *c, uint6
 
 static uint64_t ram_of_chunk(const kiln_export *e, uint64_t unit)
 {
-    const uint64_t n = e->chunks[unit].n, sh = 3ull * ((degree_of(e) + 1) * (degree_of(e) + 1) - 1);
+    const uint64_t n = e->chunks[unit].n, sh = kiln_sh_components(kiln_export_degree(e, SH_DEGREE_MAX));
     const uint64_t packed =
         n * (sizeof(kiln_half_packed) + KILN_PACKED_ROW_BYTES + sh) + kiln_div_up(n, GROUP) * KILN_PACKED_BOUNDS_BYTES;
     const uint64_t regrouped = n * (sizeof(uint32_t) + sizeof(float)) + kiln_row_groups_ram(n);

@@ -10,6 +10,7 @@
 #include "stages/export/rows.h"
 #include "stages/export/writer.h"
 
+#include "base/harmonics.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -54,14 +55,12 @@ static void add_numbered(table *t, const char *name, uint32_t n, const float *va
     }
 }
 
-/* f_rest is channel-major, the plane coefficient-major. */
 static void add_sh(table *t, uint32_t degree, const float *values, uint64_t n_rows)
 {
-    const uint32_t n = (degree + 1) * (degree + 1) - 1;
-    for (uint32_t i = 0; i < 3 * n; i++) {
+    for (uint32_t i = 0; i < kiln_sh_components(degree); i++) {
         char numbered[24];
         (void)snprintf(numbered, sizeof numbered, "f_rest_%u", i);
-        add(t, numbered, KILN_CSV_FLOAT, values ? values + (3 * (i % n) + i / n) * n_rows : NULL);
+        add(t, numbered, KILN_CSV_FLOAT, values ? values + (uint64_t)kiln_sh_component_of_rest(degree, i) * n_rows : NULL);
     }
 }
 

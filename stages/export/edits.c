@@ -1,6 +1,7 @@
 /* edits -- see the header. */
 #include "stages/export/edits.h"
 
+#include "base/harmonics.h"
 #include "stages/import/import_rows.h"
 
 #include <float.h>
@@ -117,5 +118,5 @@ void kiln_edits_rows(const kiln_edits *e, const double from[3], const double to[
         r->log_scales[i] = r->log_scales[i] < KILN_LOG_SCALE_MIN ? KILN_LOG_SCALE_MIN : r->log_scales[i];
     *bad = first_bad(r->log_scales, n, 3, KILN_LOG_SCALE_MAX, *bad);
     *bad = first_bad(r->quats, n, 4, FLT_MAX, *bad);
-    *bad = first_bad(r->shN, n, 3 * ((r->sh_degree + 1) * (r->sh_degree + 1) - 1), FLT_MAX, *bad);
+    *bad = first_bad(r->shN, n, kiln_sh_components(r->sh_degree), FLT_MAX, *bad);
 }

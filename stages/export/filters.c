@@ -2,8 +2,10 @@
  * plane's own terms once (logit, logarithm, coefficient), as splat-transform does it, so that no row is converted. */
 #include "stages/export/filters.h"
 
+#include "base/harmonics.h"
 #include "base/option.h"
 #include "kernels/math/real64.h"
+#include "stages/import/ply/ply_columns.h"
 #include "stages/import/text_numbers.h"
 
 #include <math.h>
@@ -199,15 +201,14 @@ static const struct {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* f_rest_N of INRIA's order: all coefficients of red, then of green, then of blue. Ours has the colours side by side. */
 static bool find_rest(const char *name, uint32_t sh_degree, uint32_t *component)
 {
-    const uint32_t each = (sh_degree + 1) * (sh_degree + 1) - 1;
     const char *digits = name + strlen("f_rest_");
     uint64_t k;
-    if (!starts(name, "f_rest_") || kiln_parse_u64(digits, strlen(digits), &k) != KILN_NUMBER_OK || k >= 3 * (uint64_t)each)
+    if (!starts(name, "f_rest_") || kiln_parse_u64(digits, strlen(digits), &k) != KILN_NUMBER_OK ||
+        k >= kiln_sh_components(sh_degree))
         return false;
-    *component = 3 * ((uint32_t)k % each) + (uint32_t)k / each;
+    *component = kiln_sh_component_of_rest(sh_degree, (uint32_t)k);
     return true;
 }
 
@@ -237,7 +238,7 @@ static double in_plane_units(double v, unit in)
 {
     if (in == OPACITY) return v >= 1 ? HUGE_VAL : kiln_log_f64(v / (1 - v));
     if (in == LENGTH) return kiln_log_f64(v);
-    if (in == COLOUR) return (v - 0.5) / 0.28209479177387814; /* 1/(2 sqrt pi), Y_0^0 */
+    if (in == COLOUR) return (v - 0.5) / KILN_SH_C0;
     return v;
 }
 
@@ -254,8 +255,7 @@ static void list_columns(const kiln_chunk *c, uint32_t sh_degree, char *out, siz
         used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", columns[i].name);
     }
     if (used < size && find_column(c, "f_rest_0", sh_degree, &component, &in))
-        used +=
-            (size_t)snprintf(out + used, size - used, ", f_rest_0 to f_rest_%u", 3 * ((sh_degree + 1) * (sh_degree + 1) - 1) - 1);
+        used += (size_t)snprintf(out + used, size - used, ", f_rest_0 to f_rest_%u", kiln_sh_components(sh_degree) - 1);
     for (uint32_t k = 0; k < c->n_planes && used < size; k++)
         if (starts(c->planes[k].name, "extra/") &&
             find_column(c, c->planes[k].name + strlen("extra/"), sh_degree, &component, &in) == &c->planes[k]) /* no raw x, y, z */

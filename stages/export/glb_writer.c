@@ -16,10 +16,7 @@ static const char *const counts[] = {"opacities were clamped to 1e-38 .. 0.99999
 
 static const int *signs_of(const kiln_export *e) { return e->frame == KILN_FRAME_AS_IS ? unchanged : from_rdf; }
 
-static uint32_t degree_of(const kiln_export *e)
-{
-    return e->sh_degree < KILN_GLB_SH_DEGREE_MAX ? e->sh_degree : KILN_GLB_SH_DEGREE_MAX;
-}
+static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_GLB_SH_DEGREE_MAX); }
 
 /* ---- parent --------------------------------------------------------------------------------------------------------------------
  */

@@ -1,6 +1,7 @@
 /* ksplat_rows -- see the header. A column at a time, of few enough rows that their records stay in the cache. */
 #include "stages/export/ksplat_rows.h"
 
+#include "base/harmonics.h"
 #include "kernels/math/half_math.h"
 #include "stages/export/linear.h"
 #include "stages/import/ksplat/ksplat_header.h"
@@ -60,7 +61,7 @@ void kiln_ksplat_rows_box(const kiln_ksplat_rows *r, uint64_t at, uint64_t n, ki
 void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float *least, float *most)
 {
     float lo = *least, hi = *most;
-    const uint64_t n = kiln_ksplat_sh(sh_degree) * r->n; /* higher degrees stand behind these */
+    const uint64_t n = kiln_sh_components(sh_degree) * r->n; /* higher degrees stand behind these */
 #pragma omp simd reduction(min : lo) reduction(max : hi)
     for (uint64_t i = 0; i < n; i++) {
         lo = r->shN[i] < lo ? r->shN[i] : lo;
@@ -202,6 +203,6 @@ void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range,
     for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, scales + c * real);
     for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, quats + c * real);
     put_colours(&t, r, at, colours);
-    for (uint32_t v = 0; v < kiln_ksplat_sh(l->sh_degree); v++)
+    for (uint32_t v = 0; v < kiln_sh_components(l->sh_degree); v++)
         put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, sh + v * sh_bytes);
 }

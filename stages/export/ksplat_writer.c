@@ -51,10 +51,7 @@ static plan_head head_of(const void *plan)
 static size_t box_at(uint64_t i) { return sizeof(plan_head) + i * sizeof(kiln_ksplat_box); }
 static size_t step_at(const kiln_export *e, uint64_t bucket) { return box_at(2 * (uint64_t)e->n_chunks) + bucket; }
 
-static uint32_t degree_of(const kiln_export *e)
-{
-    return e->sh_degree < KILN_KSPLAT_WRITTEN_DEGREE ? e->sh_degree : KILN_KSPLAT_WRITTEN_DEGREE;
-}
+static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_KSPLAT_WRITTEN_DEGREE); }
 
 static void make_layout(const kiln_export *e, const void *plan, kiln_ksplat_layout *out)
 {

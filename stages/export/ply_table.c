@@ -1,6 +1,7 @@
 /* ply_table -- the plan: columns and header text. ply_encode.c has the values. */
 #include "stages/export/ply_table.h"
 
+#include "base/harmonics.h"
 #include "base/option.h"
 #include "schema/layers.h"
 #include "stages/engine/json_text.h"
@@ -252,7 +253,6 @@ static kiln_status add_extras(planner *p, kiln_error *err)
 static kiln_status add_default_columns(planner *p, kiln_error *err)
 {
     static const char *const xyz[] = {"x", "y", "z"}, *const rgb[] = {"red", "green", "blue"};
-    uint32_t degree = p->e->sh_degree;
     for (int i = 0; i < 3; i++) {
         kiln_ply_use use = {.role = KILN_ROLE_MEAN, .component = (uint32_t)i, .extra = -1};
         char kept[16];
@@ -263,7 +263,7 @@ static kiln_status add_default_columns(planner *p, kiln_error *err)
     if (p->f->splats) {
         KILN_TRY(add_normals(p, err));
         KILN_TRY(add_numbered(p, "f_dc", 3, err));
-        KILN_TRY(add_numbered(p, "f_rest", 3 * ((degree + 1) * (degree + 1) - 1), err));
+        KILN_TRY(add_numbered(p, "f_rest", kiln_sh_components(p->e->sh_degree), err));
         KILN_TRY(add_named(p, "opacity", err));
         KILN_TRY(add_numbered(p, "scale", 3, err));
         KILN_TRY(add_numbered(p, "rot", 4, err));

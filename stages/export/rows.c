@@ -1,6 +1,7 @@
 /* rows -- see rows.h. Planes are read one after the other, so that no more than one of them is in work beside what is kept. */
 #include "stages/export/rows.h"
 
+#include "base/harmonics.h"
 #include "base/memory.h"
 
 #include <stddef.h>
@@ -30,8 +31,6 @@ static const known_plane known[] = {
 enum { N_KNOWN = sizeof known / sizeof *known };
 
 static void **array_of(kiln_export_rows *rows, const known_plane *k) { return (void **)(void *)((char *)rows + k->where); }
-
-static uint32_t sh_components(uint32_t degree) { return 3 * ((degree + 1) * (degree + 1) - 1); }
 
 static const known_plane *find_known(const char *name)
 {
@@ -70,8 +69,8 @@ static kiln_status fit_degree(kiln_export_rows *rows, uint64_t count, uint32_t h
 {
     float *longer;
     if (has >= wanted) return KILN_OK;
-    KILN_TRY(KILN_ALLOC(&longer, count * sh_components(wanted), "spherical harmonics", err));
-    if (has) memcpy(longer, rows->shN, count * sh_components(has) * sizeof *longer);
+    KILN_TRY(KILN_ALLOC(&longer, count * kiln_sh_components(wanted), "spherical harmonics", err));
+    if (has) memcpy(longer, rows->shN, count * kiln_sh_components(has) * sizeof *longer);
     free(rows->shN);
     rows->shN = longer;
     return KILN_OK;
@@ -85,7 +84,7 @@ static kiln_status read_known(kiln_export_worker *x, kiln_manifest *m, const kno
     void **array = array_of(rows, k);
     if (k->components) return read_plane(m, chunk, k->name, k->components, k->type, array, err);
     if (x->e->sh_degree == 0) return KILN_OK;
-    if (degree) KILN_TRY(read_plane(m, chunk, k->name, sh_components(degree), k->type, array, err));
+    if (degree) KILN_TRY(read_plane(m, chunk, k->name, kiln_sh_components(degree), k->type, array, err));
     return fit_degree(rows, chunk->count, degree, x->e->sh_degree, err);
 }
 
@@ -149,7 +148,7 @@ static kiln_status read_filtered(kiln_manifest *m, const kiln_export_rows *rows,
 static void compact(const kiln_export *e, kiln_export_rows *rows, uint64_t count, const uint8_t *keep, uint64_t kept)
 {
     for (size_t i = 0; i < N_KNOWN; i++) {
-        const uint32_t components = known[i].components ? known[i].components : sh_components(e->sh_degree);
+        const uint32_t components = known[i].components ? known[i].components : kiln_sh_components(e->sh_degree);
         void *array = *array_of(rows, &known[i]);
         if (array) kiln_filters_compact(array, known[i].type, components, count, keep, kept);
     }
@@ -288,6 +287,6 @@ uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned pla
         all += p->data.raw_bytes;
         if (p->data.raw_bytes > largest) largest = p->data.raw_bytes;
     }
-    if (planes & KILN_ROWS_SHN && e->n_parts > 1) all += chunk->count * sh_components(e->sh_degree) * sizeof(float);
+    if (planes & KILN_ROWS_SHN && e->n_parts > 1) all += chunk->count * kiln_sh_components(e->sh_degree) * sizeof(float);
     return all + select_ram(e, index, &largest) + edit_ram(e, chunk) + kiln_read_ram(largest);
 }

@@ -2,10 +2,10 @@
 #include "stages/export/sog_layout.h"
 
 #include "base/checked.h"
+#include "base/harmonics.h"
 #include "base/option.h"
 
 #include <math.h>
-#include <string.h>
 
 const kiln_sog_picture kiln_sog_pictures[KILN_SOG_IMAGES] = {
     [KILN_SOG_MEANS_L] = {"means_l.webp", 0, 3},
@@ -29,7 +29,7 @@ enum { ENTRIES_A_ROW = 64 };
 
 void kiln_sog_palette_size(uint32_t entries, uint32_t degree, uint64_t *width, uint64_t *height)
 {
-    *width = ENTRIES_A_ROW * kiln_sog_coefficients(degree) / 3;
+    *width = ENTRIES_A_ROW * kiln_sh_coefficients(degree);
     *height = kiln_div_up(entries, ENTRIES_A_ROW);
 }
 
@@ -45,7 +45,7 @@ void kiln_sog_fill(uint32_t channels, const uint8_t *codes, uint64_t n, uint32_t
 
 void kiln_sog_fill_palette(uint32_t entries, uint32_t degree, const uint8_t *codes, uint32_t *argb)
 {
-    const uint32_t k = kiln_sog_coefficients(degree) / 3;
+    const uint32_t k = kiln_sh_coefficients(degree);
     uint64_t width, height;
     kiln_sog_palette_size(entries, degree, &width, &height);
     for (uint64_t i = 0; i < width * height; i++) argb[i] = 0xff000000u;

@@ -21,6 +21,7 @@ typedef struct {
 enum { KILN_SOG_CODES = 17, KILN_SOG_META_BYTES = 32 << 10 /* more than meta.json takes */ };
 extern const kiln_sog_picture kiln_sog_pictures[KILN_SOG_IMAGES];
 
+enum { KILN_SOG_DEGREE_MAX = 3 };
 /* Images of a scene of this degree: without the last two where that is 0. */
 static inline uint32_t kiln_sog_n_pictures(uint32_t degree) { return degree ? KILN_SOG_IMAGES : KILN_SOG_LABELS; }
 /* Sides of an image. n > 0 rows: multiples of 4 a side, as splat-transform has them. */

@@ -3,6 +3,7 @@
 #include "stages/export/sog_scratch.h"
 
 #include "base/checked.h"
+#include "base/harmonics.h"
 #include "base/minmax.h"
 #include "kernels/palette/palette.h"
 #include "stages/export/webp_encode.h"
@@ -33,7 +34,7 @@ typedef struct {
 static const uint64_t BINS_MAX = (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS;
 static const uint64_t COUNTS_MAX = sizeof(counts_head) + (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS * sizeof(full_bin);
 
-uint32_t kiln_sog_d(const kiln_export *e) { return kiln_sog_coefficients(e->sh_degree < 3 ? e->sh_degree : 3); }
+uint32_t kiln_sog_d(const kiln_export *e) { return kiln_sh_components(kiln_export_degree(e, KILN_SOG_DEGREE_MAX)); }
 
 uint32_t kiln_sog_p(const kiln_export *e) { return (uint32_t)kiln_min_u64(e->n_rows, KILN_SOG_PALETTE_MAX); }
 
@@ -46,7 +47,7 @@ uint64_t kiln_sog_sample_from(const kiln_export *e, uint64_t first) { return kil
 void kiln_sog_picture_size(const kiln_export *e, uint32_t image, uint64_t *width, uint64_t *height)
 {
     if (image == KILN_SOG_PALETTE)
-        kiln_sog_palette_size(kiln_sog_p(e), kiln_sog_d(e) ? e->sh_degree < 3 ? e->sh_degree : 3 : 0, width, height);
+        kiln_sog_palette_size(kiln_sog_p(e), kiln_export_degree(e, KILN_SOG_DEGREE_MAX), width, height);
     else
         kiln_sog_image_size(e->n_rows, width, height);
 }

@@ -37,7 +37,7 @@ enum { COLOURS = KILN_ROWS_LOG_SCALES | KILN_ROWS_SH0 | KILN_ROWS_SHN };
 static const char META[] = "meta.json";
 static const char *const counts[] = {"coefficients were clamped to 32 times their usual size", NULL};
 
-static uint32_t degree_of(const kiln_export *e) { return e->sh_degree < 3 ? e->sh_degree : 3; }
+static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_SOG_DEGREE_MAX); }
 static const kiln_sog_plan *plan_of(const kiln_export *e) { return e->plan; }
 static kiln_sog_plan *plan_to_fill(kiln_export_parent *p) { return (kiln_sog_plan *)(void *)p->plan->data; }
 
@@ -76,7 +76,8 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
     kiln_sog_plan k = {.text = {.n = p->e->n_rows, .degree = degree_of(p->e), .antialiased = kiln_export_scene(p->e)->antialiased}};
     KILN_TRY(check_sizes(p->e, err));
     KILN_TRY(take_bounds(p->e, &k.text, err));
-    if (p->e->sh_degree > 3) KILN_TRY(kiln_export_note(p, err, "SOG holds no spherical harmonics above degree 3"));
+    if (p->e->sh_degree > KILN_SOG_DEGREE_MAX)
+        KILN_TRY(kiln_export_note(p, err, "SOG holds no spherical harmonics above degree 3"));
     KILN_TRY(kiln_float_places_note(p, err));
     p->plan->size = 0;
     return kiln_buffer_put(p->plan, &k, sizeof k, err);

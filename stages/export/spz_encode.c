@@ -5,6 +5,7 @@
  */
 #include "stages/export/spz_encode.h"
 
+#include "base/harmonics.h"
 #include "kernels/math/real.h"
 #include "kernels/math/real64.h"
 #include "stages/import/turn.h"
@@ -228,7 +229,7 @@ static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsi
 
 static uint64_t put_sh(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
 {
-    const uint32_t coefficients = (coding->sh_degree + 1) * (coding->sh_degree + 1) - 1, components = 3 * coefficients;
+    const uint32_t coefficients = kiln_sh_coefficients(coding->sh_degree), components = 3 * coefficients;
     const int *turn = coding->to_rub ? half_turn : no_turn;
     uint64_t beyond = 0;
     int of_quat[4], sign[24];

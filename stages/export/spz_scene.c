@@ -2,6 +2,7 @@
 #include "stages/export/spz_scene.h"
 #include "stages/export/float_places.h"
 
+#include "base/harmonics.h"
 #include "base/log.h"
 #include "base/minmax.h"
 
@@ -110,8 +111,7 @@ kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
     plan.is_of_spz = plan.coding.signed_zeros = is_of_spz(e);
     plan.is_small = !kiln_spz_choose_fraction(farthest_of(e), half_edge_of(e), &plan.coding.fraction);
     if (!plan.is_of_spz && !plan.is_small) KILN_TRY(take_fraction(p, &plan.coding, err));
-    const uint32_t m = (e->sh_degree + 1) * (e->sh_degree + 1) - 1;
-    const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, 4, 3 * m};
+    const uint32_t stride[KILN_SPZ_PLANES] = {9, 1, 3, 3, 4, kiln_sh_components(e->sh_degree)};
     for (int k = 0; k < KILN_SPZ_PLANES; k++) {
         plan.stride[k] = stride[k];
         plan.at[k + 1] = plan.at[k] + e->n_rows * stride[k];

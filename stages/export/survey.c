@@ -1,6 +1,7 @@
 /* survey -- see survey.h. */
 #include "stages/export/survey.h"
 
+#include "base/harmonics.h"
 #include "stages/export/rows.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ kiln_status kiln_survey_chunk(kiln_export_worker *x, unsigned planes, uint64_t i
     out.of.log_scales = measure(rows.log_scales, 3 * n);
     out.of.opacity_logits = measure(rows.opacity_logits, n);
     out.of.sh0 = measure(rows.sh0, 3 * n);
-    out.of.shN = measure(rows.shN, 3 * ((degree + 1) * (degree + 1) - 1) * n);
+    out.of.shN = measure(rows.shN, kiln_sh_components(degree) * n);
     kiln_export_rows_release(&rows);
     return kiln_export_result(x, &out, sizeof out, err);
 }

@@ -90,6 +90,8 @@ typedef struct {
 
 /* Scene of the first part: name, axes, columns, flags. */
 static inline const kiln_scene *kiln_export_scene(const kiln_export *e) { return &e->parts[0].scene; }
+/* Degree of the spherical harmonics in a format that has at most `most`. */
+static inline uint32_t kiln_export_degree(const kiln_export *e, uint32_t most) { return e->sh_degree < most ? e->sh_degree : most; }
 /* The first chunk that is written. All chunks of its part have its planes. */
 static inline const kiln_chunk *kiln_export_sample(const kiln_export *e) { return e->chunks[0].chunk; }
 /* A plane that the sample has, if the chunks of all parts have it in the same shape; else NULL. */

@@ -2,6 +2,7 @@
  * what was read is written as the same values again. */
 #include "import_source.h"
 
+#include "base/harmonics.h"
 #include "kernels/math/half_math.h"
 #include "stages/export/ksplat_rows.h"
 #include "stages/export/linear.h"
@@ -163,7 +164,7 @@ static void check_row(kiln_ksplat_sh_range range, const active *a, const import_
     }
     assert_true(fabs(1 / (1 + exp(-(double)row[10])) - (double)a->alphas[i]) <=
                 0.75 / 255); /* import moves 0 and 255 by a quarter */
-    for (unsigned c = 0; c < kiln_ksplat_sh(degree); c++) {
+    for (unsigned c = 0; c < kiln_sh_components(degree); c++) {
         const double v = (double)plane(14 + c, n)[i];
         assert_true(fabs((double)row[14 + c] - v) <= (level == 1 ? half_of_half(v) : sh) * 1.0001);
     }

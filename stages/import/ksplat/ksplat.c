@@ -7,6 +7,7 @@
 #include "stages/import/reader.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "kernels/math/half_math.h"
 #include "stages/import/codes.h"
@@ -76,7 +77,7 @@ static kiln_status open_ksplat(const kiln_source_at *at, kiln_source **out, kiln
     kiln_code_logits(s->logits);
     kiln_code_colours(s->colours);
     for (int b = 0; b < 256; b++) s->sh_values[b] = (float)(s->header.sh_min + b / 255.0 * (s->header.sh_max - s->header.sh_min));
-    s->n_sh = kiln_ksplat_sh(s->header.sh_degree);
+    s->n_sh = kiln_sh_components(s->header.sh_degree);
     info->kind = KILN_SCENE_SPLATS;
     info->n_rows = s->header.n_rows;
     info->sh_degree = s->header.sh_degree;
@@ -159,7 +160,7 @@ static void take_means(ksplat_source *s, const piece *p, kiln_rows *rows)
 
 static void take_sh(ksplat_source *s, const piece *p, uint64_t offset, kiln_rows *rows)
 {
-    const uint32_t n_sh = kiln_ksplat_sh(p->section->sh_degree), size = s->header.level == 0 ? 4 : s->header.level == 1 ? 2 : 1;
+    const uint32_t n_sh = kiln_sh_components(p->section->sh_degree), size = s->header.level == 0 ? 4 : s->header.level == 1 ? 2 : 1;
     for (uint32_t v = 0; v < s->n_sh; v++) {
         float *out = rows->shN + kiln_ksplat_sh_plane(v) * rows->n + p->at;
         if (v >= n_sh)

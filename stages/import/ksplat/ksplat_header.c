@@ -3,6 +3,7 @@
 #include "stages/import/ksplat/ksplat_header.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -40,12 +41,10 @@ static float f32_at(const unsigned char *p)
     return v;
 }
 
-uint32_t kiln_ksplat_sh(uint32_t degree) { return 3 * ((degree + 1) * (degree + 1) - 1); }
-
 uint32_t kiln_ksplat_row_bytes(uint32_t level, uint32_t degree)
 {
     static const uint32_t real_bytes[3] = {4, 2, 2}, sh_bytes[3] = {4, 2, 1};
-    return 10 * real_bytes[level] + 4 + sh_bytes[level] * kiln_ksplat_sh(degree);
+    return 10 * real_bytes[level] + 4 + sh_bytes[level] * kiln_sh_components(degree);
 }
 
 uint32_t kiln_ksplat_sh_plane(uint32_t v)

@@ -52,8 +52,6 @@ void kiln_ksplat_header_release(kiln_ksplat_header *h);
 bool kiln_ksplat_begins(const unsigned char *head, size_t len);
 /* The section that a row of the file is in; row < n_rows. */
 const kiln_ksplat_section *kiln_ksplat_section_of(const kiln_ksplat_header *h, uint64_t row);
-/* Values of SH above degree 0: 0, 9, 24, 45. */
-uint32_t kiln_ksplat_sh(uint32_t degree);
 /* Bytes of a record. */
 uint32_t kiln_ksplat_row_bytes(uint32_t level, uint32_t degree);
 /* The plane of shN that value v of a row's SH goes to: bands of 9, 15, 21 values, of which each channel has a third. */

@@ -3,6 +3,7 @@
 #include "stages/import/ply/ply_columns.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "stages/engine/json_text.h"
 
 #include <jansson.h>
@@ -95,11 +96,10 @@ kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc
 {
     kiln_ply_use use = {.extra = -1};
     bool splats = kind == KILN_SCENE_SPLATS;
-    uint32_t m = (sh_degree + 1) * (sh_degree + 1) - 1;
     int rest = rest_number(plain(name));
-    if (rest >= 0 && splats && m && (uint32_t)rest < 3 * m) {
+    if (rest >= 0 && splats && (uint32_t)rest < kiln_sh_components(sh_degree)) {
         use.role = KILN_ROLE_SHN;
-        use.component = ((uint32_t)rest % m) * 3 + (uint32_t)rest / m; /* channel-major to coefficient-major */
+        use.component = kiln_sh_component_of_rest(sh_degree, (uint32_t)rest);
         return use;
     }
     if (!lookup(name, &use.role, &use.component)) return use;

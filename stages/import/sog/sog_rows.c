@@ -7,6 +7,7 @@
 #include "stages/import/sog/sog_rows.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "kernels/math/real64.h"
 
@@ -27,11 +28,9 @@ struct kiln_sog_rows {
     char *name;
 };
 
-uint32_t kiln_sog_coefficients(uint32_t degree) { return 3 * ((degree + 1) * (degree + 1) - 1); }
-
 uint64_t kiln_sog_plane(const kiln_sog_codes *c, kiln_sog_image image, uint64_t *bytes)
 {
-    const uint64_t n = c->n, labels = c->degree ? 2 * n : 0, palette = (uint64_t)kiln_sog_coefficients(c->degree) * c->palette;
+    const uint64_t n = c->n, labels = c->degree ? 2 * n : 0, palette = (uint64_t)kiln_sh_components(c->degree) * c->palette;
     const uint64_t sizes[KILN_SOG_IMAGES + 1] = {3 * n, 3 * n, 3 * n, 4 * n, 4 * n, labels, palette, 0};
     uint64_t at = sizeof *c;
     for (int i = 0; i < (int)image; i++) at += sizes[i];
@@ -52,7 +51,7 @@ const kiln_sog_codes *kiln_sog_rows_codes(const kiln_sog_rows *r) { return &r->c
 
 uint64_t kiln_sog_rows_ram(void)
 {
-    return sizeof(kiln_sog_rows) + TILE_BYTES + (uint64_t)kiln_sog_coefficients(3) * KILN_SOG_PALETTE_MAX;
+    return sizeof(kiln_sog_rows) + TILE_BYTES + (uint64_t)kiln_sh_components(3) * KILN_SOG_PALETTE_MAX;
 }
 
 void kiln_sog_rows_free(kiln_sog_rows *r)
@@ -156,7 +155,7 @@ static kiln_status read_colours(const kiln_sog_rows *r, uint64_t first, uint64_t
 /* A label outside of the palette means zeros. */
 static kiln_status read_shN(const kiln_sog_rows *r, uint64_t first, uint64_t n, float *out, uint64_t stride, kiln_error *err)
 {
-    const uint32_t m = kiln_sog_coefficients(r->codes.degree), palette = r->codes.palette;
+    const uint32_t m = kiln_sh_components(r->codes.degree), palette = r->codes.palette;
     uint16_t *labels = (uint16_t *)(void *)r->tile;
     unsigned char *unknown = r->tile + 2 * n;
     KILN_TRY(read_plane(r, KILN_SOG_LABELS, 2, first, n, r->tile, err));
@@ -185,7 +184,7 @@ static kiln_status read_tile(const kiln_sog_rows *r, uint64_t first, uint64_t n,
     for (uint64_t i = 0; i < n; i++) decode_quat(r, r->tile + 4 * i, out->quats + at + i, out->n);
     KILN_TRY(read_colours(r, first, n, out, at, err));
     if (r->codes.degree) KILN_TRY(read_shN(r, first, n, out->shN + at, out->n, err));
-    for (uint32_t k = kiln_sog_coefficients(r->codes.degree); k < kiln_sog_coefficients(degree); k++)
+    for (uint32_t k = kiln_sh_components(r->codes.degree); k < kiln_sh_components(degree); k++)
         memset(out->shN + k * out->n + at, 0, n * sizeof *out->shN);
     return KILN_OK;
 }

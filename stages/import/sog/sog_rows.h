@@ -39,8 +39,6 @@ typedef struct {
         unknown_labels; /* quaternions without a valid tag, labels outside of the palette: counted by the spool */
 } kiln_sog_codes;
 
-/* Coefficients above degree 0 of a degree, three colours each. */
-uint32_t kiln_sog_coefficients(uint32_t degree);
 /* Where the plane of an image begins, counted from the part's, and its bytes; KILN_SOG_IMAGES: the end of the part. */
 uint64_t kiln_sog_plane(const kiln_sog_codes *c, kiln_sog_image image, uint64_t *bytes);
 

@@ -2,6 +2,7 @@
 #include "stages/import/sog/sog_set.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/import/cameras/json_file.h"
@@ -44,7 +45,7 @@ void kiln_sog_set_free(kiln_sog_set *s)
 
 const kiln_sog_codes *kiln_sog_set_codes(const kiln_sog_set *s) { return &s->meta.codes; }
 
-static uint64_t palette_bytes(const kiln_sog_codes *c) { return (uint64_t)kiln_sog_coefficients(c->degree) * c->palette; }
+static uint64_t palette_bytes(const kiln_sog_codes *c) { return (uint64_t)kiln_sh_components(c->degree) * c->palette; }
 
 uint64_t kiln_sog_set_image_ram(const kiln_sog_set *s)
 {
@@ -187,7 +188,7 @@ static kiln_status check_palette(kiln_sog_set *s, kiln_error *err)
         c->palette = (uint32_t)kiln_min_u64(64 * (uint64_t)m->height, KILN_SOG_PALETTE_MAX);
         if (c->degree == 0) return refuse_image(s, file, "of another width than 192, 512 or 960 pixels, so no palette", err);
     }
-    const uint32_t width = 64 * kiln_sog_coefficients(c->degree) / 3, height = (c->palette + 63) / 64;
+    const uint32_t width = 64 * kiln_sh_coefficients(c->degree), height = (c->palette + 63) / 64;
     if (m->width == width && m->height >= height) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "the palette '%s' of '%s' has %u x %u pixels; %u entries of degree %u take %u x %u", file,
                      s->name, m->width, m->height, c->palette, c->degree, width, height);
@@ -293,7 +294,7 @@ static void keep_channels(unsigned char *rgba, uint64_t n, uint32_t channels)
 static kiln_status write_palette(const kiln_sog_set *s, const unsigned char *rgba, int fd, uint64_t at, kiln_error *err)
 {
     const kiln_sog_codes *c = &s->meta.codes;
-    const uint32_t k = kiln_sog_coefficients(c->degree) / 3, width = s->images[KILN_SOG_PALETTE].width;
+    const uint32_t k = kiln_sh_coefficients(c->degree), width = s->images[KILN_SOG_PALETTE].width;
     unsigned char *plane = NULL;
     KILN_TRY(KILN_ALLOC_UNSET(&plane, palette_bytes(c), "a palette", err));
     for (uint64_t e = 0; e < c->palette; e++) {
