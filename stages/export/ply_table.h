@@ -38,6 +38,11 @@ typedef struct {
 kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_buffer *notes, kiln_error *err) KILN_MUST_CHECK;
 void kiln_ply_table_release(kiln_ply_table *f);
 
+/* Comments of a header that is ours: program, vertical axis, antialiased training. KILN_E_IO: the axis is no line of text. */
+kiln_status kiln_ply_put_comments(const kiln_export *e, kiln_buffer *header, kiln_error *err) KILN_MUST_CHECK;
+/* With --keep-origin the origin, as a comment. */
+kiln_status kiln_ply_put_origin(const kiln_export *e, kiln_buffer *header, kiln_error *err) KILN_MUST_CHECK;
+
 /* The planes that the columns are made of: KILN_ROWS_... */
 unsigned kiln_ply_table_planes(const kiln_ply_table *f);
 
