@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/minmax.h"
+#include "stages/export/little_endian.h"
 #include "stages/import/ksplat/ksplat_header.h"
 
 #include <math.h>
@@ -129,51 +130,39 @@ uint32_t kiln_ksplat_last_bucket(const kiln_ksplat_layout *l, uint64_t *place)
 /* ---- headers ------------------------------------------------------------------------------------------------------------------
  */
 
-static void put_u16(unsigned char *at, uint32_t v)
-{
-    at[0] = (unsigned char)v;
-    at[1] = (unsigned char)(v >> 8);
-}
-
-static void put_u32(unsigned char *at, uint64_t v)
-{
-    put_u16(at, (uint32_t)v & 0xffff);
-    put_u16(at + 2, (uint32_t)(v >> 16) & 0xffff);
-}
-
 static void put_f32(unsigned char *at, float v)
 {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
-    put_u32(at, bits);
+    kiln_put_u32(at, bits);
 }
 
 static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned char out[SECTION])
 {
     const uint64_t rows = rows_in(l, number), buckets = l->level ? buckets_in(l, number) : 0, partial = partial_in(l, number) != 0;
     memset(out, 0, SECTION);
-    put_u32(out, rows);
-    put_u32(out + 4, rows);
-    put_u32(out + 28, 4 * partial + CENTRE * buckets + l->row_bytes * rows);
-    put_u16(out + 40, l->sh_degree);
+    kiln_put_u32(out, rows);
+    kiln_put_u32(out + 4, rows);
+    kiln_put_u32(out + 28, 4 * partial + CENTRE * buckets + l->row_bytes * rows);
+    kiln_put_u16(out + 40, l->sh_degree);
     if (l->level == 0) return;
-    put_u32(out + 8, KILN_KSPLAT_BUCKET_ROWS);
-    put_u32(out + 12, buckets);
+    kiln_put_u32(out + 8, KILN_KSPLAT_BUCKET_ROWS);
+    kiln_put_u32(out + 12, buckets);
     put_f32(out + 16, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
-    put_u16(out + 20, CENTRE);
-    put_u32(out + 24, KILN_KSPLAT_RANGE);
-    put_u32(out + 32, buckets - partial);
-    put_u32(out + 36, partial);
+    kiln_put_u16(out + 20, CENTRE);
+    kiln_put_u32(out + 24, KILN_KSPLAT_RANGE);
+    kiln_put_u32(out + 32, buckets - partial);
+    kiln_put_u32(out + 36, partial);
 }
 
 kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, kiln_buffer *out, kiln_error *err)
 {
     unsigned char head[HEADER] = {0, 1}; /* version 0.1 */
-    put_u32(head + 4, l->n_sections);
-    put_u32(head + 8, l->n_sections);
-    put_u32(head + 12, l->n_rows);
-    put_u32(head + 16, l->n_rows);
-    put_u16(head + 20, l->level);
+    kiln_put_u32(head + 4, l->n_sections);
+    kiln_put_u32(head + 8, l->n_sections);
+    kiln_put_u32(head + 12, l->n_rows);
+    kiln_put_u32(head + 16, l->n_rows);
+    kiln_put_u16(head + 20, l->level);
     put_f32(head + 36, range.least);
     put_f32(head + 40, range.most);
     KILN_TRY(kiln_buffer_put(out, head, sizeof head, err));

@@ -17,6 +17,7 @@
 #include "stages/export/spz_scene.h"
 
 #include "base/minmax.h"
+#include "stages/export/little_endian.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,8 +195,6 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
 
 /* ---- the parent in between -------------------------------------------------------------------------------------------------- */
 
-static void put_u32(unsigned char *p, uint32_t v) { memcpy(p, &v, sizeof v); }
-
 /* What stands in front of the first piece. */
 static void make_front(const kiln_export *e, const kiln_spz_plan *plan, unsigned char out[FIRST_PIECE])
 {
@@ -222,8 +221,8 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
             place += one->bytes;
             crc = (uint32_t)crc32_combine(crc, one->crc, (z_off_t)(p->e->chunks[c].n * plan->stride[k]));
         }
-    put_u32(back + 2, crc);
-    put_u32(back + 6, (uint32_t)(KILN_SPZ_HEADER + plan->at[KILN_SPZ_PLANES]));
+    kiln_put_u32(back + 2, crc);
+    kiln_put_u32(back + 6, (uint32_t)(KILN_SPZ_HEADER + plan->at[KILN_SPZ_PLANES]));
     KILN_TRY(kiln_export_put(p, front, sizeof front, 0, err));
     return kiln_export_put(p, back, sizeof back, place, err);
 }

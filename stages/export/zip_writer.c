@@ -12,6 +12,7 @@
 #include "stages/export/zip_writer.h"
 
 #include "base/file.h"
+#include "stages/export/little_endian.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -20,15 +21,6 @@ enum { LOCAL_BYTES = 30, ENTRY_BYTES = 46, END_BYTES = 22 };
 enum { NEEDED = 10, MADE_BY = 3 << 8 | NEEDED }; /* 1.0; 3: Unix, whose attributes are the mode */
 enum { FIRST_OF_1980 = 0 << 9 | 1 << 5 | 1 };
 static const uint32_t MODE = 0100644u << 16;
-
-static unsigned char *put16(unsigned char *p, uint32_t v)
-{
-    p[0] = (unsigned char)v;
-    p[1] = (unsigned char)(v >> 8);
-    return p + 2;
-}
-
-static unsigned char *put32(unsigned char *p, uint32_t v) { return put16(put16(p, v), v >> 16); }
 
 static kiln_status append(kiln_zip_writer *z, const void *data, uint64_t bytes, kiln_error *err)
 {
@@ -42,10 +34,10 @@ void kiln_zip_writer_init(kiln_zip_writer *z, int fd, const char *path) { *z = (
 /* What local header and directory say alike, 26 bytes. */
 static unsigned char *put_common(unsigned char *p, uint32_t crc, uint32_t size, const char *name)
 {
-    p = put16(put16(put16(p, NEEDED), 0), 0);
-    p = put16(put16(p, 0), FIRST_OF_1980);
-    p = put32(put32(put32(p, crc), size), size);
-    return put16(put16(p, (uint32_t)strlen(name)), 0);
+    p = kiln_put_u16(kiln_put_u16(kiln_put_u16(p, NEEDED), 0), 0);
+    p = kiln_put_u16(kiln_put_u16(p, 0), FIRST_OF_1980);
+    p = kiln_put_u32(kiln_put_u32(kiln_put_u32(p, crc), size), size);
+    return kiln_put_u16(kiln_put_u16(p, (uint32_t)strlen(name)), 0);
 }
 
 /* Makes the entry and writes its local header. */
@@ -64,7 +56,7 @@ static kiln_status begin_entry(kiln_zip_writer *z, const char *name, uint64_t by
     z->entries[z->n].size = (uint32_t)bytes;
     z->entries[z->n].header = (uint32_t)z->at;
     z->n++;
-    (void)put_common(put32(local, 0x04034b50), crc, (uint32_t)bytes, name);
+    (void)put_common(kiln_put_u32(local, 0x04034b50), crc, (uint32_t)bytes, name);
     KILN_TRY(append(z, local, sizeof local, err));
     return append(z, name, length, err);
 }
@@ -81,15 +73,16 @@ kiln_status kiln_zip_writer_end(kiln_zip_writer *z, kiln_error *err)
     unsigned char entry[ENTRY_BYTES], end[END_BYTES];
     for (uint32_t i = 0; i < z->n; i++) {
         const char *name = z->entries[i].name;
-        unsigned char *p = put_common(put16(put32(entry, 0x02014b50), MADE_BY), z->entries[i].crc, z->entries[i].size, name);
-        p = put16(put16(put16(p, 0), 0), 0);
-        (void)put32(put32(p, MODE), z->entries[i].header);
+        unsigned char *p =
+            put_common(kiln_put_u16(kiln_put_u32(entry, 0x02014b50), MADE_BY), z->entries[i].crc, z->entries[i].size, name);
+        p = kiln_put_u16(kiln_put_u16(kiln_put_u16(p, 0), 0), 0);
+        kiln_put_u32(kiln_put_u32(p, MODE), z->entries[i].header);
         KILN_TRY(append(z, entry, sizeof entry, err));
         KILN_TRY(append(z, name, strlen(name), err));
     }
     if (z->at + END_BYTES >= UINT32_MAX)
         return kiln_fail(err, KILN_E_INPUT, "'%s' would reach 4 GiB; a ZIP archive that all readers take is smaller", z->path);
-    unsigned char *p = put16(put16(put16(put16(put32(end, 0x06054b50), 0), 0), z->n), z->n);
-    (void)put16(put32(put32(p, (uint32_t)(z->at - directory)), (uint32_t)directory), 0);
+    unsigned char *p = kiln_put_u16(kiln_put_u16(kiln_put_u16(kiln_put_u16(kiln_put_u32(end, 0x06054b50), 0), 0), z->n), z->n);
+    kiln_put_u16(kiln_put_u32(kiln_put_u32(p, (uint32_t)(z->at - directory)), (uint32_t)directory), 0);
     return append(z, end, sizeof end, err);
 }
