@@ -9,7 +9,7 @@
 
 typedef struct {
     char writer[32], scratch[KILN_SCRATCH_FILES][64];
-    kiln_export e; /* without its pointers */
+    kiln_export e; /* its pointers are NULL: what they point to follows */
     uint64_t plan_bytes;
 } head;
 
@@ -61,6 +61,11 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     (void)snprintf(h.writer, sizeof h.writer, "%s", places->writer->name);
     memcpy(h.scratch, places->scratch, sizeof h.scratch);
     h.e = *e;
+    h.e.parts = NULL;
+    h.e.chunks = NULL;
+    h.e.target = h.e.temporary = NULL;
+    h.e.plan = NULL;
+    h.e.views = NULL; /* the parent's: it does not follow */
     h.plan_bytes = e->plan_bytes;
     KILN_TRY(kiln_buffer_put(out, &h, sizeof h, err));
     for (uint32_t i = 0; i < e->n_parts; i++) KILN_TRY(pack_part(&e->parts[i], out, err));
@@ -136,8 +141,6 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     memset(out, 0, sizeof *out);
     KILN_TRY(take(&c, &h, sizeof h, err));
     out->e = h.e;
-    out->e.parts = NULL;
-    out->e.chunks = NULL;
     out->places.writer = kiln_writer_named(h.writer);
     if (!out->places.writer) return kiln_fail(err, KILN_E_BUG, "no writer is called '%s'", h.writer);
     memcpy(out->places.scratch, h.scratch, sizeof out->places.scratch);
@@ -149,7 +152,6 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     KILN_TRY(take_text(&c, out->temporary, err));
     if (c.left != h.plan_bytes) return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);
     KILN_TRY(kiln_buffer_put(&out->plan, c.at, c.left, err));
-    out->e.views = NULL; /* the parent's */
     out->e.target = out->target;
     out->e.temporary = out->temporary;
     out->e.plan = out->plan.data;
