@@ -201,8 +201,7 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
                      j->e.parts[0].layer->kind);
 }
 
-/* ---- the written file ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the written file ------------------------------------------------------------------------------------------------------- */
 
 /* What a writer reads of the bake. */
 static void key_inputs(kiln_hasher *h, const job *j)
@@ -309,8 +308,7 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
     return KILN_OK;
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the run ---------------------------------------------------------------------------------------------------------------- */
 
 static void say_what_was_written(const file *f, const kiln_export *e, const kiln_export_said *said)
 {

@@ -1,10 +1,11 @@
+/* plain -- see the header. Arguments are checked here, as no compiler has done it: sizes, and pointers that are NULL. */
 #include "kernels/draw/plain.h"
 
 #include "kernels/draw/draw.h"
 
 #include <string.h>
 
-enum { MOST_PIXELS = 1 << 20 }; /* of an axis, as in view.h */
+enum { MOST_PIXELS = 1 << 20 }; /* of an axis: KILN_PICTURE_SIDE_MAX of the manifest, which kernels may not include */
 
 typedef struct {
     uint32_t sh_degree;

@@ -52,7 +52,8 @@ typedef struct {
     kiln_open_mode open;   /* how the manifest is opened before `run` is called */
     bool opens_itself;     /* `run` opens the manifest, not the engine: import, compare */
     bool cpu_only;         /* units run no operation: workers are on the CPU and make no CUDA context, whatever --devices says */
-    bool serial;           /* a unit keeps one thread busy, not more: the CPU has as many workers as threads */
+    bool serial;           /* the CPU has as many workers as threads, not a quarter: most units keep one thread busy. Where a list
+                              has fewer units, such as one palette or one loss of kiln-export, each has several threads */
     bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
     bool packs;            /* units compress more than they compute: --devices auto takes the CPU if it has 8 threads or more */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */

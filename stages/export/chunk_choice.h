@@ -1,8 +1,7 @@
 /* chunk_choice -- which chunks --chunks names.
  *
  * The text is a list, separated by commas, of names, of #INDEX (place in the layer, from 0), and of patterns. Names look like
- * paths,
- * "/0/3/5-7", so patterns treat them as shells treat paths:
+ * paths, "/0/3/5-7", so patterns treat them as shells treat paths:
  *
  *   *      any characters of one level, or none      /0/3* is /0/3 and /0/3-5, not /0/3/1
  *   **     any characters, levels too, or none       /0/3** is all that begins with /0/3

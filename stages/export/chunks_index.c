@@ -1,3 +1,5 @@
+/* chunks_index -- see the header. A function returns NULL if memory is gone, and so does json_pack if one of its values is NULL, so
+ * only the caller of the whole looks. */
 #include "stages/export/chunks_index.h"
 
 #include "base/file.h"

@@ -39,8 +39,7 @@ static void drop_half_written(const kiln_export *e)
     if (kiln_path_join(inside, sizeof inside, e->target, INDEX, NULL) == KILN_OK) kiln_leftovers_drop(inside);
 }
 
-/* ---- tile tables --------------------------------------------------------------------------------------------------------------
- */
+/* ---- tile tables ------------------------------------------------------------------------------------------------------------ */
 
 static kiln_status note_size(void *context, const char *name, const kiln_array *a, kiln_error *err)
 {

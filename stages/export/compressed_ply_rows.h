@@ -1,10 +1,13 @@
 /* compressed_ply_rows -- Gaussians to the rows of a PLY as PlayCanvas packs it (splat-transform compressed-chunk.ts, SuperSplat).
  *
- *   element chunk   72 bytes a group of 256 rows: 18 f32 min_x min_y min_z max_x .. max_z, min_scale_x .. max_scale_z, min_r ..
- * max_b element vertex  16 bytes a row: 4 u32 packed_position, packed_scale   [31..21] [20..11] [10..0] = x y z: steps of 1/2047,
- * 1/1023, 1/2047 between the group's bounds packed_rotation                 [31..30] the largest of w x y z, [29..20] [19..10]
- * [9..0] the others, steps of sqrt(2)/1023 packed_color                    [31..24] [23..16] [15..8] = r g b, steps of 1/255
- * between bounds; [7..0] alpha, steps of 1/255 element sh      3K u8 a row, channel-major: steps of 1/32 between -4 and 4
+ *   element chunk     72 bytes a group of 256 rows, 18 f32
+ *     min_x min_y min_z max_x max_y max_z, the same of scale_x scale_y scale_z, and of r g b
+ *   element vertex    16 bytes a row, 4 u32
+ *     packed_position   [31..21] x, [20..11] y, [10..0] z: steps of 1/2047, 1/1023, 1/2047 between the group's bounds
+ *     packed_rotation   [31..30] which of w x y z is the largest, [29..20] [19..10] [9..0] the others: steps of sqrt(2)/1023
+ *     packed_scale      as packed_position
+ *     packed_color      [31..24] r, [23..16] g, [15..8] b: steps of 1/255 between bounds; [7..0] alpha: steps of 1/255
+ *   element sh        3K u8 a row, channel-major: steps of 1/32 between -4 and 4
  *
  * A group's bounds need all of its rows, which may be found in several chunks of a layer. So a row is first made half ready, by
  * itself (kiln_half_packed), and then packed with its group. SH needs no bounds.

@@ -9,8 +9,8 @@
  * (row_groups.h). Layers in blocks keep theirs, so that a file that was read keeps its groups. */
 #include "stages/export/compressed_ply_rows.h"
 #include "stages/export/float_places.h"
-#include "stages/export/row_groups.h"
 #include "stages/export/ply_table.h"
+#include "stages/export/row_groups.h"
 #include "stages/export/rows.h"
 #include "stages/export/writer.h"
 
@@ -224,8 +224,7 @@ done:
     return st;
 }
 
-/* ---- round 2: groups of several chunks ----------------------------------------------------------------------------------------
- */
+/* ---- round 2: groups of several chunks -------------------------------------------------------------------------------------- */
 
 /* Is this the first chunk with rows of a group that goes on in later chunks? *first: of the group's rows. */
 static bool opens_shared_group(const kiln_export *e, const kiln_export_chunk *c, uint64_t *first)

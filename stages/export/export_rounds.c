@@ -71,8 +71,7 @@ static void see_plan(runner *k)
     k->e->plan_bytes = k->plan.size;
 }
 
-/* ---- a list of units -----------------------------------------------------------------------------------------------------------
- */
+/* ---- a list of units -------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t number; /* of the round, or KILN_ROUND_SURVEY */
@@ -217,8 +216,7 @@ static kiln_status run_rounds(runner *k, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the target
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the target ------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status open_target(runner *k, kiln_error *err)
 {
@@ -344,8 +342,7 @@ static kiln_status measure_loss(runner *k, kiln_error *err)
     return st == KILN_OK ? check_loss(&k->said->loss, k->e->target, err) : st;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status write_target(runner *k, kiln_error *err)
 {

@@ -1,3 +1,4 @@
+/* export_views -- see the header. The parent reads them once; the key says of which of them a written file is. */
 #include "stages/export/export_views.h"
 
 #include <stdlib.h>

@@ -9,8 +9,7 @@
 enum { BYTE = 5121, FLOAT = 5126, ARRAY_BUFFER = 34962, HEADER = 12, CHUNK = 8, TEXT_MAX = 1 << 16 };
 #define EXTENSION "KHR_gaussian_splatting"
 
-/* ---- places -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- places ----------------------------------------------------------------------------------------------------------------- */
 
 uint32_t kiln_glb_attributes(uint32_t sh_degree) { return KILN_GLB_SH + (sh_degree + 1) * (sh_degree + 1); }
 
@@ -27,8 +26,7 @@ uint64_t kiln_glb_place(uint64_t n_rows, uint32_t attribute)
     return bytes * n_rows;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
 
 static void name_attribute(uint32_t attribute, char out[64])
 {
@@ -114,8 +112,7 @@ static kiln_status put_document(kiln_buffer *b, const kiln_glb_scene *s, kiln_er
     return kiln_buffer_printf(b, err, "}");
 }
 
-/* ---- the head -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the head --------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status put_u32(kiln_buffer *b, uint64_t v, kiln_error *err)
 {

@@ -18,8 +18,7 @@ static const int *signs_of(const kiln_export *e) { return e->frame == KILN_FRAME
 
 static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_GLB_SH_DEGREE_MAX); }
 
-/* ---- parent --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- parent ----------------------------------------------------------------------------------------------------------------- */
 
 static kiln_glb_scene scene_of(const kiln_export *e)
 {
@@ -63,8 +62,7 @@ static kiln_status begin(kiln_export_parent *p, kiln_error *err)
     return st;
 }
 
-/* ---- worker --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- worker ----------------------------------------------------------------------------------------------------------------- */
 
 enum { ELEMENT_MAX = 16 };
 

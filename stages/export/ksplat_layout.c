@@ -11,8 +11,7 @@
 
 enum { HEADER = 4096, SECTION = 1024, CENTRE = 12, BUCKET = KILN_KSPLAT_BUCKET_ROWS, PLAIN_BUCKETS = 1 << 16 };
 
-/* ---- sections -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- sections --------------------------------------------------------------------------------------------------------------- */
 
 /* Begins a section where the steps of one would differ by more than `tolerance`. Returns their number, above `most` if there are
  * more. */
@@ -67,8 +66,7 @@ void kiln_ksplat_layout_make(uint64_t n_rows, uint32_t level, uint32_t sh_degree
         cut_evenly(out);
 }
 
-/* ---- places -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- places ----------------------------------------------------------------------------------------------------------------- */
 
 /* The buckets before it are full. */
 static uint64_t section_place(const kiln_ksplat_layout *l, uint32_t section)
@@ -127,8 +125,7 @@ uint32_t kiln_ksplat_last_bucket(const kiln_ksplat_layout *l, uint64_t *place)
     return partial_in(l, l->n_sections - 1);
 }
 
-/* ---- headers ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- headers ---------------------------------------------------------------------------------------------------------------- */
 
 static void put_f32(unsigned char *at, float v)
 {
@@ -174,8 +171,7 @@ kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range r
     return KILN_OK;
 }
 
-/* ---- boxes --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- boxes ------------------------------------------------------------------------------------------------------------------ */
 
 /* Centres are multiples of GRID steps, so they may lie half of that beside the middle of their box, and one step more by rounding.
  */

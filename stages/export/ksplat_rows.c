@@ -20,8 +20,7 @@ typedef struct {
     uint64_t *counts;
 } records;
 
-/* ---- rotations ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rotations -------------------------------------------------------------------------------------------------------------- */
 
 void kiln_ksplat_quats(uint32_t level, uint64_t n, const float *quats, float *unit)
 {
@@ -39,8 +38,7 @@ void kiln_ksplat_quats(uint32_t level, uint64_t n, const float *quats, float *un
     }
 }
 
-/* ---- what the headers need ----------------------------------------------------------------------------------------------------
- */
+/* ---- what the headers need -------------------------------------------------------------------------------------------------- */
 
 void kiln_ksplat_rows_box(const kiln_ksplat_rows *r, uint64_t at, uint64_t n, kiln_ksplat_box *out)
 {
@@ -71,8 +69,7 @@ void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float
     *most = hi;
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- columns ---------------------------------------------------------------------------------------------------------------- */
 
 static void put_words(const records *t, const uint16_t *words, uint64_t offset)
 {
@@ -165,8 +162,7 @@ static void put_coefficients(const records *t, kiln_ksplat_sh_range range, const
     put_bytes(t, codes, offset);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- records ---------------------------------------------------------------------------------------------------------------- */
 
 static void put_colours(const records *t, const kiln_ksplat_rows *r, uint64_t at, uint64_t offset)
 {

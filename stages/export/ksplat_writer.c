@@ -38,8 +38,7 @@ static const char *const counts[] = {"colours were clamped to 0 .. 1",
                                      "coefficients of spherical harmonics were clamped to -65504 .. 65504",
                                      "coordinates were clamped to the reach of their bucket", NULL};
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the plan --------------------------------------------------------------------------------------------------------------- */
 
 static plan_head head_of(const void *plan)
 {
@@ -94,8 +93,7 @@ static uint64_t bucket_of_end(const kiln_export *e, uint64_t i)
     return (c->first + (i % 2 ? c->n - 1 : 0)) / BUCKET;
 }
 
-/* ---- the first round: workers --------------------------------------------------------------------------------------------------
- */
+/* ---- the first round: workers ----------------------------------------------------------------------------------------------- */
 
 static unsigned measured_planes(const kiln_export *e)
 {
@@ -166,8 +164,7 @@ static kiln_status measure_chunk(kiln_export_worker *x, uint64_t unit, kiln_erro
     return st;
 }
 
-/* ---- the first round: parent ---------------------------------------------------------------------------------------------------
- */
+/* ---- the first round: parent ------------------------------------------------------------------------------------------------ */
 
 static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
@@ -219,8 +216,7 @@ static kiln_status join_buckets(kiln_export_parent *p, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the second round ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the second round ------------------------------------------------------------------------------------------------------- */
 
 /* A worker's, of one round. */
 typedef struct {
@@ -336,8 +332,7 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     return st;
 }
 
-/* ---- headers -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- headers ---------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status finish(kiln_export_parent *p, kiln_error *err)
 {
@@ -357,8 +352,7 @@ done:
     return st;
 }
 
-/* ---- formats -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- formats ---------------------------------------------------------------------------------------------------------------- */
 
 static const kiln_export_round rounds[] = {
     {.what = "measuring", .ram = measure_ram, .run = measure_chunk, .gather = gather, .end = join_buckets},

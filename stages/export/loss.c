@@ -89,8 +89,7 @@ kiln_status kiln_loss_take(kiln_loss *l, const void *result, size_t bytes, kiln_
     return KILN_OK;
 }
 
-/* ---- the file, read again ------------------------------------------------------------------------------------------------------
- */
+/* ---- the file, read again --------------------------------------------------------------------------------------------------- */
 
 enum { SMALL_BYTES = 1 << 20 }; /* cameras, numbers of rows, offsets of blocks */
 
@@ -241,8 +240,7 @@ static kiln_status wanted_chunk(void *context, uint32_t chunk, kiln_draw_chunk *
     return KILN_OK;
 }
 
-/* ---- pictures
- * -------------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures --------------------------------------------------------------------------------------------------------------- */
 
 /* Of both sides. */
 static uint64_t picture_bytes(uint64_t width, uint64_t height) { return width * height * 2 * 4 * sizeof(float); }

@@ -130,8 +130,7 @@ kiln_status kiln_export_absolute(const kiln_opt *row, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- chunks --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- chunks ----------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status bind_filters(const kiln_export *e, const kiln_export_part *part, kiln_filters *filters, kiln_error *err)
 {

@@ -32,8 +32,7 @@ kiln_status kiln_scatter_plan(const kiln_export *e, uint64_t file_first, uint32_
     return kiln_buffer_put(plan, &s, sizeof s, err);
 }
 
-/* ---- round 1 ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- round 1 ---------------------------------------------------------------------------------------------------------------- */
 
 /* By radix: a chunk has at most 65,536 rows, their numbers up to 32 bits. */
 static void sort_keys(uint64_t *keys, uint64_t *other, uint64_t n)
@@ -109,8 +108,7 @@ uint64_t kiln_scatter_put_ram(const kiln_export *e, uint64_t unit)
     return n * (2 * sizeof(uint64_t) + 2 * sizeof(uint32_t)) + counts + kiln_outputs_ram(counts);
 }
 
-/* ---- round 2 ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- round 2 ---------------------------------------------------------------------------------------------------------------- */
 
 /* Rows of all chunks in buckets before b: the rank of the first row of b. */
 static uint64_t first_rank(const kiln_export *e, uint64_t b)

@@ -91,16 +91,14 @@ void kiln_sog_encode_quats(uint64_t n, const float *quats, uint64_t stride, uint
     }
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the rest --------------------------------------------------------------------------------------------------------------- */
 
 void kiln_sog_encode_opacities(uint64_t n, const float *opacity_logits, uint8_t *codes)
 {
     for (uint64_t i = 0; i < n; i++) codes[i] = (uint8_t)(kiln_sigmoidf(opacity_logits[i]) * 255.0f + 0.5f);
 }
 
-/* ---- spherical harmonics
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- spherical harmonics ---------------------------------------------------------------------------------------------------- */
 
 enum { TILE = 256 }; /* rows that are turned from planes into rows at once */
 

@@ -53,8 +53,7 @@ void kiln_sog_fill_palette(uint32_t entries, uint32_t degree, const uint8_t *cod
         for (uint64_t e = 0; e < entries; e++) argb[e * k + d / 3] |= (uint32_t)codes[(uint64_t)d * entries + e] << shift[d % 3];
 }
 
-/* ---- meta.json ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- meta.json -------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status put_codebook(const char *key, const float values[256], kiln_buffer *out, kiln_error *err)
 {

@@ -6,11 +6,10 @@
  *   3  one unit  the palette of the sample, and its codebook
  *   4  chunks    the entry of each row
  *   5  images    an image a unit: its codes from scratch, encoded, back to scratch
+ *   6  one unit  puts the files together
  *
- *   6  one unit   puts the files together
- *
- * Memory is that of a chunk or of the sample, and in the last round of an image with what
- * libwebp takes for it: there are no parts of an image in WebP.
+ * Memory is that of a chunk or of the sample, and in round 5 that of an image with what libwebp takes for it: there are no parts of
+ * an image in WebP.
  * Format: PlayCanvas, "The SOG Format"; layout: sog_layout.h.
  */
 #include "stages/export/float_places.h"
@@ -41,8 +40,7 @@ static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, K
 static const kiln_sog_plan *plan_of(const kiln_export *e) { return e->plan; }
 static kiln_sog_plan *plan_to_fill(kiln_export_parent *p) { return (kiln_sog_plan *)(void *)p->plan->data; }
 
-/* ---- before anything is written -------------------------------------------------------------------------------------------------
- */
+/* ---- before anything is written --------------------------------------------------------------------------------------------- */
 
 static kiln_status check_sizes(const kiln_export *e, kiln_error *err)
 {
@@ -97,8 +95,7 @@ static kiln_status plan_archive(kiln_export_parent *p, kiln_error *err)
     return plan(p, err);
 }
 
-/* ---- rounds 0 and 1: codebooks
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- rounds 0 and 1: codebooks ---------------------------------------------------------------------------------------------- */
 
 static uint64_t counts_bytes(void) { return KILN_SOG_BOOKS * sizeof(kiln_codebook_counts) + kiln_sog_counts_ram(); }
 static uint64_t count_ram(const kiln_export *e, uint64_t unit) { return kiln_export_rows_ram(e, unit, COLOURS) + counts_bytes(); }
@@ -184,8 +181,7 @@ static kiln_status take_plan(kiln_export_parent *p, uint64_t unit, const void *r
     return KILN_OK;
 }
 
-/* ---- round 2: codes
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- round 2: codes --------------------------------------------------------------------------------------------------------- */
 
 static uint64_t code_ram(const kiln_export *e, uint64_t unit)
 {
@@ -259,8 +255,7 @@ static kiln_status code_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *
     return st;
 }
 
-/* ---- round 3: the palette
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- round 3: the palette --------------------------------------------------------------------------------------------------- */
 
 static uint64_t one_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? 1 : 0; }
 
@@ -391,8 +386,7 @@ done:
     return st;
 }
 
-/* ---- round 4: labels
- * ------------------------------------------------------------------------------------------------------------------- */
+/* ---- round 4: labels -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t chunks_if_degree(const kiln_export *e) { return kiln_sog_d(e) ? e->n_chunks : 0; }
 
@@ -456,8 +450,7 @@ done:
     return st;
 }
 
-/* ---- round 5: images
- * --------------------------------------------------------------------------------------------------------------------- */
+/* ---- round 5: images -------------------------------------------------------------------------------------------------------- */
 
 enum { PIECE = 1 << 16 }; /* pixels whose codes are read at once */
 
@@ -554,8 +547,7 @@ static kiln_status take_picture(kiln_export_parent *p, uint64_t unit, const void
     return KILN_OK;
 }
 
-/* ---- the files
- * ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the files -------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t files_ram(const kiln_export *e, uint64_t unit)
 {

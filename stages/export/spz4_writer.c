@@ -51,8 +51,7 @@ static kiln_status plan(kiln_export_parent *p, kiln_error *err)
     return kiln_buffer_put(p->plan, NULL, sizeof(frames), err);
 }
 
-/* ---- round 1 ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- round 1 ---------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status code_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
@@ -67,8 +66,7 @@ static kiln_status code_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *
 
 static uint64_t code_ram(const kiln_export *e, uint64_t unit) { return kiln_spz_chunk_ram(e, plan_of(e), unit); }
 
-/* ---- round 2 ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- round 2 ---------------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     kiln_export_worker *x;
@@ -193,8 +191,7 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
     return kiln_export_put(p, front, TOC + (size_t)n * TOC_ROW, 0, err);
 }
 
-/* ---- round 3 ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- round 3 ---------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status copy_frame(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {

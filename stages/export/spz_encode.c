@@ -84,8 +84,7 @@ bool kiln_spz_choose_fraction(double farthest, double half_edge, uint32_t *out)
     return kiln_spz_fits(farthest, *out) && (int)*out >= fine - 1;
 }
 
-/* ---- alphas -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- alphas ----------------------------------------------------------------------------------------------------------------- */
 
 /* The least logit of each code but 0: where 255 sigmoid is half a step below it. */
 static void fill_thresholds(float table[CODES - 1])
@@ -105,8 +104,7 @@ static void put_alphas(const kiln_spz_values *v, unsigned char *out)
     }
 }
 
-/* ---- colours, scales ----------------------------------------------------------------------------------------------------------
- */
+/* ---- colours, scales -------------------------------------------------------------------------------------------------------- */
 
 /* Codes of factor (v + before) + behind, each operation in float32 as in nianticlabs/spz; before or behind is 0. Returns rows with
  * a value that no code is near. */
@@ -129,8 +127,7 @@ static uint64_t put_linear(const float *v, uint64_t n, uint64_t stride, float be
     return beyond;
 }
 
-/* ---- rotations ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rotations -------------------------------------------------------------------------------------------------------------- */
 
 #define SQRT_HALF 0.70710678f
 
@@ -211,8 +208,7 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
     }
 }
 
-/* ---- spherical harmonics ------------------------------------------------------------------------------------------------------
- */
+/* ---- spherical harmonics ---------------------------------------------------------------------------------------------------- */
 
 /* Codes of n <= STEP values; marks the rows whose value is beyond. bucket: codes are its multiples, but for 255. */
 static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsigned char *codes, unsigned char *far)

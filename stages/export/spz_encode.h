@@ -59,8 +59,7 @@ typedef struct {
 void kiln_spz_encode(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *const planes[KILN_SPZ_PLANES],
                      kiln_spz_clamped *clamped);
 
-/* ---- fractional bits of positions ----------------------------------------------------------------------------------------------
- */
+/* ---- fractional bits of positions ------------------------------------------------------------------------------------------- */
 
 /* 1 << bits is an int in every reader, and a step of 2^-24 is finer than float32 at 1. */
 enum { KILN_SPZ_FRACTION_MAX = 24 };

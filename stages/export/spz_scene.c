@@ -17,8 +17,7 @@ const char *const kiln_spz_counts[] = {"rows have log scales that were clamped t
                                        "rows have colours that were clamped to what a byte holds",
                                        "rows have spherical harmonics that were clamped to -1 .. 0.9922", NULL};
 
-/* ---- the plan -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the plan --------------------------------------------------------------------------------------------------------------- */
 
 static double farthest_of(const kiln_export *e)
 {
@@ -120,9 +119,7 @@ kiln_status kiln_spz_plan_make(kiln_export_parent *p, kiln_error *err)
     return kiln_buffer_put(p->plan, &plan, sizeof plan, err);
 }
 
-/* ---- rows that are measured
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- rows that are measured ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t needed, scales[KILN_SPZ_OCTAVES];
@@ -198,8 +195,7 @@ void kiln_spz_header_make(const kiln_export *e, const kiln_spz_plan *plan, uint3
     out[15] = last;
 }
 
-/* ---- a chunk ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- a chunk ---------------------------------------------------------------------------------------------------------------- */
 
 static kiln_spz_clamped encode_range(const kiln_spz_plan *plan, const kiln_export_rows *rows, uint64_t at,
                                      const kiln_spz_chunk *out)

@@ -41,8 +41,7 @@ typedef struct {
 static const kiln_spz_plan *plan_of(const kiln_export *e) { return e->plan; }
 static const packed_chunk *chunks_of(const kiln_export *e) { return (const packed_chunk *)(const void *)(plan_of(e) + 1); }
 
-/* ---- round 1 ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- round 1 ---------------------------------------------------------------------------------------------------------------- */
 
 /* What deflate makes of so many bytes at most: stored, with the ends of blocks. */
 static size_t room_of(size_t plain) { return plain + plain / 1024 + 128; }
@@ -227,8 +226,7 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
     return kiln_export_put(p, back, sizeof back, place, err);
 }
 
-/* ---- round 2 ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- round 2 ---------------------------------------------------------------------------------------------------------------- */
 
 static kiln_status copy_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {

@@ -28,8 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- what is exported, as parent and workers see it ---------------------------------------------------------------------------
- */
+/* ---- what is exported, as parent and workers see it ------------------------------------------------------------------------- */
 
 /* A bake whose rows are written: the manifest that was given, and those of --add. */
 typedef struct {
@@ -107,8 +106,7 @@ static inline bool kiln_export_is_as_stored(const kiln_export *e)
 /* Scratch is one space of bytes over several files, stripe after stripe: a file takes one write at a time. */
 enum { KILN_SCRATCH_FILES = 8, KILN_SCRATCH_STRIPE = 4 << 20 };
 
-/* ---- the parent's side ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the parent's side ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     const kiln_export *e;
@@ -127,8 +125,7 @@ kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t byte
 /* Sets the size of the temporary file; what is not written is 0. */
 kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
-/* ---- the worker's side ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the worker's side ------------------------------------------------------------------------------------------------------ */
 
 enum { KILN_EXPORT_COUNTS = 8 };
 
@@ -153,8 +150,7 @@ kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t b
 /* Gives the unit's result to the parent's gather; at most once a unit. */
 kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
-/* ---- a format
- * -------------------------------------------------------------------------------------------------------------------- */
+/* ---- a format --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *what; /* in progress: "packing" */
