@@ -56,7 +56,7 @@ enum {
     KILN_NAMED = 64, /* `kiln pipeline` and make have it only with the stage's name in front: it would mean another thing to another
                         stage, or be done twice */
     KILN_TITLE = 128, /* `kiln pipeline` and make have it under the stage's name alone, too: --export is --export-format */
-    KILN_ALONE = 16, /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
+    KILN_ALONE = 16,  /* of a switch: a run that has it does that alone; it needs no positionals, and `kiln pipeline` has it not */
 };
 
 typedef struct {

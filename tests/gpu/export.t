@@ -1,6 +1,5 @@
 #!/bin/bash
 # Every format has the same bytes from the CPU and from a GPU.
-# time-limit: 300
 . tests/gpu/lib.sh
 scene "$KILN_TMP/s" 40000 2 320x200
 bake_on cpu "$KILN_TMP/s" "$KILN_TMP/x.db"

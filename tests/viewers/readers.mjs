@@ -101,7 +101,7 @@ function errors(plain, read) {
 }
 
 // The greatest errors: half as much again as the steps of the coarsest format bring. Signs, orders and axes that are taken otherwise go far beyond.
-const limits = { far: 0.002, centre: 0.05, size: 0.025, turn: 0.3, alpha: 0.0015, colour: 0.003, sh: 0.03 };
+const limits = { far: 0.002, centre: 0.05, size: 0.025, turn: 0.6, alpha: 0.0015, colour: 0.003, sh: 0.03 };
 const exact = { far: 0, centre: 0, size: 0, turn: 0, alpha: 0, colour: 0, sh: 0 };
 
 const programs = {
