@@ -241,11 +241,11 @@ static kiln_status check_folder(const runner *k, kiln_error *err)
     if (lstat(k->e->target, &s) != 0) return KILN_OK;
     DIR *folder = S_ISDIR(s.st_mode) ? opendir(k->e->target) : NULL;
     if (!folder)
-        return kiln_fail(err, KILN_E_IO, "'%s' is there and no folder that could be replaced; choose another place with -o",
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
                          k->e->target);
     for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 || k->f->is_ours(d->d_name)) continue;
-        st = kiln_fail(err, KILN_E_IO,
+        st = kiln_fail(err, KILN_E_USAGE,
                        "the folder '%s' holds '%s', which this format does not write; choose an empty folder with -o", k->e->target,
                        d->d_name);
     }
