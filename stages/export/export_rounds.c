@@ -277,6 +277,23 @@ static kiln_status sync_folder(const char *path, kiln_error *err)
     return st == KILN_OK ? sync_path(path, O_DIRECTORY, err) : st;
 }
 
+/* For file systems that cannot exchange names: for a moment none has it. The old folder, NAME.tmp.PID.old, is no leftover that the
+ * next run drops, because it may be all that is left. */
+static kiln_status replace_folder(const char *from, const char *to, kiln_error *err)
+{
+    char old[KILN_PATH_MAX];
+    if (snprintf(old, sizeof old, "%s.old", from) >= (int)sizeof old)
+        return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", from);
+    if (rename(to, old) != 0) return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", to, old, strerror(errno));
+    if (rename(from, to) != 0) {
+        const int why = errno;
+        (void)rename(old, to);
+        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(why));
+    }
+    kiln_folder_drop(old);
+    return KILN_OK;
+}
+
 static kiln_status give_name(const runner *k, kiln_error *err)
 {
     const char *const from = k->e->temporary, *const to = k->e->target;
@@ -290,8 +307,10 @@ static kiln_status give_name(const runner *k, kiln_error *err)
     KILN_TRY(check_folder(k, err)); /* once more: it was empty of others when the export began */
     if (rename(from, to) == 0) return KILN_OK;
     /* a folder that is there and not empty: the two change places, so that a whole one has the name at any moment */
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) != 0)
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) != 0) {
+        if (errno == EINVAL || errno == ENOSYS) return replace_folder(from, to, err);
         return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+    }
     kiln_folder_drop(from);
     return KILN_OK;
 }

@@ -29,7 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum { MALLOC, MAP, SHARED, WRITE, SHORT, SYNC, READ, OPEN, RENAME, CLOSE, PROCESS, STEP, HANG, SPACE } kind;
+typedef enum { MALLOC, MAP, SHARED, WRITE, SHORT, SYNC, READ, OPEN, RENAME, SWAP, CLOSE, PROCESS, STEP, HANG, SPACE } kind;
 static const struct {
     const char *name;
     int error;
@@ -42,7 +42,8 @@ static const struct {
     [SYNC] = {"fsync", EIO},         /* fsync, fdatasync */
     [READ] = {"read", EIO},          /* read, pread, fread of files */
     [OPEN] = {"open", EMFILE},       /* open, fopen, opendir */
-    [RENAME] = {"rename", EIO},      /* rename */
+    [RENAME] = {"rename", EIO},      /* rename, renameat2 */
+    [SWAP] = {"swap", EINVAL},       /* renameat2, as on a file system that cannot exchange names */
     [CLOSE] = {"close", EIO},        /* close and fclose of files; they are closed all the same */
     [PROCESS] = {"process", EAGAIN}, /* fork, socketpair, sendmsg, recvmsg */
     [STEP] = {"step", 0},            /* sqlite3_step, sqlite3_exec: SQLITE_FULL, SQLITE_IOERR_READ, SQLITE_NOMEM by turns */
@@ -257,6 +258,12 @@ DECLARE(fdatasync);
 int fdatasync(int fd) { return fails(SYNC) ? -1 : NEXT(fdatasync)(fd); }
 DECLARE(rename);
 int rename(const char *from, const char *to) { return fails(RENAME) ? -1 : NEXT(rename)(from, to); }
+
+DECLARE(renameat2);
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+    return fails(RENAME) || fails(SWAP) ? -1 : NEXT(renameat2)(from_dir, from, to_dir, to, flags);
+}
 
 /* ---- reading, opening, closing --------------------------------------------------------------------------------------------- */
 static bool no_read(int fd) { return active && wanted == READ && what_is(fd) == FILE_ON_DISK && fails(READ); }
