@@ -36,10 +36,12 @@ static const char formats[] = /* "|ply|chunks": an option's range is all but the
 #include "stages/export/writers.def"
     ;
 #undef WRITER
-#define WRITER(id, name, suffixes, default_name, holds, what) name ": " what "; "
+
+#define WRITER(id, name, ...) " " name
 static const char format_help[] =
+    "one or several, with commas between them (kiln-export --list-formats describes them; else the suffix of -o decides):"
 #include "stages/export/writers.def"
-    "several with commas between them; else what the suffix of -o says";
+    ;
 #undef WRITER
 
 static const kiln_opt options[] = {

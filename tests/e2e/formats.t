@@ -28,7 +28,7 @@ trip() { # kind, name, suffix, exact: there and back
     trips=$((trips + 1))
 }
 while read -r name suffixes splats points exact what; do
-    grep -qF "$name: $what" help || fail "--help does not say what $name is"
+    grep -qE "decides\):[a-z0-9 -]* $name " help || fail "--help does not name $name"
     for kind in splats points; do
         if [ "${!kind}" = - ]; then
             must 3 kiln export $kind.db --layer source --format "$name" -o refused
