@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct {
-    char writer[32], scratch[KILN_SCRATCH_FILES][64];
+    char writer[KILN_WRITER_NAME_MAX], scratch[KILN_SCRATCH_FILES][64];
     kiln_export e; /* its pointers are NULL: what they point to follows */
     uint64_t plan_bytes;
 } head;

@@ -260,6 +260,7 @@ static void list_columns(const kiln_chunk *c, uint32_t sh_degree, char *out, siz
         if (starts(c->planes[k].name, "extra/") &&
             find_column(c, c->planes[k].name + strlen("extra/"), sh_degree, &component, &in) == &c->planes[k]) /* no raw x, y, z */
             used += (size_t)snprintf(out + used, size - used, ", %s", c->planes[k].name + strlen("extra/"));
+    if (used >= size) memcpy(out + size - sizeof " ...", " ...", sizeof " ..."); /* there are more than an error message takes */
 }
 
 static uint32_t place_of(kiln_filters *f, const kiln_plane *p)

@@ -2,7 +2,13 @@
  *
  * Adding one: write stages/export/NAME_writer.c with kiln_writer_NAME, add its row. --format, --help, the man page, completion,
  * --list-formats, the suffixes that -o takes and the sentences that list the formats come of the row, and so does a round trip
- * where a reader reads the format (tests/e2e/formats.t).
+ * where a reader reads the format (tests/e2e/formats.t). By hand: README's table, CHANGELOG.md, and formats in
+ * tests/viewers/cases.mjs.
+ *
+ *   In `begin` use p->plan: e->plan is not the plan yet.
+ *   Without .reader, --report-loss refuses the format.
+ *   A folder needs .last_file and .is_ours, and .complete, which looks whether the other files are there.
+ *   Limits: KILN_EXPORT_COUNTS counts, KILN_WRITER_NAME_MAX bytes of a name, KILN_WRITERS_MAX formats; the last two are asserted.
  *
  * A writer is a list of rounds. A round has one unit for each chunk that is written, or as many as the writer says; workers run the
  * units in any order, several at once, in memory that the writer predicts. A unit reads rows (rows.h), puts bytes at places of
@@ -216,6 +222,8 @@ enum {
     KILN_HOLDS_BITS = 4,   /* every value of every plane, bit by bit; without it values are rounded or left out */
 };
 
+enum { KILN_WRITERS_MAX = 32, KILN_WRITER_NAME_MAX = 32 }; /* with its NUL */
+
 /* A row of writers.def. */
 typedef struct {
     const char *id;   /* of the C names: compressed_ply */
@@ -232,7 +240,6 @@ const kiln_writer *kiln_writer_named(const char *name);
 /* Prints the formats, one a line: name, suffixes or "(folder)", splats, points ("-": holds none), exact or rounded, what it is. */
 void kiln_writers_list(void);
 /* Reads "ply,spz" into out[KILN_WRITERS_MAX], each format once, in the order of the text. KILN_E_USAGE: there is no such format. */
-enum { KILN_WRITERS_MAX = 32 };
 kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRITERS_MAX], uint32_t *n,
                                kiln_error *err) KILN_MUST_CHECK;
 /* KILN_E_INPUT when the format cannot hold a layer of this kind of rows; the sentence names formats that can. */

@@ -16,6 +16,14 @@ const kiln_writer kiln_writers[] = {
     {NULL, NULL, NULL, NULL, 0, NULL, NULL},
 };
 
+#define WRITER(id, name, ...) _Static_assert(sizeof name <= KILN_WRITER_NAME_MAX, "the name of a format is too long: " name);
+#include "stages/export/writers.def"
+#undef WRITER
+_Static_assert(sizeof kiln_writers / sizeof *kiln_writers - 1 <= KILN_WRITERS_MAX, "there are too many formats");
+
+/* A list of all names: "ply, chunks". */
+enum { NAMES_MAX = KILN_WRITERS_MAX * (KILN_WRITER_NAME_MAX + 2) };
+
 const kiln_writer *kiln_writer_named(const char *name)
 {
     for (const kiln_writer *w = kiln_writers; w->name; w++)
@@ -25,7 +33,7 @@ const kiln_writer *kiln_writer_named(const char *name)
 
 kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRITERS_MAX], uint32_t *n, kiln_error *err)
 {
-    char name[64], known[512] = "";
+    char name[KILN_WRITER_NAME_MAX], known[NAMES_MAX] = "";
     size_t used = 0;
     *n = 0;
     for (const char *at = list; *at;) {
@@ -49,7 +57,7 @@ kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRI
 void kiln_writers_list(void)
 {
     for (const kiln_writer *w = kiln_writers; w->name; w++)
-        kiln_print("%-12s %-12s %-8s %-8s %-8s %s", w->name, w->suffixes[0] ? w->suffixes : "(folder)",
+        kiln_print("%-14s %-14s %-8s %-8s %-8s %s", w->name, w->suffixes[0] ? w->suffixes : "(folder)",
                    w->holds & KILN_HOLDS_SPLATS ? "splats" : "-", w->holds & KILN_HOLDS_POINTS ? "points" : "-",
                    w->holds & KILN_HOLDS_BITS ? "exact" : "rounded", w->what);
 }
@@ -57,7 +65,7 @@ void kiln_writers_list(void)
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err)
 {
     const unsigned need = splats ? KILN_HOLDS_SPLATS : KILN_HOLDS_POINTS;
-    char others[256] = "";
+    char others[NAMES_MAX] = "";
     size_t n = 0;
     if (w->holds & need) return KILN_OK;
     for (const kiln_writer *other = kiln_writers; other->name && n < sizeof others; other++)
@@ -129,7 +137,7 @@ static void list_written(char *out, size_t size)
 
 kiln_status kiln_writer_for(const char *path, const kiln_writer *wanted, bool insists, const kiln_writer **out, kiln_error *err)
 {
-    char written[512];
+    char written[2 * NAMES_MAX];
     const kiln_writer *of_suffix;
     const char *suffix = find_suffix(path, &of_suffix);
     if (suffix && listed_suffix(path, wanted->suffixes) == strlen(suffix)) of_suffix = wanted;
