@@ -222,12 +222,21 @@ static kiln_status add_numbered(planner *p, const char *stem, uint32_t n, kiln_e
     return KILN_OK;
 }
 
+/* A column whose meaning has a plane of its own, such as a kept x of doubles, or that the table has. */
+static bool is_known_or_written(const planner *p, const char *name)
+{
+    bool is = kiln_ply_role(name, KILN_SCENE_SPLATS, false, p->e->sh_degree).role != KILN_ROLE_NONE;
+    for (uint32_t c = 0; c < p->f->n_columns && !is; c++) is = strcmp(p->f->columns[c].name, name) == 0;
+    return is;
+}
+
 /* Columns of the other bakes that the sample lacks. */
 static kiln_status tell_left_out(planner *p, const kiln_layer *layer, kiln_error *err)
 {
     for (uint32_t i = 0; layer->n_chunks && i < layer->chunks[0].n_planes; i++) {
         const kiln_plane *plane = &layer->chunks[0].planes[i];
         if (strncmp(plane->name, "extra/", 6) != 0 || kiln_chunk_plane(p->sample, plane->name)) continue;
+        if (is_known_or_written(p, plane->name + 6)) continue;
         KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
     }
     return KILN_OK;
@@ -240,11 +249,8 @@ static kiln_status add_extras(planner *p, kiln_error *err)
     if (strcmp(format, "ply") != 0 && strcmp(format, KILN_JOINED_FORMAT) != 0) return KILN_OK;
     for (uint32_t i = 0; i < p->sample->n_planes; i++) {
         const kiln_plane *plane = &p->sample->planes[i];
-        const char *name = plane->name + 6;
-        bool there = strncmp(plane->name, "extra/", 6) != 0;
-        for (uint32_t c = 0; c < p->f->n_columns && !there; c++) there = strcmp(p->f->columns[c].name, name) == 0;
-        if (!there && kiln_ply_role(name, KILN_SCENE_SPLATS, false, p->e->sh_degree).role == KILN_ROLE_NONE)
-            KILN_TRY(add_unknown(p, name, plane->type, err));
+        if (strncmp(plane->name, "extra/", 6) == 0 && !is_known_or_written(p, plane->name + 6))
+            KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
     }
     for (uint32_t k = 0; k < p->e->n_parts; k++) KILN_TRY(tell_left_out(p, p->e->parts[k].layer, err));
     return KILN_OK;
