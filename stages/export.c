@@ -16,6 +16,7 @@
 #include "stages/export/writer.h"
 #include "stages/import/dataset/additions.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,16 @@ static kiln_status check_target(kiln_run *r, const job *j, const char *target, k
     return st;
 }
 
+/* What is written lies beside the folder until it takes its place: beside "." is inside of it. */
+static kiln_status resolve_folder(char target[KILN_PATH_MAX], kiln_error *err)
+{
+    char *path = realpath(target, NULL);
+    if (!path) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", target, strerror(errno));
+    const bool fits = snprintf(target, KILN_PATH_MAX, "%s", path) < KILN_PATH_MAX;
+    free(path);
+    return fits ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "the path of the folder is too long");
+}
+
 static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error *err)
 {
     char folder[KILN_PATH_MAX], name[64];
@@ -170,6 +181,7 @@ static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error 
         else
             (void)snprintf(f->target, sizeof f->target, "%s", o.output);
         for (size_t n = strlen(f->target); n > 1 && f->target[n - 1] == '/';) f->target[--n] = '\0';
+        if (f->writer->functions->place == KILN_PLACE_FOLDER && kiln_is_dir(f->target)) KILN_TRY(resolve_folder(f->target, err));
     } else {
         (void)snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(manifest) - manifest), manifest);
         (void)snprintf(name, sizeof name, "export/%s", f->writer->default_name);
@@ -199,8 +211,7 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(kiln_export_parts_open(r, o.add, kind, &j->e.parts, &j->e.n_parts, err));
     KILN_TRY(kiln_export_choose(&j->e, o.chunks, err));
     if (j->e.n_chunks) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty",
-                     j->e.parts[0].layer->kind);
+    return kiln_export_fail_empty(&j->e, err);
 }
 
 /* ---- the written file ------------------------------------------------------------------------------------------------------- */
@@ -322,7 +333,8 @@ static void say_what_was_written(const file *f, const kiln_export *e, const kiln
     for (uint32_t i = 0; i < said->loss.n; i++)
         kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->target,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
-    kiln_say("%llu rows of the layer '%s' written to '%s'", (unsigned long long)e->n_rows, e->parts[0].layer->kind, f->target);
+    kiln_say("%llu row%s of the layer '%s' written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
+             e->parts[0].layer->kind, f->target);
 }
 
 /* A member that cannot be set makes the object NULL, which report says. */

@@ -1,6 +1,7 @@
 /* export_rounds -- see export_rounds.h. The parent's side of a writer. */
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_shared.h"
+#include "stages/export/parts.h"
 #include "stages/export/rows.h"
 #include "stages/export/survey.h"
 
@@ -379,9 +380,7 @@ static kiln_status prepare(runner *k, kiln_error *err)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss: nothing here reads the format %s again", k->places.writer->name);
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(check_folder(k, err));
     KILN_TRY(survey(k, err));
-    if (k->e->n_rows == 0)
-        return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or what is chosen of it is empty",
-                         k->e->parts[0].layer->kind);
+    if (k->e->n_rows == 0) return kiln_export_fail_empty(k->e, err);
     return k->f->plan ? k->f->plan(&k->p, err) : KILN_OK;
 }
 

@@ -203,6 +203,20 @@ kiln_status kiln_export_choose(kiln_export *e, const char *list, kiln_error *err
     return st;
 }
 
+kiln_status kiln_export_fail_empty(const kiln_export *e, kiln_error *err)
+{
+    static const char *const names[KILN_FILTER_KINDS] = {"--filter-box", "--filter-sphere", "--filter-value"};
+    bool has[KILN_FILTER_KINDS] = {false};
+    char list[64] = "";
+    const char *const kind = e->parts[0].layer->kind;
+    for (uint32_t i = 0; i < e->filters.n; i++) has[e->filters.filters[i].kind] = true;
+    for (int k = 0; k < KILN_FILTER_KINDS; k++)
+        if (has[k]) (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? ", " : "", names[k]);
+    if (!list[0])
+        return kiln_fail(err, KILN_E_INPUT, "there is no row to export: the layer '%s' or the choice of chunks is empty", kind);
+    return kiln_fail(err, KILN_E_INPUT, "there is no row to export: of the layer '%s', %s keeps nothing", kind, list);
+}
+
 void kiln_export_up_axis(const kiln_export *e, char *out, size_t size)
 {
     kiln_similarity turn;

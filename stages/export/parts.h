@@ -25,5 +25,7 @@ kiln_status kiln_export_absolute(const kiln_opt *row, kiln_error *err) KILN_MUST
  * n_rows, source_first, and by e->edits and e->keep_origin degree and origin. free(e->chunks). KILN_E_USAGE: a name is no chunk's,
  * or a filter's column is none of a layer's. */
 kiln_status kiln_export_choose(kiln_export *e, const char *list, kiln_error *err) KILN_MUST_CHECK;
+/* There is no row to write, KILN_E_INPUT: names the filters, if there are any. */
+kiln_status kiln_export_fail_empty(const kiln_export *e, kiln_error *err);
 
 #endif

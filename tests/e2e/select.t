@@ -61,7 +61,7 @@ while read -r k options; do
     want=$(($(stat -c %s "$KILN_TMP/case$k") / 248))
     if [ "$want" = 0 ]; then # of the generated scene all normals are 0
         must 3 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/none.ply" $options
-        grep -q 'there is no row to export' "$KILN_TMP/err" && [ ! -e "$KILN_TMP/none.ply" ] || fail "nothing is kept: $(cat "$KILN_TMP/err")"
+        grep -q "there is no row to export: of the layer 'baked', --filter-value keeps nothing" "$KILN_TMP/err" && [ ! -e "$KILN_TMP/none.ply" ] || fail "nothing is kept: $(cat "$KILN_TMP/err")"
         continue
     fi
     [ "$want" -lt $rows ] || fail "case $k keeps all rows"
@@ -138,6 +138,14 @@ kiln export "$KILN_TMP/u2.db" --layer source --filter-value opacity,gte,0.3 --fo
 grep -aq '^comment Vertical axis: -z$' "$KILN_TMP/u1/scene.ply" || fail "up is still y: $(grep -a '^comment' "$KILN_TMP/u1/scene.ply")"
 diff -r "$KILN_TMP/u1" "$KILN_TMP/u2" >&2 || fail "a format is not what it is of the moved scene"
 [ "$(ls "$KILN_TMP/u1" | wc -l)" -ge 8 ] || fail "formats are missing: $formats"
+# no chunk can have a row, or the survey finds none
+for box in 1e6,1e6,1e6,1e7,1e7,1e7 0,0,0,0,0,0; do
+    must 3 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/none.ply" --filter-box=$box --filter-value=opacity,gt,0.1
+    grep -q "of the layer 'baked', --filter-box, --filter-value keeps nothing" "$KILN_TMP/err" || fail "$box: $(cat "$KILN_TMP/err")"
+done
+to f.ply --filter-value=source_row,eq,7
+must 0 "$KILN_BIN/kiln-export" "$db" -o "$KILN_TMP/f.ply" --filter-value=source_row,eq,7 --force
+grep -q ' 1 row of the layer' "$KILN_TMP/err" || fail "one row: $(cat "$KILN_TMP/err")"
 # filters look at the rows before they are moved
 to f.ply --filter-box=-,-,-,0,-,- --translate 100,0,0
 to g.ply --filter-box=-,-,-,0,-,-
@@ -178,6 +186,7 @@ END
 for f in p q; do kiln import "$KILN_TMP/$f.ply" "$KILN_TMP/$f.db" >/dev/null || fail "import $f"; done
 must 0 "$KILN_BIN/kiln-export" "$KILN_TMP/p.db" --layer source --add "$KILN_TMP/q.db" -o "$KILN_TMP/pq.ply"
 for c in mine label; do grep -q "column '$c' of the source is not in all bakes and left out" "$KILN_TMP/err" || fail "'$c' is not named: $(cat "$KILN_TMP/err")"; done
+! grep -q "column '[xyz]'" "$KILN_TMP/err" || fail "coordinates are said to be left out: $(cat "$KILN_TMP/err")"
 python3 - "$KILN_TMP" <<'END' || fail "bakes with other columns, degrees and origins"
 import struct, sys
 exec(open(sys.argv[1] + '/rows.py').read())

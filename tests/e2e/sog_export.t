@@ -86,6 +86,13 @@ for image in means_l.webp shN_labels.webp; do
 done
 "$KILN_BIN/kiln-export" b.db --format sog-folder 2>&1 | grep -q 'nothing to do' || fail 'a whole folder is written again'
 
+# the folder where one is: what is being written does not lie in it
+mkdir empty link-to && ln -s link-to link
+(cd empty && kiln export ../b.db --format sog-folder -o .) || fail '-o . in an empty folder'
+kiln export b.db --format sog-folder -o link || fail 'a link to a folder'
+for to in empty link-to; do diff -r out-of-zip $to || fail "$to is another scene"; done
+[ -L link ] && [ -z "$(find . -name '*.tmp.*')" ] || fail "left: $(ls -la . empty)"
+
 # files of other programs keep their codes: rows equal, whatever the order of the palette
 for sample in ${KILN_SHARED:+"$KILN_SHARED"/samples/golden_sog_v2_sh?.sog "$KILN_SHARED"/scenes/files/*.sog}; do
     kiln import "$sample" sample.db --force >/dev/null || fail "import of $sample"
