@@ -145,6 +145,14 @@ static void put_steps(const records *t, const float *mean, double origin, double
     t->counts[KILN_KSPLAT_POSITIONS] += clamped;
 }
 
+static void count_coarse(const records *t, const kiln_ksplat_rows *r, uint64_t at, float step)
+{
+    const float *x = r->scales + at, *y = x + r->n, *z = y + r->n;
+    uint32_t coarse = 0;
+    for (uint64_t i = 0; i < t->n; i++) coarse += x[i] < step && y[i] < step && z[i] < step;
+    t->counts[KILN_KSPLAT_STEPS] += coarse;
+}
+
 static void put_coefficients(const records *t, kiln_ksplat_sh_range range, const float *v, uint64_t offset)
 {
     uint8_t codes[KILN_KSPLAT_BUCKET_ROWS];
@@ -177,10 +185,11 @@ static void put_colours(const records *t, const kiln_ksplat_rows *r, uint64_t at
 static void put_means(const records *t, const float centre[3], const kiln_ksplat_rows *r, uint64_t at)
 {
     float absolute[KILN_KSPLAT_BUCKET_ROWS];
+    const int step = t->l->level ? t->l->step[kiln_ksplat_bucket_section(t->l, (r->first + at) / KILN_KSPLAT_BUCKET_ROWS)] : 0;
+    if (t->l->level) count_coarse(t, r, at, ldexpf(1, step));
     for (uint64_t c = 0; c < 3; c++) {
         const float *v = r->means + c * r->n + at;
         if (t->l->level) {
-            const int step = t->l->step[kiln_ksplat_bucket_section(t->l, (r->first + at) / KILN_KSPLAT_BUCKET_ROWS)];
             put_steps(t, v, r->origin[c], (double)centre[c], ldexp(1, -step), 2 * c);
             continue;
         }

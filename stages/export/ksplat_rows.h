@@ -4,8 +4,15 @@
 
 #include "stages/export/ksplat_layout.h"
 
-/* What does not fit, by kind. */
-enum { KILN_KSPLAT_COLOURS, KILN_KSPLAT_LENGTHS, KILN_KSPLAT_COEFFICIENTS, KILN_KSPLAT_POSITIONS, KILN_KSPLAT_COUNTS };
+/* What does not fit, by kind; STEPS: rows whose position has a step larger than they are. */
+enum {
+    KILN_KSPLAT_COLOURS,
+    KILN_KSPLAT_LENGTHS,
+    KILN_KSPLAT_COEFFICIENTS,
+    KILN_KSPLAT_POSITIONS,
+    KILN_KSPLAT_STEPS,
+    KILN_KSPLAT_COUNTS
+};
 
 /* A chunk: planes [components][n] as in the manifest, but with linear scales and unit quaternions. */
 typedef struct {

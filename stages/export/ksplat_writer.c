@@ -36,7 +36,9 @@ typedef struct {
 static const char *const counts[] = {"colours were clamped to 0 .. 1",
                                      "scales were clamped to 6e-8 .. 65504, which half precision holds",
                                      "coefficients of spherical harmonics were clamped to -65504 .. 65504",
-                                     "coordinates were clamped to the reach of their bucket", NULL};
+                                     "coordinates were clamped to the reach of their bucket",
+                                     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)",
+                                     NULL};
 
 /* ---- the plan --------------------------------------------------------------------------------------------------------------- */
 

@@ -79,6 +79,26 @@ for format in glb ksplat0; do
     grep -qE '[0-9] dB$| equal$' err out || fail "$format: no loss is told: $(cat err out)"
 done
 
+# what lies far away costs its neighbours their places, which is said
+python3 - <<'PY' || fail 'far.ply'
+import struct
+names = ['x', 'y', 'z', 'f_dc_0', 'f_dc_1', 'f_dc_2', 'opacity', 'scale_0', 'scale_1', 'scale_2', 'rot_0', 'rot_1', 'rot_2', 'rot_3']
+with open('far.ply', 'wb') as f:
+    f.write(b'ply\nformat binary_little_endian 1.0\nelement vertex 700\n')
+    f.write(b''.join(b'property float %s\n' % c.encode() for c in names) + b'end_header\n')
+    for i in range(700): # 256 rows a bucket: the far ones are in the first
+        f.write(struct.pack('<14f', 9e6 if i < 5 else i / 700, 0, 0, 0, 0, 0, 1, 9 if i == 100 else -4, -6, -6, 1, 0, 0, 0))
+PY
+kiln import far.ply far.db >/dev/null || fail 'import of far.ply'
+for format in ksplat ksplat2; do
+    must 0 "$KILN_BIN/kiln-export" far.db --layer source --format $format -o far.ksplat
+    grep -q ': 255 rows are placed in steps larger than they are; .*--filter-box' err || fail "$format with far rows: $(cat err)"
+    must 0 "$KILN_BIN/kiln-export" far.db --layer source --format $format -o near.ksplat --filter-box=-,-,-,1,-,-
+    ! grep -q 'steps larger' err || fail "$format without far rows: $(cat err)"
+done
+must 0 "$KILN_BIN/kiln-export" far.db --layer source --format ksplat0 -o far.ksplat
+! grep -q 'steps larger' err || fail "level 0 has no steps: $(cat err)"
+
 # axes: as the PLY has them, both ways
 must 0 kiln export b.db --frame as-is -o as-is.glb
 cmp -s as-is.glb one.glb && fail '--frame as-is changes nothing'
