@@ -2,6 +2,7 @@
  * them apart. */
 #include "stages/export/compressed_ply_rows.h"
 
+#include "kernels/math/real64.h"
 #include "stages/export/linear.h"
 #include "stages/import/ply/ply_columns.h"
 
@@ -130,11 +131,19 @@ static void find_bounds(const kiln_half_packed *rows, uint32_t n, float lo[9], f
     }
 }
 
-void kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bounds[KILN_PACKED_BOUNDS_BYTES],
-                     unsigned char *vertices)
+/* log_step: of the group's positions, the largest. */
+static bool is_below(const float log_scale[3], double log_step)
+{
+    return (double)log_scale[0] < log_step && (double)log_scale[1] < log_step && (double)log_scale[2] < log_step;
+}
+
+uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bounds[KILN_PACKED_BOUNDS_BYTES],
+                         unsigned char *vertices)
 {
     static const double steps[9] = {2047, 1023, 2047, 2047, 1023, 2047, 255, 255, 255};
     float lo[9], hi[9];
+    double step = 0x1p-149;
+    uint64_t coarse = 0;
     column_range r[9];
     find_bounds(rows, n, lo, hi);
     for (int what = 0; what < 3; what++) {
@@ -142,6 +151,8 @@ void kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bou
         memcpy(bounds + what * 24 + 12, hi + what * 3, 12);
     }
     for (int c = 0; c < 9; c++) r[c] = range_of(lo[c], hi[c], steps[c]);
+    for (int c = 0; c < 3; c++) step = fmax(step, ((double)hi[c] - (double)lo[c]) / steps[c]);
+    const double log_step = kiln_log_f64(step);
     for (uint32_t i = 0; i < n; i++) {
         const kiln_half_packed *h = &rows[i];
         const float *p = h->position, *s = h->log_scale, *k = h->colour;
@@ -152,7 +163,9 @@ void kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bou
             range_code(&r[6], k[0]) << 24 | range_code(&r[7], k[1]) << 16 | range_code(&r[8], k[2]) << 8 | h->alpha,
         };
         memcpy(vertices + i * KILN_PACKED_ROW_BYTES, fields, sizeof fields);
+        coarse += is_below(s, log_step);
     }
+    return coarse;
 }
 
 /* ---- SH --------------------------------------------------------------------------------------------------------------------- */

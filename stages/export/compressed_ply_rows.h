@@ -42,9 +42,10 @@ typedef struct {
  * are moved to the nearer one. */
 uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n, kiln_half_packed *out);
 
-/* Bounds and packed rows of one group: rows[0..n), 1 <= n <= KILN_PACKED_GROUP. */
-void kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bounds[KILN_PACKED_BOUNDS_BYTES],
-                     unsigned char *vertices);
+/* Bounds and packed rows of one group: rows[0..n), 1 <= n <= KILN_PACKED_GROUP. Returns how many rows are smaller, in their largest
+ * scale, than the largest step of the group's positions. */
+uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bounds[KILN_PACKED_BOUNDS_BYTES],
+                         unsigned char *vertices);
 
 /* sh [n][3 n_coefficients] of rows [first, first + n). Returns how many values lie beyond -4 .. 4 and are moved to the nearer one.
  */

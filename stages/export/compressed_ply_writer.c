@@ -25,8 +25,10 @@
 
 enum { GROUP = KILN_PACKED_GROUP, CHUNKS_A_UNIT = 256, SH_DEGREE_MAX = 3 };
 
-enum { LOG_SCALES, SH }; /* of the counts */
-static const char *const counts[] = {"log scales were clamped to -20 .. 20", "SH coefficients were clamped to -4 .. 4", NULL};
+enum { LOG_SCALES, SH, STEPS }; /* of the counts */
+static const char *const counts[] = {"log scales were clamped to -20 .. 20", "SH coefficients were clamped to -4 .. 4",
+                                     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)",
+                                     NULL};
 
 /* ---- layout ----------------------------------------------------------------------------------------------------------------- */
 
@@ -95,8 +97,8 @@ static kiln_status write_groups(kiln_export_worker *x, const kiln_half_packed *r
 {
     const layout l = layout_of(x->e);
     for (uint64_t at = 0; at < n; at += GROUP)
-        kiln_pack_group(rows + at, (uint32_t)(n - at < GROUP ? n - at : GROUP), bounds + at / GROUP * KILN_PACKED_BOUNDS_BYTES,
-                        vertices + at * KILN_PACKED_ROW_BYTES);
+        x->counts[STEPS] += kiln_pack_group(rows + at, (uint32_t)(n - at < GROUP ? n - at : GROUP),
+                                            bounds + at / GROUP * KILN_PACKED_BOUNDS_BYTES, vertices + at * KILN_PACKED_ROW_BYTES);
     if (n == 0) return KILN_OK;
     KILN_TRY(kiln_export_write(x, bounds, kiln_div_up(n, GROUP) * KILN_PACKED_BOUNDS_BYTES,
                                l.bounds + first / GROUP * KILN_PACKED_BOUNDS_BYTES, err));

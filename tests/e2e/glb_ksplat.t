@@ -96,6 +96,10 @@ for format in ksplat ksplat2; do
     must 0 "$KILN_BIN/kiln-export" far.db --layer source --format $format -o near.ksplat --filter-box=-,-,-,1,-,-
     ! grep -q 'steps larger' err || fail "$format without far rows: $(cat err)"
 done
+must 0 "$KILN_BIN/kiln-export" far.db --layer source -o far.compressed.ply
+grep -q '[0-9] rows are placed in steps larger than they are; .*--filter-box' err || fail "compressed PLY with far rows: $(cat err)"
+must 0 "$KILN_BIN/kiln-export" far.db --layer source -o far.compressed.ply --filter-box=-,-,-,1,-,-
+! grep -q 'steps larger' err || fail "compressed PLY without far rows: $(cat err)"
 must 0 "$KILN_BIN/kiln-export" far.db --layer source --format ksplat0 -o far.ksplat
 ! grep -q 'steps larger' err || fail "level 0 has no steps: $(cat err)"
 
