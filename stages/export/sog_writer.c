@@ -151,20 +151,26 @@ static void choose_numbers(const kiln_sog_counts *c, kiln_sog_plan *k)
     if (k->few) kiln_codebook_levels(k->text.shN, k->levels);
 }
 
-static kiln_status make_books(kiln_export_worker *x, uint64_t unit, kiln_error *err)
+static uint64_t books(const kiln_export *e) { return kiln_sog_d(e) ? KILN_SOG_BOOKS : KILN_SOG_SHN_BOOK; }
+
+/* One of the three; the others of its plan are as they were. */
+static kiln_status make_book(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_sog_plan k = *plan_of(x->e);
     kiln_sog_counts c = {0};
     void *work = NULL;
     kiln_status st = KILN_OK;
-    (void)unit;
     KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
     KILN_GO(kiln_alloc_unset(&work, kiln_codebook_work_bytes(), 1, "codebooks", err));
     for (uint64_t i = 0; i < x->e->n_chunks; i++) KILN_GO(kiln_sog_counts_add(x, i, &c, err));
-    kiln_codebook_make(&c.books[KILN_SOG_SCALES_BOOK], KILN_CODEBOOK_RARE, work, k.text.log_scales);
-    kiln_codebook_make(&c.books[KILN_SOG_SH0_BOOK], KILN_CODEBOOK_RARE, work, k.text.sh0);
-    kiln_codebook_make(&c.books[KILN_SOG_SHN_BOOK], KILN_CODEBOOK_ALL, work, k.text.shN);
-    choose_numbers(&c, &k);
+    if (unit == KILN_SOG_SCALES_BOOK) {
+        kiln_codebook_make(&c.books[unit], KILN_CODEBOOK_RARE, work, k.text.log_scales);
+    } else if (unit == KILN_SOG_SH0_BOOK) {
+        kiln_codebook_make(&c.books[unit], KILN_CODEBOOK_RARE, work, k.text.sh0);
+    } else {
+        kiln_codebook_make(&c.books[unit], KILN_CODEBOOK_ALL, work, k.text.shN);
+        choose_numbers(&c, &k);
+    }
     KILN_GO(kiln_export_result(x, &k, sizeof k, err));
 done:
     free(work);
@@ -172,7 +178,21 @@ done:
     return st;
 }
 
-/* The unit's plan is the next one. */
+static kiln_status take_book(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+{
+    kiln_sog_plan k, *to = plan_to_fill(p);
+    if (bytes != sizeof k) return kiln_fail(err, KILN_E_BUG, "a plan of %zu bytes", bytes);
+    memcpy(&k, result, sizeof k);
+    if (unit == KILN_SOG_SCALES_BOOK) memcpy(to->text.log_scales, k.text.log_scales, sizeof k.text.log_scales);
+    if (unit == KILN_SOG_SH0_BOOK) memcpy(to->text.sh0, k.text.sh0, sizeof k.text.sh0);
+    if (unit != KILN_SOG_SHN_BOOK) return KILN_OK;
+    memcpy(to->text.shN, k.text.shN, sizeof k.text.shN);
+    memcpy(to->levels, k.levels, sizeof k.levels);
+    to->few = k.few;
+    to->scale = k.scale;
+    return KILN_OK;
+}
+
 static kiln_status take_plan(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
 {
     (void)unit;
@@ -645,7 +665,7 @@ static kiln_status write_files(kiln_export_worker *x, uint64_t unit, kiln_error 
 
 static const kiln_export_round rounds[] = {
     {.what = "counting values", .ram = count_ram, .run = count_chunk},
-    {.what = "codebooks", .units = one, .ram = books_ram, .run = make_books, .gather = take_plan},
+    {.what = "codebooks", .units = books, .ram = books_ram, .run = make_book, .gather = take_book},
     {.what = "coding", .ram = code_ram, .run = code_chunk},
     {.what = "palette",
      .units = one_if_degree,
