@@ -72,8 +72,9 @@ for package in splatkiln "$lib" libsplatkiln-dev; do
     gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 done
 install -m 644 README.md schema/SCHEMA.md "$work/splatkiln/usr/share/doc/splatkiln"
-mkdir "$doc/examples"
-install -m 644 examples/* "$doc/examples"
+install -d "$doc/examples/python"
+install -m 644 examples/*.* "$doc/examples"
+install -m 644 examples/python/*.* "$doc/examples/python"
 install -m 644 schema/SCHEMA.md "$doc"
 
 # ---- control ----

@@ -44,6 +44,7 @@ have splatkiln.d/usr/share/man/man1/kiln-pipeline.1.gz
 have splatkiln.d/usr/share/zsh/vendor-completions/_kiln
 have libsplatkiln-dev.d/usr/include/splatkiln/schema/manifest.h
 have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/draw_camera.c
+have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/examples/python/splatkiln.py
 have libsplatkiln-dev.d/usr/share/doc/libsplatkiln-dev/SCHEMA.md
 (shopt -s nullglob; set -- libsplatkiln-dev.d/usr/lib/*/libsplatkiln.a "$lib".d/usr/lib/*/"$soname"; [ $# = 2 ]) || fail "no libraries"
 grep -qx 'libdir=${prefix}/lib/.*' libsplatkiln-dev.d/usr/lib/*/pkgconfig/splatkiln.pc || fail "libdir of the pkg-config file"
