@@ -10,9 +10,9 @@
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
+#include "stages/export/bakes.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_views.h"
-#include "stages/export/parts.h"
 #include "stages/export/writer.h"
 #include "stages/import/dataset/additions.h"
 
@@ -144,8 +144,8 @@ static kiln_status check_target(kiln_run *r, const job *j, const char *target, k
     kiln_source_file *files;
     uint32_t n;
     if (stat(target, &s) != 0 || !S_ISREG(s.st_mode)) return KILN_OK;
-    for (uint32_t i = 0; i < j->e.n_parts; i++) {
-        const char *path = i ? j->e.parts[i].path : kiln_manifest_path(m);
+    for (uint32_t i = 0; i < j->e.n_bakes; i++) {
+        const char *path = i ? j->e.bakes[i].path : kiln_manifest_path(m);
         if (is_same_file(&s, path))
             return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake that is exported; choose another place with -o", target);
     }
@@ -208,7 +208,7 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
     j->e.frame = o.frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB;
     kiln_edits_of(o.translate, o.rotate, o.scale, o.sh_degree, &j->e.edits);
     KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &j->e.filters, err));
-    KILN_TRY(kiln_export_parts_open(r, o.add, kind, &j->e.parts, &j->e.n_parts, err));
+    KILN_TRY(kiln_export_bakes_open(r, o.add, kind, &j->e.bakes, &j->e.n_bakes, err));
     KILN_TRY(kiln_export_choose(&j->e, o.chunks, err));
     if (j->e.n_chunks) return KILN_OK;
     return kiln_export_fail_empty(&j->e, err);
@@ -220,9 +220,9 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
 static void key_inputs(kiln_hasher *h, const job *j)
 {
     KILN_KEY_LISTS(kiln_scene, 14904);
-    for (uint32_t p = 0; p < j->e.n_parts; p++) {
-        const kiln_scene *s = &j->e.parts[p].scene;
-        kiln_key_hash(h, "layer", j->e.parts[p].layer->digest);
+    for (uint32_t p = 0; p < j->e.n_bakes; p++) {
+        const kiln_scene *s = &j->e.bakes[p].scene;
+        kiln_key_hash(h, "layer", j->e.bakes[p].layer->digest);
         kiln_key_text(h, "notes", s->notes); /* columns and comments of the source */
         kiln_key_text(h, "name", s->name);
         kiln_key_text(h, "up_axis", s->up_axis);
@@ -334,7 +334,7 @@ static void say_what_was_written(const file *f, const kiln_export *e, const kiln
         kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->target,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
     kiln_say("%llu row%s of the layer '%s' written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
-             e->parts[0].layer->kind, f->target);
+             e->bakes[0].layer->kind, f->target);
 }
 
 /* A member that cannot be set makes the object NULL, which report says. */
@@ -368,7 +368,7 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
 {
     json_t *all = kiln_run_report(r), *files = json_object_get(all, "files");
     json_t *facts = json_pack("{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(f->target), "format", f->writer->name,
-                              "layer", e->parts[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks,
+                              "layer", e->bakes[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks,
                               "changed", changes_json(f->writer->functions->counts, said), "psnr", losses_json(&said->loss));
     int failed = facts ? 0 : -1;
     if (!failed && !files) {
@@ -448,7 +448,7 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(choose_rows(r, j, err));
     if (o.report_loss && !j->e.splats)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
-                         j->e.parts[0].layer->kind);
+                         j->e.bakes[0].layer->kind);
     KILN_TRY(load_views(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));
@@ -489,7 +489,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     job *j = NULL;
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     const kiln_status st = export_layer(r, j, err);
-    kiln_export_parts_release(j->e.parts, j->e.n_parts);
+    kiln_export_bakes_release(j->e.bakes, j->e.n_bakes);
     kiln_export_views_release(&j->views);
     free(j->e.chunks);
     free(j->files);

@@ -101,7 +101,7 @@ static json_t *scene_json(const kiln_export *e)
     const kiln_scene *s = kiln_export_scene(e);
     json_t *scene =
         json_pack("{s:o, s:i, s:b, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "sh_degree",
-                  (int)e->parts[0].layer->sh_degree, "antialiased", s->antialiased, "origin", numbers(s->origin, 3), "root_centre",
+                  (int)e->bakes[0].layer->sh_degree, "antialiased", s->antialiased, "origin", numbers(s->origin, 3), "root_centre",
                   numbers(s->root_centre, 3), "root_half", kiln_json_real(s->root_half), "up_axis", kiln_json_string(s->up_axis));
     set(&scene, "unit", kiln_json_string(s->unit));
     set(&scene, "background", s->has_background ? numbers(s->background, 3) : json_null());
@@ -191,7 +191,7 @@ static void set_views(json_t **index, const kiln_export_views *v, bool with_tabl
 
 json_t *kiln_chunks_index(const kiln_export *e, bool with_tables)
 {
-    const kiln_layer *layer = e->parts[0].layer;
+    const kiln_layer *layer = e->bakes[0].layer;
     char hex[33];
     json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", "splatkiln-chunks", "version", 1, "scene",
                               scene_json(e), "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",

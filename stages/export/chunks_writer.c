@@ -54,7 +54,7 @@ static kiln_status plan_tables(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_export *e = p->e;
     const kiln_export_views *v = e->views;
-    const kiln_layer *layer = e->parts[0].layer;
+    const kiln_layer *layer = e->bakes[0].layer;
     if (v->n_tables == 0 || kiln_layer_kinds[kiln_layer_kind_find(layer->kind)].form != KILN_FORM_CHUNKS) return KILN_OK;
     if (v->tiles != KILN_STAGE_FRESH)
         return kiln_export_note(p, err, "tile tables are left out, because the stage tiles is %s; run kiln-tiles first",
@@ -107,7 +107,7 @@ static kiln_status begin(kiln_export_parent *p, kiln_error *err)
 /* A plane, and the file that is there compared with it. */
 static uint64_t ram(const kiln_export *e, uint64_t unit)
 {
-    const kiln_layer_size size = kiln_layer_size_of(e->parts[e->chunks[unit].part].layer);
+    const kiln_layer_size size = kiln_layer_size_of(e->bakes[e->chunks[unit].bake].layer);
     return 2 * size.plane + kiln_read_ram(size.plane);
 }
 

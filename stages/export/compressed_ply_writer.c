@@ -132,7 +132,7 @@ static uint64_t ram_of_chunk(const kiln_export *e, uint64_t unit)
 
 static bool is_spatial(const kiln_export *e, const kiln_export_chunk *c)
 {
-    return kiln_layer_kinds[kiln_layer_kind_find(e->parts[c->part].layer->kind)].form == KILN_FORM_CHUNKS;
+    return kiln_layer_kinds[kiln_layer_kind_find(e->bakes[c->bake].layer->kind)].form == KILN_FORM_CHUNKS;
 }
 
 static void reorder(float *planes, uint64_t n_planes, uint64_t stride, const uint32_t *order, uint64_t n, float *spare)

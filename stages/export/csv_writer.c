@@ -86,7 +86,7 @@ static void fill_table(table *t, const kiln_export *e, const kiln_export_rows *r
     for (uint64_t c = 0; c < 3 && planes_of(e) & KILN_ROWS_RGB; c++)
         add(t, rgb[c], KILN_CSV_COLOUR, r->rgb ? r->rgb + c * r->n : NULL);
     add(t, "source_row", KILN_CSV_WHOLE, r->source_row);
-    t->columns[t->n - 1].first = r->chunk ? e->parts[r->chunk->part].source_first : 0;
+    t->columns[t->n - 1].first = r->chunk ? e->bakes[r->chunk->bake].source_first : 0;
 }
 
 /* ---- parent ----------------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* export_rounds -- see export_rounds.h. The parent's side of a writer. */
 #include "stages/export/export_rounds.h"
+#include "stages/export/bakes.h"
 #include "stages/export/export_shared.h"
-#include "stages/export/parts.h"
 #include "stages/export/rows.h"
 #include "stages/export/survey.h"
 

@@ -21,7 +21,7 @@ typedef struct {
 } part_record;
 
 typedef struct {
-    uint32_t part, index;
+    uint32_t bake, index;
     uint64_t n;
 } chunk_record;
 
@@ -40,7 +40,7 @@ void kiln_export_count_rows(kiln_export *e)
 
 /* ---- parent ------------------------------------------------------------------------------------------------------------------ */
 
-static kiln_status pack_part(const kiln_export_part *p, kiln_buffer *out, kiln_error *err)
+static kiln_status pack_bake(const kiln_export_bake *p, kiln_buffer *out, kiln_error *err)
 {
     part_record *r;
     KILN_TRY(KILN_ALLOC(&r, 1, "a bake", err));
@@ -61,17 +61,17 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     (void)snprintf(h.writer, sizeof h.writer, "%s", places->writer->name);
     memcpy(h.scratch, places->scratch, sizeof h.scratch);
     h.e = *e;
-    h.e.parts = NULL;
+    h.e.bakes = NULL;
     h.e.chunks = NULL;
     h.e.target = h.e.temporary = NULL;
     h.e.plan = NULL;
     h.e.views = NULL; /* the parent's: it does not follow */
     h.plan_bytes = e->plan_bytes;
     KILN_TRY(kiln_buffer_put(out, &h, sizeof h, err));
-    for (uint32_t i = 0; i < e->n_parts; i++) KILN_TRY(pack_part(&e->parts[i], out, err));
+    for (uint32_t i = 0; i < e->n_bakes; i++) KILN_TRY(pack_bake(&e->bakes[i], out, err));
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         const kiln_export_chunk *c = &e->chunks[i];
-        const chunk_record r = {c->part, (uint32_t)(c->chunk - e->parts[c->part].layer->chunks), c->n};
+        const chunk_record r = {c->bake, (uint32_t)(c->chunk - e->bakes[c->bake].layer->chunks), c->n};
         KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
     }
     KILN_TRY(kiln_buffer_put(out, e->target, strlen(e->target) + 1, err));
@@ -102,7 +102,7 @@ static kiln_status take_text(cursor *c, char out[KILN_PATH_MAX], kiln_error *err
     return take(c, out, n + 1, err);
 }
 
-static kiln_status take_part(cursor *c, kiln_manifest *first, kiln_export_part *p, kiln_error *err)
+static kiln_status take_bake(cursor *c, kiln_manifest *first, kiln_export_bake *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     part_record *r;
@@ -126,9 +126,9 @@ static kiln_status take_chunks(cursor *c, kiln_export *e, kiln_error *err)
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         chunk_record r;
         KILN_TRY(take(c, &r, sizeof r, err));
-        if (r.part >= e->n_parts || r.index >= e->parts[r.part].layer->n_chunks)
-            return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u", r.index, r.part);
-        e->chunks[i] = (kiln_export_chunk){.part = r.part, .chunk = &e->parts[r.part].layer->chunks[r.index], .n = r.n};
+        if (r.bake >= e->n_bakes || r.index >= e->bakes[r.bake].layer->n_chunks)
+            return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u", r.index, r.bake);
+        e->chunks[i] = (kiln_export_chunk){.bake = r.bake, .chunk = &e->bakes[r.bake].layer->chunks[r.index], .n = r.n};
     }
     kiln_export_count_rows(e);
     return KILN_OK;
@@ -144,9 +144,9 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     out->places.writer = kiln_writer_named(h.writer);
     if (!out->places.writer) return kiln_fail(err, KILN_E_BUG, "no writer is called '%s'", h.writer);
     memcpy(out->places.scratch, h.scratch, sizeof out->places.scratch);
-    KILN_TRY(KILN_ALLOC(&out->e.parts, h.e.n_parts, "bakes", err));
+    KILN_TRY(KILN_ALLOC(&out->e.bakes, h.e.n_bakes, "bakes", err));
     KILN_TRY(KILN_ALLOC(&out->e.chunks, h.e.n_chunks, "chunks", err));
-    for (uint32_t i = 0; i < h.e.n_parts; i++) KILN_TRY(take_part(&c, m, &out->e.parts[i], err));
+    for (uint32_t i = 0; i < h.e.n_bakes; i++) KILN_TRY(take_bake(&c, m, &out->e.bakes[i], err));
     KILN_TRY(take_chunks(&c, &out->e, err));
     KILN_TRY(take_text(&c, out->target, err));
     KILN_TRY(take_text(&c, out->temporary, err));
@@ -161,8 +161,8 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
 
 void kiln_export_copy_release(kiln_export_copy *c)
 {
-    for (uint32_t i = 0; c->e.parts && i < c->e.n_parts; i++) kiln_layer_free(c->e.parts[i].layer);
-    free(c->e.parts);
+    for (uint32_t i = 0; c->e.bakes && i < c->e.n_bakes; i++) kiln_layer_free(c->e.bakes[i].layer);
+    free(c->e.bakes);
     free(c->e.chunks);
     kiln_buffer_release(&c->plan);
 }

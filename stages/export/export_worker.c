@@ -28,7 +28,7 @@ static void free_state(void *state)
     if (s->x.fd >= 0) close(s->x.fd); /* every write was checked; the parent syncs */
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)
         if (s->x.scratch[i] >= 0) close(s->x.scratch[i]);
-    for (uint32_t i = 0; i < KILN_EXPORT_PARTS; i++)
+    for (uint32_t i = 0; i < KILN_EXPORT_BAKES; i++)
         if (s->x.others[i]) kiln_manifest_close(s->x.others[i]);
     kiln_export_copy_release(&s->copy);
     free(s);

@@ -226,7 +226,7 @@ static kiln_status wanted_chunk(void *context, uint32_t chunk, kiln_draw_chunk *
 {
     wanted *k = context;
     kiln_export_rows_release(&k->rows);
-    const bool one_bake = k->x->e->n_parts == 1;
+    const bool one_bake = k->x->e->n_bakes == 1;
     KILN_TRY(kiln_export_rows_read(k->x, chunk, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW, &k->rows, err));
     for (uint64_t i = 0; i < k->rows.n; i++) k->number[i] = (uint32_t)(k->rows.first + i);
     *out = (kiln_draw_chunk){.n = k->rows.n,

@@ -70,7 +70,7 @@ static void find_kept(const planner *p, kiln_ply_column *c)
 
 static bool is_source(const planner *p)
 {
-    return !p->e->edited && p->e->n_parts == 1 && strcmp(p->e->parts[0].layer->kind, kiln_layer_kinds[KILN_LAYER_source].name) == 0;
+    return !p->e->edited && p->e->n_bakes == 1 && strcmp(p->e->bakes[0].layer->kind, kiln_layer_kinds[KILN_LAYER_source].name) == 0;
 }
 
 /* A column of a known meaning. */
@@ -108,7 +108,7 @@ static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kil
     const kiln_plane *plane = kiln_export_plane_of_all(p->e, c.plane);
     if (plane && plane->type == type && plane->components == 1) return add_column(p, &c, err);
     snprintf(sentence, sizeof sentence, "column '%s' of the source is not in %s and left out", name,
-             p->e->n_parts > 1 ? "all bakes" : "this layer");
+             p->e->n_bakes > 1 ? "all bakes" : "this layer");
     return note(p, sentence, err);
 }
 
@@ -119,7 +119,7 @@ static kiln_status source_layout(const kiln_export *e, json_t **layout, kiln_err
 {
     json_t *notes = NULL;
     *layout = NULL;
-    if (e->n_parts > 1 || strcmp(kiln_export_scene(e)->source_format, "ply") != 0) return KILN_OK;
+    if (e->n_bakes > 1 || strcmp(kiln_export_scene(e)->source_format, "ply") != 0) return KILN_OK;
     KILN_TRY(kiln_json_parse(kiln_export_scene(e)->notes, strlen(kiln_export_scene(e)->notes), 0, "the scene's notes", &notes, NULL,
                              err));
     *layout = json_incref(json_object_get(notes, "layout"));
@@ -252,7 +252,7 @@ static kiln_status add_extras(planner *p, kiln_error *err)
         if (strncmp(plane->name, "extra/", 6) == 0 && !is_known_or_written(p, plane->name + 6))
             KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
     }
-    for (uint32_t k = 0; k < p->e->n_parts; k++) KILN_TRY(tell_left_out(p, p->e->parts[k].layer, err));
+    for (uint32_t k = 0; k < p->e->n_bakes; k++) KILN_TRY(tell_left_out(p, p->e->bakes[k].layer, err));
     return KILN_OK;
 }
 

@@ -19,8 +19,8 @@ typedef struct {
 static bool scatters(const kiln_export *e)
 {
     bool spatial = false;
-    for (uint32_t i = 0; i < e->n_parts; i++)
-        spatial = spatial || kiln_layer_kinds[kiln_layer_kind_find(e->parts[i].layer->kind)].form == KILN_FORM_CHUNKS;
+    for (uint32_t i = 0; i < e->n_bakes; i++)
+        spatial = spatial || kiln_layer_kinds[kiln_layer_kind_find(e->bakes[i].layer->kind)].form == KILN_FORM_CHUNKS;
     return e->source_order && spatial;
 }
 

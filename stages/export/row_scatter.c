@@ -23,7 +23,7 @@ static uint64_t source_place(const kiln_export *e, uint64_t row) { return row_pl
 
 kiln_status kiln_scatter_plan(const kiln_export *e, uint64_t file_first, uint32_t row_bytes, kiln_buffer *plan, kiln_error *err)
 {
-    const kiln_export_part *last = &e->parts[e->n_parts - 1];
+    const kiln_export_bake *last = &e->bakes[e->n_bakes - 1];
     const uint64_t all = last->source_first + last->n_source_rows;
     kiln_scatter s = {.file_first = file_first, .bucket_rows = BUCKET_ROWS, .row_bytes = row_bytes};
     while (all / s.bucket_rows >= BUCKETS_MAX) s.bucket_rows *= 2;
@@ -52,7 +52,7 @@ static void sort_keys(uint64_t *keys, uint64_t *other, uint64_t n)
 
 kiln_status kiln_scatter_order(kiln_export_worker *x, const kiln_export_rows *rows, uint32_t *order, kiln_error *err)
 {
-    const uint64_t n = rows->n, limit = x->e->parts[rows->chunk->part].n_source_rows;
+    const uint64_t n = rows->n, limit = x->e->bakes[rows->chunk->bake].n_source_rows;
     uint64_t *keys;
     for (uint64_t i = 0; i < n; i++)
         if (rows->source_row[i] >= limit)
@@ -75,7 +75,7 @@ kiln_status kiln_scatter_put(kiln_export_worker *x, const kiln_export_rows *rows
 kiln_status kiln_scatter_put_end(kiln_export_worker *x, const kiln_export_rows *rows, const uint32_t *order, kiln_error *err)
 {
     const kiln_scatter *s = plan_of(x->e);
-    const uint64_t first = x->e->parts[rows->chunk->part].source_first;
+    const uint64_t first = x->e->bakes[rows->chunk->bake].source_first;
     kiln_status st = KILN_OK;
     uint32_t *sorted = NULL, *at = NULL;
     KILN_GO(KILN_ALLOC_UNSET(&sorted, rows->n, "source rows", err));
@@ -185,7 +185,7 @@ static kiln_status read_marks(kiln_export_worker *x, uint64_t unit, bucket *k, k
         const uint64_t at = rows_before(e, c, unit), n = rows_before(e, c, unit + 1) - at;
         if (n == 0) continue;
         KILN_TRY(kiln_export_scratch_read(x, k->rows + done, n * sizeof *k->rows, source_place(e, e->chunks[c].first + at), err));
-        KILN_TRY(mark(k, e->parts[e->chunks[c].part].source_first, k->rows + done, n, err));
+        KILN_TRY(mark(k, e->bakes[e->chunks[c].bake].source_first, k->rows + done, n, err));
         done += n;
     }
     const uint64_t words = plan_of(e)->bucket_rows / 64;
@@ -205,7 +205,7 @@ static kiln_status put_together(kiln_export_worker *x, uint64_t unit, bucket *k,
     uint64_t done = 0;
     for (uint32_t c = 0; c < e->n_chunks; c++) {
         const uint64_t at = rows_before(e, c, unit), n = rows_before(e, c, unit + 1) - at;
-        const uint64_t source_first = e->parts[e->chunks[c].part].source_first;
+        const uint64_t source_first = e->bakes[e->chunks[c].bake].source_first;
         if (n == 0) continue;
         KILN_TRY(kiln_export_scratch_read(x, k->piece, n * size, row_place(e, e->chunks[c].first + at), err));
         for (uint64_t i = 0; i < n; i++)

@@ -41,12 +41,12 @@ static const known_plane *find_known(const char *name)
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status open_part(kiln_export_worker *x, uint32_t part, kiln_manifest **out, kiln_error *err)
+static kiln_status open_bake(kiln_export_worker *x, uint32_t bake, kiln_manifest **out, kiln_error *err)
 {
-    if (part == 0) return kiln_worker_manifest(x->w, out, err);
-    if (!x->others[part])
-        KILN_TRY(kiln_manifest_open(x->e->parts[part].path, KILN_OPEN_READ, "export", true, &x->others[part], err));
-    *out = x->others[part];
+    if (bake == 0) return kiln_worker_manifest(x->w, out, err);
+    if (!x->others[bake])
+        KILN_TRY(kiln_manifest_open(x->e->bakes[bake].path, KILN_OPEN_READ, "export", true, &x->others[bake], err));
+    *out = x->others[bake];
     return KILN_OK;
 }
 
@@ -80,7 +80,7 @@ static kiln_status read_known(kiln_export_worker *x, kiln_manifest *m, const kno
                               kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
-    const uint32_t degree = x->e->parts[rows->chunk->part].layer->sh_degree;
+    const uint32_t degree = x->e->bakes[rows->chunk->bake].layer->sh_degree;
     void **array = array_of(rows, k);
     if (k->components) return read_plane(m, chunk, k->name, k->components, k->type, array, err);
     if (x->e->sh_degree == 0) return KILN_OK;
@@ -159,7 +159,7 @@ static void compact(const kiln_export *e, kiln_export_rows *rows, uint64_t count
 
 static kiln_status select_rows(const kiln_export *e, kiln_manifest *m, kiln_export_rows *rows, kiln_error *err)
 {
-    const kiln_export_part *part = &e->parts[rows->chunk->part];
+    const kiln_export_bake *bake = &e->bakes[rows->chunk->bake];
     const kiln_chunk *chunk = rows->chunk->chunk;
     uint8_t *keep = NULL;
     look *l = NULL;
@@ -168,11 +168,11 @@ static kiln_status select_rows(const kiln_export *e, kiln_manifest *m, kiln_expo
     if (e->filters.n == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&l, 1, "filters", err));
     l->filters = e->filters;
-    KILN_GO(kiln_filters_bind(&l->filters, chunk, part->layer->sh_degree, err));
-    if (kiln_filters_chunk(&l->filters, chunk, part->scene.origin) == KILN_CHUNK_ALL) goto done;
+    KILN_GO(kiln_filters_bind(&l->filters, chunk, bake->layer->sh_degree, err));
+    if (kiln_filters_chunk(&l->filters, chunk, bake->scene.origin) == KILN_CHUNK_ALL) goto done;
     KILN_GO(KILN_ALLOC_UNSET(&keep, chunk->count, "the choice of rows", err));
     KILN_GO(read_filtered(m, rows, l, err));
-    compact(e, rows, chunk->count, keep, kiln_filters_keep(&l->filters, chunk->count, part->scene.origin, l->planes, keep));
+    compact(e, rows, chunk->count, keep, kiln_filters_keep(&l->filters, chunk->count, bake->scene.origin, l->planes, keep));
 done:
     for (uint32_t k = 0; k < KILN_FILTERS_MAX; k++) free(l->own[k]);
     free(l);
@@ -193,7 +193,7 @@ static float *normal_of(const kiln_export_rows *rows, const char *name)
 /* Also bakes with another origin than the one that is written. */
 static kiln_status edit_rows(const kiln_export *e, kiln_export_rows *rows, kiln_error *err)
 {
-    const double *from = e->parts[rows->chunk->part].scene.origin;
+    const double *from = e->bakes[rows->chunk->bake].scene.origin;
     const kiln_edit_rows what = {.n = rows->n,
                                  .means = rows->means,
                                  .log_scales = rows->log_scales,
@@ -218,7 +218,7 @@ kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigne
     kiln_status st = KILN_OK;
     *rows = (kiln_export_rows){.chunk = &x->e->chunks[index]};
     rows->first = rows->chunk->first;
-    KILN_TRY(open_part(x, rows->chunk->part, &m, err));
+    KILN_TRY(open_bake(x, rows->chunk->bake, &m, err));
     for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
         if (planes & known[i].bit) st = read_known(x, m, &known[i], rows, err);
     if (st == KILN_OK) st = check_box(rows, err);
@@ -260,7 +260,7 @@ static uint64_t select_ram(const kiln_export *e, uint64_t index, uint64_t *large
     const kiln_chunk *chunk = e->chunks[index].chunk;
     kiln_filters f = e->filters;
     uint64_t all = f.n ? chunk->count + sizeof(look) : 0;
-    if (kiln_filters_bind(&f, chunk, e->parts[e->chunks[index].part].layer->sh_degree, NULL) != KILN_OK)
+    if (kiln_filters_bind(&f, chunk, e->bakes[e->chunks[index].bake].layer->sh_degree, NULL) != KILN_OK)
         f.n_planes = 0; /* reading says what is wrong */
     for (uint32_t k = 0; k < f.n_planes; k++) {
         const kiln_plane *p = kiln_chunk_plane(chunk, f.planes[k].name);
@@ -273,7 +273,7 @@ static uint64_t select_ram(const kiln_export *e, uint64_t index, uint64_t *large
 
 static uint64_t edit_ram(const kiln_export *e, const kiln_chunk *chunk)
 {
-    return e->edits.moves || e->n_parts > 1 ? chunk->count * 3 * sizeof(double) : 0;
+    return e->edits.moves || e->n_bakes > 1 ? chunk->count * 3 * sizeof(double) : 0;
 }
 
 uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned planes)
@@ -287,6 +287,6 @@ uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned pla
         all += p->data.raw_bytes;
         if (p->data.raw_bytes > largest) largest = p->data.raw_bytes;
     }
-    if (planes & KILN_ROWS_SHN && e->n_parts > 1) all += chunk->count * kiln_sh_components(e->sh_degree) * sizeof(float);
+    if (planes & KILN_ROWS_SHN && e->n_bakes > 1) all += chunk->count * kiln_sh_components(e->sh_degree) * sizeof(float);
     return all + select_ram(e, index, &largest) + edit_ram(e, chunk) + kiln_read_ram(largest);
 }

@@ -40,7 +40,7 @@ typedef struct {
     float *opacity_logits; /* [n] */
     float *sh0;            /* [3][n] */
     float *shN;            /* [3K][n] coefficient-major, K = (e->sh_degree + 1)^2 - 1; NULL for degree 0 */
-    uint32_t *source_row;  /* [n] in its part */
+    uint32_t *source_row;  /* [n] in its bake */
     float *rgb;            /* [3][n] 0..1 */
     kiln_export_plane *extras;
     uint32_t n_extras;

@@ -33,8 +33,8 @@ static double farthest_of(const kiln_export *e)
 static double half_edge_of(const kiln_export *e)
 {
     double most = 0;
-    for (uint32_t i = 0; i < e->n_parts && !e->edited; i++)
-        if (e->parts[i].scene.has_root) most = fmax(most, e->parts[i].scene.root_half);
+    for (uint32_t i = 0; i < e->n_bakes && !e->edited; i++)
+        if (e->bakes[i].scene.has_root) most = fmax(most, e->bakes[i].scene.root_half);
     for (int c = 0; c < 3 && (e->edited || most == 0); c++)
         most = fmax(most, ((double)e->survey.means[c].hi - (double)e->survey.means[c].lo) / 2);
     return most;
@@ -76,7 +76,7 @@ static kiln_status check_steps(const kiln_export *e, const kiln_spz_plan *plan, 
 static bool is_of_spz(const kiln_export *e)
 {
     bool all = !e->edited;
-    for (uint32_t i = 0; i < e->n_parts; i++) all = all && strcmp(e->parts[i].scene.source_format, "spz") == 0;
+    for (uint32_t i = 0; i < e->n_bakes; i++) all = all && strcmp(e->bakes[i].scene.source_format, "spz") == 0;
     return all;
 }
 

@@ -43,7 +43,7 @@ void kiln_survey_add(kiln_export_survey *s, const kiln_export_survey *other)
 
 bool kiln_survey_is_needed(const kiln_export *e, unsigned planes)
 {
-    return e->edited || e->filters.n || e->n_parts > 1 || (planes & ~(unsigned)KILN_ROWS_MEANS);
+    return e->edited || e->filters.n || e->n_bakes > 1 || (planes & ~(unsigned)KILN_ROWS_MEANS);
 }
 
 void kiln_survey_of_bounds(const kiln_export *e, kiln_export_survey *s)

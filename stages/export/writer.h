@@ -42,12 +42,12 @@ typedef struct {
     kiln_scene scene;
     kiln_layer *layer;
     uint64_t n_source_rows; /* every source_row is below */
-    uint64_t source_first;  /* in source order: the sum of those of the parts before */
-} kiln_export_part;
+    uint64_t source_first;  /* in source order: the sum of those of the bakes before */
+} kiln_export_bake;
 
 /* A chunk that is written, wholly or in part: chunks of which no row is written are not listed. */
 typedef struct {
-    uint32_t part; /* index of kiln_export.parts */
+    uint32_t bake; /* index of kiln_export.bakes */
     const kiln_chunk *chunk;
     uint64_t first, n; /* its rows in the file, in baked order: they begin at `first`, and are `n` after selection */
 } kiln_export_chunk;
@@ -65,12 +65,12 @@ typedef struct {
 /* Cameras and tile tables (export_views.h). */
 typedef struct kiln_export_views kiln_export_views;
 
-enum { KILN_EXPORT_PARTS = 64 };
+enum { KILN_EXPORT_BAKES = 64 };
 
 typedef struct {
-    kiln_export_part *parts; /* [n_parts], at least one */
-    uint32_t n_parts;
-    kiln_export_chunk *chunks; /* [n_chunks], at least one with rows; part after part */
+    kiln_export_bake *bakes; /* [n_bakes], at least one */
+    uint32_t n_bakes;
+    kiln_export_chunk *chunks; /* [n_chunks], at least one with rows; bake after bake */
     uint32_t n_chunks;
     uint64_t n_rows;      /* of all chunks, after selection */
     uint32_t sh_degree;   /* of what is written: --sh-degree, or the layer's */
@@ -81,7 +81,7 @@ typedef struct {
     bool keep_origin;     /* float coordinates relative to the scene's origin */
     double base[3];       /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
     double origin[3];     /* to be added to means for absolute coordinates: base; 0 with keep_origin */
-    kiln_filters filters; /* as parsed; they are bound to the planes of each part where its rows are read */
+    kiln_filters filters; /* as parsed; they are bound to the planes of each bake where its rows are read */
     kiln_edits edits;
     kiln_source_frame frame;   /* --frame: of formats whose specification names one */
     kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
@@ -93,20 +93,20 @@ typedef struct {
     const kiln_export_views *views;
 } kiln_export;
 
-/* Scene of the first part: name, axes, columns, flags. */
-static inline const kiln_scene *kiln_export_scene(const kiln_export *e) { return &e->parts[0].scene; }
+/* Scene of the first bake: name, axes, columns, flags. */
+static inline const kiln_scene *kiln_export_scene(const kiln_export *e) { return &e->bakes[0].scene; }
 /* Degree of the spherical harmonics in a format that has at most `most`. */
 static inline uint32_t kiln_export_degree(const kiln_export *e, uint32_t most) { return e->sh_degree < most ? e->sh_degree : most; }
-/* The first chunk that is written. All chunks of its part have its planes. */
+/* The first chunk that is written. All chunks of its bake have its planes. */
 static inline const kiln_chunk *kiln_export_sample(const kiln_export *e) { return e->chunks[0].chunk; }
-/* A plane that the sample has, if the chunks of all parts have it in the same shape; else NULL. */
+/* A plane that the sample has, if the chunks of all bakes have it in the same shape; else NULL. */
 const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name);
-/* The axis of the first part's scene that points up, as the moves turn it: "y", "-z", "0 0.5 1"; "" unknown. */
+/* The axis of the first bake's scene that points up, as the moves turn it: "y", "-z", "0 0.5 1"; "" unknown. */
 void kiln_export_up_axis(const kiln_export *e, char *out, size_t size);
 /* Are all chunks that are written just what a layer holds? */
 static inline bool kiln_export_is_as_stored(const kiln_export *e)
 {
-    return !e->edited && e->filters.n == 0 && e->n_parts == 1 && e->sh_degree == e->parts[0].layer->sh_degree;
+    return !e->edited && e->filters.n == 0 && e->n_bakes == 1 && e->sh_degree == e->bakes[0].layer->sh_degree;
 }
 
 /* Scratch is one space of bytes over several files, stripe after stripe: a file takes one write at a time. */
@@ -143,7 +143,7 @@ typedef struct {
     uint32_t round;
     void *own;                                /* the writer's; NULL at the begin of a round; freed by its close */
     uint64_t counts[KILN_EXPORT_COUNTS];      /* of the unit in work: a writer adds to those that it names */
-    kiln_manifest *others[KILN_EXPORT_PARTS]; /* rows.c's: connections of the parts behind the first */
+    kiln_manifest *others[KILN_EXPORT_BAKES]; /* rows.c's: connections of the bakes behind the first */
 } kiln_export_worker;
 
 /* Write or read `bytes` at `offset` of the temporary file, or of scratch. */

@@ -152,12 +152,12 @@ static bake *make_bake(import *i)
 
 static void write_file(bake *b, const import *i, kiln_buffer *out)
 {
-    kiln_export_part *part = array(1, sizeof *part);
+    kiln_export_bake *exported = array(1, sizeof *exported);
     kiln_export_chunk chunk = {.chunk = &b->chunk, .n = i->clean.n};
-    part->scene = b->scene;
-    part->layer = &b->layer;
-    const kiln_export e = {.parts = part,
-                           .n_parts = 1,
+    exported->scene = b->scene;
+    exported->layer = &b->layer;
+    const kiln_export e = {.bakes = exported,
+                           .n_bakes = 1,
                            .chunks = &chunk,
                            .n_chunks = 1,
                            .n_rows = i->clean.n,
@@ -179,7 +179,7 @@ static void write_file(bake *b, const import *i, kiln_buffer *out)
     kiln_ply_table_release(&table);
     free(rows);
     free(order);
-    free(part);
+    free(exported);
 }
 
 static void same_floats(const float *a, const float *b, uint64_t n) { HOLDS(n == 0 || !a || memcmp(a, b, n * sizeof *a) == 0); }

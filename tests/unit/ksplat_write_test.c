@@ -340,17 +340,17 @@ static void more_rows_than_the_header_counts_are_refused(void **state)
     static const kiln_writer_functions *const levels[] = {&kiln_writer_ksplat0, &kiln_writer_ksplat, &kiln_writer_ksplat2};
     (void)state;
     for (int k = 0; k < 3; k++) {
-        kiln_export_part *part = calloc(1, sizeof *part);
+        kiln_export_bake *bake = calloc(1, sizeof *bake);
         kiln_buffer plan = {0}, notes = {0};
         kiln_error err = {0};
-        assert_non_null(part);
-        const kiln_export e = {.parts = part, .n_parts = 1, .n_rows = UINT64_C(1) << 32};
+        assert_non_null(bake);
+        const kiln_export e = {.bakes = bake, .n_bakes = 1, .n_rows = UINT64_C(1) << 32};
         kiln_export_parent p = {.e = &e, .fd = -1, .plan = &plan, .notes = &notes};
         assert_int_equal(levels[k]->plan(&p, &err), KILN_E_INPUT);
         assert_non_null(strstr(err.msg, "4294967296"));
         kiln_buffer_release(&plan);
         kiln_buffer_release(&notes);
-        free(part);
+        free(bake);
     }
 }
 

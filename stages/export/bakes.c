@@ -1,5 +1,5 @@
-/* parts -- see parts.h. */
-#include "stages/export/parts.h"
+/* bakes -- see bakes.h. */
+#include "stages/export/bakes.h"
 
 #include "stages/export/chunk_choice.h"
 #include "stages/import/join.h"
@@ -47,7 +47,7 @@ static kiln_status source_rows(kiln_manifest *m, const kiln_scene *s, uint64_t *
     return st;
 }
 
-kiln_status kiln_export_part_open(kiln_manifest *m, const char *path, kiln_layer_kind kind, kiln_export_part *out, kiln_error *err)
+kiln_status kiln_export_bake_open(kiln_manifest *m, const char *path, kiln_layer_kind kind, kiln_export_bake *out, kiln_error *err)
 {
     memset(out, 0, sizeof *out);
     if (snprintf(out->path, sizeof out->path, "%s", path) >= (int)sizeof out->path)
@@ -60,28 +60,28 @@ kiln_status kiln_export_part_open(kiln_manifest *m, const char *path, kiln_layer
     return source_rows(m, &out->scene, &out->n_source_rows, err);
 }
 
-void kiln_export_part_release(kiln_export_part *p) { kiln_layer_free(p->layer); }
+void kiln_export_bake_release(kiln_export_bake *p) { kiln_layer_free(p->layer); }
 
 /* ---- several bakes ----------------------------------------------------------------------------------------------------------- */
 
-static kiln_status open_added(kiln_run *r, const char *path, kiln_layer_kind kind, kiln_export_part *out, kiln_error *err)
+static kiln_status open_added(kiln_run *r, const char *path, kiln_layer_kind kind, kiln_export_bake *out, kiln_error *err)
 {
     kiln_manifest *m = NULL;
     kiln_status st = kiln_manifest_open(path, KILN_OPEN_READ, "export", kiln_run_allow_network(r), &m, err);
     if (st == KILN_OK) st = kiln_run_need_of(r, m, "import", err);
     if (st == KILN_OK) st = kiln_run_need_of(r, m, kiln_layer_kinds[kind].stage, err);
-    if (st == KILN_OK) st = kiln_export_part_open(m, path, kind, out, err);
+    if (st == KILN_OK) st = kiln_export_bake_open(m, path, kind, out, err);
     kiln_manifest_close(m);
     if (st != KILN_OK) kiln_note(err, "--add");
     return st;
 }
 
-static bool has_splats(const kiln_export_part *p)
+static bool has_splats(const kiln_export_bake *p)
 {
     return p->layer->n_chunks && kiln_chunk_plane(&p->layer->chunks[0], "log_scales") != NULL;
 }
 
-static kiln_status check_together(const kiln_export_part *a, const kiln_export_part *b, kiln_error *err)
+static kiln_status check_together(const kiln_export_bake *a, const kiln_export_bake *b, kiln_error *err)
 {
     if (has_splats(a) != has_splats(b))
         return kiln_fail(err, KILN_E_INPUT, "'%.1500s' of --add holds %s; they cannot be one file", b->path,
@@ -94,27 +94,27 @@ static kiln_status check_together(const kiln_export_part *a, const kiln_export_p
     return KILN_OK;
 }
 
-kiln_status kiln_export_parts_open(kiln_run *r, const char *added, kiln_layer_kind kind, kiln_export_part **parts, uint32_t *n,
+kiln_status kiln_export_bakes_open(kiln_run *r, const char *added, kiln_layer_kind kind, kiln_export_bake **bakes, uint32_t *n,
                                    kiln_error *err)
 {
     char path[KILN_PATH_MAX];
-    KILN_TRY(KILN_ALLOC(parts, KILN_EXPORT_PARTS, "bakes", err));
+    KILN_TRY(KILN_ALLOC(bakes, KILN_EXPORT_BAKES, "bakes", err));
     *n = 1;
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need(r, kiln_layer_kinds[kind].stage, err));
-    KILN_TRY(kiln_export_part_open(kiln_run_manifest(r), "", kind, &(*parts)[0], err));
+    KILN_TRY(kiln_export_bake_open(kiln_run_manifest(r), "", kind, &(*bakes)[0], err));
     while (kiln_opt_list_next(&added, path, sizeof path)) {
-        if (*n == KILN_EXPORT_PARTS) return kiln_fail(err, KILN_E_USAGE, "--add takes %d bakes at most", KILN_EXPORT_PARTS - 1);
-        KILN_TRY(open_added(r, path, kind, &(*parts)[(*n)++], err));
-        KILN_TRY(check_together(&(*parts)[0], &(*parts)[*n - 1], err));
+        if (*n == KILN_EXPORT_BAKES) return kiln_fail(err, KILN_E_USAGE, "--add takes %d bakes at most", KILN_EXPORT_BAKES - 1);
+        KILN_TRY(open_added(r, path, kind, &(*bakes)[(*n)++], err));
+        KILN_TRY(check_together(&(*bakes)[0], &(*bakes)[*n - 1], err));
     }
     return KILN_OK;
 }
 
-void kiln_export_parts_release(kiln_export_part *parts, uint32_t n)
+void kiln_export_bakes_release(kiln_export_bake *bakes, uint32_t n)
 {
-    for (uint32_t p = 0; parts && p < n; p++) kiln_export_part_release(&parts[p]);
-    free(parts);
+    for (uint32_t p = 0; bakes && p < n; p++) kiln_export_bake_release(&bakes[p]);
+    free(bakes);
 }
 
 kiln_status kiln_export_absolute(const kiln_opt *row, kiln_error *err)
@@ -132,10 +132,10 @@ kiln_status kiln_export_absolute(const kiln_opt *row, kiln_error *err)
 
 /* ---- chunks ----------------------------------------------------------------------------------------------------------------- */
 
-static kiln_status bind_filters(const kiln_export *e, const kiln_export_part *part, kiln_filters *filters, kiln_error *err)
+static kiln_status bind_filters(const kiln_export *e, const kiln_export_bake *bake, kiln_filters *filters, kiln_error *err)
 {
-    const kiln_status st = kiln_filters_bind(filters, &part->layer->chunks[0], part->layer->sh_degree, err);
-    if (st != KILN_OK && e->n_parts > 1) kiln_note(err, "'%s'", part->path[0] ? part->path : "the first bake");
+    const kiln_status st = kiln_filters_bind(filters, &bake->layer->chunks[0], bake->layer->sh_degree, err);
+    if (st != KILN_OK && e->n_bakes > 1) kiln_note(err, "'%s'", bake->path[0] ? bake->path : "the first bake");
     return st;
 }
 
@@ -144,15 +144,15 @@ static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
 {
     e->n_chunks = 0;
     e->n_rows = 0;
-    for (uint32_t p = 0, at = 0; p < e->n_parts; p++) {
-        const kiln_export_part *part = &e->parts[p];
+    for (uint32_t p = 0, at = 0; p < e->n_bakes; p++) {
+        const kiln_export_bake *bake = &e->bakes[p];
         kiln_filters filters = e->filters;
-        if (filters.n && part->layer->n_chunks) KILN_TRY(bind_filters(e, part, &filters, err));
-        for (uint32_t c = 0; c < part->layer->n_chunks; c++, at++) {
-            const kiln_chunk *chunk = &part->layer->chunks[c];
-            if (chosen[at]) chosen[at] = kiln_filters_chunk(&filters, chunk, part->scene.origin) != KILN_CHUNK_NONE;
+        if (filters.n && bake->layer->n_chunks) KILN_TRY(bind_filters(e, bake, &filters, err));
+        for (uint32_t c = 0; c < bake->layer->n_chunks; c++, at++) {
+            const kiln_chunk *chunk = &bake->layer->chunks[c];
+            if (chosen[at]) chosen[at] = kiln_filters_chunk(&filters, chunk, bake->scene.origin) != KILN_CHUNK_NONE;
             if (!chosen[at]) continue;
-            e->chunks[e->n_chunks++] = (kiln_export_chunk){.part = p, .chunk = chunk, .first = e->n_rows, .n = chunk->count};
+            e->chunks[e->n_chunks++] = (kiln_export_chunk){.bake = p, .chunk = chunk, .first = e->n_rows, .n = chunk->count};
             e->n_rows += chunk->count;
         }
     }
@@ -162,9 +162,9 @@ static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
 static void choose_origin(kiln_export *e, const uint8_t *chosen)
 {
     kiln_edits_span span = {0};
-    for (uint32_t p = 0; p < e->n_parts; p++) {
-        kiln_edits_span_add(&span, &e->edits, e->parts[p].layer, chosen, e->parts[p].scene.origin);
-        chosen += e->parts[p].layer->n_chunks;
+    for (uint32_t p = 0; p < e->n_bakes; p++) {
+        kiln_edits_span_add(&span, &e->edits, e->bakes[p].layer, chosen, e->bakes[p].scene.origin);
+        chosen += e->bakes[p].layer->n_chunks;
     }
     kiln_edits_origin(&span, &e->edits, e->base);
     for (int c = 0; c < 3; c++) e->origin[c] = e->keep_origin ? 0 : e->base[c];
@@ -175,10 +175,10 @@ static void fill_facts(kiln_export *e)
     uint64_t rows = 0;
     e->sh_degree = 0;
     e->edited = e->edits.moves;
-    for (uint32_t p = 0; p < e->n_parts; p++) {
-        const uint32_t degree = kiln_edits_degree(&e->edits, e->parts[p].layer->sh_degree);
-        e->parts[p].source_first = rows;
-        rows += e->parts[p].n_source_rows;
+    for (uint32_t p = 0; p < e->n_bakes; p++) {
+        const uint32_t degree = kiln_edits_degree(&e->edits, e->bakes[p].layer->sh_degree);
+        e->bakes[p].source_first = rows;
+        rows += e->bakes[p].n_source_rows;
         if (degree > e->sh_degree) e->sh_degree = degree;
     }
     e->splats = e->n_chunks && kiln_chunk_plane(kiln_export_sample(e), "log_scales") != NULL;
@@ -186,16 +186,16 @@ static void fill_facts(kiln_export *e)
 
 kiln_status kiln_export_choose(kiln_export *e, const char *list, kiln_error *err)
 {
-    const kiln_layer *layers[KILN_EXPORT_PARTS];
+    const kiln_layer *layers[KILN_EXPORT_BAKES];
     uint32_t n = 0;
     uint8_t *chosen;
-    for (uint32_t p = 0; p < e->n_parts; p++) {
-        layers[p] = e->parts[p].layer;
+    for (uint32_t p = 0; p < e->n_bakes; p++) {
+        layers[p] = e->bakes[p].layer;
         n += layers[p]->n_chunks;
     }
     KILN_TRY(KILN_ALLOC(&e->chunks, n, "the choice of chunks", err));
     KILN_TRY(KILN_ALLOC(&chosen, n, "the choice of chunks", err));
-    kiln_status st = kiln_chunks_choose(layers, e->n_parts, list, chosen, err);
+    kiln_status st = kiln_chunks_choose(layers, e->n_bakes, list, chosen, err);
     if (st == KILN_OK) st = fill_chunks(e, chosen, err);
     if (st == KILN_OK) choose_origin(e, chosen);
     free(chosen);
@@ -208,7 +208,7 @@ kiln_status kiln_export_fail_empty(const kiln_export *e, kiln_error *err)
     static const char *const names[KILN_FILTER_KINDS] = {"--filter-box", "--filter-sphere", "--filter-value"};
     bool has[KILN_FILTER_KINDS] = {false};
     char list[64] = "";
-    const char *const kind = e->parts[0].layer->kind;
+    const char *const kind = e->bakes[0].layer->kind;
     for (uint32_t i = 0; i < e->filters.n; i++) has[e->filters.filters[i].kind] = true;
     for (int k = 0; k < KILN_FILTER_KINDS; k++)
         if (has[k]) (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? ", " : "", names[k]);
@@ -228,8 +228,8 @@ void kiln_export_up_axis(const kiln_export *e, char *out, size_t size)
 const kiln_plane *kiln_export_plane_of_all(const kiln_export *e, const char *name)
 {
     const kiln_plane *plane = kiln_chunk_plane(kiln_export_sample(e), name);
-    for (uint32_t p = 0; p < e->n_parts && plane; p++) {
-        const kiln_layer *layer = e->parts[p].layer;
+    for (uint32_t p = 0; p < e->n_bakes && plane; p++) {
+        const kiln_layer *layer = e->bakes[p].layer;
         const kiln_plane *other = layer->n_chunks ? kiln_chunk_plane(&layer->chunks[0], name) : plane;
         if (!other || other->type != plane->type || other->components != plane->components) plane = NULL;
     }
