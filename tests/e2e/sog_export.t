@@ -1,6 +1,8 @@
 #!/bin/bash
 # SOG: what is read back is what was baked, within half a step of the codes; the bytes are the same for any threads, workers and --ram;
-# a file that was read from SOG keeps its codes; the folder has the archive's files; a folder with other files is left alone.
+# a file that was read from SOG keeps its codes; the folder has the archive's files; a folder with other files is left alone. The flag
+# of an antialiased scene comes back, and what is above degree 3 is left out with a sentence.
+steps="python3 $PWD/tests/e2e/spz_steps.py"
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 command -v python3 >/dev/null || skip 'no python3'
@@ -9,7 +11,7 @@ scene s 4000 1 32x24
 kiln import s b.db >/dev/null && kiln knn b.db >/dev/null && kiln prune b.db >/dev/null && kiln chunk b.db --max 1500 >/dev/null || fail 'chunk'
 must 0 kiln export b.db --order baked -o b.ply
 
-for degree in 0 3; do
+for degree in 0 1 2 3; do
     must 0 kiln export b.db --sh-degree $degree -o one.sog --threads 1
     for how in '--threads 2' '--workers 3' '--ram 300M'; do
         # shellcheck disable=SC2086
@@ -31,17 +33,31 @@ assert data[-22:-18] == b'PK\5\6' and data[-2:] == b'\0\0', 'the end record is n
 z = zipfile.ZipFile('3.sog')
 assert z.testzip() is None and all(i.compress_type == 0 and i.flag_bits == 0 and i.date_time[0] == 1980 for i in z.infolist())
 meta = json.loads(z.read('meta.json'))
-assert meta['version'] == 2 and meta['shN']['bands'] == 3 and meta['shN']['count'] == 2048, meta['shN']['count']
+assert meta['version'] == 2 and meta['shN']['count'] == 2048, meta['shN']['count']
 assert 'shN' not in json.loads(zipfile.ZipFile('0.sog').read('meta.json'))
+assert 'antialias' not in meta and 'model' not in meta, 'a scene that is not antialiased has the flag'
 def ply(path):
     head, body = open(path, 'rb').read().split(b'end_header\n', 1)
     names = [l.split()[-1].decode() for l in head.split(b'\n') if l.startswith(b'property float')]
     return [dict(zip(names, r)) for r in struct.iter_unpack('<%df' % len(names), body)]
+def check_harmonics(want, got, degree):
+    # of each channel the lowest coefficients, of which the palette holds most
+    meta = json.loads(zipfile.ZipFile('%d.sog' % degree).read('meta.json'))
+    k = (degree + 1) ** 2 - 1
+    assert meta['shN']['bands'] == degree and 'f_rest_%d' % (3 * k - 1) in got[0] and 'f_rest_%d' % (3 * k) not in got[0], degree
+    before = after = 0
+    for w, g in zip(want, got):
+        for i in range(3 * k):
+            a, b = w['f_rest_%d' % (i // k * 15 + i % k)], g['f_rest_%d' % i]
+            before += a * a
+            after += (a - b) ** 2
+    assert after < before / 2, ('the palette holds too little of the coefficients', degree, after / before)
 want, got = ply('b.ply'), ply('3.ply')
+for degree in 1, 2, 3: check_harmonics(want, ply('%d.ply' % degree), degree)
+assert 'f_rest_0' not in ply('0.ply')[0]
 assert len(want) == len(got) == meta['count'] > 3000
 log = lambda x: math.copysign(math.log(abs(x) + 1), x)
 sigmoid = lambda v: 1 / (1 + math.exp(-v))
-sum_before = sum_after = 0
 for w, g in zip(want, got):
     for c, a in enumerate('xyz'):
         step = (meta['means']['maxs'][c] - meta['means']['mins'][c]) / 65535
@@ -57,12 +73,33 @@ for w, g in zip(want, got):
     dot = sum(a * b for a, b in zip(q, r)) / n / m
     sign = 1 if dot > 0 else -1
     assert max(abs(a / n - sign * b / m) for a, b in zip(q, r)) <= 3.1 / 255 / math.sqrt(2), ('rotation', q, r)
-    for i in range(45):
-        a, b = w['f_rest_%d' % i], g['f_rest_%d' % i]
-        sum_before += a * a
-        sum_after += (a - b) ** 2
-assert sum_after < sum_before / 2, ('the palette holds too little of the coefficients', sum_after / sum_before)
 P
+
+# degree 4 is cut to 3, which is said; the flag of an antialiased scene, by either of the words that programs write
+$steps make flat.ply 4 1500 && sed '0,/^format.*/s//&\ncomment SplatRenderMode: mip/' flat.ply >mip.ply || fail 'cannot write the scene'
+kiln import mip.ply mip.db >/dev/null || fail 'import of degree 4'
+must 0 "$KILN_BIN/kiln-export" mip.db --layer source -o mip.sog
+grep -q 'SOG holds no spherical harmonics above degree 3' err || fail "degree 4: $(cat err)"
+must 0 "$KILN_BIN/kiln-export" mip.db --layer source --sh-degree 3 -o cut.sog
+! grep -q 'warning' err && cmp mip.sog cut.sog || fail "degree 3 of it: $(cat err)"
+must 0 kiln export mip.db --layer source --format sog-folder -o mip
+for word in both model antialias; do
+    python3 - $word <<'P' || fail "the flag in meta.json with $word: $(head -c 200 mip/meta.json)"
+import json, sys
+meta = json.load(open('mip/meta.json'))
+assert meta['model'] == 'antialiased' and meta['antialias'] is True and meta['shN']['bands'] == 3
+if sys.argv[1] == 'model': del meta['antialias']
+if sys.argv[1] == 'antialias': del meta['model']
+json.dump(meta, open('meta.json', 'w'))
+P
+    cp -r mip one-word && cp meta.json one-word/
+    kiln import one-word flag.db --force >/dev/null || fail "import with $word"
+    must 0 kiln export flag.db --layer source -o flag.sog
+    grep -aq '"model":"antialiased","antialias":true' flag.sog || fail "the flag is lost with $word"
+    must 0 kiln export flag.db --layer source -o flag.ply
+    head -c 400 flag.ply | grep -aq 'SplatRenderMode: mip' || fail "the flag is lost in a PLY with $word"
+    rm -r one-word flag.db
+done
 
 # the folder: the same files; replaced where all is ours, else left alone
 must 0 kiln export b.db --format sog-folder -o folder
