@@ -325,11 +325,13 @@ static kiln_status make(kiln_run *r, kiln_manifest *m, void *context, kiln_error
 
 static void say_what_was_written(const file *f, const kiln_export *e, const kiln_export_said *said)
 {
-    const char *const *counts = f->writer->functions->counts;
+    const kiln_export_count *counts = f->writer->functions->counts;
     if (said->remarks.size) kiln_say("'%s': %s", f->target, (const char *)said->remarks.data);
     if (said->notes.size) kiln_warn("'%s': %s", f->target, (const char *)said->notes.data);
-    for (uint32_t i = 0; counts && counts[i]; i++)
-        if (said->counts[i]) kiln_warn("'%s': %llu %s", f->target, (unsigned long long)said->counts[i], counts[i]);
+    for (uint32_t i = 0; counts && counts[i].more; i++)
+        if (said->counts[i])
+            kiln_warn("'%s': %llu %s", f->target, (unsigned long long)said->counts[i],
+                      said->counts[i] == 1 ? counts[i].one : counts[i].more);
     for (uint32_t i = 0; i < said->loss.n; i++)
         kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->target,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
@@ -346,10 +348,10 @@ static void set(json_t **object, const char *key, json_t *value)
 }
 
 /* What the values have lost: the counts of the format by their sentences, and dB by camera (null: equal). */
-static json_t *changes_json(const char *const *counts, const kiln_export_said *said)
+static json_t *changes_json(const kiln_export_count *counts, const kiln_export_said *said)
 {
     json_t *out = json_object();
-    for (uint32_t i = 0; out && counts && counts[i]; i++) set(&out, counts[i], json_integer((json_int_t)said->counts[i]));
+    for (uint32_t i = 0; out && counts && counts[i].more; i++) set(&out, counts[i].more, json_integer((json_int_t)said->counts[i]));
     return out;
 }
 

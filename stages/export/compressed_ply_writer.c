@@ -26,9 +26,12 @@
 enum { GROUP = KILN_PACKED_GROUP, CHUNKS_A_UNIT = 256, SH_DEGREE_MAX = 3 };
 
 enum { LOG_SCALES, SH, STEPS }; /* of the counts */
-static const char *const counts[] = {"log scales were clamped to -20 .. 20", "SH coefficients were clamped to -4 .. 4",
-                                     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)",
-                                     NULL};
+static const kiln_export_count counts[] = {
+    {"log scale was clamped to -20 .. 20", "log scales were clamped to -20 .. 20"},
+    {"SH coefficient was clamped to -4 .. 4", "SH coefficients were clamped to -4 .. 4"},
+    {"row is placed in steps larger than it is; leave out what lies far away (--filter-box)",
+     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)"},
+    {NULL, NULL}};
 
 /* ---- layout ----------------------------------------------------------------------------------------------------------------- */
 

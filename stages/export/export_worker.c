@@ -58,9 +58,9 @@ static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export
 
 static kiln_status give_counts(const worker_state *s, kiln_worker *w, kiln_error *err)
 {
-    const char *const *names = s->copy.places.writer->functions->counts;
+    const kiln_export_count *counts = s->copy.places.writer->functions->counts;
     json_t *list = json_array();
-    for (uint32_t i = 0; names && names[i] && list; i++)
+    for (uint32_t i = 0; counts && counts[i].more && list; i++)
         if (json_array_append_new(list, json_integer((json_int_t)s->x.counts[i])) != 0) {
             json_decref(list);
             list = NULL;

@@ -12,7 +12,9 @@
 #include <string.h>
 
 static const int from_rdf[3] = {-1, -1, 1}, unchanged[3] = {1, 1, 1}; /* glTF: left, up, forward */
-static const char *const counts[] = {"opacities were clamped to 1e-38 .. 0.99999994, the floats next to 0 and 1", NULL};
+static const kiln_export_count counts[] = {{"opacity was clamped to 1e-38 .. 0.99999994, the floats next to 0 and 1",
+                                            "opacities were clamped to 1e-38 .. 0.99999994, the floats next to 0 and 1"},
+                                           {NULL, NULL}};
 
 static const int *signs_of(const kiln_export *e) { return e->frame == KILN_FRAME_AS_IS ? unchanged : from_rdf; }
 

@@ -33,12 +33,16 @@ typedef struct {
     float sh_least, sh_most;
 } measured;
 
-static const char *const counts[] = {"colours were clamped to 0 .. 1",
-                                     "scales were clamped to 6e-8 .. 65504, which half precision holds",
-                                     "coefficients of spherical harmonics were clamped to -65504 .. 65504",
-                                     "coordinates were clamped to the reach of their bucket",
-                                     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)",
-                                     NULL};
+static const kiln_export_count counts[] = {
+    {"colour was clamped to 0 .. 1", "colours were clamped to 0 .. 1"},
+    {"scale was clamped to 6e-8 .. 65504, which half precision holds",
+     "scales were clamped to 6e-8 .. 65504, which half precision holds"},
+    {"coefficient of spherical harmonics was clamped to -65504 .. 65504",
+     "coefficients of spherical harmonics were clamped to -65504 .. 65504"},
+    {"coordinate was clamped to the reach of its bucket", "coordinates were clamped to the reach of their bucket"},
+    {"row is placed in steps larger than it is; leave out what lies far away (--filter-box)",
+     "rows are placed in steps larger than they are; leave out what lies far away (--filter-box)"},
+    {NULL, NULL}};
 
 /* ---- the plan --------------------------------------------------------------------------------------------------------------- */
 

@@ -34,7 +34,8 @@
 
 enum { COLOURS = KILN_ROWS_LOG_SCALES | KILN_ROWS_SH0 | KILN_ROWS_SHN };
 static const char META[] = "meta.json";
-static const char *const counts[] = {"coefficients were clamped to 32 times their usual size", NULL};
+static const kiln_export_count counts[] = {
+    {"coefficient was clamped to 32 times its usual size", "coefficients were clamped to 32 times their usual size"}, {NULL, NULL}};
 
 static uint32_t degree_of(const kiln_export *e) { return kiln_export_degree(e, KILN_SOG_DEGREE_MAX); }
 static const kiln_sog_plan *plan_of(const kiln_export *e) { return e->plan; }

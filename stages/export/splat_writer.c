@@ -9,8 +9,10 @@
 enum { PLANES = KILN_ROWS_SPLAT & ~KILN_ROWS_SHN };
 
 enum { COLOURS, SCALES }; /* of the counts */
-static const char *const counts[] = {"colours were clamped to 0 .. 1",
-                                     "scales were too small or too large for a float and were clamped", NULL};
+static const kiln_export_count counts[] = {{"colour was clamped to 0 .. 1", "colours were clamped to 0 .. 1"},
+                                           {"scale was too small or too large for a float and was clamped",
+                                            "scales were too small or too large for a float and were clamped"},
+                                           {NULL, NULL}};
 
 static kiln_status plan(kiln_export_parent *p, kiln_error *err)
 {

@@ -13,9 +13,12 @@
 enum { RANGE_ROWS = 8192, OLD_READERS_MAX = 10000000, READERS_MAX = 2147483647, FLAG_ANTIALIASED = 1 };
 enum { COUNT_SCALES, COUNT_COLOURS, COUNT_SH };
 
-const char *const kiln_spz_counts[] = {"rows have log scales that were clamped to -10 .. 5.9375",
-                                       "rows have colours that were clamped to what a byte holds",
-                                       "rows have spherical harmonics that were clamped to -1 .. 0.9922", NULL};
+const kiln_export_count kiln_spz_counts[] = {
+    {"row has a log scale that was clamped to -10 .. 5.9375", "rows have log scales that were clamped to -10 .. 5.9375"},
+    {"row has a colour that was clamped to what a byte holds", "rows have colours that were clamped to what a byte holds"},
+    {"row has a spherical harmonic that was clamped to -1 .. 0.9922",
+     "rows have spherical harmonics that were clamped to -1 .. 0.9922"},
+    {NULL, NULL}};
 
 /* ---- the plan --------------------------------------------------------------------------------------------------------------- */
 

@@ -23,7 +23,7 @@ typedef struct {
 } kiln_spz_plan;
 
 /* kiln_writer_functions.counts: indices of kiln_export_worker.counts, set by kiln_spz_chunk_encode. */
-extern const char *const kiln_spz_counts[];
+extern const kiln_export_count kiln_spz_counts[];
 
 /* Checks what SPZ can hold, chooses the fractional bits, unless rows must be read for that, and begins p->plan. Notes: what readers
  * make of the file. KILN_E_INPUT: there are too many rows. */

@@ -182,6 +182,12 @@ typedef enum {
     KILN_PLACE_SHARED, /* files in the folder e->target itself, each whole or absent; finish writes the one that names them last */
 } kiln_export_place;
 
+/* What became of values, as the end of a sentence that begins with their number. `more` is the key in --json, too. */
+typedef struct {
+    const char *one;  /* "log scale was clamped to -20 .. 20" */
+    const char *more; /* "log scales were clamped to -20 .. 20" */
+} kiln_export_count;
+
 /* What the file of a format defines, as kiln_writer_NAME. */
 typedef struct {
     kiln_export_place place;
@@ -190,9 +196,7 @@ typedef struct {
     bool relative;    /* positions are written without kiln_export.origin, whatever --keep-origin says */
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
-    /* What became of values, by index of kiln_export_worker.counts, as the end of a sentence that begins with a number: "log scales
-     * were clamped to -10 .. 5.94". NULL-terminated; NULL: it counts nothing. */
-    const char *const *counts;
+    const kiln_export_count *counts; /* by index of kiln_export_worker.counts, ended by a row of NULL; NULL: it counts nothing */
     /* Before anything is written. KILN_E_INPUT: the format cannot hold these rows. Notes, the first plan. May be NULL. */
     kiln_status (*plan)(kiln_export_parent *p, kiln_error *err);
     /* Behind plan, with the temporary file open: its size, its header. May be NULL. */
