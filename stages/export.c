@@ -505,6 +505,7 @@ int main(int argc, char **argv)
                                                .cli = &cli,
                                                .open = KILN_OPEN_WRITE,
                                                .serial = true,
+                                               .undivided = true,
                                                .lists = &o.list_formats,
                                                .list = kiln_writers_list,
                                                .run = run,

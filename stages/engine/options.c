@@ -25,6 +25,9 @@ static const kiln_opt stage_rows[] = {
      "continue after stages that finished partially", 0},
     {"scratch-dir", 0, KILN_OPT_PATH, &kiln_engine_values.scratch_dir, "DIR", NULL, NULL,
      "folder for data that do not fit into memory; default: beside the manifest", 0},
+};
+
+static const kiln_opt share_rows[] = {
     {"shard", 0, KILN_OPT_TEXT, &kiln_engine_values.shard, "I/N", NULL, NULL,
      "compute only the I-th of N equal parts of the units, I from 1 to N; then run without it to finish", 0},
     {"units", 0, KILN_OPT_TEXT, &kiln_engine_values.units, "LIST", NULL, NULL,
@@ -76,6 +79,7 @@ kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out
     const bool is_stage = kiln_stage_find(p->name);
     common.n = 0;
     if (is_stage) KILN_TRY(add_own(p, stage_rows, N_ROWS(stage_rows), err));
+    if (is_stage && !p->undivided) KILN_TRY(add_own(p, share_rows, N_ROWS(share_rows), err));
     if (!p->opens_itself || is_stage) KILN_TRY(add_own(p, &network_row, 1, err)); /* kiln-compare reads pictures only */
     if (p->unit) KILN_TRY(add_own(p, unit_rows, N_ROWS(unit_rows), err));
     /* a program without units uses no device, so options about devices would mislead */

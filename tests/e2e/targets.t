@@ -1,6 +1,6 @@
 #!/bin/bash
 # Where kiln-export does not write: over the bake, over the scene it was made from; and that nothing is written where one of several
-# formats is refused. What -o means with a stored list of formats; --no-normals.
+# formats is refused. What -o means with a stored list of formats; --no-normals; no --shard.
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 scene s 300 2 40x24
@@ -25,6 +25,11 @@ grep -q 'several formats (csv,splat)' err && ! grep -q 'stored parameter' err ||
 must 2 kiln export x.db -o x.foo
 grep -q "'.foo' is no format" err && ! grep -q 'stored parameter' err || fail "$(cat err)"
 must 2 kiln export x.db -o -
+# a file is written as a whole: options that leave units to other runs are not offered
+for part in '--shard 1/2' '--units 0'; do
+    must 2 kiln export x.db $part -o part.ply
+    grep -q "unknown option '${part% *}'" err && [ ! -e part.ply ] || fail "$part: $(cat err)"
+done
 must 0 kiln export x.db -o one.ply
 # normals
 must 0 kiln export x.db -o less.ply --no-normals
