@@ -54,9 +54,9 @@ kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err)
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
 void kiln_file_room_text(const char *path, int error, char *out, size_t size);
 /* Removes what killed processes left beside `path` while they wrote files of its suffix: NAME.SUFFIX.tmp.PID where no process PID
- * runs on this machine. Of a path without suffix: PATH.tmp.PID. What cannot be removed stays. */
+ * runs on this machine. Of a path without suffix: what kiln_temporary_path gives for it. What cannot be removed stays. */
 void kiln_leftovers_drop(const char *path);
-/* The same of folders PATH.tmp.PID with all that is in them. */
+/* The same of a folder, by the name that kiln_temporary_path gives, with all that is in it. */
 void kiln_leftover_folders_drop(const char *path);
 /* Removes a folder with all that is in it, following no links. What cannot be removed stays. */
 void kiln_folder_drop(const char *path);
@@ -71,6 +71,10 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK
 /* dir + "/" + name into out[size]; KILN_E_INPUT when it does not fit. name absolute: name itself. */
 kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err) KILN_MUST_CHECK;
 #define KILN_PATH_MAX 4096
+/* PATH.tmp.PID, where the one file or folder that a program writes at a time lies until it is whole. A name of more than 100 bytes
+ * is cut before its suffix, so that the longest name that a file system takes has a temporary one, too. KILN_E_IO: no file can have
+ * the name of `path`; KILN_E_USAGE: the path is too long. */
+kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 /* For a file that another file names, which must lie in the folder of that one. `path` is the folder and the name joined. real: its
  * path without links, to be opened. On false *why is the end of a sentence: "is missing", "is no regular file", or that it
  * leads out of the folder through a link. The folder itself may be reached by links. */

@@ -5,13 +5,44 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char mark[] = ".tmp.";
+
+/* Of a name, before the mark. File systems take names of 255 bytes, some that encrypt them 143. */
+enum { STEM_MAX = 100 };
+
+/* A name of up to STEM_MAX bytes for `name`, with its suffix, by which leftovers are known, and no half character at the cut. */
+static void shorten(const char *name, char out[STEM_MAX + 1])
+{
+    const char *suffix = kiln_path_suffix(name);
+    const size_t n = strlen(name);
+    size_t end = *suffix ? strlen(suffix) + 1 : 0; /* with its dot */
+    if (end > STEM_MAX / 2) end = 0;
+    size_t cut = n <= STEM_MAX ? n - end : STEM_MAX - end;
+    while (n > STEM_MAX && cut && ((unsigned char)name[cut] & 0xc0) == 0x80) cut--; /* UTF-8 */
+    (void)snprintf(out, STEM_MAX + 1, "%.*s%s", (int)cut, name, name + n - end);
+}
+
+kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    char stem[STEM_MAX + 1];
+    struct stat s;
+    const char *const base = kiln_path_base(path);
+    /* the name that the file gets in the end: it would be refused when all is written */
+    if (strlen(base) > NAME_MAX || (lstat(path, &s) != 0 && errno == ENAMETOOLONG))
+        return kiln_file_write_failed(path, ENAMETOOLONG, err);
+    shorten(base, stem);
+    if (snprintf(out, KILN_PATH_MAX, "%.*s%s%s%ld", (int)(base - path), path, stem, mark, (long)getpid()) < KILN_PATH_MAX)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
+}
 
 /* True for the number of a process that is not there. */
 static bool is_gone(const char *digits)
@@ -41,16 +72,17 @@ static bool is_leftover(const char *name, const char *suffix)
 
 void kiln_leftovers_drop(const char *path)
 {
-    char folder[KILN_PATH_MAX], name[KILN_PATH_MAX];
+    char folder[KILN_PATH_MAX], name[KILN_PATH_MAX], stem[STEM_MAX + 1];
     const char *suffix = kiln_path_suffix(path), *base = kiln_path_base(path);
     const size_t length = (size_t)(base - path);
     if (length >= sizeof folder) return;
+    shorten(base, stem);
     memcpy(folder, path, length);
     folder[length] = '\0';
     DIR *d = opendir(length ? folder : ".");
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if ((*suffix ? is_leftover(e->d_name, suffix) : is_leftover_of(e->d_name, base)) &&
+        if ((*suffix ? is_leftover(e->d_name, suffix) : is_leftover_of(e->d_name, stem)) &&
             kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK)
             (void)unlink(name); /* one that stays does no harm */
     (void)closedir(d);
@@ -71,13 +103,14 @@ void kiln_folder_drop(const char *path)
 
 void kiln_leftover_folders_drop(const char *path)
 {
-    char parent[KILN_PATH_MAX], folder[KILN_PATH_MAX];
+    char parent[KILN_PATH_MAX], folder[KILN_PATH_MAX], stem[STEM_MAX + 1];
     const char *name = kiln_path_base(path);
+    shorten(name, stem);
     (void)snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path);
     DIR *d = opendir(*parent ? parent : ".");
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if (is_leftover_of(e->d_name, name) &&
+        if (is_leftover_of(e->d_name, stem) &&
             kiln_path_join(folder, sizeof folder, *parent ? parent : ".", e->d_name, NULL) == KILN_OK)
             kiln_folder_drop(folder);
     (void)closedir(d);

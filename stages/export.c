@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static struct {
     const char *format, *chunks, *output, *add;
@@ -385,8 +384,7 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
 /* e: a copy of j->e for this format; free(e->chunks). */
 static kiln_status begin_file(const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e, kiln_error *err)
 {
-    if (snprintf(temporary, KILN_PATH_MAX, "%s.tmp.%ld", f->target, (long)getpid()) >= KILN_PATH_MAX)
-        return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", f->target);
+    KILN_TRY(kiln_temporary_path(f->target, temporary, err));
     *e = j->e;
     KILN_TRY(KILN_ALLOC(&e->chunks, e->n_chunks, "chunks", err)); /* selection shortens the list */
     memcpy(e->chunks, j->e.chunks, e->n_chunks * sizeof *e->chunks);

@@ -25,8 +25,31 @@ grep -q 'several formats (csv,splat)' err && ! grep -q 'stored parameter' err ||
 must 2 kiln export x.db -o x.foo
 grep -q "'.foo' is no format" err && ! grep -q 'stored parameter' err || fail "$(cat err)"
 must 2 kiln export x.db -o -
+# names as long as the file system takes them, by bytes; what a killed run left of such a file and folder goes, of others stays
+for n in 101 248 249 255; do
+    odd=$([ $((n % 2)) = 0 ] || echo x)
+    for to in "$(printf 'ü%.0s' $(seq $(((n - 4) / 2))))$odd.ply" "$(printf 'ü%.0s' $(seq $((n / 2))))$odd"; do
+        [ "$(printf %s "$to" | wc -c)" = $n ] || fail "a name of $(printf %s "$to" | wc -c) bytes"
+        format=ply; [[ $to = *.ply ]] || format=sog-folder
+        rm -rf long; mkdir long
+        must 0 kiln export x.db --format $format -o "long/$to"
+        [ "$(ls long)" = "$to" ] || fail "$n bytes: $(ls long)"
+    done
+done
+must 74 kiln export x.db --format ply -o "none/$(printf 'x%.0s' {1..256})"
+[ ! -e none ] || fail "a name of 256 bytes: $(find none)"
+stem=$(printf 'x%.0s' {1..100})
+for format in ply sog-folder; do
+    rm -rf long; mkdir long
+    for left in "$stem" "${stem:0:96}.ply" "${stem:1}y"; do
+        if [ $format = ply ]; then touch "long/$left.tmp.999999999"; else mkdir "long/$left.tmp.999999999"; fi
+    done
+    must 0 kiln export x.db --format $format -o "long/$stem${stem}"
+    [ "$(ls long)" = "$(printf '%s\n' "${stem:0:96}.ply.tmp.999999999" "$stem$stem" "${stem:1}y.tmp.999999999" | LC_ALL=C sort)" ] || fail "leftovers: $(ls long)"
+done
 # a file is written as a whole: options that leave units to other runs are not offered
 for part in '--shard 1/2' '--units 0'; do
+    # shellcheck disable=SC2086
     must 2 kiln export x.db $part -o part.ply
     grep -q "unknown option '${part% *}'" err && [ ! -e part.ply ] || fail "$part: $(cat err)"
 done

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- the folder ----------------------------------------------------------------------------------------------------------- */
 /* Nothing is there, or an empty folder, in whose place a rename puts another one. */
@@ -33,12 +32,11 @@ static kiln_status name_folders(const char *given, char dir[KILN_PATH_MAX], char
 {
     int n = (int)strlen(given);
     while (n > 1 && given[n - 1] == '/') n--;
-    if (n < 1 || snprintf(dir, KILN_PATH_MAX, "%.*s", n, given) >= KILN_PATH_MAX ||
-        snprintf(temporary, KILN_PATH_MAX, "%.*s.tmp.%ld", n, given, (long)getpid()) >= KILN_PATH_MAX)
+    if (n < 1 || snprintf(dir, KILN_PATH_MAX, "%.*s", n, given) >= KILN_PATH_MAX)
         return kiln_fail(err, KILN_E_USAGE, "--write-undistorted needs the name of a folder, not '%.200s'", given);
     if (!is_free(dir))
         return kiln_fail(err, KILN_E_INPUT, "--write-undistorted: '%s' is there already and not empty; name another folder", dir);
-    return KILN_OK;
+    return kiln_temporary_path(dir, temporary, err);
 }
 
 static kiln_status make_folder(const char *in, const char *name, char out[KILN_PATH_MAX], kiln_error *err)
