@@ -3,6 +3,7 @@
 #include "kernels/draw/store.h"
 
 #include "base/carve.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "kernels/violation.h"
 
@@ -80,7 +81,7 @@ static void make_room(kiln_draw_store *s, uint64_t bytes, bool keep)
 uint64_t kiln_store_lay_out(const kiln_draw_chunk_header *l, uint32_t sh_degree, char *at, kiln_draw_chunk *out)
 {
     kiln_carve c = {at, 0};
-    const uint64_t harmonics = 3 * (((uint64_t)sh_degree + 1) * (sh_degree + 1) - 1);
+    const uint64_t harmonics = kiln_sh_components(sh_degree);
     memset(out, 0, sizeof *out);
     out->n = l->n;
     out->means = kiln_take(&c, 3 * l->n, sizeof *out->means);
@@ -152,7 +153,7 @@ kiln_status kiln_store_copy_planes(const kiln_draw_store *s, const kiln_draw_chu
                                    uint32_t sh_degree, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
-    const uint64_t harmonics = 3 * (((uint64_t)sh_degree + 1) * (sh_degree + 1) - 1);
+    const uint64_t harmonics = kiln_sh_components(sh_degree);
     const struct {
         const void *to, *from;
         uint64_t columns;

@@ -5,6 +5,7 @@
  * counts as visible; so when a chunk is first needed, only its planes are copied. Rows of chunks that this camera cannot see are
  * read and found invisible, which costs 12 bytes of reading for each.
  */
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "kernels/draw/store.h"
 
@@ -133,7 +134,7 @@ kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *violation, kiln
 {
     kiln_store_whole *w = &s->whole;
     void *at = NULL;
-    const uint32_t columns = 3 * ((w->sh_degree + 1) * (w->sh_degree + 1) - 1);
+    const uint32_t columns = kiln_sh_components(w->sh_degree);
     const uint64_t bytes = kiln_sh_words(columns) * w->header.n * sizeof *w->halves;
     if (!w->planes.shN || w->halves_refused) return KILN_OK;
     if (!w->halves) {

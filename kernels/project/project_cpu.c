@@ -5,6 +5,7 @@
  * output is in row order whatever the number of threads. work holds one count for each block.
  */
 #include "base/carve.h"
+#include "base/harmonics.h"
 #include "kernels/project/project.h"
 #include "kernels/project/project_math.h"
 #include "kernels/math/half_math.h"
@@ -182,7 +183,7 @@ static void add_halves(const uint32_t *halves, uint64_t words, uint32_t which, c
 static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t column, const float *restrict basis,
                             float *restrict sum)
 {
-    const uint32_t words = kiln_sh_words(3 * ((a->sh_degree + 1) * (a->sh_degree + 1) - 1));
+    const uint32_t words = kiln_sh_words(kiln_sh_components(a->sh_degree));
     if (a->sh_halves)
         add_halves(a->sh_halves + column / 2, words, column % 2, k->row, basis, k->n, sum);
     else if (a->half_sh)

@@ -1,6 +1,7 @@
 /* blocks -- the block unit. The reader stays open from block to block in the worker's state. */
 #include "stages/import/blocks.h"
 
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "stages/import/random_points.h"
 #include "stages/import/import_rows.h"
@@ -52,8 +53,8 @@ static kiln_status widen(block_state *s, const kiln_block_request *q, kiln_error
 
 static void clear_degrees(block_state *s)
 {
-    const uint64_t from = 3 * ((uint64_t)(s->file_degree + 1) * (s->file_degree + 1) - 1);
-    const uint64_t to = 3 * ((uint64_t)(s->info.sh_degree + 1) * (s->info.sh_degree + 1) - 1);
+    const uint64_t from = kiln_sh_components(s->file_degree);
+    const uint64_t to = kiln_sh_components(s->info.sh_degree);
     if (to > from) memset(s->rows.shN + from * s->rows.n, 0, (to - from) * s->rows.n * sizeof *s->rows.shN);
 }
 
@@ -155,7 +156,7 @@ static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_b
         KILN_TRY(put_f32(w, "quats", s->rows.quats, 4, n, err));
         KILN_TRY(put_f32(w, "opacity_logits", s->rows.opacity_logits, 1, n, err));
         KILN_TRY(put_f32(w, "sh0", s->rows.sh0, 3, n, err));
-        KILN_TRY(put_f32(w, "shN", s->rows.shN, 3 * ((degree + 1) * (degree + 1) - 1), n, err));
+        KILN_TRY(put_f32(w, "shN", s->rows.shN, kiln_sh_components(degree), n, err));
     } else if (s->info.has_rgb || !s->reader) {
         KILN_TRY(put_f32(w, "rgb", s->rows.rgb, 3, n, err));
     }
@@ -171,7 +172,7 @@ static kiln_status put_planes(kiln_worker *w, const block_state *s, const kiln_b
 
 uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX])
 {
-    const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
+    const uint64_t m = kiln_sh_coefficients(info->sh_degree);
     uint64_t row = sizeof(uint32_t) + (info->kind == KILN_SCENE_SPLATS ? 14 + 3 * m : 6) * sizeof(float);
     for (uint32_t e = 0; e < info->n_extras; e++) row += keep[e] ? kiln_type_size(info->extras[e].type) : 0;
     return kiln_rows_ram(info) + (reader ? reader->ram(info, KILN_PASS_BLOCK) : 0) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);

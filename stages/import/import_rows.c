@@ -2,6 +2,7 @@
  * makes vectors of it; a block of 65,536 rows of SH degree 3 takes a few milliseconds. */
 #include "stages/import/import_rows.h"
 
+#include "base/harmonics.h"
 #include "base/memory.h"
 
 #include <float.h>
@@ -37,7 +38,7 @@ const char *kiln_clamp_text(kiln_clamp c) { return clamp_texts[c]; }
 
 kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_error *err)
 {
-    uint32_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
+    uint32_t m = kiln_sh_coefficients(info->sh_degree);
     const uint64_t n = KILN_BLOCK_ROWS;
     memset(rows, 0, sizeof *rows);
     KILN_TRY(KILN_ALLOC(&rows->means, 3 * n, "means of a block", err));
@@ -78,7 +79,7 @@ kiln_status kiln_clean_alloc(kiln_clean *c, kiln_error *err)
 
 uint64_t kiln_rows_ram(const kiln_source_info *info)
 {
-    const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1;
+    const uint64_t m = kiln_sh_coefficients(info->sh_degree);
     uint64_t row = 3 * sizeof(double) + (info->kind == KILN_SCENE_SPLATS ? 11 + 3 * m : 3) * sizeof(float);
     for (uint32_t i = 0; i < info->n_extras; i++) row += kiln_type_size(info->extras[i].type);
     row += 3 * sizeof(float) + sizeof(uint32_t) + 1; /* clean */
@@ -244,7 +245,7 @@ void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double
                      kiln_row_counts *counts)
 {
     const uint64_t n = rows->n;
-    uint32_t sh_components = 3 * ((info->sh_degree + 1) * (info->sh_degree + 1) - 1);
+    uint32_t sh_components = kiln_sh_components(info->sh_degree);
     bool splats = info->kind == KILN_SCENE_SPLATS;
     memset(c->reason, KILN_DROP_NONE, n);
     mark_positions(c->reason, rows->means, n, origin);

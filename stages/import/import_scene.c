@@ -1,5 +1,6 @@
 #include "stages/import/import_scene.h"
 
+#include "base/harmonics.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/layers.h"
@@ -128,7 +129,7 @@ static kiln_status describe_plane(const kiln_source_info *info, const char *name
     for (size_t k = 0; k < sizeof planes / sizeof *planes; k++)
         if (strcmp(planes[k].name, name) == 0) {
             p->type = planes[k].type;
-            p->components = planes[k].components ? planes[k].components : 3 * ((info->sh_degree + 1) * (info->sh_degree + 1) - 1);
+            p->components = planes[k].components ? planes[k].components : kiln_sh_components(info->sh_degree);
             return KILN_OK;
         }
     for (uint32_t e = 0; e < info->n_extras; e++)

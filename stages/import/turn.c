@@ -1,6 +1,8 @@
 /* turn -- see turn.h. A component of the basis is a polynomial of x, y, z; each is even or odd in each of them. */
 #include "stages/import/turn.h"
 
+#include "base/harmonics.h"
+
 enum { X = 1, Y = 2, Z = 4 };
 /* The axes in which the coefficient is odd: degrees 1 to 4, m = -l .. l. */
 static const unsigned char odd[24] = {Y,     Z,         X,                         /* 1 */
@@ -24,7 +26,7 @@ void kiln_turn_signs(const int sign[3], int quat[4], int sh[24])
 void kiln_rows_turn(kiln_rows *rows, uint32_t sh_degree, const int sign[3])
 {
     const uint64_t n = rows->n;
-    const uint32_t m = (sh_degree + 1) * (sh_degree + 1) - 1;
+    const uint32_t m = kiln_sh_coefficients(sh_degree);
     int quat[4], sh[24];
     kiln_turn_signs(sign, quat, sh);
     for (uint32_t c = 0; c < 3; c++)

@@ -9,6 +9,7 @@
 #include "stages/import/reader.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/import/codes.h"
@@ -287,12 +288,10 @@ static kiln_status take_spz(gltf_source *s, uint32_t splats, uint64_t row, uint6
     return kiln_spz_decoder_read(s->decoder, s->spool, s->path, p->spz_at + KILN_SPZ_HEADER, row, n, rows, err);
 }
 
-static uint32_t sh_planes(uint32_t degree) { return 3 * ((degree + 1) * (degree + 1) - 1); }
-
 /* Zeros in the coefficients that a primitive does not have. */
 static void fill_up(const gltf_source *s, uint32_t degree, const target *t)
 {
-    for (uint32_t c = sh_planes(degree); c < sh_planes(s->info.sh_degree); c++)
+    for (uint32_t c = kiln_sh_components(degree); c < kiln_sh_components(s->info.sh_degree); c++)
         memset(plane(t, t->rows->shN, c), 0, t->n * sizeof(float));
 }
 
@@ -304,7 +303,7 @@ static kiln_status alloc_moved(gltf_source *s, kiln_error *err)
     KILN_TRY(KILN_ALLOC_UNSET(&r->quats, 4 * MOVE_ROWS, "rows that are moved", err));
     KILN_TRY(KILN_ALLOC_UNSET(&r->opacity_logits, MOVE_ROWS, "rows that are moved", err));
     KILN_TRY(KILN_ALLOC_UNSET(&r->sh0, 3 * MOVE_ROWS, "rows that are moved", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&r->shN, (uint64_t)MOVE_ROWS * sh_planes(s->info.sh_degree), "rows that are moved", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&r->shN, (uint64_t)MOVE_ROWS * kiln_sh_components(s->info.sh_degree), "rows that are moved", err));
     return KILN_ALLOC_UNSET(&r->means, 3 * MOVE_ROWS, "rows that are moved", err);
 }
 
@@ -333,7 +332,7 @@ static kiln_status take_moved(gltf_source *s, const kiln_gltf_part *part, uint64
         copy_planes(&t, all->rows->quats, r->quats, 4);
         copy_planes(&t, all->rows->opacity_logits, r->opacity_logits, 1);
         copy_planes(&t, all->rows->sh0, r->sh0, 3);
-        copy_planes(&t, all->rows->shN, r->shN, sh_planes(p->sh_degree));
+        copy_planes(&t, all->rows->shN, r->shN, kiln_sh_components(p->sh_degree));
     }
     return KILN_OK;
 }
@@ -381,7 +380,7 @@ static kiln_status finish(kiln_source *source, kiln_source_info *info, kiln_erro
 static uint64_t ram(const kiln_source_info *info, kiln_pass pass)
 {
     const uint64_t lists = KILN_GLTF_SPLATS_MAX * sizeof(kiln_gltf_splats) + KILN_GLTF_PARTS_MAX * sizeof(kiln_gltf_part);
-    const uint64_t moved = MOVE_ROWS * (3 * sizeof(double) + (11 + (uint64_t)sh_planes(info->sh_degree)) * sizeof(float));
+    const uint64_t moved = MOVE_ROWS * (3 * sizeof(double) + (11 + (uint64_t)kiln_sh_components(info->sh_degree)) * sizeof(float));
     if (pass == KILN_PASS_SPOOL_THREAD) return 0;
     return sizeof(gltf_source) + 2 * lists + PIECE_ROOM + TILE_ROWS * sizeof(double) + moved +
            kiln_spz_decoder_ram(info->sh_degree) + (pass == KILN_PASS_SPOOL ? KILN_UNPACK_RAM : 0);

@@ -128,8 +128,8 @@ static kiln_status check_rest(const kiln_ply_header *h, const char *path, census
 {
     bool there[72] = {false};
     uint32_t degree = 0;
-    while (degree < 4 && 3 * ((degree + 1) * (degree + 1) - 1) < c->n_rest) degree++;
-    if (3 * ((degree + 1) * (degree + 1) - 1) != c->n_rest)
+    while (degree < 4 && kiln_sh_components(degree) < c->n_rest) degree++;
+    if (kiln_sh_components(degree) != c->n_rest)
         return kiln_fail(err, KILN_E_INPUT, "'%s' has %u f_rest properties; only 0, 9, 24, 45 or 72 make whole SH degrees", path,
                          c->n_rest);
     for (uint32_t i = 0; i < h->n_columns; i++) {

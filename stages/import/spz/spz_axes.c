@@ -5,6 +5,7 @@
  */
 #include "stages/import/spz/spz_axes.h"
 
+#include "base/harmonics.h"
 #include "stages/import/turn.h"
 
 static const char names[KILN_SPZ_SYSTEMS + 1][4] = {"",    "LDB", "RDB", "LUB", "RUB", "LDF", "RDF", "LUF", "RUF",
@@ -112,7 +113,7 @@ static void exchange_sh(float *sh, uint64_t stride, uint32_t m)
 static void exchange_rows(kiln_rows *r, uint32_t sh_degree)
 {
     const uint64_t n = r->n;
-    const uint32_t m = (sh_degree + 1) * (sh_degree + 1) - 1;
+    const uint32_t m = kiln_sh_coefficients(sh_degree);
     for (uint64_t i = 0; i < n; i++) {
         const double y = r->means[n + i];
         r->means[n + i] = r->means[2 * n + i];

@@ -3,6 +3,7 @@
 #include "stages/import/spz/spz_rows.h"
 
 #include "base/file.h"
+#include "base/harmonics.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "kernels/math/half_math.h"
@@ -67,7 +68,7 @@ kiln_status kiln_spz_header_parse(const unsigned char bytes[KILN_SPZ_HEADER], co
     out->extended = bytes[14] & FLAG_EXTENDED;
     out->n_streams = bytes[15];
     KILN_TRY(check_numbers(out, bytes[14], name, err));
-    const uint32_t m = (out->sh_degree + 1) * (out->sh_degree + 1) - 1;
+    const uint32_t m = kiln_sh_coefficients(out->sh_degree);
     const uint32_t strides[KILN_SPZ_PLANES] = {out->version == 1 ? 6 : 9, 1, 3, 3, out->version < 3 ? 3 : 4, 3 * m};
     for (int p = 0; p < KILN_SPZ_PLANES; p++) {
         out->stride[p] = strides[p];
@@ -151,7 +152,7 @@ static void fill_tables(kiln_spz_decoder *d)
 
 static size_t piece_bytes(uint32_t sh_degree, uint64_t n)
 {
-    const size_t sh = 3 * ((sh_degree + 1) * (sh_degree + 1) - 1);
+    const size_t sh = kiln_sh_components(sh_degree);
     return kiln_min_u64(n, PIECE_ROWS) * (sh > 9 ? sh : 9);
 }
 
