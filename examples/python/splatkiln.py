@@ -85,7 +85,7 @@ def library():
     """libsplatkiln, loaded once; None where there is none."""
     global _library
     if _library is None:
-        here = pathlib.Path(__file__).resolve().parents[2] / "build" / "libsplatkiln.so.1"
+        here = pathlib.Path(__file__).resolve().parent.parent.parent / "build" / "libsplatkiln.so.1"
         wanted = os.environ.get("SPLATKILN_LIBRARY")
         name = wanted or (str(here) if here.exists() else ctypes.util.find_library("splatkiln"))
         try:

@@ -36,6 +36,8 @@ sys.path.insert(0, "examples/python"); import splatkiln
 try: splatkiln.main(sys.argv[1])
 except splatkiln.BakeError as e: sys.exit("splatkiln: %s" % e)' "$db"
 grep -q '^splatkiln: cannot load SPLATKILN_LIBRARY' "$KILN_TMP/err" || fail "without a library: $(cat "$KILN_TMP/err")"
+# a copy right below the root looks where the system has libraries, like any other
+must 0 env -u SPLATKILN_LIBRARY PYTHONPATH=examples/python python3 -c 'import splatkiln; splatkiln.__file__ = "/splatkiln.py"; splatkiln.library()'
 must 1 python3 examples/python/splatkiln.py "$KILN_TMP/no.db"
 grep -q "^splatkiln: there is no manifest" "$KILN_TMP/err" || fail "no manifest: $(cat "$KILN_TMP/err")"
 
