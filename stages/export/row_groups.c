@@ -1,6 +1,7 @@
 /* row_groups -- see the header. Rows are cut in two, again and again, until a group is left. A cut lies across an axis between two
- * groups, where the squared extents of both sides, each as often as it has rows, have the least sum: that is what rounding between
- * bounds costs. Rows far away from the others are so cut off in groups of their own, which halving would leave in a wide one.
+ * groups, where the diagonals of both sides, each as often as it has rows, have the least sum: that is what rounding between bounds
+ * moves the rows by, together. Rows far away from the others are so cut off in groups of their own, which halving would leave in a
+ * wide one. Squared diagonals would be spent on those far rows (DESIGN.md).
  *
  * The rows are sorted by each axis once. A cut keeps these orders in both parts, so the box of a part's beginning or end is found
  * by walking along. */
@@ -9,6 +10,7 @@
 #include "base/memory.h"
 #include "kernels/sort/sort.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +66,7 @@ static double cost_of(const cutter *k, const box *b, uint64_t n)
         const double extent = ((double)b->hi[c] - (double)b->lo[c]) * k->weights[c];
         sum += extent * extent;
     }
-    return sum * (double)n;
+    return sqrt(sum) * (double)n;
 }
 
 /* The cut with the least cost of rows [first, first + n), n > KILN_ROW_GROUP, across one axis; of equal ones that nearest the

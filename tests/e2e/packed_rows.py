@@ -1,6 +1,6 @@
 """packed_rows PLY FILE -- is FILE (compressed PLY, .splat or CSV) what its format's formulas make of the rows of PLY, in their order?
 Every value within half a step of its code, bounds those of 256 rows each, floats of text bit by bit. A compressed PLY may have the rows
-in another order; printed is the sum of its groups' squared extents as a share of that in the PLY's order."""
+in another order; printed is the sum of its groups' diagonals as a share of that in the PLY's order."""
 import array, bisect, math, struct, sys
 
 C0 = 0.28209479177387814
@@ -41,9 +41,9 @@ def sigmoid(v):
     return 1 / (1 + math.exp(-v))
 
 
-def extents(rows, n):
+def diagonals(rows, n):
     sides = lambda g: ((max(rows[c][g:g + 256]) - min(rows[c][g:g + 256])) * w for c, w in (('x', 1), ('y', 2), ('z', 1)))
-    return sum(v * v for g in range(0, n, 256) for v in sides(g))
+    return sum(math.hypot(*sides(g)) for g in range(0, n, 256))
 
 
 def in_order_of(bounds, packed, n, rows):
@@ -74,9 +74,9 @@ def compressed(data, n, rows):
     at += 72 * n_groups
     packed = array.array('I', data[at:at + 16 * n])
     sh = data[at + 16 * n:]
-    share = extents(rows, n)
+    share = diagonals(rows, n)
     rows = in_order_of(bounds, packed, n, rows)
-    print('%.3f' % (extents(rows, n) / share))
+    print('%.3f' % (diagonals(rows, n) / share))
     position, scale, colour = (['x', 'y', 'z'], ['scale_0', 'scale_1', 'scale_2'], ['f_dc_0', 'f_dc_1', 'f_dc_2'])
     shifts = {0: (21, 11, 0), 1: (21, 11, 0), 2: (24, 16, 8)}
     steps = {0: (2047, 1023, 2047), 1: (2047, 1023, 2047), 2: (255, 255, 255)}

@@ -26,7 +26,7 @@ kiln chunk s.db --layer source --max 1500 --min 1 >/dev/null || fail "chunk --ma
 must 0 kiln export s.db --order baked -o baked.ply
 must 0 kiln export s.db -o one.compressed.ply
 share=$(python3 "$here/tests/e2e/packed_rows.py" baked.ply one.compressed.ply) || fail "one.compressed.ply"
-awk "BEGIN { exit !($share < 0.8) }" || fail "groups have $share of the squared extents that those along the curve have"
+awk "BEGIN { exit !($share < 0.8) }" || fail "the diagonals of groups are together $share of those along the curve"
 
 # a part of the rows, of which groups are made anew, moved and of a lower degree
 part=(--filter-value x,gt,0 --sh-degree 1 --translate 1,2,3 --scale 2)
