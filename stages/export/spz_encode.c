@@ -210,14 +210,17 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
 
 /* ---- spherical harmonics ---------------------------------------------------------------------------------------------------- */
 
-/* Codes of n <= STEP values; marks the rows whose value is beyond. bucket: codes are its multiples, but for 255. */
+/* Codes of n <= STEP values; marks the rows whose value is beyond. bucket: codes are its multiples, but for 255. Nearest multiples at
+ * once: nianticlabs/spz rounds to a whole number first, and half a multiple always up, so that one value in `bucket` is wrong and all
+ * colours move to one side. */
 static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsigned char *codes, unsigned char *far)
 {
+    const float scale = sign * 128.0f / (float)bucket; /* a power of two, so products are exact */
 #pragma omp simd
     for (uint64_t i = 0; i < n; i++) {
         const float x = v[i], within = x < -4.0f ? -4.0f : x > 4.0f ? 4.0f : x;
-        int32_t code = nearest_whole(sign * within * 128.0f) + 128 + bucket / 2;
-        code = code < 0 ? 0 : code & -bucket;
+        int32_t code = nearest_whole(within * scale) * bucket + 128;
+        code = code < 0 ? 0 : code;
         codes[i] = (unsigned char)(code > 255 ? 255 : code);
         far[i] |= (x < -1.0f) | (x > 1.0f);
     }

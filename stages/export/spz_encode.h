@@ -1,4 +1,4 @@
-/* spz_encode -- Gaussians as the codes of SPZ: each attribute to its plane, rounded as nianticlabs/spz rounds.
+/* spz_encode -- Gaussians as the codes of SPZ: each attribute to its plane, rounded as nianticlabs/spz rounds, but for harmonics.
  *
  *   plane        bytes a row   code
  *   positions    9             x, y, z: round(v 2^fraction) in 24 bits
@@ -6,7 +6,7 @@
  *   colours      3             round(255 (0.15 sh0 + 0.5))
  *   scales       3             round(16 (log scale + 10))
  *   rotations    4             smallest three: which of x, y, z, w is largest, then sign and 9 bits of each of the others
- *   sh           3 K           round(128 v) + 128, rounded again to a multiple of 2^(8 - bits); coefficient-major, colours inside
+ *   sh           3 K           128 + the multiple of 2^(8 - bits) nearest to 128 v; coefficient-major, colours inside
  *
  * Rounding is to the nearest, halves away from 0, in float32 as there. What lies outside the range of codes takes the nearest one
  * and is counted; positions are not: the fraction is chosen so that they fit.

@@ -39,12 +39,11 @@ def near(one, other, degree):
     assert n == len(b['x']) and len(columns(degree)) <= len(b), (n, len(b['x']), sorted(b))
     sigmoid = lambda v: 1 / (1 + math.exp(-v))
     band = lambda first, end: ['f_rest_%d' % (c * m + k) for c in range(3) for k in range(first, end)]
-    # harmonics are rounded to 1/128 first, and from there to steps of 8/128 and 16/128
     for what, off, most in (('positions', worst(a, b, 'xyz'), 1 / 8192),
                             ('scales', worst(a, b, ['scale_%d' % k for k in range(3)]), 1 / 32),
                             ('colours', worst(a, b, ['f_dc_%d' % k for k in range(3)]), 0.5 / 255 / 0.15),
-                            ('degree 1', worst(a, b, band(0, min(m, 3))), 4.5 / 128),
-                            ('higher degrees', worst(a, b, band(3, m)), 8.5 / 128),
+                            ('degree 1', worst(a, b, band(0, min(m, 3))), 4 / 128),
+                            ('higher degrees', worst(a, b, band(3, m)), 8 / 128),
                             ('alphas', max(abs(sigmoid(x) - sigmoid(y)) for x, y in zip(a['opacity'], b['opacity'])), 0.5 / 255)):
         assert off <= most * (1 + 1e-5) + 1e-6, '%s are off by %g, more than half a step, %g' % (what, off, most)
     for i in range(n):

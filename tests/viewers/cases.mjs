@@ -79,7 +79,7 @@ export const scenes = {
         render: { spark: 42, gaussiansplats3d: 25, babylon: 36, playcanvas: 34, supersplat: 31, three: 28, cesium: 28 },
     },
     leica: {
-        ply: 'scenes/files/brush_leica_8192.ply', width: 400, height: 300, covered: 0.5,
+        ply: 'scenes/files/brush_leica_8192.ply', width: 400, height: 300, covered: 0.4,
         cameras: {
             first: { R: [-0.955336511, 0, 0.295520216, 0.0976252258, 0.943858385, 0.315595806, -0.278929204, 0.330350429, -0.901702344], t: [-0.903836548, -2.17711377, 11.8909016], fx: 480, fy: 480, cx: 200, cy: 150 },
             second: { R: [0.737393737, 0, 0.6754632, 0.223139554, 0.943858385, -0.243598327, -0.637541592, 0.330350429, 0.695995212], t: [-2.62248278, -0.146288976, 6.08854532], fx: 480, fy: 480, cx: 200, cy: 150 },
