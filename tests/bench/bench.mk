@@ -2,6 +2,7 @@
 BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
 PNG_LEVEL6 := $O/tests/bench/png_level6
+CODEC_RATE := $O/tests/bench/codec_rate
 RAM_WATCH := $O/tests/bench/ram_watch
 FORMAT_FILES := $O/tests/bench/format_files
 .PHONY: bench bench-build
@@ -11,11 +12,14 @@ FORMAT_FILES := $O/tests/bench/format_files
 bench: $(if $(wildcard $O/bundle.stamp),,bench-build $(if $(CU_SRC),$(BIN) $(if $(SHARED),$O/tests/unit/truth_test)))
 	$(if $(BUILT_CUDA),@O='$O' SHARED='$(SHARED)' tests/bench/all $(BENCH_ARGS))
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
-bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH) $(PNG_LEVEL6)
+bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH) $(CODEC_RATE) $(PNG_LEVEL6)
 	$(if $(CU_SRC),,@echo 'the GPU part of bench did not run: this build has no CUDA')
 $(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) tests/bench/real_scene.c commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
 $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(CODEC_RATE): $O/tests/bench/codec_rate.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(PNG_LEVEL6): $O/tests/bench/png_level6.c.o
@@ -46,6 +50,11 @@ bench-export: $(BIN) $(RAM_WATCH)
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
 	@O='$O' tests/bench/scaling $(STEPS)
+.PHONY: bench-bake
+## bench-bake: a whole bake, stage by stage: time, CPU, bytes and memory, beside what the disk, zstd and the cores allow (N=, CAMERAS=,
+## bench-bake: DIR=scratch, DEVICES=, RAM=, STEPS="import verify": tests/bench/bake)
+bench-bake: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(CODEC_RATE))
+	@O='$O' MADE=$(if $(wildcard $O/bundle.stamp),,1) tests/bench/bake
 .PHONY: soak
 ## soak: what each stage takes of host memory under which --ram, watched from outside: 3 million Gaussians, caps x threads, some 3 GB
 ## soak: of disk and half an hour (GAUSSIANS=, CAPS=, THREADS=, STAGES=, SCRATCH=dir: tests/bench/soak)
