@@ -10,18 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where: "layer 'baked', chunk '/0/3'", for the sentences. */
-typedef struct {
-    kiln_check *check;
-    const kiln_layer *layer;
-    const kiln_chunk *chunk;
-    uint64_t source_rows; /* of the scene; UINT64_MAX when unknown */
-} place;
+/* Where: "layer 'baked', chunk '/0/3'". */
+#define PROBLEM(c, at, fmt, ...) \
+    kiln_check_problem((c), "layer '%s', chunk '%s': " fmt, (at)->layer->kind, (at)->chunk->name, __VA_ARGS__)
 
-#define PROBLEM(at, fmt, ...) \
-    kiln_check_problem((at)->check, "layer '%s', chunk '%s': " fmt, (at)->layer->kind, (at)->chunk->name, __VA_ARGS__)
-
-static void check_box(const place *at, const float *means, uint64_t n)
+static void check_box(kiln_check *c, const kiln_plane_place *at, const float *means, uint64_t n)
 {
     for (int axis = 0; axis < 3; axis++) {
         float low = n ? INFINITY : 0, high = n ? -INFINITY : 0;
@@ -30,44 +23,59 @@ static void check_box(const place *at, const float *means, uint64_t n)
             high = fmaxf(high, means[axis * n + i]);
         }
         if (low == at->chunk->box_min[axis] && high == at->chunk->box_max[axis]) continue;
-        PROBLEM(at, "its box says %g..%g on axis %d, its means span %g..%g", (double)at->chunk->box_min[axis],
+        PROBLEM(c, at, "its box says %g..%g on axis %d, its means span %g..%g", (double)at->chunk->box_min[axis],
                 (double)at->chunk->box_max[axis], axis, (double)low, (double)high);
     }
 }
 
-static void check_largest(const place *at, const char *plane, const float *v, uint64_t n, float said)
+static void check_largest(kiln_check *c, const kiln_plane_place *at, const char *plane, const float *v, uint64_t n, float said)
 {
     float largest = -INFINITY;
     for (uint64_t i = 0; i < n; i++) largest = fmaxf(largest, v[i]);
-    if (n && largest != said) PROBLEM(at, "it says that the largest of '%s' is %g, it is %g", plane, (double)said, (double)largest);
+    if (n && largest != said)
+        PROBLEM(c, at, "it says that the largest of '%s' is %g, it is %g", plane, (double)said, (double)largest);
 }
 
-static void check_rows(const place *at, const uint32_t *rows, uint64_t n)
+static void check_rows(kiln_check *c, const kiln_plane_place *at, const uint32_t *rows, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         if (rows[i] < at->source_rows) continue;
-        PROBLEM(at, "row %" PRIu64 " comes from source row %" PRIu32 ", the source has %" PRIu64, i, rows[i], at->source_rows);
+        PROBLEM(c, at, "row %" PRIu64 " comes from source row %" PRIu32 ", the source has %" PRIu64, i, rows[i], at->source_rows);
         return;
     }
 }
 
-static void check_content(const place *at, const kiln_plane *p, const void *data)
+static void check_content(kiln_check *c, const kiln_plane_place *at, const void *data)
 {
-    uint64_t n = at->chunk->count;
-    if (strcmp(p->name, "means") == 0) check_box(at, data, n);
-    if (strcmp(p->name, "log_scales") == 0) check_largest(at, p->name, data, 3 * n, at->chunk->max_log_scale);
-    if (strcmp(p->name, "opacity_logits") == 0) check_largest(at, p->name, data, n, at->chunk->max_opacity_logit);
-    if (strcmp(p->name, "source_row") == 0) check_rows(at, data, n);
+    const char *name = at->plane->name;
+    const uint64_t n = at->chunk->count;
+    if (strcmp(name, "means") == 0) check_box(c, at, data, n);
+    if (strcmp(name, "log_scales") == 0) check_largest(c, at, name, data, 3 * n, at->chunk->max_log_scale);
+    if (strcmp(name, "opacity_logits") == 0) check_largest(c, at, name, data, n, at->chunk->max_opacity_logit);
+    if (strcmp(name, "source_row") == 0) check_rows(c, at, data, n);
 }
 
-/* A damaged plane was reported when the layer was read. */
-static kiln_status check_plane(const place *at, const kiln_plane *p, kiln_scratch *s, kiln_error *err)
+kiln_status kiln_check_values(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err)
 {
-    if (strncmp(p->name, "extra/", 6) == 0) return KILN_OK;
-    if (kiln_row_check_plane(at->layer, at->chunk, p, NULL) != KILN_OK) return KILN_OK;
+    KILN_TRY(kiln_row_check_values(at->chunk, at->plane, data, err));
+    check_content(c, at, data);
+    return KILN_OK;
+}
+
+/* Other columns may hold anything. A damaged plane was reported when the layer was read. */
+static bool has_values(const kiln_plane_place *at)
+{
+    return strncmp(at->plane->name, "extra/", 6) != 0 && kiln_row_check_plane(at->layer, at->chunk, at->plane, NULL) == KILN_OK;
+}
+
+static kiln_status check_plane(kiln_check *c, const kiln_plane_place *at, kiln_scratch *s, kiln_error *err)
+{
+    const kiln_plane *p = at->plane;
+    if (c->quick || (c->sound && at->number < c->sound->n_planes && c->sound->planes[at->number]) || !has_values(at))
+        return KILN_OK;
     KILN_TRY(kiln_scratch_want(s, p->data.raw_bytes, err));
-    KILN_TRY(kiln_plane_read(at->check->m, at->chunk, p->name, s->data, p->data.raw_bytes, err));
-    check_content(at, p, s->data);
+    KILN_TRY(kiln_plane_read(c->m, at->chunk, p->name, s->data, p->data.raw_bytes, err));
+    check_content(c, at, s->data);
     return KILN_OK;
 }
 
@@ -83,9 +91,12 @@ static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest
         kiln_check_problem(c, "layer '%s' says digest %s, it is %s", kind, kiln_hash_hex(digest, said),
                            kiln_hash_hex(computed, is));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
-        place at = {.check = c, .layer = l, .chunk = &l->chunks[i], .source_rows = source_rows};
-        for (uint32_t p = 0; p < at.chunk->n_planes; p++)
-            KILN_GO(kiln_check_take(c, check_plane(&at, &at.chunk->planes[p], s, err), err));
+        kiln_plane_place at = {.layer = l, .chunk = &l->chunks[i], .source_rows = source_rows};
+        for (uint32_t p = 0; p < at.chunk->n_planes; p++) {
+            at.plane = &at.chunk->planes[p];
+            at.number = c->n_planes++;
+            KILN_GO(kiln_check_take(c, check_plane(c, &at, s, err), err));
+        }
     }
 done:
     kiln_layer_free(l);
@@ -123,22 +134,85 @@ done:
     return st;
 }
 
+/* source_rows of each layer's places: only what a fresh stage made must fit the scene. */
+static kiln_status list_all(kiln_check *c, kiln_buffer *names, int64_t *scene_rows, kiln_error *err)
+{
+    KILN_TRY(kiln_query_number(c->m, "SELECT coalesce(max(rows_read), -1) FROM scene", scene_rows, err));
+    return list_layers(c, names, err);
+}
+
+static uint64_t source_rows_of(const layer_name *name, int64_t scene_rows)
+{
+    return scene_rows < 0 || !name->fresh ? UINT64_MAX : (uint64_t)scene_rows;
+}
+
 kiln_status kiln_check_layers(kiln_check *c, kiln_error *err)
 {
     kiln_buffer names = {0};
     kiln_scratch s = {0};
     int64_t rows = -1;
     kiln_status st = KILN_OK;
-    KILN_GO(kiln_query_number(c->m, "SELECT coalesce(max(rows_read), -1) FROM scene", &rows, err));
-    KILN_GO(list_layers(c, &names, err));
+    KILN_GO(list_all(c, &names, &rows, err));
     for (size_t i = 0; i < names.size / sizeof(layer_name); i++) {
         layer_name name;
         memcpy(&name, names.data + i * sizeof name, sizeof name);
-        uint64_t source_rows = rows < 0 || !name.fresh ? UINT64_MAX : (uint64_t)rows;
-        KILN_GO(kiln_check_take(c, check_layer(c, name.kind, name.digest, source_rows, &s, err), err));
+        KILN_GO(kiln_check_take(c, check_layer(c, name.kind, name.digest, source_rows_of(&name, rows), &s, err), err));
     }
 done:
     free(s.data);
     kiln_buffer_release(&names);
     return st;
+}
+
+/* ---- for the sweep ----------------------------------------------------------------------------------------------- */
+static uint64_t count_planes(const kiln_layer *l)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->n_chunks; i++) n += l->chunks[i].n_planes;
+    return n;
+}
+
+static kiln_status add_places(kiln_plane_list *list, const kiln_layer *l, uint64_t source_rows, kiln_error *err)
+{
+    const uint64_t n = count_planes(l);
+    kiln_plane_place *more = realloc(list->places, (list->n_places + n + 1) * sizeof *more);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "no room for %" PRIu64 " planes", list->n_places + n);
+    list->places = more;
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        const kiln_chunk *chunk = &l->chunks[i];
+        for (uint32_t p = 0; p < chunk->n_planes; p++) {
+            const kiln_plane_place at = {
+                .layer = l, .chunk = chunk, .plane = &chunk->planes[p], .source_rows = source_rows, .number = list->n_planes++};
+            if (has_values(&at)) list->places[list->n_places++] = at;
+        }
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_check_list_planes(kiln_check *c, kiln_plane_list *out, kiln_error *err)
+{
+    kiln_buffer names = {0};
+    int64_t rows = -1;
+    kiln_status st = KILN_OK;
+    *out = (kiln_plane_list){0};
+    KILN_GO(list_all(c, &names, &rows, err));
+    const size_t n = names.size / sizeof(layer_name);
+    KILN_GO(KILN_ALLOC(&out->layers, n, "layers", err));
+    for (size_t i = 0; i < n; i++) {
+        layer_name name;
+        memcpy(&name, names.data + i * sizeof name, sizeof name);
+        KILN_GO(kiln_layer_get_digest(c->m, name.kind, name.digest, &out->layers[i], err));
+        out->n_layers++;
+        KILN_GO(add_places(out, out->layers[i], source_rows_of(&name, rows), err));
+    }
+done:
+    kiln_buffer_release(&names);
+    return st;
+}
+
+void kiln_plane_list_release(kiln_plane_list *l)
+{
+    for (uint64_t i = 0; i < l->n_layers; i++) kiln_layer_free(l->layers[i]);
+    free(l->layers);
+    free(l->places);
 }

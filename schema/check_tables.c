@@ -34,6 +34,7 @@ static kiln_status read_exact(place *at, const kiln_array *a, uint64_t n, uint32
                               kiln_error *err)
 {
     *fits = a->raw_bytes / elem == n && a->raw_bytes % elem == 0 && kiln_array_is_whole(a);
+    at->check->unread += !*fits;
     if (!*fits) return KILN_OK;
     KILN_TRY(kiln_scratch_want(s, a->raw_bytes, err));
     return kiln_manifest_read_array(at->check->m, a, s->data, err);
@@ -154,14 +155,25 @@ static kiln_status check_table(place *at, kiln_error *err)
     const kiln_tile_table *t = at->table;
     uint32_t row = 0;
     if (!kiln_hash_equal(kiln_tile_table_digest(t), t->digest)) problem(at, "it has another digest than it says");
+    if (at->check->quick) return KILN_OK;
     KILN_TRY(kiln_check_take(at->check, check_visible(at, err), err));
     for (uint32_t i = 0; i < t->n_bands; i++) {
         const kiln_tile_band *b = &t->bands[i];
-        if (b->row0 != row || b->row1 <= b->row0) return KILN_OK; /* was reported */
+        if (b->row0 != row || b->row1 <= b->row0) { /* was reported */
+            at->check->unread++;
+            return KILN_OK;
+        }
         row = b->row1;
         KILN_TRY(kiln_check_take(at->check, check_band(at, b, err), err));
     }
     return KILN_OK;
+}
+
+static void place_release(place *at)
+{
+    free(at->a.data);
+    free(at->b.data);
+    free(at->code.data);
 }
 
 /* Do the tables belong to the layer that is drawn now? A stage before tiles that ran again leaves them stale, not damaged. */
@@ -180,27 +192,68 @@ static kiln_status tables_are_current(kiln_check *c, bool *current, kiln_error *
     return KILN_OK;
 }
 
+kiln_status kiln_check_drawn(kiln_check *c, kiln_layer **out, kiln_error *err)
+{
+    bool current;
+    *out = NULL;
+    KILN_TRY(tables_are_current(c, &current, err));
+    return current ? kiln_check_take(c, kiln_layer_get_drawn(c->m, out, err), err) : KILN_OK;
+}
+
 kiln_status kiln_check_tables(kiln_check *c, kiln_error *err)
 {
     kiln_tile_table *tables = NULL;
     kiln_layer *drawn = NULL;
     uint32_t n = 0;
-    bool current;
     place at = {.check = c};
     kiln_status st = KILN_OK;
-    KILN_GO(tables_are_current(c, &current, err));
-    if (current) KILN_GO(kiln_check_take(c, kiln_layer_get_drawn(c->m, &drawn, err), err));
+    KILN_GO(kiln_check_drawn(c, &drawn, err));
     at.drawn = drawn;
     KILN_GO(kiln_tile_tables_get(c->m, true, &tables, &n, err));
     for (uint32_t i = 0; i < n; i++) {
         at.table = &tables[i];
+        if (c->sound && i < c->sound->n_tables && c->sound->tables[i]) continue;
         KILN_GO(kiln_check_take(c, check_table(&at, err), err));
     }
 done:
-    free(at.a.data);
-    free(at.b.data);
-    free(at.code.data);
+    place_release(&at);
     kiln_tile_tables_free(tables, n);
     kiln_layer_free(drawn);
     return st;
+}
+
+/* ---- for the sweep ----------------------------------------------------------------------------------------------- */
+kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_layer *drawn, kiln_error *err)
+{
+    place at = {.check = c, .table = t, .drawn = drawn};
+    const kiln_status st = check_table(&at, err);
+    place_release(&at);
+    return st;
+}
+
+void kiln_check_table_arrays(const kiln_tile_table *t, kiln_array_fn *fn, void *context)
+{
+    fn(context, &t->chunks);
+    fn(context, &t->visible_slot);
+    fn(context, &t->visible_row);
+    for (uint32_t i = 0; i < t->n_bands; i++) {
+        fn(context, &t->bands[i].tile_count);
+        fn(context, &t->bands[i].tile_bytes);
+        fn(context, &t->bands[i].rank_delta);
+    }
+}
+
+/* What is read of the table itself stays while bands are read, one after the other. Names take a row count each; a blob that is
+ * read takes itself twice more. */
+uint64_t kiln_check_table_ram(const kiln_tile_table *t)
+{
+    const uint64_t own = t->visible_slot.raw_bytes + t->visible_row.raw_bytes, names = 9 * t->chunks.raw_bytes;
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < t->n_bands; i++) {
+        const kiln_tile_band *b = &t->bands[i];
+        const uint64_t band = b->tile_count.raw_bytes + b->tile_bytes.raw_bytes + b->rank_delta.raw_bytes;
+        if (band > largest) largest = band;
+    }
+    const uint64_t all = own + names + largest, blob = all < KILN_BLOB_MAX ? all : KILN_BLOB_MAX;
+    return all + 2 * blob;
 }

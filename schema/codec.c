@@ -124,14 +124,12 @@ static const char *frame_fault(const kiln_blob *b)
     return NULL;
 }
 
-kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
+kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst, kiln_error *err)
 {
     char hex[33];
     const char *damage = frame_fault(b);
-    unsigned char *shuffled = NULL;
     size_t bytes = (size_t)b->raw_bytes;
     bool direct = b->elem == 1;
-    if (!damage && !direct) KILN_TRY(kiln_alloc_unset((void **)&shuffled, bytes, 1, "a blob", err));
     if (!damage) {
         size_t z = ZSTD_decompress(direct ? dst : shuffled, bytes, b->packed, b->packed_bytes);
         if (ZSTD_isError(z))
@@ -141,7 +139,16 @@ kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
     }
     if (!damage && !direct) kiln_shuffle_best()->join(shuffled, bytes / b->elem, b->elem, dst);
     if (!damage && !kiln_hash_equal(kiln_hash_of(dst, bytes), b->hash)) damage = "its content has another hash";
-    free(shuffled);
     if (damage) return kiln_fail(err, KILN_E_IO, "blob %s is damaged: %s", kiln_hash_hex(b->hash, hex), damage);
     return KILN_OK;
+}
+
+kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err)
+{
+    void *shuffled = NULL;
+    /* a size that the frame belies is refused before it is used */
+    if (b->elem != 1 && !frame_fault(b)) KILN_TRY(kiln_alloc_unset(&shuffled, b->raw_bytes, 1, "a blob", err));
+    const kiln_status st = kiln_blob_unpack_with(b, shuffled, dst, err);
+    free(shuffled);
+    return st;
 }

@@ -31,6 +31,9 @@ kiln_status kiln_blob_stream(const void *raw, size_t raw_bytes, uint32_t elem, k
                              kiln_error *err) KILN_MUST_CHECK;
 /* dst has raw_bytes; checks the frame, the size and the hash: KILN_E_IO "blob HEX is damaged: ...". */
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
+/* The same without an allocation of its own for the shuffled bytes, for callers that unpack many blobs: shuffled has raw_bytes,
+ * too, and its contents are lost. */
+kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst, kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END
 

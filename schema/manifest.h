@@ -362,6 +362,18 @@ kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, v
 /* Every hash, count, bound and reference; *problems lines through `report`. KILN_E_IO when any was found. */
 kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void *context, uint64_t *checked_bytes,
                                  kiln_error *err) KILN_MUST_CHECK;
+typedef void kiln_verify_progress_fn(void *context, uint64_t done_bytes, uint64_t all_bytes);
+typedef struct {
+    unsigned threads;   /* 0: the caller's alone. Each other one has a connection of its own */
+    uint64_t ram_bytes; /* most host memory for all of it: fewer threads where it is little, but at least one. 0: no limit */
+    bool quick; /* structure, rows, counts, references and sizes alone: the bytes of blobs are not read. threads does not count */
+    kiln_problem_fn *report;           /* may be NULL. It and `progress` are called by the caller's thread */
+    kiln_verify_progress_fn *progress; /* may be NULL */
+    void *context;
+} kiln_verify_options;
+/* The same. The sentences and their order do not depend on threads. *checked_bytes: raw bytes whose hash was computed. */
+kiln_status kiln_manifest_verify_with(kiln_manifest *m, const kiln_verify_options *o, uint64_t *checked_bytes,
+                                      kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END
 

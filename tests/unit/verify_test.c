@@ -128,6 +128,43 @@ static void what_is_stale_is_no_damage(void **state)
     kiln_manifest_close(m);
 }
 
+/* ---- threads, --quick -------------------------------------------------------------------------------------------- */
+/* What is said with so many threads: sentences, the error, bytes. 0: by the caller's thread alone. */
+typedef struct {
+    lines said;
+    kiln_error err;
+    kiln_status status;
+    uint64_t bytes;
+} outcome;
+
+static outcome outcome_of(kiln_manifest *m, kiln_verify_options options)
+{
+    outcome r = {.bytes = 0};
+    options.report = add_sentence;
+    options.context = &r.said;
+    r.status = kiln_manifest_verify_with(m, &options, &r.bytes, &r.err);
+    return r;
+}
+
+static void assert_alike(const outcome *a, const outcome *b, const char *what)
+{
+    if (strcmp(a->said.text, b->said.text) != 0 || strcmp(a->err.msg, b->err.msg) != 0)
+        fail_msg("%s\none thread says:\n%sothers say:\n%s", what, a->said.text, b->said.text);
+    assert_int_equal(a->status, b->status);
+    assert_int_equal(a->bytes, b->bytes);
+}
+
+static void assert_threads_are_alike(kiln_manifest *m, const char *what)
+{
+    const outcome alone = outcome_of(m, (kiln_verify_options){.threads = 0});
+    for (unsigned threads = 1; threads <= 8; threads += 7) {
+        const outcome r = outcome_of(m, (kiln_verify_options){.threads = threads});
+        assert_alike(&alone, &r, what);
+    }
+    const outcome small = outcome_of(m, (kiln_verify_options){.threads = 8, .ram_bytes = 1}); /* no table has room */
+    assert_alike(&alone, &small, what);
+}
+
 static void damage_of_the_file_itself_is_found(void **state)
 {
     char path[600];
@@ -148,6 +185,7 @@ static void damage_of_the_file_itself_is_found(void **state)
         assert_int_equal(fclose(f), 0);
         m = open_manifest(path, KILN_OPEN_READ);
         found += kiln_manifest_verify(m, NULL, NULL, &bytes, &err) != KILN_OK;
+        assert_threads_are_alike(m, "a page without its head");
         kiln_manifest_close(m);
         f = fopen(path, "r+b");
         assert_non_null(f);
@@ -156,6 +194,95 @@ static void damage_of_the_file_itself_is_found(void **state)
         assert_int_equal(fclose(f), 0);
     }
     assert_int_equal(found, pages - 1);
+}
+
+static void damage_is_told_alike_with_any_number_of_threads(void **state)
+{
+    char name[16];
+    kiln_manifest *m = filled(state, "sound.db", false);
+    assert_threads_are_alike(m, "nothing");
+    kiln_manifest_close(m);
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        snprintf(name, sizeof name, "m%zu.db", i);
+        m = filled(state, name, false);
+        run_sql(m, "PRAGMA foreign_keys = OFF");
+        run_sql(m, damages[i].sql);
+        assert_threads_are_alike(m, damages[i].sql);
+        kiln_manifest_close(m);
+    }
+}
+
+/* Every blob is replaced by one of its size with another content, every other one, or the last alone; and rows besides. */
+static void damage_in_many_blobs_is_told_alike(void **state)
+{
+    static const char *const which[] = {"1", "id % 2", "id = (SELECT max(id) FROM blob)", "id IN (2, 3, 5)"};
+    char name[16], sql[300];
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
+        snprintf(name, sizeof name, "b%zu.db", i);
+        kiln_manifest *m = filled(state, name, false);
+        snprintf(sql, sizeof sql, "UPDATE blob SET packed = CAST(substr(packed, 1, length(packed) - 1) || x'5a' AS BLOB) WHERE %s",
+                 which[i]);
+        run_sql(m, sql);
+        assert_threads_are_alike(m, sql);
+        const outcome r = outcome_of(m, (kiln_verify_options){.threads = 8});
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM blob WHERE %s", which[i]);
+        if (r.said.n < number_of(m, sql)) fail_msg("%d problems are told:\n%s", r.said.n, r.said.text);
+        run_sql(m, "UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0; UPDATE tile_band SET pairs = 2 WHERE band = 0");
+        assert_threads_are_alike(m, "blobs and rows");
+        kiln_manifest_close(m);
+    }
+}
+
+/* As a blob's values are wrong, not its bytes: its hash is right. */
+static void wrong_values_are_told_alike(void **state)
+{
+    char hex[33], sql[300];
+    const float means[9] = {1, 2, 3, 4, INFINITY, 6, 7, 8, 9};
+    kiln_manifest *m = filled(state, "m.db", false);
+    kiln_hash other = put_bytes(m, means, sizeof means, 4);
+    snprintf(sql, sizeof sql,
+             "UPDATE plane_segment SET hash = x'%s' WHERE plane = (SELECT plane.id FROM plane JOIN chunk ON chunk.id = plane.chunk"
+             " WHERE plane.name = 'means' AND ordinal = 0)",
+             kiln_hash_hex(other, hex));
+    run_sql(m, sql);
+    assert_threads_are_alike(m, sql);
+    const outcome r = outcome_of(m, (kiln_verify_options){.threads = 8});
+    if (!strstr(r.said.text, "plane 'means' holds inf at element 4")) fail_msg("%s", r.said.text);
+    kiln_manifest_close(m);
+}
+
+static void quick_finds_what_rows_say_and_reads_no_blob(void **state)
+{
+    static const char *const seen[] = {
+        "DELETE FROM blob WHERE id = 1",
+        "UPDATE blob SET raw_bytes = raw_bytes + 4 WHERE id = 2",
+        "UPDATE blob SET elem = 3 WHERE id = 2",
+        "UPDATE layer SET count = 5",
+        "UPDATE chunk SET name = '/9' WHERE ordinal = 1",
+        "DELETE FROM plane_segment WHERE plane = 1",
+        "DELETE FROM scene",
+        "UPDATE tile_table SET pairs = 7",
+        "UPDATE tile_table SET digest = zeroblob(16)",
+        "UPDATE tile_band SET pairs = 2 WHERE band = 0",
+    };
+    char name[16];
+    kiln_manifest *m = filled(state, "m.db", false);
+    outcome r = outcome_of(m, (kiln_verify_options){.quick = true, .threads = 8});
+    if (r.status != KILN_OK) fail_msg("a sound manifest: %s", r.said.text);
+    assert_int_equal(r.bytes, 0);
+    run_sql(m, "UPDATE blob SET packed = CAST(substr(packed, 1, length(packed) - 1) || x'5a' AS BLOB)");
+    r = outcome_of(m, (kiln_verify_options){.quick = true});
+    if (r.status != KILN_OK) fail_msg("it looks into blobs: %s", r.said.text);
+    kiln_manifest_close(m);
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+        snprintf(name, sizeof name, "q%zu.db", i);
+        m = filled(state, name, false);
+        run_sql(m, "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON");
+        run_sql(m, seen[i]);
+        r = outcome_of(m, (kiln_verify_options){.quick = true});
+        if (r.status != KILN_E_IO || r.said.n == 0) fail_msg("not found: %s", seen[i]);
+        kiln_manifest_close(m);
+    }
 }
 
 /* ---- digest lines ------------------------------------------------------------------------------------------------ */
@@ -223,6 +350,10 @@ int main(void)
         TEST(bytes_behind_the_last_tile_are_found),
         TEST(what_is_stale_is_no_damage),
         TEST(damage_of_the_file_itself_is_found),
+        TEST(damage_is_told_alike_with_any_number_of_threads),
+        TEST(damage_in_many_blobs_is_told_alike),
+        TEST(wrong_values_are_told_alike),
+        TEST(quick_finds_what_rows_say_and_reads_no_blob),
         TEST(digest_lines_are_three_words_each_and_sorted),
         TEST(digest_lines_do_not_depend_on_order_or_device),
         TEST(digest_lines_of_fast_pictures_say_so),
