@@ -1,5 +1,7 @@
 # SplatKiln. `make help` lists the targets; pipelines/pipeline.mk has those that bake a scene.
 -include config.mk
+# No rule of make's own applies here, and trying them on every header took two thirds of the time of a make with nothing to do.
+MAKEFLAGS += -r
 O       ?= build
 CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CFLAGS  ?= -O2 -g
