@@ -24,7 +24,7 @@ LIB_SRC += $(if $(CU_SRC),kernels/ops_cuda.c $(CU_SRC),kernels/ops_no_cuda.c)
 LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
 LDLIBS   = -lpng -ljpeg -lwebp -ltiff -ljansson -lisal -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
-PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*/*.c stages/*/*/*.c))
+PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*.c stages/*/*.c stages/*/*/*.c))
 STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 # kiln-NAME from NAME.c; kiln.c is the front command itself.
 TOOLS   := $(patsubst stages/tools/%.c,%,$(filter-out stages/tools/kiln.c,$(wildcard stages/tools/*.c)))
@@ -53,15 +53,15 @@ deps: $(READY)
 
 # What programs and tests are made from; RELOCATABLE=1 (make gpu-bundle): one shared object, because many copies are large.
 LINKED := $(if $(RELOCATABLE),$O/lib/libkiln.so,$O/libstages.a $O/libsplatkiln.a)
-$(STAGES:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/%.c.o $(LINKED)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(TOOLS:%=$O/bin/kiln-%): $O/bin/kiln-%: $O/stages/tools/%.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $O/bin/kiln: $O/stages/tools/kiln.c.o $(LINKED)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) -Wl,--as-needed $^ $(LDLIBS) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) -Wl,--build-id $^ $(LDLIBS) -o $@
+# The stages are in kiln, which goes by the name under which it is called. Where a file cannot have two names it is copied.
+$(STAGES:%=$O/bin/kiln-%): $O/bin/kiln
+	@ln -f $< $@ 2>/dev/null || cp -p $< $@
 $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@

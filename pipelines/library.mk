@@ -23,8 +23,8 @@ $O/splatkiln.pc: FORCE | $(CUDA_STATE)
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lsplatkiln' 'Libs.private: -fopenmp $(LIB_LDLIBS)' > $@
 
 # Links what a build without CUDA links, where builds with CUDA are made: ops_no_cuda.c must not fall behind.
-NO_CUDA := $(if $(CU_SRC),$O/no-cuda/kiln-render)
-$O/no-cuda/kiln-render: $O/stages/render.c.o $(PART_SRC:%=$O/%.o) $(filter-out %.cu.o %/ops_cuda.c.o,$(LIB_OBJ)) $O/kernels/ops_no_cuda.c.o
+NO_CUDA := $(if $(CU_SRC),$O/no-cuda/kiln)
+$O/no-cuda/kiln: $O/stages/tools/kiln.c.o $(PART_SRC:%=$O/%.o) $(filter-out %.cu.o %/ops_cuda.c.o,$(LIB_OBJ)) $O/kernels/ops_no_cuda.c.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(filter-out $(CUDA_LDLIBS),$(LDLIBS)) -o $@
 
@@ -43,6 +43,7 @@ AT = $(DESTDIR)$(PREFIX)
 install: $(BIN) $(MAN) $(COMPLETION) lib
 	install -d '$(AT)/bin' '$(AT)/share/man/man1' '$(AT)/$(BASH_DIR)' '$(AT)/$(ZSH_DIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	install $(BIN) '$(AT)/bin'
+	for s in $(STAGES); do ln -f '$(AT)/bin/kiln' "$(AT)/bin/kiln-$$s" 2>/dev/null || :; done # as in build/bin
 	install -m 644 $(MAN) '$(AT)/share/man/man1'
 	install -m 644 $O/completion/kiln.bash '$(AT)/$(BASH_DIR)/kiln'
 	for p in $(notdir $(PROGRAMS)); do ln -sf kiln "$(AT)/$(BASH_DIR)/$$p" || exit 1; done

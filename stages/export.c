@@ -497,16 +497,12 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-int main(int argc, char **argv)
-{
-    static const kiln_stage_program program = {.name = "export",
-                                               .cli = &cli,
-                                               .open = KILN_OPEN_WRITE,
-                                               .serial = true,
-                                               .undivided = true,
-                                               .lists = &o.list_formats,
-                                               .list = kiln_writers_list,
-                                               .run = run,
-                                               .unit = kiln_export_unit};
-    return kiln_program_main(&program, argc, argv);
-}
+const kiln_stage_program kiln_stage_export = {.name = "export",
+                                              .cli = &cli,
+                                              .open = KILN_OPEN_WRITE,
+                                              .serial = true,
+                                              .undivided = true,
+                                              .lists = &o.list_formats,
+                                              .list = kiln_writers_list,
+                                              .run = run,
+                                              .unit = kiln_export_unit};

@@ -691,7 +691,5 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {
+const kiln_stage_program kiln_stage_prune = {
     .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .packs = true, .run = run, .unit = kiln_prune_compute};
-
-int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

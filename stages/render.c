@@ -512,7 +512,5 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {
+const kiln_stage_program kiln_stage_render = {
     .name = "render", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_render_compute, .early = kiln_frame_early};
-
-int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -34,6 +34,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct kiln_run kiln_run;       /* the parent's side */
 typedef struct kiln_worker kiln_worker; /* the worker's side */
@@ -75,8 +76,21 @@ typedef struct {
 } kiln_stage_program;
 enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kiln_worker_defer) may be unanswered at a time */
 
-/* The main() of every program: parses the options, runs as worker or parent, prints the error and returns the exit code. */
+/* The main() of every program: parses the options, runs as worker or parent, prints the error and returns the exit code. A process
+ * may call it several times, one after the other, on its main thread: nothing of a call reaches the next, except that after SIGINT or
+ * SIGTERM the next one ends too. It keeps nothing of argv. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
+/* Prints what --help-json prints. The caller checks the stream. KILN_E_BUG. */
+kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
+
+/* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of kiln_program_main, also where the call ended
+ * well nevertheless. */
+kiln_status kiln_program_stopped(kiln_error *err) KILN_MUST_CHECK;
+
+/* The stages: kiln_stage_knn is in stages/knn.c. */
+#define STAGE(name, version, reads, makes, what) extern const kiln_stage_program kiln_stage_##name;
+#include "pipelines/stages.def"
+#undef STAGE
 
 /* ---- parent ------------------------------------------------------------------------------------------------------ */
 kiln_manifest *kiln_run_manifest(kiln_run *r); /* borrowed; NULL before it is opened */

@@ -23,8 +23,8 @@ typedef struct {
     const char *units;       /* names or positions of the optional units to compute; NULL: all */
 } kiln_engine_options;
 extern kiln_engine_options kiln_engine_values;
-/* Gives the program's option table with the engine's rows in front of the common ones. The rows are static, so it may be called
- * once in a process. */
+/* Gives the program's option table with the engine's rows in front of the common ones. The rows are static: the next call
+ * replaces them. */
 kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- SIGINT, SIGTERM --------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The main() of every program: parses options, runs as worker or parent, prints report and error, returns the exit code. */
+/* The main() of every program, which `kiln pipeline` calls for one stage after the other: parses options, runs as worker or parent, prints report and error, returns the exit code. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -174,11 +174,31 @@ static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
     return kiln_exit_code(st);
 }
 
+/* A stage that runs after another one in this process finds what it would find in a process of its own: some programs lack options
+ * that others have, and parsing sets only those that a program has. */
+static void forget_last_run(kiln_run *r)
+{
+    memset(r, 0, sizeof *r);
+    kiln_common_values = (kiln_common){0};
+    kiln_engine_values = (kiln_engine_options){0};
+}
+
+kiln_status kiln_program_stopped(kiln_error *err) { return kiln_interrupt_check(err); }
+
+kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err)
+{
+    kiln_cli cli;
+    KILN_TRY(kiln_engine_options_merge(p, &cli, err));
+    kiln_cli_help_json(&cli, out);
+    return KILN_OK;
+}
+
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
 {
-    static kiln_run r; /* one a process; too big for the stack */
+    static kiln_run r; /* one at a time; too big for the stack */
     kiln_error err = {0}, late = {0};
     (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the write that goes too far says so itself; workers inherit it */
+    forget_last_run(&r);
     r.program = p;
     r.stage = kiln_stage_find(p->name);
     r.start_ns = kiln_now_ns();

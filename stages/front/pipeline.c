@@ -1,7 +1,9 @@
-/* `kiln pipeline` -- bakes a scene: the stages of pipelines/stages.def, one program after the other.
+/* `kiln pipeline` -- bakes a scene: the stages of pipelines/stages.def, one after the other, in this process (programs.h).
  *
- * The options of all stages are read and checked before the first program starts, so that a slip in an option of the last stage is
- * reported at once. What a user did not give is not passed on: the programs have defaults and stored parameters, this has none.
+ * The options of all stages are read and checked before the first stage starts, so that a slip in an option of the last stage is
+ * reported at once. What a user did not give is not passed on: the stages have defaults and stored parameters, this has none.
+ * A stage that runs in this process reads its own command line, after which nobody knows what was given to `kiln pipeline`: so the
+ * command lines of all stages are made before the first runs.
  * `make pipeline` calls this with --make as the first word, and its variables as they were typed (MIN_OPACITY=0.02). */
 #include "base/file.h"
 #include "base/log.h"
@@ -48,11 +50,20 @@ static const kiln_opt make_rows[] = {
 static kiln_pipeline_table table;
 static kiln_cli cli;
 
+/* What a stage is called with. */
+typedef struct {
+    const char **argv; /* NULL: it does not run */
+    size_t first, n;   /* argv[first] to argv[n - 1] are ours */
+    bool allows_partial;
+} call;
+
 typedef struct {
     const char *scene; /* NULL: none is needed */
     char out[KILN_PATH_MAX], manifest[KILN_PATH_MAX];
     bool runs[KILN_STAGES_MAX]; /* by index in the table */
-    char partial[512];          /* stages that finished partially */
+    call call[KILN_STAGES_MAX];
+    kiln_log_level level;
+    char partial[512]; /* stages that finished partially */
 } bake;
 
 /* ---- the table and its help ---------------------------------------------------------------------------------------------------
@@ -361,28 +372,42 @@ static kiln_status make_demo(const char *dir, int *code, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status run_stage(const kiln_stage_options *s, bake *b, int *code, kiln_error *err)
+static kiln_status make_call(const kiln_stage_options *s, const bake *b, call *c, kiln_error *err)
 {
-    const char **argv;
-    size_t n = 1;
-    KILN_TRY(KILN_ALLOC(&argv, kiln_pipeline_count(&cli, s) + 4, "the arguments of a stage", err));
-    if (!strcmp(s->stage, "import")) argv[n++] = b->scene; /* the one stage that reads something else than the manifest */
-    argv[n++] = b->manifest;
-    const size_t first = n;
-    kiln_status st = kiln_pipeline_arguments(&cli, s, (char **)argv, &n, err);
-    if (st == KILN_OK) st = run_program(s->stage, argv, false, code, err);
-    for (size_t i = first; i < n; i++) free((char *)argv[i]);
-    free(argv);
-    return st;
+    KILN_TRY(KILN_ALLOC(&c->argv, kiln_pipeline_count(&cli, s) + 4, "the arguments of a stage", err));
+    c->n = 1;
+    if (!strcmp(s->stage, "import")) c->argv[c->n++] = b->scene; /* the one stage that reads something else than the manifest */
+    c->argv[c->n++] = b->manifest;
+    c->first = c->n;
+    c->allows_partial = allows_partial(s);
+    return kiln_pipeline_arguments(&cli, s, (char **)c->argv, &c->n, err);
+}
+
+static kiln_status make_calls(bake *b, kiln_error *err)
+{
+    for (size_t s = 0; s < table.n_stages; s++)
+        if (b->runs[s]) KILN_TRY(make_call(&table.stage[s], b, &b->call[s], err));
+    return KILN_OK;
+}
+
+static void release_calls(bake *b)
+{
+    for (size_t s = 0; s < KILN_STAGES_MAX; s++) {
+        for (size_t i = b->call[s].first; i < b->call[s].n; i++) free((char *)b->call[s].argv[i]);
+        free(b->call[s].argv);
+    }
 }
 
 static kiln_status run_stages(bake *b, int *code, kiln_error *err)
 {
     for (size_t s = 0; s < table.n_stages; s++) {
+        const call *c = &b->call[s];
         if (!b->runs[s]) continue;
-        KILN_TRY(run_stage(&table.stage[s], b, code, err));
+        KILN_TRY(kiln_program_stopped(err));
+        KILN_TRY(run_program(table.stage[s].stage, c->argv, false, code, err));
+        kiln_log_init(NAME, b->level);
         if (*code == 0) continue;
-        if (*code != kiln_exit_code(KILN_E_PARTIAL) || !allows_partial(&table.stage[s])) return KILN_OK;
+        if (*code != kiln_exit_code(KILN_E_PARTIAL) || !c->allows_partial) return KILN_OK;
         const size_t at = strlen(b->partial);
         (void)snprintf(b->partial + at, sizeof b->partial - at, " kiln-%s", table.stage[s].stage);
         *code = 0;
@@ -408,23 +433,32 @@ static void say_places(const bake *b)
     say_place(b, "export:", "export", "export");
 }
 
-static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
+static kiln_status run_bake(const kiln_parsed *parsed, bake *b, int *code, kiln_error *err)
 {
-    static bake b; /* too big for the stack */
-    kiln_log_init(NAME, is_yes("quiet") ? KILN_LOG_QUIET : is_yes("verbose") ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
-    KILN_TRY(choose_stages(&b, err));
-    KILN_TRY(check_reach(&b, err));
-    KILN_TRY(check_once(&b, err));
-    KILN_TRY(find_places(parsed, &b, err));
-    if (o.demo) KILN_TRY(make_demo(b.scene, code, err));
-    if (*code == 0) KILN_TRY(run_stages(&b, code, err));
-    if (*code == 0) say_places(&b);
-    if (b.partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
+    b->level = is_yes("quiet") ? KILN_LOG_QUIET : is_yes("verbose") ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL;
+    kiln_log_init(NAME, b->level);
+    KILN_TRY(choose_stages(b, err));
+    KILN_TRY(check_reach(b, err));
+    KILN_TRY(check_once(b, err));
+    KILN_TRY(find_places(parsed, b, err));
+    KILN_TRY(make_calls(b, err));
+    if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
+    if (*code == 0) KILN_TRY(run_stages(b, code, err));
+    if (*code == 0) say_places(b);
+    if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
         return kiln_fail(err, KILN_E_PARTIAL,
                          "baked in part: %s lacks what%s gave up; the same command tries it again, "
                          "kiln info names it",
-                         b.manifest, b.partial);
+                         b->manifest, b->partial);
     return KILN_OK;
+}
+
+static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
+{
+    static bake b; /* too big for the stack */
+    const kiln_status st = run_bake(parsed, &b, code, err);
+    release_calls(&b);
+    return st;
 }
 
 static kiln_status parse_and_run(int argc, char **argv, int *code, kiln_error *err)

@@ -1,4 +1,5 @@
-/* The programs beside `kiln`. A program is started with fork and exec, its answer is read from a pipe, its end is waited for. */
+/* The programs beside `kiln`. Our own stages are called. Any other program is started with fork and exec, its answer is read from a
+ * pipe, its end is waited for. */
 #include "stages/front/programs.h"
 
 #include "base/file.h"
@@ -14,18 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PREFIX "kiln-"
-enum { ANSWER_MAX = 4 << 20, EXEC_FAILED = 127 };
+enum { ANSWER_MAX = 4 << 20, EXEC_FAILED = 127, HEAD = 4096 };
+#define SELF "/proc/self/exe"
 
 /* ---- finding ---------------------------------------------------------------------------------------------------------- */
 
 static kiln_status own_folder(char out[KILN_PATH_MAX], kiln_error *err)
 {
-    const ssize_t n = readlink("/proc/self/exe", out, KILN_PATH_MAX - 1);
-    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read /proc/self/exe: %s", strerror(errno));
+    const ssize_t n = readlink(SELF, out, KILN_PATH_MAX - 1);
+    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read " SELF ": %s", strerror(errno));
     out[n] = '\0';
     char *slash = strrchr(out, '/');
     if (!slash) return kiln_fail(err, KILN_E_IO, "cannot find the folder of '%s'", out);
@@ -74,6 +77,34 @@ kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err)
     }
     free(found);
     return KILN_OK;
+}
+
+/* ---- which of them are in this program -------------------------------------------------------------------------------- */
+
+static bool read_head(const char *path, char head[HEAD])
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool whole = fd >= 0 && read(fd, head, HEAD) == HEAD;
+    if (fd >= 0) close(fd);
+    return whole;
+}
+
+/* Where a file lost its second name (an archive, another file system), the programs are copies of each other. The head of a program
+ * has the number that the linker made of all of it (--build-id). */
+static bool is_this_program(const char *path)
+{
+    struct stat self, other;
+    char a[HEAD], b[HEAD];
+    if (stat(SELF, &self) != 0 || stat(path, &other) != 0 || self.st_size != other.st_size) return false;
+    if (self.st_dev == other.st_dev && self.st_ino == other.st_ino) return true;
+    return read_head(SELF, a) && read_head(path, b) && memcmp(a, b, HEAD) == 0;
+}
+
+const kiln_stage_program *kiln_program_own(const char *name)
+{
+    char path[KILN_PATH_MAX];
+    const kiln_stage_program *p = kiln_stage_program_find(name);
+    return p && kiln_program_path(name, path, NULL) == KILN_OK && is_this_program(path) ? p : NULL;
 }
 
 /* ---- starting ----------------------------------------------------------------------------------------------------------- */
@@ -164,11 +195,25 @@ static kiln_status listen_to(const char *name, kiln_buffer *out, kiln_error *err
     return st;
 }
 
+static kiln_status ask_own(const kiln_stage_program *p, kiln_buffer *out, kiln_error *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return kiln_fail(err, KILN_E_NOMEM, "no memory for the options of %s", p->name);
+    kiln_status st = kiln_program_help_json(p, f, err);
+    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_NOMEM, "no memory for the options of %s", p->name);
+    if (st == KILN_OK) st = kiln_buffer_put(out, text, n, err);
+    free(text);
+    return st;
+}
+
 kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err)
 {
+    const kiln_stage_program *own = kiln_program_own(name);
     kiln_buffer answer = {0};
     *out = NULL;
-    kiln_status st = listen_to(name, &answer, err);
+    kiln_status st = own ? ask_own(own, &answer, err) : listen_to(name, &answer, err);
     if (st == KILN_OK) st = kiln_json_parse((const char *)answer.data, answer.size, 0, "a program's options", out, NULL, err);
     kiln_buffer_release(&answer);
     if (st == KILN_OK && !json_is_array(json_object_get(*out, "options"))) {
@@ -195,12 +240,29 @@ static int wait_and_pass_on(pid_t pid, const sigset_t *taken)
     }
 }
 
+/* SIGINT and SIGTERM come to this process, where the stage watches for them. */
+static int run_own(const kiln_stage_program *p, const char **argv)
+{
+    int argc = 1;
+    argv[0] = p->cli->program;
+    while (argv[argc]) argc++;
+    const int code = kiln_program_main(p, argc, (char **)argv);
+    clearerr(stdout); /* the stage has told what could not be written */
+    kiln_memory_trim();
+    return code;
+}
+
 kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code, int *signal, kiln_error *err)
 {
+    const kiln_stage_program *own = quiet ? NULL : kiln_program_own(name);
     sigset_t taken, before;
     pid_t pid;
     int null = -1;
     *code = *signal = 0;
+    if (own) {
+        *code = run_own(own, argv);
+        return KILN_OK;
+    }
     if (quiet && (null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
         return kiln_fail(err, KILN_E_IO, "cannot open /dev/null: %s", strerror(errno));
     sigemptyset(&taken);

@@ -1,11 +1,15 @@
 /* programs -- the programs that lie beside `kiln`: finding, asking and running them.
  *
  * Nothing here knows a program by name. Stages are the rows of pipelines/stages.def, everything else is what the folder of the
- * running `kiln` holds under the name kiln-NAME. What a program takes is asked of it (--help-json). */
+ * running `kiln` holds under the name kiln-NAME. What a program takes is asked of it (--help-json).
+ *
+ * kiln has the stages in itself, and kiln-STAGE beside it is the same file under another name. Such a stage is a function of this
+ * process: it is asked and run without a start. A kiln-STAGE that is another program is started like any other. */
 #ifndef KILN_STAGES_FRONT_PROGRAMS_H
 #define KILN_STAGES_FRONT_PROGRAMS_H
 
 #include "base/status.h"
+#include "stages/engine/engine.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -28,11 +32,16 @@ typedef struct {
 kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err) KILN_MUST_CHECK;
 /* Writes the path of kiln-NAME beside this program into out[KILN_PATH_MAX], whether it is there or not. */
 kiln_status kiln_program_path(const char *name, char *out, kiln_error *err) KILN_MUST_CHECK;
-/* Runs kiln-NAME --help-json and parses its answer; json_decref. KILN_E_IO: it is missing or does not answer. */
+/* The stage of this name that this program has in itself, whatever lies beside it; NULL: there is none. */
+const kiln_stage_program *kiln_stage_program_find(const char *name);
+/* The same, unless kiln-NAME beside this program is another program. */
+const kiln_stage_program *kiln_program_own(const char *name);
+/* Does what kiln-NAME --help-json does and parses the answer; json_decref. KILN_E_IO: it is missing or does not answer. */
 kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err) KILN_MUST_CHECK;
 
-/* Runs kiln-NAME with these arguments (argv[0] is set here, NULL at the end) and waits for it. SIGINT and SIGTERM that are sent to
- * this process alone are passed on; it dies with this process (SIGTERM). quiet: its stdout goes to /dev/null.
+/* Runs kiln-NAME with these arguments (argv[0] is set here, NULL at the end) and waits for it. quiet: its stdout goes to /dev/null.
+ * Where it is a program of its own, SIGINT and SIGTERM that are sent to this process alone are passed on, and it dies with this
+ * process (SIGTERM). One that runs in this process sets the log's name and level.
  * *code is its exit code, 128 + N after signal N; then *signal is N, else 0. KILN_E_IO when it could not be started. */
 kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code, int *signal,
                              kiln_error *err) KILN_MUST_CHECK;

@@ -1,6 +1,7 @@
 /* kiln -- the front command: `kiln pipeline SCENE` bakes a scene, `kiln NAME ...` is the program kiln-NAME beside it.
  *
- * The three commands of its own are rows of stages/front/help.c. There is no list of programs: what lies beside is found. */
+ * It is the stages, too: called kiln-STAGE, it is that stage. Its other names are links to it. The three commands of its own are rows
+ * of stages/front/help.c. There is no list of programs: what lies beside is found. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/option.h"
@@ -53,10 +54,32 @@ static kiln_status run(int argc, char **argv, int *code, kiln_error *err)
     return kiln_program_become(argv[1], argv + 1, err);
 }
 
+static const kiln_stage_program *named(const char *path)
+{
+    const char *base = kiln_path_base(path);
+    return strncmp(base, "kiln-", 5) == 0 ? kiln_stage_program_find(base + 5) : NULL;
+}
+
+/* The stage by whose name we were called; then the file's name counts, because a caller may write anything into argv[0] and users
+ * make links. A worker's argv[0] is its stage, whatever the file is called. */
+static const kiln_stage_program *called(const char *by)
+{
+    char file[KILN_PATH_MAX];
+    const kiln_stage_program *p = by ? named(by) : NULL;
+    if (p || (by && !strcmp(kiln_path_base(by), "kiln"))) return p;
+    const ssize_t n = readlink("/proc/self/exe", file, sizeof file - 1);
+    if (n < 0) return NULL;
+    file[n] = '\0';
+    return named(file);
+}
+
 int main(int argc, char **argv)
 {
     kiln_error err = {0};
     int code = 0;
+    const kiln_stage_program *stage = called(argc > 0 ? argv[0] : NULL);
+    if (stage) return kiln_program_main(stage, argc, argv);
+    if (argc > 1 && (stage = kiln_program_own(argv[1]))) return kiln_program_main(stage, argc - 1, argv + 1);
     (void)signal(SIGCHLD, SIG_DFL); /* where our parent ignores it, waiting for a program would not tell how that ended */
     const kiln_status st = run(argc, argv, &code, &err);
     if (fflush(stdout) != 0 || ferror(stdout)) {

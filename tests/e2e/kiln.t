@@ -1,6 +1,6 @@
 #!/bin/bash
 # kiln, the front command: it bakes what make pipeline bakes, keeps the exit codes of the programs (2, 3, 4, 5, 7), finds what lies
-# beside it, and dies with its stage in hand, not without it.
+# beside it, and ends with a stage in hand at a clean point.
 . tests/e2e/lib.sh
 front() { "$KILN_BIN/kiln" "$@"; }
 says() { grep -qF -- "$1" "$KILN_TMP/err" || fail "stderr lacks '$1': $(cat "$KILN_TMP/err")"; }
@@ -76,19 +76,40 @@ chmod +x "$KILN_TMP/bin/kiln-cow"
 must 9 "$KILN_TMP/bin/kiln" cow 'a b' --c; grep -qx 'moo a b --c' "$KILN_TMP/out" || fail "a program beside it is not run"
 must 0 "$KILN_TMP/bin/kiln" help; grep -q '^  cow  *says moo' "$KILN_TMP/out" || fail "a program beside it is not listed"
 
+# ---- one process, or one for each stage where the programs are others than kiln: the same bake ----
+mkdir "$KILN_TMP/apart" && cp "$KILN_BIN"/kiln* "$KILN_TMP/apart"
+for s in import $STAGES; do printf '\0' >>"$KILN_TMP/apart/kiln-$s"; done # another program, which does the same
+for folder in "$KILN_BIN" "$KILN_TMP/apart"; do
+    rm -rf "$KILN_TMP/one"
+    must 0 "$folder/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/one" --min-opacity 0.02 --chunk-max 512 --threads 2
+    [ "$before" = "$(digest "$KILN_TMP/one/manifest.db")" ] || fail "the stages of $folder give another bake"
+    sed 's/ [0-9.]* s / N s /g' "$KILN_TMP/out" "$KILN_TMP/err" >"$KILN_TMP/said.${folder##*/}"
+done
+diff "$KILN_TMP/said.bin" "$KILN_TMP/said.apart" || fail "stages in one process say something else"
+strace=$(command -v strace)
+[ -z "$strace" ] || ! "$strace" -o /dev/null true 2>/dev/null || {
+    must 0 "$strace" -f -e trace=execve -o "$KILN_TMP/calls" "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" --out "$KILN_TMP/one"
+    [ "$(grep -c execve "$KILN_TMP/calls")" = 1 ] || fail "with nothing to do, kiln pipeline starts $(grep execve "$KILN_TMP/calls")"
+}
+must 0 "$KILN_BIN/kiln" pipeline --out "$KILN_TMP/one" --stages prune,chunk --prune-threads 1 --prune-force --prune-deadline 5 --verbose
+[ "$(grep -c 'chunk: .*nothing to do' "$KILN_TMP/err")" = 1 ] || fail "--force of prune reached chunk: $(cat "$KILN_TMP/err")"
+cp "$KILN_BIN/kiln" "$KILN_TMP/bin/kiln-knn"
+must 0 "$KILN_TMP/bin/kiln-knn" "$KILN_TMP/one/manifest.db"; grep -q '^kiln-knn: .*nothing to do' "$KILN_TMP/err" || fail "kiln-knn is not knn"
+must 0 "$KILN_TMP/bin/kiln" knn "$KILN_TMP/one/manifest.db"; grep -q '^kiln-knn: .*nothing to do' "$KILN_TMP/err" || fail "kiln knn is not knn"
+
 # ---- signals: the stage in hand ends at a clean point, and nothing runs on ----
 for signal in INT TERM KILL; do
     rm -rf "$KILN_TMP/s/bake"
     KILN_FAULT='unit=0:hang' "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" >/dev/null 2>"$KILN_TMP/err" &
     pid=$! child=
-    for _ in $(seq 200); do child=$(pgrep -P $pid) && pgrep -P "$child" >/dev/null && break; sleep 0.05; done
-    [ -n "$child" ] || fail "no stage was started"
+    for _ in $(seq 200); do child=$(pgrep -P $pid -f 'kiln-import --worker') && break; sleep 0.05; done
+    [ -n "$child" ] || fail "no worker was started"
     kill -s $signal $pid
     wait $pid; code=$?
     case $signal in INT) want=130 ;; TERM) want=143 ;; KILL) want=137 ;; esac
     [ "$code" = "$want" ] || fail "SIG$signal ends kiln pipeline with $code: $(cat "$KILN_TMP/err")"
     for _ in $(seq 100); do kill -0 "$child" 2>/dev/null || break; sleep 0.05; done
-    ! kill -0 "$child" 2>/dev/null || fail "SIG$signal left the stage running"
+    ! kill -0 "$child" 2>/dev/null || fail "SIG$signal left a worker running"
 done
 must 0 front pipeline "$KILN_TMP/s" --min-opacity 0.02 --chunk-max 512
 [ "$before" = "$(digest "$db")" ] || fail "what was interrupted came out otherwise"
