@@ -83,6 +83,14 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
 /* Prints what --help-json prints. The caller checks the stream. KILN_E_BUG. */
 kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
 
+/* For a program with several stages, which calls kiln_program_main for one after the other: `find` gives a stage by its name, NULL if
+ * there is none. Call it first thing in main, for workers need it too. */
+void kiln_program_family(const kiln_stage_program *(*find)(const char *name));
+/* From now on, workers of a stage that ends well are kept for the next stage of this process, with their devices open; or no longer,
+ * which is for the last stage: it takes those that rest. Does nothing in a program without a family. */
+void kiln_program_keep_workers(bool on);
+/* Ends those that are kept and waits for them, at most some seconds. */
+void kiln_program_stop_workers(void);
 /* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of kiln_program_main, also where the call ended
  * well nevertheless. */
 kiln_status kiln_program_stopped(kiln_error *err) KILN_MUST_CHECK;

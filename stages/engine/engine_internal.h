@@ -23,6 +23,8 @@ typedef struct {
     const char *units;       /* names or positions of the optional units to compute; NULL: all */
 } kiln_engine_options;
 extern kiln_engine_options kiln_engine_values;
+/* Sets what options of an earlier stage in this process have left to zero. */
+void kiln_engine_options_forget(void);
 /* Gives the program's option table with the engine's rows in front of the common ones. The rows are static: the next call
  * replaces them. */
 kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out, kiln_error *err) KILN_MUST_CHECK;
@@ -90,10 +92,30 @@ enum { KILN_EXEC_FAILED = 127 }; /* exit code of a process that could not become
 /* Returns the status for a process that ended by itself, never KILN_OK, with a sentence that names no unit and no slot. status: of
  * kiln_worker_ended. */
 kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_error *err) KILN_MUST_CHECK;
-/* Asks idle workers to end and does not wait for them. For the time when the parent needs no worker any more. */
+/* Asks idle workers to end, or to rest if they are kept, and does not wait for them. For the time when the parent needs no worker any
+ * more. */
 void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n);
 /* Asks idle workers to end, kills busy ones and waits for all. Slots may be empty. If a signal ends the run, returns within 2 s. */
 void kiln_workers_stop(kiln_worker_process *workers, unsigned n);
+
+/* Workers that rest between two stages of this process (worker_rest.c). Empty unless kiln_program_keep_workers was called. */
+void kiln_rest_keep(bool on);
+bool kiln_rest_keeps(void);
+/* Tells an idle worker to rest; its slot is empty then. False: it may not, because workers are not kept, it is not idle or is gone. */
+bool kiln_rest_begin(kiln_worker_process *w);
+/* Waits until every worker that was told to rest has laid down what it had, above all its connection to the manifest. One that does
+ * not is killed; a signal ends the wait likewise. */
+void kiln_rest_wait(void);
+/* Gives a resting worker on this device the command line of a stage; *pid and *fd are its process and socket. False: there is none. */
+bool kiln_rest_take(const kiln_device *device, const char *program, char *const *arguments, pid_t *pid, int *fd);
+/* Before a list of units that wants n_slots workers: asks those to end that it cannot take and that are not worth keeping under this
+ * cap. Returns the host memory in bytes of those that stay without being wanted. */
+uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap);
+void kiln_rest_dismiss(void); /* asks all to end and does not wait */
+void kiln_rest_stop(void);    /* and waits for all */
+/* Gives the processes of those that rest, or end: borrowed until the next call that changes them. Returns how many. */
+unsigned kiln_rest_processes(const kiln_worker_process *out[KILN_SLOTS_MAX]);
+
 /* Writes the name of a slot for people into buf and returns buf: its GPU, or "worker N of the CPU". */
 const char *kiln_worker_name(const kiln_run *r, const kiln_worker_process *w, char *buf, size_t size);
 /* Raises each field of `to` to the larger of the two; n_host is added. */
@@ -108,6 +130,8 @@ json_t *kiln_workers_json(const kiln_worker_process *workers, unsigned n);
 #define KILN_WORKER_FLAG "--worker=" /* argv[1] of a worker, followed by KIND:FD:UNIT_RAM, such as cuda:3:67108864 */
 
 /* ---- worker, the worker's side -------------------------------------------------------------------------------------- */
+/* Returns the other stage of this executable, as kiln_program_family said; NULL: none is known. */
+const kiln_stage_program *kiln_program_find(const char *name);
 /* The main() of a worker; flag: argv[1] behind KILN_WORKER_FLAG. Returns the exit code. */
 int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv);
 

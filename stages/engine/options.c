@@ -74,6 +74,13 @@ static kiln_status add_own(const kiln_stage_program *p, const kiln_opt *rows, si
     return KILN_OK;
 }
 
+/* Some programs lack options that others have, and parsing sets only those that a program has. */
+void kiln_engine_options_forget(void)
+{
+    kiln_common_values = (kiln_common){0};
+    kiln_engine_values = (kiln_engine_options){0};
+}
+
 kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out, kiln_error *err)
 {
     const bool is_stage = kiln_stage_find(p->name);

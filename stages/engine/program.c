@@ -43,9 +43,22 @@ static void record_failure(kiln_run *r, kiln_status st, const kiln_error *failur
     kiln_warn("the failed run could not be recorded: %s", err.msg);
 }
 
+/* When a stage ends well, its workers are there for the next one of this process. They have the manifest no longer open then. */
+static void end_workers(kiln_run *r, kiln_status st)
+{
+    if (st == KILN_OK && kiln_rest_keeps()) {
+        kiln_workers_dismiss(r->workers, r->n_workers);
+        kiln_rest_wait();
+    } else {
+        kiln_rest_dismiss(); /* all are asked before the first is waited for */
+    }
+    kiln_workers_stop(r->workers, r->n_workers);
+    if (st != KILN_OK || !kiln_rest_keeps()) kiln_rest_stop();
+}
+
 static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    kiln_workers_stop(r->workers, r->n_workers);
+    end_workers(r, st);
     kiln_ram_judge(r);
     kiln_run_tidy_scratch(r);
     if (should_discard(r, st)) {
@@ -174,13 +187,20 @@ static int end_with(const kiln_cli *cli, kiln_status st, const kiln_error *err)
     return kiln_exit_code(st);
 }
 
-/* A stage that runs after another one in this process finds what it would find in a process of its own: some programs lack options
- * that others have, and parsing sets only those that a program has. */
+static const kiln_stage_program *(*family)(const char *name);
+
+void kiln_program_family(const kiln_stage_program *(*find)(const char *name)) { family = find; }
+const kiln_stage_program *kiln_program_find(const char *name) { return family ? family(name) : NULL; }
+void kiln_program_keep_workers(bool on) { kiln_rest_keep(on && family); }
+void kiln_program_stop_workers(void) { kiln_rest_stop(); }
+
+/* A stage that runs after another one in this process finds what it would find in a process of its own. */
 static void forget_last_run(kiln_run *r)
 {
+    if (!r->program) return; /* this is the first */
     memset(r, 0, sizeof *r);
-    kiln_common_values = (kiln_common){0};
-    kiln_engine_values = (kiln_engine_options){0};
+    kiln_engine_options_forget();
+    kiln_peak_rss_forget();
 }
 
 kiln_status kiln_program_stopped(kiln_error *err) { return kiln_interrupt_check(err); }

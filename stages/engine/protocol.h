@@ -12,6 +12,12 @@
  *                      FAILED  unit, status, text: the sentence, flags. If the status is contained (containment.h), the worker
  *                              then ends; otherwise the failure comes from the input and the parent ends the run.
  *
+ * Between two stages of one process (worker_rest.c), when the worker has no unit:
+ *   parent -> worker   REST    it lays down what belongs to the stage, and keeps its device
+ *   worker -> parent   RESTED  ram: host memory that it still has, without that of the CUDA runtime
+ *   parent -> worker   PROGRAM text: the name of the stage; memfd: the arguments that a new worker would have, each with its NUL.
+ *                              The worker begins again, with HELLO
+ *
  * RESULT and FAILED come in the order of the UNIT messages. End of file on the socket ends the worker. Both ends are the same
  * executable, so layouts cannot differ; the version detects an executable that was replaced while it ran.
  */
@@ -25,9 +31,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KILN_PROTOCOL_VERSION = 4 };
+enum { KILN_PROTOCOL_VERSION = 5 };
 
-typedef enum { KILN_MSG_HELLO = 1, KILN_MSG_UNIT, KILN_MSG_RESULT, KILN_MSG_FAILED, KILN_MSG_BEGUN } kiln_message_kind;
+typedef enum {
+    KILN_MSG_HELLO = 1,
+    KILN_MSG_UNIT,
+    KILN_MSG_RESULT,
+    KILN_MSG_FAILED,
+    KILN_MSG_BEGUN,
+    KILN_MSG_REST,
+    KILN_MSG_RESTED,
+    KILN_MSG_PROGRAM
+} kiln_message_kind;
 
 enum {
     KILN_MSG_VOLATILE = 1, /* UNIT: the result comes back uncompressed, each output in one piece */

@@ -267,7 +267,13 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
     list l = {.cap = kiln_ram_cap(r), .parent = parent_bytes(r), .units = units, .due = due, .n_due = n_due};
     for (uint64_t i = 0; i < n_due; i++) l.cache = kiln_max_u64(l.cache, units[due[i]].ram_cache);
     *out = (kiln_ram_plan){.cap = l.cap};
-    if (!find_plan(out, &l, n_wanted)) return refuse_list(r, &l, err);
+    const uint64_t resting = kiln_rest_fit(r, n_wanted, l.cap);
+    l.parent += resting;
+    if (!find_plan(out, &l, n_wanted)) {
+        l.parent -= resting;
+        kiln_rest_stop(); /* the list comes first */
+        if (!find_plan(out, &l, n_wanted)) return refuse_list(r, &l, err);
+    }
     out->n_threads = (unsigned)kiln_min_u64(out->n_threads, all_threads());
     r->ram.predicted = kiln_max_u64(r->ram.predicted, out->predicted);
     if (out->n_workers < n_wanted) kiln_chat("--ram has room for %u of %u workers", out->n_workers, n_wanted);

@@ -81,8 +81,10 @@ void kiln_ram_look(kiln_run *r, bool now)
     (void)kiln_ram_cap(r);
     read_status("self", &all);
     find_memfds("self", &shared);
-    for (unsigned i = 0; i < r->n_workers; i++) {
-        const kiln_worker_process *w = &r->workers[i];
+    const kiln_worker_process *resting[KILN_SLOTS_MAX];
+    const unsigned n_resting = kiln_rest_processes(resting);
+    for (unsigned i = 0; i < r->n_workers + n_resting; i++) {
+        const kiln_worker_process *w = i < r->n_workers ? &r->workers[i] : resting[i - r->n_workers];
         char process[16];
         if (w->pid <= 0 || (!w->ready && w->device->kind == KILN_DEVICE_CUDA)) continue; /* CUDA's share is not known yet */
         (void)snprintf(process, sizeof process, "%d", (int)w->pid);

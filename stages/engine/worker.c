@@ -89,16 +89,22 @@ static kiln_status vram_cap(uint64_t *cap, kiln_error *err)
     return KILN_OK;
 }
 
-/* Makes the context, while the program reads for its first unit (`early`). */
+/* Sets what the CUDA runtime takes, when the stage has nothing. */
+static void measure_cuda(kiln_worker *w, uint64_t early)
+{
+    const uint64_t now = kiln_ram_mapped(), before = w->ram_bare + early;
+    w->ram_cuda = now > before ? now - before : 0;
+}
+
+/* Makes the context, while the program reads for its first unit (`early`). A worker that was another stage's has it. */
 static kiln_status open_gpu(kiln_worker *w, uint64_t *cap, kiln_error *err)
 {
     kiln_early early;
-    uint64_t before = kiln_ram_mapped();
+    if (w->ram_bare) return vram_cap(cap, err);
+    w->ram_bare = kiln_ram_mapped();
     kiln_early_begin(&early, w);
     const kiln_status st = vram_cap(cap, err); /* makes the context */
-    before += kiln_early_end(&early);
-    const uint64_t now = kiln_ram_mapped();
-    w->ram_cuda = now > before ? now - before : 0;
+    measure_cuda(w, kiln_early_end(&early));
     return st;
 }
 
@@ -297,24 +303,6 @@ static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payl
     return answer(w, &reply, memfd, computed, &why, w->begun_ns, end, err);
 }
 
-static kiln_status serve(kiln_worker *w, kiln_error *err)
-{
-    for (bool end = false; !end;) {
-        kiln_message unit;
-        int payload_fd;
-        bool closed;
-        KILN_TRY(wait_for_unit(w, &end, err));
-        if (end) return KILN_OK;
-        KILN_TRY(kiln_message_receive(w->fd, &unit, &payload_fd, &closed, err));
-        if (closed) return KILN_OK;
-        if (unit.kind != KILN_MSG_UNIT) return kiln_fail(err, KILN_E_BUG, "the worker got message %u", unit.kind);
-        const kiln_status st = serve_unit(w, &unit, payload_fd, &end, err);
-        if (payload_fd >= 0) (void)close(payload_fd);
-        KILN_TRY(st);
-    }
-    return KILN_OK;
-}
-
 static bool is_socket(int fd)
 {
     int type = 0;
@@ -341,34 +329,147 @@ static void name_process(const char *program)
     (void)prctl(PR_SET_NAME, name);
 }
 
+/* Releases all that belongs to the stage; the device stays open. */
+static void lay_down(kiln_worker *w)
+{
+    kiln_deferred_free(w); /* they may read what the state owns */
+    kiln_worker_set_state(w, NULL, NULL);
+    kiln_outputs_release(&w->outputs);
+    kiln_manifest_close(w->manifest);
+    kiln_runner_free(w->runner);
+    free(w->counters);
+    w->manifest = NULL;
+    w->runner = NULL;
+    w->counters = NULL;
+}
+
+/* ---- between two stages (worker_rest.c) -------------------------------------------------------------------------------- */
+static kiln_status rest(kiln_worker *w, kiln_error *err)
+{
+    kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESTED};
+    lay_down(w);
+    kiln_memory_trim();
+    if (w->device == KILN_DEVICE_CUDA) measure_cuda(w, 0);
+    m.use.ram_cuda = w->ram_cuda;
+    m.ram = kiln_ram_mapped();
+    m.ram -= m.ram < w->ram_cuda ? m.ram : w->ram_cuda;
+    const kiln_status st = kiln_message_send(w->fd, &m, -1, err);
+    return st == KILN_E_TERMINATED ? KILN_OK : st; /* the parent is gone: the socket says so next */
+}
+
+/* Reads the command line and says hello: what a worker begins with. flag: argv[1] behind KILN_WORKER_FLAG. */
+static kiln_status begin(kiln_worker *w, const kiln_cli *cli, const char *flag, int argc, char **argv, kiln_error *err)
+{
+    if (!w->program->unit || !read_flag(w, flag))
+        return kiln_fail(err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
+    name_process(cli->program);
+    argv[1] = argv[0]; /* what is left is a command line without the marker */
+    KILN_TRY(kiln_cli_parse(cli, argc - 1, argv + 1, &w->parsed, err));
+    kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
+                                : kiln_common_values.verbose ? KILN_LOG_VERBOSE
+                                                             : KILN_LOG_NORMAL);
+    w->threads = kiln_devices_threads(kiln_common_values.threads);
+    kiln_outputs_init(&w->outputs, w->threads);
+    return say_hello(w, err);
+}
+
+static kiln_status split_arguments(char *text, size_t bytes, char ***argv, int *argc, kiln_error *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < bytes; i++) n += text[i] == '\0';
+    if (n < 2 || text[bytes - 1]) return kiln_fail(err, KILN_E_BUG, "a worker got %zu arguments for its next stage", n);
+    KILN_TRY(KILN_ALLOC(argv, n + 1, "a worker's arguments", err));
+    for (size_t i = 0; i < n; text += strlen(text) + 1) (*argv)[i++] = text;
+    *argc = (int)n;
+    return KILN_OK;
+}
+
+/* Becomes the worker of another stage. */
+static kiln_status change_program(kiln_worker *w, const char *name, const char *text, size_t bytes, kiln_error *err)
+{
+    static kiln_cli cli; /* its rows are static, too */
+    const kiln_stage_program *p = kiln_program_find(name);
+    const size_t flag = strlen(KILN_WORKER_FLAG);
+    char *copy = NULL, **argv = NULL;
+    int argc = 0;
+    kiln_status st = KILN_OK;
+    if (!p) return kiln_fail(err, KILN_E_BUG, "a worker does not know the stage '%s'", name);
+    *w = (kiln_worker){.program = p,
+                       .fd = w->fd,
+                       .outputs = {.memfd = -1},
+                       .ram_cuda = w->ram_cuda,
+                       .ram_bare = w->ram_bare};
+    kiln_engine_options_forget();
+    kiln_peak_rss_forget();
+    KILN_GO(KILN_ALLOC(&copy, bytes, "a worker's arguments", err));
+    memcpy(copy, text, bytes);
+    KILN_GO(split_arguments(copy, bytes, &argv, &argc, err));
+    if (strncmp(argv[1], KILN_WORKER_FLAG, flag) != 0) KILN_GO(kiln_fail(err, KILN_E_BUG, "a worker got '%s' first", argv[1]));
+    KILN_GO(kiln_engine_options_merge(p, &cli, err));
+    KILN_GO(begin(w, &cli, argv[1] + flag, argc, argv, err));
+done:
+    free(argv);
+    free(copy);
+    return st;
+}
+
+static kiln_status take_program(kiln_worker *w, const kiln_message *m, int memfd, kiln_error *err)
+{
+    void *text;
+    KILN_TRY(kiln_memfd_map(memfd, m->bytes, &text, err));
+    const kiln_status st = change_program(w, m->text, text, m->bytes, err);
+    (void)munmap(text, m->bytes);
+    return st;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------------------------- */
+static kiln_status take_message(kiln_worker *w, const kiln_message *m, int memfd, bool *end, kiln_error *err)
+{
+    switch (m->kind) {
+    case KILN_MSG_UNIT:
+        if (!w->runner) break;
+        return serve_unit(w, m, memfd, end, err);
+    case KILN_MSG_REST:
+        return rest(w, err);
+    case KILN_MSG_PROGRAM:
+        if (w->runner) break;
+        KILN_TRY(take_program(w, m, memfd, err));
+        *end = !w->runner; /* it has said why it cannot */
+        return KILN_OK;
+    default:
+        break;
+    }
+    return kiln_fail(err, KILN_E_BUG, "the worker got message %u%s", m->kind, w->runner ? "" : " while it rests");
+}
+
+static kiln_status serve(kiln_worker *w, kiln_error *err)
+{
+    for (bool end = false; !end;) {
+        kiln_message m;
+        int memfd;
+        bool closed;
+        KILN_TRY(wait_for_unit(w, &end, err));
+        if (end) return KILN_OK;
+        KILN_TRY(kiln_message_receive(w->fd, &m, &memfd, &closed, err));
+        if (closed) return KILN_OK;
+        const kiln_status st = take_message(w, &m, memfd, &end, err);
+        if (memfd >= 0) (void)close(memfd);
+        KILN_TRY(st);
+    }
+    return KILN_OK;
+}
+
 int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv)
 {
     kiln_error err = {0};
     kiln_worker w = {.program = p, .outputs = {.memfd = -1}};
     kiln_status st = KILN_OK;
-    if (!p->unit || !read_flag(&w, flag)) {
-        st = kiln_fail(&err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
-        goto done;
-    }
-    name_process(cli->program);
     (void)signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent decides */
     (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
-    argv[1] = argv[0];              /* what is left is a command line without the marker */
-    KILN_GO(kiln_cli_parse(cli, argc - 1, argv + 1, &w.parsed, &err));
-    kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
-                                : kiln_common_values.verbose ? KILN_LOG_VERBOSE
-                                                             : KILN_LOG_NORMAL);
-    w.threads = kiln_devices_threads(kiln_common_values.threads);
-    kiln_outputs_init(&w.outputs, w.threads);
-    KILN_GO(say_hello(&w, &err));
+    KILN_GO(begin(&w, cli, flag, argc, argv, &err));
     if (w.runner) KILN_GO(serve(&w, &err));
 done:
-    if (st != KILN_OK) kiln_tell_error(cli->program, "worker: ", &err);
-    kiln_deferred_free(&w); /* they may read what the state owns */
-    kiln_worker_set_state(&w, NULL, NULL);
-    kiln_outputs_release(&w.outputs);
-    kiln_manifest_close(w.manifest);
-    kiln_runner_free(w.runner);
-    free(w.counters);
+    if (st != KILN_OK) kiln_tell_error(w.program->cli->program, "worker: ", &err);
+    lay_down(&w);
     return kiln_exit_code(st);
 }

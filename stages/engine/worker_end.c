@@ -90,8 +90,14 @@ static void say_use(const kiln_worker_process *w)
 
 void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n)
 {
+    if (!kiln_rest_keeps()) kiln_rest_dismiss();
     for (unsigned i = 0; i < n; i++)
-        if (workers[i].greeted && workers[i].n_flight == 0) kiln_worker_dismiss(&workers[i]);
+        if (workers[i].greeted && workers[i].n_flight == 0) {
+            if (kiln_rest_begin(&workers[i]))
+                say_use(&workers[i]);
+            else
+                kiln_worker_dismiss(&workers[i]);
+        }
 }
 
 /* Asks all before it waits for the first, because releasing a GPU takes time. */

@@ -3,7 +3,9 @@
  * A worker is this executable again (/proc/self/exe), forked from the main thread. It gets every option as text and the socket as
  * descriptor 3. A worker on a GPU sees only this GPU, because CUDA_VISIBLE_DEVICES is set before exec. A worker ends with its
  * parent, by PR_SET_PDEATHSIG and by end of file on the socket; getppid is checked after prctl because the parent may have died
- * between fork and prctl. It inherits no other descriptor; above all it must not hold the manifest's lock. */
+ * between fork and prctl. It inherits no other descriptor; above all it must not hold the manifest's lock.
+ *
+ * For the first process of a slot, one that rests since an earlier stage does as well (worker_rest.c). It gets the same arguments. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -207,7 +209,13 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint
     kiln_status st = KILN_OK;
     argument_list a = {0}, env = {0};
     int pair[2] = {-1, -1};
+    pid_t pid;
     KILN_GO(make_arguments(r, device, unit_ram, &a, err));
+    if (!w->device && kiln_rest_take(device, r->program->name, a.items, &pid, &pair[0])) {
+        fill_slot(w, device, pid, pair[0]);
+        pair[0] = -1;
+        goto done;
+    }
     KILN_GO(make_environment(device, &env, err));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         st = errno == EMFILE || errno == ENFILE
@@ -216,7 +224,7 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint
         goto done;
     }
     pid_t parent = getpid();
-    pid_t pid = fork();
+    pid = fork();
     if (pid == 0) become_worker(a.items, env.items, pair[1], device, parent);
     if (pid < 0) {
         st = kiln_fail(err, KILN_E_NOMEM, "cannot start a worker: %s", strerror(errno));

@@ -398,12 +398,20 @@ static void release_calls(bake *b)
     }
 }
 
+static bool runs_behind(const bake *b, size_t s)
+{
+    while (++s < table.n_stages)
+        if (b->runs[s]) return true;
+    return false;
+}
+
 static kiln_status run_stages(bake *b, int *code, kiln_error *err)
 {
     for (size_t s = 0; s < table.n_stages; s++) {
         const call *c = &b->call[s];
         if (!b->runs[s]) continue;
         KILN_TRY(kiln_program_stopped(err));
+        kiln_program_keep_workers(runs_behind(b, s));
         KILN_TRY(run_program(table.stage[s].stage, c->argv, false, code, err));
         kiln_log_init(NAME, b->level);
         if (*code == 0) continue;
@@ -457,6 +465,7 @@ static kiln_status run(const kiln_parsed *parsed, int *code, kiln_error *err)
 {
     static bake b; /* too big for the stack */
     const kiln_status st = run_bake(parsed, &b, code, err);
+    kiln_program_stop_workers(); /* a last stage that ran has done so */
     release_calls(&b);
     return st;
 }

@@ -31,7 +31,7 @@ enum { NEVER = 1000000 };
 static struct {
     uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups, later, later_kill_at,
         later_fail_at;
-    bool wrong, once, reject, mute, stillborn, optional, plan;
+    bool wrong, once, reject, mute, stillborn, optional, plan, clings, reads;
 } o;
 
 static const kiln_opt options[] = {
@@ -56,6 +56,8 @@ static const kiln_opt options[] = {
     {"reject", 0, KILN_OPT_BOOL, &o.reject, NULL, NULL, NULL, "find the input bad", 0},
     {"mute", 0, KILN_OPT_BOOL, &o.mute, NULL, NULL, NULL, "have workers that never say hello", 0},
     {"stillborn", 0, KILN_OPT_BOOL, &o.stillborn, NULL, NULL, NULL, "have workers that end at once", 0},
+    {"clings", 0, KILN_OPT_BOOL, &o.clings, NULL, NULL, NULL, "have workers that never lay down what they have", 0},
+    {"reads", 0, KILN_OPT_BOOL, &o.reads, NULL, NULL, NULL, "have workers that open the manifest", 0},
     {"once", 0, KILN_OPT_BOOL, &o.once, NULL, NULL, NULL, "change no state", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -151,6 +153,12 @@ static inline kiln_status leave_deferred(kiln_worker *w, uint32_t index, kiln_er
     return KILN_OK;
 }
 
+static inline void cling(void *state)
+{
+    (void)state;
+    for (;;) (void)pause();
+}
+
 static inline kiln_status stage_unit(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
 {
     uint32_t index;
@@ -161,6 +169,9 @@ static inline kiln_status stage_unit(kiln_worker *w, const char *name, const voi
     if (index == o.crash_at) (void)signal(SIGSEGV, SIG_DFL), (void)raise(SIGSEGV);
     if (index == o.fail_at) return kiln_fail(err, KILN_E_INPUT, "row 7 is bad");
     if (index == o.lose_at) return kiln_fail(err, KILN_E_DEVICE, "the kernel failed");
+    kiln_manifest *m;
+    if (o.reads) KILN_TRY(kiln_worker_manifest(w, &m, err));
+    if (o.clings) kiln_worker_set_state(w, &o, cling);
     doze_ms(o.slow);
     return o.later ? leave_deferred(w, index, err) : put_all(w, index, err);
 }
@@ -463,6 +474,24 @@ static inline void stop_once(void)
     if (mark && unlink(mark) == 0) (void)raise(SIGSTOP);
 }
 
+static inline const kiln_stage_program *find_program(const char *name) { return strcmp(name, program.name) ? NULL : &program; }
+
+/* Runs the stage, and a second time with the arguments of KILN_TEST_AGAIN; the first report goes. */
+static inline int run_both(char *again, int argc, char **argv)
+{
+    char log[TEST_PATH_MAX], *more[32] = {argv[0], argv[1], argv[2]};
+    int n = 3;
+    kiln_program_keep_workers(true);
+    const int code = kiln_program_main(&program, argc, argv);
+    if (code) return code;
+    (void)snprintf(log, sizeof log, "%s-wal", argv[1]);
+    (void)fprintf(stderr, "between the runs: %s\n", access(log, F_OK) ? "no log" : "a log");
+    if (ftruncate(STDOUT_FILENO, 0) || lseek(STDOUT_FILENO, 0, SEEK_SET)) return 97;
+    for (char *word = strtok(again, " "); word; word = strtok(NULL, " ")) more[n++] = word;
+    kiln_program_keep_workers(false);
+    return kiln_program_main(&program, n, more);
+}
+
 /* main of a test program that is given arguments: the stage, or its worker. A mute one is as one whose driver hangs, a stillborn
  * one ends before it says hello. */
 static inline int stage_main(int argc, char **argv)
@@ -472,6 +501,8 @@ static inline int stage_main(int argc, char **argv)
     if (is_worker) stop_once();
     if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
     if (is_worker) (void)atexit(tell_deferred);
+    kiln_program_family(find_program);
+    if (!is_worker && getenv("KILN_TEST_AGAIN")) return run_both(strdup(getenv("KILN_TEST_AGAIN")), argc, argv);
     return kiln_program_main(&program, argc, argv);
 }
 

@@ -1,0 +1,219 @@
+/* Workers between two stages of one process (`kiln pipeline`).
+ *
+ * A worker has cost something: on a GPU its context, a fifth of a second and more. When a stage ends well, its idle workers are told
+ * to rest: they drop what belongs to the stage (state, reader of the manifest, workspace on the GPU) and keep the open device. The
+ * manifest is closed only after all of them have answered, so nobody has it open between two stages. The next stage that starts a
+ * worker on the same device sends one of them its command line instead of starting a process. From then on it is a worker as any
+ * other: it says HELLO, and has its deadline for it.
+ *
+ * A process that has failed, or that replaces one that failed, is never one of these: it would not be fresh. */
+#include "stages/engine/engine_internal.h"
+
+#include "base/log.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    REST_MS = 3000, /* most time that a worker may take to lay down what it has */
+    MIB = 1 << 20,
+    LEAN_BYTES = 6 * MIB,         /* more than this, and LEAN_THREAD for each thread, and a new process takes less memory */
+    LEAN_THREAD = MIB / 2,
+    SPARE_SHARE = 16, /* of --ram: what workers may hold for which the stage has no use */
+};
+
+typedef struct {
+    kiln_worker_process process; /* pid 0: no worker */
+    kiln_device device;
+    bool at_rest;        /* it has answered */
+    uint64_t held_bytes; /* host memory that it has while it rests, without the CUDA runtime's */
+} resting;
+
+static struct {
+    resting at[KILN_SLOTS_MAX];
+    bool keeps;
+} room;
+
+void kiln_rest_keep(bool on) { room.keeps = on; }
+bool kiln_rest_keeps(void) { return room.keeps; }
+
+static bool is_there(const resting *x) { return x->process.pid > 0; }
+
+/* Empties the places of those that have ended. */
+static void bury_ended(void)
+{
+    int status;
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (is_there(&room.at[i]) && room.at[i].process.end_ns) (void)kiln_worker_ended(&room.at[i].process, &status);
+}
+
+static void leave(resting *x)
+{
+    x->at_rest = false;
+    kiln_worker_dismiss(&x->process);
+}
+
+/* ---- a stage ends ----------------------------------------------------------------------------------------------------- */
+static resting *free_place(void)
+{
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (!is_there(&room.at[i])) return &room.at[i];
+    return NULL;
+}
+
+bool kiln_rest_begin(kiln_worker_process *w)
+{
+    const kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_REST};
+    bury_ended();
+    resting *x = room.keeps && w->pid > 0 && w->ready && w->n_flight == 0 ? free_place() : NULL;
+    if (!x || kiln_message_send(w->fd, &m, -1, NULL) != KILN_OK) return false;
+    *x = (resting){.process = *w, .device = *w->device};
+    x->process.device = &x->device;
+    x->process.use = (kiln_worker_use){.ram_cuda = w->use.ram_cuda}; /* the slot has told the rest */
+    w->pid = 0;
+    w->fd = -1;
+    w->ready = false;
+    return true;
+}
+
+static bool is_lean(const resting *x)
+{
+    const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
+    return x->device.kind == KILN_DEVICE_CUDA || x->held_bytes <= LEAN_BYTES + (uint64_t)LEAN_THREAD * threads;
+}
+
+static void hear_answer(resting *x)
+{
+    kiln_message m;
+    int memfd;
+    bool closed;
+    const kiln_status st = kiln_message_receive(x->process.fd, &m, &memfd, &closed, NULL);
+    if (memfd >= 0) (void)close(memfd);
+    if (st != KILN_OK || closed || m.kind != KILN_MSG_RESTED) {
+        leave(x);
+        return;
+    }
+    x->process.use.ram_cuda = m.use.ram_cuda;
+    x->held_bytes = m.ram;
+    x->at_rest = true;
+    if (!is_lean(x)) leave(x);
+}
+
+/* Waits for the answers, or until a signal comes. */
+void kiln_rest_wait(void)
+{
+    const uint64_t end = kiln_now_ns() + REST_MS * UINT64_C(1000000);
+    for (;;) {
+        struct pollfd fds[KILN_SLOTS_MAX];
+        bool awaited = false;
+        for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) {
+            const resting *x = &room.at[i];
+            const bool open = is_there(x) && !x->process.end_ns && !x->at_rest;
+            fds[i] = (struct pollfd){.fd = open ? x->process.fd : -1, .events = POLLIN};
+            awaited |= open;
+        }
+        if (!awaited) return;
+        if (kiln_now_ns() > end || kiln_interrupt_poll(fds, KILN_SLOTS_MAX, NULL) != KILN_OK) break;
+        for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+            if (fds[i].revents) hear_answer(&room.at[i]);
+    }
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (is_there(&room.at[i]) && !room.at[i].at_rest) kiln_workers_stop(&room.at[i].process, 1);
+}
+
+/* ---- the next begins -------------------------------------------------------------------------------------------------- */
+static bool same_home(const kiln_device *a, const kiln_device *b)
+{
+    return a->kind == b->kind && a->chosen == b->chosen && !strcmp(a->visible, b->visible) && !strcmp(a->cpus, b->cpus);
+}
+
+static resting *find_for(const kiln_device *device)
+{
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (is_there(&room.at[i]) && room.at[i].at_rest && same_home(&room.at[i].device, device)) return &room.at[i];
+    return NULL;
+}
+
+/* The arguments, each with its NUL. */
+static kiln_status hand_over(const resting *x, const char *program, char *const *arguments, kiln_error *err)
+{
+    kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_PROGRAM};
+    int memfd;
+    kiln_status st = KILN_OK;
+    (void)snprintf(m.text, sizeof m.text, "%s", program);
+    KILN_TRY(kiln_memfd_new(&memfd, err));
+    for (; *arguments && st == KILN_OK; arguments++) {
+        const size_t n = strlen(*arguments) + 1;
+        st = kiln_memfd_write(memfd, m.bytes, *arguments, n, err);
+        m.bytes += n;
+    }
+    if (st == KILN_OK) st = kiln_message_send(x->process.fd, &m, memfd, err);
+    (void)close(memfd);
+    return st;
+}
+
+bool kiln_rest_take(const kiln_device *device, const char *program, char *const *arguments, pid_t *pid, int *fd)
+{
+    resting *x;
+    bury_ended();
+    while ((x = find_for(device))) {
+        if (hand_over(x, program, arguments, NULL) == KILN_OK) {
+            *pid = x->process.pid;
+            *fd = x->process.fd;
+            *x = (resting){0};
+            return true;
+        }
+        leave(x);
+    }
+    return false;
+}
+
+/* Those that the list can take stay. Of the others GPUs' may stay for a later stage, where there is room. */
+uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap)
+{
+    bool wanted[KILN_SLOTS_MAX] = {false};
+    uint64_t spare = 0;
+    bury_ended();
+    for (unsigned slot = 0; slot < n_slots; slot++)
+        for (unsigned i = 0; i < KILN_SLOTS_MAX && r->workers[slot].pid <= 0; i++) {
+            const resting *x = &room.at[i];
+            if (wanted[i] || !is_there(x) || !x->at_rest || !same_home(&x->device, kiln_run_slot_device(r, slot))) continue;
+            wanted[i] = true;
+            break;
+        }
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++) {
+        resting *x = &room.at[i];
+        if (wanted[i] || !is_there(x) || !x->at_rest) continue;
+        const bool fits = spare + x->held_bytes <= cap / SPARE_SHARE;
+        if (x->device.kind == KILN_DEVICE_CUDA && fits) {
+            spare += x->held_bytes;
+            continue;
+        }
+        leave(x);
+        if (!fits) kiln_workers_stop(&x->process, 1); /* its memory is needed now */
+    }
+    return spare;
+}
+
+void kiln_rest_dismiss(void)
+{
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (is_there(&room.at[i])) leave(&room.at[i]);
+}
+
+void kiln_rest_stop(void)
+{
+    kiln_rest_dismiss();
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (is_there(&room.at[i])) kiln_workers_stop(&room.at[i].process, 1);
+}
+
+unsigned kiln_rest_processes(const kiln_worker_process *out[KILN_SLOTS_MAX])
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (is_there(&room.at[i])) out[n++] = &room.at[i].process;
+    return n;
+}
