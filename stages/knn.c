@@ -346,6 +346,7 @@ static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
     foresee(r, k);
+    if (!k->tracks.colmap) kiln_run_expect_work(r, k->source->count); /* a microsecond of a thread each, or less */
     KILN_TRY(measure(r, k, err));
     KILN_TRY(find_colours(r, k, err));
     if (k->points) KILN_TRY(make_gaussians(r, k, err));

@@ -89,6 +89,9 @@ void kiln_program_family(const kiln_stage_program *(*find)(const char *name));
 /* From now on, workers of a stage that ends well are kept for the next stage of this process, with their devices open; or no longer,
  * which is for the last stage: it takes those that rest. Does nothing in a program without a family. */
 void kiln_program_keep_workers(bool on);
+/* While workers are kept: a later stage will compute where this --devices says. If that is a GPU and stages before it compute on the
+ * CPU, it is opened meanwhile. NULL: there is no such stage. devices is borrowed until the next call. */
+void kiln_program_expect(const char *devices);
 /* Ends those that are kept and waits for them, at most some seconds. */
 void kiln_program_stop_workers(void);
 /* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of kiln_program_main, also where the call ended
@@ -129,6 +132,9 @@ kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err
  * kiln_run_device_kind, with the same failures. */
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
 
+/* Says how long all units would take on one thread of the CPU, about, in microseconds. If that is less than opening a GPU takes, `auto`
+ * is the CPU. For stages whose results are the same bits on both. Call it before devices are looked for. */
+void kiln_run_expect_work(kiln_run *r, uint64_t cpu_us);
 /* From now on units run on the CPU, whatever --devices says, or again where it says. For a program some of whose lists have nothing
  * for a GPU. Workers on other devices end. Call it between lists. */
 void kiln_run_on_cpu(kiln_run *r, bool on);

@@ -76,6 +76,9 @@ typedef struct {
  * devices at the same time. unit_ram: bytes that its units may take. KILN_E_IO, KILN_E_NOMEM. */
 kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, kiln_worker_process *w,
                               kiln_error *err) KILN_MUST_CHECK;
+/* Starts one that rests, likewise (kiln_rest_start). */
+kiln_status kiln_worker_start_resting(const char *program, const kiln_device *device, kiln_worker_process *w,
+                                      kiln_error *err) KILN_MUST_CHECK;
 /* Returns the nanoseconds from its start within which a worker on this device must say HELLO (mishaps.c). */
 uint64_t kiln_start_deadline_ns(const kiln_device *device);
 /* Takes the first message of a worker. Fails with the worker's own status if it cannot compute on its device. KILN_E_BUG: neither
@@ -111,6 +114,16 @@ bool kiln_rest_take(const kiln_device *device, const char *program, char *const 
 /* Before a list of units that wants n_slots workers: asks those to end that it cannot take and that are not worth keeping under this
  * cap. Returns the host memory in bytes of those that stay without being wanted. */
 uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap);
+/* A worker that rests from its start: it opens its device while the process does something else, and has no stage yet. program: the
+ * name of the executable in argv[0]. */
+void kiln_rest_start(const char *program, const kiln_device *device);
+/* The same for the GPUs that a later stage will take (kiln_program_expect), once it is known which. Called when the first worker on the
+ * CPU has been started: then there is work. */
+void kiln_rest_expect(const char *devices);
+void kiln_rest_begin_expected(const kiln_run *r);
+/* Returns a descriptor that becomes readable when kiln_rest_start_expected is to be called; -1: there is nothing to wait for. */
+int kiln_rest_descriptor(void);
+void kiln_rest_start_expected(const kiln_run *r);
 void kiln_rest_dismiss(void); /* asks all to end and does not wait */
 void kiln_rest_stop(void);    /* and waits for all */
 /* Gives the processes of those that rest, or end: borrowed until the next call that changes them. Returns how many. */
@@ -128,6 +141,7 @@ void kiln_workers_devices(const kiln_worker_process *workers, unsigned n, char *
 /* Returns a new array of {device, units, busy_s, start_s, retired}; NULL if there is no memory. */
 json_t *kiln_workers_json(const kiln_worker_process *workers, unsigned n);
 #define KILN_WORKER_FLAG "--worker=" /* argv[1] of a worker, followed by KIND:FD:UNIT_RAM, such as cuda:3:67108864 */
+#define KILN_WORKER_RESTS "rest"     /* in the place of UNIT_RAM: it waits for its stage */
 
 /* ---- worker, the worker's side -------------------------------------------------------------------------------------- */
 /* Returns the other stage of this executable, as kiln_program_family said; NULL: none is known. */
@@ -209,6 +223,7 @@ struct kiln_run {
     kiln_manifest *manifest;
     kiln_device_list devices; /* n == 0: not looked for yet */
     bool on_cpu;              /* kiln_run_on_cpu */
+    uint64_t work_us;         /* kiln_run_expect_work; 0: not known */
     kiln_worker_process
         workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
     unsigned n_workers;          /* slots that have been used so far */

@@ -1,5 +1,7 @@
-/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. It needs no exec: the parent has one
- * thread when it looks for devices, and the child shares nothing that its end could damage. */
+/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. It needs no exec: it shares nothing that
+ * its end could damage, and glibc makes malloc usable in a child, whatever threads the parent has.
+ *
+ * A process with several stages asks once. It may ask ahead, while it has something else to do. */
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/nvml.h"
 
@@ -100,18 +102,60 @@ static kiln_status ask_child(pid_t pid, int fd, unsigned timeout_ms, kiln_gpu_li
     return st;
 }
 
-kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err)
+/* The child that was asked and has not been listened to yet (pid 0: none), and the answer that is kept. */
+static struct {
+    pid_t pid;
+    int fd;
+    bool known;
+    kiln_gpu_list gpus;
+} asked;
+
+static kiln_status ask(pid_t *pid, int *fd, kiln_error *err)
 {
     int ends[2];
     const pid_t parent = getpid();
-    memset(out, 0, sizeof *out);
     if (pipe2(ends, O_CLOEXEC) != 0) return kiln_fail(err, KILN_E_NOMEM, "cannot make a pipe to ask for GPUs: %s", strerror(errno));
-    const pid_t pid = fork();
-    if (pid == 0) answer(ends[1], parent);
+    *pid = fork();
+    if (*pid == 0) answer(ends[1], parent);
     const int failed = errno;
     (void)close(ends[1]);
-    const kiln_status st = pid > 0 ? ask_child(pid, ends[0], timeout_ms, out, err)
-                                   : kiln_fail(err, KILN_E_NOMEM, "cannot start a process to ask for GPUs: %s", strerror(failed));
+    *fd = ends[0];
+    if (*pid > 0) return KILN_OK;
     (void)close(ends[0]);
+    *pid = 0;
+    return kiln_fail(err, KILN_E_NOMEM, "cannot start a process to ask for GPUs: %s", strerror(failed));
+}
+
+bool kiln_gpus_ask_ahead(void) { return asked.known || asked.pid > 0 || ask(&asked.pid, &asked.fd, NULL) == KILN_OK; }
+
+int kiln_gpus_ahead_descriptor(void) { return asked.pid > 0 ? asked.fd : -1; }
+
+void kiln_gpus_forget(void)
+{
+    if (asked.pid > 0) {
+        end_child(asked.pid);
+        (void)close(asked.fd);
+    }
+    asked.pid = 0;
+    asked.known = false;
+}
+
+kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err)
+{
+    memset(out, 0, sizeof *out);
+    if (asked.known) {
+        *out = asked.gpus;
+        return KILN_OK;
+    }
+    pid_t pid = asked.pid;
+    int fd = asked.fd;
+    asked.pid = 0;
+    if (pid == 0) KILN_TRY(ask(&pid, &fd, err));
+    const kiln_status st = ask_child(pid, fd, timeout_ms, out, err);
+    (void)close(fd);
+    if (st == KILN_OK && kiln_rest_keeps()) {
+        asked.gpus = *out;
+        asked.known = true;
+    }
     return st;
 }

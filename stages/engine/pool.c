@@ -199,14 +199,16 @@ static kiln_status hear(kiln_job *j, unsigned slot, kiln_error *err)
 
 static kiln_status hear_all(kiln_job *j, kiln_error *err)
 {
-    struct pollfd fds[KILN_SLOTS_MAX];
+    struct pollfd fds[KILN_SLOTS_MAX + 1];
     int most_ms = IDLE_POLL_MS;
     for (unsigned i = 0; i < j->slots.n; i++) {
         const kiln_worker_process *w = kiln_job_worker(j, i);
         fds[i] = (struct pollfd){.fd = is_there(w) ? w->fd : -1, .events = POLLIN};
         if (is_there(w) && w->end_ns) most_ms = ENDING_POLL_MS;
     }
-    KILN_TRY(kiln_interrupt_wait(fds, j->slots.n, most_ms, err));
+    fds[j->slots.n] = (struct pollfd){.fd = kiln_rest_descriptor(), .events = POLLIN};
+    KILN_TRY(kiln_interrupt_wait(fds, j->slots.n + 1, most_ms, err));
+    if (fds[j->slots.n].revents) kiln_rest_start_expected(j->run);
     for (unsigned i = 0; i < j->slots.n; i++) /* one may have been dismissed for what another said */
         if (fds[i].revents && kiln_job_worker(j, i)->fd == fds[i].fd) KILN_TRY(hear(j, i, err));
     return KILN_OK;
@@ -217,6 +219,7 @@ kiln_status kiln_job_converse(kiln_job *j, kiln_error *err)
     j->look_ns = kiln_now_ns();
     while (j->n_open > 0) {
         KILN_TRY(start_missing(j, err));
+        kiln_rest_begin_expected(j->run);
         KILN_TRY(hand_out(j, err));
         KILN_TRY(kiln_job_store_ripe(j, err));
         KILN_TRY(hear_all(j, err));

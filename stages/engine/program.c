@@ -192,7 +192,12 @@ static const kiln_stage_program *(*family)(const char *name);
 void kiln_program_family(const kiln_stage_program *(*find)(const char *name)) { family = find; }
 const kiln_stage_program *kiln_program_find(const char *name) { return family ? family(name) : NULL; }
 void kiln_program_keep_workers(bool on) { kiln_rest_keep(on && family); }
-void kiln_program_stop_workers(void) { kiln_rest_stop(); }
+void kiln_program_expect(const char *devices) { kiln_rest_expect(devices); }
+void kiln_program_stop_workers(void)
+{
+    kiln_rest_stop();
+    kiln_gpus_forget();
+}
 
 /* A stage that runs after another one in this process finds what it would find in a process of its own. */
 static void forget_last_run(kiln_run *r)

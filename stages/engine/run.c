@@ -48,14 +48,18 @@ const char *kiln_run_named_kind(const kiln_run *r)
     return r->program->cpu_only ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
 }
 
-/* A GPU has one worker, which compresses one unit after the other. With 8 threads or more the CPU has several workers. */
+/* A GPU has one worker, which compresses one unit after the other. With 8 threads or more the CPU has several workers. And it takes
+ * half a second until a GPU is open and closed again. */
 static bool auto_is_cpu(const kiln_run *r)
 {
-    enum { THREADS_LEAST = 8 };
+    enum { THREADS_LEAST = 8, SMALL_MS = 250 };
     const char *asked = kiln_common_values.devices;
-    return r->program->packs && (!asked || strcmp(asked, "auto") == 0) &&
-           kiln_devices_threads(kiln_common_values.threads) >= THREADS_LEAST;
+    const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
+    const bool small = r->work_us && r->work_us / 1000 / threads < SMALL_MS;
+    return (r->program->packs || small) && (!asked || strcmp(asked, "auto") == 0) && threads >= THREADS_LEAST;
 }
+
+void kiln_run_expect_work(kiln_run *r, uint64_t cpu_us) { r->work_us = cpu_us; }
 
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 {
@@ -63,7 +67,9 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     const bool by_itself = auto_is_cpu(r);
     if (d->n) return KILN_OK;
     KILN_TRY(kiln_devices_resolve(r->program->cpu_only || r->on_cpu || by_itself ? "cpu" : kiln_common_values.devices, d, err));
-    if (by_itself) (void)snprintf(d->note, sizeof d->note, "%s packs more than it computes", r->program->name);
+    if (by_itself)
+        (void)snprintf(d->note, sizeof d->note, "%s %s", r->program->name,
+                       r->program->packs ? "packs more than it computes" : "has too little to do here to open a GPU for it");
     const char *where = d->items[0].kind == KILN_DEVICE_CUDA ? "" : "computing on the CPU: ";
     if (d->passed_over)
         kiln_warn("%s%s", where, d->note);

@@ -310,11 +310,12 @@ static bool is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* Reads "cuda:3:1000000": kind of device, descriptor of the socket, host memory of a unit in bytes. */
-static bool read_flag(kiln_worker *w, const char *flag)
+/* Reads "cuda:3:1000000": kind of device, descriptor of the socket, host memory of a unit in bytes, or that it rests. */
+static bool read_flag(kiln_worker *w, const char *flag, bool *rests)
 {
     const char *colon = strchr(flag, ':'), *ram = colon ? strchr(colon + 1, ':') : NULL;
     if (!ram) return false;
+    *rests = !strcmp(ram + 1, KILN_WORKER_RESTS);
     w->ram = strtoull(ram + 1, NULL, 10);
     w->device = strncmp(flag, "cuda:", 5) == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU;
     w->fd = atoi(colon + 1);
@@ -357,12 +358,25 @@ static kiln_status rest(kiln_worker *w, kiln_error *err)
     return st == KILN_E_TERMINATED ? KILN_OK : st; /* the parent is gone: the socket says so next */
 }
 
+/* Opens the device of a worker that has no stage yet. */
+static kiln_status open_at_rest(kiln_worker *w, kiln_error *err)
+{
+    kiln_device_info info;
+    if (w->device != KILN_DEVICE_CUDA) return KILN_OK;
+    w->ram_bare = kiln_ram_mapped();
+    KILN_TRY(kiln_device_open(0, &info, err));
+    measure_cuda(w, 0);
+    return KILN_OK;
+}
+
 /* Reads the command line and says hello: what a worker begins with. flag: argv[1] behind KILN_WORKER_FLAG. */
 static kiln_status begin(kiln_worker *w, const kiln_cli *cli, const char *flag, int argc, char **argv, kiln_error *err)
 {
-    if (!w->program->unit || !read_flag(w, flag))
+    bool rests;
+    if (!w->program->unit || !read_flag(w, flag, &rests))
         return kiln_fail(err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
     name_process(cli->program);
+    if (rests) return open_at_rest(w, err);
     argv[1] = argv[0]; /* what is left is a command line without the marker */
     KILN_TRY(kiln_cli_parse(cli, argc - 1, argv + 1, &w->parsed, err));
     kiln_log_init(cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
@@ -463,13 +477,12 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const cha
 {
     kiln_error err = {0};
     kiln_worker w = {.program = p, .outputs = {.memfd = -1}};
-    kiln_status st = KILN_OK;
     (void)signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent decides */
     (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
-    KILN_GO(begin(&w, cli, flag, argc, argv, &err));
-    if (w.runner) KILN_GO(serve(&w, &err));
-done:
-    if (st != KILN_OK) kiln_tell_error(w.program->cli->program, "worker: ", &err);
+    kiln_status st = begin(&w, cli, flag, argc, argv, &err);
+    const bool rests = argc == 2; /* if it cannot open its device, it is silent: a stage that wants one will say it */
+    if (st == KILN_OK && (w.runner || rests)) st = serve(&w, &err);
+    if (st != KILN_OK && !(rests && w.program == p)) kiln_tell_error(w.program->cli->program, "worker: ", &err);
     lay_down(&w);
     return kiln_exit_code(st);
 }

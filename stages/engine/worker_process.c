@@ -102,13 +102,15 @@ static kiln_status add_ram(argument_list *a, uint64_t cap, kiln_error *err)
     return add_argument(a, "--ram", "=", "", number, err);
 }
 
+static const char *device_word(const kiln_device *d) { return d->kind == KILN_DEVICE_CUDA ? "cuda" : "cpu"; }
+
 static kiln_status make_arguments(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, argument_list *a,
                                   kiln_error *err)
 {
     char rest[64];
     (void)snprintf(rest, sizeof rest, "%d:%llu", WORKER_FD, (unsigned long long)unit_ram);
     KILN_TRY(add_argument(a, "", r->cli.program, "", "", err));
-    KILN_TRY(add_argument(a, KILN_WORKER_FLAG, device->kind == KILN_DEVICE_CUDA ? "cuda" : "cpu", ":", rest, err));
+    KILN_TRY(add_argument(a, KILN_WORKER_FLAG, device_word(device), ":", rest, err));
     for (const kiln_opt *o = r->cli.options; o && o->name; o++) KILN_TRY(add_option(a, o, err));
     const void *printers = printer_storage(r->cli.common);
     for (const kiln_opt *o = r->cli.common; o && o->name; o++)
@@ -203,19 +205,12 @@ static void fill_slot(kiln_worker_process *w, const kiln_device *device, pid_t p
     w->device = device;
 }
 
-kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, kiln_worker_process *w,
-                              kiln_error *err)
+/* Starts a process with these arguments. */
+static kiln_status spawn(char **arguments, const kiln_device *device, kiln_worker_process *w, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    argument_list a = {0}, env = {0};
+    argument_list env = {0};
     int pair[2] = {-1, -1};
-    pid_t pid;
-    KILN_GO(make_arguments(r, device, unit_ram, &a, err));
-    if (!w->device && kiln_rest_take(device, r->program->name, a.items, &pid, &pair[0])) {
-        fill_slot(w, device, pid, pair[0]);
-        pair[0] = -1;
-        goto done;
-    }
     KILN_GO(make_environment(device, &env, err));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         st = errno == EMFILE || errno == ENFILE
@@ -224,8 +219,8 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint
         goto done;
     }
     pid_t parent = getpid();
-    pid = fork();
-    if (pid == 0) become_worker(a.items, env.items, pair[1], device, parent);
+    pid_t pid = fork();
+    if (pid == 0) become_worker(arguments, env.items, pair[1], device, parent);
     if (pid < 0) {
         st = kiln_fail(err, KILN_E_NOMEM, "cannot start a worker: %s", strerror(errno));
         goto done;
@@ -236,6 +231,29 @@ done: /* pair[1] too: else a worker's death would give no end of file */
     for (int i = 0; i < 2; i++)
         if (pair[i] >= 0) (void)close(pair[i]);
     arguments_release(&env);
+    return st;
+}
+
+kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, kiln_worker_process *w,
+                              kiln_error *err)
+{
+    argument_list a = {0};
+    pid_t pid;
+    int fd;
+    kiln_status st = make_arguments(r, device, unit_ram, &a, err);
+    if (st == KILN_OK && !w->device && kiln_rest_take(device, r->program->name, a.items, &pid, &fd))
+        fill_slot(w, device, pid, fd);
+    else if (st == KILN_OK)
+        st = spawn(a.items, device, w, err);
     arguments_release(&a);
     return st;
+}
+
+kiln_status kiln_worker_start_resting(const char *program, const kiln_device *device, kiln_worker_process *w, kiln_error *err)
+{
+    char name[64], flag[64];
+    (void)snprintf(name, sizeof name, "%s", program);
+    (void)snprintf(flag, sizeof flag, KILN_WORKER_FLAG "%s:%d:" KILN_WORKER_RESTS, device_word(device), WORKER_FD);
+    char *arguments[] = {name, flag, NULL};
+    return spawn(arguments, device, w, err);
 }

@@ -6,7 +6,10 @@
  * worker on the same device sends one of them its command line instead of starting a process. From then on it is a worker as any
  * other: it says HELLO, and has its deadline for it.
  *
- * A process that has failed, or that replaces one that failed, is never one of these: it would not be fresh. */
+ * A process that has failed, or that replaces one that failed, is never one of these: it would not be fresh.
+ *
+ * A worker may rest from its start. Stages that compute on the CPU come first, and meanwhile a GPU is opened for those that come
+ * after: once it is sure that there is work at all, which GPUs there are is asked, and the answer starts a worker on each. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -21,6 +24,7 @@ enum {
     MIB = 1 << 20,
     LEAN_BYTES = 6 * MIB,         /* more than this, and LEAN_THREAD for each thread, and a new process takes less memory */
     LEAN_THREAD = MIB / 2,
+    START_BYTES = 32 * MIB, /* counted for one that has not said what it holds */
     SPARE_SHARE = 16, /* of --ram: what workers may hold for which the stage has no use */
 };
 
@@ -34,6 +38,7 @@ typedef struct {
 static struct {
     resting at[KILN_SLOTS_MAX];
     bool keeps;
+    const char *expected; /* --devices of a later stage; NULL: none will take a GPU, or it has been seen to */
 } room;
 
 void kiln_rest_keep(bool on) { room.keeps = on; }
@@ -187,7 +192,7 @@ uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap)
         resting *x = &room.at[i];
         if (wanted[i] || !is_there(x) || !x->at_rest) continue;
         const bool fits = spare + x->held_bytes <= cap / SPARE_SHARE;
-        if (x->device.kind == KILN_DEVICE_CUDA && fits) {
+        if (x->device.kind == KILN_DEVICE_CUDA && fits && room.keeps) {
             spare += x->held_bytes;
             continue;
         }
@@ -197,6 +202,48 @@ uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap)
     return spare;
 }
 
+/* ---- from the start --------------------------------------------------------------------------------------------------- */
+void kiln_rest_start(const char *program, const kiln_device *device)
+{
+    bury_ended();
+    resting *x = free_place();
+    if (!x || find_for(device)) return;
+    *x = (resting){.device = *device, .held_bytes = START_BYTES};
+    if (kiln_worker_start_resting(program, &x->device, &x->process, NULL) != KILN_OK) { /* the stage will say why */
+        *x = (resting){0};
+        return;
+    }
+    x->process.greeted = true; /* it ends by itself when its socket is closed */
+    x->at_rest = true;
+}
+
+void kiln_rest_expect(const char *devices) { room.expected = devices; }
+
+/* Only where --ram has plenty left: what such a worker takes is in no plan. */
+void kiln_rest_begin_expected(const kiln_run *r)
+{
+    if (!room.expected || !room.keeps || !r->devices.n || r->devices.items[0].kind != KILN_DEVICE_CPU) return;
+    if (r->ram.predicted + START_BYTES > r->ram.cap || START_BYTES > r->ram.cap / SPARE_SHARE) return;
+    const char *kind = kiln_devices_named_kind(room.expected);
+    if ((kind && !strcmp(kind, "cpu")) || kiln_device_built_version() == 0 || !kiln_gpus_ask_ahead())
+        room.expected = NULL;
+    else if (kiln_gpus_ahead_descriptor() < 0)
+        kiln_rest_start_expected(r); /* they are known */
+}
+
+int kiln_rest_descriptor(void) { return room.expected ? kiln_gpus_ahead_descriptor() : -1; }
+
+void kiln_rest_start_expected(const kiln_run *r)
+{
+    kiln_device_list d;
+    const char *devices = room.expected;
+    room.expected = NULL;
+    if (!devices || kiln_devices_resolve(devices, &d, NULL) != KILN_OK) return; /* the stage will say why */
+    for (unsigned i = 0; i < d.n; i++)
+        if (d.items[i].kind == KILN_DEVICE_CUDA) kiln_rest_start(r->cli.program, &d.items[i]);
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------------- */
 void kiln_rest_dismiss(void)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)

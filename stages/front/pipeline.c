@@ -55,6 +55,7 @@ typedef struct {
     const char **argv; /* NULL: it does not run */
     size_t first, n;   /* argv[first] to argv[n - 1] are ours */
     bool allows_partial;
+    const char *devices; /* --devices */
 } call;
 
 typedef struct {
@@ -343,6 +344,15 @@ static bool allows_partial(const kiln_stage_options *s)
     return false;
 }
 
+static const char *devices_of(const kiln_stage_options *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_opt *row = strcmp(s->option[i].name, "devices") ? NULL : kiln_pipeline_given(&cli, &s->option[i]);
+        if (row) return *(const char *const *)row->where;
+    }
+    return "auto";
+}
+
 static kiln_status run_program(const char *name, const char **argv, bool quiet, int *code, kiln_error *err)
 {
     int signal;
@@ -380,6 +390,7 @@ static kiln_status make_call(const kiln_stage_options *s, const bake *b, call *c
     c->argv[c->n++] = b->manifest;
     c->first = c->n;
     c->allows_partial = allows_partial(s);
+    c->devices = devices_of(s);
     return kiln_pipeline_arguments(&cli, s, (char **)c->argv, &c->n, err);
 }
 
@@ -398,6 +409,18 @@ static void release_calls(bake *b)
     }
 }
 
+/* --devices of the last stage behind this one that computes where that says; NULL: there is none. Stages that pack, and those that
+ * run many units at a time on the CPU, mostly do not. */
+static const char *devices_behind(const bake *b, size_t s)
+{
+    const char *devices = NULL;
+    while (++s < table.n_stages) {
+        const kiln_stage_program *p = b->runs[s] ? kiln_stage_program_find(table.stage[s].stage) : NULL;
+        if (p && p->unit && !p->packs && !p->serial) devices = b->call[s].devices;
+    }
+    return devices;
+}
+
 static bool runs_behind(const bake *b, size_t s)
 {
     while (++s < table.n_stages)
@@ -412,6 +435,7 @@ static kiln_status run_stages(bake *b, int *code, kiln_error *err)
         if (!b->runs[s]) continue;
         KILN_TRY(kiln_program_stopped(err));
         kiln_program_keep_workers(runs_behind(b, s));
+        kiln_program_expect(devices_behind(b, s));
         KILN_TRY(run_program(table.stage[s].stage, c->argv, false, code, err));
         kiln_log_init(NAME, b->level);
         if (*code == 0) continue;

@@ -37,17 +37,26 @@ if [ -n "$cuda" ]; then # GPUs that NVML shows and CUDA does not find
     "${CC:-cc}" -shared -fPIC -o "$KILN_TMP/libfake.so" tests/unit/fake_nvml.c || fail "cc"
     export KILN_NVML=$KILN_TMP/libfake.so FAKE_GPUS=2
     unset CUDA_VISIBLE_DEVICES
-    must 6 kiln tiles "$db" --force; one_sentence
+    must 6 kiln tiles "$db" --force --threads 7; one_sentence
     grep -q -- '; --devices cpu does without a GPU$' "$KILN_TMP/err" || fail "no advice: $(cat "$KILN_TMP/err")"
     # what packs more than it computes takes the CPU of itself, where it has threads enough
     must 6 kiln chunk "$db" --force --threads 7
     must 0 loud chunk "$db" --force --threads 8; looked || fail "chunk does not say that it takes the CPU"
     must 6 kiln chunk "$db" --force --threads 8 --devices cuda
+    # so does small work
+    must 0 loud tiles "$db" --force --threads 8; grep -q 'too little to do here to open a GPU' "$KILN_TMP/err" || fail "tiles does not say that it takes the CPU"
+    must 6 kiln tiles "$db" --force --threads 8 --devices cuda
+    must 6 kiln render "$db" --force --threads 8 # pictures are a GPU's where there is one
+    # a GPU that was opened ahead and cannot be used is worth no word until a stage wants it; what kiln pipeline says is that stage's
+    must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --stages import,knn,prune,chunk,tiles
+    ! grep -qi 'worker\|CUDA\|GPU' "$KILN_TMP/err" || fail "what no stage wanted is told: $(cat "$KILN_TMP/err")"
+    must 6 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --prune-min-opacity 0.01
+    grep -q '^kiln-render: the worker on GPU ' "$KILN_TMP/err" || fail "render does not say it: $(cat "$KILN_TMP/err")"
     # those that auto passes over are worth one warning, without --verbose; where there is no GPU nothing is worth a word
     warned() { # SENTENCE
         [ "$(grep -c 'warning: computing on the CPU: ' "$KILN_TMP/err")" = 1 ] && grep -q "$1" "$KILN_TMP/err" || fail "no warning of $1: $(cat "$KILN_TMP/err")"
     }
-    run_tiles() { must 0 "$KILN_BIN/kiln-tiles" "$db" --force; }
+    run_tiles() { must 0 "$KILN_BIN/kiln-tiles" "$db" --force --threads 7; }
     FAKE_CUDA=5000 run_tiles; warned 'the driver has CUDA 5.0'
     FAKE_CUDA=0 run_tiles; warned 'not its CUDA library'
     FAKE_GPUS=1 FAKE_ARCH=35 run_tiles; warned 'its compute capability is 3.5'

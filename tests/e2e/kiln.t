@@ -97,6 +97,14 @@ cp "$KILN_BIN/kiln" "$KILN_TMP/bin/kiln-knn"
 must 0 "$KILN_TMP/bin/kiln-knn" "$KILN_TMP/one/manifest.db"; grep -q '^kiln-knn: .*nothing to do' "$KILN_TMP/err" || fail "kiln-knn is not knn"
 must 0 "$KILN_TMP/bin/kiln" knn "$KILN_TMP/one/manifest.db"; grep -q '^kiln-knn: .*nothing to do' "$KILN_TMP/err" || fail "kiln knn is not knn"
 
+# a worker that computed for stages before is killed, and another goes on
+rm -rf "$KILN_TMP/one"
+KILN_FAULT='unit=camera cam1:kill,times=1' must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/one" --min-opacity 0.02 --chunk-max 512 --workers 1 --verbose
+says "kiln-render: warning: 'camera cam1' failed on worker 0 of the CPU and is tried again: the worker was killed"
+[ "$(sed -n 's/^kiln-[a-z]*: worker \([0-9]*\): .*/\1/p' "$KILN_TMP/err" | sort -u | wc -l)" = 2 ] || fail "not one worker before the kill and one after it: $(cat "$KILN_TMP/err")"
+[ "$before" = "$(digest "$KILN_TMP/one/manifest.db")" ] || fail "the kill changed the bake"
+[ -z "$(ls "$KILN_TMP/one/" | grep -E 'wal|shm')" ] || fail "the manifest was left open: $(ls "$KILN_TMP/one")"
+
 # ---- signals: the stage in hand ends at a clean point, and nothing runs on ----
 for signal in INT TERM KILL; do
     rm -rf "$KILN_TMP/s/bake"

@@ -6,9 +6,10 @@ mapfile -t uuids < <(nvidia-smi --query-gpu=uuid --format=csv,noheader)
 db=$KILN_TMP/x.db
 scene "$KILN_TMP/s" 5000 1 64x64
 kiln import "$KILN_TMP/s" "$db" --devices cpu >/dev/null || fail import
+# With fewer than eight threads auto is a GPU for small work, too.
 # gpu UUID VISIBLE DEVICES: with that CUDA_VISIBLE_DEVICES, --devices DEVICES computes on the GPU of that UUID
 gpu() {
-    (export CUDA_VISIBLE_DEVICES=$2 && on "$3" knn "$db" --force) || exit 1
+    (export CUDA_VISIBLE_DEVICES=$2 && on "$3" knn "$db" --force --threads 7) || exit 1
     case $(field device) in *"$1"*) ;; *) fail "CUDA_VISIBLE_DEVICES='$2' --devices $3 gives $(field device), not $1" ;; esac
     kiln info "$db" --json | grep -q "\"device\": .*$1" || fail "the run record does not name $1"
 }
@@ -18,7 +19,7 @@ hidden() {
     (export CUDA_VISIBLE_DEVICES=$1 && on auto knn "$db" --force) || exit 1
     case $(field device) in cpu*) ;; *) fail "CUDA_VISIBLE_DEVICES='$1' --devices auto gives $(field device)" ;; esac
 }
-on auto knn "$db"
+on auto knn "$db" --threads 7
 case $(field device) in *"${uuids[0]}"*) ;; *) fail "auto gives $(field device)" ;; esac
 gpu "${uuids[0]}" 0 cuda
 gpu "${uuids[0]}" "${uuids[0]}" cuda

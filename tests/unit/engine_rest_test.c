@@ -92,6 +92,20 @@ static void a_run_that_fails_keeps_no_worker(void **state)
     assert_true(status_is("failed"));
 }
 
+/* Started before anything is known of a stage, it becomes the first worker. */
+static void a_worker_that_rests_from_its_start_is_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("KILN_TEST_EARLY", "1", 1), 0);
+    assert_int_equal(run_twice("--count=3 --verbose --workers=1", "--count=8 --scale=2 --verbose --workers=1"), 0);
+    assert_int_equal(number("sum"), 56);
+    assert_true(said("early: worker "));
+    assert_int_equal(processes(), 1);
+    assert_int_equal(fresh_manifest(NULL), 0);
+    assert_int_equal(run_twice("--count=0", "--count=0 --scale=2"), 0); /* nobody takes it */
+    assert_int_equal(unsetenv("KILN_TEST_EARLY"), 0);
+}
+
 /* More workers are kept than the second run has units. */
 static void workers_that_are_not_needed_end(void **state)
 {
@@ -131,6 +145,7 @@ int main(int argc, char **argv)
         CLAIM(options_of_a_run_are_forgotten),
         CLAIM(a_kept_worker_that_dies_is_replaced),
         CLAIM(a_run_that_fails_keeps_no_worker),
+        CLAIM(a_worker_that_rests_from_its_start_is_taken),
         CLAIM(workers_that_are_not_needed_end),
         CLAIM(a_worker_that_does_not_rest_is_killed),
         CLAIM(a_resting_worker_has_the_manifest_closed),
