@@ -93,6 +93,11 @@ strace=$(command -v strace)
 }
 must 0 "$KILN_BIN/kiln" pipeline --out "$KILN_TMP/one" --stages prune,chunk --prune-threads 1 --prune-force --prune-deadline 5 --verbose
 [ "$(grep -c 'chunk: .*nothing to do' "$KILN_TMP/err")" = 1 ] || fail "--force of prune reached chunk: $(cat "$KILN_TMP/err")"
+# an option of render that export has not
+must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/one" --stages render,export --render-shard 1/2 --background white --export spz
+says 'when none is, the same command without --shard finishes the stage'
+[ -s "$KILN_TMP/one/export/scene.spz" ] || fail "render's --shard reached export: $(cat "$KILN_TMP/err")"
+[ "$(grep -c -- --shard "$KILN_TMP/err")" = 1 ] || fail "render's --shard reached export: $(cat "$KILN_TMP/err")"
 cp "$KILN_BIN/kiln" "$KILN_TMP/bin/kiln-knn"
 must 0 "$KILN_TMP/bin/kiln-knn" "$KILN_TMP/one/manifest.db"; grep -q '^kiln-knn: .*nothing to do' "$KILN_TMP/err" || fail "kiln-knn is not knn"
 must 0 "$KILN_TMP/bin/kiln" knn "$KILN_TMP/one/manifest.db"; grep -q '^kiln-knn: .*nothing to do' "$KILN_TMP/err" || fail "kiln knn is not knn"
