@@ -54,6 +54,7 @@ typedef struct {
     bool ready;        /* it may be handed units: greeted and not ending */
     bool died;         /* it ended by itself, or was killed because it hung */
     bool hung;         /* it exceeded --deadline with its unit, or took too long to say HELLO */
+    bool handed_over;  /* it rested before, so it may be its process and not the device that is at fault when it cannot begin */
     bool doubted;      /* it died with several units in work, which went back; the reason is still to be printed */
     unsigned n_flight; /* units that it has */
     unsigned n_beside; /* of them, those that have begun although the oldest is not answered (BEGUN) */

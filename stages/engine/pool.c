@@ -149,6 +149,11 @@ static kiln_status hear_greeting(kiln_job *j, unsigned slot, const kiln_message 
         j->run->worker_greeted = true;
         return KILN_OK;
     }
+    if (kiln_failure_is_contained(st) && w->handed_over) {
+        kiln_chat("worker %d cannot go on with its device, a new process begins: %s", (int)w->pid, why.msg);
+        kiln_job_dismiss(j, slot);
+        return KILN_OK;
+    }
     if (kiln_failure_is_contained(st) && m->kind == KILN_MSG_FAILED) return kiln_job_retire(j, slot, &why, err);
     return kiln_fail(err, st, "%s", why.msg);
 }

@@ -198,7 +198,7 @@ static void fill_slot(kiln_worker_process *w, const kiln_device *device, pid_t p
     w->use = (kiln_worker_use){0};
     w->pid = pid;
     w->fd = fd;
-    w->greeted = w->ready = w->died = w->hung = false;
+    w->greeted = w->ready = w->died = w->hung = w->handed_over = false;
     w->n_flight = w->n_beside = 0;
     w->start_ns = kiln_now_ns();
     w->unit_ns = w->end_ns = 0;
@@ -241,10 +241,12 @@ kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint
     pid_t pid;
     int fd;
     kiln_status st = make_arguments(r, device, unit_ram, &a, err);
-    if (st == KILN_OK && !w->device && kiln_rest_take(device, r->program->name, a.items, &pid, &fd))
+    if (st == KILN_OK && !w->device && kiln_rest_take(device, r->program->name, a.items, &pid, &fd)) {
         fill_slot(w, device, pid, fd);
-    else if (st == KILN_OK)
+        w->handed_over = true;
+    } else if (st == KILN_OK) {
         st = spawn(a.items, device, w, err);
+    }
     arguments_release(&a);
     return st;
 }

@@ -106,6 +106,19 @@ static void a_worker_that_rests_from_its_start_is_taken(void **state)
     assert_int_equal(unsetenv("KILN_TEST_EARLY"), 0);
 }
 
+/* The process may be at fault, not the device: a new one tries, and what that says counts. */
+static void a_worker_that_cannot_go_on_is_replaced(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("KILN_TEST_EARLY", "1", 1), 0);
+    assert_int_equal(setenv("KILN_TEST_SPOILED", "1", 1), 0);
+    assert_int_equal(run_twice("--pretend=1 --lost=1 --verbose", ""), 6);
+    assert_int_equal(unsetenv("KILN_TEST_SPOILED"), 0);
+    assert_int_equal(unsetenv("KILN_TEST_EARLY"), 0);
+    assert_true(said(" cannot go on with its device, a new process begins: "));
+    assert_true(said("kiln-test: the worker on GPU '-1': "));
+}
+
 /* More workers are kept than the second run has units. */
 static void workers_that_are_not_needed_end(void **state)
 {
@@ -146,6 +159,7 @@ int main(int argc, char **argv)
         CLAIM(a_kept_worker_that_dies_is_replaced),
         CLAIM(a_run_that_fails_keeps_no_worker),
         CLAIM(a_worker_that_rests_from_its_start_is_taken),
+        CLAIM(a_worker_that_cannot_go_on_is_replaced),
         CLAIM(workers_that_are_not_needed_end),
         CLAIM(a_worker_that_does_not_rest_is_killed),
         CLAIM(a_resting_worker_has_the_manifest_closed),

@@ -480,7 +480,10 @@ static inline const kiln_stage_program *find_program(const char *name) { return 
 static inline void start_early(const char *name)
 {
     const kiln_worker_process *w[KILN_SLOTS_MAX];
-    kiln_rest_start(name, &(kiln_device){.kind = KILN_DEVICE_CPU});
+    if (getenv("KILN_TEST_SPOILED"))
+        kiln_rest_start(name, &(kiln_device){.kind = KILN_DEVICE_CUDA, .visible = "-1"});
+    else
+        kiln_rest_start(name, &(kiln_device){.kind = KILN_DEVICE_CPU});
     if (kiln_rest_processes(w) == 1) (void)fprintf(stderr, "early: worker %d: cpu\n", (int)w[0]->pid);
 }
 
@@ -509,6 +512,8 @@ static inline int stage_main(int argc, char **argv)
     while (is_worker && has_argument(argc, argv, "--mute")) (void)pause();
     if (is_worker) stop_once();
     if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
+    char spoiled[] = KILN_WORKER_FLAG "cpu:3:" KILN_WORKER_RESTS; /* it opens what is there, and is handed what is not */
+    if (is_worker && argc == 2 && getenv("KILN_TEST_SPOILED")) argv[1] = spoiled;
     if (is_worker) (void)atexit(tell_deferred);
     kiln_program_family(find_program);
     if (!is_worker && getenv("KILN_TEST_AGAIN")) return run_both(strdup(getenv("KILN_TEST_AGAIN")), argc, argv);
