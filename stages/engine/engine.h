@@ -77,20 +77,20 @@ typedef struct {
 enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kiln_worker_defer) may be unanswered at a time */
 
 /* The main() of every program: parses the options, runs as worker or parent, prints the error and returns the exit code. A process
- * may call it several times, one after the other, on its main thread: nothing of a call reaches the next, except that after SIGINT or
- * SIGTERM the next one ends too. It keeps nothing of argv. */
+ * may call it several times, one after the other, on its main thread: nothing of a call reaches the next, except that after SIGINT
+ * or SIGTERM the next one ends too. It keeps nothing of argv. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
 /* Prints what --help-json prints. The caller checks the stream. KILN_E_BUG. */
 kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* For a program with several stages, which calls kiln_program_main for one after the other: `find` gives a stage by its name, NULL if
- * there is none. Call it first thing in main, for workers need it too. */
+/* For a program with several stages, which calls kiln_program_main for one after the other: `find` gives a stage by its name, NULL
+ * if there is none. Call it first thing in main, for workers need it too. */
 void kiln_program_family(const kiln_stage_program *(*find)(const char *name));
-/* From now on, workers of a stage that ends well are kept for the next stage of this process, with their devices open; or no longer,
- * which is for the last stage: it takes those that rest. Does nothing in a program without a family. */
+/* From now on, workers of a stage that ends well are kept for the next stage of this process, with their devices open; or no
+ * longer, which is for the last stage: it takes those that rest. Does nothing in a program without a family. */
 void kiln_program_keep_workers(bool on);
-/* While workers are kept: a later stage will compute where this --devices says. If that is a GPU and stages before it compute on the
- * CPU, it is opened meanwhile. NULL: there is no such stage. devices is borrowed until the next call. */
+/* While workers are kept: a later stage will compute where this --devices says. If that is a GPU and stages before it compute on
+ * the CPU, it is opened meanwhile. NULL: there is no such stage. devices is borrowed until the next call. */
 void kiln_program_expect(const char *devices);
 /* Ends those that are kept and waits for them, at most some seconds. */
 void kiln_program_stop_workers(void);
@@ -132,8 +132,8 @@ kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err
  * kiln_run_device_kind, with the same failures. */
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
 
-/* Says how long all units would take on one thread of the CPU, about, in microseconds. If that is less than opening a GPU takes, `auto`
- * is the CPU. For stages whose results are the same bits on both. Call it before devices are looked for. */
+/* Says how long all units would take on one thread of the CPU, about, in microseconds. If that is less than opening a GPU takes,
+ * `auto` is the CPU. For stages whose results are the same bits on both. Call it before devices are looked for. */
 void kiln_run_expect_work(kiln_run *r, uint64_t cpu_us);
 /* From now on units run on the CPU, whatever --devices says, or again where it says. For a program some of whose lists have nothing
  * for a GPU. Workers on other devices end. Call it between lists. */

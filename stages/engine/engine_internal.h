@@ -96,8 +96,8 @@ enum { KILN_EXEC_FAILED = 127 }; /* exit code of a process that could not become
 /* Returns the status for a process that ended by itself, never KILN_OK, with a sentence that names no unit and no slot. status: of
  * kiln_worker_ended. */
 kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_error *err) KILN_MUST_CHECK;
-/* Asks idle workers to end, or to rest if they are kept, and does not wait for them. For the time when the parent needs no worker any
- * more. */
+/* Asks idle workers to end, or to rest if they are kept, and does not wait for them. For the time when the parent needs no worker
+ * any more. */
 void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n);
 /* Asks idle workers to end, kills busy ones and waits for all. Slots may be empty. If a signal ends the run, returns within 2 s. */
 void kiln_workers_stop(kiln_worker_process *workers, unsigned n);
@@ -105,21 +105,23 @@ void kiln_workers_stop(kiln_worker_process *workers, unsigned n);
 /* Workers that rest between two stages of this process (worker_rest.c). Empty unless kiln_program_keep_workers was called. */
 void kiln_rest_keep(bool on);
 bool kiln_rest_keeps(void);
-/* Tells an idle worker to rest; its slot is empty then. False: it may not, because workers are not kept, it is not idle or is gone. */
+/* Tells an idle worker to rest; its slot is empty then. False: it may not, because workers are not kept, it is not idle or is gone.
+ */
 bool kiln_rest_begin(kiln_worker_process *w);
 /* Waits until every worker that was told to rest has laid down what it had, above all its connection to the manifest. One that does
  * not is killed; a signal ends the wait likewise. */
 void kiln_rest_wait(void);
-/* Gives a resting worker on this device the command line of a stage; *pid and *fd are its process and socket. False: there is none. */
+/* Gives a resting worker on this device the command line of a stage; *pid and *fd are its process and socket. False: there is none.
+ */
 bool kiln_rest_take(const kiln_device *device, const char *program, char *const *arguments, pid_t *pid, int *fd);
-/* Before a list of units that wants n_slots workers: asks those to end that it cannot take and that are not worth keeping under this
- * cap. Returns the host memory in bytes of those that stay without being wanted. */
+/* Before a list of units that wants n_slots workers: asks those to end that it cannot take and that are not worth keeping under
+ * this cap. Returns the host memory in bytes of those that stay without being wanted. */
 uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap);
 /* A worker that rests from its start: it opens its device while the process does something else, and has no stage yet. program: the
  * name of the executable in argv[0]. */
 void kiln_rest_start(const char *program, const kiln_device *device);
-/* The same for the GPUs that a later stage will take (kiln_program_expect), once it is known which. Called when the first worker on the
- * CPU has been started: then there is work. */
+/* The same for the GPUs that a later stage will take (kiln_program_expect), once it is known which. Called when the first worker on
+ * the CPU has been started: then there is work. */
 void kiln_rest_expect(const char *devices);
 void kiln_rest_begin_expected(const kiln_run *r);
 /* Returns a descriptor that becomes readable when kiln_rest_start_expected is to be called; -1: there is nothing to wait for. */

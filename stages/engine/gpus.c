@@ -1,5 +1,5 @@
-/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. It needs no exec: it shares nothing that
- * its end could damage, and glibc makes malloc usable in a child, whatever threads the parent has.
+/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. It needs no exec: it shares nothing
+ * that its end could damage, and glibc makes malloc usable in a child, whatever threads the parent has.
  *
  * A process with several stages asks once. It may ask ahead, while it has something else to do. */
 #include "stages/engine/engine_internal.h"

@@ -1,4 +1,5 @@
-/* The main() of every program, which `kiln pipeline` calls for one stage after the other: parses options, runs as worker or parent, prints report and error, returns the exit code. */
+/* The main() of every program, which `kiln pipeline` calls for one stage after the other: parses options, runs as worker or parent,
+ * prints report and error, returns the exit code. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"

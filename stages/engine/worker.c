@@ -408,11 +408,7 @@ static kiln_status change_program(kiln_worker *w, const char *name, const char *
     int argc = 0;
     kiln_status st = KILN_OK;
     if (!p) return kiln_fail(err, KILN_E_BUG, "a worker does not know the stage '%s'", name);
-    *w = (kiln_worker){.program = p,
-                       .fd = w->fd,
-                       .outputs = {.memfd = -1},
-                       .ram_cuda = w->ram_cuda,
-                       .ram_bare = w->ram_bare};
+    *w = (kiln_worker){.program = p, .fd = w->fd, .outputs = {.memfd = -1}, .ram_cuda = w->ram_cuda, .ram_bare = w->ram_bare};
     kiln_engine_options_forget();
     kiln_peak_rss_forget();
     KILN_GO(KILN_ALLOC(&copy, bytes, "a worker's arguments", err));

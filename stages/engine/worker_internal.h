@@ -23,7 +23,7 @@ struct kiln_worker {
     unsigned threads; /* of the unit in work */
     uint64_t ram;     /* host memory in bytes that it may take */
     uint64_t ram_cuda;
-    uint64_t ram_bare; /* what this process had before it opened its GPU; 0: it is not open */
+    uint64_t ram_bare;   /* what this process had before it opened its GPU; 0: it is not open */
     kiln_runner *runner; /* NULL in the kiln_worker of deferred work, as are manifest and state */
     kiln_manifest *manifest;
     void *state;

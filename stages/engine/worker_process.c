@@ -5,7 +5,8 @@
  * parent, by PR_SET_PDEATHSIG and by end of file on the socket; getppid is checked after prctl because the parent may have died
  * between fork and prctl. It inherits no other descriptor; above all it must not hold the manifest's lock.
  *
- * For the first process of a slot, one that rests since an earlier stage does as well (worker_rest.c). It gets the same arguments. */
+ * For the first process of a slot, one that rests since an earlier stage does as well (worker_rest.c). It gets the same arguments.
+ */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"

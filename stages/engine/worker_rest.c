@@ -1,9 +1,9 @@
 /* Workers between two stages of one process (`kiln pipeline`).
  *
- * A worker has cost something: on a GPU its context, a fifth of a second and more. When a stage ends well, its idle workers are told
- * to rest: they drop what belongs to the stage (state, reader of the manifest, workspace on the GPU) and keep the open device. The
- * manifest is closed only after all of them have answered, so nobody has it open between two stages. The next stage that starts a
- * worker on the same device sends one of them its command line instead of starting a process. From then on it is a worker as any
+ * A worker has cost something: on a GPU its context, a fifth of a second and more. When a stage ends well, its idle workers are
+ * told to rest: they drop what belongs to the stage (state, reader of the manifest, workspace on the GPU) and keep the open device.
+ * The manifest is closed only after all of them have answered, so nobody has it open between two stages. The next stage that starts
+ * a worker on the same device sends one of them its command line instead of starting a process. From then on it is a worker as any
  * other: it says HELLO, and has its deadline for it.
  *
  * A process that has failed, or that replaces one that failed, is never one of these: it would not be fresh.
@@ -22,10 +22,10 @@
 enum {
     REST_MS = 3000, /* most time that a worker may take to lay down what it has */
     MIB = 1 << 20,
-    LEAN_BYTES = 6 * MIB,         /* more than this, and LEAN_THREAD for each thread, and a new process takes less memory */
+    LEAN_BYTES = 6 * MIB, /* more than this, and LEAN_THREAD for each thread, and a new process takes less memory */
     LEAN_THREAD = MIB / 2,
     START_BYTES = 32 * MIB, /* counted for one that has not said what it holds */
-    SPARE_SHARE = 16, /* of --ram: what workers may hold for which the stage has no use */
+    SPARE_SHARE = 16,       /* of --ram: what workers may hold for which the stage has no use */
 };
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* Several stages in one process: nothing of one reaches the next, and workers that are kept compute for both. What the first run of a
- * process says and what the second says is one text; the report is the second's. */
+/* Several stages in one process: nothing of one reaches the next, and workers that are kept compute for both. What the first run of
+ * a process says and what the second says is one text; the report is the second's. */
 #include "engine_stage.h"
 
 /* Runs the stage with these arguments, and again in the same process with those of `again`. */
@@ -153,16 +153,11 @@ int main(int argc, char **argv)
     if (argc > 1) return stage_main(argc, argv);
 #define CLAIM(f) cmocka_unit_test_setup(f, fresh_manifest)
     const struct CMUnitTest tests[] = {
-        CLAIM(a_second_run_in_the_process_does_nothing),
-        CLAIM(a_worker_computes_for_the_next_run),
-        CLAIM(options_of_a_run_are_forgotten),
-        CLAIM(a_kept_worker_that_dies_is_replaced),
-        CLAIM(a_run_that_fails_keeps_no_worker),
-        CLAIM(a_worker_that_rests_from_its_start_is_taken),
-        CLAIM(a_worker_that_cannot_go_on_is_replaced),
-        CLAIM(workers_that_are_not_needed_end),
-        CLAIM(a_worker_that_does_not_rest_is_killed),
-        CLAIM(a_resting_worker_has_the_manifest_closed),
+        CLAIM(a_second_run_in_the_process_does_nothing), CLAIM(a_worker_computes_for_the_next_run),
+        CLAIM(options_of_a_run_are_forgotten),           CLAIM(a_kept_worker_that_dies_is_replaced),
+        CLAIM(a_run_that_fails_keeps_no_worker),         CLAIM(a_worker_that_rests_from_its_start_is_taken),
+        CLAIM(a_worker_that_cannot_go_on_is_replaced),   CLAIM(workers_that_are_not_needed_end),
+        CLAIM(a_worker_that_does_not_rest_is_killed),    CLAIM(a_resting_worker_has_the_manifest_closed),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
