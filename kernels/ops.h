@@ -18,6 +18,8 @@
 #include "kernels/lens/lens.h"
 #include "kernels/metrics/metrics.h"
 #include "kernels/palette/palette.h"
+#include "kernels/pixel_hashes/pixel_hashes.h"
+#include "kernels/png_rows/png_rows.h"
 #include "kernels/project/project.h"
 #include "kernels/prune/prune.h"
 #include "kernels/ranks/ranks.h"
@@ -40,6 +42,8 @@ KILN_C_BEGIN
     OP(palette_assign)   \
     OP(palette_index)    \
     OP(palette_train)    \
+    OP(pixel_hashes)     \
+    OP(png_rows)         \
     OP(project)          \
     OP(prune)            \
     OP(ranks)            \

@@ -9,6 +9,7 @@
 #define KILN_STAGES_IMAGE_H
 
 #include "base/status.h"
+#include "kernels/png_rows/png_rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,7 +74,11 @@ typedef struct {
     const kiln_picture_text *text;
     uint32_t n_text;
     unsigned threads; /* of a PNG; 0 counts as 1 */
+    /* NULL, or all rows of a PNG as kernels/png_rows makes them for kiln_picture_png_rows; data is not read then. */
+    const unsigned char *rows;
 } kiln_picture_job;
+/* Returns the arguments of the operation that makes the rows of this PNG, all of them, without its `rows`. */
+kiln_png_rows_args kiln_picture_png_rows(const kiln_picture_job *job);
 /* Written to NAME.tmp.PID and renamed; missing folders are made. The same pixels give the same bytes (one fixed filter, one level,
  * blocks of fixed size), on any number of threads; with another zlib perhaps not. */
 kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err) KILN_MUST_CHECK;

@@ -27,11 +27,6 @@ kiln_status kiln_npy_read(const char *path, int size_only, kiln_picture *out, ki
 
 kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_png_write_bytes(const kiln_picture_job *job); /* as kiln_picture_write_bytes */
-/* Rows first to first + n - 1, each behind the byte that names its filter. two_rows: 2 x width x kiln_png_pixel_bytes of room. */
-void kiln_png_rows(const kiln_picture_job *job, uint32_t first, uint32_t n, unsigned char *two_rows, unsigned char *out);
-/* The same bytes by code for any x86-64, where kiln_png_rows takes AVX2. */
-void kiln_png_rows_baseline(const kiln_picture_job *job, uint32_t first, uint32_t n, unsigned char *two_rows, unsigned char *out);
-size_t kiln_png_pixel_bytes(const kiln_picture_job *job);
 kiln_status kiln_npy_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

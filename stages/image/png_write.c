@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "kernels/ops.h"
 
 #include <errno.h>
 #include <isa-l/crc.h>
@@ -60,7 +61,9 @@ typedef struct {
 typedef struct {
     bool ready;
     struct isal_zstream *z; /* 100 KiB and more */
-    unsigned char *two_rows, *filtered, *level;
+    unsigned char *filtered, *level;
+    void *work; /* of the operation that filters; NULL, as is `filtered`, if the rows are given */
+    size_t work_bytes;
 } packer;
 
 static uint32_t rows_of(const wave *w, uint32_t index)
@@ -69,14 +72,35 @@ static uint32_t rows_of(const wave *w, uint32_t index)
     return left < w->block_rows ? left : w->block_rows;
 }
 
+kiln_png_rows_args kiln_picture_png_rows(const kiln_picture_job *job)
+{
+    kiln_png_rows_args a = {.width = job->width,
+                            .height = job->height,
+                            .step = job->step,
+                            .channels = job->channels,
+                            .bits = job->format == KILN_PNG16 ? 16 : 8,
+                            .straight = job->over && job->channels == 4,
+                            .n = job->height,
+                            .pixels = job->data};
+    if (a.straight) memcpy(a.over, job->over, sizeof a.over);
+    return a;
+}
+
+/* Blocks are filtered beside each other, so each by one thread. */
+static const kiln_exec one_thread = {.device = -1, .threads = 1};
+
 static void packer_init(packer *p, const wave *w)
 {
     *p = (packer){0};
-    p->two_rows = malloc(2 * w->row_bytes);
-    p->filtered = malloc(w->block_rows * w->row_bytes);
     p->level = malloc(ISAL_DEF_LVL1_DEFAULT);
     p->z = malloc(sizeof *p->z);
-    p->ready = p->two_rows && p->filtered && p->level && p->z;
+    p->ready = p->level && p->z;
+    if (w->job->rows) return;
+    const kiln_png_rows_args a = kiln_picture_png_rows(w->job);
+    p->ready &= kiln_ops_cpu()->png_rows(&one_thread, &a, NULL, &p->work_bytes, NULL) == KILN_OK;
+    p->work = malloc(p->work_bytes);
+    p->filtered = malloc(w->block_rows * w->row_bytes);
+    p->ready &= p->work && p->filtered;
 }
 
 static void packer_release(packer *p)
@@ -84,10 +108,23 @@ static void packer_release(packer *p)
     free(p->z);
     free(p->level);
     free(p->filtered);
-    free(p->two_rows);
+    free(p->work);
 }
 
-static bool deflate_block(packer *p, size_t plain, bool last, unsigned char *out, size_t room, size_t *bytes)
+/* Returns the filtered rows of a block; NULL: they cannot be made. */
+static const unsigned char *filtered(packer *p, const wave *w, uint32_t index)
+{
+    const uint32_t first = index * w->block_rows;
+    if (w->job->rows) return w->job->rows + first * w->row_bytes;
+    kiln_png_rows_args a = kiln_picture_png_rows(w->job);
+    size_t have = p->work_bytes;
+    a.first = first;
+    a.n = rows_of(w, index);
+    a.rows = p->filtered;
+    return kiln_ops_cpu()->png_rows(&one_thread, &a, p->work, &have, NULL) == KILN_OK ? p->filtered : NULL;
+}
+
+static bool deflate_block(packer *p, const unsigned char *rows, size_t plain, bool last, unsigned char *out, size_t room, size_t *bytes)
 {
     struct isal_zstream *z = p->z;
     isal_deflate_init(z);
@@ -96,7 +133,7 @@ static bool deflate_block(packer *p, size_t plain, bool last, unsigned char *out
     z->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
     z->end_of_stream = last;
     z->flush = last ? NO_FLUSH : SYNC_FLUSH;
-    z->next_in = p->filtered;
+    z->next_in = (unsigned char *)(uintptr_t)rows; /* ISA-L's struct lacks const; it only reads */
     z->avail_in = (uint32_t)plain;
     z->next_out = out;
     z->avail_out = (uint32_t)room;
@@ -107,14 +144,14 @@ static bool deflate_block(packer *p, size_t plain, bool last, unsigned char *out
 
 static bool pack(packer *p, const wave *w, uint32_t index, block *b)
 {
-    const uint32_t rows = rows_of(w, index);
+    const unsigned char *const rows = filtered(p, w, index);
     const bool last = index + 1 == w->n_blocks;
     unsigned char *const data = b->at + CHUNK_HEAD;
     size_t bytes;
-    kiln_png_rows(w->job, index * w->block_rows, rows, p->two_rows, p->filtered);
-    b->plain = rows * w->row_bytes;
-    b->sum = isal_adler32(NO_BYTES, p->filtered, b->plain);
-    if (!deflate_block(p, b->plain, last, data, w->room - CHUNK_HEAD - CHUNK_SUM, &bytes)) return false;
+    if (!rows) return false;
+    b->plain = rows_of(w, index) * w->row_bytes;
+    b->sum = isal_adler32(NO_BYTES, rows, b->plain);
+    if (!deflate_block(p, rows, b->plain, last, data, w->room - CHUNK_HEAD - CHUNK_SUM, &bytes)) return false;
     png_save_uint_32(b->at, (png_uint_32)bytes);
     memcpy(b->at + 4, "IDAT", 4);
     png_save_uint_32(data + bytes, crc32_gzip_refl(0, b->at + 4, 4 + bytes));
@@ -127,7 +164,8 @@ static bool pack(packer *p, const wave *w, uint32_t index, block *b)
 /* Sizes alone. A row has at most 8 bytes for each of 2^20 pixels. */
 static void lay_out(const kiln_picture_job *job, wave *w)
 {
-    *w = (wave){.job = job, .row_bytes = job->width * kiln_png_pixel_bytes(job) + 1};
+    const kiln_png_rows_args rows = kiln_picture_png_rows(job);
+    *w = (wave){.job = job, .row_bytes = (size_t)kiln_png_row_bytes(&rows)};
     w->block_rows = (uint32_t)kiln_min_u64(w->row_bytes < BLOCK_BYTES ? BLOCK_BYTES / w->row_bytes : 1, job->height);
     w->n_blocks = (job->height + w->block_rows - 1) / w->block_rows;
     const size_t plain = w->block_rows * w->row_bytes;

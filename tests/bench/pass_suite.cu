@@ -41,6 +41,30 @@ void bench_metrics(runner *b)
     b->operation({"metrics 1080p", values / 3, KILN_OP_metrics, &a, c});
 }
 
+/* What a frame of a path leaves the GPU as: hashes, and the rows of a PNG. */
+void bench_frame_outputs(runner *b)
+{
+    const uint64_t pixels = 4ull * WIDTH * HEIGHT;
+    array<float> rgba(4 * pixels);
+    array<unsigned char> hashes(KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels)), rows(4 * pixels);
+    kiln_pixel_hashes_args h = {};
+    kiln_png_rows_args p = {};
+    rgba.fill(0);
+    make_picture(&rgba, 0); /* the first quarter; values decide no time */
+    h.pixels = pixels;
+    h.rgba = rgba.get();
+    h.hashes = hashes.get();
+    b->operation({"pixel_hashes 4K", pixels, KILN_OP_pixel_hashes, &h, bytes_only(16.0 * static_cast<double>(pixels))});
+    p.width = 2 * WIDTH;
+    p.height = p.n = 2 * HEIGHT;
+    p.step = 4;
+    p.channels = 3;
+    p.bits = 8;
+    p.pixels = rgba.get();
+    p.rows = rows.get();
+    b->operation({"png_rows 4K", pixels, KILN_OP_png_rows, &p, bytes_only(19.0 * static_cast<double>(pixels))});
+}
+
 void bench_ranks(runner *b, const scene &s)
 {
     array<uint64_t> bins(KILN_RANK_BINS);
@@ -101,6 +125,7 @@ void pass_suite(runner *b)
 {
     if (b->wants("metrics") || b->wants("rows")) b->table()->section("passes");
     if (b->wants("metrics")) bench_metrics(b);
+    if (b->wants("metrics")) bench_frame_outputs(b);
     if (!b->wants("rows")) return;
     scene s(1000000);
     make_scene(&s, 0);

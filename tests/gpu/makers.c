@@ -654,6 +654,52 @@ static bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a,
     return true;
 }
 
+/* Whole blocks and pieces, and what ends in the first, the second and the last stripe of a block. */
+static bool make_pixel_hashes(const scene *s, unsigned variant, kiln_pixel_hashes_args *a, made_call *c)
+{
+    enum { PIECE = KILN_PIXEL_PIECE };
+    static const uint64_t pixels[] = {333, 16, 64, 65, 127, 4 * 64 * 17 + 3, PIECE - 1, PIECE, 2 * PIECE + 16, 9 * PIECE + 4099};
+    const unsigned n = sizeof pixels / sizeof *pixels;
+    if (!s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
+    if (variant >= (scenes_are_small() ? n - 2 : n)) return false;
+    float *rgba = own(c, 4 * pixels[variant], sizeof *rgba);
+    fill_picture(rgba, 4 * pixels[variant], 0.5f, 0.1f * (float)s->spec.profile);
+    *a = (kiln_pixel_hashes_args){.pixels = pixels[variant],
+                                  .rgba = rgba,
+                                  .hashes = own(c, kiln_pixel_pieces(pixels[variant]), KILN_PIXEL_HASH_BYTES)};
+    return true;
+}
+
+/* Channels, bits and alpha as pictures are written; some rows alone, and values that are no numbers. Four floats a pixel, and as
+ * many as channels. */
+static bool make_png_rows(const scene *s, unsigned variant, kiln_png_rows_args *a, made_call *c)
+{
+    static const struct {
+        uint32_t channels, bits, step;
+        bool straight, some;
+    } kinds[] = {{3, 8, 4, false, false}, {4, 8, 4, true, false}, {3, 16, 4, false, true}, {4, 16, 4, true, true},
+                 {1, 16, 1, false, false}, {3, 8, 3, false, true}, {4, 8, 4, false, false}, {1, 8, 4, false, true}};
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, FLT_TRUE_MIN, 1.0f};
+    if (variant >= sizeof kinds / sizeof *kinds || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
+    const uint32_t width = s->view.width, height = s->view.height;
+    const uint64_t floats = (uint64_t)width * height * kinds[variant].step;
+    float *pixels = own(c, floats, sizeof *pixels);
+    fill_picture(pixels, floats, 0.3f, -0.1f);
+    for (uint64_t i = 0; i < floats; i += 13) pixels[i] = odd[i / 13 % 6];
+    *a = (kiln_png_rows_args){.width = width,
+                              .height = height,
+                              .step = kinds[variant].step,
+                              .channels = kinds[variant].channels,
+                              .bits = kinds[variant].bits,
+                              .straight = kinds[variant].straight,
+                              .over = {0.25f, 1.0f, 0.1f},
+                              .first = kinds[variant].some ? height / 3 : 0,
+                              .pixels = pixels};
+    a->n = kinds[variant].some ? height / 2 : height;
+    a->rows = own(c, a->n * kiln_png_row_bytes(a), 1);
+    return true;
+}
+
 /* ---- by number --------------------------------------------------------------------------------------------------------- */
 
 #define OP(op)                                                                                     \
