@@ -338,21 +338,22 @@ kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
 }
 
 /* ---- without a drawing ------------------------------------------------------------------------------------------------- */
-kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
+kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
-    const kiln_raster_args a = whole_of(s, background, rgba, depth);
+    const kiln_raster_args a = whole_of(s, background, to->rgba, to->depth);
     *done = false;
-    return s->store && s->header ? kiln_resident_picture(s, &a, stats, done, err) : KILN_OK;
+    return s->store && s->header ? kiln_resident_picture(s, &a, to, stats, done, err) : KILN_OK;
 }
 
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
                            kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_draw_stats t = {0};
+    const kiln_draw_outputs to = {.rgba = rgba, .depth = depth};
     kiln_drawing d;
     bool done;
-    KILN_TRY(kiln_draw_single_pass(s, background, rgba, depth, &t, &done, err));
+    KILN_TRY(kiln_draw_single_pass(s, background, &to, &t, &done, err));
     if (!done) {
         KILN_TRY(kiln_draw_collect(r, s, &d, err));
         const kiln_status st = kiln_draw_picture(r, s, &d, background, rgba, depth, &t.pairs, err);

@@ -32,6 +32,8 @@
 #define KILN_KERNELS_DRAW_H
 
 #include "base/extern_c.h"
+#include "kernels/pixel_hashes/pixel_hashes.h"
+#include "kernels/png_rows/png_rows.h"
 #include "kernels/project/project.h"
 #include "kernels/runner.h"
 
@@ -132,10 +134,19 @@ typedef struct {
  * sixteenth. If they are too small, the picture is drawn again by the two calls. stats may be NULL. */
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
                            kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
+/* What a single pass hands out, in host memory. What is NULL is not wanted: it is not copied, and rgba stays on the device. */
+typedef struct {
+    float *rgba;           /* [height][width][4], as in raster.h */
+    float *depth;          /* [height][width] */
+    unsigned char *hashes; /* [kiln_pixel_pieces][KILN_PIXEL_HASH_BYTES] of rgba; only if kiln_pixel_hashes_can */
+    /* The rows of a PNG of the picture: arguments of png_rows for all rows, whose `pixels` the device sets. */
+    const kiln_png_rows_args *png;
+} kiln_draw_outputs;
+
 /* Tries only the single pass of kiln_draw_view: no count is read back before the picture. *done is false if it cannot be used:
  * there is no store on a device, the store holds a drawing, no picture of this scene was drawn before, or the buffers are too
- * small. Then rgba, depth and *stats are undefined. Allocates no host memory for Gaussians or pairs. */
-kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
+ * small. Then the outputs and *stats are undefined. Allocates no host memory for Gaussians or pairs. */
+kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- in slabs ---------------------------------------------------------------------------------------------------------- */

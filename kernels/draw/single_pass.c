@@ -1,6 +1,9 @@
 /* single_pass -- see kiln_resident_picture: draws a picture without a drawing and with a single wait, at its end. The host does not
  * read back how many Gaussians are visible and how many pairs they have. Buffers are somewhat larger than the last pictures needed.
  * If they are too small, tile_lists lists nothing, the numbers that come with the picture say so, and the caller draws it in steps.
+ *
+ * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as it
+ * takes to draw; its hashes are 2 KB, the rows of its PNG 25 MB. Both are made on the device.
  */
 #include "kernels/draw/resident.h"
 
@@ -12,12 +15,14 @@ typedef struct {
     kiln_gathered g;
     uint32_t *counts, *ids;
     float *rgba, *depth;
+    unsigned char *hashes, *rows; /* NULL: not wanted */
     uint64_t bytes;
 } block;
 
 typedef struct {
     kiln_gather v;
-    const kiln_raster_args *picture; /* in host memory */
+    const kiln_raster_args *picture; /* in host memory; its rgba may be NULL */
+    const kiln_draw_outputs *to;
     uint64_t visible, pairs;         /* capacities */
     block b;                         /* in store->scratch */
     kiln_gather_numbers numbers;
@@ -65,6 +70,36 @@ static kiln_raster_args raster_of(const drawing *d, const block *b)
     return a;
 }
 
+static kiln_pixel_hashes_args hashes_of(const drawing *d, const block *b)
+{
+    return (kiln_pixel_hashes_args){.pixels = kiln_raster_pixels(d->picture), .rgba = b->rgba, .hashes = b->hashes};
+}
+
+static kiln_png_rows_args rows_of(const drawing *d, const block *b)
+{
+    kiln_png_rows_args a = *d->to->png;
+    a.pixels = b->rgba;
+    a.rows = b->rows;
+    return a;
+}
+
+static uint64_t hashes_bytes(const drawing *d) { return KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(kiln_raster_pixels(d->picture)); }
+static uint64_t rows_bytes(const drawing *d) { return d->to->png->n * kiln_png_row_bytes(d->to->png); }
+
+/* Takes what is made of the picture, and the work space for it. */
+static kiln_status lay_out_outputs(const drawing *d, kiln_carve *c, block *b, kiln_error *err)
+{
+    if (d->to->hashes) {
+        b->hashes = kiln_take(c, hashes_bytes(d), 1);
+        const kiln_pixel_hashes_args hashes = hashes_of(d, b);
+        KILN_TRY(kiln_gather_add_work(&d->v, KILN_OP_pixel_hashes, &hashes, &b->g, err));
+    }
+    if (!d->to->png) return KILN_OK;
+    b->rows = kiln_take(c, rows_bytes(d), 1);
+    const kiln_png_rows_args rows = rows_of(d, b);
+    return kiln_gather_add_work(&d->v, KILN_OP_png_rows, &rows, &b->g, err);
+}
+
 static kiln_status lay_out(const drawing *d, char *at, block *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
@@ -80,6 +115,7 @@ static kiln_status lay_out(const drawing *d, char *at, block *b, kiln_error *err
     const kiln_raster_args raster = raster_of(d, b);
     KILN_TRY(kiln_gather_add_work(&d->v, KILN_OP_tile_lists, &lists, &b->g, err));
     KILN_TRY(kiln_gather_add_work(&d->v, KILN_OP_raster, &raster, &b->g, err));
+    KILN_TRY(lay_out_outputs(d, &c, b, err));
     kiln_gather_take_work(&c, &b->g);
     b->bytes = c.used;
     return KILN_OK;
@@ -115,20 +151,37 @@ static kiln_status reserve(const drawing *d, bool *fits, kiln_error *err)
 }
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------------- */
-/* The picture is copied before the numbers: a copy to memory that is not page-locked waits. */
+/* Makes and copies what the caller wants. Copies to memory that is not page-locked wait, so floats and rows, which can be in locked
+ * memory, come before hashes and numbers. */
+static kiln_status hand_out(const drawing *d, kiln_error *err)
+{
+    const block *b = &d->b;
+    const kiln_exec *x = &d->v.x;
+    const uint64_t pixels = kiln_raster_pixels(d->picture);
+    if (d->to->hashes) {
+        const kiln_pixel_hashes_args hashes = hashes_of(d, b);
+        KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_pixel_hashes, &hashes, err));
+    }
+    if (d->to->png) {
+        const kiln_png_rows_args rows = rows_of(d, b);
+        KILN_TRY(kiln_gather_launch(&d->v, &b->g, KILN_OP_png_rows, &rows, err));
+    }
+    if (d->to->rgba) KILN_TRY(kiln_device_copy_out(x, d->to->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
+    if (d->to->depth) KILN_TRY(kiln_device_copy_out(x, d->to->depth, b->depth, pixels * sizeof *b->depth, err));
+    if (d->to->png) KILN_TRY(kiln_device_copy_out(x, d->to->png->rows, b->rows, rows_bytes(d), err));
+    return d->to->hashes ? kiln_device_copy_out(x, d->to->hashes, b->hashes, hashes_bytes(d), err) : KILN_OK;
+}
+
 static kiln_status run(drawing *d, kiln_error *err)
 {
     const block *b = &d->b;
     const kiln_gather *v = &d->v;
-    const kiln_raster_args *p = d->picture;
-    const uint64_t pixels = kiln_raster_pixels(p);
     const kiln_tile_lists_args lists = lists_of(d, b);
     const kiln_raster_args raster = raster_of(d, b);
     KILN_TRY(kiln_gather_run(v, &b->g, err));
     KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_tile_lists, &lists, err));
     KILN_TRY(kiln_gather_launch(v, &b->g, KILN_OP_raster, &raster, err));
-    KILN_TRY(kiln_device_copy_out(&v->x, p->rgba, b->rgba, 4 * pixels * sizeof *p->rgba, err));
-    if (p->depth) KILN_TRY(kiln_device_copy_out(&v->x, p->depth, b->depth, pixels * sizeof *p->depth, err));
+    KILN_TRY(hand_out(d, err));
     return kiln_gather_read(v, &b->g, &d->numbers, err);
 }
 
@@ -152,12 +205,13 @@ static kiln_status draw(drawing *d, kiln_draw_stats *stats, bool *done, kiln_err
     return KILN_OK;
 }
 
-kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, kiln_draw_stats *stats, bool *done,
-                                  kiln_error *err)
+kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, const kiln_draw_outputs *to,
+                                  kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     *stats = (kiln_draw_stats){0};
     drawing d = {.v = {.scene = s, .store = s->store, .x = kiln_runner_exec(s->store->runner), .bytes = kiln_resident_bytes},
-                 .picture = a};
+                 .picture = a,
+                 .to = to};
     *done = false;
     if (d.v.x.device < 0 || s->store->has_drawing || s->store->last.pairs == 0 || s->window) return KILN_OK;
     s->store->picture++;

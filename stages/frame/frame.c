@@ -223,12 +223,12 @@ kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const k
 }
 
 kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
-                                   float *rgba, float *depth, kiln_draw_stats *stats, bool *done, kiln_error *err)
+                                   const kiln_draw_outputs *to, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .request = request, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
-    return kiln_draw_single_pass(&scene, background, rgba, depth, stats, done, err);
+    return kiln_draw_single_pass(&scene, background, to, stats, done, err);
 }
 
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,

@@ -114,10 +114,11 @@ kiln_status kiln_frame_make(kiln_worker *w, kiln_frame_state *s, const kiln_view
  * `room` with which kiln_frame_slabs fits. */
 kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, bool colour,
                                     kiln_frame **out, uint64_t *room, kiln_error *err) KILN_MUST_CHECK;
-/* Draws the picture in a single pass (kiln_draw_single_pass), without a frame. If *done is false, it could not: rgba and depth are
- * undefined and the caller makes a frame. rgba [height][width][4], depth [height][width] or NULL. */
+/* Draws the picture in a single pass (kiln_draw_single_pass), without a frame. If *done is false, it could not: the outputs are
+ * undefined and the caller makes a frame. */
 kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
-                                   float *rgba, float *depth, kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
+                                   const kiln_draw_outputs *to, kiln_draw_stats *stats, bool *done,
+                                   kiln_error *err) KILN_MUST_CHECK;
 /* Draws the picture in slabs of at most `room` Gaussians (kiln_draw_slabs), without a frame. The bits are the same. */
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,
                              const float background[3], float *rgba, float *depth, kiln_draw_stats *stats,

@@ -19,8 +19,10 @@ typedef struct {
     uint32_t n_encoding; /* pictures that the worker encodes at a time (encoding.h); 0: each is encoded before the next is drawn */
     float background[3];
     kiln_canvas *canvas; /* taken from the worker's, to be given back; NULL: not taken yet */
-    float *rgba;         /* its pixels */
+    float *rgba;         /* its pixels; NULL: the picture stayed on the GPU */
     float *depth;        /* NULL: not asked for */
+    unsigned char *rows; /* rows of the PNG instead of pixels, in the canvas; NULL: none */
+    unsigned char *hashes; /* of the picture's pieces (pixels.h), owned; NULL: the host makes them */
     uint64_t visible, pairs;
     uint32_t slabs; /* 0: not drawn in slabs */
     bool from_table;
@@ -150,18 +152,69 @@ static void give_canvas(picture *p)
     kiln_canvas_give(p->canvas);
     p->canvas = NULL;
     p->rgba = NULL;
+    p->rows = NULL;
+}
+
+static void drop_hashes(picture *p)
+{
+    free(p->hashes);
+    p->hashes = NULL;
+}
+
+/* Describes the picture's file. */
+static kiln_picture_job job_of(const kiln_render_unit *u, const picture *p)
+{
+    return (kiln_picture_job){.path = u->picture,
+                              .format = (kiln_picture_format)u->format,
+                              .width = p->width,
+                              .height = p->height,
+                              .step = 4,
+                              .channels = u->format == KILN_NPY || u->alpha ? 4 : 3,
+                              .data = p->rgba,
+                              .over = p->background,
+                              .rows = p->rows};
+}
+
+/* What a single pass copies to the host, besides hashes and depth. */
+typedef enum { FLOATS, PNG_ROWS, NOTHING } wanted;
+
+/* Floats are compared with a photo or an exact picture, written as they are, or hashed if the GPU cannot. */
+static wanted wanted_of(const kiln_render_unit *u, const picture *p)
+{
+    const bool hashed = kiln_pixel_hashes_can((uint64_t)p->width * p->height);
+    if (!hashed || u->photo[0] || u->measured || u->format == KILN_NPY) return FLOATS;
+    return u->format == KILN_RENDER_NO_FILE ? NOTHING : PNG_ROWS;
 }
 
 /* Tries a single pass, which a GPU can do that has drawn such a picture before. Only a worker that encodes beside drawing tries: if
- * the pass fails, a frame is made while the canvas exists, and only there the unit's memory has room for both. */
+ * the pass fails, a frame is made while the canvas exists, and only there the unit's memory has room for both.
+ *
+ * The GPU hashes the picture and copies only what the host needs of it, to the canvas. There is none if that is nothing. */
 static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
                                    kiln_error *err)
 {
+    const uint64_t pixels = (uint64_t)p->width * p->height;
+    const wanted what = wanted_of(u, p);
     kiln_draw_stats stats;
     *done = false;
     if (p->n_encoding == 0 || u->slab_room > 0) return KILN_OK;
-    KILN_TRY(kiln_frame_single_pass(w, s, &u->request, p->background, p->rgba, p->depth, &stats, done, err));
-    if (*done) take_stats(p, &stats);
+    if (kiln_pixel_hashes_can(pixels))
+        KILN_TRY(KILN_ALLOC_UNSET(&p->hashes, KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels), "hashes of a picture", err));
+    const kiln_picture_job job = job_of(u, p);
+    kiln_png_rows_args png = kiln_picture_png_rows(&job);
+    png.rows = (unsigned char *)p->rgba;
+    const kiln_draw_outputs to = {.rgba = what == FLOATS ? p->rgba : NULL,
+                                  .depth = p->depth,
+                                  .hashes = p->hashes,
+                                  .png = what == PNG_ROWS ? &png : NULL};
+    KILN_TRY(kiln_frame_single_pass(w, s, &u->request, p->background, &to, &stats, done, err));
+    if (*done) {
+        take_stats(p, &stats);
+        p->rows = what == PNG_ROWS ? png.rows : NULL;
+        p->rgba = to.rgba;
+        return KILN_OK;
+    }
+    drop_hashes(p);
     return KILN_OK;
 }
 
@@ -208,20 +261,23 @@ static kiln_status measure_fast(kiln_worker *w, kiln_frame_state *s, const kiln_
     exact.fast = false;
     exact.depth = NULL;
     exact.rgba = NULL;
+    exact.hashes = NULL;
     KILN_GO(KILN_ALLOC_UNSET(&exact.rgba, (uint64_t)4 * p->width * p->height, "exact picture", err));
     KILN_GO(draw_picture(w, s, u, &exact, err));
     KILN_GO(kiln_distance(w, u, p->rgba, exact.rgba, 4, NULL, &result, err));
     p->fast_db = result.psnr;
 done:
+    drop_hashes(&exact);
     free(exact.rgba);
     return st;
 }
 
 static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
-    if (p->n_encoding > 0) KILN_TRY(take_canvas(w, s, u, p, err)); /* may wait, which does not count as drawing */
-    const uint64_t start_ns = kiln_now_ns();
     for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
+    if (p->n_encoding > 0 && wanted_of(u, p) != NOTHING)
+        KILN_TRY(take_canvas(w, s, u, p, err)); /* may wait, which does not count as drawing */
+    const uint64_t start_ns = kiln_now_ns();
     KILN_TRY(draw_picture(w, s, u, p, err));
     p->draw_s = seconds_since(start_ns);
     p->fast_db = NAN;
@@ -275,17 +331,10 @@ static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, 
     const uint64_t start_ns = kiln_now_ns();
     const kiln_picture_text text[] = {
         {"Software", kiln_version}, {"Profile", kiln_profiles[u->request.profile].name}, {"Arithmetic", "fast, not exact"}};
-    const kiln_picture_job job = {.path = u->picture,
-                                  .format = (kiln_picture_format)u->format,
-                                  .width = p->width,
-                                  .height = p->height,
-                                  .step = 4,
-                                  .channels = u->format == KILN_NPY || u->alpha ? 4 : 3,
-                                  .data = p->rgba,
-                                  .over = p->background,
-                                  .text = text,
-                                  .n_text = u->fast ? 3 : 2,
-                                  .threads = kiln_worker_threads(w)};
+    kiln_picture_job job = job_of(u, p);
+    job.text = text;
+    job.n_text = u->fast ? 3 : 2;
+    job.threads = kiln_worker_threads(w);
     if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
     KILN_TRY(kiln_picture_write(&job, err));
     if (u->depth[0]) KILN_TRY(write_depth(w, u, p, err));
@@ -326,7 +375,11 @@ static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const pic
 static kiln_status hand_in(kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
     kiln_hash pixels;
-    KILN_TRY(kiln_pixels_hash(p->rgba, (uint64_t)p->width * p->height, kiln_worker_threads(w), &pixels, err));
+    const uint64_t n = (uint64_t)p->width * p->height;
+    if (p->hashes)
+        pixels = kiln_pixels_hash_of_pieces(p->hashes, kiln_pixel_pieces(n));
+    else
+        KILN_TRY(kiln_pixels_hash(p->rgba, n, kiln_worker_threads(w), &pixels, err));
     KILN_TRY(kiln_worker_put(w, "pixels", pixels.bytes, sizeof pixels.bytes, 1, err));
     json_t *c = json_pack("{s:I, s:I, s:b, s:o}", "visible", (json_int_t)p->visible, "pairs", (json_int_t)p->pairs, "from_table",
                           (int)p->from_table, "draw_s", kiln_json_real(p->draw_s));
@@ -376,7 +429,10 @@ static kiln_status finish(kiln_worker *w, void *context, kiln_error *err)
 static void task_free(void *context)
 {
     task *t = context;
-    if (t) give_canvas(&t->picture);
+    if (t) {
+        give_canvas(&t->picture);
+        drop_hashes(&t->picture);
+    }
     free(t);
 }
 

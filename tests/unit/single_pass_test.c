@@ -66,6 +66,67 @@ static void a_second_picture_waits_once(void **state)
     scene_free(&s);
 }
 
+/* The picture stays where it is; its hashes and the rows of its PNG come, with or without its floats. */
+static void what_is_not_wanted_stays_on_the_device(void **state)
+{
+    enum { FLOATS = 1, DEPTH = 2, HASHES = 4, ROWS = 8, ALL = 15, NUMBERS = 64 };
+    scene s;
+    picture right;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 14);
+    draw_on_cpu(&right, &s);
+    kiln_png_rows_args png = {.width = 333, .height = 217, .n = 217, .step = 4, .channels = 4, .bits = 8, .straight = true};
+    const size_t pixels = right.pixels, hash_bytes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
+    const size_t row_bytes = png.n * kiln_png_row_bytes(&png);
+    unsigned char *const want = memory(hash_bytes + row_bytes, 1), *const got = memory(hash_bytes + row_bytes, 1);
+    unsigned char *const work = memory(2 * row_bytes, 1);
+    const kiln_exec cpu = {.device = -1, .threads = 1};
+    const kiln_pixel_hashes_args hashes = {.pixels = pixels, .rgba = right.rgba, .hashes = want};
+    kiln_error err = {0};
+    size_t work_bytes = 2 * row_bytes;
+    memcpy(png.over, background, sizeof png.over);
+    png.pixels = right.rgba;
+    png.rows = want + hash_bytes;
+    assert_int_equal(kiln_ops_cpu()->pixel_hashes(&cpu, &hashes, work, &work_bytes, &err), KILN_OK);
+    assert_int_equal(kiln_ops_cpu()->png_rows(&cpu, &png, work, &work_bytes, &err), KILN_OK);
+    png.pixels = NULL;
+    png.rows = got + hash_bytes;
+    device d = device_open(LARGE);
+    must_draw(&d, &s, &right);
+    s.draw.store = d.store;
+    for (unsigned which = 0; which <= ALL; which++) {
+        float *const rgba = memory(pixels, 16), *const depth = memory(pixels, 4);
+        const kiln_draw_outputs to = {.rgba = which & FLOATS ? rgba : NULL,
+                                      .depth = which & DEPTH ? depth : NULL,
+                                      .hashes = which & HASHES ? got : NULL,
+                                      .png = which & ROWS ? &png : NULL};
+        const size_t bytes = (which & FLOATS ? 16 * pixels : 0) + (which & DEPTH ? 4 * pixels : 0) +
+                             (which & HASHES ? hash_bytes : 0) + (which & ROWS ? row_bytes : 0);
+        kiln_draw_stats stats;
+        bool done;
+        memset(got, 0, hash_bytes + row_bytes);
+        fake.launches = fake.waits = 0;
+        fake.bytes_out = 0;
+        assert_int_equal(kiln_draw_single_pass(&s.draw, background, &to, &stats, &done, &err), KILN_OK);
+        assert_true(done && fake.waits == 1 && fake.bytes_out >= bytes && fake.bytes_out < bytes + NUMBERS);
+        assert_int_equal(fake.launches, AT_ONCE + !!(which & HASHES) + !!(which & ROWS));
+        assert_int_equal(stats.pairs, right.pairs);
+        if (which & FLOATS) assert_memory_equal(rgba, right.rgba, 16 * pixels);
+        if (which & DEPTH) assert_memory_equal(depth, right.depth, 4 * pixels);
+        if (which & HASHES) assert_memory_equal(got, want, hash_bytes);
+        if (which & ROWS) assert_memory_equal(got + hash_bytes, want + hash_bytes, row_bytes);
+        free(depth);
+        free(rgba);
+    }
+    s.draw.store = NULL;
+    device_close(&d);
+    free(work);
+    free(got);
+    free(want);
+    picture_free(&right);
+    scene_free(&s);
+}
+
 /* At every cap the right picture; and planes that are there are not thrown out for the room of one. */
 static void no_cap_changes_a_picture(void **state)
 {
@@ -288,6 +349,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_picture_waits_once),
+        cmocka_unit_test(what_is_not_wanted_stays_on_the_device),
         cmocka_unit_test(no_cap_changes_a_picture),
         cmocka_unit_test(bounds_that_were_too_low_are_made_up_for),
         cmocka_unit_test(what_the_most_had_fades),
