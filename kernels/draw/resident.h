@@ -33,9 +33,9 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
 /* If a->ranks is NULL, the lists are made first, of a->n_pairs pairs. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
 /* Draws a view without a drawing, if a picture of the same scene was drawn before (single_pass.c). a is as for raster, without
- * lists and Gaussians, with the rgba and depth of *to. *done is also false if more is visible than the last pictures let expect; *stats is zero then. Device
- * memory: 72 bytes for each row of the scene in one piece, else for each visible Gaussian; tile_lists' work space; 4 bytes for each
- * pair; the picture and what is made of it. */
+ * lists and Gaussians, with the rgba and depth of *to. *done is also false if more is visible than the last pictures let expect;
+ * *stats is zero then. Device memory: 72 bytes for each row of the scene in one piece, else for each visible Gaussian; tile_lists'
+ * work space; 4 bytes for each pair; the picture and what is made of it. */
 kiln_status kiln_resident_picture(const kiln_draw_scene *s, const kiln_raster_args *a, const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
 /* Copies parts of a drawing to host memory, [d->n] each. Any of them may be NULL, but chunks needs splats or rows. */

@@ -2,8 +2,8 @@
  * read back how many Gaussians are visible and how many pairs they have. Buffers are somewhat larger than the last pictures needed.
  * If they are too small, tile_lists lists nothing, the numbers that come with the picture say so, and the caller draws it in steps.
  *
- * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as it
- * takes to draw; its hashes are 2 KB, the rows of its PNG 25 MB. Both are made on the device.
+ * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as
+ * it takes to draw; its hashes are 2 KB, the rows of its PNG 25 MB. Both are made on the device.
  */
 #include "kernels/draw/resident.h"
 

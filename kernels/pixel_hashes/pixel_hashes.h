@@ -3,9 +3,9 @@
  *   rgba    [pixels][4]   f32  in   aligned to 16 bytes
  *   hashes  [pieces][16]  u8   out  each piece's hash in canonical form (high half first, big endian), as kiln_hash_of gives it
  *
- * A piece has KILN_PIXEL_PIECE pixels, the last one what is left. Both siblings give the bytes of libxxhash (seed 0, its own secret).
- * Pictures whose last piece has fewer than KILN_PIXEL_PIECE_LEAST pixels are refused: XXH3 hashes up to 240 bytes in other ways,
- * which are not worth their code here. Ask kiln_pixel_hashes_can first.
+ * A piece has KILN_PIXEL_PIECE pixels, the last one what is left. Both siblings give the bytes of libxxhash (seed 0, its own
+ * secret). Pictures whose last piece has fewer than KILN_PIXEL_PIECE_LEAST pixels are refused: XXH3 hashes up to 240 bytes in other
+ * ways, which are not worth their code here. Ask kiln_pixel_hashes_can first.
  *
  * Pointers, work, threads: as in knn.h.
  * KILN_E_INPUT: the last piece is too short.

@@ -50,8 +50,8 @@ static inline uint64_t kiln_png_row_bytes(const kiln_png_rows_args *a)
 kiln_status kiln_png_rows_check(const kiln_png_rows_args *a, kiln_error *err) KILN_MUST_CHECK;
 
 /* The arrays that it reads and writes, for kernels/arrays.h. */
-#define KILN_ARRAYS_png_rows(A)                              \
-    A(IN, pixels, (uint64_t)a->width * a->height * a->step)  \
+#define KILN_ARRAYS_png_rows(A)                             \
+    A(IN, pixels, (uint64_t)a->width * a->height * a->step) \
     A(OUT, rows, a->n * kiln_png_row_bytes(a))
 
 KILN_C_END

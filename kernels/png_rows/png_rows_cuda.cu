@@ -1,5 +1,5 @@
-/* png_rows on CUDA: a thread makes the bytes of a pixel and, for the filter, the codes of its three neighbours anew. They are in the
- * cache, because the threads beside it read them too; keeping them would need memory for the codes and a second launch. */
+/* png_rows on CUDA: a thread makes the bytes of a pixel and, for the filter, the codes of its three neighbours anew. They are in
+ * the cache, because the threads beside it read them too; keeping them would need memory for the codes and a second launch. */
 #include "kernels/png_rows/png_rows.h"
 
 #include "kernels/cuda.cuh"

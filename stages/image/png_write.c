@@ -124,7 +124,8 @@ static const unsigned char *filtered(packer *p, const wave *w, uint32_t index)
     return kiln_ops_cpu()->png_rows(&one_thread, &a, p->work, &have, NULL) == KILN_OK ? p->filtered : NULL;
 }
 
-static bool deflate_block(packer *p, const unsigned char *rows, size_t plain, bool last, unsigned char *out, size_t room, size_t *bytes)
+static bool deflate_block(packer *p, const unsigned char *rows, size_t plain, bool last, unsigned char *out, size_t room,
+                          size_t *bytes)
 {
     struct isal_zstream *z = p->z;
     isal_deflate_init(z);

@@ -19,10 +19,11 @@ typedef struct {
     uint32_t n_encoding; /* pictures that the worker encodes at a time (encoding.h); 0: each is encoded before the next is drawn */
     float background[3];
     kiln_canvas *canvas; /* taken from the worker's, to be given back; NULL: not taken yet */
-    float *rgba;         /* its pixels; NULL: the picture stayed on the GPU */
+    float *rgba;         /* its pixels; NULL: they stayed on the GPU */
     float *depth;        /* NULL: not asked for */
-    unsigned char *rows; /* rows of the PNG instead of pixels, in the canvas; NULL: none */
-    unsigned char *hashes; /* of the picture's pieces (pixels.h), owned; NULL: the host makes them */
+    /* What a GPU has made of the pixels: */
+    unsigned char *rows;   /* those of the PNG, in the canvas; NULL: the host makes them */
+    unsigned char *hashes; /* of the picture's pieces (pixels.h); owned; NULL: the host makes them */
     uint64_t visible, pairs;
     uint32_t slabs; /* 0: not drawn in slabs */
     bool from_table;

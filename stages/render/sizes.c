@@ -3,6 +3,7 @@
 #include "stages/render/render_plan.h"
 
 #include "base/minmax.h"
+#include "kernels/pixel_hashes/pixel_hashes.h"
 #include "stages/engine/devices.h"
 #include "stages/render/photo.h"
 #include "stages/tiles/rank_code.h"
@@ -195,7 +196,8 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
         const kiln_render_job *j = &s->jobs[i];
         const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
         t.drawing = kiln_max_u64(t.drawing, s->units[i].ram);
-        t.writing = kiln_max_u64(t.writing, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0));
+        const uint64_t hashes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
+        t.writing = kiln_max_u64(t.writing, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0) + hashes);
         t.pixels = kiln_max_u64(t.pixels, pixels);
     }
     t.most = kiln_render_encoding_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);

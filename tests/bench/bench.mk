@@ -33,7 +33,7 @@ $(FORMAT_FILES): $O/tests/bench/format_files.c.o
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lwebp -lzstd -lz -lm -o $@
 tests: $(PNG_LEVEL6) $(RAM_WATCH) $(FORMAT_FILES)
 .PHONY: bench-frames
-## bench-frames: 300 cameras of a million Gaussians to PNG files by kiln-render, ms a frame and size (FRAMES=, DEVICES=: tests/bench/frames)
+## bench-frames: 300 cameras of a million Gaussians to PNG files by kiln-render, ms a frame and size (FRAMES=, DEVICES=, FORMAT=: tests/bench/frames)
 bench-frames: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(PNG_LEVEL6))
 	@O='$O' tests/bench/frames
 .PHONY: bench-formats
