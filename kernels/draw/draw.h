@@ -131,7 +131,8 @@ typedef struct {
 
 /* Collects and draws in one call; the bits are those of kiln_draw_collect and kiln_draw_picture. If the store has drawn this scene
  * before, with any camera, the host reads nothing back in between: buffers have the size that the last pictures needed, plus a
- * sixteenth. If they are too small, the picture is drawn again by the two calls. stats may be NULL. */
+ * sixteenth. If they are too small, the picture is drawn once more with larger ones, or else by the two calls. stats may be
+ * NULL. */
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
                            kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
 /* What a single pass hands out, in host memory. What is NULL is not wanted: it is not copied, and rgba stays on the device. */

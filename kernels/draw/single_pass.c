@@ -1,6 +1,7 @@
 /* single_pass -- see kiln_resident_picture: draws a picture without a drawing and with a single wait, at its end. The host does not
  * read back how many Gaussians are visible and how many pairs they have. Buffers are somewhat larger than the last pictures needed.
- * If they are too small, tile_lists lists nothing, the numbers that come with the picture say so, and the caller draws it in steps.
+ * If they are too small, tile_lists lists nothing, and the numbers that come with the picture say what it needs. It is then drawn
+ * once more with that much; if even this is too little, the caller draws it in steps.
  *
  * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as
  * it takes to draw; its hashes are 2 KB, the rows of its PNG 25 MB. Both are made on the device.
@@ -185,23 +186,32 @@ static kiln_status run(drawing *d, kiln_error *err)
     return kiln_gather_read(v, &b->g, &d->numbers, err);
 }
 
-static kiln_status draw(drawing *d, kiln_draw_stats *stats, bool *done, kiln_error *err)
+/* Draws with capacities by the sizes of the last pictures. Sets those sizes, also if the capacities were too small. */
+static kiln_status draw_once(drawing *d, kiln_draw_stats *stats, bool *fits, bool *done, kiln_error *err)
 {
     kiln_draw_store *store = d->v.store;
-    KILN_TRY(kiln_gather_open(&d->v, done, err));
-    if (*done) *done = find_bounds(d);
-    if (!*done) return KILN_OK;
+    *done = false;
+    *fits = find_bounds(d);
+    if (!*fits) return KILN_OK;
     KILN_TRY(lay_out(d, NULL, &d->b, err));
-    KILN_TRY(reserve(d, done, err));
-    if (!*done) return KILN_OK;
+    KILN_TRY(reserve(d, fits, err));
+    if (!*fits) return KILN_OK;
     KILN_TRY(lay_out(d, store->scratch.at, &d->b, err));
     KILN_TRY(run(d, err));
     const uint64_t listed = d->numbers.list_stats[0], found = d->numbers.list_stats[1], visible = d->numbers.list_stats[2];
     *done = visible <= d->visible && listed == found;
-    if (!*done) return KILN_OK;
     store->last.visible = kiln_store_faded(store->last.visible, visible);
-    store->last.pairs = kiln_store_faded(store->last.pairs, found);
-    *stats = (kiln_draw_stats){.visible = visible, .pairs = found, .listed = found};
+    store->last.pairs = kiln_store_faded(store->last.pairs, found); /* found is 0 if more were visible than there was room for */
+    if (*done) *stats = (kiln_draw_stats){.visible = visible, .pairs = found, .listed = found};
+    return KILN_OK;
+}
+
+static kiln_status draw(drawing *d, kiln_draw_stats *stats, bool *done, kiln_error *err)
+{
+    enum { TURNS = 2 };
+    bool fits;
+    KILN_TRY(kiln_gather_open(&d->v, &fits, err));
+    for (int turn = 0; fits && !*done && turn < TURNS; turn++) KILN_TRY(draw_once(d, stats, &fits, done, err));
     return KILN_OK;
 }
 
