@@ -10,6 +10,16 @@ draw() { # DEVICES FOLDER ARGUMENTS...: FOLDER - is none
     [ "${to[1]}" != - ] || to=()
     on "$devices" render x.db --cameras s/cameras.json "${to[@]}" "$@"
 }
+# forms FORMAT...: files and digests of both devices are the same
+forms() {
+    rm -rf cpu cuda
+    draw cpu cpu --format "$@" --background white
+    pixels >white.pixels
+    draw cuda cuda --format "$@" --background white
+    [ "$(find cuda -type f | wc -l)" -ge 9 ] || fail "no 9 files of $*"
+    pixels | cmp - white.pixels || fail "$size: digests with $* differ"
+    diff -r cpu cuda
+}
 for size in 645x401 331x198; do
     rm -rf s x.db cpu* cuda*
     scene s 60000 9 "$size"
@@ -24,15 +34,10 @@ for size in 645x401 331x198; do
         pixels | cmp - cpu.pixels || fail "$size: digests without files differ, with '$more'"
     done
     for form in 'png' 'png --alpha' 'png16' 'png16 --alpha' 'png --depth' 'npy'; do
-        rm -rf cpu cuda
+        # One process in about a hundred packs some blocks of equal rows into other bytes, on the CPU alone, too (ISA-L 2.30 on a
+        # machine with many more processes than cores, 2026-11-23; the cause is not known). Rows that differ do so every time.
         # shellcheck disable=SC2086
-        draw cpu cpu --format $form --background white
-        pixels >white.pixels
-        # shellcheck disable=SC2086
-        draw cuda cuda --format $form --background white
-        [ "$(find cuda -type f | wc -l)" -ge 9 ] || fail "no 9 files of $form"
-        pixels | cmp - white.pixels || fail "$size: digests with $form differ"
-        diff -r cpu cuda || fail "$size: files of $form differ"
+        forms $form || { echo "$size: files of $form differ; once more"; forms $form; } || fail "$size: files of $form differ twice"
     done
     # Fast pictures have digests of their own: those of the floats in the files. The first is measured, so its floats are copied.
     draw cuda cuda_fast --fast --format npy
