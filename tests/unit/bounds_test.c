@@ -73,6 +73,43 @@ static void threads_change_no_bit(void **state)
     }
 }
 
+/* The box is that of every row's reach: rows that cannot widen it are passed over, and no other. A row alone tells its own reach.
+ */
+static void no_row_that_counts_is_passed_over(void **state)
+{
+    (void)state;
+    static const float spreads[] = {0, 1e-30f, 1e-3f, 1, 30, 1e30f};
+    uint32_t seed = 11;
+    for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
+        kiln_bounds all, one, sum = {.box_min = {FLT_MAX, FLT_MAX, FLT_MAX}};
+        for (int i = 0; i < 7 * N; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            const float unit = (float)(seed >> 8) * 0x1p-23f - 1;
+            if (i < 3 * N)
+                means[i] = spreads[k] * unit;
+            else if (i < 6 * N)
+                log_scales[i - 3 * N] = unit * (k % 2 && i % 5 == 0 ? 100 : 4); /* with 100 some are infinite, some nothing */
+            else
+                logits[i - 6 * N] = unit * 12;
+        }
+        kiln_chunk_bounds(1, N, means, log_scales, logits, &all);
+        for (int i = 0; i < N; i++) {
+            const float mean[3] = {means[i], means[N + i], means[2 * N + i]};
+            const float scale[3] = {log_scales[i], log_scales[N + i], log_scales[2 * N + i]};
+            kiln_chunk_bounds(1, 1, mean, scale, &logits[i], &one);
+            for (int a = 0; a < 3; a++) {
+                if (i == 0 || one.box_min[a] < sum.box_min[a]) sum.box_min[a] = one.box_min[a];
+                if (i == 0 || one.box_max[a] > sum.box_max[a]) sum.box_max[a] = one.box_max[a];
+                if (i == 0 || one.reach_min[a] < sum.reach_min[a]) sum.reach_min[a] = one.reach_min[a];
+                if (i == 0 || one.reach_max[a] > sum.reach_max[a]) sum.reach_max[a] = one.reach_max[a];
+            }
+        }
+        sum.max_log_scale = all.max_log_scale;
+        sum.max_opacity_logit = all.max_opacity_logit;
+        assert_memory_equal(&all, &sum, sizeof all);
+    }
+}
+
 static void reach_is_not_wider_than_the_gaussian(void **state)
 {
     (void)state;
@@ -110,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxes_hold_every_row),
         cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(no_row_that_counts_is_passed_over),
         cmocka_unit_test(reach_is_not_wider_than_the_gaussian),
         cmocka_unit_test(huge_scales_stay_finite),
         cmocka_unit_test(no_row_no_bounds),
