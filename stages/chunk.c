@@ -153,7 +153,7 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
     memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
     memcpy(u->kind, k->input->kind, sizeof u->kind);
     if (k->spacing) u->spacing = k->spacing->digest;
-    KILN_KEY_LISTS(kiln_chunk_unit, 152);
+    KILN_KEY_LISTS(kiln_chunk_unit, 232);
     kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
     kiln_key_u64(h, "max", u->max);
     kiln_key_u64(h, "min", u->min);
@@ -231,10 +231,11 @@ static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
     KILN_TRY(list_chunks(r, k, err));
     KILN_TRY(kiln_chunk_due(r, k->units, k->n_chunks, &due, err));
     if (due) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
-    if (due) KILN_TRY(kiln_chunk_spill_scatter(r, &k->spill, k->n_chunks, due, err));
+    if (due) KILN_TRY(kiln_chunk_spill_scatter(&k->spill, k->n_chunks, due, err));
     for (uint64_t i = 0; i < k->n_chunks; i++) {
         k->payloads[i].ram = k->spill.cache_bytes;
         k->payloads[i].group_rows = k->spill.group_rows;
+        k->payloads[i].memory = k->spill.memory;
         k->units[i].ram = kiln_chunk_spill_ram(&k->spill, k->units[i].cost);
     }
     KILN_TRY(kiln_run_units(r, "cutting chunks", k->units, k->n_chunks, err));
@@ -360,4 +361,4 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 }
 
 const kiln_stage_program kiln_stage_chunk = {
-    .name = "chunk", .cli = &cli, .open = KILN_OPEN_WRITE, .packs = true, .run = run, .unit = kiln_chunk_compute};
+    .name = "chunk", .cli = &cli, .open = KILN_OPEN_WRITE, .serial = true, .packs = true, .run = run, .unit = kiln_chunk_compute};

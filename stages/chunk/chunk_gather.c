@@ -1,6 +1,11 @@
-/* Gathering: the rows of the chunk by the pieces (blocks or groups) that they lie in, then plane after plane. */
+/* Gathering: the rows of the chunk by the pieces (blocks or groups) that they lie in, then plane after plane.
+ *
+ * The planes are lent to the worker's outputs from an array that it keeps: no plane is copied to wait for its turn, and no page is
+ * taken anew for the next chunk. A component is filled from all pieces before the next one, so that the rows that are written, in
+ * any order, lie in a piece of memory that a core's cache holds. */
 #include "stages/chunk/chunk_gather.h"
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "stages/engine/run_layers.h"
 
@@ -14,16 +19,38 @@ typedef struct {
     unsigned char *slices; /* of the groups; NULL: planes come from the cache */
 } gathering;
 
-/* While planes are put an output is a copy or it is packed; both at once where so many wait that some are packed early. */
-uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read)
+/* Planes lie part after part, each at a multiple of a cache line. */
+static uint64_t part_bytes(const kiln_row_part *p, uint64_t rows)
 {
-    const uint64_t all = rows * parts->row_bytes, outputs = kiln_outputs_ram(all);
-    const uint64_t lists = rows * 3 * sizeof(uint32_t), bounds = rows * 7 * sizeof(float);
-    const uint64_t putting = read + rows * kiln_row_parts_largest(parts) + (outputs >= 2 * all ? outputs - all : outputs);
-    return lists + bounds + (putting > outputs ? putting : outputs);
+    enum { LINE = 64 };
+    return kiln_div_up(rows * p->plane->components * p->size, LINE) * LINE;
 }
 
-static kiln_status fill_from_cache(const gathering *g, const kiln_row_part *p, void *out, kiln_error *err)
+static uint64_t planes_bytes(const kiln_row_parts *parts, uint64_t rows)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < parts->n; i++) sum += part_bytes(&parts->items[i], rows);
+    return sum;
+}
+
+uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read)
+{
+    const uint64_t all = planes_bytes(parts, rows), lists = rows * 3 * sizeof(uint32_t);
+    return lists + read + all + kiln_outputs_lent_ram(all);
+}
+
+/* Makes a kept array at least so large; what it held is lost. */
+static kiln_status take(unsigned char **array, uint64_t *room, uint64_t bytes, kiln_error *err)
+{
+    if (*array && *room >= bytes) return KILN_OK;
+    free(*array);
+    *room = 0;
+    KILN_TRY(kiln_alloc_unset((void **)array, bytes, 1, "the planes of a chunk", err));
+    *room = bytes;
+    return KILN_OK;
+}
+
+static kiln_status fill_from_cache(const gathering *g, const kiln_row_part *p, unsigned char *out, kiln_error *err)
 {
     kiln_manifest *m;
     KILN_TRY(kiln_worker_manifest(g->w, &m, err));
@@ -45,44 +72,52 @@ static kiln_status fill_from_cache(const gathering *g, const kiln_row_part *p, v
     return KILN_OK;
 }
 
-static void fill_from_slices(const gathering *g, const kiln_row_part *p, void *out)
+static void fill_component(const gathering *g, const kiln_row_part *p, uint32_t c, unsigned char *out)
 {
+    const uint64_t row_bytes = g->k->parts.row_bytes;
     for (uint32_t i = 0; i < g->k->groups.n; i++) {
         const uint64_t first = g->rows.starts[i], n = g->rows.starts[i + 1] - first;
-        const kiln_row_copy copy = {.from = g->slices + first * g->k->parts.row_bytes + n * p->at,
+        const kiln_row_copy copy = {.from = g->slices + first * row_bytes + n * p->at,
                                     .to = out,
                                     .from_rows = n,
                                     .to_rows = g->rows.n,
                                     .components = p->plane->components,
                                     .size = p->size};
-        kiln_rows_copy(&copy, NULL, g->rows.to + first, n, kiln_worker_threads(g->w));
+        kiln_row_component_copy(&copy, c, NULL, g->rows.to + first, n);
     }
 }
 
-static kiln_status gather_part(const gathering *g, const kiln_row_part *p, void **out, kiln_error *err)
+static void fill_from_slices(const gathering *g, const kiln_row_part *p, unsigned char *out)
 {
-    const uint64_t bytes = g->rows.n * p->plane->components * p->size;
-    KILN_TRY(kiln_alloc_unset(out, bytes, 1, p->plane->name, err));
-    if (g->slices)
-        fill_from_slices(g, p, *out);
-    else
-        KILN_TRY(fill_from_cache(g, p, *out, err));
-    return kiln_worker_put(g->w, p->plane->name, *out, bytes, p->size, err);
+    const int components = (int)p->plane->components, threads = (int)kiln_worker_threads(g->w);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && components > 1)
+    for (int c = 0; c < components; c++) fill_component(g, p, (uint32_t)c, out);
 }
 
-/* The planes that bounds are made of stay until the end, others only while they are put. */
+static kiln_status gather_part(const gathering *g, const kiln_row_part *p, unsigned char *out, kiln_error *err)
+{
+    if (g->slices)
+        fill_from_slices(g, p, out);
+    else
+        KILN_TRY(fill_from_cache(g, p, out, err));
+    return kiln_worker_lend(g->w, p->plane->name, out, g->rows.n * p->plane->components * p->size, p->size, err);
+}
+
+/* The planes that bounds are made of. */
 enum { MEANS, LOG_SCALES, OPACITY_LOGITS, BOUNDED };
 static const char *const bounded[BOUNDED] = {"means", "log_scales", "opacity_logits"};
 
-static kiln_status gather_parts(const gathering *g, void *planes[BOUNDED], kiln_error *err)
+static kiln_status gather_parts(const gathering *g, kiln_error *err)
 {
+    const float *planes[BOUNDED] = {0};
+    uint64_t at = 0;
     for (uint32_t i = 0; i < g->k->parts.n; i++) {
-        void *data = NULL, **keep = &data;
+        const kiln_row_part *p = &g->k->parts.items[i];
+        void *out = g->k->planes + at;
+        KILN_TRY(gather_part(g, p, out, err));
         for (int b = 0; b < BOUNDED; b++)
-            if (!strcmp(g->k->parts.items[i].plane->name, bounded[b])) keep = &planes[b];
-        const kiln_status st = gather_part(g, &g->k->parts.items[i], keep, err);
-        free(data);
-        KILN_TRY(st);
+            if (!strcmp(p->plane->name, bounded[b])) planes[b] = out;
+        at += part_bytes(p, g->rows.n);
     }
     if (!planes[MEANS] || !planes[LOG_SCALES] || !planes[OPACITY_LOGITS])
         return kiln_fail(err, KILN_E_INPUT, "the layer has no Gaussians: planes are missing");
@@ -109,19 +144,24 @@ static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error 
     return st;
 }
 
+static kiln_status read_slices(gathering *g, const kiln_chunk_unit *u, kiln_error *err)
+{
+    kiln_chunk_kept *k = g->k;
+    KILN_TRY(take(&k->slices, &k->slices_bytes, g->rows.n * k->parts.row_bytes, err));
+    g->slices = k->slices;
+    return kiln_group_slices(&k->store, u->index, &g->rows, k->slices, err);
+}
+
 kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     gathering g = {.w = w, .k = k};
-    void *planes[BOUNDED] = {0};
     kiln_status st = KILN_OK;
     if (!u->group_rows && !k->cache) KILN_GO(kiln_plane_cache_new(u->ram, &k->cache, err));
     KILN_GO(list_rows(&g, u, err));
-    if (u->group_rows)
-        KILN_GO(kiln_group_slices(k->folder, &k->groups, k->n_chunks, u->index, k->parts.row_bytes, &g.rows, &g.slices, err));
-    KILN_GO(gather_parts(&g, planes, err));
+    if (u->group_rows) KILN_GO(read_slices(&g, u, err));
+    KILN_GO(take(&k->planes, &k->planes_bytes, planes_bytes(&k->parts, g.rows.n), err));
+    KILN_GO(gather_parts(&g, err));
 done:
-    for (int b = 0; b < BOUNDED; b++) free(planes[b]);
-    free(g.slices);
     kiln_row_list_release(&g.rows);
     return st;
 }

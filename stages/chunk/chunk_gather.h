@@ -5,19 +5,29 @@
 
 #include "stages/chunk/groups.h"
 
+enum { KILN_CHUNK_READERS = 64 }; /* connections of a worker at most */
+
 /* What a worker keeps between units. A run has one layer and one plan. */
 typedef struct {
     kiln_layer *layer, *spacing; /* spacing: NULL when the layer has the plane itself */
     uint64_t *starts;            /* rows of the layer by blocks */
     kiln_row_parts parts;
-    char folder[4096];       /* scratch */
-    kiln_spatial_file order; /* open once it is asked for */
-    kiln_plane_cache *cache; /* NULL until something is gathered with it */
-    kiln_hash plan;          /* of which these are; zero: of none yet */
+    char folder[4096];        /* scratch */
+    kiln_spatial_file order;  /* open once it is asked for */
+    kiln_scratch_file places; /* likewise, by a scatter */
+    kiln_plane_cache *cache;  /* NULL until something is gathered with it */
+    kiln_hash plan;           /* of which these are; zero: of none yet */
     uint64_t group_rows;
     kiln_block_groups groups;
     kiln_planned_chunk *chunks;
     uint64_t n_chunks;
+    kiln_scratch_file memory; /* where groups lie if they are in shared memory */
+    kiln_group_store store;
+    kiln_scatter_room room;         /* of scatter units; empty while chunks are gathered */
+    unsigned char *planes, *slices; /* of a chunk, as large as the largest so far */
+    uint64_t planes_bytes, slices_bytes;
+    kiln_manifest *readers[KILN_CHUNK_READERS]; /* [0] borrowed, others opened once they are asked for */
+    unsigned n_readers;
 } kiln_chunk_kept;
 
 /* Outputs as chunk_units.h says. The order is open, and the groups where u has them; the cache is made here. */

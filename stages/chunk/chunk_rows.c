@@ -61,7 +61,9 @@ kiln_status kiln_block_starts(const kiln_layer *l, uint64_t **out, kiln_error *e
 
 uint32_t kiln_piece_of(const uint64_t *starts, uint32_t n_pieces, uint64_t row)
 {
-    uint32_t lo = 0, hi = n_pieces; /* starts[lo] <= row < starts[hi] */
+    uint32_t lo = 0, hi = n_pieces;                                           /* starts[lo] <= row < starts[hi] */
+    const uint64_t first = starts[1], guess = first ? row / first : n_pieces; /* nearly always pieces have the size of the first */
+    if (guess < n_pieces && starts[guess] <= row && row < starts[guess + 1]) return (uint32_t)guess;
     while (hi - lo > 1) {
         uint32_t middle = lo + (hi - lo) / 2;
         if (starts[middle] <= row)
@@ -124,15 +126,18 @@ static void copy_any(const unsigned char *src, unsigned char *dst, uint32_t size
 
 static bool is_aligned(const void *p) { return (uintptr_t)p % sizeof(uint32_t) == 0; }
 
+void kiln_row_component_copy(const kiln_row_copy *s, uint32_t c, const uint32_t *from, const uint32_t *to, uint64_t n)
+{
+    const void *src = s->from + c * s->from_rows * s->size;
+    void *dst = s->to + c * s->to_rows * s->size;
+    if (s->size == 4 && is_aligned(src) && is_aligned(dst)) /* nearly all of them */
+        copy_words(src, dst, from, to, n);
+    else
+        copy_any(src, dst, s->size, from, to, n);
+}
+
 void kiln_rows_copy(const kiln_row_copy *s, const uint32_t *from, const uint32_t *to, uint64_t n, unsigned threads)
 {
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && s->components * n > 65536)
-    for (uint32_t c = 0; c < s->components; c++) {
-        const void *src = s->from + c * s->from_rows * s->size;
-        void *dst = s->to + c * s->to_rows * s->size;
-        if (s->size == 4 && is_aligned(src) && is_aligned(dst)) /* nearly all of them */
-            copy_words(src, dst, from, to, n);
-        else
-            copy_any(src, dst, s->size, from, to, n);
-    }
+    for (uint32_t c = 0; c < s->components; c++) kiln_row_component_copy(s, c, from, to, n);
 }

@@ -55,5 +55,7 @@ typedef struct {
 
 /* to[to[i]] = from[from[i]] of every component; from or to NULL: i itself. */
 void kiln_rows_copy(const kiln_row_copy *c, const uint32_t *from, const uint32_t *to, uint64_t n, unsigned threads);
+/* The same of one component on this thread, for short pieces: a parallel region would cost more than they do. */
+void kiln_row_component_copy(const kiln_row_copy *s, uint32_t c, const uint32_t *from, const uint32_t *to, uint64_t n);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "stages/chunk/chunk_gather.h"
 #include "stages/chunk/plan.h"
+#include "stages/spatial/row_places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,12 @@ static void kept_free(void *state)
 {
     kiln_chunk_kept *k = state;
     if (!k) return;
+    for (unsigned i = 1; i < k->n_readers; i++) kiln_manifest_close(k->readers[i]);
+    free(k->slices);
+    free(k->planes);
+    kiln_scatter_room_release(&k->room);
+    kiln_scratch_drop(&k->memory);
+    kiln_scratch_drop(&k->places);
     free(k->chunks);
     kiln_block_groups_release(&k->groups);
     kiln_plane_cache_free(k->cache);
@@ -86,6 +93,20 @@ static kiln_status check_chunks(const kiln_chunk_kept *k, uint64_t bytes, uint32
     return sound && row == k->layer->count ? KILN_OK : kiln_fail(err, KILN_E_IO, "the plan of the chunks is damaged");
 }
 
+static bool is_same_memory(const kiln_chunk_kept *k, const kiln_chunk_unit *u) { return !strcmp(k->memory.path, u->memory.path); }
+
+/* Where the groups lie. */
+static kiln_status open_store(kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+{
+    kiln_scratch_drop(&k->memory);
+    k->store =
+        (kiln_group_store){.groups = &k->groups, .n_chunks = k->n_chunks, .row_bytes = k->parts.row_bytes, .folder = k->folder};
+    if (!*u->memory.path) return KILN_OK;
+    KILN_TRY(kiln_scratch_open_shared(u->memory.path, u->memory.bytes, &k->memory, err));
+    k->store.memory = &k->memory;
+    return KILN_OK;
+}
+
 /* The plan's chunks, which a scatter goes through, and the groups that it made. */
 static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept *k, kiln_error *err)
 {
@@ -94,7 +115,7 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     bool found;
     uint64_t bytes = 0;
     kiln_status st = KILN_OK;
-    if (k->chunks && k->group_rows == u->group_rows && kiln_hash_equal(k->plan, u->plan)) return KILN_OK;
+    if (k->chunks && k->group_rows == u->group_rows && kiln_hash_equal(k->plan, u->plan) && is_same_memory(k, u)) return KILN_OK;
     free(k->chunks);
     k->chunks = NULL;
     kiln_block_groups_release(&k->groups);
@@ -105,6 +126,7 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     KILN_GO(kiln_unit_result_read(m, &r, "chunks", (void **)&k->chunks, &bytes, err));
     k->n_chunks = bytes / sizeof *k->chunks;
     KILN_GO(check_chunks(k, bytes, u->max, err));
+    KILN_GO(open_store(k, u, err));
     k->plan = u->plan;
     k->group_rows = u->group_rows;
 done:
@@ -117,13 +139,27 @@ done:
 }
 
 /* ---- order, plan, scatter ------------------------------------------------------------------------------------------------- */
-static kiln_status make_order(kiln_worker *w, const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+/* A connection for each thread; the first is the worker's own. */
+static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n, kiln_error *err)
+{
+    const unsigned threads = kiln_worker_threads(w);
+    *n = threads < KILN_CHUNK_READERS ? threads : KILN_CHUNK_READERS;
+    if (k->n_readers == 0) {
+        KILN_TRY(kiln_worker_manifest(w, &k->readers[0], err));
+        k->n_readers = 1;
+    }
+    for (; k->n_readers < *n; k->n_readers++) KILN_TRY(kiln_worker_reader(w, &k->readers[k->n_readers], err));
+    return KILN_OK;
+}
+
+static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     kiln_spatial_args a = {
         .runner = kiln_worker_runner(w), .layer = k->layer, .half = u->root_half, .folder = k->folder, .ram = u->ram};
     memcpy(a.centre, u->root_centre, sizeof a.centre);
     KILN_TRY(kiln_worker_manifest(w, &a.manifest, err));
-    return kiln_spatial_partition(&a, err);
+    KILN_TRY(kiln_spatial_partition(&a, err));
+    return kiln_row_places_make(k->folder, k->layer->count, u->ram, kiln_worker_threads(w), err);
 }
 
 static kiln_status make_plan(kiln_worker *w, const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
@@ -131,18 +167,26 @@ static kiln_status make_plan(kiln_worker *w, const kiln_chunk_kept *k, const kil
     return kiln_chunk_plan(w, k->layer, k->starts, &k->order, u, err);
 }
 
-static kiln_status scatter(kiln_worker *w, const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+static kiln_status scatter(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
-    if (u->index >= k->groups.n)
-        return kiln_fail(err, KILN_E_BUG, "there is no group %llu of blocks", (unsigned long long)u->index);
-    kiln_scatter s = {.folder = k->folder,
+    kiln_scatter s = {.store = &k->store,
+                      .readers = k->readers,
+                      .threads = kiln_worker_threads(w),
                       .parts = &k->parts,
                       .chunks = k->chunks,
-                      .n_chunks = k->n_chunks,
-                      .order = &k->order,
-                      .threads = kiln_worker_threads(w)};
-    KILN_TRY(kiln_worker_manifest(w, &s.manifest, err));
-    return kiln_group_scatter(&s, &k->groups.items[u->index], err);
+                      .places = &k->places,
+                      .room = &k->room};
+    if (!*k->places.path) KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
+    KILN_TRY(open_readers(w, k, &s.n_readers, err));
+    return kiln_group_scatter(&s, (uint32_t)u->index, err);
+}
+
+/* What scatter units leave is not for chunks, which take that memory for themselves. */
+static kiln_status gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+{
+    kiln_scatter_room_release(&k->room);
+    for (; k->n_readers > 1; k->n_readers--) kiln_manifest_close(k->readers[k->n_readers - 1]);
+    return kiln_chunk_gather(w, k, u, err);
 }
 
 kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
@@ -162,7 +206,7 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
     case KILN_CHUNK_SCATTER:
         return scatter(w, k, &u, err);
     case KILN_CHUNK_GATHER:
-        return kiln_chunk_gather(w, k, &u, err);
+        return gather(w, k, &u, err);
     }
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of kind %d", name, (int)u.unit);
 }

@@ -2,8 +2,8 @@
  *
  * order    volatile; leaves the rows along the curve in the scratch folder (stages/spatial)
  * plan     reads them; says which chunks there are
- * scatter  volatile; leaves the planes of a group of blocks in the scratch folder, in the order of the chunks; only
- *          where the layer's planes do not fit into memory (groups.h)
+ * scatter  volatile; leaves the planes of a group of blocks, in the order of the chunks, in memory that the workers share or,
+ *          where the layer's planes do not fit into memory, in the scratch folder (groups.h)
  * gather   the planes of a chunk
  */
 #ifndef KILN_STAGES_CHUNK_UNITS_H
@@ -27,6 +27,7 @@ typedef struct {
     uint64_t begin, end;              /* gather: places [begin, end) of the order */
     uint64_t group_rows;              /* scatter, gather: how the groups of blocks are cut; 0: there are none */
     uint64_t index;                   /* scatter: of the group; gather: of the chunk in the plan */
+    kiln_shared_memory memory;        /* scatter, gather: where the groups are; none: in the scratch folder */
 } kiln_chunk_unit;
 
 /* One record of the plan's output `chunks`. */

@@ -109,38 +109,76 @@ void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g)
     (void)closedir(d);
 }
 
+/* ---- where a group lies --------------------------------------------------------------------------------------------------- */
+/* The first byte of a group in shared memory. */
+static uint64_t place_of(const kiln_group_store *s, uint32_t group)
+{
+    return group * (s->n_chunks + 1) * sizeof(uint32_t) + s->groups->starts[group] * s->row_bytes;
+}
+
+kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_scratch_file *out, uint64_t *at, kiln_error *err)
+{
+    const kiln_block_group *g = &s->groups->items[group];
+    char name[64];
+    *at = 0;
+    if (s->memory) { /* the descriptor stays the store's */
+        *out = *s->memory;
+        *at = place_of(s, group);
+        return KILN_OK;
+    }
+    kiln_group_name(g, name);
+    return kiln_scratch_create(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), out, err);
+}
+
+kiln_status kiln_group_finish(const kiln_group_store *s, kiln_scratch_file *f, kiln_error *err)
+{
+    if (!s->memory) return kiln_scratch_finish(f, err);
+    *f = (kiln_scratch_file){0};
+    return KILN_OK;
+}
+
+void kiln_group_drop(const kiln_group_store *s, kiln_scratch_file *f)
+{
+    if (!s->memory) kiln_scratch_drop(f);
+}
+
 /* ---- slices ------------------------------------------------------------------------------------------------------------- */
-static kiln_status read_slice(const kiln_scratch_file *f, uint64_t n_chunks, uint64_t index, uint64_t n_rows, uint64_t row_bytes,
+static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at, uint64_t index, uint64_t n_rows,
                               unsigned char *to, kiln_error *err)
 {
     uint32_t slice[2];
-    if (index >= n_chunks) return kiln_fail(err, KILN_E_BUG, "the plan has no chunk %llu", (unsigned long long)index);
-    KILN_TRY(kiln_scratch_read(f, index * sizeof *slice, slice, sizeof slice, err));
+    KILN_TRY(kiln_scratch_read(f, at + index * sizeof *slice, slice, sizeof slice, err));
     if (slice[1] < slice[0] || slice[1] - slice[0] != n_rows)
         return kiln_fail(err, KILN_E_IO, "scratch '%s' is of another plan; remove it and run the same command again", f->path);
-    const uint64_t at = (n_chunks + 1) * sizeof *slice + slice[0] * row_bytes;
-    return kiln_scratch_read(f, at, to, n_rows * row_bytes, err);
+    const uint64_t first = at + (s->n_chunks + 1) * sizeof *slice + slice[0] * s->row_bytes;
+    return kiln_scratch_read(f, first, to, n_rows * s->row_bytes, err);
 }
 
-kiln_status kiln_group_slices(const char *folder, const kiln_block_groups *g, uint64_t n_chunks, uint64_t index, uint64_t row_bytes,
-                              const kiln_row_list *rows, unsigned char **out, kiln_error *err)
+static kiln_status read_from_file(const kiln_group_store *s, uint32_t group, uint64_t index, uint64_t n_rows, unsigned char *to,
+                                  kiln_error *err)
 {
-    kiln_status st = KILN_OK;
-    KILN_TRY(kiln_alloc_unset((void **)out, rows->n, row_bytes, "the rows of a chunk", err));
-    for (uint32_t i = 0; st == KILN_OK && i < g->n; i++) {
-        const uint64_t first = rows->starts[i], n = rows->starts[i + 1] - first;
-        kiln_scratch_file f;
-        char name[64];
-        if (n == 0) continue;
-        kiln_group_name(&g->items[i], name);
-        KILN_GO(kiln_scratch_open(folder, name, kiln_group_bytes(&g->items[i], n_chunks, row_bytes), &f, err));
-        st = read_slice(&f, n_chunks, index, n, row_bytes, *out + first * row_bytes, err);
-        kiln_scratch_drop(&f);
-    }
-done:
-    if (st != KILN_OK) {
-        free(*out);
-        *out = NULL;
-    }
+    const kiln_block_group *g = &s->groups->items[group];
+    kiln_scratch_file f;
+    char name[64];
+    kiln_group_name(g, name);
+    KILN_TRY(kiln_scratch_open(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), &f, err));
+    const kiln_status st = read_slice(s, &f, 0, index, n_rows, to, err);
+    kiln_scratch_drop(&f);
     return st;
+}
+
+kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const kiln_row_list *rows, unsigned char *out,
+                              kiln_error *err)
+{
+    if (index >= s->n_chunks) return kiln_fail(err, KILN_E_BUG, "the plan has no chunk %llu", (unsigned long long)index);
+    for (uint32_t i = 0; i < s->groups->n; i++) {
+        const uint64_t first = rows->starts[i], n = rows->starts[i + 1] - first;
+        unsigned char *to = out + first * s->row_bytes;
+        if (n == 0) continue;
+        if (s->memory)
+            KILN_TRY(read_slice(s, s->memory, place_of(s, i), index, n, to, err));
+        else
+            KILN_TRY(read_from_file(s, i, index, n, to, err));
+    }
+    return KILN_OK;
 }

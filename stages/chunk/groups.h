@@ -1,15 +1,16 @@
-/* groups -- the planes of a layer in the order of its chunks, on the disk.
+/* groups -- the planes of a layer in the order of its chunks.
  *
- * Chunks are near each other in space while blocks follow the source: a chunk has a few rows of nearly every block, and
- * where memory does not hold the layer each chunk would decode all of it. So blocks are read once, as many at a time as memory
- * holds: a group. Its file
+ * Chunks are near each other in space while blocks follow the source: a chunk has a few rows of nearly every block. If chunks took
+ * them from decoded blocks, each worker would decode the whole layer, and nearly every 4 bytes would be a cache line of their own.
+ * So blocks are read once, some at a time: a group. What is made of it
  *
  *   slices  u32 [n_chunks + 1]  of the group's rows, taken in the order of the chunks, those before chunk i
  *   rows                        chunk after chunk; in each its rows of this group, plane after plane, component after
  *                               component
  *
- * is written once, in order, and a chunk reads one slice of each. A file that has its name is whole: a run that
- * was killed makes the others. The folder is of one plan, which only means decide, so the name also says of what content the
+ * is written once, in order, and a chunk reads one slice of each group. Where memory has room, groups lie one behind the other in
+ * memory that the workers share. Where it has not, each is a file in the scratch folder. A file that has its name is whole: a run
+ * that was killed makes the others. The folder is of one plan, which only means decide, so the name also says of what content the
  * group is: another spacing or colour leads to the same plan, and to files of other names.
  */
 #ifndef KILN_STAGES_CHUNK_GROUPS_H
@@ -36,8 +37,10 @@ kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *par
                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_block_groups_release(kiln_block_groups *g);
 
-/* Host memory of a scatter unit of so many rows; the most rows of a group for which that is at most `ram`, 0: none. */
+/* Host memory of a scatter unit of so many rows, on one thread and for each further one; the most rows of a group for which that is
+ * at most `ram`, 0: none. */
 uint64_t kiln_scatter_ram(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, uint64_t n_chunks);
+uint64_t kiln_scatter_ram_thread(const kiln_layer *l, const kiln_row_parts *parts);
 uint64_t kiln_scatter_rows(const kiln_layer *l, const kiln_row_parts *parts, uint64_t ram, uint64_t n_chunks);
 
 void kiln_group_name(const kiln_block_group *g, char out[64]);
@@ -47,21 +50,43 @@ bool kiln_group_is_whole(const char *folder, const kiln_block_group *g, uint64_t
 void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g);
 uint64_t kiln_groups_bytes(const kiln_block_groups *g, uint64_t n_chunks, uint64_t row_bytes);
 
+/* Where the groups of a plan lie. Borrows all that it points to. */
+typedef struct {
+    const kiln_block_groups *groups;
+    uint64_t n_chunks, row_bytes;
+    const char *folder;              /* of the files */
+    const kiln_scratch_file *memory; /* of kiln_groups_bytes; NULL: there are files */
+} kiln_group_store;
+
+/* Arrays that a worker keeps from group to group: pages that are freed and taken anew would cost as much as what is done with them.
+ * All zero at first. */
+typedef struct {
+    void *items[8]; /* owned */
+    uint64_t bytes[8];
+} kiln_scatter_room;
+void kiln_scatter_room_release(kiln_scatter_room *r);
+
 /* What a scatter unit works on. */
 typedef struct {
-    kiln_manifest *manifest;
-    const char *folder;
+    const kiln_group_store *store;
+    kiln_manifest *const *readers; /* [n_readers] planes are decoded on so many threads, each with a connection of its own */
+    unsigned n_readers, threads;
     const kiln_row_parts *parts;
-    const kiln_planned_chunk *chunks;
-    uint64_t n_chunks;
-    const kiln_spatial_file *order;
-    unsigned threads;
+    const kiln_planned_chunk *chunks; /* [store->n_chunks] */
+    const kiln_scratch_file *places;  /* of the rows (stages/spatial/row_places.h) */
+    kiln_scatter_room *room;
 } kiln_scatter;
 
-kiln_status kiln_group_scatter(const kiln_scatter *s, const kiln_block_group *g, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
 
-/* The slices of chunk `index`, one behind the other, rows of them as `rows` lists by group. free(*out). */
-kiln_status kiln_group_slices(const char *folder, const kiln_block_groups *g, uint64_t n_chunks, uint64_t index, uint64_t row_bytes,
-                              const kiln_row_list *rows, unsigned char **out, kiln_error *err) KILN_MUST_CHECK;
+/* The slices of chunk `index`, one behind the other, into out[rows->n * row_bytes]; rows of them as `rows` lists by group. */
+kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const kiln_row_list *rows, unsigned char *out,
+                              kiln_error *err) KILN_MUST_CHECK;
+
+/* Writing a group: what kiln_group_create has opened is finished or dropped. *at: where the group begins in it. */
+kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_scratch_file *out, uint64_t *at,
+                              kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_group_finish(const kiln_group_store *s, kiln_scratch_file *f, kiln_error *err) KILN_MUST_CHECK;
+void kiln_group_drop(const kiln_group_store *s, kiln_scratch_file *f);
 
 #endif

@@ -1,47 +1,55 @@
-/* Scatter: the planes of a group of blocks go to the disk in the order of the chunks.
+/* Scatter: the planes of a group of blocks go to their group in the order of the chunks.
  *
- * The group's planes are decoded into arrays as long as the group. One pass over the whole order finds the group's rows in it:
- * as many passes as there are groups, of 4 bytes a row each, is less than any index would take on the disk. Then chunk after
- * chunk is put together in a buffer of a few MiB, a component at a time (its array and the buffer's piece of it are what
- * the caches hold), and written behind the one before. */
+ * The group's planes are decoded into arrays as long as the group. Its rows are sorted by their places along the curve, which are
+ * read in one piece; chunks are ranges of places. Then chunk after chunk is put together in a buffer of a few MiB, a component at a
+ * time (its array and the buffer's piece of it are what the caches hold), and written behind the one before.
+ *
+ * Rejected: finding the group's rows by a pass over the whole order, as it was. That is 4 bytes a row for each group: nothing with
+ * 39 groups, and with 763 groups of 50 million rows as much time as all that is done with them. */
 #include "stages/chunk/groups.h"
 
 #include "base/memory.h"
+#include "kernels/sort/sort.h"
+#include "stages/engine/engine.h"
+#include "stages/spatial/row_places.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Arrays of the room. */
+enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, ARRAYS };
+_Static_assert(ARRAYS <= sizeof(((kiln_scatter_room *)0)->items) / sizeof(void *), "the room has too few arrays");
 
 typedef struct {
     const kiln_scatter *s;
     const kiln_block_group *g;
     unsigned char *planes; /* part after part, each planar over the group's rows */
-    unsigned char *block;  /* a plane of a block */
-    uint32_t *list;        /* [n_rows + 1] the group's rows in the order of the chunks */
-    uint32_t *slices;      /* [n_chunks + 1] of the list */
-    uint32_t *window;      /* rows of a chunk */
-    unsigned char *out;    /* [out_rows * row_bytes] */
+    unsigned char *blocks; /* [n_readers - 1] a plane of a block, for readers behind the first, which has `out` */
+    uint64_t block_bytes;
+    bool is_one;        /* the group is a single block, whose planes are its own */
+    uint32_t *list;     /* [n_rows] the group's rows in the order of the chunks */
+    uint64_t *keys;     /* [n_rows] their places */
+    uint32_t *slices;   /* [n_chunks + 1] of the list */
+    unsigned char *out; /* [out_rows * row_bytes], at least block_bytes */
     uint64_t out_rows;
     kiln_scratch_file file;
+    uint64_t file_at; /* where the group begins in it */
 } scatter;
 
-static void scatter_release(scatter *k)
-{
-    kiln_scratch_drop(&k->file);
-    free(k->out);
-    free(k->window);
-    free(k->slices);
-    free(k->list);
-    free(k->block);
-    free(k->planes);
-}
-
 /* ---- what it needs ------------------------------------------------------------------------------------------------------ */
-static uint64_t largest_plane(const kiln_layer *l, const kiln_row_parts *parts)
+static uint64_t largest_block(const kiln_layer *l)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < l->n_chunks; i++)
         if (l->chunks[i].count > rows) rows = l->chunks[i].count;
-    return rows * kiln_row_parts_largest(parts);
+    return rows;
+}
+
+static uint64_t largest_plane(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows)
+{
+    const uint64_t most = largest_block(l);
+    return (most < rows ? most : rows) * kiln_row_parts_largest(parts);
 }
 
 /* A quarter of the group, but never less than a chunk of it. */
@@ -51,10 +59,23 @@ static uint64_t buffer_rows(uint64_t rows)
     return rows / 4 > slice ? rows / 4 : slice;
 }
 
+static uint64_t buffer_bytes(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows)
+{
+    const uint64_t out = buffer_rows(rows) * parts->row_bytes, plane = largest_plane(l, parts, rows);
+    return out > plane ? out : plane;
+}
+
 uint64_t kiln_scatter_ram(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, uint64_t n_chunks)
 {
-    return (rows + buffer_rows(rows)) * parts->row_bytes + largest_plane(l, parts) + (rows + 1) * sizeof(uint32_t) +
-           (n_chunks + 1) * sizeof(uint32_t) + KILN_CHUNK_ROWS_MAX * sizeof(uint32_t) + n_chunks * sizeof(kiln_planned_chunk);
+    enum { SORTED = 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) }; /* list, keys and the workspace of the sort */
+    return rows * parts->row_bytes + buffer_bytes(l, parts, rows) + kiln_read_ram(largest_plane(l, parts, rows)) + rows * SORTED +
+           kiln_sort_bytes(1, 1) + (n_chunks + 1) * sizeof(uint32_t) + n_chunks * sizeof(kiln_planned_chunk);
+}
+
+uint64_t kiln_scatter_ram_thread(const kiln_layer *l, const kiln_row_parts *parts)
+{
+    const uint64_t plane = largest_plane(l, parts, l->count);
+    return KILN_CONNECTION_RAM + plane + kiln_read_ram(plane) + kiln_sort_bytes(1, 1);
 }
 
 uint64_t kiln_scatter_rows(const kiln_layer *l, const kiln_row_parts *parts, uint64_t ram, uint64_t n_chunks)
@@ -70,65 +91,121 @@ uint64_t kiln_scatter_rows(const kiln_layer *l, const kiln_row_parts *parts, uin
     return lo;
 }
 
-/* ---- in ----------------------------------------------------------------------------------------------------------------- */
-static kiln_status read_plane(const scatter *k, const kiln_row_part *p, const kiln_chunk *block, uint64_t at, kiln_error *err)
+void kiln_scatter_room_release(kiln_scatter_room *r)
 {
-    const uint64_t n = k->g->n_rows;
-    KILN_TRY(kiln_row_part_check(p, block, err));
-    KILN_TRY(kiln_plane_read(k->s->manifest, block, p->plane->name, k->block, block->count * p->plane->components * p->size, err));
-    for (uint64_t c = 0; c < p->plane->components; c++)
-        memcpy(k->planes + n * p->at + (c * n + at) * p->size, k->block + c * block->count * p->size, block->count * p->size);
+    for (int i = 0; i < ARRAYS; i++) free(r->items[i]);
+    *r = (kiln_scatter_room){0};
+}
+
+/* Makes an array at least so large; what it held is lost. */
+static kiln_status take(const scatter *k, int array, uint64_t count, uint64_t elem, void *out, kiln_error *err)
+{
+    kiln_scatter_room *r = k->s->room;
+    const uint64_t bytes = count * elem; /* counted by kiln_scatter_ram: far below 2^64 */
+    if (!r->items[array] || r->bytes[array] < bytes) {
+        free(r->items[array]);
+        r->bytes[array] = 0;
+        KILN_TRY(kiln_alloc_unset(&r->items[array], count, elem, "a group of blocks", err));
+        r->bytes[array] = bytes;
+    }
+    memcpy(out, &r->items[array], sizeof r->items[array]);
     return KILN_OK;
 }
 
+/* ---- in ----------------------------------------------------------------------------------------------------------------- */
+/* A plane of a block, whose first row is the group's row `at`. */
+static kiln_status read_plane(const scatter *k, const kiln_row_part *p, const kiln_chunk *block, uint64_t at, unsigned reader,
+                              kiln_error *err)
+{
+    const uint64_t n = k->g->n_rows, bytes = block->count * p->plane->components * p->size;
+    unsigned char *planes = k->planes + n * p->at, *own = reader ? k->blocks + (reader - 1) * k->block_bytes : k->out;
+    unsigned char *to = k->is_one ? planes : own;
+    KILN_TRY(kiln_row_part_check(p, block, err));
+    if (block->count > n - at || (k->is_one ? block->count != n : bytes > k->block_bytes))
+        return kiln_fail(err, KILN_E_IO, "block '%s' of layer '%s' has too many rows", block->name, p->layer->kind);
+    KILN_TRY(kiln_plane_read(k->s->readers[reader], block, p->plane->name, to, bytes, err));
+    for (uint64_t c = 0; !k->is_one && c < p->plane->components; c++)
+        memcpy(planes + (c * n + at) * p->size, to + c * block->count * p->size, block->count * p->size);
+    return KILN_OK;
+}
+
+static uint64_t row_of_block(const scatter *k, uint32_t block)
+{
+    uint64_t at = 0;
+    const kiln_layer *l = k->s->parts->items[0].layer;
+    for (uint32_t b = k->g->first_block; b < block; b++) at += l->chunks[b].count;
+    return at;
+}
+
+/* Each thread decodes planes of its own. If several fail, *err is that of one of them. */
 static kiln_status read_planes(scatter *k, kiln_error *err)
 {
     const kiln_row_parts *parts = k->s->parts;
-    const uint64_t n = k->g->n_rows;
     const kiln_layer *l = parts->items[0].layer;
-    KILN_TRY(kiln_alloc_unset((void **)&k->planes, n, parts->row_bytes, "the planes of a group of blocks", err));
-    KILN_TRY(kiln_alloc_unset((void **)&k->block, largest_plane(l, parts), 1, "a plane of a block", err));
-    for (uint32_t i = 0; i < parts->n; i++) {
-        const kiln_row_part *p = &parts->items[i];
-        uint64_t at = 0;
-        for (uint32_t b = k->g->first_block; b < k->g->end_block; b++) {
-            const kiln_chunk *block = &p->layer->chunks[b];
-            if (block->count > n - at)
-                return kiln_fail(err, KILN_E_IO, "block '%s' of layer '%s' has too many rows", block->name, p->layer->kind);
-            if (block->count) KILN_TRY(read_plane(k, p, block, at, err));
-            at += block->count;
+    const uint32_t n_blocks = k->g->end_block - k->g->first_block;
+    const int64_t n_jobs = (int64_t)parts->n * n_blocks;
+    kiln_status st = KILN_OK;
+    k->is_one = n_blocks == 1;
+    k->block_bytes = largest_plane(l, parts, k->g->n_rows);
+    k->out_rows = buffer_rows(k->g->n_rows);
+    KILN_TRY(take(k, PLANES, k->g->n_rows, parts->row_bytes, &k->planes, err));
+    KILN_TRY(take(k, OUT, buffer_bytes(l, parts, k->g->n_rows), 1, &k->out, err));
+    if (!k->is_one && k->s->n_readers > 1) KILN_TRY(take(k, BLOCKS, k->s->n_readers - 1, k->block_bytes, &k->blocks, err));
+#pragma omp parallel for num_threads(k->s->n_readers) schedule(dynamic) if (k->s->n_readers > 1)
+    for (int64_t j = 0; j < n_jobs; j++) {
+        const kiln_row_part *p = &parts->items[j / n_blocks];
+        const uint32_t b = k->g->first_block + (uint32_t)(j % n_blocks);
+        const kiln_chunk *block = &p->layer->chunks[b];
+        kiln_error why = {0};
+        if (block->count == 0) continue;
+        const kiln_status one = read_plane(k, p, block, row_of_block(k, b), (unsigned)omp_get_thread_num(), &why);
+        if (one == KILN_OK) continue;
+#pragma omp critical(kiln_scatter)
+        {
+            st = one;
+            if (err) *err = why;
         }
     }
-    free(k->block);
-    k->block = NULL;
-    return KILN_OK;
+    return st;
 }
 
-/* Every row is written to the list and stays where it is one of the group's. */
+/* Chunks are ranges of places, one behind the other. */
+static kiln_status cut_list(const scatter *k, kiln_error *err)
+{
+    const kiln_scatter *s = k->s;
+    uint64_t found = 0, place = 0;
+    k->slices[0] = 0;
+    for (uint64_t i = 0; i < s->store->n_chunks; i++) {
+        const kiln_cell_group *c = &s->chunks[i].cells;
+        if (c->begin != place || c->end < place || c->end - place > KILN_CHUNK_ROWS_MAX)
+            return kiln_fail(err, KILN_E_IO, "chunk '%.95s' of the plan has places %llu to %llu and follows on %llu", c->name,
+                             (unsigned long long)c->begin, (unsigned long long)c->end, (unsigned long long)place);
+        place = c->end;
+        while (found < k->g->n_rows && k->keys[found] < place) found++;
+        k->slices[i + 1] = (uint32_t)found;
+    }
+    return found == k->g->n_rows ? KILN_OK : kiln_fail(err, KILN_E_IO, "the plan of the chunks does not have all rows");
+}
+
 static kiln_status find_rows(scatter *k, kiln_error *err)
 {
     const kiln_scatter *s = k->s;
-    const uint64_t first = k->g->first_row, n = k->g->n_rows;
-    uint64_t found = 0;
-    KILN_TRY(KILN_ALLOC_UNSET(&k->list, n + 1, "the rows of a group of blocks", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&k->slices, s->n_chunks + 1, "the rows of a group of blocks", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&k->window, KILN_CHUNK_ROWS_MAX, "the rows of a chunk", err));
-    k->slices[0] = 0;
-    for (uint64_t i = 0; i < s->n_chunks; i++) {
-        const kiln_cell_group *c = &s->chunks[i].cells;
-        const uint64_t count = c->end - c->begin;
-        if (count > KILN_CHUNK_ROWS_MAX)
-            return kiln_fail(err, KILN_E_IO, "chunk '%.95s' of the plan has %llu rows", c->name, (unsigned long long)count);
-        KILN_TRY(kiln_spatial_rows(s->order, c->begin, count, k->window, err));
-        for (uint64_t j = 0; j < count; j++) {
-            const uint64_t row = k->window[j] - first; /* wraps where it lies before the group */
-            k->list[found] = (uint32_t)row;
-            found += row < n;
-            if (found > n) return kiln_fail(err, KILN_E_IO, "the order of the rows names some of them twice");
-        }
-        k->slices[i + 1] = (uint32_t)found;
+    const uint64_t n = k->g->n_rows;
+    void *work;
+    KILN_TRY(kiln_sort_check("a group of blocks", n, err));
+    KILN_TRY(take(k, LIST, n, sizeof *k->list, &k->list, err));
+    KILN_TRY(take(k, KEYS, n, sizeof *k->keys, &k->keys, err));
+    KILN_TRY(take(k, WORK, kiln_sort_bytes(n, s->threads), 1, &work, err));
+    KILN_TRY(take(k, SLICES, s->store->n_chunks + 1, sizeof *k->slices, &k->slices, err));
+    KILN_TRY(kiln_row_places_read(s->places, k->g->first_row, n, k->list, err));
+    for (uint64_t i = 0; i < n; i++) {
+        k->keys[i] = k->list[i];
+        k->list[i] = (uint32_t)i;
     }
-    return found == n ? KILN_OK : kiln_fail(err, KILN_E_IO, "the order of the rows does not name all of them");
+    kiln_sort_pairs(n, k->keys, k->list, s->threads, work);
+    for (uint64_t i = 1; i < n; i++)
+        if (k->keys[i] == k->keys[i - 1]) return kiln_fail(err, KILN_E_IO, "two rows have the same place in the order");
+    return cut_list(k, err);
 }
 
 /* ---- out ---------------------------------------------------------------------------------------------------------------- */
@@ -137,47 +214,49 @@ static void fill_part(const scatter *k, const kiln_row_part *p, uint64_t begin, 
 {
     const uint64_t n = k->g->n_rows, row_bytes = k->s->parts->row_bytes;
     const int components = (int)p->plane->components;
-#pragma omp parallel for num_threads(k->s->threads) schedule(static) if (components > 1)
+#pragma omp parallel for num_threads(k->s->threads) schedule(static) if (components > 1 && k->s->threads > 1)
     for (int c = 0; c < components; c++)
         for (uint64_t i = begin; i < end; i++) {
             const uint64_t first = k->slices[i], count = k->slices[i + 1] - first;
-            unsigned char *to = k->out + (first - k->slices[begin]) * row_bytes + count * p->at + c * count * p->size;
-            const kiln_row_copy copy = {
-                .from = k->planes + n * p->at + c * n * p->size, .to = to, .components = 1, .size = p->size};
-            kiln_rows_copy(&copy, k->list + first, NULL, count, 1);
+            const kiln_row_copy copy = {.from = k->planes + n * p->at,
+                                        .to = k->out + (first - k->slices[begin]) * row_bytes + count * p->at,
+                                        .from_rows = n,
+                                        .to_rows = count,
+                                        .components = p->plane->components,
+                                        .size = p->size};
+            kiln_row_component_copy(&copy, (uint32_t)c, k->list + first, NULL, count);
         }
 }
 
 static kiln_status write_rows(const scatter *k, uint64_t begin, uint64_t end, kiln_error *err)
 {
     const kiln_row_parts *parts = k->s->parts;
-    const uint64_t head = (k->s->n_chunks + 1) * sizeof *k->slices, first = k->slices[begin], n = k->slices[end] - first;
+    const uint64_t head = (k->s->store->n_chunks + 1) * sizeof *k->slices, first = k->slices[begin], n = k->slices[end] - first;
     for (uint32_t i = 0; i < parts->n; i++) fill_part(k, &parts->items[i], begin, end);
-    return kiln_scratch_write(&k->file, head + first * parts->row_bytes, k->out, n * parts->row_bytes, err);
+    return kiln_scratch_write(&k->file, k->file_at + head + first * parts->row_bytes, k->out, n * parts->row_bytes, err);
 }
 
-static kiln_status write_file(scatter *k, kiln_error *err)
+static kiln_status write_group(scatter *k, uint32_t group, kiln_error *err)
 {
     const kiln_scatter *s = k->s;
-    char name[64];
-    k->out_rows = buffer_rows(k->g->n_rows);
-    KILN_TRY(kiln_alloc_unset((void **)&k->out, k->out_rows, s->parts->row_bytes, "the rows of chunks", err));
-    kiln_group_name(k->g, name);
-    KILN_TRY(kiln_scratch_create(s->folder, name, kiln_group_bytes(k->g, s->n_chunks, s->parts->row_bytes), &k->file, err));
-    KILN_TRY(kiln_scratch_write(&k->file, 0, k->slices, (s->n_chunks + 1) * sizeof *k->slices, err));
-    for (uint64_t begin = 0, end; begin < s->n_chunks; begin = end) {
-        for (end = begin + 1; end < s->n_chunks && k->slices[end + 1] - k->slices[begin] <= k->out_rows;) end++;
+    const uint64_t n_chunks = s->store->n_chunks;
+    KILN_TRY(kiln_group_create(s->store, group, &k->file, &k->file_at, err));
+    KILN_TRY(kiln_scratch_write(&k->file, k->file_at, k->slices, (n_chunks + 1) * sizeof *k->slices, err));
+    for (uint64_t begin = 0, end; begin < n_chunks; begin = end) {
+        for (end = begin + 1; end < n_chunks && k->slices[end + 1] - k->slices[begin] <= k->out_rows;) end++;
         KILN_TRY(write_rows(k, begin, end, err));
     }
-    return kiln_scratch_finish(&k->file, err);
+    return kiln_group_finish(s->store, &k->file, err);
 }
 
-kiln_status kiln_group_scatter(const kiln_scatter *s, const kiln_block_group *g, kiln_error *err)
+kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err)
 {
-    scatter k = {.s = s, .g = g};
+    scatter k = {.s = s};
+    if (group >= s->store->groups->n) return kiln_fail(err, KILN_E_BUG, "there is no group %u of blocks", group);
+    k.g = &s->store->groups->items[group];
     kiln_status st = find_rows(&k, err);
     if (st == KILN_OK) st = read_planes(&k, err);
-    if (st == KILN_OK) st = write_file(&k, err);
-    scatter_release(&k);
+    if (st == KILN_OK) st = write_group(&k, group, err);
+    kiln_group_drop(s->store, &k.file);
     return st;
 }

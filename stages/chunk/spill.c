@@ -5,23 +5,21 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/chunk/chunk_gather.h"
+#include "stages/engine/devices.h"
+#include "stages/spatial/row_places.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    FEW_CHUNKS = 2,      /* for so few, reading the layer once each is cheaper than writing it and reading it again */
-    CACHED_PLANE = 4096, /* upper bound of what a plane in the cache takes in addition to its bytes */
+    FEW_CHUNKS = 2,         /* for so few, reading the layer once each is cheaper than writing it and reading it again */
+    CACHED_PLANE = 4096,    /* upper bound of what a plane in the cache takes in addition to its bytes */
+    SLICE_ROWS = 64,        /* of a group in memory and a chunk: enough that a loop over them is worth its start */
+    SLICE_BYTES = 64 << 10, /* on the disk: enough that reading them in any order costs no more than reading them in theirs */
+    BLOCKS_MOST = 8,        /* of a group in memory: what a worker holds of it */
 };
 
 static uint64_t chunk_rows(const kiln_chunk_spill *y) { return kiln_min_u64(y->model->max, y->layer->count); }
-
-static uint64_t largest_plane(const kiln_chunk_spill *y)
-{
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = kiln_max_u64(rows, y->layer->chunks[i].count);
-    return rows * kiln_row_parts_largest(&y->parts);
-}
 
 static uint64_t likely_chunks(const kiln_chunk_spill *y) { return 4 * (y->layer->count / y->model->max) + 1; }
 
@@ -30,18 +28,57 @@ static uint64_t all_planes(const kiln_chunk_spill *y)
     return y->layer->count * y->parts.row_bytes + (uint64_t)y->layer->n_chunks * y->parts.n * CACHED_PLANE;
 }
 
+static uint64_t largest_block(const kiln_chunk_spill *y)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < y->layer->n_chunks; i++) rows = kiln_max_u64(rows, y->layer->chunks[i].count);
+    return rows;
+}
+
+/* Rows of the groups in memory. A block each, unless slices would be too short or too many. */
+static uint64_t rows_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
+{
+    const uint64_t block = kiln_max_u64(largest_block(y), 1);
+    return kiln_min_u64(kiln_max_u64(block, SLICE_ROWS * n_chunks), BLOCKS_MOST * block);
+}
+
+/* Upper bound of what the groups take in memory. Two that follow each other have more rows than one may have. */
+static uint64_t bytes_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
+{
+    const uint64_t n_groups = kiln_min_u64(y->layer->n_chunks, 2 * (y->layer->count / rows_in_memory(y, n_chunks)) + 2);
+    return y->layer->count * y->parts.row_bytes + n_groups * (n_chunks + 1) * sizeof(uint32_t);
+}
+
+static uint64_t largest_plane(const kiln_chunk_spill *y) { return largest_block(y) * kiln_row_parts_largest(&y->parts); }
+
+/* Is there room for the layer beside one worker? Also for one that reads the blocks of few chunks itself. */
+static bool fits_into_memory(const kiln_chunk_spill *y)
+{
+    const uint64_t n_chunks = likely_chunks(y), groups = bytes_in_memory(y, n_chunks);
+    const uint64_t slices = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), chunk_rows(y) * y->parts.row_bytes);
+    const uint64_t blocks = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y));
+    const uint64_t scatter = kiln_scatter_ram(y->layer, &y->parts, rows_in_memory(y, n_chunks), n_chunks);
+    return kiln_max_u64(groups + kiln_max_u64(slices, scatter), blocks) + kiln_list_ram(n_chunks) <= y->unit_ram &&
+           kiln_shared_memory_fits(groups);
+}
+
 kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const kiln_layer *spacing, const kiln_chunk_unit *model,
                                   kiln_chunk_spill *y, kiln_error *err)
 {
-    *y = (kiln_chunk_spill){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r)};
+    *y = (kiln_chunk_spill){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r), .run = r};
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
-    y->in_memory = kiln_chunk_gather_ram(&y->parts, chunk_rows(y), all_planes(y)) + kiln_list_ram(likely_chunks(y)) <= y->unit_ram;
+    y->in_memory = fits_into_memory(y);
     if (y->in_memory) y->cache_bytes = all_planes(y);
     y->order_ram = kiln_max_u64(kiln_spatial_least_ram(layer), kiln_min_u64(kiln_spatial_most_ram(layer), y->unit_ram));
+    y->order_ram = kiln_max_u64(y->order_ram, kiln_row_places_least_ram(1));
     return KILN_OK;
 }
 
-void kiln_chunk_spill_release(kiln_chunk_spill *y) { kiln_row_parts_release(&y->parts); }
+void kiln_chunk_spill_release(kiln_chunk_spill *y)
+{
+    if (y->run) kiln_run_unshare_memory(y->run, &y->memory);
+    kiln_row_parts_release(&y->parts);
+}
 
 kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t *due, kiln_error *err)
 {
@@ -57,22 +94,27 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 }
 
 /* ---- the order ---------------------------------------------------------------------------------------------------------- */
-/* Rows of the groups: half of what a unit may take, so that more than one fits; one block at least, more is the engine's to
- * refuse. */
-static uint64_t rows_of_groups(const kiln_chunk_spill *y, uint64_t n_chunks)
+/* Rows of the groups on the disk. Where every thread is a worker, each has a group at a time: so they are as large as its share.
+ * But slices have a length, and half of what a single worker may take is the most, so that more than one fits. One block at least,
+ * more is the engine's to refuse. */
+static uint64_t rows_on_disk(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
-    const uint64_t rows = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
-    return kiln_max_u64(rows, 1);
+    const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
+    const uint64_t most = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
+    const uint64_t share = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / threads, n_chunks);
+    const uint64_t slices = SLICE_BYTES / kiln_max_u64(y->parts.row_bytes, 1) * n_chunks;
+    return kiln_max_u64(kiln_min_u64(most, kiln_max_u64(share, slices)), 1);
 }
 
 static kiln_status scratch_bytes(const kiln_chunk_spill *y, uint64_t *out, kiln_error *err)
 {
     kiln_block_groups groups = {0};
-    const uint64_t order = y->layer->count * 12, n_chunks = likely_chunks(y);
-    *out = kiln_spatial_is_complete(y->folder, y->layer->count, false) ? order
-                                                                       : kiln_spatial_scratch_bytes(y->layer, false, y->order_ram);
+    const uint64_t order = y->layer->count * 16, n_chunks = likely_chunks(y);
+    *out = order;
+    if (!kiln_spatial_is_complete(y->folder, y->layer->count, false))
+        *out = kiln_max_u64(order, kiln_spatial_scratch_bytes(y->layer, false, y->order_ram));
     if (y->in_memory) return KILN_OK;
-    const kiln_status st = kiln_block_groups_cut(y->layer, &y->parts, rows_of_groups(y, n_chunks), &groups, err);
+    const kiln_status st = kiln_block_groups_cut(y->layer, &y->parts, rows_on_disk(y, n_chunks), &groups, err);
     if (st == KILN_OK) *out = kiln_max_u64(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
     kiln_block_groups_release(&groups);
     return st;
@@ -90,6 +132,11 @@ static uint64_t order_ram(const kiln_chunk_spill *y)
         ram, kiln_chunk_gather_ram(&y->parts, chunk_rows(y), kiln_max_u64(largest_plane(y), chunk_rows(y) * y->parts.row_bytes)));
 }
 
+static bool is_ordered(const kiln_chunk_spill *y)
+{
+    return kiln_spatial_is_complete(y->folder, y->layer->count, false) && kiln_row_places_are_complete(y->folder, y->layer->count);
+}
+
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err)
 {
     uint64_t need;
@@ -102,7 +149,7 @@ kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error 
         kiln_chat("takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
     else
         kiln_say("--ram has no room for the layer's planes: takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
-    if (kiln_spatial_is_complete(y->folder, y->layer->count, false)) return KILN_OK;
+    if (is_ordered(y)) return KILN_OK;
     kiln_chunk_unit payload = *y->model;
     payload.unit = KILN_CHUNK_ORDER;
     payload.ram = y->order_ram;
@@ -129,17 +176,18 @@ typedef struct {
 
 static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
 {
-    KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, &s->groups, err));
     KILN_TRY(KILN_ALLOC(&s->payloads, s->groups.n, "the groups of blocks", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->groups.n, "the groups of blocks", err));
     for (uint32_t i = 0; i < s->groups.n; i++) {
         const kiln_block_group *g = &s->groups.items[i];
-        if (kiln_group_is_whole(y->folder, g, n_chunks, y->parts.row_bytes)) continue; /* of a run that was ended */
+        if (!y->in_memory && kiln_group_is_whole(y->folder, g, n_chunks, y->parts.row_bytes))
+            continue; /* of a run that was ended */
         kiln_chunk_unit *payload = &s->payloads[s->n];
         kiln_unit *u = &s->units[s->n++];
         *payload = *y->model;
         payload->unit = KILN_CHUNK_SCATTER;
         payload->group_rows = y->group_rows;
+        payload->memory = y->memory;
         payload->index = i;
         kiln_hasher *h = kiln_hasher_new();
         kiln_key_hash(h, "plan", payload->plan);
@@ -150,20 +198,31 @@ static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, sca
                          .payload_bytes = sizeof *payload,
                          .cost = g->n_rows,
                          .ram = kiln_scatter_ram(y->layer, &y->parts, g->n_rows, n_chunks),
+                         .ram_thread = kiln_scatter_ram_thread(y->layer, &y->parts),
                          .volatile_result = true};
-        (void)snprintf(u->name, sizeof u->name, "blocks %u to %u", g->first_block, g->end_block - 1);
+        (void)snprintf(u->name, sizeof u->name, "%sblocks %u to %u", y->in_memory ? "planes of " : "", g->first_block,
+                       g->end_block - 1);
     }
     return KILN_OK;
 }
 
-kiln_status kiln_chunk_spill_scatter(kiln_run *r, kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
+static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
+{
+    KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, &s->groups, err));
+    if (y->in_memory)
+        KILN_TRY(kiln_run_share_memory(y->run, kiln_groups_bytes(&s->groups, n_chunks, y->parts.row_bytes), &y->memory, err));
+    else
+        kiln_groups_drop_others(y->folder, &s->groups);
+    KILN_TRY(list_groups(y, n_chunks, s, err));
+    return kiln_run_units(y->run, "scattering blocks", s->units, s->n, err);
+}
+
+kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
 {
     scattering s = {0};
-    if (y->in_memory || due <= FEW_CHUNKS) return KILN_OK;
-    y->group_rows = rows_of_groups(y, n_chunks);
-    kiln_status st = list_groups(y, n_chunks, &s, err);
-    if (st == KILN_OK) kiln_groups_drop_others(y->folder, &s.groups);
-    if (st == KILN_OK) st = kiln_run_units(r, "scattering blocks", s.units, s.n, err);
+    if (due <= FEW_CHUNKS) return KILN_OK;
+    y->group_rows = y->in_memory ? rows_in_memory(y, n_chunks) : rows_on_disk(y, n_chunks);
+    const kiln_status st = scatter_groups(y, n_chunks, &s, err);
     if (s.units) kiln_units_release(s.units, s.n);
     free(s.units);
     free(s.payloads);
@@ -174,5 +233,5 @@ kiln_status kiln_chunk_spill_scatter(kiln_run *r, kiln_chunk_spill *y, uint64_t 
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows)
 {
     const uint64_t slices = y->group_rows ? rows * y->parts.row_bytes : 0;
-    return kiln_chunk_gather_ram(&y->parts, rows, y->in_memory ? all_planes(y) : slices ? slices : largest_plane(y));
+    return kiln_chunk_gather_ram(&y->parts, rows, slices ? slices : y->in_memory ? all_planes(y) : largest_plane(y));
 }

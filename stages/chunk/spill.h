@@ -1,9 +1,9 @@
 /* spill -- how kiln-chunk works on a layer that may not fit into memory. This is the parent's side.
  *
- * Problem. A chunk gathers its rows from many blocks. If memory cannot hold all decoded planes, every chunk would decode most
- * blocks again. Layout. If --ram has room for all planes of the layer, chunks gather rows from decoded planes. If not, the rows of
- * all blocks are first scattered to the disk, grouped by chunk (groups.h). If only a few chunks are due, each reads its blocks
- * itself, because that is cheaper than scattering.
+ * Problem. A chunk gathers its rows from many blocks. If each chunk took them from blocks, every worker would decode the whole
+ * layer, and again and again if memory cannot hold it. Layout. The rows of all blocks are first scattered, grouped by chunk
+ * (groups.h): if --ram has room for all planes of the layer, into memory that the workers share; if not, to the disk. If only a few
+ * chunks are due, each reads its blocks itself, because that is cheaper than scattering.
  */
 #ifndef KILN_STAGES_CHUNK_SPILL_H
 #define KILN_STAGES_CHUNK_SPILL_H
@@ -17,14 +17,16 @@ typedef struct {
     kiln_row_parts parts;
     uint64_t unit_ram;    /* most bytes that a unit may take */
     uint64_t cache_bytes; /* bytes of decoded planes that a worker keeps when it gathers from the layer; 0: none */
-    bool in_memory;       /* all planes fit into the cache */
-    uint64_t group_rows;  /* rows of a group on the disk; 0: nothing is scattered */
+    bool in_memory;       /* all planes fit into memory, once */
+    uint64_t group_rows;  /* rows of a group; 0: nothing is scattered */
+    kiln_run *run;
+    kiln_shared_memory memory; /* of the groups, if they are in memory */
     uint64_t order_ram;
     char folder[4096];
 } kiln_chunk_spill;
 
-/* Chooses by --ram between memory and disk. layer, spacing and model are borrowed; model may still be filled until the next call.
- * Release also after a failure. KILN_E_CAP. */
+/* Chooses by --ram between memory and disk. r, layer, spacing and model are borrowed; model may still be filled until the next
+ * call. Release also after a failure. KILN_E_CAP. */
 kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const kiln_layer *spacing, const kiln_chunk_unit *model,
                                   kiln_chunk_spill *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_chunk_spill_release(kiln_chunk_spill *y);
@@ -34,10 +36,9 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 /* Makes the scratch folder and stores the order of the rows in it. Call it before the plan or a gather is computed. KILN_E_CAP,
  * KILN_E_IO. */
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err) KILN_MUST_CHECK;
-/* Scatters the blocks to the disk if that is cheaper for `due` chunks of n_chunks. Call it before they are gathered. Fails as
+/* Scatters the blocks if that is cheaper for `due` chunks of n_chunks. Call it before they are gathered. Fails as
  * kiln_run_units. */
-kiln_status kiln_chunk_spill_scatter(kiln_run *r, kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due,
-                                     kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err) KILN_MUST_CHECK;
 /* Returns kiln_unit.ram of a chunk of so many rows. */
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows);
 

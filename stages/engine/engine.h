@@ -309,6 +309,19 @@ kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *
  * whatever way. It lies in --scratch-dir, else in the folder of `manifest` or, if that folder does not exist, in the nearest
  * existing one above. path[64] receives the path by which this run and its workers open it. KILN_E_IO. */
 kiln_status kiln_scratch_unnamed(const char *manifest, int *fd, char path[64], kiln_error *err) KILN_MUST_CHECK;
+/* Memory that the run's workers share, for what all of them read. All zero: none. */
+typedef struct {
+    uint64_t bytes;
+    char path[64]; /* by which workers open it like a file, to read and to write; a payload carries it */
+    int fd;        /* the parent's */
+} kiln_shared_memory;
+/* Says whether a limit on file sizes (ulimit -f), which counts for shared memory too, allows so much. */
+bool kiln_shared_memory_fits(uint64_t bytes);
+/* Makes shared memory, which reads as zeros and takes what is written to it. Later plans of --ram count all of it as the parent's.
+ * It goes when the caller releases it and the workers have closed it, or when the run ends in whatever way. Release after a failure
+ * does nothing. KILN_E_IO: no descriptor is left. */
+kiln_status kiln_run_share_memory(kiln_run *r, uint64_t bytes, kiln_shared_memory *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_run_unshare_memory(kiln_run *r, kiln_shared_memory *m);
 /* Gives a unit the path of the folder that the parent made with kiln_run_scratch. The payload carries only the key, which is
  * shorter than a path. path: KILN_PATH_MAX bytes. */
 kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;

@@ -64,7 +64,7 @@ uint64_t kiln_deferred_ram(unsigned most) { return THREAD_BYTES * kiln_div_up(al
 
 static uint64_t parent_bytes(const kiln_run *r)
 {
-    return kiln_max_u64(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results;
+    return kiln_max_u64(PARENT_BYTES, kiln_ram_mapped() + PARENT_GROWS) + r->ram.results + r->ram.shared;
 }
 
 void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due) { r->ram.results = COMMIT_BYTES * n + RESULT_BYTES * n_due; }

@@ -58,6 +58,7 @@ typedef struct {
     uint64_t cuda;        /* the largest share of the CUDA runtime in a worker; not in peak */
     uint64_t held;     /* memory of memfds that the parent has mapped and whose descriptor it has closed: no descriptor shows them,
                           so code that maps or unmaps one changes this number */
+    uint64_t shared;   /* kiln_run_share_memory */
     uint64_t foreseen; /* kiln_run_foresee_ram */
     uint64_t results;  /* kiln_ram_results */
     uint64_t last_ns;  /* time of the last measurement */

@@ -130,3 +130,18 @@ kiln_status kiln_scratch_open(const char *folder, const char *name, uint64_t byt
     if (st != KILN_OK) *out = (kiln_scratch_file){0};
     return st;
 }
+
+kiln_status kiln_scratch_open_shared(const char *path, uint64_t bytes, kiln_scratch_file *out, kiln_error *err)
+{
+    struct stat s;
+    *out = (kiln_scratch_file){.fd = open(path, O_RDWR | O_CLOEXEC), .bytes = bytes};
+    (void)snprintf(out->path, sizeof out->path, "%s", path);
+    kiln_status st = KILN_OK;
+    if (out->fd < 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot open the shared memory '%s': %s", path, strerror(errno));
+    else if (fstat(out->fd, &s) != 0 || (uint64_t)s.st_size != bytes)
+        st = kiln_fail(err, KILN_E_IO, "'%s' is no shared memory of %llu bytes", path, (unsigned long long)bytes);
+    if (st != KILN_OK && out->fd >= 0) (void)close(out->fd);
+    if (st != KILN_OK) *out = (kiln_scratch_file){0};
+    return st;
+}

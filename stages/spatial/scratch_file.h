@@ -36,5 +36,7 @@ bool kiln_scratch_is_whole(const char *folder, const char *name, uint64_t bytes)
 /* A whole one, for reading; kiln_scratch_drop closes it. KILN_E_IO when missing or of another size. */
 kiln_status kiln_scratch_open(const char *folder, const char *name, uint64_t bytes, kiln_scratch_file *out,
                               kiln_error *err) KILN_MUST_CHECK;
+/* Memory that a run shares (kiln_run_share_memory) by its path, to read and to write; kiln_scratch_drop closes it. KILN_E_IO. */
+kiln_status kiln_scratch_open_shared(const char *path, uint64_t bytes, kiln_scratch_file *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

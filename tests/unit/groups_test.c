@@ -1,8 +1,13 @@
-/* Groups of blocks on the disk: whatever the planes, their types and how blocks are grouped, a chunk's slices are its rows. */
+/* Groups of blocks, on the disk and in memory: whatever the planes, their types and how blocks are grouped, a chunk's slices are
+ * its rows. */
 #include "stages/chunk/groups.h"
 
 #include "base/memory.h"
+#include "stages/spatial/row_places.h"
 #include "tests/unit/manifest_fixture.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { BLOCK = 300, BLOCKS = 7, ROWS = BLOCK * (BLOCKS - 1) + 17, PLANES = 3, MAX = 130 };
 static const struct {
@@ -19,6 +24,9 @@ typedef struct {
     kiln_row_parts parts;
     unsigned char *data[PLANES]; /* planar over all rows */
     kiln_spatial_file order;
+    kiln_scratch_file places;
+    kiln_manifest *readers[2];
+    kiln_scatter_room room;
     kiln_planned_chunk *chunks;
     uint64_t n_chunks;
 } bench;
@@ -84,6 +92,8 @@ static void plan_chunks(bench *b)
     OK(kiln_spatial_partition(&a, &err));
     OK(kiln_spatial_open(b->folder, ROWS, false, &b->order, &err));
     OK(kiln_spatial_codes(&b->order, 0, ROWS, codes, &err));
+    OK(kiln_row_places_make(b->folder, ROWS, 1 << 20, 2, &err));
+    OK(kiln_row_places_open(b->folder, ROWS, &b->places, &err));
     OK(kiln_cells_cut(codes, ROWS, MAX, MAX / 4, &cells, &err));
     b->n_chunks = cells.n;
     OK(KILN_ALLOC(&b->chunks, cells.n, "chunks", &err));
@@ -104,6 +114,7 @@ static void bench_init(void **state, bench *b)
     OK(kiln_runner_new(&o, &b->runner, &err));
     make_data(b);
     put_layer(b);
+    for (int i = 0; i < 2; i++) b->readers[i] = open_manifest(path, KILN_OPEN_READ);
     OK(kiln_row_parts_make(b->layer, NULL, &b->parts, &err));
     assert_int_equal(b->parts.row_bytes, 12 + 1 + 16); /* odd: no slice but the first is aligned */
     plan_chunks(b);
@@ -112,6 +123,9 @@ static void bench_init(void **state, bench *b)
 static void bench_release(bench *b)
 {
     free(b->chunks);
+    kiln_scatter_room_release(&b->room);
+    for (int i = 0; i < 2; i++) kiln_manifest_close(b->readers[i]);
+    kiln_scratch_drop(&b->places);
     kiln_spatial_close(&b->order);
     for (int p = 0; p < PLANES; p++) free(b->data[p]);
     kiln_row_parts_release(&b->parts);
@@ -148,19 +162,36 @@ static void check_part(const bench *b, const kiln_block_groups *g, const kiln_ro
             assert_memory_equal(out + (c * list->n + k) * p->size, data + (c * ROWS + rows[k]) * p->size, p->size);
 }
 
-static void check_chunk(const bench *b, const kiln_block_groups *g, uint64_t index)
+static kiln_group_store store_of(const bench *b, const kiln_block_groups *g)
+{
+    return (kiln_group_store){.groups = g, .n_chunks = b->n_chunks, .row_bytes = b->parts.row_bytes, .folder = b->folder};
+}
+
+static kiln_scatter scatter_of(bench *b, const kiln_group_store *store, unsigned threads)
+{
+    return (kiln_scatter){.store = store,
+                          .readers = b->readers,
+                          .n_readers = threads,
+                          .threads = threads,
+                          .parts = &b->parts,
+                          .chunks = b->chunks,
+                          .places = &b->places,
+                          .room = &b->room};
+}
+
+static void check_chunk(const bench *b, const kiln_group_store *store, uint64_t index)
 {
     kiln_error err = {0};
     uint32_t rows[MAX];
     kiln_row_list list;
-    unsigned char *slices;
+    static unsigned char slices[MAX * 29];
+    const kiln_block_groups *g = store->groups;
     const kiln_cell_group *c = &b->chunks[index].cells;
     const uint64_t n = c->end - c->begin;
     OK(kiln_spatial_rows(&b->order, c->begin, n, rows, &err));
     OK(kiln_row_list_make(rows, n, g->starts, g->n, &list, &err));
-    OK(kiln_group_slices(b->folder, g, b->n_chunks, index, b->parts.row_bytes, &list, &slices, &err));
+    OK(kiln_group_slices(store, index, &list, slices, &err));
     for (uint32_t p = 0; p < b->parts.n; p++) check_part(b, g, &b->parts.items[p], &list, slices, rows);
-    free(slices);
     kiln_row_list_release(&list);
 }
 
@@ -176,23 +207,66 @@ static void slices_are_the_rows_of_the_chunks(void **state)
         OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], &g, &err));
         assert_int_equal(g.n, groups[k]);
         kiln_groups_drop_others(b.folder, &g);
-        const kiln_scatter s = {.manifest = b.m,
-                                .folder = b.folder,
-                                .parts = &b.parts,
-                                .chunks = b.chunks,
-                                .n_chunks = b.n_chunks,
-                                .order = &b.order,
-                                .threads = 2};
+        const kiln_group_store store = store_of(&b, &g);
+        const kiln_scatter s = scatter_of(&b, &store, 2);
         for (uint32_t i = g.n; i-- > 0;) { /* in any order */
             const bool was = kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes);
             assert_int_equal(was, k == 1 && i == g.n - 1); /* the last block alone was a group before, too */
-            OK(kiln_group_scatter(&s, &g.items[i], &err));
+            OK(kiln_group_scatter(&s, i, &err));
             assert_true(kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes));
         }
-        for (uint64_t i = 0; i < b.n_chunks; i++) check_chunk(&b, &g, i);
+        for (uint64_t i = 0; i < b.n_chunks; i++) check_chunk(&b, &store, i);
         kiln_block_groups_release(&g);
     }
     bench_release(&b);
+}
+
+/* The same in memory, where groups lie one behind the other; none writes into another. */
+static void groups_in_memory_are_those_on_the_disk(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    bench_init(state, &b);
+    const uint64_t sizes[] = {1, 2 * BLOCK, ROWS};
+    for (int k = 0; k < 3; k++) {
+        kiln_block_groups g;
+        kiln_scratch_file memory;
+        char path[64];
+        OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], &g, &err));
+        const uint64_t bytes = kiln_groups_bytes(&g, b.n_chunks, b.parts.row_bytes);
+        const int fd = memfd_create("groups_test", MFD_CLOEXEC);
+        assert_true(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        assert_int_equal(kiln_scratch_open_shared(path, bytes + 1, &memory, &err), KILN_E_IO);
+        OK(kiln_scratch_open_shared(path, bytes, &memory, &err));
+        kiln_group_store store = store_of(&b, &g);
+        store.memory = &memory;
+        const kiln_scatter s = scatter_of(&b, &store, 1 + (unsigned)k % 2);
+        for (uint32_t i = g.n; i-- > 0;) OK(kiln_group_scatter(&s, i, &err));
+        for (uint64_t i = 0; i < b.n_chunks; i++) check_chunk(&b, &store, i);
+        assert_int_equal(kiln_group_scatter(&s, g.n, &err), KILN_E_BUG);
+        kiln_scratch_drop(&memory);
+        close(fd);
+        kiln_block_groups_release(&g);
+    }
+    bench_release(&b);
+}
+
+static uint32_t place_at(const bench *b, uint64_t row)
+{
+    kiln_error err = {0};
+    uint32_t place;
+    OK(kiln_row_places_read(&b->places, row, 1, &place, &err));
+    return place;
+}
+
+static void set_place(const bench *b, uint64_t row, uint32_t place)
+{
+    FILE *f = fopen(b->places.path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)(row * sizeof place), SEEK_SET), 0);
+    assert_int_equal(fwrite(&place, sizeof place, 1, f), 1);
+    assert_int_equal(fclose(f), 0);
 }
 
 /* Files of another plan are told by their slices, a plan of another layer by its rows. */
@@ -203,27 +277,34 @@ static void what_does_not_belong_together_is_refused(void **state)
     kiln_block_groups g;
     bench_init(state, &b);
     OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, &g, &err));
-    kiln_scatter s = {.manifest = b.m,
-                      .folder = b.folder,
-                      .parts = &b.parts,
-                      .chunks = b.chunks,
-                      .n_chunks = b.n_chunks,
-                      .order = &b.order,
-                      .threads = 1};
+    const kiln_group_store store = store_of(&b, &g);
+    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const uint32_t was = place_at(&b, 5);
     b.chunks[0].cells.end--; /* a row that no chunk has */
-    assert_int_equal(kiln_group_scatter(&s, &g.items[0], &err), KILN_E_IO);
-    assert_says(&err, "does not name all");
+    assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
+    assert_says(&err, "follows on");
     b.chunks[0].cells.end++;
     b.chunks[1].cells.begin--; /* one that two have */
-    assert_int_equal(kiln_group_scatter(&s, &g.items[0], &err), KILN_E_IO);
-    assert_says(&err, "twice");
+    assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
+    assert_says(&err, "follows on");
     b.chunks[1].cells.begin++;
-    OK(kiln_group_scatter(&s, &g.items[0], &err));
+    b.chunks[b.n_chunks - 1].cells.end--; /* the last */
+    assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
+    assert_says(&err, "does not have all rows");
+    b.chunks[b.n_chunks - 1].cells.end++;
+    set_place(&b, 5, place_at(&b, 6));
+    assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
+    assert_says(&err, "the same place");
+    set_place(&b, 5, UINT32_MAX);
+    assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
+    assert_says(&err, "does not have all rows");
+    set_place(&b, 5, was);
+    OK(kiln_group_scatter(&s, 0, &err));
     uint32_t row = 0;
     kiln_row_list list;
-    unsigned char *slices;
+    unsigned char slices[29];
     OK(kiln_row_list_make(&row, 1, g.starts, g.n, &list, &err));
-    assert_int_equal(kiln_group_slices(b.folder, &g, b.n_chunks, 0, b.parts.row_bytes, &list, &slices, &err), KILN_E_IO);
+    assert_int_equal(kiln_group_slices(&store, 0, &list, slices, &err), KILN_E_IO);
     assert_says(&err, "another plan");
     kiln_row_list_release(&list);
     row = ROWS;
@@ -241,14 +322,9 @@ static void a_group_is_of_its_content(void **state)
     kiln_block_groups g, other;
     bench_init(state, &b);
     OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, &g, &err));
-    const kiln_scatter s = {.manifest = b.m,
-                            .folder = b.folder,
-                            .parts = &b.parts,
-                            .chunks = b.chunks,
-                            .n_chunks = b.n_chunks,
-                            .order = &b.order,
-                            .threads = 1};
-    for (uint32_t i = 0; i < 2; i++) OK(kiln_group_scatter(&s, &g.items[i], &err));
+    const kiln_group_store store = store_of(&b, &g);
+    const kiln_scatter s = scatter_of(&b, &store, 1);
+    for (uint32_t i = 0; i < 2; i++) OK(kiln_group_scatter(&s, i, &err));
     for (uint32_t p = 0; p < b.layer->chunks[0].n_planes; p++) { /* of the first block, all but means */
         kiln_plane *plane = &b.layer->chunks[0].planes[p];
         if (strcmp(plane->name, "means") != 0) plane->data.segments[0].bytes[0] ^= 1;
@@ -268,7 +344,7 @@ static void memory_of_a_group_is_told(void **state)
 {
     bench b;
     bench_init(state, &b);
-    for (uint64_t ram = 300000; ram < 400000; ram += 777) {
+    for (uint64_t ram = 300000; ram < 500000; ram += 777) {
         const uint64_t rows = kiln_scatter_rows(b.layer, &b.parts, ram, b.n_chunks);
         if (rows) assert_true(kiln_scatter_ram(b.layer, &b.parts, rows, b.n_chunks) <= ram);
         if (rows < ROWS) assert_true(kiln_scatter_ram(b.layer, &b.parts, rows + 1, b.n_chunks) > ram);
@@ -280,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(slices_are_the_rows_of_the_chunks, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(groups_in_memory_are_those_on_the_disk, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(what_does_not_belong_together_is_refused, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_group_is_of_its_content, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(memory_of_a_group_is_told, make_scratch, remove_scratch),

@@ -1,5 +1,5 @@
 /* The partition in files against the operation spatial_order in memory: any cloud, any number of runs, the same bytes. */
-#include "stages/spatial/partition.h"
+#include "stages/spatial/row_places.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -205,6 +205,55 @@ static void needs_are_told_beforehand(void **state)
     bench_release(&b);
 }
 
+static void put_file(const char *folder, const char *name, const void *data, size_t bytes)
+{
+    kiln_error err = {0};
+    kiln_scratch_file f;
+    OK(kiln_scratch_create(folder, name, bytes, &f, &err));
+    OK(kiln_scratch_write(&f, 0, data, bytes, &err));
+    OK(kiln_scratch_finish(&f, &err));
+}
+
+/* The places of rows in any order, whatever the memory and the threads; more rows than a window of the least memory has. */
+static void places_are_the_order_the_other_way_round(void **state)
+{
+    enum { MANY = 150000 };
+    static uint32_t rows[MANY], places[MANY];
+    static uint64_t codes[MANY];
+    static const struct {
+        uint64_t ram;
+        unsigned threads;
+    } cases[] = {{0, 1}, {0, 3}, {400000, 1}, {1 << 30, 3}};
+    kiln_error err = {0};
+    char folder[600], command[700];
+    kiln_scratch_file f;
+    snprintf(command, sizeof command, "mkdir '%s'", in_scratch(state, "places", folder));
+    assert_int_equal(system(command), 0);
+    for (uint32_t i = 0; i < MANY; i++) {
+        const uint32_t j = (uint32_t)(random_unit() * (i + 1));
+        rows[i] = rows[j];
+        rows[j] = i;
+    }
+    put_file(folder, "rows", rows, sizeof rows);
+    put_file(folder, "codes", codes, sizeof codes);
+    snprintf(command, sizeof command, "rm '%s/places'", folder);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        assert_false(kiln_row_places_are_complete(folder, MANY));
+        OK(kiln_row_places_make(folder, MANY, cases[k].ram, cases[k].threads, &err));
+        assert_true(kiln_row_places_are_complete(folder, MANY));
+        OK(kiln_row_places_open(folder, MANY, &f, &err));
+        OK(kiln_row_places_read(&f, 0, 1000, places, &err));
+        OK(kiln_row_places_read(&f, 1000, MANY - 1000, places + 1000, &err));
+        for (uint32_t i = 0; i < MANY; i++) assert_int_equal(places[rows[i]], i);
+        kiln_scratch_drop(&f);
+        assert_int_equal(system(command), 0);
+    }
+    rows[77777] = MANY; /* no such row */
+    put_file(folder, "rows", rows, sizeof rows);
+    assert_int_equal(kiln_row_places_make(folder, MANY, 1 << 30, 2, &err), KILN_E_IO);
+    assert_false(kiln_row_places_are_complete(folder, MANY));
+}
+
 /* Whole files are taken as they are; what a kill left behind is not. */
 static void what_is_whole_is_not_made_again(void **state)
 {
@@ -256,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_cloud_and_every_cap_give_the_same_files, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(no_row_and_one_row_are_layers_too, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(needs_are_told_beforehand, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(places_are_the_order_the_other_way_round, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(what_is_whole_is_not_made_again, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_full_disk_is_told_with_numbers, make_scratch, remove_scratch),
     };
