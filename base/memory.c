@@ -58,6 +58,19 @@ void kiln_memory_tidy(uint64_t share)
 #endif
 }
 
+/* Measured with blobs of 11 MB, which are taken with a second array of that size and freed at once: without this, half of all page
+ * faults of kiln-chunk and a fifth of its system time. glibc allows no threshold above 32 MiB. */
+void kiln_memory_keep(uint64_t bytes)
+{
+#ifdef __GLIBC__
+    enum { MOST = 32 << 20 };
+    (void)mallopt(M_MMAP_THRESHOLD, bytes < MOST ? (int)bytes : MOST);
+    (void)mallopt(M_TRIM_THRESHOLD, bytes < INT32_MAX ? (int)bytes : INT32_MAX);
+#else
+    (void)bytes;
+#endif
+}
+
 void kiln_memory_trim(void)
 {
 #ifdef __GLIBC__

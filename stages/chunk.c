@@ -166,7 +166,8 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
                           .payload = u,
                           .payload_bytes = sizeof *u,
                           .cost = k->input->count,
-                          .ram = kiln_chunk_plan_ram(k->input, o.max)};
+                          .ram = kiln_chunk_plan_ram(k->input, o.max),
+                          .ram_thread = kiln_chunk_plan_ram_thread()};
     KILN_TRY(kiln_chunk_spill_make(r, k->input, k->spacing, u, &k->spill, err));
     KILN_TRY(kiln_chunk_due(r, &k->plan, 1, &due, err));
     if (due) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));

@@ -17,11 +17,17 @@ bool kiln_planned_chunk_is_sound(const kiln_planned_chunk *c, uint64_t begin, ui
     return *g->name && memchr(g->name, 0, sizeof g->name) && memchr(g->parent, 0, sizeof g->parent);
 }
 
+/* Keeps so many connections, one of which is the worker's own. */
+static void close_readers(kiln_chunk_kept *k, unsigned n)
+{
+    for (; k->n_readers > n && k->n_readers > 1; k->n_readers--) kiln_manifest_close(k->readers[k->n_readers - 1]);
+}
+
 static void kept_free(void *state)
 {
     kiln_chunk_kept *k = state;
     if (!k) return;
-    for (unsigned i = 1; i < k->n_readers; i++) kiln_manifest_close(k->readers[i]);
+    close_readers(k, 1);
     free(k->slices);
     free(k->planes);
     kiln_scatter_room_release(&k->room);
@@ -139,7 +145,7 @@ done:
 }
 
 /* ---- order, plan, scatter ------------------------------------------------------------------------------------------------- */
-/* A connection for each thread; the first is the worker's own. */
+/* A connection for each thread and no more, for the memory of this unit counts no others. The first is the worker's own. */
 static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n, kiln_error *err)
 {
     const unsigned threads = kiln_worker_threads(w);
@@ -148,16 +154,21 @@ static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n,
         KILN_TRY(kiln_worker_manifest(w, &k->readers[0], err));
         k->n_readers = 1;
     }
+    close_readers(k, *n);
     for (; k->n_readers < *n; k->n_readers++) KILN_TRY(kiln_worker_reader(w, &k->readers[k->n_readers], err));
     return KILN_OK;
 }
 
 static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
+    unsigned n;
     kiln_spatial_args a = {
         .runner = kiln_worker_runner(w), .layer = k->layer, .half = u->root_half, .folder = k->folder, .ram = u->ram};
     memcpy(a.centre, u->root_centre, sizeof a.centre);
-    KILN_TRY(kiln_worker_manifest(w, &a.manifest, err));
+    KILN_TRY(open_readers(w, k, &n, err));
+    a.manifest = k->readers[0];
+    a.readers = k->readers + 1;
+    a.n_readers = n - 1;
     KILN_TRY(kiln_spatial_partition(&a, err));
     return kiln_row_places_make(k->folder, k->layer->count, u->ram, kiln_worker_threads(w), err);
 }
@@ -178,14 +189,17 @@ static kiln_status scatter(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_
                       .room = &k->room};
     if (!*k->places.path) KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
     KILN_TRY(open_readers(w, k, &s.n_readers, err));
+    kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
     return kiln_group_scatter(&s, (uint32_t)u->index, err);
 }
 
 /* What scatter units leave is not for chunks, which take that memory for themselves. */
 static kiln_status gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
-    kiln_scatter_room_release(&k->room);
-    for (; k->n_readers > 1; k->n_readers--) kiln_manifest_close(k->readers[k->n_readers - 1]);
+    if (k->room.items[0]) {
+        kiln_scatter_room_release(&k->room);
+        kiln_memory_trim();
+    }
     return kiln_chunk_gather(w, k, u, err);
 }
 
@@ -197,6 +211,7 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
     memcpy(&u, payload, sizeof u);
     KILN_TRY(keep(w, &u, &k, err));
     if (u.unit != KILN_CHUNK_ORDER) KILN_TRY(open_order(k, err));
+    if (u.unit == KILN_CHUNK_PLAN || u.unit == KILN_CHUNK_GATHER) close_readers(k, 1);
     if (u.group_rows) KILN_TRY(open_groups(w, &u, k, err));
     switch (u.unit) {
     case KILN_CHUNK_ORDER:

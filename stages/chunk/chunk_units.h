@@ -45,7 +45,8 @@ bool kiln_planned_chunk_is_sound(const kiln_planned_chunk *c, uint64_t begin, ui
  * every plane of the input, and bounds (a kiln_bounds). The others have none. */
 kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
-/* Host memory that a plan takes. */
+/* Host memory that a plan takes on one thread, and for each further one. */
 uint64_t kiln_chunk_plan_ram(const kiln_layer *l, uint32_t max);
+uint64_t kiln_chunk_plan_ram_thread(void);
 
 #endif

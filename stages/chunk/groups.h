@@ -77,6 +77,8 @@ typedef struct {
     kiln_scatter_room *room;
 } kiln_scatter;
 
+/* What a unit that scatters keeps for reading planes; a part of its memory. */
+uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts);
 kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
 
 /* The slices of chunk `index`, one behind the other, into out[rows->n * row_bytes]; rows of them as `rows` lists by group. */

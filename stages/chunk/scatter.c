@@ -91,6 +91,11 @@ uint64_t kiln_scatter_rows(const kiln_layer *l, const kiln_row_parts *parts, uin
     return lo;
 }
 
+uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts)
+{
+    return kiln_read_ram(largest_plane(l, parts, l->count));
+}
+
 void kiln_scatter_room_release(kiln_scatter_room *r)
 {
     for (int i = 0; i < ARRAYS; i++) free(r->items[i]);

@@ -62,6 +62,15 @@ static bool fits_into_memory(const kiln_chunk_spill *y)
            kiln_shared_memory_fits(groups);
 }
 
+/* What it can use, and what there is beside the connections of all threads; half of it if that is less. */
+static uint64_t choose_order_ram(const kiln_chunk_spill *y)
+{
+    const uint64_t readers = kiln_spatial_reader_ram(y->layer) * (kiln_devices_threads(kiln_common_values.threads) - 1);
+    const uint64_t rest = y->unit_ram > 2 * readers ? y->unit_ram - readers : y->unit_ram / 2;
+    const uint64_t least = kiln_max_u64(kiln_spatial_least_ram(y->layer), kiln_row_places_least_ram(1));
+    return kiln_max_u64(least, kiln_min_u64(kiln_spatial_most_ram(y->layer), rest));
+}
+
 kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const kiln_layer *spacing, const kiln_chunk_unit *model,
                                   kiln_chunk_spill *y, kiln_error *err)
 {
@@ -69,8 +78,7 @@ kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const ki
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
     y->in_memory = fits_into_memory(y);
     if (y->in_memory) y->cache_bytes = all_planes(y);
-    y->order_ram = kiln_max_u64(kiln_spatial_least_ram(layer), kiln_min_u64(kiln_spatial_most_ram(layer), y->unit_ram));
-    y->order_ram = kiln_max_u64(y->order_ram, kiln_row_places_least_ram(1));
+    y->order_ram = choose_order_ram(y);
     return KILN_OK;
 }
 
@@ -159,6 +167,7 @@ kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error 
                    .payload_bytes = sizeof payload,
                    .cost = y->layer->count,
                    .ram = order_ram(y),
+                   .ram_thread = kiln_spatial_reader_ram(y->layer),
                    .volatile_result = true};
     kiln_run_foresee_ram(r, u.ram, likely_chunks(y));
     const kiln_status st = kiln_run_units(r, "sorting rows along the curve", &u, 1, err);

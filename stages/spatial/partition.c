@@ -6,8 +6,10 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "kernels/sort/sort.h"
+#include "stages/engine/engine.h"
 #include "stages/spatial/spatial_merge.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +21,10 @@ typedef struct {
     const kiln_spatial_args *a;
     uint64_t *starts; /* [n_runs + 1] first rows of the runs */
     uint64_t n_runs;
-    float *block;     /* of the largest block, planar; then interleaved means on their way out */
-    uint64_t n_block; /* its rows */
-    float *means;     /* of a run, planar */
+    float *block;         /* of the largest block for each reader, planar; then interleaved means on their way out */
+    uint64_t n_block;     /* its rows */
+    uint64_t *block_rows; /* [n_chunks] first rows of the blocks in their run */
+    float *means;         /* of a run, planar */
     uint32_t *order;
     uint64_t *codes;
     kiln_place_files runs, done; /* runs: only where there are several */
@@ -39,6 +42,7 @@ static void partition_release(partition *p)
     free(p->order);
     free(p->means);
     free(p->block);
+    free(p->block_rows);
     free(p->starts);
 }
 
@@ -74,6 +78,12 @@ static uint64_t rows_in_memory(const kiln_layer *l, uint64_t ram)
 {
     const uint64_t block = largest_block(l) * KILN_MEAN_BYTES;
     return ram > block ? (ram - block) / RUN_ROW_BYTES : 0;
+}
+
+uint64_t kiln_spatial_reader_ram(const kiln_layer *l)
+{
+    const uint64_t block = largest_block(l) * KILN_MEAN_BYTES;
+    return KILN_CONNECTION_RAM + block + kiln_read_ram(block);
 }
 
 static bool is_enough(const kiln_layer *l, uint64_t ram)
@@ -124,18 +134,41 @@ static kiln_status write_means(const partition *p, uint64_t first, uint64_t n, c
 }
 
 /* ---- runs --------------------------------------------------------------------------------------------------------------- */
-/* The means of rows [first, first + n), whole blocks from *block on, which becomes the block behind them. */
+/* The means of a block, which is not empty, to rows [at, at + count) of a run of n. Reader 0 is the manifest. */
+static kiln_status read_block(const partition *p, const kiln_chunk *c, uint64_t n, uint64_t at, unsigned reader, kiln_error *err)
+{
+    float *block = p->block + reader * p->n_block * 3;
+    kiln_manifest *m = reader ? p->a->readers[reader - 1] : p->a->manifest;
+    KILN_TRY(kiln_plane_read(m, c, "means", block, c->count * KILN_MEAN_BYTES, err));
+    for (int k = 0; k < 3; k++) memcpy(p->means + k * n + at, block + k * c->count, c->count * sizeof *p->means);
+    return KILN_OK;
+}
+
+/* The means of a run of n rows, whole blocks from *block on, which becomes the block behind them. If several
+ * fail, *err is that of one of them. */
 static kiln_status read_means(const partition *p, uint64_t n, uint32_t *block, kiln_error *err)
 {
     const kiln_layer *l = p->a->layer;
+    const uint32_t first = *block;
+    kiln_status st = KILN_OK;
     for (uint64_t at = 0; at < n; (*block)++) {
-        const kiln_chunk *c = &l->chunks[*block];
-        if (c->count == 0) continue;
-        KILN_TRY(kiln_plane_read(p->a->manifest, c, "means", p->block, c->count * KILN_MEAN_BYTES, err));
-        for (int k = 0; k < 3; k++) memcpy(p->means + k * n + at, p->block + k * c->count, c->count * sizeof *p->means);
-        at += c->count;
+        p->block_rows[*block] = at;
+        at += l->chunks[*block].count;
     }
-    return KILN_OK;
+    const uint32_t end = *block;
+#pragma omp parallel for num_threads(p->a->n_readers + 1) schedule(dynamic) if (p->a->n_readers > 0)
+    for (uint32_t b = first; b < end; b++) {
+        kiln_error why = {0};
+        if (l->chunks[b].count == 0) continue;
+        const kiln_status one = read_block(p, &l->chunks[b], n, p->block_rows[b], (unsigned)omp_get_thread_num(), &why);
+        if (one == KILN_OK) continue;
+#pragma omp critical(kiln_partition)
+        {
+            st = one;
+            if (err) *err = why;
+        }
+    }
+    return st;
 }
 
 static kiln_status sort_run(const partition *p, uint64_t run, uint32_t *block, const kiln_place_files *to, kiln_error *err)
@@ -146,7 +179,7 @@ static kiln_status sort_run(const partition *p, uint64_t run, uint32_t *block, c
     KILN_TRY(read_means(p, n, block, err));
     KILN_TRY(kiln_runner_run(p->a->runner, KILN_OP_spatial_order, &a, err));
     if (to->with_means) KILN_TRY(write_means(p, first, n, &to->means, err));
-    for (uint64_t i = 0; i < n; i++) p->order[i] += (uint32_t)first;
+    for (uint64_t i = 0; first && i < n; i++) p->order[i] += (uint32_t)first;
     KILN_TRY(kiln_scratch_write(&to->codes, first * sizeof *p->codes, p->codes, n * sizeof *p->codes, err));
     return kiln_scratch_write(&to->rows, first * sizeof *p->order, p->order, n * sizeof *p->order, err);
 }
@@ -157,10 +190,12 @@ static kiln_status make_runs(partition *p, const kiln_place_files *to, kiln_erro
     uint32_t block = 0;
     for (uint64_t i = 0; i < p->n_runs; i++)
         if (p->starts[i + 1] - p->starts[i] > longest) longest = p->starts[i + 1] - p->starts[i];
-    KILN_TRY(kiln_alloc_unset((void **)&p->block, p->n_block, KILN_MEAN_BYTES, "the means of a block", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&p->block_rows, p->a->layer->n_chunks, "the rows of the blocks", err));
+    KILN_TRY(
+        kiln_alloc_unset((void **)&p->block, (p->a->n_readers + 1) * p->n_block, KILN_MEAN_BYTES, "the means of a block", err));
     KILN_TRY(kiln_alloc_unset((void **)&p->means, longest, KILN_MEAN_BYTES, "the means of a layer", err));
-    KILN_TRY(KILN_ALLOC(&p->order, longest, "the order of the rows", err));
-    KILN_TRY(KILN_ALLOC(&p->codes, longest, "the codes of the rows", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&p->order, longest, "the order of the rows", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&p->codes, longest, "the codes of the rows", err));
     for (uint64_t i = 0; i < p->n_runs; i++) KILN_TRY(sort_run(p, i, &block, to, err));
     return KILN_OK;
 }

@@ -26,6 +26,10 @@ typedef struct {
     const char *folder;      /* exists; no other process writes there */
     bool with_means;
     uint64_t ram; /* host memory that this may take */
+    /* Further connections to the manifest: blocks are decoded on so many threads more. Each takes kiln_spatial_reader_ram beside
+     * ram. NULL and 0: none. */
+    kiln_manifest *const *readers;
+    unsigned n_readers;
 } kiln_spatial_args;
 
 /* Deterministic; nothing is left allocated. KILN_E_CAP says the least ram that does; KILN_E_IO with the numbers when the disk
@@ -35,6 +39,8 @@ kiln_status kiln_spatial_partition(const kiln_spatial_args *a, kiln_error *err) 
 bool kiln_spatial_is_complete(const char *folder, uint64_t n, bool with_means);
 /* The most that its files take on the disk while it works; what it leaves is n times 12 bytes, 24 with means. */
 uint64_t kiln_spatial_scratch_bytes(const kiln_layer *l, bool with_means, uint64_t ram);
+/* What a further connection and its thread take. */
+uint64_t kiln_spatial_reader_ram(const kiln_layer *l);
 /* The least ram for it, and what it can use at most: then all rows are sorted at once, in memory. */
 uint64_t kiln_spatial_least_ram(const kiln_layer *l);
 uint64_t kiln_spatial_most_ram(const kiln_layer *l);

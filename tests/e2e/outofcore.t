@@ -13,9 +13,17 @@ chunk() {
 }
 left() { find . -name '*.scratch' | head -n 1; }
 
-chunk memory.db
-[ "$blocks" = 0 ] || fail "a layer that fits into memory was scattered"
+chunk memory.db --threads 2
+[ "$blocks" = 0 ] || fail "a layer that fits into memory was scattered to the disk"
+[ "$(grep -c '^kiln-chunk: planes of blocks ' said)" = 5 ] || fail "in memory, not each of the 5 blocks is scattered by itself"
 [ -z "$(left)" ] || fail "scratch is left: $(left)"
+
+# whoever works, and whoever dies: what others have put into memory stays
+for n in 1 3; do
+    cp base.db workers.db
+    KILN_FAULT='unit=planes of blocks 1*:kill,times=1; unit=chunk*1*:abort,times=1' chunk workers.db --threads 6 --workers $n
+    same memory.db workers.db
+done
 
 cp base.db disk.db
 chunk disk.db --ram 100M

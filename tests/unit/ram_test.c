@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "tests/unit/test_folder.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -307,6 +308,34 @@ static void a_memfd_counts_once_and_without_its_holes(void **state)
     assert_int_equal(close(fd), 0);
 }
 
+/* Shared memory is the parent's from the moment that it is made, so that no later plan gives it to units; what has been written to
+ * it counts in a look, whoever wrote it. */
+static void shared_memory_is_counted_until_it_is_given_back(void **state)
+{
+    (void)state;
+    kiln_error err = {0};
+    kiln_shared_memory m;
+    static char data[3 * MIB];
+    run.ram = (kiln_ram_use){.cap = 1024 * MIB};
+    const uint64_t before = kiln_run_unit_ram(&run);
+    assert_int_equal(kiln_run_share_memory(&run, 100 * MIB, &m, &err), KILN_OK);
+    assert_true(kiln_run_unit_ram(&run) <= before - 100 * MIB && kiln_run_unit_ram(&run) > before - 110 * MIB);
+    kiln_ram_look(&run, true);
+    const uint64_t empty = run.ram.peak;
+    assert_true(empty < 100 * MIB);
+    const int fd = open(m.path, O_RDWR); /* as a worker does */
+    assert_true(fd >= 0 && lseek(fd, 0, SEEK_END) == 100 * (off_t)MIB);
+    memset(data, 1, sizeof data);
+    assert_int_equal(pwrite(fd, data, sizeof data, 50 * (off_t)MIB), sizeof data);
+    kiln_ram_look(&run, true);
+    assert_true(run.ram.peak >= empty + sizeof data && run.ram.peak < empty + 2 * sizeof data + MIB);
+    assert_int_equal(close(fd), 0);
+    kiln_run_unshare_memory(&run, &m);
+    kiln_run_unshare_memory(&run, &m); /* does nothing */
+    assert_true(open(m.path, O_RDWR) < 0 && kiln_run_unit_ram(&run) >= before - 5 * MIB);
+    assert_true(kiln_shared_memory_fits(MIB) && !kiln_shared_memory_fits(UINT64_MAX));
+}
+
 int main(void)
 {
 #define FREE(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
@@ -325,6 +354,7 @@ int main(void)
         cmocka_unit_test(what_workers_keep_is_predicted),
         cmocka_unit_test(a_look_sees_what_this_process_touches),
         cmocka_unit_test(a_memfd_counts_once_and_without_its_holes),
+        cmocka_unit_test(shared_memory_is_counted_until_it_is_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
