@@ -62,7 +62,7 @@ static kiln_layer *put_layer(kiln_manifest *m, const float *means, uint64_t n)
 
 typedef struct {
     char folder[600];
-    kiln_manifest *m;
+    kiln_manifest *m, *readers[2];
     kiln_runner *runner;
     float *means;
     kiln_layer *layer;
@@ -82,6 +82,7 @@ static void bench_init(void **state, bench *b, cloud kind, uint64_t n)
     OK(KILN_ALLOC(&b->means, 3 * n, "means", &err));
     make_cloud(kind, n, b->means);
     b->layer = put_layer(b->m, b->means, n);
+    for (int i = 0; i < 2; i++) b->readers[i] = open_manifest(path, KILN_OPEN_READ);
     b->args = (kiln_spatial_args){.runner = b->runner,
                                   .manifest = b->m,
                                   .layer = b->layer,
@@ -97,6 +98,7 @@ static void bench_release(bench *b)
     kiln_layer_free(b->layer);
     free(b->means);
     kiln_runner_free(b->runner);
+    for (int i = 0; i < 2; i++) kiln_manifest_close(b->readers[i]);
     kiln_manifest_close(b->m);
 }
 
@@ -164,6 +166,8 @@ static void every_cloud_and_every_cap_give_the_same_files(void **state)
             for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
                 char command[700];
                 b.args.ram = caps[i];
+                b.args.readers = b.readers;
+                b.args.n_readers = ((unsigned)i + (unsigned)kind) % 3; /* as many threads more decode */
                 OK(kiln_spatial_partition(&b.args, &err));
                 check_files(&b);
                 assert_int_equal(files_in(b.folder), with_means ? 3 : 2); /* runs are gone */
