@@ -20,77 +20,106 @@ enum { PIECE = 64 << 10 };
 
 static bool elem_is_known(uint32_t elem) { return elem == 1 || elem == 2 || elem == 4 || elem == 8; }
 
-typedef struct {
+struct kiln_packer {
     ZSTD_CCtx *ctx;
     unsigned char *piece, *packed; /* packed[room] */
     size_t room;
-    kiln_blob_sink *sink;
-    void *context;
-    size_t packed_bytes;
-} compressor;
+};
 
-static void compressor_release(compressor *c)
+void kiln_packer_free(kiln_packer *p)
 {
-    free(c->packed);
-    free(c->piece);
-    (void)ZSTD_freeCCtx(c->ctx); /* accepts NULL, cannot fail */
+    if (!p) return;
+    free(p->packed);
+    free(p->piece);
+    (void)ZSTD_freeCCtx(p->ctx); /* accepts NULL, cannot fail */
+    free(p);
 }
 
-static kiln_status compressor_init(compressor *c, size_t raw_bytes, kiln_error *err)
+static kiln_status set(kiln_packer *p, ZSTD_cParameter what, int value, kiln_error *err)
 {
-    c->room = ZSTD_CStreamOutSize();
-    c->ctx = ZSTD_createCCtx();
-    if (!c->ctx) return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot make a zstd compressor");
-    KILN_TRY(kiln_alloc_unset((void **)&c->piece, PIECE, 1, "a shuffled piece", err));
-    KILN_TRY(kiln_alloc_unset((void **)&c->packed, c->room, 1, "a compressed piece", err));
-    size_t z = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_compressionLevel, LEVEL);
-    if (!ZSTD_isError(z)) z = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_checksumFlag, 1);
-    if (!ZSTD_isError(z)) z = ZSTD_CCtx_setPledgedSrcSize(c->ctx, raw_bytes); /* the frame tells its content size */
+    const size_t z = ZSTD_CCtx_setParameter(p->ctx, what, value);
     if (!ZSTD_isError(z)) return KILN_OK;
     return kiln_fail(err, KILN_E_BUG, "zstd refuses a parameter: %s", ZSTD_getErrorName(z));
 }
 
-static kiln_status compress(compressor *c, const void *src, size_t bytes, ZSTD_EndDirective end, kiln_error *err)
+kiln_status kiln_packer_new(kiln_packer **out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_packer *p = NULL;
+    *out = NULL;
+    KILN_TRY(KILN_ALLOC(&p, 1, "a packer of blobs", err));
+    p->room = ZSTD_CStreamOutSize();
+    p->ctx = ZSTD_createCCtx();
+    if (!p->ctx) KILN_GO(kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot make a zstd compressor"));
+    KILN_GO(kiln_alloc_unset((void **)&p->piece, PIECE, 1, "a shuffled piece", err));
+    KILN_GO(kiln_alloc_unset((void **)&p->packed, p->room, 1, "a compressed piece", err));
+    KILN_GO(set(p, ZSTD_c_compressionLevel, LEVEL, err));
+    KILN_GO(set(p, ZSTD_c_checksumFlag, 1, err));
+    *out = p;
+    return KILN_OK;
+done:
+    kiln_packer_free(p);
+    return st;
+}
+
+/* One blob on its way through a packer. */
+typedef struct {
+    kiln_packer *p;
+    kiln_blob_sink *sink;
+    void *context;
+    size_t packed_bytes;
+} stream;
+
+/* What a failed blob has left in the context is dropped here, so a packer works on after any failure. */
+static kiln_status begin(kiln_packer *p, size_t raw_bytes, kiln_error *err)
+{
+    size_t z = ZSTD_CCtx_reset(p->ctx, ZSTD_reset_session_only);
+    if (!ZSTD_isError(z)) z = ZSTD_CCtx_setPledgedSrcSize(p->ctx, raw_bytes); /* the frame tells its content size */
+    if (!ZSTD_isError(z)) return KILN_OK;
+    return kiln_fail(err, KILN_E_BUG, "zstd cannot begin a frame: %s", ZSTD_getErrorName(z));
+}
+
+static kiln_status compress(stream *c, const void *src, size_t bytes, ZSTD_EndDirective end, kiln_error *err)
 {
     ZSTD_inBuffer in = {src, bytes, 0};
     size_t left = 1;
     while (in.pos < in.size || (end == ZSTD_e_end && left > 0)) {
-        ZSTD_outBuffer out = {c->packed, c->room, 0};
-        left = ZSTD_compressStream2(c->ctx, &out, &in, end);
+        ZSTD_outBuffer out = {c->p->packed, c->p->room, 0};
+        left = ZSTD_compressStream2(c->p->ctx, &out, &in, end);
         if (ZSTD_isError(left))
             return kiln_fail(err, KILN_E_NOMEM, "zstd cannot compress %zu bytes: %s", bytes, ZSTD_getErrorName(left));
-        if (out.pos) KILN_TRY(c->sink(c->context, c->packed, out.pos, err));
+        if (out.pos) KILN_TRY(c->sink(c->context, c->p->packed, out.pos, err));
         c->packed_bytes += out.pos;
     }
     return KILN_OK;
 }
 
-static kiln_status compress_planes(compressor *c, const unsigned char *raw, size_t raw_bytes, size_t elem, kiln_error *err)
+static kiln_status compress_planes(stream *c, const unsigned char *raw, size_t raw_bytes, size_t elem, kiln_error *err)
 {
     const kiln_shuffle *shuffle = kiln_shuffle_best();
     const size_t n = raw_bytes / elem;
     for (size_t b = 0; b < elem; b++)
         for (size_t first = 0; first < n; first += PIECE) {
             const size_t some = n - first < PIECE ? n - first : PIECE;
-            shuffle->gather(raw + first * elem, some, elem, b, c->piece);
-            KILN_TRY(compress(c, c->piece, some, ZSTD_e_continue, err));
+            shuffle->gather(raw + first * elem, some, elem, b, c->p->piece);
+            KILN_TRY(compress(c, c->p->piece, some, ZSTD_e_continue, err));
         }
     return compress(c, "", 0, ZSTD_e_end, err);
 }
 
-kiln_status kiln_blob_stream(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context, kiln_blob *out,
-                             kiln_error *err)
+kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context,
+                             kiln_blob *out, kiln_error *err)
 {
-    compressor c = {.sink = sink, .context = context};
+    stream c = {.p = p, .sink = sink, .context = context};
     *out = (kiln_blob){0};
     if (!elem_is_known(elem) || raw_bytes > KILN_BLOB_MAX || raw_bytes % elem != 0)
         return kiln_fail(err, KILN_E_BUG, "a blob of %zu bytes with elements of %" PRIu32 " cannot be stored: the most is %zu",
                          raw_bytes, elem, KILN_BLOB_MAX);
-    kiln_status st = compressor_init(&c, raw_bytes, err);
-    if (st == KILN_OK)
-        st = elem > 1 ? compress_planes(&c, raw, raw_bytes, elem, err) : compress(&c, raw ? raw : "", raw_bytes, ZSTD_e_end, err);
-    compressor_release(&c);
-    if (st != KILN_OK) return st;
+    KILN_TRY(begin(p, raw_bytes, err));
+    if (elem > 1)
+        KILN_TRY(compress_planes(&c, raw, raw_bytes, elem, err));
+    else
+        KILN_TRY(compress(&c, raw ? raw : "", raw_bytes, ZSTD_e_end, err));
     *out = (kiln_blob){.hash = kiln_hash_of(raw, raw_bytes), .raw_bytes = raw_bytes, .elem = elem, .packed_bytes = c.packed_bytes};
     return KILN_OK;
 }
@@ -103,7 +132,10 @@ static kiln_status append(void *context, const void *data, size_t bytes, kiln_er
 kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err)
 {
     kiln_buffer packed = {0};
-    const kiln_status st = kiln_blob_stream(raw, raw_bytes, elem, append, &packed, out, err);
+    kiln_packer *p;
+    KILN_TRY(kiln_packer_new(&p, err));
+    const kiln_status st = kiln_blob_stream(p, raw, raw_bytes, elem, append, &packed, out, err);
+    kiln_packer_free(p);
     if (st != KILN_OK) {
         kiln_buffer_release(&packed);
         return st;

@@ -24,11 +24,16 @@ typedef struct {
 
 /* KILN_E_BUG above KILN_BLOB_MAX or when raw is no multiple of elem. */
 kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
-/* The same without the packed bytes in memory: they go to sink, in order, in pieces of some 128 KiB; out->packed stays NULL. Takes
- * a few MiB beside raw. */
+/* What packing takes besides the data: a zstd context and two pieces, together some 1.3 MiB. Who packs one blob after the other keeps
+ * one, because a new one costs 300 page faults a blob; the packed bytes are the same. One thread at a time may use a packer. */
+typedef struct kiln_packer kiln_packer;
+kiln_status kiln_packer_new(kiln_packer **out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_packer_free(kiln_packer *p); /* NULL: does nothing */
+/* kiln_blob_pack without the packed bytes in memory: they go to sink, in order, in pieces of some 128 KiB; out->packed stays NULL.
+ * After a failure the packer can pack other blobs. */
 typedef kiln_status kiln_blob_sink(void *context, const void *data, size_t bytes, kiln_error *err);
-kiln_status kiln_blob_stream(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context, kiln_blob *out,
-                             kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob_sink *sink, void *context,
+                             kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
 /* dst has raw_bytes; checks the frame, the size and the hash: KILN_E_IO "blob HEX is damaged: ...". */
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
 /* The same without an allocation of its own for the shuffled bytes, for callers that unpack many blobs: shuffled has raw_bytes,

@@ -163,6 +163,8 @@ typedef struct {
     uint64_t end;           /* offset behind the last region in the memfd */
     int memfd;              /* -1: none yet */
     unsigned threads;       /* that compress */
+    unsigned n_packers;     /* the room of packers[], one for each thread that has packed */
+    kiln_packer **packers;
     bool keep_raw;          /* of a volatile unit: outputs are neither cut nor compressed */
 } kiln_outputs;
 enum { KILN_OUTPUTS_WAIT = 64 << 20 };

@@ -4,6 +4,9 @@
  * of outputs wait until the unit ends or until there are wait_most bytes of them; lent arrays wait in place. An output larger than
  * that, and every output if there is one thread, is compressed directly from the caller's array.
  *
+ * A thread keeps its packer from output to output and from unit to unit: what a packer takes would else be faulted in anew for each
+ * output. It is counted with the thread (ram.c).
+ *
  * Memory. Compressed bytes exist once. Each output has a region of the memfd that is large enough for the worst case and is written
  * as a stream. The rest of the region stays a hole, which takes no memory.
  *
@@ -13,6 +16,7 @@
 
 #include "base/checked.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +41,22 @@ void kiln_outputs_clear(kiln_outputs *o)
     o->waiting_bytes = o->end = 0;
 }
 
+/* Of threads that the unit does not have: their memory is not in its share. */
+static void drop_packers(kiln_outputs *o, unsigned from)
+{
+    for (unsigned i = from; i < o->n_packers; i++) {
+        kiln_packer_free(o->packers[i]);
+        o->packers[i] = NULL;
+    }
+}
+
 void kiln_outputs_release(kiln_outputs *o)
 {
     kiln_outputs_clear(o);
+    drop_packers(o, 0);
+    free(o->packers);
+    o->packers = NULL;
+    o->n_packers = 0;
     free(o->items);
     o->items = NULL;
     o->room = 0;
@@ -70,12 +87,28 @@ static kiln_status write_region(void *context, const void *data, size_t bytes, k
     return KILN_OK;
 }
 
-/* Compresses an output into its region. Threads may do so at the same time, as regions do not overlap. */
-static kiln_status pack(const kiln_outputs *o, kiln_output *item, const void *raw, kiln_error *err)
+/* Makes room for a packer of each thread; the threads make their own. */
+static kiln_status have_packers(kiln_outputs *o, kiln_error *err)
 {
+    const unsigned n = o->threads ? o->threads : 1;
+    kiln_packer **more;
+    if (n <= o->n_packers) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&more, n, "packers of outputs", err));
+    if (o->n_packers) memcpy(more, o->packers, o->n_packers * sizeof *more);
+    free(o->packers);
+    o->packers = more;
+    o->n_packers = n;
+    return KILN_OK;
+}
+
+/* Compresses an output into its region. Threads may do so at the same time, as regions do not overlap. */
+static kiln_status pack(const kiln_outputs *o, int thread, kiln_output *item, const void *raw, kiln_error *err)
+{
+    kiln_packer **packer = &o->packers[thread];
+    if (!*packer) KILN_TRY(kiln_packer_new(packer, err));
     region r = {o->memfd, item->at, item->at + worst_packed(item->head.raw_bytes)};
     kiln_blob blob;
-    KILN_TRY(kiln_blob_stream(raw, item->head.raw_bytes, item->head.elem, write_region, &r, &blob, err));
+    KILN_TRY(kiln_blob_stream(*packer, raw, item->head.raw_bytes, item->head.elem, write_region, &r, &blob, err));
     item->head.hash = blob.hash;
     item->packed = blob.packed_bytes;
     return KILN_OK;
@@ -85,11 +118,13 @@ static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
 {
     uint32_t first = o->n_packed, failed = UINT32_MAX;
     kiln_error first_error = {0};
+    if (first == o->n) return KILN_OK;
+    KILN_TRY(have_packers(o, err));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(o->threads) if (o->n - first > 1)
     for (uint32_t i = first; i < o->n; i++) {
         kiln_output *item = &o->items[i];
         kiln_error e = {0};
-        const kiln_status st = pack(o, item, item->raw, &e);
+        const kiln_status st = pack(o, omp_get_thread_num(), item, item->raw, &e);
         free(item->copy);
         item->raw = item->copy = NULL;
         if (st == KILN_OK) continue;
@@ -108,7 +143,10 @@ static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
 /* ---- what the unit puts -------------------------------------------------------------------------------------------------- */
 static kiln_status grow(kiln_outputs *o, kiln_error *err)
 {
-    if (o->memfd < 0) KILN_TRY(kiln_memfd_new(&o->memfd, err));
+    if (o->memfd < 0) {
+        drop_packers(o, o->threads);
+        KILN_TRY(kiln_memfd_new(&o->memfd, err));
+    }
     if (o->n < o->room) return KILN_OK;
     uint32_t room = o->room ? 2 * o->room : 32;
     kiln_output *items;
@@ -158,7 +196,8 @@ static kiln_status put_segment(kiln_outputs *o, const char *name, uint32_t segme
     }
     item->at = take_region(o, worst_packed(bytes));
     if (o->threads == 1 || (put == KILN_PUT_COPY && bytes > o->wait_most)) { /* nothing waits: it was packed above, or never does */
-        KILN_TRY(pack(o, item, raw, err));
+        KILN_TRY(have_packers(o, err));
+        KILN_TRY(pack(o, 0, item, raw, err));
         o->n_packed = ++o->n;
         return KILN_OK;
     }
