@@ -54,7 +54,8 @@ typedef struct {
     double centre[3], half;
     float inner_lo[3], inner_hi[3]; /* central 96 %: what synthetic cameras frame */
 } kiln_cube;
-/* Host memory: counts, and the means of a block with what reading them takes. */
+/* Host memory: counts, and the means of a block with what reading them takes. Each further thread takes as much, and
+ * KILN_CONNECTION_RAM. */
 uint64_t kiln_cube_ram(uint64_t largest_block);
 /* Output "cube". */
 kiln_status kiln_cube_unit(kiln_worker *w, const kiln_cube_part *parts, uint64_t n, kiln_error *err) KILN_MUST_CHECK;

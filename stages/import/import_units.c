@@ -348,7 +348,8 @@ kiln_status kiln_import_cube(kiln_run *r, kiln_import_result *i, const kiln_laye
 {
     kiln_status st = KILN_OK;
     kiln_cube_part *parts = NULL;
-    kiln_unit u = {.name = CUBE_UNIT, .ram = kiln_cube_ram(KILN_BLOCK_ROWS)};
+    const uint64_t ram = kiln_cube_ram(KILN_BLOCK_ROWS);
+    kiln_unit u = {.name = CUBE_UNIT, .ram = ram, .ram_thread = ram + KILN_CONNECTION_RAM};
     KILN_TRY(KILN_ALLOC(&parts, l->n_chunks, "blocks", err));
     kiln_hasher *h = kiln_run_key_bare(r, "cube");
     for (uint32_t b = 0; b < l->n_chunks; b++) {

@@ -4,10 +4,12 @@
 
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/minmax.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
 #include "stages/import/import_rows.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -226,27 +228,76 @@ kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, co
     return kiln_scan_sources(w, &part, 1, out, offsets, err);
 }
 
-kiln_status kiln_hash_file(const char *path, kiln_hash *out, kiln_error *err)
+/* ---- content hashes -----------------------------------------------------------------------------------------------------------
+ */
+
+/* A piece still lies in the cache of the core that reads it when it is hashed, and hashing it takes longer than waking the thread
+ * whose turn is next. */
+enum { HASH_STEP = KILN_HASH_RAM };
+
+typedef struct {
+    const char *path;
+    int fd;
+    uint64_t size;
+    kiln_hasher *hasher;
+    unsigned char *buffers; /* a piece for each thread */
+    kiln_status status;     /* of the first piece that failed */
+    kiln_error *err;
+} file_hash;
+
+static void hash_piece(file_hash *f, kiln_status read, const kiln_error *why, const unsigned char *data, size_t bytes)
 {
-    enum { STEP = 1 << 20 };
-    kiln_status st = KILN_OK;
-    unsigned char *buffer = NULL;
-    kiln_hasher *h = NULL;
-    kiln_file_info info;
-    int fd = -1;
-    KILN_TRY(kiln_file_open(path, &fd, err));
-    KILN_GO(kiln_file_stat(path, &info, err));
-    KILN_GO(KILN_ALLOC(&buffer, STEP, "file content", err));
-    h = kiln_hasher_new();
-    if (!h) st = kiln_fail(err, KILN_E_NOMEM, "out of memory while reading '%s'", path);
-    for (uint64_t at = 0; st == KILN_OK && at < info.size; at += STEP) {
-        size_t n = info.size - at < STEP ? (size_t)(info.size - at) : STEP;
-        st = kiln_file_read_at(fd, path, at, buffer, n, err);
-        if (st == KILN_OK) kiln_hasher_update(h, buffer, n);
+    if (f->status != KILN_OK) return;
+    if (read == KILN_OK)
+        kiln_hasher_update(f->hasher, data, bytes);
+    else
+        f->status = kiln_fail(f->err, read, "%s", why->msg);
+}
+
+static void hash_pieces(file_hash *f, unsigned threads)
+{
+    const uint64_t n = kiln_div_up(f->size, HASH_STEP);
+    bool failed = false; /* what is behind a failure need not be read */
+#pragma omp parallel for ordered schedule(static, 1) num_threads(threads) if (threads > 1)
+    for (uint64_t i = 0; i < n; i++) {
+        unsigned char *piece = f->buffers + (size_t)omp_get_thread_num() * HASH_STEP;
+        const uint64_t at = i * HASH_STEP;
+        const size_t bytes = f->size - at < HASH_STEP ? (size_t)(f->size - at) : HASH_STEP;
+        kiln_error why = {0};
+        kiln_status st = KILN_OK;
+        bool stop;
+#pragma omp atomic read
+        stop = failed;
+        if (!stop) st = kiln_file_read_at(f->fd, f->path, at, piece, bytes, &why);
+#pragma omp ordered
+        hash_piece(f, st, &why, piece, bytes);
+        if (st != KILN_OK) {
+#pragma omp atomic write
+            failed = true;
+        }
     }
+}
+
+kiln_status kiln_hash_file_with(const char *path, unsigned threads, kiln_hash *out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_file_info info;
+    file_hash f = {.path = path, .fd = -1, .err = err};
+    KILN_TRY(kiln_file_open(path, &f.fd, err));
+    KILN_GO(kiln_file_stat(path, &info, err));
+    f.size = info.size;
+    const uint64_t pieces = kiln_div_up(f.size, HASH_STEP);
+    const unsigned team = pieces < threads ? (unsigned)kiln_max_u64(pieces, 1) : threads;
+    KILN_GO(kiln_alloc_unset((void **)&f.buffers, team, HASH_STEP, "file content", err));
+    f.hasher = kiln_hasher_new();
+    if (!f.hasher) KILN_GO(kiln_fail(err, KILN_E_NOMEM, "out of memory while reading '%s'", path));
+    hash_pieces(&f, team);
+    st = f.status;
+    *out = kiln_hasher_end(f.hasher);
 done:
-    if (h) *out = kiln_hasher_end(h);
-    free(buffer);
-    close(fd);
+    free(f.buffers);
+    close(f.fd);
     return st;
 }
+
+kiln_status kiln_hash_file(const char *path, kiln_hash *out, kiln_error *err) { return kiln_hash_file_with(path, 1, out, err); }

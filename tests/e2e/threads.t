@@ -11,3 +11,12 @@ same "$KILN_TMP/many.db" "$db"
 export KILN_ISA=baseline
 bake "$KILN_TMP/s" "$KILN_TMP/baseline.db" --max 1024
 same "$KILN_TMP/many.db" "$KILN_TMP/baseline.db"
+# a file that is hashed by all threads together, five blocks that several workers import and whose means several threads count
+unset KILN_ISA
+scene "$KILN_TMP/large" 300000 1 64x64
+kiln_threads import "$KILN_TMP/large" "$KILN_TMP/large_one.db"
+kiln import "$KILN_TMP/large" "$KILN_TMP/large_many.db" --threads 6 >/dev/null || fail "import with six threads"
+same "$KILN_TMP/large_one.db" "$KILN_TMP/large_many.db"
+root() { python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT root_x, root_y, root_z, root_half FROM scene").fetchall())' "$1" || fail "root of $1"; }
+[ "$(root "$KILN_TMP/large_one.db")" = "$(root "$KILN_TMP/large_many.db")" ] || fail "another root cube"

@@ -182,6 +182,57 @@ static void every_cut_and_every_tail_of_a_blob_is_found(void **state)
     free(raw);
 }
 
+/* ---- packers -------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    unsigned char data[2 << 20];
+    size_t size, most; /* more is refused */
+} kept;
+
+static kiln_status keep(void *context, const void *data, size_t bytes, kiln_error *err)
+{
+    kept *k = context;
+    if (k->size + bytes > k->most) return kiln_fail(err, KILN_E_IO, "the disk is full");
+    memcpy(k->data + k->size, data, bytes);
+    k->size += bytes;
+    return KILN_OK;
+}
+
+/* Packed bytes must not tell what a worker packed before: small after large, another element size, one that was broken off. */
+static void kept_packer_gives_the_bytes_of_a_new_one(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1600000, 8, 0, 400000, 1600000, 65536, 200, 999992};
+    static const uint32_t elems[] = {4, 1, 4, 8, 2, 4};
+    kiln_error err = {0};
+    kiln_packer *p;
+    kiln_blob alone, b;
+    kept *k = malloc(sizeof *k);
+    unsigned char *raw = sample(1600000);
+    assert_non_null(k);
+    assert_int_equal(kiln_packer_new(&p, &err), KILN_OK);
+    for (size_t i = 0; i < 48; i++) {
+        const size_t bytes = sizes[i % 8];
+        const uint32_t elem = elems[i % 6];
+        assert_int_equal(kiln_blob_pack(raw, bytes, elem, &alone, &err), KILN_OK);
+        k->size = 0;
+        k->most = i % 5 == 3 ? alone.packed_bytes / 2 : sizeof k->data;
+        const kiln_status st = kiln_blob_stream(p, raw, bytes, elem, keep, k, &b, &err);
+        assert_int_equal(st, i % 5 == 3 ? KILN_E_IO : KILN_OK);
+        if (st == KILN_OK) {
+            assert_int_equal(b.packed_bytes, alone.packed_bytes);
+            assert_int_equal(k->size, alone.packed_bytes);
+            assert_memory_equal(k->data, alone.packed, alone.packed_bytes);
+            assert_true(kiln_hash_equal(b.hash, alone.hash));
+            assert_null(b.packed);
+        }
+        free(alone.packed);
+    }
+    kiln_packer_free(p);
+    kiln_packer_free(NULL);
+    free(raw);
+    free(k);
+}
+
 static void wrong_words_about_a_sound_frame_are_found(void **state)
 {
     (void)state;
@@ -222,6 +273,7 @@ int main(void)
         cmocka_unit_test(every_flipped_byte_of_a_blob_is_found),
         cmocka_unit_test(every_cut_and_every_tail_of_a_blob_is_found),
         cmocka_unit_test(wrong_words_about_a_sound_frame_are_found),
+        cmocka_unit_test(kept_packer_gives_the_bytes_of_a_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,33 @@ kiln_status kiln_sources_unchanged(const kiln_sources *s, kiln_error *err)
     return KILN_OK;
 }
 
-/* Photos are many and hashing waits for the disk: one file per thread. */
+/* Of which a thread alone would be busy long after the others. */
+static bool is_large(const char *path)
+{
+    enum { LARGE = 64 << 20 };
+    kiln_file_info info;
+    kiln_error unread;
+    return kiln_file_stat(path, &info, &unread) == KILN_OK && info.size > LARGE;
+}
+
+/* Large files one after the other, each by all threads; then the others, of which photos are many, one by each thread. */
+static kiln_status hash_files(const char *const *path, uint64_t n, unsigned threads, kiln_hash *hashes, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    for (uint64_t i = 0; i < n; i++)
+        if (is_large(path[i])) KILN_TRY(kiln_hash_file_with(path[i], threads, &hashes[i], err));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (uint64_t i = 0; i < n; i++) {
+        kiln_error e = {0};
+        if (!kiln_hash_is_zero(hashes[i])) continue;
+        kiln_status s = kiln_hash_file(path[i], &hashes[i], &e);
+        if (s == KILN_OK) continue;
+#pragma omp critical(kiln_sources_error)
+        if (st == KILN_OK) st = kiln_fail(err, s, "%s", e.msg);
+    }
+    return st;
+}
+
 kiln_status kiln_sources_unit(kiln_worker *w, const char *paths, size_t bytes, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -135,15 +161,8 @@ kiln_status kiln_sources_unit(kiln_worker *w, const char *paths, size_t bytes, k
     KILN_GO(KILN_ALLOC(&hashes, n, "hashes", err));
     KILN_GO(KILN_ALLOC(&path, n, "paths", err));
     for (uint64_t i = 0; i < n; i++, paths += strlen(paths) + 1) path[i] = paths;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(kiln_worker_threads(w))
-    for (uint64_t i = 0; i < n; i++) {
-        kiln_error e = {0};
-        kiln_status s = kiln_hash_file(path[i], &hashes[i], &e);
-        if (s == KILN_OK) continue;
-#pragma omp critical(kiln_sources_error)
-        if (st == KILN_OK) st = kiln_fail(err, s, "%s", e.msg);
-    }
-    if (st == KILN_OK) st = kiln_worker_put(w, "hashes", hashes, n * sizeof *hashes, 1, err);
+    KILN_GO(hash_files(path, n, kiln_worker_threads(w), hashes, err));
+    KILN_GO(kiln_worker_put(w, "hashes", hashes, n * sizeof *hashes, 1, err));
 done:
     free(path);
     free(hashes);
