@@ -6,6 +6,7 @@
 #include "stages/export/survey.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,7 @@ static void free_state(void *state)
         if (s->x.scratch[i] >= 0) close(s->x.scratch[i]);
     for (uint32_t i = 0; i < KILN_EXPORT_BAKES; i++)
         if (s->x.others[i]) kiln_manifest_close(s->x.others[i]);
+    for (unsigned i = 0; i < KILN_KEPT_ALL; i++) free(s->x.kept[i].data);
     kiln_export_copy_release(&s->copy);
     free(s);
 }
@@ -105,6 +107,19 @@ kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *paylo
 }
 
 /* ---- what writers call ------------------------------------------------------------------------------------------------------- */
+
+kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t bytes, const char *what, void **out, kiln_error *err)
+{
+    kiln_kept *k = &x->kept[which];
+    if (!k->data || k->bytes < bytes) {
+        free(k->data); /* first: both at a time have no room */
+        *k = (kiln_kept){0};
+        KILN_TRY(kiln_alloc_unset(&k->data, bytes, 1, what, err));
+        k->bytes = bytes;
+    }
+    *out = k->data;
+    return KILN_OK;
+}
 
 /* Large pieces go to the disk at once, so that the sync at the end has little left to do. */
 kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset, kiln_error *err)

@@ -99,16 +99,14 @@ static kiln_status write_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     kiln_status st = KILN_OK;
     KILN_GO(state_of(x, &s, err));
     KILN_GO(kiln_export_rows_read(x, unit, s->planes, &rows, err));
-    KILN_GO(KILN_ALLOC_UNSET(&order, rows.n, "rows of a chunk", err));
-    KILN_GO(kiln_alloc_unset((void **)&step, STEP, s->table.row_bytes, "rows of a chunk", err));
+    KILN_GO(kiln_export_keep(x, KILN_KEPT_ORDER, rows.n * sizeof *order, "rows of a chunk", (void **)&order, err));
+    KILN_GO(kiln_export_keep(x, KILN_KEPT_STEP, STEP * (uint64_t)s->table.row_bytes, "rows of a chunk", (void **)&step, err));
     if (scatters(x->e))
         KILN_GO(kiln_scatter_order(x, &rows, order, err));
     else
         for (uint64_t i = 0; i < rows.n; i++) order[i] = (uint32_t)i;
     KILN_GO(write_rows(x, s, &rows, order, step, err));
 done:
-    free(step);
-    free(order);
     kiln_export_rows_release(&rows);
     return st;
 }

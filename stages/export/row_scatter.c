@@ -58,11 +58,10 @@ kiln_status kiln_scatter_order(kiln_export_worker *x, const kiln_export_rows *ro
         if (rows->source_row[i] >= limit)
             return kiln_fail(err, KILN_E_INPUT, "the layer names source row %u, but its source has %llu rows", rows->source_row[i],
                              (unsigned long long)limit);
-    KILN_TRY(KILN_ALLOC_UNSET(&keys, 2 * n, "the order of rows", err));
+    KILN_TRY(kiln_export_keep(x, KILN_KEPT_KEYS, 2 * n * sizeof *keys, "the order of rows", (void **)&keys, err));
     for (uint64_t i = 0; i < n; i++) keys[i] = (uint64_t)rows->source_row[i] << 32 | i;
     sort_keys(keys, keys + n, n);
     for (uint64_t i = 0; i < n; i++) order[i] = (uint32_t)keys[i];
-    free(keys);
     return KILN_OK;
 }
 
@@ -152,8 +151,8 @@ typedef struct {
     uint64_t first, n;  /* the bucket's first row of all sources; its rows */
     uint64_t *bits;     /* [bucket_rows / 64 + 1] */
     uint32_t *before;   /* likewise: rows before the word */
-    uint32_t *rows;     /* [n] source rows, piece after piece */
-    unsigned char *out; /* [n][row_bytes] */
+    uint32_t *rows;     /* [n] source rows, piece after piece; kept */
+    unsigned char *out; /* [n][row_bytes]; kept */
     unsigned char *piece;
 } bucket;
 
@@ -161,8 +160,6 @@ static void release(bucket *k)
 {
     free(k->bits);
     free(k->before);
-    free(k->rows);
-    free(k->out);
     free(k->piece);
 }
 
@@ -224,8 +221,8 @@ kiln_status kiln_scatter_bucket(kiln_export_worker *x, uint64_t unit, kiln_error
     if (n == 0) return KILN_OK;
     KILN_GO(KILN_ALLOC(&k.bits, words, "a bucket of rows", err));
     KILN_GO(KILN_ALLOC(&k.before, words, "a bucket of rows", err));
-    KILN_GO(KILN_ALLOC_UNSET(&k.rows, n, "a bucket of rows", err));
-    KILN_GO(kiln_alloc_unset((void **)&k.out, n, s->row_bytes, "a bucket of rows", err));
+    KILN_GO(kiln_export_keep(x, KILN_KEPT_BUCKET_ROWS, n * sizeof *k.rows, "a bucket of rows", (void **)&k.rows, err));
+    KILN_GO(kiln_export_keep(x, KILN_KEPT_BUCKET, n * s->row_bytes, "a bucket of rows", (void **)&k.out, err));
     KILN_GO(kiln_alloc_unset((void **)&k.piece, largest_piece(x->e, unit), s->row_bytes, "a bucket of rows", err));
     KILN_GO(read_marks(x, unit, &k, err));
     KILN_GO(put_together(x, unit, &k, err));

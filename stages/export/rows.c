@@ -29,6 +29,7 @@ static const known_plane known[] = {
     {"rgb", KILN_ROWS_RGB, 3, KILN_TYPE_F32, AT(rgb)},
 };
 enum { N_KNOWN = sizeof known / sizeof *known };
+_Static_assert(N_KNOWN == KILN_KEPT_ORDER - KILN_KEPT_PLANES, "a worker keeps an array for each plane");
 
 static void **array_of(kiln_export_rows *rows, const known_plane *k) { return (void **)(void *)((char *)rows + k->where); }
 
@@ -50,42 +51,44 @@ static kiln_status open_bake(kiln_export_worker *x, uint32_t bake, kiln_manifest
     return KILN_OK;
 }
 
-static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type,
-                              void **out, kiln_error *err)
+static kiln_status check_plane(const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type, kiln_error *err)
 {
     const kiln_plane *plane = kiln_chunk_plane(chunk, name);
-    const uint64_t bytes = chunk->count * components * kiln_type_size(type);
     if (!plane)
         return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", chunk->name, name);
     if (plane->components != components || plane->type != type)
         return kiln_fail(err, KILN_E_INPUT, "the plane '%s' of chunk '%s' has another shape than it must have", name, chunk->name);
+    return KILN_OK;
+}
+
+/* Into an array of the caller's own. */
+static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type,
+                              void **out, kiln_error *err)
+{
+    const uint64_t bytes = chunk->count * components * kiln_type_size(type);
+    KILN_TRY(check_plane(chunk, name, components, type, err));
     KILN_TRY(kiln_alloc_unset(out, bytes, 1, "planes of a chunk", err));
     return kiln_plane_read(m, chunk, name, *out, bytes, err);
 }
 
-/* The layer's own degree may be above or, with several bakes, below the one that is written. Coefficients of higher degrees follow
- * those of lower ones, so they are cut off the end, or 0. */
-static kiln_status fit_degree(kiln_export_rows *rows, uint64_t count, uint32_t has, uint32_t wanted, kiln_error *err)
-{
-    float *longer;
-    if (has >= wanted) return KILN_OK;
-    KILN_TRY(KILN_ALLOC(&longer, count * kiln_sh_components(wanted), "spherical harmonics", err));
-    if (has) memcpy(longer, rows->shN, count * kiln_sh_components(has) * sizeof *longer);
-    free(rows->shN);
-    rows->shN = longer;
-    return KILN_OK;
-}
-
+/* Into the kept array. The layer's own degree may be above or, with several bakes, below the one that is written. Coefficients of
+ * higher degrees follow those of lower ones, so they are cut off the end, or 0. */
 static kiln_status read_known(kiln_export_worker *x, kiln_manifest *m, const known_plane *k, kiln_export_rows *rows,
                               kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
     const uint32_t degree = x->e->bakes[rows->chunk->bake].layer->sh_degree;
+    const uint32_t components = k->components ? k->components : kiln_sh_components(degree);
+    const uint32_t wanted = k->components ? k->components : kiln_sh_components(x->e->sh_degree);
+    const uint64_t row = chunk->count * kiln_type_size(k->type), bytes = components * row;
     void **array = array_of(rows, k);
-    if (k->components) return read_plane(m, chunk, k->name, k->components, k->type, array, err);
-    if (x->e->sh_degree == 0) return KILN_OK;
-    if (degree) KILN_TRY(read_plane(m, chunk, k->name, kiln_sh_components(degree), k->type, array, err));
-    return fit_degree(rows, chunk->count, degree, x->e->sh_degree, err);
+    if (wanted == 0) return KILN_OK;
+    if (components) KILN_TRY(check_plane(chunk, k->name, components, k->type, err));
+    KILN_TRY(kiln_export_keep(x, KILN_KEPT_PLANES + (unsigned)(k - known), wanted > components ? wanted * row : bytes,
+                              "planes of a chunk", array, err));
+    if (components) KILN_TRY(kiln_plane_read(m, chunk, k->name, *array, bytes, err));
+    if (wanted > components) memset((char *)*array + bytes, 0, wanted * row - bytes);
+    return KILN_OK;
 }
 
 static kiln_status read_extras(kiln_manifest *m, kiln_export_rows *rows, kiln_error *err)
@@ -244,9 +247,9 @@ const void *kiln_export_rows_plane(const kiln_export_rows *rows, const char *nam
     return NULL;
 }
 
+/* The known planes are the worker's. */
 void kiln_export_rows_release(kiln_export_rows *rows)
 {
-    for (size_t i = 0; i < N_KNOWN; i++) free(*array_of(rows, &known[i]));
     for (uint32_t i = 0; i < rows->n_extras; i++) free(rows->extras[i].data);
     free(rows->extras);
     *rows = (kiln_export_rows){0};

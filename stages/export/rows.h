@@ -1,7 +1,7 @@
 /* rows -- the rows of a chunk as writers get them: selected, moved, cut to the wanted degree.
  *
  * Arrays are planar and little-endian as in the manifest: component c of row i at [c * n + i]. They are the caller's until
- * kiln_export_rows_release; a writer may change them.
+ * kiln_export_rows_release; a writer may change them. A worker has the rows of one chunk at a time.
  */
 #ifndef KILN_STAGES_EXPORT_ROWS_H
 #define KILN_STAGES_EXPORT_ROWS_H

@@ -135,6 +135,23 @@ kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error
 
 enum { KILN_EXPORT_COUNTS = 8 };
 
+/* Arrays that a worker keeps until its round ends, because each page of a fresh one is a page fault. What a unit has in them the next
+ * one overwrites. Each grows with the rows of a unit, so together they are as large as in the largest unit, which the round's ram
+ * counts. */
+enum {
+    KILN_KEPT_PLANES = 0, /* rows.c's: one for each plane of rows.h */
+    KILN_KEPT_ORDER = 8,
+    KILN_KEPT_KEYS,
+    KILN_KEPT_STEP,
+    KILN_KEPT_BUCKET,
+    KILN_KEPT_BUCKET_ROWS,
+    KILN_KEPT_ALL
+};
+typedef struct {
+    void *data;
+    uint64_t bytes;
+} kiln_kept;
+
 typedef struct {
     const kiln_export *e;
     kiln_worker *w;
@@ -144,7 +161,12 @@ typedef struct {
     void *own;                                /* the writer's; NULL at the begin of a round; freed by its close */
     uint64_t counts[KILN_EXPORT_COUNTS];      /* of the unit in work: a writer adds to those that it names */
     kiln_manifest *others[KILN_EXPORT_BAKES]; /* rows.c's: connections of the bakes behind the first */
+    kiln_kept kept[KILN_KEPT_ALL];
 } kiln_export_worker;
+
+/* *out: the kept array `which` with room for so many bytes, of any content; borrowed. Earlier pointers to it are void. */
+kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t bytes, const char *what, void **out,
+                             kiln_error *err) KILN_MUST_CHECK;
 
 /* Write or read `bytes` at `offset` of the temporary file, or of scratch. */
 kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset,
