@@ -61,9 +61,17 @@ kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t byte
     return kiln_file_write_at(p->fd, p->e->temporary, offset, data, bytes, err);
 }
 
+/* Takes the room on the disk at once, so that a full one is known before anything is computed, and the file lies in one piece although
+ * several workers write it. Where the file system cannot, the writes will tell. */
 kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err)
 {
-    return ftruncate(p->fd, (off_t)bytes) == 0 ? KILN_OK : kiln_file_write_failed(p->e->temporary, errno, err);
+    int rc;
+    if (ftruncate(p->fd, (off_t)bytes) != 0) return kiln_file_write_failed(p->e->temporary, errno, err);
+    if (bytes == 0) return KILN_OK;
+    do rc = fallocate(p->fd, 0, 0, (off_t)bytes);
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) return KILN_OK;
+    return kiln_file_write_failed(p->e->temporary, errno, err);
 }
 
 static void see_plan(runner *k)

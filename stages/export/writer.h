@@ -128,7 +128,7 @@ kiln_status kiln_export_remark(kiln_export_parent *p, kiln_error *err, const cha
 /* Writes to the temporary file. */
 kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset,
                             kiln_error *err) KILN_MUST_CHECK;
-/* Sets the size of the temporary file; what is not written is 0. */
+/* Sets the size of the temporary file and takes the room for it; what is not written is 0. */
 kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- the worker's side ------------------------------------------------------------------------------------------------------ */

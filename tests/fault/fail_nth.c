@@ -37,7 +37,7 @@ static const struct {
     [MALLOC] = {"malloc", ENOMEM},   /* malloc, calloc, realloc, aligned_alloc, posix_memalign */
     [MAP] = {"mmap", ENOMEM},        /* of a file */
     [SHARED] = {"memfd", ENOSPC},    /* memfd_create, and write to one */
-    [WRITE] = {"write", ENOSPC},     /* write, pwrite, fwrite, ftruncate, posix_fallocate of files */
+    [WRITE] = {"write", ENOSPC},     /* write, pwrite, fwrite, ftruncate, fallocate of files */
     [SHORT] = {"short", 0},          /* write and pwrite of files and memfds take half: no failure at all */
     [SYNC] = {"fsync", EIO},         /* fsync, fdatasync */
     [READ] = {"read", EIO},          /* read, pread, fread of files */
@@ -238,6 +238,13 @@ int ftruncate(int fd, off_t size)
     return NEXT(ftruncate)(fd, size);
 }
 int ftruncate64(int fd, off_t size) { return ftruncate(fd, size); }
+DECLARE(fallocate);
+int fallocate(int fd, int mode, off_t at, off_t n)
+{
+    if (active && wanted == WRITE && what_is(fd) == FILE_ON_DISK && fails(WRITE)) return -1;
+    return NEXT(fallocate)(fd, mode, at, n);
+}
+int fallocate64(int fd, int mode, off_t at, off_t n) { return fallocate(fd, mode, at, n); }
 DECLARE(posix_fallocate);
 int posix_fallocate(int fd, off_t at, off_t n)
 {

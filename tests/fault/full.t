@@ -49,6 +49,12 @@ if [ "$(id -u)" = 0 ] && mkdir "$KILN_TMP/small" && mount -t tmpfs -o size=1m no
     mount -o remount,ro "$KILN_TMP/small" || fail "remount"
     must 74 kiln knn "$KILN_TMP/small/x.db"
     kiln verify "$KILN_TMP/small/x.db" >/dev/null || fail "verify on a read-only disk"
+    # an export whose size is known asks for its room before anything is computed: no worker is the one that reports it
+    mkdir "$KILN_TMP/tiny" && mount -t tmpfs -o size=16k none "$KILN_TMP/tiny" || fail "mount"
+    trap 'umount -l "$KILN_TMP/small" "$KILN_TMP/tiny"' EXIT
+    must 74 kiln export "$KILN_TMP/after.export/x.db" --force -o "$KILN_TMP/tiny/o.ply"
+    grep -q "^kiln-export: cannot write '.*are free there" "$KILN_TMP/err" || fail "a full tmpfs: $(cat "$KILN_TMP/err")"
+    [ -z "$(ls "$KILN_TMP/tiny")" ] || fail "left on a full disk: $(ls "$KILN_TMP/tiny")"
 else
     echo "no small tmpfs without root"
 fi
