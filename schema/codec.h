@@ -24,8 +24,8 @@ typedef struct {
 
 /* KILN_E_BUG above KILN_BLOB_MAX or when raw is no multiple of elem. */
 kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
-/* What packing takes besides the data: a zstd context and two pieces, together some 1.3 MiB. Who packs one blob after the other keeps
- * one, because a new one costs 300 page faults a blob; the packed bytes are the same. One thread at a time may use a packer. */
+/* What packing takes besides the data: a zstd context and two pieces, together some 1.3 MiB. Who packs one blob after the other
+ * keeps one, because all pages of a new one are made anew; the packed bytes are the same. One thread at a time may use a packer. */
 typedef struct kiln_packer kiln_packer;
 kiln_status kiln_packer_new(kiln_packer **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_packer_free(kiln_packer *p); /* NULL: does nothing */

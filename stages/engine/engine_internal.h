@@ -164,7 +164,7 @@ typedef struct {
     int memfd;              /* -1: none yet */
     unsigned threads;       /* that compress */
     unsigned n_packers;     /* the room of packers[], one for each thread that has packed */
-    kiln_packer **packers;
+    kiln_packer **packers;  /* NULL: that thread has none yet */
     bool keep_raw;          /* of a volatile unit: outputs are neither cut nor compressed */
 } kiln_outputs;
 enum { KILN_OUTPUTS_WAIT = 64 << 20 };

@@ -61,8 +61,8 @@ kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t byte
     return kiln_file_write_at(p->fd, p->e->temporary, offset, data, bytes, err);
 }
 
-/* Takes the room on the disk at once, so that a full one is known before anything is computed, and the file lies in one piece although
- * several workers write it. Where the file system cannot, the writes will tell. */
+/* Takes the room on the disk at once, so that a full one is known before anything is computed, and the file lies in one piece
+ * although several workers write it. Where the file system cannot, the writes will tell. */
 kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err)
 {
     int rc;

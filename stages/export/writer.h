@@ -135,9 +135,9 @@ kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error
 
 enum { KILN_EXPORT_COUNTS = 8 };
 
-/* Arrays that a worker keeps until its round ends, because each page of a fresh one is a page fault. What a unit has in them the next
- * one overwrites. Each grows with the rows of a unit, so together they are as large as in the largest unit, which the round's ram
- * counts. */
+/* Arrays that a worker keeps until its round ends, because each page of a fresh one is a page fault. What a unit has in them the
+ * next one overwrites. Each grows with the rows of a unit, so together they are as large as in the largest unit, which the round's
+ * ram counts. */
 enum {
     KILN_KEPT_PLANES = 0, /* rows.c's: one for each plane of rows.h */
     KILN_KEPT_ORDER = 8,

@@ -1,9 +1,10 @@
 /* cube -- the root cube of the scene, fixed at import so that pruning moves no border: exact nearest ranks
  * of each axis over all blocks, in two passes over their means.
  *
- * Lanes. Each pass decodes all means, so blocks are shared among lanes, one for each thread: a lane has a connection, a runner on the
- * CPU and 6 MiB of counts. Counts are whole numbers, so their sums do not depend on who counted what. The worker's own
- * device has no part in it: counting takes less time than copying the means there. */
+ * Lanes. Each pass decodes all means, so blocks are shared among lanes, at most one for each thread: a lane has a connection, a
+ * runner on the CPU and 6 MiB of counts. Counts are whole numbers, so their sums do not depend on who counted what. The worker's
+ * own device has no part in it: counting takes less time than copying the means there. */
+#include "base/checked.h"
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "stages/import/blocks.h"
@@ -15,6 +16,7 @@
 
 enum { RANKS = 4 }; /* per axis: 0.1 %, 99.9 %, 2 %, 98 % */
 enum { COUNTS = 3 * RANKS * KILN_RANK_BINS };
+enum { PARTS_EACH = 4 }; /* of a lane at least: decoding them takes as long as opening a connection and clearing counts */
 
 typedef struct {
     uint64_t rank; /* reduced as bins are found */
@@ -63,6 +65,7 @@ static kiln_status count_all(const cube_work *c, uint32_t pass, kiln_error *err)
 {
     kiln_error first_error = {0};
     uint64_t failed = UINT64_MAX;
+#pragma omp parallel for schedule(static, 1) num_threads(c->n_lanes) if (c->n_lanes > 1)
     for (unsigned i = 0; i < c->n_lanes; i++) memset(c->lanes[i].counts, 0, COUNTS * sizeof *c->lanes[i].counts);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(c->n_lanes) if (c->n_lanes > 1)
     for (uint64_t p = 0; p < c->n_parts; p++) {
@@ -75,8 +78,9 @@ static kiln_status count_all(const cube_work *c, uint32_t pass, kiln_error *err)
         }
     }
     if (failed != UINT64_MAX) return kiln_fail(err, first_error.status, "%s", first_error.msg);
-    for (unsigned i = 1; i < c->n_lanes; i++)
-        for (size_t k = 0; k < COUNTS; k++) c->lanes[0].counts[k] += c->lanes[i].counts[k];
+#pragma omp parallel for num_threads(c->n_lanes) if (c->n_lanes > 1)
+    for (size_t k = 0; k < COUNTS; k++)
+        for (unsigned i = 1; i < c->n_lanes; i++) c->lanes[0].counts[k] += c->lanes[i].counts[k];
     return KILN_OK;
 }
 
@@ -114,7 +118,7 @@ static kiln_status open_lane(lane *l, kiln_worker *w, bool first, uint64_t large
 
 static kiln_status open_lanes(cube_work *c, kiln_worker *w, uint64_t largest, kiln_error *err)
 {
-    const unsigned n = (unsigned)kiln_min_u64(kiln_worker_threads(w), c->n_parts);
+    const unsigned n = (unsigned)kiln_min_u64(kiln_worker_threads(w), kiln_div_up(c->n_parts, PARTS_EACH));
     KILN_TRY(KILN_ALLOC(&c->lanes, n, "lanes of a count", err));
     for (; c->n_lanes < n; c->n_lanes++) {
         const kiln_status st = open_lane(&c->lanes[c->n_lanes], w, c->n_lanes == 0, largest, err);

@@ -28,7 +28,8 @@ static void hash_is_of_the_bytes_with_any_number_of_threads(void **state)
     unsigned char *data = malloc(8 * PIECE);
     uint32_t x = 1;
     assert_non_null(data);
-    for (size_t i = 0; i < 8 * PIECE; i++) data[i] = (unsigned char)((x = x * 1664525u + 1013904223u) >> 24); /* Numerical Recipes */
+    for (size_t i = 0; i < 8 * PIECE; i++)
+        data[i] = (unsigned char)((x = x * 1664525u + 1013904223u) >> 24); /* Numerical Recipes */
     assert_int_equal(test_folder_new(folder, "file_hash"), 0);
     (void)snprintf(path, sizeof path, "%s/file", folder);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
