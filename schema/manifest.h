@@ -105,6 +105,17 @@ kiln_status kiln_units_used_get(kiln_manifest *m, const char *stage, bool *known
 /* Key of the unit that remembers it. */
 kiln_hash kiln_units_used_key(const char *stage);
 
+/* ---- bulk data --------------------------------------------------------------------------------------------------- */
+/* What a transaction stores: through `to` only, which is m or a second connection to the same file. It may be called a second time
+ * after a failure, with nothing of the first call stored. */
+typedef kiln_status kiln_bulk_store_fn(kiln_manifest *to, void *context, kiln_error *err);
+/* Calls `store` in a transaction of its own, for about `bytes` of new blobs. From 1 MiB on, new pages are written once, in their
+ * place (direct.c), instead of twice, through the log; readers see an ordinary commit either way. The second connection that does
+ * it takes KILN_BULK_RAM at most; bytes = 0 does without. No transaction of m may be open, and nothing else may use m meanwhile. */
+enum { KILN_BULK_RAM = 22 << 20 };
+kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context,
+                            kiln_error *err) KILN_MUST_CHECK;
+
 /* ---- quarantine: units that failed on every device --------------------------------------------------------------- */
 typedef struct {
     kiln_hash key;

@@ -36,9 +36,10 @@ struct kiln_manifest {
     sqlite3 *db;
     kiln_lock lock;
     bool writer, created;
-    bool made_folder; /* the folder of `path` was made by this open */
-    int wal_pages;    /* frames in the WAL after the last commit */
-    uint64_t *steps;  /* of SQLite's machine: those of the query that runs, or other_steps */
+    bool made_folder;       /* the folder of `path` was made by this open */
+    int wal_pages;          /* frames in the WAL after the last commit */
+    struct kiln_bulk *bulk; /* bulk.c; NULL: not opened */
+    uint64_t *steps;        /* of SQLite's machine: those of the query that runs, or other_steps */
     uint64_t other_steps, most_steps;
     kiln_problem_fn
         *listen; /* for kiln_manifest_verify: gets each row that breaks a rule, and reading goes on; NULL: reading ends there */
@@ -60,6 +61,17 @@ bool kiln_magic_is_network(uint64_t f_type);
 kiln_status kiln_refuse_network(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* The folder that holds `path`: "." where it has none. KILN_E_INPUT when it does not fit. */
 kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- open.c ------------------------------------------------------------------------------------------------------ */
+/* Writes the WAL back into the file as far as readers allow, if it is long. After each commit. */
+kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+void kiln_disconnect(kiln_manifest *m); /* finalizes statements and closes the database */
+
+/* ---- bulk.c ------------------------------------------------------------------------------------------------------ */
+void kiln_bulk_close(kiln_manifest *m);   /* the second connection; accepts a manifest without one */
+void kiln_bulk_release(kiln_manifest *m); /* what is left of it; after the first connection is closed */
+/* What it has done (direct.h); NULL: it is not open. */
+const struct kiln_direct_state *kiln_bulk_state(const kiln_manifest *m);
 
 /* ---- guard.c ----------------------------------------------------------------------------------------------------- */
 /* KILN_E_INPUT where a companion of the manifest would make SQLite write, wait or delete elsewhere. Before SQLite opens it. */

@@ -223,7 +223,7 @@ static void remove_empty_folder(const kiln_manifest *m)
     if (m->made_folder && kiln_folder_of(m->path, folder, NULL) == KILN_OK) (void)rmdir(folder);
 }
 
-static void disconnect(kiln_manifest *m)
+void kiln_disconnect(kiln_manifest *m)
 {
     for (uint32_t i = 0; i < m->n_statements; i++) (void)sqlite3_finalize(m->statements[i].statement);
     m->n_statements = 0;
@@ -233,13 +233,15 @@ static void disconnect(kiln_manifest *m)
 
 static void let_go(kiln_manifest *m, bool discard)
 {
+    kiln_bulk_close(m);
     if (m->db && m->writer) kiln_manifest_rollback(m);
     if (m->db && m->writer && !discard) {
         (void)sqlite3_busy_timeout(m->db, CLOSE_BUSY_MS);
         /* Busy or failed: the WAL stays, which loses nothing. */
         (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
-    disconnect(m);
+    kiln_disconnect(m);
+    kiln_bulk_release(m);
     if (discard) remove_files(m);
     kiln_lock_release(&m->lock);
     remove_empty_folder(m);
@@ -304,6 +306,11 @@ kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err)
 kiln_status kiln_manifest_commit(kiln_manifest *m, kiln_error *err)
 {
     KILN_TRY(kiln_sql(m, "COMMIT", err));
+    return kiln_checkpoint_if_long(m, err);
+}
+
+kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err)
+{
     if (m->wal_pages < CHECKPOINT_PAGES) return KILN_OK;
     int rc = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY) return kiln_sqlite_fail(m, rc, "write", err);

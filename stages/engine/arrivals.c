@@ -66,20 +66,17 @@ void kiln_job_drop_arrivals(kiln_job *j)
     j->batch_bytes = 0;
 }
 
-static kiln_status insert(kiln_run *r, const kiln_storing *s, kiln_error *err)
+static kiln_status insert(kiln_manifest *to, void *job, kiln_error *err)
 {
-    kiln_status st = KILN_OK;
-    KILN_GO(kiln_manifest_begin(r->manifest, err));
+    const kiln_job *j = job;
+    const kiln_storing *s = &j->storing;
     for (unsigned i = 0; i < s->n; i++) {
         const kiln_arrival *a = &s->items[i];
-        if (a->unit->replaced) KILN_GO(kiln_unit_forget(r->manifest, a->unit->key, err)); /* kiln_unit_store leaves what is there */
-        KILN_GO(kiln_unit_store(r->manifest, a->unit->key, r->program->name, a->unit->name, &a->unit->result, a->blobs,
-                                (int64_t)a->wall_ns, err));
+        if (a->unit->replaced) KILN_TRY(kiln_unit_forget(to, a->unit->key, err)); /* kiln_unit_store leaves what is there */
+        KILN_TRY(kiln_unit_store(to, a->unit->key, j->run->program->name, a->unit->name, &a->unit->result, a->blobs,
+                                 (int64_t)a->wall_ns, err));
     }
-    KILN_GO(kiln_manifest_commit(r->manifest, err));
-done:
-    if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
-    return st;
+    return KILN_OK;
 }
 
 static void *store_in_thread(void *job)
@@ -87,7 +84,7 @@ static void *store_in_thread(void *job)
     kiln_job *j = job;
     kiln_storing *s = &j->storing;
     const uint64_t start = kiln_now_ns();
-    s->status = insert(j->run, s, &s->error);
+    s->status = kiln_bulk_store(j->run->manifest, j->plan.direct ? s->bytes : 0, insert, j, &s->error);
     s->ns = kiln_now_ns() - start;
     atomic_store(&s->done, true);
     return NULL;

@@ -34,7 +34,7 @@ enum {
     THREAD_BYTES = 3 * MIB / 2, /* compressor and stack */
     RESULT_BYTES = 2048,        /* of a unit's result, until the run ends; measured: a chunk's twelve outputs */
     COMMIT_BYTES = 2560,        /* of the rows that the commit makes of it */
-    BATCH_MOST = 64 * MIB,
+    BATCH_MOST = 256 * MIB,
     BATCH_SHARE = 16,  /* of the cap */
     THREADS_SHARE = 4, /* of the cap, less the parent: all threads together */
 };
@@ -185,6 +185,8 @@ static void take_plan(kiln_ram_plan *p, const list *l, unsigned n, unsigned thre
     p->n_workers = n;
     p->n_threads = n * threads;
     p->predicted = l->parent + p->batch + n * (worker_bytes(threads) + taken + (p->in_flight - 1) * (need / 2));
+    p->direct = p->batch > 0 && p->predicted + KILN_BULK_RAM <= p->cap;
+    if (p->direct) p->predicted += KILN_BULK_RAM;
     p->threads_each = (unsigned)kiln_min_u64(all_threads(), threads + (p->cap - kiln_min_u64(p->cap, p->predicted)) / THREAD_BYTES);
 }
 

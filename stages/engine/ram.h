@@ -28,6 +28,7 @@ typedef struct {
     uint64_t unit;         /* what each worker may take for its units: `ram` of UNIT messages */
     uint64_t batch;        /* results that may wait for a common transaction. 0: each result is stored before its worker gets
                               another unit */
+    bool direct;           /* there is room for the connection that writes large batches once (kiln_bulk_store) */
     uint64_t predicted;    /* upper bound of what all processes take together, including what workers keep between units */
     unsigned n_workers;    /* 1 to the number that was wanted */
     unsigned n_threads;    /* of all workers together: --threads, or fewer if memory is short */
