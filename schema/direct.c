@@ -64,12 +64,11 @@ typedef struct {
     kiln_wal wal;
     int level; /* SQLITE_LOCK_... that SQLite believes to have */
     bool shared;
-    kiln_wal_header seen; /* the state that SQLite's cache has */
-    bool others_wrote;    /* since then */
-    uint32_t n_pages;     /* of the database in the last commit */
-    uint32_t end;         /* pages of the database and of the new ones */
-    bool unsynced;        /* new pages were written since the last sync */
-    bool failed;          /* a commit did, after SQLite had thrown away its journal: its cache is not of any state */
+    kiln_wal_header seen;                      /* the state that SQLite's cache has */
+    bool others_wrote;                         /* since then */
+    uint32_t n_pages;                          /* of the database in the last commit */
+    uint32_t end;                              /* pages of the database and of the new ones */
+    bool unsynced;                             /* new pages were written since the last sync */
     kiln_wal_page kept[KILN_DIRECT_KEPT_MOST]; /* the first n_kept are of this transaction; the others' memory waits for reuse */
     uint32_t n_kept;
     int early_fd; /* -1: none */
@@ -170,13 +169,15 @@ static int direct_write(sqlite3_file *file, const void *data, int n, sqlite3_int
     return SQLITE_OK;
 }
 
-/* A rollback gives up the new pages; they stay where they are until the file is cut (rule 5). A transaction that makes the database
- * smaller is not for this connection. */
+/* A rollback cuts off the new pages, which a full disk needs: nobody else's are there (rule 5). If that fails, they are garbage as
+ * after a kill. A transaction that makes the database smaller is not for this connection. */
 static int direct_truncate(sqlite3_file *file, sqlite3_int64 bytes)
 {
     direct_file *f = of(file);
     if (!f->wal.locked || bytes < (sqlite3_int64)f->n_pages * KILN_WAL_PAGE) return SQLITE_IOERR_TRUNCATE;
+    if (f->end > f->n_pages) (void)f->file->pMethods->xTruncate(f->file, bytes);
     f->end = (uint32_t)(bytes / KILN_WAL_PAGE);
+    if (f->end == f->n_pages) f->unsynced = false;
     return SQLITE_OK;
 }
 
@@ -224,7 +225,7 @@ static int begin(direct_file *f)
     rc = find_end(f);
     if (rc != SQLITE_OK) return kiln_wal_unlock(&f->wal), rc;
     f->end = f->n_pages;
-    f->unsynced = f->failed = f->state.too_many = false;
+    f->unsynced = f->state.too_many = false;
     f->others_wrote = memcmp(&f->seen, &f->wal.header, sizeof f->seen) != 0;
     return SQLITE_OK;
 }
@@ -296,7 +297,7 @@ static int direct_unlock(sqlite3_file *file, int level)
     f->level = level;
     f->n_kept = 0;
     if (level == SQLITE_LOCK_NONE) {
-        f->seen = f->failed ? (kiln_wal_header){0} : f->wal.header;
+        f->seen = f->wal.header;
         kiln_wal_unlock(&f->wal);
     }
     return SQLITE_OK;
@@ -314,11 +315,8 @@ static int direct_control(sqlite3_file *file, int op, void *argument)
 {
     direct_file *f = of(file);
     switch (op) {
-    case SQLITE_FCNTL_COMMIT_PHASETWO: {
-        const int rc = commit(f);
-        f->failed = rc != SQLITE_OK;
-        return rc;
-    }
+    case SQLITE_FCNTL_COMMIT_PHASETWO:
+        return commit(f);
     case SQLITE_FCNTL_HAS_MOVED: /* the file has another name now: SQLite refuses to write */
         return f->file->pMethods->xFileControl(f->file, op, argument);
     default:

@@ -2,7 +2,8 @@
  * how and why that is safe.
  *
  * A connection opened with it has to use journal_mode = MEMORY and synchronous = FULL, and the same thread must have the database
- * open in WAL mode through SQLite's own VFS. Each of its transactions, reading ones too, excludes other writers and checkpoints. */
+ * open in WAL mode through SQLite's own VFS. Each of its transactions, reading ones too, excludes other writers and checkpoints.
+ * After a COMMIT that fails the connection has to be closed: SQLite's cache is not of any state then. */
 #ifndef KILN_SCHEMA_DIRECT_H
 #define KILN_SCHEMA_DIRECT_H
 

@@ -490,6 +490,29 @@ static void too_many_changes_go_through_the_log(void **state)
     assert_holds(path, 1);
 }
 
+static kiln_status store_in_vain(kiln_manifest *to, void *context, kiln_error *err)
+{
+    KILN_TRY(store(to, context, err));
+    return kiln_fail(err, KILN_E_INPUT, "in vain");
+}
+
+/* A disk that is full needs the room. */
+static void a_rollback_leaves_no_garbage(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    batch b = {1, 3, 8 * MIB};
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
+    OK(store_batch(m, (batch){0, 1, MIB}, &err));
+    const off_t before = size_of(path);
+    injected.order[0] = '\0';
+    assert_int_equal(kiln_bulk_store(m, MIB, store_in_vain, &b, &err), KILN_E_INPUT);
+    assert_string_equal(injected.order, "d");
+    assert_int_equal(size_of(path), before);
+    assert_holds(path, 1);
+    kiln_manifest_close(m);
+}
+
 /* The database has become smaller, and a reader still needs what is behind its end now. */
 static int vacuum_reader(const char *path, int in, int out)
 {
@@ -786,6 +809,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_index_grows, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(old_pages_are_used_again, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(too_many_changes_go_through_the_log, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_rollback_leaves_no_garbage, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_smaller_database_leaves_old_readers_alone, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(kills_leave_whole_batches, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_commit_is_there_or_not_for_all, make_scratch, remove_scratch),
