@@ -113,10 +113,31 @@ static void with_room_all_workers_have_two_units_and_results_wait(void **state)
     assert_int_equal(plan(8192, 100, 4, &p, NULL), KILN_OK);
     assert_int_equal(p.n_workers, 4);
     assert_int_equal(p.in_flight, 2);
-    assert_int_equal(p.batch, 64 * MIB);
+    assert_int_equal(p.batch, 256 * MIB);
     assert_true(p.unit >= 1000 * MIB);
     assert_true(p.predicted <= p.cap);
     assert_int_equal(run.ram.predicted, p.predicted);
+    /* parent, batch, four workers with a thread each and one and a half units, the connection that writes batches once */
+    const uint64_t sum = 24 * MIB + 256 * MIB + 4 * (27 * MIB / 2 + 150 * MIB) + KILN_BULK_RAM;
+    assert_true(p.direct);
+    assert_true(p.predicted >= sum);
+    assert_true(p.predicted < sum + KILN_BULK_RAM);
+}
+
+/* The connection that writes batches once is counted, and left out where it has no room. */
+static void storing_directly_takes_room_that_is_left(void **state)
+{
+    kiln_ram_plan p;
+    unsigned with = 0, without = 0;
+    (void)state;
+    for (uint64_t cap = 100; cap < 2000; cap += 7) {
+        if (plan(cap, 64, 4, &p, NULL) != KILN_OK) continue;
+        assert_true(p.predicted <= p.cap);
+        if (p.direct) assert_true(p.batch > 0);
+        *(p.direct ? &with : &without) += 1;
+    }
+    assert_true(with > 100);
+    assert_true(without > 5);
 }
 
 static void no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest_unit(void **state)
@@ -345,6 +366,7 @@ int main(void)
         FREE(a_group_that_is_over_its_limit_leaves_nothing),
         FREE(groups_of_version_1_and_containers_without_their_path),
         cmocka_unit_test(with_room_all_workers_have_two_units_and_results_wait),
+        cmocka_unit_test(storing_directly_takes_room_that_is_left),
         cmocka_unit_test(no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest_unit),
         cmocka_unit_test(the_least_that_is_named_works_and_little_less_does_not),
         cmocka_unit_test(a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan),
