@@ -62,14 +62,18 @@ static kiln_status to_nobody(void *context, const void *data, size_t bytes, kiln
 /* Packs or unpacks all planes once; dst has room for the largest. */
 static kiln_status go_through(const block *b, bool pack, void *dst, kiln_error *err)
 {
+    kiln_status st = KILN_OK;
     kiln_blob out;
-    for (unsigned p = 0; p < N_PLANES; p++) {
+    kiln_packer *packer;
+    KILN_TRY(kiln_packer_new(&packer, err));
+    for (unsigned p = 0; p < N_PLANES && st == KILN_OK; p++) {
         if (pack)
-            KILN_TRY(kiln_blob_stream(b->raw[p], bytes_of(p), sizeof(float), to_nobody, NULL, &out, err));
+            st = kiln_blob_stream(packer, b->raw[p], bytes_of(p), sizeof(float), to_nobody, NULL, &out, err);
         else
-            KILN_TRY(kiln_blob_unpack(&b->packed[p], dst, err));
+            st = kiln_blob_unpack(&b->packed[p], dst, err);
     }
-    return KILN_OK;
+    kiln_packer_free(packer);
+    return st;
 }
 
 static kiln_status measure(const block *b, bool pack, int threads, double *mb_s, kiln_error *err)

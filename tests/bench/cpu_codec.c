@@ -59,7 +59,11 @@ static kiln_status pack(void *context, kiln_error *err)
 {
     const input *in = context;
     kiln_blob out;
-    return kiln_blob_stream(in->raw, in->bytes, ELEM, to_nobody, NULL, &out, err);
+    kiln_packer *packer;
+    KILN_TRY(kiln_packer_new(&packer, err));
+    const kiln_status st = kiln_blob_stream(packer, in->raw, in->bytes, ELEM, to_nobody, NULL, &out, err);
+    kiln_packer_free(packer);
+    return st;
 }
 
 static kiln_status unpack(void *context, kiln_error *err)
