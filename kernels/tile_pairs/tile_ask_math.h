@@ -50,8 +50,8 @@ typedef struct {
 static inline KILN_HD void kiln_ask_range(float mean, float half, int32_t first, int32_t last, int32_t *from, int32_t *to)
 {
     const float reach = half + 4.76837158203125e-7f * fabsf(mean), behind = 1048577.0f; /* 2^-21; 2^20 + 1 */
-    const int32_t lo = (int32_t)ceilf(fminf(fmaxf((mean - 0.5f) - reach, -1.0f), behind));
-    const int32_t hi = (int32_t)floorf(fminf(fmaxf((mean - 0.5f) + reach, -1.0f), behind));
+    const int32_t lo = (int32_t)ceilf(kiln_min_f32(kiln_max_f32((mean - 0.5f) - reach, -1.0f), behind));
+    const int32_t hi = (int32_t)floorf(kiln_min_f32(kiln_max_f32((mean - 0.5f) + reach, -1.0f), behind));
     *from = lo > first ? lo : first;
     *to = hi < last ? hi : last;
 }
@@ -109,7 +109,7 @@ static inline KILN_HD kiln_tile_answer kiln_ask_tile(const kiln_asked *g, float 
     if (least * 0.9921875f > fabsf(g->t) + 1e-30f) return KILN_TILE_MISSED; /* 1 - 2^-7 */
     ex = beside < across ? ex : ex_across;
     ey = beside < across ? ey_beside : ey;
-    const float px = fminf(px0 + kiln_ask_round(ex - left), px1), py = fminf(py0 + kiln_ask_round(ey - top), py1);
+    const float px = kiln_min_f32(px0 + kiln_ask_round(ex - left), px1), py = kiln_min_f32(py0 + kiln_ask_round(ey - top), py1);
     const float dx = g->x - (px + 0.5f), dy = g->y - (py + 0.5f); /* as kiln_power_offset, of whole numbers in float */
     return kiln_power(g->a, g->b, g->c, dx, dy) >= g->t ? KILN_TILE_REACHED : KILN_TILE_UNSURE;
 }

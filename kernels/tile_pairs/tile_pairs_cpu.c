@@ -16,6 +16,7 @@
 
 #include "base/carve.h"
 #include "base/checked.h"
+#include "kernels/tile_pairs/tile_ask_math.h"
 #include "kernels/tile_pairs/tile_miss_math.h"
 #include "kernels/tile_pairs/tile_pairs_math.h"
 
@@ -191,9 +192,35 @@ static void row_tiles(const kiln_splat2d *s, const kiln_splat_extent *e, const k
         mark_tile_by_tile(s, &j, t);
 }
 
+/* Counts a splat whose box has few tiles by asking for each (tile_ask_math.h), which is a tenth of the work of row_tiles(). Returns
+ * false, with nothing counted, if the box is wider or not proven, or if an answer is open. */
+static bool count_few(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
+{
+    enum { TILES_MOST = 16 };
+    uint8_t reached[TILES_MOST] = {0};
+    kiln_tile_box box;
+    const kiln_box_kind kind = kiln_find_box(s, a->view, a->row0, a->row1, &box);
+    if (kind == KILN_BOX_EMPTY) return true;
+    if (kind == KILN_BOX_ODD || box.w > TILES_MOST || box.w * box.h > TILES_MOST) return false;
+    const kiln_asked g = kiln_ask_of(s);
+    const float right = (float)(a->view->width - 1), bottom = (float)(a->view->height - 1);
+    for (int32_t row = 0; row < box.h; row++) {
+        const float py0 = (float)((box.row + row) * KILN_TILE), py1 = kiln_min_f32(py0 + (KILN_TILE - 1), bottom);
+        for (int32_t column = 0; column < box.w; column++) {
+            const float px0 = (float)((box.column + column) * KILN_TILE), px1 = kiln_min_f32(px0 + (KILN_TILE - 1), right);
+            const kiln_tile_answer answer = kiln_ask_tile(&g, px0, px1, py0, py1);
+            if (answer == KILN_TILE_UNSURE) return false;
+            if (answer == KILN_TILE_REACHED) reached[row]++;
+        }
+    }
+    for (int32_t row = 0; row < box.h; row++) row_pairs[(uint32_t)(box.row + row) - a->row0] += reached[row];
+    return true;
+}
+
 static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
 {
     kiln_splat_extent e;
+    if (count_few(s, a, row_pairs)) return;
     if (!kiln_find_extent(s, a->row0, a->row1, &e)) return;
     tile_set t;
     for (uint32_t row = e.row_first; row < e.row_end; row++) {
