@@ -138,6 +138,12 @@ void kiln_run_expect_work(kiln_run *r, uint64_t cpu_us);
 /* From now on units run on the CPU, whatever --devices says, or again where it says. For a program some of whose lists have nothing
  * for a GPU. Workers on other devices end. Call it between lists. */
 void kiln_run_on_cpu(kiln_run *r, bool on);
+/* For a program that `packs`: from now on its lists compute, so --devices auto takes a GPU if there is one; or, with false, they
+ * pack again. Where that changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. Fails as
+ * kiln_run_device_kind. */
+kiln_status kiln_run_computes(kiln_run *r, bool on, kiln_error *err) KILN_MUST_CHECK;
+/* From now on most units keep one thread busy, as those of a program that is `serial`; or, with false, as the program says. */
+void kiln_run_serial(kiln_run *r, bool on);
 
 /* Fails after SIGINT (KILN_E_INTERRUPTED) or SIGTERM (KILN_E_TERMINATED). For long loops in the parent. */
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
@@ -349,6 +355,12 @@ kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, s
  * for a unit that defers work, nor for deferred work. */
 kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem,
                              kiln_error *err) KILN_MUST_CHECK;
+/* Adds an output whose bytes the manifest has already, such as a plane that the unit leaves as it is: nothing is read, compressed
+ * or stored again. *named is false, and nothing was added, if the blob is missing, if there are several segments, or if the result
+ * is not to be stored: the caller then reads the bytes and puts them. elem as in kiln_worker_put. KILN_E_BUG: as kiln_worker_put.
+ */
+kiln_status kiln_worker_put_stored(kiln_worker *w, const char *name, const kiln_array *stored, uint32_t elem, bool *named,
+                                   kiln_error *err) KILN_MUST_CHECK;
 /* Sets the unit's counters to the text of a JSON object, which stays the caller's. Without a call they are "{}". */
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err) KILN_MUST_CHECK;
 

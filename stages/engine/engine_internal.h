@@ -173,12 +173,16 @@ typedef enum { KILN_PUT_COPY, KILN_PUT_LEND } kiln_put; /* kiln_worker_put, kiln
 /* Adds an output, as kiln_worker_put and kiln_worker_lend say. */
 kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_put put,
                              kiln_error *err) KILN_MUST_CHECK;
+/* Adds an output whose bytes are stored under this hash; at most KILN_BLOB_MAX. Not for a volatile unit. */
+kiln_status kiln_outputs_name(kiln_outputs *o, const char *name, kiln_hash hash, uint64_t bytes, uint32_t elem,
+                              kiln_error *err) KILN_MUST_CHECK;
 /* Compresses the outputs that wait and ends the result (protocol.h). Sets the counts and sizes in *m. *memfd is sealed; the caller
  * closes it. KILN_E_BUG: two outputs have the same name. */
 kiln_status kiln_outputs_finish(kiln_outputs *o, const char *counters, kiln_message *m, int *memfd,
                                 kiln_error *err) KILN_MUST_CHECK;
 /* For the parent: reads the table at the end of a RESULT's memfd, which is mapped whole at `map`. blobs[m->n_outputs] then point
- * into the map. Release *out also after a failure. KILN_E_BUG: sizes that do not fit. */
+ * into the map; `packed` of an output that was named is NULL. Release *out also after a failure. KILN_E_BUG: sizes that do not fit.
+ */
 kiln_status kiln_outputs_read(const kiln_message *m, const void *map, kiln_unit_result *out, kiln_blob *blobs,
                               kiln_error *err) KILN_MUST_CHECK;
 void kiln_outputs_clear(kiln_outputs *o);   /* drops all outputs, for the next unit */
@@ -229,6 +233,7 @@ struct kiln_run {
     kiln_device_list devices; /* n == 0: not looked for yet */
     bool on_cpu;              /* kiln_run_on_cpu */
     uint64_t work_us;         /* kiln_run_expect_work; 0: not known */
+    bool computes, serial;    /* kiln_run_computes, kiln_run_serial */
     kiln_worker_process
         workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */
     unsigned n_workers;          /* slots that have been used so far */

@@ -7,6 +7,9 @@
  * A thread keeps its packer from output to output and from unit to unit: what a packer takes would else be faulted in anew for each
  * output. It is counted with the thread (ram.c).
  *
+ * Outputs whose bytes are in the manifest already are named by their hashes (kiln_worker_put_stored). They take no part of the
+ * memfd.
+ *
  * Memory. Compressed bytes exist once. Each output has a region of the memfd that is large enough for the worst case and is written
  * as a stream. The rest of the region stays a hole, which takes no memory.
  *
@@ -27,6 +30,7 @@ struct kiln_output {
     kiln_unit_output head;
     const void *raw; /* while it waits: the copy, or the lent array */
     void *copy;      /* owned */
+    bool is_stored;  /* named, not packed */
     uint64_t at, packed;
 };
 
@@ -124,7 +128,7 @@ static kiln_status pack_waiting(kiln_outputs *o, kiln_error *err)
     for (uint32_t i = first; i < o->n; i++) {
         kiln_output *item = &o->items[i];
         kiln_error e = {0};
-        const kiln_status st = pack(o, omp_get_thread_num(), item, item->raw, &e);
+        const kiln_status st = item->is_stored ? KILN_OK : pack(o, omp_get_thread_num(), item, item->raw, &e);
         free(item->copy);
         item->raw = item->copy = NULL;
         if (st == KILN_OK) continue;
@@ -204,13 +208,19 @@ static kiln_status put_segment(kiln_outputs *o, const char *name, uint32_t segme
     return let_wait(o, item, raw, put, err);
 }
 
-kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_put put,
-                             kiln_error *err)
+static kiln_status check(const char *name, uint64_t bytes, uint32_t elem, kiln_error *err)
 {
     if (!*name || strlen(name) >= sizeof(((kiln_unit_output *)0)->name))
         return kiln_fail(err, KILN_E_BUG, "a unit's output cannot be called '%s'", name);
     if ((elem != 1 && elem != 2 && elem != 4 && elem != 8) || bytes % elem)
-        return kiln_fail(err, KILN_E_BUG, "output '%s' has %zu bytes, no multiple of %u", name, bytes, elem);
+        return kiln_fail(err, KILN_E_BUG, "output '%s' has %llu bytes, no multiple of %u", name, (unsigned long long)bytes, elem);
+    return KILN_OK;
+}
+
+kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_put put,
+                             kiln_error *err)
+{
+    KILN_TRY(check(name, bytes, elem, err));
     size_t at = 0;
     uint32_t segment = 0;
     do { /* an empty output has one empty segment */
@@ -219,6 +229,18 @@ kiln_status kiln_outputs_put(kiln_outputs *o, const char *name, const void *raw,
         KILN_TRY(put_segment(o, name, segment++, bytes ? (const char *)raw + at : NULL, size, elem, put, err));
         at += size;
     } while (at < bytes);
+    return KILN_OK;
+}
+
+kiln_status kiln_outputs_name(kiln_outputs *o, const char *name, kiln_hash hash, uint64_t bytes, uint32_t elem, kiln_error *err)
+{
+    const bool waits = o->n > o->n_packed;
+    KILN_TRY(check(name, bytes, elem, err));
+    KILN_TRY(grow(o, err));
+    kiln_output *item = &o->items[o->n++];
+    *item = (kiln_output){.head = {.hash = hash, .raw_bytes = bytes, .elem = elem}, .is_stored = true, .at = KILN_WIRE_STORED};
+    memcpy(item->head.name, name, strlen(name) + 1);
+    if (!waits) o->n_packed = o->n;
     return KILN_OK;
 }
 
@@ -288,14 +310,15 @@ kiln_status kiln_outputs_read(const kiln_message *m, const void *map, kiln_unit_
     out->n = m->n_outputs;
     memcpy(out->counters, (const char *)wire + table_bytes, m->counters_bytes - 1);
     for (uint32_t i = 0; i < m->n_outputs; i++) {
-        if (wire[i].at > end || wire[i].packed > end - wire[i].at)
+        const bool is_stored = wire[i].at == KILN_WIRE_STORED && wire[i].packed == 0;
+        if (!is_stored && (wire[i].at > end || wire[i].packed > end - wire[i].at))
             return kiln_fail(err, KILN_E_BUG, "output '%.95s' lies outside its result", wire[i].head.name);
         out->outputs[i] = wire[i].head;
         blobs[i] = (kiln_blob){.hash = wire[i].head.hash,
                                .raw_bytes = wire[i].head.raw_bytes,
                                .elem = wire[i].head.elem,
                                .packed_bytes = wire[i].packed,
-                               .packed = (unsigned char *)(uintptr_t)map + wire[i].at};
+                               .packed = is_stored ? NULL : (unsigned char *)(uintptr_t)map + wire[i].at};
     }
     return KILN_OK;
 }

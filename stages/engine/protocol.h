@@ -77,9 +77,10 @@ typedef struct {
 
 typedef struct {
     kiln_unit_output head;
-    uint64_t at;     /* offset in the memfd */
+    uint64_t at;     /* offset in the memfd, or KILN_WIRE_STORED */
     uint64_t packed; /* bytes there: compressed, or raw for a volatile result */
 } kiln_wire_output;
+#define KILN_WIRE_STORED UINT64_MAX /* the manifest has the bytes: the output is only named */
 
 /* Sends a message, and a memfd unless it is -1. The descriptor stays the caller's. KILN_E_TERMINATED: the peer is gone. KILN_E_IO.
  */

@@ -3,8 +3,10 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 kiln_manifest *kiln_run_manifest(kiln_run *r) { return r->manifest; }
@@ -56,7 +58,7 @@ static bool auto_is_cpu(const kiln_run *r)
     const char *asked = kiln_common_values.devices;
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
     const bool small = r->work_us && r->work_us / 1000 / threads < SMALL_MS;
-    return (r->program->packs || small) && (!asked || strcmp(asked, "auto") == 0) && threads >= THREADS_LEAST;
+    return ((r->program->packs && !r->computes) || small) && (!asked || strcmp(asked, "auto") == 0) && threads >= THREADS_LEAST;
 }
 
 void kiln_run_expect_work(kiln_run *r, uint64_t cpu_us) { r->work_us = cpu_us; }
@@ -78,17 +80,38 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-void kiln_run_on_cpu(kiln_run *r, bool on)
+/* Ends all workers. The next list looks for devices again. */
+static void leave_devices(kiln_run *r)
 {
-    if (r->on_cpu == on) return;
-    r->on_cpu = on;
-    if (r->devices.n == 0) return;
-    const bool same = r->devices.n == 1 && r->devices.items[0].kind == KILN_DEVICE_CPU && on;
-    if (same) return;
     kiln_workers_stop(r->workers, r->n_workers);
     for (unsigned i = 0; i < r->n_workers; i++) r->workers[i].retired = false; /* of slots that are on another device now */
     r->devices.n = 0;
 }
+
+static bool is_cpu(const kiln_device_list *d) { return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU; }
+
+void kiln_run_on_cpu(kiln_run *r, bool on)
+{
+    if (r->on_cpu == on) return;
+    r->on_cpu = on;
+    if (r->devices.n > 0 && !(on && is_cpu(&r->devices))) leave_devices(r);
+}
+
+/* Workers on the CPU keep what they have decoded if there is no GPU to take their place. */
+kiln_status kiln_run_computes(kiln_run *r, bool on, kiln_error *err)
+{
+    kiln_device_list *found;
+    const bool was_cpu = auto_is_cpu(r);
+    r->computes = on;
+    if (r->devices.n == 0 || auto_is_cpu(r) == was_cpu || r->on_cpu) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&found, 1, "devices", err));
+    const kiln_status st = on ? kiln_devices_resolve(kiln_common_values.devices, found, err) : KILN_OK;
+    if (st == KILN_OK && !(on && is_cpu(found) && !found->passed_over)) leave_devices(r);
+    free(found);
+    return st;
+}
+
+void kiln_run_serial(kiln_run *r, bool on) { r->serial = on; }
 
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err)
 {

@@ -39,7 +39,7 @@ const kiln_device *kiln_run_slot_device(const kiln_run *r, unsigned slot) { retu
 static unsigned cpu_workers(const kiln_run *r, unsigned n_threads)
 {
     enum { THREADS_EACH = 4, WORKERS_MOST = 16 };
-    const unsigned n = r->program->serial ? n_threads : n_threads / THREADS_EACH;
+    const unsigned n = r->program->serial || r->serial ? n_threads : n_threads / THREADS_EACH;
     return n < 1 ? 1 : n > WORKERS_MOST ? WORKERS_MOST : n;
 }
 

@@ -58,6 +58,18 @@ kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, 
     return kiln_outputs_put(&w->outputs, name, raw, bytes, elem, KILN_PUT_LEND, err);
 }
 
+/* The hash is the content's own, so a blob that is there under it is the output. Whether its bytes are sound, its readers check. */
+kiln_status kiln_worker_put_stored(kiln_worker *w, const char *name, const kiln_array *stored, uint32_t elem, bool *named,
+                                   kiln_error *err)
+{
+    kiln_manifest *m;
+    *named = false;
+    if (w->outputs.keep_raw || stored->n_segments != 1 || stored->raw_bytes > KILN_BLOB_MAX) return KILN_OK;
+    KILN_TRY(kiln_worker_manifest(w, &m, err));
+    *named = kiln_manifest_has_blob(m, stored->segments[0]);
+    return *named ? kiln_outputs_name(&w->outputs, name, stored->segments[0], stored->raw_bytes, elem, err) : KILN_OK;
+}
+
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err)
 {
     free(w->counters);
