@@ -5,6 +5,7 @@
  * Why the defaults are what they are: kernels/prune/DESIGN.md. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "stages/engine/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
 #include "stages/import/reader.h"
@@ -73,6 +74,7 @@ typedef struct {
     kiln_unit *blocks;  /* [n_blocks], of the input's those that have spacing */
     uint32_t *block_of; /* [n_blocks] which of the input's it is */
     uint32_t n_blocks;
+    uint32_t *kept; /* [input->n_chunks] what became of each block, as kiln_prune_request has it */
     kiln_tally tally, other;
     double largest[3]; /* as in kiln_prune_report */
     kiln_camera *cameras;
@@ -94,6 +96,7 @@ static void pruning_release(pruning *p)
 {
     units_free(p->blocks, p->n_blocks);
     free(p->block_of);
+    free(p->kept);
     free(p->requests);
     kiln_chunk_keys_release(&p->keys);
     free(p->views);
@@ -270,7 +273,8 @@ static kiln_status take_statistics(kiln_run *r, pruning *p, kiln_error *err)
     for (uint32_t i = 0; i < p->input->n_chunks; i++) key_planes(h, p, i, names, 3);
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_stats_ram(&p->size);
-    u.ram_cache = p->cache;
+    u.ram_thread = head.ram_thread = kiln_prune_stats_ram_thread(&p->size);
+    u.ram_cache = p->cache + kiln_prune_ahead_ram(p->input);
     KILN_GO(set_payload(&u, &head, NULL, NULL, NULL, err));
     KILN_GO(run_one(r, "measuring scales", &u, "statistics", sizeof p->stats, &data, &bytes, err));
     memcpy(&p->stats, data, sizeof p->stats);
@@ -364,7 +368,7 @@ static kiln_status plan_block(kiln_run *r, const pruning *p, uint32_t block, kil
     for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
 
     /* also those of near-duplicates and of pairs; kiln_prune_rules_key comes from rules.def */
-    _Static_assert(offsetof(kiln_prune_unit, rules) == 60 && sizeof head - offsetof(kiln_prune_unit, stats) == 248,
+    _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 256,
                    "kiln_prune_unit has another size: add to the keys what results depend on, then write the new size");
     kiln_hasher *h = kiln_run_key_bare(r, "block");
     kiln_prune_rules_key(h, &p->rules);
@@ -396,12 +400,23 @@ static kiln_status add_filtered(kiln_run *r, pruning *p, const kiln_unit *u, kil
     return KILN_OK;
 }
 
-static kiln_status add_tally(kiln_run *r, pruning *p, const kiln_unit *u, kiln_error *err)
+/* What cameras are told of a block. Survivors of merges change although no rule counts them. */
+static uint32_t kept_of(const pruning *p, uint32_t block, const kiln_tally *t)
+{
+    bool touched = t->kept != t->rows;
+    for (int k = 0; k < KILN_PRUNE_RULES; k++) touched = touched || t->counts[k][1] > 0;
+    for (uint64_t i = 0; i < p->n_merges && !touched; i++) touched = concerns(&p->merges[i], block);
+    return !touched ? KILN_PRUNE_UNTOUCHED : t->kept <= p->input->chunks[block].count ? (uint32_t)t->kept : KILN_PRUNE_UNKNOWN;
+}
+
+static kiln_status add_tally(kiln_run *r, pruning *p, uint32_t i, kiln_error *err)
 {
     kiln_tally *t;
+    const kiln_unit *u = &p->blocks[i];
     KILN_TRY(KILN_ALLOC(&t, 1, "a tally", err));
     const kiln_status st = kiln_unit_struct(r, u, "tally", t, sizeof *t, err);
     if (st == KILN_OK) kiln_tally_add(&p->tally, t);
+    if (st == KILN_OK) p->kept[p->block_of[i]] = kept_of(p, p->block_of[i], t);
     free(t);
     return st == KILN_OK && p->filters.filters.n ? add_filtered(r, p, u, err) : st;
 }
@@ -425,16 +440,21 @@ static kiln_status prune_blocks(kiln_run *r, pruning *p, kiln_error *err)
     kiln_status st;
     KILN_GO(KILN_ALLOC(&p->blocks, n, "the blocks", err));
     KILN_GO(KILN_ALLOC(&p->block_of, n, "the blocks", err));
+    KILN_GO(KILN_ALLOC(&p->kept, n, "the blocks", err));
     KILN_GO(KILN_ALLOC(&merges, p->n_merges, "merged rows", err));
+    for (uint32_t i = 0; i < n; i++) p->kept[i] = KILN_PRUNE_UNKNOWN;
     for (uint32_t i = 0; i < n; i++) {
         if (!has_block(p, i)) continue;
         KILN_GO(plan_block(r, p, i, merges, &p->blocks[p->n_blocks], err));
         p->block_of[p->n_blocks++] = i;
     }
-    KILN_GO(kiln_run_units(r, "pruning", p->blocks, p->n_blocks, err));
+    kiln_run_serial(r, true);
+    st = kiln_run_units(r, "pruning", p->blocks, p->n_blocks, err);
+    kiln_run_serial(r, false);
+    KILN_GO(st);
     for (uint32_t i = 0; i < p->n_blocks; i++)
         if (!p->blocks[i].quarantined) {
-            KILN_GO(add_tally(r, p, &p->blocks[i], err));
+            KILN_GO(add_tally(r, p, i, err));
             KILN_GO(kiln_unit_pass(r, &p->blocks[i], take_largest(r, p, i, err)));
         }
     if (kiln_run_is_once(r)) KILN_GO(kiln_run_refused(r, err)); /* else when the layer is made, with what else is wrong */
@@ -507,6 +527,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     head.request = p->requests[i];
     head.n_rows = p->n_rows;
     head.n_merges = p->n_merges;
+    head.n_kept = p->input->n_chunks; /* in no key: it says what the rules and the input say, sooner */
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     kiln_hasher *h = kiln_run_key_bare(r, "pairs");
     kiln_key_hash(h, "view", kiln_view_request_table_key(&p->requests[i], &p->keys));
@@ -525,7 +546,7 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     u->shared_payload_bytes = shared->size;
     u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&p->requests[i].view)) + filters_ram(p) +
                         kiln_shared_payload_ram(shared->size);
-    u->ram_cache = p->cache;
+    u->ram_cache = p->cache + kiln_prune_ahead_ram(p->input);
     KILN_TRY(kiln_buffer_put(&payload, &head, sizeof head, err));
     u->payload = payload.data;
     u->payload_bytes = payload.size;
@@ -537,7 +558,17 @@ static kiln_status put_lists(const pruning *p, kiln_buffer *b, kiln_error *err)
 {
     if (p->n_merges) KILN_TRY(kiln_buffer_put(b, p->merges, p->n_merges * sizeof *p->merges, err));
     if (p->n_rows) KILN_TRY(kiln_buffer_put(b, p->rows, p->n_rows * sizeof *p->rows, err));
+    KILN_TRY(kiln_buffer_put(b, p->kept, p->input->n_chunks * sizeof *p->kept, err));
     return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
+}
+
+/* Is counting long enough for a GPU? Its context takes some half a second to make and to end; a thread of the CPU counts a row
+ * of a view in 0.13 microseconds (DESIGN.md). */
+static bool is_long(const pruning *p)
+{
+    enum { ROWS_A_THREAD = 6000000 }; /* some 0.8 s */
+    const double rows = (double)p->input->count * p->n_views;
+    return rows > (double)ROWS_A_THREAD * kiln_devices_threads(kiln_common_values.threads);
 }
 
 static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
@@ -549,6 +580,7 @@ static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
     KILN_GO(KILN_ALLOC(&units, p->n_views, "views", err));
     KILN_GO(put_lists(p, &shared, err));
     for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &shared, &units[i], err));
+    KILN_GO(kiln_run_computes(r, is_long(p), err));
     KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
         p->views[i].missing = units[i].quarantined;

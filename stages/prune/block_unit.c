@@ -1,5 +1,7 @@
 /* block_unit -- the pruned planes of one block: every plane that its source has, without the dropped rows and with the
- * scales that the rules left, and spacing2. A block that lost all its rows keeps its planes, empty. */
+ * scales that the rules left, and spacing2. A block that lost all its rows keeps its planes, empty. A plane that stays as it is,
+ * nearly every plane of a sound scene, is named by the blob that its source has: it is neither packed nor, but for the geometry,
+ * read. */
 #include "kernels/bounds/bounds.h"
 #include "stages/prune/prune_tally.h"
 #include "stages/prune/prune_units.h"
@@ -53,6 +55,17 @@ static kiln_status read_plane(kiln_worker *w, kiln_prune_input *in, const kiln_p
     return KILN_OK;
 }
 
+/* Names the plane of the source if pruning leaves it as it is. */
+static kiln_status name_plane(kiln_worker *w, const kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
+                              const kiln_plane *plane, bool *named, kiln_error *err)
+{
+    const kiln_plane *from = kiln_chunk_plane(kiln_prune_plane_chunk(in, q->head->block, plane->name), plane->name);
+    *named = false;
+    if (!from || r->kept < r->n || q->head->n_merges > 0) return KILN_OK;
+    if (!kiln_pruned_rows_keep_scales(r) && strcmp(plane->name, "log_scales") == 0) return KILN_OK;
+    return kiln_worker_put_stored(w, plane->name, &from->data, kiln_type_size(plane->type), named, err);
+}
+
 static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
                              const kiln_plane *plane, kiln_error *err)
 {
@@ -60,7 +73,10 @@ static kiln_status put_plane(kiln_worker *w, kiln_prune_input *in, const kiln_pr
     const uint64_t count = r->n * plane->components;
     const void *from = replaced(r, plane->name);
     void *data = NULL;
+    bool named;
     kiln_status st = KILN_OK;
+    KILN_TRY(name_plane(w, in, q, r, plane, &named, err));
+    if (named) return KILN_OK;
     KILN_GO(kiln_alloc_unset(&data, count, elem, "a pruned plane", err)); /* a copy: merging may send the plane out of the cache */
     if (from && count)
         memcpy(data, from, count * elem);
@@ -95,22 +111,32 @@ static kiln_status put_bounds(kiln_worker *w, kiln_pruned_rows *r, kiln_error *e
     return kiln_worker_put(w, "bounds", &b, sizeof b, 4, err);
 }
 
-static kiln_status put_tally(kiln_worker *w, kiln_prune_input *in, uint32_t block, const kiln_pruned_rows *r, bool filters,
-                             kiln_error *err)
+/* Both sides; rows that no rule touched are counted once. */
+static kiln_status tally_sides(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
+                               kiln_tally *t, kiln_error *err)
+{
+    const void *log_scales = NULL, *logits = NULL;
+    if (r->n == 0) return KILN_OK;
+    KILN_TRY(kiln_prune_plane(w, in, q->head->block, "log_scales", &log_scales, err));
+    KILN_TRY(kiln_prune_plane(w, in, q->head->block, "opacity_logits", &logits, err));
+    kiln_tally_rows(t, 0, r->n, log_scales, logits, NULL);
+    if (r->kept == r->n && q->head->n_merges == 0 && kiln_pruned_rows_keep_scales(r))
+        kiln_tally_same(t);
+    else
+        kiln_tally_rows(t, 1, r->n, r->log_scales_after, r->opacity_logits, r->keep);
+    return KILN_OK;
+}
+
+static kiln_status put_tally(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_pruned_rows *r,
+                             bool filters, kiln_error *err)
 {
     kiln_tally *t;
-    const void *log_scales = NULL, *logits = NULL;
     kiln_status st = KILN_OK;
     KILN_TRY(KILN_ALLOC(&t, 1, "a tally", err));
     t->rows = r->n;
     t->kept = r->kept;
     memcpy(t->counts, r->counts, sizeof t->counts);
-    if (r->n) {
-        KILN_GO(kiln_prune_plane(w, in, block, "log_scales", &log_scales, err));
-        KILN_GO(kiln_prune_plane(w, in, block, "opacity_logits", &logits, err));
-        kiln_tally_rows(t, 0, r->n, log_scales, logits, NULL);
-        kiln_tally_rows(t, 1, r->n, r->log_scales_after, r->opacity_logits, r->keep);
-    }
+    KILN_GO(tally_sides(w, in, q, r, t, err));
     KILN_GO(kiln_worker_put(w, "tally", t, sizeof *t, 8, err));
     if (filters) KILN_GO(kiln_worker_put(w, "filtered", r->filtered, sizeof r->filtered, 8, err));
 done:
@@ -135,7 +161,7 @@ kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, k
     if (q->head->block >= in->layer->n_chunks)
         return kiln_fail(err, KILN_E_BUG, "block %u of %u was asked for", q->head->block, in->layer->n_chunks);
     KILN_TRY(kiln_pruned_rows_make(w, in, q, q->head->block, &r, err));
-    KILN_GO(put_tally(w, in, q->head->block, &r, q->head->text_bytes > 0, err));
+    KILN_GO(put_tally(w, in, q, &r, q->head->text_bytes > 0, err));
     if (q->head->planes) KILN_GO(put_planes(w, in, q, &r, err));
     KILN_GO(put_bounds(w, &r, err)); /* of a dry run, too: its report has the largest scale */
 done:

@@ -1,7 +1,12 @@
 /* pairs_unit -- the pairs that a camera's lists take before and after pruning, block by block in fixed memory. No pruned
- * layer is needed for that, so that --dry-run predicts too: rows that the rules leave alone are projected once and counted
- * for both sides, rows that they drop count before, rows that they change are projected again. */
+ * layer is needed for that, so that --dry-run predicts too.
+ *
+ * Blocks that the rules leave alone, of a sound scene all, are projected and counted once for both sides. In a block that they
+ * change, rows that they leave alone are projected once and counted for both sides, rows that they drop count before, rows that
+ * they change are projected again. On a GPU both versions of such a block are counted as a whole (pair_scenes.c): they are on the
+ * device after the first camera. */
 #include "base/carve.h"
+#include "base/minmax.h"
 #include "stages/engine/devices.h"
 #include "stages/prune/prune_units.h"
 
@@ -153,16 +158,58 @@ uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y)
            (threads + 1) * tiles_y * sizeof(uint64_t);
 }
 
+uint64_t kiln_prune_ahead_ram(const kiln_layer *input)
+{
+    const uint64_t threads = kiln_devices_threads(kiln_common_values.threads), n = kiln_min_u64(threads, KILN_AHEAD_THREADS);
+    return n < 2 ? 0 : n * (KILN_CONNECTION_RAM + kiln_frame_chunk_bytes(input, true));
+}
+
+static kiln_status count_whole(counting *c, const kiln_prune_request *q, kiln_prune_pass pass, bool before, bool after,
+                               kiln_error *err)
+{
+    uint64_t visible, pairs;
+    KILN_TRY(kiln_prune_count_pass(c->w, c->in, q, pass, &visible, &pairs, err));
+    for (int side = 0; side < 2; side++) {
+        if (!(side ? after : before)) continue;
+        c->sum.visible[side] += visible;
+        c->sum.pairs[side] += pairs;
+    }
+    return KILN_OK;
+}
+
+/* Is this one of the blocks that are counted with the rules applied row by row? */
+static bool is_row_by_row(const counting *c, const kiln_prune_request *q, uint32_t block, bool gpu)
+{
+    return (gpu ? q->kept[block] == KILN_PRUNE_UNKNOWN : q->kept[block] != KILN_PRUNE_UNTOUCHED) &&
+           kiln_prune_has_block(c->in, block) && kiln_view_request_may_see(c->request, &c->in->layer->chunks[block]);
+}
+
+static kiln_status count_row_by_row(counting *c, const kiln_prune_request *q, bool gpu, kiln_error *err)
+{
+    for (uint32_t i = 0; i < c->in->layer->n_chunks; i++) {
+        if (!is_row_by_row(c, q, i, gpu)) continue;
+        if (!c->store) KILN_TRY(KILN_ALLOC(&c->store, lay_out(c, NULL), "projected Gaussians", err));
+        (void)lay_out(c, c->store);
+        KILN_TRY(count_block(c, q, i, err));
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
 {
     counting c = {.w = w, .request = &q->head->request};
-    kiln_status st = KILN_OK;
-    KILN_TRY(kiln_prune_input_get(w, q->head, &c.in, err));
-    KILN_TRY(KILN_ALLOC(&c.store, lay_out(&c, NULL), "projected Gaussians", err));
-    (void)lay_out(&c, c.store);
-    for (uint32_t i = 0; i < c.in->layer->n_chunks; i++)
-        if (kiln_prune_has_block(c.in, i) && kiln_view_request_may_see(c.request, &c.in->layer->chunks[i]))
-            KILN_GO(count_block(&c, q, i, err));
+    const bool gpu = kiln_runner_exec(kiln_worker_runner(w)).device >= 0;
+    bool changes = false;
+    kiln_status st;
+    KILN_TRY(kiln_prune_input_get_drawn(w, q->head, &c.in, err));
+    if (q->head->n_kept != c.in->layer->n_chunks)
+        return kiln_fail(err, KILN_E_BUG, "a camera was told of %llu blocks, the layer has %u", (unsigned long long)q->head->n_kept,
+                         c.in->layer->n_chunks);
+    for (uint32_t i = 0; i < c.in->layer->n_chunks; i++) changes = changes || q->kept[i] < KILN_PRUNE_UNKNOWN;
+    KILN_GO(count_whole(&c, q, KILN_PRUNE_SAME, true, true, err));
+    if (gpu && changes) KILN_GO(count_whole(&c, q, KILN_PRUNE_BEFORE, true, false, err));
+    if (gpu && changes) KILN_GO(count_whole(&c, q, KILN_PRUNE_AFTER, false, true, err));
+    KILN_GO(count_row_by_row(&c, q, gpu, err));
     KILN_GO(kiln_worker_put(w, "pairs", &c.sum, sizeof c.sum, 8, err));
 done:
     free(c.store);

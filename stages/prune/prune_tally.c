@@ -4,6 +4,7 @@
 #include "kernels/math/real.h"
 
 #include <math.h>
+#include <string.h>
 
 void kiln_tally_rows(kiln_tally *t, int side, uint64_t n, const float *log_scales, const float *opacity_logits, const uint8_t *keep)
 {
@@ -15,6 +16,12 @@ void kiln_tally_rows(kiln_tally *t, int side, uint64_t n, const float *log_scale
         kiln_histogram_add(t->scales[side], KILN_TALLY_SCALES, KILN_TALLY_LO, KILN_TALLY_HI, &longest, 1);
         kiln_histogram_add(t->opacities[side], KILN_TALLY_OPACITIES, 0, 1, &opacity, 1);
     }
+}
+
+void kiln_tally_same(kiln_tally *t)
+{
+    memcpy(t->scales[1], t->scales[0], sizeof t->scales[1]);
+    memcpy(t->opacities[1], t->opacities[0], sizeof t->opacities[1]);
 }
 
 void kiln_tally_add(kiln_tally *sum, const kiln_tally *t)

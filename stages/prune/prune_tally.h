@@ -20,6 +20,8 @@ typedef struct {
 /* Adds n rows to one side (0 before, 1 after); planes planar; keep may be NULL: all. */
 void kiln_tally_rows(kiln_tally *t, int side, uint64_t n, const float *log_scales, const float *opacity_logits,
                      const uint8_t *keep);
+/* Makes the side after equal to the side before. */
+void kiln_tally_same(kiln_tally *t);
 void kiln_tally_add(kiln_tally *sum, const kiln_tally *t);
 /* The longest axis that a share (0..1) of the rows does not exceed: the middle of its bin. 0 without rows. */
 double kiln_tally_scale_at(const uint64_t scales[KILN_TALLY_SCALES], double share);

@@ -17,6 +17,8 @@ static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_re
     at += q->head->n_merges * sizeof *q->merges;
     q->rows = (const void *)at;
     at += q->head->n_rows * sizeof *q->rows;
+    q->kept = (const void *)at;
+    at += q->head->n_kept * sizeof *q->kept;
     q->text = at;
     at += q->head->text_bytes;
     if (at != (const char *)payload + bytes)
@@ -28,7 +30,11 @@ static void input_free(void *state)
 {
     kiln_prune_input *in = state;
     if (!in) return;
+    kiln_draw_store_free(in->store);
+    kiln_runner_free(in->host);
+    kiln_ahead_release(&in->ahead);
     kiln_plane_cache_free(in->planes);
+    free(in->keys);
     free(in->spacing_of);
     kiln_layer_free(in->spacing);
     kiln_layer_free(in->layer);
@@ -98,25 +104,81 @@ done:
     return st;
 }
 
+static kiln_status get_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+{
+    *out = kiln_worker_state(w);
+    return *out && kiln_hash_equal((*out)->layer->digest, u->layer) ? KILN_OK : open_input(w, u, out, err);
+}
+
+static uint64_t spare_of(const kiln_worker *w, const kiln_prune_unit *u)
+{
+    const uint64_t share = kiln_worker_ram(w), ram = u->ram + u->ram_thread * (kiln_worker_threads(w) - 1);
+    return share > ram ? share - ram : 0;
+}
+
 kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
 {
-    const uint64_t share = kiln_worker_ram(w);
-    *out = kiln_worker_state(w);
-    if (!*out || !kiln_hash_equal((*out)->layer->digest, u->layer)) KILN_TRY(open_input(w, u, out, err));
-    kiln_plane_cache_set_budget((*out)->planes, share > u->ram ? share - u->ram : 0);
+    KILN_TRY(get_input(w, u, out, err));
+    kiln_ahead_release(&(*out)->ahead);
+    kiln_plane_cache_set_budget((*out)->planes, spare_of(w, u));
     return KILN_OK;
+}
+
+kiln_status kiln_prune_input_get_ahead(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, uint64_t *budget,
+                                       kiln_error *err)
+{
+    const uint64_t spare = spare_of(w, u);
+    KILN_TRY(get_input(w, u, out, err));
+    *budget = spare - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, spare);
+    kiln_plane_cache_set_budget((*out)->planes, *budget);
+    return KILN_OK;
+}
+
+/* Of the planes that a camera reads; kernels/draw knows blocks by it. */
+static kiln_hash key_of(const kiln_chunk *c)
+{
+    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits"};
+    kiln_hash planes[sizeof names / sizeof *names] = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const kiln_plane *p = kiln_chunk_plane(c, names[i]);
+        if (p) planes[i] = kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
+    }
+    return kiln_hash_of(planes, sizeof planes);
+}
+
+static kiln_status prepare_drawing(kiln_worker *w, kiln_prune_input *in, kiln_error *err)
+{
+    const bool gpu = kiln_runner_exec(kiln_worker_runner(w)).device >= 0;
+    const kiln_runner_options host = {.device = KILN_RUNNER_CPU, .threads = kiln_worker_threads(w)};
+    if (!in->store) KILN_TRY(kiln_draw_store_new(kiln_worker_runner(w), &in->store, err));
+    if (gpu && !in->host) KILN_TRY(kiln_runner_new(&host, &in->host, err));
+    if (in->keys) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&in->keys, in->layer->n_chunks, "keys of blocks", err));
+    for (uint32_t i = 0; i < in->layer->n_chunks; i++) in->keys[i] = key_of(&in->layer->chunks[i]);
+    return KILN_OK;
+}
+
+kiln_status kiln_prune_input_get_drawn(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+{
+    uint64_t budget;
+    KILN_TRY(kiln_prune_input_get_ahead(w, u, out, &budget, err));
+    return prepare_drawing(w, *out, err);
+}
+
+const kiln_chunk *kiln_prune_plane_chunk(const kiln_prune_input *in, uint32_t block, const char *plane)
+{
+    const bool aside = in->spacing && strcmp(plane, "spacing2") == 0;
+    return aside ? &in->spacing->chunks[in->spacing_of[block]] : &in->layer->chunks[block];
 }
 
 kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
                              kiln_error *err)
 {
     kiln_manifest *m;
-    const bool aside = in->spacing && strcmp(name, "spacing2") == 0;
-    if (aside && !kiln_prune_has_block(in, block))
+    if (strcmp(name, "spacing2") == 0 && !kiln_prune_has_block(in, block))
         return kiln_fail(err, KILN_E_BUG, "block '%s' has no spacing", in->layer->chunks[block].name);
     KILN_TRY(kiln_worker_manifest(w, &m, err));
-    const kiln_chunk *from = aside ? &in->spacing->chunks[in->spacing_of[block]] : &in->layer->chunks[block];
-    return kiln_plane_cache_get(in->planes, m, from, name, out, err);
+    return kiln_plane_cache_get(in->planes, m, kiln_prune_plane_chunk(in, block, name), name, out, err);
 }
 
 kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)

@@ -5,7 +5,7 @@
 
 #include "stages/engine/run_layers.h"
 #include "stages/export/filters.h"
-#include "stages/frame/frame.h"
+#include "stages/frame/ahead.h"
 #include "stages/prune/rules.h"
 
 typedef enum {
@@ -33,21 +33,26 @@ typedef struct {
 } kiln_prune_filters;
 
 /* The payload begins with this; then, in the shared payload of a camera, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
- * ascending), text_bytes of text: of SCALES the other manifest's path with its NUL, of blocks and cameras a kiln_prune_filters
- * where there are filters. A block gets the rows and merges that concern it, a camera all. */
+ * ascending), n_kept u32 (what became of each block), text_bytes of text: of SCALES the other manifest's path with its NUL, of
+ * blocks and cameras a kiln_prune_filters where there are filters. A block gets the rows and merges that concern it, a camera all.
+ */
 typedef struct {
     kiln_prune_unit_kind kind;
     uint32_t block;
     bool planes;
-    uint64_t ram; /* host memory that the unit takes */
+    uint64_t ram, ram_thread; /* host memory that the unit takes, and for each further thread */
     kiln_layer_kind layer_kind;
     kiln_hash layer, spacing; /* spacing zero: the layer has spacing2 itself */
     kiln_prune_rules rules;
     kiln_prune_stats stats;    /* MERGES */
     float merge_distance;      /* MERGES: scene units */
     kiln_view_request request; /* PAIRS */
-    uint64_t n_merges, n_rows, text_bytes;
+    uint64_t n_merges, n_rows, n_kept, text_bytes;
 } kiln_prune_unit;
+
+/* What a camera knows of a block besides how many of its rows stay. No result depends on it, only the time that it takes. */
+#define KILN_PRUNE_UNTOUCHED UINT32_MAX     /* the rules leave the block as it is */
+#define KILN_PRUNE_UNKNOWN (UINT32_MAX - 1) /* its unit has no result */
 
 kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
@@ -56,6 +61,7 @@ typedef struct {
     const kiln_prune_unit *head;
     const kiln_merged_row *merges;
     const uint32_t *rows;
+    const uint32_t *kept; /* [n_kept] of a camera: rows that stay of each of the layer's blocks, or one of the values above */
     const char *text;
 } kiln_prune_request;
 
@@ -69,13 +75,26 @@ typedef struct {
     uint32_t *spacing_of;        /* [layer->n_chunks] with spacing: its block of the same name, or KILN_PRUNE_NO_BLOCK */
     kiln_plane_cache *planes;
     uint64_t largest; /* rows of the largest block */
+    kiln_ahead ahead;
+    /* for cameras: */
+    kiln_draw_store *store; /* of the worker's runner */
+    kiln_runner *host;      /* applies the rules on the CPU while the worker's runner is in use; NULL: it is the worker's */
+    kiln_hash *keys;        /* [layer->n_chunks] of the geometry of each block */
 } kiln_prune_input;
 /* The cache of planes gets what the unit leaves of the worker's share. */
 kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err) KILN_MUST_CHECK;
+/* The same with readers that decode ahead, if there is room. *budget: what the cache got. */
+kiln_status kiln_prune_input_get_ahead(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, uint64_t *budget,
+                                       kiln_error *err) KILN_MUST_CHECK;
+/* The same with what a camera needs besides. */
+kiln_status kiln_prune_input_get_drawn(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out,
+                                       kiln_error *err) KILN_MUST_CHECK;
 /* Has it all that pruning reads? Not where kiln-knn finished partially. */
 bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block);
 /* Is this one of the planes that are worth keeping decoded? Several units read it. */
 bool kiln_prune_keeps(const char *plane);
+/* The chunk that has this plane of a block: the layer's, or of spacing2 that of the layer 'spacing'. The block has spacing. */
+const kiln_chunk *kiln_prune_plane_chunk(const kiln_prune_input *in, uint32_t block, const char *plane);
 /* A plane of a block, spacing2 from wherever it is. Borrowed as kiln_plane_cache_get says. */
 kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
                              kiln_error *err) KILN_MUST_CHECK;
@@ -94,6 +113,8 @@ enum { KILN_PRUNED_ROW_BYTES = 64 }; /* of store, a row: 15 floats, 3 bytes and 
 kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                   kiln_pruned_rows *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_pruned_rows_release(kiln_pruned_rows *r);
+/* Did the rules change no scale? Bit by bit, as the stored plane is compared. */
+bool kiln_pruned_rows_keep_scales(const kiln_pruned_rows *r);
 /* Marks what the request's filters drop, KILN_PRUNE_NAMED, and counts it. */
 kiln_status kiln_prune_mark_filtered(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                      kiln_pruned_rows *r, kiln_error *err) KILN_MUST_CHECK;
@@ -103,6 +124,12 @@ kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, cons
                                       kiln_pruned_rows *r, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
                                    const kiln_plane *plane, float *data, kiln_error *err) KILN_MUST_CHECK;
+
+/* Which blocks a pass over a camera's scene counts (pair_scenes.c). */
+typedef enum { KILN_PRUNE_SAME, KILN_PRUNE_BEFORE, KILN_PRUNE_AFTER, KILN_PRUNE_NO_PASS } kiln_prune_pass;
+/* Counts the visible Gaussians and the pairs of one pass. */
+kiln_status kiln_prune_count_pass(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, kiln_prune_pass pass,
+                                  uint64_t *visible, uint64_t *pairs, kiln_error *err) KILN_MUST_CHECK;
 
 kiln_status kiln_prune_stats_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
@@ -117,9 +144,11 @@ typedef struct {
     kiln_layer_size blocks; /* spacing2 counted in */
 } kiln_prune_size;
 uint64_t kiln_prune_stats_ram(const kiln_prune_size *s);
+uint64_t kiln_prune_stats_ram_thread(const kiln_prune_size *s);
 uint64_t kiln_prune_merges_ram(const kiln_prune_size *s);
 uint64_t kiln_prune_block_ram(const kiln_prune_size *s, bool merges);
 uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y);
+uint64_t kiln_prune_ahead_ram(const kiln_layer *input); /* to decode ahead, at most, if there is room */
 uint64_t kiln_prune_scales_ram(const kiln_prune_size *s);
 
 #endif

@@ -89,12 +89,17 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
                          .keep = out->keep,
                          .log_scales_out = out->log_scales_after,
                          .counts = out->counts};
-    KILN_GO(KILN_WORK(w, prune, &a, err));
+    KILN_GO(kiln_runner_run(in->host ? in->host : kiln_worker_runner(w), KILN_OP_prune, &a, err));
     for (int k = 0; k < KILN_FILTER_KINDS; k++) out->counts[KILN_PRUNE_drop_row][0] -= out->filtered[k];
     for (uint64_t i = 0; i < out->n; i++) out->kept += out->keep[i];
 done:
     if (st != KILN_OK) kiln_pruned_rows_release(out);
     return st;
+}
+
+bool kiln_pruned_rows_keep_scales(const kiln_pruned_rows *r)
+{
+    return r->n == 0 || memcmp(r->log_scales, r->log_scales_after, 3 * r->n * sizeof *r->log_scales) == 0;
 }
 
 void kiln_pruned_rows_release(kiln_pruned_rows *r)

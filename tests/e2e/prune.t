@@ -20,6 +20,35 @@ plane() { digest "$1" | awk '/^layer pruned/ {print $3}'; }
 # a sound scene: nothing happens
 [ "$(number "$KILN_TMP/s.json" "r['kept']")" = $rows ] || fail "a sound scene lost rows"
 [ "$(number "$KILN_TMP/s.json" "sum(v['clamped'] for v in r['rules'].values())")" = 0 ] || fail "a sound scene was clamped"
+# a plane that stays as it is keeps the source's blob: blocks name it and pack nothing but their tallies and bounds
+cat >"$KILN_TMP/named.py" <<'END'
+import json, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+source = {(c, p): h for c, p, h in db.execute("""SELECT chunk.name, plane.name, hash FROM plane_segment JOIN plane ON plane.id = plane
+    JOIN chunk ON chunk.id = chunk JOIN layer ON layer.id = layer WHERE kind IN ('source', 'spacing')""")}
+units = db.execute("SELECT unit.name, o.name, hash FROM unit_output o JOIN unit ON unit.id = unit WHERE stage = 'prune' AND unit.name LIKE 'block %'")
+packed = [p for u, p, h in units if p not in ('tally', 'bounds') and source[u[6:], p] != h]
+stored = sum(l['stored_bytes'] for l in json.load(open(sys.argv[2]))['lists'] if l['what'] == 'pruning')
+print(len(packed), stored < 10000)
+END
+[ "$(python3 "$KILN_TMP/named.py" "$ok" "$KILN_TMP/s.json")" = "0 True" ] || fail "of a sound scene planes are packed: $(python3 "$KILN_TMP/named.py" "$ok" "$KILN_TMP/s.json")"
+read -r packed few <<<"$(python3 "$KILN_TMP/named.py" "$ex" "$KILN_TMP/x.json")"
+[ "$packed" -gt 10 ] && [ "$few" = False ] || fail "of a broken scene $packed planes are packed"
+# a block of which only scales change packs these alone
+kiln prune "$ok" --max-scale 0.5 --max-scale-policy clamp --json >"$KILN_TMP/c.json" || fail "clamp"
+[ "$(python3 "$KILN_TMP/named.py" "$ok" "$KILN_TMP/c.json")" = "2 False" ] || fail "of two blocks with lower scales not two planes are packed: $(python3 "$KILN_TMP/named.py" "$ok" "$KILN_TMP/c.json")"
+# a blob that is not there is not named
+python3 -c "
+import shutil, sqlite3, sys
+shutil.copy(sys.argv[1], sys.argv[2])
+db = sqlite3.connect(sys.argv[2])
+db.execute(\"DELETE FROM unit WHERE stage = 'prune'\")
+db.execute(\"DELETE FROM stage WHERE name = 'prune'\")
+db.execute(\"DELETE FROM blob WHERE hash = (SELECT hash FROM plane_segment JOIN plane ON plane.id = plane JOIN chunk ON chunk.id = chunk JOIN layer ON layer.id = layer WHERE kind = 'source' AND plane.name = 'shN' LIMIT 1)\")
+db.commit()" "$ok" "$KILN_TMP/lost.db" || fail "cannot take a blob out"
+must 74 kiln prune "$KILN_TMP/lost.db" --reset
+grep -q 'is missing' "$KILN_TMP/err" || fail "says: $(cat "$KILN_TMP/err")"
+kiln prune "$ok" --reset >/dev/null || fail "reset"
 # a broken one: at least 90 % of what it takes too much is gone
 sound=$(pairs "$KILN_TMP/s.json" 0) before=$(pairs "$KILN_TMP/x.json" 0) after=$(pairs "$KILN_TMP/x.json" 1)
 [ $((before - sound)) -gt $((sound / 20)) ] || fail "the broken scene is not broken: $before pairs, $sound in the sound one"
@@ -28,6 +57,14 @@ sound=$(pairs "$KILN_TMP/s.json" 0) before=$(pairs "$KILN_TMP/x.json" 0) after=$
 for name in ok ex; do
     kiln chunk "$KILN_TMP/$name/manifest.db" >/dev/null && kiln render "$KILN_TMP/$name/manifest.db" --camera cam0 -o "$KILN_TMP/$name.npy" >/dev/null ||
         fail "picture of $name"
+done
+# the forecast is what kiln-tiles counts of the pruned layer, of blocks that the rules change and of those that they leave alone
+for pair in "s ok" "x ex"; do
+    set -- $pair
+    kiln tiles "$KILN_TMP/$2/manifest.db" --predict --json >"$KILN_TMP/$2.tiles" || fail "tiles $2"
+    counted=$(number "$KILN_TMP/$2.tiles" "[(c['name'], c['visible'], c['pairs']) for c in r['cameras']]")
+    [ "$(number "$KILN_TMP/$1.json" "[(c['camera'], c['visible'][1], c['pairs'][1]) for c in r['cameras']]")" = "$counted" ] ||
+        fail "prune forecasts other pairs than tiles counts of $2: $counted"
 done
 db=$(kiln compare "$KILN_TMP/ex.npy" "$KILN_TMP/ok.npy" --json | python3 -c 'import json,sys; print(int(json.load(sys.stdin)["psnr"]))') || fail "compare"
 [ "$db" -ge 35 ] || fail "the pruned picture is $db dB from the sound one"

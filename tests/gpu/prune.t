@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Forecasts of pairs on a GPU: the CPU's numbers, of sound scenes and of those that the rules change, with planes on the device and
+# without; and auto counts on the GPU where that is long, although it prunes on the CPU.
+. tests/gpu/lib.sh
+numbers() { python3 -c "
+import json, sys
+r = json.load(open(sys.argv[1]))
+print(*(json.dumps(r[k], sort_keys=True) for k in ('rows', 'kept', 'rules', 'scales', 'opacities', 'cameras')), sep='\n')" "$1"; }
+# case NAME MANIFEST ARGUMENTS...: the same on both devices
+case_of() {
+    local name=$1 from=$2 devices db; shift 2
+    for devices in cpu cuda; do
+        db=$KILN_TMP/$name.$devices.db
+        cp "$from" "$db" || fail copy
+        on "$devices" prune "$db" "$@"
+        numbers "$KILN_TMP/report.json" >"$KILN_TMP/$name.$devices"
+        digest "$db" >>"$KILN_TMP/$name.$devices"
+        echo "$name on $devices: $(field wall_s) s, at most $(field vram_peak_bytes) bytes of the GPU"
+    done
+    diff "$KILN_TMP/$name.cpu" "$KILN_TMP/$name.cuda" >&2 || fail "$name: the GPU counts otherwise"
+}
+for kind in sound broken; do
+    [ $kind = sound ] && explode=0 || explode=1
+    scene "$KILN_TMP/$kind" 400000 24 1280x720 --explode $explode
+    kiln import "$KILN_TMP/$kind" "$KILN_TMP/$kind.db" >/dev/null && kiln knn "$KILN_TMP/$kind.db" >/dev/null || fail "bake $kind"
+done
+case_of sound "$KILN_TMP/sound.db"
+case_of broken "$KILN_TMP/broken.db"
+case_of broken-vram "$KILN_TMP/broken.db" --vram 24M
+case_of faint "$KILN_TMP/broken.db" --min-opacity 0.3 --sizes 64,640
+case_of clamped "$KILN_TMP/broken.db" --max-spacing-policy clamp --filter-box '-,-,-,-,-,0'
+case_of merged "$KILN_TMP/sound.db" --merge --merge-distance 1
+case_of dry "$KILN_TMP/broken.db" --dry-run
+
+# 144 views of 400,000 rows are long for 8 threads, 24 are not
+on auto prune "$KILN_TMP/sound.db" --threads 8 --dry-run
+case $(field device) in *cuda*) fail "a short forecast took the GPU: $(field device)" ;; esac
+on auto prune "$KILN_TMP/sound.db" --threads 8 --sizes 64,128,256,512,1024,2048
+case $(field device) in *cuda*) ;; *) fail "a long forecast was not counted on the GPU: $(field device)" ;; esac
+numbers "$KILN_TMP/report.json" >"$KILN_TMP/auto"
+on cpu prune "$KILN_TMP/sound.db" --force --sizes 64,128,256,512,1024,2048
+diff "$KILN_TMP/auto" <(numbers "$KILN_TMP/report.json") >&2 || fail 'auto counts otherwise'
+nothing_left
