@@ -110,9 +110,17 @@ static kiln_status get_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prun
     return *out && kiln_hash_equal((*out)->layer->digest, u->layer) ? KILN_OK : open_input(w, u, out, err);
 }
 
+/* A worker alone may have more threads than the plan counted memory for. */
+unsigned kiln_prune_threads(const kiln_worker *w, const kiln_prune_unit *u)
+{
+    const uint64_t share = kiln_worker_ram(w), spare = share > u->ram ? share - u->ram : 0;
+    const uint64_t more = u->ram_thread ? spare / u->ram_thread : UINT32_MAX;
+    return kiln_worker_threads(w) <= more ? kiln_worker_threads(w) : (unsigned)more + 1;
+}
+
 static uint64_t spare_of(const kiln_worker *w, const kiln_prune_unit *u)
 {
-    const uint64_t share = kiln_worker_ram(w), ram = u->ram + u->ram_thread * (kiln_worker_threads(w) - 1);
+    const uint64_t share = kiln_worker_ram(w), ram = u->ram + u->ram_thread * (kiln_prune_threads(w, u) - 1);
     return share > ram ? share - ram : 0;
 }
 

@@ -83,7 +83,9 @@ typedef struct {
 } kiln_prune_input;
 /* The cache of planes gets what the unit leaves of the worker's share. */
 kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err) KILN_MUST_CHECK;
-/* The same with readers that decode ahead, if there is room. *budget: what the cache got. */
+/* The threads of a unit with ram_thread, as far as the worker's share has room. */
+unsigned kiln_prune_threads(const kiln_worker *w, const kiln_prune_unit *u);
+/* kiln_prune_input_get with readers that decode ahead, if there is room. *budget: what the cache got. */
 kiln_status kiln_prune_input_get_ahead(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, uint64_t *budget,
                                        kiln_error *err) KILN_MUST_CHECK;
 /* The same with what a camera needs besides. */

@@ -214,7 +214,7 @@ static uint32_t batch_of(const counting *c, uint64_t budget)
 
 kiln_status kiln_prune_stats_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
 {
-    counting c = {.w = w, .threads = kiln_worker_threads(w)};
+    counting c = {.w = w, .threads = kiln_prune_threads(w, q->head)};
     kiln_prune_stats s = {0};
     kiln_status st = KILN_OK;
     uint64_t budget;
