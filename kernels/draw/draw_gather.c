@@ -30,7 +30,7 @@ static kiln_status try_whole(kiln_gather *v, kiln_error *err)
     const kiln_draw_scene *s = v->scene;
     const kiln_draw_chunk_header of_chunks = v->largest;
     uint64_t beside;
-    if (s->window || v->rows == 0 || v->all.n > UINT32_MAX - 1) return KILN_OK;
+    if (s->window || s->apart || v->rows == 0 || v->all.n > UINT32_MAX - 1) return KILN_OK;
     v->whole = true;
     v->largest = v->all;
     KILN_TRY(v->bytes(v, v->all.n, &beside, err));

@@ -7,7 +7,8 @@
  *   BEFORE   the source of blocks that the rules change
  *   AFTER    what the rules leave of them
  *
- * The scene is the same in all passes and for all cameras, so planes that are on the device stay there. Rules are applied on the
+ * The scene is the same in all passes and for all cameras, so planes that are on the device stay there. If the rules change a block,
+ * chunks are projected one by one, because a pass hides some that the camera sees. Rules are applied on the
  * CPU whenever the device lacks what they leave: while it is being filled, its runner is in use. */
 #include "base/memory.h"
 #include "stages/prune/prune_units.h"
@@ -35,6 +36,13 @@ static bool is_hidden(const looking *x, uint32_t block, bool after)
 {
     return pass_of(x, block, after) != x->pass || !kiln_prune_has_block(x->in, block) ||
            !kiln_view_request_may_see(&x->q->head->request, &x->in->layer->chunks[block]);
+}
+
+static bool rules_change_a_block(const looking *x)
+{
+    for (uint32_t i = 0; i < x->in->layer->n_chunks; i++)
+        if (x->q->kept[i] != KILN_PRUNE_UNTOUCHED && x->q->kept[i] != KILN_PRUNE_UNKNOWN) return true;
+    return false;
 }
 
 static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
@@ -119,6 +127,7 @@ kiln_status kiln_prune_count_pass(kiln_worker *w, kiln_prune_input *in, const ki
                                    .profile = q->head->request.profile,
                                    .antialiased = q->head->request.antialiased,
                                    .n_chunks = 2 * in->layer->n_chunks,
+                                   .apart = rules_change_a_block(&x),
                                    .chunk = give_chunk,
                                    .header = give_header,
                                    .store = in->store,
