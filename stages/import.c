@@ -319,13 +319,13 @@ done:
 }
 
 const kiln_stage_program kiln_stage_import = {.name = "import",
-                                               .cli = &kiln_import_cli,
-                                               .opens_itself = true,
-                                               .serial = true,
-                                               .packs = true,
-                                               .manifest_arg = 1,
-                                               .lists = &kiln_import_given.list_formats,
-                                               .list = kiln_readers_list,
-                                               .run = run,
-                                               .unit = kiln_import_unit,
-                                               .outputs = kiln_import_outputs};
+                                              .cli = &kiln_import_cli,
+                                              .opens_itself = true,
+                                              .serial = true,
+                                              .packs = true,
+                                              .manifest_arg = 1,
+                                              .lists = &kiln_import_given.list_formats,
+                                              .list = kiln_readers_list,
+                                              .run = run,
+                                              .unit = kiln_import_unit,
+                                              .outputs = kiln_import_outputs};

@@ -24,8 +24,8 @@ typedef struct {
     kiln_gather v;
     const kiln_raster_args *picture; /* in host memory; its rgba may be NULL */
     const kiln_draw_outputs *to;
-    uint64_t visible, pairs;         /* capacities */
-    block b;                         /* in store->scratch */
+    uint64_t visible, pairs; /* capacities */
+    block b;                 /* in store->scratch */
     kiln_gather_numbers numbers;
 } drawing;
 

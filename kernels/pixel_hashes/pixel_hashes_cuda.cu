@@ -21,8 +21,8 @@ enum {
     LANES = KILN_XXH_LANES,
     WARP = 32,
     BLOCK = 256,
-    PAIRS = LANES / 2,             /* threads of a stripe */
-    STRIPES_READ = WARP / PAIRS,   /* by a warp at once */
+    PAIRS = LANES / 2,           /* threads of a stripe */
+    STRIPES_READ = WARP / PAIRS, /* by a warp at once */
     TURNS = KILN_XXH_STRIPES / STRIPES_READ,
     AHEAD = 16,                    /* sums that a lane reads before it uses them */
     PIECES_OF_WARP = WARP / LANES, /* in hash_pieces */

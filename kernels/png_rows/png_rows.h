@@ -52,7 +52,7 @@ kiln_status kiln_png_rows_check(const kiln_png_rows_args *a, kiln_error *err) KI
 /* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_png_rows(A)                             \
     A(IN, pixels, (uint64_t)a->width * a->height * a->step) \
-    A(OUT, rows, a->n * kiln_png_row_bytes(a))
+    A(OUT, rows, a->n *kiln_png_row_bytes(a))
 
 KILN_C_END
 

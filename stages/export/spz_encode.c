@@ -210,9 +210,9 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
 
 /* ---- spherical harmonics ---------------------------------------------------------------------------------------------------- */
 
-/* Codes of n <= STEP values; marks the rows whose value is beyond. bucket: codes are its multiples, but for 255. Nearest multiples at
- * once: nianticlabs/spz rounds to a whole number first, and half a multiple always up, so that one value in `bucket` is wrong and all
- * colours move to one side. */
+/* Codes of n <= STEP values; marks the rows whose value is beyond. bucket: codes are its multiples, but for 255. Nearest multiples
+ * at once: nianticlabs/spz rounds to a whole number first, and half a multiple always up, so that one value in `bucket` is wrong
+ * and all colours move to one side. */
 static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsigned char *codes, unsigned char *far)
 {
     const float scale = sign * 128.0f / (float)bucket; /* a power of two, so products are exact */

@@ -7,9 +7,9 @@
  *   BEFORE   the source of blocks that the rules change
  *   AFTER    what the rules leave of them
  *
- * The scene is the same in all passes and for all cameras, so planes that are on the device stay there. If the rules change a block,
- * chunks are projected one by one, because a pass hides some that the camera sees. Rules are applied on the
- * CPU whenever the device lacks what they leave: while it is being filled, its runner is in use. */
+ * The scene is the same in all passes and for all cameras, so planes that are on the device stay there. If the rules change a
+ * block, chunks are projected one by one, because a pass hides some that the camera sees. Rules are applied on the CPU whenever the
+ * device lacks what they leave: while it is being filled, its runner is in use. */
 #include "base/memory.h"
 #include "stages/prune/prune_units.h"
 

@@ -204,10 +204,8 @@ static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
     const kiln_picture_job job = job_of(u, p);
     kiln_png_rows_args png = kiln_picture_png_rows(&job);
     png.rows = (unsigned char *)p->rgba;
-    const kiln_draw_outputs to = {.rgba = what == FLOATS ? p->rgba : NULL,
-                                  .depth = p->depth,
-                                  .hashes = p->hashes,
-                                  .png = what == PNG_ROWS ? &png : NULL};
+    const kiln_draw_outputs to = {
+        .rgba = what == FLOATS ? p->rgba : NULL, .depth = p->depth, .hashes = p->hashes, .png = what == PNG_ROWS ? &png : NULL};
     KILN_TRY(kiln_frame_single_pass(w, s, &u->request, p->background, &to, &stats, done, err));
     if (*done) {
         take_stats(p, &stats);

@@ -664,9 +664,8 @@ static bool make_pixel_hashes(const scene *s, unsigned variant, kiln_pixel_hashe
     if (variant >= (scenes_are_small() ? n - 2 : n)) return false;
     float *rgba = own(c, 4 * pixels[variant], sizeof *rgba);
     fill_picture(rgba, 4 * pixels[variant], 0.5f, 0.1f * (float)s->spec.profile);
-    *a = (kiln_pixel_hashes_args){.pixels = pixels[variant],
-                                  .rgba = rgba,
-                                  .hashes = own(c, kiln_pixel_pieces(pixels[variant]), KILN_PIXEL_HASH_BYTES)};
+    *a = (kiln_pixel_hashes_args){
+        .pixels = pixels[variant], .rgba = rgba, .hashes = own(c, kiln_pixel_pieces(pixels[variant]), KILN_PIXEL_HASH_BYTES)};
     return true;
 }
 
@@ -677,7 +676,7 @@ static bool make_png_rows(const scene *s, unsigned variant, kiln_png_rows_args *
     static const struct {
         uint32_t channels, bits, step;
         bool straight, some;
-    } kinds[] = {{3, 8, 4, false, false}, {4, 8, 4, true, false}, {3, 16, 4, false, true}, {4, 16, 4, true, true},
+    } kinds[] = {{3, 8, 4, false, false},  {4, 8, 4, true, false}, {3, 16, 4, false, true}, {4, 16, 4, true, true},
                  {1, 16, 1, false, false}, {3, 8, 3, false, true}, {4, 8, 4, false, false}, {1, 8, 4, false, true}};
     static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, FLT_TRUE_MIN, 1.0f};
     if (variant >= sizeof kinds / sizeof *kinds || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;

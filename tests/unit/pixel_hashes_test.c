@@ -29,9 +29,9 @@ static kiln_status hash_by(const kiln_ops *ops, unsigned threads, const float *r
 /* Whole blocks and stripes, a word more or less, pieces that end in a block's first stripe and in its last. */
 static void hashes_are_those_of_libxxhash(void **state)
 {
-    static const uint64_t sizes[] = {16,         17,         19,         20,         63,        64,         65,
-                                     67,         68,         127,        128,        129,       1000,       PIECE - 64,
-                                     PIECE - 63, PIECE - 1,  PIECE,      PIECE + 16, PIECE + 64, 2 * PIECE, 3 * PIECE + 4099};
+    static const uint64_t sizes[] = {16,         17,        19,    20,         63,         64,        65,
+                                     67,         68,        127,   128,        129,        1000,      PIECE - 64,
+                                     PIECE - 63, PIECE - 1, PIECE, PIECE + 16, PIECE + 64, 2 * PIECE, 3 * PIECE + 4099};
     float *rgba = malloc((size_t)(3 * PIECE + 4099) * 16);
     (void)state;
     assert_non_null(rgba);

@@ -72,8 +72,8 @@ static void must_be_rows(const kiln_png_rows_args *a)
     for (int64_t y = a->first; y < a->first + a->n; y++) {
         assert_int_equal(*out++, 4);
         for (int64_t i = 0; i < bytes; i++) {
-            const int guess = paeth_predictor(byte_at(a, y, i - pixel), byte_at(a, y - 1, i),
-                                              i < pixel ? 0 : byte_at(a, y - 1, i - pixel));
+            const int guess =
+                paeth_predictor(byte_at(a, y, i - pixel), byte_at(a, y - 1, i), i < pixel ? 0 : byte_at(a, y - 1, i - pixel));
             assert_int_equal(*out++, (byte_at(a, y, i) - guess) & 255);
         }
     }
