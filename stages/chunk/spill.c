@@ -90,15 +90,19 @@ void kiln_chunk_spill_release(kiln_chunk_spill *y)
 
 kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t *due, kiln_error *err)
 {
+    bool *const chosen = kiln_run_chosen(r, units, n, err);
+    kiln_status st = chosen ? KILN_OK : KILN_E_NOMEM;
     *due = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        kiln_unit_result result;
-        bool found;
-        KILN_TRY(kiln_unit_find(kiln_run_manifest(r), units[i].key, &found, &result, err));
+    for (uint64_t i = 0; i < n && st == KILN_OK; i++) {
+        kiln_unit_result result = {0};
+        bool found = false;
+        if (!chosen[i]) continue;
+        st = kiln_unit_find(kiln_run_manifest(r), units[i].key, &found, &result, err);
         kiln_unit_result_release(&result);
         *due += !found || kiln_run_force(r);
     }
-    return KILN_OK;
+    free(chosen);
+    return st;
 }
 
 /* ---- the order ---------------------------------------------------------------------------------------------------------- */

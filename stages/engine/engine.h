@@ -209,6 +209,9 @@ typedef struct {
     char *counters_again;
     void **volatile_data; /* [result.n] raw bytes of the outputs of a unit that is not stored; released likewise */
 } kiln_unit;
+/* Says of each unit of the next list whether --shard or --units choose it: a new array of n, which the caller frees; all are chosen
+ * without these options. NULL: no memory, and *err says so. */
+bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
 /* Computes the units that are not in the manifest, stores their results and fills the out fields of all n units. `what` names the
  * list in progress and reports. Results that have arrived are stored even if the call fails.

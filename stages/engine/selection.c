@@ -2,6 +2,8 @@
  * hosts, make one stage. Planning units are always made, because every run needs them. Units of one group go to one shard. */
 #include "stages/engine/engine_internal.h"
 
+#include "base/memory.h"
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,5 +98,14 @@ bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_lis
     s->group = u->group;
     const bool chosen = s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(u, position);
     s->chosen += chosen;
+    return chosen;
+}
+
+bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n, kiln_error *err)
+{
+    kiln_selection s = r->selection; /* a copy: the list itself is asked later */
+    bool *chosen = NULL;
+    if (KILN_ALLOC(&chosen, n, "the choice of units", err) != KILN_OK) return NULL;
+    for (uint64_t i = 0; i < n; i++) chosen[i] = kiln_selection_has(&s, &units[i], i == 0);
     return chosen;
 }
