@@ -44,14 +44,29 @@ kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_
     return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
 }
 
-/* True for the number of a process that is not there. */
+bool kiln_process_ended(long pid)
+{
+    char path[64], text[512];
+    if (kill((pid_t)pid, 0) != 0) return errno == ESRCH; /* EPERM: somebody else's, and there */
+    /* proc(5): "PID (NAME) STATE ...", where the name may hold anything. Z: it ended, and its parent has not asked how yet. */
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f) return false;
+    const size_t n = fread(text, 1, sizeof text - 1, f);
+    (void)fclose(f);
+    text[n] = '\0';
+    const char *const name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+/* True for the number of a process that has ended. */
 static bool is_gone(const char *digits)
 {
     char *end;
     if (!*digits || strspn(digits, "0123456789") != strlen(digits)) return false;
     errno = 0;
     const long pid = strtol(digits, &end, 10);
-    return errno == 0 && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return errno == 0 && pid > 0 && kiln_process_ended(pid);
 }
 
 /* True for STEM.tmp.PID when there is no process PID. */

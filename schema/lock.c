@@ -4,12 +4,12 @@
  * unlike a classic POSIX lock it does not vanish when some other part of the process closes the file. The file holds
  * text for people: pid, host, stage, start. It is removed on release; a process that waited on a removed file would hold a lock
  * without effect, so after locking the path must still name the locked file, else the round starts again. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static bool holder_is_gone(int fd)
     if (n <= 0 || gethostname(own, sizeof own - 1) != 0) return false;
     text[n] = '\0';
     if (sscanf(text, "pid %ld\nhost %255s", &pid, host) != 2 || pid <= 0 || strcmp(host, own) != 0) return false;
-    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return kiln_process_ended(pid);
 }
 
 /* Takes the lock if it is free. A worker between its fork and its exec has the parent's descriptor: where the parent was killed in

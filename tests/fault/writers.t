@@ -8,7 +8,6 @@ bake "$KILN_TMP/s" "$KILN_TMP/x.db" --max 128
 cd "$KILN_TMP" || exit 1
 mkdir clean to
 
-
 names=()
 for format in $("$KILN_BIN/kiln-export" --list-formats | awk '{ print $1 }'); do
     mkdir "clean/$format"
@@ -83,8 +82,8 @@ dies() { # WHAT: the parent is killed while `held` keeps it or a worker from goi
     done
     kill -9 -- -$pid 2>/dev/null
     wait $pid 2>/dev/null
-    for ((tries = 0; tries < WITHIN * 20; tries++)); do # files of a process that is there, be it a zombie, are left alone
-        [ -n "$(ps -o pid= -s $pid)" ] || break
+    for ((tries = 0; tries < WITHIN * 20; tries++)); do # files of a process that runs are left alone
+        [ -n "$(ps -o state= -s $pid | grep -v '^[ZX]')" ] || break
         sleep 0.05
     done
     is_old_or_new "$1" left
@@ -96,7 +95,9 @@ for format in "${names[@]}"; do
     fails space 0; total=$calls all=0
     for part in 2 6; do fails space $((total * part / 8)); all=$((all + hits)); done
     [ "$total" = 0 ] || [ $all -gt 0 ] || fail "$format: the disk never was full"
-    for kind in write fsync rename; do
+    # The engine writes, syncs and names the files of every format, so one format of each kind of target does; FAULT_ALL=1 tries all.
+    case ${FAULT_ALL:-}$format in ply | chunks | sog | sog-folder | 1*) kinds='write fsync rename' ;; *) kinds=rename ;; esac
+    for kind in $kinds; do
         fails $kind 0; n=$calls all=0
         [ "$n" = 0 ] || { fails $kind "$n"; all=$((all + hits)); }
         [ "$n" = 0 ] || [ $all -gt 0 ] || fail "$format: none of $n calls of $kind failed"

@@ -635,7 +635,7 @@ static uint8_t *make_mask(made_call *c, uint32_t width, uint32_t height, bool so
 static bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a, made_call *c)
 {
     static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, FLT_TRUE_MIN, 1.0f};
-    if (variant > 4 || !s->spec.of_views || s->spec.kind != SCENE_RANDOM) return false;
+    if (variant > 4 || !s->spec.of_views || s->spec.kind != SCENE_RANDOM || s->spec.antialiased) return false;
     const uint32_t width = s->view.width, height = s->view.height, margin = variant == 2 ? 5 : 0;
     *a = (kiln_metrics_args){.width = width, .height = height, .a_row = width + margin, .b_row = width};
     a->a_step = variant == 2 ? 3 : 4;
@@ -644,7 +644,7 @@ static bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a,
     const uint64_t b_floats = kiln_metrics_floats(a->b_row, a->b_step, width, height);
     float *left = own(c, a_floats, sizeof *left), *right = own(c, b_floats, sizeof *right);
     fill_picture(left, a_floats, 0.1f * (float)s->spec.profile, variant == 2 ? -0.4f : 0.0f);
-    fill_picture(right, b_floats, 0.05f * (float)s->spec.profile, 0.1f * (float)s->spec.antialiased);
+    fill_picture(right, b_floats, 0.05f * (float)s->spec.profile, 0.1f);
     if (variant == 1) memcpy(right, left, b_floats * sizeof *left);
     for (uint64_t i = 0; variant == 2 && i < a_floats; i += 37) left[i] = odd[i % 6];
     if (variant > 2) a->mask = make_mask(c, width, height, variant == 3);

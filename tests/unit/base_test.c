@@ -8,11 +8,13 @@
 #include "tests/unit/test_folder.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -200,6 +202,27 @@ static void a_failed_write_keeps_the_old_file(void **state)
     assert_int_equal(kiln_file_write(in_folder("d/taken/x/y"), "z", 1, &err), KILN_E_IO); /* a file is where a folder must be */
 }
 
+/* A killed writer whose parent is slow to ask stays in the table of processes, with nothing left to write. */
+static void a_process_that_nobody_asked_for_has_ended(void **state)
+{
+    (void)state;
+    siginfo_t how;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    assert_false(kiln_process_ended(getpid()));
+    assert_false(kiln_process_ended(pid));
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT), 0);
+    assert_int_equal(kill(pid, 0), 0);
+    assert_true(kiln_process_ended(pid));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(kiln_process_ended(pid));
+}
+
 static void reading_past_the_end_names_the_byte(void **state)
 {
     (void)state;
@@ -321,6 +344,7 @@ int main(void)
         cmocka_unit_test(what_lies_behind_a_piece_is_poisoned),
         cmocka_unit_test(a_written_file_reads_back_and_leaves_no_temporary),
         cmocka_unit_test(a_failed_write_keeps_the_old_file),
+        cmocka_unit_test(a_process_that_nobody_asked_for_has_ended),
         cmocka_unit_test(reading_past_the_end_names_the_byte),
         cmocka_unit_test(what_is_no_regular_file_is_bad_input),
         cmocka_unit_test(a_file_that_was_replaced_or_written_to_is_another),
