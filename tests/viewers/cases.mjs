@@ -12,7 +12,6 @@ const aboutZ = [-1, 0, 0, 0, 0, -1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 // antialiased  which of kiln-render's pictures is like the viewer's
 // reads        the formats below that it has a reader for, beside PLY
 // byChance     formats of which it draws one file in two ways from run to run (40.6 or 52.7 dB on the chair), so that theirs is no measure
-// chance       dB by which the order of the rows in a file alone changes the mean of its pictures
 // slack        share of Gaussians by which its number may differ; none: 0
 export const viewers = {
     spark: { package: '@sparkjsdev/spark', antialiased: 'on', reads: ['compressed-ply', 'sog', 'spz', 'splat', 'ksplat', 'ksplat2'] },

@@ -49,7 +49,7 @@ async function take(browser, name, scene, viewer, views, file, page, frame) {
 
 // All cases of one viewer in one scene. views: {format: the cameras that are wanted}.
 async function openAll(browser, sceneName, scene, baked, viewer, views) {
-    const { antialiased, byChance = [], chance = 0, slack = 0, noPly } = viewers[viewer], place = path.dirname(baked.ply);
+    const { antialiased, byChance = [], slack = 0, noPly } = viewers[viewer], place = path.dirname(baked.ply);
     const rendered = (view) => baked.picture(view, antialiased);
     const renderFloor = (view) => scene.render[`${viewer} ${view}`] ?? scene.render[viewer];
     const uncovered = (shot) => shot.covered < scene.covered && `covers ${shot.covered.toFixed(3)} of the picture, not ${scene.covered}`;
@@ -85,7 +85,7 @@ async function openAll(browser, sceneName, scene, baked, viewer, views) {
         }
         // In the mean of the cameras: in one, the order of equal depths alone makes half a decibel.
         const mean = (values) => values.reduce((sum, v) => sum + v, 0) / values.length;
-        const isWorse = !byChance.includes(format) && taken.ours && taken.theirs && mean(decibels.ours) < mean(decibels.theirs) - Math.max(MARGIN, chance);
+        const isWorse = !byChance.includes(format) && taken.ours && taken.theirs && mean(decibels.ours) < mean(decibels.theirs) - MARGIN;
         for (const [i, view] of ofFormat.entries()) {
             const name = `${sceneName} ${viewer} ${format} ${view}`, want = (plain ?? taken.theirs)?.count;
             const facts = { floor: noPly ? renderFloor(view) : floorOf(format, sceneName, viewer, view) };
