@@ -7,10 +7,12 @@
 #include "base/memory.h"
 #include "schema/direct.h"
 #include "schema/manifest_internal.h"
+#include "schema/wal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -95,6 +97,16 @@ static bool begin_second(kiln_manifest *s)
     if (kiln_query_number(s, "PRAGMA freelist_count", &n_free, NULL) == KILN_OK && n_free <= FREE_MOST) return true;
     kiln_manifest_rollback(s);
     return false;
+}
+
+void kiln_bulk_cut_garbage(kiln_manifest *m)
+{
+    int64_t n_pages;
+    struct stat s;
+    if (kiln_query_number(m, "PRAGMA page_count", &n_pages, NULL) != KILN_OK || stat(m->path, &s) != 0) return;
+    if (s.st_size <= n_pages * KILN_WAL_PAGE) return;
+    kiln_manifest *const second = second_of(m);
+    if (second && begin_second(second)) kiln_manifest_rollback(second);
 }
 
 /* *done false: nothing is stored, and the first connection can do it. */

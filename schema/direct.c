@@ -32,7 +32,8 @@
  *   4. No checkpoint runs while there are new pages that are not committed: it would cut them off, because SQLite truncates the
  * file to the committed size. The lock of checkpoints keeps those of other connections away.
  *   5. If the file is longer than the database (garbage of 2; a VACUUM that is not checked point), old states may need the bytes
- *      there. Then the rest of the file is cut off if there is no reader, else the transaction is refused and goes through SQLite.
+ *      there. Then the rest of the file is cut off if no reader can need it, else the transaction is refused and goes through
+ *      SQLite. A writer's open asks for that at once (bulk.c), before SQLite can take garbage for pages (find_end).
  *   6. The new state is one frame of the log (the last one, with the size): it is there or not, with all of its pages.
  *
  * A failure of any call ends the transaction with SQLite's code for it. Up to the commit nothing is visible. If the last sync of
@@ -190,27 +191,31 @@ static int direct_size(sqlite3_file *file, sqlite3_int64 *bytes)
 }
 
 /* ---- transactions -------------------------------------------------------------------------------------------------- */
-/* Reads how large the database is. The index does not say it of a log that has no commit. */
+/* Reads how large the database is: the index says it of the last commit in the log, page 1 of every commit. Where the log has no
+ * commit, SQLite asks the file; if it writes then, garbage behind the end becomes part of the database as the log has it, not as
+ * page 1 has it. Such a database is left to SQLite. */
 static int find_end(direct_file *f)
 {
     unsigned char head[HEADER_END];
-    f->n_pages = f->wal.header.n_pages;
-    if (f->n_pages) return SQLITE_OK;
     const int rc = read_page(f, head, sizeof head, 1, 0);
     if (rc != SQLITE_OK) return rc;
     f->n_pages = get_u32(head + SIZE_AT);
-    return f->n_pages && memcmp(head + CHANGES_AT, head + VALID_AT, 4) == 0 ? SQLITE_OK : SQLITE_PROTOCOL;
+    if (f->n_pages == 0 || memcmp(head + CHANGES_AT, head + VALID_AT, 4) != 0) return SQLITE_PROTOCOL;
+    return f->wal.header.n_pages == 0 || f->wal.header.n_pages == f->n_pages ? SQLITE_OK : SQLITE_PROTOCOL;
 }
 
 /* Rule 5. */
 static int cut_garbage(direct_file *f)
 {
     sqlite3_int64 bytes;
-    bool alone = false;
+    bool alone = false; /* nobody needs what is behind the end */
     int rc = f->file->pMethods->xFileSize(f->file, &bytes);
     f->state.garbage = false;
     if (rc != SQLITE_OK || bytes <= (sqlite3_int64)f->n_pages * KILN_WAL_PAGE) return rc;
-    if (kiln_wal_is_backfilled(&f->wal)) rc = kiln_wal_has_no_readers(&f->wal, &alone);
+    if (f->wal.header.n_pages == 0) /* no commit since the index was made: every reader has the state of the file */
+        alone = true;
+    else if (kiln_wal_is_backfilled(&f->wal))
+        rc = kiln_wal_has_no_readers(&f->wal, &alone);
     if (rc != SQLITE_OK) return rc;
     if (alone) return f->file->pMethods->xTruncate(f->file, (sqlite3_int64)f->n_pages * KILN_WAL_PAGE);
     f->state.garbage = true;

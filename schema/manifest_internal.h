@@ -68,6 +68,9 @@ kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err) KILN_MUST
 void kiln_disconnect(kiln_manifest *m); /* finalizes statements and closes the database */
 
 /* ---- bulk.c ------------------------------------------------------------------------------------------------------ */
+/* Cuts off what a killed process has left behind the end of the database, if nobody can need it. At a writer's open, because
+ * SQLite's first commit could take it for pages. A failure changes nothing. */
+void kiln_bulk_cut_garbage(kiln_manifest *m);
 void kiln_bulk_close(kiln_manifest *m);   /* the second connection; accepts a manifest without one */
 void kiln_bulk_release(kiln_manifest *m); /* what is left of it; after the first connection is closed */
 /* What it has done (direct.h); NULL: it is not open. */

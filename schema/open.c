@@ -195,10 +195,12 @@ static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err
     bool empty = true;
     KILN_TRY(connect(m, err));
     if (!m->created) KILN_TRY(check_tables(m, &empty, err));
-    if (!empty)
-        return m->writer
-                   ? kiln_sql(m, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = " WRITER_CACHE, err)
-                   : KILN_OK;
+    if (!empty && !m->writer) return KILN_OK;
+    if (!empty) {
+        KILN_TRY(kiln_sql(m, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = " WRITER_CACHE, err));
+        kiln_bulk_cut_garbage(m);
+        return KILN_OK;
+    }
     if (mode != KILN_OPEN_CREATE)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", m->path);
     m->created = true;

@@ -622,6 +622,102 @@ static void kills_leave_whole_batches(void **state)
     assert_true(stored >= n / 2);
 }
 
+/* ---- garbage -------------------------------------------------------------------------------------------------------------- */
+static size_t garbage_bytes;
+
+/* Stores the batch, of which much is more than the cache holds, and ends before the commit. */
+static kiln_status store_and_die(kiln_manifest *to, void *context, kiln_error *err)
+{
+    KILN_TRY(store(to, context, err));
+    (void)kill(getpid(), SIGKILL);
+    return KILN_E_BUG;
+}
+
+static int dying_writer(const char *path, int in, int out)
+{
+    kiln_error err = {0};
+    kiln_manifest *m;
+    batch b = {9, 1, garbage_bytes};
+    (void)in;
+    if (kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, &err) != KILN_OK) return 1;
+    if (store_batch(m, (batch){1, 1, MIB}, &err) != KILN_OK) return 2;
+    if (sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) != SQLITE_OK) return 3;
+    send_byte(out);
+    return kiln_bulk_store(m, MIB, store_and_die, &b, &err) == KILN_OK ? 4 : 5;
+}
+
+/* Leaves a file with garbage behind the end. Returns what is open on it, if a reader is to be there when it is opened again. */
+static sqlite3 *leave_garbage(const char *path, size_t bytes, bool reader)
+{
+    kiln_error err = {0};
+    int status;
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_CREATE);
+    OK(store_batch(m, (batch){0, 1, MIB}, &err));
+    kiln_manifest_close(m);
+    garbage_bytes = bytes;
+    process writer = begin_process(dying_writer, path);
+    wait_byte(writer.from);
+    assert_int_equal(waitpid(writer.pid, &status, 0), writer.pid);
+    assert_true(WIFSIGNALED(status));
+    close(writer.to), close(writer.from);
+    sqlite3 *db = plain(path);
+    assert_true(size_of(path) > ask(db, "PRAGMA page_count") * PAGE);
+    if (reader) {
+        assert_int_equal(sqlite3_exec(db, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(read_all(db), 2);
+        return db;
+    }
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return NULL;
+}
+
+/* The log begins anew before the pages are written, so that a recovery of it finds no commit that would say how large the database
+ * is, and SQLite asks the file instead: its next commit would make the garbage part of the database. */
+static void a_writer_cuts_garbage_off_first(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        char path[600], name[32];
+        kiln_error err = {0};
+        batch small = {2, 1, 100};
+        snprintf(name, sizeof name, "%d.db", i);
+        sqlite3 *reader = leave_garbage(in_scratch(state, name, path), (size_t)(i < 2 ? 5 : 8) * MIB, i % 2);
+        kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+        assert_int_equal(size_of(path), number_of(m, "PRAGMA page_count") * PAGE);
+        OK(kiln_bulk_store(m, 0, store, &small, &err)); /* through the log */
+        for (uint32_t k = 3; k < 6; k++) OK(store_batch(m, (batch){k, 1, MIB}, &err));
+        assert_int_equal(kiln_bulk_state(m)->commits, 3);
+        if (reader) assert_int_equal(read_all(reader), 2);
+        assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+        kiln_manifest_close(m);
+        assert_holds(path, 2 + 1 + 3);
+    }
+}
+
+/* Another program has been quicker. */
+static void garbage_in_the_database_is_left_to_sqlite(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        char path[600], name[32];
+        kiln_error err = {0};
+        snprintf(name, sizeof name, "%d.db", i);
+        (void)leave_garbage(in_scratch(state, name, path), (size_t)(i ? 5 : 8) * MIB, false);
+        sqlite3 *other = plain(path);
+        assert_int_equal(sqlite3_exec(other, "UPDATE unit SET wall_ns = 2", NULL, NULL, NULL), SQLITE_OK);
+        kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
+        for (uint32_t k = 3; k < 6; k++) OK(store_batch(m, (batch){k, 1, MIB}, &err));
+        assert_null(kiln_bulk_state(m));
+        assert_int_equal(sqlite3_close(other), SQLITE_OK);
+        kiln_manifest_close(m);
+        assert_holds(path, 2 + 3);
+        m = open_manifest(path, KILN_OPEN_WRITE); /* the log is gone, and with it what it says of the size */
+        assert_int_equal(size_of(path), number_of(m, "PRAGMA page_count") * PAGE);
+        OK(store_batch(m, (batch){6, 1, MIB}, &err));
+        assert_int_equal(kiln_bulk_state(m)->commits, 1);
+        kiln_manifest_close(m);
+        assert_holds(path, 2 + 4);
+    }
+}
+
 /* ---- the instant of the commit -------------------------------------------------------------------------------------------- */
 enum { LATE_BYTES = 6 * MIB }; /* more than the cache: pages are written before the commit */
 
@@ -816,6 +912,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_rollback_leaves_no_garbage, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_smaller_database_leaves_old_readers_alone, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(kills_leave_whole_batches, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_writer_cuts_garbage_off_first, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(garbage_in_the_database_is_left_to_sqlite, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_commit_is_there_or_not_for_all, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(others_neither_check_point_nor_write_meanwhile, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(the_disk_gets_it_in_order, make_scratch, remove_scratch),
