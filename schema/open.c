@@ -33,31 +33,38 @@ static uint32_t big_endian(const unsigned char *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* Reads the head of the file. *whole false: it is shorter. By SQLite's hands, which before the first statement open this file and
+ * none beside it: closing a descriptor of ours would drop the locks that other connections of this process have on it (fcntl(2)),
+ * and a writer that closes and finds no lock takes itself for the last one and writes over what they read. */
+static kiln_status read_head(const char *path, unsigned char head[HEADER_BYTES], bool *whole, kiln_error *err)
+{
+    sqlite3 *db = NULL;
+    sqlite3_file *file = NULL;
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READONLY, NULL);
+    const int why = rc == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0;
+    if (rc == SQLITE_OK) rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (rc == SQLITE_OK) rc = file->pMethods->xRead(file, head, HEADER_BYTES, 0);
+    (void)sqlite3_close(db); /* accepts NULL; has no statements */
+    *whole = rc == SQLITE_OK;
+    if (rc == SQLITE_OK || rc == SQLITE_IOERR_SHORT_READ) return KILN_OK;
+    if (why) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(why));
+    return kiln_fail(err, (rc & 0xff) == SQLITE_NOMEM ? KILN_E_NOMEM : KILN_E_IO, "cannot read '%s': %s", path, sqlite3_errstr(rc));
+}
+
 /* Looks at the file's own header. Offsets 60 and 68: user_version, application_id (sqlite.org/fileformat2.html 1.3).
  * An id of 0 may be a manifest whose making was cut: check_tables decides. */
 static kiln_status check_header(const char *path, kiln_error *err)
 {
     unsigned char head[HEADER_BYTES];
-    kiln_status st = KILN_OK;
-    FILE *f = fopen(path, "rb");
-    if (!f) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
-    size_t n = fread(head, 1, sizeof head, f);
-    if (ferror(f)) {
-        st = kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", path, strerror(errno));
-        goto done;
-    }
-    if (n < sizeof head || memcmp(head, "SQLite format 3", 16) != 0) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes",
-                       path);
-        goto done;
-    }
-    uint32_t id = big_endian(head + 68);
-    if (id != KILN_APPLICATION_ID && id != 0)
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program (application_id 0x%08x)",
-                       path, id);
-done:
-    fclose(f);
-    return st;
+    bool whole;
+    KILN_TRY(read_head(path, head, &whole, err));
+    if (!whole || memcmp(head, "SQLite format 3", 16) != 0)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is no SQLite file; a manifest is what kiln-import writes",
+                         path);
+    const uint32_t id = big_endian(head + 68);
+    if (id == KILN_APPLICATION_ID || id == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program (application_id 0x%08x)",
+                     path, id);
 }
 
 /* *exists: with content. An empty file counts as missing. */

@@ -380,6 +380,54 @@ static void reader_sees_the_last_commit_while_a_writer_writes(void **state)
     kiln_manifest_close(r);
 }
 
+static int go[2];
+
+/* Waits for a byte, changes every page there is, and is the last writer to close. */
+static void change_everything(const char *path, int ready)
+{
+    kiln_error err = {0};
+    kiln_manifest *m;
+    char byte;
+    if (kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, &err) != KILN_OK) _exit(1);
+    say_ready(ready);
+    if (read(go[0], &byte, 1) != 1 || kiln_manifest_begin(m, &err) != KILN_OK) _exit(2);
+    for (uint32_t i = 100; i < 200; i++) put_bytes(m, &i, sizeof i, 4);
+    if (kiln_manifest_commit(m, &err) != KILN_OK) _exit(3);
+    kiln_manifest_close(m);
+    _exit(0);
+}
+
+/* Closing any descriptor of a file drops the locks that the process has on it, so none is opened beside SQLite's own. A writer that
+ * closes and finds no lock takes itself for the last one, and writes over what others read. */
+static void readers_of_one_process_keep_their_state(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    int status;
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE), *r[3];
+    for (uint32_t i = 0; i < 100; i++) put_bytes(m, &i, sizeof i, 4);
+    kiln_manifest_close(m);
+    assert_int_equal(pipe(go), 0);
+    const pid_t child = start_child(change_everything, path);
+    for (int i = 0; i < 3; i++) {
+        r[i] = open_manifest(path, KILN_OPEN_READ);
+        OK(kiln_manifest_begin(r[i], &err));
+        assert_int_equal(number_of(r[i], "SELECT count(*) FROM scene"), 0); /* has its state now, and few pages */
+    }
+    assert_int_equal(write(go[1], "g", 1), 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(number_of(r[i], "SELECT count(*) FROM blob"), 100);
+        assert_int_equal(number_of(r[i], "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+        kiln_manifest_rollback(r[i]);
+        assert_int_equal(number_of(r[i], "SELECT count(*) FROM blob"), 200);
+        kiln_manifest_close(r[i]);
+    }
+    close(go[0]), close(go[1]);
+}
+
 static void reader_cannot_write(void **state)
 {
     char path[600];
@@ -539,6 +587,7 @@ int main(void)
         TEST(old_lock_file_with_any_content_is_no_obstacle),
         TEST(lock_has_one_holder_while_its_file_comes_and_goes),
         TEST(reader_sees_the_last_commit_while_a_writer_writes),
+        TEST(readers_of_one_process_keep_their_state),
         TEST(reader_cannot_write),
         TEST(rollback_leaves_nothing),
         TEST(close_in_the_middle_of_a_transaction_rolls_back),
