@@ -227,7 +227,8 @@ void kiln_wal_unlock(kiln_wal *w)
 
 bool kiln_wal_is_backfilled(const kiln_wal *w)
 {
-    return __atomic_load_n(&info_of(w)->backfilled, __ATOMIC_ACQUIRE) == w->header.last_frame;
+    /* A writer that was killed as it began the log anew may have left the number of the log before. */
+    return w->header.last_frame == 0 || __atomic_load_n(&info_of(w)->backfilled, __ATOMIC_ACQUIRE) == w->header.last_frame;
 }
 
 int kiln_wal_has_no_readers(kiln_wal *w, bool *none)

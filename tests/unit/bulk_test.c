@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "schema/direct.h"
 #include "schema/manifest_internal.h"
+#include "schema/wal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -754,6 +755,47 @@ static void garbage_in_the_database_is_left_to_sqlite(void **state)
     }
 }
 
+/* What a writer leaves that is killed as it begins the log anew, after the headers of the index and before what is behind them. */
+static void empty_the_index(const char *path)
+{
+    char shm[700];
+    kiln_wal_header h;
+    snprintf(shm, sizeof shm, "%s-shm", path);
+    const int fd = open(shm, O_RDWR);
+    assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
+    assert_true(h.last_frame > 0);
+    h.last_frame = 0;
+    h.salt[3]++;
+    h.sum[0] = h.sum[1] = 0;
+    uint32_t words[sizeof h / 4];
+    memcpy(words, &h, sizeof h);
+    for (size_t i = 0; i < offsetof(kiln_wal_header, sum) / 4; i += 2) {
+        h.sum[0] += words[i] + h.sum[1];
+        h.sum[1] += words[i + 1] + h.sum[0];
+    }
+    unsigned char *at = mmap(NULL, 2 * sizeof h, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(at != MAP_FAILED);
+    memcpy(at, &h, sizeof h);
+    memcpy(at + sizeof h, &h, sizeof h);
+    assert_int_equal(munmap(at, 2 * sizeof h), 0);
+    /* the descriptor stays: closing it would drop SQLite's locks */
+}
+
+static void a_log_that_was_begun_anew_in_part_is_begun_anew(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
+    OK(store_batch(m, (batch){0, 2, MIB}, &err));
+    assert_int_equal(sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL), SQLITE_OK);
+    empty_the_index(path);
+    OK(store_batch(m, (batch){1, 2, MIB}, &err));
+    assert_int_equal(kiln_bulk_state(m)->commits, 2);
+    assert_recovers(state, path, 4);
+    kiln_manifest_close(m);
+    assert_holds(path, 4);
+}
+
 /* ---- the instant of the commit -------------------------------------------------------------------------------------------- */
 enum { LATE_BYTES = 6 * MIB }; /* more than the cache: pages are written before the commit */
 
@@ -1084,6 +1126,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(kills_leave_whole_batches, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_writer_cuts_garbage_off_first, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(garbage_in_the_database_is_left_to_sqlite, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_log_that_was_begun_anew_in_part_is_begun_anew, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_commit_is_there_or_not_for_all, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(others_neither_check_point_nor_write_meanwhile, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(the_disk_gets_it_in_order, make_scratch, remove_scratch),
