@@ -80,7 +80,7 @@ typedef struct {
 /* Returns the arguments of the operation that makes the rows of this PNG, all of them, without its `rows`. */
 kiln_png_rows_args kiln_picture_png_rows(const kiln_picture_job *job);
 /* Written to NAME.tmp.PID and renamed; missing folders are made. The same pixels give the same bytes (one fixed filter, one level,
- * blocks of fixed size), on any number of threads; with another zlib perhaps not. */
+ * blocks of fixed size), on any number of threads and in every process; with another ISA-L or kind of processor perhaps not. */
 kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err) KILN_MUST_CHECK;
 /* Host memory that this takes at most besides the data, and besides half a MiB for each thread (of a row that is longer than 64
  * KiB: three rows and 300 KiB). */

@@ -6,6 +6,8 @@
 #include "base/file.h"
 #include "stages/image/image.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #define KILN_PICTURE_AXIS_MAX ((uint32_t)1 << 20)
@@ -27,6 +29,19 @@ kiln_status kiln_npy_read(const char *path, int size_only, kiln_picture *out, ki
 
 kiln_status kiln_png_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_png_write_bytes(const kiln_picture_job *job); /* as kiln_picture_write_bytes */
+/* A block of a PNG's stream. Without those before it, it refers to none of their bytes; blocks one behind the other, the last one
+ * with `last`, are one raw deflate stream. */
+typedef struct {
+    const unsigned char *rows; /* [plain] filtered bytes, at least 1 */
+    size_t plain;
+    bool last;
+    unsigned char *out; /* [room], at least plain + plain / 64 + 1000 */
+    size_t room;
+} kiln_png_block;
+/* The same bytes wherever state, rows and out are, and whatever the state held before. state: of kiln_png_deflate_state_bytes, as
+ * malloc aligns it, one thread at a time. false: something is wrong with ISA-L or the room is too small. */
+bool kiln_png_deflate(void *state, const kiln_png_block *b, size_t *bytes) KILN_MUST_CHECK;
+size_t kiln_png_deflate_state_bytes(void);
 kiln_status kiln_npy_write(const kiln_picture_job *job, FILE *f, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@
  * more than the bytes they stand for. 1920 x 1080 of the 1M benchmark scene, deflate alone on one core of an AMD EPYC: zlib 1.2.13
  * with level 6 and the best filter 1.60 MB in 434 ms, with codes alone (Z_HUFFMAN_ONLY), its least, 1.56 MB in 40 ms;
  * ISA-L 2.30 1.55 MB in 12 ms, and it takes runs for what they are. Other processors may find other matches: the pixels are the
- * same, the file is not.
+ * same, the file is not. png_deflate.c says why a process writes the bytes that another writes.
  *
  * See png_read.c for how libpng's longjmp is confined.
  */
@@ -32,8 +32,7 @@
 enum {
     BLOCK_BYTES = 1 << 16, /* as many whole rows, at least one: 99 blocks at 1080p, 0.5 % larger than one */
     WAVE_BYTES = 1 << 24,  /* blocks that are in memory at once */
-    LEVEL = 1,
-    CHUNK_HEAD = 8, /* length, type */
+    CHUNK_HEAD = 8,        /* length, type */
     CHUNK_SUM = 4,
     NO_BYTES = 1, /* their adler32 */
     FILE_BUFFER = 1 << 20,
@@ -60,8 +59,8 @@ typedef struct {
 /* What a thread needs. */
 typedef struct {
     bool ready;
-    struct isal_zstream *z; /* 100 KiB and more */
-    unsigned char *filtered, *level;
+    void *deflater; /* 400 KiB */
+    unsigned char *filtered;
     void *work; /* of the operation that filters; NULL, as is `filtered`, if the rows are given */
     size_t work_bytes;
 } packer;
@@ -92,9 +91,8 @@ static const kiln_exec one_thread = {.device = -1, .threads = 1};
 static void packer_init(packer *p, const wave *w)
 {
     *p = (packer){0};
-    p->level = malloc(ISAL_DEF_LVL1_DEFAULT);
-    p->z = malloc(sizeof *p->z);
-    p->ready = p->level && p->z;
+    p->deflater = malloc(kiln_png_deflate_state_bytes());
+    p->ready = p->deflater;
     if (w->job->rows) return;
     const kiln_png_rows_args a = kiln_picture_png_rows(w->job);
     p->ready &= kiln_ops_cpu()->png_rows(&one_thread, &a, NULL, &p->work_bytes, NULL) == KILN_OK;
@@ -105,8 +103,7 @@ static void packer_init(packer *p, const wave *w)
 
 static void packer_release(packer *p)
 {
-    free(p->z);
-    free(p->level);
+    free(p->deflater);
     free(p->filtered);
     free(p->work);
 }
@@ -124,25 +121,6 @@ static const unsigned char *filtered(packer *p, const wave *w, uint32_t index)
     return kiln_ops_cpu()->png_rows(&one_thread, &a, p->work, &have, NULL) == KILN_OK ? p->filtered : NULL;
 }
 
-static bool deflate_block(packer *p, const unsigned char *rows, size_t plain, bool last, unsigned char *out, size_t room,
-                          size_t *bytes)
-{
-    struct isal_zstream *z = p->z;
-    isal_deflate_init(z);
-    z->level = LEVEL;
-    z->level_buf = p->level;
-    z->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
-    z->end_of_stream = last;
-    z->flush = last ? NO_FLUSH : SYNC_FLUSH;
-    z->next_in = (unsigned char *)(uintptr_t)rows; /* ISA-L's struct lacks const; it only reads */
-    z->avail_in = (uint32_t)plain;
-    z->next_out = out;
-    z->avail_out = (uint32_t)room;
-    const int done = isal_deflate(z);
-    *bytes = z->total_out;
-    return done == COMP_OK && z->avail_in == 0 && z->avail_out > 0;
-}
-
 static bool pack(packer *p, const wave *w, uint32_t index, block *b)
 {
     const unsigned char *const rows = filtered(p, w, index);
@@ -152,7 +130,9 @@ static bool pack(packer *p, const wave *w, uint32_t index, block *b)
     if (!rows) return false;
     b->plain = rows_of(w, index) * w->row_bytes;
     b->sum = isal_adler32(NO_BYTES, rows, b->plain);
-    if (!deflate_block(p, rows, b->plain, last, data, w->room - CHUNK_HEAD - CHUNK_SUM, &bytes)) return false;
+    const kiln_png_block given = {
+        .rows = rows, .plain = b->plain, .last = last, .out = data, .room = w->room - CHUNK_HEAD - CHUNK_SUM};
+    if (!kiln_png_deflate(p->deflater, &given, &bytes)) return false;
     png_save_uint_32(b->at, (png_uint_32)bytes);
     memcpy(b->at + 4, "IDAT", 4);
     png_save_uint_32(data + bytes, crc32_gzip_refl(0, b->at + 4, 4 + bytes));
