@@ -366,4 +366,4 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 }
 
 const kiln_stage_program kiln_stage_knn = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_knn_compute};
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .undivided = true, .run = run, .unit = kiln_knn_compute};
