@@ -172,6 +172,9 @@ static void man_environment(FILE *out)
          "kill, hang, illegal, abort, enospc, nomem, device, lost; then perhaps ,times=N and ,device=N. NUMBER: the position in "
          "each list of units that the stage works on, "
          "from 0"},
+        {"KILN_GPU_MS",
+         "Milliseconds that --devices auto counts for opening and closing a GPU; less work is done on the CPU. 0: all "
+         "work is worth a GPU"},
         {"KILN_ISA", "baseline or avx2: the code for the CPU; both give the same bits"},
         {"KILN_NVML", "The library that shows the GPUs, instead of libnvidia-ml.so.1"},
     };

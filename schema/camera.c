@@ -200,6 +200,26 @@ kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, k
     return st;
 }
 
+kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_error *err)
+{
+    kiln_query q;
+    bool row;
+    *out = (kiln_scene_size){0};
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT (SELECT 1.0 * coalesce(max(count), 0) FROM layer), total(1), total(1.0 * width * height)"
+                             " FROM camera",
+                             err));
+    kiln_status st = kiln_query_step(&q, &row, err);
+    if (st == KILN_OK && row) {
+        out->rows = kiln_column_f64(&q);
+        out->cameras = kiln_column_f64(&q);
+        out->pixels = kiln_column_f64(&q);
+        st = kiln_query_check(&q, err);
+    }
+    kiln_query_close(&q);
+    return st;
+}
+
 kiln_hash kiln_camera_hash(const kiln_camera *c)
 {
     _Static_assert(sizeof *c == 9568,

@@ -189,6 +189,12 @@ typedef struct {
     char mask[4096];                    /* of the photo: absolute path, "" when there is none */
     uint32_t mask_width, mask_height;   /* as the file says */
 } kiln_camera;
+/* How much there is, about, for estimates: the rows of the largest layer, cameras, and the pixels of all their pictures. Zeros
+ * where nothing is imported. Reads no more than the numbers. */
+typedef struct {
+    double rows, cameras, pixels;
+} kiln_scene_size;
+kiln_status kiln_scene_size_get(kiln_manifest *m, kiln_scene_size *out, kiln_error *err) KILN_MUST_CHECK;
 /* Sorted by name (bytewise). free(*out). */
 kiln_status kiln_cameras_get(kiln_manifest *m, kiln_camera **out, uint32_t *n, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_cameras_put(kiln_manifest *m, const kiln_camera *cameras, uint32_t n,

@@ -10,6 +10,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
 #include "stages/engine/ram.h"
+#include "stages/engine/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,6 +346,7 @@ static kiln_status run_stage(kiln_run *r, cutting *k, kiln_error *err)
     kiln_hash key = input_key(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
+    kiln_run_expect_work(r, kiln_work_chunk((double)k->input->count));
     KILN_TRY(make_plan(r, k, err));
     KILN_TRY(make_chunks(r, k, err));
     KILN_TRY(report(r, k, err));

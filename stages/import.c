@@ -11,6 +11,7 @@
 #include "base/minmax.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
+#include "stages/engine/work.h"
 #include "stages/import/cameras/orbit.h"
 #include "stages/import/cameras/pinholes.h"
 #include "stages/import/dataset/findings.h"
@@ -205,6 +206,27 @@ static void foresee(kiln_run *r, const kiln_import_result *i)
                          n_blocks ? n_blocks : 1);
 }
 
+/* What this stage and later ones have to do, by the headers of the files; 0, which is not known, where one cannot be read. */
+static void expect_work(kiln_run *r, const kiln_import_result *i)
+{
+    enum { ORBIT_PIXELS = 1280 * 720 }; /* of a camera that import makes */
+    const uint32_t n_orbit = i->data.n_cameras ? 0 : KILN_ORBIT_CAMERAS;
+    kiln_work_scene s = {.cameras = (double)(i->data.n_cameras + n_orbit), .pixels = (double)n_orbit * ORBIT_PIXELS};
+    kiln_source_info *info = NULL;
+    kiln_error unread;
+    bool known = KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK;
+    for (uint32_t k = 0; k < i->n_parts && known; k++) {
+        const kiln_reader *reader;
+        known = kiln_source_look(i->parts[k].path, &i->data.read, &reader, info, &unread) == KILN_OK;
+        s.rows += (double)info->n_rows;
+    }
+    free(info);
+    for (uint32_t c = 0; c < i->data.n_cameras; c++) s.pixels += (double)i->data.cameras[c].width * i->data.cameras[c].height;
+    if (!known) return;
+    kiln_run_expect_work(r, kiln_work_import(s.rows));
+    kiln_run_expect_later(r, kiln_work_later(&s));
+}
+
 /* Cameras are moved here once; all that is made of them lies in the moved world. */
 static kiln_status plan_parts(kiln_import_result *i, kiln_error *err)
 {
@@ -250,6 +272,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     bool fresh = false;
     KILN_GO(kiln_sources_collect(&i->data, &sources, err));
     foresee(r, i);
+    if (!kiln_run_manifest(r)) expect_work(r, i); /* else perhaps nothing is to be done */
     KILN_GO(kiln_sources_hash(&sources, r, kiln_import_given.rehash, err));
     kiln_hash key = input_key(r, i, &sources);
     if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));
@@ -259,6 +282,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     }
     KILN_GO(kiln_pinholes_set(&i->data, kiln_import_given.undistort_blank, err));
     if (kiln_run_manifest(r)) KILN_GO(warn_of_replaced(kiln_run_manifest(r), i, err));
+    if (kiln_run_manifest(r)) expect_work(r, i);
     KILN_GO(kiln_import_prepare(r, manifest, i, &sources, err));
     KILN_GO(kiln_import_scan(r, i, &offsets, err));
     kiln_join_say(i->parts, i->n_parts);

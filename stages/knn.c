@@ -14,6 +14,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
+#include "stages/engine/work.h"
 #include "stages/knn/spacing.h"
 #include "stages/knn/tracks.h"
 #include "stages/knn/knn_units.h"
@@ -346,7 +347,7 @@ static kiln_status run_stage(kiln_run *r, measurement *k, kiln_error *err)
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
     foresee(r, k);
-    if (!k->tracks.colmap) kiln_run_expect_work(r, k->source->count); /* a microsecond of a thread each, or less */
+    if (!k->tracks.colmap) kiln_run_expect_work(r, kiln_work_knn((double)k->source->count));
     KILN_TRY(measure(r, k, err));
     KILN_TRY(find_colours(r, k, err));
     if (k->points) KILN_TRY(make_gaussians(r, k, err));

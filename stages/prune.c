@@ -8,6 +8,7 @@
 #include "stages/engine/devices.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/run_layers.h"
+#include "stages/engine/work.h"
 #include "stages/import/reader.h"
 #include "stages/prune/prune_report.h"
 #include "stages/prune/prune_units.h"
@@ -666,6 +667,18 @@ done:
     return st;
 }
 
+/* For `auto`. Nothing is said where near-duplicates are looked for, or another bake is read: how long that takes depends on more.
+ */
+static kiln_status expect_work(kiln_run *r, const pruning *p, uint32_t n_sizes, kiln_error *err)
+{
+    kiln_scene_size size;
+    if (o.rules.merge || o.against) return KILN_OK;
+    KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
+    const double views = size.cameras < CAMERAS_USUAL || o.all_cameras ? size.cameras : CAMERAS_USUAL;
+    kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes));
+    return KILN_OK;
+}
+
 /* ---- run --------------------------------------------------------------------------------------------------------------- */
 /* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
 static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
@@ -704,6 +717,7 @@ static kiln_status run_stage(kiln_run *r, pruning *p, kiln_error *err)
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && !asks_for_numbers()) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(need_ram(r, p, err));
+    KILN_TRY(expect_work(r, p, n_sizes, err));
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
     KILN_TRY(prune_blocks(r, p, err));

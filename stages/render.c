@@ -9,8 +9,10 @@
 #include "stages/render/written.h"
 
 #include "base/log.h"
+#include "stages/engine/devices.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
+#include "stages/engine/work.h"
 #include "stages/import/cameras/pinholes.h"
 #include "stages/import/join.h"
 
@@ -400,20 +402,79 @@ static kiln_status is_fresh(kiln_run *r, kiln_render_plan *s, kiln_hash key, boo
     return KILN_OK;
 }
 
-/* Sets the key of a unit that is due to that of the device kind that will compute it. With --force every unit is, else a picture of
- * one kind would be compared with one of the other. A unit whose file is missing or overwritten is due again. */
+/* A unit whose file is missing or overwritten is due again. With --force every unit is. */
+static kiln_status find_due(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+{
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        picture p = {0};
+        if (!kiln_run_is_once(r)) KILN_TRY(find_picture(r, s, &s->jobs[i], &p, err));
+        s->units[i].key = p.key;
+        s->jobs[i].due = !p.intact || kiln_run_force(r);
+    }
+    return KILN_OK;
+}
+
+/* Sets the key of a unit that is due to that of the device kind that will compute it: with --force a picture of one kind would be
+ * compared with one of the other. */
 static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, kiln_unit *u, kiln_error *err)
 {
     const char *kind;
     picture p;
-    KILN_TRY(find_picture(r, s, j, &p, err));
-    if (!p.intact || kiln_run_force(r)) {
-        KILN_TRY(kiln_run_device_kind(r, &kind, err));
-        KILN_TRY(find_of_kind(r, s, j, kind_of_pictures(kind), &p, err));
-    }
+    if (!j->due) return KILN_OK;
+    KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    KILN_TRY(find_of_kind(r, s, j, kind_of_pictures(kind), &p, err));
     u->key = p.key;
     j->due = !p.intact || kiln_run_force(r);
     return p.done && !p.intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
+}
+
+/* ---- work -------------------------------------------------------------------------------------------------------------- */
+/* What the pictures that are due take on the CPU; 0, which is not known, if one of them has no table of these inputs, which would
+ * say how much there is to draw. Tables are in the order of their cameras, and so are jobs. */
+static double work_with_tables(const kiln_render_plan *s, const kiln_tile_table *tables, uint32_t n)
+{
+    double work = 0;
+    for (uint32_t i = 0, first = 0; i < s->n_jobs; i++) {
+        const kiln_render_job *j = &s->jobs[i];
+        if (!j->due) continue;
+        while (first < n && strcmp(tables[first].camera, j->camera->name) < 0) first++;
+        uint32_t t = first;
+        while (t < n && !strcmp(tables[t].camera, j->camera->name) && !kiln_hash_equal(tables[t].key, j->payload.table_key)) t++;
+        if (t == n || strcmp(tables[t].camera, j->camera->name) != 0) return 0;
+        work += kiln_work_picture((double)tables[t].visible, (double)j->camera->width * j->camera->height, (double)tables[t].pairs,
+                                  j->payload.photo[0] != '\0');
+    }
+    return work;
+}
+
+/* The least that they take, whatever there is to draw. */
+static double least_work(const kiln_render_plan *s, uint32_t *n_due)
+{
+    double work = 0;
+    *n_due = 0;
+    for (uint32_t i = 0; i < s->n_jobs; i++) {
+        const kiln_camera *c = s->jobs[i].camera;
+        if (!s->jobs[i].due) continue;
+        work += kiln_work_picture(0, (double)c->width * c->height, 0, false);
+        ++*n_due;
+    }
+    return work;
+}
+
+/* For `auto`. Fast pictures are a GPU's. The tables of a large bake are not read for this. */
+static kiln_status expect_work(kiln_run *r, const kiln_render_plan *s, kiln_error *err)
+{
+    const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
+    kiln_tile_table *tables;
+    uint32_t n, n_due;
+    const double least = least_work(s, &n_due);
+    if (n_due == 0 || o.fast || kiln_run_named_kind(r) || kiln_work_pays(least, threads, false)) return KILN_OK;
+    KILN_TRY(kiln_tile_tables_get(kiln_run_manifest(r), false, &tables, &n, err));
+    const double work = work_with_tables(s, tables, n);
+    kiln_tile_tables_free(tables, n);
+    const double decoding = kiln_work_decode((double)s->layer->count) * (n_due < threads ? n_due : threads);
+    kiln_run_expect_work(r, work > 0 ? work + decoding : 0);
+    return KILN_OK;
 }
 
 /* Of the fast pictures that this run draws, the first and each 64th after it are also drawn exactly. */
@@ -435,6 +496,8 @@ static kiln_status plan_fast(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 
 static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
+    KILN_TRY(find_due(r, s, err));
+    KILN_TRY(expect_work(r, s, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         kiln_unit *u = &s->units[i];
         kiln_render_job *j = &s->jobs[i];
@@ -443,7 +506,7 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
         u->payload_bytes = sizeof j->payload;
         u->optional = true; /* a camera that fails does not stop the others */
         u->replaced = o.fast;
-        u->volatile_result = j->due = kiln_run_is_once(r);
+        u->volatile_result = kiln_run_is_once(r);
         if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, u, err));
     }
     return o.fast ? plan_fast(r, s, err) : KILN_OK;

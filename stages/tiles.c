@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "stages/engine/run_layers.h"
+#include "stages/engine/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +162,7 @@ static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(kiln_tiles_open(r, &o.request, o.camera, b, err));
-    kiln_run_expect_work(r, b->layer->count * b->n_jobs * 3 / 2); /* a microsecond and a half for a row and a camera */
+    kiln_run_expect_work(r, kiln_work_tiles((double)b->layer->count, b->n_jobs));
     kiln_hash key = input_key(r, b);
     if (!kiln_run_is_once(r)) {
         KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));

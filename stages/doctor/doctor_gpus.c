@@ -5,6 +5,8 @@
 #include "kernels/device.h"
 #include "stages/doctor/doctor.h"
 #include "stages/engine/gpu_table.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +190,16 @@ static void try_all(kiln_doctor *d, const kiln_devices_question *q)
     kiln_doctor_set(d, "tried", list);
 }
 
+/* What auto does here: in one sentence, and as auto_opening_s of the report. */
+static void say_auto(kiln_doctor *d, const kiln_device_list *chosen)
+{
+    if (chosen->items[0].kind != KILN_DEVICE_CUDA) return; /* why, is said elsewhere */
+    kiln_doctor_line(
+        d, "--devices auto: the GPU chosen, or the CPU for what its %u threads do in less than the %g s that opening a GPU takes",
+        kiln_devices_threads(kiln_common_values.threads), kiln_work_gpu_s(false));
+    kiln_doctor_set(d, "auto_opening_s", kiln_json_real(kiln_work_gpu_s(false)));
+}
+
 kiln_status kiln_doctor_gpus(kiln_doctor *d, kiln_error *err)
 {
     kiln_gpu_list gpus;
@@ -200,6 +212,7 @@ kiln_status kiln_doctor_gpus(kiln_doctor *d, kiln_error *err)
     json_t *table = kiln_gpu_table(&q, &chosen, "/sys");
     if (table && !d->quiet) kiln_gpu_table_print(table);
     kiln_doctor_set(d, "gpus", table);
+    say_auto(d, &chosen);
     judge(d, &q);
     try_all(d, &q);
     return KILN_OK;

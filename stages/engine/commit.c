@@ -124,6 +124,7 @@ static int add_workers(json_t *summary, const kiln_run *r)
     json_t *rss = json_pack("{s:I, s:I}", "parent", (json_int_t)kiln_peak_rss(), "worker", (json_int_t)use.peak_rss);
     if (json_object_set_new(summary, "peak_rss_bytes", rss) != 0) return -1;
     if (json_object_set_new(summary, "device", kiln_json_string(devices)) != 0) return -1;
+    if (*r->devices.note && json_object_set_new(summary, "device_why", kiln_json_string(r->devices.note)) != 0) return -1;
     if (json_object_set_new(summary, "start_s", kiln_json_real((double)open_ns * 1e-9)) != 0) return -1;
     if (json_object_set_new(summary, "workers", kiln_workers_json(r->workers, r->n_workers)) != 0) return -1;
     return add_vram(summary, &use);

@@ -132,9 +132,12 @@ kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err
  * kiln_run_device_kind, with the same failures. */
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
 
-/* Says how long all units would take on one thread of the CPU, about, in microseconds. If that is less than opening a GPU takes,
- * `auto` is the CPU. For stages whose results are the same bits on both. Call it before devices are looked for. */
-void kiln_run_expect_work(kiln_run *r, uint64_t cpu_us);
+/* Says how long the units that are due would take on one thread of the CPU, about, in seconds (work.h). If all threads take less
+ * for it than opening a GPU takes, `auto` is the CPU. 0: not known. Call it before devices are looked for. */
+void kiln_run_expect_work(kiln_run *r, double cpu_s);
+/* The same of the later stage that has most to do: `kiln pipeline` opens a GPU while this stage computes on the CPU only if a later
+ * one will take it. For a stage that knows more than the manifest. Call it before the first list. */
+void kiln_run_expect_later(kiln_run *r, double cpu_s);
 /* From now on units run on the CPU, whatever --devices says, or again where it says. For a program some of whose lists have nothing
  * for a GPU. Workers on other devices end. Call it between lists. */
 void kiln_run_on_cpu(kiln_run *r, bool on);

@@ -120,6 +120,8 @@ uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap);
 /* A worker that rests from its start: it opens its device while the process does something else, and has no stage yet. program: the
  * name of the executable in argv[0]. */
 void kiln_rest_start(const char *program, const kiln_device *device);
+/* Says whether a worker on a GPU rests, or has been started to. */
+bool kiln_rest_has_gpu(void);
 /* The same for the GPUs that a later stage will take (kiln_program_expect), once it is known which. Called when the first worker on
  * the CPU has been started: then there is work. */
 void kiln_rest_expect(const char *devices);
@@ -232,7 +234,7 @@ struct kiln_run {
     kiln_manifest *manifest;
     kiln_device_list devices; /* n == 0: not looked for yet */
     bool on_cpu;              /* kiln_run_on_cpu */
-    uint64_t work_us;         /* kiln_run_expect_work; 0: not known */
+    double work_s, later_s;   /* kiln_run_expect_work, kiln_run_expect_later; 0: not known */
     bool computes, serial;    /* kiln_run_computes, kiln_run_serial */
     kiln_worker_process
         workers[KILN_SLOTS_MAX]; /* the slots. With GPUs, workers[i] is on devices.items[i]; else all are on the CPU */

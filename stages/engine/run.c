@@ -1,5 +1,6 @@
 /* What a stage asks its run: options, devices, keys, stored parameters, and whether a stage is fresh. */
 #include "stages/engine/engine_internal.h"
+#include "stages/engine/work.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -50,28 +51,47 @@ const char *kiln_run_named_kind(const kiln_run *r)
     return r->program->cpu_only ? "cpu" : kiln_devices_named_kind(kiln_common_values.devices);
 }
 
-/* A GPU has one worker, which compresses one unit after the other. With 8 threads or more the CPU has several workers. And it takes
- * half a second until a GPU is open and closed again. */
-static bool auto_is_cpu(const kiln_run *r)
+/* Why --devices auto is the CPU. NO_REASON: it is a GPU if there is one. */
+typedef enum { NO_REASON, PACKS, LITTLE_WORK } cpu_reason;
+
+/* A GPU has one worker, which compresses one unit after the other; with 8 threads or more the CPU has several workers. And opening
+ * a GPU takes longer than a little work (work.h). */
+static cpu_reason why_auto_is_cpu(const kiln_run *r)
 {
-    enum { THREADS_LEAST = 8, SMALL_MS = 250 };
-    const char *asked = kiln_common_values.devices;
+    enum { THREADS_LEAST = 8 };
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
-    const bool small = r->work_us && r->work_us / 1000 / threads < SMALL_MS;
-    return ((r->program->packs && !r->computes) || small) && (!asked || strcmp(asked, "auto") == 0) && threads >= THREADS_LEAST;
+    if (kiln_devices_named_kind(kiln_common_values.devices)) return NO_REASON;
+    if (r->program->packs && !r->computes && threads >= THREADS_LEAST) return PACKS;
+    if (kiln_device_built_version() == 0) return NO_REASON; /* which is said in the place of this */
+    return r->work_s > 0 && !kiln_work_pays(r->work_s, threads, kiln_rest_has_gpu()) ? LITTLE_WORK : NO_REASON;
 }
 
-void kiln_run_expect_work(kiln_run *r, uint64_t cpu_us) { r->work_us = cpu_us; }
+static bool auto_is_cpu(const kiln_run *r) { return why_auto_is_cpu(r) != NO_REASON; }
+
+void kiln_run_expect_work(kiln_run *r, double cpu_s) { r->work_s = cpu_s; }
+void kiln_run_expect_later(kiln_run *r, double cpu_s) { r->later_s = cpu_s; }
+
+/* Writes the sentence about the choice of auto; nothing if there was none to make. */
+static void say_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d)
+{
+    const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
+    const bool open = kiln_rest_has_gpu(), gpu = d->items[0].kind == KILN_DEVICE_CUDA;
+    if (reason == PACKS) (void)snprintf(d->note, sizeof d->note, "%s packs more than it computes", r->program->name);
+    if (r->work_s <= 0 || (reason != LITTLE_WORK && (!gpu || d->note[0] || kiln_devices_named_kind(kiln_common_values.devices))))
+        return;
+    (void)snprintf(d->note, sizeof d->note, "%s has about %.2g s of work for %u thread%s, %s than %s a GPU takes (%g s)",
+                   r->program->name, r->work_s / threads, threads, threads == 1 ? "" : "s", gpu ? "more" : "less",
+                   open ? "going on with" : "opening", kiln_work_gpu_s(open));
+}
 
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
 {
     kiln_device_list *const d = &r->devices;
-    const bool by_itself = auto_is_cpu(r);
     if (d->n) return KILN_OK;
-    KILN_TRY(kiln_devices_resolve(r->program->cpu_only || r->on_cpu || by_itself ? "cpu" : kiln_common_values.devices, d, err));
-    if (by_itself)
-        (void)snprintf(d->note, sizeof d->note, "%s %s", r->program->name,
-                       r->program->packs ? "packs more than it computes" : "has too little to do here to open a GPU for it");
+    const cpu_reason reason = r->program->cpu_only || r->on_cpu ? NO_REASON : why_auto_is_cpu(r);
+    const bool cpu = r->program->cpu_only || r->on_cpu || reason != NO_REASON;
+    KILN_TRY(kiln_devices_resolve(cpu ? "cpu" : kiln_common_values.devices, d, err));
+    say_choice(r, reason, d);
     const char *where = d->items[0].kind == KILN_DEVICE_CUDA ? "" : "computing on the CPU: ";
     if (d->passed_over)
         kiln_warn("%s%s", where, d->note);

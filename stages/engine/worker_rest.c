@@ -11,6 +11,7 @@
  * A worker may rest from its start. Stages that compute on the CPU come first, and meanwhile a GPU is opened for those that come
  * after: once it is sure that there is work at all, which GPUs there are is asked, and the answer starts a worker on each. */
 #include "stages/engine/engine_internal.h"
+#include "stages/engine/work.h"
 
 #include "base/log.h"
 
@@ -219,10 +220,35 @@ void kiln_rest_start(const char *program, const kiln_device *device)
 
 void kiln_rest_expect(const char *devices) { room.expected = devices; }
 
+bool kiln_rest_has_gpu(void)
+{
+    for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
+        if (is_there(&room.at[i]) && !room.at[i].process.end_ns && room.at[i].device.kind == KILN_DEVICE_CUDA) return true;
+    return false;
+}
+
+/* Returns what the later stage has to do: as this stage says, or by what the manifest has. 0: not known. */
+static double later_work(const kiln_run *r)
+{
+    kiln_scene_size size;
+    if (r->later_s > 0 || !r->manifest || kiln_scene_size_get(r->manifest, &size, NULL) != KILN_OK) return r->later_s;
+    return kiln_work_later(&(kiln_work_scene){.rows = size.rows, .cameras = size.cameras, .pixels = size.pixels});
+}
+
+/* Says whether the later stage will be on the CPU, because it has little to do. */
+static bool has_little_left(const kiln_run *r)
+{
+    if (kiln_devices_named_kind(room.expected)) return false;
+    const double work = later_work(r);
+    return work > 0 && !kiln_work_pays(work, kiln_devices_threads(kiln_common_values.threads), false);
+}
+
 /* Only where --ram has plenty left: what such a worker takes is in no plan. */
 void kiln_rest_begin_expected(const kiln_run *r)
 {
     if (!room.expected || !room.keeps || !r->devices.n || r->devices.items[0].kind != KILN_DEVICE_CPU) return;
+    if (has_little_left(r)) room.expected = NULL;
+    if (!room.expected) return;
     if (r->ram.predicted + START_BYTES > r->ram.cap || START_BYTES > r->ram.cap / SPARE_SHARE) return;
     const char *kind = kiln_devices_named_kind(room.expected);
     if ((kind && !strcmp(kind, "cpu")) || kiln_device_built_version() == 0 || !kiln_gpus_ask_ahead())

@@ -37,21 +37,38 @@ if [ -n "$cuda" ]; then # GPUs that NVML shows and CUDA does not find
     "${CC:-cc}" -shared -fPIC -o "$KILN_TMP/libfake.so" tests/unit/fake_nvml.c || fail "cc"
     export KILN_NVML=$KILN_TMP/libfake.so FAKE_GPUS=2
     unset CUDA_VISIBLE_DEVICES
+    # work that the CPU has done before a GPU is open is the CPU's, pictures too; nothing is drawn twice because of that
+    must 0 loud render "$db" --force --threads 2
+    grep -q 'render has about [0-9.e-]* s of work for 2 threads, less than opening a GPU takes (0.4 s)' "$KILN_TMP/err" || fail "render does not say why: $(cat "$KILN_TMP/err")"
+    kiln render "$db" --force --json --threads 2 | grep -q '"device_why": "render has about' || fail "the report does not say why"
+    must 6 kiln render "$db" --force --devices cuda
+    must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/small" --verbose
+    ! grep -q 'worker on GPU\|CUDA' "$KILN_TMP/err" || fail "a GPU is opened for little work: $(cat "$KILN_TMP/err")"
+    export KILN_GPU_MS=0 # from here on all work is worth a GPU
+    must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/small"
+    [ "$(grep -c 'nothing to do' "$KILN_TMP/err")" = 7 ] || fail "a stage is run again where auto would choose otherwise: $(cat "$KILN_TMP/err")"
     must 6 kiln tiles "$db" --force --threads 7; one_sentence
     grep -q -- '; --devices cpu does without a GPU$' "$KILN_TMP/err" || fail "no advice: $(cat "$KILN_TMP/err")"
     # what packs more than it computes takes the CPU of itself, where it has threads enough
     must 6 kiln chunk "$db" --force --threads 7
     must 0 loud chunk "$db" --force --threads 8; looked || fail "chunk does not say that it takes the CPU"
     must 6 kiln chunk "$db" --force --threads 8 --devices cuda
-    # so does small work
-    must 0 loud tiles "$db" --force --threads 8; grep -q 'too little to do here to open a GPU' "$KILN_TMP/err" || fail "tiles does not say that it takes the CPU"
-    must 6 kiln tiles "$db" --force --threads 8 --devices cuda
-    must 6 kiln render "$db" --force --threads 8 # pictures are a GPU's where there is one
+    must 6 kiln render "$db" --force --threads 8
     # a GPU that was opened ahead and cannot be used is worth no word until a stage wants it; what kiln pipeline says is that stage's
-    must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --stages import,knn,prune,chunk,tiles
+    # (of the scene, later pictures are worth 2 ms of 8 threads, knn and tiles are not)
+    KILN_GPU_MS=2 must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --stages import,knn,prune,chunk,tiles
     ! grep -qi 'worker\|CUDA\|GPU' "$KILN_TMP/err" || fail "what no stage wanted is told: $(cat "$KILN_TMP/err")"
     must 6 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --prune-min-opacity 0.01
-    grep -q '^kiln-render: the worker on GPU ' "$KILN_TMP/err" || fail "render does not say it: $(cat "$KILN_TMP/err")"
+    grep -q '^kiln-tiles: the worker on GPU ' "$KILN_TMP/err" || fail "tiles does not say it: $(cat "$KILN_TMP/err")"
+    if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+        opened_ahead() { # MILLISECONDS
+            rm -rf "$KILN_TMP/ahead"
+            KILN_GPU_MS=$1 strace -f -e trace=execve -o "$KILN_TMP/calls" "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --stages import,knn,prune,chunk,tiles -q || fail strace
+            grep -q 'worker=cuda:[0-9]*:rest' "$KILN_TMP/calls"
+        }
+        opened_ahead 2 || fail "no GPU is opened ahead for a later stage"
+        ! opened_ahead 4 || fail "a GPU is opened ahead that no stage will take"
+    fi
     # those that auto passes over are worth one warning, without --verbose; where there is no GPU nothing is worth a word
     warned() { # SENTENCE
         [ "$(grep -c 'warning: computing on the CPU: ' "$KILN_TMP/err")" = 1 ] && grep -q "$1" "$KILN_TMP/err" || fail "no warning of $1: $(cat "$KILN_TMP/err")"

@@ -1,6 +1,7 @@
 # lib -- what the GPU's scripts share beside tests/e2e/lib.sh. Sourced.
 . tests/e2e/lib.sh
 tests/gpu/has_gpu || skip 'no GPU'
+export KILN_GPU_MS=0 # scenes of tests are small; auto opens a GPU for them all the same
 export KILN_TMP # processes of this test are those that have it in their environment
 # KILN_NO_SKIP comes with SHARED of make gpu-test: then everything runs.
 thorough() { [ -n "${KILN_THOROUGH:-}${KILN_NO_SKIP:-}" ]; }

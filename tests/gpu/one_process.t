@@ -1,6 +1,7 @@
 #!/bin/bash
 # kiln pipeline on a GPU: one process opens it once for all stages, its successor is a new process, the results are those of seven
-# programs on the CPU, and nothing is left on it. With auto the stages before the pictures are on the CPU and a GPU is opened meanwhile.
+# programs on the CPU, and nothing is left on it. With auto the first stages are on the CPU and a GPU is opened meanwhile, if a later
+# one has so much to do that it is worth it.
 . tests/gpu/lib.sh
 unset CUDA_VISIBLE_DEVICES # every GPU counts here
 scene "$KILN_TMP/s" 30000 4 320x240
@@ -36,9 +37,10 @@ tables "$KILN_TMP/fault/manifest.db" | cmp -s - "$KILN_TMP/a" || fail "a failure
 nothing_left
 
 # stages that end up on the CPU and a GPU that is opened beside them
+export KILN_GPU_MS=10 # knn has 4 ms of work for 8 threads, tiles 22, render more
 baked auto --threads 8
 gpu=$(pids cuda)
-[ "$(wc -w <<<"$gpu")" = 1 ] && [ "$(stages_of "$gpu" | cut -d ' ' -f 1)" = render ] ||
+[ "$(wc -w <<<"$gpu")" = 1 ] && [ "$(stages_of "$gpu" | cut -d ' ' -f 1)" = tiles ] ||
     fail "with auto the GPU has '$gpu' of '$(stages_of "${gpu:-0}")': $(cat "$KILN_TMP/err")"
 tables "$KILN_TMP/auto/manifest.db" | cmp -s - "$KILN_TMP/a" || fail "auto changes the bake"
 if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
@@ -47,6 +49,14 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
     [ "$(grep -c 'execve.*worker=cuda' "$KILN_TMP/calls")" = 1 ] || fail "the GPU that was opened ahead was not taken"
 fi
 nothing_left
+unset KILN_GPU_MS # the CPU has done all of this before a GPU would be open; and what a GPU has drawn is not drawn again
+baked small
+[ -z "$(pids cuda)" ] || fail "a GPU was opened for a small bake: $(cat "$KILN_TMP/err")"
+tables "$KILN_TMP/small/manifest.db" | cmp -s - "$KILN_TMP/a" || fail "a bake on the CPU is another"
+for name in all auto small; do
+    baked $name
+    [ "$(grep -c 'nothing to do' "$KILN_TMP/err")" = 7 ] || fail "the bake '$name' is made again: $(cat "$KILN_TMP/err")"
+done
 [ "$before" = "$(digest "$KILN_TMP/all/manifest.db")" ] || fail "the first bake has changed"
 for devices in cpu auto; do # times, for people
     rm -rf "$KILN_TMP/timed"

@@ -6,7 +6,6 @@ mapfile -t uuids < <(nvidia-smi --query-gpu=uuid --format=csv,noheader)
 db=$KILN_TMP/x.db
 scene "$KILN_TMP/s" 5000 1 64x64
 kiln import "$KILN_TMP/s" "$db" --devices cpu >/dev/null || fail import
-# With fewer than eight threads auto is a GPU for small work, too.
 # gpu UUID VISIBLE DEVICES: with that CUDA_VISIBLE_DEVICES, --devices DEVICES computes on the GPU of that UUID
 gpu() {
     (export CUDA_VISIBLE_DEVICES=$2 && on "$3" knn "$db" --force --threads 7) || exit 1
@@ -37,4 +36,9 @@ if [ ${#uuids[@]} -gt 1 ]; then
 else
     echo 'one GPU: the second one was not asked for'
 fi
+on auto knn "$db" --force
+case $(field device) in *GPU-*) ;; *) fail "auto, where all work is worth a GPU, gives $(field device)" ;; esac
+unset KILN_GPU_MS
+on auto knn "$db" --force
+case $(field device) in cpu*) ;; *) fail "little work opens a GPU: $(field device)" ;; esac
 nothing_left
