@@ -79,7 +79,8 @@ $O/%.cu.o: %.cu $O/cuda-archs | $(READY)
 	$(need_nvcc)
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)$(NVCC) $(NVSTD) -I. -MMD -MP -MF $(@:.o=.d) $(NVFLAGS) -c $< -o $@
--include $(shell find $O -name '*.d' 2>/dev/null)
+# A bake needs no test.
+-include $(shell find $(if $(BAKES),$(addprefix $O/,base schema kernels stages),$O) -name '*.d' 2>/dev/null)
 # Phony, because .SECONDARY would leave it unmade.
 FORCE:
 

@@ -114,14 +114,16 @@ static kiln_status mark_given(const kiln_opt *o, kiln_error *err)
 
 /* ---- tables ---------------------------------------------------------------------------------------------------------- */
 
-const kiln_opt *kiln_opt_row(const kiln_cli *cli, size_t i)
+static const kiln_opt *first_of(const kiln_opt *table) { return table && table->name ? table : NULL; }
+
+const kiln_opt *kiln_opt_next(const kiln_cli *cli, const kiln_opt *o)
 {
-    const kiln_opt *o = cli->options;
-    for (; o && o->name; o++)
-        if (i-- == 0) return o;
-    for (o = cli->common; o && o->name; o++)
-        if (i-- == 0) return o;
-    return NULL;
+    const kiln_opt *end = cli->common;
+    if (!o && first_of(cli->options)) return cli->options;
+    if (!o) return first_of(cli->common);
+    if (o[1].name) return o + 1;
+    while (end && end->name) end++;
+    return o + 1 == end ? NULL : first_of(cli->common);
 }
 
 /* Names in tables have hyphens; an underscore that was typed stands for one. */
@@ -136,16 +138,14 @@ static bool starts_with(const char *typed, size_t length, const char *start)
 
 const kiln_opt *kiln_opt_find(const kiln_cli *cli, const char *name, size_t length)
 {
-    const kiln_opt *o;
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)
         if (strlen(o->name) == length && starts_with(name, length, o->name)) return o;
     return NULL;
 }
 
 static const kiln_opt *find_letter(const kiln_cli *cli, char letter)
 {
-    const kiln_opt *o;
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)
         if (o->letter == letter) return o;
     return NULL;
 }
@@ -158,8 +158,7 @@ bool kiln_opt_given(const kiln_cli *cli, const char *name)
 
 bool kiln_opt_flag_given(const kiln_cli *cli, unsigned flag)
 {
-    const kiln_opt *o;
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)
         if (o->flags & flag && is_given(o)) return true;
     return false;
 }
@@ -227,9 +226,8 @@ static int spell(const kiln_cli *cli, const char *name, size_t length, char *out
 
 static size_t least_distance(const kiln_cli *cli, const char *name, size_t length)
 {
-    const kiln_opt *o;
     size_t best = SIZE_MAX;
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));) {
         const size_t n = o->flags & KILN_HIDDEN ? SIZE_MAX : kiln_name_distance(name, length, o->name);
         if (n < best) best = n;
     }
@@ -240,12 +238,11 @@ static size_t least_distance(const kiln_cli *cli, const char *name, size_t lengt
 static kiln_status fail_unknown(const kiln_cli *cli, const char *name, size_t length, kiln_error *err)
 {
     char typed[128], near[512];
-    const kiln_opt *o;
     unsigned found = 0;
     int at = 0;
     const size_t best = least_distance(cli, name, length);
     (void)spell(cli, name, length, typed, sizeof typed);
-    for (size_t i = 0; best <= KILN_NAME_NEAR(length) && found < 4 && (o = kiln_opt_row(cli, i)); i++) {
+    for (const kiln_opt *o = NULL; best <= KILN_NAME_NEAR(length) && found < 4 && (o = kiln_opt_next(cli, o));) {
         if (o->flags & KILN_HIDDEN || kiln_name_distance(name, length, o->name) != best) continue;
         at += snprintf(near + at, sizeof near - (size_t)at, "%s", found++ ? " or " : "");
         at += spell(cli, o->name, strlen(o->name), near + at, sizeof near - (size_t)at);
@@ -334,8 +331,7 @@ static kiln_status take_positional(reader *r, const char *text, kiln_error *err)
 
 static bool is_alone(const kiln_cli *cli)
 {
-    const kiln_opt *o;
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)
         if (o->flags & KILN_ALONE && *(const bool *)o->where) return true;
     return false;
 }
@@ -343,11 +339,10 @@ static bool is_alone(const kiln_cli *cli)
 kiln_status kiln_cli_parse(const kiln_cli *cli, int argc, char **argv, kiln_parsed *parsed, kiln_error *err)
 {
     reader r = {.cli = cli, .argc = argc, .next = 1, .argv = argv, .parsed = parsed};
-    const kiln_opt *o;
     bool options_end = false;
     *parsed = (kiln_parsed){0};
     n_given = 0;
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) KILN_TRY(set_default(o, err));
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));) KILN_TRY(set_default(o, err));
     while (r.next < argc && !parsed->done) {
         const char *word = argv[r.next++];
         if (options_end || word[0] != '-' || !word[1])

@@ -86,8 +86,7 @@ static bool has_positionals(const kiln_cli *cli) { return cli->n_positionals + c
 
 static bool any_keyed(const kiln_cli *cli)
 {
-    const kiln_opt *o;
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)
         if (o->flags & KILN_KEYED && !(o->flags & KILN_HIDDEN)) return true;
     return false;
 }
@@ -187,7 +186,6 @@ static void man_environment(FILE *out)
 
 void kiln_cli_man(const kiln_cli *cli, FILE *out)
 {
-    const kiln_opt *o;
     char page[64]; /* the page of "kiln pipeline" is kiln-pipeline, as git's are named */
     size_t n = 0;
     for (const char *c = cli->program; *c && n + 1 < sizeof page; c++) page[n++] = *c == ' ' ? '-' : *c;
@@ -205,7 +203,7 @@ void kiln_cli_man(const kiln_cli *cli, FILE *out)
     if (any_keyed(cli))
         (void)fputs(".PP\nOptions that change the result are stored in the manifest and used by later runs too.\n", out);
     (void)fputs(".SH OPTIONS\n", out);
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++)
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));)
         if (!(o->flags & KILN_HIDDEN)) man_row(out, o);
     man_environment(out);
     man_exit_status(out);
@@ -240,10 +238,9 @@ static void json_field(FILE *out, const char *name, const char *value)
 
 static void json_aliases(const kiln_cli *cli, const kiln_opt *of, FILE *out)
 {
-    const kiln_opt *o;
     const char *separator = "";
     (void)fputs("\"aliases\": [", out);
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));) {
         if (!(o->flags & KILN_HIDDEN) || o->where != of->where || of->flags & KILN_ALONE) continue;
         (void)fputs(separator, out);
         json_text(out, o->name);
@@ -260,14 +257,13 @@ void kiln_cli_help_json(const kiln_cli *cli, FILE *out)
         [KILN_OPT_BOOL] = "bool",   [KILN_OPT_U32] = "u32",   [KILN_OPT_U64] = "u64",   [KILN_OPT_F64] = "f64",
         [KILN_OPT_SIZE] = "size",   [KILN_OPT_TEXT] = "text", [KILN_OPT_PATH] = "path", [KILN_OPT_ENUM] = "enum",
         [KILN_OPT_F64X3] = "f64x3", [KILN_OPT_LIST] = "list"};
-    const kiln_opt *o;
     const char *separator = "\n";
     (void)fputs("{\"version\": 1, ", out);
     json_field(out, "program", cli->program);
     json_field(out, "summary", cli->summary);
     json_field(out, "positionals", has_positionals(cli) ? cli->positionals : "");
     (void)fputs("\"options\": [", out);
-    for (size_t i = 0; (o = kiln_opt_row(cli, i)); i++) {
+    for (const kiln_opt *o = NULL; (o = kiln_opt_next(cli, o));) {
         char letter[2] = {o->letter, '\0'};
         if (o->flags & KILN_HIDDEN) continue;
         (void)fprintf(out, "%s  {", separator);

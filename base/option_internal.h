@@ -5,8 +5,8 @@
 
 #include "base/option.h"
 
-/* The i-th row of the program's own table, then of the common one; NULL behind the last. */
-const kiln_opt *kiln_opt_row(const kiln_cli *cli, size_t i);
+/* The row behind o in the program's own table, then in the common one; NULL: the first, and behind the last. */
+const kiln_opt *kiln_opt_next(const kiln_cli *cli, const kiln_opt *o);
 const kiln_opt *kiln_opt_find(const kiln_cli *cli, const char *name, size_t length);
 
 /* A copy that lives as long as the process; ~ and ~/x become $HOME when `expand`. */
