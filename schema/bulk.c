@@ -1,9 +1,9 @@
 /* bulk -- stores batches of blobs through a second connection of the writer, which writes new pages once (direct.c).
  *
- * The second connection is opened for the first batch and closed with the manifest. Whatever it cannot or should not do goes
- * through the first one, as all else does: small batches, for which the second sync of a direct commit costs more than writing
- * twice; a file with many free pages (kiln-gc), which are old pages, so that they go through the log anyway; and any failure to
- * begin, because the first connection meets the same obstacle and knows how to name it, or does not mind it. */
+ * The second connection is opened for the first batch and closed with the manifest. Three kinds of batches go through the first
+ * connection, as everything else does. Small ones, because the second sync of a direct commit costs more than writing twice. Those
+ * of a file with many free pages (kiln-gc): these are old pages, which go through the log in any case. And those whose transaction
+ * cannot begin here: the first connection meets the same obstacle and names it, or is not hindered by it. */
 #include "base/memory.h"
 #include "schema/direct.h"
 #include "schema/manifest_internal.h"
@@ -51,7 +51,7 @@ static kiln_status open_second(kiln_manifest *m, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&b->second->path, strlen(m->path) + 1, "a path", err));
     strcpy(b->second->path, m->path);
     KILN_TRY(set_up(b->second, err));
-    /* By SQLite's name of it, which has no links. Without it, the disk begins later. */
+    /* Opened by SQLite's name of the file, which has no links. If that fails, the disk only begins to write later. */
     b->fd = open(sqlite3_db_filename(b->second->db, "main"), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     kiln_direct_write_early(b->second->db, b->fd);
     return KILN_OK;
@@ -109,13 +109,13 @@ void kiln_bulk_cut_garbage(kiln_manifest *m)
     if (second && begin_second(second)) kiln_manifest_rollback(second);
 }
 
-/* *done false: nothing is stored, and the first connection can do it. */
+/* If *done is false, nothing is stored, and the first connection is to store the batch. */
 static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_store_fn *store, void *context, bool *done,
                                 kiln_error *err)
 {
     const kiln_direct_state *state = kiln_direct_state_of(s->db);
     *done = begin_second(s);
-    if (!*done && state->garbage) { /* of a transaction that was cut short: a checkpoint cuts it off */
+    if (!*done && state->garbage) { /* left by a transaction that was cut short: a checkpoint cuts it off */
         (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         *done = begin_second(s);
     }

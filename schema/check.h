@@ -1,4 +1,4 @@
-/* check -- what the parts of kiln_manifest_verify share: the list of problems, which goes on after one is found. */
+/* check -- what the parts of kiln_manifest_verify share: reporting a problem and going on. */
 #ifndef KILN_SCHEMA_CHECK_H
 #define KILN_SCHEMA_CHECK_H
 
@@ -34,7 +34,7 @@ typedef struct {
     void *context;
     const kiln_sound *sound; /* NULL: nothing is known to be sound */
     bool quick;              /* no blob is read */
-    uint64_t n_planes;       /* that kiln_check_layers has come to */
+    uint64_t n_planes;       /* number of planes that kiln_check_layers has come to */
     uint64_t problems;
     uint64_t unread; /* arrays that were not read, because their row has a problem */
     uint64_t bytes;  /* raw bytes whose hash was computed */
@@ -89,9 +89,9 @@ uint64_t kiln_check_table_ram(const kiln_tile_table *t);
 typedef void kiln_array_fn(void *context, const kiln_array *a);
 void kiln_check_table_arrays(const kiln_tile_table *t, kiln_array_fn *fn, void *context);
 
-/* Looks at everything with several threads, each with a connection of its own to the same state of the file, and says nothing.
- * Begins the transaction of m, in which what it found holds. NULL: nothing can be said about anything, and a transaction may be
- * open or not. Free with kiln_sound_free. */
+/* Checks everything with several threads, each with a connection of its own to the same state of the file, and reports nothing.
+ * Begins a transaction of m: what was found holds as long as it is open. NULL: nothing is known to be sound, and a transaction of m
+ * may be open or not. Free with kiln_sound_free. */
 kiln_sound *kiln_sweep(kiln_manifest *m, const kiln_verify_options *o);
 void kiln_sound_free(kiln_sound *s);
 

@@ -1,21 +1,21 @@
 /* check_sweep -- finds out with several threads what of a manifest is sound.
  *
- * Problem. A manifest of 20 GB takes a thread a minute: SQLite's own check goes through every page, every blob is unpacked and
- * hashed, and what planes and tile tables hold is compared with what is said of it. Damage has to be told in one order, whatever
- * the number of threads, and what to say of a broken b-tree depends on how it is read.
+ * Problem. One thread takes a minute for a manifest of 20 GB: SQLite's own check goes through every page, every blob is unpacked
+ * and hashed, and what planes and tile tables hold is compared with what their rows say. Damage has to be reported in one order,
+ * whatever the number of threads, and the sentence about a broken b-tree depends on how it is read.
  *
  * Layout. Everything that kiln_manifest_verify does is cut into tasks: a rule, the rows, a tile table, a blob with the planes that
  * it is. A thread that does a task says whether it found anything, not what. The caller's thread then goes through everything in
- * its order and leaves out what is sound (check.c): so all sentences are of one thread, and a sound manifest is gone through once.
- * A blob is unpacked once for its hash and for all planes of all layers that are this blob; alone it would be once for each.
+ * its order and leaves out what is sound (check.c). So one thread makes all sentences, and a sound manifest is read once. A blob is
+ * unpacked once for its hash and for all planes of all layers that are this blob; the caller's thread would unpack it for each.
  *
  * Why this is safe. All connections read the same state: begin_together begins their transactions between two looks at
- * data_version, which differ where another process has committed in between. Threads find blobs by their ids; that this is the same
+ * data_version, which differ if another process has committed in between. Threads find blobs by their ids; that this is the same
  * as going through the table or the index of hashes follows from SQLite's own check, which is a task, too. If that finds
- * anything, or lists cannot be read without a complaint, nothing counts as sound and the one thread does it all.
+ * anything, or if lists cannot be read without a complaint, nothing counts as sound, and the caller's thread checks everything.
  *
  * Memory. A thread holds its connection and three blobs: packed, shuffled, raw. A tile table needs whole arrays: it is begun when
- * what is left of the cap has room for it; one that never has is left to the caller's thread. */
+ * what is left of the cap has room for it. A table that is too large for that is left to the caller's thread. */
 #include "schema/check.h"
 
 #include "base/memory.h"

@@ -24,8 +24,8 @@ typedef struct {
 
 /* KILN_E_BUG above KILN_BLOB_MAX or when raw is no multiple of elem. */
 kiln_status kiln_blob_pack(const void *raw, size_t raw_bytes, uint32_t elem, kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
-/* What packing takes besides the data: a zstd context and two pieces, together some 1.3 MiB. Who packs one blob after the other
- * keeps one, because all pages of a new one are made anew; the packed bytes are the same. One thread at a time may use a packer. */
+/* What packing takes besides the data: a zstd context and two buffers, together some 1.3 MiB. A caller that packs many blobs keeps
+ * one packer, because a new one costs some 130 page faults; the packed bytes are the same. One thread at a time may use it. */
 typedef struct kiln_packer kiln_packer;
 kiln_status kiln_packer_new(kiln_packer **out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_packer_free(kiln_packer *p); /* NULL: does nothing */
@@ -36,8 +36,8 @@ kiln_status kiln_blob_stream(kiln_packer *p, const void *raw, size_t raw_bytes, 
                              kiln_blob *out, kiln_error *err) KILN_MUST_CHECK;
 /* dst has raw_bytes; checks the frame, the size and the hash: KILN_E_IO "blob HEX is damaged: ...". */
 kiln_status kiln_blob_unpack(const kiln_blob *b, void *dst, kiln_error *err) KILN_MUST_CHECK;
-/* The same without an allocation of its own for the shuffled bytes, for callers that unpack many blobs: shuffled has raw_bytes,
- * too, and its contents are lost. */
+/* The same with the caller's buffer for the shuffled bytes, for callers that unpack many blobs. shuffled: as large as dst; its
+ * contents are lost. */
 kiln_status kiln_blob_unpack_with(const kiln_blob *b, void *shuffled, void *dst, kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END

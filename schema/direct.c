@@ -1,8 +1,9 @@
 /* direct -- new pages go to their place in the database file; what else a transaction changes goes through the log.
  *
- * Problem. In WAL mode SQLite writes every page twice, into the log and at a checkpoint into the file. A bake's blobs are gigabytes
- * of pages that no earlier state of the database has, so that nobody could be disturbed if they were written once, in their place.
- * A rollback journal would do that, but readers would be blocked while it commits, and the mode cannot be changed while they read.
+ * Problem. In WAL mode SQLite writes every page twice: into the log, and at a checkpoint into the file. Most pages of a bake are
+ * new: they hold gigabytes of blobs, and no earlier state of the database has them. Nobody would be disturbed if they were written
+ * once, in their place. A rollback journal would do that, but readers would be blocked while it commits, and the mode cannot be
+ * changed while they read.
  *
  * Idea. A page is NEW in a transaction if it lies behind the end of the database as of the last commit, behind the end of the file,
  * and has no frame in the log. No state of the database that a reader may still look at takes such a page from the file: a state's
@@ -11,29 +12,32 @@
  * appended to the log with the new size of the database, as every commit in WAL mode is. To all other connections, SQLite's own
  * code in any program, that is an ordinary commit: a page without a frame is read from the file, where it is.
  *
- * How. The connection's SQLite believes to work with a rollback journal: bytes 18 and 19 of page 1, which say WAL, are shown to it
- * as 1 and written as 2. Its journal is in memory, for rollbacks of a living process only. This VFS sits between it and SQLite's
- * "unix":
+ * How. The connection's SQLite is made to believe that it works with a rollback journal: bytes 18 and 19 of page 1, which say WAL,
+ * are shown to it as 1 and written as 2. Its journal is in memory, and serves only to roll back while the process lives. This VFS
+ * sits between it and SQLite's "unix":
  *
- *   lock     every transaction takes the locks of a WAL writer and of a WAL checkpoint (wal.h) and reads the index of the log; one
- *            that writes begins the log anew where it can. Readers take neither lock, so they are never blocked. "unix" is asked
- * for the SHARED lock once and keeps it, as a connection in WAL mode does read     a page that this transaction changed from
- * memory, else its last frame in the log, else from the file write    a new page in its place; any other into memory (`kept`) sync
- * syncs the file, if it has new pages commit   (SQLITE_FCNTL_COMMIT_PHASETWO, after the sync) appends what is kept to the log, and
- * shows it (kiln_wal_commit) unlock   drops what is kept and gives the locks back
+ *   lock    Every transaction takes the locks of a WAL writer and of a WAL checkpoint (wal.h) and reads the index of the log; one
+ *           that writes begins the log anew where it can. Readers take neither lock, so they are never blocked. "unix" is asked
+ *           for the SHARED lock once and keeps it, as a connection in WAL mode does.
+ *   read    A page that this transaction changed comes from memory, else from its last frame in the log, else from the file.
+ *   write   A new page goes to its place, any other into memory (`kept`).
+ *   sync    The file is synced if it has new pages.
+ *   commit  (SQLITE_FCNTL_COMMIT_PHASETWO, after the sync) What is kept is appended to the log and shown (kiln_wal_commit).
+ *   unlock  What is kept is dropped, and the locks are given back.
  *
  * What holds at every instant, and why a kill or a power failure does no harm:
  *   1. Bytes of the file that some state needs are never written here. Only checkpoints do that, by SQLite's rules.
  *   2. New pages are on the disk before the log says that they exist. If the process ends before, they are garbage behind the end
- * of the database, which nobody reads. SQLite cuts it off when it checks point the whole log; the next transaction here waits for
- *      that (rule 5).
+ *      of the database, which nobody reads. SQLite cuts it off when a checkpoint has written back the whole log; the next
+ *      transaction here waits for that (rule 5).
  *   3. A commit that is whole in the log is visible, or is found by whoever looks next (wal.c), before anything else is done with
- * the file. Otherwise its pages could be overwritten or cut off, and a later recovery would find it without them.
+ *      the file. Otherwise its pages could be overwritten or cut off, and a later recovery would find it without them.
  *   4. No checkpoint runs while there are new pages that are not committed: it would cut them off, because SQLite truncates the
- * file to the committed size. The lock of checkpoints keeps those of other connections away.
- *   5. If the file is longer than the database (garbage of 2; a VACUUM that is not checked point), old states may need the bytes
- *      there. Then the rest of the file is cut off if no reader can need it, else the transaction is refused and goes through
- *      SQLite. A writer's open asks for that at once (bulk.c), before SQLite can take garbage for pages (find_end).
+ *      file to the committed size. The lock of checkpoints keeps those of other connections away.
+ *   5. If the file is longer than the database (garbage of rule 2, or a VACUUM that no checkpoint has written back yet), old states
+ *      may need the bytes there. The rest of the file is then cut off if no reader can need it. Otherwise the transaction is
+ *      refused and goes through SQLite. A writer's open asks for that at once (bulk.c), before SQLite can take garbage for pages
+ *      (find_end).
  *   6. The new state is one frame of the log (the last one, with the size): it is there or not, with all of its pages.
  *
  * A failure of any call ends the transaction with SQLite's code for it. Up to the commit nothing is visible. If the last sync of
@@ -118,7 +122,7 @@ static int direct_read(sqlite3_file *file, void *out, int n, sqlite3_int64 at)
     if (!f->wal.locked)
         rc = f->file->pMethods->xRead(f->file, out, n, at); /* when it is opened: the head, for the size of pages */
     else if (offset + n > KILN_WAL_PAGE)
-        return SQLITE_IOERR_READ; /* a database with other pages: kiln_bulk_open has asked */
+        return SQLITE_IOERR_READ; /* pages of another size, which set_up of bulk.c refuses */
     else
         rc = read_page(f, out, n, (uint32_t)(at / KILN_WAL_PAGE) + 1, offset);
     if (rc == SQLITE_OK) show_header(f, out, n, at);

@@ -1,9 +1,9 @@
-/* direct -- a VFS of SQLite through which a connection stores new pages in their place at once, not in the log first. direct.c says
- * how and why that is safe.
+/* direct -- a VFS of SQLite through which a connection writes new pages to their place in the file, not to the log first. direct.c
+ * says how and why that is safe.
  *
- * A connection opened with it has to use journal_mode = MEMORY and synchronous = FULL, and the same thread must have the database
- * open in WAL mode through SQLite's own VFS. Each of its transactions, reading ones too, excludes other writers and checkpoints.
- * After a COMMIT that fails the connection has to be closed: SQLite's cache is not of any state then. */
+ * A connection that is opened with it has to use journal_mode = MEMORY and synchronous = FULL, and the same thread must have the
+ * database open in WAL mode through SQLite's own VFS. Each of its transactions, reading ones too, excludes other writers and
+ * checkpoints. After a COMMIT that fails the caller has to close the connection: SQLite's cache is not of any state then. */
 #ifndef KILN_SCHEMA_DIRECT_H
 #define KILN_SCHEMA_DIRECT_H
 
@@ -17,7 +17,7 @@
  * in memory. A transaction that changes more fails with SQLITE_FULL. */
 enum { KILN_DIRECT_KEPT_MOST = 128 };
 
-/* What became of the connection's transactions. */
+/* Counts of the connection's transactions, and why the last one failed. */
 typedef struct kiln_direct_state {
     uint64_t commits;    /* made */
     uint64_t pages;      /* stored in their place */
@@ -27,14 +27,12 @@ typedef struct kiln_direct_state {
     bool garbage;        /* the last one did not begin: behind the end of the database are pages that a checkpoint has to cut off */
 } kiln_direct_state;
 
-/* Makes the VFS known; once in a process is enough, more often does no harm. SQLITE_NOTFOUND: SQLite's default VFS is not "unix".
- */
+/* Registers the VFS; further calls do no harm. SQLITE_NOTFOUND: SQLite's default VFS is not "unix". */
 int kiln_direct_register(void);
 /* The state of a connection's file; NULL if it was not opened with this VFS. Valid until the connection is closed. */
 const kiln_direct_state *kiln_direct_state_of(sqlite3 *db);
-/* Gives it a descriptor of the database file, by which the disk is asked to write early. The caller closes it, after ALL
- * connections of this process to the file are closed: closing any descriptor of a file drops the process's locks on it (fcntl(2)).
- */
+/* Gives the connection a descriptor of the database file, by which the disk is asked to write early. The caller closes it after
+ * ALL connections of this process to the file: closing any descriptor of a file drops the process's locks on it (fcntl(2)). */
 void kiln_direct_write_early(sqlite3 *db, int fd);
 
 #endif

@@ -106,12 +106,13 @@ kiln_status kiln_units_used_get(kiln_manifest *m, const char *stage, bool *known
 kiln_hash kiln_units_used_key(const char *stage);
 
 /* ---- bulk data --------------------------------------------------------------------------------------------------- */
-/* What a transaction stores: through `to` only, which is m or a second connection to the same file. It may be called a second time
- * after a failure, with nothing of the first call stored. */
+/* Stores what belongs into one transaction, through `to` alone: m, or a second connection to the same file. It may be called again
+ * after a failure; then nothing of the first call is stored. */
 typedef kiln_status kiln_bulk_store_fn(kiln_manifest *to, void *context, kiln_error *err);
-/* Calls `store` in a transaction of its own, for about `bytes` of new blobs. From 1 MiB on, new pages are written once, in their
- * place (direct.c), instead of twice, through the log; readers see an ordinary commit either way. The second connection that does
- * it takes KILN_BULK_RAM at most; bytes = 0 does without. No transaction of m may be open, and nothing else may use m meanwhile. */
+/* Calls `store` in a transaction of its own. bytes: about how many bytes of new blobs it stores. From 1 MiB on, a second connection
+ * writes new pages once, in their place (direct.c); it takes KILN_BULK_RAM at most. With fewer, m writes them twice, through the
+ * log; so bytes = 0 keeps the second connection closed. Readers see an ordinary commit either way. No transaction of m may be open,
+ * and nothing else may use m meanwhile. */
 enum { KILN_BULK_RAM = 22 << 20 };
 kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context,
                             kiln_error *err) KILN_MUST_CHECK;
@@ -381,10 +382,10 @@ kiln_status kiln_manifest_verify(kiln_manifest *m, kiln_problem_fn *report, void
                                  kiln_error *err) KILN_MUST_CHECK;
 typedef void kiln_verify_progress_fn(void *context, uint64_t done_bytes, uint64_t all_bytes);
 typedef struct {
-    unsigned threads;   /* 0: the caller's alone. Each other one has a connection of its own */
-    uint64_t ram_bytes; /* most host memory for all of it: fewer threads where it is little, but at least one. 0: no limit */
-    bool quick; /* structure, rows, counts, references and sizes alone: the bytes of blobs are not read. threads does not count */
-    kiln_problem_fn *report;           /* may be NULL. It and `progress` are called by the caller's thread */
+    unsigned threads;        /* 0: the caller's alone. Each other one has a connection of its own */
+    uint64_t ram_bytes;      /* most host memory for all of it: with little, fewer threads, but at least one. 0: no limit */
+    bool quick;              /* structure, rows, counts, references and sizes only, on the caller's thread: blobs are not read */
+    kiln_problem_fn *report; /* may be NULL. It and `progress` are called by the caller's thread */
     kiln_verify_progress_fn *progress; /* may be NULL */
     void *context;
 } kiln_verify_options;

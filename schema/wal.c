@@ -13,7 +13,7 @@
  * see it: a checkpoint by one of them would cut them off, and a later recovery would find the commit without them. So:
  *   1. all frames are written, but zeros in place of the first one's 24 bytes: nothing of it counts;
  *   2. the second copy of the index's header is written. The copies differ now: if this process dies or fails, whoever looks next
- *      takes the writer's lock and recovers the index from the log, before it reads, writes or checks point anything;
+ *      takes the writer's lock and recovers the index from the log, before it reads or writes anything or begins a checkpoint;
  *   3. the 24 bytes are written: the commit exists;
  *   4. the first copy is written: readers see the commit. From 2 to 4 are some microseconds; who looks meanwhile looks again;
  *   5. the log is synced. The writer is told that the commit is done only after this. As with SQLite's synchronous = NORMAL,

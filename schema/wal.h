@@ -46,7 +46,7 @@ int kiln_wal_open(kiln_wal *w, sqlite3_vfs *vfs, sqlite3_file *db, const char *l
 void kiln_wal_close(kiln_wal *w);
 
 /* Takes the locks of a writer and of a checkpoint, both or none, and reads the header. Until kiln_wal_unlock no other connection
- * can commit, check point or restart the log; readers go on. SQLITE_BUSY: another connection has one of the locks. */
+ * can commit, run a checkpoint or restart the log; readers go on. SQLITE_BUSY: another connection has one of the locks. */
 int kiln_wal_lock(kiln_wal *w);
 void kiln_wal_unlock(kiln_wal *w); /* accepts one that is not locked */
 

@@ -831,8 +831,8 @@ static void end_late_writer(const char *path, int what, int wrote)
     close(writer.to), close(writer.from);
 }
 
-/* Another process that lives on checks point, which cuts off what the last commit does not have. So what it takes for the last
- * commit has to be what a recovery of the log takes for it. */
+/* A checkpoint by another process, which lives on, cuts off what the last commit does not have. So that process and a recovery of
+ * the log must take the same commit for the last one. */
 static void a_commit_is_there_or_not_for_all(void **state)
 {
     static const struct {
