@@ -53,7 +53,8 @@ kiln_status kiln_file_create(const char *path, int *fd, kiln_error *err) KILN_MU
 kiln_status kiln_file_write_failed(const char *path, int error, kiln_error *err) KILN_MUST_CHECK;
 /* The second half of that sentence, after "; ": what the disk or the limit of `path` has, or "" for another errno. */
 void kiln_file_room_text(const char *path, int error, char *out, size_t size);
-/* True when no process of this number runs on this machine: there is none, or it has ended and waits for its parent to ask how. */
+/* Says whether no process of this number runs on this machine: there is none, or it has ended and its parent has not waited for
+ * it yet (a zombie). */
 bool kiln_process_ended(long pid);
 /* Removes what killed processes left beside `path` while they wrote files of its suffix: NAME.SUFFIX.tmp.PID where no process PID
  * runs on this machine. Of a path without suffix: what kiln_temporary_path gives for it. What cannot be removed stays. */

@@ -35,7 +35,7 @@ void kiln_progress_stop(kiln_progress *p);
 
 uint64_t kiln_now_ns(void);   /* monotonic */
 int64_t kiln_wall_ns(void);   /* since 1970 */
-uint64_t kiln_peak_rss(void); /* bytes, this process so far, or since the last call of the next function */
+uint64_t kiln_peak_rss(void); /* bytes, of this process so far or since the last kiln_peak_rss_forget */
 void kiln_peak_rss_forget(void);
 
 KILN_C_END

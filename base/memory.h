@@ -22,8 +22,9 @@ kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char
 /* Sets from which size on freed memory goes back to the system at once instead of staying in malloc's arenas. share: bytes that
  * this process may take. Call it between two pieces of work, while no other thread runs. */
 void kiln_memory_tidy(uint64_t share);
-/* Lets malloc keep freed arrays of up to so many bytes, and as much free memory behind the last array, until the next
- * kiln_memory_tidy: for work that takes and frees large arrays again and again, and has so much for them. Call it likewise. */
+/* Lets malloc keep freed arrays of up to so many bytes each, and as much free memory behind the last array, until the next
+ * kiln_memory_tidy. For work that takes and frees large arrays again and again; the caller counts these bytes in its memory
+ * throughout. Call it where kiln_memory_tidy may be called. */
 void kiln_memory_keep(uint64_t bytes);
 /* Gives free memory of malloc back to the system. */
 void kiln_memory_trim(void);

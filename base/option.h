@@ -51,7 +51,7 @@ enum {
     KILN_HIDDEN = 2, /* not in --help (for the engine and for tests) */
     KILN_ONCE = 4,   /* a run that has it uses the stored parameters, stores none and changes no state (-o, --camera, --dry-run) */
     KILN_DEVICE = 8, /* about where units compute: only in the tables of programs that have some */
-    KILN_LATER = 32, /* of a keyed one, newer than bakes that are about: its default is in no key, so theirs stay as they are */
+    KILN_LATER = 32, /* of a keyed option that came after the first bakes: its default is in no key, so keys of older bakes hold */
     KILN_NAMED = 64, /* `kiln pipeline` and make have it only with the stage's name in front: it would mean another thing to another
                         stage, or be done twice */
     KILN_TITLE = 128, /* `kiln pipeline` and make have it under the stage's name alone, too: --export is --export-format */

@@ -54,8 +54,8 @@ typedef kiln_status kiln_draw_chunk_fn(void *context, uint32_t chunk, kiln_draw_
 /* Describes a chunk before its arrays are asked for. With a store, chunks whose planes are on the device are not read again. */
 typedef struct {
     uint64_t n;            /* rows, of hidden chunks too: the store keeps their place for later cameras */
-    bool hidden;           /* kiln_project_may_see says that the camera cannot see this chunk: its arrays are not asked for. With
-                              kiln_draw_scene.apart also: it does not count */
+    bool hidden;           /* the chunk's arrays are not asked for: kiln_project_may_see says that the camera cannot see it or, with
+                              kiln_draw_scene.apart, it must not count */
     bool colour;           /* the chunk callback will set sh0 */
     unsigned char key[16]; /* a hash of all planes of the chunk, of colour even if `colour` is false. It must not depend on
                               `hidden`: a scene on the device is recognised by the keys of all chunks */
@@ -85,8 +85,8 @@ typedef struct {
                            single tile row does not fit on the device */
     uint32_t sh_degree; /* of every chunk's shN; all of it is evaluated */
     uint32_t n_chunks;
-    bool apart; /* chunks are hidden that the camera may see: each is then projected by itself. Else all that the store has in one
-                   piece are projected, hidden or not */
+    bool apart; /* the caller hides chunks that the camera may see, and they must not count: each chunk is projected by itself.
+                   Without it, chunks that the store has in one piece are projected together, hidden or not */
     /* Called by the calling thread for 0 .. n_chunks - 1, in order. With a store it is called only for chunks whose planes are
      * missing on the device; if the drawing turns out not to fit there, it is called again for all chunks. */
     kiln_draw_chunk_fn *chunk;
@@ -138,7 +138,7 @@ typedef struct {
  * NULL. */
 kiln_status kiln_draw_view(kiln_runner *r, const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
                            kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;
-/* What a single pass hands out, in host memory. What is NULL is not wanted: it is not copied, and rgba stays on the device. */
+/* What a single pass copies to host memory. NULL: not wanted, so it is not copied. */
 typedef struct {
     float *rgba;           /* [height][width][4], as in raster.h */
     float *depth;          /* [height][width] */

@@ -2,16 +2,16 @@
  *
  * Chunks are near each other in space while blocks follow the source: a chunk has a few rows of nearly every block. If chunks took
  * them from decoded blocks, each worker would decode the whole layer, and nearly every 4 bytes would be a cache line of their own.
- * So blocks are read once, some at a time: a group. What is made of it
+ * So blocks are read once, some at a time; these are a group. From a group two arrays are made,
  *
  *   slices  u32 [n_chunks + 1]  of the group's rows, taken in the order of the chunks, those before chunk i
  *   rows                        chunk after chunk; in each its rows of this group, plane after plane, component after
  *                               component
  *
- * is written once, in order, and a chunk reads one slice of each group. Where memory has room, groups lie one behind the other in
- * memory that the workers share. Where it has not, each is a file in the scratch folder. A file that has its name is whole: a run
- * that was killed makes the others. The folder is of one plan, which only means decide, so the name also says of what content the
- * group is: another spacing or colour leads to the same plan, and to files of other names.
+ * which are written once, in order, and a chunk reads one slice of each group. If memory has room, groups lie one behind the other
+ * in memory that the workers share. Otherwise each is a file in the scratch folder. A file that has its name is whole: after a
+ * kill, the next run makes only the others. The folder belongs to one plan, which depends on means alone. So the name also has the
+ * hash of the group's planes: another spacing or colour leads to the same plan, and to files of other names.
  */
 #ifndef KILN_STAGES_CHUNK_GROUPS_H
 #define KILN_STAGES_CHUNK_GROUPS_H
@@ -32,13 +32,14 @@ typedef struct {
     uint32_t n;
 } kiln_block_groups;
 
-/* Whole blocks, at most `rows` rows together or a single one. */
+/* Cuts the layer into groups of whole blocks: a single block, or several with at most `rows` rows together. Release *out also after
+ * a failure. */
 kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, kiln_block_groups *out,
                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_block_groups_release(kiln_block_groups *g);
 
-/* Host memory of a scatter unit of so many rows, on one thread and for each further one; the most rows of a group for which that is
- * at most `ram`, 0: none. */
+/* Return the host memory of a scatter unit of so many rows on one thread, that of each further thread, and the most rows of a group
+ * for which the first is at most `ram` (0: not even a block's). */
 uint64_t kiln_scatter_ram(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, uint64_t n_chunks);
 uint64_t kiln_scatter_ram_thread(const kiln_layer *l, const kiln_row_parts *parts);
 uint64_t kiln_scatter_rows(const kiln_layer *l, const kiln_row_parts *parts, uint64_t ram, uint64_t n_chunks);
@@ -58,8 +59,8 @@ typedef struct {
     const kiln_scratch_file *memory; /* of kiln_groups_bytes; NULL: there are files */
 } kiln_group_store;
 
-/* Arrays that a worker keeps from group to group: pages that are freed and taken anew would cost as much as what is done with them.
- * All zero at first. */
+/* Arrays that a worker keeps from group to group, because faulting their pages anew would cost as much as the work itself. All zero
+ * at first. */
 typedef struct {
     void *items[8]; /* owned */
     uint64_t bytes[8];
@@ -77,15 +78,17 @@ typedef struct {
     kiln_scatter_room *room;
 } kiln_scatter;
 
-/* What a unit that scatters keeps for reading planes; a part of its memory. */
+/* Returns the bytes that a scatter unit keeps for reading planes; a part of its memory. */
 uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts);
 kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
 
-/* The slices of chunk `index`, one behind the other, into out[rows->n * row_bytes]; rows of them as `rows` lists by group. */
+/* Reads the slices of chunk `index`, one behind the other, into out[rows->n * row_bytes]. `rows` lists the chunk's rows by group.
+ */
 kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const kiln_row_list *rows, unsigned char *out,
                               kiln_error *err) KILN_MUST_CHECK;
 
-/* Writing a group: what kiln_group_create has opened is finished or dropped. *at: where the group begins in it. */
+/* Open a group to be written, finish it, or drop it: every kiln_group_create is followed by one of the other two. *at: where the
+ * group begins in *out. */
 kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_scratch_file *out, uint64_t *at,
                               kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_group_finish(const kiln_group_store *s, kiln_scratch_file *f, kiln_error *err) KILN_MUST_CHECK;

@@ -1,9 +1,11 @@
 /* spill -- how kiln-chunk works on a layer that may not fit into memory. This is the parent's side.
  *
- * Problem. A chunk gathers its rows from many blocks. If each chunk took them from blocks, every worker would decode the whole
- * layer, and again and again if memory cannot hold it. Layout. The rows of all blocks are first scattered, grouped by chunk
- * (groups.h): if --ram has room for all planes of the layer, into memory that the workers share; if not, to the disk. If only a few
- * chunks are due, each reads its blocks itself, because that is cheaper than scattering.
+ * Problem. A chunk gathers its rows from many blocks. If each chunk took them from the blocks, every worker would decode the whole
+ * layer, and more than once if memory cannot hold it.
+ *
+ * Layout. The rows of all blocks are first scattered, grouped by chunk (groups.h): into memory that the workers share if --ram has
+ * room for all planes of the layer, otherwise to the disk. If only a few chunks are due, each reads its blocks itself, because that
+ * is cheaper than scattering.
  */
 #ifndef KILN_STAGES_CHUNK_SPILL_H
 #define KILN_STAGES_CHUNK_SPILL_H

@@ -58,7 +58,7 @@ typedef struct {
     bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
     bool packs;            /* units compress more than they compute: --devices auto takes the CPU if it has 8 threads or more */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
-    bool undivided;        /* no unit is optional: --shard and --units would leave out none, so the stage does not offer them */
+    bool undivided;        /* no unit is optional, so --shard and --units could leave out none: the stage does not offer them */
     /* A switch of the program that is KILN_ALONE, such as --list-formats, and the function that prints its answer to stdout. If the
      * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
     const bool *lists;
@@ -77,25 +77,26 @@ typedef struct {
 enum { KILN_DEFERRED_MAX = 32 }; /* units of one worker whose deferred work (kiln_worker_defer) may be unanswered at a time */
 
 /* The main() of every program: parses the options, runs as worker or parent, prints the error and returns the exit code. A process
- * may call it several times, one after the other, on its main thread: nothing of a call reaches the next, except that after SIGINT
- * or SIGTERM the next one ends too. It keeps nothing of argv. */
+ * may call it several times, one after the other, on its main thread. Nothing of a call reaches the next, except that after SIGINT
+ * or SIGTERM the next call ends too. It keeps no pointer into argv. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
-/* Prints what --help-json prints. The caller checks the stream. KILN_E_BUG. */
+/* Writes to `out` what --help-json prints. The caller checks the stream for errors. KILN_E_BUG. */
 kiln_status kiln_program_help_json(const kiln_stage_program *p, FILE *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* For a program with several stages, which calls kiln_program_main for one after the other: `find` gives a stage by its name, NULL
- * if there is none. Call it first thing in main, for workers need it too. */
+/* For a program with several stages, which calls kiln_program_main for one after the other. `find` returns a stage by its name, or
+ * NULL. Call it first in main, because workers need it too. */
 void kiln_program_family(const kiln_stage_program *(*find)(const char *name));
-/* From now on, workers of a stage that ends well are kept for the next stage of this process, with their devices open; or no
- * longer, which is for the last stage: it takes those that rest. Does nothing in a program without a family. */
+/* on: from now on, the workers of a stage that ends well rest and are kept for the next stage of this process, with their devices
+ * open. Not on: they are no longer kept; call it before the last stage, which takes those that rest. Does nothing in a program
+ * without a family. */
 void kiln_program_keep_workers(bool on);
-/* While workers are kept: a later stage will compute where this --devices says. If that is a GPU and stages before it compute on
- * the CPU, it is opened meanwhile. NULL: there is no such stage. devices is borrowed until the next call. */
+/* Says, while workers are kept, that a later stage will compute on these --devices. If that is a GPU and the stages before it
+ * compute on the CPU, the GPU is opened meanwhile. NULL: there is no such stage. devices is borrowed until the next call. */
 void kiln_program_expect(const char *devices);
-/* Ends those that are kept and waits for them, at most some seconds. */
+/* Ends the workers that are kept and waits for them, at most some seconds. */
 void kiln_program_stop_workers(void);
-/* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of kiln_program_main, also where the call ended
- * well nevertheless. */
+/* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of kiln_program_main, even if that call
+ * succeeded. */
 kiln_status kiln_program_stopped(kiln_error *err) KILN_MUST_CHECK;
 
 /* The stages: kiln_stage_knn is in stages/knn.c. */
@@ -132,20 +133,20 @@ kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err
  * kiln_run_device_kind, with the same failures. */
 kiln_status kiln_run_worker_count(kiln_run *r, unsigned *n, kiln_error *err) KILN_MUST_CHECK;
 
-/* Says how long the units that are due would take on one thread of the CPU, about, in seconds (work.h). If all threads take less
- * for it than opening a GPU takes, `auto` is the CPU. 0: not known. Call it before devices are looked for. */
+/* Says about how many seconds the units that are due would take on one thread of the CPU (work.h). If all threads together take
+ * less for them than opening a GPU takes, `auto` is the CPU. 0: not known. Call it before devices are looked for. */
 void kiln_run_expect_work(kiln_run *r, double cpu_s);
-/* The same of the later stage that has most to do: `kiln pipeline` opens a GPU while this stage computes on the CPU only if a later
- * one will take it. For a stage that knows more than the manifest. Call it before the first list. */
+/* Says the same of the later stage that has most to do: `kiln pipeline` opens a GPU while this stage computes on the CPU only if a
+ * later one will take it. For a stage that knows more than the manifest. Call it before the first list. */
 void kiln_run_expect_later(kiln_run *r, double cpu_s);
 /* From now on units run on the CPU, whatever --devices says, or again where it says. For a program some of whose lists have nothing
  * for a GPU. Workers on other devices end. Call it between lists. */
 void kiln_run_on_cpu(kiln_run *r, bool on);
-/* For a program that `packs`: from now on its lists compute, so --devices auto takes a GPU if there is one; or, with false, they
- * pack again. Where that changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. Fails as
+/* For a program that `packs`. on: its next lists compute, so --devices auto takes a GPU if there is one; not on: they pack again.
+ * If that changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. Fails as
  * kiln_run_device_kind. */
 kiln_status kiln_run_computes(kiln_run *r, bool on, kiln_error *err) KILN_MUST_CHECK;
-/* From now on most units keep one thread busy, as those of a program that is `serial`; or, with false, as the program says. */
+/* on: most units of the next lists keep one thread busy, as those of a program that is `serial`; not on: as the program says. */
 void kiln_run_serial(kiln_run *r, bool on);
 
 /* Fails after SIGINT (KILN_E_INTERRUPTED) or SIGTERM (KILN_E_TERMINATED). For long loops in the parent. */
@@ -212,8 +213,8 @@ typedef struct {
     char *counters_again;
     void **volatile_data; /* [result.n] raw bytes of the outputs of a unit that is not stored; released likewise */
 } kiln_unit;
-/* Says of each unit of the next list whether --shard or --units choose it: a new array of n, which the caller frees; all are chosen
- * without these options. NULL: no memory, and *err says so. */
+/* Returns for each unit of the next list whether --shard or --units choose it, in a new array of n that the caller frees. Without
+ * these options all are chosen. NULL: no memory, and *err says so. */
 bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
 /* Computes the units that are not in the manifest, stores their results and fills the out fields of all n units. `what` names the
@@ -321,17 +322,17 @@ kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *
  * whatever way. It lies in --scratch-dir, else in the folder of `manifest` or, if that folder does not exist, in the nearest
  * existing one above. path[64] receives the path by which this run and its workers open it. KILN_E_IO. */
 kiln_status kiln_scratch_unnamed(const char *manifest, int *fd, char path[64], kiln_error *err) KILN_MUST_CHECK;
-/* Memory that the run's workers share, for what all of them read. All zero: none. */
+/* Memory that the workers of a run share, for what all of them read. All zero: none. */
 typedef struct {
     uint64_t bytes;
-    char path[64]; /* by which workers open it like a file, to read and to write; a payload carries it */
+    char path[64]; /* workers open it like a file, to read and to write; a payload carries it */
     int fd;        /* the parent's */
 } kiln_shared_memory;
-/* Says whether a limit on file sizes (ulimit -f), which counts for shared memory too, allows so much. */
+/* Says whether the limit on file sizes (ulimit -f), which holds for shared memory too, allows so much. */
 bool kiln_shared_memory_fits(uint64_t bytes);
-/* Makes shared memory, which reads as zeros and takes what is written to it. Later plans of --ram count all of it as the parent's.
- * It goes when the caller releases it and the workers have closed it, or when the run ends in whatever way. Release after a failure
- * does nothing. KILN_E_IO: no descriptor is left. */
+/* Makes shared memory. It reads as zeros, and takes pages only where it is written. Later plans of --ram count all of it as the
+ * parent's. It goes when the caller has released it (kiln_run_unshare_memory) and the workers have closed it, or when the run ends,
+ * in whatever way. Releasing it after a failure does nothing. KILN_E_IO: no descriptor is left. */
 kiln_status kiln_run_share_memory(kiln_run *r, uint64_t bytes, kiln_shared_memory *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_unshare_memory(kiln_run *r, kiln_shared_memory *m);
 /* Gives a unit the path of the folder that the parent made with kiln_run_scratch. The payload carries only the key, which is
@@ -362,9 +363,8 @@ kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, s
 kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem,
                              kiln_error *err) KILN_MUST_CHECK;
 /* Adds an output whose bytes the manifest has already, such as a plane that the unit leaves as it is: nothing is read, compressed
- * or stored again. *named is false, and nothing was added, if the blob is missing, if there are several segments, or if the result
- * is not to be stored: the caller then reads the bytes and puts them. elem as in kiln_worker_put. KILN_E_BUG: as kiln_worker_put.
- */
+ * or stored again. If the blob is missing, has several segments, or the result is not to be stored, *named is false and nothing is
+ * added: the caller then reads the bytes and puts them. elem: as in kiln_worker_put. KILN_E_BUG: as kiln_worker_put. */
 kiln_status kiln_worker_put_stored(kiln_worker *w, const char *name, const kiln_array *stored, uint32_t elem, bool *named,
                                    kiln_error *err) KILN_MUST_CHECK;
 /* Sets the unit's counters to the text of a JSON object, which stays the caller's. Without a call they are "{}". */

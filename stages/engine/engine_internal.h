@@ -23,7 +23,7 @@ typedef struct {
     const char *units;       /* names or positions of the optional units to compute; NULL: all */
 } kiln_engine_options;
 extern kiln_engine_options kiln_engine_values;
-/* Sets what options of an earlier stage in this process have left to zero. */
+/* Sets all options of the engine to zero, which an earlier stage of this process may have set. */
 void kiln_engine_options_forget(void);
 /* Gives the program's option table with the engine's rows in front of the common ones. The rows are static: the next call
  * replaces them. */
@@ -54,7 +54,7 @@ typedef struct {
     bool ready;        /* it may be handed units: greeted and not ending */
     bool died;         /* it ended by itself, or was killed because it hung */
     bool hung;         /* it exceeded --deadline with its unit, or took too long to say HELLO */
-    bool handed_over;  /* it rested before, so it may be its process and not the device that is at fault when it cannot begin */
+    bool handed_over;  /* it rested before: if it cannot begin, the process may be at fault and not the device */
     bool doubted;      /* it died with several units in work, which went back; the reason is still to be printed */
     unsigned n_flight; /* units that it has */
     unsigned n_beside; /* of them, those that have begun although the oldest is not answered (BEGUN) */
@@ -77,7 +77,7 @@ typedef struct {
  * devices at the same time. unit_ram: bytes that its units may take. KILN_E_IO, KILN_E_NOMEM. */
 kiln_status kiln_worker_start(const kiln_run *r, const kiln_device *device, uint64_t unit_ram, kiln_worker_process *w,
                               kiln_error *err) KILN_MUST_CHECK;
-/* Starts one that rests, likewise (kiln_rest_start). */
+/* Starts a worker that rests (kiln_rest_start), likewise. */
 kiln_status kiln_worker_start_resting(const char *program, const kiln_device *device, kiln_worker_process *w,
                                       kiln_error *err) KILN_MUST_CHECK;
 /* Returns the nanoseconds from its start within which a worker on this device must say HELLO (mishaps.c). */
@@ -96,8 +96,8 @@ enum { KILN_EXEC_FAILED = 127 }; /* exit code of a process that could not become
 /* Returns the status for a process that ended by itself, never KILN_OK, with a sentence that names no unit and no slot. status: of
  * kiln_worker_ended. */
 kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_error *err) KILN_MUST_CHECK;
-/* Asks idle workers to end, or to rest if they are kept, and does not wait for them. For the time when the parent needs no worker
- * any more. */
+/* Asks idle workers to end, or to rest if they are kept, and does not wait for them. Call it when the parent needs no worker any
+ * more. */
 void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n);
 /* Asks idle workers to end, kills busy ones and waits for all. Slots may be empty. If a signal ends the run, returns within 2 s. */
 void kiln_workers_stop(kiln_worker_process *workers, unsigned n);
@@ -105,33 +105,34 @@ void kiln_workers_stop(kiln_worker_process *workers, unsigned n);
 /* Workers that rest between two stages of this process (worker_rest.c). Empty unless kiln_program_keep_workers was called. */
 void kiln_rest_keep(bool on);
 bool kiln_rest_keeps(void);
-/* Tells an idle worker to rest; its slot is empty then. False: it may not, because workers are not kept, it is not idle or is gone.
+/* Tells an idle worker to rest and empties its slot. Returns false if it may not rest: workers are not kept, or it is busy or gone.
  */
 bool kiln_rest_begin(kiln_worker_process *w);
-/* Waits until every worker that was told to rest has laid down what it had, above all its connection to the manifest. One that does
- * not is killed; a signal ends the wait likewise. */
+/* Waits until every worker that was told to rest has freed what it had of the stage, above all its connection to the manifest.
+ * Kills workers that do not answer in time, or that have not answered when a signal comes. */
 void kiln_rest_wait(void);
-/* Gives a resting worker on this device the command line of a stage; *pid and *fd are its process and socket. False: there is none.
- */
+/* Gives a resting worker on this device the command line of a stage; *pid and *fd are its process and socket. False: none rests. */
 bool kiln_rest_take(const kiln_device *device, const char *program, char *const *arguments, pid_t *pid, int *fd);
-/* Before a list of units that wants n_slots workers: asks those to end that it cannot take and that are not worth keeping under
- * this cap. Returns the host memory in bytes of those that stay without being wanted. */
+/* Call it before a list of units that wants n_slots workers. Asks those resting workers to end that the list cannot take and that
+ * are not worth keeping under this cap. Returns the host memory in bytes of those that stay although the list does not take them.
+ */
 uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap);
-/* A worker that rests from its start: it opens its device while the process does something else, and has no stage yet. program: the
- * name of the executable in argv[0]. */
+/* Starts a worker that rests from its start: it opens its device while the parent does something else, and has no stage yet.
+ * program: the name of the executable in argv[0]. */
 void kiln_rest_start(const char *program, const kiln_device *device);
 /* Says whether a worker on a GPU rests, or has been started to. */
 bool kiln_rest_has_gpu(void);
-/* The same for the GPUs that a later stage will take (kiln_program_expect), once it is known which. Called when the first worker on
- * the CPU has been started: then there is work. */
+/* kiln_rest_expect notes the devices of a later stage (kiln_program_expect). kiln_rest_begin_expected asks which GPUs these are,
+ * and does not wait; call it when the first worker on the CPU has been started, because then there is work. */
 void kiln_rest_expect(const char *devices);
 void kiln_rest_begin_expected(const kiln_run *r);
-/* Returns a descriptor that becomes readable when kiln_rest_start_expected is to be called; -1: there is nothing to wait for. */
+/* Returns a descriptor that becomes readable when the answer is there; then call kiln_rest_start_expected, which starts a worker on
+ * each of these GPUs. -1: there is nothing to wait for. */
 int kiln_rest_descriptor(void);
 void kiln_rest_start_expected(const kiln_run *r);
 void kiln_rest_dismiss(void); /* asks all to end and does not wait */
 void kiln_rest_stop(void);    /* and waits for all */
-/* Gives the processes of those that rest, or end: borrowed until the next call that changes them. Returns how many. */
+/* Gives the processes that rest or are about to end, borrowed until the next call that changes them. Returns how many. */
 unsigned kiln_rest_processes(const kiln_worker_process *out[KILN_SLOTS_MAX]);
 
 /* Writes the name of a slot for people into buf and returns buf: its GPU, or "worker N of the CPU". */
@@ -149,7 +150,7 @@ json_t *kiln_workers_json(const kiln_worker_process *workers, unsigned n);
 #define KILN_WORKER_RESTS "rest"     /* in the place of UNIT_RAM: it waits for its stage */
 
 /* ---- worker, the worker's side -------------------------------------------------------------------------------------- */
-/* Returns the other stage of this executable, as kiln_program_family said; NULL: none is known. */
+/* Returns the stage of this name in this executable (kiln_program_family), or NULL. */
 const kiln_stage_program *kiln_program_find(const char *name);
 /* The main() of a worker; flag: argv[1] behind KILN_WORKER_FLAG. Returns the exit code. */
 int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, const char *flag, int argc, char **argv);
@@ -165,7 +166,7 @@ typedef struct {
     uint64_t end;           /* offset behind the last region in the memfd */
     int memfd;              /* -1: none yet */
     unsigned threads;       /* that compress */
-    unsigned n_packers;     /* the room of packers[], one for each thread that has packed */
+    unsigned n_packers;     /* length of packers[], one for each thread that has packed */
     kiln_packer **packers;  /* NULL: that thread has none yet */
     bool keep_raw;          /* of a volatile unit: outputs are neither cut nor compressed */
 } kiln_outputs;

@@ -57,8 +57,8 @@ typedef struct {
  * kept, too. For the main thread, as all calls here. KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal came meanwhile. KILN_E_NOMEM:
  * no process can be started. */
 kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err) KILN_MUST_CHECK;
-/* Starts the child and does not wait; the next kiln_gpus_list takes its answer. Does nothing if there is an answer already, or one
- * is awaited. False: no process can be started. */
+/* Starts the child and does not wait; the next kiln_gpus_list takes its answer. Does nothing if there is an answer already, or if
+ * one is awaited. False: no process can be started. */
 bool kiln_gpus_ask_ahead(void) KILN_MUST_CHECK;
 int kiln_gpus_ahead_descriptor(void); /* readable when the answer is there; -1: none is awaited */
 void kiln_gpus_forget(void);          /* the answer that is kept or awaited */

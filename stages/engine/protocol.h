@@ -13,7 +13,7 @@
  *                              then ends; otherwise the failure comes from the input and the parent ends the run.
  *
  * Between two stages of one process (worker_rest.c), when the worker has no unit:
- *   parent -> worker   REST    it lays down what belongs to the stage, and keeps its device
+ *   parent -> worker   REST    it frees what belongs to the stage, and keeps its device
  *   worker -> parent   RESTED  ram: host memory that it still has, without that of the CUDA runtime
  *   parent -> worker   PROGRAM text: the name of the stage; memfd: the arguments that a new worker would have, each with its NUL.
  *                              The worker begins again, with HELLO

@@ -1,5 +1,5 @@
-/* Memory that the workers of a run share. It is a memfd whose only lasting descriptor is the parent's: workers open it through
- * /proc, and whatever way the run ends, the memory goes with its last process. */
+/* Memory that the workers of a run share: a memfd. Only the parent keeps a descriptor of it; workers open it through /proc. So
+ * however the run ends, the memory goes with its last process. */
 #include "stages/engine/engine_internal.h"
 
 #include <errno.h>

@@ -1,15 +1,16 @@
 /* Workers between two stages of one process (`kiln pipeline`).
  *
- * A worker has cost something: on a GPU its context, a fifth of a second and more. When a stage ends well, its idle workers are
- * told to rest: they drop what belongs to the stage (state, reader of the manifest, workspace on the GPU) and keep the open device.
- * The manifest is closed only after all of them have answered, so nobody has it open between two stages. The next stage that starts
- * a worker on the same device sends one of them its command line instead of starting a process. From then on it is a worker as any
- * other: it says HELLO, and has its deadline for it.
+ * A new worker costs time: on a GPU, making its context takes a fifth of a second and more. When a stage ends well, its idle
+ * workers are told to rest: they free what belongs to the stage (state, reader of the manifest, workspace on the GPU) and keep the
+ * open device. The parent closes the manifest only after all of them have answered, so nobody has it open between two stages. The
+ * next stage that wants a worker on the same device sends one of them its command line instead of starting a process. From then on
+ * it is a worker like any other: it says HELLO, and has the same deadline for that.
  *
- * A process that has failed, or that replaces one that failed, is never one of these: it would not be fresh.
+ * A process that has failed does not rest, and what replaces it is always a new process.
  *
- * A worker may rest from its start. Stages that compute on the CPU come first, and meanwhile a GPU is opened for those that come
- * after: once it is sure that there is work at all, which GPUs there are is asked, and the answer starts a worker on each. */
+ * A worker may rest from its start. The first stages compute on the CPU, and meanwhile the parent opens GPUs for the later ones.
+ * When the first worker on the CPU has been started, so that there is work, the parent asks which GPUs there are and goes on; the
+ * answer starts a worker on each. */
 #include "stages/engine/engine_internal.h"
 #include "stages/engine/work.h"
 
@@ -21,12 +22,12 @@
 #include <unistd.h>
 
 enum {
-    REST_MS = 3000, /* most time that a worker may take to lay down what it has */
+    REST_MS = 3000, /* most time that a worker may take to free what belongs to the stage */
     MIB = 1 << 20,
-    LEAN_BYTES = 6 * MIB, /* more than this, and LEAN_THREAD for each thread, and a new process takes less memory */
+    LEAN_BYTES = 6 * MIB, /* with more than this and LEAN_THREAD for each thread, a CPU's worker ends: a new one takes less */
     LEAN_THREAD = MIB / 2,
-    START_BYTES = 32 * MIB, /* counted for one that has not said what it holds */
-    SPARE_SHARE = 16,       /* of --ram: what workers may hold for which the stage has no use */
+    START_BYTES = 32 * MIB, /* counted for a worker that has not said what it holds */
+    SPARE_SHARE = 16,       /* a 16th of --ram is what workers may hold that the stage does not use */
 };
 
 typedef struct {
@@ -39,7 +40,7 @@ typedef struct {
 static struct {
     resting at[KILN_SLOTS_MAX];
     bool keeps;
-    const char *expected; /* --devices of a later stage; NULL: none will take a GPU, or it has been seen to */
+    const char *expected; /* --devices of a later stage; NULL: no later stage takes a GPU, or its workers have been started */
 } room;
 
 void kiln_rest_keep(bool on) { room.keeps = on; }
@@ -47,7 +48,7 @@ bool kiln_rest_keeps(void) { return room.keeps; }
 
 static bool is_there(const resting *x) { return x->process.pid > 0; }
 
-/* Empties the places of those that have ended. */
+/* Empties the places of workers that have ended. */
 static void bury_ended(void)
 {
     int status;
@@ -176,7 +177,7 @@ bool kiln_rest_take(const kiln_device *device, const char *program, char *const 
     return false;
 }
 
-/* Those that the list can take stay. Of the others GPUs' may stay for a later stage, where there is room. */
+/* Workers that the list can take stay. Of the others, those of GPUs may stay for a later stage if there is room. */
 uint64_t kiln_rest_fit(const kiln_run *r, unsigned n_slots, uint64_t cap)
 {
     bool wanted[KILN_SLOTS_MAX] = {false};
@@ -243,7 +244,7 @@ static bool has_little_left(const kiln_run *r)
     return work > 0 && !kiln_work_pays(work, kiln_devices_threads(kiln_common_values.threads), false);
 }
 
-/* Only where --ram has plenty left: what such a worker takes is in no plan. */
+/* Only if --ram has plenty left: what such a worker takes is in no plan. */
 void kiln_rest_begin_expected(const kiln_run *r)
 {
     if (!room.expected || !room.keeps || !r->devices.n || r->devices.items[0].kind != KILN_DEVICE_CPU) return;

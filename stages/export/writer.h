@@ -135,9 +135,9 @@ kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error
 
 enum { KILN_EXPORT_COUNTS = 8 };
 
-/* Arrays that a worker keeps until its round ends, because each page of a fresh one is a page fault. What a unit has in them the
- * next one overwrites. Each grows with the rows of a unit, so together they are as large as in the largest unit, which the round's
- * ram counts. */
+/* Arrays that a worker keeps until its round ends, because each page of a new array is a page fault. A unit overwrites what the one
+ * before has left in them. Each grows with the rows of a unit, so together they are as large as in the largest unit, which the
+ * round's ram counts. */
 enum {
     KILN_KEPT_PLANES = 0, /* rows.c's: one for each plane of rows.h */
     KILN_KEPT_ORDER = 8,
@@ -164,7 +164,8 @@ typedef struct {
     kiln_kept kept[KILN_KEPT_ALL];
 } kiln_export_worker;
 
-/* *out: the kept array `which` with room for so many bytes, of any content; borrowed. Earlier pointers to it are void. */
+/* Sets *out to the kept array `which`, with room for so many bytes of undefined content; borrowed. Earlier pointers to it are void.
+ */
 kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t bytes, const char *what, void **out,
                              kiln_error *err) KILN_MUST_CHECK;
 
