@@ -160,9 +160,11 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     if (n_failed)
         return kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are quarantined; run the same command to try them again%s",
                          n_failed, total, r->committed ? ", or later stages with --allow-partial" : "");
-    if (r->selection.given && !r->stored_report)
-        kiln_say("%llu of %llu units are left; when none is, the same command without --%s finishes the stage", left, total,
-                 kiln_engine_values.shard ? "shard" : "units");
+    const char *part = kiln_engine_values.shard ? "shard" : "units";
+    if (r->selection.given && !r->stored_report && left)
+        kiln_say("%llu of %llu units are left; when none is, the same command without --%s finishes the stage", left, total, part);
+    else if (r->selection.given && !r->stored_report)
+        kiln_say("all %llu units are stored; the same command without --%s finishes the stage", total, part);
     return KILN_OK;
 }
 

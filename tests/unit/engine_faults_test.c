@@ -352,6 +352,7 @@ static void shards_compute_their_units_and_the_whole_run_only_commits(void **sta
     assert_int_equal(run("--count=6 --optional --plan --shard=2/2"), 0);
     assert_int_equal(number("units.done"), 3);
     assert_int_equal(number("left"), 0);
+    assert_true(said("all 7 units are stored; the same command without --shard finishes the stage"));
     assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
     assert_int_equal(run("--count=6 --optional --plan"), 0);
     assert_int_equal(number("units.done"), 0);
