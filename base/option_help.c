@@ -102,7 +102,7 @@ void kiln_cli_help(const kiln_cli *cli, FILE *out)
         (void)fputc('\n', out);
         wrap(out, "* What is given here is stored in the manifest and used by later runs too.", 0, 2);
     }
-    kiln_cli_help_rows("Options of every kiln program", cli->common, out);
+    kiln_cli_help_rows("Common options", cli->common, out);
     (void)snprintf(line, sizeof line, "The manual, with the exit codes: %s --man | man -l -", cli->program);
     (void)fputc('\n', out);
     wrap(out, line, 0, 0);

@@ -100,7 +100,7 @@ depends=$(needs "$work/splatkiln/usr/bin/"*)
 control splatkiln graphics "$depends" 'Suggests: bash-completion' <<'E1'
 Description: bakes scenes of 3D Gaussian Splatting
  SplatKiln reads what trainers and photogrammetry write, gives points a
- scale, mends and prunes what breaks renderers, cuts the scene into spatial
+ scale, repairs and prunes what breaks renderers, cuts the scene into spatial
  chunks, precomputes tile tables, renders, measures against the photos, and
  hands the chunks to other renderers. One SQLite file holds the bake; the same
  input gives the same bits everywhere.

@@ -1,5 +1,5 @@
 /* doctor -- the parts of kiln-doctor: each looks at one side of this machine, says in a line what it found, puts the same into
- * the report, and leaves a finding where something should be mended.
+ * the report, and leaves a finding where something should be repaired.
  */
 #ifndef KILN_STAGES_DOCTOR_H
 #define KILN_STAGES_DOCTOR_H
@@ -27,7 +27,7 @@ typedef enum {
 void kiln_doctor_line(const kiln_doctor *d, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* value: taken over; NULL counts as no memory. */
 void kiln_doctor_set(kiln_doctor *d, const char *key, json_t *value);
-/* One sentence: what is wrong, and how to mend it. The first ILL one is the error that the program ends with. */
+/* One sentence: what is wrong, and how to repair it. The first ILL one is the error that the program ends with. */
 void kiln_doctor_find(kiln_doctor *d, kiln_finding kind, kiln_status status, const char *fmt, ...) KILN_PRINTF(4, 5);
 
 /* ---- the parts ---------------------------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ const kiln_front_row kiln_front_rows[] = {
 };
 
 static const char intro[] =
-    "SplatKiln bakes 3D Gaussian Splatting scenes: it reads what trainers and photogrammetry write, mends and "
+    "SplatKiln bakes 3D Gaussian Splatting scenes: it reads what trainers and photogrammetry write, repairs and "
     "prunes it, cuts it into chunks, draws it and measures against photos. One SQLite file, the manifest, "
     "holds the whole bake.";
 

@@ -1,4 +1,4 @@
-/* kiln-doctor -- what SplatKiln finds on this machine, what is wrong with it, and how to mend that. Changes nothing. */
+/* kiln-doctor -- what SplatKiln finds on this machine, what is wrong with it, and how to repair it. Changes nothing. */
 #include "base/option.h"
 #include "base/quote.h"
 #include "stages/doctor/doctor.h"
@@ -19,7 +19,7 @@ static const kiln_opt options[] = {
 
 static const char *const notes[] = {
     "Prints versions, limits, room on the disk and the GPUs, then lets every visible GPU compute something in a process of its "
-    "own and compares with the CPU. What is wrong follows, with how to mend it.",
+    "own and compares with the CPU. What is wrong follows, with how to repair it.",
     "With MANIFEST also: the disk under it, whether it opens, its lock, and scratch that a run has left.",
     "Ends with 6 when a GPU that should work does not, with the code of what else is ill, and with 0 otherwise: notes and "
     "warnings are no failure, nor is a machine without a GPU.",
@@ -27,7 +27,7 @@ static const char *const notes[] = {
 };
 
 static const kiln_cli cli = {.program = "kiln-doctor",
-                             .summary = "says what this machine has for baking, what is wrong with it, and how to mend it",
+                             .summary = "says what this machine has for baking, what is wrong with it, and how to repair it",
                              .positionals = "[MANIFEST]",
                              .n_optional = 1,
                              .tables_note = notes,

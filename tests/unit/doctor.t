@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kiln-doctor: a machine without GPUs is healthy, one whose GPU is ill ends with 6 and says how to mend it, a manifest that does
+# kiln-doctor: a machine without GPUs is healthy, one whose GPU is ill ends with 6 and says how to repair it, a manifest that does
 # not open ends with its own code; nothing is changed. GPUs are those of a fake NVML.
 set -u
 bad=0
