@@ -124,13 +124,17 @@ static kiln_status check(kiln_run *r, uint64_t *bytes, kiln_error *err)
  * damaged file loops. */
 #define COUNT(table) "SELECT coalesce(sum(1), 0) FROM " table
 static const struct {
-    const char *key, *what, *sql;
+    const char *key, *one, *more, *sql;
 } counted[] = {
-    {"blobs", "blobs", COUNT("blob")},       {"units", "units", COUNT("unit")},
-    {"layers", "layers", COUNT("layer")},    {"chunks", "blocks and chunks", COUNT("chunk")},
-    {"planes", "planes", COUNT("plane")},    {"tile_tables", "tile tables", COUNT("tile_table")},
-    {"cameras", "cameras", COUNT("camera")}, {"images", "images", COUNT("image")},
-    {"runs", "runs", COUNT("run")},
+    {"blobs", "blob", "blobs", COUNT("blob")},
+    {"units", "unit", "units", COUNT("unit")},
+    {"layers", "layer", "layers", COUNT("layer")},
+    {"chunks", "block or chunk", "blocks and chunks", COUNT("chunk")},
+    {"planes", "plane", "planes", COUNT("plane")},
+    {"tile_tables", "tile table", "tile tables", COUNT("tile_table")},
+    {"cameras", "camera", "cameras", COUNT("camera")},
+    {"images", "image", "images", COUNT("image")},
+    {"runs", "run", "runs", COUNT("run")},
 };
 enum { N_COUNTED = sizeof counted / sizeof *counted };
 
@@ -206,7 +210,8 @@ static kiln_status verify(kiln_run *r, kiln_error *err)
         kiln_print_part("%s: checked rows and references, not the bytes, of ", kiln_manifest_path(m));
     else
         kiln_print_part("%s: checked %s in ", kiln_manifest_path(m), kiln_size_text(bytes, size));
-    for (size_t i = 0; i < N_COUNTED; i++) kiln_print_part("%s%" PRId64 " %s", i ? ", " : "", n[i], counted[i].what);
+    for (size_t i = 0; i < N_COUNTED; i++)
+        kiln_print_part("%s%" PRId64 " %s", i ? ", " : "", n[i], n[i] == 1 ? counted[i].one : counted[i].more);
     print_end(quarantined, n_quarantined);
     return KILN_OK;
 }
