@@ -17,7 +17,7 @@
 
 enum {
     LEAST_BYTES = 1 << 20, /* DESIGN.md has the measurement */
-    FREE_MOST = 32,        /* free pages that a transaction may use up in memory, of KILN_DIRECT_KEPT_MOST */
+    FREE_MOST = 32, /* free pages of the file: they are old pages, of which a transaction keeps KILN_DIRECT_KEPT_MOST in memory */
     BUSY_MS = 10000,
 };
 #define CACHE "-4096" /* KiB. New pages pass through once */
@@ -69,7 +69,7 @@ void kiln_bulk_close(kiln_manifest *m)
 void kiln_bulk_release(kiln_manifest *m)
 {
     if (!m->bulk) return;
-    if (m->bulk->fd >= 0) (void)close(m->bulk->fd); /* was not written to */
+    if (m->bulk->fd >= 0) (void)close(m->bulk->fd); /* nothing was written through it */
     free(m->bulk);
     m->bulk = NULL;
 }
@@ -131,7 +131,8 @@ static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_st
         return kiln_checkpoint_if_long(m, err);
     }
     *done = !state->too_many;
-    kiln_bulk_close(m); /* rolls back. The run ends with this failure; or the next batch would change too much as well */
+    kiln_bulk_close(
+        m); /* rolls back. Either the run ends with this failure, or the next batch would change too many pages as well */
     return *done ? st : KILN_OK;
 }
 

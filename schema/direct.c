@@ -69,7 +69,7 @@ typedef struct {
     kiln_wal wal;
     int level; /* SQLITE_LOCK_... that SQLite believes to have */
     bool shared;
-    kiln_wal_header seen;                      /* the state that SQLite's cache has */
+    kiln_wal_header seen;                      /* the state that SQLite's cache is of */
     bool others_wrote;                         /* since then */
     uint32_t n_pages;                          /* of the database in the last commit */
     uint32_t end;                              /* pages of the database and of the new ones */
@@ -110,7 +110,7 @@ static void show_header(const direct_file *f, unsigned char *data, int n, sqlite
 {
     if (at == 0 && n > VERSIONS_AT + 1 && data[VERSIONS_AT] == VERSION_WAL && data[VERSIONS_AT + 1] == VERSION_WAL)
         memset(data + VERSIONS_AT, VERSION_ROLLBACK, 2);
-    /* Commits through the log do not always count themselves there: SQLite is made to drop its cache. */
+    /* Commits through the log do not always change these bytes. This change makes SQLite drop its cache. */
     if (at == CHANGES_AT && n == CHANGES_BYTES && f->others_wrote) data[0] ^= 0xff;
 }
 
@@ -312,7 +312,7 @@ static int direct_unlock(sqlite3_file *file, int level)
     return SQLITE_OK;
 }
 
-/* Nobody's journal is looked for (direct_access), so nobody asks. */
+/* SQLite asks this only if it finds a journal, which vfs_access hides. */
 static int direct_check_reserved(sqlite3_file *file, int *reserved)
 {
     (void)file;
@@ -335,7 +335,7 @@ static int direct_control(sqlite3_file *file, int op, void *argument)
 
 static int direct_sector(sqlite3_file *file) { return of(file)->file->pMethods->xSectorSize(of(file)->file); }
 
-/* None: SQLite must not take another way for a device that writes atomically. */
+/* Says that the device promises nothing: SQLite must not choose another way of writing because of a promise. */
 static int direct_characteristics(sqlite3_file *file)
 {
     (void)file;
@@ -401,7 +401,7 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
 {
     (void)vfs, (void)name, (void)sync;
-    return SQLITE_IOERR_DELETE; /* nothing is this connection's to delete */
+    return SQLITE_IOERR_DELETE; /* this connection deletes nothing */
 }
 
 static int vfs_full_name(sqlite3_vfs *vfs, const char *name, int n, char *out)

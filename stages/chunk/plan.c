@@ -15,11 +15,11 @@ enum {
     BATCH = 64,       /* chunks that threads describe before their blocks are listed in order */
 };
 
-/* What a thread has of the chunk in hand. */
+/* The rows of the chunk that a thread describes. */
 typedef struct {
     uint32_t rows[KILN_CHUNK_ROWS_MAX];
     uint32_t pairs[KILN_CHUNK_ROWS_MAX][2]; /* of them: block, row in it */
-} desk;
+} chunk_rows;
 
 typedef struct {
     const kiln_layer *layer;
@@ -30,23 +30,23 @@ typedef struct {
     kiln_planned_chunk *chunks;
     kiln_buffer blocks;     /* u32 */
     unsigned char *is_read; /* [BATCH][n_blocks] */
-    desk *desks;            /* [threads] */
+    chunk_rows *scratch;    /* [threads] */
 } plan;
 
 static void plan_release(plan *p)
 {
-    free(p->desks);
+    free(p->scratch);
     free(p->is_read);
     kiln_buffer_release(&p->blocks);
     free(p->chunks);
     kiln_cell_list_release(&p->cells);
 }
 
-uint64_t kiln_chunk_plan_ram_thread(void) { return sizeof(desk); }
+uint64_t kiln_chunk_plan_ram_thread(void) { return sizeof(chunk_rows); }
 
 uint64_t kiln_chunk_plan_ram(const kiln_layer *l, uint32_t max)
 {
-    const uint64_t fixed = WINDOW * sizeof(uint64_t) + sizeof(desk) + (uint64_t)BATCH * l->n_chunks;
+    const uint64_t fixed = WINDOW * sizeof(uint64_t) + sizeof(chunk_rows) + (uint64_t)BATCH * l->n_chunks;
     /* groups have a quarter of max at least, by and large; the lists grow by doubling and are copied when put */
     const uint64_t likely = 8 * (l->count / max) + 64, n = likely < l->count ? likely : l->count;
     const uint64_t each = 3 * sizeof(kiln_cell_group) + sizeof(kiln_planned_chunk) + 3 * l->n_chunks * sizeof(uint32_t);
@@ -58,8 +58,8 @@ static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_
     return kiln_spatial_codes(context, first, n, out, err);
 }
 
-/* All but the list of its blocks, which are marked in is_read. */
-static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, desk *d, unsigned char *is_read, kiln_error *err)
+/* Describes a chunk except for the list of its blocks, which it marks in is_read. */
+static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_rows *d, unsigned char *is_read, kiln_error *err)
 {
     const uint32_t n_blocks = p->layer->n_chunks;
     const uint64_t n = c->cells.end - c->cells.begin;
@@ -87,7 +87,7 @@ static kiln_status list_blocks(plan *p, kiln_planned_chunk *c, const unsigned ch
     return KILN_OK;
 }
 
-/* Chunks [first, first + n). If several fail, *err is that of one of them. */
+/* Describes chunks [first, first + n). If several fail, *err is that of one of them. */
 static kiln_status describe_batch(plan *p, uint64_t first, uint64_t n, kiln_error *err)
 {
     const uint32_t n_blocks = p->layer->n_chunks;
@@ -96,7 +96,7 @@ static kiln_status describe_batch(plan *p, uint64_t first, uint64_t n, kiln_erro
     for (uint64_t i = 0; i < n; i++) {
         kiln_error why = {0};
         kiln_planned_chunk *c = &p->chunks[first + i];
-        const kiln_status one = describe_chunk(p, c, &p->desks[omp_get_thread_num()], p->is_read + i * n_blocks, &why);
+        const kiln_status one = describe_chunk(p, c, &p->scratch[omp_get_thread_num()], p->is_read + i * n_blocks, &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_chunk_plan)
         {
@@ -115,7 +115,7 @@ static kiln_status make_plan(kiln_worker *w, const kiln_chunk_unit *u, plan *p, 
     KILN_TRY(kiln_cells_cut_from(&codes, u->max, u->min, &p->cells, err));
     KILN_TRY(KILN_ALLOC(&p->chunks, p->cells.n, "the plan of the chunks", err));
     KILN_TRY(KILN_ALLOC_UNSET(&p->is_read, (uint64_t)BATCH * p->layer->n_chunks, "the blocks of a chunk", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&p->desks, p->threads, "the rows of a chunk", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&p->scratch, p->threads, "the rows of a chunk", err));
     for (uint64_t i = 0; i < p->cells.n; i++) p->chunks[i].cells = p->cells.items[i];
     for (uint64_t i = 0; i < p->cells.n; i += BATCH)
         KILN_TRY(describe_batch(p, i, p->cells.n - i < BATCH ? p->cells.n - i : BATCH, err));

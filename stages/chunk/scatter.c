@@ -4,8 +4,8 @@
  * read in one piece; chunks are ranges of places. Then chunk after chunk is put together in a buffer of a few MiB, a component at a
  * time (its array and the buffer's piece of it are what the caches hold), and written behind the one before.
  *
- * Rejected: finding the group's rows by a pass over the whole order, as it was. That is 4 bytes a row for each group: nothing with
- * 39 groups, and with 763 groups of 50 million rows as much time as all that is done with them. */
+ * Rejected: finding the group's rows by a pass over the whole order, as before. Each group then reads 4 bytes a row of the layer,
+ * which is little for 39 groups, and for the 763 of 50 million rows takes as long as all other work. */
 #include "stages/chunk/groups.h"
 
 #include "base/memory.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Arrays of the room. */
+/* Indices of the arrays in kiln_scatter_room. */
 enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, ARRAYS };
 _Static_assert(ARRAYS <= sizeof(((kiln_scatter_room *)0)->items) / sizeof(void *), "the room has too few arrays");
 
@@ -118,7 +118,7 @@ static kiln_status take(const scatter *k, int array, uint64_t count, uint64_t el
 }
 
 /* ---- in ----------------------------------------------------------------------------------------------------------------- */
-/* A plane of a block, whose first row is the group's row `at`. */
+/* Decodes a plane of a block, whose first row is the group's row `at`. */
 static kiln_status read_plane(const scatter *k, const kiln_row_part *p, const kiln_chunk *block, uint64_t at, unsigned reader,
                               kiln_error *err)
 {
@@ -174,7 +174,7 @@ static kiln_status read_planes(scatter *k, kiln_error *err)
     return st;
 }
 
-/* Chunks are ranges of places, one behind the other. */
+/* Cuts the group's rows, which are sorted by place, into slices: chunks are ranges of places, one behind the other. */
 static kiln_status cut_list(const scatter *k, kiln_error *err)
 {
     const kiln_scatter *s = k->s;
@@ -183,8 +183,9 @@ static kiln_status cut_list(const scatter *k, kiln_error *err)
     for (uint64_t i = 0; i < s->store->n_chunks; i++) {
         const kiln_cell_group *c = &s->chunks[i].cells;
         if (c->begin != place || c->end < place || c->end - place > KILN_CHUNK_ROWS_MAX)
-            return kiln_fail(err, KILN_E_IO, "chunk '%.95s' of the plan has places %llu to %llu and follows on %llu", c->name,
-                             (unsigned long long)c->begin, (unsigned long long)c->end, (unsigned long long)place);
+            return kiln_fail(err, KILN_E_IO,
+                             "chunk '%.95s' of the plan has places %llu to %llu, but those of the chunk before end at %llu",
+                             c->name, (unsigned long long)c->begin, (unsigned long long)c->end, (unsigned long long)place);
         place = c->end;
         while (found < k->g->n_rows && k->keys[found] < place) found++;
         k->slices[i + 1] = (uint32_t)found;

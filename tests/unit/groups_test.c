@@ -282,11 +282,11 @@ static void what_does_not_belong_together_is_refused(void **state)
     const uint32_t was = place_at(&b, 5);
     b.chunks[0].cells.end--; /* a row that no chunk has */
     assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
-    assert_says(&err, "follows on");
+    assert_says(&err, "but those of the chunk before end at");
     b.chunks[0].cells.end++;
     b.chunks[1].cells.begin--; /* one that two have */
     assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
-    assert_says(&err, "follows on");
+    assert_says(&err, "but those of the chunk before end at");
     b.chunks[1].cells.begin++;
     b.chunks[b.n_chunks - 1].cells.end--; /* the last */
     assert_int_equal(kiln_group_scatter(&s, 0, &err), KILN_E_IO);
