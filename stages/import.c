@@ -65,8 +65,7 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
     return kiln_run_nothing_to_do(r, err);
 }
 
-/* ---- commit ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- commit ------------------------------------------------------------------------------------------------------ */
 
 static kiln_status choose_cameras(kiln_import_result *i, kiln_error *err)
 {

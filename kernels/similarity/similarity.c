@@ -227,8 +227,7 @@ void kiln_sh_turn_of(const double r[9], kiln_sh_turn *out)
     for (int l = 1; l <= KILN_SH_DEGREE_MAX; l++) finish(l, m[l]);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 enum { PIECE = 256 }; /* rows at a time: sums of a degree stay in the first cache */
 

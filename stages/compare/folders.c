@@ -91,8 +91,7 @@ static kiln_status list_pictures(const char *folder, name_list *out, kiln_error 
     return st;
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
 
 static size_t same_stem(const name_list *list, size_t from)
 {

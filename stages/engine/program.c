@@ -72,8 +72,7 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
     r->manifest = NULL;
 }
 
-/* ---- the report on stdout -----------------------------------------------------------------------------------------------------
- */
+/* ---- the report on stdout ---------------------------------------------------------------------------------------- */
 /* Makes the report of a failed run. A tool's report is included, because its findings are useful even if it fails. */
 static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {

@@ -31,8 +31,7 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- which workers compute -----------------------------------------------------------------------------------------------------
- */
+/* ---- which workers compute --------------------------------------------------------------------------------------- */
 const kiln_device *kiln_run_slot_device(const kiln_run *r, unsigned slot) { return &r->devices.items[r->devices.n > 1 ? slot : 0]; }
 
 /* Returns the number of workers on the CPU. Several of them share the threads, because one unit may not keep all threads busy. */

@@ -54,8 +54,7 @@ void kiln_early_begin(kiln_early *e, kiln_worker *w);
 /* Stops it and waits for its end. Returns an upper bound of the host memory that it has taken, in bytes. */
 uint64_t kiln_early_end(kiln_early *e);
 
-/* ---- deferred work, on threads of its own (worker_deferred.c) ------------------------------------------------------------------
- */
+/* ---- deferred work, on threads of its own (worker_deferred.c) ---------------------------------------------------- */
 /* Does the deferred work of the unit in work at once, on the calling thread. Does nothing if the unit defers nothing. */
 kiln_status kiln_deferred_run(kiln_worker *w, kiln_error *err) KILN_MUST_CHECK;
 /* Drops it without doing it. */

@@ -34,8 +34,7 @@ typedef struct {
     kiln_pipeline_table pipeline; /* texts of its options point into it */
 } command_list;
 
-/* ---- what there is ------------------------------------------------------------------------------------------------------------
- */
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *row, const char *field) { return json_string_value(json_object_get(row, field)); }
 
@@ -110,8 +109,7 @@ static kiln_status list_commands(command_list *list, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- what a word can be -------------------------------------------------------------------------------------------------------
- */
+/* ---- what a word can be ------------------------------------------------------------------------------------------ */
 
 static const char *value_of(const offer *o)
 {
@@ -135,8 +133,7 @@ static const char *next_positional(const char **at, char name[64])
     return !strcmp(name, "COMMAND") ? "@command" : "@path";
 }
 
-/* ---- bash ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- bash -------------------------------------------------------------------------------------------------------- */
 
 static const char bash_code[] =
     "_kiln_offer() # what a word can be, what is typed of it\n"
@@ -239,8 +236,7 @@ static void print_bash(const command_list *list, FILE *out)
     (void)fputc('\n', out);
 }
 
-/* ---- zsh ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- zsh --------------------------------------------------------------------------------------------------------- */
 
 /* Inside single quotes, with what _arguments and _describe take for syntax escaped. */
 static void zsh_text(const char *text, FILE *out)
@@ -342,8 +338,7 @@ static void print_zsh(const command_list *list, FILE *out)
     (void)fputs(zsh_code, out);
 }
 
-/* ---- the command --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static void release(command_list *list)
 {

@@ -73,8 +73,7 @@ static void print_overview(const kiln_program_list *programs, FILE *out)
         0, out);
 }
 
-/* ---- the manual page ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the manual page --------------------------------------------------------------------------------------------- */
 
 enum { NOTES_MAX = KILN_PROGRAMS_MAX + 16, NOTE_SIZE = 480 };
 
@@ -111,8 +110,7 @@ kiln_status kiln_front_overview(bool man, FILE *out, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- commands -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- commands ---------------------------------------------------------------------------------------------------- */
 
 kiln_status kiln_front_unknown(const char *name, kiln_error *err)
 {

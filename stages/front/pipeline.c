@@ -67,8 +67,7 @@ typedef struct {
     char partial[512]; /* stages that finished partially */
 } bake;
 
-/* ---- the table and its help ---------------------------------------------------------------------------------------------------
- */
+/* ---- the table and its help -------------------------------------------------------------------------------------- */
 
 static void help_section(const char *title, int section, FILE *out)
 {
@@ -126,8 +125,7 @@ static kiln_status make_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *
 
 kiln_status kiln_front_pipeline_cli(kiln_cli *out, kiln_pipeline_table *t, kiln_error *err) { return make_cli(false, out, t, err); }
 
-/* ---- the command line ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 /* MIN_OPACITY=0.02, a variable of make, to --min-opacity=0.02; NULL for a variable without a value, which make's user did not set.
  * Other words stay. */
@@ -234,8 +232,7 @@ static kiln_status check_once(const bake *b, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- places -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static size_t stage_index(const char *name)
 {
@@ -304,8 +301,7 @@ static kiln_status find_places(const kiln_parsed *parsed, bake *b, kiln_error *e
     return kiln_path_join(b->manifest, sizeof b->manifest, b->out, "manifest.db", err);
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /* " (bad input)"; "" for a code that is none of ours. */
 static const char *meaning_of(int code, char buf[160])

@@ -84,8 +84,7 @@ static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous
     return n;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static kiln_opt *new_row(maker *m, const json_t *from, const char *name, void *where, unsigned flags, int section)
 {
@@ -168,8 +167,7 @@ static kiln_status special_rows(maker *m, const json_t *from, const char *stage,
     return KILN_OK;
 }
 
-/* ---- stages -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 /* shared: only the options that several stages have, else only the others. */
 static kiln_status add_options(maker *m, size_t s, bool shared, kiln_error *err)

@@ -103,8 +103,7 @@ static kiln_status find_ranks(cube_work *c, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- lanes --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
 /* The first lane has the worker's own connection. */
 static kiln_status open_lane(lane *l, kiln_worker *w, bool first, uint64_t largest, kiln_error *err)

@@ -94,8 +94,7 @@ void kiln_clean_release(kiln_clean *c)
     memset(c, 0, sizeof *c);
 }
 
-/* ---- moving the scene ---------------------------------------------------------------------------------------------------------
- */
+/* ---- moving the scene -------------------------------------------------------------------------------------------- */
 
 static float *find_normal(const kiln_rows *rows, const kiln_source_info *info, const char *name)
 {

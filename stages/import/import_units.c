@@ -62,8 +62,7 @@ kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *paylo
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
 }
 
-/* ---- scan ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- scan -------------------------------------------------------------------------------------------------------- */
 
 /* Each part may have two files of scratch, which stay open until its blocks are read. */
 static kiln_status raise_open_files(uint32_t n_parts, kiln_error *err)
@@ -174,8 +173,7 @@ kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, uint64_t **offs
     return KILN_OK;
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static void fill_random(const kiln_import_result *i, const double box[6], uint64_t block, kiln_block_request *q)
 {

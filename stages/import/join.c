@@ -58,8 +58,7 @@ const kiln_part *kiln_part_of_block(const kiln_part *parts, uint32_t n, uint64_t
     return &parts[lo];
 }
 
-/* ---- what the files have in common --------------------------------------------------------------------------------------------
- */
+/* ---- what the files have in common ------------------------------------------------------------------------------- */
 
 static const char *kind_name(kiln_scene_kind kind) { return kind == KILN_SCENE_SPLATS ? "Gaussians" : "points"; }
 
@@ -232,8 +231,7 @@ void kiln_join_say_moves(const kiln_part *parts, uint32_t n, const kiln_move *al
     if (text[0]) kiln_say("moved: %s%s", n > 1 ? "all: " : "", text);
 }
 
-/* ---- what is written of it ------------------------------------------------------------------------------------------------------
- */
+/* ---- what is written of it --------------------------------------------------------------------------------------- */
 
 static json_t *numbers(const double v[3])
 {

@@ -228,8 +228,7 @@ kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, co
     return kiln_scan_sources(w, &part, 1, out, offsets, err);
 }
 
-/* ---- content hashes -----------------------------------------------------------------------------------------------------------
- */
+/* ---- content hashes ---------------------------------------------------------------------------------------------- */
 
 /* A piece still lies in the cache of the core that reads it when it is hashed, and hashing it takes longer than waking the thread
  * whose turn is next. */

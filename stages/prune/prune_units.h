@@ -139,8 +139,7 @@ kiln_status kiln_prune_block_unit(kiln_worker *w, const kiln_prune_request *q, k
 kiln_status kiln_prune_pairs_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err) KILN_MUST_CHECK;
 
-/* ---- host memory of the units, the decoded planes of one block included ---------------------------------------------------------
- */
+/* ---- host memory of the units, the decoded planes of one block included ------------------------------------------ */
 typedef struct {
     uint64_t rows;          /* of the layer */
     kiln_layer_size blocks; /* spacing2 counted in */

@@ -26,8 +26,7 @@ static struct {
     unsigned char *whole, *edited; /* [size] */
 } base;
 
-/* ---- SQLite's memory ----------------------------------------------------------------------------------------------------------
- */
+/* ---- SQLite's memory --------------------------------------------------------------------------------------------- */
 /* Opening parses the SQL of the file, in tens of thousands of small allocations, for which the sanitizer takes half of the time.
  * SQLite's code is not instrumented, so that opening loses nothing by glibc's; what our code reads of SQLite's buffers is watched
  * in manifest-rows, which leaves the sanitizer's in place. A block begins with its size. */
@@ -69,8 +68,7 @@ static void use_plain_memory(void)
 static void use_plain_memory(void) {}
 #endif
 
-/* ---- the file ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static void shrink(const char *path)
 {

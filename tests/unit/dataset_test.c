@@ -1045,8 +1045,7 @@ static void names_that_both_files_have_get_their_folder(void **state)
     (void)camera("test/s");
 }
 
-/* ---- paths of nerfstudio's viewer ---------------------------------------------------------------------------------------------
- */
+/* ---- paths of nerfstudio's viewer -------------------------------------------------------------------------------- */
 
 #define PATH_MATRIX "[1,0,0,4, 0,0,-1,5, 0,1,0,6, 0,0,0,1]" /* looks along y, z is up */
 #define PATH_CAMERA "{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 90, \"aspect\": 1.5}"
@@ -1129,8 +1128,7 @@ static void names_of_long_paths_keep_their_order(void **state)
     for (uint32_t i = 0; i < data.n_cameras; i++) assert_true(data.cameras[i].t[0] == -(double)i);
 }
 
-/* ---- the world that nerfstudio trains in ----------------------------------------------------------------------------------------
- */
+/* ---- the world that nerfstudio trains in ------------------------------------------------------------------------- */
 
 /* T turns about the vertical by 90 degrees, after applied_transform; then it moves. */
 #define DATAPARSER "{\"transform\": [[0, 0, 1, 0.5], [1, 0, 0, -2], [0, 1, 0, 3]], \"scale\": 0.25}"

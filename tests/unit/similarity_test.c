@@ -215,8 +215,7 @@ static void matrices_are_a_group(void **state)
     }
 }
 
-/* ---- rows and poses -----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows and poses ---------------------------------------------------------------------------------------------- */
 
 static void fill(uint64_t n, double *means, float *scales, float *quats, float *shN)
 {

@@ -72,8 +72,7 @@ static void must_refuse(const char *path, const char *words)
     import_source_free(&s);
 }
 
-/* ---- truth ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- truth ------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     double position, rotation, log_scale, alpha, sh;
@@ -153,8 +152,7 @@ static void unknown_codes_are_read_as_the_format_says_and_counted(void **state)
     import_source_free(&s);
 }
 
-/* ---- meta.json ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- meta.json --------------------------------------------------------------------------------------------------- */
 
 /* A copy of a set of version 2 in the folder `set`, with the first `from` of its meta.json made `to`. */
 static const char *edited(void **state, const char *from, const char *to)
@@ -285,8 +283,7 @@ static void files_besides_are_named(void **state)
     assert_int_equal(n, 12);
 }
 
-/* ---- archives -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- archives ---------------------------------------------------------------------------------------------------- */
 
 /* What a ZIP says of an entry, and what is wrong about it. */
 typedef struct {
@@ -470,8 +467,7 @@ static void every_archive_cut_short_is_refused(void **state)
     free(data);
 }
 
-/* ---- spool ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- spool ------------------------------------------------------------------------------------------------------- */
 
 static void the_spool_does_not_depend_on_threads(void **state)
 {
@@ -498,8 +494,7 @@ static void the_spool_does_not_depend_on_threads(void **state)
     free(bytes[1]);
 }
 
-/* ---- levels of detail -----------------------------------------------------------------------------------------------------------
- */
+/* ---- levels of detail -------------------------------------------------------------------------------------------- */
 
 static void read_level(const char *path, uint32_t lod, import_source *s)
 {

@@ -48,8 +48,7 @@ typedef struct {
 
 static const int from_gltf[3] = {-1, -1, 1}; /* left, up, front to PLY's right, down, front */
 
-/* ---- probe --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- probe ------------------------------------------------------------------------------------------------------- */
 
 static bool holds(const char *text, const char *word) { return strstr(text, word) != NULL; }
 
@@ -75,8 +74,7 @@ static int probe(const unsigned char *head, size_t len, const char *path)
     return probe_text(text, path);
 }
 
-/* ---- open ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- open -------------------------------------------------------------------------------------------------------- */
 
 static void close_gltf(kiln_source *source)
 {
@@ -177,8 +175,7 @@ static kiln_status spool(kiln_source *source, int fd, unsigned threads, kiln_err
     return KILN_OK;
 }
 
-/* ---- accessors to planes ------------------------------------------------------------------------------------------------------
- */
+/* ---- accessors to planes ----------------------------------------------------------------------------------------- */
 
 /* *src: element `row` of an accessor; n elements follow. Where elements stand apart, others lie between them, so whole strides are
  * read, and the next accessor finds its own there. */
@@ -273,8 +270,7 @@ static kiln_status take_accessors(gltf_source *s, const kiln_gltf_splats *p, uin
     return KILN_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static kiln_status take_spz(gltf_source *s, uint32_t splats, uint64_t row, uint64_t n, kiln_rows *rows, kiln_error *err)
 {

@@ -73,8 +73,7 @@ void kiln_gltf_document_release(kiln_gltf_document *d)
     memset(d, 0, sizeof *d);
 }
 
-/* ---- URIs ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- URIs -------------------------------------------------------------------------------------------------------- */
 
 static int hex(char c)
 {
@@ -157,8 +156,7 @@ static kiln_status find_member(kiln_gltf_document *d, const char *uri, kiln_gltf
     return KILN_OK;
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 static kiln_status find_uri(const kiln_gltf_document *d, const char *uri, kiln_gltf_buffer *b, kiln_error *err)
 {
@@ -226,8 +224,7 @@ kiln_status kiln_gltf_view_find(kiln_gltf_document *d, const json_t *index, kiln
     return KILN_OK;
 }
 
-/* ---- accessors ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- accessors --------------------------------------------------------------------------------------------------- */
 
 static bool find_type(const json_t *o, kiln_gltf_accessor *a)
 {
@@ -282,8 +279,7 @@ kiln_status kiln_gltf_accessor_find(kiln_gltf_document *d, const json_t *index, 
     return KILN_OK;
 }
 
-/* ---- into scratch -------------------------------------------------------------------------------------------------------------
- */
+/* ---- into scratch ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     int fd;

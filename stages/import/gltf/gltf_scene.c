@@ -48,8 +48,7 @@ static double determinant(const double m[9])
     return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 /* key's array of n numbers; absent: v stays as it is. */
 static bool numbers(const json_t *node, const char *key, uint32_t n, double *v)
@@ -86,8 +85,7 @@ static kiln_status read_transform(const walker *w, const json_t *node, size_t in
     return KILN_OK;
 }
 
-/* ---- parts --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
 
 static kiln_status add_splats(walker *w, const json_t *primitive, kiln_error *err)
 {
@@ -161,8 +159,7 @@ static kiln_status add_parts(walker *w, size_t index, const affine *a, size_t no
     return KILN_OK;
 }
 
-/* ---- the walk -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 /* An index from the file; SIZE_MAX, which no array has: it is none. */
 static size_t index_of(const json_t *v)

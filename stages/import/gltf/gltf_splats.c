@@ -12,8 +12,7 @@ static const char *const spz_extensions[] = {"KHR_gaussian_splatting_compression
 /* What is needed for materials and pictures does not matter to splats. */
 static const char *const harmless[] = {"KHR_materials_", "KHR_texture_", "EXT_texture_", "KHR_lights_", "KHR_mesh_quantization"};
 
-/* ---- extensions ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- extensions -------------------------------------------------------------------------------------------------- */
 
 static bool is_known(const char *name)
 {
@@ -66,8 +65,7 @@ static kiln_status check_extension(const kiln_gltf_document *d, const json_t *pr
     return KILN_OK;
 }
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 #define BIT(type) (1u << KILN_GLTF_##type)
 #define NORM(type) (1u << (8 + KILN_GLTF_##type))
@@ -169,8 +167,7 @@ static kiln_status find_attributes(finder *f, kiln_error *err)
     return find_degrees(f, "KHR_gaussian_splatting:", 0, err);
 }
 
-/* ---- SPZ ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- SPZ --------------------------------------------------------------------------------------------------------- */
 
 static kiln_status look_into_spz(const kiln_gltf_document *d, kiln_gltf_splats *out, kiln_error *err)
 {

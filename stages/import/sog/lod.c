@@ -72,8 +72,7 @@ static void close_lod(kiln_source *source)
     free(s);
 }
 
-/* ---- which level ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- which level ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     bool is_there[KILN_LOD_LEVELS_MAX]; /* all files of the level are, and it is not empty */
@@ -220,8 +219,7 @@ static kiln_status list_runs(lod_source *s, kiln_error *err)
                      (unsigned long long)s->head.info.n_rows);
 }
 
-/* ---- open -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- open -------------------------------------------------------------------------------------------------------- */
 
 static kiln_status open_set(const lod_source *s, uint32_t p, kiln_sog_set **out, kiln_error *err)
 {

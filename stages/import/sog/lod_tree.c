@@ -53,8 +53,7 @@ static kiln_status take_names(const taking *t, const json_t *json, kiln_error *e
     return copy_name(t, environment, &t->tree->environment, err);
 }
 
-/* ---- the tree -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
 static kiln_status add_range(const taking *t, const kiln_lod_range *range, kiln_error *err)
 {

@@ -108,8 +108,7 @@ static kiln_status check_count(const json_t *count, const char *what, const char
     return KILN_OK;
 }
 
-/* ---- version 2 ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- version 2 --------------------------------------------------------------------------------------------------- */
 
 static kiln_status take_bands(const json_t *json, const char *label, kiln_sog_meta *m, kiln_error *err)
 {
@@ -150,8 +149,7 @@ static kiln_status take_version_2(const json_t *json, const char *label, kiln_so
     return take_bands(json, label, m, err);
 }
 
-/* ---- version 1: ranges in place of codebooks ----------------------------------------------------------------------------------
- */
+/* ---- version 1: ranges in place of codebooks --------------------------------------------------------------------- */
 
 static void fill_range(double min, double max, float out[256])
 {

@@ -61,8 +61,7 @@ uint64_t kiln_sog_set_image_ram(const kiln_sog_set *s)
 /* meta.json as text, and as the tree that jansson makes of the three codebooks; the directory of an archive. */
 uint64_t kiln_sog_set_ram(void) { return sizeof(kiln_sog_set) + (4 << 20); }
 
-/* ---- the files ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the files --------------------------------------------------------------------------------------------------- */
 
 static kiln_status image_path(const kiln_sog_set *s, const char *file, char path[KILN_PATH_MAX], kiln_error *err)
 {
@@ -112,8 +111,7 @@ static kiln_status refuse_image(const kiln_sog_set *s, const char *file, const c
     return kiln_fail(err, KILN_E_INPUT, "the image '%s' of '%s' is %s", file, s->name, why);
 }
 
-/* ---- open ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- open -------------------------------------------------------------------------------------------------------- */
 
 static kiln_status read_archive_meta(kiln_sog_set *s, json_t **out, kiln_error *err)
 {
@@ -280,8 +278,7 @@ kiln_status kiln_sog_set_members(const kiln_sog_set *s, kiln_member_fn *add, voi
     return KILN_OK;
 }
 
-/* ---- spool --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- spool ------------------------------------------------------------------------------------------------------- */
 
 /* The pixels become a plane in their own place: it is never longer. */
 static void keep_channels(unsigned char *rgba, uint64_t n, uint32_t channels)

@@ -148,8 +148,7 @@ done:
     return st;
 }
 
-/* ---- what the directory cannot say alone --------------------------------------------------------------------------------------
- */
+/* ---- what the directory cannot say alone ------------------------------------------------------------------------- */
 
 /* Data begin behind a local header whose extra field may be another than the directory's. */
 static kiln_status find_data(const kiln_zip *z, kiln_zip_entry *e, uint64_t limit, kiln_error *err)
@@ -223,8 +222,7 @@ const kiln_zip_entry *kiln_zip_find(const kiln_zip *z, const char *name)
     return NULL;
 }
 
-/* ---- data ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- data -------------------------------------------------------------------------------------------------------- */
 
 /* Into a buffer of exactly the size that is due: what unpacks to more or less is damaged. */
 static kiln_status inflate_into(const kiln_zip *z, const kiln_zip_entry *e, z_stream *s, unsigned char *in, size_t room,
