@@ -67,6 +67,21 @@ static kiln_status check_header(const char *path, kiln_error *err)
                      path, id);
 }
 
+/* Refuses a directory, and names the manifest in it: of a bake's folder, or of the scene that was baked. */
+static kiln_status refuse_directory(const char *path, kiln_error *err)
+{
+    static const char *const places[] = {"manifest.db", "bake/manifest.db"};
+    const size_t n = strlen(path);
+    const char *slash = n && path[n - 1] == '/' ? "" : "/";
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char in[KILN_PATH_MAX];
+        const int length = snprintf(in, sizeof in, "%s%s%s", path, slash, places[i]);
+        if (length > 0 && (size_t)length < sizeof in && access(in, F_OK) == 0)
+            return kiln_fail(err, KILN_E_INPUT, "'%s' is a directory; a manifest is a file, did you mean '%s'?", path, in);
+    }
+    return kiln_fail(err, KILN_E_INPUT, "'%s' is a directory; a manifest is a file", path);
+}
+
 /* *exists: with content. An empty file counts as missing. */
 static kiln_status check_file(const char *path, kiln_open_mode mode, bool *exists, kiln_error *err)
 {
@@ -77,7 +92,7 @@ static kiln_status check_file(const char *path, kiln_open_mode mode, bool *exist
         return kiln_fail(err, KILN_E_INPUT, "cannot open manifest '%s': %s%s", path, strerror(errno),
                          errno == ENOENT ? "; kiln-import makes one" : "");
     }
-    if (S_ISDIR(s.st_mode)) return kiln_fail(err, KILN_E_INPUT, "'%s' is a directory; a manifest is a file", path);
+    if (S_ISDIR(s.st_mode)) return refuse_directory(path, err);
     if (!S_ISREG(s.st_mode)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file; a manifest is one", path);
     if (s.st_size == 0 && mode == KILN_OPEN_CREATE) return KILN_OK;
     if (s.st_size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", path);

@@ -24,6 +24,16 @@ for tool in info verify; do must 2 kiln $tool "$db" --devices cpu; one_sentence;
 CUDA_VISIBLE_DEVICES=-1 must 6 kiln knn "$db" --devices cuda; one_sentence
 must 3 kiln knn "$KILN_TMP/s/scene.ply"; one_sentence
 
+# the folder of a scene or of its bake, where the manifest was meant
+mkdir "$KILN_TMP/s/bake" && cp "$db" "$KILN_TMP/s/bake/manifest.db"
+for folder in "$KILN_TMP/s" "$KILN_TMP/s/" "$KILN_TMP/s/bake"; do
+    must 3 kiln info "$folder"; one_sentence
+    grep -q "did you mean '$KILN_TMP/s/*bake/manifest.db'" "$KILN_TMP/err" || fail "$folder: $(cat "$KILN_TMP/err")"
+done
+must 3 kiln info "$KILN_TMP"; one_sentence
+grep -q 'did you mean' "$KILN_TMP/err" && fail "a manifest that is not there: $(cat "$KILN_TMP/err")"
+rm -r "$KILN_TMP/s/bake"
+
 # a finished file is renamed to its place: that must never put it in the place of a pipe, a device or a folder
 bake "$KILN_TMP/s" "$KILN_TMP/b/x.db"
 db=$KILN_TMP/b/x.db
