@@ -328,7 +328,8 @@ typedef struct {
     char path[64]; /* workers open it like a file, to read and to write; a payload carries it */
     int fd;        /* the parent's */
 } kiln_shared_memory;
-/* Says whether the limit on file sizes (ulimit -f), which holds for shared memory too, allows so much. */
+/* Says whether the limit on file sizes (ulimit -f), which holds for shared memory too, allows so much, and whether the kernel lets
+ * workers open what is below this process's /proc. */
 bool kiln_shared_memory_fits(uint64_t bytes);
 /* Makes shared memory. It reads as zeros, and takes pages only where it is written. Later plans of --ram count all of it as the
  * parent's. It goes when the caller has released it (kiln_run_unshare_memory) and the workers have closed it, or when the run ends,

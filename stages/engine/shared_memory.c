@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 bool kiln_shared_memory_fits(uint64_t bytes)
 {
     struct rlimit most;
+    if (prctl(PR_GET_DUMPABLE) != 1) return false; /* others may not look below our /proc: a program that can only be executed */
     return bytes <= INT64_MAX && (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || bytes <= most.rlim_cur);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -355,6 +356,9 @@ static void shared_memory_is_counted_until_it_is_given_back(void **state)
     kiln_run_unshare_memory(&run, &m); /* does nothing */
     assert_true(open(m.path, O_RDWR) < 0 && kiln_run_unit_ram(&run) >= before - 5 * MIB);
     assert_true(kiln_shared_memory_fits(MIB) && !kiln_shared_memory_fits(UINT64_MAX));
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 0), 0); /* as in a program of mode 711: workers may not open what is below /proc */
+    assert_false(kiln_shared_memory_fits(MIB));
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
 }
 
 int main(void)
