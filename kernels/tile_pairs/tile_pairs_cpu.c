@@ -1,6 +1,8 @@
 /* tile_pairs_cpu -- counts and lists the pairs on the CPU: the definition.
  *
- * row_tiles() does the work of one Gaussian on one tile row. It marks the
+ * Most Gaussians have a proven box of tiles, each of which is asked
+ * (tile_box.h). For boxes that are not proven, or wider than 64 tiles,
+ * row_tiles() does the work on one tile row. It marks the
  * tiles that are reached in a bit map of at most 65,536 bits. First come the
  * proven intervals of all 16 pixel rows, in one loop that vectorises. Then the
  * few pixels that the proof leaves open are evaluated, only in tiles that are
@@ -16,7 +18,7 @@
 
 #include "base/carve.h"
 #include "base/checked.h"
-#include "kernels/tile_pairs/tile_ask_math.h"
+#include "kernels/tile_pairs/tile_box.h"
 #include "kernels/tile_pairs/tile_miss_math.h"
 #include "kernels/tile_pairs/tile_pairs_math.h"
 
@@ -27,8 +29,8 @@ enum {
     WORDS = (1 << 20) / KILN_TILE / 64, /* bits for the widest view of kernels/view.h */
     COUNT_BLOCK = 4096,                 /* splats a thread takes at a time */
     PIECES_PER_THREAD = 4,
-    KEPT_PAIRS = 2,        /* emit keeps one word of marks (a tile row of a
-                              splat, 8 B) for so many pairs */
+    KEPT_PAIRS = 2,        /* emit keeps one word (8 B) for so many pairs: of a splat
+                              with few tiles, or of a tile row */
     CURSORS_MAX = 1 << 22, /* pieces x tiles: 32 MiB, more only where one piece
                               has more tiles */
 };
@@ -192,40 +194,47 @@ static void row_tiles(const kiln_splat2d *s, const kiln_splat_extent *e, const k
         mark_tile_by_tile(s, &j, t);
 }
 
-/* Counts a splat whose box has few tiles by asking for each (tile_ask_math.h), which is a tenth of the work of row_tiles(). Returns
- * false, with nothing counted, if the box is wider or not proven, or if an answer is open. */
-static bool count_few(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
+/* ---- boxes ------------------------------------------------------------------------------------------------------------- */
+typedef enum {
+    NO_TILES,
+    FEW_TILES, /* a proven box, answered at once */
+    BOX_ROWS,  /* a proven box, answered row by row in one word each */
+    ANY_ROWS,  /* row_tiles() */
+} splat_shape;
+
+static splat_shape find_shape(const kiln_splat2d *s, const kiln_view *v, uint32_t row0, uint32_t row1, kiln_tile_box *box)
 {
-    enum { TILES_MOST = 16 };
-    uint8_t reached[TILES_MOST] = {0};
-    kiln_tile_box box;
-    const kiln_box_kind kind = kiln_find_box(s, a->view, a->row0, a->row1, &box);
-    if (kind == KILN_BOX_EMPTY) return true;
-    if (kind == KILN_BOX_ODD || box.w > TILES_MOST || box.w * box.h > TILES_MOST) return false;
-    const kiln_asked g = kiln_ask_of(s);
-    const float right = (float)(a->view->width - 1), bottom = (float)(a->view->height - 1);
-    for (int32_t row = 0; row < box.h; row++) {
-        const float py0 = (float)((box.row + row) * KILN_TILE), py1 = kiln_min_f32(py0 + (KILN_TILE - 1), bottom);
-        for (int32_t column = 0; column < box.w; column++) {
-            const float px0 = (float)((box.column + column) * KILN_TILE), px1 = kiln_min_f32(px0 + (KILN_TILE - 1), right);
-            const kiln_tile_answer answer = kiln_ask_tile(&g, px0, px1, py0, py1);
-            if (answer == KILN_TILE_UNSURE) return false;
-            if (answer == KILN_TILE_REACHED) reached[row]++;
-        }
-    }
-    for (int32_t row = 0; row < box.h; row++) row_pairs[(uint32_t)(box.row + row) - a->row0] += reached[row];
-    return true;
+    const kiln_box_kind kind = kiln_find_box(s, v, row0, row1, box);
+    if (kind == KILN_BOX_EMPTY) return NO_TILES;
+    if (kind == KILN_BOX_ODD || box->w > 64) return ANY_ROWS;
+    return box->w <= KILN_TILE_BOX_FEW && box->w * box->h <= KILN_TILE_BOX_FEW ? FEW_TILES : BOX_ROWS;
 }
 
-static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
+static void count_rows(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
 {
     kiln_splat_extent e;
-    if (count_few(s, a, row_pairs)) return;
     if (!kiln_find_extent(s, a->row0, a->row1, &e)) return;
     tile_set t;
     for (uint32_t row = e.row_first; row < e.row_end; row++) {
         row_tiles(s, &e, a->view, row, &t);
         row_pairs[row - a->row0] += count_bits(&t);
+    }
+}
+
+static void count_splat(const kiln_splat2d *s, const kiln_tile_pairs_count_args *a, uint64_t *row_pairs)
+{
+    kiln_tile_box b;
+    const splat_shape shape = find_shape(s, a->view, a->row0, a->row1, &b);
+    if (shape == FEW_TILES) {
+        uint32_t tiles = KILN_CPU(tile_box_few)(s, a->view, &b);
+        for (int32_t row = b.row; tiles; row++, tiles >>= b.w)
+            row_pairs[(uint32_t)row - a->row0] += (uint32_t)__builtin_popcount(tiles & ((1u << b.w) - 1));
+    } else if (shape == BOX_ROWS) {
+        const kiln_asked g = kiln_ask_of(s);
+        for (int32_t row = b.row; row < b.row + b.h; row++)
+            row_pairs[(uint32_t)row - a->row0] += (uint32_t)__builtin_popcountll(KILN_CPU(tile_box_row)(s, &g, a->view, &b, row));
+    } else if (shape == ANY_ROWS) {
+        count_rows(s, a, row_pairs);
     }
 }
 
@@ -260,9 +269,12 @@ kiln_status KILN_CPU(tile_pairs_count)(const kiln_exec *x, const kiln_tile_pairs
 }
 
 /* The work space of emit. cursor[piece][tile] is first a count, then the next
- * place to write. While counting, a piece keeps the marks of its tile rows in
- * kept[piece] until that is full; the other rows are computed again for
- * writing. */
+ * place to write. While counting, a piece keeps what it has found in
+ * kept[piece] until that is full; the rest is found again for writing. A splat
+ * with few tiles takes a word; any other takes ROWS_FOLLOW and a word for each
+ * tile row of at most 64 tiles. */
+#define ROWS_FOLLOW UINT64_MAX
+
 typedef struct {
     uint64_t pieces, tiles, capacity; /* marks of a piece */
     uint64_t *cursor, *kept;
@@ -296,6 +308,30 @@ static void put_pairs(const piece_pass *p, uint64_t rank, uint64_t *at, uint64_t
     }
 }
 
+/* Tiles of a FEW_TILES box, packed: bits of the tiles, width, height, column, row. Never ROWS_FOLLOW. */
+static uint64_t pack_few(const kiln_tile_box *b, uint32_t tiles)
+{
+    return tiles | (uint64_t)(b->w - 1) << 16 | (uint64_t)(b->h - 1) << 20 | (uint64_t)b->column << 24 | (uint64_t)b->row << 40;
+}
+
+static void put_few(const piece_pass *p, uint64_t rank, uint64_t word)
+{
+    const uint32_t w = (uint32_t)(word >> 16 & 15) + 1, tiles_x = kiln_view_tiles_x(p->a->view);
+    const uint32_t column = (uint32_t)(word >> 24 & 0xffff);
+    uint32_t row = (uint32_t)(word >> 40 & 0xffff) - p->a->row0;
+    for (uint32_t tiles = word & 0xffff; tiles; tiles >>= w, row++)
+        put_pairs(p, rank, p->cursor + (uint64_t)row * tiles_x + column, tiles & ((1u << w) - 1));
+}
+
+static void pass_box_row(piece_pass *p, uint64_t rank, const kiln_asked *g, const kiln_tile_box *b, int32_t row)
+{
+    const kiln_tile_pairs_emit_args *a = p->a;
+    const bool keeps = p->kept < p->kept_end;
+    const uint64_t bits = keeps && p->ranks ? *p->kept : KILN_CPU(tile_box_row)(&a->splats[rank], g, a->view, b, row);
+    if (keeps) *p->kept++ = bits;
+    put_pairs(p, rank, p->cursor + (uint64_t)((uint32_t)row - a->row0) * kiln_view_tiles_x(a->view) + (uint32_t)b->column, bits);
+}
+
 static void pass_row(piece_pass *p, uint64_t rank, const kiln_splat_extent *e, uint32_t row)
 {
     const kiln_splat2d *s = &p->a->splats[rank];
@@ -312,6 +348,38 @@ static void pass_row(piece_pass *p, uint64_t rank, const kiln_splat_extent *e, u
     for (int32_t w = 0; w < (t.n + 63) / 64; w++) put_pairs(p, rank, at + w * 64, t.bits[w]);
 }
 
+static void pass_rows(piece_pass *p, uint64_t rank, splat_shape shape, const kiln_tile_box *b)
+{
+    const kiln_splat2d *s = &p->a->splats[rank];
+    if (shape == BOX_ROWS) {
+        const kiln_asked g = kiln_ask_of(s);
+        for (int32_t row = b->row; row < b->row + b->h; row++) pass_box_row(p, rank, &g, b, row);
+    } else {
+        kiln_splat_extent e;
+        if (!kiln_find_extent(s, p->a->row0, p->a->row1, &e)) return;
+        for (uint32_t row = e.row_first; row < e.row_end; row++) pass_row(p, rank, &e, row);
+    }
+}
+
+static void pass_splat(piece_pass *p, uint64_t rank)
+{
+    const kiln_tile_pairs_emit_args *a = p->a;
+    const kiln_splat2d *s = &a->splats[rank];
+    kiln_tile_box b;
+    if (s->tile_y0 >= (int64_t)a->row1 || s->tile_y1 <= (int64_t)a->row0) return; /* keeps no word: a band sees few */
+    const bool keeps = p->kept < p->kept_end;
+    if (keeps && p->ranks && *p->kept != ROWS_FOLLOW) {
+        put_few(p, rank, *p->kept++);
+        return;
+    }
+    const splat_shape shape = find_shape(s, a->view, a->row0, a->row1, &b);
+    uint64_t word = ROWS_FOLLOW;
+    if (shape <= FEW_TILES) word = shape == NO_TILES ? 0 : pack_few(&b, KILN_CPU(tile_box_few)(s, a->view, &b));
+    if (keeps) *p->kept++ = word;
+    if (shape == FEW_TILES) put_few(p, rank, word);
+    if (shape > FEW_TILES) pass_rows(p, rank, shape, &b);
+}
+
 static void emit_piece(const kiln_tile_pairs_emit_args *a, const emit_plan *p, uint64_t piece, uint32_t *ranks)
 {
     uint64_t size = kiln_div_up(a->n, p->pieces), first = piece * size;
@@ -319,11 +387,7 @@ static void emit_piece(const kiln_tile_pairs_emit_args *a, const emit_plan *p, u
     uint64_t *const kept = p->kept + piece * p->capacity;
     piece_pass pass = {
         .a = a, .cursor = p->cursor + piece * p->tiles, .kept = kept, .kept_end = kept + p->capacity, .ranks = ranks};
-    for (uint64_t rank = first; rank < end; rank++) {
-        kiln_splat_extent e;
-        if (!kiln_find_extent(&a->splats[rank], a->row0, a->row1, &e)) continue;
-        for (uint32_t row = e.row_first; row < e.row_end; row++) pass_row(&pass, rank, &e, row);
-    }
+    for (uint64_t rank = first; rank < end; rank++) pass_splat(&pass, rank);
 }
 
 /* Turns counts into places: tile after tile, within a tile piece after piece.
