@@ -1,6 +1,6 @@
 /* raster_cpu -- blends tile by tile on the CPU: the definition.
  *
- * A tile keeps the state of its 256 pixels in one struct (7 KiB, first-level cache) and takes its list in batches: a
+ * A tile keeps the state of its 256 pixels in one struct (6 KiB, first-level cache) and takes its list in batches: a
  * batch gathers what the pixels need of each Gaussian into a compact array, with the rows and the half rows of the
  * tile that it can reach at all (reach_math.h). Then, Gaussian by Gaussian, half a pixel row is one vector of eight, in
  * two passes: the powers of all of them, keeping those that reach the threshold somewhere, then their exponentials and
@@ -17,6 +17,11 @@
 #include "kernels/violation.h"
 #include "kernels/math/reach_math.h"
 #include "kernels/raster/raster_math.h"
+#include "kernels/tile_pairs/tile_ask_math.h"
+
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 
 enum {
     BATCH = 128,
@@ -34,13 +39,13 @@ static const float not_drawn = -32.0f;
 typedef struct {
     float x, y, half_a, b, half_c, power_min, opacity, depth, rgb[3];
     uint32_t row_first, row_last, half_first, half_last; /* of the tile, ends included */
+    bool finite;                                         /* rgb is */
 } entry;
 
 /* Eight pixels side by side. */
 typedef struct {
-    _Alignas(sizeof(float) * LANES) float t[LANES]; /* transmittance */
+    _Alignas(sizeof(float) * LANES) float t[LANES]; /* transmittance, which is never 0; negative: the pixel has stopped */
     float red[LANES], green[LANES], blue[LANES];
-    float least[LANES];                /* a power must reach this too: -INFINITY, or INFINITY for a pixel that has stopped */
     float weight[LANES], depth[LANES]; /* sum(w), sum(w z) */
 } group;
 
@@ -67,40 +72,55 @@ static inline float where(uint32_t mask, float yes, float no)
     return kiln_float_of((kiln_bits_of(yes) & mask) | (kiln_bits_of(no) & ~mask));
 }
 
+/* Is a mask set? One instruction, which gcc does not find in a loop. */
+static inline bool any_of(const uint32_t *masks)
+{
+#ifdef __AVX__
+    return _mm256_movemask_ps(_mm256_load_ps((const float *)masks)) != 0;
+#else
+    uint32_t any = 0;
+    for (int i = 0; i < LANES; i++) any |= masks[i];
+    return any != 0;
+#endif
+}
+
 /* Powers of eight pixels. False when none is drawn. */
 static inline bool find_powers(const entry *restrict e, const group *restrict g, const float *restrict minus_x, float slope,
                                float base, float *restrict power)
 {
     const float x = e->x, half_a = e->half_a, power_min = e->power_min;
-    uint32_t any = 0;
-#pragma omp simd reduction(| : any)
+    _Alignas(sizeof(float) * LANES) uint32_t masks[LANES];
+#pragma omp simd
     for (int i = 0; i < LANES; i++) {
         const float p = kiln_power_at(half_a, slope, base, x + minus_x[i]);
-        const uint32_t drawn = mask_of(p >= power_min) & mask_of(p >= g->least[i]) & mask_of(p <= 0.0f);
+        const uint32_t drawn = mask_of(p >= power_min) & mask_of(g->t[i] > 0.0f) & mask_of(p <= 0.0f);
         power[i] = where(drawn, p, not_drawn);
-        any |= drawn;
+        masks[i] = drawn;
     }
-    return any != 0;
+    return any_of(masks);
 }
 
-/* weight is alpha T where the Gaussian is drawn, else 0; pixels that stop leave a bit in `stopped`. */
-static inline void blend(const entry *restrict e, kiln_blend_rule rule, const float *restrict power, group *restrict g,
-                         float *restrict weight, uint32_t *restrict stopped)
+/* weight is alpha T where the Gaussian is drawn, else 0; pixels that stop leave their sign in `stopped`. An infinite colour must
+ * not be multiplied by a weight of 0: with `finite` there is none. Sums are never -0, so that adding -0 instead of 0 is the same.
+ */
+static inline __attribute__((always_inline)) void blend(const entry *restrict e, kiln_blend_rule rule, bool finite,
+                                                        const float *restrict power, group *restrict g, float *restrict weight,
+                                                        uint32_t *restrict stopped)
 {
     const float opacity = e->opacity, red_of = e->rgb[0], green_of = e->rgb[1], blue_of = e->rgb[2];
 #pragma omp simd
     for (int i = 0; i < LANES; i++) {
         const float alpha = kiln_alpha(opacity, power[i], rule.max_alpha);
         const uint32_t shows = mask_of(kiln_alpha_shows(alpha));
-        const float t = g->t[i], left = t * (1.0f - alpha), w = alpha * t;
-        const uint32_t ends = mask_of(left < rule.stop_below), draws = shows & ~ends, stops = shows & ends;
-        g->red[i] += where(draws, red_of * w, 0.0f); /* selected after the product: a colour may be infinite */
-        g->green[i] += where(draws, green_of * w, 0.0f);
-        g->blue[i] += where(draws, blue_of * w, 0.0f);
-        g->t[i] = where(draws, left, t);
-        g->least[i] = where(stops, INFINITY, g->least[i]);
-        weight[i] = where(draws, w, 0.0f);
-        stopped[i] |= stops;
+        const float t = g->t[i], left = t * (1.0f - alpha);
+        const uint32_t ends = mask_of(left < rule.stop_below), draws = shows & ~ends, sign = shows & ends & 0x80000000u;
+        const float w = where(draws, alpha * t, 0.0f), red = red_of * w, green = green_of * w, blue = blue_of * w;
+        g->red[i] += finite ? red : where(draws, red, 0.0f);
+        g->green[i] += finite ? green : where(draws, green, 0.0f);
+        g->blue[i] += finite ? blue : where(draws, blue, 0.0f);
+        g->t[i] = kiln_float_of(kiln_bits_of(where(draws, left, t)) | sign);
+        weight[i] = w;
+        stopped[i] |= sign;
     }
 }
 
@@ -117,7 +137,7 @@ static void blend_depth(float depth, const float *restrict weight, group *restri
 static bool all_stopped(const group *g)
 {
     int live = 0;
-    for (int i = 0; i < LANES; i++) live |= g->least[i] < 0.0f;
+    for (int i = 0; i < LANES; i++) live |= g->t[i] > 0.0f;
     return !live;
 }
 
@@ -158,19 +178,31 @@ static void end_rows(tile *t, uint32_t rows)
         }
 }
 
-static inline void draw_entry(const entry *e, kiln_blend_rule rule, tile *t, bool with_depth)
+/* Draws into each hit. Returns whether a pixel has stopped. */
+static inline __attribute__((always_inline)) bool draw_hits(const entry *e, kiln_blend_rule rule, bool finite, bool with_depth,
+                                                            const hit *hits, uint32_t n)
 {
-    hit hits[HALVES * KILN_TILE];
     uint32_t stopped[LANES] = {0}, any = 0;
     float weight[LANES];
-    const uint32_t rows = (2u << e->row_last) - (1u << e->row_first);
-    const uint32_t n = find_hits(e, t, rows, hits);
     for (uint32_t i = 0; i < n; i++) {
-        blend(e, rule, hits[i].power, hits[i].g, weight, stopped);
+        blend(e, rule, finite, hits[i].power, hits[i].g, weight, stopped);
         if (with_depth) blend_depth(e->depth, weight, hits[i].g);
     }
     for (int i = 0; i < LANES; i++) any |= stopped[i];
-    if (any) end_rows(t, rows);
+    return any != 0;
+}
+
+static inline void draw_entry(const entry *e, kiln_blend_rule rule, tile *t, bool with_depth)
+{
+    hit hits[HALVES * KILN_TILE];
+    bool stopped;
+    const uint32_t rows = (2u << e->row_last) - (1u << e->row_first);
+    const uint32_t n = find_hits(e, t, rows, hits);
+    if (e->finite && !with_depth)
+        stopped = draw_hits(e, rule, true, false, hits, n);
+    else
+        stopped = draw_hits(e, rule, false, with_depth, hits, n);
+    if (stopped) end_rows(t, rows);
 }
 
 /* False when the Gaussian cannot reach the tile. */
@@ -178,8 +210,10 @@ static bool fill_entry(const kiln_splat2d *s, int32_t px0, int32_t py0, entry *e
 {
     const float a = s->conic[0], b = s->conic[1], c = s->conic[2];
     int32_t x0, x1, y0, y1;
-    kiln_reach_range(s->y, kiln_half_reach(a, b, c, s->power_min), py0, py0 + KILN_TILE - 1, &y0, &y1);
-    kiln_reach_range(s->x, kiln_half_reach(c, b, a, s->power_min), px0, px0 + KILN_TILE - 1, &x0, &x1);
+    float half_x, half_y;
+    kiln_half_reaches(a, b, c, s->power_min, &half_x, &half_y);
+    kiln_ask_range(s->y, half_y, py0, py0 + KILN_TILE - 1, &y0, &y1);
+    kiln_ask_range(s->x, half_x, px0, px0 + KILN_TILE - 1, &x0, &x1);
     if (y0 > y1 || x0 > x1) return false;
     *e = (entry){.x = s->x,
                  .y = s->y,
@@ -194,6 +228,7 @@ static bool fill_entry(const kiln_splat2d *s, int32_t px0, int32_t py0, entry *e
     e->row_last = (uint32_t)(y1 - py0);
     e->half_first = (uint32_t)(x0 - px0) / LANES;
     e->half_last = (uint32_t)(x1 - px0) / LANES;
+    e->finite = fabsf(s->rgb[0]) < INFINITY && fabsf(s->rgb[1]) < INFINITY && fabsf(s->rgb[2]) < INFINITY;
     return true;
 }
 
@@ -207,8 +242,7 @@ static void start_tile(tile *t, const kiln_view *v, uint32_t px0, uint32_t py0)
         for (uint32_t row = 0; row < KILN_TILE; row++)
             for (uint32_t i = 0; i < LANES; i++) {
                 const bool inside = px0 + half * LANES + i < v->width && py0 + row < v->height;
-                t->pixels[half][row].t[i] = 1.0f;
-                t->pixels[half][row].least[i] = inside ? -INFINITY : INFINITY;
+                t->pixels[half][row].t[i] = inside ? 1.0f : -1.0f;
                 if (inside) t->live[half] |= 1u << row;
             }
 }
@@ -231,10 +265,9 @@ static void resume_tile(const kiln_raster_args *a, tile *t, uint32_t px0)
                 g->red[i] = s->red;
                 g->green[i] = s->green;
                 g->blue[i] = s->blue;
-                g->t[i] = kiln_state_left(s->left);
+                g->t[i] = kiln_state_stopped(s->left) ? s->left : kiln_state_left(s->left);
                 g->weight[i] = s->weight;
                 g->depth[i] = s->depth;
-                if (kiln_state_stopped(s->left)) g->least[i] = INFINITY;
             }
             if (all_stopped(g)) t->live[half] &= ~(1u << row);
         }
@@ -249,7 +282,7 @@ static void leave_tile(const kiln_raster_args *a, const tile *t, uint32_t px0)
             a->state[place_of(a, px, py)] = (kiln_raster_state){.red = g->red[i],
                                                                 .green = g->green[i],
                                                                 .blue = g->blue[i],
-                                                                .left = kiln_state_of(g->t[i], !(g->least[i] < 0.0f)),
+                                                                .left = g->t[i], /* as kiln_state_of */
                                                                 .weight = g->weight[i],
                                                                 .depth = g->depth[i]};
         }
@@ -262,10 +295,11 @@ static void write_tile(const kiln_raster_args *a, const tile *t, uint32_t px0)
             const group *g = &t->pixels[(px - px0) / LANES][py - t->py0];
             const uint32_t i = (px - px0) % LANES;
             const size_t at = place_of(a, px, py);
-            a->rgba[4 * at] = g->red[i] + g->t[i] * a->background[0];
-            a->rgba[4 * at + 1] = g->green[i] + g->t[i] * a->background[1];
-            a->rgba[4 * at + 2] = g->blue[i] + g->t[i] * a->background[2];
-            a->rgba[4 * at + 3] = 1.0f - g->t[i];
+            const float left = fabsf(g->t[i]);
+            a->rgba[4 * at] = g->red[i] + left * a->background[0];
+            a->rgba[4 * at + 1] = g->green[i] + left * a->background[1];
+            a->rgba[4 * at + 2] = g->blue[i] + left * a->background[2];
+            a->rgba[4 * at + 3] = 1.0f - left;
             if (a->depth) a->depth[at] = kiln_expected_depth(g->weight[i], g->depth[i]);
         }
 }
