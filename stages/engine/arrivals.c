@@ -163,7 +163,7 @@ static kiln_status wait_for_transaction(kiln_job *j, kiln_arrival *a, kiln_error
     j->batch_bytes += a->held_bytes;
     j->batch[j->n_batch++] = *a;
     *a = (kiln_arrival){0};
-    return j->plan.batch == 0 ? kiln_job_store(j, err) : KILN_OK;
+    return j->plan.batch == 0 || j->batch_bytes > j->plan.batch ? kiln_job_store(j, err) : KILN_OK;
 }
 
 /* ---- taking ----------------------------------------------------------------------------------------------------------- */

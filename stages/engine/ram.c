@@ -13,8 +13,10 @@
  * (kiln_run_foresee_ram).
  *
  * Results. If there is room, a worker computes its next unit while the result of the last one waits for its transaction: two units
- * in flight, and a batch of results. Outputs count as half of a unit, because the unit's own arrays exist beside them. If memory is
- * short, a result is stored before its worker gets another unit, so it needs no room beside the share. */
+ * in flight, and a batch of results. Outputs count as half of a unit, because the unit's own arrays exist beside them. With less
+ * room a worker has one unit in flight, and its result still waits in a batch. If memory is short, a result is stored before its
+ * worker gets another unit, so it needs no room beside the share. That makes all workers wait for each transaction, so a few workers
+ * are given up for a batch. */
 #include "stages/engine/ram.h"
 
 #include "base/checked.h"
@@ -166,6 +168,7 @@ typedef struct {
     const uint64_t *due;
     uint64_t n_due;
     uint64_t cache; /* the largest ram_cache */
+    bool is_stored; /* there are results that go into the manifest */
 } list;
 
 /* Returns the largest unit of the list. */
@@ -190,16 +193,36 @@ static void take_plan(kiln_ram_plan *p, const list *l, unsigned n, unsigned thre
     p->threads_each = (unsigned)kiln_min_u64(all_threads(), threads + (p->cap - kiln_min_u64(p->cap, p->predicted)) / THREAD_BYTES);
 }
 
+/* Returns the room for results that a batch has at least. */
+static uint64_t least_batch(uint64_t cap, uint64_t need)
+{
+    return kiln_max_u64(kiln_min_u64(BATCH_MOST, cap / BATCH_SHARE), need / 2);
+}
+
 /* Plans so that results may wait while workers go on. */
 static bool plan_roomy(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
 {
-    const uint64_t result = need / 2;
-    const uint64_t batch = kiln_max_u64(kiln_min_u64(BATCH_MOST, p->cap / BATCH_SHARE), result);
+    const uint64_t result = need / 2, batch = least_batch(p->cap, need);
     const uint64_t share = share_of(p->cap, l->parent + batch, n, threads);
     if (share < need + result) return false;
     p->unit = share - result;
     p->batch = batch;
     p->in_flight = KILN_IN_FLIGHT;
+    take_plan(p, l, n, threads, need);
+    return true;
+}
+
+/* Says whether workers that do not wait for transactions gain anything. */
+static bool is_batch_wanted(const list *l, unsigned n) { return l->is_stored && l->n_due > n; }
+
+/* Plans so that results wait in a batch, which is written directly, while their workers go on with one unit at a time. */
+static bool plan_batch(kiln_ram_plan *p, const list *l, unsigned n, unsigned threads, uint64_t need)
+{
+    const uint64_t least = least_batch(p->cap, need), taken = l->parent + KILN_BULK_RAM + n * (worker_bytes(threads) + need);
+    if (!is_batch_wanted(l, n) || taken + least > p->cap) return false;
+    p->batch = l->cache ? least : kiln_max_u64(kiln_min_u64(BATCH_MOST, p->cap - taken), least);
+    p->unit = share_of(p->cap, l->parent + KILN_BULK_RAM + p->batch, n, threads);
+    p->in_flight = 1;
     take_plan(p, l, n, threads, need);
     return true;
 }
@@ -216,18 +239,34 @@ static bool plan_tight(kiln_ram_plan *p, const list *l, unsigned n, unsigned thr
     return true;
 }
 
+/* Says whether a plan with a batch is worth the workers and threads that it has less than `tight`, the plan without one. A single
+ * worker waits for no transactions but its own. */
+static bool is_worth_it(const kiln_ram_plan *p, const kiln_ram_plan *tight)
+{
+    if (tight->n_workers == 1) return p->n_threads >= tight->n_threads;
+    return 4 * p->n_workers >= 3 * tight->n_workers && 4 * p->n_threads >= 3 * kiln_min_u64(tight->n_threads, all_threads());
+}
+
 /* Finds the largest number of workers that have room with at least half of their threads. A single worker may have any number. */
 static bool find_plan(kiln_ram_plan *p, const list *l, unsigned n_wanted)
 {
     const unsigned all = threads_most(l->cap, l->parent);
-    for (unsigned n = n_wanted; n > 0; n--) {
+    kiln_ram_plan tight = {.cap = p->cap};
+    for (unsigned n = n_wanted; n > 0 && 4 * n >= 3 * tight.n_workers; n--) {
         const unsigned full = (unsigned)kiln_div_up(all, n), few = n > 1 ? (full + 1) / 2 : 1;
         for (unsigned threads = full; threads >= few; threads--) {
             const uint64_t need = unit_bytes(largest_of(l, threads), threads);
-            if (plan_roomy(p, l, n, threads, need) || plan_tight(p, l, n, threads, need)) return true;
+            const bool roomy = plan_roomy(p, l, n, threads, need);
+            if (((!roomy || !p->direct) && plan_batch(p, l, n, threads, need)) || roomy) {
+                if (!tight.n_workers || is_worth_it(p, &tight)) return true;
+            } else if (!tight.n_workers && plan_tight(p, l, n, threads, need)) {
+                if (!is_batch_wanted(l, n)) return true;
+                tight = *p;
+            }
         }
     }
-    return false;
+    *p = tight;
+    return tight.n_workers > 0;
 }
 
 static kiln_status refuse(const kiln_run *r, uint64_t parent, uint64_t unit, const char *name, kiln_error *err)
@@ -267,7 +306,10 @@ kiln_status kiln_ram_plan_make(kiln_run *r, const kiln_unit *units, const uint64
                                kiln_ram_plan *out, kiln_error *err)
 {
     list l = {.cap = kiln_ram_cap(r), .parent = parent_bytes(r), .units = units, .due = due, .n_due = n_due};
-    for (uint64_t i = 0; i < n_due; i++) l.cache = kiln_max_u64(l.cache, units[due[i]].ram_cache);
+    for (uint64_t i = 0; i < n_due; i++) {
+        l.cache = kiln_max_u64(l.cache, units[due[i]].ram_cache);
+        l.is_stored |= !units[due[i]].volatile_result;
+    }
     *out = (kiln_ram_plan){.cap = l.cap};
     const uint64_t resting = kiln_rest_fit(r, n_wanted, l.cap);
     l.parent += resting;

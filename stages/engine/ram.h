@@ -34,7 +34,7 @@ typedef struct {
     unsigned n_threads;    /* of all workers together: --threads, or fewer if memory is short */
     unsigned threads_each; /* the most for one worker while others are idle */
     unsigned in_flight; /* units that a worker has at a time, without those whose deferred work runs: 2, or 1 if memory has no room
-                           for a result that waits */
+                           for a result of each that waits */
 } kiln_ram_plan;
 
 /* Shares the cap out among at most n_wanted workers so that the largest of the due units fits. due: n_due indices into units, at

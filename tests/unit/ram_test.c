@@ -163,6 +163,54 @@ static void no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest
     assert_int_equal(workers, 8);
 }
 
+/* Many units on 16 threads. Workers that wait for each transaction are worth less than somewhat fewer that do not. */
+enum { BLOCKS = 40 };
+static void plan_blocks(uint64_t cap_mib, uint64_t unit_mib, bool is_volatile, kiln_ram_plan *p)
+{
+    static const kiln_stage_program program = {0};
+    static kiln_unit blocks[BLOCKS];
+    uint64_t all[BLOCKS];
+    run.program = &program;
+    run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
+    kiln_common_values.threads = 16;
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        blocks[i] = (kiln_unit){.name = "block", .ram = unit_mib * MIB, .volatile_result = is_volatile};
+        all[i] = i;
+    }
+    assert_int_equal(kiln_ram_plan_make(&run, blocks, all, BLOCKS, 16, p, NULL), KILN_OK);
+    assert_true(p->predicted <= p->cap);
+    assert_true(p->unit >= unit_mib * MIB);
+    const uint64_t result = (p->in_flight - 1) * unit_mib * MIB / 2, worker = 27 * MIB / 2 + unit_mib * MIB + result;
+    assert_true(24 * MIB + p->batch + (p->direct ? KILN_BULK_RAM : 0) + p->n_workers * worker <= p->cap);
+}
+
+static void a_few_workers_give_way_to_a_batch(void **state)
+{
+    kiln_ram_plan p;
+    (void)state;
+    plan_blocks(1024, 38, false, &p); /* all of them beside a batch, if none has two units */
+    assert_int_equal(p.n_workers, 16);
+    assert_int_equal(p.in_flight, 1);
+    assert_true(p.direct);
+    assert_in_range(p.batch, 64 * MIB, 256 * MIB);
+    plan_blocks(1024, 47, false, &p); /* 16 have room if each result is stored at once */
+    assert_in_range(p.n_workers, 12, 15);
+    assert_true(p.direct);
+    assert_in_range(p.batch, 64 * MIB, 256 * MIB);
+    plan_blocks(1024, 47, true, &p); /* nothing is stored */
+    assert_int_equal(p.n_workers, 16);
+    assert_int_equal(p.batch, 0);
+    plan_blocks(1024, 630, false, &p); /* no thread of a single one is given up */
+    assert_int_equal(p.n_workers, 1);
+    assert_int_equal(p.n_threads, 16);
+    plan_blocks(1024, 300, false, &p); /* one of three is too many */
+    assert_int_equal(p.n_workers, 3);
+    assert_int_equal(p.batch, 0);
+    for (uint64_t cap = 400; cap < 3000; cap += 7) plan_blocks(cap, 38, false, &p);
+    assert_int_equal(p.in_flight, 2);
+    assert_int_equal(p.n_workers, 16);
+}
+
 static void the_least_that_is_named_works_and_little_less_does_not(void **state)
 {
     kiln_ram_plan p;
@@ -372,6 +420,7 @@ int main(void)
         cmocka_unit_test(with_room_all_workers_have_two_units_and_results_wait),
         cmocka_unit_test(storing_directly_takes_room_that_is_left),
         cmocka_unit_test(no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest_unit),
+        cmocka_unit_test(a_few_workers_give_way_to_a_batch),
         cmocka_unit_test(the_least_that_is_named_works_and_little_less_does_not),
         cmocka_unit_test(a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan),
         cmocka_unit_test(threads_give_way_before_a_cap_is_refused),
