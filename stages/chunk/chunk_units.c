@@ -118,6 +118,7 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
 {
     kiln_manifest *m;
     kiln_unit_result r = {0};
+    char boot[KILN_SCRATCH_BOOT_MAX];
     bool found;
     uint64_t bytes = 0;
     kiln_status st = KILN_OK;
@@ -125,7 +126,8 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     free(k->chunks);
     k->chunks = NULL;
     kiln_block_groups_release(&k->groups);
-    KILN_TRY(kiln_block_groups_cut(k->layer, &k->parts, u->group_rows, &k->groups, err));
+    kiln_scratch_boot(boot);
+    KILN_TRY(kiln_block_groups_cut(k->layer, &k->parts, u->group_rows, boot, &k->groups, err));
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_GO(kiln_unit_find(m, u->plan, &found, &r, err));
     if (!found) KILN_GO(kiln_fail(err, KILN_E_BUG, "the plan of the chunks is not stored"));

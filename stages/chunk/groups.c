@@ -15,10 +15,11 @@
 
 static const char prefix[] = "group-";
 
-/* The planes in the order and layout of the file. */
-static kiln_hash content_of(const kiln_row_parts *parts, const kiln_block_group *g)
+/* The planes in the order and layout of the file, and whose page cache may have it. */
+static kiln_hash content_of(const kiln_row_parts *parts, const kiln_block_group *g, const char *boot)
 {
     kiln_hasher *h = kiln_hasher_new();
+    if (*boot) kiln_key_text(h, "boot", boot);
     for (uint32_t i = 0; i < parts->n; i++) {
         const kiln_row_part *p = &parts->items[i];
         kiln_key_text(h, "type", kiln_type_name(p->plane->type));
@@ -29,10 +30,10 @@ static kiln_hash content_of(const kiln_row_parts *parts, const kiln_block_group 
     return kiln_hasher_end(h);
 }
 
-kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, kiln_block_groups *out,
-                                  kiln_error *err)
+kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, const char *boot,
+                                  kiln_block_groups *out, kiln_error *err)
 {
-    *out = (kiln_block_groups){0};
+    *out = (kiln_block_groups){.are_of_boot = *boot != 0};
     KILN_TRY(KILN_ALLOC(&out->items, l->n_chunks, "the groups of blocks", err));
     KILN_TRY(KILN_ALLOC(&out->starts, (uint64_t)l->n_chunks + 1, "the groups of blocks", err));
     kiln_block_group g = {0};
@@ -48,7 +49,7 @@ kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *par
     if (g.n_rows) out->items[out->n++] = g;
     for (uint32_t i = 0; i < out->n; i++) {
         out->starts[i + 1] = out->starts[i] + out->items[i].n_rows;
-        out->items[i].content = content_of(parts, &out->items[i]);
+        out->items[i].content = content_of(parts, &out->items[i], boot);
     }
     return KILN_OK;
 }
@@ -69,7 +70,7 @@ void kiln_group_name(const kiln_block_group *g, char out[64])
 
 uint64_t kiln_group_bytes(const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes)
 {
-    return (n_chunks + 1) * sizeof(uint32_t) + g->n_rows * row_bytes;
+    return n_chunks * sizeof(kiln_slice) + g->n_rows * row_bytes;
 }
 
 uint64_t kiln_groups_bytes(const kiln_block_groups *g, uint64_t n_chunks, uint64_t row_bytes)
@@ -113,7 +114,7 @@ void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g)
 /* The first byte of a group in shared memory. */
 static uint64_t place_of(const kiln_group_store *s, uint32_t group)
 {
-    return group * (s->n_chunks + 1) * sizeof(uint32_t) + s->groups->starts[group] * s->row_bytes;
+    return group * s->n_chunks * sizeof(kiln_slice) + s->groups->starts[group] * s->row_bytes;
 }
 
 kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_scratch_file *out, uint64_t *at, kiln_error *err)
@@ -127,7 +128,9 @@ kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_sc
         return KILN_OK;
     }
     kiln_group_name(g, name);
-    return kiln_scratch_create(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), out, err);
+    KILN_TRY(kiln_scratch_create(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), out, err));
+    out->left_in_cache = s->groups->are_of_boot;
+    return KILN_OK;
 }
 
 kiln_status kiln_group_finish(const kiln_group_store *s, kiln_scratch_file *f, kiln_error *err)
@@ -146,12 +149,16 @@ void kiln_group_drop(const kiln_group_store *s, kiln_scratch_file *f)
 static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at, uint64_t index, uint64_t n_rows,
                               unsigned char *to, kiln_error *err)
 {
-    uint32_t slice[2];
-    KILN_TRY(kiln_scratch_read(f, at + index * sizeof *slice, slice, sizeof slice, err));
-    if (slice[1] < slice[0] || slice[1] - slice[0] != n_rows)
+    kiln_slice slice;
+    KILN_TRY(kiln_scratch_read(f, at + index * sizeof slice, &slice, sizeof slice, err));
+    if (slice.end < slice.begin || slice.end - slice.begin != n_rows)
         return kiln_fail(err, KILN_E_IO, "scratch '%s' is of another plan; remove it and run the same command again", f->path);
-    const uint64_t first = at + (s->n_chunks + 1) * sizeof *slice + slice[0] * s->row_bytes;
-    return kiln_scratch_read(f, first, to, n_rows * s->row_bytes, err);
+    const uint64_t first = at + s->n_chunks * sizeof slice + slice.begin * s->row_bytes;
+    KILN_TRY(kiln_scratch_read(f, first, to, n_rows * s->row_bytes, err));
+    if (kiln_hash_equal(slice.hash, kiln_hash_of(to, n_rows * s->row_bytes))) return KILN_OK;
+    if (!s->memory) (void)unlink(f->path); /* what stays is found by the next run, too */
+    return kiln_fail(err, KILN_E_IO, "scratch '%s' is damaged: it reads otherwise than it was written; run the same command again",
+                     f->path);
 }
 
 static kiln_status read_from_file(const kiln_group_store *s, uint32_t group, uint64_t index, uint64_t n_rows, unsigned char *to,

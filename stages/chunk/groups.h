@@ -4,14 +4,18 @@
  * them from decoded blocks, each worker would decode the whole layer, and nearly every 4 bytes would be a cache line of their own.
  * So blocks are read once, some at a time; these are a group. From a group two arrays are made,
  *
- *   slices  u32 [n_chunks + 1]  of the group's rows, taken in the order of the chunks, those before chunk i
- *   rows                        chunk after chunk; in each its rows of this group, plane after plane, component after
+ *   slices  kiln_slice [n_chunks]  which of the group's rows, taken in the order of the chunks, are of chunk i, and their hash
+ *   rows                           chunk after chunk; in each its rows of this group, plane after plane, component after
  *                               component
  *
  * which are written once, in order, and a chunk reads one slice of each group. If memory has room, groups lie one behind the other
  * in memory that the workers share. Otherwise each is a file in the scratch folder. A file that has its name is whole: after a
  * kill, the next run makes only the others. The folder belongs to one plan, which depends on means alone. So the name also has the
  * hash of the group's planes: another spacing or colour leads to the same plan, and to files of other names.
+ *
+ * No unit waits until the disk has its group: with room in the page cache it never goes to the disk, because it is read soon and
+ * removed. So its name also tells of which start of the system it is (after a power cut there is another), and each slice has its
+ * hash: what a disk has lost is not taken for rows.
  */
 #ifndef KILN_STAGES_CHUNK_GROUPS_H
 #define KILN_STAGES_CHUNK_GROUPS_H
@@ -30,12 +34,18 @@ typedef struct {
     kiln_block_group *items; /* owned */
     uint64_t *starts;        /* [n + 1] first rows, owned */
     uint32_t n;
+    bool are_of_boot; /* their names tell of which start of the system they are */
 } kiln_block_groups;
 
-/* Cuts the layer into groups of whole blocks: a single block, or several with at most `rows` rows together. Release *out also after
- * a failure. */
-kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, kiln_block_groups *out,
-                                  kiln_error *err) KILN_MUST_CHECK;
+typedef struct {
+    uint32_t begin, end; /* rows of the group */
+    kiln_hash hash;      /* of their bytes; of a slice without rows all zero */
+} kiln_slice;
+
+/* Cuts the layer into groups of whole blocks: a single block, or several with at most `rows` rows together. boot: from
+ * kiln_scratch_boot; "": files of the groups go to the disk. Release *out also after a failure. */
+kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, const char *boot,
+                                  kiln_block_groups *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_block_groups_release(kiln_block_groups *g);
 
 /* Return the host memory of a scatter unit of so many rows on one thread, that of each further thread, and the most rows of a group
@@ -83,7 +93,7 @@ uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts);
 kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
 
 /* Reads the slices of chunk `index`, one behind the other, into out[rows->n * row_bytes]. `rows` lists the chunk's rows by group.
- */
+ * KILN_E_IO: they are of another plan, or damaged; the file of a damaged group is removed, so that the next run makes it anew. */
 kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const kiln_row_list *rows, unsigned char *out,
                               kiln_error *err) KILN_MUST_CHECK;
 

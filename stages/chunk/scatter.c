@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* Indices of the arrays in kiln_scatter_room. */
-enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, ARRAYS };
+enum { PLANES, BLOCKS, OUT, LIST, KEYS, WORK, SLICES, HEAD, ARRAYS };
 _Static_assert(ARRAYS <= sizeof(((kiln_scatter_room *)0)->items) / sizeof(void *), "the room has too few arrays");
 
 typedef struct {
@@ -31,6 +31,7 @@ typedef struct {
     uint32_t *list;     /* [n_rows] the group's rows in the order of the chunks */
     uint64_t *keys;     /* [n_rows] their places */
     uint32_t *slices;   /* [n_chunks + 1] of the list */
+    kiln_slice *head;   /* [n_chunks] as they are written */
     unsigned char *out; /* [out_rows * row_bytes], at least block_bytes */
     uint64_t out_rows;
     kiln_scratch_file file;
@@ -69,7 +70,7 @@ uint64_t kiln_scatter_ram(const kiln_layer *l, const kiln_row_parts *parts, uint
 {
     enum { SORTED = 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) }; /* list, keys and the workspace of the sort */
     return rows * parts->row_bytes + buffer_bytes(l, parts, rows) + kiln_read_ram(largest_plane(l, parts, rows)) + rows * SORTED +
-           kiln_sort_bytes(1, 1) + (n_chunks + 1) * sizeof(uint32_t) + n_chunks * sizeof(kiln_planned_chunk);
+           kiln_sort_bytes(1, 1) + (n_chunks + 1) * sizeof(uint32_t) + n_chunks * (sizeof(kiln_slice) + sizeof(kiln_planned_chunk));
 }
 
 uint64_t kiln_scatter_ram_thread(const kiln_layer *l, const kiln_row_parts *parts)
@@ -203,6 +204,7 @@ static kiln_status find_rows(scatter *k, kiln_error *err)
     KILN_TRY(take(k, KEYS, n, sizeof *k->keys, &k->keys, err));
     KILN_TRY(take(k, WORK, kiln_sort_bytes(n, s->threads), 1, &work, err));
     KILN_TRY(take(k, SLICES, s->store->n_chunks + 1, sizeof *k->slices, &k->slices, err));
+    KILN_TRY(take(k, HEAD, s->store->n_chunks, sizeof *k->head, &k->head, err));
     KILN_TRY(kiln_row_places_read(s->places, k->g->first_row, n, k->list, err));
     for (uint64_t i = 0; i < n; i++) {
         k->keys[i] = k->list[i];
@@ -234,11 +236,19 @@ static void fill_part(const scatter *k, const kiln_row_part *p, uint64_t begin, 
         }
 }
 
+static void describe_slice(const scatter *k, uint64_t begin, uint64_t i)
+{
+    const uint64_t row_bytes = k->s->parts->row_bytes, first = k->slices[i], n = k->slices[i + 1] - first;
+    k->head[i] = (kiln_slice){.begin = k->slices[i], .end = k->slices[i + 1]};
+    if (n) k->head[i].hash = kiln_hash_of(k->out + (first - k->slices[begin]) * row_bytes, n * row_bytes);
+}
+
 static kiln_status write_rows(const scatter *k, uint64_t begin, uint64_t end, kiln_error *err)
 {
     const kiln_row_parts *parts = k->s->parts;
-    const uint64_t head = (k->s->store->n_chunks + 1) * sizeof *k->slices, first = k->slices[begin], n = k->slices[end] - first;
+    const uint64_t head = k->s->store->n_chunks * sizeof *k->head, first = k->slices[begin], n = k->slices[end] - first;
     for (uint32_t i = 0; i < parts->n; i++) fill_part(k, &parts->items[i], begin, end);
+    for (uint64_t i = begin; i < end; i++) describe_slice(k, begin, i);
     return kiln_scratch_write(&k->file, k->file_at + head + first * parts->row_bytes, k->out, n * parts->row_bytes, err);
 }
 
@@ -247,11 +257,11 @@ static kiln_status write_group(scatter *k, uint32_t group, kiln_error *err)
     const kiln_scatter *s = k->s;
     const uint64_t n_chunks = s->store->n_chunks;
     KILN_TRY(kiln_group_create(s->store, group, &k->file, &k->file_at, err));
-    KILN_TRY(kiln_scratch_write(&k->file, k->file_at, k->slices, (n_chunks + 1) * sizeof *k->slices, err));
     for (uint64_t begin = 0, end; begin < n_chunks; begin = end) {
         for (end = begin + 1; end < n_chunks && k->slices[end + 1] - k->slices[begin] <= k->out_rows;) end++;
         KILN_TRY(write_rows(k, begin, end, err));
     }
+    KILN_TRY(kiln_scratch_write(&k->file, k->file_at, k->head, n_chunks * sizeof *k->head, err));
     return kiln_group_finish(s->store, &k->file, err);
 }
 

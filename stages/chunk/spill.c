@@ -46,7 +46,7 @@ static uint64_t rows_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
 static uint64_t bytes_in_memory(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
     const uint64_t n_groups = kiln_min_u64(y->layer->n_chunks, 2 * (y->layer->count / rows_in_memory(y, n_chunks)) + 2);
-    return y->layer->count * y->parts.row_bytes + n_groups * (n_chunks + 1) * sizeof(uint32_t);
+    return y->layer->count * y->parts.row_bytes + n_groups * n_chunks * sizeof(kiln_slice);
 }
 
 static uint64_t largest_plane(const kiln_chunk_spill *y) { return largest_block(y) * kiln_row_parts_largest(&y->parts); }
@@ -126,7 +126,7 @@ static kiln_status scratch_bytes(const kiln_chunk_spill *y, uint64_t *out, kiln_
     if (!kiln_spatial_is_complete(y->folder, y->layer->count, false))
         *out = kiln_max_u64(order, kiln_spatial_scratch_bytes(y->layer, false, y->order_ram));
     if (y->in_memory) return KILN_OK;
-    const kiln_status st = kiln_block_groups_cut(y->layer, &y->parts, rows_on_disk(y, n_chunks), &groups, err);
+    const kiln_status st = kiln_block_groups_cut(y->layer, &y->parts, rows_on_disk(y, n_chunks), "", &groups, err);
     if (st == KILN_OK) *out = kiln_max_u64(*out, order + kiln_groups_bytes(&groups, n_chunks, y->parts.row_bytes));
     kiln_block_groups_release(&groups);
     return st;
@@ -221,7 +221,9 @@ static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, sca
 
 static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
 {
-    KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, &s->groups, err));
+    char boot[KILN_SCRATCH_BOOT_MAX];
+    kiln_scratch_boot(boot);
+    KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, boot, &s->groups, err));
     if (y->in_memory)
         KILN_TRY(kiln_run_share_memory(y->run, kiln_groups_bytes(&s->groups, n_chunks, y->parts.row_bytes), &y->memory, err));
     else

@@ -71,7 +71,7 @@ kiln_status kiln_scratch_write(const kiln_scratch_file *f, uint64_t at, const vo
     const int why = kiln_file_pwrite(f->fd, at, data, bytes, &done);
     if (why) return fail_write(f, at + done, why, err);
     /* The disk begins at once, so that kiln_scratch_finish finds little left to wait for; that it can is no promise. */
-    if (bytes >= EARLY_BYTES) (void)sync_file_range(f->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+    if (bytes >= EARLY_BYTES && !f->left_in_cache) (void)sync_file_range(f->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
     return KILN_OK;
 }
 
@@ -89,7 +89,7 @@ kiln_status kiln_scratch_finish(kiln_scratch_file *f, kiln_error *err)
     char part[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
     if (!part_path(f, part)) return kiln_fail(err, KILN_E_BUG, "the path of scratch '%s' is too long", f->path);
-    if (fdatasync(f->fd) != 0) st = fail_write(f, 0, errno, err);
+    if (!f->left_in_cache && fdatasync(f->fd) != 0) st = fail_write(f, 0, errno, err);
     if (close(f->fd) != 0 && st == KILN_OK) st = fail_write(f, 0, errno, err);
     f->fd = -1;
     if (st == KILN_OK && rename(part, f->path) != 0)
@@ -99,6 +99,15 @@ kiln_status kiln_scratch_finish(kiln_scratch_file *f, kiln_error *err)
     else
         kiln_scratch_drop(f);
     return st;
+}
+
+void kiln_scratch_boot(char out[KILN_SCRATCH_BOOT_MAX])
+{
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, out, KILN_SCRATCH_BOOT_MAX - 1);
+    if (fd >= 0) (void)close(fd);
+    out[n > 0 ? n : 0] = 0;
+    out[strcspn(out, "\n")] = 0;
 }
 
 void kiln_scratch_drop(kiln_scratch_file *f)

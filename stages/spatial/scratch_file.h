@@ -1,6 +1,10 @@
 /* scratch_file -- files of a scratch folder (kiln_run_scratch): written as NAME.part, there as NAME once whole and on the disk,
  * so that a run which goes on after a kill can trust what it finds.
  *
+ * What is large and soon read again need not go to the disk: a file that is `left_in_cache` has its name once it is written, and
+ * nobody waits for the disk. A killed run leaves it whole, a power cut does not, so its name must tell of which start of the system
+ * it is (kiln_scratch_boot). Nobody hears of a disk that fails later, so who reads it must know by its bytes that they are right.
+ *
  * Room is taken when a file is made, so that a full disk is found before the work. Errors: KILN_E_IO, of a full disk (or
  * a limit of file sizes) with the numbers and what to do. Write and read from any thread.
  */
@@ -15,7 +19,8 @@
 
 typedef struct {
     int fd;
-    bool is_new; /* not whole yet */
+    bool is_new;        /* not whole yet */
+    bool left_in_cache; /* set by who has created it, before anything is written */
     uint64_t bytes;
     char path[4096]; /* its name when whole */
 } kiln_scratch_file;
@@ -27,10 +32,14 @@ kiln_status kiln_scratch_write(const kiln_scratch_file *f, uint64_t at, const vo
                                kiln_error *err) KILN_MUST_CHECK;
 /* What was written, before it is finished or after kiln_scratch_open. */
 kiln_status kiln_scratch_read(const kiln_scratch_file *f, uint64_t at, void *data, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
-/* On the disk, then renamed; closed in any case. */
+/* On the disk unless it is left in the cache, then renamed; closed in any case. */
 kiln_status kiln_scratch_finish(kiln_scratch_file *f, kiln_error *err) KILN_MUST_CHECK;
 /* Closes, and removes what is not whole. Nothing for one that was finished, dropped, or is all zero. */
 void kiln_scratch_drop(kiln_scratch_file *f);
+/* What this start of the system is called: the same for all processes, another one after each reboot. "": the system does not say.
+ */
+enum { KILN_SCRATCH_BOOT_MAX = 64 };
+void kiln_scratch_boot(char out[KILN_SCRATCH_BOOT_MAX]);
 
 bool kiln_scratch_is_whole(const char *folder, const char *name, uint64_t bytes);
 /* A whole one, for reading; kiln_scratch_drop closes it. KILN_E_IO when missing or of another size. */

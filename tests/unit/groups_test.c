@@ -204,7 +204,7 @@ static void slices_are_the_rows_of_the_chunks(void **state)
     const uint32_t groups[] = {BLOCKS, (BLOCKS + 1) / 2, 1};
     for (int k = 0; k < 3; k++) {
         kiln_block_groups g;
-        OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], &g, &err));
+        OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], "this", &g, &err));
         assert_int_equal(g.n, groups[k]);
         kiln_groups_drop_others(b.folder, &g);
         const kiln_group_store store = store_of(&b, &g);
@@ -232,7 +232,7 @@ static void groups_in_memory_are_those_on_the_disk(void **state)
         kiln_block_groups g;
         kiln_scratch_file memory;
         char path[64];
-        OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], &g, &err));
+        OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], "this", &g, &err));
         const uint64_t bytes = kiln_groups_bytes(&g, b.n_chunks, b.parts.row_bytes);
         const int fd = memfd_create("groups_test", MFD_CLOEXEC);
         assert_true(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
@@ -276,7 +276,7 @@ static void what_does_not_belong_together_is_refused(void **state)
     bench b;
     kiln_block_groups g;
     bench_init(state, &b);
-    OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, &g, &err));
+    OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "this", &g, &err));
     const kiln_group_store store = store_of(&b, &g);
     const kiln_scatter s = scatter_of(&b, &store, 1);
     const uint32_t was = place_at(&b, 5);
@@ -321,7 +321,7 @@ static void a_group_is_of_its_content(void **state)
     bench b;
     kiln_block_groups g, other;
     bench_init(state, &b);
-    OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, &g, &err));
+    OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, "this", &g, &err));
     const kiln_group_store store = store_of(&b, &g);
     const kiln_scatter s = scatter_of(&b, &store, 1);
     for (uint32_t i = 0; i < 2; i++) OK(kiln_group_scatter(&s, i, &err));
@@ -329,12 +329,90 @@ static void a_group_is_of_its_content(void **state)
         kiln_plane *plane = &b.layer->chunks[0].planes[p];
         if (strcmp(plane->name, "means") != 0) plane->data.segments[0].bytes[0] ^= 1;
     }
-    OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, &other, &err));
+    OK(kiln_block_groups_cut(b.layer, &b.parts, 2 * BLOCK, "this", &other, &err));
     assert_false(kiln_group_is_whole(b.folder, &other.items[0], b.n_chunks, b.parts.row_bytes));
     assert_true(kiln_group_is_whole(b.folder, &other.items[1], b.n_chunks, b.parts.row_bytes));
     kiln_groups_drop_others(b.folder, &other);
     assert_false(kiln_group_is_whole(b.folder, &g.items[0], b.n_chunks, b.parts.row_bytes));
     kiln_block_groups_release(&other);
+    kiln_block_groups_release(&g);
+    bench_release(&b);
+}
+
+/* A power cut may leave a file of the right size without its bytes: after a reboot no group of before is whole. */
+static void a_group_is_of_this_start_of_the_system(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    kiln_block_groups g, other;
+    char boot[KILN_SCRATCH_BOOT_MAX], again[KILN_SCRATCH_BOOT_MAX];
+    bench_init(state, &b);
+    OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "this", &g, &err));
+    assert_true(g.are_of_boot);
+    const kiln_group_store store = store_of(&b, &g);
+    const kiln_scatter s = scatter_of(&b, &store, 1);
+    OK(kiln_group_scatter(&s, 0, &err));
+    for (int k = 0; k < 2; k++) {
+        OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, k ? "" : "the next", &other, &err));
+        assert_int_equal(other.are_of_boot, k == 0);
+        assert_false(kiln_group_is_whole(b.folder, &other.items[0], b.n_chunks, b.parts.row_bytes));
+        kiln_block_groups_release(&other);
+    }
+    assert_true(kiln_group_is_whole(b.folder, &g.items[0], b.n_chunks, b.parts.row_bytes));
+    kiln_block_groups_release(&g);
+    kiln_scratch_boot(boot);
+    kiln_scratch_boot(again);
+    assert_string_equal(boot, again);
+    assert_true(strlen(boot) < sizeof boot && !strchr(boot, '\n'));
+    if (access("/proc/sys/kernel/random/boot_id", R_OK) == 0) assert_true(strlen(boot) >= 32);
+    bench_release(&b);
+}
+
+static void flip(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    const int was = fgetc(f);
+    assert_true(was != EOF);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_equal(fputc(was ^ 1, f), was ^ 1);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* What the disk has lost is told by the chunk that reads it, and the next run makes the group anew. */
+static void a_damaged_group_is_refused_and_removed(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    kiln_block_groups g;
+    char name[64], path[700];
+    uint32_t rows[MAX];
+    kiln_row_list list;
+    static unsigned char slices[MAX * 29];
+    bench_init(state, &b);
+    OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "this", &g, &err));
+    const kiln_group_store store = store_of(&b, &g);
+    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const uint64_t n = b.chunks[0].cells.end, bytes = kiln_group_bytes(&g.items[0], b.n_chunks, b.parts.row_bytes);
+    kiln_group_name(&g.items[0], name);
+    snprintf(path, sizeof path, "%s/%s", b.folder, name);
+    OK(kiln_spatial_rows(&b.order, 0, n, rows, &err));
+    OK(kiln_row_list_make(rows, n, g.starts, g.n, &list, &err));
+    const uint64_t first = bytes - ROWS * b.parts.row_bytes; /* of the rows */
+    const long at[] = {(long)first, (long)(first + n * b.parts.row_bytes - 1), 8};
+    for (int k = 0; k < 3; k++) { /* the first byte of its slice, the last one, its hash */
+        OK(kiln_group_scatter(&s, 0, &err));
+        OK(kiln_group_slices(&store, 0, &list, slices, &err));
+        flip(path, at[k]);
+        assert_int_equal(kiln_group_slices(&store, 0, &list, slices, &err), KILN_E_IO);
+        assert_says(&err, "damaged");
+        assert_false(kiln_group_is_whole(b.folder, &g.items[0], b.n_chunks, b.parts.row_bytes));
+    }
+    OK(kiln_group_scatter(&s, 0, &err));
+    flip(path, (long)(first + n * b.parts.row_bytes)); /* another chunk's */
+    OK(kiln_group_slices(&store, 0, &list, slices, &err));
+    kiln_row_list_release(&list);
     kiln_block_groups_release(&g);
     bench_release(&b);
 }
@@ -359,6 +437,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(groups_in_memory_are_those_on_the_disk, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(what_does_not_belong_together_is_refused, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_group_is_of_its_content, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_group_is_of_this_start_of_the_system, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_damaged_group_is_refused_and_removed, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(memory_of_a_group_is_told, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
