@@ -235,13 +235,15 @@ static kiln_status make(partition *p, kiln_error *err)
     p->n_block = largest_block(l);
     const bool several = p->n_runs > 1;
     if (several) KILN_TRY(create_files(p, "run-", &p->runs, err));
+    p->runs.codes.left_in_cache = p->runs.rows.left_in_cache = p->runs.means.left_in_cache = true; /* they never get a name */
     if (!several) KILN_TRY(create_files(p, "", &p->done, err));
     const kiln_status made = make_runs(p, several ? &p->runs : &p->done, err);
     free_run(p);
     KILN_TRY(made);
     if (several) {
         KILN_TRY(create_files(p, "", &p->done, err));
-        KILN_TRY(kiln_merge_runs(&p->runs, p->starts, p->n_runs, p->a->ram, &p->done, err));
+        const unsigned threads = kiln_runner_get_info(p->a->runner).threads;
+        KILN_TRY(kiln_merge_runs(&p->runs, p->starts, p->n_runs, p->a->ram, threads, &p->done, err));
     }
     KILN_TRY(kiln_scratch_finish(&p->done.codes, err));
     if (p->done.with_means) KILN_TRY(kiln_scratch_finish(&p->done.means, err));

@@ -1,5 +1,9 @@
 /* The merge of sorted runs: a heap of runs by (code of its next place, run), a buffer for each of them and one for what
- * comes out. Every byte is read once and written once, both in the order in which it lies in its file. */
+ * comes out. Every byte is read once and written once, both in the order in which it lies in its file.
+ *
+ * Threads. Codes are cut into stretches, each merged by a thread with buffers of its own: where a stretch begins in a run is found by
+ * halving, and the sum over all runs is its first place of what comes out. Places of one code are in one stretch, so the order among
+ * them stays. */
 #include "stages/spatial/spatial_merge.h"
 
 #include "base/memory.h"
@@ -46,10 +50,12 @@ static places carve(unsigned char **at, uint64_t room, bool with_means)
     return p;
 }
 
+static uint64_t place_bytes(const kiln_place_files *f) { return KILN_PLACE_BYTES + (f->with_means ? KILN_MEAN_BYTES : 0); }
+
 /* Rows in multiples of 16: what follows them in the block stays aligned. */
 static kiln_status make_buffers(merge *m, uint64_t n_runs, uint64_t ram, kiln_error *err)
 {
-    const uint64_t each = KILN_PLACE_BYTES + (m->in->with_means ? KILN_MEAN_BYTES : 0);
+    const uint64_t each = place_bytes(m->in);
     m->room = ram / each / (n_runs + 1) / 16 * 16;
     if (m->room > ROWS_MAX) m->room = ROWS_MAX;
     if (m->room < KILN_MERGE_ROWS_MIN) m->room = KILN_MERGE_ROWS_MIN;
@@ -105,12 +111,13 @@ static void sift_down(merge *m, uint64_t i)
     m->heap[i] = moving;
 }
 
-static kiln_status fill_heap(merge *m, const uint64_t *starts, uint64_t n_runs, kiln_error *err)
+/* begin[n_runs], end[n_runs]: the stretch in each run. */
+static kiln_status fill_heap(merge *m, const uint64_t *begin, const uint64_t *end, uint64_t n_runs, kiln_error *err)
 {
     for (uint64_t i = 0; i < n_runs; i++) {
         run *r = &m->runs[i];
-        r->file_at = starts[i];
-        r->end = starts[i + 1];
+        r->file_at = begin[i];
+        r->end = end[i];
         KILN_TRY(refill(m, r, err));
         if (r->n) m->heap[m->n_heap++] = (uint32_t)i;
     }
@@ -134,15 +141,101 @@ static kiln_status pour(merge *m, kiln_error *err)
     return flush(m, err);
 }
 
-kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts, uint64_t n_runs, uint64_t ram,
-                            const kiln_place_files *out, kiln_error *err)
+/* ---- stretches ---------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const kiln_place_files *in, *out;
+    const uint64_t *starts;
+    uint64_t n_runs, ram; /* ram: of one thread */
+    unsigned n;
+    uint64_t *cuts; /* [n + 1][n_runs] places at which stretches begin, and the ends of the runs */
+} stretches;
+
+static kiln_status code_at(const stretches *s, uint64_t place, uint64_t *out, kiln_error *err)
 {
-    merge m = {.in = runs, .out = out};
-    kiln_status st = make_buffers(&m, n_runs, ram, err);
-    if (st == KILN_OK) st = fill_heap(&m, starts, n_runs, err);
+    return kiln_scratch_read(&s->in->codes, place * sizeof *out, out, sizeof *out, err);
+}
+
+/* The first place of a run that is not below the code. */
+static kiln_status find_code(const stretches *s, uint64_t r, uint64_t code, uint64_t *out, kiln_error *err)
+{
+    uint64_t lo = s->starts[r], hi = s->starts[r + 1];
+    while (lo < hi) {
+        const uint64_t middle = lo + (hi - lo) / 2;
+        uint64_t there;
+        KILN_TRY(code_at(s, middle, &there, err));
+        if (there < code)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    *out = lo;
+    return KILN_OK;
+}
+
+/* The first run is a sample of them all: runs that are unlike each other make stretches of other lengths, no other result. */
+static kiln_status cut(stretches *s, kiln_error *err)
+{
+    const uint64_t first = s->starts[0], n_first = s->starts[1] - first;
+    KILN_TRY(KILN_ALLOC(&s->cuts, (s->n + (uint64_t)1) * s->n_runs, "the runs of the order", err));
+    for (uint64_t r = 0; r < s->n_runs; r++) {
+        s->cuts[r] = s->starts[r];
+        s->cuts[s->n * s->n_runs + r] = s->starts[r + 1];
+    }
+    for (unsigned i = 1; i < s->n; i++) {
+        uint64_t code;
+        KILN_TRY(code_at(s, first + n_first / s->n * i, &code, err));
+        for (uint64_t r = 0; r < s->n_runs; r++) KILN_TRY(find_code(s, r, code, &s->cuts[i * s->n_runs + r], err));
+    }
+    return KILN_OK;
+}
+
+static kiln_status merge_stretch(const stretches *s, unsigned i, kiln_error *err)
+{
+    const uint64_t *begin = s->cuts + i * s->n_runs, *end = begin + s->n_runs;
+    merge m = {.in = s->in, .out = s->out};
+    for (uint64_t r = 0; r < s->n_runs; r++) m.out_at += begin[r] - s->starts[r];
+    kiln_status st = make_buffers(&m, s->n_runs, s->ram, err);
+    if (st == KILN_OK) st = fill_heap(&m, begin, end, s->n_runs, err);
     if (st == KILN_OK) st = pour(&m, err);
     free(m.block);
     free(m.heap);
     free(m.runs);
+    return st;
+}
+
+/* If several fail, *err is that of one of them. */
+static kiln_status merge_stretches(const stretches *s, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+#pragma omp parallel for num_threads(s->n) schedule(static, 1) if (s->n > 1)
+    for (unsigned i = 0; i < s->n; i++) {
+        kiln_error why = {0};
+        const kiln_status one = merge_stretch(s, i, &why);
+        if (one == KILN_OK) continue;
+#pragma omp critical(kiln_merge)
+        {
+            st = one;
+            if (err) *err = why;
+        }
+    }
+    return st;
+}
+
+/* Returns how many threads have room for the least buffers; one has it in any case. */
+static unsigned threads_with_room(const kiln_place_files *f, uint64_t n_runs, uint64_t ram, unsigned threads)
+{
+    const uint64_t most = ram / ((n_runs + 1) * KILN_MERGE_ROWS_MIN * place_bytes(f));
+    return most < 1 || threads < 1 ? 1 : most < threads ? (unsigned)most : threads;
+}
+
+kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts, uint64_t n_runs, uint64_t ram, unsigned threads,
+                            const kiln_place_files *out, kiln_error *err)
+{
+    stretches s = {.in = runs, .out = out, .starts = starts, .n_runs = n_runs};
+    s.n = threads_with_room(runs, n_runs, ram, threads);
+    s.ram = ram / s.n;
+    kiln_status st = cut(&s, err);
+    if (st == KILN_OK) st = merge_stretches(&s, err);
+    free(s.cuts);
     return st;
 }

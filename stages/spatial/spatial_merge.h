@@ -17,8 +17,8 @@ typedef struct {
 } kiln_place_files;
 
 /* starts[n_runs + 1]: places at which the runs begin, and the end. At least n_runs + 1 times KILN_MERGE_ROWS_MIN places must
- * fit into ram. */
-kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts, uint64_t n_runs, uint64_t ram,
+ * fit into ram; of `threads` as many are used as have buffers of that size. The bytes depend on neither. */
+kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts, uint64_t n_runs, uint64_t ram, unsigned threads,
                             const kiln_place_files *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif
