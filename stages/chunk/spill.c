@@ -6,6 +6,7 @@
 #include "base/minmax.h"
 #include "stages/chunk/chunk_gather.h"
 #include "stages/engine/devices.h"
+#include "stages/engine/ram.h"
 #include "stages/spatial/row_places.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@ enum {
     CACHED_PLANE = 4096,    /* upper bound of what a plane in the cache takes in addition to its bytes */
     SLICE_ROWS = 64,        /* of a group in memory and a chunk: enough that a loop over them is worth its start */
     SLICE_BYTES = 64 << 10, /* on the disk: enough that reading them in any order costs no more than reading them in theirs */
+    CACHED_SLICE_BYTES = 16 << 10, /* where the page cache has room for all groups: enough to be worth the system calls */
     BLOCKS_MOST = 8,        /* of a group in memory: what a worker holds of it */
 };
 
@@ -77,6 +79,7 @@ kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const ki
     *y = (kiln_chunk_spill){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r), .run = r};
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
     y->in_memory = fits_into_memory(y);
+    y->is_cached = all_planes(y) <= kiln_ram_free("") / 2;
     if (y->in_memory) y->cache_bytes = all_planes(y);
     y->order_ram = choose_order_ram(y);
     return KILN_OK;
@@ -107,14 +110,15 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 
 /* ---- the order ---------------------------------------------------------------------------------------------------------- */
 /* Rows of the groups on the disk. Where every thread is a worker, each has a group at a time: so they are as large as its share.
- * But slices have a length, and half of what a single worker may take is the most, so that more than one fits. One block at least,
+ * But slices have a length, which need not be that of a disk if all of them stay in the page cache (half of what is free), and half of what a single worker may take is the most, so that more than one fits. One block at least,
  * more is the engine's to refuse. */
 static uint64_t rows_on_disk(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
+    const uint64_t slice_bytes = y->is_cached ? CACHED_SLICE_BYTES : SLICE_BYTES;
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
     const uint64_t most = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
     const uint64_t share = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / threads, n_chunks);
-    const uint64_t slices = SLICE_BYTES / kiln_max_u64(y->parts.row_bytes, 1) * n_chunks;
+    const uint64_t slices = slice_bytes / kiln_max_u64(y->parts.row_bytes, 1) * n_chunks;
     return kiln_max_u64(kiln_min_u64(most, kiln_max_u64(share, slices)), 1);
 }
 

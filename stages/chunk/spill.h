@@ -20,6 +20,7 @@ typedef struct {
     uint64_t unit_ram;    /* most bytes that a unit may take */
     uint64_t cache_bytes; /* bytes of decoded planes that a worker keeps when it gathers from the layer; 0: none */
     bool in_memory;       /* all planes fit into memory, once */
+    bool is_cached;       /* all planes fit into the page cache */
     uint64_t group_rows;  /* rows of a group; 0: nothing is scattered */
     kiln_run *run;
     kiln_shared_memory memory; /* of the groups, if they are in memory */
