@@ -294,6 +294,30 @@ static void camera_hash_is_of_the_picture_alone(void **state)
     assert_false(kiln_hash_equal(kiln_camera_hash(&a), kiln_camera_hash(&b)));
 }
 
+/* For estimates: the largest layer counts, and of cameras only their pictures' pixels. */
+static void a_scene_has_a_size(void **state)
+{
+    kiln_error err = {0};
+    kiln_scene_size size = {1, 1, 1};
+    kiln_manifest *m = new_manifest(state, "m.db");
+    kiln_camera cameras[2] = {fixture_camera("a"), fixture_camera("b")};
+    fixture_layer *f = malloc(sizeof *f);
+    assert_non_null(f);
+    OK(kiln_scene_size_get(m, &size, &err));
+    assert_true(size.rows == 0 && size.cameras == 0 && size.pixels == 0);
+    cameras[0].width = cameras[0].height = 16384;
+    cameras[1].width = 640;
+    cameras[1].height = 480;
+    OK(kiln_cameras_put(m, cameras, 2, &err));
+    fixture_layer_make(m, f, "pruned", false);
+    OK(kiln_layer_put(m, &f->layer, &err));
+    OK(kiln_scene_size_get(m, &size, &err));
+    assert_true(size.rows == 4 && size.cameras == 2);
+    assert_true(size.pixels == 16384.0 * 16384.0 + 640 * 480);
+    free(f);
+    kiln_manifest_close(m);
+}
+
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 static void layer_round_trips_and_is_current_when_a_stage_says_so(void **state)
 {
@@ -618,6 +642,7 @@ int main(void)
         TEST(cameras_come_back_sorted_and_exact),
         TEST(an_older_manifest_lacks_later_tables),
         TEST(camera_hash_is_of_the_picture_alone),
+        TEST(a_scene_has_a_size),
         TEST(layer_round_trips_and_is_current_when_a_stage_says_so),
         TEST(layer_digest_depends_on_content_alone),
         TEST(compression_does_not_show_in_a_blobs_name),
