@@ -13,6 +13,7 @@
  *                       own rasteriser needs only this, and the lists that kiln_draw_count and kiln_draw_emit make of it.
  *   kiln_draw_picture   lists and blends a drawing, one band of tile rows (tile_pairs.h) after the other
  *   kiln_draw_view      does both in one call and keeps no drawing; the fastest way to a picture on a GPU
+ *   kiln_draw_on_device does both in device memory or not at all, for a caller without host memory for Gaussians
  *   kiln_draw_slabs     does both for a view whose Gaussians do not fit into memory, one range of depth after the other
  *
  * No entry point changes to slabs by itself. A caller with a memory limit compares it with the predictions below, or
@@ -152,6 +153,13 @@ typedef struct {
  * small. Then the outputs and *stats are undefined. Allocates no host memory for Gaussians or pairs. */
 kiln_status kiln_draw_single_pass(const kiln_draw_scene *s, const float background[3], const kiln_draw_outputs *to,
                                   kiln_draw_stats *stats, bool *done, kiln_error *err) KILN_MUST_CHECK;
+/* As kiln_draw_view, but draws in device memory or not at all: allocates no host memory for Gaussians or pairs, so it is for a
+ * caller whose memory has no room for them. Also draws the first picture of a scene, for which there is no single pass. *done is
+ * false if there is no store on a device, the store holds a drawing, or something does not fit there. Then the picture and *stats
+ * are undefined, and *capacity is the number of Gaussians that a slab on the device can have (kiln_draw_slabs); 0: slabs there are
+ * not worth it. */
+kiln_status kiln_draw_on_device(const kiln_draw_scene *s, const float background[3], float *rgba, float *depth,
+                                kiln_draw_stats *stats, bool *done, uint64_t *capacity, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- in slabs ---------------------------------------------------------------------------------------------------------- */
 /* As kiln_draw_collect, but prefers slabs on the device to a drawing in host memory. If the drawing does not fit on the device and

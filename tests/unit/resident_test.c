@@ -38,6 +38,55 @@ static void no_cap_changes_a_picture(void **state)
     }
 }
 
+/* On a device or not at all: the right picture, planes once for all views, and no Gaussian and no pair in host memory. Where it is
+ * refused, slabs of the size that is told give the picture. */
+static void a_picture_is_made_on_the_device_or_not_at_all(void **state)
+{
+    static const float background[3] = {0.1f, 0.5f, 2};
+    scene s;
+    picture right;
+    unsigned made = 0, in_slabs = 0, refused = 0;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 18);
+    draw_on_cpu(&right, &s);
+    float *rgba = memory(right.pixels, 4 * sizeof *rgba), *depth = memory(right.pixels, sizeof *depth);
+    for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 16) {
+        kiln_draw_stats stats;
+        kiln_error err = {0};
+        bool done, all = true;
+        uint64_t room = 0;
+        device d = device_open(cap);
+        s.draw.store = d.store;
+        s.asked = 0;
+        for (unsigned turn = 0; turn < 3; turn++) {
+            memset(rgba, FAKE_POISON, right.pixels * 4 * sizeof *rgba);
+            fake.bytes_out = 0;
+            if (kiln_draw_on_device(&s.draw, background, rgba, depth, &stats, &done, &room, &err) != KILN_OK) fail_msg("%s", err.msg);
+            if (!done && room > 0)
+                assert_int_equal(kiln_draw_slabs(d.runner, &s.draw, room, background, rgba, depth, &stats, &err), KILN_OK);
+            all = all && done;
+            in_slabs += !done && room > 0;
+            refused += !done && room == 0;
+            if (done) assert_true(fake.bytes_out <= right.pixels * 5 * sizeof *rgba + 4096);
+            if (!done && room == 0) continue;
+            assert_int_equal(stats.visible, right.drawing.n);
+            assert_int_equal(stats.pairs, right.pairs);
+            assert_memory_equal(rgba, right.rgba, right.pixels * 4 * sizeof *rgba);
+            assert_memory_equal(depth, right.depth, right.pixels * sizeof *depth);
+        }
+        made += all;
+        if (cap > LARGE / 2) assert_int_equal(s.asked, 2); /* the middle chunk is empty */
+        assert_false(d.store->has_drawing);
+        s.draw.store = NULL;
+        device_close(&d);
+    }
+    assert_true(made > 10 && in_slabs > 3 && refused > 3);
+    free(depth);
+    free(rgba);
+    picture_free(&right);
+    scene_free(&s);
+}
+
 /* The view's Gaussians in drawing order, in host memory; on a device where s->draw.store is one. */
 static kiln_drawing collected(kiln_runner *r, const scene *s)
 {
@@ -482,6 +531,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_cap_changes_a_picture),
         cmocka_unit_test(what_finds_no_room_comes_through_host_memory),
+        cmocka_unit_test(a_picture_is_made_on_the_device_or_not_at_all),
         cmocka_unit_test(only_the_picture_leaves_the_device),
         cmocka_unit_test(scenes_and_views_by_turns),
         cmocka_unit_test(a_scene_in_one_piece_is_projected_at_once),
