@@ -273,7 +273,7 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18064);
+    KILN_KEY_LISTS(kiln_render_unit, 18072);
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
     kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->payload.request, &s->keys, s->background, device_kind));
     key_photo(h, s, j->camera);

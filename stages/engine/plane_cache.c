@@ -168,8 +168,8 @@ typedef struct {
     const kiln_plane *plane;
 } job;
 
-/* Adds entries for missing planes, up to a third of the budget, and makes a job of each. These entries are the newest, so making
- * room for one does not drop another. */
+/* Adds entries for missing planes, up to the budget, and makes a job of each. These entries are the newest, so making room for one
+ * does not drop another. */
 static kiln_status add_missing(kiln_plane_cache *c, const kiln_chunk *const *chunks, uint32_t n_chunks, const char *const *planes,
                                uint32_t n_planes, job *jobs, uint32_t *n, kiln_error *err)
 {
@@ -179,7 +179,7 @@ static kiln_status add_missing(kiln_plane_cache *c, const kiln_chunk *const *chu
         const kiln_plane *p = kiln_chunk_plane(chunk, planes[i % n_planes]);
         if (!p || find(c, p)) continue;
         bytes += p->data.raw_bytes;
-        if (bytes > c->budget / 3) return KILN_OK;
+        if (bytes > c->budget) return KILN_OK;
         make_room(c, p->data.raw_bytes, NULL);
         jobs[*n] = (job){.chunk = chunk, .plane = p};
         KILN_TRY(add(c, p, &jobs[*n].e, err));

@@ -1,6 +1,8 @@
 /* ahead -- see ahead.h. A connection of SQLite is for one thread, so each thread has its own. */
 #include "stages/frame/ahead.h"
 
+#include "base/minmax.h"
+
 static const char *const planes[] = {"means", "log_scales", "quats", "opacity_logits", "source_row", "sh0", "shN"};
 enum { PLANES = sizeof planes / sizeof *planes, GEOMETRY = 5 };
 
@@ -9,15 +11,30 @@ void kiln_ahead_release(kiln_ahead *a)
     while (a->n > 0) kiln_manifest_close(a->readers[--a->n]);
 }
 
-uint64_t kiln_ahead_set(kiln_ahead *a, kiln_worker *w, const kiln_layer *layer, uint64_t spare)
+uint64_t kiln_ahead_reader_bytes(const kiln_layer *layer, bool colour)
+{
+    const uint64_t rows = kiln_frame_largest_chunk(layer);
+    return KILN_CONNECTION_RAM + kiln_frame_chunk_bytes(layer, colour) - rows * kiln_frame_row_bytes(layer, colour);
+}
+
+unsigned kiln_ahead_count(const kiln_layer *layer, bool colour, unsigned threads, uint64_t spare)
+{
+    enum { PLANE = 4096 + 256 }; /* a plane's entry, and to which its array is rounded up */
+    const uint64_t reader = kiln_ahead_reader_bytes(layer, colour), row = kiln_frame_row_bytes(layer, colour);
+    const uint64_t chunk = kiln_frame_largest_chunk(layer) * row + PLANES * PLANE;
+    const uint64_t all = layer->count * row + (uint64_t)layer->n_chunks * PLANES * PLANE;
+    uint64_t n = kiln_min_u64(kiln_min_u64(threads, KILN_AHEAD_THREADS), spare / (reader + chunk));
+    if (spare >= all) n = kiln_min_u64(n, (spare - all) / reader);
+    return n < 2 ? 0 : (unsigned)n;
+}
+
+uint64_t kiln_ahead_set(kiln_ahead *a, kiln_worker *w, const kiln_layer *layer, bool colour, uint64_t spare)
 {
     kiln_error why;
-    const unsigned threads = kiln_worker_threads(w), n = threads < KILN_AHEAD_THREADS ? threads : KILN_AHEAD_THREADS;
-    const uint64_t readers = n * KILN_CONNECTION_RAM, decoding = n * kiln_frame_chunk_bytes(layer, true);
-    if (n < 2 || n != a->n || spare < readers + decoding) kiln_ahead_release(a);
-    if (n < 2 || spare < readers + decoding) return 0;
+    const unsigned n = kiln_ahead_count(layer, colour, kiln_worker_threads(w), spare);
+    while (a->n > n) kiln_manifest_close(a->readers[--a->n]);
     while (a->n < n && kiln_worker_reader(w, &a->readers[a->n], &why) == KILN_OK) a->n++;
-    return readers;
+    return n * kiln_ahead_reader_bytes(layer, colour);
 }
 
 uint64_t kiln_ahead_bytes(const kiln_chunk *c)

@@ -12,9 +12,14 @@ typedef struct {
     kiln_manifest *readers[KILN_AHEAD_THREADS];
 } kiln_ahead;
 
-/* Opens a reader for each thread of the worker if `spare` bytes have room for the readers and for decoding; else closes all.
- * Returns how many of the spare bytes the readers take. A reader that cannot be opened is left out. */
-uint64_t kiln_ahead_set(kiln_ahead *a, kiln_worker *w, const kiln_layer *layer, uint64_t spare);
+/* Opens as many readers as `spare` bytes have room for, at most one for each thread of the worker: each takes a connection, memory
+ * to decode in, and a decoded chunk. Planes that fit into `spare` without readers keep their room. Returns how many of the spare
+ * bytes readers and decoding take; the rest is for decoded planes. colour false: planes of colour are not read. A reader that
+ * cannot be opened is left out. */
+uint64_t kiln_ahead_set(kiln_ahead *a, kiln_worker *w, const kiln_layer *layer, bool colour, uint64_t spare);
+/* The number of readers of `threads` threads, and the bytes of one without its chunk; for kiln_ahead_set and tests. */
+unsigned kiln_ahead_count(const kiln_layer *layer, bool colour, unsigned threads, uint64_t spare);
+uint64_t kiln_ahead_reader_bytes(const kiln_layer *layer, bool colour);
 void kiln_ahead_release(kiln_ahead *a);
 /* If the cache lacks a plane of chunk `first`, decodes the planes of this chunk and of the next ones that the view may see, one
  * chunk a reader. request NULL: of all next chunks. Does nothing with fewer than two readers. KILN_E_IO. */

@@ -19,6 +19,7 @@ struct kiln_frame_state {
     kiln_view_request request; /* of `frame` */
     bool has_frame, has_colour;
     bool fast;
+    bool colour; /* planes of colour are read */
     kiln_frame frame;
     kiln_canvases *canvases; /* NULL: none yet */
 };
@@ -89,9 +90,16 @@ done:
 }
 
 /* `ram` includes the one chunk that the cache always holds, and the frame of an earlier unit. Canvases of an earlier unit stay
- * until this unit takes some, unless they exceed what is left. */
-kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
-                                 kiln_frame_state **out, kiln_error *err)
+ * until this unit takes some. */
+void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t canvases)
+{
+    const uint64_t may = kiln_worker_ram(w), kept = kiln_canvases_bytes(s->canvases), most = kept > canvases ? kept : canvases;
+    const uint64_t left = may > ram && may - ram > most ? may - ram - most : 0;
+    kiln_plane_cache_set_budget(s->planes, left - kiln_ahead_set(&s->ahead, w, s->layer, s->colour, left));
+}
+
+kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, bool colour, uint64_t ram,
+                                 uint64_t canvases, kiln_frame_state **out, kiln_error *err)
 {
     const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
     const char *name = kiln_layer_kinds[kind].name;
@@ -99,13 +107,12 @@ kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash
     if (!*out || strcmp((*out)->layer->kind, name) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
         KILN_TRY(state_new(w, name, &digest, out, err));
     if (!(*out)->store) KILN_TRY(kiln_draw_store_new(kiln_worker_runner(w), &(*out)->store, err));
-    if (kiln_canvases_bytes((*out)->canvases) > spare) {
+    (*out)->colour = colour;
+    if (kiln_canvases_bytes((*out)->canvases) > spare) { /* those of an earlier unit */
         kiln_canvases_free((*out)->canvases);
         (*out)->canvases = NULL;
     }
-    const uint64_t kept = kiln_canvases_bytes((*out)->canvases), most = kept > canvases ? kept : canvases;
-    const uint64_t left = spare > most ? spare - most : 0;
-    kiln_plane_cache_set_budget((*out)->planes, left - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, left));
+    kiln_frame_state_share(w, *out, ram, canvases);
     return KILN_OK;
 }
 
@@ -115,7 +122,7 @@ uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
     kiln_frame_state *s;
     kiln_error why;
     if (state_new(w, NULL, NULL, &s, &why) != KILN_OK) return 0;
-    const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, may), room = (may - readers) / 2;
+    const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, true, may), room = (may - readers) / 2;
     uint64_t bytes = 0;
     if (readers == 0) return 0;
     kiln_plane_cache_set_budget(s->planes, may - readers);
@@ -231,6 +238,15 @@ kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
     return kiln_draw_single_pass(&scene, background, to, stats, done, err);
 }
 
+kiln_status kiln_frame_on_device(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
+                                 float *rgba, float *depth, kiln_draw_stats *stats, bool *done, uint64_t *room, kiln_error *err)
+{
+    kiln_frame_forget(s);
+    reading x = {.w = w, .s = s, .request = request, .colour = true};
+    const kiln_draw_scene scene = scene_of(&x);
+    return kiln_draw_on_device(&scene, background, rgba, depth, stats, done, room, err);
+}
+
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,
                              const float background[3], float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err)
 {
@@ -253,16 +269,22 @@ static kiln_status hand_in(kiln_worker *w, const kiln_draw_tally *t, uint32_t ti
     return st;
 }
 
+kiln_status kiln_frame_tally(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, kiln_draw_tally *t,
+                             kiln_error *err)
+{
+    reading x = {.w = w, .s = s, .request = request};
+    const kiln_draw_scene scene = scene_of(&x);
+    kiln_frame_forget(s); /* a counting pass has no memory for one */
+    return kiln_draw_count_all(kiln_worker_runner(w), &scene, t, err);
+}
+
 kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, kiln_error *err)
 {
     kiln_status st;
     kiln_draw_tally t = {0};
     const uint32_t tiles_y = kiln_view_tiles_y(&request->view);
-    reading x = {.w = w, .s = s, .request = request};
-    const kiln_draw_scene scene = scene_of(&x);
-    kiln_frame_forget(s); /* a counting pass has no memory for one */
     KILN_GO(KILN_ALLOC(&t.row_pairs, tiles_y, "pairs of tile rows", err));
-    KILN_GO(kiln_draw_count_all(kiln_worker_runner(w), &scene, &t, err));
+    KILN_GO(kiln_frame_tally(w, s, request, &t, err));
     KILN_GO(hand_in(w, &t, tiles_y, err));
 done:
     free(t.row_pairs);

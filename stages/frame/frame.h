@@ -74,6 +74,8 @@ uint64_t kiln_frame_largest_chunk(const kiln_layer *layer); /* its number of row
  * most KILN_BAND_PAIRS pairs. A single tile row with more pairs exceeds the bound. in_parts is set; clear it if the CPU computes.
  */
 kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *layer);
+/* The decoded planes of a row. */
+uint64_t kiln_frame_row_bytes(const kiln_layer *layer, bool colour);
 /* The decoded planes of the largest chunk, and the memory to decode them. */
 uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour);
 /* The counting pass (kiln_frame_count), at most. */
@@ -93,11 +95,14 @@ typedef kiln_drawing kiln_frame; /* `chunk` of a splat is an index into the laye
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame, canvases. It is the worker's state
  * (kiln_worker_state), which owns it. */
 typedef struct kiln_frame_state kiln_frame_state;
-/* Gives the worker's state for this layer; makes it if the worker has none, or one for another layer. ram: what the unit takes at
- * most, by one of the functions above, without canvases. canvases: bytes of all canvases of kiln_frame_canvas. The rest of what the
- * worker may take is used to keep decoded planes. KILN_E_IO, KILN_E_INPUT: the layer cannot be read. */
-kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, uint64_t ram, uint64_t canvases,
-                                 kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
+/* Gives the worker's state for this layer; makes it if the worker has none, or one for another layer. colour: frames and pictures
+ * will have colours. ram: what the unit takes at most, by one of the functions above, without canvases. canvases: bytes of all
+ * canvases of kiln_frame_canvas. The rest of what the worker may take is used to decode ahead and to keep decoded planes.
+ * KILN_E_IO, KILN_E_INPUT: the layer cannot be read. */
+kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, bool colour, uint64_t ram,
+                                 uint64_t canvases, kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
+/* From now on the unit takes another `ram`. Planes for which this leaves no room are dropped; canvases stay. */
+void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t canvases);
 /* A kiln_stage_program.early for stages that draw the newest layer in chunks with its colours. Decodes its planes into a quarter of
  * a unit's memory. */
 uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop);
@@ -119,6 +124,11 @@ kiln_status kiln_frame_make_or_room(kiln_worker *w, kiln_frame_state *s, const k
 kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
                                    const kiln_draw_outputs *to, kiln_draw_stats *stats, bool *done,
                                    kiln_error *err) KILN_MUST_CHECK;
+/* Draws the picture in the memory of the worker's GPU or not at all (kiln_draw_on_device), without a frame. *room: its `capacity`.
+ */
+kiln_status kiln_frame_on_device(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, const float background[3],
+                                 float *rgba, float *depth, kiln_draw_stats *stats, bool *done, uint64_t *room,
+                                 kiln_error *err) KILN_MUST_CHECK;
 /* Draws the picture in slabs of at most `room` Gaussians (kiln_draw_slabs), without a frame. The bits are the same. */
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,
                              const float background[3], float *rgba, float *depth, kiln_draw_stats *stats,
@@ -130,7 +140,11 @@ kiln_status kiln_frame_canvas(kiln_worker *w, kiln_frame_state *s, uint64_t pixe
                               kiln_error *err) KILN_MUST_CHECK;
 /* Frees the kept frame, if no later unit will ask for it. */
 void kiln_frame_forget(kiln_frame_state *s);
-/* Does a whole unit: counts the Gaussians and pairs of a view, chunk by chunk in fixed memory. Output: "row_pairs" u64 [tiles_y].
+/* Counts the Gaussians and pairs of a view, chunk by chunk in fixed memory (kiln_draw_count_all). t->row_pairs: [tiles_y], the
+ * caller's. */
+kiln_status kiln_frame_tally(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, kiln_draw_tally *t,
+                             kiln_error *err) KILN_MUST_CHECK;
+/* Does a whole unit: the same count. Output: "row_pairs" u64 [tiles_y].
  * Counters: visible, pairs, and box_pairs, the pairs of the renderer's own boxes (project.h). */
 kiln_status kiln_frame_count(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request,
                              kiln_error *err) KILN_MUST_CHECK;

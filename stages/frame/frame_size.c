@@ -24,12 +24,21 @@ kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *la
     return size;
 }
 
+static uint64_t floats_of(const kiln_layer *layer, bool colour)
+{
+    return colour ? 11 + 3 * ((uint64_t)layer->sh_degree + 1) * (layer->sh_degree + 1) : 11;
+}
+
+uint64_t kiln_frame_row_bytes(const kiln_layer *layer, bool colour)
+{
+    return 4 * (floats_of(layer, colour) + 1); /* 1: source_row */
+}
+
 /* All planes are decoded. While the largest is decoded it exists three times: as stored, shuffled, and decoded. */
 uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour)
 {
-    const uint64_t floats = colour ? 11 + 3 * ((uint64_t)layer->sh_degree + 1) * (layer->sh_degree + 1) : 11;
-    const uint64_t largest = colour && layer->sh_degree > 0 ? floats - 14 : 4;
-    return kiln_frame_largest_chunk(layer) * 4 * (floats + 1 + 2 * largest); /* 1: source_row */
+    const uint64_t largest = colour && layer->sh_degree > 0 ? floats_of(layer, true) - 14 : 4;
+    return kiln_frame_largest_chunk(layer) * (kiln_frame_row_bytes(layer, colour) + 4 * 2 * largest);
 }
 
 uint64_t kiln_frame_cache_ram(const kiln_layer *layer)

@@ -137,7 +137,7 @@ kiln_status kiln_prune_input_get_ahead(kiln_worker *w, const kiln_prune_unit *u,
 {
     const uint64_t spare = spare_of(w, u);
     KILN_TRY(get_input(w, u, out, err));
-    *budget = spare - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, spare);
+    *budget = spare - kiln_ahead_set(&(*out)->ahead, w, (*out)->layer, false, spare);
     kiln_plane_cache_set_budget((*out)->planes, *budget);
     return KILN_OK;
 }

@@ -6,6 +6,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/render/distance.h"
 #include "stages/render/lists.h"
+#include "stages/render/picture_size.h"
 #include "stages/render/pixels.h"
 #include "stages/render/written.h"
 
@@ -17,6 +18,7 @@
 typedef struct {
     uint32_t width, height;
     uint32_t n_encoding; /* pictures that the worker encodes at a time (encoding.h); 0: each is encoded before the next is drawn */
+    uint64_t encoding_ram; /* bytes that they take, without canvases */
     float background[3];
     kiln_canvas *canvas; /* taken from the worker's, to be given back; NULL: not taken yet */
     float *rgba;         /* its pixels; NULL: they stayed on the GPU */
@@ -117,6 +119,9 @@ static kiln_status draw_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_re
     return KILN_OK;
 }
 
+/* Says whether the picture is drawn in the GPU's memory, because the host's has no room for its Gaussians. */
+static bool is_on_device(const kiln_render_unit *u) { return u->device_ram > 0; }
+
 /* Makes the frame. If it does not fit, *room is the size of slabs, whose memory must be within what the unit has for a frame. */
 static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, kiln_frame **f, uint64_t *room,
                               kiln_error *err)
@@ -187,8 +192,8 @@ static wanted wanted_of(const kiln_render_unit *u, const picture *p)
     return u->format == KILN_RENDER_NO_FILE ? NOTHING : PNG_ROWS;
 }
 
-/* Tries a single pass, which a GPU can do that has drawn such a picture before. Only a worker that encodes beside drawing tries: if
- * the pass fails, a frame is made while the canvas exists, and only there the unit's memory has room for both.
+/* Tries a single pass, which a GPU can do that has drawn such a picture before. If the pass fails, a frame is made while the canvas
+ * exists. The unit's memory has room for both only if the worker encodes beside drawing, or if no frame comes to host memory.
  *
  * The GPU hashes the picture and copies only what the host needs of it, to the canvas. There is none if that is nothing. */
 static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, bool *done,
@@ -198,7 +203,7 @@ static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
     const wanted what = wanted_of(u, p);
     kiln_draw_stats stats;
     *done = false;
-    if (p->n_encoding == 0 || u->slab_room > 0) return KILN_OK;
+    if ((p->n_encoding == 0 && !is_on_device(u)) || u->slab_room > 0) return KILN_OK;
     if (kiln_pixel_hashes_can(pixels))
         KILN_TRY(KILN_ALLOC_UNSET(&p->hashes, KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels), "hashes of a picture", err));
     const kiln_picture_job job = job_of(u, p);
@@ -214,6 +219,61 @@ static kiln_status try_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
         return KILN_OK;
     }
     drop_hashes(p);
+    return KILN_OK;
+}
+
+/* ---- where host memory has no room for the Gaussians ---------------------------------------------------------------- */
+/* Sets how much of the worker's memory drawing takes; the rest keeps planes and decodes ahead. */
+static void share(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, const picture *p, uint64_t drawing)
+{
+    kiln_frame_state_share(w, s, p->encoding_ram + drawing, canvas_bytes(u, p->n_encoding));
+}
+
+/* Finds slabs for a view that the GPU has refused. device_room: of its slabs, 0: none. They take at most half of the memory if
+ * there is room for any, so that their chunks are decoded on several threads. */
+static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, const picture *p, uint64_t device_room,
+                             uint64_t *row_pairs, uint64_t *room, kiln_error *err)
+{
+    const kiln_layer *layer = kiln_frame_layer(s);
+    const uint64_t others = p->encoding_ram + canvas_bytes(u, p->n_encoding), all = kiln_worker_ram(w);
+    const uint64_t may = all > others ? all - others : 0;
+    kiln_draw_size size = kiln_frame_bound(&u->request, layer);
+    kiln_draw_tally t = {.row_pairs = row_pairs};
+    KILN_TRY(kiln_frame_tally(w, s, &u->request, &t, err));
+    size.visible = t.visible;
+    kiln_draw_size_bands(&size, &u->request.view, row_pairs);
+    size.band_pairs = kiln_render_slab_band(size.band_pairs, t.pairs);
+    const uint64_t least = kiln_render_slabs_ram(layer, u, &size, kiln_render_smallest_slab(&size));
+    *room = kiln_render_largest_slab(layer, u, &size, least <= may / 2 ? may / 2 : may);
+    if (device_room > 0 && device_room < *room) *room = device_room;
+    const uint64_t ram = kiln_render_slabs_ram(layer, u, &size, *room);
+    KILN_TRY(kiln_worker_need_ram(w, others + ram, 0, u->camera, err)); /* a tile row with many pairs */
+    share(w, s, u, p, ram);
+    return KILN_OK;
+}
+
+static kiln_status draw_refused(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t device_room, picture *p,
+                                kiln_error *err)
+{
+    uint64_t room, *row_pairs;
+    share(w, s, u, p, u->ram);
+    KILN_TRY(KILN_ALLOC(&row_pairs, kiln_view_tiles_y(&u->request.view), "pairs of tile rows", err));
+    kiln_status st = find_room(w, s, u, p, device_room, row_pairs, &room, err);
+    if (st == KILN_OK) st = draw_slabs(w, s, u, room, p, err);
+    free(row_pairs);
+    return st;
+}
+
+/* The first picture of a scene, for which there is no single pass, or one that was larger than expected. */
+static kiln_status draw_on_device(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+{
+    kiln_draw_stats stats;
+    bool done;
+    uint64_t room;
+    KILN_TRY(take_canvas(w, s, u, p, err));
+    KILN_TRY(kiln_frame_on_device(w, s, &u->request, p->background, p->rgba, p->depth, &stats, &done, &room, err));
+    if (!done) return draw_refused(w, s, u, room, p, err);
+    take_stats(p, &stats);
     return KILN_OK;
 }
 
@@ -235,16 +295,17 @@ static void advise_fast(kiln_error *err)
     if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", room, err->msg, advice);
 }
 
-/* A fast picture uses no stored table, because reading one takes longer than making the lists. */
+/* A fast picture uses no stored table, because reading one takes longer than making the lists; nor does one whose host memory is
+ * tight. */
 static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     kiln_lists l = {0};
     kiln_status st = KILN_OK;
     bool drawn = false;
     kiln_frame_set_fast(s, p->fast);
-    if (!p->fast) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
+    if (!p->fast && !is_on_device(u)) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
     if (!l.table) KILN_GO(try_single_pass(w, s, u, p, &drawn, err));
-    if (!drawn) KILN_GO(draw_in_parts(w, s, u, &l, p, err));
+    if (!drawn) KILN_GO(is_on_device(u) ? draw_on_device(w, s, u, p, err) : draw_in_parts(w, s, u, &l, p, err));
 done:
     if (st == KILN_E_CAP && p->fast) advise_fast(err);
     kiln_lists_release(&l);
@@ -274,7 +335,7 @@ done:
 static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     for (int c = 0; c < 3; c++) p->background[c] = (float)u->background[c];
-    if (p->n_encoding > 0 && wanted_of(u, p) != NOTHING)
+    if ((p->n_encoding > 0 || is_on_device(u)) && wanted_of(u, p) != NOTHING)
         KILN_TRY(take_canvas(w, s, u, p, err)); /* may wait, which does not count as drawing */
     const uint64_t start_ns = kiln_now_ns();
     KILN_TRY(draw_picture(w, s, u, p, err));
@@ -435,16 +496,24 @@ static void task_free(void *context)
     free(t);
 }
 
-/* Returns how many pictures this worker encodes at a time; 0 on the CPU, where other workers use the cores. *ram: what the unit
- * takes together with them, without canvases. */
+/* Returns how many pictures this worker encodes at a time; 0 on the CPU, where other workers use the cores. *ram: what they take
+ * beside drawing, without canvases. */
 static uint32_t count_encoding(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
 {
     uint64_t beside;
-    *ram = u->ram;
+    *ram = 0;
     if (u->count_only || kiln_runner_exec(kiln_worker_runner(w)).device < 0) return 0;
     const uint32_t n = kiln_render_encoding_in(&u->encoding, kiln_worker_ram(w), &beside);
-    if (n > 0) *ram = beside;
+    if (n > 0) *ram = beside - u->encoding.drawing;
     return n;
+}
+
+/* Returns what drawing takes at first. Beside other pictures that are encoded it is the same for all units of a run, so that no
+ * unit frees what the next one needs. */
+static uint64_t drawing_ram(const kiln_render_unit *u, uint32_t n_encoding)
+{
+    if (is_on_device(u)) return u->device_ram;
+    return n_encoding > 0 ? u->encoding.drawing : u->ram;
 }
 
 /* Defers encoding. The next picture is drawn as soon as a canvas is free. */
@@ -463,9 +532,9 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
         return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
     KILN_TRY(task_new(payload, &t, err));
     const kiln_render_unit *u = &t->unit;
-    uint64_t ram;
-    t->picture.n_encoding = count_encoding(w, u, &ram);
-    KILN_GO(kiln_frame_state_get(w, u->layer_kind, u->layer, ram, canvas_bytes(u, t->picture.n_encoding), &s, err));
+    t->picture.n_encoding = count_encoding(w, u, &t->picture.encoding_ram);
+    const uint64_t ram = t->picture.encoding_ram + drawing_ram(u, t->picture.n_encoding);
+    KILN_GO(kiln_frame_state_get(w, u->layer_kind, u->layer, !u->count_only, ram, canvas_bytes(u, t->picture.n_encoding), &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->request, err);
         goto done;

@@ -20,6 +20,9 @@ typedef struct {
     uint64_t ram;        /* kiln_unit.ram */
     uint64_t band_pairs; /* pairs of a band for which `ram` has room */
     uint64_t slab_room;  /* 0: `ram` has room for all visible Gaussians. Else for slabs of so many (kiln_frame_slabs) */
+    /* If above 0, the picture is drawn in the memory of the worker's GPU, which takes so much of `ram`. If the GPU refuses it, the
+     * worker counts its Gaussians and draws it in slabs, for which `ram` has room. slab_room is 0. */
+    uint64_t device_ram;
     kiln_render_encoding encoding;
     kiln_layer_kind layer_kind;
     kiln_hash layer;     /* digest of the layer */

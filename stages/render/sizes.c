@@ -1,108 +1,63 @@
 /* sizes -- the host memory of a picture's unit, before it is handed out. An upper bound counts every row of the chunks that the
- * camera may see. If that is more than a unit may take, the camera's Gaussians are counted, in fixed memory. */
+ * camera may see. If that is more than a unit may take, a GPU's worker is asked to draw the picture in the memory of its device; on
+ * the CPU the camera's Gaussians are counted, in fixed memory. */
 #include "stages/render/render_plan.h"
 
 #include "base/minmax.h"
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "stages/engine/devices.h"
-#include "stages/render/photo.h"
-#include "stages/tiles/rank_code.h"
+#include "stages/render/picture_size.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { SLABS_MOST = 64 }; /* a chunk is read once for each slab that it reaches into */
-
-/* Returns the bytes for writing the largest of the files, whatever its format. */
-static uint64_t writing(const kiln_render_job *j)
-{
-    const kiln_picture_job largest = {
-        .format = KILN_PNG16, .width = (uint32_t)j->camera->width, .height = (uint32_t)j->camera->height, .step = 4, .channels = 4};
-    return j->payload.format == KILN_RENDER_NO_FILE ? 0 : kiln_picture_write_bytes(&largest);
-}
-
-static uint64_t comparing(const kiln_render_job *j, uint64_t pixels)
-{
-    enum { PHOTO = 16 + 12, RGB = 12, MASK = 1, COMPARING = 8 << 20 };
-    const kiln_render_unit *u = &j->payload;
-    const uint64_t of_photo = (uint64_t)kiln_render_photo_width(u) * kiln_render_photo_height(u);
-    const uint64_t mask = u->mask[0] ? (uint64_t)u->mask_width * u->mask_height : 0;
-    const uint64_t reading = PHOTO * kiln_max_u64(of_photo, mask) + (mask ? MASK * of_photo : 0);
-    const kiln_undistort_args warp = kiln_photo_undistortion(u);
-    if (u->lens.width == 0) return reading + COMPARING;
-    return kiln_max_u64(reading, (RGB + MASK) * (of_photo + pixels) + kiln_undistort_bytes(&warp)) + COMPARING;
-}
-
-/* Returns the bytes beside the frame, once it is made: the picture with its depth, and the largest of three:
- *   drawing      lists; a band of a stored table, its code as read and as decoded; the exact picture if a fast one is measured
- *   comparing    the photo as read and over the background, its mask, and 64 KiB a thread. A mask is read before its photo. Or the
- *                photo over the background with its mask, and undistorted
- *   writing      the files */
-static uint64_t beside_frame(const kiln_render_job *j, const kiln_draw_size *size)
-{
-    enum { RGBA = 16, DEPTH = 4 + 4 };
-    const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
-    const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
-    const uint64_t exact = j->payload.measured ? RGBA * pixels : 0;
-    const uint64_t drawing = kiln_draw_picture_bytes(size, &j->payload.request.view) + code + exact;
-    const uint64_t photo = j->payload.photo[0] ? comparing(j, pixels) : 0;
-    return (RGBA + (j->payload.depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing(j)));
-}
-
-/* Returns the bytes for a picture in slabs. Photos are compared and files written after the last slab. size: of the frame; its
- * band_pairs are those that a slab may have. */
-static uint64_t slabs_ram(const kiln_render_plan *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t room)
-{
-    const kiln_view *view = &j->payload.request.view;
-    const kiln_draw_size none = {0};
-    kiln_draw_size slab = *size;
-    slab.visible = room;
-    slab.band_tiles = (uint64_t)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
-    const uint64_t picture = kiln_render_picture_bytes(&j->payload);
-    return kiln_max_u64(kiln_frame_slabs_ram(s->layer, &j->payload.request, &slab, picture), beside_frame(j, &none));
-}
-
-/* Returns the largest slabs for which `may` has room; if it has none, the smallest that are used. */
-static uint64_t find_slab_room(const kiln_render_plan *s, const kiln_render_job *j, const kiln_draw_size *size, uint64_t may)
-{
-    uint64_t low = size->visible / SLABS_MOST + 1, high = size->visible;
-    while (high > low + 1) {
-        const uint64_t middle = low + (high - low) / 2;
-        *(slabs_ram(s, j, size, middle) <= may ? &low : &high) = middle;
-    }
-    return low;
-}
 
 /* Returns the least memory that is enough for a camera that is not counted: for the whole picture, or in the smallest slabs. */
 static uint64_t least_ram(const kiln_render_plan *s, uint32_t i, uint64_t whole)
 {
     const kiln_render_job *j = &s->jobs[i];
     const kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer);
-    const uint64_t slabs = slabs_ram(s, j, &size, size.visible / SLABS_MOST + 1);
-    return whole < slabs ? whole : slabs;
+    const uint64_t slabs = kiln_render_slabs_ram(s->layer, &j->payload, &size, kiln_render_smallest_slab(&size));
+    return kiln_min_u64(whole, slabs);
 }
 
 static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
 {
     kiln_render_job *j = &s->jobs[i];
     j->payload.band_pairs = size->band_pairs;
-    j->payload.ram = kiln_frame_ram(s->layer, size, true, beside_frame(j, size));
+    j->payload.ram = kiln_frame_ram(s->layer, size, true, kiln_render_beside_frame(&j->payload, size));
     s->units[i].ram = j->payload.ram;
     s->units[i].cost = 4 * size->visible + (uint64_t)j->camera->width * j->camera->height;
 }
 
+/* ---- drawn on a GPU where memory is tight ------------------------------------------------------------------------------ */
+/* Sets the memory of a picture that is drawn in the memory of a GPU: for that, and for the smallest slabs, with the count before
+ * them, because the GPU may refuse. Returns false if a unit may not take so much. */
+static bool set_on_device(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t may)
+{
+    kiln_render_unit *u = &s->jobs[i].payload;
+    const uint64_t on_device = kiln_render_device_ram(s->layer, u);
+    const uint64_t counting = kiln_frame_count_ram(s->layer, &u->request) + kiln_render_picture_bytes(u);
+    const uint64_t slabs = kiln_render_slabs_ram(s->layer, u, size, kiln_render_smallest_slab(size));
+    const uint64_t ram = kiln_max_u64(on_device, kiln_max_u64(counting, slabs));
+    if (ram > may) return false;
+    u->device_ram = on_device;
+    s->units[i].ram = u->ram = ram;
+    return true;
+}
+
 /* ---- counting where memory is tight ----------------------------------------------------------------------------------- */
-/* Sets the memory of a counted camera with `pairs` pairs. It is drawn in slabs if the whole is more than a unit may take, and slabs
- * take less. */
+/* Sets the memory of a counted camera with `pairs` pairs. If the whole is more than a unit may take, a GPU is asked to draw it,
+ * which may take less now that slabs are known better; else it is drawn in slabs, if they take less. */
 static void set_counted(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_draw_size size, uint64_t pairs)
 {
     kiln_render_job *j = &s->jobs[i];
     const uint64_t may = kiln_run_unit_ram(r);
     set_size(s, i, &size);
     if (s->units[i].ram <= may) return;
-    size.band_pairs = kiln_max_u64(
-        size.band_pairs, pairs < KILN_BAND_PAIRS ? pairs : KILN_BAND_PAIRS); /* a band can have more rows than in the frame */
-    const uint64_t room = find_slab_room(s, j, &size, may), ram = slabs_ram(s, j, &size, room);
+    size.band_pairs = kiln_render_slab_band(size.band_pairs, pairs);
+    if (size.in_parts && set_on_device(s, i, &size, may)) return;
+    const uint64_t room = kiln_render_largest_slab(s->layer, &j->payload, &size, may);
+    const uint64_t ram = kiln_render_slabs_ram(s->layer, &j->payload, &size, room);
     if (ram >= s->units[i].ram) return;
     j->payload.slab_room = room;
     s->units[i].ram = j->payload.ram = ram;
@@ -197,7 +152,8 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
         const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
         t.drawing = kiln_max_u64(t.drawing, s->units[i].ram);
         const uint64_t hashes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
-        t.writing = kiln_max_u64(t.writing, writing(j) + (j->payload.depth[0] ? DEPTH * pixels : 0) + hashes);
+        t.writing =
+            kiln_max_u64(t.writing, kiln_render_writing_bytes(&j->payload) + (j->payload.depth[0] ? DEPTH * pixels : 0) + hashes);
         t.pixels = kiln_max_u64(t.pixels, pixels);
     }
     t.most = kiln_render_encoding_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
@@ -214,15 +170,18 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
     bool in_parts;
     kiln_status st = KILN_OK;
     uint32_t *tight, n = 0;
+    unsigned workers = 1;
     const uint64_t may = kiln_run_unit_ram(r);
     KILN_TRY(may_be_in_parts(r, s, &in_parts, err));
+    if (in_parts) KILN_TRY(kiln_run_worker_count(r, &workers, err));
     KILN_TRY(KILN_ALLOC(&tight, s->n_jobs, "cameras", err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
         kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer);
         size.in_parts = in_parts;
         set_size(s, i, &size);
-        if (j->due && s->units[i].ram > may) tight[n++] = i;
+        const bool drawn = in_parts && s->units[i].ram > may / workers && set_on_device(s, i, &size, may);
+        if (j->due && !drawn && s->units[i].ram > may) tight[n++] = i;
     }
     if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
     if (st == KILN_OK) st = size_encoding(r, s, in_parts, err);

@@ -101,7 +101,7 @@ kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *pay
     kiln_frame_state *s;
     if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
-    KILN_TRY(kiln_frame_state_get(w, u.layer_kind, u.layer, u.ram, 0, &s, err));
+    KILN_TRY(kiln_frame_state_get(w, u.layer_kind, u.layer, false, u.ram, 0, &s, err));
     switch (u.kind) {
     case KILN_TILES_COUNT:
         return kiln_frame_count(w, s, &u.request, err);

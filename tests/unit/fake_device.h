@@ -19,13 +19,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 /* FAKE_FULL: an allocation finds no memory although the device had some at the start. */
 typedef enum { FAKE_NOTHING, FAKE_FULL, FAKE_COPY_IN, FAKE_LAUNCH, FAKE_COPY_OUT, FAKE_WAIT } fake_step;
 
-enum { FAKE_DEVICE = 1, FAKE_POISON = 0xA5, FAKE_EDGE = 256, FAKE_BLOCKS = 32, FAKE_COPIES = 32 };
+#ifndef FAKE_NUMBER /* of the device; a test of worker processes, whose GPU is their first, says 0 */
+#define FAKE_NUMBER 1
+#endif
+enum { FAKE_DEVICE = FAKE_NUMBER, FAKE_POISON = 0xA5, FAKE_EDGE = 256, FAKE_BLOCKS = 512, FAKE_COPIES = 32 };
 
 typedef struct {
     unsigned char *at; /* NULL: free */
@@ -56,7 +61,7 @@ static struct {
 } fake;
 
 /* A new device; the old one must hold nothing any more. */
-static void fake_reset(void)
+static inline void fake_reset(void)
 {
     const uint64_t held = fake.held;
     const unsigned streams = fake.streams;
@@ -67,7 +72,7 @@ static void fake_reset(void)
 }
 
 /* For before and after a group of tests. */
-static int fake_nothing_is_left(void **state)
+static inline int fake_nothing_is_left(void **state)
 {
     (void)state;
     fake_reset();
@@ -98,8 +103,31 @@ static const fake_block *fake_holds(const void *at, size_t bytes)
 uint32_t kiln_device_built_version(void) { return 13000; }
 uint32_t kiln_device_built_arch(void) { return 90; }
 
+/* A device's memory is none of this process's. Where a test measures that (FAKE_BALLAST), all of the device's room is resident from
+ * when it is opened, as if the driver had it: what is allocated on the device takes the place of so much ballast. */
+static void fake_ballast(int64_t change)
+{
+#ifdef FAKE_BALLAST
+    static char *at;
+    static uint64_t bytes;
+    if (!at) {
+        at = mmap(NULL, fake.room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(at != MAP_FAILED);
+    }
+    if (change < 0 && (uint64_t)-change <= bytes)
+        assert_int_equal(madvise(at + (bytes + (uint64_t)change) / 4096 * 4096, (uint64_t)-change, MADV_DONTNEED), 0);
+    if (change > 0 && bytes + (uint64_t)change <= fake.room) memset(at + bytes, 1, (size_t)change);
+    bytes += (uint64_t)change;
+#else
+    (void)change;
+#endif
+}
+
 kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
 {
+    static bool open;
+    if (!open) fake_ballast(fake.room == UINT64_MAX ? 0 : (int64_t)fake.room);
+    open = true;
     memset(out, 0, sizeof *out);
     if (device != FAKE_DEVICE) return kiln_fail(err, KILN_E_DEVICE, "there is no fake device %d", device);
     strcpy(out->name, "fake");
@@ -127,6 +155,20 @@ void kiln_device_stream_free(int device, struct CUstream_st *stream)
     free(stream);
 }
 
+static void *fake_memory(size_t bytes)
+{
+    void *const p = aligned_alloc(FAKE_EDGE, bytes);
+    assert_non_null(p);
+    fake_ballast(-(int64_t)bytes);
+    return p;
+}
+
+static void fake_memory_free(void *p, size_t bytes)
+{
+    free(p);
+    fake_ballast((int64_t)bytes);
+}
+
 kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *err)
 {
     fake_block *b = fake.blocks;
@@ -134,8 +176,7 @@ kiln_status kiln_device_alloc(int device, size_t bytes, void **out, kiln_error *
     if (fake_fails(FAKE_FULL) || bytes > fake.room - fake.held)
         return kiln_fail(err, KILN_E_CAP, "the fake device has no %zu bytes", bytes);
     while (b->at) assert_true(++b < fake.blocks + FAKE_BLOCKS);
-    b->at = aligned_alloc(FAKE_EDGE, (bytes + 2 * FAKE_EDGE - 1) / FAKE_EDGE * FAKE_EDGE);
-    assert_non_null(b->at);
+    b->at = fake_memory((bytes + 2 * FAKE_EDGE - 1) / FAKE_EDGE * FAKE_EDGE);
     memset(b->at, FAKE_POISON, bytes + FAKE_EDGE);
     b->bytes = bytes;
     fake.held += bytes;
@@ -153,7 +194,7 @@ void kiln_device_free(int device, void *p)
     while (b->at != p) assert_true(++b < fake.blocks + FAKE_BLOCKS);
     for (unsigned i = 0; i < FAKE_EDGE; i++) assert_int_equal(b->at[b->bytes + i], FAKE_POISON);
     fake.held -= b->bytes;
-    free(b->at);
+    fake_memory_free(b->at, (b->bytes + 2 * FAKE_EDGE - 1) / FAKE_EDGE * FAKE_EDGE);
     *b = (fake_block){NULL, 0};
 }
 
@@ -202,6 +243,25 @@ kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
     KILN_TRY(fake_step_done(FAKE_WAIT, "waiting", err));
     for (unsigned i = 0; i < due; i++) memcpy(fake.copies[i].to, fake.copies[i].from, fake.copies[i].bytes);
     return KILN_OK;
+}
+
+const char *kiln_device_built_archs(void) { return "90"; }
+bool kiln_device_pin(int device, void *p, size_t bytes)
+{
+    (void)p;
+    assert_int_equal(device, FAKE_DEVICE);
+    return bytes > 0;
+}
+void kiln_device_unpin(int device, void *p)
+{
+    (void)p;
+    assert_int_equal(device, FAKE_DEVICE);
+}
+bool kiln_device_is_lost(int device) { return device != FAKE_DEVICE; }
+kiln_status kiln_device_provoke(const kiln_exec *x, kiln_error *err)
+{
+    (void)x;
+    return kiln_fail(err, KILN_E_DEVICE, "the fake device is provoked");
 }
 
 void kiln_range_push(const char *name) { (void)name; }
@@ -257,12 +317,12 @@ const kiln_ops *kiln_ops_cuda(void)
 }
 
 /* cap_bytes 0: as much as the device says it has. */
-static kiln_runner *fake_runner(int device, uint64_t cap_bytes)
+static inline kiln_runner *fake_runner(int device, uint64_t cap_bytes)
 {
-    const kiln_runner_options o = {.device = device, .threads = 2, .cap_bytes = cap_bytes};
+    const kiln_runner_options as = {.device = device, .threads = 2, .cap_bytes = cap_bytes};
     kiln_runner *r = NULL;
     kiln_error err = {0};
-    if (kiln_runner_new(&o, &r, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_runner_new(&as, &r, &err) != KILN_OK) fail_msg("%s", err.msg);
     return r;
 }
 

@@ -61,7 +61,8 @@ static void a_picture_is_made_on_the_device_or_not_at_all(void **state)
         for (unsigned turn = 0; turn < 3; turn++) {
             memset(rgba, FAKE_POISON, right.pixels * 4 * sizeof *rgba);
             fake.bytes_out = 0;
-            if (kiln_draw_on_device(&s.draw, background, rgba, depth, &stats, &done, &room, &err) != KILN_OK) fail_msg("%s", err.msg);
+            if (kiln_draw_on_device(&s.draw, background, rgba, depth, &stats, &done, &room, &err) != KILN_OK)
+                fail_msg("%s", err.msg);
             if (!done && room > 0)
                 assert_int_equal(kiln_draw_slabs(d.runner, &s.draw, room, background, rgba, depth, &stats, &err), KILN_OK);
             all = all && done;
