@@ -159,7 +159,10 @@ kiln_status kiln_knn_compute(kiln_worker *w, const char *name, const void *paylo
     if (st == KILN_OK) {
         switch (u.kind) {
         case KILN_KNN_SPACING:
-            st = kiln_knn_whole(w, l, &u, err);
+            st = u.on_device ? kiln_knn_on_device(w, l, &u, err) : kiln_knn_whole(w, l, &u, err);
+            break;
+        case KILN_KNN_ROOM:
+            st = kiln_knn_room(w, l, &u, err);
             break;
         case KILN_KNN_PARTITION:
             st = kiln_knn_partition(w, l, &u, err);

@@ -11,7 +11,8 @@ typedef enum {
     KILN_KNN_RANGE,
     KILN_KNN_BACK,
     KILN_KNN_COLOURS,
-    KILN_KNN_INITIAL
+    KILN_KNN_INITIAL,
+    KILN_KNN_ROOM /* whether the device has room for the whole layer */
 } kiln_knn_unit_kind;
 
 /* The spacing of a layer in ranges: a partition in scratch, ranges of its places, and the way back to groups of source blocks. */
@@ -34,6 +35,7 @@ typedef struct {
     float fallback2, most2; /* spacing: what is stored where the value is not at most most2 */
     float opacity;          /* initial */
     bool grey;              /* initial: no point of the cloud has a colour, so those that no photo colours are grey */
+    bool on_device;         /* spacing: means and values are in device memory, the host's has no room for them */
     kiln_hash source;       /* digest of the layer */
     kiln_hash spacing;      /* initial: key of the unit whose output called as the block is its spacing */
     kiln_hash colours;      /* initial: key of the colours unit where it coloured points of this block, else zero */
@@ -55,8 +57,25 @@ kiln_status kiln_knn_compute(kiln_worker *w, const char *name, const void *paylo
 /* The group of blocks from `first`: consecutive ones until they have at least group_rows rows. Returns the block after the last. */
 uint32_t kiln_knn_group_end(const kiln_layer *source, uint32_t first, uint64_t group_rows, uint64_t *rows);
 
+/* What a unit says of its values. */
+typedef struct {
+    float min2, max2;
+    uint64_t fallbacks;
+} kiln_knn_summary;
+/* Puts the fallback where a value is missing or useless. n_all: points of the layer. */
+kiln_knn_summary kiln_knn_finish(float *spacing2, uint64_t n, uint64_t n_all, const kiln_knn_unit *u);
+/* The counters of a unit over the whole layer. */
+kiln_status kiln_knn_put_summary(kiln_worker *w, const kiln_knn_summary *s, float median2, kiln_error *err) KILN_MUST_CHECK;
+
 /* The units about spacing (spacing_units.c). keys: of a `back` unit's ranges. */
 kiln_status kiln_knn_whole(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
+/* The same, in device memory: the host's has room for KILN_KNN_PIECE_ROWS values, a block, and the packed outputs
+ * (kiln_knn_on_device_ram). KILN_E_CAP: the device has no room. kiln_knn_room says whether it has: output `room`, a byte, 1 or 0.
+ */
+enum { KILN_KNN_PIECE_ROWS = 1 << 21 };
+uint64_t kiln_knn_on_device_ram(const kiln_layer *source);
+kiln_status kiln_knn_on_device(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_room(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_knn_partition(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_knn_range(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_knn_back(kiln_worker *w, const kiln_layer *source, const kiln_knn_unit *u, const kiln_hash *keys,

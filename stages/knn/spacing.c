@@ -68,7 +68,8 @@ static uint64_t whole_ram(uint64_t n)
     return n * (MEANS + INDEXED + SPACING) + kiln_outputs_ram(n * SPACING) + (4u << 20);
 }
 
-static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, kiln_hash key, kiln_spacing *s, kiln_error *err)
+static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, bool on_device, kiln_hash key, kiln_spacing *s,
+                                 kiln_error *err)
 {
     kiln_knn_unit *payload;
     json_t *c = NULL;
@@ -79,12 +80,13 @@ static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, kiln_hash 
     s->payloads[0] = payload;
     *payload = *u;
     payload->kind = KILN_KNN_SPACING;
+    payload->on_device = on_device;
     s->units[0] = (kiln_unit){.name = "spacing",
                               .key = key,
                               .payload = payload,
                               .payload_bytes = sizeof *payload,
                               .cost = s->source->count,
-                              .ram = whole_ram(s->source->count)};
+                              .ram = on_device ? kiln_knn_on_device_ram(s->source) : whole_ram(s->source->count)};
     KILN_TRY(kiln_run_units(r, "measuring spacing", s->units, 1, err));
     KILN_TRY(kiln_unit_counters(r, &s->units[0], &c, err));
     const int bad =
@@ -399,19 +401,61 @@ static kiln_status measure_ranges(kiln_run *r, uint64_t rows, ranges *p, kiln_er
 }
 
 /* ---- which way ---------------------------------------------------------------------------------------------------------- */
+/* Asks a GPU's worker whether its device has room for the whole layer. Only there it is known what is free. */
+static kiln_status ask_device(kiln_run *r, const ranges *p, bool *room, kiln_error *err)
+{
+    unsigned char answer = 0;
+    kiln_knn_unit payload = p->payload;
+    payload.kind = KILN_KNN_ROOM;
+    kiln_unit u = {.name = "room on the GPU",
+                   .key = kiln_key_end(kiln_run_key_bare(r, "room")),
+                   .payload = &payload,
+                   .payload_bytes = sizeof payload,
+                   .cost = 1,
+                   .ram = 4u << 20,
+                   .optional = true,
+                   .planning = true,
+                   .volatile_result = true};
+    kiln_status st = kiln_run_units(r, "asking the GPU for room", &u, 1, err);
+    if (st == KILN_OK && !u.quarantined) st = kiln_unit_struct(r, &u, "room", &answer, sizeof answer, err);
+    kiln_units_release(&u, 1);
+    *room = answer == 1;
+    return st;
+}
+
+/* Host memory has no room for the points: does a GPU's have it? A result that is stored needs none. */
+static kiln_status choose_device(kiln_run *r, kiln_hash key, const ranges *p, bool *on_device, kiln_error *err)
+{
+    const char *kind;
+    const kiln_layer *source = p->s->source;
+    *on_device = false;
+    if (source->count > WHOLE_ROWS || kiln_knn_on_device_ram(source) > kiln_run_unit_ram(r)) return KILN_OK;
+    KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    if (strcmp(kind, "cpu") == 0) return KILN_OK;
+    if (!kiln_run_force(r)) KILN_TRY(is_stored(r, key, on_device, err));
+    return *on_device ? KILN_OK : ask_device(r, p, on_device, err);
+}
+
 /* What is stored is gone on with, so that a run after a kill does nothing twice because more memory is free than before. Devices
  * are counted only where it matters. *rows: of stored ranges, 0: there are none. */
-static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, kiln_error *err)
+static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, bool *on_device,
+                                kiln_error *err)
 {
     const uint64_t n = p->s->source->count;
     unsigned workers = 1;
+    *on_device = false;
     *whole = n <= RANGE_ROWS_LEAST;
     if (*whole) return KILN_OK;
     const bool fits = whole_ram(n) <= kiln_run_unit_ram(r);
     if (fits) KILN_TRY(is_stored(r, key, whole, err));
     if (*whole) return KILN_OK;
     KILN_TRY(find_stored(r, p, rows, err));
-    if (*rows || !fits) return KILN_OK;
+    if (*rows) return KILN_OK;
+    if (!fits) {
+        KILN_TRY(choose_device(r, key, p, on_device, err));
+        *whole = *on_device;
+        return KILN_OK;
+    }
     *whole = n <= WHOLE_ROWS;
     if (*whole) return KILN_OK;
     KILN_TRY(kiln_run_worker_count(r, &workers, err));
@@ -440,7 +484,7 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
     const kiln_knn_unit u = {.neighbors = o->neighbors, .fallback2 = o->fallback2, .most2 = o->most2, .source = source->digest};
     const kiln_hash key = kiln_key_end(key_values(r, "spacing", source, &u));
     uint64_t rows = o->range_rows;
-    bool whole = source->count == 0;
+    bool whole = source->count == 0, on_device = false;
     kiln_status st = KILN_OK;
     ranges *p;
     KILN_TRY(KILN_ALLOC(&p, 1, "the ranges", err));
@@ -449,8 +493,8 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
     p->payload = u;
     kiln_run_foresee_ram(r, least_ram(source, rows, p), source->count / RANGE_ROWS_LEAST + GROUPS_MOST);
     plan_partition(r, scene, p);
-    if (!whole && !rows) st = choose_whole(r, key, p, &rows, &whole, err);
-    if (st == KILN_OK) st = whole ? measure_whole(r, &u, key, out, err) : measure_ranges(r, rows, p, err);
+    if (!whole && !rows) st = choose_whole(r, key, p, &rows, &whole, &on_device, err);
+    if (st == KILN_OK) st = whole ? measure_whole(r, &u, on_device, key, out, err) : measure_ranges(r, rows, p, err);
     ranges_free(p);
     return st;
 }

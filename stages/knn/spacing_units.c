@@ -19,16 +19,10 @@
 #include <string.h>
 
 /* ---- values ------------------------------------------------------------------------------------------------------------- */
-typedef struct {
-    float min2, max2;
-    uint64_t fallbacks;
-} summary;
-
-/* Values that are missing (fewer points than neighbours), infinite or beyond what later sums can take give way to the fallback;
- * n_all: points of the layer. */
-static summary finish_values(float *spacing2, uint64_t n, uint64_t n_all, const kiln_knn_unit *u)
+/* Values that are missing (fewer points than neighbours), infinite or beyond what later sums can take give way to the fallback. */
+kiln_knn_summary kiln_knn_finish(float *spacing2, uint64_t n, uint64_t n_all, const kiln_knn_unit *u)
 {
-    summary s = {0};
+    kiln_knn_summary s = {0};
     for (uint64_t i = 0; i < n; i++) {
         if (!(spacing2[i] <= u->most2) || n_all <= u->neighbors) {
             spacing2[i] = u->fallback2;
@@ -46,6 +40,15 @@ static kiln_status put_counters(kiln_worker *w, json_t *c, kiln_error *err)
     const kiln_status st = kiln_worker_counters(w, c, err);
     json_decref(c);
     return st;
+}
+
+kiln_status kiln_knn_put_summary(kiln_worker *w, const kiln_knn_summary *s, float median2, kiln_error *err)
+{
+    return put_counters(w,
+                        json_pack("{s:o, s:o, s:o, s:I}", "min2", kiln_json_real((double)s->min2), "median2",
+                                  kiln_json_real((double)median2), "max2", kiln_json_real((double)s->max2), "fallbacks",
+                                  (json_int_t)s->fallbacks),
+                        err);
 }
 
 /* ---- the whole layer ---------------------------------------------------------------------------------------------------- */
@@ -79,13 +82,9 @@ kiln_status kiln_knn_whole(kiln_worker *w, const kiln_layer *l, const kiln_knn_u
     if (l->count) KILN_GO(KILN_WORK(w, knn, &a, err));
     free(means);
     means = NULL;
-    const summary s = finish_values(spacing2, l->count, l->count, u);
+    const kiln_knn_summary s = kiln_knn_finish(spacing2, l->count, l->count, u);
     if (l->count) KILN_GO(median_of(w, spacing2, l->count, &median2, err));
-    KILN_GO(put_counters(w,
-                         json_pack("{s:o, s:o, s:o, s:I}", "min2", kiln_json_real((double)s.min2), "median2",
-                                   kiln_json_real((double)median2), "max2", kiln_json_real((double)s.max2), "fallbacks",
-                                   (json_int_t)s.fallbacks),
-                         err));
+    KILN_GO(kiln_knn_put_summary(w, &s, median2, err));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
         KILN_GO(kiln_worker_put(w, c->name, spacing2 + first, c->count * sizeof *spacing2, sizeof *spacing2, err));
@@ -285,7 +284,7 @@ static kiln_status put_pieces(kiln_worker *w, const kiln_layer *l, const kiln_kn
 static kiln_status compute_range(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, range_state *s, kiln_error *err)
 {
     KILN_TRY(answer_range(w, l, u, s, err));
-    const summary v = finish_values(s->spacing2, s->n, l->count, u);
+    const kiln_knn_summary v = kiln_knn_finish(s->spacing2, s->n, l->count, u);
     KILN_TRY(put_counters(w,
                           json_pack("{s:o, s:o, s:I, s:I, s:I, s:I}", "min2", kiln_json_real((double)v.min2), "max2",
                                     kiln_json_real((double)v.max2), "fallbacks", (json_int_t)v.fallbacks, "batches",
