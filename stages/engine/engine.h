@@ -408,8 +408,8 @@ kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const ki
 /* Says whether the cache holds all of these planes that the chunk has. */
 bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes);
 /* Decodes the missing planes of several chunks, in their order, on n threads; thread i reads through m[i]. It stops at
- * the budget. Beside that, each thread takes twice the largest plane while it decodes. This only makes later calls of kiln_plane_cache_get fast, which
- * decode what is still missing. May drop planes of any chunk. */
+ * the budget. Beside that, each thread takes twice the largest plane while it decodes. This only makes later calls of
+ * kiln_plane_cache_get fast, which decode what is still missing. May drop planes of any chunk. */
 kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_chunk *const *chunks,
                                    uint32_t n_chunks, const char *const *planes, uint32_t n_planes,
                                    kiln_error *err) KILN_MUST_CHECK;

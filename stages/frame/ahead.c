@@ -47,6 +47,14 @@ uint64_t kiln_ahead_bytes(const kiln_chunk *c)
     return bytes;
 }
 
+uint64_t kiln_ahead_held(const kiln_plane_cache *cache, const kiln_layer *layer)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < layer->n_chunks; i++)
+        if (kiln_plane_cache_has(cache, &layer->chunks[i], planes, PLANES)) bytes += kiln_ahead_bytes(&layer->chunks[i]);
+    return bytes;
+}
+
 kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, const kiln_view_request *request,
                             uint32_t first, bool colour, kiln_error *err)
 {

@@ -27,5 +27,7 @@ kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const 
                             uint32_t first, bool colour, kiln_error *err) KILN_MUST_CHECK;
 
 uint64_t kiln_ahead_bytes(const kiln_chunk *c); /* bytes of all planes of a chunk, decoded */
+/* Returns the bytes of the chunks all of whose planes the cache holds. */
+uint64_t kiln_ahead_held(const kiln_plane_cache *cache, const kiln_layer *layer);
 
 #endif

@@ -130,7 +130,8 @@ uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
         if (kiln_ahead_read(&s->ahead, s->planes, s->layer, NULL, i, true, &why) != KILN_OK) break;
         bytes += kiln_ahead_bytes(&s->layer->chunks[i]);
     }
-    return readers + bytes;
+    /* what is held now: what decoding took is free again, and the last batch may be larger than what was counted */
+    return s->ahead.n * KILN_CONNECTION_RAM + kiln_ahead_held(s->planes, s->layer);
 }
 
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s) { return s->layer; }
