@@ -5,6 +5,7 @@
  * because all bands of a table use it. */
 #include "stages/frame/frame.h"
 
+#include "base/memory.h"
 #include "stages/frame/ahead.h"
 
 #include <stdlib.h>
@@ -94,7 +95,12 @@ done:
 void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t canvases)
 {
     const uint64_t may = kiln_worker_ram(w), kept = kiln_canvases_bytes(s->canvases), most = kept > canvases ? kept : canvases;
-    const uint64_t left = may > ram && may - ram > most ? may - ram - most : 0;
+    const uint64_t freed = kiln_frame_kept_free(ram);
+    uint64_t left = may > ram && may - ram > most ? may - ram - most : 0;
+    if (kiln_runner_exec(kiln_worker_runner(w)).device < 0 && left / 4 > freed) {
+        kiln_memory_keep(freed); /* or the kernel zeroes pages for each unit anew */
+        left -= freed;
+    }
     kiln_plane_cache_set_budget(s->planes, left - kiln_ahead_set(&s->ahead, w, s->layer, s->colour, left));
 }
 

@@ -82,9 +82,11 @@ uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour);
 uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_view_request *s);
 /* A frame, at most, and with_frame bytes that its unit takes in addition once the frame is made. */
 uint64_t kiln_frame_ram(const kiln_layer *layer, const kiln_draw_size *size, bool colour, uint64_t with_frame);
-/* What a worker keeps between units if there is room, for kiln_unit.ram_cache: every plane, and the connections that decode ahead.
- */
-uint64_t kiln_frame_cache_ram(const kiln_layer *layer);
+/* What a worker keeps between units if there is room, for kiln_unit.ram_cache: every plane, the connections that decode ahead, and
+ * on the CPU what a unit has freed of its `ram` bytes. */
+uint64_t kiln_frame_cache_ram(const kiln_layer *layer, uint64_t ram);
+/* The last of these. More than `ram`: malloc gives all back as soon as so much is free, and at the end of a unit all of it is. */
+uint64_t kiln_frame_kept_free(uint64_t ram);
 /* A picture in slabs of size->visible Gaussians, whose bands have at most size->band_pairs pairs, and `beside` bytes that its unit
  * takes in addition. */
 uint64_t kiln_frame_slabs_ram(const kiln_layer *layer, const kiln_view_request *s, const kiln_draw_size *size, uint64_t beside);

@@ -41,9 +41,12 @@ uint64_t kiln_frame_chunk_bytes(const kiln_layer *layer, bool colour)
     return kiln_frame_largest_chunk(layer) * (kiln_frame_row_bytes(layer, colour) + 4 * 2 * largest);
 }
 
-uint64_t kiln_frame_cache_ram(const kiln_layer *layer)
+uint64_t kiln_frame_kept_free(uint64_t ram) { return 2 * ram; }
+
+uint64_t kiln_frame_cache_ram(const kiln_layer *layer, uint64_t ram)
 {
-    return kiln_layer_size_of(layer).all + KILN_AHEAD_THREADS * (KILN_CONNECTION_RAM + kiln_frame_chunk_bytes(layer, true));
+    return kiln_frame_kept_free(ram) + kiln_layer_size_of(layer).all +
+           KILN_AHEAD_THREADS * (KILN_CONNECTION_RAM + kiln_frame_chunk_bytes(layer, true));
 }
 
 uint64_t kiln_frame_count_ram(const kiln_layer *layer, const kiln_view_request *s)

@@ -89,7 +89,7 @@ static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_
     u->payload = payload;
     u->payload_bytes = sizeof *payload;
     u->cost = s->units[i].cost;
-    u->ram_cache = kiln_frame_cache_ram(s->layer);
+    u->ram_cache = kiln_frame_cache_ram(s->layer, u->ram);
     u->ram_after = least_ram(s, i, s->units[i].ram);
     u->optional = u->planning = true;
     u->volatile_result = kiln_run_is_once(r);
@@ -157,7 +157,8 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
         t.pixels = kiln_max_u64(t.pixels, pixels);
     }
     t.most = kiln_render_encoding_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
-    const uint64_t cache = kiln_frame_cache_ram(s->layer) + (on_gpu && n_due > 0 ? kiln_render_encoding_bytes(&t) : 0);
+    const uint64_t cache =
+        kiln_frame_cache_ram(s->layer, on_gpu ? 0 : t.drawing) + (on_gpu && n_due > 0 ? kiln_render_encoding_bytes(&t) : 0);
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         s->jobs[i].payload.encoding = t;
         s->units[i].ram_cache = cache;

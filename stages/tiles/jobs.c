@@ -186,7 +186,7 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         const kiln_tiles_job *j = &b->jobs[i];
         kiln_unit *u = &units[i];
         u->ram = kiln_frame_count_ram(b->layer, &j->request);
-        u->ram_cache = kiln_frame_cache_ram(b->layer);
+        u->ram_cache = kiln_frame_cache_ram(b->layer, u->ram);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
         payloads[i] = (kiln_tiles_unit){
             .kind = KILN_TILES_COUNT, .request = j->request, .layer_kind = b->kind, .layer = b->layer->digest, .ram = u->ram};
@@ -226,7 +226,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
         snprintf(u->name, sizeof u->name, "visible list of %.100s", j->camera->name);
     }
     p->ram = u->ram;
-    u->ram_cache = kiln_frame_cache_ram(b->layer);
+    u->ram_cache = kiln_frame_cache_ram(b->layer, u->ram);
     u->key = unit_key(r, band ? "band" : "plan", j, p->row0, p->row1);
     u->payload = p;
     u->payload_bytes = sizeof *p;
