@@ -18,7 +18,7 @@ enum {
     SLICE_ROWS = 64,        /* of a group in memory and a chunk: enough that a loop over them is worth its start */
     SLICE_BYTES = 64 << 10, /* on the disk: enough that reading them in any order costs no more than reading them in theirs */
     CACHED_SLICE_BYTES = 16 << 10, /* where the page cache has room for all groups: enough to be worth the system calls */
-    BLOCKS_MOST = 8,        /* of a group in memory: what a worker holds of it */
+    BLOCKS_MOST = 8,               /* of a group in memory: what a worker holds of it */
 };
 
 static uint64_t chunk_rows(const kiln_chunk_spill *y) { return kiln_min_u64(y->model->max, y->layer->count); }
@@ -110,8 +110,8 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 
 /* ---- the order ---------------------------------------------------------------------------------------------------------- */
 /* Rows of the groups on the disk. Where every thread is a worker, each has a group at a time: so they are as large as its share.
- * But slices have a length, which need not be that of a disk if all of them stay in the page cache (half of what is free), and half of what a single worker may take is the most, so that more than one fits. One block at least,
- * more is the engine's to refuse. */
+ * But slices have a length, which need not be that of a disk if all of them stay in the page cache (half of what is free), and half
+ * of what a single worker may take is the most, so that more than one fits. One block at least, more is the engine's to refuse. */
 static uint64_t rows_on_disk(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
     const uint64_t slice_bytes = y->is_cached ? CACHED_SLICE_BYTES : SLICE_BYTES;

@@ -15,8 +15,8 @@
  * Results. If there is room, a worker computes its next unit while the result of the last one waits for its transaction: two units
  * in flight, and a batch of results. Outputs count as half of a unit, because the unit's own arrays exist beside them. With less
  * room a worker has one unit in flight, and its result still waits in a batch. If memory is short, a result is stored before its
- * worker gets another unit, so it needs no room beside the share. That makes all workers wait for each transaction, so a few workers
- * are given up for a batch. */
+ * worker gets another unit, so it needs no room beside the share. That makes all workers wait for each transaction, so a few
+ * workers are given up for a batch. */
 #include "stages/engine/ram.h"
 
 #include "base/checked.h"

@@ -1,9 +1,9 @@
 /* The merge of sorted runs: a heap of runs by (code of its next place, run), a buffer for each of them and one for what
  * comes out. Every byte is read once and written once, both in the order in which it lies in its file.
  *
- * Threads. Codes are cut into stretches, each merged by a thread with buffers of its own: where a stretch begins in a run is found by
- * halving, and the sum over all runs is its first place of what comes out. Places of one code are in one stretch, so the order among
- * them stays. */
+ * Threads. Codes are cut into stretches, each merged by a thread with buffers of its own: where a stretch begins in a run is found
+ * by halving, and the sum over all runs is its first place of what comes out. Places of one code are in one stretch, so the order
+ * among them stays. */
 #include "stages/spatial/spatial_merge.h"
 
 #include "base/memory.h"

@@ -167,7 +167,7 @@ static void every_cloud_and_every_cap_give_the_same_files(void **state)
                 char command[700];
                 b.args.ram = caps[i];
                 b.args.readers = b.readers;
-                b.args.n_readers = ((unsigned)i + (unsigned)kind) % 3; /* as many threads more decode */
+                b.args.n_readers = ((unsigned)i + (unsigned)kind) % 3;                         /* as many threads more decode */
                 kiln_runner_set_threads(b.runner, 1 + (3 * (unsigned)i + (unsigned)kind) % 5); /* sort and merge */
                 OK(kiln_spatial_partition(&b.args, &err));
                 check_files(&b);
