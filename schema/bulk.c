@@ -131,8 +131,8 @@ static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_st
         return kiln_checkpoint_if_long(m, err);
     }
     *done = !state->too_many;
-    kiln_bulk_close(
-        m); /* rolls back. Either the run ends with this failure, or the next batch would change too many pages as well */
+    /* This rolls back. Either the run ends with this failure, or the next batch would change too many pages as well. */
+    kiln_bulk_close(m);
     return *done ? st : KILN_OK;
 }
 

@@ -6,9 +6,11 @@
  * Rule. Work is a time on one thread of the CPU. If all threads together take less for it than the GPU takes to be opened and
  * closed, the CPU computes. A GPU that is open already, as in `kiln pipeline`, only has to be handed the stage.
  *
- * The figures are 1.3 to 2 times what was measured (DESIGN.md), so that a GPU is passed over only if the CPU has surely ended
- * before a GPU could have. A wrong guess costs time and nothing else: results have the same keys and bits on both. Pictures have a
- * kind of device in their keys, and with `auto` one of either kind counts as made.
+ * The figures of knn, tiles and render are 1.4 to 3 times what was measured (DESIGN.md), those of import and chunk follow from a
+ * bake of 50 million Gaussians, and prune's is an estimate. So a GPU is passed over only if the CPU has ended before a GPU could
+ * have. render counts the pictures that are due; the other stages count all of their work. A wrong guess costs time and nothing
+ * else: results have the same keys and bits on both. Pictures have a kind of device in their keys, and with `auto` one of either
+ * kind counts as made.
  *
  * Times are seconds of one thread. Numbers are doubles, because they come from manifests, which may say anything. */
 #ifndef KILN_STAGES_WORK_H
