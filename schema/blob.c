@@ -29,7 +29,7 @@ kiln_status kiln_manifest_put_blob(kiln_manifest *m, const kiln_blob *b, kiln_er
     kiln_query q;
     bool stored;
     KILN_TRY(is_stored(m, b->hash, &stored, err)); /* before the packed bytes are touched */
-    if (stored) return KILN_OK;
+    if (stored || (m->base && kiln_manifest_has_blob(m->base, b->hash))) return KILN_OK;
     KILN_TRY(kiln_query_open(m, &q, "INSERT INTO blob (hash, elem, raw_bytes, packed) VALUES (?, ?, ?, ?)", err));
     kiln_bind_hash(&q, b->hash);
     kiln_bind_i64(&q, b->elem);

@@ -139,7 +139,7 @@ static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_st
 kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context, kiln_error *err)
 {
     bool done = false;
-    kiln_manifest *const second = bytes >= LEAST_BYTES ? second_of(m) : NULL;
+    kiln_manifest *const second = bytes >= LEAST_BYTES && !m->is_part ? second_of(m) : NULL; /* a part has no log */
     if (second) KILN_TRY(store_direct(m, second, store, context, &done, err));
     if (done) return KILN_OK;
     KILN_TRY(kiln_manifest_begin(m, err));

@@ -144,6 +144,13 @@ static void set_limits(sqlite3 *db)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) (void)sqlite3_limit(db, limits[i].id, limits[i].value); /* was */
 }
 
+static const char *noun_of(const kiln_manifest *m) { return m->is_part ? "part" : "manifest"; }
+
+static const char *advice_of(const kiln_manifest *m)
+{
+    return m->is_part ? "remove it, its units are then computed again" : "get the manifest again, or bake the scene anew";
+}
+
 /* Reading sqlite_schema for the first time parses all of its SQL: what SQLite says against that is said of the file. */
 static kiln_status unreadable(kiln_manifest *m, int rc, kiln_error *err)
 {
@@ -154,11 +161,8 @@ static kiln_status unreadable(kiln_manifest *m, int rc, kiln_error *err)
     case SQLITE_INTERRUPT:
     case SQLITE_TOOBIG:
     case SQLITE_FORMAT:
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "'%s' is not a sound manifest: SQLite cannot read its list of tables (%s); get the manifest again, or bake "
-            "the scene anew",
-            m->path, (rc & 0xff) == SQLITE_INTERRUPT ? "it does not end" : sqlite3_errmsg(m->db));
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a sound %s: SQLite cannot read its list of tables (%s); %s", m->path,
+                         noun_of(m), (rc & 0xff) == SQLITE_INTERRUPT ? "it does not end" : sqlite3_errmsg(m->db), advice_of(m));
     default:
         return kiln_sqlite_fail(m, rc, "read", err);
     }
@@ -267,18 +271,35 @@ static bool read_statement(const char *sql, wanted_object *o)
     return false;
 }
 
-/* A statement of manifest.sql begins at the begin of a line. What is behind the line of LATER TABLES are tables without implicit
- * indexes. */
-static bool list_wanted(wanted_list *list)
+/* What a part has of manifest.sql. */
+static const char *const part_tables[] = {"blob", "unit", "unit_output", "quarantine", "run"};
+
+static bool is_of_parts(const char *table)
+{
+    for (size_t i = 0; i < sizeof part_tables / sizeof *part_tables; i++)
+        if (strcmp(table, part_tables[i]) == 0) return true;
+    return false;
+}
+
+/* Statements of a text of SQL, which begin at the begin of a line. What is behind `later` are tables without implicit indexes. */
+static bool list_statements(wanted_list *list, const char *text, const char *later, bool parts_only)
+{
+    for (const char *at = text; (at = strstr(at, "\nCREATE ")); at++) {
+        if (list->n == WANTED_MAX || !read_statement(at + 1, &list->objects[list->n])) return false;
+        if (parts_only && !is_of_parts(list->objects[list->n].table)) continue;
+        list->objects[list->n++].later = later && at > later;
+    }
+    return true;
+}
+
+static bool list_wanted(wanted_list *list, bool of_part)
 {
     const char *const later = strstr(kiln_manifest_sql, "\n-- LATER TABLES");
-    if (!later) return false;
-    for (const char *at = kiln_manifest_sql; (at = strstr(at, "\nCREATE ")); at++) {
-        if (list->n == WANTED_MAX || !read_statement(at + 1, &list->objects[list->n])) return false;
-        list->objects[list->n++].later = at > later;
-    }
+    if (!later || !list_statements(list, kiln_manifest_sql, later, of_part)) return false;
+    if (of_part && !list_statements(list, kiln_part_sql, NULL, false)) return false;
     for (size_t i = 0; i < sizeof implicit_indexes / sizeof *implicit_indexes; i++)
         for (unsigned k = 1; k <= implicit_indexes[i].n; k++) {
+            if (of_part && !is_of_parts(implicit_indexes[i].table)) break;
             if (list->n == WANTED_MAX) return false;
             wanted_object *o = &list->objects[list->n++];
             o->type = "index";
@@ -324,9 +345,8 @@ static kiln_status nothing_is_missing(const kiln_manifest *m, const wanted_list 
 {
     for (size_t i = 0; i < list->n; i++)
         if (!list->objects[i].found && !list->objects[i].later)
-            return kiln_fail(err, KILN_E_INPUT,
-                             "'%s' is not a sound manifest: its %s '%s' is missing; get the manifest again, or bake the scene anew",
-                             m->path, list->objects[i].type, list->objects[i].name);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' is not a sound %s: its %s '%s' is missing; %s", m->path, noun_of(m),
+                             list->objects[i].type, list->objects[i].name, advice_of(m));
     return KILN_OK;
 }
 
@@ -340,29 +360,43 @@ static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *rows, wanted_
         for (int i = 0; i < 4; i++) text[i] = (const char *)sqlite3_column_text(rows, i);
         const object o = {text[0] ? text[0] : "", text[1] ? text[1] : "", text[2] ? text[2] : "", text[3]};
         if (!find_wanted(list, &o))
-            return kiln_fail(
-                err, KILN_E_INPUT,
-                "'%s' is not a sound manifest: its %.16s '%.100s' differs from that of schema version %d, which its own "
-                "programs never change; get the manifest again, or bake the scene anew",
-                m->path, o.type, o.name, KILN_SCHEMA_VERSION);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' is not a sound %s: its %.16s '%.100s' differs from that of schema version %d, which its own "
+                             "programs never change; %s",
+                             m->path, noun_of(m), o.type, o.name, m->is_part ? KILN_PART_VERSION : KILN_SCHEMA_VERSION,
+                             advice_of(m));
     }
+}
+
+static kiln_status make_object(kiln_manifest *m, const wanted_object *o, kiln_error *err)
+{
+    char sql[4096];
+    const int n = snprintf(sql, sizeof sql, "%.*s", (int)o->length, o->sql);
+    return (size_t)n < sizeof sql ? kiln_sql(m, sql, err) : kiln_fail(err, KILN_E_BUG, "the table '%s' is too long", o->name);
 }
 
 /* One transaction, so that a manifest has all of them or, after a crash, lacks what it lacked. */
 static kiln_status make_later(kiln_manifest *m, const wanted_list *list, kiln_error *err)
 {
-    char sql[4096];
     bool own = false;
     kiln_status st = KILN_OK;
     for (size_t i = 0; i < list->n; i++) {
-        const wanted_object *o = &list->objects[i];
-        if (o->found) continue;
+        if (list->objects[i].found) continue;
         if (!own) KILN_TRY(kiln_group_begin(m, &own, err));
-        const int n = snprintf(sql, sizeof sql, "%.*s", (int)o->length, o->sql);
-        KILN_GO((size_t)n < sizeof sql ? kiln_sql(m, sql, err) : kiln_fail(err, KILN_E_BUG, "the table '%s' is too long", o->name));
+        KILN_GO(make_object(m, &list->objects[i], err));
     }
 done:
     return kiln_group_end(m, own, st, err);
+}
+
+kiln_status kiln_guard_make_part(kiln_manifest *m, kiln_error *err)
+{
+    wanted_list list = {.n = 0};
+    if (!list_wanted(&list, true)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of part.sql");
+    KILN_TRY(kiln_sql(m, kiln_part_sql, err));
+    for (size_t i = 0; i < list.n; i++)
+        if (is_of_parts(list.objects[i].table) && list.objects[i].sql) KILN_TRY(make_object(m, &list.objects[i], err));
+    return KILN_OK;
 }
 
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
@@ -370,7 +404,7 @@ kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
     wanted_list list = {.n = 0};
     sqlite3_stmt *rows = NULL;
     m->other_steps = 0;
-    if (!list_wanted(&list)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of manifest.sql");
+    if (!list_wanted(&list, m->is_part)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of manifest.sql");
     int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &rows, NULL);
     kiln_status st = rc == SQLITE_OK ? compare_objects(m, rows, &list, err) : unreadable(m, rc, err);
     (void)sqlite3_finalize(rows); /* accepts NULL; repeats what was reported */

@@ -21,10 +21,13 @@
 enum {
     KILN_APPLICATION_ID = 0x4b494c4e, /* 'KILN' */
     KILN_SCHEMA_VERSION = 1,
-    KILN_STATEMENTS_MAX = 128, /* all different statements of the library: about 70 */
+    KILN_STATEMENTS_MAX = 128,             /* all different statements of the library: about 70 */
+    KILN_PART_APPLICATION_ID = 0x4b505254, /* 'KPRT' */
+    KILN_PART_VERSION = 1,
 };
 
 extern const char kiln_manifest_sql[]; /* manifest.sql, NUL-terminated */
+extern const char kiln_part_sql[];     /* part.sql, likewise */
 
 typedef struct {
     int fd; /* -1: not held */
@@ -36,6 +39,8 @@ struct kiln_manifest {
     sqlite3 *db;
     kiln_lock lock;
     bool writer, created;
+    bool is_part;           /* a file of part.h: its writer is alone with it, its readers know that it does not change */
+    kiln_manifest *base;    /* of a part that is written: blobs that it has are left out; NULL: none are */
     bool made_folder;       /* the folder of `path` was made by this open */
     int wal_pages;          /* frames in the WAL after the last commit */
     struct kiln_bulk *bulk; /* bulk.c; NULL: not opened */
@@ -66,6 +71,9 @@ kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err) KI
 /* Writes the WAL back into the file as far as readers allow, if it is long. After each commit. */
 kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 void kiln_disconnect(kiln_manifest *m); /* finalizes statements and closes the database */
+/* A connection to a part: makes an empty one, in whose place nothing is left, or opens one to read, whose header part_read.c has
+ * looked at. Its tables are checked. */
+kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- bulk.c ------------------------------------------------------------------------------------------------------ */
 /* Cuts off what a killed process has left behind the end of the database, if nobody can need it. At a writer's open, because
@@ -87,6 +95,8 @@ void kiln_guard_steps(kiln_manifest *m);
  * (beside the tables of ANALYZE; a later table may be absent). A writer's manifest then gets the later tables that it lacks. Before
  * the first query of a table. */
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+/* Makes the tables of an empty part: those of part.sql, and some of manifest.sql. Inside a transaction. */
+kiln_status kiln_guard_make_part(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- stage.c ----------------------------------------------------------------------------------------------------- */
 /* Rows: a sentence, and the stage: it finished, layers of the kind that it must make are in the file, and it names none. */
@@ -152,6 +162,16 @@ kiln_status kiln_group_end(kiln_manifest *m, bool own, kiln_status st, kiln_erro
 /* ---- digest_lines.c ------------------------------------------------------------------------------------------------ */
 /* Percent-encodes blanks, control bytes, '%' and DEL. */
 kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- unit.c ------------------------------------------------------------------------------------------------------ */
+kiln_status kiln_unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, kiln_error *err) KILN_MUST_CHECK;
+/* Reads and checks the outputs of the unit whose unit.id this is; r->outputs is freed by the caller, after a failure too. */
+kiln_status kiln_unit_read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- run_record.c ------------------------------------------------------------------------------------------------ */
+/* Reads a row of `run` with the columns id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code, and whether
+ * counters and parameters are JSON. kiln_run_row_release, after a failure too. */
+kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- blob.c ------------------------------------------------------------------------------------------------------ */
 uint32_t kiln_array_segments(uint64_t raw_bytes); /* how many an array of this size has */

@@ -1,13 +1,16 @@
-/* manifest_sql -- schema/manifest.sql inside the library, byte for byte, so that the page that people read is the text
- * that runs. The path is relative to the repository root, where every build runs; schema/schema.mk makes this object
- * depend on it. */
+/* manifest_sql -- schema/manifest.sql and schema/part.sql inside the library, byte for byte, so that the pages that people read are
+ * the text that runs. The paths are relative to the repository root, where every build runs; schema/schema.mk makes this object
+ * depend on them. */
 #include "schema/manifest_internal.h"
 
-__asm__(".pushsection .rodata\n"
-        ".global kiln_manifest_sql\n"
-        ".type kiln_manifest_sql, @object\n"
-        "kiln_manifest_sql:\n"
-        ".incbin \"schema/manifest.sql\"\n"
-        ".byte 0\n"
-        ".size kiln_manifest_sql, . - kiln_manifest_sql\n"
-        ".popsection\n");
+#define TEXT(symbol, path)                             \
+    __asm__(".pushsection .rodata\n"                   \
+            ".global " symbol "\n"                     \
+            ".type " symbol ", @object\n" symbol ":\n" \
+            ".incbin \"" path "\"\n"                   \
+            ".byte 0\n"                                \
+            ".size " symbol ", . - " symbol "\n"       \
+            ".popsection\n")
+
+TEXT("kiln_manifest_sql", "schema/manifest.sql");
+TEXT("kiln_part_sql", "schema/part.sql");

@@ -152,7 +152,10 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | (m->writer ? SQLITE_OPEN_CREATE : 0);
     bool immutable = false;
     kiln_status st = KILN_OK;
-    if (!m->writer) KILN_GO(is_immutable(m->path, &immutable, err));
+    if (m->is_part)
+        immutable = !m->writer;
+    else if (!m->writer)
+        KILN_GO(is_immutable(m->path, &immutable, err));
     if (immutable) {
         KILN_GO(immutable_uri(m->path, &uri, err));
         name = (const char *)uri.data;
@@ -167,7 +170,8 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
     (void)sqlite3_busy_timeout(m->db, BUSY_MS);    /* likewise */
     (void)sqlite3_wal_hook(m->db, note_wal, m);    /* and no automatic checkpoint: commit decides */
     KILN_GO(kiln_guard_connection(m, err));
-    KILN_GO(kiln_sql(m, "PRAGMA foreign_keys = ON; PRAGMA cache_size = " READER_CACHE, err));
+    KILN_GO(kiln_sql(m, "PRAGMA cache_size = " READER_CACHE, err));
+    if (!m->is_part) KILN_GO(kiln_sql(m, "PRAGMA foreign_keys = ON", err)); /* outputs of a part name blobs of its manifest, too */
     if (!m->writer) KILN_GO(kiln_sql(m, "PRAGMA query_only = ON", err));
 done:
     kiln_buffer_release(&uri);
@@ -259,7 +263,7 @@ static void let_go(kiln_manifest *m, bool discard)
 {
     kiln_bulk_close(m);
     if (m->db && m->writer) kiln_manifest_rollback(m);
-    if (m->db && m->writer && !discard) {
+    if (m->db && m->writer && !m->is_part && !discard) {
         (void)sqlite3_busy_timeout(m->db, CLOSE_BUSY_MS);
         /* Busy or failed: the WAL stays, which loses nothing. */
         (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -271,6 +275,59 @@ static void let_go(kiln_manifest *m, bool discard)
     remove_empty_folder(m);
     free(m->path);
     free(m);
+}
+
+/* A rollback journal keeps only pages that were there before, and what is written here is new; the file is of no use to anybody
+ * before it is whole. So the journal is in memory, no commit is synced, and each page is written about once. */
+static kiln_status initialise_part(kiln_manifest *m, kiln_error *err)
+{
+    int fd;
+    remove_files(m);
+    KILN_TRY(kiln_file_create(m->path, &fd, err));
+    (void)close(fd); /* nothing was written; SQLite has no connection to it yet */
+    m->created = true;
+    KILN_TRY(connect(m, err));
+    KILN_TRY(kiln_sql(m,
+                      "PRAGMA page_size = 65536; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;"
+                      " PRAGMA synchronous = OFF; PRAGMA cache_size = " WRITER_CACHE,
+                      err));
+    KILN_TRY(kiln_manifest_begin(m, err));
+    KILN_TRY(kiln_guard_make_part(m, err));
+    return kiln_manifest_commit(m, err);
+}
+
+static kiln_status check_part(kiln_manifest *m, kiln_error *err)
+{
+    int64_t id, version;
+    KILN_TRY(connect(m, err));
+    KILN_TRY(kiln_query_number(m, "PRAGMA application_id", &id, err));
+    KILN_TRY(kiln_query_number(m, "PRAGMA user_version", &version, err));
+    if (id != KILN_PART_APPLICATION_ID)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is an SQLite file of another program", m->path);
+    if (version != KILN_PART_VERSION)
+        return kiln_fail(err, KILN_E_INPUT, "part '%s' has version %lld, this program knows %d; use one SplatKiln on all hosts",
+                         m->path, (long long)version, KILN_PART_VERSION);
+    return kiln_guard_schema(m, err);
+}
+
+kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    kiln_manifest *m = NULL;
+    *out = NULL;
+    if (strlen(path) >= 4096) return kiln_fail(err, KILN_E_INPUT, "part path '%.200s...' is longer than 4095 bytes", path);
+    KILN_TRY(KILN_ALLOC(&m, 1, "a part", err));
+    m->lock.fd = -1;
+    m->is_part = true;
+    m->writer = create;
+    KILN_GO(KILN_ALLOC(&m->path, strlen(path) + 1, "a path", err));
+    strcpy(m->path, path);
+    KILN_GO(create ? initialise_part(m, err) : check_part(m, err));
+    *out = m;
+    return KILN_OK;
+done:
+    let_go(m, m->created);
+    return st;
 }
 
 kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,

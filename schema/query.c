@@ -76,7 +76,7 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
     if ((rc & 0xff) == SQLITE_INTERRUPT)
         text = "a query takes more steps than a file of this size can need; it is damaged or made so";
     kiln_file_room_text(m->path, error, room, sizeof room);
-    return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s%s", doing, m->path, text, advice_of(rc), room);
+    return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s%s", doing, m->path, text, m->is_part ? "" : advice_of(rc), room);
 }
 
 kiln_status kiln_sql(kiln_manifest *m, const char *sql, kiln_error *err)
@@ -353,6 +353,7 @@ kiln_status kiln_row_take(kiln_manifest *m, kiln_query *q, kiln_status st, kiln_
         return KILN_OK;
     }
     if (!err) return st;
+    if (m->is_part) return kiln_fail(err, st, "part '%s' is damaged: %s", m->path, err->msg);
     return kiln_fail(err, st, "manifest '%s' is damaged: %s; kiln-verify lists all that is wrong with it", m->path, err->msg);
 }
 

@@ -22,7 +22,7 @@ kiln_status kiln_run_row_put(kiln_manifest *m, const kiln_run_row *r, kiln_error
     return kiln_query_run(&q, err);
 }
 
-static kiln_status read_run(kiln_query *q, kiln_run_row *out, kiln_error *err)
+kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err)
 {
     out->id = kiln_column_i64(q);
     kiln_column_text(q, out->stage, sizeof out->stage);
@@ -55,7 +55,7 @@ kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, 
                              err));
     kiln_bind_text(&q, stage);
     kiln_status st = kiln_query_step(&q, found, err);
-    if (st == KILN_OK && *found) st = kiln_row_take(m, &q, read_run(&q, out, err), err);
+    if (st == KILN_OK && *found) st = kiln_row_take(m, &q, kiln_run_row_read(&q, out, err), err);
     kiln_query_close(&q);
     if (st != KILN_OK) {
         kiln_run_row_release(out);

@@ -1,2 +1,2 @@
 # .incbin is unseen by -MMD.
-$O/schema/manifest_sql.c.o: schema/manifest.sql
+$O/schema/manifest_sql.c.o: schema/manifest.sql schema/part.sql

@@ -27,7 +27,7 @@ static kiln_status read_output(kiln_query *q, kiln_unit_result *r, kiln_error *e
     return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit is there twice or out of order", o->name);
 }
 
-static kiln_status read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err)
+kiln_status kiln_unit_read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -60,7 +60,7 @@ kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_un
         st = kiln_row_take(m, &q, kiln_query_check(&q, err), err);
     }
     kiln_query_close(&q);
-    if (st == KILN_OK && *found) st = read_outputs(m, unit, out, err);
+    if (st == KILN_OK && *found) st = kiln_unit_read_outputs(m, unit, out, err);
     if (st != KILN_OK) {
         kiln_unit_result_release(out);
         *found = false;
@@ -106,7 +106,7 @@ static kiln_status drop_orphans(kiln_manifest *m, int64_t unit, kiln_error *err)
     return kiln_query_run(&q, err);
 }
 
-static kiln_status unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, kiln_error *err)
+kiln_status kiln_unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, kiln_error *err)
 {
     kiln_query q;
     KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM unit WHERE key = ?", err));
@@ -122,7 +122,7 @@ kiln_status kiln_unit_store(kiln_manifest *m, kiln_hash key, const char *stage, 
     bool stored, own;
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_group_begin(m, &own, err));
-    KILN_GO(unit_is_stored(m, key, &stored, err));
+    KILN_GO(kiln_unit_is_stored(m, key, &stored, err));
     if (stored) goto done;
     for (uint32_t i = 0; i < r->n; i++)
         if (blobs[i].packed) KILN_GO(kiln_manifest_put_blob(m, &blobs[i], err));
