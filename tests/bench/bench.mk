@@ -1,6 +1,7 @@
 # bench.mk -- how long the kernels take. The program runs alone, on a machine without git, toolkit or packages too.
 BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
+GATHER_BENCH := $O/tests/bench/gather_bench
 PNG_LEVEL6 := $O/tests/bench/png_level6
 CODEC_RATE := $O/tests/bench/codec_rate
 RAM_WATCH := $O/tests/bench/ram_watch
@@ -12,11 +13,14 @@ FORMAT_FILES := $O/tests/bench/format_files
 bench: $(if $(wildcard $O/bundle.stamp),,bench-build $(if $(CU_SRC),$(BIN) $(if $(SHARED),$O/tests/unit/truth_test)))
 	$(if $(BUILT_CUDA),@O='$O' SHARED='$(SHARED)' tests/bench/all $(BENCH_ARGS))
 ## bench-build: builds what bench runs, build/tests/bench/kernels_bench
-bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH) $(CODEC_RATE) $(PNG_LEVEL6)
+bench-build: $(if $(CU_SRC),$(BENCH)) $(INSERT_BENCH) $(GATHER_BENCH) $(CODEC_RATE) $(PNG_LEVEL6)
 	$(if $(CU_SRC),,@echo 'the GPU part of bench did not run: this build has no CUDA')
 $(BENCH): $(patsubst %,$O/%.o,$(wildcard tests/bench/*.cu) tests/bench/real_scene.c commit) $O/libsplatkiln.a
 	$(call say,LINK,$@)$(CXX) -static-libstdc++ -static-libgcc $(LDFLAGS) $^ -Wl,--as-needed -Wl,-Bstatic -lgomp -Wl,-Bdynamic $(filter-out -lstdc++,$(LIB_LDLIBS)) -o $@
 $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(GATHER_BENCH): $O/tests/bench/gather_bench.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(CODEC_RATE): $O/tests/bench/codec_rate.c.o $(LINKED)

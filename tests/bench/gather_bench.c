@@ -1,0 +1,147 @@
+/* gather_bench FROM STAGE FOLDER TO -- what gathering a part costs beside bare inserts (insert_bench): the units of STAGE that the
+ * bake FROM has become a part in FOLDER, which is gathered into a fresh manifest TO. Prints "BYTES MAKE GATHER CPU RSS": packed
+ * bytes, seconds for making the part and for opening and gathering it, processor seconds of the latter, and KiB that it added to
+ * the peak of memory. */
+#include "base/log.h"
+#include "base/memory.h"
+#include "schema/part.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { BATCH_UNITS = 16 };
+
+typedef struct {
+    kiln_manifest *from;
+    const char *stage;
+    const kiln_hash *keys;
+    uint64_t first, end;
+} batch;
+
+static kiln_status copy_blob(sqlite3 *db, kiln_manifest *to, const kiln_unit_output *o, kiln_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    kiln_status st = KILN_E_IO;
+    if (sqlite3_prepare_v2(db, "SELECT elem, packed FROM blob WHERE hash = ?", -1, &q, NULL) == SQLITE_OK &&
+        sqlite3_bind_blob(q, 1, o->hash.bytes, sizeof o->hash.bytes, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW) {
+        const kiln_blob b = {.hash = o->hash,
+                             .raw_bytes = o->raw_bytes,
+                             .elem = (uint32_t)sqlite3_column_int(q, 0),
+                             .packed = (unsigned char *)sqlite3_column_blob(q, 1), /* read only */
+                             .packed_bytes = (size_t)sqlite3_column_bytes(q, 1)};
+        st = kiln_manifest_put_blob(to, &b, err);
+    } else
+        (void)kiln_fail(err, st, "cannot read a blob: %s", sqlite3_errmsg(db));
+    (void)sqlite3_finalize(q); /* was only read */
+    return st;
+}
+
+static kiln_status copy_units(kiln_manifest *to, void *context, kiln_error *err)
+{
+    const batch *a = context;
+    for (uint64_t i = a->first; i < a->end; i++) {
+        kiln_unit_result r;
+        kiln_blob *none = NULL;
+        bool found;
+        KILN_TRY(kiln_unit_find(a->from, a->keys[i], &found, &r, err));
+        kiln_status st = KILN_ALLOC(&none, r.n, "outputs", err);
+        for (uint32_t k = 0; st == KILN_OK && k < r.n; k++) st = copy_blob(kiln_manifest_sqlite(a->from), to, &r.outputs[k], err);
+        if (st == KILN_OK) st = kiln_unit_store(to, a->keys[i], a->stage, "unit", &r, none, 1, err);
+        free(none);
+        kiln_unit_result_release(&r);
+        KILN_TRY(st);
+    }
+    return KILN_OK;
+}
+
+static kiln_status list_keys(kiln_manifest *m, const char *stage, kiln_buffer *keys, kiln_error *err)
+{
+    sqlite3 *db = kiln_manifest_sqlite(m);
+    sqlite3_stmt *q = NULL;
+    kiln_status st = KILN_OK;
+    int rc = sqlite3_prepare_v2(db, "SELECT key FROM unit WHERE stage = ? ORDER BY id", -1, &q, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_text(q, 1, stage, -1, SQLITE_STATIC);
+    while (st == KILN_OK && (rc == SQLITE_OK || rc == SQLITE_ROW)) {
+        rc = sqlite3_step(q);
+        if (rc == SQLITE_ROW) st = kiln_buffer_put(keys, sqlite3_column_blob(q, 0), sizeof(kiln_hash), err);
+    }
+    (void)sqlite3_finalize(q); /* was only read */
+    if (st == KILN_OK && rc != SQLITE_DONE) st = kiln_fail(err, KILN_E_IO, "cannot read the units: %s", sqlite3_errmsg(db));
+    return st;
+}
+
+static kiln_status make(const char *from, const char *folder, const kiln_part_info *info, kiln_error *err)
+{
+    char path[4096];
+    kiln_manifest *source = NULL, *part = NULL;
+    kiln_buffer keys = {0};
+    kiln_status st;
+    (void)snprintf(path, sizeof path, "%s/private", folder);
+    KILN_GO(kiln_manifest_open(from, KILN_OPEN_READ, "gather_bench", true, &source, err));
+    KILN_GO(list_keys(source, info->stage, &keys, err));
+    KILN_GO(kiln_part_create(path, info, NULL, &part, err));
+    const uint64_t n = keys.size / sizeof(kiln_hash);
+    batch a = {.from = source, .stage = info->stage, .keys = (const kiln_hash *)(const void *)keys.data};
+    for (uint64_t i = 0; i < n; i = a.end) {
+        a.first = i;
+        a.end = i + BATCH_UNITS < n ? i + BATCH_UNITS : n;
+        KILN_GO(kiln_bulk_store(part, 0, copy_units, &a, err));
+    }
+    st = kiln_part_finish(part, folder, 0, err);
+    part = NULL;
+done:
+    if (part) kiln_manifest_discard(part);
+    kiln_manifest_close(source);
+    kiln_buffer_release(&keys);
+    return st;
+}
+
+static double cpu_seconds(const struct rusage *u)
+{
+    return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) + (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1e-6;
+}
+
+static kiln_status measure(char **argv, kiln_error *err)
+{
+    char name[KILN_PART_NAME_MAX], path[4096];
+    kiln_part_info info = {.plan = kiln_hash_of("bench", 5), .shard = 1, .shards = 1};
+    kiln_part *p = NULL;
+    kiln_part_report r = {0};
+    kiln_manifest *to = NULL;
+    kiln_status st;
+    struct rusage before, after;
+    (void)snprintf(info.stage, sizeof info.stage, "%s", argv[2]);
+    const uint64_t start = kiln_now_ns();
+    KILN_GO(make(argv[1], argv[3], &info, err));
+    const uint64_t made = kiln_now_ns();
+    KILN_GO(kiln_part_name(&info, name, err));
+    (void)snprintf(path, sizeof path, "%s/%s", argv[3], name);
+    KILN_GO(kiln_manifest_open(argv[4], KILN_OPEN_CREATE, "gather_bench", true, &to, err));
+    (void)getrusage(RUSAGE_SELF, &before); /* cannot fail with these arguments */
+    const uint64_t begun = kiln_now_ns();
+    KILN_GO(kiln_part_open(path, &p, err));
+    KILN_GO(kiln_part_gather(to, p, NULL, 0, &r, NULL, err));
+    const uint64_t end = kiln_now_ns();
+    (void)getrusage(RUSAGE_SELF, &after); /* likewise */
+    printf("%llu %.3f %.3f %.3f %ld\n", (unsigned long long)r.bytes, (double)(made - start) * 1e-9, (double)(end - begun) * 1e-9,
+           cpu_seconds(&after) - cpu_seconds(&before), after.ru_maxrss - before.ru_maxrss);
+done:
+    kiln_part_close(p);
+    kiln_manifest_close(to);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    kiln_error err = {0};
+    if (argc != 5) {
+        fprintf(stderr, "usage: gather_bench FROM STAGE FOLDER TO\n");
+        return 2;
+    }
+    const kiln_status st = measure(argv, &err);
+    if (st != KILN_OK) fprintf(stderr, "gather_bench: %s\n", err.msg);
+    return kiln_exit_code(st);
+}
