@@ -65,6 +65,10 @@ const kiln_part_info *kiln_part_get_info(const kiln_part *p);
 /* Keys of the units that it has done, sorted, each once; valid until it is closed. */
 const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n);
 
+/* Gathering may unpack and hash blobs on so many threads, the caller's among them; 0 and 1: on the caller's alone, as without this
+ * call. Fewer where blobs are so large that these threads would need more than KILN_PART_RAM. */
+void kiln_part_use_threads(kiln_part *p, unsigned threads);
+
 typedef struct {
     uint64_t inserted; /* units */
     uint64_t present;  /* wanted units of the part that the manifest had already */
@@ -74,7 +78,7 @@ typedef struct {
     uint64_t blobs, bytes; /* stored: number, packed bytes */
 } kiln_part_report;
 
-/* What a gather holds at most beside SQLite's caches and KILN_BULK_RAM: a batch of packed blobs, and one blob unpacked twice. */
+/* What a gather holds at most beside SQLite's caches and KILN_BULK_RAM: a batch of packed blobs, and blobs unpacked, each twice. */
 enum { KILN_PART_BATCH_BYTES = 16 << 20 };
 #define KILN_PART_RAM ((uint64_t)KILN_PART_BATCH_BYTES + 4 * KILN_BLOB_MAX)
 

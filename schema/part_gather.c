@@ -13,6 +13,9 @@
 #include "schema/part_internal.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +24,8 @@ enum {
     BATCH_BLOBS = 8192,
     QUARANTINE_ROWS = 64, /* that are in memory at a time */
     RUNS_MOST = 1000,     /* of a part; a task writes one */
+    THREADS_MOST = 64,
+    WORTH_BYTES = 1 << 20, /* raw bytes for which a thread is begun */
 };
 
 typedef struct {
@@ -37,7 +42,8 @@ typedef struct {
     uint64_t n_wanted;
     kiln_hash *sorted; /* wanted, for questions; NULL: not made yet */
     kiln_part_report *report;
-    kiln_blob blobs[BATCH_BLOBS]; /* of the batch; they own their packed bytes */
+    kiln_blob blobs[BATCH_BLOBS]; /* of the batch; they own their packed bytes. Those of the unit that is being read are not checked
+                                     yet */
     uint32_t n_blobs;
     uint64_t bytes; /* of the batch */
     pending_unit units[BATCH_UNITS];
@@ -182,7 +188,6 @@ static kiln_status read_blob(kiln_query *q, const kiln_unit_output *o, kiln_blob
     return KILN_OK;
 }
 
-/* The copy that is stored is the one that was checked. */
 static kiln_status take_blob(gather *g, const kiln_unit_output *o, kiln_error *err)
 {
     char hex[33];
@@ -197,8 +202,6 @@ static kiln_status take_blob(gather *g, const kiln_unit_output *o, kiln_error *e
                        kiln_hash_hex(o->hash, hex), o->name);
     if (st == KILN_OK) st = read_blob(&q, o, &b, err);
     kiln_query_close(&q);
-    if (st == KILN_OK) st = want_scratch(g, b.raw_bytes, err);
-    if (st == KILN_OK) st = kiln_blob_unpack_with(&b, g->shuffled, g->raw, err);
     if (st != KILN_OK) {
         free(b.packed);
         return kiln_row_take(g->p->m, NULL, st, err);
@@ -206,6 +209,85 @@ static kiln_status take_blob(gather *g, const kiln_unit_output *o, kiln_error *e
     g->blobs[g->n_blobs++] = b;
     g->bytes += b.packed_bytes;
     return KILN_OK;
+}
+
+/* ---- checking blobs ---------------------------------------------------------------------------------------------- */
+typedef struct {
+    const gather *g;
+    uint64_t room;            /* of the largest blob */
+    atomic_uint_fast32_t at;  /* next blob */
+    atomic_uint_fast32_t bad; /* the first one that is damaged; n_blobs: none */
+} checking;
+
+static void check_some(checking *c, void *raw, void *shuffled)
+{
+    for (;;) {
+        const uint_fast32_t i = atomic_fetch_add(&c->at, 1);
+        if (i >= c->g->n_blobs) return;
+        if (kiln_blob_unpack_with(&c->g->blobs[i], shuffled, raw, NULL) == KILN_OK) continue;
+        uint_fast32_t bad = atomic_load(&c->bad);
+        while (i < bad && !atomic_compare_exchange_weak(&c->bad, &bad, i)) continue;
+    }
+}
+
+static void *check_in_thread(void *context)
+{
+    checking *c = context;
+    void *raw = NULL, *shuffled = NULL;
+    if (kiln_alloc_unset(&raw, c->room, 1, "a blob", NULL) == KILN_OK &&
+        kiln_alloc_unset(&shuffled, c->room, 1, "a blob", NULL) == KILN_OK)
+        check_some(c, raw, shuffled); /* else the others do it */
+    free(raw);
+    free(shuffled);
+    return NULL;
+}
+
+/* Threads for so many blobs: as many as their memory and their work allow. */
+static unsigned threads_for(const gather *g, uint32_t n, uint64_t largest, uint64_t all)
+{
+    const uint64_t fit = largest ? KILN_BLOB_MAX / largest : THREADS_MOST;
+    uint64_t threads = g->p->threads < THREADS_MOST ? g->p->threads : THREADS_MOST;
+    if (threads > fit) threads = fit;
+    if (threads > n) threads = n;
+    return threads > 1 && all >= WORTH_BYTES ? (unsigned)threads : 1;
+}
+
+/* The threads block all signals, so that they reach the caller's. */
+static unsigned start_threads(checking *c, pthread_t *threads, unsigned n)
+{
+    sigset_t all, before;
+    unsigned started = 0;
+    (void)sigfillset(&all);
+    if (n == 0 || pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return 0;
+    while (started < n && pthread_create(&threads[started], NULL, check_in_thread, c) == 0) started++;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* Checks the blobs of the batch from number `first` on. What is stored later is the copy that is checked here. The sentence is that
+ * of the first damaged one, whatever thread came to it. */
+static kiln_status check_blobs(gather *g, uint32_t first, kiln_error *err)
+{
+    pthread_t threads[THREADS_MOST];
+    uint64_t all = 0;
+    checking c = {.g = g};
+    for (uint32_t i = first; i < g->n_blobs; i++) {
+        all += g->blobs[i].raw_bytes;
+        if (g->blobs[i].raw_bytes > c.room) c.room = g->blobs[i].raw_bytes;
+    }
+    if (first == g->n_blobs) return KILN_OK;
+    KILN_TRY(want_scratch(g, c.room, err));
+    atomic_init(&c.at, first);
+    atomic_init(&c.bad, g->n_blobs);
+    const unsigned n = start_threads(&c, threads, threads_for(g, g->n_blobs - first, c.room, all) - 1);
+    check_some(&c, g->raw, g->shuffled);
+    for (unsigned i = 0; i < n; i++) (void)pthread_join(threads[i], NULL); /* cannot fail: it was created, and is joined once */
+    const uint_fast32_t bad = atomic_load(&c.bad);
+    if (bad == g->n_blobs) return KILN_OK;
+    kiln_status st = kiln_blob_unpack_with(&g->blobs[bad], g->shuffled, g->raw, err);
+    if (st == KILN_OK)
+        st = kiln_fail(err, KILN_E_IO, "a blob was damaged when it was read first, and is not now; check this machine's memory");
+    return kiln_row_take(g->p->m, NULL, st, err);
 }
 
 /* ---- units ------------------------------------------------------------------------------------------------------- */
@@ -237,6 +319,8 @@ static kiln_status gather_output(gather *g, const kiln_unit_output *o, uint32_t 
     if (has) return KILN_OK;
     *fault = take_blob(g, o, why);
     if (*fault != KILN_OK || (g->bytes < KILN_PART_BATCH_BYTES && g->n_blobs < BATCH_BLOBS)) return KILN_OK;
+    *fault = check_blobs(g, *first, why);
+    if (*fault != KILN_OK) return KILN_OK;
     *first = 0;
     return flush(g, err);
 }
@@ -263,6 +347,7 @@ static kiln_status gather_unit(gather *g, int64_t id, kiln_hash key, kiln_error 
     kiln_status st = KILN_OK, fault = read_unit(g, id, &u, &why);
     for (uint32_t i = 0; st == KILN_OK && fault == KILN_OK && i < u.result.n; i++)
         st = gather_output(g, &u.result.outputs[i], &first, &fault, &why, err);
+    if (st == KILN_OK && fault == KILN_OK) fault = check_blobs(g, first, &why);
     if (st == KILN_OK && fault == KILN_OK) st = want_absent(g, u.result.n, err);
     if (st == KILN_OK && fault == KILN_OK) {
         g->bytes += sizeof u + strlen(u.result.counters) + u.result.n * sizeof *u.result.outputs;

@@ -8,6 +8,7 @@
 struct kiln_part {
     kiln_manifest *m;
     kiln_part_info info;
+    unsigned threads;
     uint64_t n, room;
     kiln_hash *keys; /* sorted */
     int64_t *ids;    /* unit.id of each */

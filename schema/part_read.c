@@ -253,6 +253,8 @@ void kiln_part_close(kiln_part *p)
 
 const kiln_part_info *kiln_part_get_info(const kiln_part *p) { return &p->info; }
 
+void kiln_part_use_threads(kiln_part *p, unsigned threads) { p->threads = threads; }
+
 const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n)
 {
     *n = p->n;

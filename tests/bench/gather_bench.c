@@ -1,7 +1,7 @@
-/* gather_bench FROM STAGE FOLDER TO -- what gathering a part costs beside bare inserts (insert_bench): the units of STAGE that the
- * bake FROM has become a part in FOLDER, which is gathered into a fresh manifest TO. Prints "BYTES MAKE GATHER CPU RSS": packed
- * bytes, seconds for making the part and for opening and gathering it, processor seconds of the latter, and KiB that it added to
- * the peak of memory. */
+/* gather_bench FROM STAGE FOLDER TO [THREADS] -- what gathering a part costs beside bare inserts (insert_bench): the units of STAGE
+ * that the bake FROM has become a part in FOLDER, which is gathered into a fresh manifest TO. Prints "BYTES MAKE GATHER CPU RSS":
+ * packed bytes, seconds for making the part and for opening and gathering it, processor seconds of the latter, and KiB that it
+ * added to the peak of memory. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/part.h"
@@ -123,6 +123,7 @@ static kiln_status measure(char **argv, kiln_error *err)
     (void)getrusage(RUSAGE_SELF, &before); /* cannot fail with these arguments */
     const uint64_t begun = kiln_now_ns();
     KILN_GO(kiln_part_open(path, &p, err));
+    if (argv[5]) kiln_part_use_threads(p, (unsigned)strtoul(argv[5], NULL, 10));
     KILN_GO(kiln_part_gather(to, p, NULL, 0, &r, NULL, err));
     const uint64_t end = kiln_now_ns();
     (void)getrusage(RUSAGE_SELF, &after); /* likewise */
@@ -137,8 +138,8 @@ done:
 int main(int argc, char **argv)
 {
     kiln_error err = {0};
-    if (argc != 5) {
-        fprintf(stderr, "usage: gather_bench FROM STAGE FOLDER TO\n");
+    if (argc != 5 && argc != 6) {
+        fprintf(stderr, "usage: gather_bench FROM STAGE FOLDER TO [THREADS]\n");
         return 2;
     }
     const kiln_status st = measure(argv, &err);

@@ -122,6 +122,7 @@ static kiln_part_report gather_path(kiln_manifest *m, const char *path)
     kiln_error err = {0};
     kiln_part_report report;
     kiln_part *p = open_part(path);
+    kiln_part_use_threads(p, 4);
     OK(kiln_part_gather(m, p, NULL, 0, &report, NULL, &err));
     kiln_part_close(p);
     return report;
@@ -149,6 +150,19 @@ static void write_all(const char *path, const void *data, size_t size)
 {
     kiln_error err = {0};
     OK(kiln_file_write(path, data, size, &err));
+}
+
+static void mutate(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *text = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "PRAGMA writable_schema = ON; PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &text) != SQLITE_OK) fail_msg("%s: %s", sql, text);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 /* ---- whole parts ------------------------------------------------------------------------------------------------- */
@@ -292,6 +306,20 @@ static void large_units_come_in_batches(void **state)
     assert_true(r.bytes >= 2 * (uint64_t)PIECES * PIECE + WHOLE);
     OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
     kiln_manifest_close(m);
+    /* one of the first unit's is damaged: whichever thread meets it, that unit alone is left out */
+    kiln_part_report damaged;
+    mutate(path, "UPDATE blob SET packed = zeroblob(length(packed)) WHERE id = 2");
+    kiln_part *p = open_part(path);
+    kiln_part_use_threads(p, 4);
+    m = open_manifest(in_scratch(state, "other.db", db), KILN_OPEN_CREATE);
+    assert_int_equal(kiln_part_gather(m, p, NULL, 0, &damaged, NULL, &err), KILN_E_IO);
+    assert_says(&err, "is damaged");
+    assert_int_equal(damaged.refused, 1);
+    assert_int_equal(damaged.inserted, 2);
+    assert_int_equal(damaged.blobs, PIECES + 1);
+    OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
+    kiln_part_close(p);
+    kiln_manifest_close(m);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
@@ -415,6 +443,7 @@ static kiln_status try_gather(kiln_manifest *m, const char *path, kiln_part_repo
     bool m_failed = false;
     *r = (kiln_part_report){0};
     kiln_status st = kiln_part_open(path, &p, &err);
+    if (st == KILN_OK) kiln_part_use_threads(p, 3);
     if (st == KILN_OK) st = kiln_part_gather(m, p, NULL, 0, r, &m_failed, &err);
     kiln_part_close(p);
     assert_false(m_failed);
@@ -474,19 +503,6 @@ static void a_flipped_bit_never_comes_into_the_manifest(void **state)
 }
 
 /* ---- strangers --------------------------------------------------------------------------------------------------- */
-static void mutate(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    char *text = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db,
-                                  "PRAGMA writable_schema = ON; PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &text) != SQLITE_OK) fail_msg("%s: %s", sql, text);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 static void seal_again(const char *path)
 {
     kiln_error err = {0};
