@@ -7,7 +7,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 
 enum { UNITS = 3, FLOATS = 5000 };
 
@@ -272,16 +275,17 @@ static void blobs_of_the_base_are_left_out(void **state)
     kiln_manifest_close(m);
 }
 
-/* More than a batch of blobs: one unit alone is larger, and one has a single blob that is. */
-static void large_units_come_in_batches(void **state)
+enum { PIECE = 5 << 20, PIECES = 5, WHOLE = 24 << 20 };
+
+/* More than a batch of blobs: two units are, in pieces, and one has a single blob that is. */
+static void make_large_part(void **state, char path[600])
 {
-    enum { PIECE = 5 << 20, PIECES = 5, WHOLE = 24 << 20 };
     static unsigned char noise[WHOLE];
-    char path[600], db[600], name[KILN_PART_NAME_MAX];
+    char name[KILN_PART_NAME_MAX];
     const kiln_part_info info = info_of(1);
     kiln_error err = {0};
     kiln_manifest *m;
-    uint64_t bytes, random = 1;
+    uint64_t random = 1;
     for (size_t i = 0; i < WHOLE; i++) noise[i] = (unsigned char)((random = random * 6364136223846793005u + 1) >> 56);
     OK(kiln_part_create(in_scratch(state, "private", path), &info, NULL, &m, &err));
     for (uint32_t u = 0; u < 3; u++) {
@@ -299,8 +303,17 @@ static void large_units_come_in_batches(void **state)
     }
     OK(kiln_part_finish(m, *state, 0, &err));
     OK(kiln_part_name(&info, name, &err));
-    m = open_manifest(in_scratch(state, "m.db", db), KILN_OPEN_CREATE);
-    const kiln_part_report r = gather_path(m, in_scratch(state, name, path));
+    in_scratch(state, name, path);
+}
+
+static void large_units_come_in_batches(void **state)
+{
+    char path[600], db[600];
+    kiln_error err = {0};
+    uint64_t bytes;
+    make_large_part(state, path);
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", db), KILN_OPEN_CREATE);
+    const kiln_part_report r = gather_path(m, path);
     assert_int_equal(r.inserted, 3);
     assert_int_equal(r.blobs, 2 * PIECES + 1);
     assert_true(r.bytes >= 2 * (uint64_t)PIECES * PIECE + WHOLE);
@@ -319,6 +332,43 @@ static void large_units_come_in_batches(void **state)
     assert_int_equal(damaged.blobs, PIECES + 1);
     OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
     kiln_part_close(p);
+    kiln_manifest_close(m);
+}
+
+/* Killed at eight instants one after the other: every state is sound, and what is there is not stored again. */
+static void a_gather_that_is_killed_goes_on(void **state)
+{
+    enum { KILLS = 8, STEP_MS = 12 };
+    char path[600], db[600];
+    kiln_error err = {0};
+    uint64_t bytes;
+    int64_t before = 0;
+    make_large_part(state, path);
+    kiln_manifest_close(open_manifest(in_scratch(state, "m.db", db), KILN_OPEN_CREATE));
+    for (int i = 1; i <= KILLS; i++) {
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            kiln_manifest *m = open_manifest(db, KILN_OPEN_WRITE);
+            (void)gather_path(m, path);
+            (void)pause(); /* has it all: is killed here */
+        }
+        assert_int_equal(nanosleep(&(struct timespec){.tv_nsec = i * STEP_MS * 1000000L}, NULL), 0);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        kiln_manifest *m = open_manifest(db, KILN_OPEN_WRITE);
+        OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
+        const int64_t now = number_of(m, "SELECT count(*) FROM unit");
+        assert_true(now >= before);
+        before = now;
+        kiln_manifest_close(m);
+    }
+    kiln_manifest *m = open_manifest(db, KILN_OPEN_WRITE);
+    const kiln_part_report r = gather_path(m, path);
+    assert_int_equal(r.present, before);
+    assert_int_equal(r.inserted, 3 - before);
+    assert_int_equal(number_of(m, "SELECT count(*) FROM blob"), 2 * PIECES + 1);
+    OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
     kiln_manifest_close(m);
 }
 
@@ -676,6 +726,7 @@ int main(void)
         TEST(what_is_done_or_tried_later_is_not_quarantined),
         TEST(blobs_of_the_base_are_left_out),
         TEST(large_units_come_in_batches),
+        TEST(a_gather_that_is_killed_goes_on),
         TEST(a_part_that_is_given_up_leaves_nothing),
         TEST(a_file_whose_task_did_not_end_it_is_no_part),
         TEST(a_part_goes_to_another_file_system_by_a_copy),
