@@ -192,6 +192,23 @@ done:
     return st;
 }
 
+kiln_status kiln_lock_look(const char *manifest_path, kiln_error *err)
+{
+    char path[4096 + 8], holder[600];
+    struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    kiln_status st = KILN_OK;
+    snprintf(path, sizeof path, "%.4095s.lock", manifest_path);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return KILN_OK; /* nobody holds it, or this process may not know */
+    if (fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_WRLCK) {
+        describe_holder(fd, holder, sizeof holder);
+        st = kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path,
+                       holder);
+    }
+    (void)close(fd); /* was only read */
+    return st;
+}
+
 void kiln_lock_release(kiln_lock *l)
 {
     if (l->fd >= 0) {

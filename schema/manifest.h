@@ -29,9 +29,14 @@ typedef enum {
     KILN_OPEN_READ,   /* must exist; read-only, never blocks a writer; works on read-only media */
     KILN_OPEN_WRITE,  /* must exist; takes the lock or KILN_E_BUSY saying who holds it */
     KILN_OPEN_CREATE, /* made when missing; takes the lock */
+    /* While a claim stands (claim.h), which lets no other writer in: */
+    KILN_OPEN_CLAIMED, /* as KILN_OPEN_WRITE, for the one that gathers */
+    KILN_OPEN_FROZEN,  /* read-only, without any lock, and makes no file beside it, on a network file system too: for parts.
+                          KILN_E_BUSY while somebody writes, or has left a log that is not in the file yet */
 } kiln_open_mode;
 
-/* allow_network: open on a network file system too (else KILN_E_IO with a sentence). program/stage go into the lock. */
+/* allow_network: open on a network file system too (else KILN_E_IO with a sentence). program/stage go into the lock. While a claim
+ * stands, KILN_OPEN_WRITE and _CREATE are KILN_E_BUSY. */
 kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,
                                kiln_error *err) KILN_MUST_CHECK;
 /* Writers: checkpoint(TRUNCATE), then everything is let go. Accepts NULL. */

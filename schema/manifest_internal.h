@@ -39,6 +39,7 @@ struct kiln_manifest {
     sqlite3 *db;
     kiln_lock lock;
     bool writer, created;
+    bool frozen;            /* KILN_OPEN_FROZEN */
     bool is_part;           /* a file of part.h: its writer is alone with it, its readers know that it does not change */
     kiln_manifest *base;    /* of a part that is written: blobs that it has are left out; NULL: none are */
     bool made_folder;       /* the folder of `path` was made by this open */
@@ -60,6 +61,8 @@ struct kiln_manifest {
 /* Takes PATH.lock and writes who holds it. KILN_E_BUSY names the holder. */
 kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lock *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_lock_release(kiln_lock *l); /* removes the file; accepts one that is not held */
+/* KILN_E_BUSY, naming the holder, if another process holds it now. */
+kiln_status kiln_lock_look(const char *manifest_path, kiln_error *err) KILN_MUST_CHECK;
 /* Is this f_type of statfs a file system of another machine? */
 bool kiln_magic_is_network(uint64_t f_type);
 /* KILN_E_IO when the folder of `path` is on one. */

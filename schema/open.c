@@ -4,9 +4,11 @@
  * database could replay its journal. A manifest is made in one transaction, so that a crash leaves an empty database,
  * which the next CREATE fills; any error of an open that made the file removes it again. */
 #include "base/file.h"
+#include "schema/claim.h"
 #include "schema/manifest_internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +134,20 @@ static kiln_status is_immutable(const char *path, bool *immutable, kiln_error *e
     return KILN_OK;
 }
 
+/* A frozen manifest is the file alone. What a log holds would be missed, and SQLite would write it back. */
+static kiln_status refuse_log(const char *path, kiln_error *err)
+{
+    char real[PATH_MAX], wal[PATH_MAX + 8];
+    struct stat s;
+    if (!realpath(path, real)) return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", path, strerror(errno));
+    snprintf(wal, sizeof wal, "%s-wal", real);
+    if (stat(wal, &s) != 0 || s.st_size == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_BUSY,
+                     "'%s' holds changes that are not in the manifest yet: a program that writes or reads it has not ended, or was "
+                     "killed; wait until it is done, or run kiln-info on it",
+                     wal);
+}
+
 /* file:PATH?immutable=1 with what URIs reserve written as %XX. */
 static kiln_status immutable_uri(const char *path, kiln_buffer *uri, kiln_error *err)
 {
@@ -150,11 +166,11 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
     /* Readers too: the last one to close may then remove -wal and -shm, and clear what a killed writer left. SQLite falls
      * back to read-only by itself where it must; query_only keeps our own statements from writing. */
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | (m->writer ? SQLITE_OPEN_CREATE : 0);
-    bool immutable = false;
+    bool immutable = m->frozen;
     kiln_status st = KILN_OK;
     if (m->is_part)
         immutable = !m->writer;
-    else if (!m->writer)
+    else if (!m->writer && !m->frozen)
         KILN_GO(is_immutable(m->path, &immutable, err));
     if (immutable) {
         KILN_GO(immutable_uri(m->path, &uri, err));
@@ -341,13 +357,19 @@ kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char
     KILN_TRY(check_file(path, mode, &exists, err));
     KILN_TRY(KILN_ALLOC(&m, 1, "a manifest", err));
     m->lock.fd = -1;
-    m->writer = mode != KILN_OPEN_READ;
+    m->writer = mode != KILN_OPEN_READ && mode != KILN_OPEN_FROZEN;
+    m->frozen = mode == KILN_OPEN_FROZEN;
     KILN_GO(KILN_ALLOC(&m->path, strlen(path) + 1, "a path", err));
     strcpy(m->path, path);
     if (mode == KILN_OPEN_CREATE) KILN_GO(make_folder(m, err));
-    if (!allow_network) KILN_GO(kiln_refuse_network(path, err));
+    if (!allow_network && !m->frozen) KILN_GO(kiln_refuse_network(path, err));
+    if (m->frozen) {
+        KILN_GO(kiln_lock_look(path, err));
+        KILN_GO(refuse_log(path, err));
+    }
     if (m->writer) {
         KILN_GO(kiln_lock_take(path, stage, &m->lock, err));
+        if (mode != KILN_OPEN_CLAIMED) KILN_GO(kiln_claim_refuse(path, err)); /* under the lock: a claim comes and goes under it */
         KILN_GO(check_file(path, mode, &exists, err)); /* again: it may have been made or discarded before we had the lock */
         m->created = !exists;
     }
