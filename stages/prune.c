@@ -738,4 +738,4 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 }
 
 const kiln_stage_program kiln_stage_prune = {
-    .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .packs = true, .run = run, .unit = kiln_prune_compute};
+    .name = "prune", .cli = &cli, .open = KILN_OPEN_WRITE, .packs = true, .rounds = true, .run = run, .unit = kiln_prune_compute};

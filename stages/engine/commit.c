@@ -109,6 +109,7 @@ static int add_units(json_t *summary, const kiln_run *r)
     if (json_object_set_new(summary, "stored_bytes", json_integer((json_int_t)r->stored_bytes)) != 0) return -1;
     if (json_object_set_new(summary, "store_s", kiln_json_real((double)r->store_ns * 1e-9)) != 0) return -1;
     if (r->lists && json_object_set(summary, "lists", r->lists) != 0) return -1;
+    if (r->round.mode != KILN_ROUND_NONE && json_object_set_new(summary, "round", kiln_round_json(r)) != 0) return -1;
     return r->quarantine.n == 0 ? 0 : json_object_set_new(summary, "quarantine", kiln_run_quarantine_json(r));
 }
 
@@ -180,7 +181,7 @@ kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, 
                         .stop_ns = kiln_wall_ns(),
                         .exit_code = kiln_exit_code(end)};
     (void)snprintf(row.stage, sizeof row.stage, "%s", r->program->name);
-    st = counters && parameters ? kiln_run_row_put(r->manifest, &row, err)
+    st = counters && parameters ? kiln_run_row_put(kiln_round_target(r), &row, err)
                                 : kiln_fail(err, KILN_E_NOMEM, "cannot write the run's record");
     free(parameters);
     free(counters);
@@ -280,7 +281,7 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     kiln_run_row last = {0};
     kiln_status st = KILN_OK;
     bool found = false;
-    KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
+    if (!r->round.frozen) KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
     KILN_TRY(kiln_run_row_last(r->manifest, r->program->name, &found, &last, err));
     if (found) st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
     kiln_run_row_release(&last);
@@ -288,7 +289,7 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     if (!r->stored_report) r->stored_report = json_object();
     if (!r->stored_report) return kiln_fail(err, KILN_E_NOMEM, "cannot make a report");
     kiln_say("nothing to do, the output is up to date");
-    kiln_run_drop_scratch(r); /* of a run that was killed right after its commit */
+    if (!r->round.frozen) kiln_run_drop_scratch(r); /* of a run that was killed right after its commit */
     r->committed = true;
     return KILN_OK;
 }

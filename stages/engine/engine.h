@@ -58,6 +58,7 @@ typedef struct {
     bool watches;          /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of ending it */
     bool packs;            /* units compress more than they compute: --devices auto takes the CPU if it has 8 threads or more */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
+    bool rounds;           /* its lists can be shared out among hosts: it has --plan, --part and --gather (round.h) */
     bool undivided;        /* no unit is optional, so --shard and --units could leave out none: the stage does not offer them */
     /* A switch of the program that is KILN_ALONE, such as --list-formats, and the function that prints its answer to stdout. If the
      * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
@@ -225,8 +226,10 @@ bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n, kil
  * stored units are computed again and compared, except those that are `replaced`. All are compared before the call fails, and
  * stored results that differ are dropped. Without an open manifest, every unit must be volatile.
  *
- * KILN_E_PARTIAL: a unit that is not optional was quarantined; or --shard or --units leave optional units to other runs. The
- *                 caller returns it in both cases; the engine turns the second into success.
+ * KILN_E_PARTIAL: a unit that is not optional was quarantined; or --shard or --units leave optional units to other runs; or the
+ *                 list is shared out among hosts, and this run's share is done (round.h). The caller returns it in all cases; the
+ *                 engine turns the second and third into success.
+ * KILN_E_STALE:   with --part or --gather, the list is not that of the plan that stands.
  * KILN_E_CAP:     --ram has no room for the largest unit; the sentence names the least cap that has.
  * KILN_E_DEVICE:  no device is left.
  * KILN_E_IO:      the manifest cannot be written; under --force, a stored result has other outputs or sizes than the new one.
@@ -269,6 +272,15 @@ kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK
 
 /* Returns the stage's own numbers for the run record and --json: borrowed, to be added to. */
 json_t *kiln_run_report(kiln_run *r);
+
+/* For what depends on the host (its memory, its devices) and decides what units there are or what they give: on all hosts of a plan
+ * it must be one thing. *value: in, what this host would choose; out, what is chosen: by the plan that stands, else *value, which a
+ * plan stores. name: lower-case letters, digits, '-' and '_', 31 at most, once in a run. Call it in front of the lists that it
+ * decides, on every host in the same order. KILN_E_STALE: the plan that stands has not decided it. */
+kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err) KILN_MUST_CHECK;
+/* on: the next lists are shared out although their units are planning, because there are many and each takes long; not on: --plan
+ * and --gather compute them. Call it between lists. */
+void kiln_run_shares_planning(kiln_run *r, bool on);
 
 /* Records that the output is made from a unit that is in none of this run's lists, so that kiln-gc keeps it. */
 kiln_status kiln_run_uses(kiln_run *r, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;

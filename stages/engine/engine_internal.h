@@ -8,6 +8,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/protocol.h"
 #include "stages/engine/ram.h"
+#include "stages/engine/round.h"
 #include "stages/engine/stage_graph.h"
 
 #include <sys/types.h>
@@ -20,7 +21,11 @@ typedef struct {
     uint32_t workers;        /* 0: as many as suit threads and memory */
     uint32_t deadline_s;     /* a unit, or the start of a worker, that takes longer counts as hung; 0: no limit for units */
     const char *shard;       /* "2/8": compute every eighth of the optional units, from the second on; NULL: all */
-    const char *units;       /* names or positions of the optional units to compute; NULL: all */
+    bool plan, no_compute, remove_parts, break_claim;
+    uint32_t tasks;     /* 0: not given */
+    const char *part;   /* folder of parts; NULL: no --part */
+    const char *gather; /* likewise */
+    const char *units;  /* names or positions of the optional units to compute; NULL: all */
 } kiln_engine_options;
 extern kiln_engine_options kiln_engine_values;
 /* Sets all options of the engine to zero, which an earlier stage of this process may have set. */
@@ -250,6 +255,7 @@ struct kiln_run {
     bool worker_greeted;             /* at least one worker could open its device */
     kiln_quarantine quarantine;
     kiln_selection selection;
+    kiln_round round;
     int64_t start_wall_ns;
     uint64_t start_ns;
     bool committed;
@@ -279,7 +285,7 @@ kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CH
 kiln_status kiln_run_blame_stored(const kiln_run *r, kiln_status st, kiln_error *err);
 /* Returns a new object with report, counts of units and times, for --json and the run record. NULL if there is no memory. */
 json_t *kiln_run_summary(const kiln_run *r, const char *status);
-/* Adds the run to the manifest, inside a transaction. end: its status; sentence: of its failure, or NULL. */
+/* Adds the run to the manifest, or to its part, inside a transaction. end: its status; sentence: of its failure, or NULL. */
 kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -34,6 +34,23 @@ static const kiln_opt share_rows[] = {
      "compute only these units: positions from 0, or names with * and ?, such as 3,5-9; then run without it to finish", 0},
 };
 
+static const kiln_opt round_rows[] = {
+    {"plan", 0, KILN_OPT_BOOL, &kiln_engine_values.plan, NULL, NULL, NULL,
+     "for several hosts: compute what all tasks need, and keep other writers out until --gather", 0},
+    {"tasks", 0, KILN_OPT_U32, &kiln_engine_values.tasks, "N", "0", "0..1000000",
+     "number of tasks that --plan is meant for, or that --gather plans next; 0: one, or as many as before", 0},
+    {"part", 0, KILN_OPT_PATH, &kiln_engine_values.part, "DIR", NULL, NULL,
+     "compute --shard I/N of what is planned into a file in DIR; the manifest is only read", 0},
+    {"gather", 0, KILN_OPT_PATH, &kiln_engine_values.gather, "DIR", NULL, NULL,
+     "bring in the parts in DIR, compute what is missing, and go on: to the end, or to the next plan", 0},
+    {"no-compute", 0, KILN_OPT_BOOL, &kiln_engine_values.no_compute, NULL, NULL, NULL,
+     "with --gather: compute nothing that is missing, name the tasks that do and end with 7", 0},
+    {"remove-parts", 0, KILN_OPT_BOOL, &kiln_engine_values.remove_parts, NULL, NULL, NULL,
+     "with --gather: remove the parts when all of their plan is stored", 0},
+    {"break-claim", 0, KILN_OPT_BOOL, &kiln_engine_values.break_claim, NULL, NULL, NULL,
+     "give up what is planned on this manifest, of whichever stage; then go on", 0},
+};
+
 static const kiln_opt unit_rows[] = {
     {"list-gpus", 0, KILN_OPT_BOOL, &kiln_engine_values.list_gpus, NULL, NULL, NULL,
      "list the GPUs here, their numbers for --devices and their memory, and end", KILN_DEVICE | KILN_ALONE},
@@ -87,6 +104,7 @@ kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out
     common.n = 0;
     if (is_stage) KILN_TRY(add_own(p, stage_rows, N_ROWS(stage_rows), err));
     if (is_stage && !p->undivided) KILN_TRY(add_own(p, share_rows, N_ROWS(share_rows), err));
+    if (is_stage && p->rounds) KILN_TRY(add_own(p, round_rows, N_ROWS(round_rows), err));
     if (!p->opens_itself || is_stage) KILN_TRY(add_own(p, &network_row, 1, err)); /* kiln-compare reads pictures only */
     if (p->unit) KILN_TRY(add_own(p, unit_rows, N_ROWS(unit_rows), err));
     /* a program without units uses no device, so options about devices would mislead */

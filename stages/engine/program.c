@@ -19,8 +19,7 @@ static kiln_status open_manifest(kiln_run *r, kiln_error *err)
     if (p->manifest_arg >= r->parsed.n_positional) return kiln_fail(err, KILN_E_BUG, "%s has no argument MANIFEST", p->name);
     /* a run that changes nothing needs no lock, does not wait for one and works on read-only media */
     kiln_open_mode mode = kiln_run_is_once(r) ? KILN_OPEN_READ : p->open;
-    KILN_TRY(kiln_manifest_open(r->parsed.positional[p->manifest_arg], mode, p->name, kiln_engine_values.allow_network,
-                                &r->manifest, err));
+    KILN_TRY(kiln_round_open(r, r->parsed.positional[p->manifest_arg], mode, err));
     return kiln_run_load_parameters(r, err);
 }
 
@@ -34,7 +33,7 @@ static bool should_discard(const kiln_run *r, kiln_status st)
 /* Records a failed run if it has stored units. Other failed runs leave no trace. */
 static void record_failure(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
-    if (r->units_stored == 0 || r->committed || kiln_run_is_once(r)) return;
+    if (r->units_stored == 0 || r->committed || r->round.frozen || kiln_run_is_once(r)) return;
     kiln_error err = {0};
     kiln_status recorded = kiln_manifest_begin(r->manifest, &err);
     if (recorded == KILN_OK) recorded = kiln_run_record(r, st, failure->msg, &err);
@@ -61,7 +60,8 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     end_workers(r, st);
     kiln_ram_judge(r);
-    kiln_run_tidy_scratch(r);
+    kiln_round_drop_part(r);
+    if (!r->round.frozen) kiln_run_tidy_scratch(r);
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {
@@ -79,6 +79,7 @@ static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error
     json_t *out = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "stage", r->program->name, "status", "failed", "error",
                             kiln_status_name(st), "message", kiln_json_string(failure->msg));
     const bool filled = out && (r->stage || json_object_update_missing(out, r->report) == 0) &&
+                        (r->round.mode == KILN_ROUND_NONE || json_object_set_new(out, "round", kiln_round_json(r)) == 0) &&
                         (r->quarantine.n == 0 || json_object_set_new(out, "quarantine", kiln_run_quarantine_json(r)) == 0);
     if (filled) return out;
     json_decref(out);
@@ -89,6 +90,7 @@ static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *
 {
     if (st == KILN_E_PARTIAL && r->quarantine.n_failed) return kiln_run_summary(r, "partial");
     if (st != KILN_OK) return failed_report(r, st, failure);
+    if (r->round.cut) return kiln_run_summary(r, r->round.mode == KILN_ROUND_PART ? "part stored" : "planned");
     if (!r->stored_report) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
     json_t *out = json_deep_copy(r->stored_report);
     if (out &&
@@ -124,6 +126,7 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_devices_check(kiln_common_values.devices, err));
     KILN_TRY(kiln_selection_read(r, err));
+    KILN_TRY(kiln_round_read(r, err));
     KILN_TRY(kiln_scratch_check(err));
     if (r->program->unit && kiln_common_values.ram.percent <= 0 && kiln_common_values.ram.bytes == 0)
         return kiln_fail(err, KILN_E_USAGE, "--ram 0 leaves no memory at all; give a size such as 512M, or 50%%");
@@ -143,8 +146,11 @@ static kiln_status parent(kiln_run *r, kiln_error *err)
 static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
 {
     const unsigned long long n_failed = r->quarantine.n_failed, left = r->selection.left, total = r->units_total;
-    if (r->selection.cut) st = KILN_OK;
+    if (r->selection.cut || r->round.cut) st = KILN_OK;
     if (st != KILN_OK) return st;
+    if (r->round.cut && n_failed && r->round.mode == KILN_ROUND_PART)
+        return kiln_fail(err, KILN_E_PARTIAL, "%llu units of the part '%s' are quarantined; --gather tries them again", n_failed,
+                         r->round.path);
     if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--units '%.200s' is none of the %llu units that are known so far, positions 0 to %llu; nothing of it was "
@@ -242,6 +248,10 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
     if (p->lists && *p->lists) return end_with(p->cli, list(&r, &err), &err);
     st = kiln_run_blame_stored(&r, conclude(&r, parent(&r, &err), &err), &err);
+    if (kiln_round_settle(&r, &late) != KILN_OK && st == KILN_OK) {
+        st = late.status;
+        err = late;
+    }
     finish(&r, st, &err);
     kiln_status printed = print_report(&r, st, &err, &late);
     if (printed == KILN_OK) printed = close_stdout(&late);
@@ -255,5 +265,6 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     free(r.quarantine.rows);
     kiln_buffer_release(&r.used);
     kiln_buffer_release(&r.bad_units);
+    kiln_round_release(&r);
     return end_with(p->cli, st, &err);
 }

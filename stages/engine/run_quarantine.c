@@ -24,10 +24,11 @@ static kiln_status grow(kiln_quarantine *q, kiln_error *err)
 
 static kiln_status put_row(kiln_run *r, const kiln_quarantine_row *row, kiln_error *err)
 {
-    KILN_TRY(kiln_manifest_begin(r->manifest, err));
-    kiln_status st = kiln_quarantine_put(r->manifest, row, err);
-    if (st == KILN_OK) st = kiln_manifest_commit(r->manifest, err);
-    if (st != KILN_OK) kiln_manifest_rollback(r->manifest);
+    kiln_manifest *const to = kiln_round_target(r);
+    KILN_TRY(kiln_manifest_begin(to, err));
+    kiln_status st = kiln_quarantine_put(to, row, err);
+    if (st == KILN_OK) st = kiln_manifest_commit(to, err);
+    if (st != KILN_OK) kiln_manifest_rollback(to);
     return st;
 }
 
@@ -41,7 +42,7 @@ kiln_status kiln_run_quarantine(kiln_run *r, const kiln_unit *u, const kiln_tria
     (void)snprintf(row->name, sizeof row->name, "%s", u->name);
     (void)snprintf(row->device, sizeof row->device, "%.159s", device);
     (void)snprintf(row->reason, sizeof row->reason, "%.1023s", reason);
-    if (u->optional) r->quarantine.n_failed++;
+    if (u->optional || r->round.part) r->quarantine.n_failed++; /* the others of a part can be used without it */
     kiln_warn("%s: '%s' is quarantined after %u attempts, the last on %s: %s", r->program->name, u->name, trial->attempts, device,
               reason);
     const bool stored = r->manifest && !u->volatile_result && !u->was_cached && !kiln_run_is_once(r);

@@ -2,6 +2,7 @@
  * Results that have arrived are stored even if a failed unit, a signal or a full disk ends the list. */
 #include "stages/engine/job.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/round_parts.h"
 
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -158,15 +159,23 @@ kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint
     j->run = r;
     j->units = units;
     KILN_GO(kiln_ram_need_list(r, what, units, n, err));
+    const bool met = r->round.met;
     KILN_GO(find_due(j, n, err));
+    KILN_GO(kiln_job_round(j, what, n, err));
     kiln_ram_results(r, n, j->n_due);
     kiln_ram_look(r, true);
-    if (j->n_due) {
+    if (j->n_due && !r->round.cut) {
         const work_sums before = sum_work(r);
         KILN_GO(work_off(j, what, err));
         KILN_GO(record_list(r, what, j, &before, err));
     }
     KILN_GO(kiln_run_refused(r, err)); /* --force: what differs */
+    KILN_GO(kiln_job_part_end(j, err));
+    if (r->round.met && !met) kiln_job_parts_remove(j);
+    if (r->round.cut) {
+        st = kiln_fail(err, KILN_E_PARTIAL, "the list is shared out"); /* the stage cannot go on; its program ends well */
+        goto done;
+    }
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
         st = kiln_fail(err, KILN_E_PARTIAL, "%llu of %llu units are left", (unsigned long long)r->selection.left,

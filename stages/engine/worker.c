@@ -37,8 +37,8 @@ kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_e
     *out = NULL;
     if (w->program->manifest_arg >= w->parsed.n_positional)
         return kiln_fail(err, KILN_E_BUG, "%s has no manifest to read", w->program->name);
-    return kiln_manifest_open(w->parsed.positional[w->program->manifest_arg], KILN_OPEN_READ, w->program->name,
-                              kiln_engine_values.allow_network, out, err);
+    const char *path = w->parsed.positional[w->program->manifest_arg];
+    return kiln_manifest_open(path, kiln_round_worker_mode(path), w->program->name, kiln_engine_values.allow_network, out, err);
 }
 
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err)

@@ -185,7 +185,7 @@ static void a_failure_that_is_said_is_of_its_unit(void **state)
 static void an_optional_unit_that_fails_everywhere_makes_the_stage_partial(void **state)
 {
     (void)state;
-    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --plan --workers=2"), 7);
+    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --planner --workers=2"), 7);
     assert_true(said("knn: 'unit 3' is quarantined after 3 attempts, the last on worker "));
     assert_true(said("kiln-test: 1 of 9 units are quarantined; run the same command to try them again, or later stages with "
                      "--allow-partial\n"));
@@ -195,11 +195,11 @@ static void an_optional_unit_that_fails_everywhere_makes_the_stage_partial(void 
     assert_int_equal(state_of("knn"), KILN_STAGE_PARTIAL);
     assert_int_equal(quarantined("unit 3"), 1);
 
-    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --plan --workers=2"), 7); /* never taken for fresh */
+    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --planner --workers=2"), 7); /* never taken for fresh */
     assert_int_equal(number("units.done"), 0);
     assert_int_equal(number("units.cached"), 8);
 
-    assert_int_equal(run("--count=8 --optional --plan"), 0);
+    assert_int_equal(run("--count=8 --optional --planner"), 0);
     assert_int_equal(number("units.done"), 1); /* just those */
     assert_int_equal(number("sum"), 28);
     assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
@@ -209,7 +209,7 @@ static void an_optional_unit_that_fails_everywhere_makes_the_stage_partial(void 
 static void a_unit_that_must_be_ends_the_run_with_its_name(void **state)
 {
     (void)state;
-    assert_int_equal(run_with("unit=plan:abort", "--optional --plan"), 7);
+    assert_int_equal(run_with("unit=plan:abort", "--optional --planner"), 7);
     assert_true(said("'plan' failed 3 times, the last on worker 0 of the CPU: the worker died of signal 6"));
     assert_true(status_is("failed"));
     assert_int_equal(access(db, F_OK), -1); /* nothing was finished */
@@ -233,7 +233,7 @@ static void a_partial_stage_that_turned_stale_is_not_taken_for_fresh(void **stat
 static void a_stage_that_is_fresh_again_has_nothing_in_quarantine(void **state)
 {
     (void)state;
-    assert_int_equal(run("--count=3 --plan"), 0);
+    assert_int_equal(run("--count=3 --planner"), 0);
     assert_int_equal(run_with("unit=3:exit", "--count=4"), 7);
     assert_int_equal(quarantined("unit 3"), 1);
     assert_int_equal(run("--count=3"), 0); /* other options: nothing to do, and nothing is missing */
@@ -342,23 +342,23 @@ static void workers_share_the_threads_and_one_alone_has_them_all(void **state)
 static void shards_compute_their_units_and_the_whole_run_only_commits(void **state)
 {
     (void)state;
-    assert_int_equal(run("--count=6 --optional --plan --shard=1/2"), 0);
+    assert_int_equal(run("--count=6 --optional --planner --shard=1/2"), 0);
     assert_int_equal(number("units.done"), 1 + 3);
     assert_int_equal(number("left"), 3);
     assert_true(said("3 of 7 units are left; when none is, the same command without --shard finishes the stage"));
     assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
-    assert_int_equal(run("--count=6 --optional --plan --shard=1/2"), 0); /* twice is no harm */
+    assert_int_equal(run("--count=6 --optional --planner --shard=1/2"), 0); /* twice is no harm */
     assert_int_equal(number("units.done"), 0);
-    assert_int_equal(run("--count=6 --optional --plan --shard=2/2"), 0);
+    assert_int_equal(run("--count=6 --optional --planner --shard=2/2"), 0);
     assert_int_equal(number("units.done"), 3);
     assert_int_equal(number("left"), 0);
     assert_true(said("all 7 units are stored; the same command without --shard finishes the stage"));
     assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
-    assert_int_equal(run("--count=6 --optional --plan"), 0);
+    assert_int_equal(run("--count=6 --optional --planner"), 0);
     assert_int_equal(number("units.done"), 0);
     assert_int_equal(number("sum"), 15);
     assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
-    assert_int_equal(run("--count=6 --optional --plan --shard=1/2"), 0);
+    assert_int_equal(run("--count=6 --optional --planner --shard=1/2"), 0);
     assert_true(status_is("nothing to do"));
 }
 

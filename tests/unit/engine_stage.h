@@ -1,6 +1,6 @@
 /* A tiny stage, for tests of the engine: the test program is the stage itself when it gets arguments (so its workers are too), and
  * the test without. The stage is called knn, so that stages.def knows it; its units give their number times --scale. They are
- * optional with --optional; with --plan a unit comes before them that is not. */
+ * optional with --optional; with --planner a unit comes before them that is not. */
 #ifndef KILN_TESTS_ENGINE_STAGE_H
 #define KILN_TESTS_ENGINE_STAGE_H
 
@@ -30,7 +30,7 @@ enum { NEVER = 1000000 };
 /* ---- the stage ------------------------------------------------------------------------------------------------------------ */
 static struct {
     uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups, later, later_kill_at,
-        later_fail_at;
+        later_fail_at, choice;
     bool wrong, once, reject, mute, stillborn, optional, plan, clings, reads;
 } o;
 
@@ -50,7 +50,8 @@ static const kiln_opt options[] = {
     {"later-fail-at", 0, KILN_OPT_U32, &o.later_fail_at, "N", "1000000", NULL, "unit whose deferred work fails", 0},
     {"groups", 0, KILN_OPT_U32, &o.groups, "N", "0", NULL, "units of one group", 0},
     {"optional", 0, KILN_OPT_BOOL, &o.optional, NULL, NULL, NULL, "the output can do without units", 0},
-    {"plan", 0, KILN_OPT_BOOL, &o.plan, NULL, NULL, NULL, "a unit before the others", 0},
+    {"choice", 0, KILN_OPT_U32, &o.choice, "N", "0", NULL, "what this host would decide for all; 0: nothing", 0},
+    {"planner", 0, KILN_OPT_BOOL, &o.plan, NULL, NULL, NULL, "a unit before the others", 0},
     {"lost", 0, KILN_OPT_U32, &o.lost, "N", "0", NULL, "1: the first of them on a GPU that is not there", 0},
     {"wrong", 0, KILN_OPT_BOOL, &o.wrong, NULL, NULL, NULL, "give other results", 0},
     {"reject", 0, KILN_OPT_BOOL, &o.reject, NULL, NULL, NULL, "find the input bad", 0},
@@ -245,15 +246,18 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
     uint64_t sum = 0;
     bool fresh;
     if (o.reject) return kiln_fail(err, KILN_E_INPUT, "the scene is bad");
+    uint64_t choice = o.choice;
     kiln_hash key = kiln_key_end(kiln_run_key(r));
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
+    if (o.choice) KILN_TRY(kiln_run_decide(r, "choice", &choice, err));
     for (uint32_t i = 0; i < o.count; i++) {
         indices[i] = i;
         kiln_hasher *h = kiln_run_key_bare(r, "unit");
         kiln_key_u64(h, "index", i);
         kiln_key_u64(h, "scale", o.scale);
         kiln_key_u64(h, "bulk", o.bulk);
+        kiln_key_u64(h, "choice", choice);
         units[i] = (kiln_unit){.key = kiln_key_end(h), .payload = &indices[i], .payload_bytes = sizeof indices[i]};
         units[i].optional = o.optional;
         units[i].group = o.groups ? 1 + i / o.groups : 0;
@@ -272,7 +276,7 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
 }
 
 static const kiln_stage_program program = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .run = stage_run, .unit = stage_unit};
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .rounds = true, .run = stage_run, .unit = stage_unit};
 
 /* ---- running it ----------------------------------------------------------------------------------------------------------- */
 static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];

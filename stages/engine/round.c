@@ -1,0 +1,387 @@
+/* The modes of a run over several hosts: what each does with the manifest, the claim, decisions and lists. Parts are
+ * round_parts.c's. */
+#include "stages/engine/round.h"
+
+#include "stages/engine/job.h"
+#include "stages/engine/json_text.h"
+#include "stages/engine/round_parts.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options -------------------------------------------------------------------------------------------------------- */
+static kiln_round_mode given_mode(void)
+{
+    return kiln_engine_values.plan     ? KILN_ROUND_PLAN
+           : kiln_engine_values.part   ? KILN_ROUND_PART
+           : kiln_engine_values.gather ? KILN_ROUND_GATHER
+                                       : KILN_ROUND_NONE;
+}
+
+static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln_error *err)
+{
+    const kiln_engine_options *o = &kiln_engine_values;
+    if (o->plan + (o->part != NULL) + (o->gather != NULL) > 1)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "give one of --plan, --part and --gather: they are steps of a round, one after the other");
+    if ((o->no_compute || o->remove_parts) && mode != KILN_ROUND_GATHER)
+        return kiln_fail(err, KILN_E_USAGE, "--%s is for --gather", o->no_compute ? "no-compute" : "remove-parts");
+    if (o->tasks && mode != KILN_ROUND_PLAN && mode != KILN_ROUND_GATHER)
+        return kiln_fail(err, KILN_E_USAGE, "--tasks is for --plan, and for --gather, which plans the next round");
+    if (o->break_claim && mode != KILN_ROUND_NONE && mode != KILN_ROUND_PLAN)
+        return kiln_fail(err, KILN_E_USAGE, "--break-claim gives up the plan that --part and --gather need");
+    if (mode == KILN_ROUND_NONE) return KILN_OK;
+    if (kiln_run_is_once(r)) return kiln_fail(err, KILN_E_USAGE, "a run that changes no state plans, stores and gathers nothing");
+    if (o->force || o->units) return kiln_fail(err, KILN_E_USAGE, "--%s is for a run on one host", o->force ? "force" : "units");
+    if (mode == KILN_ROUND_PART && !o->shard) return kiln_fail(err, KILN_E_USAGE, "--part needs --shard I/N");
+    if (mode != KILN_ROUND_PART && o->shard) return kiln_fail(err, KILN_E_USAGE, "--shard is for --part here");
+    return KILN_OK;
+}
+
+kiln_status kiln_round_read(kiln_run *r, kiln_error *err)
+{
+    kiln_round *round = &r->round;
+    const kiln_round_mode mode = given_mode();
+    KILN_TRY(refuse_mixtures(r, mode, err));
+    round->mode = mode;
+    if (mode != KILN_ROUND_PART) return KILN_OK;
+    round->shard = r->selection.shard + 1;
+    round->n_shards = r->selection.n_shards;
+    r->selection = (kiln_selection){0}; /* which chooses by another rule */
+    if (round->n_shards <= KILN_TASKS_MAX) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--shard: there are at most %d shards", KILN_TASKS_MAX);
+}
+
+/* ---- the manifest ----------------------------------------------------------------------------------------------------- */
+static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+{
+    kiln_manifest *m;
+    KILN_TRY(kiln_manifest_open(path, mode, r->program->name, kiln_engine_values.allow_network, &m, err));
+    kiln_run_set_manifest(r, m);
+    return KILN_OK;
+}
+
+/* Under the lock, so that no gather is at work. */
+static kiln_status break_claim(const kiln_run *r, const char *path, kiln_error *err)
+{
+    kiln_manifest *m;
+    KILN_TRY(kiln_manifest_open(path, KILN_OPEN_CLAIMED, r->program->name, kiln_engine_values.allow_network, &m, err));
+    const kiln_status st = kiln_claim_remove(path, err);
+    kiln_manifest_close(m);
+    return st;
+}
+
+static bool is_own_claim(const kiln_run *r) { return !strcmp(r->round.claim.stage, r->program->name); }
+
+static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
+{
+    kiln_round *round = &r->round;
+    round->frozen = true;
+    KILN_TRY(open_as(r, path, KILN_OPEN_FROZEN, err));
+    KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
+    if (round->has_claim && is_own_claim(r)) return KILN_OK;
+    if (round->has_claim) return kiln_claim_refuse(path, err);
+    return kiln_fail(err, KILN_E_STALE,
+                     "no plan of kiln-%s stands for '%s', so there is nothing to take a part of; run kiln-%s --plan",
+                     r->program->name, path, r->program->name);
+}
+
+static kiln_status open_for_gather(kiln_run *r, const char *path, kiln_error *err)
+{
+    kiln_round *round = &r->round;
+    KILN_TRY(open_as(r, path, KILN_OPEN_CLAIMED, err));
+    KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
+    return round->has_claim && !is_own_claim(r) ? kiln_claim_refuse(path, err) : KILN_OK;
+}
+
+/* Parts of the plan that stands may be at work: the manifest is only read. */
+static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+{
+    kiln_round *round = &r->round;
+    KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
+    round->frozen = round->has_claim && is_own_claim(r);
+    return open_as(r, path, round->frozen ? KILN_OPEN_FROZEN : mode, err);
+}
+
+kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+{
+    if (kiln_engine_values.break_claim) KILN_TRY(break_claim(r, path, err));
+    if (r->round.mode == KILN_ROUND_PART) return open_for_part(r, path, err);
+    if (r->round.mode == KILN_ROUND_GATHER) return open_for_gather(r, path, err);
+    if (r->round.mode == KILN_ROUND_PLAN) return open_for_plan(r, path, mode, err);
+    return open_as(r, path, mode, err);
+}
+
+kiln_open_mode kiln_round_worker_mode(const char *path)
+{
+    kiln_claim claim = {0};
+    bool there = false;
+    if (kiln_engine_values.part) return KILN_OPEN_FROZEN;
+    if (!kiln_engine_values.plan) return KILN_OPEN_READ;
+    if (kiln_claim_read(path, &there, &claim, NULL) != KILN_OK) there = false; /* the parent has read it, or says why not */
+    kiln_claim_release(&claim);
+    return there ? KILN_OPEN_FROZEN : KILN_OPEN_READ; /* a plan writes its claim when its last worker has nothing to do */
+}
+
+kiln_manifest *kiln_round_target(const kiln_run *r) { return r->round.part ? r->round.part : r->manifest; }
+
+kiln_status kiln_round_settle(kiln_run *r, kiln_error *err)
+{
+    if (r->round.mode != KILN_ROUND_GATHER || !r->round.has_claim || !r->committed || !r->manifest) return KILN_OK;
+    return kiln_claim_remove(kiln_manifest_path(r->manifest), err);
+}
+
+void kiln_round_drop_part(kiln_run *r)
+{
+    if (r->round.part) kiln_manifest_discard(r->round.part);
+    r->round.part = NULL;
+}
+
+void kiln_round_release(kiln_run *r)
+{
+    kiln_round *round = &r->round;
+    kiln_claim_release(&round->claim);
+    free(round->decisions);
+    kiln_buffer_release(&round->missing);
+    *round = (kiln_round){0};
+}
+
+/* ---- decisions -------------------------------------------------------------------------------------------------------- */
+static bool planned_value(const kiln_round *round, const char *name, uint64_t *value)
+{
+    for (uint32_t i = 0; round->has_claim && i < round->claim.n_decisions; i++) {
+        if (strcmp(round->claim.decisions[i].name, name)) continue;
+        *value = round->claim.decisions[i].value;
+        return true;
+    }
+    return false;
+}
+
+static kiln_status remember(kiln_round *round, const char *name, uint64_t value, kiln_error *err)
+{
+    kiln_decision d = {.value = value}, *more;
+    const size_t n = strlen(name);
+    if (n == 0 || n >= sizeof d.name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != n ||
+        round->n_decisions == KILN_DECISIONS_MAX)
+        return kiln_fail(err, KILN_E_BUG, "a plan cannot decide '%.40s'", name);
+    memcpy(d.name, name, n);
+    for (uint32_t i = 0; i < round->n_decisions; i++)
+        if (!strcmp(round->decisions[i].name, name)) return kiln_fail(err, KILN_E_BUG, "'%s' is decided twice", name);
+    KILN_TRY(KILN_ALLOC(&more, round->n_decisions + 1, "a decision", err));
+    if (round->n_decisions) memcpy(more, round->decisions, round->n_decisions * sizeof *more);
+    more[round->n_decisions++] = d;
+    free(round->decisions);
+    round->decisions = more;
+    return KILN_OK;
+}
+
+/* In front of the list of the claim, each decision is the plan's. Behind it they are the gather's, which plans the next round. */
+kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err)
+{
+    kiln_round *round = &r->round;
+    if (round->mode == KILN_ROUND_NONE) return KILN_OK;
+    if (!planned_value(round, name, value) && round->has_claim && !round->met)
+        return kiln_fail(err, KILN_E_STALE,
+                         "the plan that stands has not decided '%s': it is of another version, or of other options", name);
+    return remember(round, name, *value, err);
+}
+
+void kiln_run_shares_planning(kiln_run *r, bool on) { r->round.shares_planning = on; }
+
+/* ---- shards ----------------------------------------------------------------------------------------------------------- */
+static double weight(const kiln_share *u) { return u->cost ? (double)u->cost : 1.0; }
+
+static uint32_t shard_at(double middle, double total, uint32_t n_shards)
+{
+    const double at = middle / total * n_shards;
+    return at >= n_shards ? n_shards - 1 : (uint32_t)at;
+}
+
+void kiln_shards_cut(const kiln_share *units, uint64_t n, uint32_t n_shards, uint32_t *shard_of)
+{
+    double total = 0, before = 0;
+    for (uint64_t i = 0; i < n; i++) total += weight(&units[i]);
+    for (uint64_t first = 0, end; first < n; first = end) {
+        double together = weight(&units[first]);
+        for (end = first + 1; end < n && units[first].group && units[end].group == units[first].group; end++)
+            together += weight(&units[end]);
+        const bool stays = together * n_shards * 2 < total;
+        const uint32_t shard = shard_at(before + together / 2, total, n_shards);
+        for (uint64_t i = first; i < end; i++) {
+            const double own = weight(&units[i]);
+            shard_of[i] = stays || end == first + 1 ? shard : shard_at(before + own / 2, total, n_shards);
+            before += own;
+        }
+    }
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------------ */
+/* Decided by the list alone, not by what is due of it: a later run finds less due. */
+static bool is_shared(const kiln_job *j, uint64_t n)
+{
+    if (n < 2) return false;
+    for (uint64_t i = 0; i < n; i++) {
+        const kiln_unit *u = &j->units[i];
+        if (u->volatile_result || (u->planning && !j->run->round.shares_planning)) return false;
+    }
+    return true;
+}
+
+/* Units that are due and would be stored. */
+static bool has_stored_due(const kiln_job *j)
+{
+    for (uint64_t i = 0; i < j->n_due; i++)
+        if (!kiln_job_unit(j, i)->volatile_result) return true;
+    return false;
+}
+
+/* Costs and groups are in it, because they decide who computes what. */
+static kiln_hash plan_key(const kiln_run *r, const kiln_unit *units, uint64_t n, const char *what, const kiln_claim *c)
+{
+    kiln_hasher *h = kiln_key_begin(r->program->name, r->stage ? r->stage->version : 0);
+    kiln_key_text(h, "plan of", what);
+    kiln_key_u64(h, "units", n);
+    for (uint32_t i = 0; i < r->round.n_decisions; i++) kiln_key_u64(h, r->round.decisions[i].name, r->round.decisions[i].value);
+    for (uint64_t i = 0; i < c->n_due; i++) {
+        kiln_key_u64(h, "due from", c->due[i].first);
+        kiln_key_u64(h, "to", c->due[i].last);
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        kiln_key_hash(h, "unit", units[i].key);
+        kiln_key_u64(h, "cost", units[i].cost);
+        kiln_key_u64(h, "group", units[i].group);
+    }
+    return kiln_key_end(h);
+}
+
+static bool is_of_claim(const kiln_job *j, const char *what, uint64_t n)
+{
+    const kiln_round *round = &j->run->round;
+    const kiln_claim *c = &round->claim;
+    return round->has_claim && !round->met && is_shared(j, n) && c->n_units == n && !strcmp(c->what, what) &&
+           kiln_hash_equal(c->plan, plan_key(j->run, j->units, n, what, c));
+}
+
+static kiln_status note_due(const kiln_job *j, kiln_claim *c, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&c->due, j->n_due, "a claim", err)); /* at most: neighbours are one range */
+    for (uint64_t i = 0; i < j->n_due; i++) {
+        const uint64_t at = j->due[i];
+        if (c->n_due && c->due[c->n_due - 1].last + 1 == at)
+            c->due[c->n_due - 1].last = at;
+        else
+            c->due[c->n_due++] = (kiln_claim_range){at, at};
+    }
+    return KILN_OK;
+}
+
+static kiln_status note_decisions(const kiln_round *round, kiln_claim *c, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&c->decisions, round->n_decisions, "a claim", err));
+    if (round->n_decisions) memcpy(c->decisions, round->decisions, round->n_decisions * sizeof *c->decisions);
+    c->n_decisions = round->n_decisions;
+    return KILN_OK;
+}
+
+static void say_planned(const kiln_claim *c, uint64_t n_due)
+{
+    kiln_say("planned: %s, %llu of %llu units in %u task%s; --shard I/N --part DIR computes them, then --gather DIR", c->what,
+             (unsigned long long)n_due, (unsigned long long)c->n_units, c->tasks, c->tasks == 1 ? "" : "s");
+}
+
+static uint64_t count_due(const kiln_claim *c)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < c->n_due; i++) n += c->due[i].last - c->due[i].first + 1;
+    return n;
+}
+
+/* The claim is written while this process holds the lock, so that no other writer comes between. A gather replaces the claim of the
+ * round before: the manifest is never without one in between. */
+static kiln_status plan(kiln_job *j, const char *what, uint64_t n, kiln_error *err)
+{
+    kiln_round *round = &j->run->round;
+    const uint32_t asked = kiln_engine_values.tasks, before = round->has_claim ? round->claim.tasks : 1;
+    kiln_claim c = {.n_units = n, .tasks = asked ? asked : before};
+    kiln_status st;
+    (void)snprintf(c.stage, sizeof c.stage, "%s", j->run->program->name);
+    (void)snprintf(c.what, sizeof c.what, "%s", what);
+    KILN_GO(note_due(j, &c, err));
+    KILN_GO(note_decisions(round, &c, err));
+    c.plan = plan_key(j->run, j->units, n, what, &c);
+    KILN_GO(kiln_claim_write(kiln_manifest_path(j->run->manifest), &c, err));
+    say_planned(&c, j->n_due);
+    kiln_claim_release(&round->claim);
+    round->claim = c;
+    round->has_claim = round->cut = true;
+    return KILN_OK;
+done:
+    kiln_claim_release(&c);
+    return st;
+}
+
+/* The plan stands, and perhaps parts of it are being made: only the number of tasks may become another. */
+static kiln_status plan_again(kiln_job *j, kiln_error *err)
+{
+    kiln_round *round = &j->run->round;
+    const uint32_t asked = kiln_engine_values.tasks;
+    if (asked && asked != round->claim.tasks) {
+        round->claim.tasks = asked;
+        KILN_TRY(kiln_claim_write(kiln_manifest_path(j->run->manifest), &round->claim, err));
+    }
+    say_planned(&round->claim, count_due(&round->claim));
+    round->cut = true;
+    return KILN_OK;
+}
+
+static kiln_status refuse_list(const kiln_job *j, const char *what, kiln_error *err)
+{
+    const kiln_run *r = j->run;
+    if (!r->round.has_claim)
+        return kiln_fail(err, KILN_E_STALE, "no plan of kiln-%s stands for '%s'; run kiln-%s --plan first", r->program->name,
+                         kiln_manifest_path(r->manifest), r->program->name);
+    return kiln_fail(err, KILN_E_STALE,
+                     "the units of '%s' are not those of the plan that stands (%s, host %s, %s): give the options that --plan was "
+                     "given, or plan anew with --break-claim",
+                     what, r->round.claim.what, r->round.claim.host, r->round.claim.start);
+}
+
+kiln_status kiln_job_round(kiln_job *j, const char *what, uint64_t n, kiln_error *err)
+{
+    kiln_round *round = &j->run->round;
+    if (round->mode == KILN_ROUND_NONE) return KILN_OK;
+    if (is_of_claim(j, what, n)) {
+        round->met = true;
+        if (round->mode == KILN_ROUND_PLAN) return plan_again(j, err);
+        return round->mode == KILN_ROUND_PART ? kiln_job_part_begin(j, n, err) : kiln_job_gather(j, n, err);
+    }
+    const bool plans = round->mode == KILN_ROUND_GATHER ? round->met : round->mode == KILN_ROUND_PLAN && !round->has_claim;
+    if (!plans) return has_stored_due(j) ? refuse_list(j, what, err) : KILN_OK;
+    return is_shared(j, n) && j->n_due >= 2 ? plan(j, what, n, err) : KILN_OK;
+}
+
+/* ---- the report ------------------------------------------------------------------------------------------------------- */
+json_t *kiln_round_json(const kiln_run *r)
+{
+    char hex[33];
+    const kiln_round *round = &r->round;
+    const kiln_claim *c = &round->claim;
+    if (!round->has_claim || r->committed) return json_null();
+    json_t *out = json_pack("{s:s, s:s, s:I, s:I, s:I}", "plan", kiln_hash_hex(c->plan, hex), "what", c->what, "units",
+                            (json_int_t)c->n_units, "due", (json_int_t)count_due(c), "tasks", (json_int_t)c->tasks);
+    int failed = 0;
+    if (round->mode == KILN_ROUND_PART)
+        failed = json_object_set_new(out, "part", kiln_json_string(round->path)) ||
+                 json_object_set_new(out, "taken", json_integer((json_int_t)round->n_taken)) ||
+                 json_object_set_new(out, "elsewhere", json_integer((json_int_t)round->n_elsewhere));
+    if (round->n_missing)
+        failed = json_object_set_new(out, "missing", json_integer((json_int_t)round->n_missing)) ||
+                 json_object_set_new(out, "missing_shards", json_string((const char *)round->missing.data));
+    if (!failed) return out;
+    json_decref(out);
+    return NULL;
+}

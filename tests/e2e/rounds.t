@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# One list over several hosts: kiln-prune is planned, computed in three parts beside one manifest that nobody writes, and gathered to
+# the digest of a run on one host. What is torn, missing, foreign or given with other options costs just that.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+number() { python3 -c 'import functools, json, sys; print(functools.reduce(lambda v, k: v[k], sys.argv[1].split("."), json.load(open(sys.argv[2]))))' "$1" out; }
+said() { grep -q "$1" err || { cat err >&2; fail "it does not say '$1'"; }; }
+N=420000 # seven blocks
+scene s $N 2 64x64
+kiln import s base.db >/dev/null && kiln knn base.db >/dev/null || fail "bake"
+cp base.db one.db
+kiln prune one.db >/dev/null || fail "prune"
+
+# without a plan there is nothing to take a part of, and nothing to gather
+cp base.db m.db
+must 4 kiln prune m.db --shard 1/3 --part parts
+must 4 kiln prune m.db --gather parts
+must 2 kiln prune m.db --part parts
+must 2 kiln prune m.db --plan --gather parts
+must 2 kiln prune m.db --plan --force
+must 2 kiln prune m.db --no-compute
+must 2 kiln tiles m.db --shard 2/1
+[ -e parts ] && fail "a refused part left its folder"
+
+# the plan: what all need is stored, a claim stands, nothing is open
+must 0 kiln prune m.db --plan --tasks 3 --json
+[ "$(number round.due)" = 7 ] && [ "$(number round.tasks)" = 3 ] || fail "the plan says $(cat out)"
+[ -e m.db-wal ] || [ -e m.db-shm ] && fail "the plan left a log"
+for command in "prune m.db" "knn m.db" "gc m.db" "import s m.db" "prune m.db --shard 1/2"; do
+    must 75 kiln $command
+    said "kiln-prune --plan"
+done
+must 4 kiln prune m.db --shard 1/3 --part parts --max-scale 7 # other options: other units
+said "not those of the plan"
+must 4 kiln prune m.db --gather parts --max-scale 7
+sha256sum m.db >before
+
+# three parts at a time; none opens the manifest for writing, nor makes a file beside it
+trace=; command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null && trace=1
+part() { # I/N
+    if [ -n "$trace" ]; then
+        strace -f -qq -o "trace.${1%/*}" -e trace=open,openat,creat,rename,renameat,unlink,unlinkat,mkdir,mkdirat,truncate,ftruncate "$KILN_BIN/kiln-prune" m.db --quiet --shard "$1" --part parts >/dev/null
+    else
+        kiln prune m.db --shard "$1" --part parts >/dev/null
+    fi
+}
+pids=()
+for i in 1 2 3; do part $i/3 & pids+=($!); done
+for p in "${pids[@]}"; do wait "$p" || fail "a part ended with $?"; done
+[ "$(ls parts | wc -l)" = 3 ] || fail "not three parts: $(ls parts)"
+sha256sum --quiet -c before || fail "the manifest was changed"
+if [ -n "$trace" ]; then
+    cat trace.* | grep '[/"]m\.db' | grep -v '/m\.db-journal", O_RDONLY' >touched
+    grep -q 'm\.db", O_RDONLY' touched || fail "the trace does not show the manifest"
+    grep -E 'O_RDWR|O_WRONLY|O_CREAT|m\.db-(wal|shm)|rename|unlink|truncate|creat\(' touched && fail "a part does more to the manifest than read it"
+fi
+
+# a whole part is not computed again, and serves another number of shards
+must 0 kiln prune m.db --shard 2/3 --part parts --json
+[ "$(number units.done)" = 0 ] || fail "a whole part was computed again"
+must 0 kiln prune m.db --plan --tasks 5
+must 0 kiln prune m.db --shard 4/5 --part parts --json
+[ "$(number units.done)" = 0 ] || fail "units of whole parts were computed again"
+rm parts/*-of-5.part
+
+# a log that is not in the manifest yet, or a writer, keeps parts out
+rm parts/*-3-of-3.part
+echo x >m.db-wal
+must 75 kiln prune m.db --shard 3/3 --part parts
+said "m.db-wal"
+rm m.db-wal
+ls parts >listed
+
+# one part is torn, one is missing: named by tasks, and nothing else is computed again
+torn=$(ls parts/*-2-of-3.part)
+truncate -s -70000 "$torn"
+must 0 kiln prune m.db --plan --tasks 3
+must 7 kiln prune m.db --gather parts --no-compute --json
+[ "$(number round.missing_shards)" = 2-3 ] || fail "missing: $(cat out)"
+[ -e "$torn.bad" ] && [ ! -e "$torn" ] || fail "the torn part was not put aside: $(ls parts)"
+must 0 kiln prune m.db --shard 2/3 --part parts --json
+[ "$(number units.done)" = 2 ] || fail "$(number units.done) units of the torn part were computed"
+
+# the gather computes what is missing, and commits
+must 0 kiln prune m.db --gather parts --remove-parts --json
+[ "$(number units.done)" -ge 2 ] && [ "$(number units.done)" -le 5 ] || fail "the gather computed $(number units.done) units"
+[ -e m.db.claim ] && fail "the claim is still there"
+[ "$(ls parts)" = "$(basename "$torn").bad" ] || fail "left in the folder: $(ls parts)"
+same one.db m.db
+kiln verify m.db >/dev/null || fail "verify"
+must 0 kiln prune m.db --gather parts --json
+grep -q '"status": "nothing to do"' out || fail "a second gather does something: $(cat out)"
+
+# a plan is given up
+cp base.db n.db
+must 0 kiln prune n.db --plan
+must 75 kiln prune n.db
+must 0 kiln prune n.db --break-claim
+same one.db n.db
+cp base.db o.db
+printf 'splatkiln-claim 1\nstage prune\n' >o.db.claim
+must 3 kiln prune o.db
+said "cut short"
+must 0 kiln prune o.db --break-claim
+exit 0
