@@ -196,7 +196,10 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->cost = 1 + kiln_frame_bound(&j->request, b->layer).visible;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
-    KILN_GO(kiln_run_units(r, "counting pairs", units, b->n_jobs, err));
+    kiln_run_shares_planning(r, true); /* as much to project as a table is */
+    st = kiln_run_units(r, "counting pairs", units, b->n_jobs, err);
+    kiln_run_shares_planning(r, false);
+    KILN_GO(st);
     KILN_GO(take_counts(r, b, units, err));
 done:
     if (units) kiln_units_release(units, b->n_jobs);

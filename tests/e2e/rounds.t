@@ -102,4 +102,22 @@ printf 'splatkiln-claim 1\nstage prune\n' >o.db.claim
 must 3 kiln prune o.db
 said "cut short"
 must 0 kiln prune o.db --break-claim
+
+# two rounds: the first gather plans the second; more shards than units
+scene t 5000 3 320x240
+kiln import t t.db >/dev/null && kiln knn t.db >/dev/null && kiln prune t.db >/dev/null && kiln chunk t.db >/dev/null || fail "bake"
+cp t.db u.db
+kiln tiles t.db >/dev/null || fail "tiles"
+round() {
+    local i
+    for i in 1 2 3 4; do kiln tiles u.db --shard $i/4 --part tiles >/dev/null || fail "shard $i"; done
+    must 0 kiln tiles u.db --gather tiles --no-compute --json
+}
+must 0 kiln tiles u.db --plan --tasks 4 --json
+[ "$(number round.what)" = "counting pairs" ] || fail "the first round is $(number round.what)"
+round
+[ "$(number status)" = planned ] && [ "$(number round.what)" = "tile tables" ] && [ "$(number round.tasks)" = 4 ] || fail "the gather says $(cat out)"
+round
+[ "$(number status)" = done ] && [ "$(number round)" = None ] || fail "the last gather says $(cat out)"
+same t.db u.db
 exit 0
