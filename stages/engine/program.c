@@ -151,6 +151,7 @@ static kiln_status conclude(kiln_run *r, kiln_status st, kiln_error *err)
     if (r->round.cut && n_failed && r->round.mode == KILN_ROUND_PART)
         return kiln_fail(err, KILN_E_PARTIAL, "%llu units of the part '%s' are quarantined; --gather tries them again", n_failed,
                          r->round.path);
+    if (r->round.cut) return KILN_OK; /* a plan goes on without what was given up; the commit at the end tells */
     if (kiln_engine_values.units && !r->stored_report && r->selection.position && r->selection.chosen == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--units '%.200s' is none of the %llu units that are known so far, positions 0 to %llu; nothing of it was "

@@ -350,6 +350,30 @@ static kiln_status refuse_list(const kiln_job *j, const char *what, kiln_error *
                      what, r->round.claim.what, r->round.claim.host, r->round.claim.start);
 }
 
+/* Units that were given up before the plan was made: it does without them, so this run must, too. A part tells nothing of them. */
+static kiln_status leave_out_given_up(kiln_job *j, kiln_error *err)
+{
+    kiln_run *r = j->run;
+    kiln_quarantine_row *rows = NULL;
+    uint32_t n_rows = 0;
+    uint64_t left = 0;
+    KILN_TRY(kiln_quarantine_get(r->manifest, r->program->name, &rows, &n_rows, err));
+    kiln_status st = KILN_OK;
+    for (uint64_t i = 0; i < j->n_due && st == KILN_OK; i++) {
+        kiln_unit *u = kiln_job_unit(j, i);
+        uint32_t k = 0;
+        while (k < n_rows && !kiln_hash_equal(rows[k].key, u->key)) k++;
+        u->quarantined = u->optional && !u->volatile_result && k < n_rows;
+        if (!u->quarantined)
+            j->due[left++] = j->due[i];
+        else if (r->round.mode == KILN_ROUND_GATHER)
+            st = kiln_run_quarantine_again(r, &rows[k], err);
+    }
+    free(rows);
+    if (st == KILN_OK) j->n_due = j->n_open = left;
+    return st;
+}
+
 kiln_status kiln_job_round(kiln_job *j, const char *what, uint64_t n, kiln_error *err)
 {
     kiln_round *round = &j->run->round;
@@ -360,6 +384,7 @@ kiln_status kiln_job_round(kiln_job *j, const char *what, uint64_t n, kiln_error
         return round->mode == KILN_ROUND_PART ? kiln_job_part_begin(j, n, err) : kiln_job_gather(j, n, err);
     }
     const bool plans = round->mode == KILN_ROUND_GATHER ? round->met : round->mode == KILN_ROUND_PLAN && !round->has_claim;
+    if (!plans && round->has_claim && has_stored_due(j)) KILN_TRY(leave_out_given_up(j, err));
     if (!plans) return has_stored_due(j) ? refuse_list(j, what, err) : KILN_OK;
     return is_shared(j, n) && j->n_due >= 2 ? plan(j, what, n, err) : KILN_OK;
 }

@@ -49,6 +49,14 @@ kiln_status kiln_run_quarantine(kiln_run *r, const kiln_unit *u, const kiln_tria
     return stored ? put_row(r, row, err) : KILN_OK;
 }
 
+kiln_status kiln_run_quarantine_again(kiln_run *r, const kiln_quarantine_row *row, kiln_error *err)
+{
+    KILN_TRY(grow(&r->quarantine, err));
+    r->quarantine.rows[r->quarantine.n++] = *row;
+    r->quarantine.n_failed++;
+    return KILN_OK;
+}
+
 kiln_status kiln_run_store_quarantine(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_quarantine_clear(r->manifest, r->program->name, err));

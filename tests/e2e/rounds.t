@@ -120,4 +120,17 @@ round
 round
 [ "$(number status)" = done ] && [ "$(number round)" = None ] || fail "the last gather says $(cat out)"
 same t.db u.db
+
+# a camera that cannot be counted, in its part and in the gather: the rounds go on without it, and the end is as on one host
+kiln import t v.db >/dev/null && kiln knn v.db >/dev/null && kiln prune v.db >/dev/null && kiln chunk v.db >/dev/null || fail "bake"
+must 0 kiln tiles v.db --plan
+must 7 env KILN_FAULT='unit=pairs of *1*:exit' "$KILN_BIN/kiln-tiles" v.db --shard 1/1 --part failed
+must 0 env KILN_FAULT='unit=pairs of *1*:exit' "$KILN_BIN/kiln-tiles" v.db --gather failed --json
+[ "$(number status)" = planned ] && [ "$(number units.quarantined)" = 1 ] || fail "the gather says $(cat out)"
+must 0 kiln tiles v.db --shard 1/1 --part failed --json
+[ "$(number units.done)" = 4 ] || fail "the second round made $(number units.done) units, not two cameras' list and band"
+must 7 kiln tiles v.db --gather failed --no-compute
+[ -e v.db.claim ] && fail "a partial stage keeps its claim"
+must 0 kiln tiles v.db
+same t.db v.db
 exit 0
