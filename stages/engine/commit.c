@@ -281,7 +281,8 @@ kiln_status kiln_run_nothing_to_do(kiln_run *r, kiln_error *err)
     kiln_run_row last = {0};
     kiln_status st = KILN_OK;
     bool found = false;
-    if (!r->round.frozen) KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
+    if (!r->round.frozen)
+        KILN_TRY(settle(r, err)); /* reads the quarantine, and below the last run: they are sound before the sentence is said */
     KILN_TRY(kiln_run_row_last(r->manifest, r->program->name, &found, &last, err));
     if (found) st = kiln_json_parse(last.counters, strlen(last.counters), 0, "the last run's report", &r->stored_report, NULL, err);
     kiln_run_row_release(&last);

@@ -288,7 +288,7 @@ kiln_status kiln_run_is_fresh(kiln_run *r, kiln_hash input_key, bool *fresh, kil
     KILN_TRY(kiln_stage_get(r->manifest, r->stage->name, &row, err));
     if (row.version != r->stage->version || !kiln_hash_equal(row.input_key, input_key)) return KILN_OK;
     KILN_TRY(kiln_stage_lost_layer(r->manifest, r->stage->name, &lost, err));
-    if (lost) return KILN_OK;            /* the stage makes it again from stored units */
+    if (lost) return KILN_OK;                                /* the stage makes it again from stored units */
     if (row.state == KILN_STAGE_STALE && !r->round.frozen) { /* what it reads changed and changed back, or came out as before */
         row.state = KILN_STAGE_FRESH;
         KILN_TRY(kiln_manifest_begin(r->manifest, err));
