@@ -4,7 +4,9 @@
  * the blocks that they lie in. A chunk that comes out as before keeps its bytes, and with them everything made from it. */
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "base/quote.h"
+#include "stages/chunk/block_bits.h"
 #include "stages/chunk/chunk_units.h"
 #include "stages/chunk/spill.h"
 #include "stages/engine/engine.h"
@@ -41,8 +43,7 @@ typedef struct {
     kiln_chunk_unit plan_payload;
     kiln_chunk_spill spill;
     kiln_unit plan;
-    kiln_planned_chunk *chunks; /* of the plan */
-    uint32_t *blocks;
+    kiln_planned_chunk *chunks;                 /* of the plan */
     uint64_t n_chunks, n_missing, rows_missing; /* missing: quarantined */
     kiln_hash *block_keys;                      /* [input->n_chunks] of all planes of a block */
     kiln_chunk_unit *payloads;                  /* [n_chunks] */
@@ -55,7 +56,6 @@ static void cutting_release(cutting *k)
     free(k->units);
     free(k->payloads);
     free(k->block_keys);
-    free(k->blocks);
     free(k->chunks);
     kiln_units_release(&k->plan, 1);
     kiln_chunk_spill_release(&k->spill);
@@ -110,27 +110,19 @@ static kiln_hash input_key(kiln_run *r, const cutting *k)
 }
 
 /* ---- the plan ----------------------------------------------------------------------------------------------------------- */
-/* The plan is read from the manifest, which may say anything: its chunks must follow each other and cover all rows, and the blocks
- * that they name must be there. */
-static kiln_status check_plan(const cutting *k, uint64_t bytes, uint64_t block_bytes, kiln_error *err)
+/* The plan is read from the manifest, which may say anything: its chunks must follow each other and cover all rows. */
+static kiln_status check_plan(const cutting *k, uint64_t bytes, kiln_error *err)
 {
-    const uint64_t n_blocks = block_bytes / sizeof *k->blocks;
     uint64_t row = 0;
-    if (bytes % sizeof *k->chunks || block_bytes % sizeof *k->blocks || k->n_chunks > UINT32_MAX)
-        return kiln_fail(err, KILN_E_IO, "it has %llu bytes of chunks and %llu of blocks", (unsigned long long)bytes,
-                         (unsigned long long)block_bytes);
+    if (bytes % sizeof *k->chunks || k->n_chunks > UINT32_MAX)
+        return kiln_fail(err, KILN_E_IO, "it has %llu bytes of chunks", (unsigned long long)bytes);
     for (uint64_t i = 0; i < k->n_chunks; i++) {
         const kiln_planned_chunk *c = &k->chunks[i];
         if (!kiln_planned_chunk_is_sound(c, row, o.max))
             return kiln_fail(err, KILN_E_IO, "chunk %llu of the plan does not begin at row %llu, or has no name",
                              (unsigned long long)i, (unsigned long long)row);
-        if (c->first_block > n_blocks || c->n_blocks > n_blocks - c->first_block)
-            return kiln_fail(err, KILN_E_IO, "the blocks of chunk '%s' are missing in the plan", c->cells.name);
         row = c->cells.end;
     }
-    for (uint64_t b = 0; b < n_blocks; b++)
-        if (k->blocks[b] >= k->input->n_chunks)
-            return kiln_fail(err, KILN_E_IO, "the plan names block %u of %u", k->blocks[b], k->input->n_chunks);
     return row == k->input->count ? KILN_OK
                                   : kiln_fail(err, KILN_E_IO, "the plan ends at row %llu of %llu", (unsigned long long)row,
                                               (unsigned long long)k->input->count);
@@ -138,11 +130,10 @@ static kiln_status check_plan(const cutting *k, uint64_t bytes, uint64_t block_b
 
 static kiln_status read_plan(kiln_run *r, cutting *k, kiln_error *err)
 {
-    uint64_t bytes = 0, block_bytes = 0;
+    uint64_t bytes = 0;
     KILN_TRY(kiln_unit_data(r, &k->plan, "chunks", (void **)&k->chunks, &bytes, err));
-    KILN_TRY(kiln_unit_data(r, &k->plan, "blocks", (void **)&k->blocks, &block_bytes, err));
     k->n_chunks = bytes / sizeof *k->chunks;
-    return kiln_unit_refuse(r, &k->plan, check_plan(k, bytes, block_bytes, err), err);
+    return kiln_unit_refuse(r, &k->plan, check_plan(k, bytes, err), err);
 }
 
 static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
@@ -156,6 +147,7 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
     if (k->spacing) u->spacing = k->spacing->digest;
     KILN_KEY_LISTS(kiln_chunk_unit, 232);
     kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
+    kiln_key_text(h, "blocks", "bits"); /* plans of earlier versions have lists of blocks, and another key */
     kiln_key_u64(h, "max", u->max);
     kiln_key_u64(h, "min", u->min);
     kiln_key_bytes(h, "root_centre", u->root_centre, sizeof u->root_centre);
@@ -193,15 +185,54 @@ static kiln_status key_blocks(cutting *k, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_hash chunk_key(kiln_run *r, const cutting *k, const kiln_planned_chunk *c)
+/* blocks: the bits of the blocks that the chunk reads. */
+static kiln_hash chunk_key(kiln_run *r, const cutting *k, const kiln_planned_chunk *c, const unsigned char *blocks)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "chunk");
     kiln_key_hash(h, "rows", c->rows);
-    for (uint64_t b = c->first_block; b < c->first_block + c->n_blocks; b++) {
-        kiln_key_u64(h, "block", k->blocks[b]);
-        kiln_key_hash(h, "planes", k->block_keys[k->blocks[b]]);
+    for (uint32_t b = 0; b < k->input->n_chunks; b++) {
+        if (!kiln_bits_has(blocks, b)) continue;
+        kiln_key_u64(h, "block", b);
+        kiln_key_hash(h, "planes", k->block_keys[b]);
     }
     return kiln_key_end(h);
+}
+
+/* Keys the chunks of a piece of the plan's bits: n of them from `first` on. */
+static kiln_status key_piece(kiln_run *r, cutting *k, uint64_t piece, uint64_t first, uint64_t n, kiln_error *err)
+{
+    const uint32_t n_blocks = k->input->n_chunks;
+    const uint64_t each = kiln_bits_bytes(n_blocks);
+    char name[KILN_BITS_NAME];
+    unsigned char *bits = NULL;
+    uint64_t bytes = 0;
+    kiln_status st = KILN_OK;
+    kiln_bits_name(piece, name);
+    KILN_TRY(kiln_unit_data(r, &k->plan, name, (void **)&bits, &bytes, err));
+    if (bytes != n * each)
+        KILN_GO(kiln_unit_refuse(r, &k->plan,
+                                 kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes for %llu chunks and %u blocks", name,
+                                           (unsigned long long)bytes, (unsigned long long)n, n_blocks),
+                                 err));
+    if (!kiln_bits_are_sound(bits, n, n_blocks))
+        KILN_GO(kiln_unit_refuse(
+            r, &k->plan, kiln_fail(err, KILN_E_IO, "its '%s' names a block that the layer with %u does not have", name, n_blocks),
+            err));
+    for (uint64_t i = 0; i < n; i++) {
+        KILN_GO(kiln_run_interrupted(r, err)); /* 3 billion rows without order: two minutes */
+        k->units[first + i].key = chunk_key(r, k, &k->chunks[first + i], bits + i * each);
+    }
+done:
+    free(bits);
+    return st;
+}
+
+static kiln_status key_chunks(kiln_run *r, cutting *k, kiln_error *err)
+{
+    const uint64_t most = kiln_bits_chunks(k->input->n_chunks);
+    for (uint64_t first = 0, piece = 0; first < k->n_chunks; first += most, piece++)
+        KILN_TRY(key_piece(r, k, piece, first, kiln_min_u64(k->n_chunks - first, most), err));
+    return KILN_OK;
 }
 
 /* Keys first: what is due decides how the others are made. */
@@ -217,14 +248,13 @@ static kiln_status list_chunks(kiln_run *r, cutting *k, kiln_error *err)
         k->payloads[i].index = i;
         k->payloads[i].begin = c->cells.begin;
         k->payloads[i].end = c->cells.end;
-        k->units[i] = (kiln_unit){.key = chunk_key(r, k, c),
-                                  .payload = &k->payloads[i],
+        k->units[i] = (kiln_unit){.payload = &k->payloads[i],
                                   .payload_bytes = sizeof k->payloads[i],
                                   .cost = c->cells.end - c->cells.begin,
                                   .optional = true};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "chunk %s", c->cells.name);
     }
-    return KILN_OK;
+    return key_chunks(r, k, err);
 }
 
 static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)

@@ -34,15 +34,14 @@ typedef struct {
 typedef struct {
     kiln_cell_group cells;
     uint64_t hilbert_lo, hilbert_hi; /* codes of the first and last row */
-    uint64_t first_block, n_blocks;  /* [first_block, first_block + n_blocks) of the output `blocks` */
     kiln_hash rows;                  /* of its (block, row) pairs in order */
 } kiln_planned_chunk;
 
 /* Is this record, read from a manifest, a chunk that begins at a row and has at most `max` of them? Names end with NUL. */
 bool kiln_planned_chunk_is_sound(const kiln_planned_chunk *c, uint64_t begin, uint32_t max);
 
-/* Outputs of the plan: chunks (kiln_planned_chunk); blocks (u32: blocks that each chunk reads, ascending). Of a gather:
- * every plane of the input, and bounds (a kiln_bounds). The others have none. */
+/* Outputs of the plan: chunks (kiln_planned_chunk); "blocks 0", "blocks 1" ...: the blocks that each chunk reads (block_bits.h). Of
+ * a gather: every plane of the input, and bounds (a kiln_bounds). The others have none. */
 kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
 
 /* Host memory that a plan takes on one thread, and for each further one. */

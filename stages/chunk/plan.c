@@ -4,16 +4,15 @@
 #include "stages/chunk/plan.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
+#include "stages/chunk/block_bits.h"
 #include "stages/chunk/chunk_rows.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WINDOW = 1 << 19, /* codes in memory at a time: 4 MiB */
-    BATCH = 64,       /* chunks that threads describe before their blocks are listed in order */
-};
+enum { WINDOW = 1 << 19 }; /* codes in memory at a time: 4 MiB */
 
 /* The rows of the chunk that a thread describes. */
 typedef struct {
@@ -28,16 +27,14 @@ typedef struct {
     unsigned threads;
     kiln_cell_list cells;
     kiln_planned_chunk *chunks;
-    kiln_buffer blocks;     /* u32 */
-    unsigned char *is_read; /* [BATCH][n_blocks] */
-    chunk_rows *scratch;    /* [threads] */
+    unsigned char *bits; /* of a piece: block_bits.h */
+    chunk_rows *scratch; /* [threads] */
 } plan;
 
 static void plan_release(plan *p)
 {
     free(p->scratch);
-    free(p->is_read);
-    kiln_buffer_release(&p->blocks);
+    free(p->bits);
     free(p->chunks);
     kiln_cell_list_release(&p->cells);
 }
@@ -46,11 +43,12 @@ uint64_t kiln_chunk_plan_ram_thread(void) { return sizeof(chunk_rows); }
 
 uint64_t kiln_chunk_plan_ram(const kiln_layer *l, uint32_t max)
 {
-    const uint64_t fixed = WINDOW * sizeof(uint64_t) + sizeof(chunk_rows) + (uint64_t)BATCH * l->n_chunks;
-    /* groups have a quarter of max at least, by and large; the lists grow by doubling and are copied when put */
-    const uint64_t likely = 8 * (l->count / max) + 64, n = likely < l->count ? likely : l->count;
-    const uint64_t each = 3 * sizeof(kiln_cell_group) + sizeof(kiln_planned_chunk) + 3 * l->n_chunks * sizeof(uint32_t);
-    return fixed + n * each + kiln_outputs_ram(n * (sizeof(kiln_planned_chunk) + l->n_chunks * sizeof(uint32_t)));
+    /* groups have a quarter of max at least, by and large; their list grows by doubling and is copied when put */
+    const uint64_t likely = 8 * (l->count / max) + 64, n = kiln_min_u64(likely, l->count);
+    const uint64_t bits = kiln_bits_bytes(l->n_chunks), piece = kiln_min_u64(n, kiln_bits_chunks(l->n_chunks)) * bits;
+    const uint64_t each = 3 * sizeof(kiln_cell_group) + sizeof(kiln_planned_chunk);
+    return WINDOW * sizeof(uint64_t) + sizeof(chunk_rows) + piece + n * each +
+           kiln_outputs_ram(n * (sizeof(kiln_planned_chunk) + bits));
 }
 
 static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_t *out, kiln_error *err)
@@ -58,45 +56,35 @@ static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_
     return kiln_spatial_codes(context, first, n, out, err);
 }
 
-/* Describes a chunk except for the list of its blocks, which it marks in is_read. */
-static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_rows *d, unsigned char *is_read, kiln_error *err)
+/* Describes a chunk. bits: its own, all 0. */
+static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_rows *d, unsigned char *bits, kiln_error *err)
 {
-    const uint32_t n_blocks = p->layer->n_chunks;
     const uint64_t n = c->cells.end - c->cells.begin;
     KILN_TRY(kiln_spatial_rows(p->order, c->cells.begin, n, d->rows, err));
-    memset(is_read, 0, n_blocks);
     for (uint64_t i = 0; i < n; i++) {
         if (d->rows[i] >= p->layer->count)
             return kiln_fail(err, KILN_E_IO, "the order names row %u of %llu", d->rows[i], (unsigned long long)p->layer->count);
-        uint32_t block = kiln_piece_of(p->starts, n_blocks, d->rows[i]);
+        uint32_t block = kiln_piece_of(p->starts, p->layer->n_chunks, d->rows[i]);
         d->pairs[i][0] = block;
         d->pairs[i][1] = (uint32_t)(d->rows[i] - p->starts[block]);
-        is_read[block] = 1;
+        kiln_bits_set(bits, block);
     }
     c->rows = kiln_hash_of(d->pairs, n * sizeof *d->pairs);
     KILN_TRY(kiln_spatial_codes(p->order, c->cells.begin, 1, &c->hilbert_lo, err));
     return kiln_spatial_codes(p->order, c->cells.end - 1, 1, &c->hilbert_hi, err);
 }
 
-static kiln_status list_blocks(plan *p, kiln_planned_chunk *c, const unsigned char *is_read, kiln_error *err)
+/* Describes chunks [first, first + n), a piece. If several fail, *err is that of one of them. */
+static kiln_status describe_piece(plan *p, uint64_t first, uint64_t n, kiln_error *err)
 {
-    c->first_block = p->blocks.size / sizeof(uint32_t);
-    for (uint32_t b = 0; b < p->layer->n_chunks; b++)
-        if (is_read[b]) KILN_TRY(kiln_buffer_put(&p->blocks, &b, sizeof b, err));
-    c->n_blocks = p->blocks.size / sizeof(uint32_t) - c->first_block;
-    return KILN_OK;
-}
-
-/* Describes chunks [first, first + n). If several fail, *err is that of one of them. */
-static kiln_status describe_batch(plan *p, uint64_t first, uint64_t n, kiln_error *err)
-{
-    const uint32_t n_blocks = p->layer->n_chunks;
+    const uint64_t bytes = kiln_bits_bytes(p->layer->n_chunks);
     kiln_status st = KILN_OK;
+    memset(p->bits, 0, n * bytes);
 #pragma omp parallel for num_threads(p->threads) schedule(dynamic) if (n > 1)
     for (uint64_t i = 0; i < n; i++) {
         kiln_error why = {0};
         kiln_planned_chunk *c = &p->chunks[first + i];
-        const kiln_status one = describe_chunk(p, c, &p->scratch[omp_get_thread_num()], p->is_read + i * n_blocks, &why);
+        const kiln_status one = describe_chunk(p, c, &p->scratch[omp_get_thread_num()], p->bits + i * bytes, &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_chunk_plan)
         {
@@ -104,8 +92,22 @@ static kiln_status describe_batch(plan *p, uint64_t first, uint64_t n, kiln_erro
             if (err) *err = why;
         }
     }
-    for (uint64_t i = 0; st == KILN_OK && i < n; i++) st = list_blocks(p, &p->chunks[first + i], p->is_read + i * n_blocks, err);
     return st;
+}
+
+static kiln_status put_pieces(kiln_worker *w, plan *p, kiln_error *err)
+{
+    const uint32_t n_blocks = p->layer->n_chunks;
+    const uint64_t most = kiln_min_u64(kiln_bits_chunks(n_blocks), p->cells.n);
+    char name[KILN_BITS_NAME];
+    KILN_TRY(KILN_ALLOC_UNSET(&p->bits, most * kiln_bits_bytes(n_blocks), "the blocks of chunks", err));
+    for (uint64_t first = 0, piece = 0; first < p->cells.n; first += most, piece++) {
+        const uint64_t n = kiln_min_u64(p->cells.n - first, most);
+        KILN_TRY(describe_piece(p, first, n, err));
+        kiln_bits_name(piece, name);
+        KILN_TRY(kiln_worker_put(w, name, p->bits, n * kiln_bits_bytes(n_blocks), 1, err));
+    }
+    return KILN_OK;
 }
 
 static kiln_status make_plan(kiln_worker *w, const kiln_chunk_unit *u, plan *p, kiln_error *err)
@@ -114,13 +116,10 @@ static kiln_status make_plan(kiln_worker *w, const kiln_chunk_unit *u, plan *p, 
     const kiln_code_source codes = {.n = p->layer->count, .read = read_codes, .context = &order, .window = WINDOW};
     KILN_TRY(kiln_cells_cut_from(&codes, u->max, u->min, &p->cells, err));
     KILN_TRY(KILN_ALLOC(&p->chunks, p->cells.n, "the plan of the chunks", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&p->is_read, (uint64_t)BATCH * p->layer->n_chunks, "the blocks of a chunk", err));
     KILN_TRY(KILN_ALLOC_UNSET(&p->scratch, p->threads, "the rows of a chunk", err));
     for (uint64_t i = 0; i < p->cells.n; i++) p->chunks[i].cells = p->cells.items[i];
-    for (uint64_t i = 0; i < p->cells.n; i += BATCH)
-        KILN_TRY(describe_batch(p, i, p->cells.n - i < BATCH ? p->cells.n - i : BATCH, err));
-    KILN_TRY(kiln_worker_put(w, "chunks", p->chunks, p->cells.n * sizeof *p->chunks, 1, err));
-    return kiln_worker_put(w, "blocks", p->blocks.data, p->blocks.size, sizeof(uint32_t), err);
+    KILN_TRY(put_pieces(w, p, err));
+    return kiln_worker_put(w, "chunks", p->chunks, p->cells.n * sizeof *p->chunks, 1, err);
 }
 
 kiln_status kiln_chunk_plan(kiln_worker *w, const kiln_layer *l, const uint64_t *starts, const kiln_spatial_file *order,
