@@ -310,6 +310,7 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
         if (k->units[i].quarantined) continue;
         st = kiln_unit_refuse(r, &k->units[i], fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err), err);
         KILN_GO(kiln_unit_pass(r, &k->units[i], st));
+        kiln_unit_result_release(&k->units[i].result); /* its row of the layer takes as much */
     }
     KILN_GO(kiln_run_refused(r, err));
     kiln_ram_look(r, true); /* the parent has most now: units and layer */
