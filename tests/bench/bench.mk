@@ -3,6 +3,7 @@ BENCH := $O/tests/bench/kernels_bench
 INSERT_BENCH := $O/tests/bench/insert_bench
 GATHER_BENCH := $O/tests/bench/gather_bench
 PNG_LEVEL6 := $O/tests/bench/png_level6
+UNITS_BENCH := $O/tests/bench/units_bench
 CODEC_RATE := $O/tests/bench/codec_rate
 RAM_WATCH := $O/tests/bench/ram_watch
 FORMAT_FILES := $O/tests/bench/format_files
@@ -21,6 +22,9 @@ $(INSERT_BENCH): $O/tests/bench/insert_bench.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(GATHER_BENCH): $O/tests/bench/gather_bench.c.o $(LINKED)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(UNITS_BENCH): $O/tests/bench/units_bench.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(CODEC_RATE): $O/tests/bench/codec_rate.c.o $(LINKED)
@@ -50,6 +54,11 @@ bench-formats: $(BIN) $(RAM_WATCH) $(FORMAT_FILES)
 ## bench-export: viewers has brought them (GAUSSIANS=, SCENE=folder, SH=, FORMATS="spz sog": tests/bench/exports)
 bench-export: $(BIN) $(RAM_WATCH)
 	@O='$O' tests/bench/exports $(FORMATS)
+.PHONY: bench-units
+## bench-units: seconds and bytes that the engine takes for each unit of a list (N=1000000 OUTPUTS=0 DIR=: tests/bench/units_bench.c)
+bench-units: $(UNITS_BENCH)
+	@d=$$(mktemp -d "$(or $(DIR),/tmp)/kiln-units.XXXXXX") && trap 'rm -rf "$$d"' EXIT && \
+	    $(UNITS_BENCH) "$$d/units.db" --quiet --count $(or $(N),1000000) --outputs $(or $(OUTPUTS),0)
 .PHONY: bench-scaling
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
