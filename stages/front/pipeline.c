@@ -26,7 +26,7 @@
 
 static struct {
     const char *out, *stages, *scene;
-    bool demo;
+    bool demo, print_commands;
 } o;
 
 /* clang-format off */
@@ -36,7 +36,9 @@ static struct {
     {"stages", 0, KILN_OPT_TEXT, &o.stages, "LIST", NULL, NULL,                                                                \
      "run these stages alone, such as prune,chunk; the next run without it redoes what depends on them", 0},                   \
     {"demo", 0, KILN_OPT_BOOL, &o.demo, NULL, NULL, NULL,                                                                      \
-     "make a demo scene and bake it; SCENE is then its folder, " DEMO_FOLDER " where none is given", 0}
+     "make a demo scene and bake it; SCENE is then its folder, " DEMO_FOLDER " where none is given", 0},                                     \
+    {"print-commands", 0, KILN_OPT_BOOL, &o.print_commands, NULL, NULL, NULL,                                                  \
+     "print the command of each stage, quoted for a shell, and run none of them", 0}
 /* clang-format on */
 
 static const kiln_opt own_rows[] = {OWN_ROWS, {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
@@ -390,6 +392,35 @@ static kiln_status make_call(const kiln_stage_options *s, const bake *b, call *c
     return kiln_pipeline_arguments(&cli, s, (char **)c->argv, &c->n, err);
 }
 
+static void print_quoted(const char *word)
+{
+    (void)putchar('\'');
+    for (; *word; word++) (void)fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, stdout);
+    (void)putchar('\'');
+}
+
+/* A line a stage, so that a script can add words to one of them. */
+static kiln_status print_commands(const bake *b, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    for (size_t s = 0; s < table.n_stages; s++) {
+        const call *c = &b->call[s];
+        if (!b->runs[s]) continue;
+        for (size_t i = 1; i < c->n; i++)
+            if (strchr(c->argv[i], '\n'))
+                return kiln_fail(err, KILN_E_USAGE, "--print-commands prints a line for each stage, but '%.60s' has a line break",
+                                 c->argv[i]);
+        KILN_TRY(kiln_program_path(table.stage[s].stage, path, err));
+        print_quoted(path);
+        for (size_t i = 1; i < c->n; i++) {
+            (void)putchar(' ');
+            print_quoted(c->argv[i]);
+        }
+        (void)putchar('\n');
+    }
+    return KILN_OK;
+}
+
 static kiln_status make_calls(bake *b, kiln_error *err)
 {
     for (size_t s = 0; s < table.n_stages; s++)
@@ -471,6 +502,7 @@ static kiln_status run_bake(const kiln_parsed *parsed, bake *b, int *code, kiln_
     KILN_TRY(find_places(parsed, b, err));
     KILN_TRY(make_calls(b, err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
+    if (*code == 0 && o.print_commands) return print_commands(b, err);
     if (*code == 0) KILN_TRY(run_stages(b, code, err));
     if (*code == 0) say_places(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))

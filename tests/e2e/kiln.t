@@ -32,6 +32,16 @@ while text[at:].strip():
 assert n == ["import"] + sys.argv[2].split(), n
 E1
 
+# ---- the commands of the stages, for scripts: quoted, checked, none run; run by a shell they are the bake ----
+must 0 front pipeline "$KILN_TMP/s" --out "$KILN_TMP/it's by hand" --min_opacity 0.02 --chunk-max 512 --threads 2 --print-commands
+[ ! -e "$KILN_TMP/it's by hand" ] || fail "--print-commands made something"
+[ "$(sed "s/.*kiln-\([a-z]*\)'.*/\1/" "$KILN_TMP/out" | paste -sd ' ')" = "import $STAGES" ] || fail "commands: $(cat "$KILN_TMP/out")"
+sh -e "$KILN_TMP/out" >/dev/null 2>"$KILN_TMP/err" || fail "the commands: $(cat "$KILN_TMP/err")"
+same "$db" "$KILN_TMP/it's by hand/manifest.db"
+must 2 front pipeline "$KILN_TMP/s" --print-commands --min-opacty 1
+must 2 front pipeline "$KILN_TMP/s" --print-commands --out 'a
+b'; says 'has a line break'
+
 # ---- exit codes ----
 must 2 front pipeline "$KILN_TMP/s" --min-opacty 1; says "did you mean '--min-opacity'?"
 must 2 front pipeline "$KILN_TMP/s" --format npy; says "'--render-format' or '--export-format'?"
