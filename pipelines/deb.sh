@@ -39,7 +39,7 @@ move() {
         mv "$root/$path" "$to/$path"
     done
 }
-move splatkiln usr/bin usr/share/man usr/share/bash-completion usr/share/zsh
+move splatkiln usr/bin usr/share/man usr/share/bash-completion usr/share/zsh usr/share/splatkiln
 move libsplatkiln-dev usr/include "usr/lib/$triplet/libsplatkiln.a" "usr/lib/$triplet/libsplatkiln.so" "usr/lib/$triplet/pkgconfig"
 move "$lib" "usr/lib/$triplet/$SONAME"
 left=$(find "$root" ! -type d)

@@ -39,12 +39,19 @@ BASH_DIR := share/bash-completion/completions
 ZSH_DIR  ?= share/zsh/site-functions
 
 AT = $(DESTDIR)$(PREFIX)
+# Where kiln looks for scripts, seen from its folder; in a build folder they are those of the source tree.
+$O/bin/kiln: | $O/share/splatkiln/slurm
+$O/share/splatkiln/slurm:
+	@mkdir -p $(@D) && ln -sfn '$(CURDIR)/pipelines/slurm' $@
+
 ## install: programs, man pages, completion, library and headers under PREFIX (DESTDIR before it; LIBDIR: the library)
 install: $(BIN) $(MAN) $(COMPLETION) lib
 	install -d '$(AT)/bin' '$(AT)/share/man/man1' '$(AT)/$(BASH_DIR)' '$(AT)/$(ZSH_DIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	install $(BIN) '$(AT)/bin'
 	for s in $(STAGES); do ln -f '$(AT)/bin/kiln' "$(AT)/bin/kiln-$$s" 2>/dev/null || :; done # as in build/bin
 	install -m 644 $(MAN) '$(AT)/share/man/man1'
+	install -d '$(AT)/share/splatkiln/slurm'
+	install $(wildcard pipelines/slurm/*.sh) '$(AT)/share/splatkiln/slurm'
 	install -m 644 $O/completion/kiln.bash '$(AT)/$(BASH_DIR)/kiln'
 	for p in $(notdir $(PROGRAMS)); do ln -sf kiln "$(AT)/$(BASH_DIR)/$$p" || exit 1; done
 	install -m 644 $O/completion/_kiln '$(AT)/$(ZSH_DIR)'
@@ -58,7 +65,7 @@ uninstall:
 	rm -f $(BIN:$O/bin/%='$(AT)/bin/%') $(MAN:$O/man/%='$(AT)/share/man/man1/%')
 	rm -f $(BIN:$O/bin/%='$(AT)/$(BASH_DIR)/%') '$(AT)/$(ZSH_DIR)/_kiln'
 	rm -f $(addprefix '$(DESTDIR)$(LIBDIR)'/,libsplatkiln.a libsplatkiln.so $(SONAME) pkgconfig/splatkiln.pc)
-	rm -rf '$(AT)/include/splatkiln'
+	rm -rf '$(AT)/include/splatkiln' '$(AT)/share/splatkiln'
 
 # Every GPU since Turing; newer ones take the PTX of the last.
 RELEASE_ARCHS := 75 80 86 89 90 100 120

@@ -8,12 +8,13 @@
 # refuses others. Only make's command line counts, never the environment.
 
 STAGE_ORDER := $(shell sed -n 's/^STAGE.\([a-z]*\),.*/\1/p' pipelines/stages.def)
-BAKES := $(if $(filter pipeline,$(MAKECMDGOALS)),$(STAGE_ORDER),$(filter $(MAKECMDGOALS),$(STAGE_ORDER)))
+BAKES := $(if $(filter pipeline pipeline-slurm,$(MAKECMDGOALS)),$(STAGE_ORDER),$(filter $(MAKECMDGOALS),$(STAGE_ORDER)))
 
-.PHONY: pipeline bake $(STAGE_ORDER)
+.PHONY: pipeline pipeline-slurm bake $(STAGE_ORDER)
 ## pipeline: bakes SCENE=dir-or-file into OUT=dir; without SCENE a demo. Any option of a stage: MIN_OPACITY=0.02
+## pipeline-slurm: the same over the hosts of a Slurm cluster (TASKS=8 SBATCH='--partition=gpu --gres=gpu:1')
 ## import, knn, ... (any stage): one stage again; the next pipeline redoes what depends on it
-pipeline $(STAGE_ORDER): bake
+pipeline pipeline-slurm $(STAGE_ORDER): bake
 
 ifneq ($(BAKES),)
 blank :=
@@ -32,6 +33,6 @@ DEMO := $(if $(call given,SCENE)$(if $(filter import,$(BAKES)),,$(call given,OUT
 # The recipe ends with the exit code of the stage that failed, which make turns into 2; the last line above make's own says it.
 # All programs are built with it: kiln-info and kiln-verify are what a user reaches for next.
 bake: $(BIN)
-	$(if $V,,@)$O/bin/kiln pipeline --make $(if $(filter pipeline,$(MAKECMDGOALS)),,--stages=$(subst $() ,$(comma),$(strip $(BAKES)))) \
+	$(if $V,,@)$O/bin/kiln $(if $(filter pipeline-slurm,$(MAKECMDGOALS)),slurm,pipeline) --make $(if $(filter pipeline pipeline-slurm,$(MAKECMDGOALS)),,--stages=$(subst $() ,$(comma),$(strip $(BAKES)))) \
 	    $(DEMO) $(foreach v,$(TYPED_VARS),$v=$(call quote,$(call given,$v)))
 endif

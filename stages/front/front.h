@@ -15,6 +15,9 @@ typedef kiln_status kiln_front_command(int argc, char **argv, int *code, kiln_er
 
 /* Bakes a scene: runs the stages one after the other and stops at the first that fails, with its exit code. */
 kiln_front_command kiln_front_pipeline;
+/* Becomes the script that bakes over the hosts of a Slurm cluster (pipelines/slurm), with KILN in its environment: this program.
+ * Returns only when that failed. */
+kiln_front_command kiln_front_slurm;
 /* Prints what there is, or the help of a command. */
 kiln_front_command kiln_front_help;
 /* Prints a completion script: bash or zsh. */
@@ -24,7 +27,7 @@ typedef struct {
     const char *name, *what, *positionals;
     kiln_front_command *run;
 } kiln_front_row;
-/* These three; ended by a row without name. */
+/* All of these; ended by a row without name. */
 extern const kiln_front_row kiln_front_rows[];
 
 /* The table of `kiln pipeline`, for completion. *cli borrows *table, which the caller releases, after a failure too. */

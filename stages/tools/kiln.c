@@ -1,6 +1,6 @@
 /* kiln -- the front command: `kiln pipeline SCENE` bakes a scene, `kiln NAME ...` is the program kiln-NAME beside it.
  *
- * It is the stages, too: called kiln-STAGE, it is that stage. Its other names are links to it. The three commands of its own are
+ * It is the stages, too: called kiln-STAGE, it is that stage. Its other names are links to it. Commands of its own are
  * rows of stages/front/help.c. There is no list of programs: what lies beside is found. */
 #include "base/file.h"
 #include "base/log.h"

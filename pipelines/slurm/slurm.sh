@@ -1,0 +1,173 @@
+#!/bin/sh
+# slurm.sh -- `kiln slurm`: bakes a scene over the hosts of a Slurm cluster. Submits one job (round.sh), which submits what follows.
+# KILN in the environment: the front command. Exit codes are those of the programs.
+usage="Usage: kiln slurm SCENE [options] [--tasks N] [--sbatch='OPTIONS'] [--wait]
+       kiln slurm SCENE [--out DIR] --status | --cancel
+
+Bakes a scene over the hosts of a Slurm cluster, into a folder that all of them
+share. Run again, it submits only what is missing; what was finished stays.
+
+      --tasks N         cut the work of a stage into N tasks (1 to 100000;
+                        default: that of the last call, or 8)
+      --sbatch OPTIONS  options of sbatch for all jobs, in one word:
+                        --sbatch='--partition=gpu --gres=gpu:1 --time=2:00:00'
+                        (default: those of the last call)
+      --status          say what is done, what runs and what is missing
+      --cancel          cancel all jobs of this bake; nothing finished is lost
+      --wait            wait until the bake has ended, and end with its exit
+                        code; jobs that wait for ever are waited for
+  -h, --help            print this help
+
+Every other option goes to kiln pipeline (kiln pipeline --help). Name the
+devices of kiln render (--devices cpu or cuda) where hosts differ: pictures of
+the CPU and of GPUs are not the same. Logs, the commands of the stages and the
+settings are in OUT/slurm. Exit codes: those of the stages; 74 where Slurm
+refuses a job, 75 where jobs of this bake have not ended."
+case $0 in */*) scripts=$(cd "${0%/*}" && pwd -P) ;; *) scripts=$PWD ;; esac
+. "$scripts/shared.sh"
+kiln=${KILN:-$(command -v kiln)} || fail 74 'there is no kiln in the PATH'
+export LC_ALL=C
+
+# ---- the command line -------------------------------------------------------------------------------------------------
+
+new_tasks='' new_sbatch='' sbatch_given=no act=submit wait=no passed=''
+option() { # NAME VALUE
+    case $1 in
+    --tasks)
+        case $2 in '' | 0* | *[!0-9]* | ???????*) fail 2 "--tasks takes a number from 1 to 100000, not '$2'" ;; esac
+        [ "$2" -le 100000 ] || fail 2 "--tasks takes a number from 1 to 100000, not '$2'"
+        new_tasks=$2 ;;
+    --sbatch) new_sbatch=$2 sbatch_given=yes ;;
+    esac
+}
+while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help) printf '%s\n' "$usage"; exit 0 ;;
+    --make) passed='--make ' ;; # the first word of make pipeline-slurm; variables of make follow
+    TASKS=* | SBATCH=*)
+        case $passed in --make*) ;; *) fail 2 "one scene, please: '$1'" ;; esac
+        name=--tasks; [ "${1%%=*}" = TASKS ] || name=--sbatch
+        [ -z "${1#*=}" ] || option $name "${1#*=}" ;;
+    --status) act=status ;;
+    --cancel) act=cancel ;;
+    --wait) wait=yes ;;
+    --tasks=* | --sbatch=*) option "${1%%=*}" "${1#*=}" ;;
+    --tasks | --sbatch) [ $# -gt 1 ] || fail 2 "$1 needs a value"; option "$1" "$2"; shift ;;
+    --force | --force=* | --plan* | --gather* | --part | --part=* | --shard* | --units* | --json | --print-commands)
+        fail 2 "$1 is not for a bake over hosts; see kiln slurm --help" ;;
+    *) passed="$passed$(quote "$1")" ;;
+    esac
+    shift
+done
+for program in sbatch squeue scontrol scancel; do
+    command -v $program >/dev/null || fail 74 "there is no $program here: is this a host of a Slurm cluster?"
+done
+# All options are checked here, before anything is submitted.
+eval "commands=\$(\"\$kiln\" pipeline $passed --print-commands)" || exit
+last=$(printf '%s\n' "$commands" | tail -n 1)
+eval "set -- $last"
+case $1 in */kiln-import) manifest=$3 ;; *) manifest=$2 ;; esac
+out=${manifest%/*}
+[ $act = submit ] || [ -d "$out/slurm" ] || fail 3 "'$out' was not baked with kiln slurm"
+mkdir -p "$out/slurm/parts" || exit 74
+folder=$(cd "$out/slurm" && pwd -P) || exit 74
+manifest=${folder%/slurm}/manifest.db
+
+# ---- what there is ----------------------------------------------------------------------------------------------------
+
+# "import fresh" and so on, a line a stage, of what kiln-info says.
+stage_states() {
+    "$kiln" info "$manifest" --json 2>/dev/null | awk -F '"' '$2 == "name" { name = $4 } $2 == "state" && name != "" { print name, $4; name = "" }'
+}
+
+status() {
+    jobs=$(jobs_now) || fail 74 'Slurm does not answer'
+    states=''
+    [ ! -e "$manifest" ] || states=$(stage_states)
+    read_claim || :
+    while IFS= read -r line <&3; do
+        eval "set -- $line"
+        stage=${1##*/kiln-}
+        state=$(printf '%s\n' "$states" | sed -n "s/^$stage //p")
+        if [ "$claim_stage" = "$stage" ]; then
+            missing=$(missing_tasks | paste -sd ' ')
+            there=$((n - $(missing_tasks | wc -l)))
+            state="a round is open: $there of $n parts are there${missing:+, missing: $missing}"
+        fi
+        printf '%-8s %s\n' "$stage" "${state:-not begun}"
+    done 3<"$folder/commands"
+    if [ -n "$jobs" ]; then
+        echo 'jobs:'
+        printf '%s\n' "$jobs" | awk '{ printf "  %s %s %s of %s\n", $1, $2, $3, $4 }'
+    elif [ -e "$folder/ended" ]; then
+        read -r code stage <"$folder/ended"
+        [ "$code" -ne 0 ] || { echo 'finished'; return; }
+        echo "no job is left: kiln-$stage ended with exit code $code, see $folder"
+    else
+        echo "no job is left, and the bake is not finished: the same kiln slurm goes on"
+    fi
+}
+
+# Every job of this bake, and those that one of them submits meanwhile.
+cancel() {
+    : >"$folder/cancelled"
+    for attempt in 1 2 3 4 5 6 7 8 9 10; do
+        jobs=$(jobs_now) || fail 74 'Slurm does not answer'
+        [ -n "$jobs" ] || break
+        patiently scancel $(printf '%s\n' "$jobs" | sed 's/[_ ].*//' | sort -u) || fail 74 'scancel failed'
+        sleep 1
+    done
+    [ -z "$jobs" ] || fail 75 "jobs have not ended after $attempt attempts: $(printf '%s\n' "$jobs" | sed 's/ .*//' | paste -sd ' ')"
+    ! read_claim || say "the plan of $claim_stage stands and keeps others from writing; the same kiln slurm goes on with it, kiln $claim_stage --break-claim removes it"
+    say 'cancelled'
+}
+
+wait_for_end() {
+    misses=0
+    # A job that submits another one is there until the other is: two looks without a job are an end.
+    while [ $misses -lt 2 ]; do
+        jobs=$(jobs_now) || fail 74 'Slurm does not answer'
+        if [ -n "$jobs" ]; then misses=0; else misses=$((misses + 1)); fi
+        sleep 1
+    done
+    [ -e "$folder/ended" ] || fail 74 "no job is left, and the bake is not finished; see $folder"
+    read -r code stage <"$folder/ended"
+    [ "$code" -eq 0 ] || fail "$code" "kiln-$stage ended with exit code $code; see $folder"
+    exit 0
+}
+
+case $act in
+status) status; exit 0 ;;
+cancel) . "$folder/settings"; cancel; exit 0 ;;
+esac
+
+# ---- submitting -------------------------------------------------------------------------------------------------------
+
+running=$(jobs_now) || fail 74 'Slurm does not answer'
+if [ -n "$running" ]; then
+    [ $wait = no ] || [ -n "$new_tasks$new_sbatch" ] || wait_for_end
+    fail 75 "jobs of this bake have not ended ($(printf '%s\n' "$running" | sed 's/ .*//' | paste -sd ' ')): see --status, --cancel"
+fi
+tasks=8 sbatch_options='' tmpdir=${TMPDIR:-}
+here=$scripts
+[ ! -e "$folder/settings" ] || . "$folder/settings"
+scripts=$here
+tmpdir=${TMPDIR:-}
+[ -z "$new_tasks" ] || tasks=$new_tasks
+if [ $sbatch_given = yes ]; then
+    eval "set -- $new_sbatch" || exit 2
+    sbatch_options=$(quote "$@")
+fi
+{
+    for name in folder manifest kiln scripts tasks sbatch_options tmpdir; do
+        eval "value=\$$name"
+        echo "$name=$(quote "$value")"
+    done
+} >"$folder/settings.new" && mv "$folder/settings.new" "$folder/settings" || exit 74
+printf '%s\n' "$commands" >"$folder/commands.new" && mv "$folder/commands.new" "$folder/commands" || exit 74
+rm -f "$folder/ended" "$folder/cancelled"
+eval "set -- $(head -n 1 "$folder/commands")"
+job=$(submit round "${1##*/kiln-}" - "$scripts/round.sh" "$folder" "${1##*/kiln-}" 0) || fail 74 'Slurm refused the job'
+say "job $job submitted, which submits the others; $tasks tasks a round"
+say "watch it: kiln slurm ... --status; squeue --me; logs: $folder"
+[ $wait = no ] || wait_for_end

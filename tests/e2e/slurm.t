@@ -1,0 +1,36 @@
+#!/bin/bash
+# kiln slurm on a real slurmctld and slurmd with two stand-in GPUs: the bake has the digest of a bake at home, pictures too, and the same
+# command again has nothing to do. The chair where the reference data are, else a generated scene.
+# starts first
+. tests/e2e/lib.sh
+. tests/e2e/slurm_cluster.sh
+scene=$KILN_SHARED/scenes/chair
+if [ -z "$KILN_SHARED" ] || [ ! -d "$scene" ]; then
+    scene=$KILN_TMP/s
+    scene "$scene" 20000 6 200x200
+fi
+slurm_start "$KILN_TMP/cluster"
+must 0 "$KILN_BIN/kiln" pipeline "$scene" --out "$KILN_TMP/home" --max 2048 --devices cpu
+must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --max 2048 --devices cpu --threads 1 --tasks 4 --sbatch='--gres=gpu:1' --wait
+same "$KILN_TMP/home/manifest.db" "$KILN_TMP/hosts/manifest.db"
+diff -r "$KILN_TMP/home/renders" "$KILN_TMP/hosts/renders" || fail "pictures differ"
+diff -r "$KILN_TMP/home/export" "$KILN_TMP/hosts/export" || fail "exports differ"
+[ -z "$(ls "$KILN_TMP/hosts/slurm/parts")" ] && [ ! -e "$KILN_TMP/hosts/manifest.db.claim" ] || fail "parts or a claim are left"
+# Every stage that can be shared out was: a task for each of 4 shards, once.
+for s in import $STAGES; do
+    "$KILN_BIN/kiln-$s" --help-json | grep -q '"name": "plan"' || continue
+    tasks=$(find "$KILN_TMP/hosts/slurm" -name "$s-tasks-*.log" | wc -l)
+    [ "$tasks" -ge 4 ] && [ $((tasks % 4)) = 0 ] || fail "$s was computed by $tasks tasks"
+done
+must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --max 2048 --devices cpu --threads 1 --wait
+[ "$(find "$KILN_TMP/hosts/slurm" -name '*-round-*.log' -newer "$KILN_TMP/hosts/slurm/settings" -exec cat {} + | grep -c 'nothing to do')" = \
+    "$(grep -c '^STAGE(' pipelines/stages.def)" ] || fail "the second call did something"
+must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --status
+[ "$(tail -n 1 "$KILN_TMP/out")" = finished ] || fail "status: $(cat "$KILN_TMP/out")"
+# make's variables
+CUDA=0 make -s O="${KILN_BIN%/bin}" pipeline-slurm SCENE="$scene" OUT="$KILN_TMP/made" TASKS=2 SBATCH=--gres=gpu:2 DEVICES=cpu STAGES=import,knn >"$KILN_TMP/out" 2>&1 ||
+    fail "make pipeline-slurm: $(cat "$KILN_TMP/out")"
+grep -q "^tasks='2'" "$KILN_TMP/made/slurm/settings" && grep -q gpu:2 "$KILN_TMP/made/slurm/settings" || fail "make's TASKS and SBATCH are lost"
+for _ in $(seq 300); do [ -e "$KILN_TMP/made/slurm/ended" ] && break; sleep 0.1; done
+[ "$(cat "$KILN_TMP/made/slurm/ended")" = '0 knn' ] || fail "make pipeline-slurm did not bake"
+slurm_stop

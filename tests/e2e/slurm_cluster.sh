@@ -1,0 +1,119 @@
+# slurm_cluster -- a Slurm cluster of one host for a test: munged, slurmctld and slurmd of Debian's slurm-wlm on loopback, everything
+# in a scratch folder. Sourced after lib.sh. The cluster ends with the shell that started it.
+#
+#   slurm_start DIR [LINE...]  starts it; LINEs are appended to slurm.conf. Skips with a reason where it cannot. Sets SLURM_CONF
+#   slurm_stop                 ends it; called at the end of the shell, too
+#   slurm_controller_start     slurmctld alone, which a test may have killed ($slurm_controller_pid)
+#   slurm_hurry                lets jobs that were put back into the queue start at once, not after 120 s
+#
+# The host has 4 CPUs by declaration, whatever it has, and two stand-in GPUs: /dev/zero and /dev/full (Slurm wants device files).
+# Daemons run in the foreground as children of the test, so that they are ended by their ids.
+
+slurm_skip() { slurm_stop; skip "$*"; }
+
+slurm_start() {
+    slurm=$1; shift
+    local program port host
+    for program in munged slurmctld slurmd sbatch; do
+        PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip "there is no $program (apt-get install slurm-wlm munge)"
+    done
+    PATH=$PATH:/usr/sbin
+    [ "$(id -u)" = 0 ] || skip 'slurmd wants root here'
+    mkdir -p "$slurm"/{state,spool,log} || fail "mkdir $slurm"
+    chmod 755 "$slurm" "$(dirname "$slurm")"
+    host=$(hostname -s 2>/dev/null) || host=$(cut -d . -f 1 /etc/hostname)
+    head -c 1024 /dev/urandom >"$slurm/munge.key"
+    chmod 400 "$slurm/munge.key"
+    port=$(python3 -c 'import socket
+s = [socket.socket() for _ in range(2)]
+for x in s: x.bind(("127.0.0.1", 0))
+print(*(x.getsockname()[1] for x in s))') || fail 'no free port'
+    # --force: munged is wary of folders that others may write to
+    munged --force --foreground --key-file="$slurm/munge.key" --socket="$slurm/munge.socket" --pid-file="$slurm/munged.pid" \
+        --log-file="$slurm/log/munged" --seed-file="$slurm/munge.seed" >/dev/null 2>&1 &
+    slurm_munge_pid=$!
+    cat >"$slurm/slurm.conf" <<E1
+ClusterName=kiln
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=${port% *}
+SlurmdPort=${port#* }
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$slurm/munge.socket
+CredType=cred/munge
+CryptoType=crypto/munge
+StateSaveLocation=$slurm/state
+SlurmdSpoolDir=$slurm/spool
+SlurmctldPidFile=$slurm/slurmctld.pid
+SlurmdPidFile=$slurm/slurmd.pid
+SlurmctldLogFile=$slurm/log/slurmctld
+SlurmdLogFile=$slurm/log/slurmd
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=100
+GresTypes=gpu
+JobCompType=jobcomp/filetxt
+JobCompLoc=$slurm/log/jobs
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SlurmctldTimeout=10
+SlurmdTimeout=30
+InactiveLimit=0
+KillWait=1
+MinJobAge=300
+SlurmdParameters=config_overrides
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0
+NodeName=$host NodeAddr=127.0.0.1 CPUs=4 RealMemory=2000 Gres=gpu:2 State=UNKNOWN
+PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
+E1
+    [ $# -eq 0 ] || printf '%s\n' "$@" >>"$slurm/slurm.conf"
+    sed -i '/^CryptoType/d' "$slurm/slurm.conf"
+    printf 'Name=gpu File=%s\n' /dev/zero /dev/full >"$slurm/gres.conf"
+    export SLURM_CONF=$slurm/slurm.conf
+    trap slurm_stop EXIT
+    for _ in $(seq 100); do [ -S "$slurm/munge.socket" ] && break; sleep 0.1; done
+    [ -S "$slurm/munge.socket" ] || slurm_skip "munged does not start: $(tail -n 1 "$slurm/log/munged")"
+    slurm_controller_start
+    slurmd -D >"$slurm/log/slurmd.out" 2>&1 &
+    slurm_node_pid=$!
+    for _ in $(seq 200); do
+        [ "$(sinfo --noheader --format=%T 2>/dev/null)" = idle ] && return
+        sleep 0.1
+    done
+    slurm_skip "no node becomes idle: $(tail -n 2 "$slurm/log/slurmctld" "$slurm/log/slurmd" | tr '\n' ' ')"
+}
+
+slurm_controller_start() {
+    slurmctld -D >"$slurm/log/slurmctld.out" 2>&1 &
+    slurm_controller_pid=$!
+}
+
+slurm_stop() {
+    trap - EXIT
+    [ -z "${slurm_node_pid:-}" ] || scancel --user=root 2>/dev/null
+    for pid in ${slurm_node_pid:-} ${slurm_controller_pid:-} ${slurm_munge_pid:-}; do
+        kill "$pid" 2>/dev/null || continue
+        for _ in $(seq 50); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+        kill -KILL "$pid" 2>/dev/null
+    done
+    # One that runs a job is a process of its own, which slurmd does not take with it.
+    for pid in $(pgrep -x slurmstepd); do
+        grep -qzF "SLURM_CONF=$slurm/slurm.conf" "/proc/$pid/environ" 2>/dev/null && kill -KILL "$pid" 2>/dev/null
+    done
+    wait 2>/dev/null
+    slurm_node_pid='' slurm_controller_pid='' slurm_munge_pid=''
+}
+
+slurm_hurry() {
+    local id
+    for id in $(squeue --noheader --states=PENDING --format='%i %r' | awk '$2 == "BeginTime" { print $1 }'); do
+        scontrol update "JobId=$id" StartTime=now
+    done
+}
