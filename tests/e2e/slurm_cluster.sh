@@ -42,7 +42,6 @@ SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket=$slurm/munge.socket
 CredType=cred/munge
-CryptoType=crypto/munge
 StateSaveLocation=$slurm/state
 SlurmdSpoolDir=$slurm/spool
 SlurmctldPidFile=$slurm/slurmctld.pid
@@ -74,7 +73,6 @@ NodeName=$host NodeAddr=127.0.0.1 CPUs=4 RealMemory=2000 Gres=gpu:2 State=UNKNOW
 PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
 E1
     [ $# -eq 0 ] || printf '%s\n' "$@" >>"$slurm/slurm.conf"
-    sed -i '/^CryptoType/d' "$slurm/slurm.conf"
     printf 'Name=gpu File=%s\n' /dev/zero /dev/full >"$slurm/gres.conf"
     export SLURM_CONF=$slurm/slurm.conf
     trap slurm_stop EXIT

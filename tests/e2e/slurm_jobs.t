@@ -23,7 +23,7 @@ finished() {
     must 0 on_hosts --status; says '^finished$'
     [ "$(grep -cE '^(import|tiles|export) +fresh$' "$KILN_TMP/out")" = 3 ] || fail "status: $(cat "$KILN_TMP/out")"
 }
-# until_claim: a round is open and its task hangs
+# wait_for COMMAND: until it succeeds
 wait_for() { for _ in $(seq 300); do eval "$1" && return; sleep 0.1; done; fail "waited too long for: $1; $(on_hosts --status)"; }
 
 # ---- all is well: 7 tasks in 3 arrays of at most 3; then nothing is left to do ----
