@@ -563,13 +563,12 @@ static kiln_status put_lists(const pruning *p, kiln_buffer *b, kiln_error *err)
     return p->filters.filters.n ? kiln_buffer_put(b, &p->filters, sizeof p->filters, err) : KILN_OK;
 }
 
-/* Is counting long enough for a GPU? Its context takes some half a second to make and to end; a thread of the CPU counts a row
- * of a view in 0.13 microseconds (DESIGN.md). */
+/* Is counting long enough for a GPU? A thread of the CPU counts a row of a view in 0.13 microseconds (DESIGN.md). The worker of the
+ * GPU decodes the planes once more, which takes about as long as the GPU does to be ready. */
 static bool is_long(const pruning *p)
 {
-    enum { ROWS_A_THREAD = 6000000 }; /* some 0.8 s */
-    const double rows = (double)p->input->count * p->n_views;
-    return rows > (double)ROWS_A_THREAD * kiln_devices_threads(kiln_common_values.threads);
+    const double cpu_s = 0.13e-6 * (double)p->input->count * p->n_views;
+    return kiln_run_gpu_pays(cpu_s / 2);
 }
 
 static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)

@@ -143,6 +143,8 @@ void kiln_run_expect_later(kiln_run *r, double cpu_s);
 /* From now on units run on the CPU, whatever --devices says, or again where it says. For a program some of whose lists have nothing
  * for a GPU. Workers on other devices end. Call it between lists. */
 void kiln_run_on_cpu(kiln_run *r, bool on);
+/* Says whether a GPU is worth it for work that takes so many seconds on one thread of the CPU (work.h). */
+bool kiln_run_gpu_pays(double cpu_s);
 /* For a program that `packs`. on: its next lists compute, so --devices auto takes a GPU if there is one; not on: they pack again.
  * If that changes the device, workers end. Looks for GPUs if a list has run already. Call it between lists. Fails as
  * kiln_run_device_kind. */

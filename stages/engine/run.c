@@ -63,7 +63,12 @@ static cpu_reason why_auto_is_cpu(const kiln_run *r)
     if (kiln_devices_named_kind(kiln_common_values.devices)) return NO_REASON;
     if (r->program->packs && !r->computes && threads >= THREADS_LEAST) return PACKS;
     if (kiln_device_built_version() == 0) return NO_REASON; /* which is said in the place of this */
-    return r->work_s > 0 && !kiln_work_pays(r->work_s, threads, kiln_rest_has_gpu()) ? LITTLE_WORK : NO_REASON;
+    return r->work_s > 0 && !kiln_run_gpu_pays(r->work_s) ? LITTLE_WORK : NO_REASON;
+}
+
+bool kiln_run_gpu_pays(double cpu_s)
+{
+    return kiln_work_pays(cpu_s, kiln_devices_threads(kiln_common_values.threads), kiln_rest_has_gpu());
 }
 
 static bool auto_is_cpu(const kiln_run *r) { return why_auto_is_cpu(r) != NO_REASON; }

@@ -295,15 +295,17 @@ static void advise_fast(kiln_error *err)
     if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", room, err->msg, advice);
 }
 
-/* A fast picture uses no stored table, because reading one takes longer than making the lists; nor does one whose host memory is
- * tight. */
+/* A stored table saves work on the CPU alone: a GPU makes the lists in less time than a thread of the CPU decodes them. Nor is there
+ * one for a fast picture. */
+static bool may_use_table(kiln_worker *w, const picture *p) { return !p->fast && kiln_runner_exec(kiln_worker_runner(w)).device < 0; }
+
 static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     kiln_lists l = {0};
     kiln_status st = KILN_OK;
     bool drawn = false;
     kiln_frame_set_fast(s, p->fast);
-    if (!p->fast && !is_on_device(u)) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
+    if (may_use_table(w, p)) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
     if (!l.table) KILN_GO(try_single_pass(w, s, u, p, &drawn, err));
     if (!drawn) KILN_GO(is_on_device(u) ? draw_on_device(w, s, u, p, err) : draw_in_parts(w, s, u, &l, p, err));
 done:

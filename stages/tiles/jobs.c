@@ -3,6 +3,8 @@
 
 #include "stages/tiles/rank_code.h"
 
+#include "base/minmax.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,22 +56,36 @@ uint64_t kiln_tiles_band_pairs(const kiln_tiles_job *j, uint32_t band)
     return pairs;
 }
 
-/* The planning unit: slots, rows and names beside the frame, until they are stored. */
-static uint64_t plan_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
+/* What a planning unit holds until it is stored: slots, rows and names. */
+static uint64_t plan_listed(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 {
     const uint64_t arrays = (4 + 2) * j->visible + b->layer->n_chunks * (4 + sizeof b->layer->chunks->name);
-    return kiln_frame_ram(b->layer, &j->size, false, arrays + kiln_outputs_ram(arrays));
+    return arrays + kiln_outputs_ram(arrays);
 }
 
-/* A band: its lists, and their code until it is stored. */
+static uint64_t plan_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
+{
+    return kiln_frame_ram(b->layer, &j->size, false, plan_listed(b, j));
+}
+
+/* The code of a band's lists, until it is stored. */
+static uint64_t band_code(const kiln_tiles_job *j, uint64_t pairs, uint64_t tiles)
+{
+    const uint64_t outputs = kiln_ranks_code_most(pairs, tiles, j->visible) + 8 * tiles;
+    return outputs + kiln_outputs_ram(outputs);
+}
+
+static uint64_t band_listed(const kiln_tiles_job *j, uint64_t pairs, uint64_t tiles)
+{
+    return 4 * pairs + band_code(j, pairs, tiles);
+}
+
 static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint64_t pairs, uint64_t tiles)
 {
     kiln_draw_size size = j->size;
     size.band_pairs = pairs;
     size.band_tiles = tiles;
-    const uint64_t outputs = kiln_ranks_code_most(pairs, tiles, j->visible) + 8 * tiles;
-    return kiln_frame_ram(b->layer, &size, false,
-                          kiln_draw_picture_bytes(&size, &j->request.view) + outputs + kiln_outputs_ram(outputs));
+    return kiln_frame_ram(b->layer, &size, false, kiln_draw_picture_bytes(&size, &j->request.view) + band_code(j, pairs, tiles));
 }
 
 /* Of a camera that is not counted yet: its largest unit, were all visible that may be seen. */
@@ -237,6 +253,23 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
     u->optional = true;
 }
 
+/* The payload of each unit says what the largest takes, so that a worker divides its memory the same way for all of them. */
+static void note_largest(kiln_tiles_bake *b)
+{
+    uint64_t most_ram = 0, most_listed = 0;
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        const kiln_tiles_job *j = &b->jobs[i];
+        if (j->wanted) most_listed = kiln_max_u64(most_listed, plan_listed(b, j));
+        for (uint32_t k = 0; j->wanted && k < j->n_bands; k++)
+            most_listed = kiln_max_u64(most_listed, band_listed(j, kiln_tiles_band_pairs(j, k), tiles_of(j, k)));
+    }
+    for (uint64_t i = 0; i < b->n_units; i++) most_ram = kiln_max_u64(most_ram, b->units[i].ram);
+    for (uint64_t i = 0; i < b->n_units; i++) {
+        b->payloads[i].most_ram = most_ram;
+        b->payloads[i].most_listed = most_listed;
+    }
+}
+
 static bool all_there(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 {
     for (uint64_t i = 0; i <= j->n_bands; i++)
@@ -257,6 +290,7 @@ kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         add_unit(r, b, j, NULL);
         for (uint32_t k = 0; k < j->n_bands; k++) add_unit(r, b, j, &k);
     }
+    note_largest(b);
     KILN_TRY(kiln_run_units(r, "tile tables", b->units, b->n_units, err));
     for (uint32_t i = 0; i < b->n_jobs; i++) b->jobs[i].has_table = b->jobs[i].wanted && all_there(b, &b->jobs[i]);
     return KILN_OK;
