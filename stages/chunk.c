@@ -145,7 +145,7 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
     memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
     memcpy(u->kind, k->input->kind, sizeof u->kind);
     if (k->spacing) u->spacing = k->spacing->digest;
-    KILN_KEY_LISTS(kiln_chunk_unit, 232);
+    KILN_KEY_LISTS(kiln_chunk_unit, 304);
     kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
     kiln_key_text(h, "blocks", "bits"); /* plans of earlier versions have lists of blocks, and another key */
     kiln_key_u64(h, "max", u->max);

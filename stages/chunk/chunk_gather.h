@@ -21,7 +21,8 @@ typedef struct {
     kiln_block_groups groups;
     kiln_planned_chunk *chunks;
     uint64_t n_chunks;
-    kiln_scratch_file memory; /* where groups lie if they are in shared memory */
+    kiln_scratch_file memory[KILN_SHARED_FILES]; /* store.n_memory of them: where groups lie if they are in shared memory */
+    kiln_shared_memory shared;                   /* whose files those are */
     kiln_group_store store;
     kiln_scatter_room room;         /* of scatter units; empty while chunks are gathered */
     unsigned char *planes, *slices; /* of a chunk, as large as the largest so far */

@@ -23,6 +23,13 @@ static void close_readers(kiln_chunk_kept *k, unsigned n)
     for (; k->n_readers > n && k->n_readers > 1; k->n_readers--) kiln_manifest_close(k->readers[k->n_readers - 1]);
 }
 
+static void close_memory(kiln_chunk_kept *k)
+{
+    while (k->store.n_memory > 0) kiln_scratch_drop(&k->memory[--k->store.n_memory]);
+    k->store.memory = NULL;
+    k->shared = (kiln_shared_memory){0};
+}
+
 static void kept_free(void *state)
 {
     kiln_chunk_kept *k = state;
@@ -31,7 +38,7 @@ static void kept_free(void *state)
     free(k->slices);
     free(k->planes);
     kiln_scatter_room_release(&k->room);
-    kiln_scratch_drop(&k->memory);
+    close_memory(k);
     kiln_scratch_drop(&k->places);
     free(k->chunks);
     kiln_block_groups_release(&k->groups);
@@ -99,18 +106,33 @@ static kiln_status check_chunks(const kiln_chunk_kept *k, uint64_t bytes, uint32
     return sound && row == k->layer->count ? KILN_OK : kiln_fail(err, KILN_E_IO, "the plan of the chunks is damaged");
 }
 
-static bool is_same_memory(const kiln_chunk_kept *k, const kiln_chunk_unit *u) { return !strcmp(k->memory.path, u->memory.path); }
+static bool is_same_memory(const kiln_chunk_kept *k, const kiln_chunk_unit *u)
+{
+    const kiln_shared_memory *a = &k->shared, *b = &u->memory;
+    return a->pid == b->pid && a->bytes == b->bytes && a->n == b->n && memcmp(a->fds, b->fds, sizeof a->fds) == 0;
+}
+
+static kiln_status open_memory(kiln_chunk_kept *k, const kiln_shared_memory *m, kiln_error *err)
+{
+    char path[64];
+    if (m->n > KILN_SHARED_FILES) return kiln_fail(err, KILN_E_BUG, "shared memory of %u files", m->n);
+    for (uint32_t i = 0; i < m->n; i++) {
+        kiln_shared_memory_path(m, i, path);
+        KILN_TRY(kiln_scratch_open_shared(path, m->bytes, &k->memory[i], err));
+        k->store.n_memory++;
+    }
+    if (m->n > 0) k->store.memory = k->memory;
+    k->shared = *m;
+    return KILN_OK;
+}
 
 /* Where the groups lie. */
 static kiln_status open_store(kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
-    kiln_scratch_drop(&k->memory);
+    close_memory(k);
     k->store =
         (kiln_group_store){.groups = &k->groups, .n_chunks = k->n_chunks, .row_bytes = k->parts.row_bytes, .folder = k->folder};
-    if (!*u->memory.path) return KILN_OK;
-    KILN_TRY(kiln_scratch_open_shared(u->memory.path, u->memory.bytes, &k->memory, err));
-    k->store.memory = &k->memory;
-    return KILN_OK;
+    return open_memory(k, &u->memory, err);
 }
 
 /* The plan's chunks, which a scatter goes through, and the groups that it made. */

@@ -111,7 +111,9 @@ void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g)
 }
 
 /* ---- where a group lies --------------------------------------------------------------------------------------------------- */
-/* The first byte of a group in shared memory. */
+/* Where a group lies in shared memory. Groups that follow each other are in different files, because they are written at a time. */
+static const kiln_scratch_file *memory_of(const kiln_group_store *s, uint32_t group) { return &s->memory[group % s->n_memory]; }
+
 static uint64_t place_of(const kiln_group_store *s, uint32_t group)
 {
     return group * s->n_chunks * sizeof(kiln_slice) + s->groups->starts[group] * s->row_bytes;
@@ -123,7 +125,7 @@ kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_sc
     char name[64];
     *at = 0;
     if (s->memory) { /* the descriptor stays the store's */
-        *out = *s->memory;
+        *out = *memory_of(s, group);
         *at = place_of(s, group);
         return KILN_OK;
     }
@@ -183,7 +185,7 @@ kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const k
         unsigned char *to = out + first * s->row_bytes;
         if (n == 0) continue;
         if (s->memory)
-            KILN_TRY(read_slice(s, s->memory, place_of(s, i), index, n, to, err));
+            KILN_TRY(read_slice(s, memory_of(s, i), place_of(s, i), index, n, to, err));
         else
             KILN_TRY(read_from_file(s, i, index, n, to, err));
     }

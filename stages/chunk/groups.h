@@ -66,7 +66,8 @@ typedef struct {
     const kiln_block_groups *groups;
     uint64_t n_chunks, row_bytes;
     const char *folder;              /* of the files */
-    const kiln_scratch_file *memory; /* of kiln_groups_bytes; NULL: there are files */
+    const kiln_scratch_file *memory; /* [n_memory], each of kiln_groups_bytes: group i lies in memory[i % n_memory]; NULL: on the disk */
+    uint32_t n_memory;
 } kiln_group_store;
 
 /* Arrays that a worker keeps from group to group, because faulting their pages anew would cost as much as the work itself. All zero

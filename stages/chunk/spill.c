@@ -229,7 +229,8 @@ static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scatte
     kiln_scratch_boot(boot);
     KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, boot, &s->groups, err));
     if (y->in_memory)
-        KILN_TRY(kiln_run_share_memory(y->run, kiln_groups_bytes(&s->groups, n_chunks, y->parts.row_bytes), &y->memory, err));
+        KILN_TRY(kiln_run_share_memory(y->run, kiln_groups_bytes(&s->groups, n_chunks, y->parts.row_bytes),
+                                       (uint32_t)kiln_min_u64(s->groups.n, KILN_SHARED_FILES), &y->memory, err));
     else
         kiln_groups_drop_others(y->folder, &s->groups);
     KILN_TRY(list_groups(y, n_chunks, s, err));

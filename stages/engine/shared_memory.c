@@ -1,4 +1,4 @@
-/* Memory that the workers of a run share: a memfd. Only the parent keeps a descriptor of it; workers open it through /proc. So
+/* Memory that the workers of a run share: memfds. Only the parent keeps descriptors of them; workers open them through /proc. So
  * however the run ends, the memory goes with its last process. */
 #include "stages/engine/engine_internal.h"
 
@@ -16,26 +16,39 @@ bool kiln_shared_memory_fits(uint64_t bytes)
     return bytes <= INT64_MAX && (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || bytes <= most.rlim_cur);
 }
 
-kiln_status kiln_run_share_memory(kiln_run *r, uint64_t bytes, kiln_shared_memory *out, kiln_error *err)
+void kiln_shared_memory_path(const kiln_shared_memory *m, uint32_t file, char path[64])
 {
-    *out = (kiln_shared_memory){0};
-    KILN_TRY(kiln_memfd_new(&out->fd, err));
-    if (ftruncate(out->fd, (off_t)bytes) != 0) {
-        const int why = errno;
-        (void)close(out->fd);
-        return kiln_fail(err, KILN_E_NOMEM, "cannot make shared memory of %llu bytes: %s", (unsigned long long)bytes,
-                         strerror(why));
-    }
-    (void)snprintf(out->path, sizeof out->path, "/proc/%ld/fd/%d", (long)getpid(), out->fd);
-    out->bytes = bytes;
-    r->ram.shared += bytes;
-    return KILN_OK;
+    (void)snprintf(path, 64, "/proc/%lld/fd/%d", (long long)m->pid, m->fds[file]);
+}
+
+static void close_all(kiln_shared_memory *m)
+{
+    for (uint32_t i = 0; i < m->n; i++) (void)close(m->fds[i]);
+    *m = (kiln_shared_memory){0};
+}
+
+static kiln_status add_file(kiln_shared_memory *m, kiln_error *err)
+{
+    KILN_TRY(kiln_memfd_new(&m->fds[m->n], err));
+    if (ftruncate(m->fds[m->n++], (off_t)m->bytes) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_NOMEM, "cannot make shared memory of %llu bytes: %s", (unsigned long long)m->bytes,
+                     strerror(errno));
+}
+
+kiln_status kiln_run_share_memory(kiln_run *r, uint64_t bytes, uint32_t n_files, kiln_shared_memory *out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    *out = (kiln_shared_memory){.bytes = bytes, .pid = getpid()};
+    while (st == KILN_OK && out->n < n_files) st = add_file(out, err);
+    if (st == KILN_OK)
+        r->ram.shared += bytes;
+    else
+        close_all(out);
+    return st;
 }
 
 void kiln_run_unshare_memory(kiln_run *r, kiln_shared_memory *m)
 {
-    if (!*m->path) return;
-    (void)close(m->fd);
-    r->ram.shared -= m->bytes;
-    *m = (kiln_shared_memory){0};
+    if (m->n > 0) r->ram.shared -= m->bytes;
+    close_all(m);
 }

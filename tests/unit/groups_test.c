@@ -230,23 +230,29 @@ static void groups_in_memory_are_those_on_the_disk(void **state)
     const uint64_t sizes[] = {1, 2 * BLOCK, ROWS};
     for (int k = 0; k < 3; k++) {
         kiln_block_groups g;
-        kiln_scratch_file memory;
+        kiln_scratch_file memory[2];
+        int fds[2];
         char path[64];
         OK(kiln_block_groups_cut(b.layer, &b.parts, sizes[k], "this", &g, &err));
         const uint64_t bytes = kiln_groups_bytes(&g, b.n_chunks, b.parts.row_bytes);
-        const int fd = memfd_create("groups_test", MFD_CLOEXEC);
-        assert_true(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        assert_int_equal(kiln_scratch_open_shared(path, bytes + 1, &memory, &err), KILN_E_IO);
-        OK(kiln_scratch_open_shared(path, bytes, &memory, &err));
+        for (int i = 0; i < 2; i++) {
+            fds[i] = memfd_create("groups_test", MFD_CLOEXEC);
+            assert_true(fds[i] >= 0 && ftruncate(fds[i], (off_t)bytes) == 0);
+            snprintf(path, sizeof path, "/proc/self/fd/%d", fds[i]);
+            assert_int_equal(kiln_scratch_open_shared(path, bytes + 1, &memory[i], &err), KILN_E_IO);
+            OK(kiln_scratch_open_shared(path, bytes, &memory[i], &err));
+        }
         kiln_group_store store = store_of(&b, &g);
-        store.memory = &memory;
+        store.memory = memory;
+        store.n_memory = 1 + (uint32_t)k % 2;
         const kiln_scatter s = scatter_of(&b, &store, 1 + (unsigned)k % 2);
         for (uint32_t i = g.n; i-- > 0;) OK(kiln_group_scatter(&s, i, &err));
         for (uint64_t i = 0; i < b.n_chunks; i++) check_chunk(&b, &store, i);
         assert_int_equal(kiln_group_scatter(&s, g.n, &err), KILN_E_BUG);
-        kiln_scratch_drop(&memory);
-        close(fd);
+        for (int i = 0; i < 2; i++) {
+            kiln_scratch_drop(&memory[i]);
+            close(fds[i]);
+        }
         kiln_block_groups_release(&g);
     }
     bench_release(&b);

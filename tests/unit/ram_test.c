@@ -386,14 +386,17 @@ static void shared_memory_is_counted_until_it_is_given_back(void **state)
     kiln_error err = {0};
     kiln_shared_memory m;
     static char data[3 * MIB];
+    char path[64], other[64];
     run.ram = (kiln_ram_use){.cap = 1024 * MIB};
     const uint64_t before = kiln_run_unit_ram(&run);
-    assert_int_equal(kiln_run_share_memory(&run, 100 * MIB, &m, &err), KILN_OK);
+    assert_int_equal(kiln_run_share_memory(&run, 100 * MIB, 2, &m, &err), KILN_OK);
     assert_true(kiln_run_unit_ram(&run) <= before - 100 * MIB && kiln_run_unit_ram(&run) > before - 110 * MIB);
     kiln_ram_look(&run, true);
     const uint64_t empty = run.ram.peak;
     assert_true(empty < 100 * MIB);
-    const int fd = open(m.path, O_RDWR); /* as a worker does */
+    kiln_shared_memory_path(&m, 0, other);
+    kiln_shared_memory_path(&m, 1, path);
+    const int fd = open(path, O_RDWR); /* as a worker does */
     assert_true(fd >= 0 && lseek(fd, 0, SEEK_END) == 100 * (off_t)MIB);
     memset(data, 1, sizeof data);
     assert_int_equal(pwrite(fd, data, sizeof data, 50 * (off_t)MIB), sizeof data);
@@ -402,7 +405,7 @@ static void shared_memory_is_counted_until_it_is_given_back(void **state)
     assert_int_equal(close(fd), 0);
     kiln_run_unshare_memory(&run, &m);
     kiln_run_unshare_memory(&run, &m); /* does nothing */
-    assert_true(open(m.path, O_RDWR) < 0 && kiln_run_unit_ram(&run) >= before - 5 * MIB);
+    assert_true(open(path, O_RDWR) < 0 && open(other, O_RDWR) < 0 && kiln_run_unit_ram(&run) >= before - 5 * MIB);
     assert_true(kiln_shared_memory_fits(MIB) && !kiln_shared_memory_fits(UINT64_MAX));
     assert_int_equal(prctl(PR_SET_DUMPABLE, 0), 0); /* as in a program of mode 711: workers may not open what is below /proc */
     assert_false(kiln_shared_memory_fits(MIB));
