@@ -19,6 +19,7 @@ struct kiln_frame_state {
     kiln_draw_store *store;    /* of the worker's runner */
     kiln_view_request request; /* of `frame` */
     bool has_frame, has_colour;
+    bool has_drawn; /* kiln_frame_has_drawn */
     bool fast;
     bool colour; /* planes of colour are read */
     kiln_frame frame;
@@ -140,6 +141,12 @@ uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
     return s->ahead.n * KILN_CONNECTION_RAM + kiln_ahead_held(s->planes, s->layer);
 }
 
+bool kiln_frame_has_drawn(kiln_worker *w)
+{
+    const kiln_frame_state *s = kiln_worker_state(w);
+    return s && s->has_drawn;
+}
+
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s) { return s->layer; }
 
 void kiln_frame_set_fast(kiln_frame_state *s, bool fast)
@@ -251,7 +258,9 @@ kiln_status kiln_frame_on_device(kiln_worker *w, kiln_frame_state *s, const kiln
     kiln_frame_forget(s);
     reading x = {.w = w, .s = s, .request = request, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
-    return kiln_draw_on_device(&scene, background, rgba, depth, stats, done, room, err);
+    KILN_TRY(kiln_draw_on_device(&scene, background, rgba, depth, stats, done, room, err));
+    s->has_drawn |= *done;
+    return KILN_OK;
 }
 
 kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, uint64_t room,

@@ -103,6 +103,8 @@ typedef struct kiln_frame_state kiln_frame_state;
  * KILN_E_IO, KILN_E_INPUT: the layer cannot be read. */
 kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, bool colour, uint64_t ram,
                                  uint64_t canvases, kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether the worker has drawn a picture in its GPU's memory (kiln_frame_on_device) of the layer of its state. */
+bool kiln_frame_has_drawn(kiln_worker *w);
 /* From now on the unit takes another `ram`. Planes for which this leaves no room are dropped; canvases stay. */
 void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t canvases);
 /* A kiln_stage_program.early for stages that draw the newest layer in chunks with its colours. Decodes its planes into a quarter of

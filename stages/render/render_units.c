@@ -498,13 +498,15 @@ static void task_free(void *context)
     free(t);
 }
 
-/* Returns how many pictures this worker encodes at a time; 0 on the CPU, where other workers use the cores. *ram: what they take
+/* Returns how many pictures this worker encodes at a time; 0 on the CPU, where other workers use the cores, and of the first picture
+ * where host memory is tight: it decodes the whole scene, on more threads if nothing is kept for pictures. *ram: what they take
  * beside drawing, without canvases. */
 static uint32_t count_encoding(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
 {
     uint64_t beside;
     *ram = 0;
     if (u->count_only || kiln_runner_exec(kiln_worker_runner(w)).device < 0) return 0;
+    if (is_on_device(u) && !kiln_frame_has_drawn(w)) return 0;
     const uint32_t n = kiln_render_encoding_in(&u->encoding, kiln_worker_ram(w), &beside);
     if (n > 0) *ram = beside - u->encoding.drawing;
     return n;
