@@ -54,6 +54,11 @@ bench-formats: $(BIN) $(RAM_WATCH) $(FORMAT_FILES)
 ## bench-export: viewers has brought them (GAUSSIANS=, SCENE=folder, SH=, FORMATS="spz sog": tests/bench/exports)
 bench-export: $(BIN) $(RAM_WATCH)
 	@O='$O' tests/bench/exports $(FORMATS)
+.PHONY: bench-hosts
+## bench-hosts: processor seconds of each stage on one host and shared out among several, and how fast parts are gathered (N=600000
+## bench-hosts: PARTS=8 CAMERAS= STAGES= DIR=: tests/bench/hosts)
+bench-hosts: $(BIN)
+	@O='$O' tests/bench/hosts
 .PHONY: bench-units
 ## bench-units: seconds and bytes that the engine takes for each unit of a list (N=1000000 OUTPUTS=0 DIR=: tests/bench/units_bench.c)
 bench-units: $(UNITS_BENCH)
