@@ -283,6 +283,10 @@ kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln
 /* on: the next lists are shared out although their units are planning, because there are many and each takes long; not on: --plan
  * and --gather compute them. Call it between lists. */
 void kiln_run_shares_planning(kiln_run *r, bool on);
+/* Says whether this list, not yet given to kiln_run_units, is the one that the plan which stands has shared out. For --gather: what
+ * the plan has left in the scratch folder is mended for this list alone, since every other that is due is refused. Keys, costs and
+ * groups of the units are set. */
+bool kiln_run_is_planned(kiln_run *r, const char *what, kiln_unit *units, uint64_t n);
 
 /* Records that the output is made from a unit that is in none of this run's lists, so that kiln-gc keeps it. */
 kiln_status kiln_run_uses(kiln_run *r, kiln_hash key, kiln_error *err) KILN_MUST_CHECK;
@@ -325,9 +329,18 @@ uint64_t kiln_list_ram(uint64_t n);
 kiln_status kiln_run_need_ram(kiln_run *r, uint64_t unit_ram, const char *what, kiln_error *err) KILN_MUST_CHECK;
 /* Returns what the unit in work may take, including what the worker keeps between units, and outputs. */
 uint64_t kiln_worker_ram(const kiln_worker *w);
-/* Makes a folder for data that memory has no room for, beside the manifest or in --scratch-dir. Its name is made of the stage and
- * the key, so that a rerun finds the folder of a killed run. Removes other folders of this stage. path: KILN_PATH_MAX bytes. The
- * folder is removed when the stage's output becomes current. KILN_E_INPUT: a link in the path leads elsewhere. KILN_E_IO. */
+/* Whose the scratch folder of a run is. */
+typedef enum {
+    KILN_SCRATCH_OWN,  /* of a run on one host: nobody else reads it */
+    KILN_SCRATCH_PLAN, /* --plan fills it for the tasks: files must be on the disk, and have the same names on every host */
+    KILN_SCRATCH_MEND, /* --gather: a plan has filled it, and this run makes again what is missing; files as above */
+    KILN_SCRATCH_READ, /* --part, and others that compute nothing else: a plan has filled it, and nothing in it may be changed */
+} kiln_scratch_use;
+kiln_scratch_use kiln_run_scratch_use(const kiln_run *r);
+/* Makes a folder for data that memory has no room for, beside the manifest or in --scratch-dir; for the tasks of a plan, beside the
+ * manifest or in --shared-dir. Its name is made of the stage and the key, so that a rerun finds the folder of a killed run. Removes
+ * other folders of this stage. With KILN_SCRATCH_READ it only gives the path. path: KILN_PATH_MAX bytes. The folder is removed when
+ * the stage's output becomes current. KILN_E_INPUT: a link in the path leads elsewhere. KILN_E_IO. */
 kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Checks, before that folder is filled, that the disk has room for need_bytes, of which the folder may already hold some. KILN_E_IO
  * with the numbers. */

@@ -22,10 +22,11 @@ typedef struct {
     uint32_t deadline_s;     /* a unit, or the start of a worker, that takes longer counts as hung; 0: no limit for units */
     const char *shard;       /* "2/8": compute every eighth of the optional units, from the second on; NULL: all */
     bool plan, no_compute, remove_parts, break_claim;
-    uint32_t tasks;     /* 0: not given */
-    const char *part;   /* folder of parts; NULL: no --part */
-    const char *gather; /* likewise */
-    const char *units;  /* names or positions of the optional units to compute; NULL: all */
+    uint32_t tasks;         /* 0: not given */
+    const char *part;       /* folder of parts; NULL: no --part */
+    const char *gather;     /* likewise */
+    const char *shared_dir; /* of what --plan makes for the tasks; NULL: beside the manifest */
+    const char *units;      /* names or positions of the optional units to compute; NULL: all */
 } kiln_engine_options;
 extern kiln_engine_options kiln_engine_values;
 /* Sets all options of the engine to zero, which an earlier stage of this process may have set. */
@@ -272,10 +273,15 @@ struct kiln_run {
 void kiln_run_drop_bad_units(kiln_run *r);
 /* Looks for the devices if that is not done yet. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
-/* Checks that --scratch-dir is a folder that exists, because a mistyped name would be made and filled. KILN_E_USAGE. */
+/* Checks that --scratch-dir and --shared-dir are folders that exist, because a mistyped name would be made and filled.
+ * KILN_E_USAGE. */
 kiln_status kiln_scratch_check(kiln_error *err) KILN_MUST_CHECK;
-/* Removes all scratch folders of this stage. */
+/* Removes all scratch folders of this stage: of runs on one host and of plans. */
 void kiln_run_drop_scratch(kiln_run *r);
+/* Removes what a plan of `stage` has made for its tasks. While the manifest's lock is held. */
+void kiln_scratch_drop_shared(const char *manifest, const char *stage);
+/* Makes the names in this run's folder last: a claim follows that sends tasks there. KILN_E_IO. */
+kiln_status kiln_run_sync_scratch(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Removes the folder of this run if it is empty, because the run failed early. */
 void kiln_run_tidy_scratch(kiln_run *r);
 /* Returns the device of a slot: borrowed. */

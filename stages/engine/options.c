@@ -47,6 +47,11 @@ static const kiln_opt round_rows[] = {
      "with --gather: compute nothing that is missing, name the tasks that do and end with 7", 0},
     {"remove-parts", 0, KILN_OPT_BOOL, &kiln_engine_values.remove_parts, NULL, NULL, NULL,
      "with --gather: remove the parts when all of their plan is stored", 0},
+    {"shared-dir", 0, KILN_OPT_PATH, &kiln_engine_values.shared_dir, "DIR", NULL, NULL,
+     "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the tasks; default: "
+     "beside "
+     "the manifest",
+     0},
     {"break-claim", 0, KILN_OPT_BOOL, &kiln_engine_values.break_claim, NULL, NULL, NULL,
      "give up what is planned on this manifest, of whichever stage; then go on", 0},
 };

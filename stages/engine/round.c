@@ -65,12 +65,17 @@ static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, k
     return KILN_OK;
 }
 
-/* Under the lock, so that no gather is at work. */
+/* Under the lock, so that no gather is at work. What the plan has made for its tasks goes, too. */
 static kiln_status break_claim(const kiln_run *r, const char *path, kiln_error *err)
 {
     kiln_manifest *m;
+    kiln_claim claim = {0};
+    bool there = false;
     KILN_TRY(kiln_manifest_open(path, KILN_OPEN_CLAIMED, r->program->name, kiln_engine_values.allow_network, &m, err));
+    if (kiln_claim_read(path, &there, &claim, NULL) != KILN_OK) there = false; /* the stage's next run removes its folder */
     const kiln_status st = kiln_claim_remove(path, err);
+    if (st == KILN_OK && there) kiln_scratch_drop_shared(path, claim.stage);
+    kiln_claim_release(&claim);
     kiln_manifest_close(m);
     return st;
 }
@@ -266,6 +271,12 @@ static bool is_of_claim(const kiln_job *j, const char *what, uint64_t n)
            kiln_hash_equal(c->plan, plan_key(j->run, j->units, n, what, c));
 }
 
+bool kiln_run_is_planned(kiln_run *r, const char *what, kiln_unit *units, uint64_t n)
+{
+    const kiln_job j = {.run = r, .units = units};
+    return is_of_claim(&j, what, n);
+}
+
 static kiln_status note_due(const kiln_job *j, kiln_claim *c, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&c->due, j->n_due, "a claim", err)); /* at most: neighbours are one range */
@@ -313,6 +324,7 @@ static kiln_status plan(kiln_job *j, const char *what, uint64_t n, kiln_error *e
     KILN_GO(note_due(j, &c, err));
     KILN_GO(note_decisions(round, &c, err));
     c.plan = plan_key(j->run, j->units, n, what, &c);
+    KILN_GO(kiln_run_sync_scratch(j->run, err));
     KILN_GO(kiln_claim_write(kiln_manifest_path(j->run->manifest), &c, err));
     say_planned(&c, j->n_due);
     kiln_claim_release(&round->claim);

@@ -1,9 +1,13 @@
-/* Scratch folders: data that a stage puts on disk because memory has no room for it. A run after a kill finds it again.
+/* Scratch folders: data that a stage puts on disk because memory has no room for it, or because tasks on other hosts read it. A run
+ * after a kill finds it again.
  *
  * The folder is BAKE.scratch/STAGE-KEY beside the manifest. Below --scratch-dir it is BAKE-PLACE.scratch/STAGE-KEY, where PLACE is
  * a hash of the manifest's real path, because bakes may share that folder and every manifest may be called manifest.db. The key is
  * of what the stage computes. A folder with another key belongs to a run that will not be continued; it is removed when a new
- * folder is made. The last one is removed when the stage's output becomes current. */
+ * folder is made. The last one is removed when the stage's output becomes current.
+ *
+ * What --plan makes for tasks must be where all hosts see it, and --scratch-dir may be a disk of one host: it lies beside the
+ * manifest, or below --shared-dir in a folder named likewise. */
 #include "stages/engine/engine_internal.h"
 
 #include "base/log.h"
@@ -33,22 +37,44 @@ static void remove_tree(const char *path)
         kiln_warn("the scratch folder '%s' could not be removed: %s", path, strerror(errno));
 }
 
+static bool is_round(void) { return kiln_engine_values.plan || kiln_engine_values.part || kiln_engine_values.gather; }
+
+kiln_scratch_use kiln_run_scratch_use(const kiln_run *r)
+{
+    switch (r->round.mode) {
+    case KILN_ROUND_NONE:
+        return KILN_SCRATCH_OWN;
+    case KILN_ROUND_PLAN:
+        return r->round.frozen ? KILN_SCRATCH_READ : KILN_SCRATCH_PLAN;
+    case KILN_ROUND_PART:
+        return KILN_SCRATCH_READ;
+    case KILN_ROUND_GATHER:
+        return kiln_engine_values.no_compute ? KILN_SCRATCH_READ : KILN_SCRATCH_MEND;
+    }
+    return KILN_SCRATCH_READ;
+}
+
 static kiln_status fail_long(const char *manifest, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_INPUT, "the path of the scratch folder for '%s' is too long", manifest);
 }
 
-kiln_status kiln_scratch_check(kiln_error *err)
+static kiln_status check_dir(const char *option, const char *dir, kiln_error *err)
 {
-    const char *dir = kiln_engine_values.scratch_dir;
     struct stat s;
     if (!dir || (stat(dir, &s) == 0 && S_ISDIR(s.st_mode))) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--scratch-dir takes a folder that is there, not '%s'; make it first, or correct the name",
+    return kiln_fail(err, KILN_E_USAGE, "--%s takes a folder that is there, not '%s'; make it first, or correct the name", option,
                      dir);
 }
 
-/* Names the bake's folder below --scratch-dir, which bakes may share. */
-static kiln_status shared_root(const char *manifest, const char *dir, char *out, kiln_error *err)
+kiln_status kiln_scratch_check(kiln_error *err)
+{
+    KILN_TRY(check_dir("shared-dir", kiln_engine_values.shared_dir, err));
+    return check_dir("scratch-dir", kiln_engine_values.scratch_dir, err);
+}
+
+/* Names the bake's folder below a folder that bakes may share. */
+static kiln_status root_in(const char *manifest, const char *dir, char *out, kiln_error *err)
 {
     char name[KILN_PATH_MAX], hex[33];
     char *real = realpath(manifest, NULL);
@@ -60,13 +86,19 @@ static kiln_status shared_root(const char *manifest, const char *dir, char *out,
     return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
 }
 
-/* Names the folder that holds the scratch folders of all stages. */
-static kiln_status scratch_root(const kiln_manifest *m, char *out, kiln_error *err)
+/* Names the folder that holds the scratch folders of all stages. dir: --scratch-dir or --shared-dir. */
+static kiln_status root_of(const char *manifest, const char *dir, char *out, kiln_error *err)
 {
-    const char *manifest = kiln_manifest_path(m), *dir = kiln_engine_values.scratch_dir;
-    if (dir) return shared_root(manifest, dir, out, err);
+    if (dir) return root_in(manifest, dir, out, err);
     if ((size_t)snprintf(out, KILN_PATH_MAX, "%s.scratch", manifest) >= KILN_PATH_MAX) return fail_long(manifest, err);
     return KILN_OK;
+}
+
+static const char *chosen_dir(void) { return is_round() ? kiln_engine_values.shared_dir : kiln_engine_values.scratch_dir; }
+
+static kiln_status scratch_root(const kiln_manifest *m, char *out, kiln_error *err)
+{
+    return root_of(kiln_manifest_path(m), chosen_dir(), out, err);
 }
 
 static void folder_name(const char *stage, kiln_hash key, char out[96])
@@ -75,17 +107,17 @@ static void folder_name(const char *stage, kiln_hash key, char out[96])
     (void)snprintf(out, 96, "%.60s-%.16s", stage, kiln_hash_hex(key, hex));
 }
 
-/* Removes the folders of this stage, except the one called `keep`; NULL: none is kept. */
-static void drop_others(const kiln_run *r, const char *root, const char *keep)
+/* Removes the folders of a stage, except the one called `keep`; NULL: none is kept. */
+static void drop_others(const char *stage, const char *root, const char *keep)
 {
     char path[KILN_PATH_MAX];
-    const size_t n = strlen(r->program->name);
+    const size_t n = strlen(stage);
     const int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* nothing is removed through a link */
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (fd >= 0 && !d) (void)close(fd);
     if (!d) return;
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (strncmp(e->d_name, r->program->name, n) != 0 || e->d_name[n] != '-') continue;
+        if (strncmp(e->d_name, stage, n) != 0 || e->d_name[n] != '-') continue;
         if (keep && !strcmp(e->d_name, keep)) continue;
         if (kiln_path_join(path, sizeof path, root, e->d_name, NULL) == KILN_OK) remove_tree(path);
     }
@@ -114,12 +146,13 @@ static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
  * may be somebody else's. */
 static kiln_status refuse_links(const char *path, size_t root_length, kiln_error *err)
 {
+    const char *option = is_round() ? "--shared-dir" : "--scratch-dir";
     char folder[KILN_PATH_MAX], again[KILN_PATH_MAX];
     size_t n = root_length;
     while (n > 0 && path[n - 1] != '/') n--;
     memcpy(folder, path, n);
     folder[n] = '\0';
-    return kiln_path_inside(again, sizeof again, folder, path + n, "--scratch-dir", err);
+    return kiln_path_inside(again, sizeof again, folder, path + n, option, err);
 }
 
 kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *err)
@@ -131,11 +164,10 @@ kiln_status kiln_run_scratch_room(kiln_run *r, uint64_t need_bytes, kiln_error *
     if (statvfs(r->scratch, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", r->scratch, strerror(errno));
     const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need_bytes <= held || need_bytes - held <= free_bytes) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO,
-                     "scratch needs %s below '%s', which holds %s, and %s are free; make room, name another folder with "
-                     "--scratch-dir, or give more memory with --ram",
-                     kiln_size_text(need_bytes, needed), r->scratch, kiln_size_text(held, held_text),
-                     kiln_size_text(free_bytes, free_text));
+    return kiln_fail(
+        err, KILN_E_IO, "scratch needs %s below '%s', which holds %s, and %s are free; make room, name another folder with %s",
+        kiln_size_text(need_bytes, needed), r->scratch, kiln_size_text(held, held_text), kiln_size_text(free_bytes, free_text),
+        is_round() ? "--shared-dir" : "--scratch-dir, or give more memory with --ram");
 }
 
 kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error *err)
@@ -146,7 +178,8 @@ kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error 
     folder_name(r->program->name, key, name);
     KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, root, name, err));
     KILN_TRY(refuse_links(path, strlen(root), err));
-    drop_others(r, root, name);
+    if (kiln_run_scratch_use(r) == KILN_SCRATCH_READ) return KILN_OK;
+    drop_others(r->program->name, root, name);
     char inside[KILN_PATH_MAX];
     KILN_TRY(kiln_path_join(inside, sizeof inside, path, "x", err));
     KILN_TRY(kiln_make_parents(inside, err));
@@ -154,13 +187,47 @@ kiln_status kiln_run_scratch(kiln_run *r, kiln_hash key, char *path, kiln_error 
     return KILN_OK;
 }
 
-void kiln_run_drop_scratch(kiln_run *r)
+static void drop_in(const char *manifest, const char *dir, const char *stage)
 {
     char root[KILN_PATH_MAX];
-    if (!r->manifest || scratch_root(r->manifest, root, NULL) != KILN_OK) return;
-    drop_others(r, root, NULL);
+    if (root_of(manifest, dir, root, NULL) != KILN_OK) return;
+    drop_others(stage, root, NULL);
     (void)rmdir(root); /* empty now, unless another stage has something there */
+}
+
+/* A run and a plan that was given up may have had different folders. No claim stands, or it is this run's. */
+void kiln_run_drop_scratch(kiln_run *r)
+{
+    if (!r->manifest) return;
+    kiln_scratch_drop_shared(kiln_manifest_path(r->manifest), r->program->name);
+    if (kiln_engine_values.scratch_dir) drop_in(kiln_manifest_path(r->manifest), kiln_engine_values.scratch_dir, r->program->name);
     r->scratch[0] = '\0';
+}
+
+void kiln_scratch_drop_shared(const char *manifest, const char *stage)
+{
+    drop_in(manifest, NULL, stage);
+    if (kiln_engine_values.shared_dir) drop_in(manifest, kiln_engine_values.shared_dir, stage);
+}
+
+/* Some network file systems cannot sync folders, and do not need it. */
+static kiln_status sync_folder(const char *path, kiln_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
+    const int why = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+    (void)close(fd); /* was only read */
+    return why ? kiln_fail(err, KILN_E_IO, "cannot sync '%s': %s", path, strerror(why)) : KILN_OK;
+}
+
+kiln_status kiln_run_sync_scratch(const kiln_run *r, kiln_error *err)
+{
+    char root[KILN_PATH_MAX];
+    if (!*r->scratch) return KILN_OK;
+    KILN_TRY(scratch_root(r->manifest, root, err));
+    KILN_TRY(sync_folder(r->scratch, err));
+    KILN_TRY(sync_folder(root, err));
+    return kiln_engine_values.shared_dir ? sync_folder(kiln_engine_values.shared_dir, err) : KILN_OK; /* else the claim's own */
 }
 
 void kiln_run_tidy_scratch(kiln_run *r)

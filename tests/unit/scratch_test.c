@@ -69,6 +69,55 @@ static void bakes_share_a_folder(void **state)
     kiln_engine_values.scratch_dir = NULL;
 }
 
+/* What a plan makes for tasks is where all hosts see it, not in the scratch of one of them. Tasks only find it. The end of the
+ * stage removes it, whichever run that is. */
+static void a_plan_shares_its_folder(void **state)
+{
+    static kiln_run r;
+    static char path[KILN_PATH_MAX], again[KILN_PATH_MAX], shared_path[KILN_PATH_MAX];
+    kiln_error err = {0};
+    char node[600], shared[600], beside[700];
+    const kiln_hash key = {{1}};
+    kiln_engine_options *const o = &kiln_engine_values;
+    bake_init(state, "a", &r);
+    assert_int_equal(mkdir(in_scratch(state, "node", node), 0777), 0);
+    assert_int_equal(mkdir(in_scratch(state, "all", shared), 0777), 0);
+    snprintf(beside, sizeof beside, "%s/a/manifest.db.scratch/knn-", (char *)*state);
+    assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_OWN);
+    o->scratch_dir = node;
+    o->plan = true;
+    r.round.mode = KILN_ROUND_PLAN;
+    assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_PLAN);
+    OK(kiln_run_scratch(&r, key, path, &err));
+    assert_true(kiln_is_dir(path) && !strncmp(path, beside, strlen(beside)));
+    OK(kiln_run_sync_scratch(&r, &err));
+
+    o->plan = false;
+    o->part = "parts";
+    r.round.mode = KILN_ROUND_PART;
+    assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_READ);
+    OK(kiln_run_scratch(&r, (kiln_hash){{2}}, again, &err)); /* of another plan: neither made, nor the reason to remove the first */
+    assert_true(kiln_is_dir(path) && !kiln_is_dir(again));
+
+    o->shared_dir = shared;
+    o->part = NULL;
+    o->gather = "parts";
+    r.round.mode = KILN_ROUND_GATHER;
+    assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_MEND);
+    OK(kiln_run_scratch(&r, key, shared_path, &err));
+    assert_true(kiln_is_dir(shared_path) && !strncmp(shared_path, shared, strlen(shared)));
+    o->no_compute = true;
+    assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_READ);
+
+    o->no_compute = false;
+    o->gather = NULL;
+    r.round.mode = KILN_ROUND_NONE;
+    kiln_run_drop_scratch(&r);
+    assert_false(kiln_is_dir(path) || kiln_is_dir(shared_path));
+    o->scratch_dir = o->shared_dir = NULL;
+    kiln_manifest_close(r.manifest);
+}
+
 static void room_is_asked_for_again(void **state)
 {
     static kiln_run r;
@@ -164,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bakes_share_a_folder, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_plan_shares_its_folder, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(room_is_asked_for_again, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(links_are_not_followed, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(unnamed_files, make_scratch, remove_scratch),
