@@ -140,12 +140,16 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
 {
     kiln_chunk_unit *u = &k->plan_payload;
     uint64_t due;
-    *u = (kiln_chunk_unit){
-        .unit = KILN_CHUNK_PLAN, .max = o.max, .min = least_rows(), .root_half = k->scene.root_half, .layer = k->input->digest};
+    *u = (kiln_chunk_unit){.unit = KILN_CHUNK_PLAN,
+                           .max = o.max,
+                           .min = least_rows(),
+                           .use = kiln_run_scratch_use(r),
+                           .root_half = k->scene.root_half,
+                           .layer = k->input->digest};
     memcpy(u->root_centre, k->scene.root_centre, sizeof u->root_centre);
     memcpy(u->kind, k->input->kind, sizeof u->kind);
     if (k->spacing) u->spacing = k->spacing->digest;
-    KILN_KEY_LISTS(kiln_chunk_unit, 304);
+    KILN_KEY_LISTS(kiln_chunk_unit, 320);
     kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
     kiln_key_text(h, "blocks", "bits"); /* plans of earlier versions have lists of blocks, and another key */
     kiln_key_u64(h, "max", u->max);
@@ -163,7 +167,8 @@ static kiln_status make_plan(kiln_run *r, cutting *k, kiln_error *err)
                           .ram_thread = kiln_chunk_plan_ram_thread()};
     KILN_TRY(kiln_chunk_spill_make(r, k->input, k->spacing, u, &k->spill, err));
     KILN_TRY(kiln_chunk_due(r, &k->plan, 1, &due, err));
-    if (due) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
+    const bool plans = u->use == KILN_SCRATCH_OWN || u->use == KILN_SCRATCH_PLAN; /* else a plan that is due is refused below */
+    if (due && plans) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
     KILN_TRY(kiln_run_units(r, "planning chunks", &k->plan, 1, err));
     return read_plan(r, k, err);
 }
@@ -248,6 +253,7 @@ static kiln_status list_chunks(kiln_run *r, cutting *k, kiln_error *err)
         k->payloads[i].index = i;
         k->payloads[i].begin = c->cells.begin;
         k->payloads[i].end = c->cells.end;
+        k->payloads[i].rows = c->rows;
         k->units[i] = (kiln_unit){.payload = &k->payloads[i],
                                   .payload_bytes = sizeof k->payloads[i],
                                   .cost = c->cells.end - c->cells.begin,
@@ -257,20 +263,32 @@ static kiln_status list_chunks(kiln_run *r, cutting *k, kiln_error *err)
     return key_chunks(r, k, err);
 }
 
-static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
+static const char list_name[] = "cutting chunks";
+
+/* Order and scatter, if a chunk needs them. */
+static kiln_status prepare_chunks(kiln_run *r, cutting *k, kiln_error *err)
 {
     uint64_t due;
-    KILN_TRY(list_chunks(r, k, err));
     KILN_TRY(kiln_chunk_due(r, k->units, k->n_chunks, &due, err));
-    if (due) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
-    if (due) KILN_TRY(kiln_chunk_spill_scatter(&k->spill, k->n_chunks, due, err));
+    KILN_TRY(kiln_chunk_spill_decide(&k->spill, k->n_chunks, due, err));
+    if (!due) return KILN_OK;
+    if (k->plan_payload.use == KILN_SCRATCH_MEND && !kiln_run_is_planned(r, list_name, k->units, k->n_chunks))
+        return KILN_OK; /* the list is refused */
+    KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
+    return kiln_chunk_spill_scatter(&k->spill, k->n_chunks, err);
+}
+
+static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
+{
+    KILN_TRY(list_chunks(r, k, err));
+    KILN_TRY(prepare_chunks(r, k, err));
     for (uint64_t i = 0; i < k->n_chunks; i++) {
         k->payloads[i].ram = k->spill.cache_bytes;
         k->payloads[i].group_rows = k->spill.group_rows;
         k->payloads[i].memory = k->spill.memory;
         k->units[i].ram = kiln_chunk_spill_ram(&k->spill, k->units[i].cost);
     }
-    KILN_TRY(kiln_run_units(r, "cutting chunks", k->units, k->n_chunks, err));
+    KILN_TRY(kiln_run_units(r, list_name, k->units, k->n_chunks, err));
     for (uint64_t i = 0; i < k->n_chunks; i++) {
         if (!k->units[i].quarantined) continue;
         k->n_missing++;
@@ -394,5 +412,11 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_chunk = {
-    .name = "chunk", .cli = &cli, .open = KILN_OPEN_WRITE, .serial = true, .packs = true, .run = run, .unit = kiln_chunk_compute};
+const kiln_stage_program kiln_stage_chunk = {.name = "chunk",
+                                             .cli = &cli,
+                                             .open = KILN_OPEN_WRITE,
+                                             .serial = true,
+                                             .packs = true,
+                                             .rounds = true,
+                                             .run = run,
+                                             .unit = kiln_chunk_compute};

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
     kiln_worker *w;
@@ -35,7 +36,7 @@ static uint64_t planes_bytes(const kiln_row_parts *parts, uint64_t rows)
 
 uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read)
 {
-    const uint64_t all = planes_bytes(parts, rows), lists = rows * 3 * sizeof(uint32_t);
+    const uint64_t all = planes_bytes(parts, rows), lists = rows * 3 * sizeof(uint32_t); /* pairs of rows come before them */
     return lists + read + all + kiln_outputs_lent_ram(all);
 }
 
@@ -126,6 +127,24 @@ static kiln_status gather_parts(const gathering *g, kiln_error *err)
     return kiln_worker_put(g->w, "bounds", &bounds, sizeof bounds, sizeof(float), err);
 }
 
+/* The chunk is keyed by these rows, and the order's files may have been damaged since the plan read them. */
+static kiln_status check_rows(const kiln_chunk_kept *k, const kiln_chunk_unit *u, const uint32_t *rows, uint64_t n, kiln_error *err)
+{
+    uint32_t(*pairs)[2];
+    KILN_TRY(KILN_ALLOC_UNSET(&pairs, n, "the rows of a chunk", err));
+    bool sound = true;
+    for (uint64_t i = 0; i < n && sound; i++) {
+        sound = rows[i] < k->layer->count;
+        if (sound) kiln_row_pair(k->starts, k->layer->n_chunks, rows[i], pairs[i]);
+    }
+    sound = sound && kiln_hash_equal(u->rows, kiln_hash_of(pairs, n * sizeof *pairs));
+    free(pairs);
+    if (sound) return KILN_OK;
+    if (u->use != KILN_SCRATCH_READ) (void)unlink(k->order.rows.path); /* what stays is found by the next run, too */
+    return kiln_fail(err, KILN_E_IO, "scratch '%s' is damaged: its rows are not those of the plan; run the same command again",
+                     k->order.rows.path);
+}
+
 static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error *err)
 {
     const kiln_chunk_kept *k = g->k;
@@ -136,6 +155,7 @@ static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error 
     const uint64_t n = u->end - u->begin;
     KILN_TRY(KILN_ALLOC_UNSET(&rows, n, "the rows of a chunk", err));
     kiln_status st = kiln_spatial_rows(&k->order, u->begin, n, rows, err);
+    if (st == KILN_OK) st = check_rows(k, u, rows, n, err);
     if (st == KILN_OK && u->group_rows)
         st = kiln_row_list_make(rows, n, k->groups.starts, k->groups.n, &g->rows, err);
     else if (st == KILN_OK)
@@ -152,13 +172,20 @@ static kiln_status read_slices(gathering *g, const kiln_chunk_unit *u, kiln_erro
     return kiln_group_slices(&k->store, u->index, &g->rows, k->slices, err);
 }
 
+kiln_status kiln_chunk_blame_plan(const kiln_chunk_unit *u, kiln_status st, kiln_error *err)
+{
+    if (st == KILN_E_IO && u->use == KILN_SCRATCH_READ)
+        kiln_note(err, "what the plan has left for the tasks cannot be used (--gather makes it anew)");
+    return st;
+}
+
 kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     gathering g = {.w = w, .k = k};
     kiln_status st = KILN_OK;
     if (!u->group_rows && !k->cache) KILN_GO(kiln_plane_cache_new(u->ram, &k->cache, err));
-    KILN_GO(list_rows(&g, u, err));
-    if (u->group_rows) KILN_GO(read_slices(&g, u, err));
+    KILN_GO(kiln_chunk_blame_plan(u, list_rows(&g, u, err), err));
+    if (u->group_rows) KILN_GO(kiln_chunk_blame_plan(u, read_slices(&g, u, err), err));
     KILN_GO(take(&k->planes, &k->planes_bytes, planes_bytes(&k->parts, g.rows.n), err));
     KILN_GO(gather_parts(&g, err));
 done:

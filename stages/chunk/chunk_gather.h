@@ -34,6 +34,9 @@ typedef struct {
 /* Outputs as chunk_units.h says. The order is open, and the groups where u has them; the cache is made here. */
 kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err) KILN_MUST_CHECK;
 
+/* Adds to the sentence of a failed read of the scratch folder, in a task, that the plan has left it. Returns st. */
+kiln_status kiln_chunk_blame_plan(const kiln_chunk_unit *u, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
+
 /* Host memory that it takes for so many rows, outputs included; read: bytes of input that it has in memory meanwhile. */
 uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read);
 

@@ -31,6 +31,12 @@ kiln_status kiln_row_part_check(const kiln_row_part *p, const kiln_chunk *block,
 kiln_status kiln_block_starts(const kiln_layer *l, uint64_t **out, kiln_error *err) KILN_MUST_CHECK;
 /* The piece in which a row lies: starts[result] <= row < starts[result + 1]. */
 uint32_t kiln_piece_of(const uint64_t *starts, uint32_t n_pieces, uint64_t row);
+/* The pair of a row below starts[n_blocks]: its block, and its row there. The hash of a chunk's pairs says which rows it has. */
+static inline void kiln_row_pair(const uint64_t *starts, uint32_t n_blocks, uint32_t row, uint32_t pair[2])
+{
+    pair[0] = kiln_piece_of(starts, n_blocks, row);
+    pair[1] = (uint32_t)(row - starts[pair[0]]);
+}
 
 /* Places of a chunk by the pieces that their rows lie in, in each piece in the order of places. */
 typedef struct {

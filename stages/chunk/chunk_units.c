@@ -130,8 +130,12 @@ static kiln_status open_memory(kiln_chunk_kept *k, const kiln_shared_memory *m, 
 static kiln_status open_store(kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     close_memory(k);
-    k->store =
-        (kiln_group_store){.groups = &k->groups, .n_chunks = k->n_chunks, .row_bytes = k->parts.row_bytes, .folder = k->folder};
+    k->store = (kiln_group_store){.groups = &k->groups,
+                                  .n_chunks = k->n_chunks,
+                                  .row_bytes = k->parts.row_bytes,
+                                  .folder = k->folder,
+                                  .plan = u->plan,
+                                  .only_reads = u->use == KILN_SCRATCH_READ};
     return open_memory(k, &u->memory, err);
 }
 
@@ -140,7 +144,7 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
 {
     kiln_manifest *m;
     kiln_unit_result r = {0};
-    char boot[KILN_SCRATCH_BOOT_MAX];
+    char boot[KILN_SCRATCH_BOOT_MAX] = "";
     bool found;
     uint64_t bytes = 0;
     kiln_status st = KILN_OK;
@@ -148,7 +152,7 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     free(k->chunks);
     k->chunks = NULL;
     kiln_block_groups_release(&k->groups);
-    kiln_scratch_boot(boot);
+    if (u->use == KILN_SCRATCH_OWN) kiln_scratch_boot(boot);
     KILN_TRY(kiln_block_groups_cut(k->layer, &k->parts, u->group_rows, boot, &k->groups, err));
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_GO(kiln_unit_find(m, u->plan, &found, &r, err));
@@ -234,7 +238,7 @@ kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *pay
     if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
     KILN_TRY(keep(w, &u, &k, err));
-    if (u.unit != KILN_CHUNK_ORDER) KILN_TRY(open_order(k, err));
+    if (u.unit != KILN_CHUNK_ORDER) KILN_TRY(kiln_chunk_blame_plan(&u, open_order(k, err), err));
     if (u.unit == KILN_CHUNK_PLAN || u.unit == KILN_CHUNK_GATHER) close_readers(k, 1);
     if (u.group_rows) KILN_TRY(open_groups(w, &u, k, err));
     switch (u.unit) {

@@ -3,7 +3,7 @@
  * order    volatile; leaves the rows along the curve in the scratch folder (stages/spatial)
  * plan     reads them; says which chunks there are
  * scatter  volatile; leaves the planes of a group of blocks, in the order of the chunks, in memory that the workers share or,
- *          where the layer's planes do not fit into memory, in the scratch folder (groups.h)
+ *          where the layer's planes do not fit into memory or tasks on other hosts read them, in the scratch folder (groups.h)
  * gather   the planes of a chunk
  */
 #ifndef KILN_STAGES_CHUNK_UNITS_H
@@ -18,6 +18,7 @@ typedef enum { KILN_CHUNK_ORDER, KILN_CHUNK_PLAN, KILN_CHUNK_SCATTER, KILN_CHUNK
 typedef struct {
     kiln_chunk_unit_kind unit;
     uint32_t max, min;                /* plan */
+    kiln_scratch_use use;             /* of the scratch folder */
     double root_centre[3], root_half; /* order */
     char kind[16];                    /* of the input layer */
     kiln_hash layer;                  /* its digest */
@@ -25,6 +26,7 @@ typedef struct {
     kiln_hash plan;                   /* key of the plan and of the scratch folder */
     uint64_t ram;                     /* order: memory of the partition; gather: of the cache of planes */
     uint64_t begin, end;              /* gather: places [begin, end) of the order */
+    kiln_hash rows;                   /* gather: as in kiln_planned_chunk; the order must still say so */
     uint64_t group_rows;              /* scatter, gather: how the groups of blocks are cut; 0: there are none */
     uint64_t index;                   /* scatter: of the group; gather: of the chunk in the plan */
     kiln_shared_memory memory;        /* scatter, gather: where the groups are; none: in the scratch folder */

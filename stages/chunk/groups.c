@@ -148,30 +148,48 @@ void kiln_group_drop(const kiln_group_store *s, kiln_scratch_file *f)
 }
 
 /* ---- slices ------------------------------------------------------------------------------------------------------------- */
-static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at, uint64_t index, uint64_t n_rows,
+kiln_hash kiln_slice_hash(const kiln_group_store *s, uint32_t group, const uint32_t *rows, const unsigned char *bytes, uint64_t n)
+{
+    kiln_hash all = kiln_hash_of(bytes, n * s->row_bytes);
+    const kiln_hash of_rows = kiln_hash_of(rows, n * sizeof *rows), *content = &s->groups->items[group].content;
+    for (unsigned i = 0; i < sizeof all.bytes; i++) all.bytes[i] ^= of_rows.bytes[i] ^ content->bytes[i] ^ s->plan.bytes[i];
+    return all;
+}
+
+/* What stays is found by the next run, too. */
+static kiln_status refuse_slice(const kiln_group_store *s, const kiln_scratch_file *f, const char *why, kiln_error *err)
+{
+    if (!s->memory && !s->only_reads) (void)unlink(f->path);
+    return kiln_fail(err, KILN_E_IO, "scratch '%s' is %s; run the same command again", f->path, why);
+}
+
+typedef struct {
+    uint64_t chunk, n;
+    uint32_t group;
+    const uint32_t *rows; /* [n] of the group */
+} wanted_slice;
+
+static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at, const wanted_slice *w,
                               unsigned char *to, kiln_error *err)
 {
     kiln_slice slice;
-    KILN_TRY(kiln_scratch_read(f, at + index * sizeof slice, &slice, sizeof slice, err));
-    if (slice.end < slice.begin || slice.end - slice.begin != n_rows)
-        return kiln_fail(err, KILN_E_IO, "scratch '%s' is of another plan; remove it and run the same command again", f->path);
+    KILN_TRY(kiln_scratch_read(f, at + w->chunk * sizeof slice, &slice, sizeof slice, err));
+    if (slice.end < slice.begin || slice.end - slice.begin != w->n || slice.end > s->groups->items[w->group].n_rows)
+        return refuse_slice(s, f, "of another plan", err);
     const uint64_t first = at + s->n_chunks * sizeof slice + slice.begin * s->row_bytes;
-    KILN_TRY(kiln_scratch_read(f, first, to, n_rows * s->row_bytes, err));
-    if (kiln_hash_equal(slice.hash, kiln_hash_of(to, n_rows * s->row_bytes))) return KILN_OK;
-    if (!s->memory) (void)unlink(f->path); /* what stays is found by the next run, too */
-    return kiln_fail(err, KILN_E_IO, "scratch '%s' is damaged: it reads otherwise than it was written; run the same command again",
-                     f->path);
+    KILN_TRY(kiln_scratch_read(f, first, to, w->n * s->row_bytes, err));
+    if (kiln_hash_equal(slice.hash, kiln_slice_hash(s, w->group, w->rows, to, w->n))) return KILN_OK;
+    return refuse_slice(s, f, "damaged: it reads otherwise than it was written", err);
 }
 
-static kiln_status read_from_file(const kiln_group_store *s, uint32_t group, uint64_t index, uint64_t n_rows, unsigned char *to,
-                                  kiln_error *err)
+static kiln_status read_from_file(const kiln_group_store *s, const wanted_slice *w, unsigned char *to, kiln_error *err)
 {
-    const kiln_block_group *g = &s->groups->items[group];
+    const kiln_block_group *g = &s->groups->items[w->group];
     kiln_scratch_file f;
     char name[64];
     kiln_group_name(g, name);
     KILN_TRY(kiln_scratch_open(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), &f, err));
-    const kiln_status st = read_slice(s, &f, 0, index, n_rows, to, err);
+    const kiln_status st = read_slice(s, &f, 0, w, to, err);
     kiln_scratch_drop(&f);
     return st;
 }
@@ -181,13 +199,14 @@ kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const k
 {
     if (index >= s->n_chunks) return kiln_fail(err, KILN_E_BUG, "the plan has no chunk %llu", (unsigned long long)index);
     for (uint32_t i = 0; i < s->groups->n; i++) {
-        const uint64_t first = rows->starts[i], n = rows->starts[i + 1] - first;
+        const uint64_t first = rows->starts[i];
+        const wanted_slice w = {.chunk = index, .n = rows->starts[i + 1] - first, .group = i, .rows = rows->from + first};
         unsigned char *to = out + first * s->row_bytes;
-        if (n == 0) continue;
+        if (w.n == 0) continue;
         if (s->memory)
-            KILN_TRY(read_slice(s, memory_of(s, i), place_of(s, i), index, n, to, err));
+            KILN_TRY(read_slice(s, memory_of(s, i), place_of(s, i), &w, to, err));
         else
-            KILN_TRY(read_from_file(s, i, index, n, to, err));
+            KILN_TRY(read_from_file(s, &w, to, err));
     }
     return KILN_OK;
 }

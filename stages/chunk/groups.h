@@ -16,6 +16,10 @@
  * No unit waits until the disk has its group: with room in the page cache it never goes to the disk, because it is read soon and
  * removed. So its name also tells of which start of the system it is (after a power cut there is another), and each slice has its
  * hash: what a disk has lost is not taken for rows.
+ *
+ * If tasks on other hosts read the groups, they always are files, which go to the disk and whose names depend on no host. The hash
+ * of a slice is of its bytes, of which rows of the group they are, of the group's planes and of the plan. So a file that is torn,
+ * or was put under this name by somebody else, is refused by the chunk that reads it.
  */
 #ifndef KILN_STAGES_CHUNK_GROUPS_H
 #define KILN_STAGES_CHUNK_GROUPS_H
@@ -39,7 +43,7 @@ typedef struct {
 
 typedef struct {
     uint32_t begin, end; /* rows of the group */
-    kiln_hash hash;      /* of their bytes; of a slice without rows all zero */
+    kiln_hash hash;      /* kiln_slice_hash; of a slice without rows all zero */
 } kiln_slice;
 
 /* Cuts the layer into groups of whole blocks: a single block, or several with at most `rows` rows together. boot: from
@@ -68,7 +72,12 @@ typedef struct {
     const char *folder;              /* of the files */
     const kiln_scratch_file *memory; /* [n_memory], each of kiln_groups_bytes: group i lies in memory[i % n_memory]; NULL: on the disk */
     uint32_t n_memory;
+    kiln_hash plan;                  /* its key */
+    bool only_reads;                 /* files that are damaged stay: other hosts may see them otherwise */
 } kiln_group_store;
+
+/* The hash of a slice of n rows: rows[n] of the group, in the order of the chunk, and their bytes, n times store->row_bytes. */
+kiln_hash kiln_slice_hash(const kiln_group_store *s, uint32_t group, const uint32_t *rows, const unsigned char *bytes, uint64_t n);
 
 /* Arrays that a worker keeps from group to group, because faulting their pages anew would cost as much as the work itself. All zero
  * at first. */
@@ -94,7 +103,8 @@ uint64_t kiln_scatter_kept(const kiln_layer *l, const kiln_row_parts *parts);
 kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err) KILN_MUST_CHECK;
 
 /* Reads the slices of chunk `index`, one behind the other, into out[rows->n * row_bytes]. `rows` lists the chunk's rows by group.
- * KILN_E_IO: they are of another plan, or damaged; the file of a damaged group is removed, so that the next run makes it anew. */
+ * KILN_E_IO: they are of another plan, or damaged; then the group's file is removed, unless the store only reads, so that the next
+ * run makes it anew. */
 kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const kiln_row_list *rows, unsigned char *out,
                               kiln_error *err) KILN_MUST_CHECK;
 

@@ -64,10 +64,8 @@ static kiln_status describe_chunk(const plan *p, kiln_planned_chunk *c, chunk_ro
     for (uint64_t i = 0; i < n; i++) {
         if (d->rows[i] >= p->layer->count)
             return kiln_fail(err, KILN_E_IO, "the order names row %u of %llu", d->rows[i], (unsigned long long)p->layer->count);
-        uint32_t block = kiln_piece_of(p->starts, p->layer->n_chunks, d->rows[i]);
-        d->pairs[i][0] = block;
-        d->pairs[i][1] = (uint32_t)(d->rows[i] - p->starts[block]);
-        kiln_bits_set(bits, block);
+        kiln_row_pair(p->starts, p->layer->n_chunks, d->rows[i], d->pairs[i]);
+        kiln_bits_set(bits, d->pairs[i][0]);
     }
     c->rows = kiln_hash_of(d->pairs, n * sizeof *d->pairs);
     KILN_TRY(kiln_spatial_codes(p->order, c->cells.begin, 1, &c->hilbert_lo, err));

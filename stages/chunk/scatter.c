@@ -24,6 +24,7 @@ _Static_assert(ARRAYS <= sizeof(((kiln_scatter_room *)0)->items) / sizeof(void *
 typedef struct {
     const kiln_scatter *s;
     const kiln_block_group *g;
+    uint32_t group;        /* its number */
     unsigned char *planes; /* part after part, each planar over the group's rows */
     unsigned char *blocks; /* [n_readers - 1] a plane of a block, for readers behind the first, which has `out` */
     uint64_t block_bytes;
@@ -240,7 +241,8 @@ static void describe_slice(const scatter *k, uint64_t begin, uint64_t i)
 {
     const uint64_t row_bytes = k->s->parts->row_bytes, first = k->slices[i], n = k->slices[i + 1] - first;
     k->head[i] = (kiln_slice){.begin = k->slices[i], .end = k->slices[i + 1]};
-    if (n) k->head[i].hash = kiln_hash_of(k->out + (first - k->slices[begin]) * row_bytes, n * row_bytes);
+    const unsigned char *bytes = k->out + (first - k->slices[begin]) * row_bytes;
+    if (n) k->head[i].hash = kiln_slice_hash(k->s->store, k->group, k->list + first, bytes, n);
 }
 
 static kiln_status write_rows(const scatter *k, uint64_t begin, uint64_t end, kiln_error *err)
@@ -252,11 +254,11 @@ static kiln_status write_rows(const scatter *k, uint64_t begin, uint64_t end, ki
     return kiln_scratch_write(&k->file, k->file_at + head + first * parts->row_bytes, k->out, n * parts->row_bytes, err);
 }
 
-static kiln_status write_group(scatter *k, uint32_t group, kiln_error *err)
+static kiln_status write_group(scatter *k, kiln_error *err)
 {
     const kiln_scatter *s = k->s;
     const uint64_t n_chunks = s->store->n_chunks;
-    KILN_TRY(kiln_group_create(s->store, group, &k->file, &k->file_at, err));
+    KILN_TRY(kiln_group_create(s->store, k->group, &k->file, &k->file_at, err));
     for (uint64_t begin = 0, end; begin < n_chunks; begin = end) {
         for (end = begin + 1; end < n_chunks && k->slices[end + 1] - k->slices[begin] <= k->out_rows;) end++;
         KILN_TRY(write_rows(k, begin, end, err));
@@ -267,12 +269,12 @@ static kiln_status write_group(scatter *k, uint32_t group, kiln_error *err)
 
 kiln_status kiln_group_scatter(const kiln_scatter *s, uint32_t group, kiln_error *err)
 {
-    scatter k = {.s = s};
+    scatter k = {.s = s, .group = group};
     if (group >= s->store->groups->n) return kiln_fail(err, KILN_E_BUG, "there is no group %u of blocks", group);
     k.g = &s->store->groups->items[group];
     kiln_status st = find_rows(&k, err);
     if (st == KILN_OK) st = read_planes(&k, err);
-    if (st == KILN_OK) st = write_group(&k, group, err);
+    if (st == KILN_OK) st = write_group(&k, err);
     kiln_group_drop(s->store, &k.file);
     return st;
 }

@@ -78,9 +78,10 @@ kiln_status kiln_chunk_spill_make(kiln_run *r, const kiln_layer *layer, const ki
 {
     *y = (kiln_chunk_spill){.layer = layer, .model = model, .unit_ram = kiln_run_unit_ram(r), .run = r};
     KILN_TRY(kiln_row_parts_make(layer, spacing, &y->parts, err));
-    y->in_memory = fits_into_memory(y);
+    y->fits = fits_into_memory(y);
+    y->in_memory = y->fits && model->use == KILN_SCRATCH_OWN;
     y->is_cached = all_planes(y) <= kiln_ram_free("") / 2;
-    if (y->in_memory) y->cache_bytes = all_planes(y);
+    if (y->fits) y->cache_bytes = all_planes(y);
     y->order_ram = choose_order_ram(y);
     return KILN_OK;
 }
@@ -109,11 +110,20 @@ kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint
 }
 
 /* ---- the order ---------------------------------------------------------------------------------------------------------- */
+/* Rows of the groups that tasks read, perhaps over a network: slices are as long as on a disk, and the page cache of this host is
+ * no reason for shorter ones. Nor are they longer, for --ram may have room for the whole layer, and a group is one worker's. */
+static uint64_t rows_for_tasks(const kiln_chunk_spill *y, uint64_t n_chunks)
+{
+    const uint64_t slices = SLICE_BYTES / kiln_max_u64(y->parts.row_bytes, 1) * n_chunks;
+    return kiln_max_u64(kiln_min_u64(kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks), slices), 1);
+}
+
 /* Rows of the groups on the disk. Where every thread is a worker, each has a group at a time: so they are as large as its share.
  * But slices have a length, which need not be that of a disk if all of them stay in the page cache (half of what is free), and half
  * of what a single worker may take is the most, so that more than one fits. One block at least, more is the engine's to refuse. */
 static uint64_t rows_on_disk(const kiln_chunk_spill *y, uint64_t n_chunks)
 {
+    if (y->model->use != KILN_SCRATCH_OWN) return rows_for_tasks(y, n_chunks);
     const uint64_t slice_bytes = y->is_cached ? CACHED_SLICE_BYTES : SLICE_BYTES;
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
     const uint64_t most = kiln_scatter_rows(y->layer, &y->parts, y->unit_ram / 2, n_chunks);
@@ -159,9 +169,10 @@ kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error 
     char text[32];
     if (*y->folder) return KILN_OK;
     KILN_TRY(kiln_run_scratch(r, y->model->plan, y->folder, err));
+    if (y->model->use == KILN_SCRATCH_READ) return KILN_OK; /* what is not there is missed by the unit that opens it */
     KILN_TRY(scratch_bytes(y, &need, err));
     KILN_TRY(kiln_run_scratch_room(r, need, err));
-    if (y->in_memory)
+    if (y->fits)
         kiln_chat("takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
     else
         kiln_say("--ram has no room for the layer's planes: takes %s of scratch in '%s'", kiln_size_text(need, text), y->folder);
@@ -225,8 +236,8 @@ static kiln_status list_groups(const kiln_chunk_spill *y, uint64_t n_chunks, sca
 
 static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scattering *s, kiln_error *err)
 {
-    char boot[KILN_SCRATCH_BOOT_MAX];
-    kiln_scratch_boot(boot);
+    char boot[KILN_SCRATCH_BOOT_MAX] = "";
+    if (y->model->use == KILN_SCRATCH_OWN) kiln_scratch_boot(boot);
     KILN_TRY(kiln_block_groups_cut(y->layer, &y->parts, y->group_rows, boot, &s->groups, err));
     if (y->in_memory)
         KILN_TRY(kiln_run_share_memory(y->run, kiln_groups_bytes(&s->groups, n_chunks, y->parts.row_bytes),
@@ -237,11 +248,16 @@ static kiln_status scatter_groups(kiln_chunk_spill *y, uint64_t n_chunks, scatte
     return kiln_run_units(y->run, "scattering blocks", s->units, s->n, err);
 }
 
-kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
+kiln_status kiln_chunk_spill_decide(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err)
+{
+    if (due > FEW_CHUNKS) y->group_rows = y->in_memory ? rows_in_memory(y, n_chunks) : rows_on_disk(y, n_chunks);
+    return kiln_run_decide(y->run, "group-rows", &y->group_rows, err);
+}
+
+kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, kiln_error *err)
 {
     scattering s = {0};
-    if (due <= FEW_CHUNKS) return KILN_OK;
-    y->group_rows = y->in_memory ? rows_in_memory(y, n_chunks) : rows_on_disk(y, n_chunks);
+    if (!y->group_rows || y->model->use == KILN_SCRATCH_READ) return KILN_OK;
     const kiln_status st = scatter_groups(y, n_chunks, &s, err);
     if (s.units) kiln_units_release(s.units, s.n);
     free(s.units);
@@ -253,5 +269,5 @@ kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, uin
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows)
 {
     const uint64_t slices = y->group_rows ? rows * y->parts.row_bytes : 0;
-    return kiln_chunk_gather_ram(&y->parts, rows, slices ? slices : y->in_memory ? all_planes(y) : largest_plane(y));
+    return kiln_chunk_gather_ram(&y->parts, rows, slices ? slices : y->fits ? all_planes(y) : largest_plane(y));
 }

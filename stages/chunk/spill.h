@@ -6,6 +6,9 @@
  * Layout. The rows of all blocks are first scattered, grouped by chunk (groups.h): into memory that the workers share if --ram has
  * room for all planes of the layer, otherwise to the disk. If only a few chunks are due, each reads its blocks itself, because that
  * is cheaper than scattering.
+ *
+ * Over several hosts --plan scatters to the shared disk, whatever --ram has room for, and decides how groups are cut. A task reads
+ * the slices of its chunks and decodes no block. Tasks never write there. --gather makes again what has been lost of it.
  */
 #ifndef KILN_STAGES_CHUNK_SPILL_H
 #define KILN_STAGES_CHUNK_SPILL_H
@@ -19,7 +22,8 @@ typedef struct {
     kiln_row_parts parts;
     uint64_t unit_ram;    /* most bytes that a unit may take */
     uint64_t cache_bytes; /* bytes of decoded planes that a worker keeps when it gathers from the layer; 0: none */
-    bool in_memory;       /* all planes fit into memory, once */
+    bool fits;            /* all planes fit into memory, once */
+    bool in_memory;       /* the groups are there: they fit, and no other host reads them */
     bool is_cached;       /* all planes fit into the page cache */
     uint64_t group_rows;  /* rows of a group; 0: nothing is scattered */
     kiln_run *run;
@@ -36,12 +40,15 @@ void kiln_chunk_spill_release(kiln_chunk_spill *y);
 
 /* Counts the units that this run will compute, because they are not stored or --force is given. KILN_E_IO. */
 kiln_status kiln_chunk_due(kiln_run *r, const kiln_unit *units, uint64_t n, uint64_t *due, kiln_error *err) KILN_MUST_CHECK;
-/* Makes the scratch folder and stores the order of the rows in it. Call it before the plan or a gather is computed. KILN_E_CAP,
- * KILN_E_IO. */
+/* Makes the scratch folder and stores the order of the rows in it. Call it before the plan or a gather is computed. Where the
+ * folder is only read, finds it. KILN_E_CAP, KILN_E_IO. */
 kiln_status kiln_chunk_spill_order(kiln_run *r, kiln_chunk_spill *y, kiln_error *err) KILN_MUST_CHECK;
-/* Scatters the blocks if that is cheaper for `due` chunks of n_chunks. Call it before they are gathered. Fails as
+/* Decides, with the plan that stands, how blocks are grouped if `due` of n_chunks chunks are to be made. Call it once, on every
+ * host. KILN_E_STALE. */
+kiln_status kiln_chunk_spill_decide(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err) KILN_MUST_CHECK;
+/* Scatters the blocks if that was decided. Call it behind kiln_chunk_spill_order, before chunks are gathered. Fails as
  * kiln_run_units. */
-kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, uint64_t due, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_chunk_spill_scatter(kiln_chunk_spill *y, uint64_t n_chunks, kiln_error *err) KILN_MUST_CHECK;
 /* Returns kiln_unit.ram of a chunk of so many rows. */
 uint64_t kiln_chunk_spill_ram(const kiln_chunk_spill *y, uint64_t rows);
 

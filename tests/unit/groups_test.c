@@ -423,6 +423,39 @@ static void a_damaged_group_is_refused_and_removed(void **state)
     bench_release(&b);
 }
 
+/* A file that another plan, or other planes, have left under this name, and rows that are not those of the chunk. Tasks on other
+ * hosts may see the file otherwise: where it is only read it stays. */
+static void a_group_of_other_origin_is_refused(void **state)
+{
+    kiln_error err = {0};
+    bench b;
+    kiln_block_groups g;
+    uint32_t rows[MAX];
+    kiln_row_list list;
+    static unsigned char slices[MAX * 29];
+    bench_init(state, &b);
+    OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "", &g, &err));
+    kiln_group_store store = store_of(&b, &g);
+    const kiln_scatter s = scatter_of(&b, &store, 1);
+    const uint64_t n = b.chunks[0].cells.end;
+    store.only_reads = true;
+    OK(kiln_spatial_rows(&b.order, 0, n, rows, &err));
+    OK(kiln_row_list_make(rows, n, g.starts, g.n, &list, &err));
+    OK(kiln_group_scatter(&s, 0, &err));
+    unsigned char *const parts[] = {store.plan.bytes, g.items[0].content.bytes + 15 /* not in the name */,
+                                    (unsigned char *)list.from};
+    for (int k = 0; k < 3; k++) {
+        *parts[k] ^= 1;
+        assert_int_equal(kiln_group_slices(&store, 0, &list, slices, &err), KILN_E_IO);
+        assert_says(&err, "damaged");
+        *parts[k] ^= 1;
+        OK(kiln_group_slices(&store, 0, &list, slices, &err));
+    }
+    kiln_row_list_release(&list);
+    kiln_block_groups_release(&g);
+    bench_release(&b);
+}
+
 /* The estimate is of what is asked for: the most rows for some memory take no more than it, one more does. */
 static void memory_of_a_group_is_told(void **state)
 {
@@ -445,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_group_is_of_its_content, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_group_is_of_this_start_of_the_system, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(a_damaged_group_is_refused_and_removed, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_group_of_other_origin_is_refused, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(memory_of_a_group_is_told, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
