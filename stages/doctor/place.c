@@ -1,6 +1,7 @@
 /* Where the bake lies: room on the disk, the file system, the manifest itself, its lock, scratch that was left. */
 #include "base/file.h"
 #include "base/option.h"
+#include "schema/claim.h"
 #include "schema/manifest.h"
 #include "stages/doctor/doctor.h"
 #include "stages/engine/json_text.h"
@@ -81,6 +82,15 @@ static void look_at_lock(kiln_doctor *d, const char *manifest)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK, "'%s' is being written by another process now", manifest);
 }
 
+static bool has_claim(const char *manifest)
+{
+    kiln_claim claim = {0};
+    bool there = false;
+    const kiln_status st = kiln_claim_read(manifest, &there, &claim, NULL);
+    kiln_claim_release(&claim);
+    return st != KILN_OK || there; /* one that cannot be read stands, too */
+}
+
 static void look_at_scratch(kiln_doctor *d, const char *manifest)
 {
     char path[KILN_PATH_MAX];
@@ -90,7 +100,13 @@ static void look_at_scratch(kiln_doctor *d, const char *manifest)
     if (!dir) return;
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) n += e->d_name[0] != '.';
     (void)closedir(dir);
-    if (n)
+    if (n && has_claim(manifest))
+        kiln_doctor_find(
+            d, KILN_NOTE, KILN_OK,
+            "'%s' holds what a plan has made for tasks on other hosts; the gather that ends the stage removes it, and so "
+            "does --break-claim",
+            path);
+    else if (n)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
                          "'%s' holds scratch of %u stage%s that did not finish; the same command goes on from "
                          "it, and to give up on that remove the folder",

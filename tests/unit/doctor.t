@@ -87,6 +87,7 @@ mkdir -p "$db.scratch/chunk-00"
 run 0 "$db"
 says 'of a process that was killed'; says 'scratch of 1 stage that did not finish'
 [ -e "$db.lock" ] && [ -d "$db.scratch/chunk-00" ] && [ "$before" = "$(sha256sum "$db")" ] || fail 'something was changed'
+echo 'splatkiln-claim 1' >"$db.claim"; run 0 "$db"; says 'has made for tasks on other hosts'; silent 'did not finish'; rm "$db.claim"
 flock_held() { python3 - "$db.lock" <<'PY'
 import fcntl, os, struct, subprocess, sys
 fd = os.open(sys.argv[1], os.O_RDWR)
