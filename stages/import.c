@@ -4,6 +4,7 @@
  * 2. A scan in the worker validates the whole file of rows before a manifest is made or touched.
  * 3. Blocks of 65,536 rows are read again, sanitised and stored, each a unit; the root cube is one more.
  * 4. One transaction makes it all current.
+ * Over several hosts the blocks are shared out; hashes and scan are then stored by the plan, so that no task reads the whole file.
  * Memory does not grow with the file: the parent holds 8 bytes a block, the worker one block. */
 #include "base/checked.h"
 #include "base/log.h"
@@ -25,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- key --------------------------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
 static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
-    if (s->touched) {
+    if (s->touched && !kiln_run_only_reads(r)) {
         KILN_TRY(kiln_manifest_begin(m, err));
         kiln_status st = kiln_sources_put(m, s->files, s->n, err);
         if (st == KILN_OK) st = kiln_manifest_commit(m, err);
@@ -134,15 +134,10 @@ done:
 
 static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
 {
-    kiln_manifest *m = NULL;
-    struct stat s;
-    if (stat(path, &s) != 0 || s.st_size == 0) return KILN_OK; /* made later, once the scene is known to be good */
-    /* not WRITE: an import that was killed in its first moment leaves a database without tables, which this one fills */
-    KILN_TRY(kiln_manifest_open(path,
-                                kiln_import_given.list || kiln_import_given.write_undistorted ? KILN_OPEN_READ : KILN_OPEN_CREATE,
-                                "import", kiln_run_allow_network(r), &m, err));
-    kiln_run_set_manifest(r, m);
-    return kiln_run_load_parameters(r, err);
+    const bool only_looks = kiln_import_given.list || kiln_import_given.write_undistorted;
+    /* One that is not there is made later, once the scene is known to be good. Not WRITE: an import that was killed in its first
+     * moment leaves a database without tables, which this one fills. */
+    return kiln_run_open_existing(r, path, only_looks ? KILN_OPEN_READ : KILN_OPEN_CREATE, err);
 }
 
 static kiln_status create(kiln_run *r, const char *path, kiln_error *err)
@@ -271,7 +266,8 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     bool fresh = false;
     KILN_GO(kiln_sources_collect(&i->data, &sources, err));
     foresee(r, i);
-    if (!kiln_run_manifest(r)) expect_work(r, i); /* else perhaps nothing is to be done */
+    if (!kiln_run_manifest(r)) expect_work(r, i);                     /* else perhaps nothing is to be done */
+    if (kiln_run_begins_rounds(r)) KILN_GO(create(r, manifest, err)); /* what tasks need is stored; a bad scene removes it again */
     KILN_GO(kiln_sources_hash(&sources, r, kiln_import_given.rehash, err));
     kiln_hash key = input_key(r, i, &sources);
     if (kiln_run_manifest(r)) KILN_GO(kiln_run_is_fresh(r, key, &fresh, err));
@@ -283,7 +279,7 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     if (kiln_run_manifest(r)) KILN_GO(warn_of_replaced(kiln_run_manifest(r), i, err));
     if (kiln_run_manifest(r)) expect_work(r, i);
     KILN_GO(kiln_import_prepare(r, manifest, i, &sources, err));
-    KILN_GO(kiln_import_scan(r, i, &offsets, err));
+    KILN_GO(kiln_import_scan(r, i, &sources, &offsets, err));
     kiln_join_say(i->parts, i->n_parts);
     kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
     kiln_join_say_moves(i->parts, i->n_parts, &i->move);
@@ -347,6 +343,7 @@ const kiln_stage_program kiln_stage_import = {.name = "import",
                                               .serial = true,
                                               .packs = true,
                                               .manifest_arg = 1,
+                                              .rounds = true,
                                               .lists = &kiln_import_given.list_formats,
                                               .list = kiln_readers_list,
                                               .run = run,

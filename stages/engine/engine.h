@@ -110,6 +110,10 @@ kiln_manifest *kiln_run_manifest(kiln_run *r); /* borrowed; NULL before it is op
 /* For a program that opens the manifest itself: hands it to the engine, which closes it. */
 void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m);
 const kiln_parsed *kiln_run_args(const kiln_run *r);
+/* For the same program: opens the manifest, if it is there and not empty, in the way that the options about rounds ask for, else in
+ * this mode, hands it to the engine and loads the stored parameters. Else kiln_run_manifest stays NULL, and the program makes it.
+ * KILN_E_STALE: --part or --gather, and no plan stands. As kiln_manifest_open. */
+kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err) KILN_MUST_CHECK;
 /* Sets the options that the command line does not give to the values that the manifest stores for this stage. Does nothing under
  * --reset. The engine calls it when it opens the manifest; a program that opens the manifest itself calls it afterwards. The
  * other direction, storing the options that are KILN_KEYED, is done by kiln_run_commit. KILN_E_INPUT: a stored value is refused by
@@ -280,6 +284,15 @@ json_t *kiln_run_report(kiln_run *r);
  * plan stores. name: lower-case letters, digits, '-' and '_', 31 at most, once in a run. Call it in front of the lists that it
  * decides, on every host in the same order. KILN_E_STALE: the plan that stands has not decided it. */
 kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether this run is a step of a round: --plan, --part or --gather. A stage then stores what else it would compute anew in
+ * each run in front of the list that is shared out. */
+bool kiln_run_is_round(const kiln_run *r);
+/* Says whether this run makes the first plan of the stage: it may store such things, where the others find them. */
+bool kiln_run_begins_rounds(const kiln_run *r);
+/* Says whether the manifest is open for reading alone, beside other hosts, although the run does not say so (kiln_run_is_once). */
+bool kiln_run_only_reads(const kiln_run *r);
+/* on: the next lists are not shared out: their units read what only this host has. Call it between lists. */
+void kiln_run_shares_nothing(kiln_run *r, bool on);
 /* on: the next lists are shared out although their units are planning, because there are many and each takes long; not on: --plan
  * and --gather compute them. Call it between lists. */
 void kiln_run_shares_planning(kiln_run *r, bool on);

@@ -9,9 +9,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- options -------------------------------------------------------------------------------------------------------- */
 static kiln_round_mode given_mode(void)
@@ -71,6 +74,8 @@ static kiln_status break_claim(const kiln_run *r, const char *path, kiln_error *
     kiln_manifest *m;
     kiln_claim claim = {0};
     bool there = false;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return kiln_claim_remove(path, err); /* somebody has removed the manifest alone */
     KILN_TRY(kiln_manifest_open(path, KILN_OPEN_CLAIMED, r->program->name, kiln_engine_values.allow_network, &m, err));
     if (kiln_claim_read(path, &there, &claim, NULL) != KILN_OK) there = false; /* the stage's next run removes its folder */
     const kiln_status st = kiln_claim_remove(path, err);
@@ -82,6 +87,14 @@ static kiln_status break_claim(const kiln_run *r, const char *path, kiln_error *
 
 static bool is_own_claim(const kiln_run *r) { return !strcmp(r->round.claim.stage, r->program->name); }
 
+static kiln_status refuse_no_plan(const kiln_run *r, const char *path, kiln_error *err)
+{
+    const char *name = r->program->name;
+    return kiln_fail(err, KILN_E_STALE,
+                     "no plan of kiln-%s stands for '%s', so there is nothing to take a part of; run kiln-%s --plan", name, path,
+                     name);
+}
+
 static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
 {
     kiln_round *round = &r->round;
@@ -89,10 +102,7 @@ static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
     KILN_TRY(open_as(r, path, KILN_OPEN_FROZEN, err));
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
     if (round->has_claim && is_own_claim(r)) return KILN_OK;
-    if (round->has_claim) return kiln_claim_refuse(path, err);
-    return kiln_fail(err, KILN_E_STALE,
-                     "no plan of kiln-%s stands for '%s', so there is nothing to take a part of; run kiln-%s --plan",
-                     r->program->name, path, r->program->name);
+    return round->has_claim ? kiln_claim_refuse(path, err) : refuse_no_plan(r, path, err);
 }
 
 static kiln_status open_for_gather(kiln_run *r, const char *path, kiln_error *err)
@@ -119,6 +129,17 @@ kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, 
     if (r->round.mode == KILN_ROUND_GATHER) return open_for_gather(r, path, err);
     if (r->round.mode == KILN_ROUND_PLAN) return open_for_plan(r, path, mode, err);
     return open_as(r, path, mode, err);
+}
+
+kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+{
+    struct stat s;
+    if (stat(path, &s) != 0 || s.st_size == 0) {
+        if (r->round.mode == KILN_ROUND_PART || r->round.mode == KILN_ROUND_GATHER) return refuse_no_plan(r, path, err);
+        return kiln_engine_values.break_claim ? break_claim(r, path, err) : KILN_OK;
+    }
+    KILN_TRY(kiln_round_open(r, path, mode, err));
+    return kiln_run_load_parameters(r, err);
 }
 
 kiln_open_mode kiln_round_worker_mode(const char *path)
@@ -196,6 +217,10 @@ kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln
 }
 
 void kiln_run_shares_planning(kiln_run *r, bool on) { r->round.shares_planning = on; }
+void kiln_run_shares_nothing(kiln_run *r, bool on) { r->round.shares_nothing = on; }
+bool kiln_run_is_round(const kiln_run *r) { return r->round.mode != KILN_ROUND_NONE; }
+bool kiln_run_begins_rounds(const kiln_run *r) { return r->round.mode == KILN_ROUND_PLAN && !r->round.has_claim; }
+bool kiln_run_only_reads(const kiln_run *r) { return r->round.frozen; }
 
 /* ---- shards ----------------------------------------------------------------------------------------------------------- */
 static double weight(const kiln_share *u) { return u->cost ? (double)u->cost : 1.0; }
@@ -228,7 +253,7 @@ void kiln_shards_cut(const kiln_share *units, uint64_t n, uint32_t n_shards, uin
 /* Decided by the list alone, not by what is due of it: a later run finds less due. */
 static bool is_shared(const kiln_job *j, uint64_t n)
 {
-    if (n < 2) return false;
+    if (n < 2 || j->run->round.shares_nothing) return false;
     for (uint64_t i = 0; i < n; i++) {
         const kiln_unit *u = &j->units[i];
         if (u->volatile_result || (u->planning && !j->run->round.shares_planning)) return false;
@@ -358,7 +383,7 @@ static kiln_status refuse_list(const kiln_job *j, const char *what, kiln_error *
                          kiln_manifest_path(r->manifest), r->program->name);
     return kiln_fail(err, KILN_E_STALE,
                      "the units of '%s' are not those of the plan that stands (%s, host %s, %s): give the options that --plan was "
-                     "given, or plan anew with --break-claim",
+                     "given, with the files that it read as they were, or plan anew with --break-claim",
                      what, r->round.claim.what, r->round.claim.host, r->round.claim.start);
 }
 

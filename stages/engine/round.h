@@ -26,6 +26,7 @@ typedef struct {
     bool met;                 /* the list of that claim has been met */
     bool cut;                 /* kiln_run_units has ended the run because its round is done: planned, or the part stored */
     bool shares_planning;     /* kiln_run_shares_planning */
+    bool shares_nothing;      /* kiln_run_shares_nothing */
     bool was_whole;           /* --part: the part was there */
     uint32_t shard, n_shards; /* --part: 1 .. n_shards */
     kiln_claim claim;         /* under --plan and --gather, that of the last plan from then on */

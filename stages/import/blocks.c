@@ -20,6 +20,7 @@ typedef struct {
     kiln_source *source;
     kiln_source_info info; /* of the rows as they are stored */
     uint32_t file_degree;  /* of SH, in the file */
+    uint64_t file_rows;
     kiln_rows rows;
     kiln_clean clean;
 } block_state;
@@ -39,6 +40,7 @@ static kiln_status widen(block_state *s, const kiln_block_request *q, kiln_error
 {
     kiln_source_info *info = &s->info;
     s->file_degree = info->sh_degree;
+    s->file_rows = info->n_rows;
     if (q->sh_degree < info->sh_degree || q->n_zeros > KILN_ZEROS_MAX || info->n_extras + q->n_zeros > KILN_EXTRAS_MAX)
         return kiln_fail(err, KILN_E_BUG, "'%s' is not of the shape that was planned", q->place.path);
     info->sh_degree = q->sh_degree;
@@ -185,6 +187,9 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
     kiln_block_stats stats;
     uint64_t next;
     KILN_TRY(get_state(w, q, &s, err));
+    if (s->reader && (q->n > KILN_BLOCK_ROWS || q->first > s->file_rows || q->n > s->file_rows - q->first))
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows, fewer than were planned", q->place.path,
+                         (unsigned long long)s->file_rows); /* the plan may be of another host, and of another file */
     if (s->reader)
         KILN_TRY(s->reader->read(s->source, q->first, q->n, q->offset, &s->rows, &next, err));
     else

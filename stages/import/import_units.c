@@ -62,6 +62,30 @@ kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *paylo
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
 }
 
+/* ---- what rows come from ------------------------------------------------------------------------------------------ */
+
+/* A member's path as its file names it: below the folder of that file. */
+static const char *below_folder(const char *file, const char *member)
+{
+    const size_t n = (size_t)(kiln_path_base(file) - file);
+    return strncmp(file, member, n) == 0 ? member + n : member;
+}
+
+/* All that the rows of a part come from: one file, or it and its members in the order of their paths. */
+static kiln_hash content_hash(const kiln_part *p, const kiln_sources *s)
+{
+    const kiln_source_file *file = kiln_sources_find(s, p->path);
+    if (p->n_members == 0) return file->hash;
+    kiln_hasher *h = kiln_hasher_new();
+    kiln_key_hash(h, "content", file->hash);
+    for (uint32_t k = 0; k < p->n_members; k++) {
+        const kiln_source_file *member = kiln_sources_find(s, p->members[k].text);
+        kiln_key_text(h, "member", below_folder(p->path, p->members[k].text));
+        kiln_key_hash(h, "content", member ? member->hash : (kiln_hash){{0}});
+    }
+    return kiln_key_end(h);
+}
+
 /* ---- scan -------------------------------------------------------------------------------------------------------- */
 
 /* Each part may have two files of scratch, which stay open until its blocks are read. */
@@ -95,13 +119,22 @@ kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_r
     return members ? kiln_sources_unchanged(s, err) : KILN_OK;
 }
 
+/* A scan that is not stored was made by this program just now. */
+static kiln_status check_scans(const kiln_unit *u, const kiln_scan *scans, uint64_t bytes, const kiln_import_result *i,
+                               kiln_error *err)
+{
+    if (bytes != i->n_parts * sizeof *scans)
+        return kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO, "the scan has %llu bytes for %u files",
+                         (unsigned long long)bytes, i->n_parts);
+    return u->volatile_result ? KILN_OK : kiln_scan_check(scans, i->n_parts, err);
+}
+
 static kiln_status take_scans(kiln_run *r, kiln_import_result *i, const kiln_unit *u, uint64_t **offsets, kiln_error *err)
 {
     kiln_scan *scans = NULL;
     uint64_t bytes, n_blocks = 0;
     kiln_status st = kiln_unit_data(r, u, "scan", (void **)&scans, &bytes, err);
-    if (st == KILN_OK && bytes != i->n_parts * sizeof *scans)
-        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes", (unsigned long long)bytes);
+    if (st == KILN_OK) st = kiln_unit_refuse(r, u, check_scans(u, scans, bytes, i, err), err);
     for (uint32_t k = 0; k < i->n_parts && st == KILN_OK; k++) {
         i->parts[k].scan = scans[k];
         n_blocks += scans[k].n_blocks;
@@ -109,23 +142,52 @@ static kiln_status take_scans(kiln_run *r, kiln_import_result *i, const kiln_uni
     free(scans);
     if (st == KILN_OK) st = kiln_unit_data(r, u, "offsets", (void **)offsets, &bytes, err);
     if (st == KILN_OK && bytes != n_blocks * sizeof **offsets)
-        st = kiln_fail(err, KILN_E_BUG, "the scan gave %llu bytes of offsets", (unsigned long long)bytes);
+        st = kiln_unit_refuse(r, u,
+                              kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO, "the scan has %llu bytes of offsets",
+                                        (unsigned long long)bytes),
+                              err);
     return st == KILN_OK ? kiln_join(i->parts, i->n_parts, *offsets, &i->scan, err) : st;
 }
 
-static kiln_status run_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
+/* A scan is of this build's shape, and what it finds depends on the content, on how it is read and on how it is moved. */
+static kiln_hash scan_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s, const scan_request *q)
+{
+    kiln_hasher *h = kiln_run_key_bare(r, "scan");
+    kiln_key_u64(h, "bytes", sizeof(kiln_scan));
+    for (uint32_t k = 0; k < i->n_parts; k++) {
+        kiln_key_text(h, "reader", q[k].reader);
+        kiln_key_hash(h, "content", content_hash(&i->parts[k], s));
+        kiln_key_u64(h, "frame", q[k].place.options.frame);
+        kiln_key_u64(h, "lod", q[k].place.options.lod);
+        kiln_key_bytes(h, "move", &q[k].move, sizeof q[k].move);
+    }
+    return kiln_key_end(h);
+}
+
+/* Rows in scratch, which only this process has. */
+static bool has_scratch(const kiln_import_result *i)
+{
+    bool has = false;
+    for (uint32_t k = 0; k < i->n_parts; k++) has |= i->parts[k].prepared.place.unpacked[0] || i->parts[k].prepared.place.spool[0];
+    return has;
+}
+
+/* In a round it is stored, so that tasks find it; of rows in scratch there is no round. */
+static kiln_status run_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     scan_request *q = NULL;
-    kiln_unit u = {.name = SCAN_UNIT, .ram = KILN_SCAN_RAM, .volatile_result = true};
+    kiln_unit u = {.name = SCAN_UNIT, .ram = KILN_SCAN_RAM, .volatile_result = !kiln_run_is_round(r) || has_scratch(i)};
     KILN_TRY(KILN_ALLOC(&q, i->n_parts, "files of rows", err));
     for (uint32_t k = 0; k < i->n_parts; k++) {
         snprintf(q[k].reader, sizeof q[k].reader, "%s", i->parts[k].reader->name);
         q[k].place = i->parts[k].prepared.place;
         q[k].move = i->parts[k].move;
     }
+    u.key = scan_key(r, i, s, q);
     u.payload = q;
     u.payload_bytes = i->n_parts * sizeof *q;
+    kiln_run_shares_nothing(r, has_scratch(i));
     KILN_GO(kiln_run_units(r, "checking", &u, 1, err));
     KILN_GO(take_scans(r, i, &u, offsets, err));
 done:
@@ -159,9 +221,9 @@ static void plan_without_rows(kiln_import_result *i)
               i->data.n_cameras, i->data.n_cameras == 1 ? "" : "s");
 }
 
-kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err)
+kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets, kiln_error *err)
 {
-    if (i->n_parts) KILN_TRY(run_scan(r, i, offsets, err));
+    if (i->n_parts) KILN_TRY(run_scan(r, i, s, offsets, err));
     if (i->scan.info.n_rows == 0) {
         if (i->data.n_cameras == 0)
             return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import",
@@ -208,28 +270,6 @@ static void fill_request(const kiln_part *p, const kiln_source_file *file, uint6
     q->has_rgb = p->scan.info.has_rgb;
     q->n_zeros = p->n_zeros;
     memcpy(q->zeros, p->zeros, sizeof q->zeros);
-}
-
-/* A member's path as its file names it: below the folder of that file. */
-static const char *below_folder(const char *file, const char *member)
-{
-    const size_t n = (size_t)(kiln_path_base(file) - file);
-    return strncmp(file, member, n) == 0 ? member + n : member;
-}
-
-/* All that the rows of a part come from: one file, or it and its members in the order of their paths. */
-static kiln_hash content_hash(const kiln_part *p, const kiln_sources *s)
-{
-    const kiln_source_file *file = kiln_sources_find(s, p->path);
-    if (p->n_members == 0) return file->hash;
-    kiln_hasher *h = kiln_hasher_new();
-    kiln_key_hash(h, "content", file->hash);
-    for (uint32_t k = 0; k < p->n_members; k++) {
-        const kiln_source_file *member = kiln_sources_find(s, p->members[k].text);
-        kiln_key_text(h, "member", below_folder(p->path, p->members[k].text));
-        kiln_key_hash(h, "content", member ? member->hash : (kiln_hash){{0}});
-    }
-    return kiln_key_end(h);
 }
 
 /* What a file alone and not moved does not have is in no key: such a block is the same in a joined scene. */

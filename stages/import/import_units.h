@@ -15,7 +15,8 @@ kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *paylo
  * counts. KILN_E_PARTIAL: none could be cube     the root cube of the layer that they make */
 kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s,
                                 kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, uint64_t **offsets, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets,
+                             kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_import_blocks(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_unit *units,
                                kiln_block_request *requests, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_import_cube(kiln_run *r, kiln_import_result *i, const kiln_layer *l, kiln_error *err) KILN_MUST_CHECK;

@@ -121,6 +121,34 @@ round
 [ "$(number status)" = done ] && [ "$(number round)" = None ] || fail "the last gather says $(cat out)"
 same t.db u.db
 
+# import: the plan makes the manifest and stores hashes and scan, so that a task reads its own blocks alone
+scene i 70000 1 64x64
+kiln import i one_import.db >/dev/null || fail "import"
+must 4 kiln import i i.db --shard 1/2 --part blocks
+must 4 kiln import i i.db --gather blocks
+head -c 1000000 i/scene.ply >cut.ply
+must 3 kiln import cut.ply i.db --plan
+[ -e i.db ] && fail "a plan of a bad scene leaves a manifest"
+must 0 kiln import i i.db --plan --tasks 2 --json
+[ "$(number round.due)" = 2 ] || fail "the plan says $(cat out)"
+touch -r i/scene.ply was
+touch -d '2001-01-01' i/scene.ply # another file, as far as a task can see
+must 4 kiln import i i.db --shard 1/2 --part blocks
+said "files that it read as they were"
+touch -r was i/scene.ply
+for p in 1 2; do
+    must 0 kiln import i i.db --shard $p/2 --part blocks --json
+    grep -A3 '"lists"' out | grep -q '"importing"' && [ "$(grep -c '"what"' out)" = 2 ] || fail "a task does more than its blocks: $(cat out)"
+done
+must 0 kiln import i i.db --gather blocks --no-compute
+same one_import.db i.db
+kiln verify i.db >/dev/null || fail "verify"
+must 0 kiln import i i.db --json
+grep -q '"status": "nothing to do"' out || fail "an import after its rounds does something: $(cat out)"
+gzip -1 -c i/scene.ply >packed.ply.gz # rows in scratch of one host: the plan imports
+must 0 kiln import packed.ply.gz packed.db --plan --json
+[ "$(number status)" = done ] && [ "$(number units.done)" -ge 3 ] && [ ! -e packed.db.claim ] || fail "the plan of a packed file says $(cat out)"
+
 # a camera that cannot be counted, in its part and in the gather: the rounds go on without it, and the end is as on one host
 kiln import t v.db >/dev/null && kiln knn v.db >/dev/null && kiln prune v.db >/dev/null && kiln chunk v.db >/dev/null || fail "bake"
 must 0 kiln tiles v.db --plan

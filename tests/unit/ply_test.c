@@ -219,6 +219,52 @@ static void unknown_columns_are_kept_with_their_type(void **state)
     import_source_free(&s);
 }
 
+/* A scan that a plan has stored may be a stranger's: each of these is what a hostile manifest can hold. */
+static void a_stored_scan_is_checked(void **state)
+{
+    static const struct {
+        size_t at;
+        unsigned char byte;
+        size_t n;
+    } cases[] = {
+        {offsetof(kiln_scan, info.kind), 9, 1},
+        {offsetof(kiln_scan, info.n_rows), 2, 1}, /* still one block */
+        {offsetof(kiln_scan, info.n_rows), 0xff, 8},
+        {offsetof(kiln_scan, info.sh_degree), 5, 1},
+        {offsetof(kiln_scan, info.wide), 2, 1},
+        {offsetof(kiln_scan, info.writer), 'x', sizeof(((kiln_scan *)0)->info.writer)},
+        {offsetof(kiln_scan, info.layout), 'x', sizeof(((kiln_scan *)0)->info.layout)},
+        {offsetof(kiln_scan, info.notes), 'x', sizeof(((kiln_scan *)0)->info.notes)},
+        {offsetof(kiln_scan, info.n_extras), 0xff, 4},
+        {offsetof(kiln_scan, info.extras[1].name), 'x', sizeof(((kiln_scan *)0)->info.extras[1].name)},
+        {offsetof(kiln_scan, info.extras[1].type), 8, 1},
+        {offsetof(kiln_scan, info.extras[1].axis), 3, 1},
+        {offsetof(kiln_scan, info.extras[1].raw), 7, 1},
+        {offsetof(kiln_scan, origin), 0xff, 8},
+        {offsetof(kiln_scan, keep) + KILN_EXTRAS_MAX - 1, 2, 1},
+        {offsetof(kiln_scan, n_blocks), 3, 1},
+    };
+    file f = {{0}};
+    import_source s;
+    const float one[3] = {1, 1, 1};
+    kiln_error err = {0};
+    (void)state;
+    text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n"
+             "property uchar tag\nproperty uchar other\nend_header\n");
+    bytes(&f, one, sizeof one);
+    bytes(&f, "\x07\x08", 2);
+    must_read(&f, &s);
+    assert_int_equal(kiln_scan_check(&s.scan, 1, &err), KILN_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const kiln_scan was = s.scan;
+        memset((unsigned char *)&s.scan + cases[i].at, cases[i].byte, cases[i].n);
+        const kiln_status st = kiln_scan_check(&s.scan, 1, &err);
+        if (st != (i == 1 ? KILN_OK : KILN_E_IO)) fail_msg("case %zu: %d", i, (int)st);
+        memcpy(&s.scan, &was, sizeof was);
+    }
+    import_source_free(&s);
+}
+
 static void comments_say_axis_and_mode_in_any_case_and_the_last_one_wins(void **state)
 {
     static const struct {
@@ -520,6 +566,7 @@ int main(void)
         cmocka_unit_test(rows_that_stay_keep_their_own_values),
         cmocka_unit_test(f_rest_goes_from_channel_major_to_coefficient_major),
         cmocka_unit_test(unknown_columns_are_kept_with_their_type),
+        cmocka_unit_test(a_stored_scan_is_checked),
         cmocka_unit_test(comments_say_axis_and_mode_in_any_case_and_the_last_one_wins),
         cmocka_unit_test(nerfstudio_colours_become_coefficients),
         cmocka_unit_test(point_colours_are_decided_by_type_not_by_value),

@@ -81,12 +81,43 @@ static kiln_status take_hashes(kiln_sources *s, kiln_run *r, const kiln_unit *u,
     kiln_hash *hashes = NULL;
     uint64_t bytes = 0, k = 0;
     KILN_TRY(kiln_unit_data(r, u, "hashes", (void **)&hashes, &bytes, err));
-    kiln_status st = bytes == n * sizeof *hashes ? KILN_OK
-                                                 : kiln_fail(err, KILN_E_BUG, "%llu bytes of hashes for %llu files",
-                                                             (unsigned long long)bytes, (unsigned long long)n);
+    kiln_status st = KILN_OK;
+    if (bytes != n * sizeof *hashes)
+        st = kiln_unit_refuse(r, u,
+                              kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO, "%llu bytes of hashes for %llu files",
+                                        (unsigned long long)bytes, (unsigned long long)n),
+                              err);
     for (uint32_t i = 0; i < s->n && st == KILN_OK; i++)
         if (kiln_hash_is_zero(s->files[i].hash)) s->files[i].hash = hashes[k++];
     free(hashes);
+    return st;
+}
+
+/* Of the files that are to be hashed. Without the inode, which a file may have another of on each host. */
+static kiln_hash hashes_key(kiln_run *r, const kiln_sources *s)
+{
+    kiln_hasher *h = kiln_run_key_bare(r, "sources");
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (!kiln_hash_is_zero(s->files[i].hash)) continue;
+        kiln_key_text(h, "path", s->files[i].path);
+        kiln_key_u64(h, "size", s->files[i].size);
+        kiln_key_u64(h, "mtime", (uint64_t)s->files[i].mtime_ns);
+    }
+    return kiln_key_end(h);
+}
+
+/* Over several hosts the plan stores the hashes, so that tasks need not read the files. With --rehash it stores them anew. */
+static kiln_status store_for_tasks(kiln_run *r, const kiln_sources *s, kiln_unit *u, bool rehash, kiln_error *err)
+{
+    if (!kiln_run_is_round(r)) return KILN_OK;
+    u->volatile_result = false;
+    u->key = hashes_key(r, s);
+    if (!rehash || !kiln_run_begins_rounds(r)) return KILN_OK;
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_manifest_begin(m, err));
+    kiln_status st = kiln_unit_forget(m, u->key, err);
+    if (st == KILN_OK) st = kiln_manifest_commit(m, err);
+    if (st != KILN_OK) kiln_manifest_rollback(m);
     return st;
 }
 
@@ -103,6 +134,7 @@ kiln_status kiln_sources_hash(kiln_sources *s, kiln_run *r, bool rehash, kiln_er
         n++;
     }
     if (n == 0) goto done;
+    KILN_GO(store_for_tasks(r, s, &u, rehash, err));
     u.payload = paths.data;
     u.payload_bytes = paths.size;
     KILN_GO(kiln_run_units(r, "reading the sources", &u, 1, err));

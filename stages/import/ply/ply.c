@@ -83,7 +83,8 @@ static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_so
         if (s->uses[i].role == KILN_ROLE_LOG_SCALE && s->uses[i].component == 2) s->flat = false;
     s->piece_rows = PIECE_BYTES / s->header.row_bytes + 1;
     if (s->piece_rows > s->info.n_rows) s->piece_rows = s->info.n_rows;
-    KILN_GO(kiln_alloc((void **)&s->piece, s->piece_rows, s->header.row_bytes, "PLY rows", err));
+    /* not set, because most who open a file want its header alone */
+    KILN_GO(kiln_alloc_unset((void **)&s->piece, s->piece_rows, s->header.row_bytes, "PLY rows", err));
     if (s->info.folded) KILN_GO(KILN_ALLOC(&s->filter, KILN_BLOCK_ROWS, "filter_3D", err));
     if (s->header.format == KILN_PLY_ASCII) {
         s->info.spool_bytes = kiln_ply_ascii_bytes(&s->header);
