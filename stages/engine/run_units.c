@@ -10,11 +10,9 @@
 #include <stdlib.h>
 
 /* ---- what is due ------------------------------------------------------------------------------------------------------ */
-static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
+static kiln_status find_each(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
-    KILN_TRY(KILN_ALLOC(&j->due, n, "the list of units", err));
-    r->units_total += n;
     for (uint64_t i = 0; i < n; i++) {
         kiln_unit *u = &j->units[i];
         u->was_cached = u->quarantined = false;
@@ -33,6 +31,19 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
     }
     j->n_open = j->n_due;
     return KILN_OK;
+}
+
+/* One transaction for all: of a unit that is stored, two thirds of the time were that of its own. Nothing is written in it. */
+static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
+{
+    kiln_run *r = j->run;
+    KILN_TRY(KILN_ALLOC(&j->due, n, "the list of units", err));
+    r->units_total += n;
+    if (!r->manifest || n < 2) return find_each(j, n, err);
+    KILN_TRY(kiln_manifest_begin(r->manifest, err));
+    const kiln_status st = find_each(j, n, err);
+    kiln_manifest_rollback(r->manifest);
+    return st;
 }
 
 /* ---- which workers compute --------------------------------------------------------------------------------------- */
