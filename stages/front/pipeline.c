@@ -234,6 +234,34 @@ static kiln_status check_once(const bake *b, kiln_error *err)
     return KILN_OK;
 }
 
+/* A part of a stage's units, or a step of a round over hosts, leaves nothing for the next stage either: the first where nothing is
+ * baked yet, so that the next would end with 4; the second always, because a claim would keep the next from writing. */
+static kiln_status check_parts(const bake *b, kiln_error *err)
+{
+    static const struct {
+        const char *name;
+        bool always;
+        const char *advice;
+    } rows[] = {{"shard", false, ""},
+                {"units", false, ""},
+                {"plan", true, "; kiln slurm does this for all stages"},
+                {"part", true, "; kiln slurm does this for all stages"},
+                {"gather", true, "; kiln slurm does this for all stages"}};
+    const bool is_new = !kiln_is_file(b->manifest);
+    for (size_t s = 0; s < table.n_stages; s++)
+        for (size_t i = 0; b->runs[s] && i < table.stage[s].n; i++) {
+            const char *stage = table.stage[s].stage, *reader = reader_of(b, stage);
+            const kiln_opt *row = reader ? kiln_pipeline_given(&cli, &table.stage[s].option[i]) : NULL;
+            for (size_t k = 0; row && k < sizeof rows / sizeof *rows; k++)
+                if (!strcmp(rows[k].name, table.stage[s].option[i].name) && (rows[k].always || is_new))
+                    return kiln_fail(err, KILN_E_USAGE,
+                                     "with --%s, %s does not finish, so %s would have nothing to read: let the run end with that "
+                                     "stage, as with --stages %s%s",
+                                     row->name, stage, reader, stage, rows[k].advice);
+        }
+    return KILN_OK;
+}
+
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static size_t stage_index(const char *name)
@@ -287,6 +315,17 @@ static kiln_status default_out(const char *scene, char *out, kiln_error *err)
     return length == before || kiln_is_dir(out) ? KILN_OK : bake_of(scene, length, out, err);
 }
 
+static kiln_status refuse_slash(const char *scene, kiln_error *err)
+{
+    char file[KILN_PATH_MAX];
+    size_t n = strlen(scene);
+    if (scene[n - 1] != '/' || kiln_is_dir(scene)) return KILN_OK;
+    while (n > 1 && scene[n - 1] == '/') n--;
+    (void)snprintf(file, sizeof file, "%.*s", (int)n, scene);
+    if (!kiln_is_file(file)) return KILN_OK; /* import says that it is not there */
+    return kiln_fail(err, KILN_E_INPUT, "'%s' is a file and no folder; give it without the slash: '%s'", scene, file);
+}
+
 static kiln_status find_places(const kiln_parsed *parsed, bake *b, kiln_error *err)
 {
     b->scene = parsed->n_positional ? parsed->positional[0] : o.scene ? o.scene : o.demo ? DEMO_FOLDER : NULL;
@@ -294,6 +333,7 @@ static kiln_status find_places(const kiln_parsed *parsed, bake *b, kiln_error *e
     if (!b->scene && scene_needed)
         return kiln_fail(err, KILN_E_USAGE,
                          "which scene? Give the folder or the file that holds it: " NAME " SCENE; or bake a demo: " NAME " --demo");
+    if (b->scene && *b->scene) KILN_TRY(refuse_slash(b->scene, err));
     if (b->scene) KILN_TRY(as_path(&b->scene, err));
     if (o.out) KILN_TRY(as_path(&o.out, err));
     if (o.out)
@@ -500,6 +540,7 @@ static kiln_status run_bake(const kiln_parsed *parsed, bake *b, int *code, kiln_
     KILN_TRY(check_reach(b, err));
     KILN_TRY(check_once(b, err));
     KILN_TRY(find_places(parsed, b, err));
+    KILN_TRY(check_parts(b, err));
     KILN_TRY(make_calls(b, err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));
     if (*code == 0 && o.print_commands) return print_commands(b, err);
