@@ -50,7 +50,9 @@ kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, 
     KILN_TRY(kiln_query_open(m, &q,
                              "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code,"
                              " json_valid(counters) AND json_valid(parameters) FROM run"
-                             " WHERE stage = ? AND (exit_code = 0 OR (exit_code = 7 AND instr(counters, '\"status\":\"partial\"')))"
+                             " WHERE stage = ? AND (exit_code = 7 AND instr(counters, '\"status\":\"partial\"') OR exit_code = 0"
+                             " AND NOT instr(counters, '\"status\":\"units stored\"')"
+                             " AND NOT instr(counters, '\"status\":\"part stored\"'))"
                              " ORDER BY id DESC LIMIT 1",
                              err));
     kiln_bind_text(&q, stage);

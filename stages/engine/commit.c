@@ -160,13 +160,22 @@ static char *parameters_json(const kiln_run *r)
     return out;
 }
 
+/* kiln_run_row_last knows the runs that made an output by it. */
+static const char *record_status(const kiln_run *r, kiln_status end, const char *sentence)
+{
+    if (sentence) return "failed";
+    if (r->round.part) return "part stored";
+    if (r->selection.given) return "units stored";
+    return end == KILN_OK ? "done" : "partial";
+}
+
 kiln_status kiln_run_record(kiln_run *r, kiln_status end, const char *sentence, kiln_error *err)
 {
     char program[64], devices[KILN_DEVICES_TEXT];
     kiln_status st;
     (void)snprintf(program, sizeof program, "%s %s", r->cli.program, kiln_version);
     kiln_workers_devices(r->workers, r->n_workers, devices, sizeof devices);
-    json_t *summary = kiln_run_summary(r, end == KILN_OK ? "done" : sentence ? "failed" : "partial");
+    json_t *summary = kiln_run_summary(r, record_status(r, end, sentence));
     if (summary && sentence && json_object_set_new(summary, "error", kiln_json_string(sentence)) != 0) {
         json_decref(summary);
         summary = NULL;

@@ -34,6 +34,9 @@ void kiln_engine_options_forget(void);
 /* Gives the program's option table with the engine's rows in front of the common ones. The rows are static: the next call
  * replaces them. */
 kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out, kiln_error *err) KILN_MUST_CHECK;
+/* Says of --shard, --units and the options of rounds why a stage has them not, which "unknown option" would leave open. Before
+ * parsing. KILN_E_USAGE. */
+kiln_status kiln_engine_options_refuse(const kiln_stage_program *p, int argc, char **argv, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- SIGINT, SIGTERM --------------------------------------------------------------------------------------------- */
 /* From now on, the first SIGINT or SIGTERM sets a flag; a second one ends the process. */

@@ -96,6 +96,34 @@ static kiln_status add_own(const kiln_stage_program *p, const kiln_opt *rows, si
     return KILN_OK;
 }
 
+/* Says whether the word is --NAME or --NAME=VALUE of one of these rows. */
+static const kiln_opt *row_of(const kiln_opt *rows, size_t n, const char *word)
+{
+    if (word[0] != '-' || word[1] != '-') return NULL;
+    const size_t length = strcspn(word + 2, "=");
+    for (size_t i = 0; i < n; i++)
+        if (strlen(rows[i].name) == length && !memcmp(rows[i].name, word + 2, length)) return &rows[i];
+    return NULL;
+}
+
+kiln_status kiln_engine_options_refuse(const kiln_stage_program *p, int argc, char **argv, kiln_error *err)
+{
+    const char *program = p->cli->program;
+    if (!kiln_stage_find(p->name)) return KILN_OK;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const kiln_opt *share = p->undivided ? row_of(share_rows, N_ROWS(share_rows), argv[i]) : NULL;
+        const kiln_opt *round = p->rounds ? NULL : row_of(round_rows, N_ROWS(round_rows), argv[i]);
+        if (share && !has_row(p->cli->options, share->name))
+            return kiln_fail(err, KILN_E_USAGE,
+                             "%s has no --%s: its output lacks nothing when it is made, so one run makes all of it", program,
+                             share->name);
+        if (round && !has_row(p->cli->options, round->name) && strcmp(round->name, "break-claim") != 0)
+            return kiln_fail(err, KILN_E_USAGE, "%s has no --%s: its work is not shared out among hosts; run it once, without that",
+                             program, round->name);
+    }
+    return KILN_OK;
+}
+
 /* Some programs lack options that others have, and parsing sets only those that a program has. */
 void kiln_engine_options_forget(void)
 {

@@ -30,17 +30,19 @@ static bool should_discard(const kiln_run *r, kiln_status st)
     return r->units_stored == 0 || st == KILN_E_INPUT || st == KILN_E_USAGE || st == KILN_E_STALE;
 }
 
-/* Records a failed run if it has stored units. Other failed runs leave no trace. */
-static void record_failure(kiln_run *r, kiln_status st, const kiln_error *failure)
+/* Records a run that did not commit, if it has stored units: one that failed, or one of --shard or --units. Others leave no trace.
+ */
+static void record_end(kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     if (r->units_stored == 0 || r->committed || r->round.frozen || kiln_run_is_once(r)) return;
+    if (st == KILN_OK && !r->selection.given) return; /* a plan is on its way to a commit, which records it */
     kiln_error err = {0};
     kiln_status recorded = kiln_manifest_begin(r->manifest, &err);
-    if (recorded == KILN_OK) recorded = kiln_run_record(r, st, failure->msg, &err);
+    if (recorded == KILN_OK) recorded = kiln_run_record(r, st, st == KILN_OK ? NULL : failure->msg, &err);
     if (recorded == KILN_OK) recorded = kiln_manifest_commit(r->manifest, &err);
     if (recorded == KILN_OK) return;
     kiln_manifest_rollback(r->manifest);
-    kiln_warn("the failed run could not be recorded: %s", err.msg);
+    kiln_warn("the run could not be recorded: %s", err.msg);
 }
 
 /* When a stage ends well, its workers are there for the next one of this process. They have the manifest no longer open then. */
@@ -65,7 +67,7 @@ static void finish(kiln_run *r, kiln_status st, const kiln_error *failure)
     if (should_discard(r, st)) {
         kiln_manifest_discard(r->manifest);
     } else {
-        if (st != KILN_OK) record_failure(r, st, failure);
+        record_end(r, st, failure);
         kiln_run_drop_bad_units(r);
         kiln_manifest_close(r->manifest);
     }
@@ -241,7 +243,8 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     if (st != KILN_OK) return end_with(p->cli, st, &err);
     if (argc > 1 && !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG)))
         return kiln_worker_main(p, &r.cli, argv[1] + strlen(KILN_WORKER_FLAG), argc, argv);
-    st = kiln_cli_parse(&r.cli, argc, argv, &r.parsed, &err);
+    st = kiln_engine_options_refuse(p, argc, argv, &err);
+    if (st == KILN_OK) st = kiln_cli_parse(&r.cli, argc, argv, &r.parsed, &err);
     if (st != KILN_OK || r.parsed.done) return end_with(p->cli, st, &err);
     kiln_log_init(p->cli->program, kiln_common_values.quiet     ? KILN_LOG_QUIET
                                    : kiln_common_values.verbose ? KILN_LOG_VERBOSE

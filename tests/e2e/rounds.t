@@ -113,6 +113,7 @@ round() {
     for i in 1 2 3 4; do kiln tiles u.db --shard $i/4 --part tiles >/dev/null || fail "shard $i"; done
     must 0 kiln tiles u.db --gather tiles --no-compute --json
 }
+cp u.db w.db
 must 0 kiln tiles u.db --plan --tasks 4 --json
 [ "$(number round.what)" = "counting pairs" ] || fail "the first round is $(number round.what)"
 round
@@ -148,6 +149,29 @@ grep -q '"status": "nothing to do"' out || fail "an import after its rounds does
 gzip -1 -c i/scene.ply >packed.ply.gz # rows in scratch of one host: the plan imports
 must 0 kiln import packed.ply.gz packed.db --plan --json
 [ "$(number status)" = done ] && [ "$(number units.done)" -ge 3 ] && [ ! -e packed.db.claim ] || fail "the plan of a packed file says $(cat out)"
+
+# shards on one manifest leave runs that ended well, which are not taken for the one that made the output
+must 0 kiln tiles w.db --shard 1/2
+must 0 kiln tiles w.db
+must 0 kiln tiles w.db --shard 2/2 --profile gsplat-1.5
+runs=$(python3 -c 'import json, sqlite3
+for code, counters in sqlite3.connect("w.db").execute("SELECT exit_code, counters FROM run WHERE stage = ? ORDER BY id", ("tiles",)):
+    print(code, json.loads(counters)["status"], end="; ")')
+[ "$runs" = "0 units stored; 0 done; 0 units stored; " ] || fail "runs: $runs"
+must 0 kiln tiles w.db --json
+[ "$(number pairs)" -gt 0 ] && [ "$(number status)" = "nothing to do" ] || fail "after a shard the report is $(cat out)"
+
+# where nothing can be shared out, or one part of a stage would leave nothing for the next, that is said before anything runs
+must 2 kiln export w.db --shard 1/2
+said "one run makes all of it"
+must 2 kiln export w.db --plan
+said "not shared out among hosts"
+must 2 "$KILN_BIN/kiln" pipeline t --out new --shard 1/2
+must 2 "$KILN_BIN/kiln" pipeline t --out new --prune-plan
+said "kiln slurm"
+[ -e new ] && fail "a refused pipeline left a folder"
+must 3 "$KILN_BIN/kiln" pipeline t/scene.ply/
+said "without the slash"
 
 # a camera that cannot be counted, in its part and in the gather: the rounds go on without it, and the end is as on one host
 kiln import t v.db >/dev/null && kiln knn v.db >/dev/null && kiln prune v.db >/dev/null && kiln chunk v.db >/dev/null || fail "bake"
