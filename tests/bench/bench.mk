@@ -60,10 +60,16 @@ bench-export: $(BIN) $(RAM_WATCH)
 bench-hosts: $(BIN)
 	@O='$O' tests/bench/hosts
 .PHONY: bench-units
-## bench-units: seconds and bytes that the engine takes for each unit of a list (N=1000000 OUTPUTS=0 DIR=: tests/bench/units_bench.c)
+## bench-units: seconds and bytes that the engine takes for each unit of a list, and with SHARDS=8 over so many hosts (N=1000000
+## bench-units: OUTPUTS=0 SHARDS= DIR=: tests/bench/units_bench.c)
 bench-units: $(UNITS_BENCH)
 	@d=$$(mktemp -d "$(or $(DIR),/tmp)/kiln-units.XXXXXX") && trap 'rm -rf "$$d"' EXIT && \
-	    $(UNITS_BENCH) "$$d/units.db" --quiet --count $(or $(N),1000000) --outputs $(or $(OUTPUTS),0)
+	    set -- --quiet --count $(or $(N),1000000) --outputs $(or $(OUTPUTS),0) && $(UNITS_BENCH) "$$d/units.db" "$$@" && \
+	    if [ -n '$(SHARDS)' ]; then \
+	        echo && $(UNITS_BENCH) "$$d/hosts.db" "$$@" --plan --tasks $(SHARDS) && \
+	        for i in $$(seq $(SHARDS)); do $(UNITS_BENCH) "$$d/hosts.db" "$$@" --shard $$i/$(SHARDS) --part "$$d/parts"; done && \
+	        $(UNITS_BENCH) "$$d/hosts.db" "$$@" --gather "$$d/parts"; \
+	    fi
 .PHONY: bench-scaling
 ## bench-scaling: render, tiles and knn on one, two and all GPUs of this machine (STEPS="scene render tiles knn"; tests/bench/scaling)
 bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))

@@ -5,8 +5,10 @@
  * Steps. list: keys and units are made. compute: all are computed and stored. find: the same list once more, all is stored; so a
  * run begins that has nothing due. commit: the last transaction, with the keys of all units. With --shard or --units the run ends
  * after `compute`. The manifest must be new, else `compute` finds units, too.
- * Prints a line for each step: seconds, microseconds a unit, the parent's anonymous memory behind it, and by how many bytes a unit
- * that is above the start; then the peak, and the manifest. Never fails by a number. */
+ * Over hosts: --plan ends after `plan`, which finds nothing and writes the claim; --shard I/N --part DIR after `part`, which comes
+ * to the same list and stores a share of it; --gather DIR brings the parts in (`gather`) and goes on to find and commit. Prints a
+ * line for each step: seconds, microseconds a unit, the parent's anonymous memory behind it, and by how many bytes a unit that is
+ * above the start; then the peak, and the manifest. Never fails by a number. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -76,6 +78,12 @@ static kiln_status put_nothing(kiln_run *r, kiln_manifest *m, void *context, kil
     return kiln_stage_output_put(m, "knn", "spacing", kiln_hash_of("", 0), err);
 }
 
+static const char *step_of(void)
+{
+    const kiln_engine_options *e = &kiln_engine_values;
+    return e->plan ? "plan" : e->part ? "part" : e->gather ? "gather" : "compute";
+}
+
 static kiln_status measure(kiln_run *r, kiln_unit **units, kiln_error *err)
 {
     meter m = {kiln_now_ns(), kiln_ram_mapped()};
@@ -83,7 +91,7 @@ static kiln_status measure(kiln_run *r, kiln_unit **units, kiln_error *err)
     read_meter(&m, "list");
     m.start_ns = kiln_now_ns();
     const kiln_status st = kiln_run_units(r, "computing nothing", *units, o.count, err);
-    read_meter(&m, "compute");
+    read_meter(&m, step_of());
     KILN_TRY(st);
     kiln_units_release(*units, o.count);
     m.start_ns = kiln_now_ns();
@@ -108,7 +116,13 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .cpu_only = true, .serial = true, .run = run, .unit = compute};
+static const kiln_stage_program program = {.name = "knn",
+                                           .cli = &cli,
+                                           .open = KILN_OPEN_CREATE,
+                                           .cpu_only = true,
+                                           .serial = true,
+                                           .rounds = true,
+                                           .run = run,
+                                           .unit = compute};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }
