@@ -65,6 +65,10 @@ const kiln_part_info *kiln_part_get_info(const kiln_part *p);
 /* Keys of the units that it has done, sorted, each once; valid until it is closed. */
 const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n);
 
+/* Host memory that gathering this part takes at most beside SQLite's caches and KILN_BULK_RAM, by its largest blob: never more than
+ * KILN_PART_RAM, and much less where blobs are small. */
+uint64_t kiln_part_ram(const kiln_part *p);
+
 /* Gathering may unpack and hash blobs on so many threads, the caller's among them; 0 and 1: on the caller's alone, as without this
  * call. Fewer where blobs are so large that these threads would need more than KILN_PART_RAM. */
 void kiln_part_use_threads(kiln_part *p, unsigned threads);

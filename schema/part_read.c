@@ -4,6 +4,7 @@
  * the hash of everything that its rows say. It protects against accidents; whoever makes a part can make its seal, too, so all that
  * is read is checked like a stranger's all the same. */
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "schema/part_internal.h"
 
 #include <errno.h>
@@ -252,6 +253,20 @@ void kiln_part_close(kiln_part *p)
 }
 
 const kiln_part_info *kiln_part_get_info(const kiln_part *p) { return &p->info; }
+
+/* Three batches and five times the largest blob cover how gathering holds them, whatever it does beside what. */
+uint64_t kiln_part_ram(const kiln_part *p)
+{
+    enum { BATCHES = 3, BLOBS = 5 };
+    kiln_query q;
+    bool any = false;
+    uint64_t largest = KILN_BLOB_MAX;
+    if (kiln_query_open(p->m, &q, "SELECT coalesce(max(raw_bytes), 0) FROM blob", NULL) == KILN_OK) {
+        if (kiln_query_step(&q, &any, NULL) == KILN_OK && any) largest = kiln_min_u64(kiln_column_u64(&q), KILN_BLOB_MAX);
+        kiln_query_close(&q);
+    }
+    return kiln_min_u64(KILN_PART_RAM, BATCHES * (uint64_t)KILN_PART_BATCH_BYTES + BLOBS * largest);
+}
 
 void kiln_part_use_threads(kiln_part *p, unsigned threads) { p->threads = threads; }
 

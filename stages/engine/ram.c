@@ -161,6 +161,19 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
                      advise(r, parent + worker_bytes(1) + largest, advice));
 }
 
+kiln_status kiln_ram_need_gather(kiln_run *r, uint64_t bytes, const char *what, kiln_error *err)
+{
+    char needs[32], allowed[32], advice[ADVICE];
+    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r), all = parent + bytes + KILN_BULK_RAM;
+    if (all <= cap) {
+        r->ram.predicted = kiln_max_u64(r->ram.predicted, all);
+        return KILN_OK;
+    }
+    return kiln_fail(err, KILN_E_CAP, "gathering '%s' needs %s of host memory, but --ram allows %s; %s", what,
+                     kiln_size_text(all, needs), kiln_size_text(cap, allowed),
+                     advise(r, kiln_max_u64(all, parent + worker_bytes(1) + r->ram.foreseen), advice));
+}
+
 /* A list that is to be planned. */
 typedef struct {
     uint64_t cap, parent;

@@ -49,6 +49,10 @@ void kiln_ram_results(kiln_run *r, uint64_t n, uint64_t n_due);
  * made and this is the only check. KILN_E_CAP names the least --ram that works. */
 kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *units, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 
+/* Checks that there is room for a gather that takes `bytes` of the parent's memory and stores in bulk. `what` names the part.
+ * KILN_E_CAP names the least --ram that works. */
+kiln_status kiln_ram_need_gather(kiln_run *r, uint64_t bytes, const char *what, kiln_error *err) KILN_MUST_CHECK;
+
 /* What a run knows and has measured of its memory; a part of kiln_run. */
 typedef struct {
     uint64_t cap;         /* 0: not resolved yet */

@@ -279,6 +279,7 @@ static kiln_status gather_one(kiln_run *r, const char *folder, const char *name,
     bool own = false;
     kiln_error why = {0};
     kiln_status st = open_part(r, folder, name, &p, &why);
+    if (st == KILN_OK) st = kiln_ram_need_gather(r, kiln_part_ram(p), name, &why);
     if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(kiln_common_values.threads)); /* no unit is in work now */
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
     kiln_part_close(p);

@@ -141,7 +141,10 @@ for p in 1 2; do
     must 0 kiln import i i.db --shard $p/2 --part blocks --json
     grep -A3 '"lists"' out | grep -q '"importing"' && [ "$(grep -c '"what"' out)" = 2 ] || fail "a task does more than its blocks: $(cat out)"
 done
-must 0 kiln import i i.db --gather blocks --no-compute
+must 5 kiln import i i.db --gather blocks --no-compute --ram 60M
+least=$(sed -n 's/.*the least that works is --ram \([0-9]*M\)$/\1/p' err)
+[ -n "$least" ] || fail "a gather does not say the least --ram that works: $(cat err)"
+must 0 kiln import i i.db --gather blocks --no-compute --ram "$least"
 same one_import.db i.db
 kiln verify i.db >/dev/null || fail "verify"
 must 0 kiln import i i.db --json
