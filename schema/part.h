@@ -69,8 +69,8 @@ const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n);
  * KILN_PART_RAM, and much less where blobs are small. */
 uint64_t kiln_part_ram(const kiln_part *p);
 
-/* Gathering may unpack and hash blobs on so many threads, the caller's among them; 0 and 1: on the caller's alone, as without this
- * call. Fewer where blobs are so large that these threads would need more than KILN_PART_RAM. */
+/* Gathering may use so many threads, the caller's among them, to read, unpack and hash while it stores; 0 and 1: the caller's
+ * alone, as without this call. Fewer unpack where blobs are so large that these threads would need more than KILN_PART_RAM. */
 void kiln_part_use_threads(kiln_part *p, unsigned threads);
 
 typedef struct {
@@ -82,18 +82,19 @@ typedef struct {
     uint64_t blobs, bytes; /* stored: number, packed bytes */
 } kiln_part_report;
 
-/* What a gather holds at most beside SQLite's caches and KILN_BULK_RAM: a batch of packed blobs, and blobs unpacked, each twice. */
-enum { KILN_PART_BATCH_BYTES = 16 << 20 };
-#define KILN_PART_RAM ((uint64_t)KILN_PART_BATCH_BYTES + 4 * KILN_BLOB_MAX)
+/* What a gather holds at most beside SQLite's caches and KILN_BULK_RAM: batches of packed blobs, most of them of
+ * KILN_PART_BATCH_BYTES, since only a blob that is larger has a larger one; and blobs unpacked, twice. */
+enum { KILN_PART_BATCH_BYTES = 32 << 20, KILN_PART_BATCHES = 3 };
+#define KILN_PART_RAM (KILN_PART_BATCHES * (KILN_BLOB_MAX + (1 << 20)) + 2 * KILN_BLOB_MAX)
 
 /* Puts into m, a writer without an open transaction, what it lacks: units with their blobs and outputs, in the order of `wanted`
  * (n keys, each once; NULL: all units, in the order in which they were computed), quarantined units (wanted and not done, unless m
  * has a later row), rows of `run`. A transaction has about KILN_PART_BATCH_BYTES; a unit comes after all of its blobs, so that
  * after a kill each unit of m is whole, and gathering again goes on. Gathering twice changes nothing. A unit that is damaged, or
- * whose blob neither the part nor m has, is left out and counted, and the rest is gathered: then the status is KILN_E_IO or
- * KILN_E_INPUT of the first such unit with *report filled in. So after such a status report->inserted units are in m. Failures of m
- * itself end it at once; m_failed (may be NULL) says that it was one of m's. Runs of other stages and units of other stages are
- * refused. */
+ * whose blob neither the part nor m has, is left out and counted (sound blobs of it may be stored), and the rest is gathered: then
+ * the status is KILN_E_IO or KILN_E_INPUT of the first such unit with *report filled in. So after such a status report->inserted
+ * units are in m. Failures of m itself end it at once; m_failed (may be NULL) says that it was one of m's. Runs of other stages and
+ * units of other stages are refused. */
 kiln_status kiln_part_gather(kiln_manifest *m, kiln_part *p, const kiln_hash *wanted, uint64_t n, kiln_part_report *report,
                              bool *m_failed, kiln_error *err) KILN_MUST_CHECK;
 

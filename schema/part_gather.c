@@ -7,112 +7,41 @@
  * kill leaves at worst blobs that no unit names yet: gathering again finds them, and kiln-gc drops those that nobody comes for.
  * Nothing is remembered about how far a gather came: the manifest says which units it has.
  *
+ * Threads (part_pipeline.c). While one batch is stored, the next are read and checked, so whoever reads cannot ask the manifest
+ * anything. Which units it lacks is asked before the first batch. Which blobs it lacks is asked when they are stored: the part
+ * leaves out most of those that it had, and each blob of the part is read once, however many units name it. A unit is stored if
+ * the manifest has all of its blobs then, wherever they came from, with the sizes that the unit says; so a damaged blob, which is
+ * not stored, refuses all units that need it and no other.
+ *
  * Numbers. A unit gets a new unit.id in the manifest; its outputs are written under that. Blobs are named by hash, so nothing else
  * of the part's own numbering is used. */
+#include "schema/part_gather.h"
+
 #include "base/memory.h"
-#include "schema/part_internal.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    BATCH_UNITS = 1024,
-    BATCH_BLOBS = 8192,
-    QUARANTINE_ROWS = 64, /* that are in memory at a time */
-    RUNS_MOST = 1000,     /* of a part; a task writes one */
-    THREADS_MOST = 64,
-    WORTH_BYTES = 1 << 20, /* raw bytes for which a thread is begun */
+    PAGE_BYTES = 65536,
+    ID_BYTES = 32, /* of a part's file for each blob: a row, an entry of the index of hashes, at least a frame. Bounds blob.id */
+    WORTH_BYTES = 4 << 20, /* of a part for which threads are begun */
 };
 
-typedef struct {
-    kiln_hash key;
-    char name[160];
-    kiln_unit_result result;
-    int64_t wall_ns;
-} pending_unit;
+static const char *stage_of(const kiln_gather *g) { return g->p->info.stage; }
 
-typedef struct {
-    kiln_manifest *m;
-    kiln_part *p;
-    const kiln_hash *wanted; /* NULL: all */
-    uint64_t n_wanted;
-    kiln_hash *sorted; /* wanted, for questions; NULL: not made yet */
-    kiln_part_report *report;
-    kiln_blob blobs[BATCH_BLOBS]; /* of the batch; they own their packed bytes. Those of the unit that is being read are not checked
-                                     yet */
-    uint32_t n_blobs;
-    uint64_t bytes; /* of the batch */
-    pending_unit units[BATCH_UNITS];
-    uint32_t n_units;
-    kiln_blob *absent; /* n_absent blobs without bytes: what kiln_unit_store takes for those that are stored */
-    uint32_t n_absent;
-    void *raw, *shuffled; /* room bytes each: one blob unpacked */
-    uint64_t room;
-    kiln_status refusal; /* of the first unit that was refused */
-    kiln_error why;
-    bool m_failed;
-} gather;
-
-static const char *stage_of(const gather *g) { return g->p->info.stage; }
-
-/* ---- the batch --------------------------------------------------------------------------------------------------- */
-static void drop_blobs(gather *g, uint32_t from)
-{
-    while (g->n_blobs > from) {
-        kiln_blob *b = &g->blobs[--g->n_blobs];
-        g->bytes -= b->packed_bytes;
-        free(b->packed);
-        *b = (kiln_blob){0};
-    }
-}
-
-static void drop_units(gather *g)
-{
-    while (g->n_units > 0) kiln_unit_result_release(&g->units[--g->n_units].result);
-}
-
-static kiln_status store(kiln_manifest *to, void *context, kiln_error *err)
-{
-    const gather *g = context;
-    for (uint32_t i = 0; i < g->n_blobs; i++) KILN_TRY(kiln_manifest_put_blob(to, &g->blobs[i], err));
-    for (uint32_t i = 0; i < g->n_units; i++) {
-        const pending_unit *u = &g->units[i];
-        KILN_TRY(kiln_unit_store(to, u->key, stage_of(g), u->name, &u->result, g->absent, u->wall_ns, err));
-    }
-    return KILN_OK;
-}
-
-static kiln_status flush(gather *g, kiln_error *err)
-{
-    if (g->n_blobs == 0 && g->n_units == 0) return KILN_OK;
-    const kiln_status st = kiln_bulk_store(g->m, g->bytes, store, g, err);
-    if (st == KILN_OK) {
-        g->report->inserted += g->n_units;
-        g->report->blobs += g->n_blobs;
-        for (uint32_t i = 0; i < g->n_blobs; i++) g->report->bytes += g->blobs[i].packed_bytes;
-    } else
-        g->m_failed = true;
-    drop_blobs(g, 0);
-    drop_units(g);
-    g->bytes = 0;
-    return st;
-}
-
-static kiln_status of_manifest(gather *g, kiln_status st)
+kiln_status kiln_gather_of_manifest(kiln_gather *g, kiln_status st)
 {
     if (st != KILN_OK) g->m_failed = true;
     return st;
 }
 
-/* ---- what the part says ------------------------------------------------------------------------------------------ */
-/* Keeps why a unit is left out, and goes on. What is no fault of the part ends the gather. */
-static kiln_status refuse(gather *g, kiln_status st, const kiln_error *why, kiln_error *err)
+static bool blames_part(kiln_status st) { return st == KILN_E_IO || st == KILN_E_INPUT; }
+
+kiln_status kiln_gather_refuse(kiln_gather *g, kiln_status st, const kiln_error *why, kiln_error *err)
 {
-    if (st != KILN_E_IO && st != KILN_E_INPUT) {
+    if (!blames_part(st)) {
         if (err) *err = *why;
         return st;
     }
@@ -123,7 +52,8 @@ static kiln_status refuse(gather *g, kiln_status st, const kiln_error *why, kiln
     return KILN_OK;
 }
 
-static kiln_status read_unit_row(kiln_query *q, const gather *g, pending_unit *u, kiln_error *err)
+/* ---- reading: what the part says --------------------------------------------------------------------------------- */
+static kiln_status read_unit_row(kiln_query *q, const kiln_gather *g, kiln_part_unit *u, kiln_error *err)
 {
     char stage[sizeof g->p->info.stage];
     const kiln_hash key = kiln_column_hash(q);
@@ -141,7 +71,7 @@ static kiln_status read_unit_row(kiln_query *q, const gather *g, pending_unit *u
     return kiln_fail(err, KILN_E_INPUT, "the counters of unit '%s' are no JSON object", u->name);
 }
 
-static kiln_status read_unit(const gather *g, int64_t id, pending_unit *u, kiln_error *err)
+static kiln_status read_unit(const kiln_gather *g, int64_t id, kiln_part_unit *u, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -160,173 +90,195 @@ static kiln_status read_unit(const gather *g, int64_t id, pending_unit *u, kiln_
     return st == KILN_OK ? kiln_unit_read_outputs(g->p->m, id, &u->result, err) : st;
 }
 
-static kiln_status want_scratch(gather *g, uint64_t bytes, kiln_error *err)
-{
-    if (bytes <= g->room && g->raw) return KILN_OK;
-    free(g->raw);
-    free(g->shuffled);
-    g->raw = g->shuffled = NULL;
-    g->room = bytes;
-    KILN_TRY(kiln_alloc_unset(&g->raw, bytes, 1, "a blob", err));
-    return kiln_alloc_unset(&g->shuffled, bytes, 1, "a blob", err);
-}
-
-/* Reads a blob of the part into *b, which is empty; b->packed is the caller's. */
-static kiln_status read_blob(kiln_query *q, const kiln_unit_output *o, kiln_blob *b, kiln_error *err)
-{
-    char hex[33];
-    b->hash = o->hash;
-    b->elem = kiln_column_u32(q);
-    b->raw_bytes = kiln_column_u64(q);
-    const void *packed = kiln_column_bytes(q, &b->packed_bytes);
-    KILN_TRY(kiln_query_check(q, err));
-    if (b->raw_bytes != o->raw_bytes)
-        return kiln_fail(err, KILN_E_INPUT, "output '%s' of a unit says %" PRIu64 " bytes, its blob %s has %" PRIu64, o->name,
-                         o->raw_bytes, kiln_hash_hex(o->hash, hex), b->raw_bytes);
-    KILN_TRY(kiln_alloc_unset((void **)&b->packed, b->packed_bytes, 1, "a blob", err));
-    if (b->packed_bytes) memcpy(b->packed, packed, b->packed_bytes);
-    return KILN_OK;
-}
-
-static kiln_status take_blob(gather *g, const kiln_unit_output *o, kiln_error *err)
+/* Reads what the row of a blob says. *id 0: the part has none of that hash. */
+static kiln_status read_blob_row(const kiln_gather *g, const kiln_unit_output *o, kiln_blob *b, int64_t *id, kiln_error *err)
 {
     char hex[33];
     kiln_query q;
-    kiln_blob b = {0};
     bool row;
-    KILN_TRY(kiln_query_open(g->p->m, &q, "SELECT elem, raw_bytes, packed FROM blob WHERE hash = ?", err));
+    *id = 0;
+    *b = (kiln_blob){.hash = o->hash};
+    KILN_TRY(kiln_query_open(g->p->m, &q, "SELECT id, elem, raw_bytes FROM blob WHERE hash = ?", err));
     kiln_bind_hash(&q, o->hash);
     kiln_status st = kiln_query_step(&q, &row, err);
-    if (st == KILN_OK && !row)
-        st = kiln_fail(err, KILN_E_IO, "blob %s of output '%s' is neither in the part nor in the manifest",
-                       kiln_hash_hex(o->hash, hex), o->name);
-    if (st == KILN_OK) st = read_blob(&q, o, &b, err);
-    kiln_query_close(&q);
-    if (st != KILN_OK) {
-        free(b.packed);
-        return kiln_row_take(g->p->m, NULL, st, err);
+    if (st == KILN_OK && row) {
+        *id = kiln_column_i64(&q);
+        b->elem = kiln_column_u32(&q);
+        b->raw_bytes = kiln_column_u64(&q);
+        st = kiln_query_check(&q, err);
+        if (st == KILN_OK && b->raw_bytes != o->raw_bytes)
+            st = kiln_fail(err, KILN_E_INPUT, "output '%s' of a unit says %" PRIu64 " bytes, its blob %s has %" PRIu64, o->name,
+                           o->raw_bytes, kiln_hash_hex(o->hash, hex), b->raw_bytes);
+        if (st == KILN_OK && (*id < 1 || (uint64_t)*id > g->n_ids))
+            st = kiln_fail(err, KILN_E_INPUT, "blob %s has the number %" PRId64 ", which no program of ours gives it",
+                           kiln_hash_hex(o->hash, hex), *id);
+        st = kiln_row_take(g->p->m, &q, st, err);
     }
-    g->blobs[g->n_blobs++] = b;
-    g->bytes += b.packed_bytes;
-    return KILN_OK;
-}
-
-/* ---- checking blobs ---------------------------------------------------------------------------------------------- */
-typedef struct {
-    const gather *g;
-    uint64_t room;            /* of the largest blob */
-    atomic_uint_fast32_t at;  /* next blob */
-    atomic_uint_fast32_t bad; /* the first one that is damaged; n_blobs: none */
-} checking;
-
-static void check_some(checking *c, void *raw, void *shuffled)
-{
-    for (;;) {
-        const uint_fast32_t i = atomic_fetch_add(&c->at, 1);
-        if (i >= c->g->n_blobs) return;
-        if (kiln_blob_unpack_with(&c->g->blobs[i], shuffled, raw, NULL) == KILN_OK) continue;
-        uint_fast32_t bad = atomic_load(&c->bad);
-        while (i < bad && !atomic_compare_exchange_weak(&c->bad, &bad, i)) continue;
-    }
-}
-
-static void *check_in_thread(void *context)
-{
-    checking *c = context;
-    void *raw = NULL, *shuffled = NULL;
-    if (kiln_alloc_unset(&raw, c->room, 1, "a blob", NULL) == KILN_OK &&
-        kiln_alloc_unset(&shuffled, c->room, 1, "a blob", NULL) == KILN_OK)
-        check_some(c, raw, shuffled); /* else the others do it */
-    free(raw);
-    free(shuffled);
-    return NULL;
-}
-
-/* Threads for so many blobs: as many as their memory and their work allow. */
-static unsigned threads_for(const gather *g, uint32_t n, uint64_t largest, uint64_t all)
-{
-    const uint64_t fit = largest ? KILN_BLOB_MAX / largest : THREADS_MOST;
-    uint64_t threads = g->p->threads < THREADS_MOST ? g->p->threads : THREADS_MOST;
-    if (threads > fit) threads = fit;
-    if (threads > n) threads = n;
-    return threads > 1 && all >= WORTH_BYTES ? (unsigned)threads : 1;
-}
-
-/* The threads block all signals, so that they reach the caller's. */
-static unsigned start_threads(checking *c, pthread_t *threads, unsigned n)
-{
-    sigset_t all, before;
-    unsigned started = 0;
-    (void)sigfillset(&all);
-    if (n == 0 || pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return 0;
-    while (started < n && pthread_create(&threads[started], NULL, check_in_thread, c) == 0) started++;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
-/* Checks the blobs of the batch from number `first` on. What is stored later is the copy that is checked here. The sentence is that
- * of the first damaged one, whatever thread came to it. */
-static kiln_status check_blobs(gather *g, uint32_t first, kiln_error *err)
-{
-    pthread_t threads[THREADS_MOST];
-    uint64_t all = 0;
-    checking c = {.g = g};
-    for (uint32_t i = first; i < g->n_blobs; i++) {
-        all += g->blobs[i].raw_bytes;
-        if (g->blobs[i].raw_bytes > c.room) c.room = g->blobs[i].raw_bytes;
-    }
-    if (first == g->n_blobs) return KILN_OK;
-    KILN_TRY(want_scratch(g, c.room, err));
-    atomic_init(&c.at, first);
-    atomic_init(&c.bad, g->n_blobs);
-    const unsigned n = start_threads(&c, threads, threads_for(g, g->n_blobs - first, c.room, all) - 1);
-    check_some(&c, g->raw, g->shuffled);
-    for (unsigned i = 0; i < n; i++) (void)pthread_join(threads[i], NULL); /* cannot fail: it was created, and is joined once */
-    const uint_fast32_t bad = atomic_load(&c.bad);
-    if (bad == g->n_blobs) return KILN_OK;
-    kiln_status st = kiln_blob_unpack_with(&g->blobs[bad], g->shuffled, g->raw, err);
-    if (st == KILN_OK)
-        st = kiln_fail(err, KILN_E_IO, "a blob was damaged when it was read first, and is not now; check this machine's memory");
-    return kiln_row_take(g->p->m, NULL, st, err);
-}
-
-/* ---- units ------------------------------------------------------------------------------------------------------- */
-/* Has the manifest the blob of this output? *raw_bytes: as it says. */
-static kiln_status look_for_blob(gather *g, kiln_hash hash, bool *has, uint64_t *raw_bytes, kiln_error *err)
-{
-    kiln_query q;
-    KILN_TRY(kiln_query_open(g->m, &q, "SELECT raw_bytes FROM blob WHERE hash = ?", err));
-    kiln_bind_hash(&q, hash);
-    kiln_status st = kiln_query_step(&q, has, err);
-    if (st == KILN_OK && *has) *raw_bytes = kiln_column_u64(&q);
-    if (st == KILN_OK) st = kiln_row_take(g->m, &q, kiln_query_check(&q, err), err);
     kiln_query_close(&q);
     return st;
 }
 
-/* *why: the part's fault. */
-static kiln_status gather_output(gather *g, const kiln_unit_output *o, uint32_t *first, kiln_status *fault, kiln_error *why,
-                                 kiln_error *err)
+static kiln_status open_packed(kiln_gather *g, int64_t id, size_t *bytes, kiln_error *err)
 {
-    bool has;
-    uint64_t raw_bytes = 0;
-    KILN_TRY(of_manifest(g, look_for_blob(g, o->hash, &has, &raw_bytes, err)));
-    if (has && raw_bytes != o->raw_bytes)
-        *fault = kiln_row_take(g->p->m, NULL,
-                               kiln_fail(why, KILN_E_INPUT, "output '%s' of a unit says %" PRIu64 " bytes, its blob has %" PRIu64,
-                                         o->name, o->raw_bytes, raw_bytes),
-                               why);
-    if (has) return KILN_OK;
-    *fault = take_blob(g, o, why);
-    if (*fault != KILN_OK || (g->bytes < KILN_PART_BATCH_BYTES && g->n_blobs < BATCH_BLOBS)) return KILN_OK;
-    *fault = check_blobs(g, *first, why);
-    if (*fault != KILN_OK) return KILN_OK;
-    *first = 0;
-    return flush(g, err);
+    kiln_manifest *m = g->p->m;
+    m->other_steps = 0; /* a look-up has a fresh count */
+    const int rc =
+        g->packed ? sqlite3_blob_reopen(g->packed, id) : sqlite3_blob_open(m->db, "main", "blob", "packed", id, 0, &g->packed);
+    if (rc == SQLITE_OK) {
+        *bytes = (size_t)sqlite3_blob_bytes(g->packed);
+        return KILN_OK;
+    }
+    (void)sqlite3_blob_close(g->packed); /* of no more use; accepts NULL */
+    g->packed = NULL;
+    return kiln_sqlite_fail(m, rc, "read", err);
 }
 
-static kiln_status want_absent(gather *g, uint32_t n, kiln_error *err)
+/* Puts the blob into the batch unless the part lacks it or it was there before. *full: it goes into the next one. SQLite writes
+ * into the batch's own memory. */
+static kiln_status take_blob(kiln_gather *g, kiln_part_batch *batch, const kiln_unit_output *o, bool *full, kiln_error *err)
 {
+    kiln_blob b;
+    int64_t id;
+    unsigned char *packed;
+    *full = false;
+    KILN_TRY(read_blob_row(g, o, &b, &id, err));
+    if (id == 0 || g->met[id / 8] >> id % 8 & 1) return KILN_OK;
+    KILN_TRY(open_packed(g, id, &b.packed_bytes, err));
+    *full = !kiln_part_batch_fits(batch, b.packed_bytes);
+    if (*full) return KILN_OK;
+    KILN_TRY(kiln_part_batch_blob(batch, &b, &packed, err));
+    const int rc = sqlite3_blob_read(g->packed, packed, (int)b.packed_bytes, 0);
+    if (rc != SQLITE_OK) {
+        kiln_part_batch_take_back(batch);
+        return kiln_sqlite_fail(g->p->m, rc, "read", err);
+    }
+    g->met[id / 8] |= (unsigned char)(1u << id % 8);
+    return KILN_OK;
+}
+
+static void begin_unit(kiln_gather *g)
+{
+    const uint64_t at = g->due[g->next++];
+    g->unit = (kiln_part_unit){.key = g->p->keys[at]};
+    g->unit_why = (kiln_error){0};
+    g->output = 0;
+    g->is_open = true;
+    g->unit.fault = read_unit(g, g->p->ids[at], &g->unit, &g->unit_why);
+}
+
+static void end_unit(kiln_gather *g, kiln_part_batch *b)
+{
+    kiln_part_unit *u = &g->unit;
+    if (u->fault != KILN_OK && !b->fault.status) b->fault = g->unit_why;
+    b->row_bytes += sizeof *u + (u->result.counters ? strlen(u->result.counters) : 0) + u->result.n * sizeof *u->result.outputs;
+    b->units[b->n_units++] = *u;
+    g->is_open = false;
+}
+
+/* kiln_part_stages.read */
+static kiln_status read_batch(void *context, kiln_part_batch *b, kiln_error *err)
+{
+    kiln_gather *g = context;
+    bool full = false;
+    b->fault = (kiln_error){0};
+    while (b->n_units < KILN_PART_BATCH_UNITS && b->row_bytes < KILN_PART_BATCH_BYTES) {
+        if (!g->is_open && g->next == g->n_due) return KILN_OK;
+        if (!g->is_open) begin_unit(g);
+        kiln_part_unit *u = &g->unit;
+        for (; u->fault == KILN_OK && g->output < u->result.n; g->output++) {
+            u->fault = take_blob(g, b, &u->result.outputs[g->output], &full, &g->unit_why);
+            if (full) return KILN_OK;
+        }
+        if (u->fault != KILN_OK && !blames_part(u->fault)) {
+            if (err) *err = g->unit_why;
+            return u->fault;
+        }
+        end_unit(g, b);
+    }
+    return KILN_OK;
+}
+
+/* ---- storing ----------------------------------------------------------------------------------------------------- */
+/* Has the manifest the blob of this output? *raw_bytes: as it says. */
+static kiln_status look_for_blob(kiln_manifest *m, kiln_hash hash, bool *has, uint64_t *raw_bytes, kiln_error *err)
+{
+    kiln_query q;
+    KILN_TRY(kiln_query_open(m, &q, "SELECT raw_bytes FROM blob WHERE hash = ?", err));
+    kiln_bind_hash(&q, hash);
+    kiln_status st = kiln_query_step(&q, has, err);
+    if (st == KILN_OK && *has) *raw_bytes = kiln_column_u64(&q);
+    if (st == KILN_OK) st = kiln_row_take(m, &q, kiln_query_check(&q, err), err);
+    kiln_query_close(&q);
+    return st;
+}
+
+/* *fault: why the unit cannot be stored, KILN_OK: it can. */
+static kiln_status look_at_outputs(const kiln_gather *g, kiln_manifest *to, const kiln_part_unit *u, kiln_status *fault,
+                                   kiln_error *why, kiln_error *err)
+{
+    char hex[33];
+    *fault = u->fault;
+    if (u->fault != KILN_OK) *why = g->batch->fault;
+    for (uint32_t i = 0; *fault == KILN_OK && i < u->result.n; i++) {
+        const kiln_unit_output *o = &u->result.outputs[i];
+        uint64_t raw_bytes = 0;
+        bool has;
+        KILN_TRY(look_for_blob(to, o->hash, &has, &raw_bytes, err));
+        if (has && raw_bytes == o->raw_bytes) continue;
+        if (has)
+            *fault = kiln_fail(why, KILN_E_INPUT, "output '%s' of a unit says %" PRIu64 " bytes, its blob has %" PRIu64, o->name,
+                               o->raw_bytes, raw_bytes);
+        else if (g->damage.status != KILN_OK && kiln_hash_equal(g->damaged, o->hash))
+            *fault = kiln_fail(why, g->damage.status, "%s", g->damage.msg);
+        else
+            *fault = kiln_fail(why, KILN_E_IO, "blob %s of output '%s' is neither in the part nor in the manifest, or is damaged",
+                               kiln_hash_hex(o->hash, hex), o->name);
+        *fault = kiln_row_take(g->p->m, NULL, *fault, why);
+    }
+    return KILN_OK;
+}
+
+static kiln_status store_unit(kiln_gather *g, kiln_manifest *to, const kiln_part_unit *u, kiln_error *err)
+{
+    kiln_status fault;
+    kiln_error why = {0};
+    KILN_TRY(look_at_outputs(g, to, u, &fault, &why, err));
+    if (fault == KILN_OK) {
+        g->stored.inserted++;
+        return kiln_unit_store(to, u->key, stage_of(g), u->name, &u->result, g->absent, u->wall_ns, err);
+    }
+    g->stored.refused++;
+    if (g->refused != KILN_OK) return KILN_OK;
+    kiln_note(&why, "unit '%.100s'", u->name);
+    g->refused = fault;
+    g->refused_why = why;
+    return KILN_OK;
+}
+
+/* kiln_bulk_store_fn: may be called again for the same batch. */
+static kiln_status store_rows(kiln_manifest *to, void *context, kiln_error *err)
+{
+    kiln_gather *g = context;
+    const kiln_part_batch *b = g->batch;
+    g->stored = (kiln_part_report){0};
+    g->refused = KILN_OK;
+    for (uint32_t i = 0; i < b->n_blobs; i++) {
+        const int before = sqlite3_total_changes(to->db);
+        if (b->blobs[i].damaged) continue;
+        KILN_TRY(kiln_manifest_put_blob(to, &b->blobs[i].blob, err));
+        if (sqlite3_total_changes(to->db) == before) continue; /* was there */
+        g->stored.blobs++;
+        g->stored.bytes += b->blobs[i].blob.packed_bytes;
+    }
+    for (uint32_t i = 0; i < b->n_units; i++) KILN_TRY(store_unit(g, to, &b->units[i], err));
+    return KILN_OK;
+}
+
+static kiln_status want_absent(kiln_gather *g, const kiln_part_batch *b, kiln_error *err)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n_units; i++)
+        if (b->units[i].result.n > n) n = b->units[i].result.n;
     if (n <= g->n_absent) return KILN_OK;
     free(g->absent);
     g->n_absent = 0;
@@ -335,31 +287,34 @@ static kiln_status want_absent(gather *g, uint32_t n, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status gather_unit(gather *g, int64_t id, kiln_hash key, kiln_error *err)
+/* kiln_part_stages.store */
+static kiln_status store_batch(void *context, kiln_part_batch *b, kiln_error *err)
+{
+    kiln_gather *g = context;
+    g->batch = b;
+    if (g->refusal == KILN_OK && g->damage.status == KILN_OK && b->first_damaged < b->n_blobs) {
+        g->damage = b->damage;
+        g->damaged = b->blobs[b->first_damaged].blob.hash;
+    }
+    KILN_TRY(want_absent(g, b, err));
+    KILN_TRY(kiln_gather_of_manifest(g, kiln_bulk_store(g->m, b->used + b->row_bytes, store_rows, g, err)));
+    g->report->inserted += g->stored.inserted;
+    g->report->refused += g->stored.refused;
+    g->report->blobs += g->stored.blobs;
+    g->report->bytes += g->stored.bytes;
+    return g->refused == KILN_OK ? KILN_OK : kiln_gather_refuse(g, g->refused, &g->refused_why, err);
+}
+
+/* ---- units ------------------------------------------------------------------------------------------------------- */
+static kiln_status want_unit(kiln_gather *g, uint64_t place, kiln_error *err)
 {
     bool stored;
-    kiln_error why = {0};
-    pending_unit u = {.key = key};
-    KILN_TRY(of_manifest(g, kiln_unit_is_stored(g->m, key, &stored, err)));
-    g->report->present += stored;
-    if (stored) return KILN_OK;
-    uint32_t first = g->n_blobs; /* of this unit in the batch */
-    kiln_status st = KILN_OK, fault = read_unit(g, id, &u, &why);
-    for (uint32_t i = 0; st == KILN_OK && fault == KILN_OK && i < u.result.n; i++)
-        st = gather_output(g, &u.result.outputs[i], &first, &fault, &why, err);
-    if (st == KILN_OK && fault == KILN_OK) fault = check_blobs(g, first, &why);
-    if (st == KILN_OK && fault == KILN_OK) st = want_absent(g, u.result.n, err);
-    if (st == KILN_OK && fault == KILN_OK) {
-        g->bytes += sizeof u + strlen(u.result.counters) + u.result.n * sizeof *u.result.outputs;
-        g->units[g->n_units++] = u;
-        return g->n_units < BATCH_UNITS && g->bytes < KILN_PART_BATCH_BYTES ? KILN_OK : flush(g, err);
-    }
-    kiln_unit_result_release(&u.result);
-    drop_blobs(g, first);
-    if (st != KILN_OK) return st;
-    kiln_note(&why, "unit '%.100s'", u.name);
-    g->report->refused++;
-    return refuse(g, fault, &why, err);
+    KILN_TRY(kiln_gather_of_manifest(g, kiln_unit_is_stored(g->m, g->p->keys[place], &stored, err)));
+    if (stored)
+        g->report->present++;
+    else
+        g->due[g->n_due++] = place;
+    return KILN_OK;
 }
 
 typedef struct {
@@ -373,19 +328,19 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static kiln_status gather_all(gather *g, kiln_error *err)
+static kiln_status list_all(kiln_gather *g, kiln_error *err)
 {
     const kiln_part *p = g->p;
     numbered *order = NULL;
     kiln_status st = KILN_ALLOC(&order, p->n, "units in order", err);
     for (uint64_t i = 0; st == KILN_OK && i < p->n; i++) order[i] = (numbered){p->ids[i], i};
     if (st == KILN_OK) qsort(order, p->n, sizeof *order, by_id);
-    for (uint64_t i = 0; st == KILN_OK && i < p->n; i++) st = gather_unit(g, order[i].id, p->keys[order[i].place], err);
+    for (uint64_t i = 0; st == KILN_OK && i < p->n; i++) st = want_unit(g, order[i].place, err);
     free(order);
     return st;
 }
 
-static kiln_status gather_wanted(gather *g, kiln_error *err)
+static kiln_status list_wanted(kiln_gather *g, kiln_error *err)
 {
     const kiln_part *p = g->p;
     g->report->unwanted = p->n;
@@ -393,212 +348,62 @@ static kiln_status gather_wanted(gather *g, kiln_error *err)
         const uint64_t at = kiln_part_find(p, g->wanted[i]);
         if (at == p->n) continue;
         g->report->unwanted--;
-        KILN_TRY(gather_unit(g, p->ids[at], p->keys[at], err));
+        KILN_TRY(want_unit(g, at, err));
     }
     return KILN_OK;
 }
 
-/* ---- quarantine -------------------------------------------------------------------------------------------------- */
-static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
-
-static kiln_status is_wanted(gather *g, kiln_hash key, bool *wanted, kiln_error *err)
+/* Parts of ours number their blobs from 1 on, without gaps. */
+static kiln_status count_blobs(kiln_gather *g, uint64_t part_bytes, kiln_error *err)
 {
-    *wanted = true;
-    if (!g->wanted) return KILN_OK;
-    if (!g->sorted) {
-        KILN_TRY(KILN_ALLOC(&g->sorted, g->n_wanted, "keys", err));
-        if (g->n_wanted) memcpy(g->sorted, g->wanted, g->n_wanted * sizeof *g->sorted);
-        qsort(g->sorted, g->n_wanted, sizeof *g->sorted, by_key);
+    int64_t last;
+    const uint64_t most = part_bytes / ID_BYTES;
+    KILN_TRY(kiln_query_number(g->p->m, "SELECT ifnull(max(id), 0) FROM blob", &last, err));
+    g->n_ids = last < 0 ? 0 : (uint64_t)last < most ? (uint64_t)last : most;
+    return KILN_ALLOC(&g->met, g->n_ids / 8 + 1, "blobs that were read", err);
+}
+
+static kiln_status gather_units(kiln_gather *g, kiln_error *err)
+{
+    kiln_error why = {0};
+    int64_t n_pages = 0;
+    KILN_TRY(KILN_ALLOC(&g->due, g->p->n, "units", err));
+    KILN_TRY(g->wanted ? list_wanted(g, err) : list_all(g, err));
+    if (g->n_due == 0) return KILN_OK;
+    kiln_status st = kiln_query_number(g->p->m, "PRAGMA page_count", &n_pages, &why);
+    const uint64_t bytes = (uint64_t)n_pages * PAGE_BYTES;
+    if (st == KILN_OK) st = count_blobs(g, bytes, &why);
+    if (st != KILN_OK) {
+        g->report->refused += g->n_due;
+        return kiln_gather_refuse(g, st, &why, err);
     }
-    *wanted = bsearch(&key, g->sorted, g->n_wanted, sizeof *g->sorted, by_key) != NULL;
-    return KILN_OK;
+    const kiln_part_stages stages = {
+        .context = g, .threads = bytes < WORTH_BYTES ? 1 : g->p->threads, .read = read_batch, .store = store_batch};
+    return kiln_part_pipeline(&stages, err);
 }
 
-static kiln_status read_quarantine_row(kiln_query *q, const gather *g, kiln_quarantine_row *row, int64_t *rowid, kiln_error *err)
+static void gather_free(kiln_gather *g)
 {
-    *row = (kiln_quarantine_row){0};
-    *rowid = kiln_column_i64(q);
-    row->key = kiln_column_hash(q);
-    kiln_column_text(q, row->stage, sizeof row->stage);
-    kiln_column_text(q, row->name, sizeof row->name);
-    row->attempts = kiln_column_u32(q);
-    kiln_column_text(q, row->device, sizeof row->device);
-    kiln_column_text(q, row->reason, sizeof row->reason);
-    row->failed_ns = kiln_column_i64(q);
-    KILN_TRY(kiln_query_check(q, err));
-    if (strcmp(row->stage, stage_of(g)) == 0 && row->failed_ns >= 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "unit '%s' in quarantine is of another stage, or failed before 1970", row->name);
-}
-
-/* The next rows behind *rowid. */
-static kiln_status read_quarantine(const gather *g, kiln_quarantine_row rows[QUARANTINE_ROWS], uint32_t *n, int64_t *rowid,
-                                   kiln_error *err)
-{
-    kiln_query q;
-    bool row;
-    kiln_status st = KILN_OK;
-    *n = 0;
-    KILN_TRY(kiln_query_open(g->p->m, &q,
-                             "SELECT rowid, key, stage, name, attempts, device, reason, failed_ns FROM quarantine"
-                             " WHERE rowid > ? ORDER BY rowid",
-                             err));
-    kiln_bind_i64(&q, *rowid);
-    while (*n < QUARANTINE_ROWS) {
-        KILN_GO(kiln_query_step(&q, &row, err));
-        if (!row) break;
-        KILN_GO(kiln_row_take(g->p->m, &q, read_quarantine_row(&q, g, &rows[*n], rowid, err), err));
-        ++*n;
-    }
-done:
-    kiln_query_close(&q);
-    return st;
-}
-
-/* Is the unit done in the manifest, or was it tried there after this row was written? */
-static kiln_status is_outdated(kiln_manifest *m, const kiln_quarantine_row *row, bool *outdated, kiln_error *err)
-{
-    kiln_query q;
-    KILN_TRY(kiln_unit_is_stored(m, row->key, outdated, err));
-    if (*outdated) return KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM quarantine WHERE key = ? AND failed_ns >= ?", err));
-    kiln_bind_hash(&q, row->key);
-    kiln_bind_i64(&q, row->failed_ns);
-    const kiln_status st = kiln_query_step(&q, outdated, err);
-    kiln_query_close(&q);
-    return st;
-}
-
-static kiln_status put_quarantine(gather *g, const kiln_quarantine_row *rows, uint32_t n, kiln_error *err)
-{
-    bool own;
-    uint64_t put = 0;
-    kiln_status st = KILN_OK;
-    KILN_TRY(kiln_group_begin(g->m, &own, err));
-    for (uint32_t i = 0; i < n; i++) {
-        bool wanted, outdated;
-        KILN_GO(is_wanted(g, rows[i].key, &wanted, err));
-        if (!wanted) continue;
-        KILN_GO(is_outdated(g->m, &rows[i], &outdated, err));
-        if (outdated) continue;
-        KILN_GO(kiln_quarantine_put(g->m, &rows[i], err));
-        put++;
-    }
-done:
-    st = kiln_group_end(g->m, own, st, err);
-    if (st == KILN_OK) g->report->quarantined += put;
-    return of_manifest(g, st);
-}
-
-static kiln_status gather_quarantine(gather *g, kiln_error *err)
-{
-    kiln_quarantine_row *rows = NULL;
-    int64_t rowid = INT64_MIN;
-    uint32_t n = QUARANTINE_ROWS;
-    kiln_status st = KILN_ALLOC(&rows, QUARANTINE_ROWS, "rows of the quarantine", err);
-    while (st == KILN_OK && n == QUARANTINE_ROWS) {
-        kiln_error why = {0};
-        const kiln_status fault = read_quarantine(g, rows, &n, &rowid, &why);
-        if (fault != KILN_OK) {
-            st = refuse(g, fault, &why, err);
-            break;
-        }
-        if (n > 0) st = put_quarantine(g, rows, n, err);
-    }
-    free(rows);
-    return st;
-}
-
-/* ---- runs -------------------------------------------------------------------------------------------------------- */
-static kiln_status is_recorded(kiln_manifest *m, const kiln_run_row *r, bool *recorded, kiln_error *err)
-{
-    kiln_query q;
-    KILN_TRY(kiln_query_open(
-        m, &q, "SELECT 1 FROM run WHERE stage = ? AND start_ns = ? AND stop_ns = ? AND parameters = ? AND counters = ?", err));
-    kiln_bind_text(&q, r->stage);
-    kiln_bind_i64(&q, r->start_ns);
-    kiln_bind_i64(&q, r->stop_ns);
-    kiln_bind_text(&q, r->parameters);
-    kiln_bind_text(&q, r->counters);
-    const kiln_status st = kiln_query_step(&q, recorded, err);
-    kiln_query_close(&q);
-    return st;
-}
-
-static kiln_status put_run(gather *g, const kiln_run_row *r, kiln_error *err)
-{
-    bool recorded;
-    KILN_TRY(is_recorded(g->m, r, &recorded, err));
-    if (recorded) return KILN_OK;
-    KILN_TRY(kiln_run_row_put(g->m, r, err));
-    g->report->runs++;
-    return KILN_OK;
-}
-
-/* *found false: there is none behind *id. */
-static kiln_status next_run(const gather *g, int64_t *id, bool *found, kiln_run_row *r, kiln_error *err)
-{
-    kiln_query q;
-    KILN_TRY(kiln_query_open(g->p->m, &q,
-                             "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code,"
-                             " json_valid(counters) AND json_valid(parameters) FROM run WHERE id > ? ORDER BY id",
-                             err));
-    kiln_bind_i64(&q, *id);
-    kiln_status st = kiln_query_step(&q, found, err);
-    if (st == KILN_OK && *found) st = kiln_row_take(g->p->m, &q, kiln_run_row_read(&q, r, err), err);
-    kiln_query_close(&q);
-    *id = r->id;
-    if (st == KILN_OK && *found && strcmp(r->stage, stage_of(g)) != 0)
-        st = kiln_row_take(g->p->m, NULL,
-                           kiln_fail(err, KILN_E_INPUT, "a run is of stage '%s', in a part of stage '%s'", r->stage, stage_of(g)),
-                           err);
-    return st;
-}
-
-static kiln_status gather_runs(gather *g, kiln_error *err)
-{
-    int64_t id = INT64_MIN;
-    for (int n = 0;; n++) {
-        kiln_error why = {0};
-        kiln_run_row r = {0};
-        bool found = false;
-        kiln_status fault = next_run(g, &id, &found, &r, &why), st = KILN_OK;
-        if (fault == KILN_OK && n == RUNS_MOST)
-            fault = kiln_row_take(g->p->m, NULL, kiln_fail(&why, KILN_E_INPUT, "it has more than %d runs", RUNS_MOST), &why);
-        if (fault == KILN_OK && found) st = of_manifest(g, put_run(g, &r, err));
-        kiln_run_row_release(&r);
-        if (fault != KILN_OK) return refuse(g, fault, &why, err);
-        if (st != KILN_OK || !found) return st;
-    }
-}
-
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
-static void gather_free(gather *g)
-{
-    drop_blobs(g, 0);
-    drop_units(g);
+    if (g->is_open) kiln_unit_result_release(&g->unit.result);
+    (void)sqlite3_blob_close(g->packed); /* was only read; accepts NULL */
     free(g->sorted);
     free(g->absent);
-    free(g->raw);
-    free(g->shuffled);
+    free(g->met);
+    free(g->due);
     free(g);
 }
 
 kiln_status kiln_part_gather(kiln_manifest *m, kiln_part *p, const kiln_hash *wanted, uint64_t n, kiln_part_report *report,
                              bool *m_failed, kiln_error *err)
 {
-    gather *g = NULL;
+    kiln_gather *g = NULL;
     *report = (kiln_part_report){0};
     if (m_failed) *m_failed = false;
     KILN_TRY(KILN_ALLOC(&g, 1, "a gather", err));
-    g->m = m;
-    g->p = p;
-    g->wanted = wanted;
-    g->n_wanted = n;
-    g->report = report;
-    kiln_status st = wanted ? gather_wanted(g, err) : gather_all(g, err);
-    if (st == KILN_OK) st = flush(g, err);
-    if (st == KILN_OK) st = gather_quarantine(g, err);
-    if (st == KILN_OK) st = gather_runs(g, err);
+    *g = (kiln_gather){.m = m, .p = p, .wanted = wanted, .n_wanted = n, .report = report};
+    kiln_status st = gather_units(g, err);
+    if (st == KILN_OK) st = kiln_gather_quarantine(g, err);
+    if (st == KILN_OK) st = kiln_gather_runs(g, err);
     if (m_failed) *m_failed = g->m_failed;
     if (st == KILN_OK && g->refusal != KILN_OK) {
         st = g->refusal;

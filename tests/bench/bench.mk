@@ -59,6 +59,10 @@ bench-export: $(BIN) $(RAM_WATCH)
 ## bench-hosts: PARTS=8 CAMERAS= STAGES= DIR=: tests/bench/hosts)
 bench-hosts: $(BIN)
 	@O='$O' tests/bench/hosts
+.PHONY: bench-gather
+## bench-gather: seconds and memory of gathering parts, beside bare inserts (GAUSSIANS=, PARTS=, THREADS=, DIR=: tests/bench/gather)
+bench-gather: $(BIN) $(INSERT_BENCH) $(GATHER_BENCH)
+	@O='$O' tests/bench/gather $(DIR)
 .PHONY: bench-units
 ## bench-units: seconds and bytes that the engine takes for each unit of a list, and with SHARDS=8 over so many hosts (N=1000000
 ## bench-units: OUTPUTS=0 SHARDS= DIR=: tests/bench/units_bench.c)

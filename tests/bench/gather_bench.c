@@ -1,7 +1,7 @@
-/* gather_bench FROM STAGE FOLDER TO [THREADS] -- what gathering a part costs beside bare inserts (insert_bench): the units of STAGE
- * that the bake FROM has become a part in FOLDER, which is gathered into a fresh manifest TO. Prints "BYTES MAKE GATHER CPU RSS":
- * packed bytes, seconds for making the part and for opening and gathering it, processor seconds of the latter, and KiB that it
- * added to the peak of memory. */
+/* gather_bench FROM STAGE FOLDER TO [THREADS [PARTS]] -- what gathering costs beside bare inserts (insert_bench; tests/bench/gather
+ * runs both): the units of STAGE that the bake FROM has become PARTS parts in FOLDER, which are gathered into a fresh manifest TO.
+ * Prints "BYTES MAKE GATHER CPU FIRST LAST": packed bytes, seconds for making the parts and for opening and gathering them,
+ * processor seconds of the latter, and KiB that the first part and all of them added to the peak of memory. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/part.h"
@@ -73,29 +73,56 @@ static kiln_status list_keys(kiln_manifest *m, const char *stage, kiln_buffer *k
     return st;
 }
 
-static kiln_status make(const char *from, const char *folder, const kiln_part_info *info, kiln_error *err)
+/* One part of the units from first to end. */
+static kiln_status make_part(kiln_manifest *from, const char *folder, const kiln_part_info *info, const kiln_hash *keys,
+                             uint64_t first, uint64_t end, kiln_error *err)
 {
     char path[4096];
-    kiln_manifest *source = NULL, *part = NULL;
+    kiln_manifest *part;
+    kiln_status st = KILN_OK;
+    (void)snprintf(path, sizeof path, "%s/private", folder);
+    KILN_TRY(kiln_part_create(path, info, NULL, &part, err));
+    batch a = {.from = from, .stage = info->stage, .keys = keys, .end = first};
+    while (st == KILN_OK && a.end < end) {
+        a.first = a.end;
+        a.end = a.first + BATCH_UNITS < end ? a.first + BATCH_UNITS : end;
+        st = kiln_bulk_store(part, 0, copy_units, &a, err);
+    }
+    if (st == KILN_OK) return kiln_part_finish(part, folder, 0, err);
+    kiln_manifest_discard(part);
+    return st;
+}
+
+static kiln_status make(const char *from, const char *folder, kiln_part_info info, kiln_error *err)
+{
+    kiln_manifest *source = NULL;
     kiln_buffer keys = {0};
     kiln_status st;
-    (void)snprintf(path, sizeof path, "%s/private", folder);
     KILN_GO(kiln_manifest_open(from, KILN_OPEN_READ, "gather_bench", true, &source, err));
-    KILN_GO(list_keys(source, info->stage, &keys, err));
-    KILN_GO(kiln_part_create(path, info, NULL, &part, err));
+    KILN_GO(list_keys(source, info.stage, &keys, err));
     const uint64_t n = keys.size / sizeof(kiln_hash);
-    batch a = {.from = source, .stage = info->stage, .keys = (const kiln_hash *)(const void *)keys.data};
-    for (uint64_t i = 0; i < n; i = a.end) {
-        a.first = i;
-        a.end = i + BATCH_UNITS < n ? i + BATCH_UNITS : n;
-        KILN_GO(kiln_bulk_store(part, 0, copy_units, &a, err));
-    }
-    st = kiln_part_finish(part, folder, 0, err);
-    part = NULL;
+    for (info.shard = 1; info.shard <= info.shards; info.shard++)
+        KILN_GO(make_part(source, folder, &info, (const kiln_hash *)(const void *)keys.data, n * (info.shard - 1) / info.shards,
+                          n * info.shard / info.shards, err));
 done:
-    if (part) kiln_manifest_discard(part);
     kiln_manifest_close(source);
     kiln_buffer_release(&keys);
+    return st;
+}
+
+static kiln_status gather(kiln_manifest *to, const char *folder, const kiln_part_info *info, unsigned threads, uint64_t *bytes,
+                          kiln_error *err)
+{
+    char name[KILN_PART_NAME_MAX], path[4096];
+    kiln_part *p;
+    kiln_part_report r = {0};
+    KILN_TRY(kiln_part_name(info, name, err));
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    KILN_TRY(kiln_part_open(path, &p, err));
+    kiln_part_use_threads(p, threads);
+    const kiln_status st = kiln_part_gather(to, p, NULL, 0, &r, NULL, err);
+    *bytes += r.bytes;
+    kiln_part_close(p);
     return st;
 }
 
@@ -104,33 +131,29 @@ static double cpu_seconds(const struct rusage *u)
     return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) + (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1e-6;
 }
 
-static kiln_status measure(char **argv, kiln_error *err)
+static kiln_status measure(char **argv, unsigned threads, uint32_t parts, kiln_error *err)
 {
-    char name[KILN_PART_NAME_MAX], path[4096];
-    kiln_part_info info = {.plan = kiln_hash_of("bench", 5), .shard = 1, .shards = 1};
-    kiln_part *p = NULL;
-    kiln_part_report r = {0};
+    kiln_part_info info = {.plan = kiln_hash_of("bench", 5), .shards = parts};
     kiln_manifest *to = NULL;
+    uint64_t bytes = 0;
     kiln_status st;
-    struct rusage before, after;
+    struct rusage before, first = {0}, after;
     (void)snprintf(info.stage, sizeof info.stage, "%s", argv[2]);
     const uint64_t start = kiln_now_ns();
-    KILN_GO(make(argv[1], argv[3], &info, err));
+    KILN_GO(make(argv[1], argv[3], info, err));
     const uint64_t made = kiln_now_ns();
-    KILN_GO(kiln_part_name(&info, name, err));
-    (void)snprintf(path, sizeof path, "%s/%s", argv[3], name);
     KILN_GO(kiln_manifest_open(argv[4], KILN_OPEN_CREATE, "gather_bench", true, &to, err));
     (void)getrusage(RUSAGE_SELF, &before); /* cannot fail with these arguments */
     const uint64_t begun = kiln_now_ns();
-    KILN_GO(kiln_part_open(path, &p, err));
-    if (argv[5]) kiln_part_use_threads(p, (unsigned)strtoul(argv[5], NULL, 10));
-    KILN_GO(kiln_part_gather(to, p, NULL, 0, &r, NULL, err));
+    for (info.shard = 1; info.shard <= parts; info.shard++) {
+        KILN_GO(gather(to, argv[3], &info, threads, &bytes, err));
+        if (info.shard == 1) (void)getrusage(RUSAGE_SELF, &first); /* likewise */
+    }
     const uint64_t end = kiln_now_ns();
     (void)getrusage(RUSAGE_SELF, &after); /* likewise */
-    printf("%llu %.3f %.3f %.3f %ld\n", (unsigned long long)r.bytes, (double)(made - start) * 1e-9, (double)(end - begun) * 1e-9,
-           cpu_seconds(&after) - cpu_seconds(&before), after.ru_maxrss - before.ru_maxrss);
+    printf("%llu %.3f %.3f %.3f %ld %ld\n", (unsigned long long)bytes, (double)(made - start) * 1e-9, (double)(end - begun) * 1e-9,
+           cpu_seconds(&after) - cpu_seconds(&before), first.ru_maxrss - before.ru_maxrss, after.ru_maxrss - before.ru_maxrss);
 done:
-    kiln_part_close(p);
     kiln_manifest_close(to);
     return st;
 }
@@ -138,11 +161,12 @@ done:
 int main(int argc, char **argv)
 {
     kiln_error err = {0};
-    if (argc != 5 && argc != 6) {
-        fprintf(stderr, "usage: gather_bench FROM STAGE FOLDER TO [THREADS]\n");
+    if (argc < 5 || argc > 7) {
+        fprintf(stderr, "usage: gather_bench FROM STAGE FOLDER TO [THREADS [PARTS]]\n");
         return 2;
     }
-    const kiln_status st = measure(argv, &err);
+    const unsigned long threads = argc > 5 ? strtoul(argv[5], NULL, 10) : 1, parts = argc > 6 ? strtoul(argv[6], NULL, 10) : 1;
+    const kiln_status st = measure(argv, (unsigned)threads, parts ? (uint32_t)parts : 1, &err);
     if (st != KILN_OK) fprintf(stderr, "gather_bench: %s\n", err.msg);
     return kiln_exit_code(st);
 }

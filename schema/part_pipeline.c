@@ -1,0 +1,296 @@
+/* part_pipeline -- the threads of a gather.
+ *
+ * Problem. Unpacking and hashing takes twice the processor time that storing takes, and reading some more; one after the other they
+ * keep the disk waiting. Constraint: the manifest is used by the caller's thread alone, the part by one thread at a time.
+ *
+ * Every thread looks for work under one lock, in this order: the caller stores a batch that is read and checked; whoever comes
+ * first reads the next batch if a place is free; else blobs are checked. With enough threads the caller does nothing but store. A
+ * thread without work waits for the next change. Order and contents of what is stored do not depend on the threads.
+ *
+ * Memory. Packed bytes: KILN_PART_BATCHES batches, whose memory is used again. Unpacked bytes: pieces of scratch that are used
+ * again too; together they never exceed the largest blob, twice. A thread that finds no scratch leaves the check to one that has
+ * some. Taking fresh memory for each blob cost a third of a gather's time in page faults. */
+#include "schema/part_pipeline.h"
+
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    THREADS_MOST = 64,
+    HELPS_BELOW = 4,        /* threads: with fewer the caller checks, too */
+    RUN_BYTES = 1 << 20,    /* raw bytes that a thread takes to check at a time */
+    SCRATCH_STEP = 1 << 20, /* sizes of scratch are multiples of it */
+};
+
+typedef struct {
+    void *raw, *shuffled; /* room bytes each */
+    uint64_t room;
+    bool taken;
+} scratch;
+
+typedef struct {
+    const kiln_part_stages *stages;
+    unsigned threads;
+    pthread_mutex_t lock; /* guards all below; not the contents of a batch, which belong to whom it is given */
+    pthread_cond_t changed;
+    kiln_part_batch batches[KILN_PART_BATCHES]; /* batch number k is in place k % KILN_PART_BATCHES */
+    uint64_t n_read, n_stored;                  /* batches */
+    bool reading, ended, stop;
+    kiln_status status; /* the first failure */
+    kiln_error why;
+    scratch scratches[THREADS_MOST];
+    uint64_t scratch_bytes; /* sum of their rooms, at most KILN_BLOB_MAX */
+} pipeline;
+
+static kiln_part_batch *batch_of(pipeline *p, uint64_t k) { return &p->batches[k % KILN_PART_BATCHES]; }
+
+static void fail(pipeline *p, kiln_status st, const kiln_error *why)
+{
+    if (p->status == KILN_OK) {
+        p->status = st;
+        p->why = *why;
+    }
+    p->stop = true;
+    (void)pthread_cond_broadcast(&p->changed);
+}
+
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
+static void empty(kiln_part_batch *b)
+{
+    for (uint32_t i = 0; i < b->n_units; i++) kiln_unit_result_release(&b->units[i].result);
+    b->used = b->row_bytes = 0;
+    b->n_units = b->n_blobs = b->next = b->checked = 0;
+}
+
+static void release(kiln_part_batch *b)
+{
+    empty(b);
+    free(b->data);
+    free(b->blobs);
+    free(b->units);
+}
+
+bool kiln_part_batch_fits(const kiln_part_batch *b, size_t packed_bytes)
+{
+    if (b->n_blobs == KILN_PART_BATCH_BLOBS) return false;
+    return b->used == 0 || (b->used < KILN_PART_BATCH_BYTES && packed_bytes <= KILN_PART_BATCH_BYTES - b->used);
+}
+
+static kiln_status grow(kiln_part_batch *b, size_t bytes, kiln_error *err)
+{
+    size_t room = b->room ? b->room : KILN_PART_BATCH_BYTES;
+    if (bytes <= b->room) return KILN_OK;
+    if (room < bytes) room = bytes;
+    unsigned char *more = realloc(b->data, room);
+    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %zu bytes of blobs", room);
+    b->data = more;
+    b->room = room;
+    return KILN_OK;
+}
+
+kiln_status kiln_part_batch_blob(kiln_part_batch *b, const kiln_blob *blob, unsigned char **packed, kiln_error *err)
+{
+    KILN_TRY(grow(b, b->used + blob->packed_bytes, err));
+    b->blobs[b->n_blobs++] = (kiln_part_blob){.blob = *blob, .at = b->used};
+    *packed = b->data + b->used;
+    b->used += blob->packed_bytes;
+    return KILN_OK;
+}
+
+void kiln_part_batch_take_back(kiln_part_batch *b) { b->used = b->blobs[--b->n_blobs].at; }
+
+/* ---- scratch ----------------------------------------------------------------------------------------------------- */
+static void drop_scratch(pipeline *p, scratch *s)
+{
+    p->scratch_bytes -= s->room;
+    free(s->raw);
+    free(s->shuffled);
+    *s = (scratch){0};
+}
+
+/* A piece for a blob of so many bytes, or NULL where others have too much of it. The largest blob fits when no piece is taken, so
+ * somebody always goes on. */
+static scratch *take_scratch(pipeline *p, uint64_t bytes)
+{
+    scratch *unused = NULL;
+    bool alone = true;
+    const uint64_t room = bytes ? (bytes + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP : SCRATCH_STEP;
+    for (unsigned i = 0; i < p->threads; i++) {
+        scratch *const s = &p->scratches[i];
+        alone = alone && !s->taken;
+        if (!s->taken && s->room >= room) return s->taken = true, s;
+    }
+    for (unsigned i = 0; i < p->threads; i++) { /* those that are too small make way */
+        scratch *const s = &p->scratches[i];
+        if (s->taken) continue;
+        if (s->room && p->scratch_bytes + room > KILN_BLOB_MAX) drop_scratch(p, s);
+        if (!unused || (unused->room && !s->room)) unused = s;
+    }
+    if (!unused || p->scratch_bytes - unused->room + room > KILN_BLOB_MAX) return NULL;
+    if (unused->room) drop_scratch(p, unused);
+    unused->room = room;
+    p->scratch_bytes += room;
+    kiln_error why = {0};
+    kiln_status st = kiln_alloc_unset(&unused->raw, room, 1, "a blob", &why);
+    if (st == KILN_OK) st = kiln_alloc_unset(&unused->shuffled, room, 1, "a blob", &why);
+    if (st == KILN_OK) return unused->taken = true, unused;
+    drop_scratch(p, unused);
+    if (alone) fail(p, st, &why); /* else the others do it */
+    return NULL;
+}
+
+/* ---- work: each is called and returns with the lock held ----------------------------------------------------------- */
+static bool can_store(pipeline *p)
+{
+    const kiln_part_batch *b = batch_of(p, p->n_stored);
+    return p->n_stored < p->n_read && b->checked == b->n_blobs;
+}
+
+static void store_one(pipeline *p)
+{
+    kiln_error why = {0};
+    kiln_part_batch *b = batch_of(p, p->n_stored);
+    (void)pthread_mutex_unlock(&p->lock);
+    const kiln_status st = p->stages->store(p->stages->context, b, &why);
+    empty(b);
+    (void)pthread_mutex_lock(&p->lock);
+    p->n_stored++;
+    if (st != KILN_OK) fail(p, st, &why);
+    (void)pthread_cond_broadcast(&p->changed);
+}
+
+static kiln_status read_batch(pipeline *p, kiln_part_batch *b, kiln_error *err)
+{
+    if (!b->blobs) KILN_TRY(KILN_ALLOC_UNSET(&b->blobs, KILN_PART_BATCH_BLOBS, "a batch of blobs", err));
+    if (!b->units) KILN_TRY(KILN_ALLOC_UNSET(&b->units, KILN_PART_BATCH_UNITS, "a batch of units", err));
+    const kiln_status st = p->stages->read(p->stages->context, b, err);
+    for (uint32_t i = 0; i < b->n_blobs; i++) b->blobs[i].blob.packed = b->data + b->blobs[i].at;
+    b->first_damaged = b->n_blobs;
+    return st;
+}
+
+static void read_one(pipeline *p)
+{
+    kiln_error why = {0};
+    kiln_part_batch *b = batch_of(p, p->n_read);
+    p->reading = true;
+    (void)pthread_mutex_unlock(&p->lock);
+    const kiln_status st = read_batch(p, b, &why);
+    (void)pthread_mutex_lock(&p->lock);
+    p->reading = false;
+    p->ended = b->n_units == 0 && b->n_blobs == 0;
+    p->n_read += !p->ended;
+    if (st != KILN_OK) fail(p, st, &why);
+    (void)pthread_cond_broadcast(&p->changed);
+}
+
+static void check(pipeline *p, kiln_part_batch *b, uint32_t from, uint32_t end, scratch *s)
+{
+    kiln_error why = {0}, damage = {0};
+    uint32_t first = end;
+    b->next = end;
+    (void)pthread_mutex_unlock(&p->lock);
+    for (uint32_t i = from; i < end; i++) {
+        b->blobs[i].damaged = kiln_blob_unpack_with(&b->blobs[i].blob, s->shuffled, s->raw, &why) != KILN_OK;
+        if (!b->blobs[i].damaged || first < end) continue;
+        first = i;
+        damage = why;
+    }
+    (void)pthread_mutex_lock(&p->lock);
+    s->taken = false;
+    if (first < end && first < b->first_damaged) {
+        b->first_damaged = first;
+        b->damage = damage;
+    }
+    b->checked += end - from;
+    (void)pthread_cond_broadcast(&p->changed);
+}
+
+/* Checks some of the first batch that has blobs left. False: there are none, or no scratch. */
+static bool check_some(pipeline *p)
+{
+    uint64_t k = p->n_stored, raw = 0, largest = 0;
+    while (k < p->n_read && batch_of(p, k)->next == batch_of(p, k)->n_blobs) k++;
+    if (k == p->n_read) return false;
+    kiln_part_batch *b = batch_of(p, k);
+    uint32_t end = b->next;
+    for (; end < b->n_blobs && raw < RUN_BYTES; end++) {
+        const uint64_t bytes = b->blobs[end].blob.raw_bytes;
+        raw += bytes;
+        if (bytes > largest) largest = bytes;
+    }
+    scratch *s = take_scratch(p, largest);
+    if (s) check(p, b, b->next, end, s);
+    return s != NULL;
+}
+
+static bool read_next(pipeline *p)
+{
+    if (p->reading || p->ended || p->n_read - p->n_stored == KILN_PART_BATCHES) return false;
+    read_one(p);
+    return true;
+}
+
+static bool is_done(const pipeline *p) { return p->stop || (p->ended && p->n_stored == p->n_read); }
+
+static void *help(void *context)
+{
+    pipeline *p = context;
+    (void)pthread_mutex_lock(&p->lock);
+    while (!is_done(p))
+        if (!read_next(p) && !check_some(p) && !is_done(p)) (void)pthread_cond_wait(&p->changed, &p->lock);
+    (void)pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* n: other threads. */
+static void lead(pipeline *p, unsigned n)
+{
+    const bool checks = n + 1 < HELPS_BELOW, reads = n == 0;
+    (void)pthread_mutex_lock(&p->lock);
+    while (!is_done(p)) {
+        if (can_store(p))
+            store_one(p);
+        else if (!(checks && check_some(p)) && !(reads && read_next(p)) && !is_done(p))
+            (void)pthread_cond_wait(&p->changed, &p->lock);
+    }
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+/* The threads block all signals, so that they reach the caller's. */
+static unsigned start_threads(pipeline *p, pthread_t *threads, unsigned n)
+{
+    sigset_t all, before;
+    unsigned started = 0;
+    (void)sigfillset(&all);
+    if (n == 0 || pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return 0;
+    while (started < n && pthread_create(&threads[started], NULL, help, p) == 0) started++;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+kiln_status kiln_part_pipeline(const kiln_part_stages *s, kiln_error *err)
+{
+    pipeline *p;
+    pthread_t threads[THREADS_MOST];
+    KILN_TRY(KILN_ALLOC(&p, 1, "a gather", err));
+    p->stages = s;
+    p->threads = s->threads < 1 ? 1 : s->threads < THREADS_MOST ? s->threads : THREADS_MOST;
+    (void)pthread_mutex_init(&p->lock, NULL); /* neither can fail: default attributes */
+    (void)pthread_cond_init(&p->changed, NULL);
+    const unsigned n = start_threads(p, threads, p->threads - 1);
+    lead(p, n);
+    for (unsigned i = 0; i < n; i++) (void)pthread_join(threads[i], NULL); /* cannot fail: it was created, and is joined once */
+    const kiln_status st = p->status;
+    if (st != KILN_OK && err) *err = p->why;
+    for (unsigned i = 0; i < p->threads; i++) drop_scratch(p, &p->scratches[i]);
+    for (unsigned i = 0; i < KILN_PART_BATCHES; i++) release(&p->batches[i]);
+    (void)pthread_cond_destroy(&p->changed);
+    (void)pthread_mutex_destroy(&p->lock);
+    free(p);
+    return st;
+}
