@@ -42,7 +42,7 @@ AT = $(DESTDIR)$(PREFIX)
 # Where kiln looks for scripts, seen from its folder; in a build folder they are those of the source tree.
 $O/bin/kiln: | $O/share/splatkiln/slurm
 $O/share/splatkiln/slurm:
-	@mkdir -p $(@D) && ln -sfn '$(CURDIR)/pipelines/slurm' $@
+	@mkdir -p $(@D) && ln -sfnr pipelines/slurm $@
 
 ## install: programs, man pages, completion, library and headers under PREFIX (DESTDIR before it; LIBDIR: the library)
 install: $(BIN) $(MAN) $(COMPLETION) lib

@@ -12,6 +12,7 @@
 set -u
 TRIES=2     # how often the tasks of a round are submitted; after that the round's own job computes what is missing
 RESTARTS=20 # how often a job that found the manifest busy is put back into the queue, 120 s each
+RELEASES=20 # how often --wait lets jobs try again that Slurm could not start
 
 say() { echo "kiln slurm: $*"; }
 fail() { # CODE sentence
@@ -61,18 +62,28 @@ missing_tasks() {
 
 # ---- jobs -------------------------------------------------------------------------------------------------------------
 
-# A line for each job of this bake that has not ended: id, state, "round" or "task", stage, the plan's key or "-". A job is known by
-# its comment, which names the bake.
+# A line for each job of this bake that has not ended: id, state, "round" or "task", stage, the plan's key or "-", Slurm's reason why
+# it does not run, with _ for blanks. A job is known by its comment, which names the bake.
 jobs_now() {
-    answer=$(patiently squeue --noheader --array --user="$(id -u)" --format='%i %T %k') || return 1
-    printf '%s\n' "$answer" | KILN_FOLDER=$folder awk '
-        $3 == "kiln" && $2 != "COMPLETING" {
-            place = $0
-            sub(/^ *[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ /, "", place)
-            sub(/ +$/, "", place)
-            if (place == ENVIRON["KILN_FOLDER"]) print $1, $2, $4, $5, $6
+    answer=$(patiently squeue --noheader --array --user="$(id -u)" --format='%i|%T|%r|%k') || return 1
+    printf '%s\n' "$answer" | KILN_FOLDER=$folder awk -F '|' '
+        {
+            comment = $0
+            sub(/^[^|]*[|][^|]*[|][^|]*[|]/, "", comment)
+            sub(/ +$/, "", comment)
+            split(comment, word, " ")
+            if (word[1] != "kiln" || $2 == "COMPLETING") next
+            place = comment
+            sub(/^kiln [^ ]+ [^ ]+ [^ ]+ /, "", place)
+            gsub(/ /, "_", $3)
+            if (place == ENVIRON["KILN_FOLDER"]) print $1, $2, word[2], word[3], word[4], $3
         }'
 }
+
+# Of these jobs those that Slurm holds for ever, because no node could start them: after a controller has lost what it knew, for
+# example, two jobs may have one id.
+HELD='launch_failed_requeued_held'
+held_jobs() { printf '%s\n' "$1" | awk -v held=$HELD '$6 == held { print $1 }'; }
 
 # submit KIND STAGE KEY WORD...: prints the job's id. The words are options of sbatch, a script and its arguments. What the user gave
 # with --sbatch comes first, so that it cannot replace what these scripts need. A job that submits another one keeps

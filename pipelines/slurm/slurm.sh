@@ -98,7 +98,8 @@ status() {
     done 3<"$folder/commands"
     if [ -n "$jobs" ]; then
         echo 'jobs:'
-        printf '%s\n' "$jobs" | awk '{ printf "  %s %s %s of %s\n", $1, $2, $3, $4 }'
+        printf '%s\n' "$jobs" | awk '{ printf "  %s %s %s of %s%s\n", $1, $2, $3, $4, $6 == "None" ? "" : " (" $6 ")" }'
+        [ -z "$(held_jobs "$jobs")" ] || echo "Slurm holds jobs that it could not start: the same kiln slurm releases them"
     elif [ -e "$folder/ended" ]; then
         read -r code stage <"$folder/ended"
         [ "$code" -ne 0 ] || { echo 'finished'; return; }
@@ -122,12 +123,22 @@ cancel() {
     say 'cancelled'
 }
 
+# Lets jobs that Slurm could not start and holds try again.
+release() { # jobs
+    held=$(held_jobs "$1" | paste -sd ,)
+    [ -n "$held" ] || return 1
+    say "Slurm could not start job $held and holds it; released"
+    patiently scontrol release "$held"
+}
+
 wait_for_end() {
-    misses=0
+    misses=0 releases=0
     # A job that submits another one is there until the other is: two looks without a job are an end.
     while [ $misses -lt 2 ]; do
         jobs=$(jobs_now) || fail 74 'Slurm does not answer'
         if [ -n "$jobs" ]; then misses=0; else misses=$((misses + 1)); fi
+        ! release "$jobs" || releases=$((releases + 1))
+        [ $releases -lt $RELEASES ] || fail 74 "Slurm cannot start jobs of this bake ($(held_jobs "$jobs" | paste -sd ' ')), see --status"
         sleep 1
     done
     [ -e "$folder/ended" ] || fail 74 "no job is left, and the bake is not finished; see $folder"
@@ -145,6 +156,7 @@ esac
 
 running=$(jobs_now) || fail 74 'Slurm does not answer'
 if [ -n "$running" ]; then
+    release "$running" || :
     [ $wait = no ] || [ -n "$new_tasks$new_sbatch" ] || wait_for_end
     fail 75 "jobs of this bake have not ended ($(printf '%s\n' "$running" | sed 's/ .*//' | paste -sd ' ')): see --status, --cancel"
 fi

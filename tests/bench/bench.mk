@@ -86,8 +86,12 @@ bench-bake: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(CODEC_RATE))
 .PHONY: soak
 ## soak: what each stage takes of host memory under which --ram, watched from outside: 3 million Gaussians, caps x threads, some 3 GB
 ## soak: of disk and half an hour (GAUSSIANS=, CAPS=, THREADS=, STAGES=, SCRATCH=dir: tests/bench/soak)
-soak: $(BIN) $(RAM_WATCH)
+soak: soak-hosts $(BIN) $(RAM_WATCH)
 	@O='$O' tests/bench/soak
+.PHONY: soak-hosts
+## soak-hosts: the part of soak that is about several hosts: Slurm's nodes and controller, tasks and gathers are killed (tests/soak)
+soak-hosts: $(BIN)
+	@O='$O' tests/run $(if $T,'$T',soak)
 include tests/bench/cpu.mk
 # Which commit the figures are of.
 $O/commit.c: FORCE

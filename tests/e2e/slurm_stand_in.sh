@@ -7,7 +7,8 @@
 #   kiln-STAGE [SCENE] MANIFEST [--plan --tasks N | --shard I/N --part DIR | --gather DIR --remove-parts --tasks N]
 #
 # A round has 10 units. OUT/computed gets a line "STAGE ROUND UNIT where" for each unit that is computed. A file
-# OUT/fault-STAGE-ROUND-TASK makes that task do what stands in it, once: kill, torn, hang, or end with a number; TASK is 0 for the plan.
+# OUT/fault-STAGE-ROUND-TASK makes that task do what its words say, one each time: kill, torn, hang, or end with a number; TASK is 0 for
+# the plan.
 set -u
 bin=${0%/*} name=${0##*/}
 if [ "$name" = kiln ]; then
@@ -38,10 +39,12 @@ db=$1; shift
 out=${db%/*}
 claim=$db.claim
 
-fault() { # what the fault of this task is, which is taken away
+fault() { # what the fault of this task is now, which is taken away
     file=$out/fault-$stage-$1
     [ -e "$file" ] || return
-    cat "$file" && rm "$file"
+    read -r now later <"$file"
+    if [ -n "$later" ]; then echo "$later" >"$file"; else rm "$file"; fi
+    echo "$now"
 }
 first_round() { # the first with a unit missing; empty: none
     last=1; [ "$stage" != tiles ] || last=2
