@@ -192,16 +192,16 @@ static bool is_ended(const char *rest, const char *host)
     return sscanf(rest + n + 1, "%ld.%" SCNu32 "%c", &pid, &restarts, &end) == 2 && pid > 0 && kiln_process_ended(pid);
 }
 
-void kiln_part_leftovers_drop(const char *folder, const char *stage, bool all_hosts)
+void kiln_part_leftovers_drop(const char *folder, const char *of, bool all_hosts)
 {
     char host[HOST_MAX], path[KILN_PATH_MAX];
-    const size_t n = strlen(stage);
+    const size_t n = strlen(of);
     DIR *d = opendir(folder);
     if (!d) return;
     host_word(host);
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
         const char *const at = strstr(e->d_name, mark);
-        if (!at || strncmp(e->d_name, stage, n) != 0 || e->d_name[n] != '-') continue;
+        if (!at || strncmp(e->d_name, of, n) != 0 || e->d_name[n] != '-') continue;
         if (!all_hosts && !is_ended(at + sizeof mark - 1, host)) continue;
         if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK) (void)unlink(path);
     }

@@ -406,9 +406,14 @@ void kiln_job_parts_remove(const kiln_job *j)
     char path[KILN_PATH_MAX];
     name_list names = {0};
     const char *folder = kiln_engine_values.gather;
-    if (!kiln_engine_values.remove_parts || list_parts(j->run, folder, NULL, &names, NULL) != KILN_OK) names.n = 0;
+    if (!kiln_engine_values.remove_parts) return;
+    if (list_parts(j->run, folder, NULL, &names, NULL) != KILN_OK) names.n = 0;
     for (uint64_t i = 0; i < names.n; i++)
         if (kiln_path_join(path, sizeof path, folder, names.names[i], NULL) == KILN_OK && unlink(path) != 0)
             kiln_warn("the part '%s' could not be removed: %s", path, strerror(errno));
     free(names.names);
+    char of[KILN_PART_NAME_MAX];
+    name_head(j->run, of);
+    of[strlen(of) - 1] = '\0'; /* the '-' before the shard */
+    kiln_part_leftovers_drop(folder, of, true);
 }

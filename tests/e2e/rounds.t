@@ -81,7 +81,8 @@ must 7 kiln prune m.db --gather parts --no-compute --json
 must 0 kiln prune m.db --shard 2/3 --part parts --json
 [ "$(number units.done)" = 2 ] || fail "$(number units.done) units of the torn part were computed"
 
-# the gather computes what is missing, and commits
+# the gather computes what is missing, and commits; what a task that was killed on another host has left goes with the parts
+touch "$torn.tmp.elsewhere.4711.0"
 must 0 kiln prune m.db --gather parts --remove-parts --json
 [ "$(number units.done)" -ge 2 ] && [ "$(number units.done)" -le 5 ] || fail "the gather computed $(number units.done) units"
 [ -e m.db.claim ] && fail "the claim is still there"

@@ -455,7 +455,9 @@ static void copies_of_killed_tasks_are_removed(void **state)
     write_all(in_scratch(state, "knn-0123-1-of-4.part", path), "x", 1);
     kiln_part_leftovers_drop(*state, "knn", false);
     assert_int_equal(n_files(*state), 4);
-    kiln_part_leftovers_drop(*state, "knn", true);
+    kiln_part_leftovers_drop(*state, "knn-4567", true); /* another plan's */
+    assert_int_equal(n_files(*state), 4);
+    kiln_part_leftovers_drop(*state, "knn-0123", true);
     assert_int_equal(n_files(*state), 2); /* the part, and what is of another stage */
 }
 
