@@ -173,8 +173,10 @@ static uint64_t initial_ram(uint64_t rows)
 
 static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
 {
+    enum { ROW_NS = 130 };
     uint32_t n = k->source->n_chunks;
     const uint64_t start = kiln_now_ns();
+    const bool shared = kiln_knn_is_shared(k->source->count, o.range, ROW_NS);
     KILN_TRY(look_for_colour(k, err));
     KILN_TRY(KILN_ALLOC(&k->payloads, n, "the units of knn", err));
     KILN_TRY(KILN_ALLOC(&k->units, n, "the units of knn", err));
@@ -193,7 +195,8 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
                                   .payload = &k->payloads[i],
                                   .payload_bytes = sizeof k->payloads[i],
                                   .cost = c->count,
-                                  .ram = initial_ram(c->count)};
+                                  .ram = initial_ram(c->count),
+                                  .planning = !shared};
         (void)snprintf(k->units[i].name, sizeof k->units[i].name, "block %s", c->name);
     }
     KILN_TRY(kiln_run_units(r, "making Gaussians", k->units, n, err));
@@ -367,4 +370,4 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 }
 
 const kiln_stage_program kiln_stage_knn = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .undivided = true, .run = run, .unit = kiln_knn_compute};
+    .name = "knn", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .undivided = true, .run = run, .unit = kiln_knn_compute};

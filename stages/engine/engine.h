@@ -59,7 +59,8 @@ typedef struct {
     bool packs;            /* units compress more than they compute: --devices auto takes the CPU if it has 8 threads or more */
     unsigned manifest_arg; /* index of the positional argument that is the manifest: 0; import: 1 */
     bool rounds;           /* its lists can be shared out among hosts: it has --plan, --part and --gather (round.h) */
-    bool undivided;        /* no unit is optional, so --shard and --units could leave out none: the stage does not offer them */
+    bool undivided;        /* no unit is optional, so --shard and --units could leave out none: the stage does not offer them, but
+                              --shard for --part if it has rounds */
     /* A switch of the program that is KILN_ALONE, such as --list-formats, and the function that prints its answer to stdout. If the
      * switch is given, no manifest is opened and `run` is not called. NULL: the program has none. */
     const bool *lists;
@@ -208,7 +209,8 @@ typedef struct {
      * refusal names a cap that has room for those, too. */
     uint64_t ram_after;
     bool optional;        /* if the unit is quarantined, the run goes on without its result and ends partially */
-    bool planning;        /* for an optional unit on which later lists depend: --shard and --units do not leave it out */
+    bool planning;        /* --plan and --gather compute it, unless kiln_run_shares_planning says otherwise. For an optional unit on
+                             which later lists depend: --shard and --units do not leave it out */
     bool volatile_result; /* always computed and never stored, for pictures of a single run; the result is in volatile_data */
     bool replaced;        /* the bits may differ between machines: --force stores the new result and does not compare */
     /* out: set by kiln_run_units */
@@ -293,6 +295,8 @@ bool kiln_run_begins_rounds(const kiln_run *r);
 bool kiln_run_only_reads(const kiln_run *r);
 /* on: the next lists are not shared out: their units read what only this host has. Call it between lists. */
 void kiln_run_shares_nothing(kiln_run *r, bool on);
+/* Returns how many tasks a plan is meant for: for a stage that cuts its work by that. 0: nothing is shared out. */
+uint32_t kiln_run_tasks(const kiln_run *r);
 /* on: the next lists are shared out although their units are planning, because there are many and each takes long; not on: --plan
  * and --gather compute them. Call it between lists. */
 void kiln_run_shares_planning(kiln_run *r, bool on);

@@ -34,6 +34,17 @@ static const kiln_opt share_rows[] = {
      "compute only these units: positions from 0, or names with * and ?, such as 3,5-9; then run without it to finish", 0},
 };
 
+/* Of a stage that leaves no unit to other runs. */
+static const kiln_opt shard_row = {"shard",
+                                   0,
+                                   KILN_OPT_TEXT,
+                                   &kiln_engine_values.shard,
+                                   "I/N",
+                                   NULL,
+                                   NULL,
+                                   "with --part: the I-th of N equal parts of what is planned, I from 1 to N",
+                                   0};
+
 static const kiln_opt round_rows[] = {
     {"plan", 0, KILN_OPT_BOOL, &kiln_engine_values.plan, NULL, NULL, NULL,
      "for several hosts: compute what all tasks need, and keep other writers out until --gather", 0},
@@ -137,6 +148,7 @@ kiln_status kiln_engine_options_merge(const kiln_stage_program *p, kiln_cli *out
     common.n = 0;
     if (is_stage) KILN_TRY(add_own(p, stage_rows, N_ROWS(stage_rows), err));
     if (is_stage && !p->undivided) KILN_TRY(add_own(p, share_rows, N_ROWS(share_rows), err));
+    if (is_stage && p->rounds && p->undivided) KILN_TRY(add_own(p, &shard_row, 1, err));
     if (is_stage && p->rounds) KILN_TRY(add_own(p, round_rows, N_ROWS(round_rows), err));
     if (!p->opens_itself || is_stage) KILN_TRY(add_own(p, &network_row, 1, err)); /* kiln-compare reads pictures only */
     if (p->unit) KILN_TRY(add_own(p, unit_rows, N_ROWS(unit_rows), err));

@@ -37,6 +37,8 @@ static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln
         return kiln_fail(err, KILN_E_USAGE, "--tasks is for --plan, and for --gather, which plans the next round");
     if (o->break_claim && mode != KILN_ROUND_NONE && mode != KILN_ROUND_PLAN)
         return kiln_fail(err, KILN_E_USAGE, "--break-claim gives up the plan that --part and --gather need");
+    if (mode == KILN_ROUND_NONE && o->shard && r->program->undivided)
+        return kiln_fail(err, KILN_E_USAGE, "kiln-%s leaves no unit to other runs: --shard is for --part, after --plan", r->program->name);
     if (mode == KILN_ROUND_NONE) return KILN_OK;
     if (kiln_run_is_once(r)) return kiln_fail(err, KILN_E_USAGE, "a run that changes no state plans, stores and gathers nothing");
     if (o->force || o->units) return kiln_fail(err, KILN_E_USAGE, "--%s is for a run on one host", o->force ? "force" : "units");
@@ -221,6 +223,14 @@ void kiln_run_shares_nothing(kiln_run *r, bool on) { r->round.shares_nothing = o
 bool kiln_run_is_round(const kiln_run *r) { return r->round.mode != KILN_ROUND_NONE; }
 bool kiln_run_begins_rounds(const kiln_run *r) { return r->round.mode == KILN_ROUND_PLAN && !r->round.has_claim; }
 bool kiln_run_only_reads(const kiln_run *r) { return r->round.frozen; }
+
+uint32_t kiln_run_tasks(const kiln_run *r)
+{
+    const kiln_round *round = &r->round;
+    if (round->mode == KILN_ROUND_NONE) return 0;
+    if (kiln_engine_values.tasks) return kiln_engine_values.tasks;
+    return round->has_claim ? round->claim.tasks : 1;
+}
 
 /* ---- shards ----------------------------------------------------------------------------------------------------------- */
 static double weight(const kiln_share *u) { return u->cost ? (double)u->cost : 1.0; }

@@ -25,6 +25,7 @@ typedef struct {
     uint32_t page_rows;
     uint32_t first_block; /* back: of the group */
     uint32_t high;        /* back: the bin of the median (kernels/ranks) */
+    bool of_plan;         /* range: the partition was made by a plan, on another host perhaps */
 } kiln_knn_ranges;
 
 /* Payload of all kinds; of a `back` unit the keys of all ranges follow. */

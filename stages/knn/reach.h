@@ -2,8 +2,8 @@
  *
  * The places of the cloud along a curve are cut into pages, each known by its box. A query, a point of the range, knows its
  * bound: the k-th smallest squared distance that it has found. A page can improve it only when the distance from the query to
- * the page's box is below that. Distances of boxes are kiln_knn_distance2 of kiln_knn_gap, which rounding never lifts above
- * the distance of any two points in them: what is left out here could not have changed a bit.
+ * the page's box is below that. Distances of boxes are computed so that rounding never lifts them above the distance of any two
+ * points in them (kiln_knn_distance2): what is left out here could not have changed a bit.
  *
  * Both sides are trees without pointers: eight things in a row have a node above them.
  */

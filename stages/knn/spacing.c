@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
 #include "stages/knn/range.h"
@@ -18,6 +19,11 @@
  * yet, does the memory of one device come into question. */
 enum { WHOLE_ROWS = 1 << 28, RANGE_ROWS = 1 << 20, RANGE_ROWS_LEAST = 1 << 14, GROUPS_MOST = 64 };
 
+/* Of a plan: no smaller ranges, and no larger ones; tasks of several workers want several. */
+enum { SHARED_ROWS_LEAST = 1 << 16, SHARED_ROWS_MOST = 1 << 21, SHARED_RANGES_LEAST = 8 };
+
+bool kiln_knn_is_shared(uint64_t n, uint64_t range_rows, uint64_t row_ns) { return range_rows || n * row_ns >= KILN_KNN_SHARED_NS; }
+
 /* What the units of ranges have in common. */
 typedef struct {
     kiln_spacing *s;
@@ -27,6 +33,7 @@ typedef struct {
     kiln_knn_unit *payloads;
     uint64_t n;
     uint64_t counts[KILN_RANK_BINS];
+    bool back_is_shared; /* the way back is a round of its own in a plan */
 } ranges;
 
 const kiln_unit *kiln_spacing_of(const kiln_spacing *s, uint32_t block) { return &s->units[s->unit_of_block[block]]; }
@@ -109,11 +116,22 @@ static uint64_t range_ram(uint64_t rows, uint64_t n, uint32_t k)
 }
 
 /* Half of what one unit may take, so that there is room for more than one worker. */
-static uint64_t choose_range_rows(kiln_run *r, uint64_t n, uint32_t k)
+static uint64_t choose_range_rows(kiln_run *r, uint64_t n, uint32_t k, uint64_t most)
 {
-    uint64_t rows = RANGE_ROWS;
+    uint64_t rows = most;
     while (rows > RANGE_ROWS_LEAST && range_ram(rows, n, k) > kiln_run_unit_ram(r) / 2) rows /= 2;
     return rows;
+}
+
+/* Ranges for the tasks of a plan, as many for one as for another; 0: the plan measures the whole. */
+static uint64_t choose_shared_rows(kiln_run *r, uint64_t n, uint32_t k, uint64_t tasks)
+{
+    enum { ROW_NS = 300 };
+    const uint64_t most = choose_range_rows(r, n, k, SHARED_ROWS_MOST), least = kiln_min_u64(most, SHARED_ROWS_LEAST);
+    uint64_t n_ranges = tasks;
+    if (!kiln_knn_is_shared(n, 0, ROW_NS)) return 0;
+    while (n_ranges < SHARED_RANGES_LEAST || n_ranges * most < n) n_ranges += tasks;
+    return kiln_max_u64(least, (n + n_ranges - 1) / n_ranges);
 }
 
 static uint64_t partition_ram(kiln_run *r, const kiln_layer *source)
@@ -245,7 +263,7 @@ static kiln_status list_ranges(kiln_run *r, ranges *p, kiln_error *err)
     return KILN_OK;
 }
 
-/* The partition is made only when a range is due: it is not stored. */
+/* The partition is made only when a range is due: it is not stored. Tasks of a plan find it made. */
 static kiln_status is_due(kiln_run *r, const ranges *p, bool *due, kiln_error *err)
 {
     *due = kiln_run_force(r);
@@ -291,12 +309,16 @@ static kiln_status sum_range(kiln_run *r, ranges *p, uint64_t i, kiln_error *err
 
 static kiln_status run_ranges(kiln_run *r, ranges *p, kiln_error *err)
 {
+    static const char what[] = "measuring spacing";
     bool due;
+    const kiln_scratch_use use = kiln_run_scratch_use(r);
+    p->payload.ranges.of_plan = use == KILN_SCRATCH_READ;
     KILN_TRY(list_ranges(r, p, err));
     KILN_TRY(is_due(r, p, &due, err));
+    if (use == KILN_SCRATCH_READ || (use == KILN_SCRATCH_MEND && !kiln_run_is_planned(r, what, p->units, p->n))) due = false;
     if (due) KILN_TRY(make_partition(r, p, err));
     const uint64_t start = kiln_now_ns();
-    KILN_TRY(kiln_run_units(r, "measuring spacing", p->units, p->n, err));
+    KILN_TRY(kiln_run_units(r, what, p->units, p->n, err));
     for (uint64_t i = 0; i < p->n; i++) KILN_TRY(sum_range(r, p, i, err));
     p->s->ranges_s = seconds_since(start);
     return KILN_OK;
@@ -346,7 +368,8 @@ static kiln_status add_back(kiln_run *r, ranges *p, uint64_t i, uint32_t first, 
                                  .payload = p->s->payloads[i],
                                  .payload_bytes = bytes,
                                  .cost = rows,
-                                 .ram = back_ram(p, rows)};
+                                 .ram = back_ram(p, rows),
+                                 .planning = !p->back_is_shared};
     (void)snprintf(p->s->units[i].name, sizeof p->s->units[i].name, "spacing of %u blocks from %s", end - first,
                    p->s->source->chunks[first].name);
     for (uint32_t b = first; b < end; b++) p->s->unit_of_block[b] = (uint32_t)i;
@@ -393,7 +416,7 @@ static void ranges_free(ranges *p)
 
 static kiln_status measure_ranges(kiln_run *r, uint64_t rows, ranges *p, kiln_error *err)
 {
-    plan_ranges(r, rows ? rows : choose_range_rows(r, p->s->source->count, p->payload.neighbors), p);
+    plan_ranges(r, rows ? rows : choose_range_rows(r, p->s->source->count, p->payload.neighbors, RANGE_ROWS), p);
     p->s->n_ranges = p->n;
     p->s->range_rows = p->payload.ranges.range_rows;
     KILN_TRY(run_ranges(r, p, err));
@@ -463,6 +486,17 @@ static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t 
     return KILN_OK;
 }
 
+/* The same for all tasks of a plan: what a host has of memory and devices is not asked after it. */
+static kiln_status choose(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, bool *on_device, kiln_error *err)
+{
+    const uint32_t tasks = kiln_run_tasks(r);
+    if (tasks == 0) return choose_whole(r, key, p, rows, whole, on_device, err);
+    *rows = choose_shared_rows(r, p->s->source->count, p->payload.neighbors, tasks);
+    KILN_TRY(kiln_run_decide(r, "range-rows", rows, err));
+    *whole = *rows == 0;
+    return KILN_OK;
+}
+
 /* Of whichever way is taken, were its units as small as they go. */
 static uint64_t least_ram(const kiln_layer *source, uint64_t rows, ranges *p)
 {
@@ -481,6 +515,7 @@ static uint64_t least_ram(const kiln_layer *source, uint64_t rows, ranges *p)
 kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kiln_layer *source, const kiln_spacing_options *o,
                                  kiln_spacing *out, kiln_error *err)
 {
+    enum { BACK_ROW_NS = 25 };
     const kiln_knn_unit u = {.neighbors = o->neighbors, .fallback2 = o->fallback2, .most2 = o->most2, .source = source->digest};
     const kiln_hash key = kiln_key_end(key_values(r, "spacing", source, &u));
     uint64_t rows = o->range_rows;
@@ -491,9 +526,10 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
     out->source = source;
     p->s = out;
     p->payload = u;
+    p->back_is_shared = kiln_knn_is_shared(source->count, rows, BACK_ROW_NS);
     kiln_run_foresee_ram(r, least_ram(source, rows, p), source->count / RANGE_ROWS_LEAST + GROUPS_MOST);
     plan_partition(r, scene, p);
-    if (!whole && !rows) st = choose_whole(r, key, p, &rows, &whole, &on_device, err);
+    if (!whole && !rows) st = choose(r, key, p, &rows, &whole, &on_device, err);
     if (st == KILN_OK) st = whole ? measure_whole(r, &u, on_device, key, out, err) : measure_ranges(r, rows, p, err);
     ranges_free(p);
     return st;

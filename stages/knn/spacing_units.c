@@ -202,13 +202,21 @@ static kiln_status read_boxes(const char *folder, uint64_t n, const kiln_knn_ran
     return st;
 }
 
+/* Of a range of places: the partition's files and the boxes. */
+static kiln_status open_partition(const kiln_layer *l, const kiln_knn_ranges *r, const char *folder, range_state *s, kiln_error *err)
+{
+    kiln_status st = kiln_spatial_open(folder, l->count, true, &s->places, err);
+    if (st == KILN_OK) st = read_boxes(folder, l->count, r, &s->boxes, err);
+    if (st != KILN_OK && r->of_plan) kiln_note(err, "what the plan has made is damaged or gone; plan anew with --plan --break-claim");
+    return st;
+}
+
 static kiln_status answer_range(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, range_state *s, kiln_error *err)
 {
     const kiln_knn_ranges *r = &u->ranges;
     char folder[KILN_PATH_MAX];
     KILN_TRY(kiln_worker_scratch(w, "knn", r->scratch, folder, err));
-    KILN_TRY(kiln_spatial_open(folder, l->count, true, &s->places, err));
-    KILN_TRY(read_boxes(folder, l->count, r, &s->boxes, err));
+    KILN_TRY(open_partition(l, r, folder, s, err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->spacing2, s->n, "the spacing of a range", err));
     const kiln_range g = {.n = l->count,
                           .begin = s->begin,

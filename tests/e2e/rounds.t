@@ -37,23 +37,26 @@ sha256sum m.db >before
 
 # three parts at a time; none opens the manifest for writing, nor makes a file beside it
 trace=; command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null && trace=1
-part() { # I/N
+part() { # STAGE MANIFEST I/N [options]
+    local stage=$1 db=$2 shard=$3; shift 3
     if [ -n "$trace" ]; then
-        strace -f -qq -o "trace.${1%/*}" -e trace=open,openat,creat,rename,renameat,unlink,unlinkat,mkdir,mkdirat,truncate,ftruncate "$KILN_BIN/kiln-prune" m.db --quiet --shard "$1" --part parts >/dev/null
+        strace -f -qq -o "trace.$stage.${shard%/*}" -e trace=open,openat,creat,rename,renameat,unlink,unlinkat,mkdir,mkdirat,truncate,ftruncate "$KILN_BIN/kiln-$stage" "$db" --quiet --shard "$shard" --part parts "$@" >/dev/null
     else
-        kiln prune m.db --shard "$1" --part parts >/dev/null
+        kiln "$stage" "$db" --shard "$shard" --part parts "$@" >/dev/null
     fi
 }
+only_read() { # STAGE MANIFEST: what its parts did
+    [ -n "$trace" ] || return 0
+    cat trace."$1".* | grep "[/\"]$2" | grep -v "/$2-journal\", O_RDONLY" >touched
+    grep -q "$2\", O_RDONLY" touched || fail "the trace does not show the manifest"
+    grep -E "O_RDWR|O_WRONLY|O_CREAT|$2-(wal|shm)|rename|unlink|truncate|creat\(" touched && fail "a part does more to the manifest than read it"
+}
 pids=()
-for i in 1 2 3; do part $i/3 & pids+=($!); done
+for i in 1 2 3; do part prune m.db $i/3 & pids+=($!); done
 for p in "${pids[@]}"; do wait "$p" || fail "a part ended with $?"; done
 [ "$(ls parts | wc -l)" = 3 ] || fail "not three parts: $(ls parts)"
 sha256sum --quiet -c before || fail "the manifest was changed"
-if [ -n "$trace" ]; then
-    cat trace.* | grep '[/"]m\.db' | grep -v '/m\.db-journal", O_RDONLY' >touched
-    grep -q 'm\.db", O_RDONLY' touched || fail "the trace does not show the manifest"
-    grep -E 'O_RDWR|O_WRONLY|O_CREAT|m\.db-(wal|shm)|rename|unlink|truncate|creat\(' touched && fail "a part does more to the manifest than read it"
-fi
+only_read prune m.db
 
 # a whole part is not computed again, and serves another number of shards
 must 0 kiln prune m.db --shard 2/3 --part parts --json
@@ -103,6 +106,25 @@ printf 'splatkiln-claim 1\nstage prune\n' >o.db.claim
 must 3 kiln prune o.db
 said "cut short"
 must 0 kiln prune o.db --break-claim
+
+# three rounds: ranges of points along a curve, the way back to their blocks, Gaussians of the points; and one for so few points that
+# a round takes longer than they do
+kiln generate points p --gaussians 140000 >/dev/null && kiln import p q.db >/dev/null || fail "points"
+cp q.db r.db && cp q.db few.db
+kiln knn q.db >/dev/null || fail "knn"
+must 2 kiln knn r.db --shard 1/2
+must 0 kiln knn r.db --plan --tasks 2 --range 40000 --json
+for what in "measuring spacing" "sorting back" "making Gaussians"; do
+    [ "$(number round.what)" = "$what" ] || fail "the plan of knn says $(cat out)"
+    for i in 1 2; do part knn r.db $i/2 --range 40000 || fail "part $i of $what"; done
+    only_read knn r.db
+    must 0 kiln knn r.db --gather parts --no-compute --range 40000 --json
+done
+[ "$(number status)" = done ] && [ ! -e r.db.claim ] && [ ! -e r.db.scratch ] || fail "the last gather of knn left $(ls -d r.db*)"
+same q.db r.db
+must 0 kiln knn few.db --plan --tasks 2 --json
+[ "$(number units.done)" -gt 1 ] && [ ! -e few.db.claim ] || fail "the plan for few points says $(cat out)"
+same q.db few.db
 
 # two rounds: the first gather plans the second; more shards than units
 scene t 5000 3 320x240
