@@ -53,7 +53,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_import_result *i, const kiln_
 static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
-    if (s->touched && !kiln_run_only_reads(r)) {
+    if (s->touched && !kiln_run_is_frozen(r)) {
         KILN_TRY(kiln_manifest_begin(m, err));
         kiln_status st = kiln_sources_put(m, s->files, s->n, err);
         if (st == KILN_OK) st = kiln_manifest_commit(m, err);

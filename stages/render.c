@@ -18,6 +18,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct {
     kiln_view_options request;
@@ -57,6 +58,16 @@ static const kiln_opt options[] = {
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "NAME.png or NAME.npy for one camera, else a folder", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
+
+/* How long --gather waits in all for pictures of other hosts to be seen. KILN_FILES_MS says another time. */
+static int64_t patience_ms;
+
+static void set_patience(void)
+{
+    enum { PATIENCE_MS = 10000 };
+    const char *given = getenv("KILN_FILES_MS");
+    patience_ms = given ? strtol(given, NULL, 10) : PATIENCE_MS;
+}
 
 static const kiln_cli cli = {.program = "kiln-render",
                              .summary = "draws the cameras and measures them against their photos",
@@ -303,17 +314,36 @@ typedef struct {
 
 /* Says whether the files of a stored unit are still those that it wrote, and a damaged photo is still as it was. False if the
  * counters do not describe them. */
-static kiln_status files_intact(const kiln_render_job *j, const kiln_unit_result *done, bool *intact, kiln_error *err)
+static kiln_status files_intact(const kiln_render_unit *u, const kiln_unit_result *done, bool *intact, kiln_error *err)
 {
     json_t *c; /* NULL: they are no JSON, so no file is known */
     KILN_TRY(kiln_json_parse(done->counters, strlen(done->counters), 0, "counters", &c, NULL, err));
-    *intact = json_is_object(c) &&
-              (!j->payload.picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), j->payload.picture)) &&
-              (!j->payload.depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), j->payload.depth)) &&
-              (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), j->payload.photo)) &&
-              (!json_object_get(c, "mask") || kiln_photo_state_is(json_object_get(c, "mask"), j->payload.mask));
+    *intact = json_is_object(c) && (!u->picture[0] || kiln_written_is_intact(json_object_get(c, "picture"), u->picture)) &&
+              (!u->depth[0] || kiln_written_is_intact(json_object_get(c, "depth"), u->depth)) &&
+              (!json_object_get(c, "photo") || kiln_photo_state_is(json_object_get(c, "photo"), u->photo)) &&
+              (!json_object_get(c, "mask") || kiln_photo_state_is(json_object_get(c, "mask"), u->mask));
     json_decref(c);
     return KILN_OK;
+}
+
+/* A kiln_unit_check_fn. Another host has renamed the files before it finished its part, but a network file system can show that some
+ * seconds later. All waits of a run together take at most `patience_ms`. */
+static kiln_status check_files(kiln_run *r, const kiln_unit *u, const kiln_unit_result *result, kiln_error *err)
+{
+    const kiln_render_unit *payload = u->payload;
+    for (int64_t pause_ms = 50;; pause_ms *= 2) {
+        bool intact;
+        KILN_TRY(files_intact(payload, result, &intact, err));
+        if (intact) return KILN_OK;
+        if (pause_ms > patience_ms) pause_ms = patience_ms;
+        if (pause_ms <= 0) break;
+        patience_ms -= pause_ms;
+        (void)nanosleep(&(struct timespec){.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000}, NULL);
+        KILN_TRY(kiln_run_interrupted(r, err));
+        kiln_written_look_again(payload->picture);
+    }
+    return kiln_fail(err, KILN_E_INPUT, "%s: '%s' is not the picture that its task wrote, or its photo has changed", u->name,
+                     payload->picture);
 }
 
 /* Fast pictures have a device kind of their own, so that none passes for an exact one. */
@@ -328,7 +358,7 @@ static kiln_status find_of_kind(kiln_run *r, const kiln_render_plan *s, kiln_ren
     kiln_unit_result result;
     *p = (picture){.key = unit_key(r, s, j, kind)};
     KILN_TRY(kiln_unit_find(kiln_run_manifest(r), p->key, &p->done, &result, err));
-    const kiln_status st = p->done ? files_intact(j, &result, &p->intact, err) : KILN_OK;
+    const kiln_status st = p->done ? files_intact(&j->payload, &result, &p->intact, err) : KILN_OK;
     kiln_unit_result_release(&result);
     snprintf(j->device_kind, sizeof j->device_kind, "%s", kind);
     return st;
@@ -414,18 +444,44 @@ static kiln_status find_due(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     return KILN_OK;
 }
 
+/* Drops the stored picture of this kind if its files are not there. */
+static kiln_status forget_lost(kiln_run *r, const picture *p, kiln_error *err)
+{
+    if (!p->done || p->intact || kiln_run_is_frozen(r)) return KILN_OK;
+    return kiln_unit_forget(kiln_run_manifest(r), p->key, err);
+}
+
+/* In a plan, also that of the other kind: if its file came back while tasks draw, hosts would no longer list the same units. */
+static kiln_status forget_other(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, const char *kind, kiln_error *err)
+{
+    picture p;
+    KILN_TRY(find_of_kind(r, s, j, strcmp(kind, "cpu") ? "cpu" : "cuda", &p, err));
+    return forget_lost(r, &p, err);
+}
+
 /* Sets the key of a unit that is due to that of the device kind that will compute it: with --force a picture of one kind would be
  * compared with one of the other. */
-static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, kiln_unit *u, kiln_error *err)
+static kiln_status choose_unit(kiln_run *r, const kiln_render_plan *s, kiln_render_job *j, const char *kind, kiln_unit *u,
+                               kiln_error *err)
 {
-    const char *kind;
     picture p;
     if (!j->due) return KILN_OK;
-    KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    if (kind && !o.fast) KILN_TRY(forget_other(r, s, j, kind, err));
+    if (!kind) KILN_TRY(kiln_run_device_kind(r, &kind, err));
     KILN_TRY(find_of_kind(r, s, j, kind_of_pictures(kind), &p, err));
     u->key = p.key;
     j->due = !p.intact || kiln_run_force(r);
-    return p.done && !p.intact ? kiln_unit_forget(kiln_run_manifest(r), u->key, err) : KILN_OK;
+    return forget_lost(r, &p, err);
+}
+
+/* The kind of devices that draws what is due, on every host of a plan; NULL: it is asked for when the first picture is due. */
+static kiln_status choose_kind(kiln_run *r, const kiln_render_plan *s, const char **kind, kiln_error *err)
+{
+    bool due = false;
+    *kind = NULL;
+    if (kiln_run_tasks(r) == 0) return KILN_OK;
+    for (uint32_t i = 0; i < s->n_jobs; i++) due = due || s->jobs[i].due;
+    return kiln_run_decide_kind(r, due, kind, err);
 }
 
 /* ---- work -------------------------------------------------------------------------------------------------------------- */
@@ -496,8 +552,10 @@ static kiln_status plan_fast(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 
 static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
+    const char *kind;
     KILN_TRY(find_due(r, s, err));
     KILN_TRY(expect_work(r, s, err));
+    KILN_TRY(choose_kind(r, s, &kind, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         kiln_unit *u = &s->units[i];
         kiln_render_job *j = &s->jobs[i];
@@ -507,7 +565,7 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
         u->optional = true; /* a camera that fails does not stop the others */
         u->replaced = o.fast;
         u->volatile_result = kiln_run_is_once(r);
-        if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, u, err));
+        if (!u->volatile_result) KILN_TRY(choose_unit(r, s, j, kind, u, err));
     }
     return o.fast ? plan_fast(r, s, err) : KILN_OK;
 }
@@ -525,18 +583,25 @@ static void drop_leftovers(const kiln_render_plan *s)
     }
 }
 
-static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+static kiln_status choose_and_forget(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_manifest_begin(m, err));
     kiln_status st = choose_units(r, s, err);
     if (st == KILN_OK) st = kiln_manifest_commit(m, err);
-    if (st != KILN_OK) {
-        kiln_manifest_rollback(m);
-        return st;
-    }
+    if (st != KILN_OK) kiln_manifest_rollback(m);
+    return st;
+}
+
+static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
+{
+    if (kiln_run_is_frozen(r))
+        KILN_TRY(choose_units(r, s, err));
+    else
+        KILN_TRY(choose_and_forget(r, s, err));
     KILN_TRY(kiln_render_plan_size(r, s, err));
-    drop_leftovers(s);
+    if (!kiln_run_is_frozen(r)) drop_leftovers(s); /* other hosts are writing: their processes are not known here */
+    kiln_run_checks_files(r, check_files);
     return kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
 }
 
@@ -568,6 +633,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(kiln_run_need(r, "import", err));
     KILN_TRY(kiln_run_need_layer(r, KILN_FORM_CHUNKS, &kind, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));
+    set_patience();
     s->kind = kind;
     kiln_status st = render_all(r, s, err);
     plan_release(s);
@@ -576,4 +642,4 @@ static kiln_status run(kiln_run *r, kiln_error *err)
 }
 
 const kiln_stage_program kiln_stage_render = {
-    .name = "render", .cli = &cli, .open = KILN_OPEN_WRITE, .run = run, .unit = kiln_render_compute, .early = kiln_frame_early};
+    .name = "render", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .run = run, .unit = kiln_render_compute, .early = kiln_frame_early};

@@ -291,10 +291,21 @@ kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln
 bool kiln_run_is_round(const kiln_run *r);
 /* Says whether this run makes the first plan of the stage: it may store such things, where the others find them. */
 bool kiln_run_begins_rounds(const kiln_run *r);
-/* Says whether the manifest is open for reading alone, beside other hosts, although the run does not say so (kiln_run_is_once). */
-bool kiln_run_only_reads(const kiln_run *r);
 /* on: the next lists are not shared out: their units read what only this host has. Call it between lists. */
 void kiln_run_shares_nothing(kiln_run *r, bool on);
+/* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this call
+ * on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this run
+ * does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.
+ * KILN_E_STALE: --devices names another kind than the plan. KILN_E_DEVICE: as kiln_run_device_kind. */
+kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether the manifest is open for reading alone: --part, and a plan that stands. The stage then stores and forgets nothing in it,
+ * and removes nothing beside it. */
+bool kiln_run_is_frozen(const kiln_run *r);
+/* For units that leave files beside the manifest: --gather calls `check` for each that a part has brought. KILN_E_INPUT, with a sentence,
+ * if the files are not those that the unit has written: the unit is dropped, its part put aside, and the unit is missing. It may wait
+ * for a slow file system. Any other failure ends the run. For the next lists; NULL: for none. */
+typedef kiln_status kiln_unit_check_fn(kiln_run *r, const kiln_unit *u, const kiln_unit_result *result, kiln_error *err);
+void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check);
 /* Returns how many tasks a plan is meant for: for a stage that cuts its work by that. 0: nothing is shared out. */
 uint32_t kiln_run_tasks(const kiln_run *r);
 /* on: the next lists are shared out although their units are planning, because there are many and each takes long; not on: --plan

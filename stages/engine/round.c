@@ -218,11 +218,37 @@ kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln
     return remember(round, name, *value, err);
 }
 
+/* A plan that stands is not asked twice: `devices` is of this call of the program alone, and workers get it as text. */
+kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, kiln_error *err)
+{
+    static const char name[] = "gpu";
+    static const char *const kinds[] = {"cpu", "cuda"};
+    const kiln_round *round = &r->round;
+    const char *const named = kiln_run_named_kind(r);
+    uint64_t gpu = 0;
+    *kind = NULL;
+    if (!round->has_claim && !wanted && round->mode != KILN_ROUND_NONE) return KILN_OK;
+    if (!planned_value(round, name, &gpu)) {
+        KILN_TRY(kiln_run_device_kind(r, kind, err));
+        gpu = strcmp(*kind, kinds[1]) == 0;
+    }
+    KILN_TRY(kiln_run_decide(r, name, &gpu, err));
+    if (gpu > 1) return kiln_fail(err, KILN_E_INPUT, "the plan that stands has no kind of devices of the number %llu", (unsigned long long)gpu);
+    *kind = kinds[gpu];
+    if (named && strcmp(named, *kind) != 0)
+        return kiln_fail(err, KILN_E_STALE, "the plan that stands is for --devices %s, and --devices names another kind", *kind);
+    if (!named && round->mode != KILN_ROUND_NONE) kiln_common_values.devices = *kind;
+    return KILN_OK;
+}
+
+bool kiln_run_is_frozen(const kiln_run *r) { return r->round.frozen; }
+
+void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check) { r->round.check = check; }
+
 void kiln_run_shares_planning(kiln_run *r, bool on) { r->round.shares_planning = on; }
 void kiln_run_shares_nothing(kiln_run *r, bool on) { r->round.shares_nothing = on; }
 bool kiln_run_is_round(const kiln_run *r) { return r->round.mode != KILN_ROUND_NONE; }
 bool kiln_run_begins_rounds(const kiln_run *r) { return r->round.mode == KILN_ROUND_PLAN && !r->round.has_claim; }
-bool kiln_run_only_reads(const kiln_run *r) { return r->round.frozen; }
 
 uint32_t kiln_run_tasks(const kiln_run *r)
 {

@@ -94,13 +94,18 @@ static bool blames_part(kiln_status st) { return st == KILN_E_INPUT || st == KIL
 /* ---- --part: what is left to do ------------------------------------------------------------------------------------------- */
 static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
+static bool has_key(const kiln_part *p, const kiln_hash *key)
+{
+    uint64_t n;
+    const kiln_hash *keys = kiln_part_keys(p, &n);
+    return n && bsearch(key, keys, n, sizeof *keys, by_bytes);
+}
+
 static void drop_done(kiln_job *j, const kiln_part *p)
 {
-    uint64_t n_keys, kept = 0;
-    const kiln_hash *keys = kiln_part_keys(p, &n_keys);
+    uint64_t kept = 0;
     for (uint64_t i = 0; i < j->n_due; i++) {
-        const kiln_unit *u = kiln_job_unit(j, i);
-        if (n_keys && bsearch(&u->key, keys, n_keys, sizeof *keys, by_bytes)) continue;
+        if (has_key(p, &kiln_job_unit(j, i)->key)) continue;
         j->due[kept++] = j->due[i];
     }
     j->run->round.n_elsewhere += j->n_due - kept;
@@ -271,9 +276,32 @@ static void put_aside(const char *folder, const char *name, const kiln_error *wh
     kiln_warn("%s; %s '%s'", why->msg, renamed ? "it is now" : "it cannot be renamed", renamed ? bad : path);
 }
 
-static kiln_status gather_one(kiln_run *r, const char *folder, const char *name, const kiln_hash *wanted, uint64_t n,
-                              kiln_error *err)
+/* Has the stage look for the files of what the part has brought. *why: of the first unit that is dropped. */
+static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why, kiln_error *err)
 {
+    kiln_run *r = j->run;
+    for (uint64_t i = 0; r->round.check && i < j->n_due; i++) {
+        const kiln_unit *u = kiln_job_unit(j, i);
+        kiln_unit_result result;
+        kiln_error bad = {0};
+        bool is_there;
+        if (!has_key(p, &u->key)) continue;
+        KILN_TRY(kiln_unit_find(r->manifest, u->key, &is_there, &result, err));
+        const kiln_status st = is_there ? r->round.check(r, u, &result, &bad) : KILN_OK;
+        kiln_unit_result_release(&result);
+        if (st == KILN_OK) continue;
+        if (st != KILN_E_INPUT) return kiln_fail(err, st, "%s", bad.msg);
+        if (why->status == KILN_OK) *why = bad;
+        KILN_TRY(kiln_unit_forget(r->manifest, u->key, err));
+        r->round.n_taken--;
+        r->units_stored--;
+    }
+    return KILN_OK;
+}
+
+static kiln_status gather_one(kiln_job *j, const char *folder, const char *name, const kiln_hash *wanted, uint64_t n, kiln_error *err)
+{
+    kiln_run *r = j->run;
     kiln_part *p;
     kiln_part_report report = {0};
     bool own = false;
@@ -282,10 +310,13 @@ static kiln_status gather_one(kiln_run *r, const char *folder, const char *name,
     if (st == KILN_OK) st = kiln_ram_need_gather(r, kiln_part_ram(p), name, &why);
     if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(kiln_common_values.threads)); /* no unit is in work now */
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
-    kiln_part_close(p);
     r->round.n_taken += report.inserted;
     r->units_stored += report.inserted;
     r->stored_bytes += report.bytes;
+    const kiln_status checked = p && !own && (st == KILN_OK || blames_part(st)) ? check_files(j, p, &why, err) : KILN_OK;
+    kiln_part_close(p);
+    if (checked != KILN_OK) return checked;
+    if (st == KILN_OK) st = why.status;
     if (st == KILN_OK) return KILN_OK;
     if (own || !blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
     put_aside(folder, name, &why);
@@ -389,7 +420,7 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {
         KILN_GO(kiln_interrupt_check(err));
-        KILN_GO(gather_one(j->run, folder, names.names[i], wanted, n_wanted, err));
+        KILN_GO(gather_one(j, folder, names.names[i], wanted, n_wanted, err));
     }
     KILN_GO(look_again(j, err));
     kiln_say("gathered: %llu units from %llu part%s, %llu missing", (unsigned long long)j->run->round.n_taken,

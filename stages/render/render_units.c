@@ -229,7 +229,7 @@ static void share(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u
     kiln_frame_state_share(w, s, p->encoding_ram + drawing, canvas_bytes(u, p->n_encoding));
 }
 
-/* Finds slabs for a view that the GPU has refused. device_room: of its slabs, 0: none. They take at most half of the memory if
+/* Finds slabs for a view that nobody has counted, or that the GPU has refused. device_room: of its slabs, 0: none. They take at most half of the memory if
  * there is room for any, so that their chunks are decoded on several threads. */
 static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, const picture *p, uint64_t device_room,
                              uint64_t *row_pairs, uint64_t *room, kiln_error *err)
@@ -252,7 +252,7 @@ static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_ren
     return KILN_OK;
 }
 
-static kiln_status draw_refused(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t device_room, picture *p,
+static kiln_status draw_uncounted(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t device_room, picture *p,
                                 kiln_error *err)
 {
     uint64_t room, *row_pairs;
@@ -272,7 +272,7 @@ static kiln_status draw_on_device(kiln_worker *w, kiln_frame_state *s, const kil
     uint64_t room;
     KILN_TRY(take_canvas(w, s, u, p, err));
     KILN_TRY(kiln_frame_on_device(w, s, &u->request, p->background, p->rgba, p->depth, &stats, &done, &room, err));
-    if (!done) return draw_refused(w, s, u, room, p, err);
+    if (!done) return draw_uncounted(w, s, u, room, p, err);
     take_stats(p, &stats);
     return KILN_OK;
 }
@@ -282,6 +282,10 @@ static kiln_status draw_in_parts(kiln_worker *w, kiln_frame_state *s, const kiln
 {
     kiln_frame *f = NULL;
     uint64_t room;
+    if (u->count_first) {
+        KILN_TRY(take_canvas(w, s, u, p, err));
+        return draw_uncounted(w, s, u, 0, p, err);
+    }
     KILN_TRY(make_frame(w, s, u, &f, &room, err));
     KILN_TRY(take_canvas(w, s, u, p, err));
     return room > 0 ? draw_slabs(w, s, u, room, p, err) : draw_frame(w, u, f, l, p, err);
@@ -296,8 +300,11 @@ static void advise_fast(kiln_error *err)
 }
 
 /* A stored table saves work on the CPU alone: a GPU makes the lists in less time than a thread of the CPU decodes them. Nor is there
- * one for a fast picture. */
-static bool may_use_table(kiln_worker *w, const picture *p) { return !p->fast && kiln_runner_exec(kiln_worker_runner(w)).device < 0; }
+ * one for a fast picture, or for slabs. */
+static bool may_use_table(kiln_worker *w, const kiln_render_unit *u, const picture *p)
+{
+    return !p->fast && !u->count_first && kiln_runner_exec(kiln_worker_runner(w)).device < 0;
+}
 
 static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
@@ -305,7 +312,7 @@ static kiln_status draw_picture(kiln_worker *w, kiln_frame_state *s, const kiln_
     kiln_status st = KILN_OK;
     bool drawn = false;
     kiln_frame_set_fast(s, p->fast);
-    if (may_use_table(w, p)) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
+    if (may_use_table(w, u, p)) KILN_GO(kiln_lists_find(w, &u->request, u->camera, u->table_key, &l, err));
     if (!l.table) KILN_GO(try_single_pass(w, s, u, p, &drawn, err));
     if (!drawn) KILN_GO(is_on_device(u) ? draw_on_device(w, s, u, p, err) : draw_in_parts(w, s, u, &l, p, err));
 done:

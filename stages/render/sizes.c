@@ -26,21 +26,37 @@ static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size
     j->payload.band_pairs = size->band_pairs;
     j->payload.ram = kiln_frame_ram(s->layer, size, true, kiln_render_beside_frame(&j->payload, size));
     s->units[i].ram = j->payload.ram;
-    s->units[i].cost = 4 * size->visible + (uint64_t)j->camera->width * j->camera->height;
+}
+
+/* By the upper bound, whether the camera is counted or not: hosts of different memory must come to the same list. */
+static uint64_t cost_of(const kiln_render_job *j, const kiln_draw_size *bound)
+{
+    return 4 * bound->visible + (uint64_t)j->camera->width * j->camera->height;
+}
+
+/* The same for a picture whose Gaussians the worker counts itself: for that, and for the smallest slabs that they may need. */
+static uint64_t unknown_ram(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
+{
+    const kiln_render_unit *u = &s->jobs[i].payload;
+    const uint64_t counting = kiln_frame_count_ram(s->layer, &u->request) + kiln_render_picture_bytes(u);
+    const uint64_t slabs = kiln_render_slabs_ram(s->layer, u, size, kiln_render_smallest_slab(size));
+    return kiln_max_u64(counting, slabs);
 }
 
 /* ---- drawn on a GPU where memory is tight ------------------------------------------------------------------------------ */
-/* Sets the memory of a picture that is drawn in the memory of a GPU: for that, and for the smallest slabs, with the count before
- * them, because the GPU may refuse. Returns false if a unit may not take so much. */
+/* The memory of a picture that is drawn in the memory of a GPU: for that, and for slabs, because the GPU may refuse. */
+static uint64_t on_device_ram(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
+{
+    return kiln_max_u64(kiln_render_device_ram(s->layer, &s->jobs[i].payload), unknown_ram(s, i, size));
+}
+
+/* Returns false if a unit may not take so much. */
 static bool set_on_device(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t may)
 {
     kiln_render_unit *u = &s->jobs[i].payload;
-    const uint64_t on_device = kiln_render_device_ram(s->layer, u);
-    const uint64_t counting = kiln_frame_count_ram(s->layer, &u->request) + kiln_render_picture_bytes(u);
-    const uint64_t slabs = kiln_render_slabs_ram(s->layer, u, size, kiln_render_smallest_slab(size));
-    const uint64_t ram = kiln_max_u64(on_device, kiln_max_u64(counting, slabs));
+    const uint64_t ram = on_device_ram(s, i, size);
     if (ram > may) return false;
-    u->device_ram = on_device;
+    u->device_ram = kiln_render_device_ram(s->layer, u);
     s->units[i].ram = u->ram = ram;
     return true;
 }
@@ -105,6 +121,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uin
     KILN_GO(KILN_ALLOC(&units, n, "units", err));
     KILN_GO(KILN_ALLOC(&payloads, n, "units", err));
     for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], &payloads[k], &units[k]);
+    kiln_run_shares_planning(r, true); /* counting reads as much as drawing */
     KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
     for (uint32_t k = 0; k < n; k++) {
         kiln_draw_size size = kiln_frame_bound(&payloads[k].request, s->layer);
@@ -117,6 +134,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uin
         KILN_GO(take_count(r, s, tight[k], &units[k], size, err));
     }
 done:
+    kiln_run_shares_planning(r, false);
     if (units) kiln_units_release(units, n);
     free(payloads);
     free(units);
@@ -145,7 +163,7 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
     enum { DEPTH = 4 + 4 };
     kiln_render_encoding t = {0};
     unsigned workers = 1;
-    const uint32_t n_due = count_due(s);
+    const uint32_t tasks = kiln_run_tasks(r), n_due = (count_due(s) + (tasks ? tasks - 1 : 0)) / (tasks ? tasks : 1);
     if (n_due > 0) KILN_TRY(kiln_run_worker_count(r, &workers, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
@@ -166,13 +184,32 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
     return KILN_OK;
 }
 
+/* In a plan, which cameras are counted is decided by the memory of the plan's host, due or not: all hosts list the same. */
+static bool is_counted_by_plan(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t planned)
+{
+    return s->units[i].ram > planned && (!size->in_parts || on_device_ram(s, i, size) > planned);
+}
+
+/* A picture of a plan that has not counted it, on a host with less memory than the plan's: its worker counts. */
+static void set_uncounted(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t may)
+{
+    kiln_render_unit *u = &s->jobs[i].payload;
+    const uint64_t ram = unknown_ram(s, i, size);
+    if (size->in_parts || s->units[i].ram <= may || ram >= s->units[i].ram) return;
+    u->count_first = true;
+    s->units[i].ram = u->ram = ram;
+}
+
 kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     bool in_parts;
     kiln_status st = KILN_OK;
     uint32_t *tight, n = 0;
     unsigned workers = 1;
+    const bool shared = kiln_run_tasks(r) > 0;
     const uint64_t may = kiln_run_unit_ram(r);
+    uint64_t planned = may;
+    KILN_TRY(kiln_run_decide(r, "picture-ram", &planned, err));
     KILN_TRY(may_be_in_parts(r, s, &in_parts, err));
     if (in_parts) KILN_TRY(kiln_run_worker_count(r, &workers, err));
     KILN_TRY(KILN_ALLOC(&tight, s->n_jobs, "cameras", err));
@@ -181,8 +218,16 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
         kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer);
         size.in_parts = in_parts;
         set_size(s, i, &size);
+        s->units[i].cost = cost_of(j, &size);
+        if (shared && is_counted_by_plan(s, i, &size, planned)) {
+            tight[n++] = i;
+            continue;
+        }
         const bool drawn = in_parts && s->units[i].ram > may / workers && set_on_device(s, i, &size, may);
-        if (j->due && !drawn && s->units[i].ram > may) tight[n++] = i;
+        if (shared && !drawn)
+            set_uncounted(s, i, &size, may);
+        else if (j->due && !drawn && s->units[i].ram > may)
+            tight[n++] = i;
     }
     if (n > 0) st = count_tight(r, s, tight, n, in_parts, err);
     if (st == KILN_OK) st = size_encoding(r, s, in_parts, err);

@@ -4,6 +4,9 @@
 #include "schema/hash.h"
 #include "stages/import/scan.h"
 
+#include <dirent.h>
+#include <string.h>
+
 kiln_status kiln_written_describe(const char *path, json_t **out, kiln_error *err)
 {
     char hex[33];
@@ -26,4 +29,15 @@ bool kiln_written_is_intact(const json_t *described, const char *path)
     if ((json_int_t)info.size != json_integer_value(json_object_get(described, "size"))) return false;
     if ((json_int_t)info.mtime_ns == json_integer_value(json_object_get(described, "mtime_ns"))) return true;
     return kiln_hash_file(path, &is, &none) == KILN_OK && kiln_hash_equal(was, is);
+}
+
+void kiln_written_look_again(const char *path)
+{
+    char folder[KILN_PATH_MAX];
+    const size_t n = (size_t)(kiln_path_base(path) - path);
+    if (!*path || n >= sizeof folder) return;
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    DIR *d = opendir(n ? folder : "."); /* which asks the server */
+    if (d) (void)closedir(d);
 }

@@ -198,6 +198,33 @@ said "kiln slurm"
 [ -e new ] && fail "a refused pipeline left a folder"
 must 3 "$KILN_BIN/kiln" pipeline t/scene.ply/
 said "without the slash"
+# pictures: files beside the manifest, in a round; one before it counts cameras where the plan's memory is small
+mkdir drawn at && cp t.db drawn/d.db && cp t.db at/d.db && kiln render drawn/d.db >/dev/null || fail "render"
+must 0 kiln render at/d.db --plan --tasks 2
+for i in 1 2; do part render at/d.db $i/2 || fail "part $i of the pictures"; done
+only_read render d.db
+mkdir kept && cp -r at parts kept
+# one is lost and one is another: the gather waits for them, then names their tasks, whose parts are made again
+rm at/renders/cam0.png && cp at/renders/cam2.png at/renders/cam1.png
+must 7 env KILN_FILES_MS=200 "$KILN_BIN/kiln-render" at/d.db --gather parts --no-compute --json
+[ "$(number round.missing)" = 2 ] && ls parts/render*.bad >/dev/null || fail "the gather says $(cat out)"
+for i in 1 2; do must 0 kiln render at/d.db --shard $i/2 --part parts; done
+rm at/renders/cam0.png
+must 0 env KILN_FILES_MS=200 "$KILN_BIN/kiln-render" at/d.db --gather parts --json # draws that one itself
+[ "$(number units.done)" = 1 ] && [ "$(number status)" = done ] || fail "the gather says $(cat out)"
+same drawn/d.db at/d.db
+diff -r drawn/renders at/renders || fail "pictures differ"
+# a picture that comes late is waited for
+rm -rf at parts && cp -r kept/at kept/parts . && mv at/renders/cam0.png late.png
+(sleep 0.3; mv late.png at/renders/cam0.png) &
+must 0 kiln render at/d.db --gather parts --no-compute --json
+[ "$(number units.done)" = 0 ] || fail "a late picture was drawn again: $(cat out)"
+same drawn/d.db at/d.db
+rm -rf at && cp -r kept/at .
+must 0 kiln render at/d.db --break-claim --plan --devices cpu
+must 4 kiln render at/d.db --shard 1/1 --part parts --devices cuda
+must 0 kiln render at/d.db --break-claim --plan --ram 40M --json # counting
+[ "$(number round.units)" = 3 ] && grep -q "memory is tight" out || fail "a plan with little memory says $(cat out)"
 
 # a camera that cannot be counted, in its part and in the gather: the rounds go on without it, and the end is as on one host
 kiln import t v.db >/dev/null && kiln knn v.db >/dev/null && kiln prune v.db >/dev/null && kiln chunk v.db >/dev/null || fail "bake"
