@@ -25,10 +25,10 @@ LIB_LDLIBS = -lsqlite3 -lzstd -lxxhash -lm -ldl -lpthread $(CUDA_LDLIBS)
 LDLIBS   = -lpng -ljpeg -lwebp -ltiff -ljansson -lisal -lz $(LIB_LDLIBS)
 LIB_OBJ := $(LIB_SRC:%=$O/%.o) $(patsubst %.c,$O/%.avx2.o,$(wildcard kernels/*/*_cpu.c))
 PART_SRC := $(filter-out stages/tools/%,$(wildcard stages/*.c stages/*/*.c stages/*/*/*.c))
-STAGES  := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
+STAGE_NAMES := $(patsubst stages/%.c,%,$(wildcard stages/*.c))
 # kiln-NAME from NAME.c; kiln.c is the front command itself.
 TOOLS   := $(patsubst stages/tools/%.c,%,$(filter-out stages/tools/kiln.c,$(wildcard stages/tools/*.c)))
-PROGRAMS := $(STAGES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
+PROGRAMS := $(STAGE_NAMES:%=$O/bin/kiln-%) $(TOOLS:%=$O/bin/kiln-%)
 BIN     := $O/bin/kiln $(PROGRAMS)
 UNIT    := $(patsubst tests/unit/%.c,$O/tests/unit/%,$(wildcard tests/unit/*_test.c))
 C_FILES := $(wildcard $(foreach d,base schema kernels kernels/* stages stages/* stages/*/* tests/* examples,$d/*.[ch] $d/*.cc $d/*.cu $d/*.cuh))
@@ -60,7 +60,7 @@ $O/bin/kiln: $O/stages/tools/kiln.c.o $(LINKED)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) -fopenmp $(LDFLAGS) -Wl,--build-id $^ $(LDLIBS) -o $@
 # The stages are in kiln, which goes by the name under which it is called. Where a file cannot have two names it is copied.
-$(STAGES:%=$O/bin/kiln-%): $O/bin/kiln
+$(STAGE_NAMES:%=$O/bin/kiln-%): $O/bin/kiln
 	@ln -f $< $@ 2>/dev/null || cp -p $< $@
 $O/tests/unit/%: $O/tests/unit/%.c.o $O/tests/filter.c.o $(LINKED)
 	@mkdir -p $(@D)

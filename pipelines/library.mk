@@ -48,7 +48,7 @@ $O/share/splatkiln/slurm:
 install: $(BIN) $(MAN) $(COMPLETION) lib
 	install -d '$(AT)/bin' '$(AT)/share/man/man1' '$(AT)/$(BASH_DIR)' '$(AT)/$(ZSH_DIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	install $(BIN) '$(AT)/bin'
-	for s in $(STAGES); do ln -f '$(AT)/bin/kiln' "$(AT)/bin/kiln-$$s" 2>/dev/null || :; done # as in build/bin
+	for s in $(STAGE_NAMES); do ln -f '$(AT)/bin/kiln' "$(AT)/bin/kiln-$$s" 2>/dev/null || :; done # as in build/bin
 	install -m 644 $(MAN) '$(AT)/share/man/man1'
 	install -d '$(AT)/share/splatkiln/slurm'
 	install $(wildcard pipelines/slurm/*.sh) '$(AT)/share/splatkiln/slurm'

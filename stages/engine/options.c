@@ -43,21 +43,21 @@ static const kiln_opt shard_row = {"shard",
                                    NULL,
                                    NULL,
                                    "with --part: the I-th of N equal parts of what is planned, I from 1 to N",
-                                   0};
+                                   KILN_STEP};
 
 static const kiln_opt round_rows[] = {
     {"plan", 0, KILN_OPT_BOOL, &kiln_engine_values.plan, NULL, NULL, NULL,
-     "for several hosts: compute what all tasks need, and keep other writers out until --gather", 0},
+     "for several hosts: compute what all tasks need, and keep other writers out until --gather", KILN_STEP},
     {"tasks", 0, KILN_OPT_U32, &kiln_engine_values.tasks, "N", "0", "0..1000000",
-     "number of tasks that --plan is meant for, or that --gather plans next; 0: one, or as many as before", 0},
+     "number of tasks that --plan is meant for, or that --gather plans next; 0: one, or as many as before", KILN_STEP},
     {"part", 0, KILN_OPT_PATH, &kiln_engine_values.part, "DIR", NULL, NULL,
-     "compute --shard I/N of what is planned into a file in DIR; the manifest is only read", 0},
+     "compute --shard I/N of what is planned into a file in DIR; the manifest is only read", KILN_STEP},
     {"gather", 0, KILN_OPT_PATH, &kiln_engine_values.gather, "DIR", NULL, NULL,
-     "bring in the parts in DIR, compute what is missing, and go on: to the end, or to the next plan", 0},
+     "bring in the parts in DIR, compute what is missing, and go on: to the end, or to the next plan", KILN_STEP},
     {"no-compute", 0, KILN_OPT_BOOL, &kiln_engine_values.no_compute, NULL, NULL, NULL,
-     "with --gather: compute nothing that is missing, name the tasks that do and end with 7", 0},
+     "with --gather: compute nothing that is missing, name the tasks that do and end with 7", KILN_STEP},
     {"remove-parts", 0, KILN_OPT_BOOL, &kiln_engine_values.remove_parts, NULL, NULL, NULL,
-     "with --gather: remove the parts when all of their plan is stored", 0},
+     "with --gather: remove the parts when all of their plan is stored", KILN_STEP},
     {"shared-dir", 0, KILN_OPT_PATH, &kiln_engine_values.shared_dir, "DIR", NULL, NULL,
      "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the tasks; default: "
      "beside "

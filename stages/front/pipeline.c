@@ -234,30 +234,21 @@ static kiln_status check_once(const bake *b, kiln_error *err)
     return KILN_OK;
 }
 
-/* A part of a stage's units, or a step of a round over hosts, leaves nothing for the next stage either: the first where nothing is
- * baked yet, so that the next would end with 4; the second always, because a claim would keep the next from writing. */
+/* Nor does a part of a stage's units where nothing is baked yet: the next stage would end with 4. */
 static kiln_status check_parts(const bake *b, kiln_error *err)
 {
-    static const struct {
-        const char *name;
-        bool always;
-        const char *advice;
-    } rows[] = {{"shard", false, ""},
-                {"units", false, ""},
-                {"plan", true, "; kiln slurm does this for all stages"},
-                {"part", true, "; kiln slurm does this for all stages"},
-                {"gather", true, "; kiln slurm does this for all stages"}};
-    const bool is_new = !kiln_is_file(b->manifest);
+    static const char *const names[] = {"shard", "units"};
+    if (kiln_is_file(b->manifest)) return KILN_OK;
     for (size_t s = 0; s < table.n_stages; s++)
         for (size_t i = 0; b->runs[s] && i < table.stage[s].n; i++) {
             const char *stage = table.stage[s].stage, *reader = reader_of(b, stage);
             const kiln_opt *row = reader ? kiln_pipeline_given(&cli, &table.stage[s].option[i]) : NULL;
-            for (size_t k = 0; row && k < sizeof rows / sizeof *rows; k++)
-                if (!strcmp(rows[k].name, table.stage[s].option[i].name) && (rows[k].always || is_new))
+            for (size_t k = 0; row && k < sizeof names / sizeof *names; k++)
+                if (!strcmp(names[k], table.stage[s].option[i].name))
                     return kiln_fail(err, KILN_E_USAGE,
                                      "with --%s, %s does not finish, so %s would have nothing to read: let the run end with that "
-                                     "stage, as with --stages %s%s",
-                                     row->name, stage, reader, stage, rows[k].advice);
+                                     "stage, as with --stages %s",
+                                     row->name, stage, reader, stage);
         }
     return KILN_OK;
 }

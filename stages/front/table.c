@@ -29,7 +29,8 @@ typedef struct {
 
 static const char *text_of(const json_t *row, const char *field) { return json_string_value(json_object_get(row, field)); }
 static bool flag_of(const json_t *row, const char *field) { return json_is_true(json_object_get(row, field)); }
-static bool is_alone(const json_t *row) { return flag_of(row, "alone"); }
+/* What `kiln pipeline` does not have. */
+static bool is_left_out(const json_t *row) { return flag_of(row, "alone") || flag_of(row, "step"); }
 
 static kiln_opt_kind kind_of(const json_t *row)
 {
@@ -54,7 +55,7 @@ static const json_t *find(const json_t *options, const char *name)
     json_array_foreach(options, i, row)
     {
         const char *has = text_of(row, "name");
-        if (has && !strcmp(has, name) && !is_alone(row)) return row;
+        if (has && !strcmp(has, name) && !is_left_out(row)) return row;
     }
     return NULL;
 }
@@ -178,7 +179,7 @@ static kiln_status add_options(maker *m, size_t s, bool shared, kiln_error *err)
     json_array_foreach(m->options[s], i, row)
     {
         bool ambiguous;
-        if (is_alone(row) || kind_of(row) == KILN_OPT_END) continue;
+        if (is_left_out(row) || kind_of(row) == KILN_OPT_END) continue;
         const bool several = count_holders(m, row, &ambiguous) > 1 && !ambiguous;
         if (several != shared) continue;
         const int section = several ? KILN_SECTION_SHARED : (int)s;

@@ -194,7 +194,6 @@ must 2 kiln export w.db --plan
 said "not shared out among hosts"
 must 2 "$KILN_BIN/kiln" pipeline t --out new --shard 1/2
 must 2 "$KILN_BIN/kiln" pipeline t --out new --prune-plan
-said "kiln slurm"
 [ -e new ] && fail "a refused pipeline left a folder"
 must 3 "$KILN_BIN/kiln" pipeline t/scene.ply/
 said "without the slash"
