@@ -70,10 +70,10 @@ typedef struct {
     const kiln_block_groups *groups;
     uint64_t n_chunks, row_bytes;
     const char *folder;              /* of the files */
-    const kiln_scratch_file *memory; /* [n_memory], each of kiln_groups_bytes: group i lies in memory[i % n_memory]; NULL: on the disk */
+    const kiln_scratch_file *memory; /* [n_memory] of kiln_groups_bytes each, group i in memory[i % n_memory]; NULL: on the disk */
     uint32_t n_memory;
-    kiln_hash plan;                  /* its key */
-    bool only_reads;                 /* files that are damaged stay: other hosts may see them otherwise */
+    kiln_hash plan;  /* its key */
+    bool only_reads; /* files that are damaged stay: other hosts may see them otherwise */
 } kiln_group_store;
 
 /* The hash of a slice of n rows: rows[n] of the group, in the order of the chunk, and their bytes, n times store->row_bytes. */
