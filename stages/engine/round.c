@@ -38,7 +38,8 @@ static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln
     if (o->break_claim && mode != KILN_ROUND_NONE && mode != KILN_ROUND_PLAN)
         return kiln_fail(err, KILN_E_USAGE, "--break-claim gives up the plan that --part and --gather need");
     if (mode == KILN_ROUND_NONE && o->shard && r->program->undivided)
-        return kiln_fail(err, KILN_E_USAGE, "kiln-%s leaves no unit to other runs: --shard is for --part, after --plan", r->program->name);
+        return kiln_fail(err, KILN_E_USAGE, "kiln-%s leaves no unit to other runs: --shard is for --part, after --plan",
+                         r->program->name);
     if (mode == KILN_ROUND_NONE) return KILN_OK;
     if (kiln_run_is_once(r)) return kiln_fail(err, KILN_E_USAGE, "a run that changes no state plans, stores and gathers nothing");
     if (o->force || o->units) return kiln_fail(err, KILN_E_USAGE, "--%s is for a run on one host", o->force ? "force" : "units");
@@ -124,13 +125,31 @@ static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode m
     return open_as(r, path, round->frozen ? KILN_OPEN_FROZEN : mode, err);
 }
 
-kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+static kiln_status open_in_mode(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
-    if (kiln_engine_values.break_claim) KILN_TRY(break_claim(r, path, err));
     if (r->round.mode == KILN_ROUND_PART) return open_for_part(r, path, err);
     if (r->round.mode == KILN_ROUND_GATHER) return open_for_gather(r, path, err);
     if (r->round.mode == KILN_ROUND_PLAN) return open_for_plan(r, path, mode, err);
     return open_as(r, path, mode, err);
+}
+
+/* A gather that lacks --shared-dir would make all that the plan has left there once more, beside the manifest, and leave the first.
+ * Which folder it is may have another name on another host, so the plan decides only whether there is one. */
+static kiln_status decide_shared_dir(kiln_run *r, kiln_error *err)
+{
+    uint64_t planned = kiln_engine_values.shared_dir != NULL;
+    KILN_TRY(kiln_run_decide(r, "shared-dir", &planned, err));
+    if (planned == (kiln_engine_values.shared_dir != NULL)) return KILN_OK;
+    return kiln_fail(err, KILN_E_STALE,
+                     planned ? "the plan that stands has its data in another folder: give --shared-dir as --plan was given it"
+                             : "the plan that stands has its data beside the manifest: --plan was given no --shared-dir");
+}
+
+kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+{
+    if (kiln_engine_values.break_claim) KILN_TRY(break_claim(r, path, err));
+    KILN_TRY(open_in_mode(r, path, mode, err));
+    return decide_shared_dir(r, err);
 }
 
 kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
@@ -138,7 +157,8 @@ kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode
     struct stat s;
     if (stat(path, &s) != 0 || s.st_size == 0) {
         if (r->round.mode == KILN_ROUND_PART || r->round.mode == KILN_ROUND_GATHER) return refuse_no_plan(r, path, err);
-        return kiln_engine_values.break_claim ? break_claim(r, path, err) : KILN_OK;
+        if (kiln_engine_values.break_claim) KILN_TRY(break_claim(r, path, err));
+        return decide_shared_dir(r, err); /* as where there is one */
     }
     KILN_TRY(kiln_round_open(r, path, mode, err));
     return kiln_run_load_parameters(r, err);
@@ -233,7 +253,9 @@ kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, ki
         gpu = strcmp(*kind, kinds[1]) == 0;
     }
     KILN_TRY(kiln_run_decide(r, name, &gpu, err));
-    if (gpu > 1) return kiln_fail(err, KILN_E_INPUT, "the plan that stands has no kind of devices of the number %llu", (unsigned long long)gpu);
+    if (gpu > 1)
+        return kiln_fail(err, KILN_E_INPUT, "the plan that stands has no kind of devices of the number %llu",
+                         (unsigned long long)gpu);
     *kind = kinds[gpu];
     if (named && strcmp(named, *kind) != 0)
         return kiln_fail(err, KILN_E_STALE, "the plan that stands is for --devices %s, and --devices names another kind", *kind);

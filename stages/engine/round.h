@@ -43,8 +43,9 @@ typedef struct {
 
 /* Reads the options into r->round; after kiln_selection_read. KILN_E_USAGE. */
 kiln_status kiln_round_read(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
-/* Opens the manifest as the round wants it; mode: how the program does without one. KILN_E_STALE: --part, and nothing is planned.
- * KILN_E_BUSY: the claim is another stage's. Others as kiln_manifest_open. */
+/* Opens the manifest as the round wants it; mode: how the program does without one. KILN_E_STALE: --part, and nothing is planned;
+ * or the plan has --shared-dir, and this run has not, or the other way round. KILN_E_BUSY: the claim is another stage's. Others as
+ * kiln_manifest_open. */
 kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err) KILN_MUST_CHECK;
 /* For a worker: how it opens the manifest at this path. */
 kiln_open_mode kiln_round_worker_mode(const char *path);

@@ -60,8 +60,10 @@ left m.db
 cp base.db n.db
 must 0 kiln chunk n.db $cut --plan --shared-dir all
 [ -e n.db.scratch ] && fail "the plan has not used --shared-dir"
-must 74 kiln chunk n.db $cut --shard 1/2 --part parts
-said "n.db.scratch"
+must 4 kiln chunk n.db $cut --shard 1/2 --part parts
+must 4 kiln chunk n.db $cut --gather parts
+said "--shared-dir"
+[ -e n.db.scratch ] && fail "a gather without --shared-dir has made its own folder"
 must 0 kiln chunk n.db $cut --shard 1/2 --part parts --shared-dir all
 must 0 kiln chunk n.db $cut --gather parts --shared-dir all
 same one.db n.db
