@@ -571,6 +571,13 @@ static bool is_long(const pruning *p)
     return kiln_run_gpu_pays(cpu_s / 2);
 }
 
+/* Of one thread; the same on all hosts. */
+static double pairs_s(const pruning *p)
+{
+    const double rows = (double)p->input->count;
+    return kiln_work_prune(rows, p->n_views) - kiln_work_prune(rows, 0);
+}
+
 static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
 {
     kiln_buffer shared = {0};
@@ -581,6 +588,7 @@ static kiln_status predict(kiln_run *r, pruning *p, kiln_error *err)
     KILN_GO(put_lists(p, &shared, err));
     for (uint32_t i = 0; i < p->n_views; i++) KILN_GO(plan_view(r, p, i, &shared, &units[i], err));
     KILN_GO(kiln_run_computes(r, is_long(p), err));
+    kiln_run_shares_planning(r, kiln_work_is_round(pairs_s(p)));
     KILN_GO(kiln_run_units(r, "counting pairs", units, p->n_views, err));
     for (uint32_t i = 0; i < p->n_views; i++) {
         p->views[i].missing = units[i].quarantined;

@@ -52,4 +52,11 @@ double kiln_work_gpu_s(bool open)
     return 1e-3 * (double)(open && ms > HAND_OVER_MS ? HAND_OVER_MS : ms);
 }
 
+bool kiln_work_is_round(double cpu_s)
+{
+    static const double LEAST_S = 100;
+    const char *given = getenv("KILN_ROUND_S");
+    return cpu_s >= (given && *given ? strtod(given, NULL) : LEAST_S);
+}
+
 bool kiln_work_pays(double cpu_s, unsigned threads, bool open) { return cpu_s >= kiln_work_gpu_s(open) * (threads ? threads : 1); }

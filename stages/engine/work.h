@@ -38,6 +38,10 @@ double kiln_work_later(const kiln_work_scene *s);
 
 /* Says whether a GPU is worth it for this work. open: it is open already. */
 bool kiln_work_pays(double cpu_s, unsigned threads, bool open);
+/* Says whether a list of planning units that takes so long is worth a round over hosts (kiln_run_shares_planning): from 100 s on. A
+ * round costs some seconds of a scheduler, and each task decodes its input again. It depends on nothing that differs from host to
+ * host; KILN_ROUND_S of the environment, which tests set, is another number of seconds. */
+bool kiln_work_is_round(double cpu_s);
 /* Returns the seconds that the rule counts for the GPU: KILN_GPU_MS of the environment, which tests set, else what was measured. */
 double kiln_work_gpu_s(bool open);
 

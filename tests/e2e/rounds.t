@@ -128,7 +128,7 @@ same q.db few.db
 
 # two rounds: the first gather plans the second; more shards than units
 scene t 5000 3 320x240
-kiln import t t.db >/dev/null && kiln knn t.db >/dev/null && kiln prune t.db >/dev/null && kiln chunk t.db >/dev/null || fail "bake"
+kiln import t t.db >/dev/null && kiln knn t.db >/dev/null && cp t.db f.db && kiln prune t.db >/dev/null && cp t.db g.db && kiln chunk t.db >/dev/null || fail "bake"
 cp t.db u.db
 kiln tiles t.db >/dev/null || fail "tiles"
 round() {
@@ -175,6 +175,16 @@ grep -q '"status": "nothing to do"' out || fail "an import after its rounds does
 gzip -1 -c i/scene.ply >packed.ply.gz # rows in scratch of one host: the plan imports
 must 0 kiln import packed.ply.gz packed.db --plan --json
 [ "$(number status)" = done ] && [ "$(number units.done)" -ge 3 ] && [ ! -e packed.db.claim ] || fail "the plan of a packed file says $(cat out)"
+
+# forecasts that take long are a round of kiln-prune
+export KILN_ROUND_S=0
+must 0 kiln prune f.db --plan --tasks 2 --json
+[ "$(number round.what)" = "counting pairs" ] && [ "$(number round.due)" = 3 ] || fail "the round of forecasts is $(cat out)"
+for i in 1 2; do must 0 kiln prune f.db --shard $i/2 --part pairs; done
+must 0 kiln prune f.db --gather pairs --no-compute --json
+[ "$(number status)" = done ] && [ "$(number units.done)" = 0 ] || fail "the gather of forecasts says $(cat out)"
+unset KILN_ROUND_S
+same g.db f.db
 
 # shards on one manifest leave runs that ended well, which are not taken for the one that made the output
 must 0 kiln tiles w.db --shard 1/2
