@@ -395,8 +395,9 @@ static void note_shard(kiln_job *j, uint64_t item, uint32_t shard, void *context
     s->first = s->last = shard + 1;
 }
 
-/* Says which tasks are to be run again, as a scheduler's array takes them. */
-static kiln_status refuse_missing(kiln_job *j, uint64_t n, kiln_error *err)
+/* Says which tasks are to be run again, as a scheduler's array takes them. why: what keeps this host from computing them; "": it
+ * was told not to. */
+static kiln_status refuse_missing(kiln_job *j, uint64_t n, const char *why, kiln_error *err)
 {
     kiln_round *round = &j->run->round;
     shard_text s = {.text = &round->missing, .err = err};
@@ -404,9 +405,22 @@ static kiln_status refuse_missing(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_TRY(each_due(j, n, round->claim.tasks, note_shard, &s, err));
     put_range(&s);
     KILN_TRY(s.status);
-    return kiln_fail(err, KILN_E_PARTIAL, "%llu units are in no part, the first is '%s'; of %u tasks, these compute them: %.600s",
-                     (unsigned long long)j->n_due, kiln_job_unit(j, 0)->name, round->claim.tasks,
-                     (const char *)round->missing.data);
+    return kiln_fail(err, KILN_E_PARTIAL,
+                     "%llu units are in no part, the first is '%s'%s%.300s; of %u tasks, these compute them: %.400s",
+                     (unsigned long long)j->n_due, kiln_job_unit(j, 0)->name, *why ? "; this host cannot compute them: " : "", why,
+                     round->claim.tasks, (const char *)round->missing.data);
+}
+
+/* Computes nothing here if that was asked for, or if --devices names a kind that this host has not: then units that tasks have
+ * given up are not tried again on what would not have their key. */
+static kiln_status judge_missing(kiln_job *j, uint64_t n, kiln_error *err)
+{
+    kiln_error why = {0};
+    if (j->n_due == 0) return KILN_OK;
+    if (kiln_engine_values.no_compute) return refuse_missing(j, n, "", err);
+    const kiln_status st = kiln_run_find_devices(j->run, &why);
+    if (st == KILN_E_DEVICE) return refuse_missing(j, n, why.msg, err);
+    return st == KILN_OK ? KILN_OK : kiln_fail(err, st, "%s", why.msg);
 }
 
 kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
@@ -425,7 +439,7 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_GO(look_again(j, err));
     kiln_say("gathered: %llu units from %llu part%s, %llu missing", (unsigned long long)j->run->round.n_taken,
              (unsigned long long)names.n, names.n == 1 ? "" : "s", (unsigned long long)j->n_due);
-    if (j->n_due && kiln_engine_values.no_compute) st = refuse_missing(j, n, err);
+    st = judge_missing(j, n, err);
 done:
     free(names.names);
     free(wanted);

@@ -81,6 +81,8 @@ must 0 kiln prune m.db --plan --tasks 3
 must 7 kiln prune m.db --gather parts --no-compute --json
 [ "$(number round.missing_shards)" = 2-3 ] || fail "missing: $(cat out)"
 [ -e "$torn.bad" ] && [ ! -e "$torn" ] || fail "the torn part was not put aside: $(ls parts)"
+must 7 env CUDA_VISIBLE_DEVICES=-1 "$KILN_BIN/kiln-prune" m.db --gather parts --devices cuda # nor where the device is missing
+said "this host cannot compute them"
 must 0 kiln prune m.db --shard 2/3 --part parts --json
 [ "$(number units.done)" = 2 ] || fail "$(number units.done) units of the torn part were computed"
 
