@@ -1,0 +1,34 @@
+#!/bin/bash
+# examples/gnu-parallel.sh: the digest of a bake in one go; a task that is killed ends it, and the same command again runs that task alone.
+. tests/e2e/lib.sh
+command -v parallel >/dev/null && parallel --version 2>/dev/null | grep -q 'GNU parallel' || skip 'there is no GNU parallel (apt-get install parallel)'
+example=$PWD/examples/gnu-parallel.sh
+cd "$KILN_TMP" || fail "cd"
+scene "it's a scene" 5000 3 160x100
+must 0 "$KILN_BIN/kiln" pipeline "it's a scene" --out one --stages import,knn,prune,chunk,tiles
+# kiln-tiles through a script, whose second task is killed each time until RUN is removed
+mkdir bin
+cat >bin/kiln-tiles <<E1
+#!/bin/sh
+case "\$*" in *--shard*) echo "\$CUDA_VISIBLE_DEVICES" >>'$KILN_TMP/gpus' ;; esac
+case " \$* " in *' --shard 2/3 '*) [ ! -e '$KILN_TMP/deadly' ] || kill -KILL \$\$ ;; esac
+exec '$KILN_BIN/kiln-tiles' "\$@"
+E1
+cat >bin/kiln <<E2
+#!/bin/sh
+'$KILN_BIN/kiln' "\$@" | sed 's|$KILN_BIN/kiln-tiles|$KILN_TMP/bin/kiln-tiles|'
+E2
+chmod +x bin/*
+export TASKS=3 GPUS=2 KILN=$KILN_TMP/bin/kiln
+touch deadly
+must 1 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
+grep -q 'tasks of tiles failed' err || fail "$(cat err)"
+log=$(echo hosts/parallel/tiles-*.log)
+rm deadly
+must 0 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
+same one/manifest.db hosts/manifest.db
+# sequence numbers of the tasks of the round that was broken off: 1, 3 and the killed one; then that one
+[ "$(awk 'NR > 1 && $7 == 0 { print $1 }' "$log" | sort | tr '\n' ' ')" = '1 2 3 ' ] || fail "$(cat "$log")"
+[ -z "$(ls hosts/parallel/parts)" ] && [ ! -e hosts/manifest.db.claim ] || fail "left: $(ls hosts hosts/parallel/parts)"
+[ "$(sort -u gpus | tr '\n' ' ')" = '0 1 ' ] || fail "tasks had these GPUs: $(cat gpus)"
+exit 0
