@@ -1,28 +1,6 @@
 #!/bin/sh
 # slurm.sh -- `kiln slurm`: bakes a scene over the hosts of a Slurm cluster. Submits one job (round.sh), which submits what follows.
-# KILN in the environment: the front command. Exit codes are those of the programs.
-usage="Usage: kiln slurm SCENE [options] [--tasks N] [--sbatch='OPTIONS'] [--wait]
-       kiln slurm SCENE [--out DIR] --status | --cancel
-
-Bakes a scene over the hosts of a Slurm cluster, into a folder that all of them
-share. Run again, it submits only what is missing; what was finished stays.
-
-      --tasks N         cut the work of a stage into N tasks (1 to 100000;
-                        default: that of the last call, or 8)
-      --sbatch OPTIONS  options of sbatch for all jobs, in one word:
-                        --sbatch='--partition=gpu --gres=gpu:1 --time=2:00:00'
-                        (default: those of the last call)
-      --status          say what is done, what runs and what is missing
-      --cancel          cancel all jobs of this bake; nothing finished is lost
-      --wait            wait until the bake has ended, and end with its exit
-                        code; jobs that wait for ever are waited for
-  -h, --help            print this help
-
-Every other option goes to kiln pipeline (kiln pipeline --help). Name the
-devices of kiln render (--devices cpu or cuda) where hosts differ: pictures of
-the CPU and of GPUs are not the same. Logs, the commands of the stages and the
-settings are in OUT/slurm. Exit codes: those of the stages; 74 where Slurm
-refuses a job, 75 where jobs of this bake have not ended."
+# KILN in the environment: the front command. Options and exit codes: kiln slurm --help.
 case $0 in */*) scripts=$(cd "${0%/*}" && pwd -P) ;; *) scripts=$PWD ;; esac
 . "$scripts/shared.sh"
 kiln=${KILN:-$(command -v kiln)} || fail 74 'there is no kiln in the PATH'
@@ -42,7 +20,7 @@ option() { # NAME VALUE
 }
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) printf '%s\n' "$usage"; exit 0 ;;
+    -h | --help) exec "$kiln" slurm --help ;;
     --make) passed='--make ' ;; # the first word of make pipeline-slurm; variables of make follow
     TASKS=* | SBATCH=*)
         case $passed in --make*) ;; *) fail 2 "one scene, please: '$1'" ;; esac
@@ -53,7 +31,7 @@ while [ $# -gt 0 ]; do
     --wait) wait=yes ;;
     --tasks=* | --sbatch=*) option "${1%%=*}" "${1#*=}" ;;
     --tasks | --sbatch) [ $# -gt 1 ] || fail 2 "$1 needs a value"; option "$1" "$2"; shift ;;
-    --force | --force=* | --plan* | --gather* | --part | --part=* | --shard* | --units* | --json | --print-commands)
+    --force | --force=* | --plan* | --gather* | --part | --part=* | --shard* | --units* | --json | --print-commands | --no-compute | --remove-parts)
         fail 2 "$1 is not for a bake over hosts; see kiln slurm --help" ;;
     *) passed="$passed$(quote "$1")" ;;
     esac

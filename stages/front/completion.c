@@ -77,10 +77,11 @@ static kiln_status add_program(command_list *list, const kiln_program_entry *e, 
     return KILN_OK;
 }
 
-static void add_rows(command *c, const kiln_opt *rows)
+/* passes: of an option's name, whether the command has it; NULL: it has all. */
+static void add_rows(command *c, const kiln_opt *rows, bool (*passes)(const char *name))
 {
     for (; rows->name; rows++)
-        if (!(rows->flags & KILN_HIDDEN))
+        if (!(rows->flags & KILN_HIDDEN) && (!passes || passes(rows->name)))
             c->options[c->n++] =
                 (offer){rows->name, rows->arg, rows->range, rows->help, rows->letter, rows->kind, rows->flags & KILN_KEYED};
 }
@@ -89,14 +90,15 @@ static kiln_status add_own(command_list *list, const kiln_front_row *row, kiln_e
 {
     kiln_cli cli;
     const kiln_pipeline_table *table = &list->pipeline;
-    const bool is_pipeline = row->run == kiln_front_pipeline;
+    const bool is_pipeline = row->run == kiln_front_pipeline, is_slurm = row->run == kiln_front_slurm;
     command *c = &list->command[list->n++];
     *c = (command){.name = row->name, .what = row->what, .positionals = row->positionals};
     if (is_pipeline) KILN_TRY(kiln_front_pipeline_cli(&cli, &list->pipeline, err));
-    KILN_TRY(KILN_ALLOC(&c->options, table->n + 8, "the options of a command", err));
-    if (!is_pipeline) return KILN_OK;
-    add_rows(c, table->rows);
-    add_rows(c, kiln_print_options);
+    KILN_TRY(KILN_ALLOC(&c->options, table->n + 16, "the options of a command", err));
+    if (is_slurm) add_rows(c, kiln_front_slurm_cli.options, NULL);
+    if (!is_pipeline && !is_slurm) return KILN_OK;
+    add_rows(c, table->rows, is_slurm ? kiln_front_slurm_passes : NULL); /* pipeline is the row before */
+    add_rows(c, kiln_print_options, NULL);
     return KILN_OK;
 }
 

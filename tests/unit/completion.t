@@ -57,6 +57,11 @@ is '<a.db><scene dir>' kiln knn --neighbors 4 --force --json=yes ''
 is '<a.db><scene dir>' kiln knn --neighbors = 4 --sync = yes ''
 is '<scene dir>' kiln pipeline --out s
 is '<demo>' kiln generate d
+is '<--sbatch>' kiln slurm --sb
+is '<--tasks>' kiln slurm --tasks
+is '<inria>' kiln slurm s --profile in
+is '<>' kiln slurm --pla
+is '<b.txt><a.db><scene dir>' kiln slurm ''
 is '<scene dir>' kiln generate demo ''
 is '<bash>' kiln completion b
 is '<a.db><scene dir>' kiln knn -- ''
@@ -101,5 +106,6 @@ E2
     zis 'normalises scales' 'kiln p'
     zis 'info a.db' 'kiln info a'
     zis 'demo' 'kiln generate d'
+    zis 'ncel' 'kiln slurm --ca'
 fi
 exit $bad
