@@ -31,7 +31,7 @@ while [ $# -gt 0 ]; do
     --wait) wait=yes ;;
     --tasks=* | --sbatch=*) option "${1%%=*}" "${1#*=}" ;;
     --tasks | --sbatch) [ $# -gt 1 ] || fail 2 "$1 needs a value"; option "$1" "$2"; shift ;;
-    --force | --force=* | --plan* | --gather* | --part | --part=* | --shard* | --units* | --json | --print-commands | --no-compute | --remove-parts)
+    --force | --force=* | --shard | --shard=* | --units | --units=* | --json | --print-commands)
         fail 2 "$1 is not for a bake over hosts; see kiln slurm --help" ;;
     *) passed="$passed$(quote "$1")" ;;
     esac

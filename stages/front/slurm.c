@@ -57,9 +57,8 @@ const kiln_cli kiln_front_slurm_cli = {.program = "kiln slurm",
 
 bool kiln_front_slurm_passes(const char *name)
 {
-    /* As slurm.sh has them: a bake over hosts is rounds already, and a rerun by force would never end. */
-    static const char *const refused[] = {"force", "plan", "gather",         "part",       "shard",
-                                          "units", "json", "print-commands", "no-compute", "remove-parts"};
+    /* As slurm.sh has them: the work is shared out already, and what is computed by force would be computed in each round. */
+    static const char *const refused[] = {"force", "shard", "units", "json", "print-commands"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (!strcmp(name, refused[i])) return false;
     for (const kiln_opt *row = rows; row->name; row++)

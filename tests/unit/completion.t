@@ -60,7 +60,7 @@ is '<demo>' kiln generate d
 is '<--sbatch>' kiln slurm --sb
 is '<--tasks>' kiln slurm --tasks
 is '<inria>' kiln slurm s --profile in
-is '<>' kiln slurm --pla
+is '<>' kiln slurm --pri
 is '<b.txt><a.db><scene dir>' kiln slurm ''
 is '<scene dir>' kiln generate demo ''
 is '<bash>' kiln completion b
