@@ -31,7 +31,7 @@ static kiln_status set_up(kiln_manifest *s, kiln_error *err)
 {
     int64_t page = 0;
     const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
-    const int rc = sqlite3_open_v2(s->path, &s->db, flags, KILN_DIRECT_VFS);
+    const int rc = sqlite3_open_v2(s->file, &s->db, flags, KILN_DIRECT_VFS);
     if (rc != SQLITE_OK) return kiln_sqlite_fail(s, rc, "open", err);
     (void)sqlite3_extended_result_codes(s->db, 1); /* fails only without a connection */
     (void)sqlite3_busy_timeout(s->db, BUSY_MS);    /* likewise */
@@ -50,6 +50,8 @@ static kiln_status open_second(kiln_manifest *m, kiln_error *err)
     b->second->writer = true;
     KILN_TRY(KILN_ALLOC(&b->second->path, strlen(m->path) + 1, "a path", err));
     strcpy(b->second->path, m->path);
+    KILN_TRY(KILN_ALLOC(&b->second->file, strlen(m->file) + 1, "a path", err));
+    strcpy(b->second->file, m->file);
     KILN_TRY(set_up(b->second, err));
     /* Opened by SQLite's name of the file, which has no links. If that fails, the disk only begins to write later. */
     b->fd = open(sqlite3_db_filename(b->second->db, "main"), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -62,6 +64,7 @@ void kiln_bulk_close(kiln_manifest *m)
     if (!m->bulk || !m->bulk->second) return;
     kiln_disconnect(m->bulk->second); /* rolls back what is open */
     free(m->bulk->second->path);
+    free(m->bulk->second->file);
     free(m->bulk->second);
     m->bulk->second = NULL;
 }
@@ -103,7 +106,7 @@ void kiln_bulk_cut_garbage(kiln_manifest *m)
 {
     int64_t n_pages;
     struct stat s;
-    if (kiln_query_number(m, "PRAGMA page_count", &n_pages, NULL) != KILN_OK || stat(m->path, &s) != 0) return;
+    if (kiln_query_number(m, "PRAGMA page_count", &n_pages, NULL) != KILN_OK || stat(m->file, &s) != 0) return;
     if (s.st_size <= n_pages * KILN_WAL_PAGE) return;
     kiln_manifest *const second = second_of(m);
     if (second && begin_second(second)) kiln_manifest_rollback(second);

@@ -435,7 +435,8 @@ static bool open_connections(sweep *s, const kiln_verify_options *o)
     for (; s->n_sweepers < n; s->n_sweepers++) {
         sweeper *w = &s->sweepers[s->n_sweepers];
         w->sweep = s;
-        if (kiln_manifest_open(s->m->path, KILN_OPEN_READ, "verify", true, &w->m, &err) != KILN_OK) return false;
+        const kiln_open_mode mode = s->m->frozen ? KILN_OPEN_FROZEN : KILN_OPEN_READ;
+        if (kiln_manifest_open(s->m->path, mode, "verify", true, &w->m, &err) != KILN_OK) return false;
         w->check.m = w->m;
         w->m->listen = kiln_check_hear;
         w->m->listener = &w->check;

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "schema/manifest_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -171,6 +172,13 @@ kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, 
     return st;
 }
 
+bool kiln_claim_stands(const char *manifest)
+{
+    char path[KILN_PATH_MAX];
+    struct stat s;
+    return claim_path(manifest, path, NULL) == KILN_OK && lstat(path, &s) == 0;
+}
+
 bool kiln_claim_has_due(const kiln_claim *c, uint64_t position)
 {
     uint64_t low = 0, high = c->n_due;
@@ -244,6 +252,20 @@ kiln_status kiln_claim_remove(const char *manifest, kiln_error *err)
         return kiln_fail(err, KILN_E_IO, "cannot remove the claim '%s': %s", path, strerror(errno));
     sync_folder(path);
     return KILN_OK;
+}
+
+kiln_status kiln_claim_break(const char *manifest, const char *stage, kiln_claim_broken_fn *also, kiln_error *err)
+{
+    kiln_lock lock;
+    kiln_claim claim = {0};
+    bool there = false;
+    KILN_TRY(kiln_lock_take(manifest, stage, &lock, err));
+    if (kiln_claim_read(manifest, &there, &claim, NULL) != KILN_OK) there = false; /* the stage's next run removes what it left */
+    const kiln_status st = kiln_claim_remove(manifest, err);
+    if (st == KILN_OK && there && also) also(manifest, &claim);
+    kiln_claim_release(&claim);
+    kiln_lock_release(&lock);
+    return st;
 }
 
 kiln_status kiln_claim_refuse(const char *manifest, kiln_error *err)

@@ -61,10 +61,16 @@ typedef struct {
 
 /* *there false: none stands, and *out is empty. */
 kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, kiln_error *err) KILN_MUST_CHECK;
+/* Is there a file of a claim's name, sound or not? */
+bool kiln_claim_stands(const char *manifest);
 /* Replaces the one that stands, in one step; it is on the disk when the call returns. Host, pid and start are filled in. */
 kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *err) KILN_MUST_CHECK;
 /* Removes it, whatever the file holds. That there is none is no failure. */
 kiln_status kiln_claim_remove(const char *manifest, kiln_error *err) KILN_MUST_CHECK;
+/* Gives up the plan: takes the manifest's lock, so that no gather is at work, and removes its claim. The manifest is not opened.
+ * stage: who does it. also: called with the claim that was removed, if it was a sound one, while the lock is held. KILN_E_BUSY. */
+typedef void kiln_claim_broken_fn(const char *manifest, const kiln_claim *claim);
+kiln_status kiln_claim_break(const char *manifest, const char *stage, kiln_claim_broken_fn *also, kiln_error *err) KILN_MUST_CHECK;
 /* KILN_E_BUSY, with whose it is and what to do, if a claim stands. */
 kiln_status kiln_claim_refuse(const char *manifest, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether the unit at this position of the list was due at the plan. */

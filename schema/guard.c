@@ -79,8 +79,8 @@ static uint64_t bytes_on_disk(const kiln_manifest *m)
 {
     char wal[PATH_MAX + 16];
     struct stat s;
-    uint64_t bytes = stat(m->path, &s) == 0 ? (uint64_t)s.st_size : 0;
-    snprintf(wal, sizeof wal, "%s-wal", m->path);
+    uint64_t bytes = stat(m->file, &s) == 0 ? (uint64_t)s.st_size : 0;
+    snprintf(wal, sizeof wal, "%s-wal", m->file);
     return bytes + (stat(wal, &s) == 0 ? (uint64_t)s.st_size : 0);
 }
 

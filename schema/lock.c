@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,13 +57,32 @@ bool kiln_magic_is_network(uint64_t f_type)
     return false;
 }
 
-kiln_status kiln_refuse_network(const char *path, kiln_error *err)
+/* Is the folder that KILN_NETWORK_FS names, or one below it? */
+static bool is_declared(const char *folder)
+{
+    char real[PATH_MAX], declared[PATH_MAX];
+    const char *const named = getenv("KILN_NETWORK_FS");
+    if (!named || !*named || !realpath(named, declared) || !realpath(folder, real)) return false;
+    const size_t n = strlen(declared);
+    return strncmp(real, declared, n) == 0 && (real[n] == '/' || real[n] == '\0');
+}
+
+kiln_status kiln_manifest_is_remote(const char *path, bool *remote, kiln_error *err)
 {
     char folder[4096];
     struct statfs fs;
+    *remote = false;
     KILN_TRY(kiln_folder_of(path, folder, err));
     if (statfs(folder, &fs) != 0) return kiln_fail(err, KILN_E_INPUT, "cannot look at folder '%s': %s", folder, strerror(errno));
-    if (!kiln_magic_is_network((uint64_t)fs.f_type)) return KILN_OK;
+    *remote = kiln_magic_is_network((uint64_t)fs.f_type) || is_declared(folder);
+    return KILN_OK;
+}
+
+kiln_status kiln_refuse_network(const char *path, kiln_error *err)
+{
+    bool remote;
+    KILN_TRY(kiln_manifest_is_remote(path, &remote, err));
+    if (!remote) return KILN_OK;
     return kiln_fail(err, KILN_E_IO,
                      "'%s' is on a network file system, where SQLite's locks cannot be trusted; put it on a local disk, or give "
                      "--allow-network-fs when only this machine uses it",

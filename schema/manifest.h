@@ -26,7 +26,8 @@ typedef void kiln_problem_fn(void *context, const char *sentence); /* one of the
 
 /* ---- open, lock, close ---------------------------------------------------------------------------------------- */
 typedef enum {
-    KILN_OPEN_READ,   /* must exist; read-only, never blocks a writer; works on read-only media */
+    KILN_OPEN_READ,   /* must exist; read-only, never blocks a writer; works on read-only media. On a network file system while a
+                         claim   stands: as KILN_OPEN_FROZEN */
     KILN_OPEN_WRITE,  /* must exist; takes the lock or KILN_E_BUSY saying who holds it */
     KILN_OPEN_CREATE, /* made when missing; takes the lock */
     /* While a claim stands (claim.h), which lets no other writer in: */
@@ -39,6 +40,23 @@ typedef enum {
  * stands, KILN_OPEN_WRITE and _CREATE are KILN_E_BUSY. */
 kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,
                                kiln_error *err) KILN_MUST_CHECK;
+/* ---- on a network file system: a writer's own copy (remote.c) ------------------------------------------------------ */
+/* Says whether the file is, or would be, on a file system of another machine, where SQLite's locks cannot be trusted. The
+ * environment variable KILN_NETWORK_FS may name a folder that counts as one. KILN_E_INPUT: its folder cannot be looked at. */
+kiln_status kiln_manifest_is_remote(const char *path, bool *remote, kiln_error *err) KILN_MUST_CHECK;
+/* The name that copies of this manifest have in `folder`: the same in each process of this machine. The manifest need not exist. */
+kiln_status kiln_manifest_copy_path(const char *path, const char *folder, char out[4096], kiln_error *err) KILN_MUST_CHECK;
+/* kiln_manifest_open for a writer that works on a copy at `copy`, on a local disk; mode is none of the reading ones. The lock is
+ * the manifest's. Other programs of this machine may read the copy meanwhile. It becomes the manifest by kiln_manifest_publish
+ * alone; closing removes it, so that a writer that fails or is killed leaves the manifest as it was. KILN_E_IO: `copy` is on a
+ * network file system, too, or its disk is full. KILN_E_BUSY: the manifest has a log that is not in it yet. */
+kiln_status kiln_manifest_open_copy(const char *path, const char *copy, kiln_open_mode mode, const char *stage, kiln_manifest **out,
+                                    kiln_error *err) KILN_MUST_CHECK;
+/* Puts what is committed into the manifest's place in one step; it is on the disk when the call returns. Outside a transaction.
+ * Does nothing where nothing has changed since the last time, and for a manifest that is opened otherwise. KILN_E_BUSY: a reader of
+ * the copy keeps the log from being emptied. */
+kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+
 /* Writers: checkpoint(TRUNCATE), then everything is let go. Accepts NULL. */
 void kiln_manifest_close(kiln_manifest *m);
 /* Was the file made by this open? Then kiln_manifest_discard closes and removes it and its companions. */

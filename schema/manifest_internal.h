@@ -36,10 +36,13 @@ typedef struct {
 
 struct kiln_manifest {
     char *path; /* as given */
+    char *file; /* that SQLite has open: a copy of its own (remote.c), else `path` itself */
     sqlite3 *db;
     kiln_lock lock;
     bool writer, created;
-    bool frozen;            /* KILN_OPEN_FROZEN */
+    bool frozen;            /* KILN_OPEN_FROZEN, or read as such */
+    int copy_changes;       /* remote.c: what sqlite3_total_changes said when the copy was published last; -1: never */
+    uint64_t copy_commits;  /* likewise, of the second connection */
     bool is_part;           /* a file of part.h: its writer is alone with it, its readers know that it does not change */
     kiln_manifest *base;    /* of a part that is written: blobs that it has are left out; NULL: none are */
     bool made_folder;       /* the folder of `path` was made by this open */
@@ -65,7 +68,7 @@ void kiln_lock_release(kiln_lock *l); /* removes the file; accepts one that is n
 kiln_status kiln_lock_look(const char *manifest_path, kiln_error *err) KILN_MUST_CHECK;
 /* Is this f_type of statfs a file system of another machine? */
 bool kiln_magic_is_network(uint64_t f_type);
-/* KILN_E_IO when the folder of `path` is on one. */
+/* KILN_E_IO when the folder of `path` is on one (kiln_manifest_is_remote). */
 kiln_status kiln_refuse_network(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* The folder that holds `path`: "." where it has none. KILN_E_INPUT when it does not fit. */
 kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err) KILN_MUST_CHECK;
@@ -74,6 +77,17 @@ kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err) KI
 /* Writes the WAL back into the file as far as readers allow, if it is long. After each commit. */
 kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 void kiln_disconnect(kiln_manifest *m); /* finalizes statements and closes the database */
+/* kiln_manifest_open; file: what SQLite opens in its place (remote.c), NULL: the manifest itself. */
+kiln_status kiln_manifest_open_file(const char *path, const char *file, kiln_open_mode mode, const char *stage, bool allow_network,
+                                    kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_BUSY if the manifest has a log that is not in it yet. */
+kiln_status kiln_refuse_log(const char *path, kiln_error *err) KILN_MUST_CHECK;
+/* Writes all of the log back into the file and empties it. KILN_E_BUSY: a reader keeps it from that. */
+kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- remote.c ---------------------------------------------------------------------------------------------------- */
+/* Makes m->file from what is at m->path now, or leaves none if the manifest is to be made. With the lock held. */
+kiln_status kiln_copy_fetch(const kiln_manifest *m, bool exists, kiln_error *err) KILN_MUST_CHECK;
 /* A connection to a part: makes an empty one, in whose place nothing is left, or opens one to read, whose header part_read.c has
  * looked at. Its tables are checked. */
 kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;

@@ -135,7 +135,7 @@ static kiln_status is_immutable(const char *path, bool *immutable, kiln_error *e
 }
 
 /* A frozen manifest is the file alone. What a log holds would be missed, and SQLite would write it back. */
-static kiln_status refuse_log(const char *path, kiln_error *err)
+kiln_status kiln_refuse_log(const char *path, kiln_error *err)
 {
     char real[PATH_MAX], wal[PATH_MAX + 8];
     struct stat s;
@@ -162,7 +162,7 @@ static kiln_status immutable_uri(const char *path, kiln_buffer *uri, kiln_error 
 static kiln_status connect(kiln_manifest *m, kiln_error *err)
 {
     kiln_buffer uri = {0};
-    const char *name = m->path;
+    const char *name = m->file;
     /* Readers too: the last one to close may then remove -wal and -shm, and clear what a killed writer left. SQLite falls
      * back to read-only by itself where it must; query_only keeps our own statements from writing. */
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | (m->writer ? SQLITE_OPEN_CREATE : 0);
@@ -171,9 +171,9 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
     if (m->is_part)
         immutable = !m->writer;
     else if (!m->writer && !m->frozen)
-        KILN_GO(is_immutable(m->path, &immutable, err));
+        KILN_GO(is_immutable(m->file, &immutable, err));
     if (immutable) {
-        KILN_GO(immutable_uri(m->path, &uri, err));
+        KILN_GO(immutable_uri(m->file, &uri, err));
         name = (const char *)uri.data;
         flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
     }
@@ -250,15 +250,17 @@ static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
-static void remove_files(const kiln_manifest *m)
+static void remove_files(const char *path)
 {
     char name[4096 + 64];
-    (void)unlink(m->path); /* what cannot be removed stays; the failure cannot be reported any more */
+    (void)unlink(path); /* what cannot be removed stays; the failure cannot be reported any more */
     for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
-        snprintf(name, sizeof name, "%.4095s%s", m->path, companions[i]);
+        snprintf(name, sizeof name, "%.4095s%s", path, companions[i]);
         (void)unlink(name);
     }
 }
+
+static bool is_copy(const kiln_manifest *m) { return m->file && strcmp(m->file, m->path) != 0; }
 
 /* A folder that this open made stays when something is in it: rmdir removes empty ones only. */
 static void remove_empty_folder(const kiln_manifest *m)
@@ -279,18 +281,29 @@ static void let_go(kiln_manifest *m, bool discard)
 {
     kiln_bulk_close(m);
     if (m->db && m->writer) kiln_manifest_rollback(m);
-    if (m->db && m->writer && !m->is_part && !discard) {
+    if (m->db && m->writer && !m->is_part && !discard && !is_copy(m)) {
         (void)sqlite3_busy_timeout(m->db, CLOSE_BUSY_MS);
         /* Busy or failed: the WAL stays, which loses nothing. */
         (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
     kiln_disconnect(m);
     kiln_bulk_release(m);
-    if (discard) remove_files(m);
+    if (discard) remove_files(m->path);
+    if (is_copy(m) && m->lock.fd >= 0) remove_files(m->file); /* else it is of the one that has the lock */
     kiln_lock_release(&m->lock);
     remove_empty_folder(m);
     free(m->path);
+    free(m->file);
     free(m);
+}
+
+static kiln_status set_paths(kiln_manifest *m, const char *path, const char *file, kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC(&m->path, strlen(path) + 1, "a path", err));
+    strcpy(m->path, path);
+    KILN_TRY(KILN_ALLOC(&m->file, strlen(file) + 1, "a path", err));
+    strcpy(m->file, file);
+    return KILN_OK;
 }
 
 /* A rollback journal keeps only pages that were there before, and what is written here is new; the file is of no use to anybody
@@ -298,7 +311,7 @@ static void let_go(kiln_manifest *m, bool discard)
 static kiln_status initialise_part(kiln_manifest *m, kiln_error *err)
 {
     int fd;
-    remove_files(m);
+    remove_files(m->path);
     KILN_TRY(kiln_file_create(m->path, &fd, err));
     (void)close(fd); /* nothing was written; SQLite has no connection to it yet */
     m->created = true;
@@ -336,8 +349,7 @@ kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out
     m->lock.fd = -1;
     m->is_part = true;
     m->writer = create;
-    KILN_GO(KILN_ALLOC(&m->path, strlen(path) + 1, "a path", err));
-    strcpy(m->path, path);
+    KILN_GO(set_paths(m, path, path, err));
     KILN_GO(create ? initialise_part(m, err) : check_part(m, err));
     *out = m;
     return KILN_OK;
@@ -346,8 +358,28 @@ done:
     return st;
 }
 
-kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,
-                               kiln_error *err)
+/* A claim keeps every writer out but one that works on a copy of its own (remote.c) or was told that no other machine uses the
+ * file. So a reader on a network file system may read as parts do. */
+static kiln_status read_claimed(kiln_manifest *m, kiln_error *err)
+{
+    bool remote;
+    KILN_TRY(kiln_manifest_is_remote(m->path, &remote, err));
+    m->frozen = remote && kiln_claim_stands(m->path);
+    return KILN_OK;
+}
+
+static kiln_status take_lock(kiln_manifest *m, kiln_open_mode mode, const char *stage, bool *exists, kiln_error *err)
+{
+    KILN_TRY(kiln_lock_take(m->path, stage, &m->lock, err));
+    if (mode != KILN_OPEN_CLAIMED) KILN_TRY(kiln_claim_refuse(m->path, err)); /* under the lock: a claim comes and goes under it */
+    KILN_TRY(check_file(m->path, mode, exists, err)); /* again: it may have been made or discarded before we had the lock */
+    if (is_copy(m)) KILN_TRY(kiln_copy_fetch(m, *exists, err));
+    m->created = !*exists;
+    return KILN_OK;
+}
+
+kiln_status kiln_manifest_open_file(const char *path, const char *file, kiln_open_mode mode, const char *stage, bool allow_network,
+                                    kiln_manifest **out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_manifest *m = NULL;
@@ -359,26 +391,28 @@ kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char
     m->lock.fd = -1;
     m->writer = mode != KILN_OPEN_READ && mode != KILN_OPEN_FROZEN;
     m->frozen = mode == KILN_OPEN_FROZEN;
-    KILN_GO(KILN_ALLOC(&m->path, strlen(path) + 1, "a path", err));
-    strcpy(m->path, path);
+    m->copy_changes = -1;
+    KILN_GO(set_paths(m, path, file ? file : path, err));
     if (mode == KILN_OPEN_CREATE) KILN_GO(make_folder(m, err));
-    if (!allow_network && !m->frozen) KILN_GO(kiln_refuse_network(path, err));
+    if (!allow_network && mode == KILN_OPEN_READ) KILN_GO(read_claimed(m, err));
+    if (!allow_network && !m->frozen) KILN_GO(kiln_refuse_network(m->file, err));
     if (m->frozen) {
         KILN_GO(kiln_lock_look(path, err));
-        KILN_GO(refuse_log(path, err));
+        KILN_GO(kiln_refuse_log(path, err));
     }
-    if (m->writer) {
-        KILN_GO(kiln_lock_take(path, stage, &m->lock, err));
-        if (mode != KILN_OPEN_CLAIMED) KILN_GO(kiln_claim_refuse(path, err)); /* under the lock: a claim comes and goes under it */
-        KILN_GO(check_file(path, mode, &exists, err)); /* again: it may have been made or discarded before we had the lock */
-        m->created = !exists;
-    }
+    if (m->writer) KILN_GO(take_lock(m, mode, stage, &exists, err));
     KILN_GO(set_up(m, mode, err));
     *out = m;
     return KILN_OK;
 done:
     let_go(m, m->created);
     return st;
+}
+
+kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,
+                               kiln_error *err)
+{
+    return kiln_manifest_open_file(path, NULL, mode, stage, allow_network, out, err);
 }
 
 void kiln_manifest_close(kiln_manifest *m)
@@ -418,6 +452,12 @@ kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err)
     int rc = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY) return kiln_sqlite_fail(m, rc, "write", err);
     return KILN_OK;
+}
+
+kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err)
+{
+    const int rc = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return rc == SQLITE_OK ? KILN_OK : kiln_sqlite_fail(m, rc, "write", err);
 }
 
 void kiln_manifest_rollback(kiln_manifest *m)

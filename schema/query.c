@@ -75,7 +75,7 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
     const int error = errno_of(rc);
     if ((rc & 0xff) == SQLITE_INTERRUPT)
         text = "a query takes more steps than a file of this size can need; it is damaged or made so";
-    kiln_file_room_text(m->path, error, room, sizeof room);
+    kiln_file_room_text(m->file, error, room, sizeof room);
     return kiln_fail(err, status_of(rc), "cannot %s '%s': %s%s%s", doing, m->path, text, m->is_part ? "" : advice_of(rc), room);
 }
 

@@ -142,11 +142,7 @@ static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
 
 static kiln_status create(kiln_run *r, const char *path, kiln_error *err)
 {
-    kiln_manifest *m = NULL;
-    if (kiln_run_manifest(r)) return KILN_OK;
-    KILN_TRY(kiln_manifest_open(path, KILN_OPEN_CREATE, "import", kiln_run_allow_network(r), &m, err));
-    kiln_run_set_manifest(r, m);
-    return KILN_OK;
+    return kiln_run_manifest(r) ? KILN_OK : kiln_run_create(r, path, err);
 }
 
 static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_hash key, kiln_error *err)

@@ -115,6 +115,8 @@ const kiln_parsed *kiln_run_args(const kiln_run *r);
  * this mode, hands it to the engine and loads the stored parameters. Else kiln_run_manifest stays NULL, and the program makes it.
  * KILN_E_STALE: --part or --gather, and no plan stands. As kiln_manifest_open. */
 kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err) KILN_MUST_CHECK;
+/* For the same program: makes the manifest and hands it to the engine. As kiln_manifest_open. */
+kiln_status kiln_run_create(kiln_run *r, const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Sets the options that the command line does not give to the values that the manifest stores for this stage. Does nothing under
  * --reset. The engine calls it when it opens the manifest; a program that opens the manifest itself calls it afterwards. The
  * other direction, storing the options that are KILN_KEYED, is done by kiln_run_commit. KILN_E_INPUT: a stored value is refused by

@@ -24,7 +24,9 @@ static const kiln_opt stage_rows[] = {
     {"allow-partial", 0, KILN_OPT_BOOL, &kiln_engine_values.allow_partial, NULL, NULL, NULL,
      "continue after stages that finished partially", 0},
     {"scratch-dir", 0, KILN_OPT_PATH, &kiln_engine_values.scratch_dir, "DIR", NULL, NULL,
-     "folder for data that do not fit into memory; default: beside the manifest", 0},
+     "folder for data that do not fit into memory, default: beside the manifest; and for the copy on which --plan and --gather "
+     "work if the manifest is on a network file system",
+     0},
 };
 
 static const kiln_opt share_rows[] = {

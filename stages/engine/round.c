@@ -63,29 +63,42 @@ kiln_status kiln_round_read(kiln_run *r, kiln_error *err)
 }
 
 /* ---- the manifest ----------------------------------------------------------------------------------------------------- */
+/* Does a run with these options work on a copy of the manifest? copy: where it is; the parent and its workers come to the same. */
+static kiln_status find_copy(const char *path, bool *copied, char copy[KILN_PATH_MAX], kiln_error *err)
+{
+    const kiln_engine_options *o = &kiln_engine_values;
+    *copied = false;
+    if ((!o->plan && !o->gather) || o->allow_network) return KILN_OK;
+    KILN_TRY(kiln_manifest_is_remote(path, copied, err));
+    if (!*copied) return KILN_OK;
+    if (o->scratch_dir) return kiln_manifest_copy_path(path, o->scratch_dir, copy, err);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' is on a network file system, so --%s works on a copy of it: give --scratch-dir a folder on a local disk "
+                     "with room for it",
+                     path, o->plan ? "plan" : "gather");
+}
+
 static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
+    char copy[KILN_PATH_MAX];
     kiln_manifest *m;
-    KILN_TRY(kiln_manifest_open(path, mode, r->program->name, kiln_engine_values.allow_network, &m, err));
+    if (mode != KILN_OPEN_READ && mode != KILN_OPEN_FROZEN) KILN_TRY(find_copy(path, &r->round.copied, copy, err));
+    if (r->round.copied)
+        KILN_TRY(kiln_manifest_open_copy(path, copy, mode, r->program->name, &m, err));
+    else
+        KILN_TRY(kiln_manifest_open(path, mode, r->program->name, kiln_engine_values.allow_network, &m, err));
     kiln_run_set_manifest(r, m);
     return KILN_OK;
 }
 
-/* Under the lock, so that no gather is at work. What the plan has made for its tasks goes, too. */
+/* What the plan has made for its tasks goes, too. */
+static void drop_shared(const char *path, const kiln_claim *claim) { kiln_scratch_drop_shared(path, claim->stage); }
+
 static kiln_status break_claim(const kiln_run *r, const char *path, kiln_error *err)
 {
-    kiln_manifest *m;
-    kiln_claim claim = {0};
-    bool there = false;
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return kiln_claim_remove(path, err); /* somebody has removed the manifest alone */
-    KILN_TRY(kiln_manifest_open(path, KILN_OPEN_CLAIMED, r->program->name, kiln_engine_values.allow_network, &m, err));
-    if (kiln_claim_read(path, &there, &claim, NULL) != KILN_OK) there = false; /* the stage's next run removes its folder */
-    const kiln_status st = kiln_claim_remove(path, err);
-    if (st == KILN_OK && there) kiln_scratch_drop_shared(path, claim.stage);
-    kiln_claim_release(&claim);
-    kiln_manifest_close(m);
-    return st;
+    return kiln_claim_break(path, r->program->name, drop_shared, err);
 }
 
 static bool is_own_claim(const kiln_run *r) { return !strcmp(r->round.claim.stage, r->program->name); }
@@ -164,7 +177,15 @@ kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode
     return kiln_run_load_parameters(r, err);
 }
 
-kiln_open_mode kiln_round_worker_mode(const char *path)
+/* A copy takes its place at once, empty, because scratch is named by the place of the manifest. */
+kiln_status kiln_run_create(kiln_run *r, const char *path, kiln_error *err)
+{
+    if (r->round.mode == KILN_ROUND_PLAN) KILN_TRY(kiln_make_parents(path, err));
+    KILN_TRY(open_as(r, path, KILN_OPEN_CREATE, err));
+    return r->round.copied ? kiln_manifest_publish(r->manifest, err) : KILN_OK;
+}
+
+static kiln_open_mode worker_mode(const char *path)
 {
     kiln_claim claim = {0};
     bool there = false;
@@ -175,10 +196,29 @@ kiln_open_mode kiln_round_worker_mode(const char *path)
     return there ? KILN_OPEN_FROZEN : KILN_OPEN_READ; /* a plan writes its claim when its last worker has nothing to do */
 }
 
+kiln_status kiln_round_worker_open(const char *path, const char *stage, kiln_manifest **out, kiln_error *err)
+{
+    char copy[KILN_PATH_MAX];
+    bool copied = false;
+    const kiln_open_mode mode = worker_mode(path);
+    if (mode != KILN_OPEN_FROZEN) KILN_TRY(find_copy(path, &copied, copy, err));
+    return kiln_manifest_open(copied ? copy : path, mode, stage, kiln_engine_values.allow_network, out, err);
+}
+
 kiln_manifest *kiln_round_target(const kiln_run *r) { return r->round.part ? r->round.part : r->manifest; }
 
-kiln_status kiln_round_settle(kiln_run *r, kiln_error *err)
+/* What is committed is on the disk, and parts that have nothing else are of no more use. */
+static kiln_status publish(kiln_run *r, kiln_error *err)
 {
+    KILN_TRY(kiln_manifest_publish(r->manifest, err));
+    kiln_round_remove_parts(r);
+    return KILN_OK;
+}
+
+kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
+{
+    if (r->round.copied && r->manifest && st != KILN_E_IO && st != KILN_E_BUG && (st == KILN_OK || r->units_stored || r->committed))
+        KILN_TRY(publish(r, err));
     if (r->round.mode != KILN_ROUND_GATHER || !r->round.has_claim || !r->committed || !r->manifest) return KILN_OK;
     return kiln_claim_remove(kiln_manifest_path(r->manifest), err);
 }
@@ -408,6 +448,7 @@ static kiln_status plan(kiln_job *j, const char *what, uint64_t n, kiln_error *e
     KILN_GO(note_decisions(round, &c, err));
     c.plan = plan_key(j->run, j->units, n, what, &c);
     KILN_GO(kiln_run_sync_scratch(j->run, err));
+    KILN_GO(publish(j->run, err)); /* first: parts read it when they see the claim */
     KILN_GO(kiln_claim_write(kiln_manifest_path(j->run->manifest), &c, err));
     say_planned(&c, j->n_due);
     kiln_claim_release(&round->claim);

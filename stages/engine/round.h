@@ -8,6 +8,9 @@
  *   --gather  writer. Brings parts into the manifest at that list, computes what is missing, goes on like --plan to the next list,
  *             whose claim replaces the first, or to the commit, after which the claim is removed.
  *
+ * On a network file system a plan and a gather work on a copy in --scratch-dir (kiln_manifest_open_copy). It takes the manifest's
+ * place in front of each claim that is written or removed.
+ *
  * What a run finds due of the list can shrink while a round lasts, because a gather may be killed. So shards, and the key of a
  * plan, are of what was due at the plan: the claim says it. Everything here runs in the parent's main thread. */
 #ifndef KILN_STAGES_ENGINE_ROUND_H
@@ -22,6 +25,7 @@ typedef enum { KILN_ROUND_NONE, KILN_ROUND_PLAN, KILN_ROUND_PART, KILN_ROUND_GAT
 typedef struct {
     kiln_round_mode mode;
     bool frozen;              /* the manifest is open for reading alone */
+    bool copied;              /* the manifest is on a network file system, and this run works on a copy of it */
     bool has_claim;           /* `claim` is the one that the run found; --part always has one */
     bool met;                 /* the list of that claim has been met */
     bool cut;                 /* kiln_run_units has ended the run because its round is done: planned, or the part stored */
@@ -38,6 +42,7 @@ typedef struct {
     uint64_t n_taken;         /* --part: units that it computes; --gather: those that came from parts */
     uint64_t n_elsewhere;     /* --part: units of its shard that other parts have */
     uint64_t n_missing;       /* --gather --no-compute: units that are in no part */
+    kiln_hash removes;        /* plan whose parts are to be removed when what they had is on the disk; zero: none */
     kiln_buffer missing;      /* of them, the shards of the claim's number of tasks, such as "2,5-7", NUL-terminated */
 } kiln_round;
 
@@ -47,12 +52,13 @@ kiln_status kiln_round_read(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
  * or the plan has --shared-dir, and this run has not, or the other way round. KILN_E_BUSY: the claim is another stage's. Others as
  * kiln_manifest_open. */
 kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err) KILN_MUST_CHECK;
-/* For a worker: how it opens the manifest at this path. */
-kiln_open_mode kiln_round_worker_mode(const char *path);
+/* For a worker: opens the manifest at this path as its parent has it. Errors as kiln_manifest_open. */
+kiln_status kiln_round_worker_open(const char *path, const char *stage, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
 /* Where units of this run are stored: the part, or the manifest. */
 kiln_manifest *kiln_round_target(const kiln_run *r);
-/* Removes the claim if the stage has been committed. While the manifest is open. KILN_E_IO. */
-kiln_status kiln_round_settle(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
+/* Puts a copy in the manifest's place, unless the run failed with nothing done, and removes the claim if the stage has been
+ * committed. st: how the run ended. While the manifest is open. KILN_E_IO. */
+kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
 /* Gives up a part that is not whole. While the manifest is open. */
 void kiln_round_drop_part(kiln_run *r);
 void kiln_round_release(kiln_run *r);

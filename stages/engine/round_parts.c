@@ -39,10 +39,10 @@ static kiln_status add_name(name_list *l, const char *name, kiln_error *err)
 }
 
 /* STAGE-PLAN-I-of-N.part: what a part of this plan is called, up to its shard. */
-static void name_head(const kiln_run *r, char out[KILN_PART_NAME_MAX])
+static void name_head(const kiln_run *r, kiln_hash plan, char out[KILN_PART_NAME_MAX])
 {
     char hex[33];
-    (void)snprintf(out, KILN_PART_NAME_MAX, "%s-%s-", r->program->name, kiln_hash_hex(r->round.claim.plan, hex));
+    (void)snprintf(out, KILN_PART_NAME_MAX, "%s-%s-", r->program->name, kiln_hash_hex(plan, hex));
 }
 
 static bool has_ending(const char *name, const char *ending)
@@ -51,13 +51,14 @@ static bool has_ending(const char *name, const char *ending)
     return n >= m && !strcmp(name + n - m, ending);
 }
 
-/* Lists the parts of the plan in the folder, by name. A folder that is not there has none. ending: "-of-8.part" leaves those out.
+/* Lists the parts of a plan in the folder, by name. A folder that is not there has none. ending: "-of-8.part" leaves those out.
  */
-static kiln_status list_parts(const kiln_run *r, const char *folder, const char *without, name_list *out, kiln_error *err)
+static kiln_status list_parts(const kiln_run *r, kiln_hash plan, const char *folder, const char *without, name_list *out,
+                              kiln_error *err)
 {
     char head[KILN_PART_NAME_MAX];
     kiln_status st = KILN_OK;
-    name_head(r, head);
+    name_head(r, plan, head);
     DIR *d = opendir(folder);
     if (!d && errno == ENOENT) return KILN_OK;
     if (!d) return kiln_fail(err, KILN_E_IO, "cannot look for parts in '%s': %s", folder, strerror(errno));
@@ -119,7 +120,7 @@ static kiln_status drop_units_of_others(kiln_job *j, const char *folder, kiln_er
     name_list names = {0};
     kiln_status st;
     (void)snprintf(own, sizeof own, "-of-%u.part", j->run->round.n_shards);
-    KILN_GO(list_parts(j->run, folder, own, &names, err));
+    KILN_GO(list_parts(j->run, j->run->round.claim.plan, folder, own, &names, err));
     for (uint64_t i = 0; i < names.n && j->n_due; i++) {
         kiln_part *p;
         kiln_error why = {0};
@@ -299,7 +300,8 @@ static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why,
     return KILN_OK;
 }
 
-static kiln_status gather_one(kiln_job *j, const char *folder, const char *name, const kiln_hash *wanted, uint64_t n, kiln_error *err)
+static kiln_status gather_one(kiln_job *j, const char *folder, const char *name, const kiln_hash *wanted, uint64_t n,
+                              kiln_error *err)
 {
     kiln_run *r = j->run;
     kiln_part *p;
@@ -430,7 +432,7 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     kiln_hash *wanted = NULL;
     uint64_t n_wanted;
     kiln_status st;
-    KILN_GO(list_parts(j->run, folder, NULL, &names, err));
+    KILN_GO(list_parts(j->run, j->run->round.claim.plan, folder, NULL, &names, err));
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {
         KILN_GO(kiln_interrupt_check(err));
@@ -446,19 +448,27 @@ done:
     return st;
 }
 
-void kiln_job_parts_remove(const kiln_job *j)
+void kiln_round_remove_parts(kiln_run *r)
 {
-    char path[KILN_PATH_MAX];
+    char path[KILN_PATH_MAX], of[KILN_PART_NAME_MAX];
     name_list names = {0};
     const char *folder = kiln_engine_values.gather;
-    if (!kiln_engine_values.remove_parts) return;
-    if (list_parts(j->run, folder, NULL, &names, NULL) != KILN_OK) names.n = 0;
+    const kiln_hash plan = r->round.removes;
+    r->round.removes = (kiln_hash){{0}};
+    if (kiln_hash_is_zero(plan)) return;
+    if (list_parts(r, plan, folder, NULL, &names, NULL) != KILN_OK) names.n = 0;
     for (uint64_t i = 0; i < names.n; i++)
         if (kiln_path_join(path, sizeof path, folder, names.names[i], NULL) == KILN_OK && unlink(path) != 0)
             kiln_warn("the part '%s' could not be removed: %s", path, strerror(errno));
     free(names.names);
-    char of[KILN_PART_NAME_MAX];
-    name_head(j->run, of);
+    name_head(r, plan, of);
     of[strlen(of) - 1] = '\0'; /* the '-' before the shard */
     kiln_part_leftovers_drop(folder, of, true);
+}
+
+void kiln_job_parts_remove(const kiln_job *j)
+{
+    if (!kiln_engine_values.remove_parts) return;
+    j->run->round.removes = j->run->round.claim.plan;
+    if (!j->run->round.copied) kiln_round_remove_parts(j->run);
 }

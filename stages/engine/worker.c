@@ -38,7 +38,7 @@ kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_e
     if (w->program->manifest_arg >= w->parsed.n_positional)
         return kiln_fail(err, KILN_E_BUG, "%s has no manifest to read", w->program->name);
     const char *path = w->parsed.positional[w->program->manifest_arg];
-    return kiln_manifest_open(path, kiln_round_worker_mode(path), w->program->name, kiln_engine_values.allow_network, out, err);
+    return kiln_round_worker_open(path, w->program->name, out, err);
 }
 
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err)

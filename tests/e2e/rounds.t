@@ -74,15 +74,25 @@ said "m.db-wal"
 rm m.db-wal
 ls parts >listed
 
-# one part is torn, one is missing: named by tasks, and nothing else is computed again
-torn=$(ls parts/*-2-of-3.part)
+# one part is torn, one is missing, one has a flipped byte in a blob: named by tasks, and nothing else is computed again
+torn=$(ls parts/*-2-of-3.part) flipped=$(ls parts/*-1-of-3.part)
 truncate -s -70000 "$torn"
+python3 -c 'import sqlite3, sys
+path = sys.argv[1]
+packed = sqlite3.connect(path).execute("SELECT packed FROM blob ORDER BY length(packed) DESC").fetchone()[0]
+data = bytearray(open(path, "rb").read())
+data[data.find(packed[200:232])] ^= 4
+open(path, "wb").write(data)' "$flipped"
 must 0 kiln prune m.db --plan --tasks 3
 must 7 kiln prune m.db --gather parts --no-compute --json
-[ "$(number round.missing_shards)" = 2-3 ] || fail "missing: $(cat out)"
-[ -e "$torn.bad" ] && [ ! -e "$torn" ] || fail "the torn part was not put aside: $(ls parts)"
+[ "$(number round.missing_shards)" = 1-3 ] || fail "missing: $(cat out)"
+for bad in "$torn" "$flipped"; do
+    [ -e "$bad.bad" ] && [ ! -e "$bad" ] || fail "the bad part was not put aside: $(ls parts)"
+done
 must 7 env CUDA_VISIBLE_DEVICES=-1 "$KILN_BIN/kiln-prune" m.db --gather parts --devices cuda # nor where the device is missing
 said "this host cannot compute them"
+must 0 kiln prune m.db --shard 1/3 --part parts --json
+[ "$(number units.done)" = 1 ] || fail "$(number units.done) units were computed for a flipped byte"
 must 0 kiln prune m.db --shard 2/3 --part parts --json
 [ "$(number units.done)" = 2 ] || fail "$(number units.done) units of the torn part were computed"
 
@@ -91,7 +101,7 @@ touch "$torn.tmp.elsewhere.4711.0"
 must 0 kiln prune m.db --gather parts --remove-parts --json
 [ "$(number units.done)" -ge 2 ] && [ "$(number units.done)" -le 5 ] || fail "the gather computed $(number units.done) units"
 [ -e m.db.claim ] && fail "the claim is still there"
-[ "$(ls parts)" = "$(basename "$torn").bad" ] || fail "left in the folder: $(ls parts)"
+[ "$(ls parts | grep -c 'part\.bad$')" = 2 ] && [ "$(ls parts | wc -l)" = 2 ] || fail "left in the folder: $(ls parts)"
 same one.db m.db
 kiln verify m.db >/dev/null || fail "verify"
 must 0 kiln prune m.db --gather parts --json
@@ -139,6 +149,7 @@ round() {
     must 0 kiln tiles u.db --gather tiles --no-compute --json
 }
 cp u.db w.db
+cp u.db net.db
 must 0 kiln tiles u.db --plan --tasks 4 --json
 [ "$(number round.what)" = "counting pairs" ] || fail "the first round is $(number round.what)"
 round
@@ -236,6 +247,30 @@ must 0 kiln render at/d.db --break-claim --plan --devices cpu
 must 4 kiln render at/d.db --shard 1/1 --part parts --devices cuda
 must 0 kiln render at/d.db --break-claim --plan --ram 40M --json # counting
 [ "$(number round.units)" = 3 ] && grep -q "memory is tight" out || fail "a plan with little memory says $(cat out)"
+# on a network file system plan and gather work on a copy, which takes the manifest's place whole; parts and readers only read
+mkdir net local && mv net.db net/m.db
+export KILN_NETWORK_FS=$PWD/net
+must 74 kiln tiles net/m.db
+must 2 kiln tiles net/m.db --plan
+said "scratch-dir"
+must 0 kiln tiles net/m.db --plan --tasks 2 --scratch-dir local
+for i in 1 2; do
+    for task in 1 2; do must 0 kiln tiles net/m.db --shard $task/2 --part net/parts; done
+    must 0 kiln info net/m.db
+    [ "$(ls net | tr '\n' ' ')" = "m.db m.db.claim parts " ] || fail "beside the manifest: $(ls net)"
+    if [ -n "$trace" ]; then # killed when the copy is to take the manifest's place
+        sha256sum net/m.db >before
+        { strace -f -qq -o trace.kill -e trace=rename -e inject=rename:signal=KILL:when=1 "$KILN_BIN/kiln-tiles" net/m.db --gather net/parts --scratch-dir local >/dev/null; } 2>/dev/null &&
+            fail "the gather was not killed"
+        sha256sum --quiet -c before || fail "a gather that was killed has changed the manifest"
+    fi
+    must 0 kiln tiles net/m.db --gather net/parts --no-compute --remove-parts --scratch-dir local
+done
+[ "$(ls net | tr '\n' ' ')" = "m.db parts " ] && [ -z "$(ls net/parts)$(ls local)" ] || fail "left: $(ls net net/parts local)"
+must 0 kiln import t net/new/i.db --plan --scratch-dir local # one block: nothing is shared out
+unset KILN_NETWORK_FS
+same t.db net/m.db
+kiln verify net/new/i.db >/dev/null || fail "verify"
 
 # a camera that cannot be counted, in its part and in the gather: the rounds go on without it, and the end is as on one host
 kiln import t v.db >/dev/null && kiln knn v.db >/dev/null && kiln prune v.db >/dev/null && kiln chunk v.db >/dev/null || fail "bake"

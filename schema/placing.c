@@ -1,0 +1,119 @@
+#include "schema/placing.h"
+
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COPY_BYTES = 4 << 20, HOST_MAX = 64 };
+
+/* Name of this host as a part of a file's name. */
+static void host_word(char out[HOST_MAX])
+{
+    if (gethostname(out, HOST_MAX) != 0) strcpy(out, "host");
+    out[HOST_MAX - 1] = '\0';
+    for (char *p = out; *p; p++)
+        if (!isalnum((unsigned char)*p) && *p != '-') *p = '_';
+    if (!*out) strcpy(out, "host");
+}
+
+kiln_status kiln_place_sync_folder(const char *folder, kiln_error *err)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open folder '%s': %s", folder, strerror(errno));
+    const int error = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+    (void)close(fd);
+    return error ? kiln_fail(err, KILN_E_IO, "cannot sync folder '%s': %s", folder, strerror(error)) : KILN_OK;
+}
+
+static kiln_status write_all(const kiln_place_from *from, int fd, const char *path, kiln_error *err)
+{
+    unsigned char *data = NULL;
+    kiln_status st = KILN_OK;
+    KILN_TRY(KILN_ALLOC_UNSET(&data, COPY_BYTES, "a copy", err));
+    for (uint64_t at = 0, left = from->bytes; left > 0;) {
+        const size_t n = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
+        KILN_GO(from->read(from->source, at, data, n, err));
+        KILN_GO(kiln_file_write_at(fd, path, at, data, n, err));
+        at += n;
+        left -= n;
+    }
+    if (from->mode && fchmod(fd, (mode_t)from->mode) != 0) st = kiln_file_write_failed(path, errno, err);
+    if (st == KILN_OK && fsync(fd) != 0) st = kiln_file_write_failed(path, errno, err);
+done:
+    free(data);
+    return st;
+}
+
+kiln_status kiln_place_copy(const kiln_place_from *from, const char *to, kiln_error *err)
+{
+    char tmp[KILN_PATH_MAX], host[HOST_MAX];
+    int fd = -1;
+    host_word(host);
+    const int n = snprintf(tmp, sizeof tmp, "%s.tmp.%s.%ld.%" PRIu32, to, host, (long)getpid(), from->restarts);
+    if (n < 0 || (size_t)n >= sizeof tmp) return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", to);
+    KILN_TRY(kiln_file_create(tmp, &fd, err));
+    kiln_status st = write_all(from, fd, tmp, err);
+    if (close(fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(to, errno, err);
+    if (st == KILN_OK && rename(tmp, to) != 0) st = kiln_file_write_failed(to, errno, err);
+    if (st != KILN_OK) (void)unlink(tmp); /* the first reason is the one to tell */
+    return st;
+}
+
+typedef struct {
+    int fd;
+    const char *path;
+} source_file;
+
+static kiln_status read_file(void *source, uint64_t at, void *dst, size_t bytes, kiln_error *err)
+{
+    const source_file *f = source;
+    return kiln_file_read_at(f->fd, f->path, at, dst, bytes, err);
+}
+
+kiln_status kiln_place_file(const char *from, const char *to, uint32_t restarts, kiln_error *err)
+{
+    source_file f = {.path = from};
+    struct stat s = {0};
+    KILN_TRY(kiln_file_open(from, &f.fd, err));
+    kiln_status st = KILN_OK;
+    if (fstat(f.fd, &s) != 0) st = kiln_fail(err, KILN_E_IO, "cannot look at '%s': %s", from, strerror(errno));
+    const kiln_place_from all = {.read = read_file, .source = &f, .bytes = (uint64_t)s.st_size, .restarts = restarts};
+    if (st == KILN_OK) st = kiln_place_copy(&all, to, err);
+    (void)close(f.fd); /* was only read */
+    return st;
+}
+
+/* Is `rest` HOST.PID.RESTARTS of a process of this host that has ended? */
+static bool is_ended(const char *rest, const char *host)
+{
+    const size_t n = strlen(host);
+    long pid;
+    uint32_t restarts;
+    char end;
+    if (strncmp(rest, host, n) != 0 || rest[n] != '.') return false;
+    return sscanf(rest + n + 1, "%ld.%" SCNu32 "%c", &pid, &restarts, &end) == 2 && pid > 0 && kiln_process_ended(pid);
+}
+
+void kiln_place_leftovers_drop(const char *folder, const char *begin, const char *mark, bool all_hosts)
+{
+    char host[HOST_MAX], path[KILN_PATH_MAX];
+    DIR *d = opendir(folder);
+    if (!d) return;
+    host_word(host);
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        const char *const at = strstr(e->d_name, mark);
+        if (!at || strncmp(e->d_name, begin, strlen(begin)) != 0) continue;
+        if (!all_hosts && !is_ended(at + strlen(mark), host)) continue;
+        if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK) (void)unlink(path);
+    }
+    (void)closedir(d);
+}
