@@ -112,7 +112,7 @@ static kiln_status read_line(kiln_claim *c, const char *word, char *value, bool 
     else if (!strcmp(word, "what"))
         *sound = read_word(value, c->what, sizeof c->what);
     else if (!strcmp(word, "units"))
-        *sound = read_number(value, &c->n_units);
+        *sound = c->n_due == 0 && read_number(value, &c->n_units); /* `due` was checked against it */
     else if (!strcmp(word, "pid"))
         *sound = read_number(value, &n) && n <= INT32_MAX && (c->pid = (int64_t)n, true);
     else if (!strcmp(word, "tasks"))
