@@ -193,3 +193,44 @@ bool change_companion(mutation *m)
         return mkdir(beside(m, ".lock"), 0700) == 0;
     }
 }
+
+/* A claim beside the manifest: the one that is there, spoilt, or another. */
+bool change_claim(mutation *m)
+{
+    static const char *const texts[] = {
+        "splatkiln-claim 1\n",
+        "splatkiln-claim 1\nstage \x1b]0;pwned\x07\nplan 0123456789abcdef0123456789abcdef\nhost h\npid 1\nstart now\ntasks "
+        "1\nunits 2\ndue "
+        "0-1\nwhat x\nend\n",
+        "splatkiln-claim 1\nstage tiles\nplan 0123456789abcdef0123456789abcdef\nhost h\npid 1\nstart now\ntasks 1000000\n"
+        "units 18446744073709551615\ndue 0-18446744073709551614\nwhat counting pairs\nend\n",
+    };
+    char target[4096];
+    unsigned char *data;
+    size_t bytes;
+    switch (below(m, 4)) {
+    case 0:
+        if (!read_all(beside(m, ".claim"), &data, &bytes) || bytes == 0) return false;
+        if (chance(m, 30)) bytes = 1 + (size_t)below(m, bytes);
+        scatter(m, data, bytes, 1 + (size_t)below(m, 3));
+        say(".claim: spoilt");
+        const bool done = write_all(beside(m, ".claim"), data, bytes);
+        free(data);
+        return done;
+    case 1:
+        say(".claim: a link");
+        (void)snprintf(target, sizeof target, "%s/victim.png", m->victims);
+        (void)unlink(beside(m, ".claim"));
+        return symlink(target, beside(m, ".claim")) == 0;
+    case 2:
+        say(".claim: a folder");
+        (void)unlink(beside(m, ".claim"));
+        return mkdir(beside(m, ".claim"), 0700) == 0;
+    default: {
+        const char *text = texts[below(m, sizeof texts / sizeof *texts)];
+        (void)unlink(beside(m, ".claim"));
+        say(".claim: another");
+        return write_all(beside(m, ".claim"), (const unsigned char *)text, strlen(text));
+    }
+    }
+}

@@ -1,6 +1,8 @@
-/* mutate MANIFEST SEED VICTIMS -- makes a manifest hostile (mutate.h) and prints what was done to it, a line a change. The same
- * manifest and seed give the same change. */
+/* mutate FILE SEED VICTIMS -- makes a manifest or a part hostile (mutate.h) and prints what was done to it, a line a change. The
+ * same file and seed give the same change. */
 #include "tests/mutate/mutate.h"
+
+#include "schema/part_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -224,7 +226,7 @@ static const struct {
     {change_json, 6, false},        {delete_rows, 5, false},   {copy_row, 3, false},      {change_blob, 16, false},
     {change_packed, 3, false},      {reshape_plane, 6, false}, {recount_chunk, 3, false}, {change_unit, 8, false},
     {change_table_array, 6, false}, {change_schema, 8, false}, {change_bytes, 7, true},   {change_wal, 3, true},
-    {change_companion, 2, true},
+    {change_companion, 2, true},    {change_claim, 2, true},
 };
 enum { N_CHANGES = sizeof changes / sizeof *changes };
 
@@ -261,15 +263,31 @@ static bool make_one(mutation *m)
     return false;
 }
 
+/* A part gets a right seal, as whoever makes one can give it; else hardly anything behind the seal would be met. Where its rows
+ * cannot be read, it stays as it is. */
+static void seal_part(mutation *m)
+{
+    char hex[33];
+    kiln_hash seal;
+    kiln_manifest *part;
+    if (kiln_part_connect(m->path, false, &part, NULL) != KILN_OK) return;
+    const bool sealed = kiln_part_seal(part, &seal, NULL) == KILN_OK;
+    kiln_manifest_close(part);
+    if (!sealed) return;
+    if (connect_db(m) && sql(m, "UPDATE part SET seal = x'%s'", kiln_hash_hex(seal, hex))) say("sealed again\n");
+    disconnect(m);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) {
-        (void)fprintf(stderr, "mutate MANIFEST SEED VICTIMS\n");
+        (void)fprintf(stderr, "mutate FILE SEED VICTIMS\n");
         return 2;
     }
     mutation m = {.path = argv[1], .random = strtoull(argv[2], NULL, 0), .victims = argv[3]};
     const unsigned n = chance(&m, 80) ? 1 : chance(&m, 80) ? 2 : 4;
     bool done = make_one(&m);
     for (unsigned i = 1; done && i < n; i++) (void)make_one(&m);
+    if (chance(&m, 80)) seal_part(&m);
     return done ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* mutate -- makes a manifest hostile: one or two changes that a seed chooses, and their names in words.
+/* mutate -- makes a manifest or a part hostile: one or two changes that a seed chooses, and their names in words.
  *
  * A change works on an open connection whose CHECKs and foreign keys are off, or on the file. It says what it did with `say`, and
  * returns false where the manifest has nothing for it to change: then another one is chosen. DESIGN.md has the kinds. */
@@ -14,7 +14,7 @@
 
 typedef struct {
     uint64_t random;     /* state */
-    const char *path;    /* of the manifest */
+    const char *path;    /* of the manifest or part */
     const char *victims; /* folder outside of the bake's: victim.png, victim.npy, fifo; nothing may touch it */
     sqlite3 *db;         /* open while a change of rows or schema is made */
     bool loose;          /* STRICT and NOT NULL are off for now */
@@ -57,6 +57,6 @@ uint64_t hostile_number(mutation *m);
 change_fn change_cell, change_size, change_name, change_path, change_json, delete_rows, copy_row;    /* mutate_rows.c */
 change_fn change_blob, change_packed, reshape_plane, recount_chunk, change_unit, change_table_array; /* blobs.c */
 change_fn change_schema;                                                                             /* schema.c */
-change_fn change_bytes, change_wal, change_companion;                                                /* bytes.c: db is NULL */
+change_fn change_bytes, change_wal, change_companion, change_claim;                                  /* bytes.c: db is NULL */
 
 #endif
