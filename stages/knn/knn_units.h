@@ -20,6 +20,7 @@ typedef struct {
     kiln_hash scratch; /* key of the scratch folder */
     double root_centre[3], root_half;
     uint64_t ram; /* partition: host memory that it may take */
+    uint64_t sum; /* of the records of its pages (pages.h). partition: that of the plan, 0: any */
     uint64_t range_rows, batch_rows, group_rows;
     uint64_t range; /* range: its number; back: how many there are */
     uint32_t page_rows;
@@ -44,7 +45,7 @@ typedef struct {
 } kiln_knn_unit;
 
 /* Outputs: spacing and back: one f32 array per block, called as the block. spacing: counters min2, median2, max2, fallbacks.
- * partition: nothing but files in scratch (spatial/partition.h) and the boxes of their pages. range: for each group with rows
+ * partition: files in scratch (spatial/partition.h, pages.h), and `sum`, u64. range: for each group with rows
  * in it KILN_KNN_TO: the rows, counted from the group's first, u32[n] ascending, and their spacing2, f32[n]; `ranks`,
  * u32[KILN_RANK_BINS], pass 0 of kernels/ranks; counters min2, max2, fallbacks, batches, candidates, queries. back: `ranks`,
  * pass 1. colours: for each block with points that got a colour their rows in the block, increasing, u32[n], and their colours,

@@ -60,8 +60,9 @@ uint64_t kiln_range_ram(uint64_t range_rows, uint64_t batch_rows, uint64_t n_pag
 static kiln_status read_planar(const answer *a, uint64_t first, uint64_t count, float *means, uint64_t n, uint64_t at,
                                kiln_error *err)
 {
+    const uint64_t most = READ_ROWS - READ_ROWS % a->g->page_rows;
     while (count > 0) {
-        const uint64_t some = count < READ_ROWS ? count : READ_ROWS;
+        const uint64_t some = count < most ? count : most;
         float *x = means + at, *y = x + n, *z = y + n;
         KILN_TRY(a->g->read(a->g->context, first, some, a->buffer, err));
         for (uint64_t i = 0; i < some; i++) {

@@ -12,7 +12,7 @@
 #include "kernels/runner.h"
 #include "stages/knn/reach.h"
 
-/* Places [first, first + count) into xyz [count][3]. */
+/* Places [first, first + count), which are whole pages, into xyz [count][3]. */
 typedef kiln_status kiln_range_read_fn(void *context, uint64_t first, uint64_t count, float *xyz, kiln_error *err);
 
 typedef struct {

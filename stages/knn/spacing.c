@@ -6,6 +6,7 @@
 #include "base/minmax.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
+#include "stages/knn/pages.h"
 #include "stages/knn/range.h"
 #include "stages/spatial/partition.h"
 
@@ -58,7 +59,7 @@ static kiln_status make_room(kiln_spacing *s, uint64_t n, kiln_error *err)
 
 static kiln_hasher *key_values(kiln_run *r, const char *what, const kiln_layer *source, const kiln_knn_unit *u)
 {
-    KILN_KEY_LISTS(kiln_knn_unit, 184); /* its ranges: plan_partition and plan_ranges */
+    KILN_KEY_LISTS(kiln_knn_unit, 192); /* its ranges: plan_partition and plan_ranges */
     kiln_hasher *h = kiln_run_key_bare(r, what);
     kiln_key_u64(h, "neighbors", u->neighbors);
     kiln_key_f64(h, "fallback2", (double)u->fallback2);
@@ -112,7 +113,7 @@ static uint64_t range_ram(uint64_t rows, uint64_t n, uint32_t k)
     const uint64_t n_pages = kiln_range_pages(n, kiln_range_page_rows(n, rows)), piece = rows * PIECE + KILN_RANK_BINS * 4;
     const uint64_t search = kiln_range_ram(rows, rows, n_pages, k);
     const uint64_t put = rows * (SORT + INDEXED) + kiln_outputs_ram(piece);
-    return (search > put ? search : put) + rows * SPACING + n_pages * sizeof(kiln_knn_box) + (4u << 20);
+    return (search > put ? search : put) + rows * SPACING + n_pages * KILN_KNN_PAGE_BYTES + (4u << 20);
 }
 
 /* Half of what one unit may take, so that there is room for more than one worker. */
@@ -176,16 +177,18 @@ static void plan_ranges(kiln_run *r, uint64_t rows, ranges *p)
     p->n = (n + g->range_rows - 1) / g->range_rows;
 }
 
-static kiln_status make_partition(kiln_run *r, ranges *p, kiln_error *err)
+/* *sum: in, of what a plan has made, 0: none; out, what the ranges are to find. */
+static kiln_status make_partition(kiln_run *r, ranges *p, uint64_t *sum, kiln_error *err)
 {
     enum { PLACE = 24 }; /* bytes: row, code, mean */
     char folder[KILN_PATH_MAX];
     const kiln_layer *source = p->s->source;
     const kiln_knn_ranges *g = &p->payload.ranges;
     const uint64_t start = kiln_now_ns();
-    uint64_t need = kiln_range_pages(source->count, g->page_rows) * sizeof(kiln_knn_box);
+    uint64_t need = kiln_range_pages(source->count, g->page_rows) * KILN_KNN_PAGE_BYTES;
     kiln_knn_unit payload = p->payload;
     payload.kind = KILN_KNN_PARTITION;
+    payload.ranges.sum = *sum;
     KILN_TRY(kiln_run_scratch(r, g->scratch, folder, err));
     need += kiln_spatial_is_complete(folder, source->count, true) ? source->count * PLACE
                                                                   : kiln_spatial_scratch_bytes(source, true, g->ram);
@@ -197,7 +200,8 @@ static kiln_status make_partition(kiln_run *r, ranges *p, kiln_error *err)
                    .cost = source->count,
                    .ram = g->ram,
                    .volatile_result = true};
-    const kiln_status st = kiln_run_units(r, "ordering points", &u, 1, err);
+    kiln_status st = kiln_run_units(r, "ordering points", &u, 1, err);
+    if (st == KILN_OK) st = kiln_unit_struct(r, &u, "sum", sum, sizeof *sum, err);
     kiln_units_release(&u, 1);
     p->s->partition_s = seconds_since(start);
     return st;
@@ -263,7 +267,7 @@ static kiln_status list_ranges(kiln_run *r, ranges *p, kiln_error *err)
     return KILN_OK;
 }
 
-/* The partition is made only when a range is due: it is not stored. Tasks of a plan find it made. */
+/* The partition is made only when a range is due: it is not stored. */
 static kiln_status is_due(kiln_run *r, const ranges *p, bool *due, kiln_error *err)
 {
     *due = kiln_run_force(r);
@@ -307,18 +311,35 @@ static kiln_status sum_range(kiln_run *r, ranges *p, uint64_t i, kiln_error *err
     return KILN_OK;
 }
 
+static const char measuring[] = "measuring spacing";
+
+/* Tasks of a plan find the partition made, and know its sum from the claim. A gather makes again what is damaged or gone. */
+static kiln_status share_partition(kiln_run *r, ranges *p, bool due, uint64_t *sum, kiln_error *err)
+{
+    static const char decision[] = "partition-sum";
+    const kiln_scratch_use use = kiln_run_scratch_use(r);
+    if (use == KILN_SCRATCH_PLAN && due) KILN_TRY(make_partition(r, p, sum, err));
+    KILN_TRY(kiln_run_decide(r, decision, sum, err));
+    if (use != KILN_SCRATCH_MEND || !due || !kiln_run_is_planned(r, measuring, p->units, p->n)) return KILN_OK;
+    return make_partition(r, p, sum, err);
+}
+
 static kiln_status run_ranges(kiln_run *r, ranges *p, kiln_error *err)
 {
-    static const char what[] = "measuring spacing";
     bool due;
-    const kiln_scratch_use use = kiln_run_scratch_use(r);
-    p->payload.ranges.of_plan = use == KILN_SCRATCH_READ;
+    uint64_t sum = 0;
     KILN_TRY(list_ranges(r, p, err));
     KILN_TRY(is_due(r, p, &due, err));
-    if (use == KILN_SCRATCH_READ || (use == KILN_SCRATCH_MEND && !kiln_run_is_planned(r, what, p->units, p->n))) due = false;
-    if (due) KILN_TRY(make_partition(r, p, err));
+    if (kiln_run_scratch_use(r) != KILN_SCRATCH_OWN)
+        KILN_TRY(share_partition(r, p, due, &sum, err));
+    else if (due)
+        KILN_TRY(make_partition(r, p, &sum, err));
+    for (uint64_t i = 0; i < p->n; i++) {
+        p->payloads[i].ranges.sum = sum;
+        p->payloads[i].ranges.of_plan = kiln_run_scratch_use(r) == KILN_SCRATCH_READ;
+    }
     const uint64_t start = kiln_now_ns();
-    KILN_TRY(kiln_run_units(r, what, p->units, p->n, err));
+    KILN_TRY(kiln_run_units(r, measuring, p->units, p->n, err));
     for (uint64_t i = 0; i < p->n; i++) KILN_TRY(sum_range(r, p, i, err));
     p->s->ranges_s = seconds_since(start);
     return KILN_OK;

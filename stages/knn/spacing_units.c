@@ -1,6 +1,6 @@
 /* The spacing of the source layer, in one unit or in ranges.
  *
- * In ranges: the partition puts the layer along the curve into scratch, with a box for every page of it. A range is a stretch
+ * In ranges: the partition puts the layer along the curve into scratch, with a record for every page of it (pages.h). A range is a stretch
  * of places there; it answers its own points (range.h) and cuts the result, sorted by source row, at the borders of groups of
  * source blocks. The way back takes from every range what belongs to its group. So what a range has found is in the manifest,
  * where it outlives scratch, and the blocks get the bytes that they would have got from the whole layer at once. */
@@ -11,6 +11,7 @@
 #include "stages/engine/run_layers.h"
 #include "stages/knn/range.h"
 #include "stages/knn/knn_units.h"
+#include "stages/knn/pages.h"
 #include "stages/spatial/partition.h"
 
 #include <inttypes.h>
@@ -97,52 +98,17 @@ done:
 }
 
 /* ---- the partition ------------------------------------------------------------------------------------------------------ */
-enum { READ_ROWS = 65536 };
-
-static void boxes_name(const kiln_knn_ranges *r, char name[32]) { (void)snprintf(name, 32, "boxes-%u", r->page_rows); }
-
-static kiln_status write_boxes(const kiln_spatial_file *places, const kiln_knn_ranges *r, const kiln_scratch_file *out,
-                               kiln_error *err)
+/* expected: the sum that a plan has told its tasks, 0: none. Files that a disk has damaged since are made again. */
+static kiln_status make_pages(const kiln_spatial_args *a, uint32_t page_rows, uint64_t expected, uint64_t *sum, kiln_error *err)
 {
-    const uint64_t pages = READ_ROWS / r->page_rows ? READ_ROWS / r->page_rows : 1, some = pages * r->page_rows;
-    kiln_status st = KILN_OK;
-    float *xyz = NULL;
-    kiln_knn_box *boxes = NULL;
-    KILN_GO(KILN_ALLOC_UNSET(&xyz, 3 * some, "the points of a page", err));
-    KILN_GO(KILN_ALLOC_UNSET(&boxes, pages, "the boxes of pages", err));
-    for (uint64_t first = 0; first < places->n; first += some) {
-        const uint64_t n = places->n - first < some ? places->n - first : some;
-        const uint64_t n_boxes = kiln_range_pages(n, r->page_rows);
-        KILN_GO(kiln_spatial_means(places, first, n, xyz, err));
-        for (uint64_t b = 0; b < n_boxes; b++) {
-            const uint64_t at = b * r->page_rows;
-            boxes[b] = kiln_knn_box_of(xyz + 3 * at, n - at < r->page_rows ? n - at : r->page_rows);
-        }
-        KILN_GO(kiln_scratch_write(out, first / r->page_rows * sizeof *boxes, boxes, n_boxes * sizeof *boxes, err));
-    }
-done:
-    free(boxes);
-    free(xyz);
-    return st;
-}
-
-static kiln_status make_boxes(const char *folder, uint64_t n, const kiln_knn_ranges *r, kiln_error *err)
-{
-    char name[32];
-    kiln_spatial_file places;
-    kiln_scratch_file out = {0};
-    const uint64_t bytes = kiln_range_pages(n, r->page_rows) * sizeof(kiln_knn_box);
-    boxes_name(r, name);
-    if (kiln_scratch_is_whole(folder, name, bytes)) return KILN_OK;
-    KILN_TRY(kiln_spatial_open(folder, n, true, &places, err));
-    kiln_status st = kiln_scratch_create(folder, name, bytes, &out, err);
-    if (st == KILN_OK) {
-        st = write_boxes(&places, r, &out, err);
-        if (st == KILN_OK) st = kiln_scratch_finish(&out, err);
-        kiln_scratch_drop(&out);
-    }
-    kiln_spatial_close(&places);
-    return st;
+    KILN_TRY(kiln_spatial_partition(a, err));
+    KILN_TRY(kiln_knn_pages_make(a->folder, a->layer->count, page_rows, sum, err));
+    if (expected == 0 || *sum == expected) return KILN_OK;
+    kiln_knn_pages_remove(a->folder, page_rows);
+    KILN_TRY(kiln_spatial_partition(a, err));
+    KILN_TRY(kiln_knn_pages_make(a->folder, a->layer->count, page_rows, sum, err));
+    if (*sum == expected) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "the partition in '%s' is not that of the plan; plan anew with --plan --break-claim", a->folder);
 }
 
 kiln_status kiln_knn_partition(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
@@ -158,15 +124,15 @@ kiln_status kiln_knn_partition(kiln_worker *w, const kiln_layer *l, const kiln_k
                            .ram = r->ram};
     KILN_TRY(kiln_worker_scratch(w, "knn", r->scratch, folder, err));
     KILN_TRY(kiln_worker_manifest(w, &a.manifest, err));
-    KILN_TRY(kiln_spatial_partition(&a, err));
-    return make_boxes(folder, l->count, r, err);
+    uint64_t sum;
+    KILN_TRY(make_pages(&a, r->page_rows, r->sum, &sum, err));
+    return kiln_worker_put(w, "sum", &sum, sizeof sum, sizeof sum, err);
 }
 
 /* ---- a range ------------------------------------------------------------------------------------------------------------ */
 typedef struct {
     uint64_t begin, n;
-    kiln_spatial_file places;
-    kiln_knn_box *boxes;
+    kiln_knn_pages pages;
     float *spacing2;
     uint32_t *rows;
     uint64_t *keys; /* rows again, for the sort */
@@ -180,35 +146,12 @@ static void range_release(range_state *s)
     free(s->keys);
     free(s->rows);
     free(s->spacing2);
-    free(s->boxes);
-    kiln_spatial_close(&s->places);
+    kiln_knn_pages_close(&s->pages);
 }
 
-static kiln_status read_means(void *places, uint64_t first, uint64_t count, float *xyz, kiln_error *err)
+static kiln_status read_means(void *pages, uint64_t first, uint64_t count, float *xyz, kiln_error *err)
 {
-    return kiln_spatial_means(places, first, count, xyz, err);
-}
-
-static kiln_status read_boxes(const char *folder, uint64_t n, const kiln_knn_ranges *r, kiln_knn_box **out, kiln_error *err)
-{
-    char name[32];
-    kiln_scratch_file f;
-    const uint64_t n_pages = kiln_range_pages(n, r->page_rows);
-    boxes_name(r, name);
-    KILN_TRY(KILN_ALLOC_UNSET(out, n_pages, "the boxes of pages", err));
-    KILN_TRY(kiln_scratch_open(folder, name, n_pages * sizeof **out, &f, err));
-    const kiln_status st = kiln_scratch_read(&f, 0, *out, n_pages * sizeof **out, err);
-    kiln_scratch_drop(&f);
-    return st;
-}
-
-/* Of a range of places: the partition's files and the boxes. */
-static kiln_status open_partition(const kiln_layer *l, const kiln_knn_ranges *r, const char *folder, range_state *s, kiln_error *err)
-{
-    kiln_status st = kiln_spatial_open(folder, l->count, true, &s->places, err);
-    if (st == KILN_OK) st = read_boxes(folder, l->count, r, &s->boxes, err);
-    if (st != KILN_OK && r->of_plan) kiln_note(err, "what the plan has made is damaged or gone; plan anew with --plan --break-claim");
-    return st;
+    return kiln_knn_pages_means(pages, first, count, xyz, err);
 }
 
 static kiln_status answer_range(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, range_state *s, kiln_error *err)
@@ -216,7 +159,7 @@ static kiln_status answer_range(kiln_worker *w, const kiln_layer *l, const kiln_
     const kiln_knn_ranges *r = &u->ranges;
     char folder[KILN_PATH_MAX];
     KILN_TRY(kiln_worker_scratch(w, "knn", r->scratch, folder, err));
-    KILN_TRY(open_partition(l, r, folder, s, err));
+    KILN_TRY(kiln_knn_pages_open(folder, l->count, r->page_rows, r->sum, &s->pages, err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->spacing2, s->n, "the spacing of a range", err));
     const kiln_range g = {.n = l->count,
                           .begin = s->begin,
@@ -224,9 +167,9 @@ static kiln_status answer_range(kiln_worker *w, const kiln_layer *l, const kiln_
                           .k = u->neighbors,
                           .page_rows = r->page_rows,
                           .batch_rows = r->batch_rows,
-                          .pages = s->boxes,
+                          .pages = s->pages.boxes,
                           .read = read_means,
-                          .context = &s->places,
+                          .context = &s->pages,
                           .runner = kiln_worker_runner(w),
                           .threads = kiln_worker_threads(w)};
     return kiln_range_answer(&g, s->spacing2, &s->use, err);
@@ -257,7 +200,7 @@ static kiln_status sort_by_row(kiln_worker *w, range_state *s, kiln_error *err)
     KILN_TRY(KILN_ALLOC_UNSET(&s->rows, s->n, "the rows of a range", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->keys, s->n, "the rows of a range", err));
     KILN_TRY(kiln_alloc_unset(&s->work, kiln_sort_bytes(s->n, threads), 1, "the rows of a range", err));
-    KILN_TRY(kiln_spatial_rows(&s->places, s->begin, s->n, s->rows, err));
+    KILN_TRY(kiln_knn_pages_rows(&s->pages, s->begin, s->n, s->rows, err));
     for (uint64_t i = 0; i < s->n; i++) s->keys[i] = s->rows[i];
     kiln_sort_pairs(s->n, s->keys, values, threads, s->work);
     return KILN_OK;
@@ -304,13 +247,28 @@ static kiln_status compute_range(kiln_worker *w, const kiln_layer *l, const kiln
     return put_pieces(w, l, &u->ranges, s, err);
 }
 
+/* What a plan has made is kept for its other tasks, which may find it sound. */
+static kiln_status advise(kiln_worker *w, const kiln_knn_ranges *r, kiln_status st, bool damaged, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX];
+    if (r->of_plan) {
+        if (st == KILN_E_IO) kiln_note(err, "of what the plan has made (--plan --break-claim makes it anew)");
+        return st;
+    }
+    if (!damaged) return st;
+    if (kiln_worker_scratch(w, "knn", r->scratch, folder, NULL) == KILN_OK) kiln_knn_pages_remove(folder, r->page_rows);
+    kiln_note(err, "the same command makes it again");
+    return st;
+}
+
 kiln_status kiln_knn_range(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
 {
     const kiln_knn_ranges *r = &u->ranges;
     range_state s = {.begin = r->range * r->range_rows};
     if (s.begin >= l->count) return kiln_fail(err, KILN_E_BUG, "there is no range %" PRIu64, r->range);
     s.n = l->count - s.begin < r->range_rows ? l->count - s.begin : r->range_rows;
-    const kiln_status st = compute_range(w, l, u, &s, err);
+    kiln_status st = compute_range(w, l, u, &s, err);
+    if (st != KILN_OK && (s.pages.damaged || r->of_plan)) st = advise(w, r, st, s.pages.damaged, err);
     range_release(&s);
     return st;
 }

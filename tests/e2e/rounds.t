@@ -134,6 +134,15 @@ for what in "measuring spacing" "sorting back" "making Gaussians"; do
 done
 [ "$(number status)" = done ] && [ ! -e r.db.claim ] && [ ! -e r.db.scratch ] || fail "the last gather of knn left $(ls -d r.db*)"
 same q.db r.db
+# of what the plan has made for the tasks, one bit is another: no task takes it, and the gather makes it again
+cp few.db torn.db
+must 0 kiln knn torn.db --plan --tasks 2 --range 40000
+python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(1000003); b = f.read(1); f.seek(1000003); f.write(bytes([b[0] ^ 4]))' torn.db.scratch/knn-*/means || fail "flip"
+must 74 kiln knn torn.db --shard 2/2 --part torn --range 40000
+said "is damaged"
+must 74 kiln knn torn.db --gather torn --range 40000
+for i in 1 2 3; do must 0 kiln knn torn.db --gather torn --range 40000; done
+same q.db torn.db
 must 0 kiln knn few.db --plan --tasks 2 --json
 [ "$(number units.done)" -gt 1 ] && [ ! -e few.db.claim ] || fail "the plan for few points says $(cat out)"
 same q.db few.db
