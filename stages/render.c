@@ -326,8 +326,8 @@ static kiln_status files_intact(const kiln_render_unit *u, const kiln_unit_resul
     return KILN_OK;
 }
 
-/* A kiln_unit_check_fn. Another host has renamed the files before it finished its part, but a network file system can show that some
- * seconds later. All waits of a run together take at most `patience_ms`. */
+/* A kiln_unit_check_fn. Another host has renamed the files before it finished its part, but a network file system can show that
+ * some seconds later. All waits of a run together take at most `patience_ms`. */
 static kiln_status check_files(kiln_run *r, const kiln_unit *u, const kiln_unit_result *result, kiln_error *err)
 {
     const kiln_render_unit *payload = u->payload;
@@ -641,5 +641,10 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_render = {
-    .name = "render", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .run = run, .unit = kiln_render_compute, .early = kiln_frame_early};
+const kiln_stage_program kiln_stage_render = {.name = "render",
+                                              .cli = &cli,
+                                              .open = KILN_OPEN_WRITE,
+                                              .rounds = true,
+                                              .run = run,
+                                              .unit = kiln_render_compute,
+                                              .early = kiln_frame_early};

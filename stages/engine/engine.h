@@ -295,17 +295,17 @@ bool kiln_run_is_round(const kiln_run *r);
 bool kiln_run_begins_rounds(const kiln_run *r);
 /* on: the next lists are not shared out: their units read what only this host has. Call it between lists. */
 void kiln_run_shares_nothing(kiln_run *r, bool on);
-/* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this call
- * on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this run
- * does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.
+/* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this
+ * call on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this
+ * run does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.
  * KILN_E_STALE: --devices names another kind than the plan. KILN_E_DEVICE: as kiln_run_device_kind. */
 kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, kiln_error *err) KILN_MUST_CHECK;
-/* Says whether the manifest is open for reading alone: --part, and a plan that stands. The stage then stores and forgets nothing in it,
- * and removes nothing beside it. */
+/* Says whether the manifest is open for reading alone: --part, and a plan that stands. The stage then stores and forgets nothing in
+ * it, and removes nothing beside it. */
 bool kiln_run_is_frozen(const kiln_run *r);
-/* For units that leave files beside the manifest: --gather calls `check` for each that a part has brought. KILN_E_INPUT, with a sentence,
- * if the files are not those that the unit has written: the unit is dropped, its part put aside, and the unit is missing. It may wait
- * for a slow file system. Any other failure ends the run. For the next lists; NULL: for none. */
+/* For units that leave files beside the manifest: --gather calls `check` for each that a part has brought. KILN_E_INPUT, with a
+ * sentence, if the files are not those that the unit has written: the unit is dropped, its part put aside, and the unit is missing.
+ * It may wait for a slow file system. Any other failure ends the run. For the next lists; NULL: for none. */
 typedef kiln_status kiln_unit_check_fn(kiln_run *r, const kiln_unit *u, const kiln_unit_result *result, kiln_error *err);
 void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check);
 /* Returns how many tasks a plan is meant for: for a stage that cuts its work by that. 0: nothing is shared out. */
@@ -383,9 +383,9 @@ kiln_status kiln_scratch_unnamed(const char *manifest, int *fd, char path[64], k
  * write to a file (1.5 GB by 16 workers: 0.6 s into one, 0.05 s into one each). A payload carries it. All zero: none. */
 enum { KILN_SHARED_FILES = 32 };
 typedef struct {
-    uint64_t bytes; /* size of each file; only what is written takes memory */
-    int64_t pid;    /* of the parent */
-    uint32_t n;     /* files */
+    uint64_t bytes;             /* size of each file; only what is written takes memory */
+    int64_t pid;                /* of the parent */
+    uint32_t n;                 /* files */
     int fds[KILN_SHARED_FILES]; /* the parent's */
 } kiln_shared_memory;
 /* Gives the path by which a worker opens a file of it, to read and to write. */
@@ -393,9 +393,10 @@ void kiln_shared_memory_path(const kiln_shared_memory *m, uint32_t file, char pa
 /* Says whether the limit on file sizes (ulimit -f), which holds for shared memory too, allows so much, and whether the kernel lets
  * workers open what is below this process's /proc. */
 bool kiln_shared_memory_fits(uint64_t bytes);
-/* Makes n_files files (1 to KILN_SHARED_FILES), into which no more than `bytes` are written in all, each byte into one of them. They
- * read as zeros, and take pages only where they are written. Later plans of --ram count `bytes` as the parent's. It goes when the caller has released it (kiln_run_unshare_memory) and the workers have closed it, or when the run ends,
- * in whatever way. Releasing it after a failure does nothing. KILN_E_IO: no descriptor is left. */
+/* Makes n_files files (1 to KILN_SHARED_FILES), into which no more than `bytes` are written in all, each byte into one of them.
+ * They read as zeros, and take pages only where they are written. Later plans of --ram count `bytes` as the parent's. It goes when
+ * the caller has released it (kiln_run_unshare_memory) and the workers have closed it, or when the run ends, in whatever way.
+ * Releasing it after a failure does nothing. KILN_E_IO: no descriptor is left. */
 kiln_status kiln_run_share_memory(kiln_run *r, uint64_t bytes, uint32_t n_files, kiln_shared_memory *out,
                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_unshare_memory(kiln_run *r, kiln_shared_memory *m);

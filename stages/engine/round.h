@@ -24,18 +24,18 @@ typedef enum { KILN_ROUND_NONE, KILN_ROUND_PLAN, KILN_ROUND_PART, KILN_ROUND_GAT
 
 typedef struct {
     kiln_round_mode mode;
-    bool frozen;              /* the manifest is open for reading alone */
-    bool copied;              /* the manifest is on a network file system, and this run works on a copy of it */
-    bool has_claim;           /* `claim` is the one that the run found; --part always has one */
-    bool met;                 /* the list of that claim has been met */
-    bool cut;                 /* kiln_run_units has ended the run because its round is done: planned, or the part stored */
-    bool shares_planning;     /* kiln_run_shares_planning */
-    bool shares_nothing;      /* kiln_run_shares_nothing */
-    bool was_whole;           /* --part: the part was there */
+    bool frozen;               /* the manifest is open for reading alone */
+    bool copied;               /* the manifest is on a network file system, and this run works on a copy of it */
+    bool has_claim;            /* `claim` is the one that the run found; --part always has one */
+    bool met;                  /* the list of that claim has been met */
+    bool cut;                  /* kiln_run_units has ended the run because its round is done: planned, or the part stored */
+    bool shares_planning;      /* kiln_run_shares_planning */
+    bool shares_nothing;       /* kiln_run_shares_nothing */
+    bool was_whole;            /* --part: the part was there */
     kiln_unit_check_fn *check; /* kiln_run_checks_files */
-    uint32_t shard, n_shards; /* --part: 1 .. n_shards */
-    kiln_claim claim;         /* under --plan and --gather, that of the last plan from then on */
-    kiln_decision *decisions; /* of this run, in the order of asking */
+    uint32_t shard, n_shards;  /* --part: 1 .. n_shards */
+    kiln_claim claim;          /* under --plan and --gather, that of the last plan from then on */
+    kiln_decision *decisions;  /* of this run, in the order of asking */
     uint32_t n_decisions;
     kiln_manifest *part;      /* --part: where results go; NULL: not begun, or finished */
     char path[KILN_PATH_MAX]; /* of the whole part; "": none yet */

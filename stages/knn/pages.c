@@ -37,8 +37,7 @@ static uint64_t step_of(uint32_t page_rows) { return page_rows < READ_ROWS ? REA
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
 static void fill(record *p, const float *xyz, const uint32_t *rows, uint64_t n)
 {
-    *p = (record){.box = kiln_knn_box_of(xyz, n),
-                  .sums = {sum_of(xyz, 3 * n * sizeof *xyz), sum_of(rows, n * sizeof *rows)}};
+    *p = (record){.box = kiln_knn_box_of(xyz, n), .sums = {sum_of(xyz, 3 * n * sizeof *xyz), sum_of(rows, n * sizeof *rows)}};
 }
 
 static kiln_status write_records(const kiln_spatial_file *places, uint32_t page_rows, const kiln_scratch_file *out, kiln_error *err)
@@ -126,7 +125,8 @@ void kiln_knn_pages_remove(const char *folder, uint32_t page_rows)
     file_name(page_rows, pages);
     const char *const names[] = {pages, "means", "rows", "codes"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (kiln_path_join(path, sizeof path, folder, names[i], NULL) == KILN_OK) (void)unlink(path); /* one that stays is refused again */
+        if (kiln_path_join(path, sizeof path, folder, names[i], NULL) == KILN_OK)
+            (void)unlink(path); /* one that stays is refused again */
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------------------- */
@@ -157,7 +157,8 @@ static kiln_status open_records(const char *folder, uint64_t sum, kiln_knn_pages
     return fail_damaged(p, path, err);
 }
 
-kiln_status kiln_knn_pages_open(const char *folder, uint64_t n, uint32_t page_rows, uint64_t sum, kiln_knn_pages *out, kiln_error *err)
+kiln_status kiln_knn_pages_open(const char *folder, uint64_t n, uint32_t page_rows, uint64_t sum, kiln_knn_pages *out,
+                                kiln_error *err)
 {
     *out = (kiln_knn_pages){.page_rows = page_rows, .n_pages = kiln_range_pages(n, page_rows)};
     KILN_TRY(kiln_spatial_open(folder, n, true, &out->places, err));

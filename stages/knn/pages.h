@@ -1,6 +1,6 @@
-/* pages -- the partition of a layer along the curve (stages/spatial), cut into pages, with a record of each: its box, and sums of its
- * bytes. It lies in a scratch folder, perhaps of another host, so what is read of it is compared with these sums, and the records are
- * compared with a sum that the parent has from who made them: damage is an error, never a wrong value.
+/* pages -- the partition of a layer along the curve (stages/spatial), cut into pages, with a record of each: its box, and sums of
+ * its bytes. It lies in a scratch folder, perhaps of another host, so what is read of it is compared with these sums, and the
+ * records are compared with a sum that the parent has from who made them: damage is an error, never a wrong value.
  *
  * The file pages-ROWS of the folder, in the byte order of the machine, has for each page
  *
@@ -20,12 +20,13 @@ typedef struct {
     kiln_spatial_file places;
     uint32_t page_rows; /* of all pages but the last */
     uint64_t n_pages;
-    kiln_knn_box *boxes;  /* [n_pages] */
-    uint64_t (*sums)[2];  /* [n_pages] of means, of rows */
-    bool damaged;         /* something that was read is not what was written */
+    kiln_knn_box *boxes; /* [n_pages] */
+    uint64_t (*sums)[2]; /* [n_pages] of means, of rows */
+    bool damaged;        /* something that was read is not what was written */
 } kiln_knn_pages;
 
-/* Makes the records of a partition of n places that is there; *sum is that of all records. Where they are there, only *sum is made. */
+/* Makes the records of a partition of n places that is there; *sum is that of all records. Where they are there, only *sum is made.
+ */
 kiln_status kiln_knn_pages_make(const char *folder, uint64_t n, uint32_t page_rows, uint64_t *sum, kiln_error *err) KILN_MUST_CHECK;
 /* Removes the partition and the records, so that they are made again. */
 void kiln_knn_pages_remove(const char *folder, uint32_t page_rows);

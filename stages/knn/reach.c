@@ -31,8 +31,8 @@ kiln_knn_box kiln_knn_box_of(const float *xyz, uint64_t n)
 }
 
 /* At most kiln_knn_distance2 of the three gaps, which in turn is at most that of any two points in the boxes. That operation rounds
- * three times and this one five times, by 2^-24 each, or by 2^-150 where numbers are tiny; no fused operation, which takes ten times
- * as long where the compiler may not use the instruction. */
+ * three times and this one five times, by 2^-24 each, or by 2^-150 where numbers are tiny; no fused operation, which takes ten
+ * times as long where the compiler may not use the instruction. */
 static inline float distance2(const kiln_knn_box *a, const kiln_knn_box *b)
 {
     const float x = kiln_knn_gap(a->lo[0], a->hi[0], b->lo[0], b->hi[0]);

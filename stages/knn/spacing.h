@@ -11,8 +11,8 @@ typedef struct {
     uint64_t range_rows; /* 0: chosen by what there is of rows, memory and devices; else always in ranges of about so many */
 } kiln_spacing_options;
 
-/* Says whether --plan shares a list of units out, which takes row_ns of one thread for each of n rows. If that is less than a round of
- * tasks takes beside its work, the plan computes the list. range_rows: of kiln_spacing_options; with it all lists are shared. */
+/* Says whether --plan shares a list of units out, which takes row_ns of one thread for each of n rows. If that is less than a round
+ * of tasks takes beside its work, the plan computes the list. range_rows: of kiln_spacing_options; with it all lists are shared. */
 #define KILN_KNN_SHARED_NS UINT64_C(1500000000)
 bool kiln_knn_is_shared(uint64_t n, uint64_t range_rows, uint64_t row_ns);
 

@@ -1,8 +1,8 @@
 /* The spacing of the source layer, in one unit or in ranges.
  *
- * In ranges: the partition puts the layer along the curve into scratch, with a record for every page of it (pages.h). A range is a stretch
- * of places there; it answers its own points (range.h) and cuts the result, sorted by source row, at the borders of groups of
- * source blocks. The way back takes from every range what belongs to its group. So what a range has found is in the manifest,
+ * In ranges: the partition puts the layer along the curve into scratch, with a record for every page of it (pages.h). A range is a
+ * stretch of places there; it answers its own points (range.h) and cuts the result, sorted by source row, at the borders of groups
+ * of source blocks. The way back takes from every range what belongs to its group. So what a range has found is in the manifest,
  * where it outlives scratch, and the blocks get the bytes that they would have got from the whole layer at once. */
 #include "base/file.h"
 #include "base/memory.h"
@@ -108,7 +108,8 @@ static kiln_status make_pages(const kiln_spatial_args *a, uint32_t page_rows, ui
     KILN_TRY(kiln_spatial_partition(a, err));
     KILN_TRY(kiln_knn_pages_make(a->folder, a->layer->count, page_rows, sum, err));
     if (*sum == expected) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "the partition in '%s' is not that of the plan; plan anew with --plan --break-claim", a->folder);
+    return kiln_fail(err, KILN_E_IO, "the partition in '%s' is not that of the plan; plan anew with --plan --break-claim",
+                     a->folder);
 }
 
 kiln_status kiln_knn_partition(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)

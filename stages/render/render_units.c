@@ -229,8 +229,8 @@ static void share(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u
     kiln_frame_state_share(w, s, p->encoding_ram + drawing, canvas_bytes(u, p->n_encoding));
 }
 
-/* Finds slabs for a view that nobody has counted, or that the GPU has refused. device_room: of its slabs, 0: none. They take at most half of the memory if
- * there is room for any, so that their chunks are decoded on several threads. */
+/* Finds slabs for a view that nobody has counted, or that the GPU has refused. device_room: of its slabs, 0: none. They take at
+ * most half of the memory if there is room for any, so that their chunks are decoded on several threads. */
 static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, const picture *p, uint64_t device_room,
                              uint64_t *row_pairs, uint64_t *room, kiln_error *err)
 {
@@ -253,7 +253,7 @@ static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_ren
 }
 
 static kiln_status draw_uncounted(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, uint64_t device_room, picture *p,
-                                kiln_error *err)
+                                  kiln_error *err)
 {
     uint64_t room, *row_pairs;
     share(w, s, u, p, u->ram);
@@ -299,8 +299,8 @@ static void advise_fast(kiln_error *err)
     if (err && !strstr(err->msg, "--")) (void)kiln_fail(err, err->status, "%.*s%s", room, err->msg, advice);
 }
 
-/* A stored table saves work on the CPU alone: a GPU makes the lists in less time than a thread of the CPU decodes them. Nor is there
- * one for a fast picture, or for slabs. */
+/* A stored table saves work on the CPU alone: a GPU makes the lists in less time than a thread of the CPU decodes them. Nor is
+ * there one for a fast picture, or for slabs. */
 static bool may_use_table(kiln_worker *w, const kiln_render_unit *u, const picture *p)
 {
     return !p->fast && !u->count_first && kiln_runner_exec(kiln_worker_runner(w)).device < 0;
@@ -505,9 +505,9 @@ static void task_free(void *context)
     free(t);
 }
 
-/* Returns how many pictures this worker encodes at a time; 0 on the CPU, where other workers use the cores, and of the first picture
- * where host memory is tight: it decodes the whole scene, on more threads if nothing is kept for pictures. *ram: what they take
- * beside drawing, without canvases. */
+/* Returns how many pictures this worker encodes at a time; 0 on the CPU, where other workers use the cores, and of the first
+ * picture where host memory is tight: it decodes the whole scene, on more threads if nothing is kept for pictures. *ram: what they
+ * take beside drawing, without canvases. */
 static uint32_t count_encoding(kiln_worker *w, const kiln_render_unit *u, uint64_t *ram)
 {
     uint64_t beside;

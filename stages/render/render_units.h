@@ -45,7 +45,8 @@ typedef struct {
     bool alpha;                       /* a PNG is RGBA instead of RGB */
     bool fast;                        /* fast, as in raster.h */
     bool measured;                    /* a fast picture is also drawn exactly, to measure the distance between the two */
-    /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0. */
+    /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
+     */
     bool count_first;
 } kiln_render_unit;
 
