@@ -51,9 +51,9 @@ kiln_status kiln_part_create(const char *path, const kiln_part_info *info, kiln_
  * at the same time then write different files.
  * m is released in any case; after a failure neither the private file nor the copy is left. */
 kiln_status kiln_part_finish(kiln_manifest *m, const char *folder, uint32_t restarts, kiln_error *err) KILN_MUST_CHECK;
-/* Removes copies NAME.tmp.* of parts from the folder which killed tasks have left. of: "STAGE", or "STAGE-PLAN" for the parts of one
- * plan. Those of this host whose process has ended; with all_hosts every one, for a caller that needs none of these parts any more:
- * a task that still runs then fails. What cannot be removed stays. */
+/* Removes copies NAME.tmp.* of parts from the folder which killed tasks have left. of: "STAGE", or "STAGE-PLAN" for the parts of
+ * one plan. Those of this host whose process has ended; with all_hosts every one, for a caller that needs none of these parts any
+ * more: a task that still runs then fails. What cannot be removed stays. */
 void kiln_part_leftovers_drop(const char *folder, const char *of, bool all_hosts);
 
 /* ---- reading ------------------------------------------------------------------------------------------------------ */

@@ -206,5 +206,10 @@ static kiln_status digest_tables(kiln_manifest *m, kiln_hash *out, kiln_error *e
 
 static const kiln_stage_output outputs[] = {{"tables", digest_tables}, {NULL, NULL}};
 
-const kiln_stage_program kiln_stage_tiles = {
-    .name = "tiles", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .run = run, .unit = kiln_tiles_compute, .outputs = outputs};
+const kiln_stage_program kiln_stage_tiles = {.name = "tiles",
+                                             .cli = &cli,
+                                             .open = KILN_OPEN_WRITE,
+                                             .rounds = true,
+                                             .run = run,
+                                             .unit = kiln_tiles_compute,
+                                             .outputs = outputs};

@@ -37,15 +37,10 @@ static const kiln_opt share_rows[] = {
 };
 
 /* Of a stage that leaves no unit to other runs. */
-static const kiln_opt shard_row = {"shard",
-                                   0,
-                                   KILN_OPT_TEXT,
-                                   &kiln_engine_values.shard,
-                                   "I/N",
-                                   NULL,
-                                   NULL,
-                                   "with --part: the I-th of N equal parts of what is planned, I from 1 to N",
-                                   KILN_STEP};
+static const kiln_opt shard_row = {
+    "shard",  0,    KILN_OPT_TEXT, &kiln_engine_values.shard,
+    "I/N",    NULL, NULL,          "with --part: the I-th of N equal parts of what is planned, I from 1 to N",
+    KILN_STEP};
 
 static const kiln_opt round_rows[] = {
     {"plan", 0, KILN_OPT_BOOL, &kiln_engine_values.plan, NULL, NULL, NULL,

@@ -19,7 +19,7 @@ static kiln_status put_counters(kiln_worker *w, uint64_t visible, uint64_t pairs
 /* What a unit has listed. Encoding and packing it needs the CPU alone. */
 typedef struct {
     kiln_tiles_unit unit;
-    const kiln_layer *layer;      /* the worker's state has it */
+    const kiln_layer *layer; /* the worker's state has it */
     uint64_t visible;
     uint32_t *slot, *row_in_chunk; /* plan: chunk of the layer and row in it, of each visible Gaussian */
     uint32_t *counts, *ranks;      /* band */
