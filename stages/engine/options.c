@@ -119,7 +119,7 @@ kiln_status kiln_engine_options_refuse(const kiln_stage_program *p, int argc, ch
     const char *program = p->cli->program;
     if (!kiln_stage_find(p->name)) return KILN_OK;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const kiln_opt *share = p->undivided && !p->rounds ? row_of(share_rows, N_ROWS(share_rows), argv[i]) : NULL;
+        const kiln_opt *share = p->undivided ? row_of(share_rows, N_ROWS(share_rows), argv[i]) : NULL;
         const kiln_opt *round = p->rounds ? NULL : row_of(round_rows, N_ROWS(round_rows), argv[i]);
         const bool is_for_part = share && p->rounds && !strcmp(share->name, shard_row.name);
         if (share && !is_for_part && !has_row(p->cli->options, share->name))
