@@ -124,13 +124,11 @@ static uint64_t choose_range_rows(kiln_run *r, uint64_t n, uint32_t k, uint64_t 
     return rows;
 }
 
-/* Ranges for the tasks of a plan, as many for one as for another; 0: the plan measures the whole. */
+/* Ranges for the tasks of a plan, as many for one as for another. */
 static uint64_t choose_shared_rows(kiln_run *r, uint64_t n, uint32_t k, uint64_t tasks)
 {
-    enum { ROW_NS = 300 };
     const uint64_t most = choose_range_rows(r, n, k, SHARED_ROWS_MOST), least = kiln_min_u64(most, SHARED_ROWS_LEAST);
     uint64_t n_ranges = tasks;
-    if (!kiln_knn_is_shared(n, 0, ROW_NS)) return 0;
     while (n_ranges < SHARED_RANGES_LEAST || n_ranges * most < n) n_ranges += tasks;
     return kiln_max_u64(least, (n + n_ranges - 1) / n_ranges);
 }
@@ -507,12 +505,28 @@ static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t 
     return KILN_OK;
 }
 
-/* The same for all tasks of a plan: what a host has of memory and devices is not asked after it. */
+/* What the plan chooses for all hosts; *rows 0: it measures the whole. A GPU that has room for the whole takes less time for it
+ * than for a partition. */
+static kiln_status choose_for_all(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *on_device, kiln_error *err)
+{
+    enum { ROW_NS = 300 };
+    const uint64_t n = p->s->source->count;
+    const uint32_t k = p->payload.neighbors;
+    const bool pays = kiln_knn_is_shared(n, 0, ROW_NS);
+    const char *kind = "cpu";
+    bool whole = false;
+    if (pays && n <= WHOLE_ROWS) KILN_TRY(kiln_run_device_kind(r, &kind, err));
+    if (!pays || strcmp(kind, "cpu") != 0) KILN_TRY(choose_whole(r, key, p, rows, &whole, on_device, err));
+    if (*rows == 0 && !whole)
+        *rows = pays ? choose_shared_rows(r, n, k, kiln_run_tasks(r)) : choose_range_rows(r, n, k, RANGE_ROWS);
+    return KILN_OK;
+}
+
+/* What a task's host has of memory and devices is not asked. */
 static kiln_status choose(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, bool *on_device, kiln_error *err)
 {
-    const uint32_t tasks = kiln_run_tasks(r);
-    if (tasks == 0) return choose_whole(r, key, p, rows, whole, on_device, err);
-    *rows = choose_shared_rows(r, p->s->source->count, p->payload.neighbors, tasks);
+    if (kiln_run_tasks(r) == 0) return choose_whole(r, key, p, rows, whole, on_device, err);
+    if (kiln_run_scratch_use(r) == KILN_SCRATCH_PLAN) KILN_TRY(choose_for_all(r, key, p, rows, on_device, err));
     KILN_TRY(kiln_run_decide(r, "range-rows", rows, err));
     *whole = *rows == 0;
     return KILN_OK;
