@@ -279,6 +279,8 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Checks that --scratch-dir and --shared-dir are folders that exist, because a mistyped name would be made and filled.
  * KILN_E_USAGE. */
 kiln_status kiln_scratch_check(kiln_error *err) KILN_MUST_CHECK;
+/* Gives the path of the manifest as the user named it: the worker may read a copy of it. Borrowed. KILN_E_BUG. */
+kiln_status kiln_worker_place(const kiln_worker *w, const char **path, kiln_error *err) KILN_MUST_CHECK;
 /* Removes all scratch folders of this stage: of runs on one host and of plans. */
 void kiln_run_drop_scratch(kiln_run *r);
 /* Removes what a plan of `stage` has made for its tasks. While the manifest's lock is held. */

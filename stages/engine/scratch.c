@@ -240,9 +240,9 @@ void kiln_run_tidy_scratch(kiln_run *r)
 kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err)
 {
     char root[KILN_PATH_MAX], name[96];
-    kiln_manifest *m;
-    KILN_TRY(kiln_worker_manifest(w, &m, err));
-    KILN_TRY(scratch_root(m, root, err));
+    const char *manifest;
+    KILN_TRY(kiln_worker_place(w, &manifest, err));
+    KILN_TRY(root_of(manifest, chosen_dir(), root, err));
     folder_name(stage, key, name);
     return kiln_path_join(path, KILN_PATH_MAX, root, name, err);
 }

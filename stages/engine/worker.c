@@ -32,12 +32,20 @@ void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
     w->free_state = free_fn;
 }
 
-kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_error *err)
+kiln_status kiln_worker_place(const kiln_worker *w, const char **path, kiln_error *err)
 {
-    *out = NULL;
+    *path = NULL;
     if (w->program->manifest_arg >= w->parsed.n_positional)
         return kiln_fail(err, KILN_E_BUG, "%s has no manifest to read", w->program->name);
-    const char *path = w->parsed.positional[w->program->manifest_arg];
+    *path = w->parsed.positional[w->program->manifest_arg];
+    return KILN_OK;
+}
+
+kiln_status kiln_worker_reader(const kiln_worker *w, kiln_manifest **out, kiln_error *err)
+{
+    const char *path;
+    *out = NULL;
+    KILN_TRY(kiln_worker_place(w, &path, err));
     return kiln_round_worker_open(path, w->program->name, out, err);
 }
 

@@ -122,7 +122,7 @@ must 0 kiln prune o.db --break-claim
 # three rounds: ranges of points along a curve, the way back to their blocks, Gaussians of the points; and one for so few points that
 # a round takes longer than they do
 kiln generate points p --gaussians 140000 >/dev/null && kiln import p q.db >/dev/null || fail "points"
-cp q.db r.db && cp q.db few.db
+cp q.db r.db && cp q.db few.db && cp q.db k.db
 kiln knn q.db >/dev/null || fail "knn"
 must 2 kiln knn r.db --shard 1/2
 must 0 kiln knn r.db --plan --tasks 2 --range 40000 --json
@@ -276,6 +276,10 @@ for i in 1 2; do
     must 0 kiln tiles net/m.db --gather net/parts --no-compute --remove-parts --scratch-dir local
 done
 [ "$(ls net | tr '\n' ' ')" = "m.db parts " ] && [ -z "$(ls net/parts)$(ls local)" ] || fail "left: $(ls net net/parts local)"
+# what a plan leaves for its tasks is beside the manifest, not beside the copy that its workers read
+mv k.db net/k.db
+must 0 kiln knn net/k.db --plan --tasks 2 --range 40000 --scratch-dir local
+must 0 kiln knn net/k.db --shard 2/2 --part net/parts --range 40000
 must 0 kiln import t net/new/i.db --plan --scratch-dir local # one block: nothing is shared out
 unset KILN_NETWORK_FS
 same t.db net/m.db
