@@ -309,7 +309,8 @@ static kiln_status run(kiln_run *r, kiln_error *err)
                                         .parts = kiln_import_given.parts,
                                         .read = {.frame = (kiln_source_frame)kiln_import_given.frame, .lod = kiln_import_given.lod},
                                         .split = split,
-                                        .no_dataparser = !kiln_import_given.dataparser};
+                                        .no_dataparser = !kiln_import_given.dataparser,
+                                        .rows_alone = kiln_run_is_frozen(r)}; /* a task: plan and gather look at the photos */
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     kiln_lenses_count(&i->data, kiln_import_given.ignore_distortion);
     if (kiln_import_given.write_undistorted) { /* in the world of the files, where points stay, too */

@@ -181,30 +181,38 @@ round
 same t.db u.db
 
 # import: the plan makes the manifest and stores hashes and scan, so that a task reads its own blocks alone
-kiln import p one_import.db >/dev/null || fail "import"
-must 4 kiln import p i.db --shard 1/2 --part blocks
-must 4 kiln import p i.db --gather blocks
+mkdir -p i/images && cp s/cameras.json i && head -c $((131072 * 32)) s/scene.splat >i/scene.splat && python3 - <<'EOF' || fail "scene with a photo"
+import struct, zlib
+chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+open("i/images/a.png", "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 64, 64, 8, 0, 0, 0, 0)) +
+                                   chunk(b"IDAT", zlib.compress(bytes(65 * 64))) + chunk(b"IEND", b""))
+EOF
+kiln import i one_import.db >/dev/null || fail "import"
+must 4 kiln import i i.db --shard 1/2 --part blocks
+must 4 kiln import i i.db --gather blocks
 head -c 1000000 p/points.ply >cut.ply
 must 3 kiln import cut.ply i.db --plan
 [ -e i.db ] && fail "a plan of a bad scene leaves a manifest"
-must 0 kiln import p i.db --plan --tasks 2 --json
-[ "$(number round.due)" = 3 ] || fail "the plan says $(cat out)"
-touch -r p/points.ply was
-touch -d '2001-01-01' p/points.ply # another file, as far as a task can see
-must 4 kiln import p i.db --shard 1/2 --part blocks
+must 0 kiln import i i.db --plan --tasks 2 --json
+[ "$(number round.due)" = 2 ] || fail "the plan says $(cat out)"
+touch -r i/scene.splat was
+touch -d '2001-01-01' i/scene.splat # another file, as far as a task can see
+must 4 kiln import i i.db --shard 1/2 --part blocks
 said "files that it read as they were"
-touch -r was p/points.ply
+touch -r was i/scene.splat
+mv i/images i/away # a task looks at no photo
 for p in 1 2; do
-    must 0 kiln import p i.db --shard $p/2 --part blocks --json
+    must 0 kiln import i i.db --shard $p/2 --part blocks --json
     grep -A3 '"lists"' out | grep -q '"importing"' && [ "$(grep -c '"what"' out)" = 2 ] || fail "a task does more than its blocks: $(cat out)"
 done
-must 5 kiln import p i.db --gather blocks --no-compute --ram 60M
+mv i/away i/images
+must 5 kiln import i i.db --gather blocks --no-compute --ram 60M
 least=$(sed -n 's/.*the least that works is --ram \([0-9]*M\)$/\1/p' err)
 [ -n "$least" ] || fail "a gather does not say the least --ram that works: $(cat err)"
-must 0 kiln import p i.db --gather blocks --no-compute --ram "$least"
+must 0 kiln import i i.db --gather blocks --no-compute --ram "$least"
 same one_import.db i.db
 kiln verify i.db >/dev/null || fail "verify"
-must 0 kiln import p i.db --json
+must 0 kiln import i i.db --json
 grep -q '"status": "nothing to do"' out || fail "an import after its rounds does something: $(cat out)"
 gzip -1 -c p/points.ply >packed.ply.gz # rows in scratch of one host: the plan imports
 must 0 kiln import packed.ply.gz packed.db --plan --json

@@ -255,7 +255,7 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     KILN_TRY(kiln_cfg_args_read(d, err));
     KILN_TRY(kiln_search_files(s, err));
     KILN_TRY(s->parts ? choose_parts(s, err) : choose_splats(s, err));
-    KILN_TRY(kiln_search_cameras(s, cameras, err));
+    if (!s->rows_alone || !d->reader) KILN_TRY(kiln_search_cameras(s, cameras, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(add_files(s, err));
     KILN_TRY(tell_files(s, err));
@@ -279,7 +279,7 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
     if (!c->reader && !is_json) return kiln_fail(err, c->why.status, "%s", c->why.msg);
     if (c->reader) use_rows(d, path, c->reader);
     if (is_json) s->n_files = 0;
-    if (cameras || is_json) KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
+    if ((cameras && !(s->rows_alone && d->reader)) || is_json) KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(add_files(s, err));
     KILN_TRY(tell_files(s, err));
@@ -312,7 +312,12 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
     *out = (kiln_dataset){.split = wishes->split};
     if (!realpath(scene, path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene, strerror(errno));
-    kiln_search s = {.d = out, .avoid = wishes->avoid, .options = &wishes->read, .add = wishes->add, .parts = wishes->parts};
+    kiln_search s = {.d = out,
+                     .avoid = wishes->avoid,
+                     .options = &wishes->read,
+                     .add = wishes->add,
+                     .parts = wishes->parts,
+                     .rows_alone = wishes->rows_alone};
     if (s.avoid && realpath(s.avoid, real)) s.avoid = real;
     out->read = wishes->read;
     if (wishes->photos) snprintf(out->photos, sizeof out->photos, "%s", wishes->photos);

@@ -142,6 +142,7 @@ typedef struct {
     kiln_read_options read;
     kiln_split split;   /* --split; its file is borrowed */
     bool no_dataparser; /* --no-dataparser */
+    bool rows_alone;    /* cameras and photos are not looked for where rows are there without them */
 } kiln_dataset_wishes;
 
 /* scene: directory or file. */

@@ -27,6 +27,7 @@ typedef struct {
     const char *add;       /* --add */
     uint32_t first_added;  /* in d->more, of those files */
     bool parts;            /* --parts */
+    bool rows_alone;       /* kiln_dataset_wishes */
     bool has_point_cloud;  /* there is a point_cloud folder, so that splats are expected in it */
     kiln_candidate *files; /* owned: the last iteration first, then the directory's own by name */
     uint32_t n_files;

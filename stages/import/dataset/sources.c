@@ -28,6 +28,7 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
     uint32_t n = 0;
     memset(out, 0, sizeof *out);
     KILN_TRY(KILN_ALLOC(&out->files, (uint64_t)d->n_sources + 1, "source files", err));
+    KILN_TRY(KILN_ALLOC(&out->is_rows, (uint64_t)d->n_sources + 1, "source files", err));
     if (d->n_sources) memcpy(out->files, d->sources, d->n_sources * sizeof *out->files);
     out->n = d->n_sources;
     if (d->reader) {
@@ -37,8 +38,11 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
         KILN_TRY(look_at(f, err));
     }
     if (out->n) qsort(out->files, out->n, sizeof *out->files, by_path);
-    for (uint32_t i = 0; i < out->n; i++) /* a file that serves twice: its first role */
+    for (uint32_t i = 0; i < out->n; i++) { /* a file that serves twice: its first role */
+        const bool is_rows = strcmp(out->files[i].role, "rows") == 0;
         if (n == 0 || strcmp(out->files[n - 1].path, out->files[i].path) != 0) out->files[n++] = out->files[i];
+        out->is_rows[n - 1] |= is_rows;
+    }
     out->n = n;
     return KILN_OK;
 }
@@ -46,6 +50,7 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
 void kiln_sources_release(kiln_sources *s)
 {
     free(s->files);
+    free(s->is_rows);
     memset(s, 0, sizeof *s);
 }
 
@@ -76,7 +81,14 @@ static kiln_status reuse_hashes(kiln_sources *s, kiln_manifest *m, bool rehash, 
     return KILN_OK;
 }
 
-static kiln_status take_hashes(kiln_sources *s, kiln_run *r, const kiln_unit *u, uint64_t n, kiln_error *err)
+typedef enum { ALL, ROWS, OTHERS } choice;
+
+static bool is_due(const kiln_sources *s, uint32_t i, choice which)
+{
+    return kiln_hash_is_zero(s->files[i].hash) && (which == ALL || s->is_rows[i] == (which == ROWS));
+}
+
+static kiln_status take_hashes(kiln_sources *s, choice which, kiln_run *r, const kiln_unit *u, uint64_t n, kiln_error *err)
 {
     kiln_hash *hashes = NULL;
     uint64_t bytes = 0, k = 0;
@@ -88,17 +100,17 @@ static kiln_status take_hashes(kiln_sources *s, kiln_run *r, const kiln_unit *u,
                                         (unsigned long long)bytes, (unsigned long long)n),
                               err);
     for (uint32_t i = 0; i < s->n && st == KILN_OK; i++)
-        if (kiln_hash_is_zero(s->files[i].hash)) s->files[i].hash = hashes[k++];
+        if (is_due(s, i, which)) s->files[i].hash = hashes[k++];
     free(hashes);
     return st;
 }
 
 /* Of the files that are to be hashed. Without the inode, which a file may have another of on each host. */
-static kiln_hash hashes_key(kiln_run *r, const kiln_sources *s)
+static kiln_hash hashes_key(kiln_run *r, const kiln_sources *s, choice which)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "sources");
     for (uint32_t i = 0; i < s->n; i++) {
-        if (!kiln_hash_is_zero(s->files[i].hash)) continue;
+        if (!is_due(s, i, which)) continue;
         kiln_key_text(h, "path", s->files[i].path);
         kiln_key_u64(h, "size", s->files[i].size);
         kiln_key_u64(h, "mtime", (uint64_t)s->files[i].mtime_ns);
@@ -107,11 +119,11 @@ static kiln_hash hashes_key(kiln_run *r, const kiln_sources *s)
 }
 
 /* Over several hosts the plan stores the hashes, so that tasks need not read the files. With --rehash it stores them anew. */
-static kiln_status store_for_tasks(kiln_run *r, const kiln_sources *s, kiln_unit *u, bool rehash, kiln_error *err)
+static kiln_status store_for_tasks(kiln_run *r, const kiln_sources *s, choice which, kiln_unit *u, bool rehash, kiln_error *err)
 {
     if (!kiln_run_is_round(r)) return KILN_OK;
     u->volatile_result = false;
-    u->key = hashes_key(r, s);
+    u->key = hashes_key(r, s, which);
     if (!rehash || !kiln_run_begins_rounds(r)) return KILN_OK;
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_manifest_begin(m, err));
@@ -121,28 +133,35 @@ static kiln_status store_for_tasks(kiln_run *r, const kiln_sources *s, kiln_unit
     return st;
 }
 
-kiln_status kiln_sources_hash(kiln_sources *s, kiln_run *r, bool rehash, kiln_error *err)
+static kiln_status hash_some(kiln_sources *s, choice which, kiln_run *r, bool rehash, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_buffer paths = {0};
     uint64_t n = 0;
     kiln_unit u = {.name = KILN_HASH_UNIT, .ram = KILN_HASH_RAM, .ram_thread = KILN_HASH_RAM, .volatile_result = true};
-    KILN_TRY(reuse_hashes(s, kiln_run_manifest(r), rehash, err));
     for (uint32_t i = 0; i < s->n; i++) {
-        if (!kiln_hash_is_zero(s->files[i].hash)) continue;
+        if (!is_due(s, i, which)) continue;
         KILN_GO(kiln_buffer_put(&paths, s->files[i].path, strlen(s->files[i].path) + 1, err));
         n++;
     }
     if (n == 0) goto done;
-    KILN_GO(store_for_tasks(r, s, &u, rehash, err));
+    KILN_GO(store_for_tasks(r, s, which, &u, rehash, err));
     u.payload = paths.data;
     u.payload_bytes = paths.size;
     KILN_GO(kiln_run_units(r, "reading the sources", &u, 1, err));
-    KILN_GO(take_hashes(s, r, &u, n, err));
+    KILN_GO(take_hashes(s, which, r, &u, n, err));
 done:
     kiln_units_release(&u, 1);
     kiln_buffer_release(&paths);
     return st;
+}
+
+kiln_status kiln_sources_hash(kiln_sources *s, kiln_run *r, bool rehash, kiln_error *err)
+{
+    KILN_TRY(reuse_hashes(s, kiln_run_manifest(r), rehash, err));
+    if (!kiln_run_is_round(r)) return hash_some(s, ALL, r, rehash, err);
+    KILN_TRY(hash_some(s, ROWS, r, rehash, err));
+    return hash_some(s, OTHERS, r, rehash, err);
 }
 
 kiln_status kiln_sources_unchanged(const kiln_sources *s, kiln_error *err)
