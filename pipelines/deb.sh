@@ -1,7 +1,7 @@
 #!/bin/bash
 # deb.sh -- Debian packages of a finished build, into $O/deb (or OUT_DIR); `make deb` calls it behind `make release`.
 #
-#   splatkiln          programs, man pages, completion, SCHEMA.md: all that somebody needs who bakes
+#   splatkiln          programs, man pages, completion, SCHEMA.md, examples of baking over hosts: all that somebody needs who bakes
 #   libsplatkiln1      the shared library; the number is its SONAME's
 #   libsplatkiln-dev   headers, static library, pkg-config file, examples
 #
@@ -72,8 +72,12 @@ for package in splatkiln "$lib" libsplatkiln-dev; do
     gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 done
 install -m 644 README.md schema/SCHEMA.md "$work/splatkiln/usr/share/doc/splatkiln"
-install -d "$doc/examples/python"
-install -m 644 examples/*.* "$doc/examples"
+hosts=$work/splatkiln/usr/share/doc/splatkiln/examples # of baking over hosts
+install -d "$doc/examples/python" "$hosts/kubernetes"
+install -m 755 examples/*.sh "$hosts"
+install -m 644 examples/kubernetes/*.yaml "$hosts/kubernetes"
+install -m 755 examples/kubernetes/*.sh "$hosts/kubernetes"
+install -m 644 examples/*.c "$doc/examples"
 install -m 644 examples/python/*.* "$doc/examples/python"
 install -m 644 schema/SCHEMA.md "$doc"
 

@@ -122,6 +122,7 @@ wait_for_end() {
     [ -e "$folder/ended" ] || fail 74 "no job is left, and the bake is not finished; see $folder"
     read -r code stage <"$folder/ended"
     [ "$code" -eq 0 ] || fail "$code" "kiln-$stage ended with exit code $code; see $folder"
+    say 'the bake is finished'
     exit 0
 }
 

@@ -464,6 +464,7 @@ void kiln_round_remove_parts(kiln_run *r)
     name_head(r, plan, of);
     of[strlen(of) - 1] = '\0'; /* the '-' before the shard */
     kiln_part_leftovers_drop(folder, of, true);
+    if (kiln_engine_values.scratch_dir) kiln_part_leftovers_drop(kiln_engine_values.scratch_dir, of, false);
 }
 
 void kiln_job_parts_remove(const kiln_job *j)

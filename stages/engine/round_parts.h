@@ -14,8 +14,8 @@ kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
  * cannot be used is renamed NAME.bad. KILN_E_PARTIAL under --no-compute: something is missing. KILN_E_IO: the manifest cannot be
  * written. */
 kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
-/* --remove-parts: removes the parts of the plan, and what killed tasks left of them, when all of its units are stored; with a copy
- * of the manifest, when that is. */
+/* --remove-parts: removes the parts of the plan, and what killed tasks left of them in their folder or, on this host, in
+ * --scratch-dir, when all of its units are stored; with a copy of the manifest, when that is. */
 void kiln_job_parts_remove(const kiln_job *j);
 /* Removes those that waited for it. */
 void kiln_round_remove_parts(kiln_run *r);

@@ -20,6 +20,7 @@ chunk_options = sys.argv[7:]
 db, parts, scratch = f"{folder}/killed.db", f"{folder}/parts", f"{folder}/scratch"
 STAGES = ["import", "knn", "prune", "chunk", "tiles", "render", "export"]
 usual = {}  # seconds that a command of this kind takes
+scratch_options = []  # half of the bakes have --scratch-dir
 counts = {"plan": 0, "task": 0, "gather": 0}
 
 
@@ -29,7 +30,7 @@ def fail(text):
 
 def command(stage, *options):
     words = [f"{bin_dir}/kiln-{stage}", "--quiet"] + ([scene] if stage == "import" else []) + [db]
-    return words + (chunk_options if stage == "chunk" else []) + list(options)
+    return words + (chunk_options if stage == "chunk" else []) + scratch_options + list(options)
 
 
 def has_rounds(stage):
@@ -200,8 +201,7 @@ def rounds(stage):
                 break
             if random.random() < 0.2:
                 missing.append(random.choice(missing))  # a scheduler may run a task twice by mistake
-            options = ["--scratch-dir", scratch] if random.random() < 0.5 else []
-            run_all([("task", command(stage, "--shard", f"{i}/{n}", "--part", parts, *options)) for i in missing])
+            run_all([("task", command(stage, "--shard", f"{i}/{n}", "--part", parts)) for i in missing])
             check_parts()
             if beside() != before:
                 fail(f"a task of {stage} changed the manifest or what lies beside it: {beside()[0]}")
@@ -221,6 +221,7 @@ def main():
     shared_out = [s for s in STAGES if has_rounds(s)]
     digest, n_rounds, bakes = verify(straight, "--digest"), {}, 0
     while not bakes or sum(counts.values()) < kills:
+        scratch_options[:] = ["--scratch-dir", scratch] if random.random() < 0.5 else []
         for stage in STAGES:
             if stage in shared_out:
                 n_rounds[stage] = rounds(stage)
