@@ -89,7 +89,8 @@ bench-bake: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(CODEC_RATE))
 soak: soak-hosts $(BIN) $(RAM_WATCH)
 	@O='$O' tests/bench/soak
 .PHONY: soak-hosts
-## soak-hosts: the part of soak that is about several hosts: Slurm's nodes and controller, tasks and gathers are killed (tests/soak)
+## soak-hosts: the part of soak that is about several hosts: Slurm's nodes and controller, tasks and gathers are killed (tests/soak;
+## soak-hosts: HOST_KILLS=200 SEED=)
 soak-hosts: $(BIN)
 	@O='$O' tests/run $(if $T,'$T',soak)
 include tests/bench/cpu.mk
