@@ -2,7 +2,7 @@
 # gnu-parallel.sh SCENE [options of kiln pipeline] -- bakes a scene over hosts (or GPUs of one host) with GNU parallel, without a scheduler.
 #
 # Each stage that can be shared out is one or more rounds: a plan, TASKS tasks of which each leaves a part, a gather. The others
-# run here. Called again, it goes on where it was: a task that ended well is not started again (--joblog, --resume-failed).
+# run here. On a network file system give --scratch-dir a disk of each host. Called again, it goes on where it was: a task that ended well is not started again (--joblog, --resume-failed).
 #
 #   TASKS=8               tasks a round
 #   GPUS=4                four tasks at a time on this host, each with one GPU
@@ -33,7 +33,7 @@ run() { # the line of a stage
     eval "set -- $line"
     stage=${1##*/kiln-}
     if ! "$1" --help-json | grep -q '"name": "plan"'; then
-        eval "$line"
+        eval "$line --allow-network-fs" # only this host writes
         return
     fi
     eval "$line --plan --tasks $TASKS"

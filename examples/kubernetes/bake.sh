@@ -76,7 +76,7 @@ exec \"\$@\" --shard \$((JOB_COMPLETION_INDEX + 1))/$n --part \"\${manifest%/*}/
         said=$(step "set -e
 set -- $1
 case \$1 in */kiln-import) manifest=\$3 ;; *) manifest=\$2 ;; esac
-if ! \"\$1\" --help-json | grep -q '\"name\": \"plan\"'; then \"\$@\"
+if ! \"\$1\" --help-json | grep -q '\"name\": \"plan\"'; then \"\$@\" --allow-network-fs # only this pod writes
 elif grep -qsx 'stage $stage' \"\$manifest.claim\"; then \"\$@\" --gather \"\${manifest%/*}/parts\" --remove-parts --tasks $TASKS
 else \"\$@\" --plan --tasks $TASKS
 fi$show_claim") || { printf '%s\n' "$said"; exit 1; }

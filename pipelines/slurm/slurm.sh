@@ -55,7 +55,7 @@ manifest=${folder%/slurm}/manifest.db
 
 # "import fresh" and so on, a line a stage, of what kiln-info says.
 stage_states() {
-    "$kiln" info "$manifest" --json 2>/dev/null | awk -F '"' '$2 == "name" { name = $4 } $2 == "state" && name != "" { print name, $4; name = "" }'
+    "$kiln" info "$manifest" --json --allow-network-fs 2>/dev/null | awk -F '"' '$2 == "name" { name = $4 } $2 == "state" && name != "" { print name, $4; name = "" }'
 }
 
 status() {

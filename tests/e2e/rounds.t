@@ -301,8 +301,15 @@ mv k.db net/k.db
 must 0 kiln knn net/k.db --plan --tasks 2 --range 40000 --scratch-dir local
 must 0 kiln knn net/k.db --shard 2/2 --part net/parts --range 40000
 must 0 kiln import t net/new/i.db --plan --scratch-dir local # one block: nothing is shared out
+cp t.db net/c.db && cp t.db c.db && kiln chunk c.db --max 512 >/dev/null || fail "chunk"
+must 0 kiln chunk net/c.db --plan --max 512 --scratch-dir local # what it makes for its tasks is beside the manifest, not the copy
+[ -d net/c.db.scratch ] || fail "no scratch for tasks"
+must 0 kiln chunk net/c.db --shard 1/1 --max 512 --part net/parts
+must 0 kiln chunk net/c.db --gather net/parts --max 512 --no-compute --scratch-dir local
+[ ! -e net/c.db.scratch ] && [ -z "$(ls local)" ] || fail "left: $(ls net local)"
 unset KILN_NETWORK_FS
 same t.db net/m.db
+same c.db net/c.db
 kiln verify net/new/i.db >/dev/null || fail "verify"
 
 # a camera that cannot be counted, in its part and in the gather: the rounds go on without it, and the end is as on one host

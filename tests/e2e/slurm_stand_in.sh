@@ -4,7 +4,7 @@
 #
 #   kiln pipeline SCENE --out OUT --print-commands    stages import (1 round), tiles (2 rounds), export (none)
 #   kiln info MANIFEST --json
-#   kiln-STAGE [SCENE] MANIFEST [--plan --tasks N | --shard I/N --part DIR | --gather DIR --remove-parts --tasks N]
+#   kiln-STAGE [SCENE] MANIFEST [--allow-network-fs | --plan --tasks N | --shard I/N --part DIR | --gather DIR --remove-parts --tasks N]
 #
 # A round has 10 units. OUT/computed gets a line "STAGE ROUND UNIT where" for each unit that is computed. A file
 # OUT/fault-STAGE-ROUND-TASK makes that task do what its words say, one each time: kill, torn, hang, or end with a number; TASK is 0 for
@@ -101,7 +101,7 @@ case ${1:-} in
     done
     rm -f "$claim" "$parts/$stage-ab${round}"0-*.part
     plan "$5" ;;
-'')
+--allow-network-fs)
     [ ! -e "$claim" ] || exit 75
     finish ;;
 *) exit 2 ;;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # The demo scene over two hosts of a Slurm cluster, each a slurmd with a host name and a network of its own. In the middle a task is
 # killed, a host is drained, a part is torn, a byte of another is flipped, and the controller is killed and comes back. The same
-# command again ends with the digest of a bake at home, and only what was lost is computed again: it is counted.
+# command again ends with the digest of a bake at home, and only what was lost is computed again: it is counted. The folder of the
+# bake counts as a network file system.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/lib.sh
 . tests/e2e/slurm_cluster.sh
@@ -11,7 +12,8 @@ scene=$KILN_TMP/demo out=$KILN_TMP/hosts
 kiln generate demo "$scene" >/dev/null || fail "generate"
 must 0 "$KILN_BIN/kiln" pipeline "$scene" --out "$KILN_TMP/home" --devices cpu
 slurm_start_two "$KILN_TMP/cluster"
-on_hosts() { "$KILN_BIN/kiln" slurm "$scene" --out "$out" --devices cpu --threads 1 "$@"; }
+mkdir "$out" "$KILN_TMP/local"
+on_hosts() { KILN_NETWORK_FS=$out "$KILN_BIN/kiln" slurm "$scene" --out "$out" --devices cpu --threads 1 --scratch-dir "$KILN_TMP/local" "$@"; }
 claims() { grep -qx "$1" "$out/manifest.db.claim" 2>/dev/null; }
 
 must 0 on_hosts --tasks 6 --sbatch='--gres=gpu:1 --cpus-per-task=2'
@@ -65,6 +67,7 @@ diff -r "$KILN_TMP/home/export" "$out/export" || fail "exports differ"
 [ ! -e "$out/manifest.db.claim" ] || fail "a claim is left"
 [ "$(find "$out/slurm/parts" -mindepth 1 | sort)" = "$(printf '%s.bad\n' "$(part 2)" "$(part 5)")" ] || fail "parts: $(ls "$out/slurm/parts")"
 must 0 "$KILN_BIN/kiln" verify "$out/manifest.db"
+[ -z "$(find "$KILN_TMP/local" -name '*.copy*')" ] || fail "copies are left: $(ls "$KILN_TMP/local")"
 for host in kiln1 kiln2; do grep -q " Name=kiln-[a-z]*-task .*NodeList=$host " "$slurm/log/jobs" || fail "$host had no task"; done
 # What was computed: by tasks, who say so, and by jobs that gather what "is missing".
 computed=$(cat "$out"/slurm/tiles-tasks-*.log "$out"/slurm/*-round-*.log |
