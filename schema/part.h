@@ -66,8 +66,8 @@ const kiln_part_info *kiln_part_get_info(const kiln_part *p);
 /* Keys of the units that it has done, sorted, each once; valid until it is closed. */
 const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n);
 
-/* Host memory that gathering this part takes at most beside SQLite's caches and KILN_BULK_RAM, by its largest blob: never more than
- * KILN_PART_RAM, and much less where blobs are small. */
+/* Host memory that gathering this part takes at most beside SQLite's caches and KILN_BULK_RAM, by its size and its largest blob:
+ * never more than KILN_PART_RAM, and much less where the part or its blobs are small. */
 uint64_t kiln_part_ram(const kiln_part *p);
 
 /* Gathering may use so many threads, the caller's among them, to read, unpack and hash while it stores; 0 and 1: the caller's
@@ -84,13 +84,14 @@ typedef struct {
 } kiln_part_report;
 
 /* What a gather holds at most beside SQLite's caches and KILN_BULK_RAM: batches of packed blobs, most of them of
- * KILN_PART_BATCH_BYTES, since only a blob that is larger has a larger one; and blobs unpacked, twice. */
-enum { KILN_PART_BATCH_BYTES = 32 << 20, KILN_PART_BATCHES = 3 };
-#define KILN_PART_RAM (KILN_PART_BATCHES * (KILN_BLOB_MAX + (1 << 20)) + 2 * KILN_BLOB_MAX)
+ * KILN_PART_BATCH_BYTES, since only a blob that is larger has a larger one; and blobs unpacked, twice. A transaction stores up to
+ * KILN_PART_GROUP batches. */
+enum { KILN_PART_BATCH_BYTES = 16 << 20, KILN_PART_BATCHES = 8, KILN_PART_GROUP = 4 };
+#define KILN_PART_RAM (4 * (KILN_BLOB_MAX + (1 << 20)) + 2 * KILN_BLOB_MAX)
 
 /* Puts into m, a writer without an open transaction, what it lacks: units with their blobs and outputs, in the order of `wanted`
  * (n keys, each once; NULL: all units, in the order in which they were computed), quarantined units (wanted and not done, unless m
- * has a later row), rows of `run`. A transaction has about KILN_PART_BATCH_BYTES; a unit comes after all of its blobs, so that
+ * has a later row), rows of `run`. A transaction has KILN_PART_GROUP batches at most; a unit comes after all of its blobs, so that
  * after a kill each unit of m is whole, and gathering again goes on. Gathering twice changes nothing. A unit that is damaged, or
  * whose blob neither the part nor m has, is left out and counted (sound blobs of it may be stored), and the rest is gathered: then
  * the status is KILN_E_IO or KILN_E_INPUT of the first such unit with *report filled in. So after such a status report->inserted

@@ -3,7 +3,8 @@
  * Problem. A part has up to some gigabytes, a unit too, and none of its bytes may be trusted: each blob is unpacked and hashed
  * before it is stored. And a gather can be killed at any point.
  *
- * Order. Blobs go first, in batches of KILN_PART_BATCH_BYTES; a unit's row goes in the batch of its last blob or a later one. A
+ * Order. Blobs go first, in batches of KILN_PART_BATCH_BYTES, of which a transaction has several; a unit's row goes in the batch of
+ * its last blob or a later one. A
  * kill leaves at worst blobs that no unit names yet: gathering again finds them, and kiln-gc drops those that nobody comes for.
  * Nothing is remembered about how far a gather came: the manifest says which units it has.
  *
@@ -213,12 +214,12 @@ static kiln_status look_for_blob(kiln_manifest *m, kiln_hash hash, bool *has, ui
 }
 
 /* *fault: why the unit cannot be stored, KILN_OK: it can. */
-static kiln_status look_at_outputs(const kiln_gather *g, kiln_manifest *to, const kiln_part_unit *u, kiln_status *fault,
-                                   kiln_error *why, kiln_error *err)
+static kiln_status look_at_outputs(const kiln_gather *g, kiln_manifest *to, const kiln_part_batch *b, const kiln_part_unit *u,
+                                   kiln_status *fault, kiln_error *why, kiln_error *err)
 {
     char hex[33];
     *fault = u->fault;
-    if (u->fault != KILN_OK) *why = g->batch->fault;
+    if (u->fault != KILN_OK) *why = b->fault;
     for (uint32_t i = 0; *fault == KILN_OK && i < u->result.n; i++) {
         const kiln_unit_output *o = &u->result.outputs[i];
         uint64_t raw_bytes = 0;
@@ -238,11 +239,11 @@ static kiln_status look_at_outputs(const kiln_gather *g, kiln_manifest *to, cons
     return KILN_OK;
 }
 
-static kiln_status store_unit(kiln_gather *g, kiln_manifest *to, const kiln_part_unit *u, kiln_error *err)
+static kiln_status store_unit(kiln_gather *g, kiln_manifest *to, const kiln_part_batch *b, const kiln_part_unit *u, kiln_error *err)
 {
     kiln_status fault;
     kiln_error why = {0};
-    KILN_TRY(look_at_outputs(g, to, u, &fault, &why, err));
+    KILN_TRY(look_at_outputs(g, to, b, u, &fault, &why, err));
     if (fault == KILN_OK) {
         g->stored.inserted++;
         return kiln_unit_store(to, u->key, stage_of(g), u->name, &u->result, g->absent, u->wall_ns, err);
@@ -252,25 +253,6 @@ static kiln_status store_unit(kiln_gather *g, kiln_manifest *to, const kiln_part
     kiln_note(&why, "unit '%.100s'", u->name);
     g->refused = fault;
     g->refused_why = why;
-    return KILN_OK;
-}
-
-/* kiln_bulk_store_fn: may be called again for the same batch. */
-static kiln_status store_rows(kiln_manifest *to, void *context, kiln_error *err)
-{
-    kiln_gather *g = context;
-    const kiln_part_batch *b = g->batch;
-    g->stored = (kiln_part_report){0};
-    g->refused = KILN_OK;
-    for (uint32_t i = 0; i < b->n_blobs; i++) {
-        const int before = sqlite3_total_changes(to->db);
-        if (b->blobs[i].damaged) continue;
-        KILN_TRY(kiln_manifest_put_blob(to, &b->blobs[i].blob, err));
-        if (sqlite3_total_changes(to->db) == before) continue; /* was there */
-        g->stored.blobs++;
-        g->stored.bytes += b->blobs[i].blob.packed_bytes;
-    }
-    for (uint32_t i = 0; i < b->n_units; i++) KILN_TRY(store_unit(g, to, &b->units[i], err));
     return KILN_OK;
 }
 
@@ -287,17 +269,44 @@ static kiln_status want_absent(kiln_gather *g, const kiln_part_batch *b, kiln_er
     return KILN_OK;
 }
 
-/* kiln_part_stages.store */
-static kiln_status store_batch(void *context, kiln_part_batch *b, kiln_error *err)
+static kiln_status store_batch(kiln_gather *g, kiln_manifest *to, const kiln_part_batch *b, kiln_error *err)
 {
-    kiln_gather *g = context;
-    g->batch = b;
     if (g->refusal == KILN_OK && g->damage.status == KILN_OK && b->first_damaged < b->n_blobs) {
         g->damage = b->damage;
         g->damaged = b->blobs[b->first_damaged].blob.hash;
     }
     KILN_TRY(want_absent(g, b, err));
-    KILN_TRY(kiln_gather_of_manifest(g, kiln_bulk_store(g->m, b->used + b->row_bytes, store_rows, g, err)));
+    for (uint32_t i = 0; i < b->n_blobs; i++) {
+        const int before = sqlite3_total_changes(to->db);
+        if (b->blobs[i].damaged) continue;
+        KILN_TRY(kiln_manifest_put_blob(to, &b->blobs[i].blob, err));
+        if (sqlite3_total_changes(to->db) == before) continue; /* was there */
+        g->stored.blobs++;
+        g->stored.bytes += b->blobs[i].blob.packed_bytes;
+    }
+    for (uint32_t i = 0; i < b->n_units; i++) KILN_TRY(store_unit(g, to, b, &b->units[i], err));
+    return KILN_OK;
+}
+
+/* kiln_bulk_store_fn: may be called again for the same group. */
+static kiln_status store_rows(kiln_manifest *to, void *context, kiln_error *err)
+{
+    kiln_gather *g = context;
+    const kiln_part_batch *b;
+    g->stored = (kiln_part_report){0};
+    g->refused = KILN_OK;
+    for (uint32_t i = 0; (b = kiln_part_group_batch(g->group, i)) != NULL; i++) KILN_TRY(store_batch(g, to, b, err));
+    return KILN_OK;
+}
+
+/* kiln_part_stages.store */
+static kiln_status store_group(void *context, kiln_part_group *group, kiln_error *err)
+{
+    kiln_gather *g = context;
+    const kiln_part_batch *first = kiln_part_group_batch(group, 0);
+    if (!first) return KILN_OK; /* the gather is at its end, by a failure */
+    g->group = group;
+    KILN_TRY(kiln_gather_of_manifest(g, kiln_bulk_store(g->m, first->used + first->row_bytes, store_rows, g, err)));
     g->report->inserted += g->stored.inserted;
     g->report->refused += g->stored.refused;
     g->report->blobs += g->stored.blobs;
@@ -378,7 +387,7 @@ static kiln_status gather_units(kiln_gather *g, kiln_error *err)
         return kiln_gather_refuse(g, st, &why, err);
     }
     const kiln_part_stages stages = {
-        .context = g, .threads = bytes < WORTH_BYTES ? 1 : g->p->threads, .read = read_batch, .store = store_batch};
+        .context = g, .threads = bytes < WORTH_BYTES ? 1 : g->p->threads, .read = read_batch, .store = store_group};
     return kiln_part_pipeline(&stages, err);
 }
 

@@ -28,9 +28,9 @@ typedef struct {
     unsigned char *met;   /* a bit for each blob of the part, by blob.id: it was read */
     uint64_t n_ids;       /* bits */
     /* storing */
-    kiln_part_batch *batch;
-    kiln_part_report stored; /* of the batch */
-    kiln_status refused;     /* of the first unit of the batch that is */
+    kiln_part_group *group;
+    kiln_part_report stored; /* of the group */
+    kiln_status refused;     /* of the first unit of the group that is */
     kiln_error refused_why;
     kiln_error damage; /* the first damaged blob; only while refusal is KILN_OK */
     kiln_hash damaged;

@@ -3,11 +3,16 @@
  * Problem. Unpacking and hashing takes twice the processor time that storing takes, and reading some more; one after the other they
  * keep the disk waiting. Constraint: the manifest is used by the caller's thread alone, the part by one thread at a time.
  *
- * Every thread looks for work under one lock, in this order: the caller stores a batch that is read and checked; whoever comes
+ * Every thread looks for work under one lock, in this order: the caller stores batches that are read and checked; whoever comes
  * first reads the next batch if a place is free; else blobs are checked. With enough threads the caller does nothing but store. A
  * thread without work waits for the next change. Order and contents of what is stored do not depend on the threads.
  *
- * Memory. Packed bytes: KILN_PART_BATCHES batches, whose memory is used again. Unpacked bytes: pieces of scratch that are used
+ * A transaction costs two syncs, so it has several batches; and the first of a part is not to wait long, so batches are small. The
+ * caller begins a transaction with the first batch and waits for the others within it. They stay until it has committed, because
+ * kiln_bulk_store may want them once more.
+ *
+ * Memory. Packed bytes: KILN_PART_BATCHES batches, whose memory is used again; fewer are read ahead where blobs are larger than a
+ * batch. Unpacked bytes: pieces of scratch that are used
  * again too; together they never exceed the largest blob, twice. A thread that finds no scratch leaves the check to one that has
  * some. Taking fresh memory for each blob cost a third of a gather's time in page faults. */
 #include "schema/part_pipeline.h"
@@ -17,13 +22,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
 enum {
     THREADS_MOST = 64,
-    HELPS_BELOW = 4,        /* threads: with fewer the caller checks, too */
-    RUN_BYTES = 1 << 20,    /* raw bytes that a thread takes to check at a time */
-    SCRATCH_STEP = 1 << 20, /* sizes of scratch are multiples of it */
+    HELPS_BELOW = 4,                                       /* threads: with fewer the caller checks, too */
+    RUN_BYTES = 1 << 20,                                   /* raw bytes that a thread takes to check at a time */
+    SCRATCH_STEP = 1 << 20,                                /* sizes of scratch are multiples of it */
+    GROUP_BYTES = KILN_PART_GROUP * KILN_PART_BATCH_BYTES, /* a group that has so many is full */
+    AHEAD_BYTES = 2 * GROUP_BYTES,                         /* of batches that are not empty; with more no other is read */
 };
 
 typedef struct {
@@ -32,19 +39,22 @@ typedef struct {
     bool taken;
 } scratch;
 
-typedef struct {
+struct kiln_part_group {
     const kiln_part_stages *stages;
     unsigned threads;
+    bool checks, reads;   /* what the caller does beside storing */
     pthread_mutex_t lock; /* guards all below; not the contents of a batch, which belong to whom it is given */
     pthread_cond_t changed;
     kiln_part_batch batches[KILN_PART_BATCHES]; /* batch number k is in place k % KILN_PART_BATCHES */
     uint64_t n_read, n_stored;                  /* batches */
+    uint32_t n_group;                           /* batches behind those stored that `store` has been given */
     bool reading, ended, stop;
     kiln_status status; /* the first failure */
     kiln_error why;
     scratch scratches[THREADS_MOST];
     uint64_t scratch_bytes; /* sum of their rooms, at most KILN_BLOB_MAX */
-} pipeline;
+};
+typedef kiln_part_group pipeline;
 
 static kiln_part_batch *batch_of(pipeline *p, uint64_t k) { return &p->batches[k % KILN_PART_BATCHES]; }
 
@@ -64,6 +74,10 @@ static void empty(kiln_part_batch *b)
     for (uint32_t i = 0; i < b->n_units; i++) kiln_unit_result_release(&b->units[i].result);
     b->used = b->row_bytes = 0;
     b->n_units = b->n_blobs = b->next = b->checked = 0;
+    if (b->room <= KILN_PART_BATCH_BYTES) return;
+    free(b->data);
+    b->data = NULL;
+    b->room = 0;
 }
 
 static void release(kiln_part_batch *b)
@@ -80,21 +94,35 @@ bool kiln_part_batch_fits(const kiln_part_batch *b, size_t packed_bytes)
     return b->used == 0 || (b->used < KILN_PART_BATCH_BYTES && packed_bytes <= KILN_PART_BATCH_BYTES - b->used);
 }
 
-static kiln_status grow(kiln_part_batch *b, size_t bytes, kiln_error *err)
+/* Large arrays that are used again and again, on large pages where the system has them: one page fault in place of 512. */
+static kiln_status take_pages(void **out, size_t bytes, kiln_error *err)
 {
-    size_t room = b->room ? b->room : KILN_PART_BATCH_BYTES;
-    if (bytes <= b->room) return KILN_OK;
-    if (room < bytes) room = bytes;
-    unsigned char *more = realloc(b->data, room);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %zu bytes of blobs", room);
-    b->data = more;
-    b->room = room;
+    enum { LARGE_PAGE = 2 << 20 };
+    *out = NULL;
+    if (bytes < LARGE_PAGE) return kiln_alloc_unset(out, bytes, 1, "blobs", err);
+    if (posix_memalign(out, LARGE_PAGE, bytes) != 0) {
+        *out = NULL;
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory: no room for %zu bytes of blobs", bytes);
+    }
+    (void)madvise(*out, bytes, MADV_HUGEPAGE); /* a hint */
     return KILN_OK;
+}
+
+/* A batch that is not empty has room for all that fits. */
+static kiln_status want_room(kiln_part_batch *b, size_t bytes, kiln_error *err)
+{
+    if (bytes <= b->room) return KILN_OK;
+    free(b->data);
+    b->data = NULL;
+    b->room = bytes < KILN_PART_BATCH_BYTES ? KILN_PART_BATCH_BYTES : bytes;
+    const kiln_status st = take_pages((void **)&b->data, b->room, err);
+    if (st != KILN_OK) b->room = 0;
+    return st;
 }
 
 kiln_status kiln_part_batch_blob(kiln_part_batch *b, const kiln_blob *blob, unsigned char **packed, kiln_error *err)
 {
-    KILN_TRY(grow(b, b->used + blob->packed_bytes, err));
+    KILN_TRY(want_room(b, b->used + blob->packed_bytes, err));
     b->blobs[b->n_blobs++] = (kiln_part_blob){.blob = *blob, .at = b->used};
     *packed = b->data + b->used;
     b->used += blob->packed_bytes;
@@ -135,8 +163,8 @@ static scratch *take_scratch(pipeline *p, uint64_t bytes)
     unused->room = room;
     p->scratch_bytes += room;
     kiln_error why = {0};
-    kiln_status st = kiln_alloc_unset(&unused->raw, room, 1, "a blob", &why);
-    if (st == KILN_OK) st = kiln_alloc_unset(&unused->shuffled, room, 1, "a blob", &why);
+    kiln_status st = take_pages(&unused->raw, room, &why);
+    if (st == KILN_OK) st = take_pages(&unused->shuffled, room, &why);
     if (st == KILN_OK) return unused->taken = true, unused;
     drop_scratch(p, unused);
     if (alone) fail(p, st, &why); /* else the others do it */
@@ -144,21 +172,19 @@ static scratch *take_scratch(pipeline *p, uint64_t bytes)
 }
 
 /* ---- work: each is called and returns with the lock held ----------------------------------------------------------- */
-static bool can_store(pipeline *p)
+static bool is_ready(pipeline *p, uint64_t k)
 {
-    const kiln_part_batch *b = batch_of(p, p->n_stored);
-    return p->n_stored < p->n_read && b->checked == b->n_blobs;
+    const kiln_part_batch *b = batch_of(p, k);
+    return k < p->n_read && b->checked == b->n_blobs;
 }
 
-static void store_one(pipeline *p)
+static void store_group(pipeline *p)
 {
     kiln_error why = {0};
-    kiln_part_batch *b = batch_of(p, p->n_stored);
     (void)pthread_mutex_unlock(&p->lock);
-    const kiln_status st = p->stages->store(p->stages->context, b, &why);
-    empty(b);
+    const kiln_status st = p->stages->store(p->stages->context, p, &why);
     (void)pthread_mutex_lock(&p->lock);
-    p->n_stored++;
+    for (; p->n_group > 0; p->n_group--) empty(batch_of(p, p->n_stored++));
     if (st != KILN_OK) fail(p, st, &why);
     (void)pthread_cond_broadcast(&p->changed);
 }
@@ -230,7 +256,10 @@ static bool check_some(pipeline *p)
 
 static bool read_next(pipeline *p)
 {
+    uint64_t ahead = 0;
     if (p->reading || p->ended || p->n_read - p->n_stored == KILN_PART_BATCHES) return false;
+    for (uint64_t k = p->n_stored; k < p->n_read; k++) ahead += batch_of(p, k)->room;
+    if (ahead > AHEAD_BYTES) return false; /* the caller waits for none: its group is full then */
     read_one(p);
     return true;
 }
@@ -247,15 +276,33 @@ static void *help(void *context)
     return NULL;
 }
 
-/* n: other threads. */
-static void lead(pipeline *p, unsigned n)
+/* The caller's work beside storing; false: there is none for it. */
+static bool lend_a_hand(pipeline *p) { return (p->checks && check_some(p)) || (p->reads && read_next(p)); }
+
+kiln_part_batch *kiln_part_group_batch(kiln_part_group *p, uint32_t i)
 {
-    const bool checks = n + 1 < HELPS_BELOW, reads = n == 0;
+    kiln_part_batch *b = NULL;
+    uint64_t bytes = 0;
+    const uint64_t k = p->n_stored + i;                                           /* of the caller's thread alone */
+    for (uint32_t j = 0; j < i; j++) bytes += batch_of(p, p->n_stored + j)->used; /* which nobody else changes now */
+    if (i == KILN_PART_GROUP || bytes >= GROUP_BYTES) return NULL;
+    (void)pthread_mutex_lock(&p->lock);
+    while (!is_ready(p, k) && !p->stop && !(p->ended && k >= p->n_read))
+        if (!lend_a_hand(p) && !is_ready(p, k) && !p->stop && !(p->ended && k >= p->n_read))
+            (void)pthread_cond_wait(&p->changed, &p->lock);
+    if (is_ready(p, k)) b = batch_of(p, k);
+    if (b && p->n_group <= i) p->n_group = i + 1;
+    (void)pthread_mutex_unlock(&p->lock);
+    return b;
+}
+
+static void lead(pipeline *p)
+{
     (void)pthread_mutex_lock(&p->lock);
     while (!is_done(p)) {
-        if (can_store(p))
-            store_one(p);
-        else if (!(checks && check_some(p)) && !(reads && read_next(p)) && !is_done(p))
+        if (is_ready(p, p->n_stored))
+            store_group(p);
+        else if (!lend_a_hand(p) && !is_done(p) && !is_ready(p, p->n_stored))
             (void)pthread_cond_wait(&p->changed, &p->lock);
     }
     (void)pthread_mutex_unlock(&p->lock);
@@ -283,7 +330,9 @@ kiln_status kiln_part_pipeline(const kiln_part_stages *s, kiln_error *err)
     (void)pthread_mutex_init(&p->lock, NULL); /* neither can fail: default attributes */
     (void)pthread_cond_init(&p->changed, NULL);
     const unsigned n = start_threads(p, threads, p->threads - 1);
-    lead(p, n);
+    p->checks = n + 1 < HELPS_BELOW; /* the other threads do not look at these */
+    p->reads = n == 0;
+    lead(p);
     for (unsigned i = 0; i < n; i++) (void)pthread_join(threads[i], NULL); /* cannot fail: it was created, and is joined once */
     const kiln_status st = p->status;
     if (st != KILN_OK && err) *err = p->why;

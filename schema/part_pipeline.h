@@ -1,14 +1,16 @@
 /* part_pipeline -- reads, checks and stores the batches of a gather at the same time, in bounded memory (part_gather.c).
  *
- * A batch is what goes into one transaction. Batches are read in order by one thread at a time, the blobs of those that were read
- * are unpacked and hashed by all threads, and whole batches are stored in order by the caller's thread. At most
- * KILN_PART_BATCHES exist. */
+ * Batches are read in order by one thread at a time, the blobs of those that were read are unpacked and hashed by all threads, and
+ * whole batches are stored in order by the caller's thread, several in one transaction, a group. At most KILN_PART_BATCHES
+ * exist. */
 #ifndef KILN_SCHEMA_PART_PIPELINE_H
 #define KILN_SCHEMA_PART_PIPELINE_H
 
 #include "schema/part.h"
 
-enum { KILN_PART_BATCH_UNITS = 1024, KILN_PART_BATCH_BLOBS = 8192 };
+enum { KILN_PART_BATCH_UNITS = 512, KILN_PART_BATCH_BLOBS = 2048 };
+
+typedef struct kiln_part_group kiln_part_group;
 
 typedef struct {
     kiln_blob blob; /* packed points into the batch's data, from the end of reading on */
@@ -43,12 +45,15 @@ typedef struct {
     /* Fills an empty batch; one that stays empty is the end. Called by one thread at a time, any. Blobs are put with
      * kiln_part_batch_blob. */
     kiln_status (*read)(void *context, kiln_part_batch *b, kiln_error *err);
-    /* Stores a batch whose blobs are checked. Called by the caller's thread. */
-    kiln_status (*store)(void *context, kiln_part_batch *b, kiln_error *err);
+    /* Stores the batches of a group, which has at least one. Called by the caller's thread. */
+    kiln_status (*store)(void *context, kiln_part_group *group, kiln_error *err);
 } kiln_part_stages;
 
 /* Calls read and store until there is no batch left, or one of them fails: then its status. */
 kiln_status kiln_part_pipeline(const kiln_part_stages *s, kiln_error *err) KILN_MUST_CHECK;
+/* For `store`: batch number i of the group, from 0, whose blobs are checked; it waits for it. NULL: the group ends before it. The
+ * batches that it has given stay until `store` returns, so it may be asked for them again. */
+kiln_part_batch *kiln_part_group_batch(kiln_part_group *group, uint32_t i);
 /* For `read`: has the batch room for one more blob of so many packed bytes? An empty one has room for any. */
 bool kiln_part_batch_fits(const kiln_part_batch *b, size_t packed_bytes);
 /* For `read`: adds a blob that fits; *packed is where its b.packed_bytes bytes are to be written. A call that is followed by

@@ -254,18 +254,22 @@ void kiln_part_close(kiln_part *p)
 
 const kiln_part_info *kiln_part_get_info(const kiln_part *p) { return &p->info; }
 
-/* Three batches and five times the largest blob cover how gathering holds them, whatever it does beside what. */
+/* Three batches, which hold no more than the part has, and five times the largest blob cover how gathering holds them, whatever it
+ * does beside what. */
 uint64_t kiln_part_ram(const kiln_part *p)
 {
-    enum { BATCHES = 3, BLOBS = 5 };
+    enum { BLOBS = 5 };
     kiln_query q;
     bool any = false;
-    uint64_t largest = KILN_BLOB_MAX;
+    int64_t n_pages;
+    uint64_t largest = KILN_BLOB_MAX, batches = KILN_PART_BATCHES * (uint64_t)KILN_PART_BATCH_BYTES;
     if (kiln_query_open(p->m, &q, "SELECT coalesce(max(raw_bytes), 0) FROM blob", NULL) == KILN_OK) {
         if (kiln_query_step(&q, &any, NULL) == KILN_OK && any) largest = kiln_min_u64(kiln_column_u64(&q), KILN_BLOB_MAX);
         kiln_query_close(&q);
     }
-    return kiln_min_u64(KILN_PART_RAM, BATCHES * (uint64_t)KILN_PART_BATCH_BYTES + BLOBS * largest);
+    if (kiln_query_number(p->m, "PRAGMA page_count", &n_pages, NULL) == KILN_OK && n_pages > 0)
+        batches = kiln_min_u64(batches, (uint64_t)n_pages * PAGE_BYTES);
+    return kiln_min_u64(KILN_PART_RAM, batches + BLOBS * largest);
 }
 
 void kiln_part_use_threads(kiln_part *p, unsigned threads) { p->threads = threads; }

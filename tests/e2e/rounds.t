@@ -206,7 +206,7 @@ for p in 1 2; do
     grep -A3 '"lists"' out | grep -q '"importing"' && [ "$(grep -c '"what"' out)" = 2 ] || fail "a task does more than its blocks: $(cat out)"
 done
 mv i/away i/images
-must 5 kiln import i i.db --gather blocks --no-compute --ram 60M
+must 5 kiln import i i.db --gather blocks --no-compute --ram 40M
 least=$(sed -n 's/.*the least that works is --ram \([0-9]*M\)$/\1/p' err)
 [ -n "$least" ] || fail "a gather does not say the least --ram that works: $(cat err)"
 must 0 kiln import i i.db --gather blocks --no-compute --ram "$least"
