@@ -164,7 +164,9 @@ kiln_status kiln_ram_need_list(kiln_run *r, const char *what, const kiln_unit *u
 kiln_status kiln_ram_need_gather(kiln_run *r, uint64_t bytes, const char *what, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t cap = kiln_ram_cap(r), parent = parent_bytes(r), all = parent + bytes + KILN_BULK_RAM;
+    const uint64_t cap = kiln_ram_cap(r);
+    if (!r->ram.gatherer) r->ram.gatherer = parent_bytes(r); /* what a part leaves in the heap is the next one's */
+    const uint64_t parent = r->ram.gatherer, all = parent + bytes + KILN_BULK_RAM;
     if (all <= cap) {
         r->ram.predicted = kiln_max_u64(r->ram.predicted, all);
         return KILN_OK;

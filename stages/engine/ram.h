@@ -66,6 +66,7 @@ typedef struct {
     uint64_t shared;   /* kiln_run_share_memory */
     uint64_t foreseen; /* kiln_run_foresee_ram */
     uint64_t results;  /* kiln_ram_results */
+    uint64_t gatherer; /* the parent before the first part was gathered; 0: none was */
     uint64_t last_ns;  /* time of the last measurement */
 } kiln_ram_use;
 
