@@ -9,7 +9,6 @@
  * What --plan makes for tasks must be where all hosts see it, and --scratch-dir may be a disk of one host: it lies beside the
  * manifest, or below --shared-dir in a folder named likewise. */
 #include "stages/engine/engine_internal.h"
-#include "stages/engine/worker_internal.h"
 
 #include "base/log.h"
 
