@@ -188,6 +188,7 @@ static kiln_status read_batch(void *context, kiln_part_batch *b, kiln_error *err
         kiln_part_unit *u = &g->unit;
         for (; u->fault == KILN_OK && g->output < u->result.n; g->output++) {
             u->fault = take_blob(g, b, &u->result.outputs[g->output], &full, &g->unit_why);
+            b->is_full = full;
             if (full) return KILN_OK;
         }
         if (u->fault != KILN_OK && !blames_part(u->fault)) {
@@ -305,8 +306,9 @@ static kiln_status store_group(void *context, kiln_part_group *group, kiln_error
     kiln_gather *g = context;
     const kiln_part_batch *first = kiln_part_group_batch(group, 0);
     if (!first) return KILN_OK; /* the gather is at its end, by a failure */
+    const uint64_t bytes = first->used + first->row_bytes + (first->is_full ? KILN_PART_BATCH_BYTES : 0); /* at least, about */
     g->group = group;
-    KILN_TRY(kiln_gather_of_manifest(g, kiln_bulk_store(g->m, first->used + first->row_bytes, store_rows, g, err)));
+    KILN_TRY(kiln_gather_of_manifest(g, kiln_bulk_store(g->m, bytes, store_rows, g, err)));
     g->report->inserted += g->stored.inserted;
     g->report->refused += g->stored.refused;
     g->report->blobs += g->stored.blobs;
@@ -386,8 +388,11 @@ static kiln_status gather_units(kiln_gather *g, kiln_error *err)
         g->report->refused += g->n_due;
         return kiln_gather_refuse(g, st, &why, err);
     }
-    const kiln_part_stages stages = {
-        .context = g, .threads = bytes < WORTH_BYTES ? 1 : g->p->threads, .read = read_batch, .store = store_group};
+    const kiln_part_stages stages = {.context = g,
+                                     .threads = bytes < WORTH_BYTES ? 1 : g->p->threads,
+                                     .room = g->p->keeps,
+                                     .read = read_batch,
+                                     .store = store_group};
     return kiln_part_pipeline(&stages, err);
 }
 

@@ -7,9 +7,9 @@
  * first reads the next batch if a place is free; else blobs are checked. With enough threads the caller does nothing but store. A
  * thread without work waits for the next change. Order and contents of what is stored do not depend on the threads.
  *
- * A transaction costs two syncs, so it has several batches; and the first of a part is not to wait long, so batches are small. The
- * caller begins a transaction with the first batch and waits for the others within it. They stay until it has committed, because
- * kiln_bulk_store may want them once more.
+ * A transaction costs two syncs, so it has several batches; and the first of a part is not to wait long, so batches are small, the
+ * first the smallest. The caller begins a transaction with the first batch and waits for the others within it. They stay until it
+ * has committed, because kiln_bulk_store may want them once more.
  *
  * Memory. Packed bytes: KILN_PART_BATCHES batches, whose memory is used again; fewer are read ahead where blobs are larger than a
  * batch. Unpacked bytes: pieces of scratch that are used
@@ -29,6 +29,7 @@ enum {
     HELPS_BELOW = 4,                                       /* threads: with fewer the caller checks, too */
     RUN_BYTES = 1 << 20,                                   /* raw bytes that a thread takes to check at a time */
     SCRATCH_STEP = 1 << 20,                                /* sizes of scratch are multiples of it */
+    FIRST_BYTES = 2 << 20,                                 /* of the first batch; the others double up to KILN_PART_BATCH_BYTES */
     GROUP_BYTES = KILN_PART_GROUP * KILN_PART_BATCH_BYTES, /* a group that has so many is full */
     AHEAD_BYTES = 2 * GROUP_BYTES,                         /* of batches that are not empty; with more no other is read */
 };
@@ -74,6 +75,7 @@ static void empty(kiln_part_batch *b)
     for (uint32_t i = 0; i < b->n_units; i++) kiln_unit_result_release(&b->units[i].result);
     b->used = b->row_bytes = 0;
     b->n_units = b->n_blobs = b->next = b->checked = 0;
+    b->is_full = false;
     if (b->room <= KILN_PART_BATCH_BYTES) return;
     free(b->data);
     b->data = NULL;
@@ -91,7 +93,7 @@ static void release(kiln_part_batch *b)
 bool kiln_part_batch_fits(const kiln_part_batch *b, size_t packed_bytes)
 {
     if (b->n_blobs == KILN_PART_BATCH_BLOBS) return false;
-    return b->used == 0 || (b->used < KILN_PART_BATCH_BYTES && packed_bytes <= KILN_PART_BATCH_BYTES - b->used);
+    return b->used == 0 || (b->used < b->limit && packed_bytes <= b->limit - b->used);
 }
 
 /* Large arrays that are used again and again, on large pages where the system has them: one page fault in place of 512. */
@@ -191,6 +193,8 @@ static void store_group(pipeline *p)
 
 static kiln_status read_batch(pipeline *p, kiln_part_batch *b, kiln_error *err)
 {
+    enum { DOUBLINGS = 3 };
+    b->limit = p->n_read < DOUBLINGS ? (size_t)FIRST_BYTES << p->n_read : KILN_PART_BATCH_BYTES;
     if (!b->blobs) KILN_TRY(KILN_ALLOC_UNSET(&b->blobs, KILN_PART_BATCH_BLOBS, "a batch of blobs", err));
     if (!b->units) KILN_TRY(KILN_ALLOC_UNSET(&b->units, KILN_PART_BATCH_UNITS, "a batch of units", err));
     const kiln_status st = p->stages->read(p->stages->context, b, err);
@@ -320,13 +324,48 @@ static unsigned start_threads(pipeline *p, pthread_t *threads, unsigned n)
     return started;
 }
 
+void kiln_part_room_free(kiln_part_room *p)
+{
+    if (!p) return;
+    for (unsigned i = 0; i < THREADS_MOST; i++) drop_scratch(p, &p->scratches[i]);
+    for (unsigned i = 0; i < KILN_PART_BATCHES; i++) release(&p->batches[i]);
+    free(p);
+}
+
+/* All but the memory is as at the start of a gather. */
+static void clear(pipeline *p)
+{
+    for (unsigned i = 0; i < KILN_PART_BATCHES; i++) empty(&p->batches[i]);
+    p->n_read = p->n_stored = 0;
+    p->n_group = 0;
+    p->reading = p->ended = p->stop = false;
+    p->status = KILN_OK;
+}
+
+static kiln_status open_pipeline(const kiln_part_stages *s, pipeline **out, kiln_error *err)
+{
+    *out = s->room ? *s->room : NULL;
+    if (!*out) KILN_TRY(KILN_ALLOC(out, 1, "a gather", err));
+    if (s->room) *s->room = NULL;
+    (*out)->stages = s;
+    (*out)->threads = s->threads < 1 ? 1 : s->threads < THREADS_MOST ? s->threads : THREADS_MOST;
+    return KILN_OK;
+}
+
+static void close_pipeline(const kiln_part_stages *s, pipeline *p)
+{
+    clear(p);
+    if (s->room)
+        *s->room = p;
+    else
+        kiln_part_room_free(p);
+}
+
 kiln_status kiln_part_pipeline(const kiln_part_stages *s, kiln_error *err)
 {
     pipeline *p;
     pthread_t threads[THREADS_MOST];
-    KILN_TRY(KILN_ALLOC(&p, 1, "a gather", err));
-    p->stages = s;
-    p->threads = s->threads < 1 ? 1 : s->threads < THREADS_MOST ? s->threads : THREADS_MOST;
+    KILN_TRY(open_pipeline(s, &p, err));
     (void)pthread_mutex_init(&p->lock, NULL); /* neither can fail: default attributes */
     (void)pthread_cond_init(&p->changed, NULL);
     const unsigned n = start_threads(p, threads, p->threads - 1);
@@ -336,10 +375,8 @@ kiln_status kiln_part_pipeline(const kiln_part_stages *s, kiln_error *err)
     for (unsigned i = 0; i < n; i++) (void)pthread_join(threads[i], NULL); /* cannot fail: it was created, and is joined once */
     const kiln_status st = p->status;
     if (st != KILN_OK && err) *err = p->why;
-    for (unsigned i = 0; i < p->threads; i++) drop_scratch(p, &p->scratches[i]);
-    for (unsigned i = 0; i < KILN_PART_BATCHES; i++) release(&p->batches[i]);
     (void)pthread_cond_destroy(&p->changed);
     (void)pthread_mutex_destroy(&p->lock);
-    free(p);
+    close_pipeline(s, p);
     return st;
 }

@@ -29,6 +29,8 @@ typedef struct {
 typedef struct {
     unsigned char *data; /* packed bytes */
     size_t used, room;
+    size_t limit;          /* of packed bytes */
+    bool is_full;          /* more blobs follow */
     size_t row_bytes;      /* of units, about */
     kiln_part_blob *blobs; /* [KILN_PART_BATCH_BLOBS] */
     kiln_part_unit *units; /* [KILN_PART_BATCH_UNITS]; their results are owned */
@@ -41,7 +43,8 @@ typedef struct {
 
 typedef struct {
     void *context;
-    unsigned threads; /* the caller's among them; 0 and 1: the caller's alone */
+    unsigned threads;      /* the caller's among them; 0 and 1: the caller's alone */
+    kiln_part_room **room; /* part.h; NULL: none is kept */
     /* Fills an empty batch; one that stays empty is the end. Called by one thread at a time, any. Blobs are put with
      * kiln_part_batch_blob. */
     kiln_status (*read)(void *context, kiln_part_batch *b, kiln_error *err);

@@ -273,6 +273,7 @@ uint64_t kiln_part_ram(const kiln_part *p)
 }
 
 void kiln_part_use_threads(kiln_part *p, unsigned threads) { p->threads = threads; }
+void kiln_part_use_room(kiln_part *p, kiln_part_room **room) { p->keeps = room; }
 
 const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n)
 {

@@ -301,7 +301,7 @@ static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why,
 }
 
 static kiln_status gather_one(kiln_job *j, const char *folder, const char *name, const kiln_hash *wanted, uint64_t n,
-                              kiln_error *err)
+                              kiln_part_room **room, kiln_error *err)
 {
     kiln_run *r = j->run;
     kiln_part *p;
@@ -311,6 +311,7 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     kiln_status st = open_part(r, folder, name, &p, &why);
     if (st == KILN_OK) st = kiln_ram_need_gather(r, kiln_part_ram(p), name, &why);
     if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(kiln_common_values.threads)); /* no unit is in work now */
+    if (st == KILN_OK) kiln_part_use_room(p, room);
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
     r->round.n_taken += report.inserted;
     r->units_stored += report.inserted;
@@ -428,6 +429,7 @@ static kiln_status judge_missing(kiln_job *j, uint64_t n, kiln_error *err)
 kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
 {
     const char *folder = kiln_engine_values.gather;
+    kiln_part_room *room = NULL;
     name_list names = {0};
     kiln_hash *wanted = NULL;
     uint64_t n_wanted;
@@ -436,13 +438,16 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {
         KILN_GO(kiln_interrupt_check(err));
-        KILN_GO(gather_one(j, folder, names.names[i], wanted, n_wanted, err));
+        KILN_GO(gather_one(j, folder, names.names[i], wanted, n_wanted, &room, err));
     }
+    kiln_part_room_free(room);
+    room = NULL;
     KILN_GO(look_again(j, err));
     kiln_say("gathered: %llu units from %llu part%s, %llu missing", (unsigned long long)j->run->round.n_taken,
              (unsigned long long)names.n, names.n == 1 ? "" : "s", (unsigned long long)j->n_due);
     st = judge_missing(j, n, err);
 done:
+    kiln_part_room_free(room);
     free(names.names);
     free(wanted);
     return st;
