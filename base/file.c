@@ -258,3 +258,12 @@ kiln_status kiln_file_write(const char *path, const void *data, size_t size, kil
     if (st != KILN_OK) (void)unlink(tmp); /* the write's own reason is the one to tell */
     return st;
 }
+
+kiln_status kiln_folder_sync(const char *folder, kiln_error *err)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open folder '%s': %s", folder, strerror(errno));
+    const int error = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+    (void)close(fd); /* was only read */
+    return error ? kiln_fail(err, KILN_E_IO, "cannot sync folder '%s': %s", folder, strerror(error)) : KILN_OK;
+}

@@ -68,6 +68,9 @@ void kiln_folder_drop(const char *path);
  * KILN_E_INPUT, because the file would land elsewhere. `option` names the option by which the user chooses another place. */
 kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const char *relative, const char *option,
                              kiln_error *err) KILN_MUST_CHECK;
+/* Makes what was renamed into or removed from a folder last. Does nothing on network file systems that cannot sync a folder: there
+ * the server's disk has it when the call returns that made it. KILN_E_IO. */
+kiln_status kiln_folder_sync(const char *folder, kiln_error *err) KILN_MUST_CHECK;
 /* mkdir -p of the folder that holds `path`. */
 kiln_status kiln_make_parents(const char *path, kiln_error *err) KILN_MUST_CHECK;
 

@@ -7,7 +7,6 @@
 #include "schema/manifest_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,16 +216,11 @@ static kiln_status print(const kiln_claim *c, kiln_buffer *b, kiln_error *err)
     return kiln_buffer_printf(b, err, "what %s\nend\n", c->what);
 }
 
-/* Makes the folder's new entries last. Some network file systems cannot sync folders, and do not need it. */
-static void sync_folder(const char *path)
+static kiln_status sync_folder_of(const char *path, kiln_error *err)
 {
     char folder[KILN_PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    (void)close(fd);
+    KILN_TRY(kiln_folder_of(path, folder, err));
+    return kiln_folder_sync(folder, err);
 }
 
 kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *err)
@@ -238,7 +232,7 @@ kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *er
     KILN_GO(claim_path(manifest, path, err));
     KILN_GO(print(c, &b, err));
     KILN_GO(kiln_file_write(path, b.data, b.size, err));
-    sync_folder(path);
+    KILN_GO(sync_folder_of(path, err));
 done:
     kiln_buffer_release(&b);
     return st;
@@ -250,8 +244,7 @@ kiln_status kiln_claim_remove(const char *manifest, kiln_error *err)
     KILN_TRY(claim_path(manifest, path, err));
     if (unlink(path) != 0 && errno != ENOENT)
         return kiln_fail(err, KILN_E_IO, "cannot remove the claim '%s': %s", path, strerror(errno));
-    sync_folder(path);
-    return KILN_OK;
+    return sync_folder_of(path, err);
 }
 
 kiln_status kiln_claim_break(const char *manifest, const char *stage, kiln_claim_broken_fn *also, kiln_error *err)

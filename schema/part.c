@@ -93,10 +93,10 @@ static kiln_status place(const char *from, const kiln_part_info *info, const cha
     KILN_TRY(kiln_path_join(to, sizeof to, folder, name, err));
     KILN_TRY(kiln_file_replaceable(to, err));
     KILN_TRY(sync_file(from, err));
-    if (rename(from, to) == 0) return kiln_place_sync_folder(folder, err);
+    if (rename(from, to) == 0) return kiln_folder_sync(folder, err);
     if (errno != EXDEV) return kiln_file_write_failed(to, errno, err);
     KILN_TRY(kiln_place_file(from, to, restarts, err));
-    return kiln_place_sync_folder(folder, err);
+    return kiln_folder_sync(folder, err);
 }
 
 kiln_status kiln_part_finish(kiln_manifest *m, const char *folder, uint32_t restarts, kiln_error *err)

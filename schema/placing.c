@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,15 +22,6 @@ static void host_word(char out[HOST_MAX])
     for (char *p = out; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '-') *p = '_';
     if (!*out) strcpy(out, "host");
-}
-
-kiln_status kiln_place_sync_folder(const char *folder, kiln_error *err)
-{
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open folder '%s': %s", folder, strerror(errno));
-    const int error = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
-    (void)close(fd);
-    return error ? kiln_fail(err, KILN_E_IO, "cannot sync folder '%s': %s", folder, strerror(error)) : KILN_OK;
 }
 
 static kiln_status write_all(const kiln_place_from *from, int fd, const char *path, kiln_error *err)

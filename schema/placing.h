@@ -24,8 +24,6 @@ typedef struct {
 kiln_status kiln_place_copy(const kiln_place_from *from, const char *to, kiln_error *err) KILN_MUST_CHECK;
 /* The same from a file that no SQLite connection of this process has open, since closing it drops their locks (fcntl(2)). */
 kiln_status kiln_place_file(const char *from, const char *to, uint32_t restarts, kiln_error *err) KILN_MUST_CHECK;
-/* Some network file systems cannot sync a folder; their renames are on the server's disk then when they return. */
-kiln_status kiln_place_sync_folder(const char *folder, kiln_error *err) KILN_MUST_CHECK;
 /* Removes temporary files that killed processes have left: names that begin with `begin` and have `mark`, which ends in ".tmp.", in
  * front of HOST.PID.RESTARTS. Those of this host whose process has ended; with all_hosts every one. What cannot be removed stays.
  */

@@ -110,7 +110,7 @@ kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err)
     const unsigned mode = stat(real, &s) == 0 ? s.st_mode & 07777 : 0;
     const kiln_place_from all = {.read = read_database, .source = m, .bytes = (uint64_t)(n_pages * page_bytes), .mode = mode};
     KILN_TRY(kiln_place_copy(&all, real, err));
-    KILN_TRY(kiln_place_sync_folder(folder, err));
+    KILN_TRY(kiln_folder_sync(folder, err));
     m->copy_changes = changes;
     m->copy_commits = commits;
     return KILN_OK;

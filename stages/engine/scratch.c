@@ -210,24 +210,15 @@ void kiln_scratch_drop_shared(const char *manifest, const char *stage)
     if (kiln_engine_values.shared_dir) drop_in(manifest, kiln_engine_values.shared_dir, stage);
 }
 
-/* Some network file systems cannot sync folders, and do not need it. */
-static kiln_status sync_folder(const char *path, kiln_error *err)
-{
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
-    const int why = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
-    (void)close(fd); /* was only read */
-    return why ? kiln_fail(err, KILN_E_IO, "cannot sync '%s': %s", path, strerror(why)) : KILN_OK;
-}
-
 kiln_status kiln_run_sync_scratch(const kiln_run *r, kiln_error *err)
 {
     char root[KILN_PATH_MAX];
     if (!*r->scratch) return KILN_OK;
     KILN_TRY(scratch_root(r->manifest, root, err));
-    KILN_TRY(sync_folder(r->scratch, err));
-    KILN_TRY(sync_folder(root, err));
-    return kiln_engine_values.shared_dir ? sync_folder(kiln_engine_values.shared_dir, err) : KILN_OK; /* else the claim's own */
+    KILN_TRY(kiln_folder_sync(r->scratch, err));
+    KILN_TRY(kiln_folder_sync(root, err));
+    return kiln_engine_values.shared_dir ? kiln_folder_sync(kiln_engine_values.shared_dir, err)
+                                         : KILN_OK; /* else beside the claim */
 }
 
 void kiln_run_tidy_scratch(kiln_run *r)
