@@ -31,6 +31,14 @@ kiln_status kiln_part_name(const kiln_part_info *info, char out[KILN_PART_NAME_M
     return KILN_OK;
 }
 
+kiln_status kiln_part_draft_path(const kiln_part_info *info, const char *folder, uint32_t restarts, char out[4096], kiln_error *err)
+{
+    char name[KILN_PART_NAME_MAX], whole[KILN_PATH_MAX];
+    KILN_TRY(kiln_part_name(info, name, err));
+    KILN_TRY(kiln_path_join(whole, sizeof whole, folder, name, err));
+    return kiln_place_temporary(whole, restarts, out, err);
+}
+
 /* ---- create ------------------------------------------------------------------------------------------------------ */
 static kiln_status put_info(kiln_manifest *m, const kiln_part_info *info, kiln_error *err)
 {

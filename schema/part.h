@@ -37,7 +37,12 @@ typedef struct {
 kiln_status kiln_part_name(const kiln_part_info *info, char out[KILN_PART_NAME_MAX], kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
-/* Makes a new part at `path`, which is private to this process (a name in scratch); a file that is there is removed. *out takes
+/* Where in `folder` a task of this host makes the part before it is whole: a name of its own, by which kiln_part_leftovers_drop
+ * finds the file if the task is killed. restarts: as kiln_part_finish takes it. KILN_E_USAGE: the path is too long, or as
+ * kiln_part_name. */
+kiln_status kiln_part_draft_path(const kiln_part_info *info, const char *folder, uint32_t restarts, char out[4096],
+                                 kiln_error *err) KILN_MUST_CHECK;
+/* Makes a new part at `path`, which is private to this process (kiln_part_draft_path); a file that is there is removed. *out takes
  * kiln_unit_store, kiln_unit_forget, kiln_manifest_put_blob, kiln_quarantine_put, kiln_run_row_put, kiln_manifest_begin, _commit,
  * _rollback and kiln_bulk_store, which writes it once, too; nothing else of manifest.h works on it. Nothing is synced before
  * kiln_part_finish: a process that is killed leaves a file that is no part.

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 4 << 20, HOST_MAX = 64 };
+enum { COPY_BYTES = 4 << 20, HOST_MAX = 65 /* the longest that Linux has, and NUL */ };
 
 /* Name of this host as a part of a file's name. */
 static void host_word(char out[HOST_MAX])
@@ -43,13 +43,20 @@ done:
     return st;
 }
 
+kiln_status kiln_place_temporary(const char *to, uint32_t restarts, char out[KILN_PATH_MAX], kiln_error *err)
+{
+    char host[HOST_MAX];
+    host_word(host);
+    const int n = snprintf(out, KILN_PATH_MAX, "%s.tmp.%s.%ld.%" PRIu32, to, host, (long)getpid(), restarts);
+    if (n > 0 && n < KILN_PATH_MAX) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", to);
+}
+
 kiln_status kiln_place_copy(const kiln_place_from *from, const char *to, kiln_error *err)
 {
-    char tmp[KILN_PATH_MAX], host[HOST_MAX];
+    char tmp[KILN_PATH_MAX];
     int fd = -1;
-    host_word(host);
-    const int n = snprintf(tmp, sizeof tmp, "%s.tmp.%s.%ld.%" PRIu32, to, host, (long)getpid(), from->restarts);
-    if (n < 0 || (size_t)n >= sizeof tmp) return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", to);
+    KILN_TRY(kiln_place_temporary(to, from->restarts, tmp, err));
     KILN_TRY(kiln_file_create(tmp, &fd, err));
     kiln_status st = write_all(from, fd, tmp, err);
     if (close(fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(to, errno, err);

@@ -20,6 +20,8 @@ typedef struct {
     unsigned mode;     /* of the new file; 0: what new files have here */
 } kiln_place_from;
 
+/* TO.tmp.HOST.PID.RESTARTS of this process. KILN_E_USAGE: too long a path. */
+kiln_status kiln_place_temporary(const char *to, uint32_t restarts, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 /* Makes or replaces `to`. After a failure nothing is left of it and `to` is as it was. KILN_E_IO. KILN_E_USAGE: too long a path. */
 kiln_status kiln_place_copy(const kiln_place_from *from, const char *to, kiln_error *err) KILN_MUST_CHECK;
 /* The same from a file that no SQLite connection of this process has open, since closing it drops their locks (fcntl(2)). */

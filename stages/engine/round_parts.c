@@ -51,8 +51,8 @@ static bool has_ending(const char *name, const char *ending)
     return n >= m && !strcmp(name + n - m, ending);
 }
 
-/* Lists the parts of a plan in the folder, by name. A folder that is not there has none. ending: "-of-8.part" leaves those out.
- */
+/* Lists the parts of a plan in the folder, by name. A folder that is not there has none. without: "-of-8.part" leaves those of 8
+ * tasks out; NULL: none. */
 static kiln_status list_parts(const kiln_run *r, kiln_hash plan, const char *folder, const char *without, name_list *out,
                               kiln_error *err)
 {
@@ -198,16 +198,14 @@ static void fill_info(const kiln_run *r, kiln_part_info *info)
 {
     *info = (kiln_part_info){.plan = r->round.claim.plan, .shard = r->round.shard, .shards = r->round.n_shards};
     (void)snprintf(info->stage, sizeof info->stage, "%s", r->program->name);
-    if (gethostname(info->host, sizeof info->host - 1) != 0) info->host[0] = '\0';
 }
 
 /* Made on this host's disk if --scratch-dir names one, else where it will lie. */
-static kiln_status make_part(kiln_run *r, const kiln_part_info *info, const char *name, kiln_error *err)
+static kiln_status make_part(kiln_run *r, const kiln_part_info *info, kiln_error *err)
 {
     const char *folder = kiln_engine_values.scratch_dir ? kiln_engine_values.scratch_dir : kiln_engine_values.part;
-    char place[KILN_PATH_MAX + 512], path[KILN_PATH_MAX];
-    (void)snprintf(place, sizeof place, "%s.tmp.%s.%ld.%u", name, *info->host ? info->host : "unknown", (long)getpid(), restarts());
-    KILN_TRY(kiln_path_join(path, sizeof path, folder, place, err));
+    char path[KILN_PATH_MAX];
+    KILN_TRY(kiln_part_draft_path(info, folder, restarts(), path, err));
     return kiln_part_create(path, info, r->manifest, &r->round.part, err);
 }
 
@@ -243,7 +241,7 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
     j->n_due = j->n_open = kept;
     KILN_TRY(drop_units_of_others(j, folder, err));
     round->n_taken = j->n_due;
-    return make_part(r, &info, name, err);
+    return make_part(r, &info, err);
 }
 
 kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -461,6 +462,38 @@ static void copies_of_killed_tasks_are_removed(void **state)
     assert_int_equal(n_files(*state), 2); /* the part, and what is of another stage */
 }
 
+/* Of a task that is killed while it makes a part. */
+static bool leave_draft(const char *folder)
+{
+    char path[4096];
+    kiln_error err = {0};
+    const kiln_part_info info = info_of(1);
+    kiln_manifest *m;
+    const pid_t task = fork();
+    if (task == 0) {
+        if (kiln_part_draft_path(&info, folder, 3, path, &err) != KILN_OK) _exit(2);
+        _exit(kiln_part_create(path, &info, NULL, &m, &err) == KILN_OK ? 0 : 3);
+    }
+    int status = -1;
+    return waitpid(task, &status, 0) == task && status == 0;
+}
+
+/* Clusters have hosts with dots in their names. */
+static void drafts_of_killed_tasks_are_removed(void **state)
+{
+    const pid_t host = fork();
+    if (host == 0) {
+        static const char dotted[] = "node7.cluster";
+        if (unshare(CLONE_NEWUTS) == 0) (void)sethostname(dotted, sizeof dotted - 1); /* else under the name that this host has */
+        const bool left = leave_draft(*state) && n_files(*state) == 1;
+        kiln_part_leftovers_drop(*state, "knn", false);
+        _exit(left && n_files(*state) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(host, &status, 0), host);
+    assert_int_equal(status, 0);
+}
+
 static void a_part_of_nothing_is_not_made(void **state)
 {
     char path[600];
@@ -733,6 +766,7 @@ int main(void)
         TEST(a_file_whose_task_did_not_end_it_is_no_part),
         TEST(a_part_goes_to_another_file_system_by_a_copy),
         TEST(copies_of_killed_tasks_are_removed),
+        TEST(drafts_of_killed_tasks_are_removed),
         TEST(a_part_of_nothing_is_not_made),
         TEST(a_cut_part_is_refused_at_every_length),
         TEST(a_flipped_bit_never_comes_into_the_manifest),
