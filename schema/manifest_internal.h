@@ -84,13 +84,13 @@ kiln_status kiln_manifest_open_file(const char *path, const char *file, kiln_ope
 kiln_status kiln_refuse_log(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Writes all of the log back into the file and empties it. KILN_E_BUSY: a reader keeps it from that. */
 kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+/* A connection to a part: makes an empty one, in whose place nothing is left, or opens one to read, whose header part_read.c has
+ * looked at. Its tables are checked. */
+kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- remote.c ---------------------------------------------------------------------------------------------------- */
 /* Makes m->file from what is at m->path now, or leaves none if the manifest is to be made. With the lock held. */
 kiln_status kiln_copy_fetch(const kiln_manifest *m, bool exists, kiln_error *err) KILN_MUST_CHECK;
-/* A connection to a part: makes an empty one, in whose place nothing is left, or opens one to read, whose header part_read.c has
- * looked at. Its tables are checked. */
-kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- bulk.c ------------------------------------------------------------------------------------------------------ */
 /* Cuts off what a killed process has left behind the end of the database, if nobody can need it. At a writer's open, because

@@ -14,20 +14,18 @@
 #define KILN_SCHEMA_PART_H
 
 #include "base/extern_c.h"
+#include "schema/claim.h"
 #include "schema/manifest.h"
 
 KILN_C_BEGIN
 
-enum {
-    KILN_PART_SHARDS_MAX = 1000000,
-    KILN_PART_NAME_MAX = 128, /* bytes of a part's file name with its NUL */
-};
+enum { KILN_PART_NAME_MAX = 128 }; /* bytes of a part's file name with its NUL */
 
 typedef struct {
     char stage[32];   /* lower-case letters, digits, '-' and '_' */
     kiln_hash plan;   /* key of the plan that the task is of; not zero */
     uint32_t shard;   /* 1 .. shards */
-    uint32_t shards;  /* 1 .. KILN_PART_SHARDS_MAX */
+    uint32_t shards;  /* 1 .. KILN_TASKS_MAX */
     char host[256];   /* that computed it; "" unknown */
     uint32_t version; /* KILN_SCHEMA_VERSION of the manifest's tables; create fills it in */
 } kiln_part_info;

@@ -64,7 +64,7 @@ kiln_status kiln_part_check_info(const kiln_part_info *info, kiln_status wrong, 
     if (!info->stage[0] || info->stage[strspn(info->stage, "abcdefghijklmnopqrstuvwxyz0123456789-_")])
         return kiln_fail(err, wrong, "a part is of a stage that has no name: '%s'", info->stage);
     if (kiln_hash_is_zero(info->plan)) return kiln_fail(err, wrong, "a part is of no plan");
-    if (info->shard < 1 || info->shard > info->shards || info->shards > KILN_PART_SHARDS_MAX)
+    if (info->shard < 1 || info->shard > info->shards || info->shards > KILN_TASKS_MAX)
         return kiln_fail(err, wrong, "a part is shard %" PRIu32 " of %" PRIu32 ", which there cannot be", info->shard,
                          info->shards);
     if (info->version != KILN_SCHEMA_VERSION)

@@ -288,6 +288,11 @@ json_t *kiln_run_report(kiln_run *r);
  * plan stores. name: lower-case letters, digits, '-' and '_', 31 at most, once in a run. Call it in front of the lists that it
  * decides, on every host in the same order. KILN_E_STALE: the plan that stands has not decided it. */
 kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err) KILN_MUST_CHECK;
+/* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this
+ * call on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this
+ * run does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.
+ * KILN_E_STALE: --devices names another kind than the plan. KILN_E_DEVICE: as kiln_run_device_kind. */
+kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether this run is a step of a round: --plan, --part or --gather. A stage then stores what else it would compute anew in
  * each run in front of the list that is shared out. */
 bool kiln_run_is_round(const kiln_run *r);
@@ -295,11 +300,6 @@ bool kiln_run_is_round(const kiln_run *r);
 bool kiln_run_begins_rounds(const kiln_run *r);
 /* on: the next lists are not shared out: their units read what only this host has. Call it between lists. */
 void kiln_run_shares_nothing(kiln_run *r, bool on);
-/* The same for the kind of devices whose results have keys of their own: the plan's host chooses as --devices says, and from this
- * call on every host computes on that kind, as if --devices named it. *kind: "cpu" or "cuda"; NULL, and nothing is decided, if this
- * run does not want it, having nothing to compute, and no plan stands. In a run that shares nothing out it is the run's own kind.
- * KILN_E_STALE: --devices names another kind than the plan. KILN_E_DEVICE: as kiln_run_device_kind. */
-kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether the manifest is open for reading alone: --part, and a plan that stands. The stage then stores and forgets nothing in
  * it, and removes nothing beside it. */
 bool kiln_run_is_frozen(const kiln_run *r);

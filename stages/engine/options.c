@@ -57,8 +57,7 @@ static const kiln_opt round_rows[] = {
      "with --gather: remove the parts when all of their plan is stored", KILN_STEP},
     {"shared-dir", 0, KILN_OPT_PATH, &kiln_engine_values.shared_dir, "DIR", NULL, NULL,
      "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the tasks; default: "
-     "beside "
-     "the manifest",
+     "beside the manifest",
      0},
     {"break-claim", 0, KILN_OPT_BOOL, &kiln_engine_values.break_claim, NULL, NULL, NULL,
      "give up what is planned on this manifest, of whichever stage; then go on", 0},

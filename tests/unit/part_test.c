@@ -503,7 +503,7 @@ static void a_part_of_nothing_is_not_made(void **state)
     infos[1].plan = (kiln_hash){{0}};
     infos[2].shard = 0;
     infos[3].shard = 5;
-    infos[4].shards = KILN_PART_SHARDS_MAX + 1;
+    infos[4].shards = KILN_TASKS_MAX + 1;
     for (int i = 0; i < 5; i++) {
         kiln_error err = {0};
         kiln_manifest *m;
