@@ -18,8 +18,8 @@ typedef struct {
  * zero. */
 kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_sources_release(kiln_sources *s);
-/* Fills hashes: from the manifest (NULL: none) where nothing about a file changed, the others by a unit in the worker; in a round over
- * hosts by two that are stored, one of them for the files that rows come from, because tasks look at no others. */
+/* Fills hashes: from the manifest (NULL: none) where nothing about a file changed, the others by a unit in the worker; in a round
+ * over hosts by two that are stored, one of them for the files that rows come from, because tasks look at no others. */
 kiln_status kiln_sources_hash(kiln_sources *s, kiln_run *r, bool rehash, kiln_error *err) KILN_MUST_CHECK;
 /* KILN_E_INPUT when a file changed since it was collected: what was read may be of either state. */
 kiln_status kiln_sources_unchanged(const kiln_sources *s, kiln_error *err) KILN_MUST_CHECK;
