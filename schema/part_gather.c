@@ -23,6 +23,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 enum {
     PAGE_BYTES = 65536,
@@ -140,11 +141,15 @@ static kiln_status take_blob(kiln_gather *g, kiln_part_batch *batch, const kiln_
 {
     kiln_blob b;
     int64_t id;
+    char hex[33];
     unsigned char *packed;
     *full = false;
     KILN_TRY(read_blob_row(g, o, &b, &id, err));
     if (id == 0 || g->met[id / 8] >> id % 8 & 1) return KILN_OK;
     KILN_TRY(open_packed(g, id, &b.packed_bytes, err));
+    if (b.packed_bytes > ZSTD_COMPRESSBOUND(b.raw_bytes)) /* kiln_part_ram counts by raw_bytes */
+        return kiln_fail(err, KILN_E_INPUT, "blob %s of %" PRIu64 " bytes is packed into %zu, which no program of ours does",
+                         kiln_hash_hex(b.hash, hex), b.raw_bytes, b.packed_bytes);
     *full = !kiln_part_batch_fits(batch, b.packed_bytes);
     if (*full) return KILN_OK;
     KILN_TRY(kiln_part_batch_blob(batch, &b, &packed, err));

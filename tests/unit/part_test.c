@@ -494,6 +494,35 @@ static void drafts_of_killed_tasks_are_removed(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A stranger's: it would take memory that nobody has counted. */
+static void a_blob_packed_into_more_than_it_needs_is_refused(void **state)
+{
+    enum { RAW = 100, PACKED = 4096 };
+    char path[600], name[KILN_PART_NAME_MAX];
+    unsigned char packed[PACKED] = {7};
+    const kiln_part_info info = info_of(1);
+    kiln_error err = {0};
+    kiln_manifest *part, *m;
+    kiln_part *p;
+    kiln_part_report report;
+    const kiln_hash hash = kiln_hash_of("large", 5);
+    const kiln_blob blob = {.hash = hash, .elem = 1, .raw_bytes = RAW, .packed = packed, .packed_bytes = sizeof packed};
+    kiln_unit_output output = {.name = "word", .elem = 1, .raw_bytes = RAW, .hash = hash};
+    const kiln_unit_result r = {.n = 1, .outputs = &output, .counters = (char[]){"{}"}};
+    OK(kiln_part_create(in_scratch(state, "private", path), &info, NULL, &part, &err));
+    OK(kiln_unit_store(part, key_of(0), "knn", "range 0", &r, &blob, 1, &err));
+    OK(kiln_part_finish(part, *state, 0, &err));
+    OK(kiln_part_name(&info, name, &err));
+    OK(kiln_part_open(in_scratch(state, name, path), &p, &err));
+    OK(kiln_manifest_open(in_scratch(state, "m.db", path), KILN_OPEN_CREATE, "knn", false, &m, &err));
+    assert_int_equal(kiln_part_gather(m, p, NULL, 0, &report, NULL, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "is packed into 4096"));
+    assert_int_equal(report.refused, 1);
+    assert_int_equal(report.blobs, 0);
+    kiln_part_close(p);
+    kiln_manifest_close(m);
+}
+
 static void a_part_of_nothing_is_not_made(void **state)
 {
     char path[600];
@@ -767,6 +796,7 @@ int main(void)
         TEST(a_part_goes_to_another_file_system_by_a_copy),
         TEST(copies_of_killed_tasks_are_removed),
         TEST(drafts_of_killed_tasks_are_removed),
+        TEST(a_blob_packed_into_more_than_it_needs_is_refused),
         TEST(a_part_of_nothing_is_not_made),
         TEST(a_cut_part_is_refused_at_every_length),
         TEST(a_flipped_bit_never_comes_into_the_manifest),
