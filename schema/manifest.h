@@ -53,8 +53,9 @@ kiln_status kiln_manifest_copy_path(const char *path, const char *folder, char o
 kiln_status kiln_manifest_open_copy(const char *path, const char *copy, kiln_open_mode mode, const char *stage, kiln_manifest **out,
                                     kiln_error *err) KILN_MUST_CHECK;
 /* Puts what is committed into the manifest's place in one step; it is on the disk when the call returns. Outside a transaction.
- * Does nothing where nothing has changed since the last time, and for a manifest that is opened otherwise. KILN_E_BUSY: a reader of
- * the copy keeps the log from being emptied. */
+ * Does nothing where nothing has changed since the last time. Of a manifest that is opened in its place it empties the log, as far
+ * as readers let it: whoever opens it frozen refuses one with content. KILN_E_BUSY: a reader of the copy keeps the log from being
+ * emptied. */
 kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 
 /* Writers: checkpoint(TRUNCATE), then everything is let go. Accepts NULL. */

@@ -83,6 +83,8 @@ kiln_status kiln_manifest_open_file(const char *path, const char *file, kiln_ope
 /* KILN_E_BUSY if the manifest has a log that is not in it yet. */
 kiln_status kiln_refuse_log(const char *path, kiln_error *err) KILN_MUST_CHECK;
 /* Writes all of the log back into the file and empties it. KILN_E_BUSY: a reader keeps it from that. */
+/* Empties the log into the file unless a reader keeps it: then it stays, which loses nothing. */
+void kiln_checkpoint_if_free(kiln_manifest *m);
 kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 /* A connection to a part: makes an empty one, in whose place nothing is left, or opens one to read, whose header part_read.c has
  * looked at. Its tables are checked. */

@@ -281,11 +281,7 @@ static void let_go(kiln_manifest *m, bool discard)
 {
     kiln_bulk_close(m);
     if (m->db && m->writer) kiln_manifest_rollback(m);
-    if (m->db && m->writer && !m->is_part && !discard && !is_copy(m)) {
-        (void)sqlite3_busy_timeout(m->db, CLOSE_BUSY_MS);
-        /* Busy or failed: the WAL stays, which loses nothing. */
-        (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    }
+    if (m->db && m->writer && !m->is_part && !discard && !is_copy(m)) kiln_checkpoint_if_free(m);
     kiln_disconnect(m);
     kiln_bulk_release(m);
     if (discard) remove_files(m->path);
@@ -452,6 +448,13 @@ kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err)
     int rc = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY) return kiln_sqlite_fail(m, rc, "write", err);
     return KILN_OK;
+}
+
+void kiln_checkpoint_if_free(kiln_manifest *m)
+{
+    (void)sqlite3_busy_timeout(m->db, CLOSE_BUSY_MS);
+    (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); /* busy or failed: the log stays */
+    (void)sqlite3_busy_timeout(m->db, BUSY_MS);
 }
 
 kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err)

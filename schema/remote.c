@@ -97,7 +97,11 @@ kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err)
     char real[4096], folder[4096];
     int64_t n_pages, page_bytes;
     struct stat s;
-    if (!m->writer || m->is_part || strcmp(m->file, m->path) == 0) return KILN_OK;
+    if (!m->writer || m->is_part) return KILN_OK;
+    if (strcmp(m->file, m->path) == 0) {
+        kiln_checkpoint_if_free(m);
+        return KILN_OK;
+    }
     if (!sqlite3_get_autocommit(m->db)) return kiln_fail(err, KILN_E_BUG, "a manifest is published inside a transaction");
     const int changes = sqlite3_total_changes(m->db);
     const uint64_t commits = commits_of(m);

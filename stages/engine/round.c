@@ -448,7 +448,9 @@ static kiln_status plan(kiln_job *j, const char *what, uint64_t n, kiln_error *e
     KILN_GO(note_decisions(round, &c, err));
     c.plan = plan_key(j->run, j->units, n, what, &c);
     KILN_GO(kiln_run_sync_scratch(j->run, err));
-    KILN_GO(publish(j->run, err)); /* first: parts read it when they see the claim */
+    KILN_GO(publish(
+        j->run,
+        err)); /* first: parts read it when they see the claim, and refuse a log, which a plan that is killed now would leave */
     KILN_GO(kiln_claim_write(kiln_manifest_path(j->run->manifest), &c, err));
     say_planned(&c, j->n_due);
     kiln_claim_release(&round->claim);

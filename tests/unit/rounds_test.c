@@ -5,6 +5,7 @@
 #include "schema/claim.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 /* ---- helpers -------------------------------------------------------------------------------------------------------------- */
 static char parts[TEST_PATH_MAX], claim_file[TEST_PATH_MAX + 8];
@@ -165,6 +166,25 @@ static void a_claim_keeps_writers_out_but_the_one_that_gathers(void **state)
     assert_int_equal(open_with(KILN_OPEN_FROZEN, NULL), KILN_OK);
 }
 
+/* Else tasks would find a log behind the claim, and end with 75 until somebody opens the manifest to write. */
+static void a_plan_that_is_killed_behind_its_claim_leaves_no_log(void **state)
+{
+    kiln_error err = {0};
+    (void)state;
+    assert_int_equal(open_with(KILN_OPEN_CREATE, NULL), KILN_OK);
+    const pid_t plan = fork();
+    if (plan == 0) {
+        const kiln_quarantine_row row = {.stage = "knn", .name = "u", .key = kiln_hash_of("u", 1), .device = "cpu", .reason = "no"};
+        kiln_manifest *m = open_manifest(KILN_OPEN_WRITE);
+        if (kiln_manifest_begin(m, &err) != KILN_OK || kiln_quarantine_put(m, &row, &err) != KILN_OK) _exit(2);
+        _exit(kiln_manifest_commit(m, &err) == KILN_OK && kiln_manifest_publish(m, &err) == KILN_OK ? 0 : 3);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(plan, &status, 0), plan);
+    assert_int_equal(status, 0);
+    assert_int_equal(open_with(KILN_OPEN_FROZEN, &err), KILN_OK);
+}
+
 static void a_frozen_manifest_is_the_file_alone(void **state)
 {
     char wal[TEST_PATH_MAX + 8], shm[TEST_PATH_MAX + 8];
@@ -270,6 +290,7 @@ int main(int argc, char **argv)
         CLAIM(what_is_no_claim_is_refused),
         CLAIM(a_claim_keeps_writers_out_but_the_one_that_gathers),
         CLAIM(a_frozen_manifest_is_the_file_alone),
+        CLAIM(a_plan_that_is_killed_behind_its_claim_leaves_no_log),
         CLAIM(a_stage_in_parts_is_the_stage),
         CLAIM(a_list_with_one_unit_due_is_not_worth_a_round),
         CLAIM(what_the_plan_decides_holds_on_every_host),
