@@ -261,6 +261,23 @@ kiln_status kiln_claim_break(const char *manifest, const char *stage, kiln_claim
     return st;
 }
 
+kiln_status kiln_claim_set_tasks(const char *manifest, const char *stage, kiln_hash plan, uint32_t tasks, kiln_error *err)
+{
+    kiln_lock lock;
+    kiln_claim c = {0};
+    bool there = false;
+    KILN_TRY(kiln_lock_take(manifest, stage, &lock, err));
+    kiln_status st = kiln_claim_read(manifest, &there, &c, err);
+    if (st == KILN_OK && (!there || !kiln_hash_equal(c.plan, plan)))
+        st = kiln_fail(err, KILN_E_STALE, "the plan of '%s' is no longer the one that stood when this run began; run it again",
+                       manifest);
+    c.tasks = tasks;
+    if (st == KILN_OK) st = kiln_claim_write(manifest, &c, err);
+    kiln_claim_release(&c);
+    kiln_lock_release(&lock);
+    return st;
+}
+
 kiln_status kiln_claim_refuse(const char *manifest, kiln_error *err)
 {
     kiln_claim c;

@@ -65,6 +65,10 @@ kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, 
 bool kiln_claim_stands(const char *manifest);
 /* Replaces the one that stands, in one step; it is on the disk when the call returns. Host, pid and start are filled in. */
 kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *err) KILN_MUST_CHECK;
+/* Stores another number of tasks in the claim of this plan. Takes the manifest's lock, so that no gather removes or replaces the
+ * claim meanwhile; the caller has it not. stage: who does it. KILN_E_STALE: another claim stands, or none. KILN_E_BUSY. */
+kiln_status kiln_claim_set_tasks(const char *manifest, const char *stage, kiln_hash plan, uint32_t tasks,
+                                 kiln_error *err) KILN_MUST_CHECK;
 /* Removes it, whatever the file holds. That there is none is no failure. */
 kiln_status kiln_claim_remove(const char *manifest, kiln_error *err) KILN_MUST_CHECK;
 /* Gives up the plan: takes the manifest's lock, so that no gather is at work, and removes its claim. The manifest is not opened.

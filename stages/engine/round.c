@@ -469,7 +469,7 @@ static kiln_status plan_again(kiln_job *j, kiln_error *err)
     const uint32_t asked = kiln_engine_values.tasks;
     if (asked && asked != round->claim.tasks) {
         round->claim.tasks = asked;
-        KILN_TRY(kiln_claim_write(kiln_manifest_path(j->run->manifest), &round->claim, err));
+        KILN_TRY(kiln_claim_set_tasks(kiln_manifest_path(j->run->manifest), j->run->program->name, round->claim.plan, asked, err));
     }
     say_planned(&round->claim, count_due(&round->claim));
     round->cut = true;

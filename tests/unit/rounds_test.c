@@ -166,6 +166,29 @@ static void a_claim_keeps_writers_out_but_the_one_that_gathers(void **state)
     assert_int_equal(open_with(KILN_OPEN_FROZEN, NULL), KILN_OK);
 }
 
+static void another_number_of_tasks_is_of_the_plan_that_stands(void **state)
+{
+    kiln_claim_range all = {0, 2};
+    kiln_claim c = {
+        .stage = "knn", .what = "ranges", .plan = kiln_hash_of("p", 1), .tasks = 2, .n_units = 3, .due = &all, .n_due = 1};
+    kiln_claim found;
+    bool there;
+    (void)state;
+    assert_int_equal(open_with(KILN_OPEN_CREATE, NULL), KILN_OK);
+    assert_int_equal(kiln_claim_set_tasks(db, "knn", c.plan, 5, NULL), KILN_E_STALE); /* a gather has removed it */
+    assert_false(kiln_claim_stands(db));
+    assert_int_equal(kiln_claim_write(db, &c, NULL), KILN_OK);
+    assert_int_equal(kiln_claim_set_tasks(db, "knn", kiln_hash_of("q", 1), 5, NULL), KILN_E_STALE); /* or made the next */
+    assert_int_equal(kiln_claim_set_tasks(db, "knn", c.plan, 5, NULL), KILN_OK);
+    assert_int_equal(kiln_claim_read(db, &there, &found, NULL), KILN_OK);
+    assert_true(there);
+    assert_int_equal(found.tasks, 5);
+    kiln_claim_release(&found);
+    kiln_manifest *gather = open_manifest(KILN_OPEN_CLAIMED);
+    assert_int_equal(kiln_claim_set_tasks(db, "knn", c.plan, 7, NULL), KILN_E_BUSY);
+    kiln_manifest_close(gather);
+}
+
 /* Else tasks would find a log behind the claim, and end with 75 until somebody opens the manifest to write. */
 static void a_plan_that_is_killed_behind_its_claim_leaves_no_log(void **state)
 {
@@ -290,6 +313,7 @@ int main(int argc, char **argv)
         CLAIM(what_is_no_claim_is_refused),
         CLAIM(a_claim_keeps_writers_out_but_the_one_that_gathers),
         CLAIM(a_frozen_manifest_is_the_file_alone),
+        CLAIM(another_number_of_tasks_is_of_the_plan_that_stands),
         CLAIM(a_plan_that_is_killed_behind_its_claim_leaves_no_log),
         CLAIM(a_stage_in_parts_is_the_stage),
         CLAIM(a_list_with_one_unit_due_is_not_worth_a_round),
