@@ -73,8 +73,9 @@ const kiln_hash *kiln_part_keys(const kiln_part *p, uint64_t *n);
  * never more than KILN_PART_RAM, and much less where the part or its blobs are small. */
 uint64_t kiln_part_ram(const kiln_part *p);
 
-/* Gathering may use so many threads, the caller's among them, to read, unpack and hash while it stores; 0 and 1: the caller's
- * alone, as without this call. Fewer unpack where blobs are so large that these threads would need more than KILN_PART_RAM. */
+/* Gathering may use so many threads, the caller's among them (of more than six, six), to read, unpack and hash while it stores; 0
+ * and 1: the caller's alone, as without this call. Fewer unpack where blobs are so large that these threads would need more than
+ * KILN_PART_RAM. */
 void kiln_part_use_threads(kiln_part *p, unsigned threads);
 
 /* Memory of a gather, which the next one uses again instead of asking the system for it: up to kiln_part_ram of the largest part.

@@ -25,11 +25,11 @@
 #include <sys/mman.h>
 
 enum {
-    THREADS_MOST = 64,
-    HELPS_BELOW = 4,                                       /* threads: with fewer the caller checks, too */
-    RUN_BYTES = 1 << 20,                                   /* raw bytes that a thread takes to check at a time */
-    SCRATCH_STEP = 1 << 20,                                /* sizes of scratch are multiples of it */
-    FIRST_BYTES = 2 << 20,                                 /* of the first batch; the others double up to KILN_PART_BATCH_BYTES */
+    THREADS_MOST = 6,       /* one stores, one reads, four check what is stored meanwhile; more only take memory */
+    HELPS_BELOW = 4,        /* threads: with fewer the caller checks, too */
+    RUN_BYTES = 1 << 20,    /* raw bytes that a thread takes to check at a time */
+    SCRATCH_STEP = 1 << 20, /* sizes of scratch are multiples of it */
+    FIRST_BYTES = 2 << 20,  /* of the first batch; the others double up to KILN_PART_BATCH_BYTES */
     GROUP_BYTES = KILN_PART_GROUP * KILN_PART_BATCH_BYTES, /* a group that has so many is full */
     AHEAD_BYTES = 2 * GROUP_BYTES,                         /* of batches that are not empty; with more no other is read */
 };
