@@ -57,6 +57,9 @@ kiln_status kiln_manifest_open_copy(const char *path, const char *copy, kiln_ope
  * as readers let it: whoever opens it frozen refuses one with content. KILN_E_BUSY: a reader of the copy keeps the log from being
  * emptied. */
 kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+/* Empties the log that a killed gather has left under its claim, which KILN_OPEN_FROZEN refuses. Does nothing where there is none.
+ * KILN_E_BUSY: somebody writes. Others as kiln_manifest_open. */
+kiln_status kiln_manifest_recover(const char *path, const char *stage, bool allow_network, kiln_error *err) KILN_MUST_CHECK;
 
 /* Writers: checkpoint(TRUNCATE), then everything is let go. Accepts NULL. */
 void kiln_manifest_close(kiln_manifest *m);

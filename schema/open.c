@@ -144,7 +144,7 @@ kiln_status kiln_refuse_log(const char *path, kiln_error *err)
     if (stat(wal, &s) != 0 || s.st_size == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_BUSY,
                      "'%s' holds changes that are not in the manifest yet: a program that writes or reads it has not ended, or was "
-                     "killed; wait until it is done, or run kiln-info on it",
+                     "killed; wait until it is done, or bring them in with the --plan of the stage that is planned",
                      wal);
 }
 
@@ -409,6 +409,15 @@ kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char
                                kiln_error *err)
 {
     return kiln_manifest_open_file(path, NULL, mode, stage, allow_network, out, err);
+}
+
+kiln_status kiln_manifest_recover(const char *path, const char *stage, bool allow_network, kiln_error *err)
+{
+    kiln_manifest *m;
+    if (kiln_refuse_log(path, NULL) == KILN_OK) return KILN_OK;
+    KILN_TRY(kiln_manifest_open(path, KILN_OPEN_CLAIMED, stage, allow_network, &m, err));
+    kiln_manifest_close(m);
+    return KILN_OK;
 }
 
 void kiln_manifest_close(kiln_manifest *m)

@@ -129,12 +129,14 @@ static kiln_status open_for_gather(kiln_run *r, const char *path, kiln_error *er
     return round->has_claim && !is_own_claim(r) ? kiln_claim_refuse(path, err) : KILN_OK;
 }
 
-/* Parts of the plan that stands may be at work: the manifest is only read. */
+/* Parts of the plan that stands may be at work: the manifest is only read, but for what a killed gather has left in the log, which
+ * would keep all of them out. */
 static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
     kiln_round *round = &r->round;
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
     round->frozen = round->has_claim && is_own_claim(r);
+    if (round->frozen) KILN_TRY(kiln_manifest_recover(path, r->program->name, kiln_engine_values.allow_network, err));
     return open_as(r, path, round->frozen ? KILN_OPEN_FROZEN : mode, err);
 }
 

@@ -208,6 +208,27 @@ static void a_plan_that_is_killed_behind_its_claim_leaves_no_log(void **state)
     assert_int_equal(open_with(KILN_OPEN_FROZEN, &err), KILN_OK);
 }
 
+static void a_plan_that_stands_brings_in_what_a_killed_gather_has_left(void **state)
+{
+    kiln_error err = {0};
+    int status = -1;
+    (void)state;
+    assert_int_equal(run("--count=6 --plan"), 0);
+    const pid_t gather = fork();
+    if (gather == 0) {
+        const kiln_quarantine_row row = {.stage = "knn", .name = "u", .key = kiln_hash_of("u", 1), .device = "cpu", .reason = "no"};
+        kiln_manifest *m = open_manifest(KILN_OPEN_CLAIMED);
+        if (kiln_manifest_begin(m, &err) != KILN_OK || kiln_quarantine_put(m, &row, &err) != KILN_OK) _exit(2);
+        _exit(kiln_manifest_commit(m, &err) == KILN_OK ? 0 : 3);
+    }
+    assert_int_equal(waitpid(gather, &status, 0), gather);
+    assert_int_equal(status, 0);
+    assert_int_equal(run_in("--count=6 --shard=1/1 --part=", ""), 75);
+    assert_true(said("--plan"));
+    assert_int_equal(run("--count=6 --plan"), 0);
+    assert_int_equal(run_in("--count=6 --shard=1/1 --part=", ""), 0);
+}
+
 static void a_frozen_manifest_is_the_file_alone(void **state)
 {
     char wal[TEST_PATH_MAX + 8], shm[TEST_PATH_MAX + 8];
@@ -315,6 +336,7 @@ int main(int argc, char **argv)
         CLAIM(a_frozen_manifest_is_the_file_alone),
         CLAIM(another_number_of_tasks_is_of_the_plan_that_stands),
         CLAIM(a_plan_that_is_killed_behind_its_claim_leaves_no_log),
+        CLAIM(a_plan_that_stands_brings_in_what_a_killed_gather_has_left),
         CLAIM(a_stage_in_parts_is_the_stage),
         CLAIM(a_list_with_one_unit_due_is_not_worth_a_round),
         CLAIM(what_the_plan_decides_holds_on_every_host),
