@@ -99,7 +99,7 @@ typedef struct {
 enum { KILN_PART_BATCH_BYTES = 16 << 20, KILN_PART_BATCHES = 8, KILN_PART_GROUP = 4 };
 #define KILN_PART_RAM (4 * (KILN_BLOB_MAX + (1 << 20)) + 2 * KILN_BLOB_MAX)
 
-/* Puts into m, a writer without an open transaction, what it lacks: units with their blobs and outputs, in the order of `wanted`
+/* Puts into m, a writer without an open transaction, or a part that is being made, what it lacks: units with their blobs and outputs, in the order of `wanted`
  * (n keys, each once; NULL: all units, in the order in which they were computed), quarantined units (wanted and not done, unless m
  * has a later row), rows of `run`. A transaction has KILN_PART_GROUP batches at most; a unit comes after all of its blobs, so that
  * after a kill each unit of m is whole, and gathering again goes on. Gathering twice changes nothing. A unit that is damaged, or

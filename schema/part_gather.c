@@ -231,6 +231,7 @@ static kiln_status look_at_outputs(const kiln_gather *g, kiln_manifest *to, cons
         uint64_t raw_bytes = 0;
         bool has;
         KILN_TRY(look_for_blob(to, o->hash, &has, &raw_bytes, err));
+        if (!has && to->base) KILN_TRY(look_for_blob(to->base, o->hash, &has, &raw_bytes, err));
         if (has && raw_bytes == o->raw_bytes) continue;
         if (has)
             *fault = kiln_fail(why, KILN_E_INPUT, "output '%s' of a unit says %" PRIu64 " bytes, its blob has %" PRIu64, o->name,

@@ -102,15 +102,24 @@ static bool has_key(const kiln_part *p, const kiln_hash *key)
     return n && bsearch(key, keys, n, sizeof *keys, by_bytes);
 }
 
-static void drop_done(kiln_job *j, const kiln_part *p)
+/* Returns how many units that were due the part has. */
+static uint64_t drop_done(kiln_job *j, const kiln_part *p)
 {
+    const uint64_t before = j->n_due;
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < j->n_due; i++) {
+    for (uint64_t i = 0; i < before; i++) {
         if (has_key(p, &kiln_job_unit(j, i)->key)) continue;
         j->due[kept++] = j->due[i];
     }
-    j->run->round.n_elsewhere += j->n_due - kept;
     j->n_due = j->n_open = kept;
+    return before - kept;
+}
+
+static bool has_all_due(kiln_job *j, const kiln_part *p)
+{
+    for (uint64_t i = 0; i < j->n_due; i++)
+        if (!has_key(p, &kiln_job_unit(j, i)->key)) return false;
+    return true;
 }
 
 /* Parts of other numbers of shards; a torn one is left to --gather, which renames it. */
@@ -134,7 +143,7 @@ static kiln_status drop_units_of_others(kiln_job *j, const char *folder, kiln_er
             st = kiln_fail(err, st, "%s", why.msg);
             goto done;
         }
-        drop_done(j, p);
+        j->run->round.n_elsewhere += drop_done(j, p);
         kiln_part_close(p);
     }
 done:
@@ -209,6 +218,33 @@ static kiln_status make_part(kiln_run *r, const kiln_part_info *info, kiln_error
     return kiln_part_create(path, info, r->manifest, &r->round.part, err);
 }
 
+/* Opens the part that is there of this task. *out NULL: none, or one that cannot be used. */
+static kiln_status open_own(const kiln_run *r, const char *folder, const char *name, kiln_part **out, kiln_error *err)
+{
+    kiln_error why = {0};
+    *out = NULL;
+    if (access(r->round.path, F_OK) != 0) return KILN_OK;
+    const kiln_status st = open_part(r, folder, name, out, &why);
+    if (st == KILN_OK) return st;
+    if (!blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
+    kiln_warn("a part is made again: %s", why.msg);
+    return KILN_OK;
+}
+
+/* What the part that is there has goes into the one that is made in its place. Where that fails, this task computes it. */
+static kiln_status keep_units(kiln_job *j, kiln_part *own, const char *name, kiln_error *err)
+{
+    kiln_run *r = j->run;
+    kiln_part_report report;
+    kiln_error why = {0};
+    bool made_failed = false;
+    kiln_status st = kiln_ram_need_gather(r, kiln_part_ram(own), name, &why);
+    if (st == KILN_OK) st = kiln_part_gather(r->round.part, own, NULL, 0, &report, &made_failed, &why);
+    if (st == KILN_OK) (void)drop_done(j, own);
+    if (st == KILN_OK || (!made_failed && (blames_part(st) || st == KILN_E_CAP))) return KILN_OK;
+    return kiln_fail(err, st, "%s", why.msg);
+}
+
 kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -216,32 +252,31 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
     const char *folder = kiln_engine_values.part;
     char name[KILN_PART_NAME_MAX];
     kiln_part_info info;
-    kiln_part *whole;
+    kiln_part *own = NULL;
     uint64_t kept = 0;
+    kiln_status st = KILN_OK;
     fill_info(r, &info);
     KILN_TRY(kiln_part_name(&info, name, err));
     KILN_TRY(kiln_path_join(round->path, sizeof round->path, folder, name, err));
     KILN_TRY(kiln_make_parents(round->path, err));
     kiln_part_leftovers_drop(folder, r->program->name, false);
     if (kiln_engine_values.scratch_dir) kiln_part_leftovers_drop(kiln_engine_values.scratch_dir, r->program->name, false);
-    if (access(round->path, F_OK) == 0) { /* one that cannot be used is replaced */
-        kiln_error why = {0};
-        const kiln_status st = open_part(r, folder, name, &whole, &why);
-        kiln_part_close(whole);
-        if (st == KILN_OK) {
-            kiln_say("the part is there: '%s'", round->path);
-            j->n_due = j->n_open = 0;
-            round->was_whole = round->cut = true;
-            return KILN_OK;
-        }
-        if (!blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
-        kiln_warn("a part is made again: %s", why.msg);
-    }
     KILN_TRY(each_due(j, n, round->n_shards, keep_own, &kept, err));
     j->n_due = j->n_open = kept;
-    KILN_TRY(drop_units_of_others(j, folder, err));
+    KILN_TRY(open_own(r, folder, name, &own, err));
+    if (!own || !has_all_due(j, own)) KILN_GO(drop_units_of_others(j, folder, err));
+    if (own && has_all_due(j, own)) {
+        kiln_say("the part is there: '%s'", round->path);
+        j->n_due = j->n_open = 0;
+        round->was_whole = round->cut = true;
+        goto done;
+    }
+    KILN_GO(make_part(r, &info, err));
+    if (own) KILN_GO(keep_units(j, own, name, err));
     round->n_taken = j->n_due;
-    return make_part(r, &info, err);
+done:
+    kiln_part_close(own);
+    return st;
 }
 
 kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)

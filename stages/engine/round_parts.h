@@ -5,7 +5,8 @@
 #include "stages/engine/job.h"
 
 /* --part: leaves in j->due the units of this shard that neither the manifest nor parts of another number of shards have, and makes
- * the part that their results go to. If a whole part of this shard is there, the run is cut instead. KILN_E_INPUT, KILN_E_IO. */
+ * the part that their results go to. If a sound part of this shard is there, what it has is taken over; if nothing is missing then,
+ * the run is cut instead. A part may lack units: they were in parts that are gone, or were given up. KILN_E_INPUT, KILN_E_IO. */
 kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 /* --part: when the list is worked off, records the run in the part and puts it into its folder; the run is cut. Does nothing if no
  * part was begun. KILN_E_IO. */

@@ -314,6 +314,27 @@ static void a_unit_that_fails_in_a_part_is_tried_again_by_the_gather(void **stat
     assert_int_equal(number("sum"), 15);
 }
 
+static void a_part_that_lacks_units_is_completed(void **state)
+{
+    char gone[TEST_PATH_MAX + 64], hex[33];
+    kiln_claim c;
+    bool there;
+    (void)state;
+    assert_int_equal(run("--count=6 --plan --tasks=2"), 0);
+    assert_int_equal(run_in("--count=6 --shard=3/3 --part=", ""), 0);
+    assert_int_equal(run_in("--count=6 --kill-at=2 --shard=1/1 --part=", ""), 7); /* its 4 and 5 are elsewhere, 2 is given up */
+    assert_int_equal(kiln_claim_read(db, &there, &c, NULL), KILN_OK);
+    (void)snprintf(gone, sizeof gone, "%s/%s-%s-3-of-3.part", parts, c.stage, kiln_hash_hex(c.plan, hex));
+    kiln_claim_release(&c);
+    assert_int_equal(unlink(gone), 0);
+    assert_int_equal(run_in("--count=6 --shard=1/1 --part=", ""), 0);
+    assert_int_equal(number("units.done"), 3);
+    assert_int_equal(run_in("--count=6 --shard=1/1 --part=", ""), 0);
+    assert_int_equal(number("units.done"), 0);
+    assert_int_equal(run_in("--count=6 --gather=", "--no-compute"), 0);
+    assert_int_equal(number("sum"), 15);
+}
+
 static void a_part_that_fails_leaves_nothing(void **state)
 {
     (void)state;
@@ -341,6 +362,7 @@ int main(int argc, char **argv)
         CLAIM(a_list_with_one_unit_due_is_not_worth_a_round),
         CLAIM(what_the_plan_decides_holds_on_every_host),
         CLAIM(a_unit_that_fails_in_a_part_is_tried_again_by_the_gather),
+        CLAIM(a_part_that_lacks_units_is_completed),
         CLAIM(a_part_that_fails_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, clean_up);
