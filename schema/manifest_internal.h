@@ -44,6 +44,7 @@ struct kiln_manifest {
     int copy_changes;       /* remote.c: what sqlite3_total_changes said when the copy was published last; -1: never */
     uint64_t copy_commits;  /* likewise, of the second connection */
     bool is_part;           /* a file of part.h: its writer is alone with it, its readers know that it does not change */
+    bool unreadable;        /* the system has failed to open or read the file; its content has no part in that */
     kiln_manifest *base;    /* of a part that is written: blobs that it has are left out; NULL: none are */
     bool made_folder;       /* the folder of `path` was made by this open */
     int wal_pages;          /* frames in the WAL after the last commit */
@@ -87,8 +88,9 @@ kiln_status kiln_refuse_log(const char *path, kiln_error *err) KILN_MUST_CHECK;
 void kiln_checkpoint_if_free(kiln_manifest *m);
 kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 /* A connection to a part: makes an empty one, in whose place nothing is left, or opens one to read, whose header part_read.c has
- * looked at. Its tables are checked. */
-kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;
+ * looked at. Its tables are checked. unreadable: as kiln_part_open, set after a failure. */
+kiln_status kiln_part_connect(const char *path, bool create, bool *unreadable, kiln_manifest **out,
+                              kiln_error *err) KILN_MUST_CHECK;
 
 /* ---- remote.c ---------------------------------------------------------------------------------------------------- */
 /* Makes m->file from what is at m->path now, or leaves none if the manifest is to be made. With the lock held. */

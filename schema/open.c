@@ -335,7 +335,7 @@ static kiln_status check_part(kiln_manifest *m, kiln_error *err)
     return kiln_guard_schema(m, err);
 }
 
-kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out, kiln_error *err)
+kiln_status kiln_part_connect(const char *path, bool create, bool *unreadable, kiln_manifest **out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_manifest *m = NULL;
@@ -350,6 +350,7 @@ kiln_status kiln_part_connect(const char *path, bool create, kiln_manifest **out
     *out = m;
     return KILN_OK;
 done:
+    if (unreadable) *unreadable = m->unreadable;
     let_go(m, m->created);
     return st;
 }

@@ -62,7 +62,7 @@ kiln_status kiln_part_create(const char *path, const kiln_part_info *info, kiln_
     char name[KILN_PART_NAME_MAX];
     *out = NULL;
     KILN_TRY(kiln_part_name(info, name, err));
-    KILN_TRY(kiln_part_connect(path, true, out, err));
+    KILN_TRY(kiln_part_connect(path, true, NULL, out, err));
     const kiln_status st = put_info(*out, info, err);
     if (st == KILN_OK) {
         (*out)->base = base;

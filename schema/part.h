@@ -62,8 +62,11 @@ void kiln_part_leftovers_drop(const char *folder, const char *of, bool all_hosts
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 typedef struct kiln_part kiln_part;
 /* Reads the file without any lock and makes no file beside it (immutable=1): a whole part is never changed, only replaced. A link
- * is not followed. Takes 24 bytes a unit. */
-kiln_status kiln_part_open(const char *path, kiln_part **out, kiln_error *err) KILN_MUST_CHECK;
+ * is not followed. Takes 24 bytes a unit. *unreadable (may be NULL): it failed because the system would not open or read the file,
+ * on this host or at this time; its content may be sound. */
+kiln_status kiln_part_open(const char *path, kiln_part **out, bool *unreadable, kiln_error *err) KILN_MUST_CHECK;
+/* Has the system failed to read the file since it was opened, whatever the gather made of that? */
+bool kiln_part_unreadable(const kiln_part *p);
 void kiln_part_close(kiln_part *p); /* accepts NULL */
 const kiln_part_info *kiln_part_get_info(const kiln_part *p);
 /* Keys of the units that it has done, sorted, each once; valid until it is closed. */
@@ -99,14 +102,14 @@ typedef struct {
 enum { KILN_PART_BATCH_BYTES = 16 << 20, KILN_PART_BATCHES = 8, KILN_PART_GROUP = 4 };
 #define KILN_PART_RAM (4 * (KILN_BLOB_MAX + (1 << 20)) + 2 * KILN_BLOB_MAX)
 
-/* Puts into m, a writer without an open transaction, or a part that is being made, what it lacks: units with their blobs and outputs, in the order of `wanted`
- * (n keys, each once; NULL: all units, in the order in which they were computed), quarantined units (wanted and not done, unless m
- * has a later row), rows of `run`. A transaction has KILN_PART_GROUP batches at most; a unit comes after all of its blobs, so that
- * after a kill each unit of m is whole, and gathering again goes on. Gathering twice changes nothing. A unit that is damaged, or
- * whose blob neither the part nor m has, is left out and counted (sound blobs of it may be stored), and the rest is gathered: then
- * the status is KILN_E_IO or KILN_E_INPUT of the first such unit with *report filled in. So after such a status report->inserted
- * units are in m. Failures of m itself end it at once; m_failed (may be NULL) says that it was one of m's. Runs of other stages and
- * units of other stages are refused. */
+/* Puts into m, a writer without an open transaction, or a part that is being made, what it lacks: units with their blobs and
+ * outputs, in the order of `wanted` (n keys, each once; NULL: all units, in the order in which they were computed), quarantined
+ * units (wanted and not done, unless m has a later row), rows of `run`. A transaction has KILN_PART_GROUP batches at most; a
+ * unit comes after all of its blobs, so that after a kill each unit of m is whole, and gathering again goes on. Gathering twice
+ * changes nothing. A unit that is damaged, or whose blob neither the part nor m has, is left out and counted (sound blobs of it
+ * may be stored), and the rest is gathered: then the status is KILN_E_IO or KILN_E_INPUT of the first such unit with *report
+ * filled in. So after such a status report->inserted units are in m. Failures of m itself end it at once; m_failed (may be NULL)
+ * says that it was one of m's. Runs of other stages and units of other stages are refused. */
 kiln_status kiln_part_gather(kiln_manifest *m, kiln_part *p, const kiln_hash *wanted, uint64_t n, kiln_part_report *report,
                              bool *m_failed, kiln_error *err) KILN_MUST_CHECK;
 

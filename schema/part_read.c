@@ -41,18 +41,20 @@ static kiln_status check_head(const char *path, const unsigned char *head, uint6
     return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: it has %" PRIu64 " bytes and must have %" PRIu64, path, bytes, wanted);
 }
 
-static kiln_status check_file(const char *path, kiln_error *err)
+static kiln_status check_file(const char *path, bool *unreadable, kiln_error *err)
 {
     unsigned char head[HEADER_BYTES];
     struct stat s;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ELOOP) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is a link", path);
+    *unreadable = fd < 0;
     if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open part '%s': %s", path, strerror(errno));
     const bool known = fstat(fd, &s) == 0, regular = known && S_ISREG(s.st_mode);
     const ssize_t n = regular ? pread(fd, head, sizeof head, 0) : 0;
     const int why = errno;
     (void)close(fd); /* was only read; SQLite has no locks on a file that it takes for immutable */
-    if (!known || n < 0) return kiln_fail(err, KILN_E_IO, "cannot read part '%s': %s", path, strerror(why));
+    *unreadable = !known || n < 0;
+    if (*unreadable) return kiln_fail(err, KILN_E_IO, "cannot read part '%s': %s", path, strerror(why));
     if (!regular) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is no regular file", path);
     if (n < HEADER_BYTES) return kiln_fail(err, KILN_E_IO, "part '%s' is damaged: it has %zd bytes", path, n);
     return check_head(path, head, (uint64_t)s.st_size, err);
@@ -224,24 +226,30 @@ uint64_t kiln_part_find(const kiln_part *p, kiln_hash key)
 }
 
 /* ---- open, close ------------------------------------------------------------------------------------------------- */
-kiln_status kiln_part_open(const char *path, kiln_part **out, kiln_error *err)
+kiln_status kiln_part_open(const char *path, kiln_part **out, bool *unreadable, kiln_error *err)
 {
     kiln_part *p = NULL;
     kiln_hash seal;
     kiln_status st = KILN_OK;
+    bool system = false;
     *out = NULL;
-    KILN_TRY(check_file(path, err));
+    if (!unreadable) unreadable = &system;
+    *unreadable = false;
+    KILN_TRY(check_file(path, unreadable, err));
     KILN_TRY(KILN_ALLOC(&p, 1, "a part", err));
-    KILN_GO(kiln_part_connect(path, false, &p->m, err));
+    KILN_GO(kiln_part_connect(path, false, unreadable, &p->m, err));
     KILN_GO(kiln_part_read_info(p->m, &p->info, &seal, err));
     KILN_GO(check_seal(p->m, seal, err));
     KILN_GO(read_keys(p, err));
     *out = p;
     return KILN_OK;
 done:
+    if (p->m) *unreadable = p->m->unreadable;
     kiln_part_close(p);
     return st;
 }
+
+bool kiln_part_unreadable(const kiln_part *p) { return p->m->unreadable; }
 
 void kiln_part_close(kiln_part *p)
 {

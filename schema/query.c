@@ -73,6 +73,7 @@ kiln_status kiln_sqlite_fail(kiln_manifest *m, int rc, const char *doing, kiln_e
     const char *text = m->db && (sqlite3_errcode(m->db) & 0xff) == (rc & 0xff) ? sqlite3_errmsg(m->db) : sqlite3_errstr(rc);
     char room[128] = "";
     const int error = errno_of(rc);
+    if ((rc & 0xff) == SQLITE_CANTOPEN || ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_SHORT_READ)) m->unreadable = true;
     if ((rc & 0xff) == SQLITE_INTERRUPT)
         text = "a query takes more steps than a file of this size can need; it is damaged or made so";
     kiln_file_room_text(m->file, error, room, sizeof room);

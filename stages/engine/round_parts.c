@@ -73,12 +73,13 @@ static kiln_status list_parts(const kiln_run *r, kiln_hash plan, const char *fol
 }
 
 /* Opens a part and checks that it is what its name says: a stranger may have named it. */
-static kiln_status open_part(const kiln_run *r, const char *folder, const char *name, kiln_part **out, kiln_error *err)
+static kiln_status open_part(const kiln_run *r, const char *folder, const char *name, kiln_part **out, bool *unreadable,
+                             kiln_error *err)
 {
     char path[KILN_PATH_MAX], own[KILN_PART_NAME_MAX];
     *out = NULL;
     KILN_TRY(kiln_path_join(path, sizeof path, folder, name, err));
-    KILN_TRY(kiln_part_open(path, out, err));
+    KILN_TRY(kiln_part_open(path, out, unreadable, err));
     const kiln_part_info *info = kiln_part_get_info(*out);
     kiln_status st = kiln_part_name(info, own, err);
     if (st == KILN_OK && !strcmp(own, name) && !strcmp(info->stage, r->program->name) &&
@@ -133,7 +134,7 @@ static kiln_status drop_units_of_others(kiln_job *j, const char *folder, kiln_er
     for (uint64_t i = 0; i < names.n && j->n_due; i++) {
         kiln_part *p;
         kiln_error why = {0};
-        st = open_part(j->run, folder, names.names[i], &p, &why);
+        st = open_part(j->run, folder, names.names[i], &p, NULL, &why);
         if (blames_part(st)) {
             kiln_warn("a part is not used: %s", why.msg);
             st = KILN_OK;
@@ -224,7 +225,7 @@ static kiln_status open_own(const kiln_run *r, const char *folder, const char *n
     kiln_error why = {0};
     *out = NULL;
     if (access(r->round.path, F_OK) != 0) return KILN_OK;
-    const kiln_status st = open_part(r, folder, name, out, &why);
+    const kiln_status st = open_part(r, folder, name, out, NULL, &why);
     if (st == KILN_OK) return st;
     if (!blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
     kiln_warn("a part is made again: %s", why.msg);
@@ -339,9 +340,9 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     kiln_run *r = j->run;
     kiln_part *p;
     kiln_part_report report = {0};
-    bool own = false;
+    bool own = false, unreadable;
     kiln_error why = {0};
-    kiln_status st = open_part(r, folder, name, &p, &why);
+    kiln_status st = open_part(r, folder, name, &p, &unreadable, &why);
     if (st == KILN_OK) st = kiln_ram_need_gather(r, kiln_part_ram(p), name, &why);
     if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(kiln_common_values.threads)); /* no unit is in work now */
     if (st == KILN_OK) kiln_part_use_room(p, room);
@@ -350,11 +351,12 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     r->units_stored += report.inserted;
     r->stored_bytes += report.bytes;
     const kiln_status checked = p && !own && (st == KILN_OK || blames_part(st)) ? check_files(j, p, &why, err) : KILN_OK;
+    if (p) unreadable = kiln_part_unreadable(p);
     kiln_part_close(p);
     if (checked != KILN_OK) return checked;
     if (st == KILN_OK) st = why.status;
     if (st == KILN_OK) return KILN_OK;
-    if (own || !blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
+    if (own || unreadable || !blames_part(st)) return kiln_fail(err, st, "%s", why.msg);
     put_aside(folder, name, &why);
     return KILN_OK;
 }

@@ -118,7 +118,7 @@ static kiln_status gather(kiln_manifest *to, const char *folder, const kiln_part
     kiln_part_report r = {0};
     KILN_TRY(kiln_part_name(info, name, err));
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    KILN_TRY(kiln_part_open(path, &p, err));
+    KILN_TRY(kiln_part_open(path, &p, NULL, err));
     kiln_part_use_threads(p, threads);
     kiln_part_use_room(p, room);
     const kiln_status st = kiln_part_gather(to, p, NULL, 0, &r, NULL, err);

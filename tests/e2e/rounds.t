@@ -86,6 +86,11 @@ must 75 kiln prune m.db --shard 3/3 --part parts
 said "m.db-wal"
 rm m.db-wal
 ls parts >listed
+if [ -n "$trace" ]; then # what this host cannot read is not the part's fault
+    must 74 strace -f -qq -o trace.unread -P "$(ls parts/*-1-of-3.part)" -e inject=openat:error=EIO "$KILN_BIN/kiln-prune" m.db --gather parts
+    said "cannot open part"
+    ls parts | cmp - listed || fail "a part that cannot be read was put aside: $(ls parts)"
+fi
 
 # one part is torn, one is missing, one has a flipped byte in a blob: named by tasks, and nothing else is computed again
 torn=$(ls parts/*-2-of-3.part) flipped=$(ls parts/*-1-of-3.part)

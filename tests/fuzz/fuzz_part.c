@@ -69,7 +69,7 @@ static void find_seal(void)
     kiln_manifest *m;
     kiln_part_info info;
     kiln_hash seal;
-    HOLDS(kiln_part_connect(base.path, false, &m, &err) == KILN_OK);
+    HOLDS(kiln_part_connect(base.path, false, NULL, &m, &err) == KILN_OK);
     HOLDS(kiln_part_read_info(m, &info, &seal, &err) == KILN_OK);
     kiln_manifest_close(m);
     const unsigned char *at = memmem(base.whole, base.size, seal.bytes, sizeof seal.bytes);
@@ -119,7 +119,7 @@ static void put_seal(void)
     kiln_manifest *m;
     kiln_hash seal;
     put_file();
-    if (kiln_part_connect(base.path, false, &m, NULL) != KILN_OK) return;
+    if (kiln_part_connect(base.path, false, NULL, &m, NULL) != KILN_OK) return;
     if (kiln_part_seal(m, &seal, NULL) == KILN_OK) memcpy(base.edited + base.seal, seal.bytes, sizeof seal.bytes);
     kiln_manifest_close(m);
 }
@@ -149,7 +149,7 @@ void kiln_fuzz_part(const void *argument, const uint8_t *data, size_t size)
     apply_edits(data, size);
     if (kiln_fuzz_tail(data, size, 0, 1) & 1) put_seal();
     put_file();
-    const kiln_status st = kiln_part_open(base.path, &p, &err);
+    const kiln_status st = kiln_part_open(base.path, &p, NULL, &err);
     judge(st, &err);
     HOLDS((p != NULL) == (st == KILN_OK));
     if (!p) return;

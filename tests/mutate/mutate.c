@@ -270,7 +270,7 @@ static void seal_part(mutation *m)
     char hex[33];
     kiln_hash seal;
     kiln_manifest *part;
-    if (kiln_part_connect(m->path, false, &part, NULL) != KILN_OK) return;
+    if (kiln_part_connect(m->path, false, NULL, &part, NULL) != KILN_OK) return;
     const bool sealed = kiln_part_seal(part, &seal, NULL) == KILN_OK;
     kiln_manifest_close(part);
     if (!sealed) return;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -117,7 +118,7 @@ static kiln_part *open_part(const char *path)
 {
     kiln_error err = {0};
     kiln_part *p;
-    OK(kiln_part_open(path, &p, &err));
+    OK(kiln_part_open(path, &p, NULL, &err));
     return p;
 }
 
@@ -403,7 +404,7 @@ static void a_file_whose_task_did_not_end_it_is_no_part(void **state)
     unsigned char *data = read_all(path, &size);
     write_all(in_scratch(state, "copy", copy), data, size);
     free(data);
-    assert_int_equal(kiln_part_open(copy, &p, &err), KILN_E_IO);
+    assert_int_equal(kiln_part_open(copy, &p, NULL, &err), KILN_E_IO);
     assert_says(&err, "has no seal");
     kiln_manifest_discard(m);
 }
@@ -513,7 +514,7 @@ static void a_blob_packed_into_more_than_it_needs_is_refused(void **state)
     OK(kiln_unit_store(part, key_of(0), "knn", "range 0", &r, &blob, 1, &err));
     OK(kiln_part_finish(part, *state, 0, &err));
     OK(kiln_part_name(&info, name, &err));
-    OK(kiln_part_open(in_scratch(state, name, path), &p, &err));
+    OK(kiln_part_open(in_scratch(state, name, path), &p, NULL, &err));
     OK(kiln_manifest_open(in_scratch(state, "m.db", path), KILN_OPEN_CREATE, "knn", false, &m, &err));
     assert_int_equal(kiln_part_gather(m, p, NULL, 0, &report, NULL, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "is packed into 4096"));
@@ -556,7 +557,7 @@ static kiln_status try_gather(kiln_manifest *m, const char *path, kiln_part_repo
     kiln_part *p = NULL;
     bool m_failed = false;
     *r = (kiln_part_report){0};
-    kiln_status st = kiln_part_open(path, &p, &err);
+    kiln_status st = kiln_part_open(path, &p, NULL, &err);
     if (st == KILN_OK) kiln_part_use_threads(p, 3);
     if (st == KILN_OK) st = kiln_part_gather(m, p, NULL, 0, r, &m_failed, &err);
     kiln_part_close(p);
@@ -635,7 +636,7 @@ static void seal_again(const char *path)
     kiln_manifest *m;
     kiln_hash seal;
     char hex[33], sql[128];
-    OK(kiln_part_connect(path, false, &m, &err));
+    OK(kiln_part_connect(path, false, NULL, &m, &err));
     OK(kiln_part_seal(m, &seal, &err));
     kiln_manifest_close(m);
     snprintf(sql, sizeof sql, "UPDATE part SET seal = x'%s'", kiln_hash_hex(seal, hex));
@@ -686,7 +687,7 @@ static void other_tables_are_refused(void **state)
         kiln_part *p = NULL;
         write_all(in_scratch(state, "changed.part", path), data, size);
         mutate(path, changes[i].sql);
-        const kiln_status st = kiln_part_open(path, &p, &err);
+        const kiln_status st = kiln_part_open(path, &p, NULL, &err);
         if (st != KILN_E_INPUT && st != KILN_E_IO) fail_msg("opened: %s", changes[i].sql);
         assert_null(p);
         if (!strstr(err.msg, changes[i].says)) fail_msg("%s\nnot said: %s\nbut: %s", changes[i].sql, changes[i].says, err.msg);
@@ -740,7 +741,7 @@ static void rows_of_strangers_are_refused_under_a_right_seal(void **state)
         write_all(in_scratch(state, "changed.part", path), data, size);
         mutate(path, changes[i].sql);
         seal_again(path);
-        OK(kiln_part_open(path, &p, &err));
+        OK(kiln_part_open(path, &p, NULL, &err));
         const kiln_status st = kiln_part_gather(m, p, NULL, 0, &r, NULL, &err);
         kiln_part_close(p);
         if (st != KILN_E_INPUT && st != KILN_E_IO) fail_msg("gathered: %s", changes[i].sql);
@@ -753,6 +754,27 @@ static void rows_of_strangers_are_refused_under_a_right_seal(void **state)
     kiln_manifest_close(m);
 }
 
+static void a_part_that_the_system_does_not_open_is_not_blamed(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    kiln_part *p;
+    struct rlimit files, none;
+    bool unreadable = false;
+    make_part(state, 1, NULL, path);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = files;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const kiln_status st = kiln_part_open(path, &p, &unreadable, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_int_equal(st, KILN_E_IO);
+    assert_true(unreadable);
+    assert_int_equal(truncate(path, 1000), 0);
+    assert_int_equal(kiln_part_open(path, &p, &unreadable, &err), KILN_E_IO);
+    assert_false(unreadable);
+}
+
 static void other_files_are_refused(void **state)
 {
     char path[600], db[600], link[600];
@@ -761,20 +783,20 @@ static void other_files_are_refused(void **state)
     make_part(state, 1, NULL, path);
     kiln_manifest *m = open_manifest(in_scratch(state, "m.db", db), KILN_OPEN_CREATE);
     kiln_manifest_close(m);
-    assert_int_equal(kiln_part_open(db, &p, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_part_open(db, &p, NULL, &err), KILN_E_INPUT);
     assert_says(&err, "another program");
     assert_int_equal(symlink(path, in_scratch(state, "link.part", link)), 0);
-    assert_int_equal(kiln_part_open(link, &p, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_part_open(link, &p, NULL, &err), KILN_E_INPUT);
     assert_says(&err, "it is a link");
     assert_int_equal(unlink(link), 0);
     assert_int_equal(mkfifo(link, 0600), 0);
-    assert_int_equal(kiln_part_open(link, &p, &err), KILN_E_INPUT); /* and does not wait */
+    assert_int_equal(kiln_part_open(link, &p, NULL, &err), KILN_E_INPUT); /* and does not wait */
     assert_says(&err, "no regular file");
     assert_int_equal(unlink(link), 0);
     write_all(link,
               "an empty part, or what is left of one; 100 bytes and more so that there is a header to look at, in words alone",
               110);
-    assert_int_equal(kiln_part_open(link, &p, &err), KILN_E_INPUT);
+    assert_int_equal(kiln_part_open(link, &p, NULL, &err), KILN_E_INPUT);
     assert_says(&err, "no SQLite file");
     assert_int_equal(kiln_manifest_open(path, KILN_OPEN_READ, "test", false, &m, &err),
                      KILN_E_INPUT); /* nor is a part a manifest */
@@ -802,6 +824,7 @@ int main(void)
         TEST(a_flipped_bit_never_comes_into_the_manifest),
         TEST(other_tables_are_refused),
         TEST(rows_of_strangers_are_refused_under_a_right_seal),
+        TEST(a_part_that_the_system_does_not_open_is_not_blamed),
         TEST(other_files_are_refused),
     };
 #undef TEST
