@@ -469,6 +469,10 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     kiln_hash *wanted = NULL;
     uint64_t n_wanted;
     kiln_status st;
+    if (access(folder, F_OK) != 0 && errno == ENOENT)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "there is no folder '%s' with parts of the plan that stands; give --gather the one that --part was given",
+                         folder);
     KILN_GO(list_parts(j->run, j->run->round.claim.plan, folder, NULL, &names, err));
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {

@@ -45,6 +45,8 @@ for command in "prune m.db" "knn m.db" "gc m.db" "import s m.db" "prune m.db --s
 done
 must 4 kiln prune m.db --shard 1/3 --part parts --max-scale 7 # other options: other units
 said "not those of the plan"
+must 3 kiln prune m.db --gather prats
+said "no folder 'prats'"
 must 4 kiln prune m.db --gather parts --max-scale 7
 sha256sum m.db >before
 

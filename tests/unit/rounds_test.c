@@ -261,6 +261,8 @@ static void a_stage_in_parts_is_the_stage(void **state)
     assert_int_equal(number("round.due"), 9);
     assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
     assert_int_equal(run("--count=9 --planner"), 75);
+    assert_int_equal(run_in("--count=9 --planner --gather=", ""), 3);
+    assert_true(said("there is no folder"));
     assert_int_equal(run_in("--count=9 --planner --reads --shard=1/2 --part=", ""), 0);
     assert_true(status_is("part stored"));
     const json_int_t first = number("units.done");
