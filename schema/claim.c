@@ -144,8 +144,8 @@ static kiln_status parse(const char *path, char *text, size_t size, kiln_claim *
         KILN_TRY(read_line(c, at, value, &sound, err));
     }
     if (sound && ended && next && !*next && is_complete(c)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is no claim of a plan%s; remove it with --break-claim", path,
-                     sound ? ", or is cut short" : "");
+    return kiln_fail(err, KILN_E_INPUT, "'%s' is no claim of a plan%s; kiln-STAGE MANIFEST --break-claim of any stage removes it",
+                     path, sound ? ", or is cut short" : "");
 }
 
 kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, kiln_error *err)
@@ -283,12 +283,13 @@ kiln_status kiln_claim_refuse(const char *manifest, kiln_error *err)
     kiln_claim c;
     bool there;
     kiln_status st = kiln_claim_read(manifest, &there, &c, err);
+    const char *scene = strcmp(c.stage, "import") ? "" : " SCENE";
     if (st == KILN_OK && there)
         st = kiln_fail(err, KILN_E_BUSY,
                        "'%s' is claimed: kiln-%s --plan (host %s, pid %" PRId64
-                       ", %s) has shared out units that are computed from it "
-                       "as it is; bring them in with kiln-%s --gather DIR, or give them up with kiln-%s --break-claim",
-                       manifest, c.stage, c.host, c.pid, c.start, c.stage, c.stage);
+                       ", %s) has shared out units that are computed from it as it is; bring them in with kiln-%s%s '%.200s' --gather "
+                       "DIR, or give them up with kiln-%s%s '%.200s' --break-claim",
+                       manifest, c.stage, c.host, c.pid, c.start, c.stage, scene, manifest, c.stage, scene, manifest);
     kiln_claim_release(&c);
     return st;
 }

@@ -104,7 +104,7 @@ static void look_at_scratch(kiln_doctor *d, const char *manifest)
         kiln_doctor_find(
             d, KILN_NOTE, KILN_OK,
             "'%s' holds what a plan has made for tasks on other hosts; the gather that ends the stage removes it, and so "
-            "does --break-claim",
+            "does --break-claim of any stage",
             path);
     else if (n)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,

@@ -60,7 +60,7 @@ static const kiln_opt round_rows[] = {
      "beside the manifest",
      0},
     {"break-claim", 0, KILN_OPT_BOOL, &kiln_engine_values.break_claim, NULL, NULL, NULL,
-     "give up what is planned on this manifest, of whichever stage; then go on", 0},
+     "give up what is planned on this manifest, of whichever stage, and end; with --plan: and plan anew", 0},
 };
 
 static const kiln_opt unit_rows[] = {

@@ -88,11 +88,16 @@ static json_t *failed_report(const kiln_run *r, kiln_status st, const kiln_error
     return NULL;
 }
 
+static const char *cut_status(const kiln_round *round)
+{
+    return round->mode == KILN_ROUND_PART ? "part stored" : round->mode == KILN_ROUND_NONE ? "given up" : "planned";
+}
+
 static json_t *make_report(const kiln_run *r, kiln_status st, const kiln_error *failure)
 {
     if (st == KILN_E_PARTIAL && r->quarantine.n_failed) return kiln_run_summary(r, "partial");
     if (st != KILN_OK) return failed_report(r, st, failure);
-    if (r->round.cut) return kiln_run_summary(r, r->round.mode == KILN_ROUND_PART ? "part stored" : "planned");
+    if (r->round.cut) return kiln_run_summary(r, cut_status(&r->round));
     if (!r->stored_report) return kiln_run_summary(r, r->selection.given ? "units stored" : "done");
     json_t *out = json_deep_copy(r->stored_report);
     if (out &&

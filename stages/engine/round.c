@@ -94,11 +94,18 @@ static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, k
 /* What the plan has made for its tasks goes, too. */
 static void drop_shared(const char *path, const kiln_claim *claim) { kiln_scratch_drop_shared(path, claim->stage); }
 
-static kiln_status break_claim(const kiln_run *r, const char *path, kiln_error *err)
+/* Without --plan that is all that the run does: it is cut. */
+static kiln_status break_claim(kiln_run *r, const char *path, kiln_error *err)
 {
+    const bool stands = kiln_claim_stands(path);
     if (access(path, F_OK) != 0 && errno == ENOENT)
-        return kiln_claim_remove(path, err); /* somebody has removed the manifest alone */
-    return kiln_claim_break(path, r->program->name, drop_shared, err);
+        KILN_TRY(kiln_claim_remove(path, err)); /* somebody has removed the manifest alone */
+    else
+        KILN_TRY(kiln_claim_break(path, r->program->name, drop_shared, err));
+    kiln_say(stands ? "the plan of '%s' is given up" : "no plan of '%s' stands, so none is given up", path);
+    if (r->round.mode == KILN_ROUND_PLAN) return KILN_OK;
+    r->round.cut = true;
+    return kiln_fail(err, KILN_E_PARTIAL, "the plan is given up"); /* the stage does not begin; its program ends well */
 }
 
 static bool is_own_claim(const kiln_run *r) { return !strcmp(r->round.claim.stage, r->program->name); }

@@ -28,7 +28,7 @@ typedef struct {
     bool copied;               /* the manifest is on a network file system, and this run works on a copy of it */
     bool has_claim;            /* `claim` is the one that the run found; --part always has one */
     bool met;                  /* the list of that claim has been met */
-    bool cut;                  /* kiln_run_units has ended the run because its round is done: planned, or the part stored */
+    bool cut;                  /* the run has ended well before its stage: planned, the part stored, or a plan given up */
     bool shares_planning;      /* kiln_run_shares_planning */
     bool shares_nothing;       /* kiln_run_shares_nothing */
     bool was_whole;            /* --part: the part was there */

@@ -131,13 +131,16 @@ grep -q '"status": "nothing to do"' out || fail "a second gather does something:
 cp base.db n.db
 must 0 kiln prune n.db --plan
 must 75 kiln prune n.db
-must 0 kiln prune n.db --break-claim
+must 0 kiln prune n.db --break-claim --json
+[ "$(number units.done)" = 0 ] && [ "$(number status)" = "given up" ] || fail "--break-claim alone has run: $(cat out)"
+must 0 kiln prune n.db
 same one.db n.db
 cp base.db o.db
 printf 'splatkiln-claim 1\nstage prune\n' >o.db.claim
 must 3 kiln prune o.db
 said "cut short"
 must 0 kiln prune o.db --break-claim
+[ -e o.db.claim ] && fail "the claim is still there"
 
 # three rounds: ranges of points along a curve, the way back to their blocks, Gaussians of the points; and one for so few points that
 # a round takes longer than they do
