@@ -20,7 +20,9 @@ static const char first_line[] = "splatkiln-claim 1";
 
 static kiln_status claim_path(const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
 {
-    const int n = snprintf(out, KILN_PATH_MAX, "%s.claim", manifest);
+    char real[KILN_PATH_MAX];
+    const bool known = kiln_manifest_real_path(manifest, real, NULL) == KILN_OK; /* else its folder is not there */
+    const int n = snprintf(out, KILN_PATH_MAX, "%s.claim", known ? real : manifest);
     if (n > 0 && n < KILN_PATH_MAX) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "the path of the claim beside '%.200s...' is too long", manifest);
 }

@@ -18,7 +18,8 @@
  *   what pruning                            the list
  *   end
  *
- * One without its last line was cut short and is refused like any other file that is no claim. Paths are the manifest's. Functions
+ * One without its last line was cut short and is refused like any other file that is no claim. Paths are the manifest's; through
+ * a link to it the claim is the same one, beside what the link leads to. Functions
  * may be called from any thread; those that change the file want the manifest's lock to be held. KILN_E_INPUT: it is no claim.
  * KILN_E_IO. KILN_E_NOMEM. */
 #ifndef KILN_SCHEMA_CLAIM_H

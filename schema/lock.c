@@ -190,10 +190,12 @@ kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lo
 {
     kiln_status st = KILN_OK;
     bool taken = false;
-    size_t room = strlen(manifest_path) + sizeof ".lock";
+    char real[KILN_PATH_MAX];
+    const char *const at = kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
+    const size_t room = strlen(at) + sizeof ".lock";
     *out = (kiln_lock){.fd = -1};
     KILN_TRY(KILN_ALLOC(&out->path, room, "the lock's path", err));
-    snprintf(out->path, room, "%s.lock", manifest_path);
+    snprintf(out->path, room, "%s.lock", at);
     for (int round = 0; !taken && round < ROUNDS; round++) {
         if (out->fd >= 0) close(out->fd);
         KILN_GO(try_lock(out, manifest_path, &taken, err));
@@ -214,10 +216,11 @@ done:
 
 kiln_status kiln_lock_look(const char *manifest_path, kiln_error *err)
 {
-    char path[4096 + 8], holder[600];
+    char path[4096 + 8], real[KILN_PATH_MAX], holder[600];
+    const char *const at = kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
     struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     kiln_status st = KILN_OK;
-    snprintf(path, sizeof path, "%.4095s.lock", manifest_path);
+    snprintf(path, sizeof path, "%.4095s.lock", at);
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return KILN_OK; /* nobody holds it, or this process may not know */
     if (fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_WRLCK) {

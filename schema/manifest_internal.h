@@ -92,6 +92,10 @@ kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err) KILN_MUST_CHE
 kiln_status kiln_part_connect(const char *path, bool create, bool *unreadable, kiln_manifest **out,
                               kiln_error *err) KILN_MUST_CHECK;
 
+/* Where the manifest's bytes are, links followed; where they will be if there are none yet. Its lock and claim are beside that
+ * place, whatever name it was given by. KILN_E_IO: its folder is not there. */
+kiln_status kiln_manifest_real_path(const char *path, char out[4096], kiln_error *err) KILN_MUST_CHECK;
+
 /* ---- remote.c ---------------------------------------------------------------------------------------------------- */
 /* Makes m->file from what is at m->path now, or leaves none if the manifest is to be made. With the lock held. */
 kiln_status kiln_copy_fetch(const kiln_manifest *m, bool exists, kiln_error *err) KILN_MUST_CHECK;

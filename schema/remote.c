@@ -23,8 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the manifest's bytes are, links followed; where they will be if there are none yet. */
-static kiln_status real_path(const char *path, char out[4096], kiln_error *err)
+kiln_status kiln_manifest_real_path(const char *path, char out[4096], kiln_error *err)
 {
     char folder[4096], real[PATH_MAX];
     if (realpath(path, real)) return kiln_path_join(out, KILN_PATH_MAX, "/", real, err);
@@ -36,7 +35,7 @@ static kiln_status real_path(const char *path, char out[4096], kiln_error *err)
 kiln_status kiln_manifest_copy_path(const char *path, const char *folder, char out[4096], kiln_error *err)
 {
     char real[4096], name[NAME_MAX + 1], hex[33];
-    KILN_TRY(real_path(path, real, err));
+    KILN_TRY(kiln_manifest_real_path(path, real, err));
     (void)snprintf(name, sizeof name, "%.100s-%.16s.copy", kiln_path_base(real),
                    kiln_hash_hex(kiln_hash_of(real, strlen(real)), hex));
     return kiln_path_join(out, KILN_PATH_MAX, folder, name, err);
@@ -50,7 +49,7 @@ kiln_status kiln_copy_fetch(const kiln_manifest *m, bool exists, kiln_error *err
         (void)snprintf(name, sizeof name, "%.4095s%s", m->file, left[i]);
         if (unlink(name) != 0 && errno != ENOENT) return kiln_fail(err, KILN_E_IO, "cannot remove '%s': %s", name, strerror(errno));
     }
-    KILN_TRY(real_path(m->path, real, err));
+    KILN_TRY(kiln_manifest_real_path(m->path, real, err));
     KILN_TRY(kiln_folder_of(real, folder, err));
     (void)snprintf(mark, sizeof mark, "%s.tmp.", kiln_path_base(real));
     kiln_place_leftovers_drop(folder, kiln_path_base(real), mark, false);
@@ -109,7 +108,7 @@ kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err)
     KILN_TRY(kiln_checkpoint_all(m, err));
     KILN_TRY(kiln_query_number(m, "PRAGMA page_count", &n_pages, err));
     KILN_TRY(kiln_query_number(m, "PRAGMA page_size", &page_bytes, err));
-    KILN_TRY(real_path(m->path, real, err));
+    KILN_TRY(kiln_manifest_real_path(m->path, real, err));
     KILN_TRY(kiln_folder_of(real, folder, err));
     const unsigned mode = stat(real, &s) == 0 ? s.st_mode & 07777 : 0;
     const kiln_place_from all = {.read = read_database, .source = m, .bytes = (uint64_t)(n_pages * page_bytes), .mode = mode};

@@ -12,8 +12,8 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err) KILN_M
  * part was begun. KILN_E_IO. */
 kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 /* --gather: stores what parts of the plan have and the manifest lacks, and leaves in j->due what is still missing. A part that
- * cannot be used is renamed NAME.bad. KILN_E_PARTIAL under --no-compute: something is missing. KILN_E_INPUT: no such folder. KILN_E_IO: the manifest cannot be
- * written, or this host cannot read a part, which stays as it is. */
+ * cannot be used is renamed NAME.bad. KILN_E_PARTIAL under --no-compute: something is missing. KILN_E_INPUT: no such folder.
+ * KILN_E_IO: the manifest cannot be written, or this host cannot read a part, which stays as it is. */
 kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 /* --remove-parts: removes the parts of the plan, and what killed tasks left of them in their folder or, on this host, in
  * --scratch-dir, when all of its units are stored; with a copy of the manifest, when that is. */

@@ -167,6 +167,27 @@ static void a_claim_keeps_writers_out_but_the_one_that_gathers(void **state)
     assert_int_equal(open_with(KILN_OPEN_FROZEN, NULL), KILN_OK);
 }
 
+static void a_claim_is_found_through_a_link(void **state)
+{
+    char link[TEST_PATH_MAX + 8];
+    kiln_claim c = example();
+    kiln_manifest *m, *second = NULL;
+    (void)state;
+    (void)snprintf(link, sizeof link, "%s/link.db", folder);
+    assert_int_equal(symlink(db, link), 0);
+    assert_int_equal(open_with(KILN_OPEN_CREATE, NULL), KILN_OK);
+    m = open_manifest(KILN_OPEN_WRITE);
+    assert_int_equal(kiln_manifest_open(link, KILN_OPEN_WRITE, "test", false, &second, NULL), KILN_E_BUSY);
+    kiln_manifest_close(m);
+    assert_int_equal(kiln_claim_write(link, &c, NULL), KILN_OK);
+    assert_int_equal(access(claim_file, F_OK), 0);
+    assert_true(kiln_claim_stands(link));
+    assert_int_equal(open_with(KILN_OPEN_WRITE, NULL), KILN_E_BUSY);
+    assert_int_equal(kiln_claim_remove(link, NULL), KILN_OK);
+    assert_false(kiln_claim_stands(db));
+    assert_int_equal(unlink(link), 0);
+}
+
 static void another_number_of_tasks_is_of_the_plan_that_stands(void **state)
 {
     kiln_claim_range all = {0, 2};
@@ -358,6 +379,7 @@ int main(int argc, char **argv)
         CLAIM(what_is_no_claim_is_refused),
         CLAIM(a_claim_keeps_writers_out_but_the_one_that_gathers),
         CLAIM(a_frozen_manifest_is_the_file_alone),
+        CLAIM(a_claim_is_found_through_a_link),
         CLAIM(another_number_of_tasks_is_of_the_plan_that_stands),
         CLAIM(a_plan_that_is_killed_behind_its_claim_leaves_no_log),
         CLAIM(a_plan_that_stands_brings_in_what_a_killed_gather_has_left),
