@@ -46,7 +46,15 @@ last=$(printf '%s\n' "$commands" | tail -n 1)
 eval "set -- $last"
 case $1 in */kiln-import) manifest=$3 ;; *) manifest=$2 ;; esac
 out=${manifest%/*}
-[ $act = submit ] || [ -d "$out/slurm" ] || fail 3 "'$out' was not baked with kiln slurm"
+if [ $act = submit ]; then
+    eval "set -- $(printf '%s\n' "$commands" | head -n 1)"
+    case $1 in
+    */kiln-import) [ -e "$2" ] || fail 3 "cannot find the scene '$2'" ;;
+    *) [ -e "$manifest" ] || fail 3 "cannot find '$manifest', and import is none of the stages asked for" ;;
+    esac
+elif [ ! -d "$out/slurm" ]; then
+    fail 3 "'$out' was not baked with kiln slurm"
+fi
 mkdir -p "$out/slurm/parts" || exit 74
 folder=$(cd "$out/slurm" && pwd -P) || exit 74
 manifest=${folder%/slurm}/manifest.db

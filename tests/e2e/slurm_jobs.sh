@@ -13,6 +13,7 @@ jobs_start() {
     for name in kiln kiln-import kiln-tiles kiln-export; do ln -s "$PWD/tests/e2e/slurm_stand_in.sh" "$KILN_TMP/bin/$name"; done
     slurm_start "$KILN_TMP/cluster" "$@"
     cd "$KILN_TMP" || fail "cd"
+    mkdir "a scene"
 }
 on_hosts() { KILN=$KILN_TMP/bin/kiln "$scripts/slurm.sh" "a scene" --out "$out" "$@"; }
 says() { grep -qE -- "$1" "$KILN_TMP/out" "$KILN_TMP/err" || { cat "$KILN_TMP/out" "$KILN_TMP/err" >&2; fail "nothing says '$1'"; }; }

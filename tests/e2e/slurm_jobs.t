@@ -31,5 +31,9 @@ finished 2
 must 2 on_hosts --tasks 0
 must 2 on_hosts --force; says 'not for a bake over hosts'
 out=$KILN_TMP/none must 3 on_hosts --status
+rmdir "a scene"
+out=$KILN_TMP/none must 3 on_hosts; says "cannot find the scene 'a scene'"
+mkdir "a scene"
+[ ! -e none ] || fail "something was made for a scene that is not there"
 must 74 on_hosts --sbatch=--partition=none; says 'Slurm refused the job'
 slurm_stop
