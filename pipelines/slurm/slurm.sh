@@ -118,6 +118,7 @@ release() { # jobs
 }
 
 wait_for_end() {
+    exec 9>&- # others may submit now
     misses=0 releases=0
     # A job that submits another one is there until the other is: two looks without a job are an end.
     while [ $misses -lt 2 ]; do
@@ -141,6 +142,12 @@ esac
 
 # ---- submitting -------------------------------------------------------------------------------------------------------
 
+# Only one at a time looks for jobs, writes the settings and submits. Where a file system has no locks, flock says so and nobody is kept out.
+exec 9>"$folder/lock" || exit 74
+if command -v flock >/dev/null; then
+    flock --nonblock --conflict-exit-code 75 9
+    [ $? -ne 75 ] || fail 75 'another kiln slurm is submitting jobs of this bake'
+fi
 running=$(jobs_now) || fail 74 'Slurm does not answer'
 if [ -n "$running" ]; then
     release "$running" || :

@@ -28,6 +28,8 @@ find "$out/slurm" -name 'tiles-tasks-*_1.log' -size +0 | grep . && fail "a task 
 # ---- then nothing is left to do; and what is refused before anything is submitted ----
 must 0 on_hosts --wait
 finished 2
+(flock 9 && must 75 on_hosts --tasks 9 && says 'another kiln slurm is submitting') 9>"$out/slurm/lock" || exit 1
+grep -q "^tasks='4'" "$out/slurm/settings" || fail "the second kiln slurm took the first one's settings"
 must 2 on_hosts --tasks 0
 must 2 on_hosts --force; says 'not for a bake over hosts'
 out=$KILN_TMP/none must 3 on_hosts --status
