@@ -54,8 +54,6 @@ advance() {
     try=0
 }
 
-command_of() { grep -E "^'([^']|'\\\\'')*/kiln-$1' " "$folder/commands"; }
-
 # A round that an earlier call has left open keeps every other stage from writing, so it comes first; then all stages are looked at.
 if read_claim && [ "$claim_stage" != "$first" ]; then
     line=$(command_of "$claim_stage") || {

@@ -51,6 +51,18 @@ read_claim() {
 }
 claim_value() { sed -n "s/^$1 //p" "$manifest.claim"; } # a word and its value are a line (schema/claim.h)
 
+command_of() { grep -E "^'([^']|'\\\\'')*/kiln-$1' " "$folder/commands"; } # a stage's line
+
+# The command that gives up the claim that read_claim has read.
+break_command() {
+    scene=''
+    if [ "$claim_stage" = import ]; then
+        eval "set -- $(command_of import)"
+        scene=$(quote "${2:-SCENE}")
+    fi
+    echo "kiln $claim_stage $scene$(quote "$manifest")--break-claim"
+}
+
 # The numbers of the tasks of the claimed round that have left no part, a line each.
 missing_tasks() {
     i=1

@@ -105,7 +105,7 @@ cancel() {
         sleep 1
     done
     [ -z "$jobs" ] || fail 75 "jobs have not ended after $attempt attempts: $(printf '%s\n' "$jobs" | sed 's/ .*//' | paste -sd ' ')"
-    ! read_claim || say "the plan of $claim_stage stands and keeps others from writing; the same kiln slurm goes on with it, kiln $claim_stage --break-claim removes it"
+    ! read_claim || say "the plan of $claim_stage stands and keeps others from writing; the same kiln slurm goes on with it, $(break_command) gives it up"
     say 'cancelled'
 }
 

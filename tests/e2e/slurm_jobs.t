@@ -25,6 +25,11 @@ for gpu in 0 1; do grep -q "gpu=$gpu\$" "$out/computed" || fail "no task had GPU
 [ "$(grep -c 'gpu=[01]$' "$out/computed")" = 28 ] || fail "a task had no GPU or both: $(cat "$out/computed")"
 find "$out/slurm" -name 'tiles-tasks-*_1.log' -size +0 | grep . && fail "a task that did its work says something"
 
+# ---- a plan stands: what to do is said ----
+printf '%s\n' 'splatkiln-claim 1' 'stage import' 'plan ab10' 'tasks 4' end >"$out/manifest.db.claim"
+must 0 on_hosts --cancel; says "the plan of import stands .*, kiln import 'a scene' '$out/manifest.db' --break-claim gives it up"
+rm "$out/manifest.db.claim"
+
 # ---- then nothing is left to do; and what is refused before anything is submitted ----
 must 0 on_hosts --wait
 finished 2
