@@ -10,55 +10,76 @@
 . "$scripts/shared.sh"
 first=$2 try=$3
 
-finish() { # CODE STAGE: nothing more is submitted
-    echo "$1 $2" >"$folder/ended.new" && mv "$folder/ended.new" "$folder/ended"
-    [ "$1" -eq 0 ] || say "kiln-$2 ended with exit code $1; the same kiln slurm goes on from there" >&2
+finish() { # CODE STAGE [WHY]: nothing more is submitted
+    why=${3:-"kiln-$2 ended with exit code $1"}
+    case $1 in
+    0) why= ;;
+    2 | 4) ;; # the same again does not mend it
+    *) why="$why; the same kiln slurm goes on from there" ;;
+    esac
+    echo "$1 $2${why:+ $why}" >"$folder/ended.new" && mv "$folder/ended.new" "$folder/ended"
+    [ -z "$why" ] || say "$why" >&2
     exit "$1"
 }
 
 # The round is open: its tasks are submitted, then this script behind them, whatever becomes of them.
 go_on() { # TRY
-    [ ! -e "$folder/cancelled" ] || finish 143 "$claim_stage"
-    ids=$(missing_tasks | submit_tasks) && [ -n "$ids" ] || finish 74 "$claim_stage"
+    [ ! -e "$folder/cancelled" ] || finish 143 "$claim_stage" 'cancelled'
+    ids=$(missing_tasks | submit_tasks) && [ -n "$ids" ] || finish 74 "$claim_stage" "the tasks of $claim_stage could not be submitted"
     follow "$1" "$ids"
 }
 follow() { # TRY IDS
-    next=$(submit round "$claim_stage" "$key" --dependency="afterany:$2" "$scripts/round.sh" "$folder" "$first" "$1") || finish 74 "$claim_stage"
+    next=$(submit round "$claim_stage" "$key" --dependency="afterany:$2" "$scripts/round.sh" "$folder" "$first" "$1") ||
+        finish 74 "$claim_stage" "the job behind the tasks of $claim_stage could not be submitted"
     say "$claim_stage: $n tasks, array $2; then job $next"
     [ ! -e "$folder/cancelled" ] || scancel "$next" $(printf '%s' "$2" | tr ':' ' ')
     exit 0
 }
 
-# Gathers or plans STAGE, whose command follows; returns when the stage is finished.
-advance() {
-    stage=$1; shift
-    if ! "$1" --help-json | grep -q '"name": "plan"'; then
-        "$@" --allow-network-fs # this job is the only one that writes, so only this host does
-    elif read_claim && [ "$claim_stage" = "$stage" ]; then
-        waiting=$(jobs_now) || finish 74 "$stage"
-        waiting=$(printf '%s\n' "$waiting" | awk -v key="$key" '$3 == "task" && $5 == key { sub(/_.*/, "", $1); print $1 }' | sort -u | paste -sd :)
-        [ -z "$waiting" ] || follow "$try" "$waiting"
-        [ -z "$(missing_tasks)" ] || [ "$try" -ge $TRIES ] || go_on $((try + 1))
-        "$@" --gather "$folder/parts" --remove-parts --tasks "$tasks"
-    else
-        "$@" --plan --tasks "$tasks"
-    fi
-    code=$?
+stands() { read_claim && [ "$claim_stage" = "$stage" ]; }
+
+# settle COMMAND...: runs a step of STAGE; returns where the bake may go on.
+settle() {
+    code=0
+    "$@" || code=$?
     case $code in
     0) ;;
     7) case " $* " in *' --allow-partial'*) ;; *) finish 7 "$stage" ;; esac ;;
     75) requeue ;;
     *) finish $code "$stage" ;;
     esac
-    if read_claim && [ "$claim_stage" = "$stage" ]; then go_on 1; fi
+}
+
+# Gathers or plans STAGE, whose command follows; returns when the stage is finished.
+advance() {
+    stage=$1 fresh=no; shift # fresh: none of the plan's tasks was submitted
+    if ! "$1" --help-json | grep -q '"name": "plan"'; then
+        settle "$@" --allow-network-fs # this job is the only one that writes, so only this host does
+    elif ! stands; then
+        settle "$@" --plan --tasks "$tasks"
+        try=0 fresh=yes
+    fi
+    while stands; do
+        if [ $fresh = no ]; then
+            waiting=$(jobs_now) || finish 74 "$stage" 'Slurm does not answer'
+            waiting=$(printf '%s\n' "$waiting" | awk -v key="$key" '$3 == "task" && $5 == key { sub(/_.*/, "", $1); print $1 }' | sort -u | paste -sd :)
+            [ -z "$waiting" ] || follow "$try" "$waiting"
+        fi
+        # All parts may be there: those of a plan like this one that was given up, for example.
+        if [ -n "$(missing_tasks)" ] && [ "$try" -lt $TRIES ]; then
+            go_on $((try + 1))
+        else
+            settle "$@" --gather "$folder/parts" --remove-parts --tasks "$tasks"
+            try=0 fresh=yes
+        fi
+    done
     try=0
 }
 
 # A round that an earlier call has left open keeps every other stage from writing, so it comes first; then all stages are looked at.
 if read_claim && [ "$claim_stage" != "$first" ]; then
     line=$(command_of "$claim_stage") || {
-        say "a plan of $claim_stage stands, which is none of the stages asked for" >&2
-        finish 75 "$claim_stage"
+        finish 75 "$claim_stage" "a plan of $claim_stage stands, which is none of the stages asked for"
     }
     eval "set -- $line"
     advance "$claim_stage" "$@"

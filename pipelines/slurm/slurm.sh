@@ -87,9 +87,9 @@ status() {
         printf '%s\n' "$jobs" | awk '{ printf "  %s %s %s of %s%s\n", $1, $2, $3, $4, $6 == "None" ? "" : " (" $6 ")" }'
         [ -z "$(held_jobs "$jobs")" ] || echo "Slurm holds jobs that it could not start: the same kiln slurm releases them"
     elif [ -e "$folder/ended" ]; then
-        read -r code stage <"$folder/ended"
+        read -r code stage why <"$folder/ended"
         [ "$code" -ne 0 ] || { echo 'finished'; return; }
-        echo "no job is left: kiln-$stage ended with exit code $code, see $folder"
+        echo "no job is left: $why; see $folder"
     else
         echo "no job is left, and the bake is not finished: the same kiln slurm goes on"
     fi
@@ -129,8 +129,8 @@ wait_for_end() {
         sleep 1
     done
     [ -e "$folder/ended" ] || fail 74 "no job is left, and the bake is not finished; see $folder"
-    read -r code stage <"$folder/ended"
-    [ "$code" -eq 0 ] || fail "$code" "kiln-$stage ended with exit code $code; see $folder"
+    read -r code stage why <"$folder/ended"
+    [ "$code" -eq 0 ] || fail "$code" "$why; see $folder"
     say 'the bake is finished'
     exit 0
 }
