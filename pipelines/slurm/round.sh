@@ -44,6 +44,8 @@ settle() {
     "$@" || code=$?
     case $code in
     0) ;;
+    4) ! stands || finish 4 "$stage" "the open plan of $stage is of other options or files: give the old ones again, or give the plan up with $(break_command)"
+        finish 4 "$stage" ;;
     7) case " $* " in *' --allow-partial'*) ;; *) finish 7 "$stage" ;; esac ;;
     75) requeue ;;
     *) finish $code "$stage" ;;
@@ -67,7 +69,10 @@ advance() {
         fi
         # All parts may be there: those of a plan like this one that was given up, for example.
         if [ -n "$(missing_tasks)" ] && [ "$try" -lt $TRIES ]; then
-            go_on $((try + 1))
+            # Planned once more, a plan that stands stays as it is: options that are others are refused before tasks are submitted, and
+            # what a killed gather has left in the manifest's log does not keep them from reading.
+            [ $fresh = yes ] || settle "$@" --plan --tasks "$n"
+            ! stands || go_on $((try + 1))
         else
             settle "$@" --gather "$folder/parts" --remove-parts --tasks "$tasks"
             try=0 fresh=yes

@@ -20,6 +20,7 @@ wait_for 'squeue --noheader --states=PENDING --format="%k %r" | grep -q "task ti
 slurm_hurry
 must 0 on_hosts --wait
 [ -z "$(find "$out/slurm" -name 'import-tasks-*')" ] || fail "tasks were submitted although all parts were there"
+[ "$(cat "$out/stood")" = 'tiles of 4' ] || fail "the plan was looked at: $(cat "$out/stood")"
 # 4 tasks in each of two rounds, and the killed one once more
 [ "$(find "$out/slurm" -name 'tiles-tasks-*.log' | wc -l)" = 9 ] || fail "not the killed task alone was submitted again: $(ls "$out/slurm")"
 [ "$(find "$out/slurm/parts" -name '*.bad' | wc -l)" = 1 ] || fail "the torn part was not put aside"
@@ -30,6 +31,9 @@ find "$out/slurm" -name 'tiles-tasks-*_1.log' -size +0 | grep . && fail "a task 
 # ---- a plan stands: what to do is said ----
 printf '%s\n' 'splatkiln-claim 1' 'stage import' 'plan ab10' 'tasks 4' end >"$out/manifest.db.claim"
 must 0 on_hosts --cancel; says "the plan of import stands .*, kiln import 'a scene' '$out/manifest.db' --break-claim gives it up"
+echo 4 >"$out/fault-import-open"
+must 4 on_hosts --wait; says "the open plan of import is of other options .*, or give the plan up with kiln import 'a scene'"
+grep -r 'goes on' "$out"/slurm/import-round-*.log && fail "the same kiln slurm does not go on"
 rm "$out/manifest.db.claim"
 
 # ---- then nothing is left to do; and what is refused before anything is submitted ----

@@ -8,7 +8,7 @@
 #
 # A round has 10 units. OUT/computed gets a line "STAGE ROUND UNIT where" for each unit that is computed. A file
 # OUT/fault-STAGE-ROUND-TASK makes that task do what its words say, one each time: kill, torn, hang, or end with a number; TASK is 0 for
-# the plan.
+# the plan, and "open" a plan beside one that stands, which is counted in OUT/stood.
 set -u
 bin=${0%/*} name=${0##*/}
 if [ "$name" = kiln ]; then
@@ -63,6 +63,11 @@ plan() {
 
 case ${1:-} in
 --plan)
+    if grep -qsx "stage $stage" "$claim"; then
+        echo "$stage of $3" >>"$out/stood"
+        what=$(fault open)
+        exit "${what:-0}"
+    fi
     [ ! -e "$claim" ] || exit 75
     [ "$stage" != import ] || : >>"$db"
     plan "$3" ;;
