@@ -14,7 +14,7 @@ finish() { # CODE STAGE [WHY]: nothing more is submitted
     why=${3:-"kiln-$2 ended with exit code $1"}
     case $1 in
     0) why= ;;
-    2 | 4) ;; # the same again does not mend it
+    2 | 4 | 7) ;; # the same again does not mend it
     *) why="$why; the same kiln slurm goes on from there" ;;
     esac
     echo "$1 $2${why:+ $why}" >"$folder/ended.new" && mv "$folder/ended.new" "$folder/ended"
@@ -46,7 +46,7 @@ settle() {
     0) ;;
     4) ! stands || finish 4 "$stage" "the open plan of $stage is of other options or files: give the old ones again, or give the plan up with $(break_command)"
         finish 4 "$stage" ;;
-    7) case " $* " in *' --allow-partial'*) ;; *) finish 7 "$stage" ;; esac ;;
+    7) case " $* " in *' --allow-partial=yes '*) : >"$folder/partial-$stage" ;; *) finish 7 "$stage" "kiln-$stage gave units up (exit code 7); the same kiln slurm tries them again, --allow-partial goes on without them" ;; esac ;;
     75) requeue ;;
     *) finish $code "$stage" ;;
     esac
@@ -56,8 +56,10 @@ settle() {
 advance() {
     stage=$1 fresh=no; shift # fresh: none of the plan's tasks was submitted
     if ! "$1" --help-json | grep -q '"name": "plan"'; then
+        rm -f "$folder/partial-$stage"
         settle "$@" --allow-network-fs # this job is the only one that writes, so only this host does
     elif ! stands; then
+        rm -f "$folder/partial-$stage"
         settle "$@" --plan --tasks "$tasks"
         try=0 fresh=yes
     fi
@@ -98,5 +100,7 @@ while IFS= read -r line <&3; do
     first=$stage
     advance "$stage" "$@"
 done 3<"$folder/commands"
+partial=$(find "$folder" -maxdepth 1 -name 'partial-*' | sed 's/.*partial-//' | paste -sd ' ')
+[ -z "$partial" ] || finish 7 "${partial%% *}" "baked in part: units of $partial were given up; the same kiln slurm tries them again"
 say "the bake is finished"
 finish 0 "$stage"

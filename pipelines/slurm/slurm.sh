@@ -171,7 +171,7 @@ fi
     done
 } >"$folder/settings.new" && mv "$folder/settings.new" "$folder/settings" || exit 74
 printf '%s\n' "$commands" >"$folder/commands.new" && mv "$folder/commands.new" "$folder/commands" || exit 74
-rm -f "$folder/ended" "$folder/cancelled"
+rm -f "$folder/ended" "$folder/cancelled" "$folder"/partial-*
 eval "set -- $(head -n 1 "$folder/commands")"
 job=$(submit round "${1##*/kiln-}" - "$scripts/round.sh" "$folder" "${1##*/kiln-}" 0) || fail 74 'Slurm refused the job'
 say "job $job submitted, which submits the others; $tasks tasks a round"

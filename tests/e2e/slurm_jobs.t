@@ -12,13 +12,15 @@ new 'the bake'
 echo kill >"$out/fault-tiles-1-2"
 echo 75 >"$out/fault-tiles-1-3"
 echo torn >"$out/fault-tiles-2-4"
+echo 7 >"$out/fault-import-1-gather"
 mkdir -p "$out/slurm/parts" # import's parts are there before its plan, as after --break-claim
 for i in 1 2 3 4; do { [ $i -gt 1 ] || seq -f 'import 1 %g' 10; echo end; } >"$out/slurm/parts/import-ab10-$i-of-4.part"; done
 must 0 on_hosts --tasks 4 --sbatch='--gres=gpu:1 --cpus-per-task=2'
 must 75 on_hosts; says 'jobs of this bake have not ended'
 wait_for 'squeue --noheader --states=PENDING --format="%k %r" | grep -q "task tiles.*BeginTime"'
 slurm_hurry
-must 0 on_hosts --wait
+must 7 on_hosts --wait; says 'baked in part: units of import were given up; the same'
+must 0 on_hosts --status; says 'no job is left: baked in part: units of import'
 [ -z "$(find "$out/slurm" -name 'import-tasks-*')" ] || fail "tasks were submitted although all parts were there"
 [ "$(cat "$out/stood")" = 'tiles of 4' ] || fail "the plan was looked at: $(cat "$out/stood")"
 # 4 tasks in each of two rounds, and the killed one once more

@@ -8,14 +8,14 @@
 #
 # A round has 10 units. OUT/computed gets a line "STAGE ROUND UNIT where" for each unit that is computed. A file
 # OUT/fault-STAGE-ROUND-TASK makes that task do what its words say, one each time: kill, torn, hang, or end with a number; TASK is 0 for
-# the plan, and "open" a plan beside one that stands, which is counted in OUT/stood.
+# the plan, "gather" the gather, whose work is done, and "open" a plan beside one that stands, which is counted in OUT/stood.
 set -u
 bin=${0%/*} name=${0##*/}
 if [ "$name" = kiln ]; then
     case $1 in
     pipeline)
         scene=$2 out=$4
-        echo "'$bin/kiln-import' '$scene' '$out/manifest.db'"
+        echo "'$bin/kiln-import' '$scene' '$out/manifest.db' '--allow-partial=yes'"
         echo "'$bin/kiln-tiles' '$out/manifest.db' '--profile=it'\\''s'"
         echo "'$bin/kiln-export' '$out/manifest.db'" ;;
     info)
@@ -35,6 +35,7 @@ if [ "$1" = --help-json ]; then
 fi
 [ "$stage" != import ] || shift
 db=$1; shift
+[ "$stage" != import ] || { [ "$1" = --allow-partial=yes ] || exit 70; shift; }
 [ "$stage" != tiles ] || { [ "$1" = "--profile=it's" ] || exit 70; shift; }
 out=${db%/*}
 claim=$db.claim
@@ -105,7 +106,9 @@ case ${1:-} in
         echo "$stage $round $u" >>"$db"
     done
     rm -f "$claim" "$parts/$stage-ab${round}"0-*.part
-    plan "$5" ;;
+    what=$(fault "$round-gather")
+    (plan "$5")
+    exit "${what:-0}" ;;
 --allow-network-fs)
     [ ! -e "$claim" ] || exit 75
     finish ;;
