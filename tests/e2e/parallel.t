@@ -31,4 +31,8 @@ same one/manifest.db hosts/manifest.db
 [ "$(awk 'NR > 1 && $7 == 0 { print $1 }' "$log" | sort | tr '\n' ' ')" = '1 2 3 ' ] || fail "$(cat "$log")"
 [ -z "$(ls hosts/parallel/parts)" ] && [ ! -e hosts/manifest.db.claim ] || fail "left: $(ls hosts hosts/parallel/parts)"
 [ "$(sort -u gpus | tr '\n' ' ')" = '0 1 ' ] || fail "tasks had these GPUs: $(cat gpus)"
+# Units are given up: with --allow-partial it comes to its end.
+KILN_FAULT='unit=pairs*cam2*:exit' must 7 "$example" "it's a scene" --out part --stages import,knn,prune,chunk,tiles,export --allow-partial
+[ -n "$(ls part/export)" ] || fail "--allow-partial did not go on: $(cat err)"
+[ ! -e part/manifest.db.claim ] || fail "a claim is left"
 exit 0
