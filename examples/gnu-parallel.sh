@@ -60,6 +60,7 @@ run() { # the line of a stage
             echo "$0: tasks of $stage failed, see '$task.log'; the same command again runs them alone" >&2
             exit 1
         }
+        mv "$task.log" "$task.ended" # else these tasks would count as done in a bake that begins anew
         step "$line --gather $(quote "$folder/parts") --remove-parts --tasks $TASKS"
         read_claim
     done

@@ -28,9 +28,13 @@ rm deadly
 must 0 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
 same one/manifest.db hosts/manifest.db
 # sequence numbers of the tasks of the round that was broken off: 1, 3 and the killed one; then that one
-[ "$(awk 'NR > 1 && $7 == 0 { print $1 }' "$log" | sort | tr '\n' ' ')" = '1 2 3 ' ] || fail "$(cat "$log")"
+[ "$(awk 'NR > 1 && $7 == 0 { print $1 }' "${log%.log}.ended" | sort | tr '\n' ' ')" = '1 2 3 ' ] || fail "$(cat "${log%.log}.ended")"
 [ -z "$(ls hosts/parallel/parts)" ] && [ ! -e hosts/manifest.db.claim ] || fail "left: $(ls hosts hosts/parallel/parts)"
 [ "$(sort -u gpus | tr '\n' ' ')" = '0 1 ' ] || fail "tasks had these GPUs: $(cat gpus)"
+# Begun anew, the tasks are shared out again.
+rm hosts/manifest.db gpus
+must 0 "$example" "it's a scene" --out hosts --stages import,knn,prune,chunk,tiles
+[ "$(wc -l <gpus)" = 6 ] || fail "of two rounds of 3 tasks these were shared out: $(cat gpus)"
 # Units are given up: with --allow-partial it comes to its end.
 KILN_FAULT='unit=pairs*cam2*:exit' must 7 "$example" "it's a scene" --out part --stages import,knn,prune,chunk,tiles,export --allow-partial
 [ -n "$(ls part/export)" ] || fail "--allow-partial did not go on: $(cat err)"
