@@ -12,7 +12,8 @@
 #   NAME=kiln-...     what Jobs are called; each bake needs one of its own (default: a number made of the arguments)
 #   KUBECTL=kubectl   the command, with its options: 'kubectl --namespace bakes'
 #
-# What pods need is in job.yaml. Ends with 0, or with 1 where a step failed, whose log is printed.
+# What pods need is in job.yaml. Ends with 0, or with 1 where a step failed, whose log is printed; with 7 where units were given up: at
+# the stage that did so, or with --allow-partial at the end.
 set -eu
 [ $# -gt 0 ] || { echo "Usage: IMAGE=name [TASKS=8] [PARALLELISM=n] $0 SCENE [options of kiln pipeline]" >&2; exit 2; }
 : "${IMAGE:?names the image}" "${TASKS:=8}" "${KUBECTL:=kubectl}"
@@ -57,6 +58,7 @@ step() {
     return $code
 }
 
+partial=0
 value() { printf '%s\n' "$said" | sed -n "s/^$1 //p" | tail -n 1; } # of the claim in what a step has said
 read_claim() { open=$(value stage) key=$(value plan) n=$(value tasks); }
 show_claim='
@@ -70,17 +72,22 @@ bake_stage() {
         if [ "$open" = "$stage" ]; then
             submit "$NAME-$stage-$(echo "$key" | cut -c 1-8)" "$n" $((n + 6)) "set -- $1
 case \$1 in */kiln-import) manifest=\$3 ;; *) manifest=\$2 ;; esac
-exec \"\$@\" --shard \$((JOB_COMPLETION_INDEX + 1))/$n --part \"\${manifest%/*}/parts\"" ||
+\"\$@\" --shard \$((JOB_COMPLETION_INDEX + 1))/$n --part \"\${manifest%/*}/parts\"
+code=\$?; [ \$code -ne 7 ] || exit 0; exit \$code # 7: the part says which units were given up, and the gather tries them" ||
                 echo "$0: tasks of $stage failed; the next step computes what they lack" >&2
         fi
-        said=$(step "set -e
-set -- $1
+        said=$(step "set -- $1
 case \$1 in */kiln-import) manifest=\$3 ;; *) manifest=\$2 ;; esac
 if ! \"\$1\" --help-json | grep -q '\"name\": \"plan\"'; then \"\$@\" --allow-network-fs # only this pod writes
 elif grep -qsx 'stage $stage' \"\$manifest.claim\"; then \"\$@\" --gather \"\${manifest%/*}/parts\" --remove-parts --tasks $TASKS
 else \"\$@\" --plan --tasks $TASKS
-fi$show_claim") || { printf '%s\n' "$said"; exit 1; }
+fi
+code=\$?
+case \$code in 0) ;; 7) echo 'partial $stage' ;; *) exit \$code ;; esac$show_claim") || { printf '%s\n' "$said"; exit 1; }
         printf '%s\n' "$said"
+        if [ -n "$(value partial)" ]; then
+            case $1 in *" '--allow-partial=yes'"*) partial=7 ;; *) exit 7 ;; esac
+        fi
         read_claim
         [ "$open" = "$stage" ] || return 0
     done
@@ -93,4 +100,7 @@ commands=$(printf '%s\n' "$said" | grep "^'") # a line a stage, quoted for a she
 read_claim
 # A round that an earlier call has left open keeps all other stages from writing, so it comes first.
 [ -z "$open" ] || bake_stage "$(printf '%s\n' "$commands" | grep "/kiln-$open' ")"
-printf '%s\n' "$commands" | while IFS= read -r line; do bake_stage "$line" </dev/null; done
+printf '%s\n' "$commands" | {
+    while IFS= read -r line; do bake_stage "$line" </dev/null; done
+    exit $partial
+}

@@ -33,4 +33,10 @@ same one/manifest.db many/manifest.db
 diff -r one/renders many/renders || fail "pictures differ"
 [ -z "$(ls many/parts)" ] && [ ! -e many/manifest.db.claim ] || fail "left: $(ls many many/parts)"
 [ -s "$KILN_TMP/died" ] || fail "no task died"
+# Units are given up: it stops at their stage, or with --allow-partial at its end.
+export KILN_FAULT='unit=pairs*cam2*:exit'
+must 7 "$example/bake.sh" "it's a scene" --out part --threads 1
+[ ! -e part/export ] || fail "it went on without --allow-partial"
+must 7 "$example/bake.sh" "it's a scene" --out part --threads 1 --allow-partial
+[ -n "$(ls part/export)" ] || fail "--allow-partial did not go on"
 exit 0
