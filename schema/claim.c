@@ -287,11 +287,12 @@ kiln_status kiln_claim_refuse(const char *manifest, kiln_error *err)
     kiln_status st = kiln_claim_read(manifest, &there, &c, err);
     const char *scene = strcmp(c.stage, "import") ? "" : " SCENE";
     if (st == KILN_OK && there)
-        st = kiln_fail(err, KILN_E_BUSY,
-                       "'%s' is claimed: kiln-%s --plan (host %s, pid %" PRId64
-                       ", %s) has shared out units that are computed from it as it is; bring them in with kiln-%s%s '%.200s' --gather "
-                       "DIR, or give them up with kiln-%s%s '%.200s' --break-claim",
-                       manifest, c.stage, c.host, c.pid, c.start, c.stage, scene, manifest, c.stage, scene, manifest);
+        st = kiln_fail(
+            err, KILN_E_BUSY,
+            "'%s' is claimed: kiln-%s --plan (host %s, pid %" PRId64
+            ", %s) has shared out units that are computed from it as it is; bring them in with kiln-%s%s '%.200s' --gather "
+            "DIR, or give them up with kiln-%s%s '%.200s' --break-claim",
+            manifest, c.stage, c.host, c.pid, c.start, c.stage, scene, manifest, c.stage, scene, manifest);
     kiln_claim_release(&c);
     return st;
 }

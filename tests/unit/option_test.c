@@ -413,8 +413,9 @@ static void the_listing_for_programs_has_aliases_and_flags(void **state)
                                  "\"named\": false, \"title\": false}"));
     assert_non_null(strstr(text, "\"aliases\": [\"device\", \"gpu\"]"));
     assert_non_null(strstr(
-        text, "\"stored\": false, \"once\": true, \"alone\": false, \"step\": false, \"named\": false, \"title\": false}")); /* --camera
-                                                                                                                              */
+        text,
+        "\"stored\": false, \"once\": true, \"alone\": false, \"step\": false, \"named\": false, \"title\": false}")); /* --camera
+                                                                                                                        */
     assert_non_null(strstr(text, "\"aliases\": [], \"stored\": false, \"once\": false, \"alone\": true, \"step\": false, "
                                  "\"named\": false, \"title\": false}")); /* --version
                                                                            */
