@@ -32,7 +32,7 @@ must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --max 2048 --devi
 must 0 "$KILN_BIN/kiln" slurm "$scene" --out "$KILN_TMP/hosts" --status
 [ "$(tail -n 1 "$KILN_TMP/out")" = finished ] || fail "status: $(cat "$KILN_TMP/out")"
 # make's variables
-CUDA=0 make -s O="${KILN_BIN%/bin}" pipeline-slurm SCENE="$scene" OUT="$KILN_TMP/made" TASKS=2 SBATCH=--gres=gpu:2 DEVICES=cpu STAGES=import >"$KILN_TMP/out" 2>&1 ||
+make -s O="${KILN_BIN%/bin}" pipeline-slurm SCENE="$scene" OUT="$KILN_TMP/made" TASKS=2 SBATCH=--gres=gpu:2 DEVICES=cpu STAGES=import >"$KILN_TMP/out" 2>&1 ||
     fail "make pipeline-slurm: $(cat "$KILN_TMP/out")"
 grep -q "^tasks='2'" "$KILN_TMP/made/slurm/settings" && grep -q gpu:2 "$KILN_TMP/made/slurm/settings" || fail "make's TASKS and SBATCH are lost"
 for _ in $(seq 300); do [ -e "$KILN_TMP/made/slurm/ended" ] && break; sleep 0.1; done
