@@ -79,7 +79,7 @@ code=\$?; [ \$code -ne 7 ] || exit 0; exit \$code # 7: the part says which units
         said=$(step "set -- $1
 case \$1 in */kiln-import) manifest=\$3 ;; *) manifest=\$2 ;; esac
 if ! \"\$1\" --help-json | grep -q '\"name\": \"plan\"'; then \"\$@\" --allow-network-fs # only this pod writes
-elif grep -qsx 'stage $stage' \"\$manifest.claim\"; then \"\$@\" --gather \"\${manifest%/*}/parts\" --remove-parts --tasks $TASKS
+elif grep -qsx 'stage $stage' \"\$manifest.claim\"; then mkdir -p \"\${manifest%/*}/parts\" && \"\$@\" --gather \"\${manifest%/*}/parts\" --remove-parts --tasks $TASKS
 else \"\$@\" --plan --tasks $TASKS
 fi
 code=\$?
