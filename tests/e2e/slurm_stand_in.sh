@@ -107,7 +107,7 @@ case ${1:-} in
     done
     rm -f "$claim" "$parts/$stage-ab${round}"0-*.part
     what=$(fault "$round-gather")
-    (plan "$5")
+    (plan "$5") || exit
     exit "${what:-0}" ;;
 --allow-network-fs)
     [ ! -e "$claim" ] || exit 75
