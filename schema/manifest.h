@@ -61,6 +61,10 @@ kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err) KILN_MUST_C
  * KILN_E_BUSY: somebody writes. Others as kiln_manifest_open. */
 kiln_status kiln_manifest_recover(const char *path, const char *stage, bool allow_network, kiln_error *err) KILN_MUST_CHECK;
 
+/* SQLite's change counter of the file: while no claim is left for another it moves when a writer brings something in, so that who
+ * has opened the manifest frozen learns whether what it read was one state. KILN_E_IO. */
+kiln_status kiln_manifest_changes(kiln_manifest *m, uint32_t *counter, kiln_error *err) KILN_MUST_CHECK;
+
 /* Writers: checkpoint(TRUNCATE), then everything is let go. Accepts NULL. */
 void kiln_manifest_close(kiln_manifest *m);
 /* Was the file made by this open? Then kiln_manifest_discard closes and removes it and its companions. */

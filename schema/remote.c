@@ -91,6 +91,15 @@ static kiln_status read_database(void *source, uint64_t at, void *dst, size_t by
     return rc == SQLITE_OK ? KILN_OK : kiln_sqlite_fail(m, rc, "read", err);
 }
 
+kiln_status kiln_manifest_changes(kiln_manifest *m, uint32_t *counter, kiln_error *err)
+{
+    enum { AT = 24 }; /* sqlite.org/fileformat2.html 1.3.7 */
+    unsigned char p[4];
+    KILN_TRY(read_database(m, AT, p, sizeof p, err));
+    *counter = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+    return KILN_OK;
+}
+
 kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err)
 {
     char real[4096], folder[4096];

@@ -124,7 +124,7 @@ static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
     round->frozen = true;
     KILN_TRY(open_as(r, path, KILN_OPEN_FROZEN, err));
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
-    if (round->has_claim && is_own_claim(r)) return KILN_OK;
+    if (round->has_claim && is_own_claim(r)) return kiln_manifest_changes(r->manifest, &round->changes, err);
     return round->has_claim ? kiln_claim_refuse(path, err) : refuse_no_plan(r, path, err);
 }
 

@@ -37,6 +37,7 @@ typedef struct {
     kiln_claim claim;          /* under --plan and --gather, that of the last plan from then on */
     kiln_decision *decisions;  /* of this run, in the order of asking */
     uint32_t n_decisions;
+    uint32_t changes;         /* --part: kiln_manifest_changes at the open */
     kiln_manifest *part;      /* --part: where results go; NULL: not begun, or finished */
     char path[KILN_PATH_MAX]; /* of the whole part; "": none yet */
     uint64_t n_taken;         /* --part: units that it computes; --gather: those that came from parts */

@@ -280,11 +280,33 @@ done:
     return st;
 }
 
+/* What this task has read was one state of the manifest, that of the plan: a gather that came before the task's end, or a plan that
+ * was given up and made anew, may have changed it under its hands. */
+static kiln_status check_unchanged(const kiln_run *r, kiln_error *err)
+{
+    const kiln_round *round = &r->round;
+    const char *path = kiln_manifest_path(r->manifest);
+    kiln_claim now;
+    bool there;
+    uint32_t changes;
+    KILN_TRY(kiln_claim_read(path, &there, &now, err));
+    const bool stands = there && kiln_hash_equal(now.plan, round->claim.plan);
+    kiln_claim_release(&now);
+    if (!stands)
+        return kiln_fail(err, KILN_E_STALE, "the plan of '%s' that this task is of stands no more, so its part is of no use", path);
+    KILN_TRY(kiln_manifest_changes(r->manifest, &changes, err));
+    if (changes == round->changes) return KILN_OK;
+    return kiln_fail(err, KILN_E_BUSY,
+                     "'%s' was changed by a gather while this task read it, so its part may be wrong and is not kept; run it again",
+                     path);
+}
+
 kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
     kiln_manifest *part = r->round.part;
     if (!part) return KILN_OK;
+    KILN_TRY(check_unchanged(r, err));
     KILN_TRY(kiln_manifest_begin(part, err));
     kiln_status st = kiln_run_record(r, r->quarantine.n_failed ? KILN_E_PARTIAL : KILN_OK, NULL, err);
     if (st == KILN_OK) st = kiln_manifest_commit(part, err);

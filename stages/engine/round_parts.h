@@ -9,7 +9,7 @@
  * the run is cut instead. A part may lack units: they were in parts that are gone, or were given up. KILN_E_INPUT, KILN_E_IO. */
 kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 /* --part: when the list is worked off, records the run in the part and puts it into its folder; the run is cut. Does nothing if no
- * part was begun. KILN_E_IO. */
+ * part was begun. KILN_E_STALE: its plan stands no more. KILN_E_BUSY: the manifest was changed meanwhile. KILN_E_IO. */
 kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err) KILN_MUST_CHECK;
 /* --gather: stores what parts of the plan have and the manifest lacks, and leaves in j->due what is still missing. A part that
  * cannot be used is renamed NAME.bad. KILN_E_PARTIAL under --no-compute: something is missing. KILN_E_INPUT: no such folder.

@@ -32,6 +32,7 @@ static struct {
     uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups, later, later_kill_at,
         later_fail_at, choice;
     bool wrong, once, reject, mute, stillborn, optional, plan, clings, reads;
+    const char *change, *unlink;
 } o;
 
 static const kiln_opt options[] = {
@@ -59,6 +60,8 @@ static const kiln_opt options[] = {
     {"stillborn", 0, KILN_OPT_BOOL, &o.stillborn, NULL, NULL, NULL, "have workers that end at once", 0},
     {"clings", 0, KILN_OPT_BOOL, &o.clings, NULL, NULL, NULL, "have workers that never lay down what they have", 0},
     {"reads", 0, KILN_OPT_BOOL, &o.reads, NULL, NULL, NULL, "have workers that open the manifest", 0},
+    {"change", 0, KILN_OPT_PATH, &o.change, "FILE", NULL, NULL, "file whose byte 27 each unit changes: a manifest's count", 0},
+    {"unlink", 0, KILN_OPT_PATH, &o.unlink, "FILE", NULL, NULL, "file that each unit removes", 0},
     {"once", 0, KILN_OPT_BOOL, &o.once, NULL, NULL, NULL, "change no state", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -154,6 +157,14 @@ static inline kiln_status leave_deferred(kiln_worker *w, uint32_t index, kiln_er
     return KILN_OK;
 }
 
+/* What other programs do beside a task. */
+static inline void disturb(uint32_t index)
+{
+    FILE *f = o.change ? fopen(o.change, "r+b") : NULL;
+    if (f && (fseek(f, 27, SEEK_SET) != 0 || fputc((int)(100 + index), f) == EOF || fclose(f) != 0)) perror("change");
+    if (o.unlink) (void)unlink(o.unlink);
+}
+
 static inline void cling(void *state)
 {
     (void)state;
@@ -173,6 +184,7 @@ static inline kiln_status stage_unit(kiln_worker *w, const char *name, const voi
     kiln_manifest *m;
     if (o.reads) KILN_TRY(kiln_worker_manifest(w, &m, err));
     if (o.clings) kiln_worker_set_state(w, &o, cling);
+    disturb(index);
     doze_ms(o.slow);
     return o.later ? leave_deferred(w, index, err) : put_all(w, index, err);
 }

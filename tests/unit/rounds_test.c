@@ -27,7 +27,7 @@ static int clean_up(void **state)
 
 static int run_in(const char *before, const char *after)
 {
-    char line[512];
+    char line[4 * TEST_PATH_MAX];
     (void)snprintf(line, sizeof line, "%s%s %s", before, parts, after);
     return run(line);
 }
@@ -359,6 +359,20 @@ static void a_part_that_lacks_units_is_completed(void **state)
     assert_int_equal(number("sum"), 15);
 }
 
+static void a_part_of_a_manifest_that_was_changed_is_not_kept(void **state)
+{
+    char line[3 * TEST_PATH_MAX];
+    (void)state;
+    assert_int_equal(run("--count=6 --plan"), 0);
+    (void)snprintf(line, sizeof line, "--count=6 --shard=1/1 --change=%s --part=", db);
+    assert_int_equal(run_in(line, ""), 75);
+    assert_true(said("was changed by a gather"));
+    (void)snprintf(line, sizeof line, "--count=6 --shard=1/1 --unlink=%s --part=", claim_file);
+    assert_int_equal(run_in(line, ""), 4);
+    assert_true(said("stands no more"));
+    assert_int_equal(rmdir(parts), 0);
+}
+
 static void a_part_that_fails_leaves_nothing(void **state)
 {
     (void)state;
@@ -388,6 +402,7 @@ int main(int argc, char **argv)
         CLAIM(what_the_plan_decides_holds_on_every_host),
         CLAIM(a_unit_that_fails_in_a_part_is_tried_again_by_the_gather),
         CLAIM(a_part_that_lacks_units_is_completed),
+        CLAIM(a_part_of_a_manifest_that_was_changed_is_not_kept),
         CLAIM(a_part_that_fails_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, clean_up);
