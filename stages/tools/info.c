@@ -1,11 +1,13 @@
-/* kiln-info -- what a manifest holds: stages with their state, what is in quarantine, counts, the scene, cameras with their
+/* kiln-info -- what a manifest holds: stages with their state, a plan that stands, what is in quarantine, counts, the scene, cameras with their
  * metrics.
  *
  * Everything is first gathered as the JSON document that --json prints; the table for people is printed from it, so that
  * the two cannot disagree. Cameras carry the numbers of one profile, which is named: the one that most images have. */
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "schema/claim.h"
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
@@ -114,6 +116,29 @@ static kiln_status add_quarantine(kiln_manifest *m, json_t *info, kiln_error *er
         free(rows);
     }
     return KILN_OK;
+}
+
+/* null: no units are being computed on other hosts. */
+static kiln_status add_plan(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    kiln_claim c;
+    bool there;
+    kiln_error why = {0};
+    const kiln_status st = kiln_claim_read(kiln_manifest_path(m), &there, &c, &why);
+    if (st == KILN_E_INPUT) { /* what lies there is no claim: the next writer stops at it */
+        kiln_warn("%s", why.msg);
+        return set(info, "plan", json_null(), err);
+    }
+    if (st != KILN_OK) return kiln_fail(err, st, "%s", why.msg);
+    uint64_t due = 0;
+    for (uint64_t i = 0; i < c.n_due; i++) due += c.due[i].last - c.due[i].first + 1;
+    json_t *plan = json_null();
+    if (there)
+        plan = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(c.stage), "what", kiln_json_string(c.what),
+                         "units", count(c.n_units), "due", count(due), "tasks", count(c.tasks), "host", kiln_json_string(c.host),
+                         "start", kiln_json_string(c.start));
+    kiln_claim_release(&c);
+    return set(info, "plan", plan, err);
 }
 
 static json_t *scene_json(const kiln_scene *s)
@@ -464,6 +489,17 @@ static void print_stages(const json_t *info)
                    real_text(s, "seconds", 2, seconds), text_of(s, "finished", "-"), text_of(s, "device", "-"));
 }
 
+static void print_plan(const json_t *info)
+{
+    const json_t *p = json_object_get(info, "plan");
+    char due[32], tasks[32];
+    if (!json_is_object(p)) return;
+    kiln_print_gap();
+    kiln_print("planned: %s units of kiln-%s (%s) for %s tasks, since %s on host %s; --gather brings them in",
+               count_text(p, "due", due), text_of(p, "stage", "?"), text_of(p, "what", "?"), count_text(p, "tasks", tasks),
+               text_of(p, "start", "?"), text_of(p, "host", "?"));
+}
+
 static void print_quarantine(const json_t *info)
 {
     size_t i;
@@ -601,6 +637,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_GO(set(info, "version", json_integer(1), err));
     KILN_GO(set(info, "manifest", kiln_json_string(kiln_manifest_path(m)), err));
     KILN_GO(add_stages(m, info, err));
+    KILN_GO(add_plan(m, info, err));
     KILN_GO(add_quarantine(m, info, err));
     KILN_GO(add_scene(m, info, err));
     KILN_GO(add_views(m, info, err));
@@ -610,6 +647,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
         print_scene(info);
         print_joined_and_moved(info);
         print_stages(info);
+        print_plan(info);
         print_quarantine(info);
         print_cameras(info);
         print_damaged(info);

@@ -38,6 +38,8 @@ must 2 kiln tiles m.db --shard 2/1
 # the plan: what all need is stored, a claim stands, nothing is open
 must 0 kiln prune m.db --plan --tasks 3 --json
 [ "$(number round.due)" = 7 ] && [ "$(number round.tasks)" = 3 ] || fail "the plan says $(cat out)"
+must 0 kiln info m.db --json
+[ "$(number plan.stage)" = prune ] && [ "$(number plan.due)" = 7 ] && [ "$(number plan.tasks)" = 3 ] || fail "info says $(cat out)"
 [ -e m.db-wal ] || [ -e m.db-shm ] && fail "the plan left a log"
 for command in "prune m.db" "knn m.db" "gc m.db" "import s m.db" "prune m.db --shard 1/2"; do
     must 75 kiln $command
