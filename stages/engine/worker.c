@@ -22,6 +22,12 @@
 /* ---- what a stage's unit may ask ------------------------------------------------------------------------------------- */
 kiln_runner *kiln_worker_runner(kiln_worker *w) { return w->runner; }
 unsigned kiln_worker_threads(const kiln_worker *w) { return w->threads; }
+
+bool kiln_worker_is_of_part(const kiln_worker *w)
+{
+    (void)w; /* a worker has the options of its run */
+    return kiln_engine_values.part != NULL;
+}
 uint64_t kiln_worker_ram(const kiln_worker *w) { return w->ram; }
 void *kiln_worker_state(kiln_worker *w) { return w->state; }
 
