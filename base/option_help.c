@@ -171,11 +171,14 @@ static void man_environment(FILE *out)
          "kill, hang, illegal, abort, enospc, nomem, device, lost; then perhaps ,times=N and ,device=N. NUMBER: the position in "
          "each list of units that the stage works on, "
          "from 0"},
+        {"KILN_FILES_MS", "Milliseconds that kiln-render --gather waits in all for pictures of other hosts to be seen"},
         {"KILN_GPU_MS",
          "Milliseconds that --devices auto counts for opening and closing a GPU; less work is done on the CPU. 0: all "
          "work is worth a GPU"},
         {"KILN_ISA", "baseline or avx2: the code for the CPU; both give the same bits"},
+        {"KILN_NETWORK_FS", "A folder that counts as one on a network file system, to try what happens then"},
         {"KILN_NVML", "The library that shows the GPUs, instead of libnvidia-ml.so.1"},
+        {"KILN_ROUND_S", "Seconds of work from which --plan shares out units that only plan, as forecasts do; 0: all work"},
     };
     (void)fputs(".SH ENVIRONMENT\n", out);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
+#include "schema/placing.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -225,6 +226,15 @@ static kiln_status sync_folder_of(const char *path, kiln_error *err)
     return kiln_folder_sync(folder, err);
 }
 
+/* Those of killed processes: who writes a claim has the lock, so no other process is at it. */
+static kiln_status drop_temporaries(const char *path, kiln_error *err)
+{
+    char folder[KILN_PATH_MAX];
+    KILN_TRY(kiln_folder_of(path, folder, err));
+    kiln_place_leftovers_drop(folder, kiln_path_base(path), ".claim.tmp.", true);
+    return KILN_OK;
+}
+
 kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
@@ -232,7 +242,12 @@ kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *er
     kiln_status st;
     fill_in(c);
     KILN_GO(claim_path(manifest, path, err));
+    KILN_GO(drop_temporaries(path, err));
     KILN_GO(print(c, &b, err));
+    if (b.size > BYTES_MAX) {
+        st = kiln_fail(err, KILN_E_INPUT, "the list of what is due is too long for '%s'; run the stage on one host", path);
+        goto done;
+    }
     KILN_GO(kiln_file_write(path, b.data, b.size, err));
     KILN_GO(sync_folder_of(path, err));
 done:

@@ -30,6 +30,8 @@ kiln_status kiln_interrupt_check(kiln_error *err)
 {
     if (!caught) return KILN_OK;
     kiln_status st = caught == SIGINT ? KILN_E_INTERRUPTED : KILN_E_TERMINATED;
+    if (kiln_engine_values.part)
+        return kiln_fail(err, st, "%s; no part is left, run the same command to begin it again", kiln_status_text(st));
     return kiln_fail(err, st, "%s; finished units are kept, run the same command to go on", kiln_status_text(st));
 }
 

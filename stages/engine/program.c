@@ -257,9 +257,11 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
     if (kiln_engine_values.list_gpus) return end_with(p->cli, list_gpus(&err), &err);
     if (p->lists && *p->lists) return end_with(p->cli, list(&r, &err), &err);
     st = kiln_run_blame_stored(&r, conclude(&r, parent(&r, &err), &err), &err);
-    if (kiln_round_settle(&r, st, &late) != KILN_OK && st == KILN_OK) {
-        st = late.status;
-        err = late;
+    if (kiln_round_settle(&r, st, &late) != KILN_OK) {
+        if (st != KILN_OK)
+            kiln_warn("%s", late.msg); /* behind what the run failed of */
+        else
+            err = late, st = late.status;
     }
     finish(&r, st, &err);
     kiln_status printed = print_report(&r, st, &err, &late);

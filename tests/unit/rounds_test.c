@@ -99,15 +99,19 @@ static void a_claim_comes_back_as_it_was_written(void **state)
 {
     static const bool due[] = {1, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0};
     kiln_claim c = example(), back;
+    char killed[sizeof claim_file + 16]; /* what a process that was killed while it wrote one has left */
     bool there;
     (void)state;
     assert_int_equal(kiln_claim_read(db, &there, &back, NULL), KILN_OK);
     assert_false(there);
+    (void)snprintf(killed, sizeof killed, "%s.tmp.4711", claim_file);
+    assert_int_equal(kiln_file_write(killed, "a", 1, NULL), KILN_OK);
     assert_int_equal(kiln_claim_write(db, &c, NULL), KILN_OK);
     assert_int_equal(kiln_claim_read(db, &there, &back, NULL), KILN_OK);
     assert_true(there && kiln_hash_equal(back.plan, c.plan) && back.pid == getpid() && back.tasks == 4 && back.n_units == 10);
     assert_string_equal(back.stage, "knn");
     assert_string_equal(back.what, "of two words");
+    assert_int_not_equal(access(killed, F_OK), 0);
     assert_string_equal(back.host, c.host);
     assert_int_equal(back.n_decisions, 2);
     assert_string_equal(back.decisions[0].name, "ranges");
