@@ -409,8 +409,8 @@ kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key
 kiln_runner *kiln_worker_runner(kiln_worker *w);
 /* Returns the number of threads that the unit's own loops may use. It can change from unit to unit. */
 unsigned kiln_worker_threads(const kiln_worker *w);
-/* Says whether this run makes a part (--part), so that no stage reports on its units here: what a person at this host must know, the
- * worker says. */
+/* Says whether this run makes a part (--part), so that no stage reports on its units here: what a person at this host must know,
+ * the worker says. */
 bool kiln_worker_is_of_part(const kiln_worker *w);
 /* Gives the worker's read-only connection, which is opened on the first call: borrowed. */
 kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error *err) KILN_MUST_CHECK;

@@ -543,8 +543,8 @@ json_t *kiln_round_json(const kiln_run *r)
     const kiln_round *round = &r->round;
     const kiln_claim *c = &round->claim;
     if (!round->has_claim || r->committed) return json_null();
-    json_t *out = json_pack("{s:s, s:o, s:I, s:I, s:I}", "plan", kiln_hash_hex(c->plan, hex), "what", kiln_json_string(c->what), "units",
-                            (json_int_t)c->n_units, "due", (json_int_t)count_due(c), "tasks", (json_int_t)c->tasks);
+    json_t *out = json_pack("{s:s, s:o, s:I, s:I, s:I}", "plan", kiln_hash_hex(c->plan, hex), "what", kiln_json_string(c->what),
+                            "units", (json_int_t)c->n_units, "due", (json_int_t)count_due(c), "tasks", (json_int_t)c->tasks);
     int failed = 0;
     if (round->mode == KILN_ROUND_PART)
         failed = json_object_set_new(out, "part", kiln_json_string(round->path)) ||

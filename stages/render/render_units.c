@@ -360,8 +360,7 @@ static kiln_status measure(kiln_worker *w, const kiln_render_unit *u, picture *p
 {
     kiln_metrics m = {.psnr = NAN, .ssim_same = NAN};
     if (u->photo[0]) KILN_TRY(kiln_distance_photo(w, u, p->rgba, &m, &p->outside, p->damage, err));
-    if (p->damage[0] && kiln_worker_is_of_part(w))
-        kiln_warn("camera '%s' is drawn but not measured: %s", u->camera, p->damage);
+    if (p->damage[0] && kiln_worker_is_of_part(w)) kiln_warn("camera '%s' is drawn but not measured: %s", u->camera, p->damage);
     p->psnr = m.psnr;
     p->ssim = m.ssim_same;
     return KILN_OK;

@@ -1,5 +1,5 @@
-/* kiln-info -- what a manifest holds: stages with their state, a plan that stands, what is in quarantine, counts, the scene, cameras with their
- * metrics.
+/* kiln-info -- what a manifest holds: stages with their state, a plan that stands, what is in quarantine, counts, the scene,
+ * cameras with their metrics.
  *
  * Everything is first gathered as the JSON document that --json prints; the table for people is printed from it, so that
  * the two cannot disagree. Cameras carry the numbers of one profile, which is named: the one that most images have. */
@@ -134,9 +134,9 @@ static kiln_status add_plan(kiln_manifest *m, json_t *info, kiln_error *err)
     for (uint64_t i = 0; i < c.n_due; i++) due += c.due[i].last - c.due[i].first + 1;
     json_t *plan = json_null();
     if (there)
-        plan = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(c.stage), "what", kiln_json_string(c.what),
-                         "units", count(c.n_units), "due", count(due), "tasks", count(c.tasks), "host", kiln_json_string(c.host),
-                         "start", kiln_json_string(c.start));
+        plan = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(c.stage), "what",
+                         kiln_json_string(c.what), "units", count(c.n_units), "due", count(due), "tasks", count(c.tasks), "host",
+                         kiln_json_string(c.host), "start", kiln_json_string(c.start));
     kiln_claim_release(&c);
     return set(info, "plan", plan, err);
 }
