@@ -56,8 +56,8 @@ static const kiln_opt round_rows[] = {
     {"remove-parts", 0, KILN_OPT_BOOL, &kiln_engine_values.remove_parts, NULL, NULL, NULL,
      "with --gather: remove the parts when all of their plan is stored", KILN_STEP},
     {"shared-dir", 0, KILN_OPT_PATH, &kiln_engine_values.shared_dir, "DIR", NULL, NULL,
-     "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the tasks; default: "
-     "beside the manifest",
+     "folder that all hosts see, the same for --plan, --part and --gather, for data that --plan makes for the tasks; all hosts "
+     "then know the manifest by one path; default: beside the manifest",
      0},
     {"break-claim", 0, KILN_OPT_BOOL, &kiln_engine_values.break_claim, NULL, NULL, NULL,
      "give up what is planned on this manifest, of whichever stage, and end; with --plan: and plan anew", 0},
