@@ -105,11 +105,15 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-/* Ends all workers. The next list looks for devices again. */
+/* Ends all workers. The next list looks for devices again, and its workers have yet to open theirs. */
 static void leave_devices(kiln_run *r)
 {
     kiln_workers_stop(r->workers, r->n_workers);
-    for (unsigned i = 0; i < r->n_workers; i++) r->workers[i].retired = false; /* of slots that are on another device now */
+    for (unsigned i = 0; i < r->n_workers; i++) {
+        r->workers[i].retired = false;
+        *r->workers[i].device_text = '\0';
+    }
+    r->worker_greeted = false;
     r->devices.n = 0;
 }
 

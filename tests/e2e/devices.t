@@ -59,7 +59,7 @@ if [ -n "$cuda" ]; then # GPUs that NVML shows and CUDA does not find
     KILN_GPU_MS=2 must 0 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --stages import,knn,prune,chunk,tiles
     ! grep -qi 'worker\|CUDA\|GPU' "$KILN_TMP/err" || fail "what no stage wanted is told: $(cat "$KILN_TMP/err")"
     must 6 "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" -o "$KILN_TMP/ahead" --threads 8 --prune-min-opacity 0.01
-    grep -q '^kiln-tiles: the worker on GPU ' "$KILN_TMP/err" || fail "tiles does not say it: $(cat "$KILN_TMP/err")"
+    grep -q '^kiln-prune: the worker on GPU ' "$KILN_TMP/err" || fail "prune does not say it: $(cat "$KILN_TMP/err")"
     if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
         opened_ahead() { # MILLISECONDS
             rm -rf "$KILN_TMP/ahead"
