@@ -1,6 +1,7 @@
 /* digest -- what layers and tile tables are named by: the hash of a text made of names, counts and hashes, which SCHEMA.md
  * ("Digests") gives as the SQL that prints it, so that any program can make it. Names are written in hexadecimal: no name
  * can pretend to be the next field. */
+#include "schema/layers.h"
 #include "schema/manifest_internal.h"
 
 #include <inttypes.h>
@@ -40,11 +41,45 @@ static void put_plane_line(kiln_hasher *h, const kiln_chunk *c, const kiln_plane
     put_text(h, "\n");
 }
 
+/* What a layer of levels stands for. */
+static void put_origin_line(kiln_hasher *h, const kiln_layer *l)
+{
+    put_text(h, "of ");
+    put_hex(h, l->origin.bytes, sizeof l->origin.bytes);
+    put_text(h, " ");
+    put_hex(h, l->origin_profile, strlen(l->origin_profile));
+    put_text(h, " %d %g\n", l->origin_antialiased, l->origin_near);
+}
+
+/* A float's bytes, little-endian on every host. */
+static void put_hex_float(kiln_hasher *h, float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    const unsigned char bytes[4] = {(unsigned char)bits, (unsigned char)(bits >> 8), (unsigned char)(bits >> 16),
+                                    (unsigned char)(bits >> 24)};
+    put_hex(h, bytes, sizeof bytes);
+}
+
+/* What a chunk of levels says beside its planes. */
+static void put_level_line(kiln_hasher *h, const kiln_chunk *c)
+{
+    put_hex(h, c->name, strlen(c->name));
+    put_text(h, " in ");
+    put_hex(h, c->parent, strlen(c->parent));
+    if (c->n_errors) put_text(h, " %" PRId32 " ", c->error_step);
+    for (uint32_t i = 0; i < c->n_errors; i++) put_hex_float(h, c->errors[i]);
+    put_text(h, "\n");
+}
+
 kiln_hash kiln_layer_digest(const kiln_layer *l)
 {
+    const bool is_levels = kiln_layer_is_levels(l);
     kiln_hasher *h = kiln_hasher_new();
+    if (is_levels) put_origin_line(h, l);
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
+        if (is_levels) put_level_line(h, c);
         if (c->n_planes == 0) put_plane_line(h, c, NULL, NULL);
         for (uint32_t k = 0; k < c->n_planes; k++) {
             const kiln_plane *p = &c->planes[k];

@@ -8,8 +8,7 @@
  *   1. files     companions that are no regular files, and a journal that names another file, are refused before SQLite sees them
  *   2. settings  nothing of the file's schema may call functions that reach outside; triggers and views are off; sizes are limited
  *   3. steps     each query has a number of steps that grows with the file, so that every query ends
- *   4. schema    the objects must be those of manifest.sql, text for text, later tables too where they are; no table is touched
- *                before
+ *   4. schema    the objects must be those that manifest.sql has for the file's version, text for text; no table is touched before
  * What the rows say is not this file's business: row_check.c. */
 #include "schema/manifest_internal.h"
 
@@ -281,22 +280,43 @@ static bool is_of_parts(const char *table)
     return false;
 }
 
-/* Statements of a text of SQL, which begin at the begin of a line. What is behind `later` are tables without implicit indexes. */
-static bool list_statements(wanted_list *list, const char *text, const char *later, bool parts_only)
+/* Where the next object is put: behind the others, or where a view of an earlier version stands that has its name. NULL: no room.
+ */
+static wanted_object *place_for(wanted_list *list, const wanted_object *o)
 {
-    for (const char *at = text; (at = strstr(at, "\nCREATE ")); at++) {
-        if (list->n == WANTED_MAX || !read_statement(at + 1, &list->objects[list->n])) return false;
-        if (parts_only && !is_of_parts(list->objects[list->n].table)) continue;
-        list->objects[list->n++].later = later && at > later;
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->objects[i].name, o->name) == 0) return &list->objects[i];
+    return list->n == WANTED_MAX ? NULL : &list->objects[list->n++];
+}
+
+/* Statements of a text of SQL up to `end` (NULL: all of it), which begin at the begin of a line. What is behind `later` (NULL:
+ * nothing) are tables without implicit indexes. */
+static bool list_statements(wanted_list *list, const char *text, const char *later, const char *end, bool parts_only)
+{
+    for (const char *at = text; (at = strstr(at, "\nCREATE ")) && (!end || at < end); at++) {
+        wanted_object o = {.later = later && at > later};
+        if (!read_statement(at + 1, &o)) return false;
+        if (parts_only && !is_of_parts(o.table)) continue;
+        wanted_object *const place = place_for(list, &o);
+        if (!place) return false;
+        *place = o;
     }
     return true;
 }
 
-static bool list_wanted(wanted_list *list, bool of_part)
+/* The text that makes a manifest of version 2 of one of version 1, which is the rest of manifest.sql. */
+static const char *version_2_sql(void)
 {
-    const char *const later = strstr(kiln_manifest_sql, "\n-- LATER TABLES");
-    if (!later || !list_statements(list, kiln_manifest_sql, later, of_part)) return false;
-    if (of_part && !list_statements(list, kiln_part_sql, NULL, false)) return false;
+    const char *const at = strstr(kiln_manifest_sql, "\n-- VERSION 2");
+    return at ? at + 1 : NULL;
+}
+
+static bool list_wanted(wanted_list *list, bool of_part, uint32_t version)
+{
+    const char *const first = version == 1 ? strstr(kiln_manifest_sql, "\n-- LATER TABLES") : NULL, *const next = version_2_sql();
+    if (!next || (version == 1 && !first)) return false;
+    if (!list_statements(list, kiln_manifest_sql, first, version == 1 ? next : NULL, of_part)) return false;
+    if (of_part && !list_statements(list, kiln_part_sql, NULL, NULL, false)) return false;
     for (size_t i = 0; i < sizeof implicit_indexes / sizeof *implicit_indexes; i++)
         for (unsigned k = 1; k <= implicit_indexes[i].n; k++) {
             if (of_part && !is_of_parts(implicit_indexes[i].table)) break;
@@ -361,10 +381,9 @@ static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *rows, wanted_
         const object o = {text[0] ? text[0] : "", text[1] ? text[1] : "", text[2] ? text[2] : "", text[3]};
         if (!find_wanted(list, &o))
             return kiln_fail(err, KILN_E_INPUT,
-                             "'%s' is not a sound %s: its %.16s '%.100s' differs from that of schema version %d, which its own "
+                             "'%s' is not a sound %s: its %.16s '%.100s' differs from that of schema version %u, which its own "
                              "programs never change; %s",
-                             m->path, noun_of(m), o.type, o.name, m->is_part ? KILN_PART_VERSION : KILN_SCHEMA_VERSION,
-                             advice_of(m));
+                             m->path, noun_of(m), o.type, o.name, (unsigned)m->version, advice_of(m));
     }
 }
 
@@ -375,38 +394,57 @@ static kiln_status make_object(kiln_manifest *m, const wanted_object *o, kiln_er
     return (size_t)n < sizeof sql ? kiln_sql(m, sql, err) : kiln_fail(err, KILN_E_BUG, "the table '%s' is too long", o->name);
 }
 
-/* One transaction, so that a manifest has all of them or, after a crash, lacks what it lacked. */
-static kiln_status make_later(kiln_manifest *m, const wanted_list *list, kiln_error *err)
+static kiln_status make_missing(kiln_manifest *m, const wanted_list *list, kiln_error *err)
 {
-    bool own = false;
-    kiln_status st = KILN_OK;
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->objects[i].found) continue;
-        if (!own) KILN_TRY(kiln_group_begin(m, &own, err));
-        KILN_GO(make_object(m, &list->objects[i], err));
-    }
-done:
-    return kiln_group_end(m, own, st, err);
+    for (size_t i = 0; i < list->n; i++)
+        if (!list->objects[i].found) KILN_TRY(make_object(m, &list->objects[i], err));
+    return KILN_OK;
 }
 
 kiln_status kiln_guard_make_part(kiln_manifest *m, kiln_error *err)
 {
     wanted_list list = {.n = 0};
-    if (!list_wanted(&list, true)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of part.sql");
+    if (!list_wanted(&list, true, KILN_SCHEMA_VERSION)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of part.sql");
     KILN_TRY(kiln_sql(m, kiln_part_sql, err));
     for (size_t i = 0; i < list.n; i++)
         if (is_of_parts(list.objects[i].table) && list.objects[i].sql) KILN_TRY(make_object(m, &list.objects[i], err));
     return KILN_OK;
 }
 
+static kiln_status check_schema(kiln_manifest *m, wanted_list *list, kiln_error *err)
+{
+    sqlite3_stmt *rows = NULL;
+    m->other_steps = 0;
+    if (!list_wanted(list, m->is_part, m->is_part ? KILN_SCHEMA_VERSION : m->version))
+        return kiln_fail(err, KILN_E_BUG, "cannot list the objects of manifest.sql");
+    int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &rows, NULL);
+    kiln_status st = rc == SQLITE_OK ? compare_objects(m, rows, list, err) : unreadable(m, rc, err);
+    (void)sqlite3_finalize(rows); /* accepts NULL; repeats what was reported */
+    return st;
+}
+
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
 {
     wanted_list list = {.n = 0};
-    sqlite3_stmt *rows = NULL;
-    m->other_steps = 0;
-    if (!list_wanted(&list, m->is_part)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of manifest.sql");
-    int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &rows, NULL);
-    kiln_status st = rc == SQLITE_OK ? compare_objects(m, rows, &list, err) : unreadable(m, rc, err);
-    (void)sqlite3_finalize(rows); /* accepts NULL; repeats what was reported */
-    return st == KILN_OK && m->writer ? make_later(m, &list, err) : st;
+    return check_schema(m, &list, err);
+}
+
+/* The tables are looked at again inside the transaction, so that what is made over them is what was checked. */
+static kiln_status upgrade(kiln_manifest *m, kiln_error *err)
+{
+    wanted_list list = {.n = 0};
+    KILN_TRY(check_schema(m, &list, err));
+    KILN_TRY(make_missing(m, &list, err));
+    return kiln_sql(m, version_2_sql(), err);
+}
+
+/* One transaction, so that after a crash the manifest is of version 1 as it was, or of this one with all of its tables. */
+kiln_status kiln_guard_upgrade(kiln_manifest *m, kiln_error *err)
+{
+    bool own;
+    if (m->version == KILN_SCHEMA_VERSION) return KILN_OK;
+    KILN_TRY(kiln_group_begin(m, &own, err));
+    const kiln_status st = kiln_group_end(m, own, upgrade(m, err), err);
+    if (st == KILN_OK) m->version = KILN_SCHEMA_VERSION;
+    return st;
 }

@@ -1,5 +1,6 @@
 /* layer -- layers with their chunks and planes. Written once, then immutable; read whole, without the planes' bytes. */
 #include "base/memory.h"
+#include "schema/level_rows.h"
 #include "schema/manifest_internal.h"
 #include "schema/row_check.h"
 
@@ -18,6 +19,7 @@ static kiln_status normalise(kiln_layer *l, kiln_error *err)
         kiln_chunk *c = &l->chunks[i];
         if (c->n_planes) qsort(c->planes, c->n_planes, sizeof *c->planes, by_name);
         KILN_TRY(kiln_row_check_chunk(l, c, err));
+        KILN_TRY(kiln_row_check_errors(l, c, err));
         for (uint32_t p = 0; p < c->n_planes; p++) KILN_TRY(kiln_row_check_plane(l, c, &c->planes[p], err));
     }
     return kiln_row_check_layer(l, err);
@@ -115,9 +117,11 @@ kiln_status kiln_layer_put(kiln_manifest *m, kiln_layer *l, kiln_error *err)
     if (found) goto done;
     KILN_GO(insert_layer(m, l, err));
     int64_t layer = sqlite3_last_insert_rowid(m->db);
+    KILN_GO(kiln_level_origin_put(m, layer, l, err));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         KILN_GO(insert_chunk(m, layer, i, &l->chunks[i], err));
         int64_t chunk = sqlite3_last_insert_rowid(m->db);
+        KILN_GO(kiln_level_errors_put(m, chunk, &l->chunks[i], err));
         for (uint32_t p = 0; p < l->chunks[i].n_planes; p++) KILN_GO(insert_plane(m, chunk, &l->chunks[i].planes[p], err));
     }
 done:
@@ -274,7 +278,9 @@ static kiln_status read_layer(kiln_manifest *m, kiln_query *q, const char *kind,
     if (st == KILN_OK && strcmp(l->kind, kind) != 0)
         st = kiln_fail(err, KILN_E_INPUT, "the layer '%s' is found where '%s' belongs", l->kind, kind);
     KILN_GO(kiln_row_take(m, q, st, err));
+    KILN_GO(kiln_level_origin_get(m, id, l, err));
     KILN_GO(read_chunks(m, id, l, err));
+    KILN_GO(kiln_level_errors_get(m, id, l, err));
     KILN_GO(read_planes(m, id, l, err));
     KILN_GO(check_layer(m, l, err));
     *out = l;

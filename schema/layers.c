@@ -12,6 +12,7 @@ const kiln_layer_info kiln_layer_kinds[KILN_LAYER_KINDS] = {
 #include "schema/layers.def"
 
 #define NOT_MEASURE(text)
+#define NOT_LEVELS(text)
 #define NOT_ROWS(text) text
 #define NOT_BLOCKS(text) text
 #define NOT_CHUNKS(text) text
@@ -42,6 +43,12 @@ kiln_layer_kind kiln_layer_kind_chosen(const char *names, uint32_t i)
     const char *name = names + 1; /* each begins with '|' */
     for (; i > 0 && *name; i--) name += strcspn(name, "|") + 1;
     return find(name, strcspn(name, "|"));
+}
+
+bool kiln_layer_is_levels(const kiln_layer *l)
+{
+    const kiln_layer_kind kind = kiln_layer_kind_find(l->kind);
+    return kind != KILN_LAYER_KINDS && kiln_layer_kinds[kind].form == KILN_FORM_LEVELS;
 }
 
 kiln_status kiln_layer_current(kiln_manifest *m, kiln_layer_kind kind, kiln_layer **out, kiln_error *err)

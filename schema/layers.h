@@ -15,6 +15,7 @@ typedef enum {
 /* What a layer holds (layers.def), in ascending order: a layer of a form can do what those of the forms before it can. */
 typedef enum {
     KILN_FORM_MEASURE,
+    KILN_FORM_LEVELS,
     KILN_FORM_ROWS,
     KILN_FORM_BLOCKS,
     KILN_FORM_CHUNKS,
@@ -35,6 +36,9 @@ extern const char kiln_drawable_names[], kiln_block_layer_names[];
 /* KILN_LAYER_KINDS when there is no kind of that name. The second takes the i-th name of one of the lists above. */
 kiln_layer_kind kiln_layer_kind_find(const char *name);
 kiln_layer_kind kiln_layer_kind_chosen(const char *names, uint32_t i);
+
+/* Is the layer of form LEVELS? */
+bool kiln_layer_is_levels(const kiln_layer *l);
 
 /* kiln_layer_get by the kind's number. */
 kiln_status kiln_layer_current(kiln_manifest *m, kiln_layer_kind kind, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;

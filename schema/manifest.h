@@ -256,24 +256,39 @@ typedef struct {
     kiln_array data;
 } kiln_plane;
 
+enum {
+    KILN_LEVELS_MAX = 32, /* of detail: the coarsest one that there can be */
+    KILN_ERROR_STEPS = 8, /* footprints at which an error is stored, at most */
+};
+
 typedef struct {
-    char name[96];   /* block: "00000012"; chunk: octree path, e.g. "/0/3/5-7" or "/0/3.2" for a rank part */
-    char parent[96]; /* path of the parent cell, "" for blocks */
+    char name[96]; /* block: "00000012"; chunk: octree path, e.g. "/0/3/5-7" or "/0/3.2" for a rank part; of LEVELS: "/0/3/5-7@2" */
+    char parent[96]; /* path of the parent cell, "" for blocks; of LEVELS: name of the parent node, "" for the root */
     uint64_t count;
-    uint32_t level;                   /* of detail: 0 */
+    uint32_t level;                   /* of detail: 0; of LEVELS: 1 .. KILN_LEVELS_MAX */
     uint64_t hilbert_lo, hilbert_hi;  /* first and last code, 0 for blocks */
     float box_min[3], box_max[3];     /* of means; empty chunk: 0 */
     float reach_min[3], reach_max[3]; /* where a Gaussian can still reach alpha 1/255 */
     float max_log_scale, max_opacity_logit;
+    /* Of a chunk of form LEVELS (levels.h): errors[i] is that of a footprint of 2^(error_step + i) scene units. 0: not measured. */
+    uint32_t n_errors;
+    int32_t error_step;
+    float errors[KILN_ERROR_STEPS];
     uint32_t n_planes;
     kiln_plane *planes; /* sorted by name */
 } kiln_chunk;
 
 typedef struct {
     char kind[16];    /* a row of layers.def: "source", "baked", ... */
-    kiln_hash digest; /* over chunk names and order, plane names, types and blob hashes; filled by put and get */
+    kiln_hash digest; /* over chunk names and order, plane names, types and blob hashes; of LEVELS over parents, errors and the
+                         four below, too; filled by put and get */
     uint64_t count;   /* rows of all chunks */
     uint32_t sh_degree;
+    /* Of LEVELS; zero, "", false and 0 for other forms. */
+    kiln_hash origin;        /* digest of the layer `baked` that it stands for */
+    char origin_profile[32]; /* profile, mip compensation and near plane under which errors were measured */
+    bool origin_antialiased;
+    double origin_near;
     uint32_t n_chunks;
     kiln_chunk *chunks; /* in order */
 } kiln_layer;

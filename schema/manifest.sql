@@ -1,10 +1,13 @@
--- manifest.sql -- the tables of a manifest, schema version 1. SCHEMA.md says how to read them and what the blobs hold.
+-- manifest.sql -- the tables of a manifest, schema version 2. SCHEMA.md says how to read them and what the blobs hold.
+-- What stands behind the line VERSION 2 makes a manifest of version 2 of one of version 1: a new manifest gets both, and the first
+-- program that opens an old one for writing runs the second part over it, in one transaction. A text that a stored manifest may have
+-- never changes, so that comments of the first part describe version 1.
 -- The library runs this file in one transaction when it makes a manifest. Before it: page_size 65536, journal_mode WAL.
 -- Hashes are 16 bytes: XXH3-128 in canonical (big-endian) order. Times are nanoseconds since 1970-01-01 UTC.
 -- NaN is stored as NULL. STRICT tables need SQLite 3.37 or newer.
 
 PRAGMA application_id = 0x4b494c4e; -- 'KILN'
-PRAGMA user_version = 1;            -- schema version; a program refuses a newer one
+PRAGMA user_version = 1;            -- schema version; a program refuses a newer one. It is 2 when all of this has run
 
 -- Bulk data, addressed by content and stored once.
 CREATE TABLE blob (
@@ -284,11 +287,53 @@ FROM (SELECT id, replace(replace(camera, '%', '%25'), ' ', '%20') || ':' || prof
            UNION ALL SELECT tile_table, band, '', 0, row0 || ' ' || row1 || ' ' || pairs FROM tile_band
            UNION ALL SELECT tile_table, band, name, segment, name || ' ' || hex(hash) FROM tile_segment) USING (id);
 
--- LATER TABLES. What stands below came while the schema version stayed 1. A manifest of an older program lacks it, which means the same as
--- an empty table; the first program that opens such a manifest for writing makes it. Nothing of the above ever changes.
+-- LATER TABLES. What stands from here to the next line of capitals came while the schema version was 1. A manifest of version 1 may lack it,
+-- which means the same as an empty table; in version 2 it is there.
 CREATE TABLE photo_mask (
     camera TEXT PRIMARY KEY REFERENCES camera (name) ON DELETE CASCADE, -- whose photo; a photo without a mask has no row
     path   TEXT NOT NULL,                                          -- absolute; a picture: what is black in it is left out
     width  INTEGER NOT NULL CHECK (width >= 0),                    -- as the file says; it is fitted to the photo
     height INTEGER NOT NULL CHECK (height >= 0)                    -- as the file says
 ) STRICT, WITHOUT ROWID;
+
+-- VERSION 2. Levels of detail: layers of the kind "levels", whose chunks are named NODE@LEVEL, have parents and errors.
+PRAGMA user_version = 2;
+
+-- What a layer of levels stands for: one row for each.
+CREATE TABLE level_origin (
+    layer       INTEGER PRIMARY KEY REFERENCES layer (id) ON DELETE CASCADE, -- of the kind "levels"
+    baked       BLOB NOT NULL CHECK (length(baked) = 16),          -- digest of the layer "baked" whose chunks are its finest level
+    profile     TEXT NOT NULL,                                     -- what errors were measured with; as in tile_table
+    antialiased INTEGER NOT NULL CHECK (antialiased IN (0, 1)),    -- as in tile_table
+    near_m      REAL NOT NULL                                      -- as in tile_table
+) STRICT;
+
+-- What is lost when a chunk of a layer of levels is drawn. A chunk whose errors were not measured has no row.
+CREATE TABLE level_error (
+    chunk  INTEGER PRIMARY KEY REFERENCES chunk (id) ON DELETE CASCADE, -- whose
+    step   INTEGER NOT NULL CHECK (step BETWEEN -1000 AND 1000),   -- the first error is of a footprint of 2^step scene units
+    errors BLOB NOT NULL CHECK (length(errors) BETWEEN 4 AND 32 AND length(errors) % 4 = 0) -- little-endian float32, of 2^step, 2^(step+1), ...
+) STRICT;
+
+DROP VIEW digest_line;
+CREATE VIEW digest_line AS                                         -- SCHEMA.md, "Digests": what layers and tables are hashed over
+SELECT 'layer' AS kind, role AS name,                              -- of the line that kiln-verify --digest prints
+       ordinal AS major, plane.name AS minor, segment,             -- lines are in the order of these
+       hex(chunk.name) || ' ' || count || ' ' || ifnull(hex(plane.name) || ' ' || type || ' ' || components || ' ', '') || hex(hash)
+           || char(10) AS line                                     -- ends with its line feed
+FROM stage_output JOIN chunk USING (layer) LEFT JOIN plane ON plane.chunk = chunk.id LEFT JOIN plane_segment ON plane_segment.plane = plane.id
+UNION ALL
+SELECT 'layer', role, ordinal, '', 0,                              -- of levels: what else is said of a chunk, before its planes
+       hex(chunk.name) || ' in ' || hex(parent) || ifnull(' ' || step || ' ' || hex(errors), '') || char(10)
+FROM stage_output JOIN level_origin USING (layer) JOIN chunk USING (layer) LEFT JOIN level_error ON level_error.chunk = chunk.id
+UNION ALL
+SELECT 'layer', role, -1, '', 0,                                   -- of levels: what they stand for, before all chunks
+       'of ' || hex(baked) || ' ' || hex(profile) || ' ' || antialiased || ' ' || printf('%g', near_m) || char(10)
+FROM stage_output JOIN level_origin USING (layer)
+UNION ALL
+SELECT 'table', name, band, part, segment, line || char(10)
+FROM (SELECT id, replace(replace(camera, '%', '%25'), ' ', '%20') || ':' || profile || iif(antialiased, '_aa', '') || printf(':near=%g', near_m) AS name
+      FROM tile_table)
+     JOIN (SELECT id, -1 AS band, '' AS part, 0 AS segment, width || ' ' || height || ' ' || visible || ' ' || pairs AS line FROM tile_table
+           UNION ALL SELECT tile_table, band, '', 0, row0 || ' ' || row1 || ' ' || pairs FROM tile_band
+           UNION ALL SELECT tile_table, band, name, segment, name || ' ' || hex(hash) FROM tile_segment) USING (id);

@@ -20,7 +20,7 @@
 
 enum {
     KILN_APPLICATION_ID = 0x4b494c4e, /* 'KILN' */
-    KILN_SCHEMA_VERSION = 1,
+    KILN_SCHEMA_VERSION = 2,
     KILN_STATEMENTS_MAX = 128,             /* all different statements of the library: about 70 */
     KILN_PART_APPLICATION_ID = 0x4b505254, /* 'KPRT' */
     KILN_PART_VERSION = 1,
@@ -40,6 +40,7 @@ struct kiln_manifest {
     sqlite3 *db;
     kiln_lock lock;
     bool writer, created;
+    uint32_t version;       /* schema version of the file when it was opened; a writer has made it KILN_SCHEMA_VERSION since */
     bool frozen;            /* KILN_OPEN_FROZEN, or read as such */
     int copy_changes;       /* remote.c: what sqlite3_total_changes said when the copy was published last; -1: never */
     uint64_t copy_commits;  /* likewise, of the second connection */
@@ -117,9 +118,11 @@ kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err) KILN_MUST_C
 /* Counts steps from now on; part of kiln_guard_connection. For a caller that has put a progress handler of its own in its place. */
 void kiln_guard_steps(kiln_manifest *m);
 /* KILN_E_INPUT, naming the first object that differs, unless the file's objects are those of manifest.sql, text for text
- * (beside the tables of ANALYZE; a later table may be absent). A writer's manifest then gets the later tables that it lacks. Before
- * the first query of a table. */
+ * (beside the tables of ANALYZE; in version 1 a later table may be absent), as m->version has them. Before the first query of a
+ * table. */
 kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
+/* Makes a writer's manifest of an earlier version one of KILN_SCHEMA_VERSION, in one transaction. */
+kiln_status kiln_guard_upgrade(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 /* Makes the tables of an empty part: those of part.sql, and some of manifest.sql. Inside a transaction. */
 kiln_status kiln_guard_make_part(kiln_manifest *m, kiln_error *err) KILN_MUST_CHECK;
 

@@ -203,6 +203,7 @@ static kiln_status initialise(kiln_manifest *m, kiln_error *err)
     KILN_TRY(kiln_manifest_begin(m, err));
     KILN_TRY(kiln_sql(m, kiln_manifest_sql, err));
     KILN_TRY(kiln_manifest_commit(m, err));
+    m->version = KILN_SCHEMA_VERSION;
     /* so that the header of the file itself says what it is, for check_header */
     int rc = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return rc == SQLITE_OK || rc == SQLITE_BUSY ? KILN_OK : kiln_sqlite_fail(m, rc, "write", err);
@@ -226,9 +227,10 @@ static kiln_status check_tables(kiln_manifest *m, bool *empty, kiln_error *err)
             err, KILN_E_INPUT,
             "manifest '%s' has schema version %lld, this program knows up to %d; use the SplatKiln that wrote it, or a newer one",
             m->path, (long long)version, KILN_SCHEMA_VERSION);
-    if (version != KILN_SCHEMA_VERSION)
+    if (version < 1)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a sound manifest: there is no schema version %lld", m->path,
                          (long long)version);
+    m->version = (uint32_t)version;
     return kiln_guard_schema(m, err);
 }
 
@@ -241,7 +243,7 @@ static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err
     if (!empty) {
         KILN_TRY(kiln_sql(m, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = " WRITER_CACHE, err));
         kiln_bulk_cut_garbage(m);
-        return KILN_OK;
+        return kiln_guard_upgrade(m, err);
     }
     if (mode != KILN_OPEN_CREATE)
         return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", m->path);
@@ -332,6 +334,7 @@ static kiln_status check_part(kiln_manifest *m, kiln_error *err)
     if (version != KILN_PART_VERSION)
         return kiln_fail(err, KILN_E_INPUT, "part '%s' has version %lld, this program knows %d; use one SplatKiln on all hosts",
                          m->path, (long long)version, KILN_PART_VERSION);
+    m->version = KILN_PART_VERSION;
     return kiln_guard_schema(m, err);
 }
 

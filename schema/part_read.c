@@ -69,8 +69,8 @@ kiln_status kiln_part_check_info(const kiln_part_info *info, kiln_status wrong, 
     if (info->shard < 1 || info->shard > info->shards || info->shards > KILN_TASKS_MAX)
         return kiln_fail(err, wrong, "a part is shard %" PRIu32 " of %" PRIu32 ", which there cannot be", info->shard,
                          info->shards);
-    if (info->version != KILN_SCHEMA_VERSION)
-        return kiln_fail(err, wrong, "a part has tables of schema version %" PRIu32 ", this program knows %d", info->version,
+    if (info->version < 1 || info->version > KILN_SCHEMA_VERSION) /* version 2 changed none of the tables that parts have */
+        return kiln_fail(err, wrong, "a part has tables of schema version %" PRIu32 ", this program knows up to %d", info->version,
                          KILN_SCHEMA_VERSION);
     return KILN_OK;
 }

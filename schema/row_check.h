@@ -21,6 +21,7 @@ enum {
     KILN_PICTURE_SIDE_MAX = 1 << 20, /* pixels of a camera's width or height; import's limit too */
     KILN_CHUNK_COUNT_MAX = 65536,    /* rows of a block or chunk: a tile table numbers them with 16 bits */
     KILN_LAYER_DEGREE_MAX = 8,
+    KILN_ERROR_STEP_MOST = 1000, /* size of the exponent of an error's first footprint */
 };
 #define KILN_LAYER_COUNT_MAX (UINT32_MAX - 1) /* rows of a layer: 2^32 - 2 */
 #define KILN_PLANE_LOG_SCALE_MAX 88.0f        /* exp of it is finite */
@@ -36,11 +37,13 @@ kiln_status kiln_row_check_output(const kiln_unit_output *o, kiln_error *err) KI
 kiln_status kiln_row_check_plane(const kiln_layer *l, const kiln_chunk *c, const kiln_plane *p, kiln_error *err) KILN_MUST_CHECK;
 /* A chunk's own numbers, without its planes. */
 kiln_status kiln_row_check_chunk(const kiln_layer *l, const kiln_chunk *c, kiln_error *err) KILN_MUST_CHECK;
+/* A chunk's errors: finite, not negative, none larger at a larger footprint; none of chunks that are no levels. */
+kiln_status kiln_row_check_errors(const kiln_layer *l, const kiln_chunk *c, kiln_error *err) KILN_MUST_CHECK;
 /* What holds between chunks: the sum of rows, the same planes in each, all planes that Gaussians have, no name twice.
  * After all of its chunks and planes were checked. */
 kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err) KILN_MUST_CHECK;
-/* Values of a plane of planes.def, as they were read: finite, no log scale above 88, no zero quaternion. Other planes may hold
- * anything. data has count * components elements. */
+/* Values of a plane of planes.def, as they were read: finite, no log scale above 88, no zero quaternion, visibility above 0 and at
+ * most 1, no weight below 0, rows that can be numbered. Other planes may hold anything. data has count * components elements. */
 kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, const void *data, kiln_error *err) KILN_MUST_CHECK;
 
 /* The table's own numbers; its bands tile the picture and add up. with_arrays: the arrays have the sizes that follow. */

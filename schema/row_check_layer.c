@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,48 @@ static kiln_status check_box(const kiln_layer *l, const kiln_chunk *c, const cha
     return KILN_OK;
 }
 
+/* The name of a chunk of levels ends with its level: "/0/3@2". */
+static bool is_named_by_level(const kiln_chunk *c)
+{
+    char suffix[16];
+    const char *const at = strchr(c->name, '@');
+    (void)snprintf(suffix, sizeof suffix, "@%" PRIu32, c->level);
+    return at && at > c->name && strcmp(at, suffix) == 0;
+}
+
+static kiln_status check_level(const kiln_layer *l, const kiln_chunk *c, kiln_error *err)
+{
+    const bool is_levels = kiln_layer_is_levels(l);
+    if (!is_levels && c->level != 0)
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' is of level %" PRIu32 ", there is only level 0", l->kind,
+                         c->name, c->level);
+    if (!is_levels) return KILN_OK;
+    if (c->level < 1 || c->level > KILN_LEVELS_MAX || !is_named_by_level(c))
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' is of level %" PRIu32 ", which its name must end with, 1 to %d",
+                         l->kind, c->name, c->level, KILN_LEVELS_MAX);
+    if (c->count > 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has no rows", l->kind, c->name);
+}
+
+kiln_status kiln_row_check_errors(const kiln_layer *l, const kiln_chunk *c, kiln_error *err)
+{
+    if (c->n_errors == 0) return KILN_OK;
+    if (!kiln_layer_is_levels(l))
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has errors, which only levels have", l->kind, c->name);
+    if (c->n_errors > KILN_ERROR_STEPS || c->error_step < -KILN_ERROR_STEP_MOST || c->error_step > KILN_ERROR_STEP_MOST)
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu32 " errors from step %" PRId32 " on", l->kind,
+                         c->name, c->n_errors, c->error_step);
+    for (uint32_t i = 0; i < c->n_errors; i++) {
+        if (!(c->errors[i] >= 0 && isfinite(c->errors[i])))
+            return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': its error number %" PRIu32 " is %g", l->kind, c->name, i,
+                             (double)c->errors[i]);
+        if (i > 0 && c->errors[i] > c->errors[i - 1])
+            return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': its error grows with the footprint, from %g to %g",
+                             l->kind, c->name, (double)c->errors[i - 1], (double)c->errors[i]);
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_row_check_chunk(const kiln_layer *l, const kiln_chunk *c, kiln_error *err)
 {
     if (c->name[0] == '\0' || !is_chunk_name(c->name) || !is_chunk_name(c->parent))
@@ -99,9 +142,7 @@ kiln_status kiln_row_check_chunk(const kiln_layer *l, const kiln_chunk *c, kiln_
     if (c->count > KILN_CHUNK_COUNT_MAX)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' has %" PRIu64 " rows, at most %d are allowed", l->kind, c->name,
                          c->count, KILN_CHUNK_COUNT_MAX);
-    if (c->level != 0)
-        return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' is of level %" PRIu32 ", there is only level 0", l->kind,
-                         c->name, c->level);
+    KILN_TRY(check_level(l, c, err));
     if (c->hilbert_lo > c->hilbert_hi)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s': its Hilbert codes are %" PRIu64 "..%" PRIu64, l->kind, c->name,
                          c->hilbert_lo, c->hilbert_hi);
@@ -115,17 +156,32 @@ kiln_status kiln_row_check_chunk(const kiln_layer *l, const kiln_chunk *c, kiln_
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 static bool has_plane(const kiln_chunk *c, const char *name) { return kiln_chunk_plane(c, name) != NULL; }
 
-/* A layer holds points, Gaussians (then all of their planes), or knn's measurement. */
+static const char *first_missing(const kiln_chunk *c, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!has_plane(c, names[i])) return names[i];
+    return NULL;
+}
+
+/* Planes that a layer of this kind has beside or in place of those of points and Gaussians. */
+static const char *lacks_of_kind(kiln_layer_kind kind, const kiln_chunk *c)
+{
+    static const char *const of_spacing[] = {"spacing2"}, *const of_visibility[] = {"visibility"};
+    static const char *const of_levels[] = {"means", "source_row", "source_last", "source_count", "weights"};
+    if (kind == KILN_LAYER_spacing) return first_missing(c, of_spacing, 1);
+    if (kind == KILN_LAYER_visibility) return first_missing(c, of_visibility, 1);
+    if (kind == KILN_LAYER_levels) return first_missing(c, of_levels, sizeof of_levels / sizeof *of_levels);
+    return has_plane(c, "means") ? NULL : "means";
+}
+
+/* A layer holds points, Gaussians (then all of their planes), or a measurement. */
 static kiln_status check_kind(const kiln_layer *l, const kiln_chunk *c, kiln_error *err)
 {
     static const char *const gaussian[] = {"log_scales", "opacity_logits", "quats", "sh0"};
-    const char *lacks = NULL;
     const kiln_layer_kind kind = kiln_layer_kind_find(l->kind);
-    if (kind == KILN_LAYER_spacing)
-        lacks = has_plane(c, "spacing2") ? NULL : "spacing2";
-    else if (!has_plane(c, "means"))
-        lacks = "means";
-    bool gaussians = kiln_layer_kinds[kind].form >= KILN_FORM_BLOCKS;
+    const char *lacks = lacks_of_kind(kind, c);
+    const kiln_layer_form form = kiln_layer_kinds[kind].form;
+    bool gaussians = form >= KILN_FORM_BLOCKS || form == KILN_FORM_LEVELS;
     for (size_t i = 0; i < sizeof gaussian / sizeof *gaussian; i++) gaussians |= has_plane(c, gaussian[i]);
     for (size_t i = 0; i < sizeof gaussian / sizeof *gaussian && gaussians && !lacks; i++)
         if (!has_plane(c, gaussian[i])) lacks = gaussian[i];
@@ -164,6 +220,21 @@ static kiln_status check_names(const kiln_layer *l, kiln_error *err)
     return st;
 }
 
+/* What levels stand for; other layers stand for themselves. */
+static kiln_status check_origin(const kiln_layer *l, kiln_error *err)
+{
+    const char *why;
+    if (!kiln_layer_is_levels(l) && kiln_hash_is_zero(l->origin)) return KILN_OK;
+    if (!kiln_layer_is_levels(l))
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' stands for another one, which only levels do", l->kind);
+    if (kiln_hash_is_zero(l->origin))
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' does not say which layer its levels are of", l->kind);
+    if (!kiln_name_is_safe(l->origin_profile, &why))
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' was measured with a profile that has no name", l->kind);
+    if (l->origin_near > 0 && isfinite(l->origin_near)) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT, "layer '%s' was measured with a near plane at %g", l->kind, l->origin_near);
+}
+
 kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err)
 {
     uint64_t rows = 0;
@@ -173,6 +244,7 @@ kiln_status kiln_row_check_layer(const kiln_layer *l, kiln_error *err)
     if (l->sh_degree > KILN_LAYER_DEGREE_MAX)
         return kiln_fail(err, KILN_E_INPUT, "layer '%s' has spherical harmonics of degree %" PRIu32 ", at most %d are known",
                          l->kind, l->sh_degree, KILN_LAYER_DEGREE_MAX);
+    KILN_TRY(check_origin(l, err));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
         rows += c->count;
@@ -229,6 +301,30 @@ static bool any_row_above(const uint32_t *v, uint64_t n)
     return above != 0;
 }
 
+static bool any_zero(const uint32_t *v, uint64_t n)
+{
+    int zero = 0;
+#pragma omp simd reduction(| : zero)
+    for (uint64_t i = 0; i < n; i++) zero |= v[i] == 0;
+    return zero != 0;
+}
+
+static bool any_below_zero(const float *v, uint64_t n)
+{
+    int below = 0;
+#pragma omp simd reduction(| : below)
+    for (uint64_t i = 0; i < n; i++) below |= v[i] < 0;
+    return below != 0;
+}
+
+static bool any_not_positive(const float *v, uint64_t n)
+{
+    int below = 0;
+#pragma omp simd reduction(| : below)
+    for (uint64_t i = 0; i < n; i++) below |= v[i] <= 0;
+    return below != 0;
+}
+
 kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, const void *data, kiln_error *err)
 {
     const uint64_t n = c->count, all = n * p->components;
@@ -242,6 +338,11 @@ kiln_status kiln_row_check_values(const kiln_chunk *c, const kiln_plane *p, cons
     if (strcmp(p->name, "log_scales") == 0 && any_above(data, all, KILN_PLANE_LOG_SCALE_MAX)) violation = "a log scale above 88";
     if (strcmp(p->name, "quats") == 0 && any_zero_quaternion(data, n)) violation = "a rotation of zero";
     if (strcmp(p->name, "source_row") == 0 && any_row_above(data, n)) violation = "a source row above 2^32 - 2";
+    if (strcmp(p->name, "source_last") == 0 && any_row_above(data, n)) violation = "a source row above 2^32 - 2";
+    if (strcmp(p->name, "source_count") == 0 && any_zero(data, n)) violation = "a Gaussian that stands for no row";
+    if (strcmp(p->name, "weights") == 0 && any_below_zero(data, n)) violation = "a weight below 0";
+    if (strcmp(p->name, "visibility") == 0 && (any_not_positive(data, n) || any_above(data, n, 1)))
+        violation = "a visibility that is not above 0 and at most 1";
     if (!violation) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "chunk '%s', plane '%s' holds %s", c->name, p->name, violation);
 }

@@ -94,13 +94,15 @@ kiln_status kiln_stage_outputs_clear(kiln_manifest *m, const char *stage, kiln_e
 }
 
 /* The layers that finished stages must name, of a row of layers.def each. An import that found no rows makes no layer. Layers of
- * points alone are not made for other scenes, and a stage that is stale may have run on another scene. */
+ * points alone are not made for other scenes, and a stage that is stale may have run on another scene. Layers that are made where
+ * they are asked for are never due. */
 #define DUE_BEGIN "WITH makes (stage, kind, made) AS (VALUES (NULL, NULL, NULL)"
 #define DUE_ROW(kind, stage, made) ", ('" stage "', '" kind "', '" made "')"
-#define DUE_END                                                                                    \
-    "), due AS (SELECT makes.stage, kind FROM makes JOIN stage ON stage.name = makes.stage"        \
-    " WHERE NOT (makes.stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))" \
-    " AND (made <> 'POINTS' OR (state IN ('fresh', 'partial') AND EXISTS (SELECT 1 FROM scene WHERE scene.kind = 'points'))))"
+#define DUE_END                                                                                                           \
+    "), due AS (SELECT makes.stage, kind FROM makes JOIN stage ON stage.name = makes.stage"                               \
+    " WHERE NOT (makes.stage = 'import' AND EXISTS (SELECT 1 FROM scene WHERE root_half IS NULL))"                        \
+    " AND made <> 'ASKED' AND (made <> 'POINTS' OR (state IN ('fresh', 'partial') AND EXISTS (SELECT 1 FROM scene WHERE " \
+    "scene.kind = 'points'))))"
 
 const char kiln_lost_outputs_sql[] = DUE_BEGIN
 #define LAYER(kind, stage, made, ...) DUE_ROW(#kind, #stage, #made)
