@@ -1,0 +1,160 @@
+/* coarsen -- what needs no second build: checks, memory, weights, and the rows of a level. */
+#include "kernels/coarsen/coarsen.h"
+
+#include "base/carve.h"
+#include "kernels/coarsen/coarsen_state.h"
+#include "kernels/math/ellipsoid_math.h"
+#include "kernels/math/real.h"
+#include "kernels/ops.h"
+
+#include <float.h>
+#include <string.h>
+
+size_t kiln_knn_tree_layout_cpu(knn_tree *t, uint64_t n, void *work);
+void kiln_coarsen_load_cpu_avx2(coarsen_state *s, const kiln_coarsen_rows *in);
+void kiln_coarsen_merge_cpu_avx2(coarsen_state *s, uint64_t target, uint32_t max_members);
+
+static const float most_weight = 1e37f, least_weight = FLT_MIN;
+static const double most_alpha = 0.999994;
+static const uint64_t max_rows = UINT32_MAX - 1;
+
+static double surface_of(const kiln_coarsen_rows *rows, uint64_t row)
+{
+    double log_scales[3];
+    for (uint64_t a = 0; a < 3; a++) log_scales[a] = (double)rows->log_scales[a * rows->n + row];
+    return kiln_ellipsoid_area(log_scales);
+}
+
+void kiln_coarsen_weights(const kiln_coarsen_rows *rows)
+{
+    for (uint64_t i = 0; i < rows->n; i++) {
+        const double w = (double)kiln_sigmoidf(rows->opacity_logits[i]) * surface_of(rows, i);
+        rows->weights[i] = w > (double)most_weight ? most_weight : w > (double)least_weight ? (float)w : least_weight;
+    }
+}
+
+size_t kiln_coarsen_layout(coarsen_state *s, uint64_t n, uint32_t sh_degree, void *base)
+{
+    kiln_carve c = {base, 0};
+    memset(s, 0, sizeof *s);
+    s->n = n;
+    s->stride = (uint32_t)((kiln_coarsen_colours(sh_degree) + COARSEN_LANES - 1) / COARSEN_LANES * COARSEN_LANES);
+    s->nodes = kiln_take(&c, n, sizeof *s->nodes);
+    s->colours = kiln_take(&c, n, s->stride * sizeof *s->colours);
+    s->into = kiln_take(&c, n, sizeof *s->into);
+    s->version = kiln_take(&c, n, sizeof *s->version);
+    s->near = kiln_take(&c, n, sizeof *s->near);
+    s->n_near = kiln_take(&c, n, sizeof *s->n_near);
+    s->edges = kiln_take(&c, n, sizeof *s->edges);
+    s->heap = kiln_take(&c, n, sizeof *s->heap);
+    s->place = kiln_take(&c, n, sizeof *s->place);
+    s->live = kiln_take(&c, n, sizeof *s->live);
+    s->points = kiln_take(&c, n, 3 * sizeof *s->points);
+    knn_tree tree;
+    s->tree_bytes = kiln_knn_tree_layout_cpu(&tree, n, NULL);
+    s->tree = kiln_take(&c, s->tree_bytes, 1);
+    return c.used;
+}
+
+size_t kiln_coarsen_bytes(uint64_t n, uint32_t sh_degree, uint32_t n_levels)
+{
+    (void)n_levels; /* levels are written one after the other from one state */
+    if (n > max_rows || sh_degree > 4) return SIZE_MAX;
+    coarsen_state s;
+    return kiln_coarsen_layout(&s, n, sh_degree, NULL);
+}
+
+static void copy_planes(const float *from, uint64_t n_from, uint64_t row, float *to, uint64_t n_to, uint64_t at, uint64_t planes)
+{
+    for (uint64_t p = 0; p < planes; p++) to[p * n_to + at] = from[p * n_from + row];
+}
+
+static void store_unmerged(const kiln_coarsen_rows *in, uint64_t row, kiln_coarsen_rows *out, uint64_t at)
+{
+    copy_planes(in->means, in->n, row, out->means, out->n, at, 3);
+    copy_planes(in->log_scales, in->n, row, out->log_scales, out->n, at, 3);
+    copy_planes(in->quats, in->n, row, out->quats, out->n, at, 4);
+    copy_planes(in->opacity_logits, in->n, row, out->opacity_logits, out->n, at, 1);
+    copy_planes(in->sh0, in->n, row, out->sh0, out->n, at, 3);
+    if (in->sh_degree > 0) copy_planes(in->shN, in->n, row, out->shN, out->n, at, kiln_coarsen_colours(in->sh_degree) - 3);
+    copy_planes(in->weights, in->n, row, out->weights, out->n, at, 1);
+    if (in->visibility) out->visibility[at] = in->visibility[row];
+}
+
+static float opacity_logit_of(double mass, double surface)
+{
+    double alpha = mass / surface;
+    alpha = alpha < most_alpha ? alpha : most_alpha;
+    return kiln_logitf((float)(alpha > 1e-37 ? alpha : 1e-37));
+}
+
+static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_rows *out, uint64_t at)
+{
+    const coarsen_node *g = &s->nodes[slot];
+    const float *colours = s->colours + slot * s->stride;
+    const double least = 1e-76; /* e^-87 squared: the least scale that import keeps */
+    double values[3], axes[9], quat[4], log_scales[3];
+    kiln_covar_axes(g->covar, values, axes);
+    kiln_quat_of_rotation(axes, quat);
+    for (uint64_t a = 0; a < 3; a++) {
+        log_scales[a] = 0.5 * kiln_log_f64(values[a] > least ? values[a] : least);
+        out->means[a * out->n + at] = (float)g->mean[a];
+        out->log_scales[a * out->n + at] = (float)log_scales[a];
+        out->sh0[a * out->n + at] = colours[a];
+    }
+    for (uint64_t a = 0; a < 4; a++) out->quats[a * out->n + at] = (float)quat[a];
+    out->opacity_logits[at] = opacity_logit_of(g->mass, kiln_ellipsoid_area(log_scales));
+    const uint64_t rest = kiln_coarsen_colours(out->sh_degree) - 3;
+    for (uint64_t p = 0; p < rest; p++) out->shN[p * out->n + at] = colours[3 + p];
+    out->weights[at] = (float)g->mass;
+    if (out->visibility) out->visibility[at] = g->weight < g->mass ? (float)(g->weight / g->mass) : 1.0f;
+}
+
+void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kiln_coarsen_rows *out)
+{
+    out->n = s->n_live;
+    out->sh_degree = in->sh_degree;
+    for (uint64_t slot = 0, at = 0; slot < s->n; slot++) {
+        if (s->into[slot] != slot) continue;
+        const coarsen_node *g = &s->nodes[slot];
+        if (g->members == 1)
+            store_unmerged(in, slot, out, at);
+        else
+            store_merged(s, slot, out, at);
+        if (out->source_first) {
+            out->source_first[at] = g->first;
+            out->source_last[at] = g->last;
+            out->source_count[at] = g->count;
+        }
+        at++;
+    }
+}
+
+static kiln_status check(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_error *err)
+{
+    if (in->sh_degree > 4) return kiln_fail(err, KILN_E_INPUT, "coarsen: harmonics of degree %u, at most 4", in->sh_degree);
+    if (in->n > max_rows) return kiln_fail(err, KILN_E_INPUT, "coarsen: %llu rows, at most 2^32 - 2", (unsigned long long)in->n);
+    for (uint32_t i = 0; i < n_levels; i++)
+        if (in->n > 0 && counts[i] == 0) return kiln_fail(err, KILN_E_INPUT, "coarsen: level %u is to have no rows", i + 1);
+    return KILN_OK;
+}
+
+/* Rows of `in` that one row of level k may stand for: twice the average. */
+static uint32_t members_at(uint32_t level) { return level < 30 ? (2u << level) - 1 : UINT32_MAX; }
+
+kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_coarsen_rows *out, void *work,
+                         size_t work_bytes, kiln_error *err)
+{
+    KILN_TRY(check(in, n_levels, counts, err));
+    const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, n_levels);
+    if (work_bytes < bytes) return kiln_fail(err, KILN_E_CAP, "coarsen needs %zu bytes, was given %zu", bytes, work_bytes);
+    const bool baseline = kiln_ops_cpu() == kiln_ops_cpu_baseline();
+    coarsen_state s;
+    kiln_coarsen_layout(&s, in->n, in->sh_degree, work);
+    (baseline ? kiln_coarsen_load_cpu : kiln_coarsen_load_cpu_avx2)(&s, in);
+    for (uint32_t i = 0; i < n_levels; i++) {
+        (baseline ? kiln_coarsen_merge_cpu : kiln_coarsen_merge_cpu_avx2)(&s, counts[i], members_at(i + 1));
+        kiln_coarsen_store(&s, in, &out[i]);
+    }
+    return KILN_OK;
+}

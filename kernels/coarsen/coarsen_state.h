@@ -1,0 +1,72 @@
+/* coarsen_state -- what coarsen works on; private to this folder.
+ *
+ * A row of `in` is a slot. When two slots merge, the lower one holds the result and the other is dead; its `into` leads to the one
+ * that it went into. A slot's candidates are slots that it may merge with next, dead ones standing for what they went into. */
+#ifndef KILN_KERNELS_COARSEN_STATE_H
+#define KILN_KERNELS_COARSEN_STATE_H
+
+#include "kernels/coarsen/coarsen.h"
+#include "kernels/exec.h"
+#include "kernels/knn/knn_tree.h"
+
+enum { COARSEN_NEAR = 16, COARSEN_KEPT = 24, COARSEN_LANES = 8 };
+#define COARSEN_NONE UINT32_MAX
+
+typedef struct {
+    double mean[3], covar[6];
+    double floor;         /* added to every axis' variance in the cost, so that a flat Gaussian has a volume */
+    double inv_root_det;  /* of covar with the floor: 1 / sqrt(determinant) */
+    double weight;        /* w = W v: shares of a merge */
+    double mass;          /* W */
+    double gate;          /* what the cost is multiplied by: a power of weight */
+    uint32_t first, last; /* rows of the bake */
+    uint32_t count;       /* that many of them */
+    uint32_t members;     /* rows of `in` */
+} coarsen_node;
+
+typedef struct {
+    float cost;
+    uint32_t partner;
+    uint32_t partner_version; /* of the partner when the cost was computed */
+} coarsen_edge;
+
+typedef struct {
+    uint64_t n, n_live;
+    uint32_t stride; /* floats of a slot's colours, a multiple of COARSEN_LANES; those behind the last are 0 */
+    coarsen_node *nodes;
+    float *colours;                 /* [n][stride] */
+    uint32_t *into;                 /* [n]; itself while it lives */
+    uint32_t *version;              /* [n] number of merges */
+    uint32_t (*near)[COARSEN_KEPT]; /* [n] candidates */
+    uint8_t *n_near;                /* [n] */
+    coarsen_edge *edges;            /* [n] the best one */
+    uint32_t *heap, *place;         /* [n] slots by (cost, slot); where a slot stands, COARSEN_NONE: it is not in the heap */
+    uint32_t n_heap;
+    uint32_t *live; /* [n] slots, for the search of neighbours */
+    float *points;  /* [3][n] their means */
+    void *tree;     /* work of that search */
+    size_t tree_bytes;
+} coarsen_state;
+
+static inline uint64_t kiln_coarsen_colours(uint32_t sh_degree) { return 3 * (uint64_t)(sh_degree + 1) * (sh_degree + 1); }
+
+/* Lays the state out; base NULL measures. Returns the bytes, SIZE_MAX after an overflow. */
+size_t kiln_coarsen_layout(coarsen_state *s, uint64_t n, uint32_t sh_degree, void *base);
+
+/* Fills candidates of all live slots with the exact COARSEN_NEAR nearest of the live ones. Slots without any, as all distances from
+ * them overflow, get the next live one. */
+/* kiln_coarsen_near_cpu, kiln_coarsen_near_cpu_avx2 */
+void KILN_CPU(coarsen_near)(coarsen_state *s);
+
+/* Fills the state from rows. */
+/* kiln_coarsen_load_cpu, kiln_coarsen_load_cpu_avx2 */
+void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in);
+
+/* Merges until `target` slots live; a merge of more than max_members rows of `in` is refused as long as there is another. */
+/* kiln_coarsen_merge_cpu, kiln_coarsen_merge_cpu_avx2 */
+void KILN_CPU(coarsen_merge)(coarsen_state *s, uint64_t target, uint32_t max_members);
+
+/* Writes the live slots. */
+void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kiln_coarsen_rows *out);
+
+#endif
