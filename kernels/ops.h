@@ -12,6 +12,7 @@
 #define KILN_KERNELS_OPS_H
 
 #include "base/extern_c.h"
+#include "kernels/blend_weights/blend_weights.h"
 #include "kernels/depth_order/depth_order.h"
 #include "kernels/initial/initial.h"
 #include "kernels/knn/knn.h"
@@ -34,6 +35,7 @@
 KILN_C_BEGIN
 
 #define KILN_OP_MAP(OP)  \
+    OP(blend_weights)    \
     OP(depth_order)      \
     OP(initial)          \
     OP(knn)              \

@@ -525,6 +525,26 @@ static bool make_raster(scene *s, unsigned variant, kiln_raster_args *a, made_ca
     return true;
 }
 
+/* Variants as those of raster; sums go on from what is there. */
+static bool make_blend_weights(scene *s, unsigned variant, kiln_blend_weights_args *a, made_call *c)
+{
+    kiln_raster_args lists;
+    if (!make_raster(s, variant, &lists, c)) return false;
+    *a = (kiln_blend_weights_args){.n = lists.n,
+                                   .splats = lists.splats,
+                                   .view = lists.view,
+                                   .profile = lists.profile,
+                                   .row0 = lists.row0,
+                                   .row1 = lists.row1,
+                                   .tile_counts = lists.tile_counts,
+                                   .ranks = lists.ranks,
+                                   .n_pairs = lists.n_pairs,
+                                   .weights = own(c, lists.n, sizeof *a->weights),
+                                   .state = lists.state};
+    for (uint64_t i = 0; i < lists.n; i++) a->weights[i] = i % 3 * UINT32_MAX;
+    return true;
+}
+
 /* What a scene's camera sees, as it comes from project: room for all rows, the visible ones first. Variant 0: the first chunk, with
  * room to spare; 1: behind five others, with room for half; 2: no room is left. */
 static bool make_visible_gather(scene *s, unsigned variant, kiln_visible_gather_args *a, made_call *c)

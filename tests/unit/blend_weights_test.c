@@ -1,0 +1,266 @@
+/* blend_weights_test -- each Gaussian's share of a picture against a plain blend in double, against the picture that raster draws,
+ * and against itself on other threads, instruction sets, bands and in slabs. */
+#include "kernels/math/power_math.h"
+#include "kernels/arrays.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { N = 400 };
+
+typedef struct {
+    kiln_view view;
+    kiln_profile_id profile;
+    uint64_t n, room;
+    kiln_splat2d splats[N];
+    uint32_t *tile_counts, *ranks;
+} scene;
+
+static uint64_t seed;
+
+static double uniform(void) /* [0, 1) */
+{
+    seed = seed * 6364136223846793005ull + 1442695040888963407ull; /* Knuth, MMIX */
+    return (double)(seed >> 11) * 0x1p-53;
+}
+
+static void call(const kiln_ops *ops, kiln_op_id op, unsigned threads, const void *args)
+{
+    const kiln_exec x = {.device = -1, .threads = threads};
+    kiln_error err = {0};
+    size_t bytes = 0;
+    assert_int_equal(kiln_op_call(ops, op, &x, args, NULL, &bytes, &err), KILN_OK);
+    void *work = malloc(bytes + 1);
+    assert_non_null(work);
+    assert_int_equal(kiln_op_call(ops, op, &x, args, work, &bytes, &err), KILN_OK);
+    free(work);
+}
+
+static void set_splat(scene *s, uint64_t i, double size, double ratio, float opacity)
+{
+    const double angle = 6.283185307179586 * uniform(), c = cos(angle), d = sin(angle), a = size * size, b = a * ratio * ratio;
+    const double xx = a * c * c + b * d * d + 0.3, yy = a * d * d + b * c * c + 0.3, xy = (a - b) * c * d, det = xx * yy - xy * xy;
+    s->splats[i] = (kiln_splat2d){.x = (float)(s->view.width * (1.2 * uniform() - 0.1)),
+                                  .y = (float)(s->view.height * (1.2 * uniform() - 0.1)),
+                                  .conic = {(float)(yy / det), (float)(-xy / det), (float)(xx / det)},
+                                  .opacity = opacity,
+                                  .power_min = kiln_power_min(opacity),
+                                  .rgb = {1, 1, 1},
+                                  .depth = 1.0f + (float)i,
+                                  .tile_x1 = (int32_t)kiln_view_tiles_x(&s->view),
+                                  .tile_y1 = (int32_t)kiln_view_tiles_y(&s->view)};
+}
+
+/* Lists of [first, end); ranks count from `first`. */
+static void make_lists(scene *s, uint64_t first, uint64_t end)
+{
+    const uint32_t rows = kiln_view_tiles_y(&s->view);
+    uint64_t row_pairs[64] = {0};
+    const kiln_tile_pairs_count_args c = {
+        .n = end - first, .splats = s->splats + first, .view = &s->view, .row1 = rows, .row_pairs = row_pairs};
+    assert_true(rows <= 64);
+    call(kiln_ops_cpu(), KILN_OP_tile_pairs_count, 1, &c);
+    s->room = 0;
+    for (uint32_t r = 0; r < rows; r++) s->room += row_pairs[r];
+    free(s->ranks);
+    free(s->tile_counts);
+    s->ranks = malloc((s->room + 1) * sizeof *s->ranks);
+    s->tile_counts = calloc((size_t)kiln_view_tiles_x(&s->view) * rows, sizeof *s->tile_counts);
+    assert_true(s->ranks && s->tile_counts);
+    const kiln_tile_pairs_emit_args e = {.n = end - first,
+                                         .splats = s->splats + first,
+                                         .view = &s->view,
+                                         .row1 = rows,
+                                         .capacity = s->room,
+                                         .tile_counts = s->tile_counts,
+                                         .ranks = s->ranks};
+    call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, 1, &e);
+}
+
+static scene *scene_make(uint32_t width, uint32_t height, kiln_profile_id profile, double largest, double opaque)
+{
+    scene *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->view = (kiln_view){.width = width, .height = height};
+    s->profile = profile;
+    s->n = N;
+    for (uint64_t i = 0; i < N; i++)
+        set_splat(s, i, pow(10, -0.5 + (log10(largest) + 0.5) * uniform()), pow(10, -1.2 * uniform()),
+                  (float)(uniform() < opaque ? 0.9 + 0.1 * uniform() : 0.4 * uniform()));
+    make_lists(s, 0, N);
+    return s;
+}
+
+static void scene_free(scene *s)
+{
+    free(s->ranks);
+    free(s->tile_counts);
+    free(s);
+}
+
+static kiln_blend_weights_args args_of(const scene *s, uint32_t row0, uint32_t row1, uint64_t *weights)
+{
+    const uint32_t tiles_x = kiln_view_tiles_x(&s->view);
+    uint64_t first = 0, pairs = 0;
+    for (uint32_t i = 0; i < row0 * tiles_x; i++) first += s->tile_counts[i];
+    for (uint32_t i = row0 * tiles_x; i < row1 * tiles_x; i++) pairs += s->tile_counts[i];
+    return (kiln_blend_weights_args){.n = s->n,
+                                     .splats = s->splats,
+                                     .view = &s->view,
+                                     .profile = s->profile,
+                                     .row0 = row0,
+                                     .row1 = row1,
+                                     .tile_counts = s->tile_counts + (size_t)row0 * tiles_x,
+                                     .ranks = s->ranks + first,
+                                     .n_pairs = pairs,
+                                     .weights = weights};
+}
+
+static void sum_shares(const kiln_ops *ops, unsigned threads, const scene *s, uint64_t *weights)
+{
+    const kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights);
+    memset(weights, 0, N * sizeof *weights);
+    call(ops, KILN_OP_blend_weights, threads, &a);
+}
+
+/* The definition, in double. */
+static void plain(const scene *s, double *shares)
+{
+    const double max_alpha = s->profile == KILN_PROFILE_GSPLAT_15 ? 0.999 : 0.99;
+    memset(shares, 0, N * sizeof *shares);
+    for (uint32_t at = 0; at < s->view.width * s->view.height; at++) {
+        double t = 1;
+        for (uint64_t i = 0; i < s->n; i++) {
+            const kiln_splat2d *p = &s->splats[i];
+            const double dx = p->x - (at % s->view.width + 0.5), dy = p->y - (at / s->view.width + 0.5);
+            const double power =
+                -0.5 * ((double)p->conic[0] * dx * dx + (double)p->conic[2] * dy * dy) - (double)p->conic[1] * dx * dy;
+            const double alpha = fmin(max_alpha, p->opacity * exp(power));
+            if (alpha * 255 < 1) continue;
+            if (t * (1 - alpha) < 1e-4) break;
+            shares[i] += alpha * t;
+            t *= 1 - alpha;
+        }
+    }
+}
+
+static void shares_are_those_of_the_plain_blend(void **unused)
+{
+    (void)unused;
+    for (uint32_t k = 0; k < 6; k++) {
+        scene *s = scene_make(70 + k, 50, (kiln_profile_id)(k % 3), k < 3 ? 8 : 40, k % 2 ? 0.05 : 0.5);
+        uint64_t weights[N];
+        double shares[N];
+        sum_shares(kiln_ops_cpu(), 2, s, weights);
+        plain(s, shares);
+        for (uint64_t i = 0; i < N; i++) /* a pixel may be decided the other way: 1/255 of it */
+            if (fabs((double)weights[i] / KILN_BLEND_UNIT - shares[i]) > 5e-3 + 1e-5 * shares[i])
+                fail_msg("Gaussian %d has %.9g, not %.9g", (int)i, (double)weights[i] / KILN_BLEND_UNIT, shares[i]);
+        scene_free(s);
+    }
+}
+
+/* What all Gaussians have of the picture together is what raster says that they cover: 2^-24 a pixel and Gaussian is cut off. */
+static void shares_sum_up_to_what_raster_covers(void **unused)
+{
+    (void)unused;
+    scene *s = scene_make(90, 61, KILN_PROFILE_GSPLAT_16, 25, 0.2);
+    uint64_t weights[N], all = 0;
+    float *rgba = malloc((size_t)90 * 61 * 4 * sizeof *rgba);
+    double covered = 0;
+    sum_shares(kiln_ops_cpu(), 1, s, weights);
+    for (uint64_t i = 0; i < N; i++) all += weights[i];
+    const kiln_raster_args a = {.n = s->n,
+                                .splats = s->splats,
+                                .view = &s->view,
+                                .profile = s->profile,
+                                .row1 = kiln_view_tiles_y(&s->view),
+                                .tile_counts = s->tile_counts,
+                                .ranks = s->ranks,
+                                .n_pairs = s->room,
+                                .rgba = rgba};
+    call(kiln_ops_cpu(), KILN_OP_raster, 1, &a);
+    for (uint32_t i = 0; i < 90 * 61; i++) covered += (double)rgba[4 * i + 3];
+    assert_true(covered > 1000);
+    assert_true(fabs((double)all / KILN_BLEND_UNIT - covered) < 1e-5 * covered);
+    free(rgba);
+    scene_free(s);
+}
+
+static void shares_do_not_depend_on_threads_instructions_or_bands(void **unused)
+{
+    (void)unused;
+    scene *s = scene_make(203, 150, KILN_PROFILE_INRIA, 60, 0.1);
+    const uint32_t rows = kiln_view_tiles_y(&s->view);
+    uint64_t first[N], weights[N] = {0};
+    sum_shares(kiln_ops_cpu_baseline(), 1, s, first);
+    for (unsigned threads = 1; threads <= 4; threads++) {
+        sum_shares(threads % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), threads, s, weights);
+        assert_memory_equal(first, weights, sizeof first);
+    }
+    memset(weights, 0, sizeof weights);
+    for (uint32_t row = 0, step = 1; row < rows; row += step, step = 3 - step) {
+        const kiln_blend_weights_args a = args_of(s, row, row + step < rows ? row + step : rows, weights);
+        call(kiln_ops_cpu(), KILN_OP_blend_weights, 2, &a);
+    }
+    assert_memory_equal(first, weights, sizeof first);
+    scene_free(s);
+}
+
+static void slabs_give_the_same_shares(void **unused)
+{
+    (void)unused;
+    for (uint32_t k = 0; k < 4; k++) {
+        scene *s = scene_make(73, 50 + k, (kiln_profile_id)(k % 3), 30, k < 2 ? 0.5 : 0.02);
+        const size_t pixels = (size_t)s->view.width * s->view.height;
+        uint64_t whole[N], weights[N] = {0}, stopped = 0;
+        sum_shares(kiln_ops_cpu(), 2, s, whole);
+        kiln_raster_state *between = calloc(pixels, sizeof *between);
+        assert_non_null(between);
+        for (uint64_t first = 0, step = 1; first < N; first += step, step = step % 97 * 3 + 1) {
+            const uint64_t end = first + step < N ? first + step : N;
+            make_lists(s, first, end);
+            kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights + first);
+            a.splats += first;
+            a.n = end - first;
+            a.state = between;
+            call(step % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), KILN_OP_blend_weights, 2, &a);
+        }
+        for (size_t i = 0; i < pixels; i++) stopped += between[i].left < 0;
+        assert_true(k < 2 ? stopped > 0 : stopped < pixels);
+        assert_memory_equal(whole, weights, sizeof whole);
+        free(between);
+        scene_free(s);
+    }
+}
+
+static void a_rank_that_names_nothing_is_refused(void **unused)
+{
+    (void)unused;
+    scene *s = scene_make(40, 40, KILN_PROFILE_INRIA, 20, 0.5);
+    uint64_t weights[N] = {0}, work[64];
+    size_t bytes = sizeof work;
+    const kiln_exec x = {.device = -1, .threads = 2};
+    kiln_error err = {0};
+    const kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), weights);
+    s->ranks[s->room - 1] = N;
+    assert_int_equal(kiln_ops_cpu()->blend_weights(&x, &a, work, &bytes, &err), KILN_E_INPUT);
+    assert_non_null(strstr(err.msg, "is not there"));
+    scene_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_those_of_the_plain_blend),
+        cmocka_unit_test(shares_sum_up_to_what_raster_covers),
+        cmocka_unit_test(shares_do_not_depend_on_threads_instructions_or_bands),
+        cmocka_unit_test(slabs_give_the_same_shares),
+        cmocka_unit_test(a_rank_that_names_nothing_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
