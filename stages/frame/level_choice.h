@@ -1,0 +1,63 @@
+/* level_choice -- chooses which levels of detail a view is drawn of.
+ *
+ * A cut is a set of nodes of a tree of levels (schema/levels.h), each with one of its levels, that stands for every baked row
+ * exactly once. Level 0 of a leaf is the baked chunk itself.
+ *
+ * --level has three forms (kiln_level_wish):
+ *   K      0 .. 31: each node at level K, or at its coarsest level if that is finer. A cell above the chunks whose first level is
+ *          above K is left to its children. 0 is the full scene and needs no tree.
+ *   dB:X   0 <= X <= 200: the fewest Gaussians whose picture is at least X dB (PSNR) from the full scene's, as far as the errors
+ *          that kiln-lod measured tell.
+ *   auto   dB:35
+ *
+ * dB:X. Errors of nodes are energies: squared differences, summed over pixels, as mean of three colours. They are stored in scene
+ * units squared for a row of footprints (the width of a pixel where the node is, in scene units). What a node costs in this view is
+ * its error at its footprint here divided by the footprint squared, in pixels. Costs of nodes are added; the budget is
+ * 10^(-X/10) times the number of pixels. A node that the view cannot see costs nothing. Nodes without measured errors (kiln-lod had
+ * no cameras) are drawn at the coarsest level whose largest Gaussian is below a pixel across.
+ *
+ * From the full scene on, the step that costs least for each row that it saves is taken, as long as the sum stays within the
+ * budget: optimal tree pruning (Chou, Lookabaugh, Gray 1989), which finds the lower convex hull of (rows, cost); what is left of
+ * the budget is then filled by the next steps that fit.
+ *
+ * All arithmetic is of doubles, by + - * / and sqrt, in an order that depends on the tree alone: the same cut on every machine.
+ * Time: O(n log n) for n nodes of bounded depth. Memory: about 200 bytes for each node. Threads: none; a tree may be shared.
+ */
+#ifndef KILN_STAGES_LEVEL_CHOICE_H
+#define KILN_STAGES_LEVEL_CHOICE_H
+
+#include "schema/levels.h"
+#include "stages/frame/frame.h"
+
+typedef enum { KILN_LEVEL_AT, KILN_LEVEL_DB } kiln_level_form;
+typedef struct {
+    kiln_level_form form;
+    uint32_t level; /* of KILN_LEVEL_AT; 0: the full scene */
+    double db;      /* of KILN_LEVEL_DB */
+} kiln_level_wish;
+
+/* Reads the text of --level. KILN_E_USAGE says what it may be. */
+kiln_status kiln_level_wish_parse(const char *text, kiln_level_wish *out, kiln_error *err) KILN_MUST_CHECK;
+/* Does it ask for the full scene, for which no tree is needed? */
+static inline bool kiln_level_wish_full(const kiln_level_wish *w) { return w->form == KILN_LEVEL_AT && w->level == 0; }
+
+typedef struct {
+    uint32_t node;  /* of the tree */
+    uint32_t level; /* 0: the baked chunk */
+    uint32_t chunk; /* index into the chunks of `baked` followed by those of `levels` */
+} kiln_level_pick;
+
+typedef struct {
+    uint32_t n;
+    kiln_level_pick *picks; /* [n] nodes ascending, so in baked order */
+    uint64_t rows;          /* of all picks, also of those that the view cannot see */
+    double cost;            /* of KILN_LEVEL_DB: the sum of costs, pixels; else 0 */
+} kiln_level_cut;
+
+/* Chooses a cut for a view. s is not read for KILN_LEVEL_AT and may be NULL then. Release *out also after a failure.
+ * KILN_E_NOMEM. */
+kiln_status kiln_level_choose(const kiln_level_tree *t, const kiln_level_wish *w, const kiln_view_request *s, kiln_level_cut *out,
+                              kiln_error *err) KILN_MUST_CHECK;
+void kiln_level_cut_release(kiln_level_cut *c);
+
+#endif
