@@ -1,0 +1,45 @@
+/* level_cost -- see level_cost.h. */
+#include "stages/frame/level_cost.h"
+
+#include "kernels/math/real64.h"
+
+double kiln_level_footprint(const kiln_view *v, const float box_min[3], const float box_max[3])
+{
+    double middle = v->t[2], half = 0;
+    for (int i = 0; i < 3; i++) {
+        const double r = v->r[6 + i], lo = box_min[i], hi = box_max[i];
+        middle += r * (0.5 * (lo + hi));
+        half += (r < 0 ? -r : r) * (0.5 * (hi - lo));
+    }
+    const double nearest = middle - half > v->near_m ? middle - half : v->near_m;
+    const double farthest = middle + half > nearest ? middle + half : nearest;
+    const double focal = v->fx > v->fy ? v->fx : v->fy;
+    return sqrt(nearest) * sqrt(farthest) / focal;
+}
+
+double kiln_level_error_at(const kiln_chunk *c, double footprint)
+{
+    const uint32_t last = c->n_errors - 1;
+    double at = ldexp(1.0, c->error_step); /* of step i */
+    if (footprint < at) {
+        const double next = last > 0 ? c->errors[1] : 0.0;
+        return c->errors[0] + (1.0 - footprint / at) * (c->errors[0] - next);
+    }
+    for (uint32_t i = 0; i < last; i++, at *= 2) {
+        if (footprint >= 2 * at) continue;
+        const double share = footprint / at - 1.0;
+        return c->errors[i] + share * ((double)c->errors[i + 1] - c->errors[i]);
+    }
+    return c->errors[last];
+}
+
+double kiln_level_cost(const kiln_view *v, const kiln_level_node *node, const kiln_chunk *c)
+{
+    const double s = kiln_level_footprint(v, node->box_min, node->box_max);
+    if (c->n_errors == 0) {
+        const double across = 2.0 * kiln_exp_f64(c->max_log_scale); /* 2 sigma */
+        return across < s ? 0.0 : KILN_LEVEL_TOO_COSTLY;
+    }
+    const double cost = kiln_level_error_at(c, s) / s / s;
+    return cost < KILN_LEVEL_TOO_COSTLY ? cost : KILN_LEVEL_TOO_COSTLY;
+}

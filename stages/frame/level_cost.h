@@ -1,0 +1,25 @@
+/* level_cost -- what it costs a view to be drawn of a level of a node instead of the full scene: level_choice.h says in which unit.
+ */
+#ifndef KILN_STAGES_LEVEL_COST_H
+#define KILN_STAGES_LEVEL_COST_H
+
+#include "schema/levels.h"
+#include "stages/frame/frame.h"
+
+/* More than any budget, and small enough that the sum over 2^32 nodes is finite. */
+#define KILN_LEVEL_TOO_COSTLY 1e200
+
+/* Returns the width of a pixel, in scene units, for a box: that at the geometric mean of its nearest and farthest depth, of which
+ * neither is below the near plane. The mean of 1 / depth^2 over a range is 1 / (nearest farthest), and pixels go with 1 / depth^2:
+ * so an error that is spread over the box costs what it costs at this depth. */
+double kiln_level_footprint(const kiln_view *v, const float box_min[3], const float box_max[3]);
+
+/* Returns the stored error of a level at a footprint, in scene units squared: linear between the steps, constant above the last,
+ * and below the first along the line through the first two, which ends at twice the first. c has errors. */
+double kiln_level_error_at(const kiln_chunk *c, double footprint);
+
+/* Returns the cost of drawing the level c of a node, in pixels. Without errors: 0 if its largest Gaussian is below a pixel across,
+ * else KILN_LEVEL_TOO_COSTLY. */
+double kiln_level_cost(const kiln_view *v, const kiln_level_node *node, const kiln_chunk *c);
+
+#endif
