@@ -13,6 +13,7 @@
 #include "stages/export/bakes.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_views.h"
+#include "stages/export/level_chunks.h"
 #include "stages/export/writer.h"
 #include "stages/import/dataset/additions.h"
 
@@ -95,6 +96,7 @@ typedef struct {
     char target[KILN_PATH_MAX];
     kiln_hash record; /* of the unit that remembers the written file: of all that decides what is in it */
     bool intact;      /* it lies there as it was written */
+    bool levels;      /* it gets the levels of e.bakes[0] */
 } file;
 
 typedef struct {
@@ -238,16 +240,26 @@ static void key_inputs(kiln_hasher *h, const job *j)
     }
 }
 
+/* Nothing where a format gets none, so that what was written before there were levels is known. */
+static void key_levels(kiln_hasher *h, const job *j, bool gets)
+{
+    if (gets) kiln_key_hash(h, "levels", j->e.bakes[0].levels->digest);
+}
+
 static kiln_hash input_key(kiln_run *r, const job *j)
 {
     kiln_hasher *h = kiln_run_key(r);
+    bool gets = false;
+    for (uint32_t i = 0; i < j->n_files; i++) gets = gets || j->files[i].levels;
     key_inputs(h, j);
+    key_levels(h, j, gets);
     return kiln_key_end(h);
 }
 
 /* What a file looked like when we had written it: the counters of a unit without outputs. The other formats do not count. */
-static kiln_hash record_key(kiln_run *r, const job *j, const kiln_writer *w)
+static kiln_hash record_key(kiln_run *r, const job *j, const file *f)
 {
+    const kiln_writer *w = f->writer;
     char text[KILN_OPT_TEXT_MAX];
     kiln_hasher *h = kiln_run_key_bare(r, "written file");
     kiln_key_text(h, "format", w->name);
@@ -258,6 +270,7 @@ static kiln_hash record_key(kiln_run *r, const job *j, const kiln_writer *w)
         kiln_key_text(h, row->name, text);
     }
     key_inputs(h, j);
+    key_levels(h, j, f->levels);
     if (w->functions->views) kiln_export_views_key(h, &j->views);
     return kiln_key_end(h);
 }
@@ -334,8 +347,8 @@ static void say_what_was_written(const file *f, const kiln_export *e, const kiln
     for (uint32_t i = 0; i < said->loss.n; i++)
         kiln_say(said->loss.psnr[i] < INFINITY ? "'%s': camera '%.300s' %.2f dB" : "'%s': camera '%.300s' equal", f->target,
                  said->loss.cameras[i].name, said->loss.psnr[i]);
-    kiln_say("%llu row%s of the layer '%s' written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
-             e->bakes[0].layer->kind, f->target);
+    kiln_say("%llu row%s of the layer '%s'%s written to '%s'", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
+             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", f->target);
 }
 
 /* A member that cannot be set makes the object NULL, which report says. */
@@ -381,27 +394,38 @@ static kiln_status report(kiln_run *r, const file *f, const kiln_export *e, cons
     return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting") : KILN_OK;
 }
 
-/* e: a copy of j->e for this format; free(e->chunks). */
-static kiln_status begin_file(const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e, kiln_error *err)
+/* e: a copy of j->e for this format; end_file, also after a failure. */
+static kiln_status begin_file(const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e, kiln_level_tree *tree,
+                              kiln_error *err)
 {
+    *e = (kiln_export){0};
+    *tree = (kiln_level_tree){0};
     KILN_TRY(kiln_temporary_path(f->target, temporary, err));
     *e = j->e;
+    e->chunks = NULL;
     KILN_TRY(KILN_ALLOC(&e->chunks, e->n_chunks, "chunks", err)); /* selection shortens the list */
     memcpy(e->chunks, j->e.chunks, e->n_chunks * sizeof *e->chunks);
     e->target = f->target;
     e->temporary = temporary;
     e->views = f->writer->functions->views ? &j->views : NULL;
-    return KILN_OK;
+    return f->levels ? kiln_export_add_levels(e, tree, err) : KILN_OK;
+}
+
+static void end_file(kiln_export *e, kiln_level_tree *tree)
+{
+    kiln_level_tree_release(tree);
+    free(e->chunks);
 }
 
 static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     kiln_export e;
+    kiln_level_tree tree;
     const kiln_loss loss = {.most = o.report_loss, .min_psnr = o.min_psnr};
-    KILN_TRY(begin_file(j, f, temporary, &e, err));
-    const kiln_status st = kiln_export_check(r, f->writer, &e, &loss, err);
-    free(e.chunks);
+    kiln_status st = begin_file(j, f, temporary, &e, &tree, err);
+    if (st == KILN_OK) st = kiln_export_check(r, f->writer, &e, &loss, err);
+    end_file(&e, &tree);
     return st;
 }
 
@@ -410,8 +434,9 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
     char temporary[KILN_PATH_MAX];
     kiln_export_said said = {.loss = {.most = o.report_loss, .min_psnr = o.min_psnr}};
     kiln_export e;
-    KILN_TRY(begin_file(j, f, temporary, &e, err));
-    kiln_status st = kiln_export_run(r, f->writer, &e, &said, err);
+    kiln_level_tree tree;
+    kiln_status st = begin_file(j, f, temporary, &e, &tree, err);
+    if (st == KILN_OK) st = kiln_export_run(r, f->writer, &e, &said, err);
     if (st == KILN_OK) {
         say_what_was_written(f, &e, &said);
         st = report(r, f, &e, &said, err);
@@ -419,7 +444,7 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
     kiln_buffer_release(&said.notes);
     kiln_buffer_release(&said.remarks);
     kiln_loss_release(&said.loss);
-    free(e.chunks);
+    end_file(&e, &tree);
     return st;
 }
 
@@ -440,6 +465,21 @@ static kiln_status load_views(kiln_run *r, job *j, kiln_error *err)
     return asked ? kiln_export_views_load(kiln_run_manifest(r), &j->views, err) : KILN_OK;
 }
 
+/* Takes the levels where the format is made of them, or holds them and there are some for all that is written. */
+static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
+{
+    const unsigned holds = f->writer->holds;
+    if (holds & KILN_NEEDS_LEVELS) {
+        KILN_TRY(kiln_export_check_levels(&j->e, f->writer->name, err));
+        KILN_TRY(kiln_run_need(r, kiln_layer_kinds[KILN_LAYER_levels].stage, err));
+    } else if (!(holds & KILN_TAKES_LEVELS) || kiln_export_check_levels(&j->e, f->writer->name, NULL) != KILN_OK) {
+        return KILN_OK;
+    }
+    const kiln_status st = kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], err);
+    f->levels = st == KILN_OK;
+    return st == KILN_E_STALE && !(holds & KILN_NEEDS_LEVELS) ? KILN_OK : st;
+}
+
 static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
 {
     if (!isnan(o.min_psnr) && o.report_loss == 0)
@@ -452,8 +492,9 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(load_views(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         KILN_TRY(choose_target(r, j, &j->files[i], err));
-        j->files[i].record = record_key(r, j, j->files[i].writer);
         KILN_TRY(kiln_writer_check_kind(j->files[i].writer, j->e.splats, err));
+        KILN_TRY(choose_levels(r, j, &j->files[i], err));
+        j->files[i].record = record_key(r, j, &j->files[i]);
         const bool again =
             kiln_run_is_once(r) || kiln_run_force(r) || o.report_loss > 0; /* a loss is measured on what is written */
         if (!again) KILN_TRY(look_at_file(r, &j->files[i], err));

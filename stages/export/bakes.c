@@ -60,7 +60,11 @@ kiln_status kiln_export_bake_open(kiln_manifest *m, const char *path, kiln_layer
     return source_rows(m, &out->scene, &out->n_source_rows, err);
 }
 
-void kiln_export_bake_release(kiln_export_bake *p) { kiln_layer_free(p->layer); }
+void kiln_export_bake_release(kiln_export_bake *p)
+{
+    kiln_layer_free(p->layer);
+    kiln_layer_free(p->levels);
+}
 
 /* ---- several bakes ----------------------------------------------------------------------------------------------------------- */
 
@@ -152,7 +156,8 @@ static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
             const kiln_chunk *chunk = &bake->layer->chunks[c];
             if (chosen[at]) chosen[at] = kiln_filters_chunk(&filters, chunk, bake->scene.origin) != KILN_CHUNK_NONE;
             if (!chosen[at]) continue;
-            e->chunks[e->n_chunks++] = (kiln_export_chunk){.bake = p, .chunk = chunk, .first = e->n_rows, .n = chunk->count};
+            e->chunks[e->n_chunks++] =
+                (kiln_export_chunk){.bake = p, .chunk = chunk, .first = e->n_rows, .n = chunk->count, .node = KILN_NO_NODE};
             e->n_rows += chunk->count;
         }
     }

@@ -2,6 +2,8 @@
 #include "stages/export/export_shared.h"
 
 #include "schema/layers.h"
+#include "stages/export/bakes.h"
+#include "stages/export/level_chunks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +17,14 @@ typedef struct {
 
 typedef struct {
     kiln_layer_kind kind;
-    kiln_hash layer;
+    kiln_hash layer, levels;
+    bool has_levels;
     uint64_t n_source_rows, source_first;
     char path[KILN_PATH_MAX];
 } part_record;
 
 typedef struct {
-    uint32_t bake, index;
+    uint32_t bake, index; /* in the layer, or behind its chunks in the levels */
     uint64_t n;
 } chunk_record;
 
@@ -46,12 +49,22 @@ static kiln_status pack_bake(const kiln_export_bake *p, kiln_buffer *out, kiln_e
     KILN_TRY(KILN_ALLOC(&r, 1, "a bake", err));
     r->kind = kiln_layer_kind_find(p->layer->kind);
     r->layer = p->layer->digest;
+    r->has_levels = p->levels != NULL;
+    if (p->levels) r->levels = p->levels->digest;
     r->n_source_rows = p->n_source_rows;
     r->source_first = p->source_first;
     memcpy(r->path, p->path, sizeof r->path);
     const kiln_status st = kiln_buffer_put(out, r, sizeof *r, err);
     free(r);
     return st;
+}
+
+static chunk_record record_of(const kiln_export *e, const kiln_export_chunk *c)
+{
+    const kiln_export_bake *bake = &e->bakes[c->bake];
+    const uint32_t index =
+        c->level ? bake->layer->n_chunks + (uint32_t)(c->chunk - bake->levels->chunks) : (uint32_t)(c->chunk - bake->layer->chunks);
+    return (chunk_record){c->bake, index, c->n};
 }
 
 kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out, kiln_error *err)
@@ -63,6 +76,7 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     h.e = *e;
     h.e.bakes = NULL;
     h.e.chunks = NULL;
+    h.e.tree = NULL; /* the workers make it of the levels */
     h.e.target = h.e.temporary = NULL;
     h.e.plan = NULL;
     h.e.views = NULL; /* the parent's: it does not follow */
@@ -70,8 +84,7 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     KILN_TRY(kiln_buffer_put(out, &h, sizeof h, err));
     for (uint32_t i = 0; i < e->n_bakes; i++) KILN_TRY(pack_bake(&e->bakes[i], out, err));
     for (uint32_t i = 0; i < e->n_chunks; i++) {
-        const kiln_export_chunk *c = &e->chunks[i];
-        const chunk_record r = {c->bake, (uint32_t)(c->chunk - e->bakes[c->bake].layer->chunks), c->n};
+        const chunk_record r = record_of(e, &e->chunks[i]);
         KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
     }
     KILN_TRY(kiln_buffer_put(out, e->target, strlen(e->target) + 1, err));
@@ -115,6 +128,7 @@ static kiln_status take_bake(cursor *c, kiln_manifest *first, kiln_export_bake *
     if (r->path[0]) KILN_GO(kiln_manifest_open(r->path, KILN_OPEN_READ, "export", true, &m, err));
     KILN_GO(kiln_scene_get(m, &p->scene, err));
     KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[r->kind].name, r->layer, &p->layer, err));
+    if (r->has_levels) KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, r->levels, &p->levels, err));
 done:
     if (m != first) kiln_manifest_close(m);
     free(r);
@@ -126,9 +140,12 @@ static kiln_status take_chunks(cursor *c, kiln_export *e, kiln_error *err)
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         chunk_record r;
         KILN_TRY(take(c, &r, sizeof r, err));
-        if (r.bake >= e->n_bakes || r.index >= e->bakes[r.bake].layer->n_chunks)
+        const kiln_export_bake *bake = r.bake < e->n_bakes ? &e->bakes[r.bake] : NULL;
+        const uint32_t n = bake ? bake->layer->n_chunks : 0;
+        if (!bake || r.index >= n + (bake->levels ? bake->levels->n_chunks : 0))
             return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u", r.index, r.bake);
-        e->chunks[i] = (kiln_export_chunk){.bake = r.bake, .chunk = &e->bakes[r.bake].layer->chunks[r.index], .n = r.n};
+        const kiln_chunk *chunk = r.index < n ? &bake->layer->chunks[r.index] : &bake->levels->chunks[r.index - n];
+        e->chunks[i] = (kiln_export_chunk){.bake = r.bake, .chunk = chunk, .n = r.n, .node = KILN_NO_NODE};
     }
     kiln_export_count_rows(e);
     return KILN_OK;
@@ -148,6 +165,7 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     KILN_TRY(KILN_ALLOC(&out->e.chunks, h.e.n_chunks, "chunks", err));
     for (uint32_t i = 0; i < h.e.n_bakes; i++) KILN_TRY(take_bake(&c, m, &out->e.bakes[i], err));
     KILN_TRY(take_chunks(&c, &out->e, err));
+    if (out->e.bakes[0].levels) KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
     KILN_TRY(take_text(&c, out->target, err));
     KILN_TRY(take_text(&c, out->temporary, err));
     if (c.left != h.plan_bytes) return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);
@@ -161,7 +179,8 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
 
 void kiln_export_copy_release(kiln_export_copy *c)
 {
-    for (uint32_t i = 0; c->e.bakes && i < c->e.n_bakes; i++) kiln_layer_free(c->e.bakes[i].layer);
+    kiln_level_tree_release(&c->tree);
+    for (uint32_t i = 0; c->e.bakes && i < c->e.n_bakes; i++) kiln_export_bake_release(&c->e.bakes[i]);
     free(c->e.bakes);
     free(c->e.chunks);
     kiln_buffer_release(&c->plan);

@@ -25,6 +25,7 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
 typedef struct {
     kiln_export e;
     kiln_export_places places;
+    kiln_level_tree tree;
     char target[KILN_PATH_MAX], temporary[KILN_PATH_MAX];
     kiln_buffer plan;
 } kiln_export_copy;

@@ -14,19 +14,23 @@ typedef struct {
     unsigned bit;
     uint32_t components; /* 0: of spherical harmonics */
     kiln_type type;
-    size_t where; /* in kiln_export_rows */
+    size_t where;  /* in kiln_export_rows */
+    bool optional; /* chunks of levels alone have it */
 } known_plane;
 
 #define AT(field) offsetof(kiln_export_rows, field)
 static const known_plane known[] = {
-    {"means", KILN_ROWS_MEANS, 3, KILN_TYPE_F32, AT(means)},
-    {"log_scales", KILN_ROWS_LOG_SCALES, 3, KILN_TYPE_F32, AT(log_scales)},
-    {"quats", KILN_ROWS_QUATS, 4, KILN_TYPE_F32, AT(quats)},
-    {"opacity_logits", KILN_ROWS_OPACITY, 1, KILN_TYPE_F32, AT(opacity_logits)},
-    {"sh0", KILN_ROWS_SH0, 3, KILN_TYPE_F32, AT(sh0)},
-    {"shN", KILN_ROWS_SHN, 0, KILN_TYPE_F32, AT(shN)},
-    {"source_row", KILN_ROWS_SOURCE_ROW, 1, KILN_TYPE_U32, AT(source_row)},
-    {"rgb", KILN_ROWS_RGB, 3, KILN_TYPE_F32, AT(rgb)},
+    {"means", KILN_ROWS_MEANS, 3, KILN_TYPE_F32, AT(means), false},
+    {"log_scales", KILN_ROWS_LOG_SCALES, 3, KILN_TYPE_F32, AT(log_scales), false},
+    {"quats", KILN_ROWS_QUATS, 4, KILN_TYPE_F32, AT(quats), false},
+    {"opacity_logits", KILN_ROWS_OPACITY, 1, KILN_TYPE_F32, AT(opacity_logits), false},
+    {"sh0", KILN_ROWS_SH0, 3, KILN_TYPE_F32, AT(sh0), false},
+    {"shN", KILN_ROWS_SHN, 0, KILN_TYPE_F32, AT(shN), false},
+    {"source_row", KILN_ROWS_SOURCE_ROW, 1, KILN_TYPE_U32, AT(source_row), false},
+    {"rgb", KILN_ROWS_RGB, 3, KILN_TYPE_F32, AT(rgb), false},
+    {"source_last", KILN_ROWS_ANCESTRY, 1, KILN_TYPE_U32, AT(source_last), true},
+    {"source_count", KILN_ROWS_ANCESTRY, 1, KILN_TYPE_U32, AT(source_count), true},
+    {"weights", KILN_ROWS_WEIGHTS, 1, KILN_TYPE_F32, AT(weights), true},
 };
 enum { N_KNOWN = sizeof known / sizeof *known };
 _Static_assert(N_KNOWN == KILN_KEPT_ORDER - KILN_KEPT_PLANES, "a worker keeps an array for each plane");
@@ -82,7 +86,7 @@ static kiln_status read_known(kiln_export_worker *x, kiln_manifest *m, const kno
     const uint32_t wanted = k->components ? k->components : kiln_sh_components(x->e->sh_degree);
     const uint64_t row = chunk->count * kiln_type_size(k->type), bytes = components * row;
     void **array = array_of(rows, k);
-    if (wanted == 0) return KILN_OK;
+    if (wanted == 0 || (k->optional && !kiln_chunk_plane(chunk, k->name))) return KILN_OK;
     if (components) KILN_TRY(check_plane(chunk, k->name, components, k->type, err));
     KILN_TRY(kiln_export_keep(x, KILN_KEPT_PLANES + (unsigned)(k - known), wanted > components ? wanted * row : bytes,
                               "planes of a chunk", array, err));

@@ -17,9 +17,11 @@ enum {
     KILN_ROWS_SH0 = 16,
     KILN_ROWS_SHN = 32,
     KILN_ROWS_SOURCE_ROW = 64,
-    KILN_ROWS_RGB = 128,    /* of points */
-    KILN_ROWS_EXTRAS = 256, /* all other planes of the chunk, as they are: extra/NAME, spacing2 */
-    KILN_ROWS_SPLAT = 63,   /* what makes a Gaussian */
+    KILN_ROWS_RGB = 128,      /* of points */
+    KILN_ROWS_EXTRAS = 256,   /* all other planes of the chunk, as they are: extra/NAME, spacing2, visibility */
+    KILN_ROWS_ANCESTRY = 512, /* source_last and source_count, which only chunks of levels have */
+    KILN_ROWS_WEIGHTS = 1024, /* the weights of levels, likewise */
+    KILN_ROWS_SPLAT = 63,     /* what makes a Gaussian */
 };
 
 typedef struct {
@@ -40,8 +42,12 @@ typedef struct {
     float *opacity_logits; /* [n] */
     float *sh0;            /* [3][n] */
     float *shN;            /* [3K][n] coefficient-major, K = (e->sh_degree + 1)^2 - 1; NULL for degree 0 */
-    uint32_t *source_row;  /* [n] in its bake */
+    uint32_t *source_row;  /* [n] in its bake; of a row of a level the first of those that it stands for */
     float *rgb;            /* [3][n] 0..1 */
+    /* Of chunks of levels, else NULL. */
+    uint32_t *source_last;  /* [n] the last of the source rows that a row stands for */
+    uint32_t *source_count; /* [n] how many they are */
+    float *weights;         /* [n] opacity times surface, summed over them */
     kiln_export_plane *extras;
     uint32_t n_extras;
 } kiln_export_rows;

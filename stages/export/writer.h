@@ -25,6 +25,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "schema/levels.h"
 #include "schema/manifest.h"
 #include "stages/engine/engine.h"
 #include "stages/export/edits.h"
@@ -41,6 +42,7 @@ typedef struct {
     char path[KILN_PATH_MAX];
     kiln_scene scene;
     kiln_layer *layer;
+    kiln_layer *levels;     /* of detail, where the format gets them (kiln_export.tree); else NULL */
     uint64_t n_source_rows; /* every source_row is below */
     uint64_t source_first;  /* in source order: the sum of those of the bakes before */
 } kiln_export_bake;
@@ -50,6 +52,8 @@ typedef struct {
     uint32_t bake; /* index of kiln_export.bakes */
     const kiln_chunk *chunk;
     uint64_t first, n; /* its rows in the file, in baked order: they begin at `first`, and are `n` after selection */
+    uint32_t node;     /* of kiln_export.tree; KILN_NO_NODE without it */
+    uint32_t level;    /* 0: a chunk of the layer; above: one of its levels */
 } kiln_export_chunk;
 
 /* Least and greatest value of what is written; lo > hi: there is none. */
@@ -70,18 +74,20 @@ enum { KILN_EXPORT_BAKES = 64 };
 typedef struct {
     kiln_export_bake *bakes; /* [n_bakes], at least one */
     uint32_t n_bakes;
-    kiln_export_chunk *chunks; /* [n_chunks], at least one with rows; bake after bake */
+    kiln_export_chunk
+        *chunks; /* [n_chunks], at least one with rows; bake after bake; behind them, with a tree, those of the levels */
     uint32_t n_chunks;
-    uint64_t n_rows;      /* of all chunks, after selection */
-    uint32_t sh_degree;   /* of what is written: --sh-degree, or the layer's */
-    bool splats;          /* Gaussians, else points */
-    bool edited;          /* rows are moved, so that no kept value of the source is theirs any more */
-    bool source_order;    /* --order: by source_row, else as the layer has them */
-    bool no_normals;      /* --no-normals: a PLY without nx ny nz */
-    bool keep_origin;     /* float coordinates relative to the scene's origin */
-    double base[3];       /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
-    double origin[3];     /* to be added to means for absolute coordinates: base; 0 with keep_origin */
-    kiln_filters filters; /* as parsed; they are bound to the planes of each bake where its rows are read */
+    const kiln_level_tree *tree; /* levels of detail of the only bake, whose chunks are all written; NULL: the format gets none */
+    uint64_t n_rows;             /* of all chunks, after selection */
+    uint32_t sh_degree;          /* of what is written: --sh-degree, or the layer's */
+    bool splats;                 /* Gaussians, else points */
+    bool edited;                 /* rows are moved, so that no kept value of the source is theirs any more */
+    bool source_order;           /* --order: by source_row, else as the layer has them */
+    bool no_normals;             /* --no-normals: a PLY without nx ny nz */
+    bool keep_origin;            /* float coordinates relative to the scene's origin */
+    double base[3];              /* what means are measured from: the scene's origin, or what a move or several bakes make of it */
+    double origin[3];            /* to be added to means for absolute coordinates: base; 0 with keep_origin */
+    kiln_filters filters;        /* as parsed; they are bound to the planes of each bake where its rows are read */
     kiln_edits edits;
     kiln_source_frame frame;   /* --frame: of formats whose specification names one */
     kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
@@ -140,7 +146,7 @@ enum { KILN_EXPORT_COUNTS = 8 };
  * round's ram counts. */
 enum {
     KILN_KEPT_PLANES = 0, /* rows.c's: one for each plane of rows.h */
-    KILN_KEPT_ORDER = 8,
+    KILN_KEPT_ORDER = 11,
     KILN_KEPT_KEYS,
     KILN_KEPT_STEP,
     KILN_KEPT_BUCKET,
@@ -247,6 +253,8 @@ enum {
     KILN_HOLDS_SPLATS = 1, /* Gaussians */
     KILN_HOLDS_POINTS = 2, /* points without scale and opacity */
     KILN_HOLDS_BITS = 4,   /* every value of every plane, bit by bit; without it values are rounded or left out */
+    KILN_NEEDS_LEVELS = 8, /* it is made of levels of detail, which kiln-lod makes */
+    KILN_TAKES_LEVELS = 16 /* it holds them where there are some */
 };
 
 enum { KILN_WRITERS_MAX = 32, KILN_WRITER_NAME_MAX = 32 }; /* with its NUL */
@@ -269,6 +277,9 @@ void kiln_writers_list(void);
 /* Reads "ply,spz" into out[KILN_WRITERS_MAX], each format once, in the order of the text. KILN_E_USAGE: there is no such format. */
 kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRITERS_MAX], uint32_t *n,
                                kiln_error *err) KILN_MUST_CHECK;
+/* Does a format of `list` (--format), or where `output` is not NULL the one that its suffix means, need levels? The first such
+ * writer; NULL: none does, or the list is none. */
+const kiln_writer *kiln_writers_need_levels(const char *list, const char *output);
 /* KILN_E_INPUT when the format cannot hold a layer of this kind of rows; the sentence names formats that can. */
 kiln_status kiln_writer_check_kind(const kiln_writer *w, bool splats, kiln_error *err) KILN_MUST_CHECK;
 /* The writer whose files have the suffix of `path` (-o), whatever its case; `wanted` where there is no suffix, or none that means a

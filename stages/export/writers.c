@@ -54,6 +54,17 @@ kiln_status kiln_writers_parse(const char *list, const kiln_writer *out[KILN_WRI
     return *n ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "--format names no format; see --list-formats");
 }
 
+const kiln_writer *kiln_writers_need_levels(const char *list, const char *output)
+{
+    const kiln_writer *chosen[KILN_WRITERS_MAX];
+    uint32_t n;
+    if (kiln_writers_parse(list, chosen, &n, NULL) != KILN_OK) return NULL;
+    if (output && n == 1 && kiln_writer_for(output, chosen[0], false, &chosen[0], NULL) != KILN_OK) return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (chosen[i]->holds & KILN_NEEDS_LEVELS) return chosen[i];
+    return NULL;
+}
+
 void kiln_writers_list(void)
 {
     for (const kiln_writer *w = kiln_writers; w->name; w++)
