@@ -102,7 +102,7 @@ void kiln_program_stop_workers(void);
 kiln_status kiln_program_stopped(kiln_error *err) KILN_MUST_CHECK;
 
 /* The stages: kiln_stage_knn is in stages/knn.c. */
-#define STAGE(name, version, reads, makes, what) extern const kiln_stage_program kiln_stage_##name;
+#define STAGE(name, ...) extern const kiln_stage_program kiln_stage_##name;
 #include "pipelines/stages.def"
 #undef STAGE
 

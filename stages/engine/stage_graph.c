@@ -6,10 +6,14 @@
 #include <string.h>
 
 const kiln_stage_info kiln_stage_graph[] = {
-#define STAGE(name, version, reads, makes, what) {#name, version, reads, makes, what},
+#define ALWAYS false
+#define ASKED true
+#define STAGE(name, version, when, reads, makes, what) {#name, version, when, reads, makes, what},
 #include "pipelines/stages.def"
 #undef STAGE
-    {NULL, 0, NULL, NULL, NULL},
+#undef ASKED
+#undef ALWAYS
+    {NULL, 0, false, NULL, NULL, NULL},
 };
 
 const kiln_stage_info *kiln_stage_find(const char *name)

@@ -9,6 +9,7 @@
 typedef struct {
     const char *name;
     uint32_t version;  /* of the algorithm; a part of every key */
+    bool asked;        /* a pipeline leaves it out unless it is asked for it (stages.def) */
     const char *reads; /* outputs, separated by blanks; or "chunks", "drawable" */
     const char *makes; /* outputs, separated by blanks: layer kinds and others */
     const char *what;  /* one line for people */

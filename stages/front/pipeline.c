@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "schema/manifest.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
@@ -26,7 +27,7 @@
 
 static struct {
     const char *out, *stages, *scene;
-    bool demo, print_commands;
+    bool demo, lod, print_commands;
 } o;
 
 /* clang-format off */
@@ -37,6 +38,8 @@ static struct {
      "run these stages alone, such as prune,chunk; the next run without it redoes what depends on them", 0},                   \
     {"demo", 0, KILN_OPT_BOOL, &o.demo, NULL, NULL, NULL,                                                                      \
      "make a demo scene and bake it; SCENE is then its folder, " DEMO_FOLDER " where none is given", 0},                                     \
+    {"lod", 0, KILN_OPT_BOOL, &o.lod, NULL, NULL, NULL,                                                                        \
+     "make levels of detail, too (kiln-lod); a bake that has them keeps them up to date without this", 0},                     \
     {"print-commands", 0, KILN_OPT_BOOL, &o.print_commands, NULL, NULL, NULL,                                                  \
      "print the command of each stage, quoted for a shell, and run none of them", 0}
 /* clang-format on */
@@ -180,11 +183,56 @@ static kiln_status choose_stage(const char *name, size_t length, bake *b, kiln_e
 
 static kiln_status choose_stages(bake *b, kiln_error *err)
 {
-    for (size_t s = 0; !o.stages && s < table.n_stages; s++) b->runs[s] = true;
+    for (size_t s = 0; !o.stages && s < table.n_stages; s++) b->runs[s] = !kiln_stage_find(table.stage[s].stage)->asked;
     for (const char *at = o.stages; at && *at;) {
         const size_t length = strcspn(at, ",");
         KILN_TRY(choose_stage(at, length, b, err));
         at += length + (at[length] == ',');
+    }
+    return KILN_OK;
+}
+
+/* ---- stages that wait to be asked for (stages.def) ---------------------------------------------------------------- */
+
+/* The option of this stage's name; NULL: it has none. */
+static const kiln_opt *row_of(const char *name)
+{
+    for (const kiln_opt *row = own_rows; row->name; row++)
+        if (row->kind == KILN_OPT_BOOL && !strcmp(row->name, name)) return row;
+    return NULL;
+}
+
+/* A manifest that cannot be read is for the first stage to complain of. */
+static bool has_run(const char *manifest, const char *stage)
+{
+    kiln_manifest *m;
+    kiln_stage_row row = {.state = KILN_STAGE_MISSING};
+    if (!kiln_is_file(manifest) || kiln_manifest_open(manifest, KILN_OPEN_READ, stage, true, &m, NULL) != KILN_OK) return false;
+    if (kiln_stage_get(m, stage, &row, NULL) != KILN_OK) row.state = KILN_STAGE_MISSING;
+    kiln_manifest_close(m);
+    return row.state != KILN_STAGE_MISSING;
+}
+
+static bool is_wanted(const bake *b, const char *stage)
+{
+    const kiln_opt *row = row_of(stage);
+    if (row && kiln_opt_given(&cli, row->name)) return *(const bool *)row->where;
+    return has_run(b->manifest, stage);
+}
+
+static void choose_asked(bake *b)
+{
+    for (size_t s = 0; !o.stages && s < table.n_stages; s++)
+        if (!b->runs[s]) b->runs[s] = is_wanted(b, table.stage[s].stage);
+}
+
+/* --lod beside --stages that leave the stage out would be dropped in silence. */
+static kiln_status check_asked(const bake *b, kiln_error *err)
+{
+    for (size_t s = 0; o.stages && s < table.n_stages; s++) {
+        const kiln_opt *row = row_of(table.stage[s].stage);
+        if (row && !b->runs[s] && kiln_opt_given(&cli, row->name) && *(const bool *)row->where)
+            return kiln_fail(err, KILN_E_USAGE, "--%s asks for a stage that --stages leaves out", row->name);
     }
     return KILN_OK;
 }
@@ -213,8 +261,9 @@ static kiln_status check_reach(const bake *b, kiln_error *err)
         for (size_t i = 0; !b->runs[s] && i < table.stage[s].n; i++) {
             const kiln_opt *row = kiln_pipeline_given(&cli, &table.stage[s].option[i]);
             if (row && !goes_to(row, b))
-                return kiln_fail(err, KILN_E_USAGE, "--%s is an option of %s, which does not run here", row->name,
-                                 table.stage[s].stage);
+                return kiln_fail(err, KILN_E_USAGE, "--%s is an option of %s, which does not run here%s%s", row->name,
+                                 table.stage[s].stage, !o.stages && row_of(table.stage[s].stage) ? "; give --" : "",
+                                 !o.stages && row_of(table.stage[s].stage) ? table.stage[s].stage : "");
         }
     return KILN_OK;
 }
@@ -528,9 +577,11 @@ static kiln_status run_bake(const kiln_parsed *parsed, bake *b, int *code, kiln_
     b->level = is_yes("quiet") ? KILN_LOG_QUIET : is_yes("verbose") ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL;
     kiln_log_init(NAME, b->level);
     KILN_TRY(choose_stages(b, err));
+    KILN_TRY(check_asked(b, err));
+    KILN_TRY(find_places(parsed, b, err));
+    choose_asked(b);
     KILN_TRY(check_reach(b, err));
     KILN_TRY(check_once(b, err));
-    KILN_TRY(find_places(parsed, b, err));
     KILN_TRY(check_parts(b, err));
     KILN_TRY(make_calls(b, err));
     if (o.demo) KILN_TRY(make_demo(b->scene, code, err));

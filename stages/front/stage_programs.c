@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const kiln_stage_program *const stages[] = {
-#define STAGE(name, version, reads, makes, what) &kiln_stage_##name,
+#define STAGE(name, ...) &kiln_stage_##name,
 #include "pipelines/stages.def"
 #undef STAGE
 };
