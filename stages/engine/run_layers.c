@@ -123,13 +123,18 @@ static bool has_nan(const kiln_bounds *b)
     return false;
 }
 
-kiln_status kiln_chunk_read_bounds(kiln_run *r, const kiln_unit *u, kiln_chunk *c, kiln_error *err)
+kiln_status kiln_chunk_read_bounds_of(kiln_run *r, const kiln_unit *u, const char *output, kiln_chunk *c, kiln_error *err)
 {
     kiln_bounds b;
-    KILN_TRY(kiln_unit_struct(r, u, "bounds", &b, sizeof b, err));
+    KILN_TRY(kiln_unit_struct(r, u, output, &b, sizeof b, err));
     if (has_nan(&b)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its bounds are no numbers"), err);
     set_bounds(c, &b);
     return KILN_OK;
+}
+
+kiln_status kiln_chunk_read_bounds(kiln_run *r, const kiln_unit *u, kiln_chunk *c, kiln_error *err)
+{
+    return kiln_chunk_read_bounds_of(r, u, "bounds", c, err);
 }
 
 kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out, kiln_error *err)

@@ -25,6 +25,9 @@ kiln_status kiln_chunk_add_output(kiln_chunk *c, const kiln_unit_result *r, cons
 const kiln_chunk *kiln_layer_model(const kiln_layer *l);
 /* Sets a chunk's bounds from the output "bounds" of the unit that made it. Fails as kiln_unit_struct. */
 kiln_status kiln_chunk_read_bounds(kiln_run *r, const kiln_unit *u, kiln_chunk *c, kiln_error *err) KILN_MUST_CHECK;
+/* The same from an output of another name, of a unit that makes several chunks. */
+kiln_status kiln_chunk_read_bounds_of(kiln_run *r, const kiln_unit *u, const char *output, kiln_chunk *c,
+                                      kiln_error *err) KILN_MUST_CHECK;
 /* Reads the means of all chunks in layer order into one new planar array [3][count]; free(*out). */
 kiln_status kiln_layer_means(kiln_manifest *m, const kiln_layer *l, float **out, kiln_error *err) KILN_MUST_CHECK;
 /* Adds a chunk's name and count and, the plane's name and hashes to a key. A chunk without the plane adds no hashes. */
