@@ -1,0 +1,199 @@
+/* kiln-lod -- makes levels of detail: fewer Gaussians that look like many, for each chunk and for the cells above, up to one node
+ * that stands for the whole scene (stages/lod/DESIGN.md).
+ *
+ * A node is a unit. Leaves are chunks of the layer `baked`; the levels of a node above are merged from the coarsest levels of its
+ * children. So all leaves are one list, then the nodes of each height are one. A node is keyed by the rows that go into it: a
+ * change in a chunk leads to its ancestors alone. Level 0 is the baked layer, which stays as it is. */
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "stages/engine/engine.h"
+#include "stages/engine/run_layers.h"
+#include "stages/engine/work.h"
+#include "stages/lod/lod_layers.h"
+#include "stages/lod/lod_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    uint32_t levels, coarsest;
+    bool dry_run;
+    kiln_view_options request;
+} o;
+
+static const kiln_opt options[] = {
+    {"levels", 0, KILN_OPT_U32, &o.levels, "N", "4", "1..8",
+     "levels of each chunk, each with half of the Gaussians of the one before", KILN_KEYED},
+    {"coarsest", 0, KILN_OPT_U32, &o.coarsest, "N", "4096", "1..65536",
+     "most Gaussians of the coarsest level of a cell above chunks, so of the whole scene", KILN_KEYED},
+    KILN_VIEW_OPTION_ROWS(o.request),
+    {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say which levels there would be, make none", KILN_ONCE},
+    {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
+};
+
+static const kiln_cli cli = {.program = "kiln-lod",
+                             .summary = "makes levels of detail: coarser Gaussians for each chunk and for the cells above",
+                             .positionals = "MANIFEST",
+                             .n_positionals = 1,
+                             .options = options,
+                             .common = kiln_common_options};
+
+typedef struct {
+    kiln_scene scene;
+    kiln_layer *baked, *levels; /* levels: NULL until they are made */
+    kiln_camera *cameras;
+    uint32_t n_cameras;
+    kiln_view_request request; /* its view is not used */
+    kiln_lod_plan plan;
+} making;
+
+static void making_release(making *k)
+{
+    kiln_lod_plan_release(&k->plan);
+    free(k->cameras);
+    kiln_layer_free(k->levels);
+    kiln_layer_free(k->baked);
+}
+
+/* ---- input -------------------------------------------------------------------------------------------------------------- */
+static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
+{
+    const kiln_camera nowhere = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 1, .height = 1, .fx = 1, .fy = 1};
+    kiln_manifest *m = kiln_run_manifest(r);
+    KILN_TRY(kiln_run_need(r, "import", err));
+    KILN_TRY(kiln_run_need(r, "chunk", err));
+    KILN_TRY(kiln_scene_get(m, &k->scene, err));
+    KILN_TRY(kiln_view_request_init(&k->request, &o.request, &k->scene, &nowhere, err));
+    KILN_TRY(kiln_cameras_get(m, &k->cameras, &k->n_cameras, err));
+    return kiln_layer_current(m, KILN_LAYER_baked, &k->baked, err);
+}
+
+static kiln_hash input_key(kiln_run *r, const making *k)
+{
+    kiln_hasher *h = kiln_run_key(r);
+    kiln_key_hash(h, "baked", k->baked->digest);
+    kiln_key_u64(h, "antialiased", k->request.antialiased);
+    for (uint32_t i = 0; i < k->n_cameras; i++) {
+        kiln_key_hash(h, "camera", kiln_camera_hash(&k->cameras[i]));
+        kiln_key_text(h, "split", k->cameras[i].split);
+    }
+    return kiln_key_end(h);
+}
+
+/* ---- levels ------------------------------------------------------------------------------------------------------------- */
+/* Leaves, then the nodes above, height by height. Merging is a heap's work: nothing in it is for a GPU, and a unit has one thread.
+ */
+static kiln_status merge(kiln_run *r, making *k, kiln_error *err)
+{
+    kiln_lod_plan *p = &k->plan;
+    kiln_status st = KILN_OK;
+    kiln_run_on_cpu(r, true);
+    kiln_run_serial(r, true);
+    for (uint32_t h = 0; h < p->n_heights && st == KILN_OK; h++) {
+        st = h == 0 ? kiln_lod_plan_leaves(r, p, NULL, err) : kiln_lod_plan_height(r, p, h, err);
+        if (st == KILN_OK)
+            st = kiln_run_units(r, h == 0 ? "merging chunks" : "merging cells", &p->units[p->first[h]],
+                                p->first[h + 1] - p->first[h], err);
+    }
+    kiln_run_serial(r, false);
+    kiln_run_on_cpu(r, false);
+    return st;
+}
+
+static kiln_status put_layers(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
+{
+    making *k = context;
+    KILN_TRY(kiln_stage_outputs_clear(m, "lod", err));
+    return kiln_run_put_layer(r, k->levels, err);
+}
+
+/* ---- report ------------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    uint32_t nodes;
+    uint64_t rows;
+} level_sum;
+
+static uint32_t sum_levels(const kiln_lod_plan *p, level_sum sums[KILN_LEVELS_MAX])
+{
+    uint32_t n = 0;
+    memset(sums, 0, KILN_LEVELS_MAX * sizeof *sums);
+    for (uint32_t node = 0; node < p->tree.n_nodes; node++) {
+        const kiln_lod_unit *u = kiln_lod_payload(p, node);
+        for (uint32_t i = 0; i < u->n_levels; i++) {
+            level_sum *s = &sums[u->first_level + i];
+            s->nodes++;
+            s->rows += u->counts[i];
+            if (u->first_level + i >= n) n = u->first_level + i + 1;
+        }
+    }
+    return n;
+}
+
+static kiln_status report_json(kiln_run *r, const making *k, const level_sum *sums, uint32_t n, kiln_error *err)
+{
+    json_t *levels = json_array();
+    int bad = 0;
+    for (uint32_t i = 1; i < n; i++)
+        bad |= json_array_append_new(levels, json_pack("{s:i, s:i, s:I}", "level", (int)i, "nodes", (int)sums[i].nodes, "gaussians",
+                                                       (json_int_t)sums[i].rows));
+    json_t *all = json_pack("{s:I, s:i, s:i, s:o}", "gaussians", (json_int_t)k->baked->count, "chunks", (int)k->baked->n_chunks,
+                            "nodes", (int)k->plan.tree.n_nodes, "levels", levels);
+    bad |= !all || json_object_update(kiln_run_report(r), all);
+    json_decref(all);
+    return bad ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report") : KILN_OK;
+}
+
+static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
+{
+    level_sum sums[KILN_LEVELS_MAX];
+    const uint32_t n = sum_levels(&k->plan, sums), nodes = k->plan.tree.n_nodes;
+    const bool looks = kiln_run_is_once(r);
+    uint64_t rows = 0;
+    KILN_TRY(report_json(r, k, sums, n, err));
+    for (uint32_t i = 1; i < n; i++) rows += sums[i].rows;
+    if (kiln_run_prints(r, looks)) {
+        kiln_print_part("%llu Gaussians in %u chunk%s: %llu in the levels of %u node%s", (unsigned long long)k->baked->count,
+                        k->baked->n_chunks, k->baked->n_chunks == 1 ? "" : "s", (unsigned long long)rows, nodes,
+                        nodes == 1 ? "" : "s");
+        if (nodes) {
+            const kiln_lod_unit *root = kiln_lod_payload(&k->plan, nodes - 1);
+            kiln_print_part("; %llu stand for the scene at level %u", (unsigned long long)root->counts[root->n_levels - 1],
+                            root->first_level + root->n_levels - 1);
+        }
+        kiln_print_gap();
+    }
+    for (uint32_t i = 1; i < n && kiln_run_prints_all(r, looks); i++)
+        kiln_print("level %2u: %llu Gaussians of %u nodes", i, (unsigned long long)sums[i].rows, sums[i].nodes);
+    return KILN_OK;
+}
+
+static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
+{
+    bool fresh;
+    KILN_TRY(open_input(r, k, err));
+    const kiln_lod_rule rule = {.levels = o.levels, .coarsest = o.coarsest};
+    const kiln_hash key = input_key(r, k);
+    KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
+    if (fresh) return kiln_run_nothing_to_do(r, err);
+    KILN_TRY(kiln_lod_plan_make(k->baked, &rule, &k->plan, err));
+    if (kiln_run_is_once(r)) return report(r, k, err);
+    kiln_lod_plan_foresee(r, &k->plan);
+    KILN_TRY(merge(r, k, err));
+    KILN_TRY(kiln_lod_layer_make(r, &k->plan, &k->request, &k->levels, err));
+    KILN_TRY(report(r, k, err));
+    return kiln_run_commit(r, key, put_layers, k, err);
+}
+
+static kiln_status run(kiln_run *r, kiln_error *err)
+{
+    making *k;
+    KILN_TRY(KILN_ALLOC(&k, 1, "the state of lod", err));
+    const kiln_status st = run_stage(r, k, err);
+    making_release(k);
+    free(k);
+    return st;
+}
+
+const kiln_stage_program kiln_stage_lod = {
+    .name = "lod", .cli = &cli, .open = KILN_OPEN_WRITE, .rounds = true, .undivided = true, .run = run, .unit = kiln_lod_compute};

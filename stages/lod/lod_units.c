@@ -1,0 +1,42 @@
+/* The worker's side of kiln-lod: which unit it is, and the layer that it keeps. */
+#include "stages/lod/lod_units.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+static void free_layer(void *layer) { kiln_layer_free(layer); }
+
+kiln_status kiln_lod_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err)
+{
+    kiln_layer *l = kiln_worker_state(w);
+    kiln_manifest *m;
+    if (!l || !kiln_hash_equal(l->digest, digest)) {
+        KILN_TRY(kiln_worker_manifest(w, &m, err));
+        KILN_TRY(kiln_layer_get_digest(m, "baked", digest, &l, err));
+        kiln_worker_set_state(w, l, free_layer);
+    }
+    *out = l;
+    return KILN_OK;
+}
+
+/* The head is copied: a payload is aligned, but what is behind it need not be. */
+static kiln_status merge(kiln_worker *w, const char *name, const char *payload, size_t bytes, kiln_error *err)
+{
+    kiln_lod_unit u;
+    if (bytes < sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+    memcpy(&u, payload, sizeof u);
+    if (bytes != sizeof u + u.n_children * sizeof(kiln_lod_child) || u.n_levels > KILN_LEVELS_MAX)
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, bytes);
+    if (u.unit == KILN_LOD_LEAF) return kiln_lod_leaf_unit(w, &u, err);
+    return kiln_lod_inner_unit(w, &u, (const kiln_lod_child *)(payload + sizeof u), err);
+}
+
+kiln_status kiln_lod_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
+{
+    kiln_lod_unit_kind kind;
+    if (payload_bytes < sizeof kind) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, payload_bytes);
+    memcpy(&kind, payload, sizeof kind);
+    if (kind == KILN_LOD_LEAF || kind == KILN_LOD_INNER) return merge(w, name, payload, payload_bytes, err);
+    return kiln_fail(err, KILN_E_BUG, "unit '%s' is of kind %d", name, (int)kind);
+}

@@ -1,0 +1,60 @@
+/* lod_units -- what the parent of kiln-lod asks its workers for.
+ *
+ * leaf     the levels of a chunk of `baked`, merged bottom-up
+ * inner    the levels of a node above: its children's coarsest levels, merged further. The children's units are stored before
+ * others    visibility (visibility.h) and refinement (refine.h) have payloads of their own, which begin with the kind, too
+ *
+ * Outputs of a leaf and of an inner node, for each level K: "K PLANE" for every plane of a level (lod_rows.h), "K bounds"
+ * (kiln_bounds); and "errors" (kiln_lod_node_errors).
+ */
+#ifndef KILN_STAGES_LOD_UNITS_H
+#define KILN_STAGES_LOD_UNITS_H
+
+#include "schema/levels.h"
+#include "stages/engine/engine.h"
+#include "stages/lod/errors.h"
+
+/* First word of every payload. */
+typedef enum {
+    KILN_LOD_LEAF,
+    KILN_LOD_INNER,
+    KILN_LOD_VISIBILITY, /* visibility.h has the kinds from here on ... */
+    KILN_LOD_REFINE = 16 /* ... and refine.h from here on */
+} kiln_lod_unit_kind;
+
+/* A child of an inner node, as its unit left it. */
+typedef struct {
+    kiln_hash unit;   /* key of the unit that made it */
+    uint32_t level;   /* the coarsest */
+    uint32_t is_leaf; /* 64 bits altogether with level: the array is hashed and copied as it is */
+    uint64_t count;   /* rows of that level */
+} kiln_lod_child;
+
+/* Payload of leaves and inner nodes. Behind it: kiln_lod_child [n_children]. */
+typedef struct {
+    kiln_lod_unit_kind unit;
+    uint32_t chunk;                   /* leaf: of the layer `baked` */
+    uint32_t n_children;              /* inner */
+    uint32_t first_level, n_levels;   /* the levels that are made */
+    uint32_t sh_degree;               /* of the layer */
+    uint64_t rows;                    /* that are merged: of the chunk, or of the children's coarsest levels */
+    uint64_t counts[KILN_LEVELS_MAX]; /* [n_levels] rows of each level */
+    kiln_hash baked;                  /* digest of the layer */
+    kiln_hash visibility;             /* leaf: blob of the chunk's plane of the layer `visibility`; zero: all 1 */
+    uint32_t weighted;                /* the levels have the plane `visibility` */
+    kiln_lod_error_request errors;    /* how they are measured */
+} kiln_lod_unit;
+
+/* kiln_stage_program.unit: looks at the kind and calls one of those below. */
+kiln_status kiln_lod_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err);
+kiln_status kiln_lod_leaf_unit(kiln_worker *w, const kiln_lod_unit *u, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lod_inner_unit(kiln_worker *w, const kiln_lod_unit *u, const kiln_lod_child *children,
+                                kiln_error *err) KILN_MUST_CHECK;
+
+/* Gives the layer `baked` of a unit, which the worker keeps: borrowed until its next unit. Uses the worker's state. */
+kiln_status kiln_lod_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
+
+/* Host memory that such a unit takes, for kiln_unit.ram. */
+uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u);
+
+#endif

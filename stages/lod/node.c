@@ -1,0 +1,58 @@
+/* The levels of one node, from its rows to its outputs. */
+#include "stages/lod/node.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+kiln_status kiln_lod_node_open(const kiln_lod_unit *u, kiln_lod_node *out, kiln_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->unit = u;
+    KILN_TRY(kiln_lod_rows_make(u->rows, u->sh_degree, u->weighted, &out->from, err));
+    for (uint32_t i = 0; i < u->n_levels; i++)
+        KILN_TRY(kiln_lod_rows_make(u->counts[i], u->sh_degree, u->weighted, &out->levels[i], err));
+    return KILN_OK;
+}
+
+void kiln_lod_node_release(kiln_lod_node *n)
+{
+    for (uint32_t i = 0; i < KILN_LEVELS_MAX; i++) kiln_lod_rows_release(&n->levels[i]);
+    kiln_lod_rows_release(&n->from);
+}
+
+static kiln_status coarsen(kiln_lod_node *n, kiln_error *err)
+{
+    const kiln_lod_unit *u = n->unit;
+    const size_t bytes = kiln_coarsen_bytes(u->rows, u->sh_degree, u->n_levels);
+    kiln_coarsen_rows out[KILN_LEVELS_MAX];
+    void *work;
+    KILN_TRY(kiln_alloc_unset(&work, bytes, 1, "merging", err));
+    for (uint32_t i = 0; i < u->n_levels; i++) out[i] = n->levels[i].rows;
+    const kiln_status st = kiln_coarsen(&n->from.rows, u->n_levels, u->counts, out, work, bytes, err);
+    free(work);
+    for (uint32_t i = 0; st == KILN_OK && i < u->n_levels; i++)
+        if (out[i].n != u->counts[i])
+            return kiln_fail(err, KILN_E_BUG, "level %u of a node has %llu rows, not %llu", u->first_level + i,
+                             (unsigned long long)out[i].n, (unsigned long long)u->counts[i]);
+    return st;
+}
+
+kiln_status kiln_lod_node_merge(kiln_worker *w, kiln_lod_node *n, kiln_error *err)
+{
+    const kiln_lod_unit *u = n->unit;
+    KILN_TRY(coarsen(n, err));
+    for (uint32_t i = 0; i < u->n_levels; i++) KILN_TRY(kiln_lod_rows_put(w, u->first_level + i, &n->levels[i].rows, err));
+    return KILN_OK;
+}
+
+uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u)
+{
+    const uint64_t from = kiln_lod_rows_bytes(u->rows, u->sh_degree, u->weighted);
+    uint64_t levels = 0;
+    for (uint32_t i = 0; i < u->n_levels; i++) levels += kiln_lod_rows_bytes(u->counts[i], u->sh_degree, u->weighted);
+    /* While rows are read, one plane is there twice; the scratch of merging comes after that. */
+    return from + levels + kiln_coarsen_bytes(u->rows, u->sh_degree, u->n_levels) + kiln_read_ram(from) + kiln_outputs_ram(levels) +
+           ((uint64_t)1 << 20);
+}
