@@ -34,10 +34,10 @@ kiln_status kiln_level_wish_parse(const char *text, kiln_level_wish *out, kiln_e
     } else if (isdigit((unsigned char)text[0])) {
         const unsigned long level = strtoul(text, &end, 10);
         *out = (kiln_level_wish){.form = KILN_LEVEL_AT, .level = (uint32_t)level};
-        if (!errno && !*end && level < KILN_LEVELS_MAX) return KILN_OK;
+        if (!errno && !*end && level <= KILN_LEVELS_MAX) return KILN_OK;
     }
     return kiln_fail(err, KILN_E_USAGE, "--level takes auto, a level from 0 (full) to %d, or dB:X with X from 0 to 200, not '%s'",
-                     KILN_LEVELS_MAX - 1, text);
+                     KILN_LEVELS_MAX, text);
 }
 
 /* ---- levels of a node ------------------------------------------------------------------------------------------------------- */

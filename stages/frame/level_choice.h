@@ -4,7 +4,7 @@
  * exactly once. Level 0 of a leaf is the baked chunk itself.
  *
  * --level has three forms (kiln_level_wish):
- *   K      0 .. 31: each node at level K, or at its coarsest level if that is finer. A cell above the chunks whose first level is
+ *   K      0 .. 32: each node at level K, or at its coarsest level if that is finer. A cell above the chunks whose first level is
  *          above K is left to its children. 0 is the full scene and needs no tree.
  *   dB:X   0 <= X <= 200: the fewest Gaussians whose picture is at least X dB (PSNR) from the full scene's, as far as the errors
  *          that kiln-lod measured tell.

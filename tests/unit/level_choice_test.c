@@ -199,11 +199,11 @@ static void reads_the_three_forms(void **state)
     assert_true(w.form == KILN_LEVEL_DB && w.db == 35 && !kiln_level_wish_full(&w));
     assert_int_equal(kiln_level_wish_parse("dB:41.5", &w, &err), KILN_OK);
     assert_true(w.form == KILN_LEVEL_DB && w.db == 41.5);
-    assert_int_equal(kiln_level_wish_parse("31", &w, &err), KILN_OK);
-    assert_true(w.form == KILN_LEVEL_AT && w.level == 31 && !kiln_level_wish_full(&w));
+    assert_int_equal(kiln_level_wish_parse("32", &w, &err), KILN_OK);
+    assert_true(w.form == KILN_LEVEL_AT && w.level == 32 && !kiln_level_wish_full(&w));
     assert_int_equal(kiln_level_wish_parse("0", &w, &err), KILN_OK);
     assert_true(kiln_level_wish_full(&w));
-    static const char *const bad[] = {"",          "32",    "-1",    "+1",    "1.5",    " 1",
+    static const char *const bad[] = {"",          "33",    "-1",    "+1",    "1.5",    " 1",
                                       "1 ",        "Auto",  "dB:",   "dB:-1", "dB:201", "dB:nan",
                                       "dB:1e999",  "dB:3x", "db:35", "dB: 3", "dB:0x",  "99999999999999999999",
                                       "4294967296"};
@@ -231,7 +231,7 @@ static void a_fixed_level_ends_where_it_can(void **state)
         {"5", 2, {2, 3}, {0, 5}},
         {"6", 2, {2, 3}, {0, 6}},
         {"7", 1, {4}, {7}},
-        {"31", 1, {4}, {7}},
+        {"32", 1, {4}, {7}},
     };
     assert_int_equal(root, 4);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
