@@ -9,6 +9,7 @@ typedef struct {
     uint32_t *counts, *ranks;
     float *rgba, *depth;
     kiln_raster_state *state;
+    uint64_t *weights;
     void *work;
     size_t work_bytes, bytes;
     uint64_t left; /* the violation word, copied to the host */
@@ -193,6 +194,66 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
     if (!*done) return KILN_OK;
     KILN_TRY(lay_out_band(d, d->store->scratch.at, &e, a, &b, err));
     return kiln_store_settle(&x, draw(d, &x, &e, a, &b, err));
+}
+
+/* ---- shares of a picture ------------------------------------------------------------------------------------------------- */
+static kiln_blend_weights_args weights_of(const kiln_drawing *d, const kiln_raster_args *a, const band *b)
+{
+    return (kiln_blend_weights_args){.n = d->n,
+                                     .splats = ordered_of(d).splats,
+                                     .view = a->view,
+                                     .profile = a->profile,
+                                     .row0 = a->row0,
+                                     .row1 = a->row1,
+                                     .tile_counts = b->counts,
+                                     .ranks = b->ranks,
+                                     .n_pairs = a->n_pairs,
+                                     .weights = b->weights,
+                                     .state = b->state};
+}
+
+static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_raster_args *a, band *b, kiln_error *err)
+{
+    kiln_carve c = {at, 0};
+    *b = (band){0};
+    b->violation = kiln_take(&c, 1, sizeof *b->violation);
+    b->counts = kiln_take(&c, tiles_of(a->view, a->row0, a->row1), sizeof *b->counts);
+    b->ranks = kiln_take(&c, a->n_pairs, sizeof *b->ranks);
+    b->weights = kiln_take(&c, d->n, sizeof *b->weights);
+    if (a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
+    const kiln_tile_pairs_emit_args emit = emit_of(d, a->view, a->row0, a->row1, a->n_pairs, b);
+    const kiln_blend_weights_args blend = weights_of(d, a, b);
+    KILN_TRY(add_work(d->store->runner, KILN_OP_tile_pairs_emit, &emit, b, err));
+    KILN_TRY(add_work(d->store->runner, KILN_OP_blend_weights, &blend, b, err));
+    take_work(&c, b);
+    return KILN_OK;
+}
+
+static kiln_status weigh(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, uint64_t *weights, band *b,
+                         kiln_error *err)
+{
+    const uint64_t pixels = kiln_raster_pixels(a);
+    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
+    const kiln_blend_weights_args blend = weights_of(d, a, b);
+    KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
+    KILN_TRY(kiln_device_copy_in(x, b->weights, weights, d->n * sizeof *weights, err));
+    if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
+    KILN_TRY(emit(d, &e, b, err));
+    KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_blend_weights, &blend, b->work, b->work_bytes, b->violation, err));
+    if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
+    KILN_TRY(kiln_device_copy_out(x, weights, b->weights, d->n * sizeof *weights, err));
+    return kiln_store_read_violation(x, b->violation, &b->left, err);
+}
+
+kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *weights, bool *done, kiln_error *err)
+{
+    const kiln_exec x = kiln_runner_exec(d->store->runner);
+    band b;
+    KILN_TRY(lay_out_weights(d, NULL, a, &b, err));
+    KILN_TRY(reserve(d, &b, done, err));
+    if (!*done) return KILN_OK;
+    KILN_TRY(lay_out_weights(d, d->store->scratch.at, a, &b, err));
+    return kiln_store_settle(&x, weigh(d, &x, a, weights, &b, err));
 }
 
 /* ---- to host memory ------------------------------------------------------------------------------------------------------ */

@@ -23,6 +23,7 @@ typedef struct {
     uint32_t *live; /* kiln_visible_window.live */
     kiln_draw_window window;
     kiln_raster_state *state; /* [height][width] */
+    uint64_t *const *sums;    /* of shares (draw_weights.h), instead of a picture; NULL: a picture */
     uint32_t tiles_x, tiles_y;
     int threads;
 } drawing;
@@ -133,7 +134,7 @@ static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_he
 }
 
 /* Draws the tile rows that have an unfinished tile; adjacent rows together. */
-static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, uint64_t *weights, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
     for (uint32_t row = 0; row < v->tiles_y; row = a.row1 + 1) {
@@ -142,10 +143,23 @@ static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_stats *
         while (a.row1 < v->tiles_y && live_above(v, a.row1 + 1) > live_above(v, a.row1)) a.row1++;
         if (a.row0 == a.row1) continue;
         a.state = v->state + (uint64_t)a.row0 * KILN_TILE * a.view->width;
-        KILN_TRY(kiln_draw_rows(v->runner, d, &a, &pairs, err));
+        KILN_TRY(kiln_draw_rows(v->runner, d, &a, weights, &pairs, err));
         stats->listed += pairs;
     }
     return KILN_OK;
+}
+
+/* Draws a slab's Gaussians, or sums their shares. */
+static kiln_status draw_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
+{
+    kiln_draw_shares shares = {0};
+    kiln_status st = KILN_OK;
+    if (v->sums) KILN_GO(kiln_draw_shares_begin(d, v->sums, &shares, err));
+    KILN_GO(draw_live_rows(v, d, shares.weights, stats, err));
+    if (v->sums) KILN_GO(kiln_draw_shares_add(v->runner, d, &shares, err));
+done:
+    kiln_draw_shares_release(&shares);
+    return st;
 }
 
 static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats *stats, kiln_error *err)
@@ -160,7 +174,7 @@ static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats 
     scene.header = scene.header ? give_header : NULL;
     scene.context = v;
     KILN_TRY(kiln_draw_collect(v->runner, &scene, &d, err));
-    const kiln_status st = draw_live_rows(v, &d, stats, err);
+    const kiln_status st = draw_collected(v, &d, stats, err);
     kiln_drawing_release(&d);
     sum_live(v);
     return st;
@@ -177,30 +191,46 @@ static kiln_status draw_slabs(drawing *v, kiln_draw_stats *stats, kiln_error *er
     return KILN_OK;
 }
 
+/* What is drawn is in v->state, or in v->sums. */
+static kiln_status draw_view(drawing *v, uint64_t capacity, kiln_draw_stats *stats, kiln_error *err)
+{
+    kiln_status st;
+    const kiln_draw_scene *s = v->scene;
+    *stats = (kiln_draw_stats){0};
+    v->tiles_x = kiln_view_tiles_x(s->view);
+    v->tiles_y = kiln_view_tiles_y(s->view);
+    v->threads = (int)kiln_runner_get_info(v->runner).threads;
+    KILN_GO(KILN_ALLOC(&v->chunks, s->n_chunks, "chunks in view", err));
+    KILN_GO(KILN_ALLOC(&v->live, ((uint64_t)v->tiles_x + 1) * (v->tiles_y + 1), "tiles", err));
+    KILN_GO(KILN_ALLOC(&v->state, (uint64_t)s->view->width * s->view->height, "pixels between slabs", err));
+    if (s->store) s->store->picture++; /* one for all slabs, so that no slab evicts planes of another */
+    v->window.visible = (kiln_visible_window){.tiles_x = v->tiles_x, .tiles_y = v->tiles_y, .live = v->live};
+    sum_live(v);
+    KILN_GO(find_cuts(v, capacity, stats, err));
+    KILN_GO(draw_slabs(v, stats, err));
+done:
+    kiln_cuts_release(&v->cuts);
+    free(v->live);
+    free(v->chunks);
+    return st;
+}
+
 kiln_status kiln_draw_slabs(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const float background[3], float *rgba,
                             float *depth, kiln_draw_stats *stats, kiln_error *err)
 {
-    kiln_status st;
-    const uint64_t pixels = (uint64_t)s->view->width * s->view->height;
-    drawing v = {.runner = r,
-                 .scene = s,
-                 .tiles_x = kiln_view_tiles_x(s->view),
-                 .tiles_y = kiln_view_tiles_y(s->view),
-                 .threads = (int)kiln_runner_get_info(r).threads};
-    *stats = (kiln_draw_stats){0};
-    KILN_GO(KILN_ALLOC(&v.chunks, s->n_chunks, "chunks in view", err));
-    KILN_GO(KILN_ALLOC(&v.live, ((uint64_t)v.tiles_x + 1) * (v.tiles_y + 1), "tiles", err));
-    KILN_GO(KILN_ALLOC(&v.state, pixels, "pixels between slabs", err));
-    if (s->store) s->store->picture++; /* one for all slabs, so that no slab evicts planes of another */
-    v.window.visible = (kiln_visible_window){.tiles_x = v.tiles_x, .tiles_y = v.tiles_y, .live = v.live};
-    sum_live(&v);
-    KILN_GO(find_cuts(&v, capacity, stats, err));
-    KILN_GO(draw_slabs(&v, stats, err));
-    kiln_raster_finish(v.state, pixels, background, (unsigned)v.threads, rgba, depth);
-done:
-    kiln_cuts_release(&v.cuts);
+    drawing v = {.runner = r, .scene = s};
+    const kiln_status st = draw_view(&v, capacity, stats, err);
+    if (st == KILN_OK)
+        kiln_raster_finish(v.state, (uint64_t)s->view->width * s->view->height, background, (unsigned)v.threads, rgba, depth);
     free(v.state);
-    free(v.live);
-    free(v.chunks);
+    return st;
+}
+
+kiln_status kiln_draw_slabs_weights(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, uint64_t *const *sums,
+                                    kiln_draw_stats *stats, kiln_error *err)
+{
+    drawing v = {.runner = r, .scene = s, .sums = sums};
+    const kiln_status st = draw_view(&v, capacity, stats, err);
+    free(v.state);
     return st;
 }

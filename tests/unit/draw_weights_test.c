@@ -1,0 +1,152 @@
+/* draw_weights_test -- shares of a scene's picture (kernels/draw/draw_weights.h): each lands in its row, and the bits are the same
+ * in one piece, in slabs, on a device of host memory with any cap (fake_device.h).
+ *
+ * starts first */
+#include "kernels/blend_weights/blend_weights.h"
+#include "kernels/draw/draw_weights.h"
+#include "tests/unit/draw_device.h"
+
+#include <math.h>
+
+typedef struct {
+    uint64_t *of[CHUNKS];
+} sums;
+
+static sums sums_make(const scene *s)
+{
+    sums all;
+    for (uint32_t k = 0; k < CHUNKS; k++) all.of[k] = memory(s->chunks[k].n, sizeof *all.of[k]);
+    return all;
+}
+
+static void sums_free(sums *all)
+{
+    for (uint32_t k = 0; k < CHUNKS; k++) free(all->of[k]);
+}
+
+static sums weigh(kiln_runner *r, scene *s, uint64_t capacity, kiln_draw_stats *stats)
+{
+    kiln_error err = {0};
+    sums all = sums_make(s);
+    s->colourless = true; /* shares need no colour */
+    if (kiln_draw_weights(r, &s->draw, capacity, all.of, stats, &err) != KILN_OK) fail_msg("%s", err.msg);
+    s->colourless = false;
+    return all;
+}
+
+static void must_be(const scene *s, const sums *right, sums *got)
+{
+    for (uint32_t k = 0; k < CHUNKS; k++) assert_memory_equal(right->of[k], got->of[k], s->chunks[k].n * sizeof *got->of[k]);
+    sums_free(got);
+}
+
+static void shares_land_in_their_rows(void **state)
+{
+    scene s;
+    picture right;
+    kiln_draw_stats stats;
+    double covered = 0;
+    uint64_t all = 0, seen = 0, drawn = 0;
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 30);
+    draw_on_cpu(&right, &s);
+    kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
+    sums got = weigh(r, &s, 0, &stats);
+    for (size_t i = 0; i < right.pixels; i++) covered += (double)right.rgba[4 * i + 3];
+    for (uint64_t i = 0; i < right.drawing.n; i++) {
+        uint64_t *at = &got.of[right.drawing.chunk[i]][right.drawing.splats[i].row];
+        drawn += *at > 0;
+        all += *at;
+        *at = 0;
+    }
+    for (uint32_t k = 0; k < CHUNKS; k++)
+        for (uint64_t i = 0; i < s.chunks[k].n; i++) seen += got.of[k][i] > 0;
+    assert_int_equal(seen, 0); /* rows that are not visible have none */
+    assert_true(drawn > 10 && covered > 100);
+    assert_true(fabs((double)all / KILN_BLEND_UNIT - covered) < 1e-4 * covered);
+    assert_int_equal(stats.visible, right.drawing.n);
+    assert_int_equal(stats.pairs, right.pairs);
+    sums_free(&got);
+    kiln_runner_free(r);
+    picture_free(&right);
+    scene_free(&s);
+}
+
+static void slabs_do_not_show(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 3; k++) {
+        scene s;
+        kiln_draw_stats stats;
+        scene_make(&s, 301, 16 + 100 * k, (kiln_profile_id)k, 40 + k);
+        kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
+        sums right = weigh(r, &s, 0, &stats);
+        assert_true(stats.visible > 10 && stats.slabs == 0);
+        for (uint64_t room = 7; room < stats.visible; room = 3 * room + 1) {
+            kiln_draw_stats cut;
+            sums got = weigh(r, &s, room, &cut);
+            must_be(&s, &right, &got);
+            assert_true(cut.slabs > 1);
+        }
+        sums_free(&right);
+        kiln_runner_free(r);
+        scene_free(&s);
+    }
+}
+
+static void no_cap_of_a_device_shows(void **state)
+{
+    scene s;
+    kiln_draw_stats stats;
+    unsigned on_device = 0, slabs = 0;
+    (void)state;
+    scene_make(&s, 64, 48, KILN_PROFILE_INRIA, 71);
+    kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
+    sums right = weigh(r, &s, 0, &stats);
+    for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 24) {
+        device d = device_open(cap);
+        s.draw.store = d.store;
+        for (unsigned turn = 0; turn < 2; turn++) {
+            kiln_draw_stats of_cap;
+            sums got = weigh(d.runner, &s, 0, &of_cap);
+            must_be(&s, &right, &got);
+            slabs += of_cap.slabs > 0;
+            on_device += kiln_runner_get_info(d.runner).n_host == 0;
+        }
+        s.draw.store = NULL;
+        device_close(&d);
+    }
+    assert_true(on_device > 10 && slabs > 0);
+    sums_free(&right);
+    kiln_runner_free(r);
+    scene_free(&s);
+}
+
+/* The last chunk has none. */
+static void a_chunk_without_sums_must_be_hidden(void **state)
+{
+    scene s;
+    kiln_error err = {0};
+    (void)state;
+    scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 30);
+    kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
+    sums all = sums_make(&s);
+    uint64_t *some[CHUNKS] = {all.of[0]};
+    assert_int_equal(kiln_draw_weights(r, &s.draw, 0, some, NULL, &err), KILN_E_BUG);
+    s.last_hidden = true;
+    assert_int_equal(kiln_draw_weights(r, &s.draw, 0, some, NULL, &err), KILN_OK);
+    sums_free(&all);
+    kiln_runner_free(r);
+    scene_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_land_in_their_rows),
+        cmocka_unit_test(slabs_do_not_show),
+        cmocka_unit_test(no_cap_of_a_device_shows),
+        cmocka_unit_test(a_chunk_without_sums_must_be_hidden),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
