@@ -35,7 +35,7 @@ static void new_manifest_is_configured_as_the_specification_says(void **state)
     kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
     assert_true(kiln_manifest_created(m));
     assert_int_equal(number_of(m, "PRAGMA application_id"), 0x4b494c4e);
-    assert_int_equal(number_of(m, "PRAGMA user_version"), 1);
+    assert_int_equal(number_of(m, "PRAGMA user_version"), 2);
     assert_int_equal(number_of(m, "PRAGMA page_size"), 65536);
     assert_int_equal(number_of(m, "PRAGMA synchronous"), 2);
     assert_int_equal(number_of(m, "PRAGMA foreign_keys"), 1);
@@ -132,9 +132,9 @@ static void newer_schema_is_refused(void **state)
 {
     char path[600];
     kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
-    run_sql(m, "PRAGMA user_version = 2");
+    run_sql(m, "PRAGMA user_version = 3");
     kiln_manifest_close(m);
-    for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++) refused(path, (kiln_open_mode)mode, "schema version 2");
+    for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++) refused(path, (kiln_open_mode)mode, "schema version 3");
 }
 
 static void empty_file_is_filled_by_create_only(void **state)

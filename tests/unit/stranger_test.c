@@ -89,7 +89,7 @@ static const struct {
     {"CREATE TABLE s (a INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE s", "its table 'sqlite_sequence' differs"},
     {"PRAGMA user_version = 0", "there is no schema version 0"},
     {"PRAGMA user_version = -1", "there is no schema version -1"},
-    {"PRAGMA user_version = 2", "has schema version 2"},
+    {"PRAGMA user_version = 3", "has schema version 3"},
     {"PRAGMA application_id = 5", "another program"},
 };
 
