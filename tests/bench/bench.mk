@@ -83,6 +83,11 @@ bench-scaling: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(INSERT_BENCH))
 ## bench-bake: DIR=scratch, DEVICES=, RAM=, STEPS="import verify": tests/bench/bake)
 bench-bake: $(if $(wildcard $O/bundle.stamp),,$(BIN) $(CODEC_RATE))
 	@O='$O' MADE=$(if $(wildcard $O/bundle.stamp),,1) tests/bench/bake
+.PHONY: bench-lod
+## bench-lod: how well levels of detail stand for the whole scene, beside splat-transform's ways to thin a scene out (SCENES='chair demo',
+## bench-lod: WAYS='M V R' AA='off on' STEPS=100 LEVELS= DIR=: tests/bench/lod)
+bench-lod: $(BIN)
+	@O='$O' SHARED='$(or $(SHARED),../shared)' tests/bench/lod
 .PHONY: soak
 ## soak: what each stage takes of host memory under which --ram, watched from outside: 3 million Gaussians, caps x threads, some 3 GB
 ## soak: of disk and half an hour (GAUSSIANS=, CAPS=, THREADS=, STAGES=, SCRATCH=dir: tests/bench/soak)

@@ -1,0 +1,223 @@
+/* tileset -- see the header. */
+#include "stages/export/tileset.h"
+
+#include "base/option.h"
+#include "kernels/math/real64.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPLATS "KHR_gaussian_splatting"
+#define PACKED SPLATS "_compression_spz_2"
+
+/* ---- names ------------------------------------------------------------------------------------------------------------------- */
+
+void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI])
+{
+    char name[KILN_TILE_URI];
+    size_t n = 0;
+    if (*node == '/') node++;
+    for (; *node && n < 100; node++) name[n++] = *node == '/' ? '_' : *node;
+    name[n] = 0;
+    (void)snprintf(out, KILN_TILE_URI, "%s_L%u.glb", n ? name : "root", level);
+}
+
+bool kiln_tile_uri_is_ours(const char *name)
+{
+    const size_t n = strlen(name);
+    if (n < 8 || strcmp(name + n - 4, ".glb") != 0) return false;
+    size_t i = n - 4;
+    while (i > 0 && name[i - 1] >= '0' && name[i - 1] <= '9') i--;
+    if (i == n - 4 || i < 3 || name[i - 1] != 'L' || name[i - 2] != '_') return false;
+    const size_t path = i - 2;
+    return (path == 4 && memcmp(name, "root", 4) == 0) || strspn(name, "0123456789_-.+") >= path;
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------------------------ */
+
+enum { SCREEN_ERROR = 16 };           /* pixels that CesiumJS allows */
+static const double like = 3.1623e-4; /* 35 dB */
+
+/* The footprint at which the error, which falls with it, is `most`. Between measured footprints the error is linear, below the
+ * first it grows with the inverse square of the footprint, above the last it falls so. */
+static double footprint_of(const kiln_chunk *level, double most)
+{
+    const uint32_t n = level->n_errors;
+    double s = ldexp(1, level->error_step), before = (double)level->errors[0];
+    if (before <= most) return s * sqrt(before / most);
+    for (uint32_t i = 1; i < n; i++) {
+        const double now = (double)level->errors[i];
+        if (now <= most) return s + s * (before - most) / (before - now);
+        s *= 2;
+        before = now;
+    }
+    return s * sqrt(before / most);
+}
+
+double kiln_tile_error(const kiln_chunk *level, const float lo[3], const float hi[3])
+{
+    const double x = (double)hi[0] - (double)lo[0], y = (double)hi[1] - (double)lo[1], z = (double)hi[2] - (double)lo[2];
+    const double seen = (x * y + y * z + z * x) / 2;
+    if (level->level == 0 || !(seen > 0)) return 0;
+    if (level->n_errors) return SCREEN_ERROR * footprint_of(level, seen * like);
+    return SCREEN_ERROR * sqrt(seen / (double)(level->count ? level->count : 1));
+}
+
+void kiln_tileset_settle(kiln_tile *tiles, uint32_t n)
+{
+    for (uint32_t i = n; i-- > 1;) { /* children are behind their parents */
+        const kiln_tile *t = &tiles[i];
+        kiln_tile *parent = &tiles[t->parent];
+        parent->error = fmax(parent->error, t->error);
+        for (int c = 0; c < 3; c++) {
+            parent->lo[c] = fmin(parent->lo[c], t->lo[c]);
+            parent->hi[c] = fmax(parent->hi[c], t->hi[c]);
+        }
+    }
+}
+
+/* ---- place ------------------------------------------------------------------------------------------------------------------- */
+
+void kiln_tile_axes(const double v[3], double out[3])
+{
+    const double at[3] = {v[0], v[2], 0.0 - v[1]};
+    memcpy(out, at, sizeof at);
+}
+
+static void cross(const double a[3], const double b[3], double out[3])
+{
+    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
+}
+
+/* The shortest turn of the unit vector u to z: I + [v] + [v]^2 / (1 + c), v = u x z, c = u . z; by half a turn about x where u is
+ * -z. */
+static void turn_to_z(const double u[3], double out[3][3])
+{
+    const double c = u[2], v[3] = {u[1], -u[0], 0};
+    const double skew[3][3] = {{0, -v[2], v[1]}, {v[2], 0, -v[0]}, {-v[1], v[0], 0}};
+    memset(out, 0, 9 * sizeof(double));
+    if (c < -1 + 1e-12) {
+        out[0][0] = 1;
+        out[1][1] = out[2][2] = -1;
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            double square = 0;
+            for (int k = 0; k < 3; k++) square += skew[i][k] * skew[k][j];
+            out[i][j] = (i == j) + skew[i][j] + square / (1 + c);
+        }
+}
+
+void kiln_tileset_place(double latitude, double longitude, double height, const double up[3], double transform[16])
+{
+    const double a = 6378137, flattening = 1 / 298.257223563, e2 = flattening * (2 - flattening);
+    double sin_phi, cos_phi, sin_lambda, cos_lambda;
+    kiln_sincos_degrees(latitude, &sin_phi, &cos_phi);
+    kiln_sincos_degrees(longitude, &sin_lambda, &cos_lambda);
+    const double away[3] = {cos_phi * cos_lambda, cos_phi * sin_lambda, sin_phi}, east[3] = {-sin_lambda, cos_lambda, 0};
+    const double normal = a / sqrt(1 - e2 * away[2] * away[2]); /* radius of curvature in the prime vertical */
+    double north[3], turned[3], turn[3][3], length;
+    cross(away, east, north);
+    kiln_tile_axes(up, turned);
+    length = sqrt(turned[0] * turned[0] + turned[1] * turned[1] + turned[2] * turned[2]);
+    for (int i = 0; i < 3; i++) turned[i] = length > 0 ? turned[i] / length : i == 2;
+    turn_to_z(turned, turn);
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 3; i++) transform[4 * j + i] = east[i] * turn[0][j] + north[i] * turn[1][j] + away[i] * turn[2][j];
+    for (int i = 0; i < 3; i++) transform[12 + i] = (normal * (i == 2 ? 1 - e2 : 1) + height) * away[i];
+    transform[3] = transform[7] = transform[11] = 0;
+    transform[15] = 1;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------------------- */
+
+static kiln_status put_box(const kiln_tile *t, kiln_buffer *b, kiln_error *err)
+{
+    double c[3], h[3];
+    for (int i = 0; i < 3; i++) {
+        c[i] = (t->lo[i] + t->hi[i]) / 2 + 0.0;
+        h[i] = (t->hi[i] - t->lo[i]) / 2;
+    }
+    return kiln_buffer_printf(b, err, "\"boundingVolume\":{\"box\":[%.17g,%.17g,%.17g,%.17g,0,0,0,%.17g,0,0,0,%.17g]}", c[0], c[1],
+                              c[2], h[0], h[1], h[2]);
+}
+
+static kiln_status open_tile(const kiln_tileset *t, uint32_t i, kiln_buffer *b, kiln_error *err)
+{
+    const kiln_tile *tile = &t->tiles[i];
+    KILN_TRY(kiln_buffer_printf(b, err, "{"));
+    KILN_TRY(put_box(tile, b, err));
+    KILN_TRY(kiln_buffer_printf(b, err, ",\"geometricError\":%.17g", tile->error));
+    if (i == 0) KILN_TRY(kiln_buffer_printf(b, err, ",\"refine\":\"REPLACE\""));
+    if (i == 0 && t->placed)
+        for (int k = 0; k < 16; k++)
+            KILN_TRY(
+                kiln_buffer_printf(b, err, "%s%.17g%s", k ? "," : ",\"transform\":[", t->transform[k] + 0.0, k == 15 ? "]" : ""));
+    return kiln_buffer_printf(b, err, ",\"content\":{\"uri\":\"%s\"}", tile->uri);
+}
+
+/* Children of tile i are list[first[i]] .. list[first[i + 1] - 1], in their order. */
+static void list_children(const kiln_tileset *t, uint32_t *first, uint32_t *list)
+{
+    for (uint32_t i = 1; i < t->n; i++) first[t->tiles[i].parent + 1]++;
+    for (uint32_t i = 0; i < t->n; i++) first[i + 1] += first[i];
+    for (uint32_t i = t->n; i-- > 1;) list[--first[t->tiles[i].parent + 1]] = i;
+    /* first[i + 1] is now where tile i's children begin: move it to its place */
+    memmove(first, first + 1, t->n * sizeof *first);
+    first[t->n] = t->n - 1;
+}
+
+/* Without recursion: the tree may be deep. */
+static kiln_status put_tiles(const kiln_tileset *t, const uint32_t *first, const uint32_t *list, uint32_t *next, kiln_buffer *b,
+                             kiln_error *err)
+{
+    uint32_t at = 0;
+    KILN_TRY(open_tile(t, 0, b, err));
+    for (;;) {
+        const uint32_t child = first[at] + next[at];
+        if (child < first[at + 1]) {
+            KILN_TRY(kiln_buffer_printf(b, err, next[at] ? "," : ",\"children\":["));
+            next[at]++;
+            at = list[child];
+            KILN_TRY(open_tile(t, at, b, err));
+            continue;
+        }
+        KILN_TRY(kiln_buffer_printf(b, err, next[at] ? "]}" : "}"));
+        if (at == 0) return KILN_OK;
+        at = t->tiles[at].parent;
+    }
+}
+
+/* What is lost where not even the root is drawn: all of it. */
+static double error_of_nothing(const kiln_tile *root)
+{
+    double square = 0;
+    for (int c = 0; c < 3; c++) square += (root->hi[c] - root->lo[c]) * (root->hi[c] - root->lo[c]);
+    return fmax(sqrt(square), 2 * root->error);
+}
+
+kiln_status kiln_tileset_json(const kiln_tileset *t, kiln_buffer *out, kiln_error *err)
+{
+    kiln_status st = KILN_OK;
+    uint32_t *first = NULL, *list = NULL, *next = NULL;
+    KILN_GO(KILN_ALLOC(&first, (uint64_t)t->n + 1, "tiles", err));
+    KILN_GO(KILN_ALLOC(&list, t->n, "tiles", err));
+    KILN_GO(KILN_ALLOC(&next, t->n, "tiles", err));
+    list_children(t, first, list);
+    KILN_GO(kiln_buffer_printf(out, err,
+                               "{\"asset\":{\"version\":\"1.1\",\"generator\":\"SplatKiln %s\"},\"geometricError\":%.17g,"
+                               "\"extensionsUsed\":[\"3DTILES_content_gltf\"],\"extensions\":{\"3DTILES_content_gltf\":"
+                               "{\"extensionsUsed\":[\"" SPLATS "\",\"" PACKED "\"],\"extensionsRequired\":[\"" SPLATS
+                               "\",\"" PACKED "\"]}},\"root\":",
+                               kiln_version, error_of_nothing(&t->tiles[0])));
+    KILN_GO(put_tiles(t, first, list, next, out, err));
+    KILN_GO(kiln_buffer_printf(out, err, "}\n"));
+done:
+    free(first);
+    free(list);
+    free(next);
+    return st;
+}

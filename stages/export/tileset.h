@@ -1,0 +1,67 @@
+/* tileset -- what tileset.json of 3D Tiles 1.1 says of a tree of tiles, each a GLB of its own.
+ *
+ * Axes. A tile's glTF has y up, and readers turn it to z up: (x, y, z) becomes (x, -z, y) (3D Tiles 1.1, 6.7.1.6.1). SPZ has right,
+ * up, back, so a row of a PLY's axes (right, down, forward) stands at (x, -y, -z) in the glTF and at (x, z, -y) in the tileset.
+ *
+ * Refinement is REPLACE: a tile stands for all that is below it. A viewer draws a tile's children instead of it where its error on
+ * the screen, geometricError * height / (2 distance tan(fov / 2)), that is geometricError over the width of a pixel there, is above
+ * what it allows: 16 pixels in CesiumJS. So a tile's error is 16 times the pixel at which it still looks like the whole
+ * (kiln_tile_error).
+ *
+ * Source: OGC 22-025r4, 3D Tiles 1.1. Pure functions; any thread.
+ */
+#ifndef KILN_STAGES_EXPORT_TILESET_H
+#define KILN_STAGES_EXPORT_TILESET_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "schema/manifest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KILN_NO_TILE UINT32_MAX
+#define KILN_TILESET_FILE "tileset.json"
+enum { KILN_TILE_URI = 128 };
+
+typedef struct {
+    char uri[KILN_TILE_URI]; /* of its GLB, beside tileset.json */
+    uint32_t parent;         /* index of a tile in front of it; KILN_NO_TILE: the root, which is the first one */
+    double error;            /* geometricError: not above its parent's; 0: nothing finer is below it */
+    double lo[3], hi[3];     /* box of what can be seen of it, in the tileset's axes; inside its parent's */
+} kiln_tile;
+
+typedef struct {
+    const kiln_tile *tiles; /* [n], parents first, at least one */
+    uint32_t n;
+    bool placed;          /* transform is written */
+    double transform[16]; /* column-major, from the tileset's axes to earth-centred, earth-fixed metres */
+} kiln_tileset;
+
+/* The name of the GLB of a chunk: "/0/3/5-7@2" becomes "0_3_5-7_L2.glb", "/" at level 0 "root_L0.glb". Two chunks never have one.
+ */
+void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI]);
+/* Is this a name that kiln_tile_uri gives? */
+bool kiln_tile_uri_is_ours(const char *name);
+
+/* From a PLY's axes to the tileset's. */
+void kiln_tile_axes(const double v[3], double out[3]);
+
+/* The geometricError of a level of a node: 16 times the pixel, in scene units, at which the level's measured error
+ * (kiln_chunk.errors) is 35 dB below the node's box as it is seen in the mean, a quarter of its surface. Without measured errors:
+ * the pixel that each Gaussian has for itself. */
+double kiln_tile_error(const kiln_chunk *level, const float lo[3], const float hi[3]);
+
+/* Makes errors and boxes what the specification wants: a parent's error is not below its children's, its box holds theirs. Tiles
+ * without children get error 0. */
+void kiln_tileset_settle(kiln_tile *tiles, uint32_t n);
+
+/* Where a tileset stands on the globe: z away from WGS 84's ellipsoid, y north, x east, at this latitude and longitude in degrees
+ * and this height above the ellipsoid in metres. up: the direction that shall point up, in a PLY's axes; it is turned to z by the
+ * shortest way. */
+void kiln_tileset_place(double latitude, double longitude, double height, const double up[3], double transform[16]);
+
+/* Appends the text of tileset.json. KILN_E_NOMEM. */
+kiln_status kiln_tileset_json(const kiln_tileset *t, kiln_buffer *out, kiln_error *err) KILN_MUST_CHECK;
+
+#endif
