@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 
 static struct {
-    const char *format, *chunks, *output, *add;
+    const char *format, *chunks, *output, *add, *geo;
     const char *filter_boxes, *filter_spheres, *filter_values;
     double translate[3], rotate[3], scale, min_psnr;
     uint32_t layer, order, frame, sh_degree, report_loss;
@@ -73,6 +73,9 @@ static const kiln_opt options[] = {
      "import "
      "expects them; as-is: the PLY's numbers",
      KILN_KEYED | KILN_LATER | KILN_NAMED},
+    {"geo", 0, KILN_OPT_TEXT, &o.geo, "LAT,LON,H", NULL, NULL,
+     "where the scene's origin lies, for 3dtiles: latitude and longitude in degrees, height above the ellipsoid (WGS 84) in metres",
+     KILN_KEYED | KILN_LATER},
     {"report-loss", 0, KILN_OPT_U32, &o.report_loss, "N", "0", "0..1000000",
      "draw up to N of the cameras from the written file and from the rows that were to be written, and say the dB between them", 0},
     {"min-psnr", 0, KILN_OPT_F64, &o.min_psnr, "DB", "off", "0..|off",
@@ -197,6 +200,25 @@ static const kiln_opt *option_named(const char *name)
     const kiln_opt *row = options;
     while (strcmp(row->name, name) != 0) row++;
     return row;
+}
+
+/* --geo: a place on the globe, for formats that have one. */
+static kiln_status choose_place(job *j, kiln_error *err)
+{
+    double *at = j->e.geo;
+    int end = 0;
+    bool used = false;
+    if (!o.geo || !*o.geo) return KILN_OK;
+    if (sscanf(o.geo, "%lf,%lf,%lf%n", &at[0], &at[1], &at[2], &end) != 3 || o.geo[end] != '\0' || !(fabs(at[0]) <= 90) ||
+        !(fabs(at[1]) <= 360) || !(fabs(at[2]) <= 1e7))
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--geo '%s' is no place; give latitude (-90 to 90), longitude (-360 to 360) and height in metres, such as "
+                         "47.37,8.54,410",
+                         o.geo);
+    for (uint32_t i = 0; i < j->n_files; i++) used = used || j->files[i].writer->functions->geo;
+    if (!used) kiln_warn("--geo is for the format 3dtiles alone, which is not written; --geo '' takes it back");
+    j->e.placed = true;
+    return KILN_OK;
 }
 
 static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
@@ -486,6 +508,7 @@ static kiln_status prepare(kiln_run *r, job *j, kiln_error *err)
         return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, which says how many cameras are drawn");
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
+    KILN_TRY(choose_place(j, err));
     if (o.report_loss && !j->e.splats)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, and the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);

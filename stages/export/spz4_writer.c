@@ -179,7 +179,7 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
     const uint32_t toc = TOC;
     unsigned char front[FRONT_MAX] = {0};
     uint64_t place = TOC + (uint64_t)n * TOC_ROW;
-    kiln_spz_header_make(p->e, plan, 4, (unsigned char)n, front);
+    kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased, 4, (unsigned char)n, front);
     memcpy(front + KILN_SPZ_HEADER, &toc, sizeof toc);
     for (int k = 0; k < n; k++) {
         const uint64_t plain = plan->at[k + 1] - plan->at[k];

@@ -185,16 +185,16 @@ kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err)
     return take_fraction(p, &plan->coding, err);
 }
 
-void kiln_spz_header_make(const kiln_export *e, const kiln_spz_plan *plan, uint32_t version, unsigned char last,
+void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version, unsigned char last,
                           unsigned char out[KILN_SPZ_HEADER])
 {
-    const uint32_t n = (uint32_t)e->n_rows;
+    const uint32_t n = (uint32_t)n_rows; /* the writers have checked it */
     memcpy(out, "NGSP", 4);
     memcpy(out + 4, &version, sizeof version);
     memcpy(out + 8, &n, sizeof n);
-    out[12] = (unsigned char)e->sh_degree;
-    out[13] = (unsigned char)plan->coding.fraction;
-    out[14] = kiln_export_scene(e)->antialiased ? FLAG_ANTIALIASED : 0;
+    out[12] = (unsigned char)coding->sh_degree;
+    out[13] = (unsigned char)coding->fraction;
+    out[14] = antialiased ? FLAG_ANTIALIASED : 0;
     out[15] = last;
 }
 

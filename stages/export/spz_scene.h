@@ -45,7 +45,7 @@ kiln_status kiln_spz_measure_end(kiln_export_parent *p, kiln_error *err) KILN_MU
     }
 
 /* The header's 16 bytes; last: byte 15. */
-void kiln_spz_header_make(const kiln_export *e, const kiln_spz_plan *plan, uint32_t version, unsigned char last,
+void kiln_spz_header_make(uint64_t n_rows, const kiln_spz_coding *coding, bool antialiased, uint32_t version, unsigned char last,
                           unsigned char out[KILN_SPZ_HEADER]);
 
 /* The codes of a chunk's rows. */

@@ -6,25 +6,16 @@
  * packs them.
  *
  *   gzip header 10 | stored block: SPZ header | plane 0 of chunk 0, of chunk 1, ... | plane 1 ... | empty block, last | crc, size
- *
- * Codes are noise to a search for matches. zlib's Z_RLE, Huffman codes and runs, is smaller than its level 6, which
- * nianticlabs/spz uses, and takes a tenth of the time: harmonics of 1M Gaussians of degree 3 8.2 MB in 0.5 s against 9.4 MB in
- * 4.3 s. Not always: of a trained chair most harmonics are near 0, and matches of more than a few bytes (Z_FILTERED) make 162 kB of
- * what are 183 by runs. So the beginning of each piece of harmonics is packed in both ways, and the better one has to be better by
- * 3 % to be taken: 0.1 s. Positions in the layer's order have high bytes in common with the row before, which level 1 finds: 6.4 MB
- * against 6.7 by runs alone, in 0.3 s.
  */
+#include "stages/export/spz_deflate.h"
 #include "stages/export/spz_scene.h"
 
 #include "base/minmax.h"
-#include "stages/export/little_endian.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { PIECE_BYTES = 1 << 18, RAW_DEFLATE = -15, MEMORY_LEVEL = 9, ZLIB_RAM = 1 << 19, SAMPLE_BYTES = 1 << 14 };
-enum { GZIP_HEAD = 10, STORED_HEAD = 5, FIRST_PIECE = GZIP_HEAD + STORED_HEAD + KILN_SPZ_HEADER };
 #define COPY_BYTES ((uint64_t)1 << 20)
 
 /* A plane of a chunk, packed. */
@@ -43,11 +34,6 @@ static const packed_chunk *chunks_of(const kiln_export *e) { return (const packe
 
 /* ---- round 1 ---------------------------------------------------------------------------------------------------------------- */
 
-/* What deflate makes of so many bytes at most: stored, with the ends of blocks. */
-static size_t room_of(size_t plain) { return plain + plain / 1024 + 128; }
-
-static uint64_t pieces_of(size_t plane) { return (plane + PIECE_BYTES - 1) / PIECE_BYTES; }
-
 /* Scratch has holes: a chunk has room for planes that do not compress. */
 static uint64_t scratch_place(const kiln_export *e, uint64_t unit)
 {
@@ -55,34 +41,6 @@ static uint64_t scratch_place(const kiln_export *e, uint64_t unit)
     uint64_t row = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) row += plan->stride[p];
     return e->chunks[unit].first * 2 * row + unit * 65536;
-}
-
-static bool deflate_as(int level, int strategy, const unsigned char *plain, size_t bytes, unsigned char *out, size_t room,
-                       size_t *packed)
-{
-    z_stream z = {0};
-    if (deflateInit2(&z, level, Z_DEFLATED, RAW_DEFLATE, MEMORY_LEVEL, strategy) != Z_OK) return false;
-    z.next_in = (unsigned char *)(uintptr_t)plain; /* zlib's type; it only reads */
-    z.avail_in = (unsigned)bytes;
-    z.next_out = out;
-    z.avail_out = (unsigned)room;
-    const bool done = deflate(&z, Z_SYNC_FLUSH) == Z_OK && z.avail_in == 0 && z.avail_out > 0;
-    *packed = room - z.avail_out;
-    (void)deflateEnd(&z); /* says that the stream is not ended */
-    return done;
-}
-
-static bool deflate_piece(int plane, const unsigned char *plain, size_t bytes, unsigned char *out, size_t room, size_t *packed)
-{
-    const size_t sample = bytes < SAMPLE_BYTES ? bytes : SAMPLE_BYTES;
-    size_t runs, matches;
-    if (plane == KILN_SPZ_POSITIONS) return deflate_as(1, Z_DEFAULT_STRATEGY, plain, bytes, out, room, packed);
-    if (plane == KILN_SPZ_SH) {
-        if (!deflate_as(1, Z_RLE, plain, sample, out, room, &runs)) return false;
-        if (!deflate_as(6, Z_FILTERED, plain, sample, out, room, &matches)) return false;
-        if (matches < runs - runs / 32) return deflate_as(6, Z_FILTERED, plain, bytes, out, room, packed);
-    }
-    return deflate_as(1, Z_RLE, plain, bytes, out, room, packed);
 }
 
 typedef struct {
@@ -99,10 +57,10 @@ static uint64_t cut(const kiln_spz_chunk *c, unsigned char *out, piece *pieces)
 {
     uint64_t n = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++)
-        for (size_t at = 0; at < c->bytes[p]; at += PIECE_BYTES) {
-            const size_t bytes = kiln_min_u64(c->bytes[p] - at, PIECE_BYTES);
+        for (size_t at = 0; at < c->bytes[p]; at += KILN_SPZ_PIECE) {
+            const size_t bytes = kiln_min_u64(c->bytes[p] - at, KILN_SPZ_PIECE);
             pieces[n++] = (piece){.plane = p, .plain = c->planes[p] + at, .bytes = bytes, .out = out};
-            out += room_of(bytes);
+            out += kiln_spz_deflate_room(bytes);
         }
     return n;
 }
@@ -111,8 +69,8 @@ static void packing_size(const size_t bytes[KILN_SPZ_PLANES], uint64_t *pieces, 
 {
     *pieces = *room = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) {
-        *pieces += pieces_of(bytes[p]);
-        *room += room_of(bytes[p]) + pieces_of(bytes[p]) * room_of(0);
+        *pieces += kiln_spz_pieces(bytes[p]);
+        *room += kiln_spz_deflate_room(bytes[p]) + kiln_spz_pieces(bytes[p]) * kiln_spz_deflate_room(0);
     }
 }
 
@@ -144,8 +102,8 @@ static kiln_status pack(kiln_export_worker *x, const kiln_spz_chunk *c, uint64_t
     n = cut(c, out, pieces);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
     for (uint64_t i = 0; i < n; i++)
-        pieces[i].done = deflate_piece(pieces[i].plane, pieces[i].plain, pieces[i].bytes, pieces[i].out, room_of(pieces[i].bytes),
-                                       &pieces[i].packed);
+        pieces[i].done = kiln_spz_deflate(pieces[i].plane, pieces[i].plain, pieces[i].bytes, pieces[i].out,
+                                          kiln_spz_deflate_room(pieces[i].bytes), &pieces[i].packed);
     for (uint64_t i = 0; i < n && st == KILN_OK; i++)
         if (!pieces[i].done) st = kiln_fail(err, KILN_E_NOMEM, "no memory to compress '%s'", x->e->target);
     if (st == KILN_OK) {
@@ -175,14 +133,14 @@ static uint64_t pack_ram(const kiln_export *e, uint64_t unit)
     uint64_t pieces, room;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) bytes[p] = e->chunks[unit].n * plan_of(e)->stride[p];
     packing_size(bytes, &pieces, &room);
-    return kiln_spz_chunk_ram(e, plan_of(e), unit) + room + pieces * sizeof(piece) + ZLIB_RAM +
+    return kiln_spz_chunk_ram(e, plan_of(e), unit) + room + pieces * sizeof(piece) + KILN_SPZ_DEFLATE_RAM +
            kiln_outputs_ram(sizeof(packed_chunk));
 }
 static uint64_t pack_thread_ram(const kiln_export *e, uint64_t unit)
 {
     (void)e;
     (void)unit;
-    return ZLIB_RAM;
+    return KILN_SPZ_DEFLATE_RAM;
 }
 
 static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
@@ -194,25 +152,16 @@ static kiln_status gather(kiln_export_parent *p, uint64_t unit, const void *resu
 
 /* ---- the parent in between -------------------------------------------------------------------------------------------------- */
 
-/* What stands in front of the first piece. */
-static void make_front(const kiln_export *e, const kiln_spz_plan *plan, unsigned char out[FIRST_PIECE])
-{
-    static const unsigned char gzip[GZIP_HEAD] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}; /* deflate; no name, no time; Unix */
-    static const unsigned char stored[STORED_HEAD] = {0, KILN_SPZ_HEADER, 0, (unsigned char)~KILN_SPZ_HEADER, 0xff};
-    memcpy(out, gzip, sizeof gzip);
-    memcpy(out + GZIP_HEAD, stored, sizeof stored);
-    kiln_spz_header_make(e, plan, 3, 0, out + GZIP_HEAD + STORED_HEAD);
-}
-
 /* Gives each plane of each chunk its place, and writes what stands before and behind them. */
 static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
 {
-    unsigned char front[FIRST_PIECE], back[10] = {3, 0}; /* the last block: fixed codes, of which only the end is there */
+    unsigned char header[KILN_SPZ_HEADER], front[KILN_SPZ_FRONT], back[KILN_SPZ_BACK];
     const kiln_spz_plan *plan = (const void *)p->plan->data;
     packed_chunk *chunks = (void *)(p->plan->data + sizeof *plan);
-    uint64_t place = FIRST_PIECE;
-    make_front(p->e, plan, front);
-    uint32_t crc = (uint32_t)crc32_z(crc32(0, NULL, 0), front + GZIP_HEAD + STORED_HEAD, KILN_SPZ_HEADER);
+    uint64_t place = KILN_SPZ_FRONT;
+    kiln_spz_header_make(p->e->n_rows, &plan->coding, kiln_export_scene(p->e)->antialiased, 3, 0, header);
+    kiln_spz_front(header, front);
+    uint32_t crc = (uint32_t)crc32_z(crc32(0, NULL, 0), header, KILN_SPZ_HEADER);
     for (int k = 0; k < KILN_SPZ_PLANES; k++)
         for (uint32_t c = 0; c < p->e->n_chunks; c++) {
             packed_plane *one = &chunks[c].planes[k];
@@ -220,8 +169,7 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
             place += one->bytes;
             crc = (uint32_t)crc32_combine(crc, one->crc, (z_off_t)(p->e->chunks[c].n * plan->stride[k]));
         }
-    kiln_put_u32(back + 2, crc);
-    kiln_put_u32(back + 6, (uint32_t)(KILN_SPZ_HEADER + plan->at[KILN_SPZ_PLANES]));
+    kiln_spz_back(crc, KILN_SPZ_HEADER + plan->at[KILN_SPZ_PLANES], back);
     KILN_TRY(kiln_export_put(p, front, sizeof front, 0, err));
     return kiln_export_put(p, back, sizeof back, place, err);
 }

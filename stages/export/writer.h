@@ -89,6 +89,8 @@ typedef struct {
     double origin[3];            /* to be added to means for absolute coordinates: base; 0 with keep_origin */
     kiln_filters filters;        /* as parsed; they are bound to the planes of each bake where its rows are read */
     kiln_edits edits;
+    bool placed;               /* --geo: the scene has a place on the globe */
+    double geo[3];             /* latitude and longitude in degrees, height above the ellipsoid in metres */
     kiln_source_frame frame;   /* --frame: of formats whose specification names one */
     kiln_export_survey survey; /* the ranges of the planes that the writer names in `survey`; of means always */
     const char *target;        /* file or folder as the user named it */
@@ -223,6 +225,7 @@ typedef struct {
     bool scratch;     /* rounds hand bytes to later rounds in a scratch file */
     bool views;       /* cameras and tile tables are part of what is written */
     bool relative;    /* positions are written without kiln_export.origin, whatever --keep-origin says */
+    bool geo;         /* --geo is for this format */
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
     const kiln_export_count *counts; /* by index of kiln_export_worker.counts, ended by a row of NULL; NULL: it counts nothing */
