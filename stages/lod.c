@@ -97,7 +97,6 @@ static kiln_status merge(kiln_run *r, making *k, kiln_error *err)
                                 p->first[h + 1] - p->first[h], err);
     }
     kiln_run_serial(r, false);
-    kiln_run_on_cpu(r, false);
     return st;
 }
 

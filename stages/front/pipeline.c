@@ -9,8 +9,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "schema/manifest.h"
+#include "schema/layers.h"
 #include "stages/engine/stage_graph.h"
+#include "stages/export/writer.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 #include "stages/import/packing.h"
@@ -192,6 +193,13 @@ static kiln_status choose_stages(bake *b, kiln_error *err)
     return KILN_OK;
 }
 
+static size_t stage_index(const char *name)
+{
+    size_t s = 0;
+    while (s < table.n_stages && strcmp(table.stage[s].stage, name) != 0) s++;
+    return s;
+}
+
 /* ---- stages that wait to be asked for (stages.def) ---------------------------------------------------------------- */
 
 /* The option of this stage's name; NULL: it has none. */
@@ -213,11 +221,35 @@ static bool has_run(const char *manifest, const char *stage)
     return row.state != KILN_STAGE_MISSING;
 }
 
+/* The text of an option that is given for a stage; NULL: it is not. */
+static const char *given_text(const char *stage, const char *name, char *text, size_t size)
+{
+    const kiln_stage_options *s = &table.stage[stage_index(stage)];
+    for (size_t i = 0; i < s->n; i++) {
+        const kiln_opt *row = strcmp(s->option[i].name, name) ? NULL : kiln_pipeline_given(&cli, &s->option[i]);
+        if (row) return kiln_opt_text(row, text, size);
+    }
+    return NULL;
+}
+
+/* The format that is to be exported and is made of levels; NULL: there is none. */
+static const kiln_writer *format_of_levels(const bake *b)
+{
+    char format[KILN_PATH_MAX], output[KILN_PATH_MAX];
+    const char *formats = given_text("export", "format", format, sizeof format);
+    const char *path = given_text("export", "output", output, sizeof output);
+    if (!b->runs[stage_index("export")] || (!formats && !path)) return NULL;
+    return kiln_writers_need_levels(formats ? formats : "ply", path);
+}
+
 static bool is_wanted(const bake *b, const char *stage)
 {
     const kiln_opt *row = row_of(stage);
+    const kiln_writer *writer = strcmp(stage, kiln_layer_kinds[KILN_LAYER_levels].stage) ? NULL : format_of_levels(b);
     if (row && kiln_opt_given(&cli, row->name)) return *(const bool *)row->where;
-    return has_run(b->manifest, stage);
+    if (has_run(b->manifest, stage)) return true;
+    if (writer) kiln_say("--export %s needs levels of detail: kiln-%s makes them", writer->name, stage);
+    return writer != NULL;
 }
 
 static void choose_asked(bake *b)
@@ -303,13 +335,6 @@ static kiln_status check_parts(const bake *b, kiln_error *err)
 }
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
-
-static size_t stage_index(const char *name)
-{
-    size_t s = 0;
-    while (s < table.n_stages && strcmp(table.stage[s].stage, name) != 0) s++;
-    return s;
-}
 
 /* A word that programs take for a path, not for an option. */
 static kiln_status as_path(const char **word, kiln_error *err)

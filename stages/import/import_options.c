@@ -41,7 +41,7 @@ static const kiln_opt options[] = {
      "y up, z forward), turned into the axes of PLY; as-is: those of PLY, which many programs write into them",
      KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"lod", 0, KILN_OPT_U32, &kiln_import_given.lod, "N", "0", "0..63",
-     "level of detail of a streamed SOG scene; 0: the finest that is there", KILN_KEYED | KILN_LATER},
+     "level of detail of a streamed SOG scene; 0: the finest that is there", KILN_KEYED | KILN_LATER | KILN_NAMED},
     {"max-inflated", 0, KILN_OPT_U64, &kiln_import_given.max_inflated, "X", "100", "1..1000000",
      "a packed file that does not say how large it is inside may unpack to X times its size", 0},
     {"add", 0, KILN_OPT_LIST, &kiln_import_given.add, "FILE", NULL, NULL,

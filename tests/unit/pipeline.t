@@ -112,6 +112,16 @@ has "$out" 'kiln-prune: broken'
 says "$out" 'Error 3'
 lacks "$out" 'chunk <'
 
+# ---- a stage that waits to be asked for ----
+for words in --lod 'LOD=1'; do
+    out=$(if [ "$words" = --lod ]; then pipeline "$S" $words; else bake pipeline "SCENE=$S" $words; fi)
+    [ "$(sed 's/ .*//' <<<"$out" | tr '\n' ' ')" = "$stages" ] || fail "$words: $out"
+done
+has "$(bake lod "OUT=$KILN_TMP/x")" "lod <$KILN_TMP/x/manifest.db>"
+lacks "$(pipeline "$S" --no-lod)" 'lod <'
+out=$(pipeline "$S" --lod --stages tiles) && fail '--lod is dropped'
+says "$out" '--lod asks for a stage that --stages leaves out'
+
 # ---- kiln pipeline ----
 ends 0 "$S" --min_opacity 0.5 --jobs=3 --render-threads 2 -o "$KILN_TMP/x" --export-format chunks
 has "$out" "import <$S> <$KILN_TMP/x/manifest.db> <--threads=3>"
