@@ -242,24 +242,49 @@ static kiln_status open_target(runner *k, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", k->e->temporary, strerror(errno));
 }
 
-/* Only a folder in which all is ours by name goes: a mistyped -o must not cost anybody his files. */
-static kiln_status check_folder(const runner *k, kiln_error *err)
+static bool is_dots(const char *name) { return strcmp(name, ".") == 0 || strcmp(name, "..") == 0; }
+
+static bool is_real_folder(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+/* All of a folder at `path`, whose files the format calls PREFIX and their names. A folder inside is ours when all in it is. */
+static kiln_status check_names(const runner *k, const char *path, const char *prefix, kiln_error *err) // NOLINT(misc-no-recursion)
 {
     kiln_status st = KILN_OK;
-    struct stat s;
-    if (lstat(k->e->target, &s) != 0) return KILN_OK;
-    DIR *folder = S_ISDIR(s.st_mode) ? opendir(k->e->target) : NULL;
+    char name[KILN_PATH_MAX], below[KILN_PATH_MAX];
+    DIR *folder = opendir(path);
     if (!folder)
         return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
-                         k->e->target);
+                         path);
     for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 || k->f->is_ours(d->d_name)) continue;
-        st = kiln_fail(err, KILN_E_USAGE,
-                       "the folder '%s' holds '%s', which this format does not write; choose an empty folder with -o", k->e->target,
-                       d->d_name);
+        if (is_dots(d->d_name)) continue;
+        (void)snprintf(name, sizeof name, "%s%s", prefix, d->d_name);
+        st = kiln_path_join(below, sizeof below, path, d->d_name, err);
+        const bool inside = st == KILN_OK && !prefix[0] && is_real_folder(below);
+        if (inside) (void)snprintf(name + strlen(name), sizeof name - strlen(name), "/");
+        if (inside)
+            st = check_names(k, below, name, err);
+        else if (st == KILN_OK && !k->f->is_ours(name))
+            st = kiln_fail(err, KILN_E_USAGE,
+                           "the folder '%s' holds '%s', which this format does not write; choose an empty folder with -o",
+                           k->e->target, name);
     }
     closedir(folder);
     return st;
+}
+
+/* Only a folder in which all is ours by name goes: a mistyped -o must not cost anybody his files. */
+static kiln_status check_folder(const runner *k, kiln_error *err)
+{
+    struct stat s;
+    if (lstat(k->e->target, &s) != 0) return KILN_OK;
+    if (!S_ISDIR(s.st_mode))
+        return kiln_fail(err, KILN_E_USAGE, "'%s' is there and no folder that could be replaced; choose another place with -o",
+                         k->e->target);
+    return check_names(k, k->e->target, "", err);
 }
 
 static kiln_status sync_path(const char *path, int flags, kiln_error *err)
@@ -271,7 +296,7 @@ static kiln_status sync_path(const char *path, int flags, kiln_error *err)
     return failed ? kiln_file_write_failed(path, failed, err) : KILN_OK;
 }
 
-static kiln_status sync_folder(const char *path, kiln_error *err)
+static kiln_status sync_folder(const char *path, kiln_error *err) // NOLINT(misc-no-recursion)
 {
     kiln_status st = KILN_OK;
     char file[KILN_PATH_MAX];
@@ -280,7 +305,7 @@ static kiln_status sync_folder(const char *path, kiln_error *err)
     for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
         if (d->d_name[0] == '.') continue;
         st = kiln_path_join(file, sizeof file, path, d->d_name, err);
-        if (st == KILN_OK) st = sync_path(file, 0, err);
+        if (st == KILN_OK) st = is_real_folder(file) ? sync_folder(file, err) : sync_path(file, 0, err);
     }
     closedir(folder);
     return st == KILN_OK ? sync_path(path, O_DIRECTORY, err) : st;
@@ -387,6 +412,7 @@ static kiln_status prepare(runner *k, kiln_error *err)
     if (k->said->loss.most && !k->f->reader)
         return kiln_fail(err, KILN_E_USAGE, "--report-loss: nothing here reads the format %s again", k->places.writer->name);
     if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(check_folder(k, err));
+    if (k->f->foresee) kiln_run_foresee_ram(k->r, k->f->foresee(k->e), k->e->n_chunks);
     KILN_TRY(survey(k, err));
     if (k->e->n_rows == 0) return kiln_export_fail_empty(k->e, err);
     return k->f->plan ? k->f->plan(&k->p, err) : KILN_OK;

@@ -15,6 +15,7 @@
 #include "stages/export/float_places.h"
 #include "stages/export/rows.h"
 #include "stages/export/sog_encode.h"
+#include "stages/export/sog_numbers.h"
 #include "stages/export/sog_scratch.h"
 #include "stages/export/webp_encode.h"
 #include "stages/export/writer.h"
@@ -101,15 +102,6 @@ static kiln_status plan_archive(kiln_export_parent *p, kiln_error *err)
 static uint64_t counts_bytes(void) { return KILN_SOG_BOOKS * sizeof(kiln_codebook_counts) + kiln_sog_counts_ram(); }
 static uint64_t count_ram(const kiln_export *e, uint64_t unit) { return kiln_export_rows_ram(e, unit, COLOURS) + counts_bytes(); }
 
-static void measure(const float *values, uint64_t n, kiln_sog_counts *c)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        const double v = fabs((double)values[i]);
-        c->largest = v > c->largest ? v : c->largest;
-        c->squares += v * v;
-    }
-}
-
 static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_export_rows rows;
@@ -117,11 +109,7 @@ static kiln_status count_chunk(kiln_export_worker *x, uint64_t unit, kiln_error 
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_export_rows_read(x, unit, COLOURS, &rows, err));
     KILN_GO(KILN_ALLOC(&c.books, KILN_SOG_BOOKS, "counts of values", err));
-    const uint64_t n_shN = kiln_sog_d(x->e) * rows.n;
-    kiln_codebook_add(&c.books[KILN_SOG_SCALES_BOOK], rows.log_scales, 3 * rows.n);
-    kiln_codebook_add(&c.books[KILN_SOG_SH0_BOOK], rows.sh0, 3 * rows.n);
-    kiln_codebook_add(&c.books[KILN_SOG_SHN_BOOK], rows.shN, n_shN);
-    measure(rows.shN, n_shN, &c);
+    kiln_sog_count(&rows, kiln_sog_d(x->e), &c);
     KILN_GO(kiln_sog_counts_put(x, unit, &c, err));
 done:
     free(c.books);
@@ -139,17 +127,6 @@ static uint64_t books_ram(const kiln_export *e, uint64_t unit)
 {
     (void)e, (void)unit;
     return counts_bytes() + kiln_codebook_work_bytes() + sizeof(kiln_sog_plan) * 2;
-}
-
-/* Whole numbers for coefficients: the values themselves where there are few, else in steps of their usual size / 64, so that what
- * lies far outside costs the others no precision. */
-static void choose_numbers(const kiln_sog_counts *c, kiln_sog_plan *k)
-{
-    const kiln_codebook_counts *book = &c->books[KILN_SOG_SHN_BOOK];
-    const double usual = book->n ? sqrt(c->squares / (double)book->n) : 0, most = fmin(c->largest, 32 * usual);
-    k->few = book->n_values <= KILN_CODEBOOK_VALUES;
-    k->scale = most > 0 ? KILN_PALETTE_LIMIT / most : 0;
-    if (k->few) kiln_codebook_levels(k->text.shN, k->levels);
 }
 
 static uint64_t books(const kiln_export *e) { return kiln_sog_d(e) ? KILN_SOG_BOOKS : KILN_SOG_SHN_BOOK; }
@@ -170,7 +147,7 @@ static kiln_status make_book(kiln_export_worker *x, uint64_t unit, kiln_error *e
         kiln_codebook_make(&c.books[unit], KILN_CODEBOOK_RARE, work, k.text.sh0);
     } else {
         kiln_codebook_make(&c.books[unit], KILN_CODEBOOK_ALL, work, k.text.shN);
-        choose_numbers(&c, &k);
+        kiln_sog_choose_numbers(&c, &k);
     }
     KILN_GO(kiln_export_result(x, &k, sizeof k, err));
 done:
@@ -301,15 +278,7 @@ static void release_palette(palette_arrays *a)
     free(a->work);
 }
 
-/* The largest power of two that is not above the number of rows, as splat-transform has it. Where shN has few values, as in a scene
- * that was read from SOG, there may be an entry for each row, so that no palette of a small scene is lost. */
-static uint32_t entries_of(const kiln_export *e)
-{
-    uint32_t p = KILN_SOG_PALETTE_MAX;
-    if (plan_of(e)->few) return kiln_sog_p(e);
-    while (p > e->n_rows) p /= 2;
-    return p;
-}
+static uint32_t entries_of(const kiln_export *e) { return kiln_sog_entries(e->n_rows, plan_of(e)->few); }
 
 static kiln_palette_train_args train_args(const kiln_export *e, const palette_arrays *a)
 {
@@ -357,17 +326,9 @@ static uint64_t palette_ram_thread(const kiln_export *e, uint64_t unit)
 /* A codebook for the values of the entries, where the rows had not few values. */
 static kiln_status book_of_entries(palette_arrays *a, uint64_t n, kiln_sog_plan *k, kiln_error *err)
 {
-    enum { PIECE = 4096 };
-    float values[PIECE];
     KILN_TRY(KILN_ALLOC(&a->book, 1, "counts of values", err));
     KILN_TRY(kiln_alloc_unset(&a->work, kiln_codebook_work_bytes(), 1, "codebooks", err));
-    for (uint64_t at = 0; at < n; at += PIECE) {
-        const uint64_t m = kiln_min_u64(PIECE, n - at);
-        for (uint64_t i = 0; i < m; i++) values[i] = (float)(k->scale > 0 ? a->centroids[at + i] / k->scale : 0);
-        kiln_codebook_add(a->book, values, m);
-    }
-    kiln_codebook_make(a->book, KILN_CODEBOOK_ALL, a->work, k->text.shN);
-    for (int i = 0; i < 256; i++) k->levels[i] = (int16_t)(int32_t)floor((double)k->text.shN[i] * k->scale + 0.5);
+    kiln_sog_book_of_entries(a->centroids, n, a->book, a->work, k);
     return KILN_OK;
 }
 

@@ -229,6 +229,8 @@ typedef struct {
     bool keeps_order; /* --order source is for this format; others write rows as the layer has them */
     unsigned survey;  /* KILN_ROWS_...: planes whose ranges are measured before plan is called; those of means always are */
     const kiln_export_count *counts; /* by index of kiln_export_worker.counts, ended by a row of NULL; NULL: it counts nothing */
+    /* What a unit of any round takes at most, as far as the list of chunks says, before the survey. May be NULL. */
+    uint64_t (*foresee)(const kiln_export *e);
     /* Before anything is written. KILN_E_INPUT: the format cannot hold these rows. Notes, the first plan. May be NULL. */
     kiln_status (*plan)(kiln_export_parent *p, kiln_error *err);
     /* Behind plan, with the temporary file open: its size, its header. May be NULL. */
@@ -238,7 +240,8 @@ typedef struct {
     void (*close)(void *own); /* NULL: free */
     /* Behind the last round; the engine then syncs and renames. May be NULL. */
     kiln_status (*finish)(kiln_export_parent *p, kiln_error *err);
-    /* Of a KILN_PLACE_FOLDER: may an existing folder with a file of this name be replaced? All its files must be ours. */
+    /* Of a KILN_PLACE_FOLDER: may an existing folder with a file of this name be replaced? All its files must be ours; of those in
+     * a folder inside, which is not asked for itself, the name is FOLDER/FILE. */
     bool (*is_ours)(const char *name);
     /* Of a KILN_PLACE_SHARED: removes what an export that failed left behind. */
     void (*abandon)(const kiln_export *e);
