@@ -12,6 +12,7 @@
 #define KILN_KERNELS_OPS_H
 
 #include "base/extern_c.h"
+#include "kernels/adam/adam.h"
 #include "kernels/blend_weights/blend_weights.h"
 #include "kernels/depth_order/depth_order.h"
 #include "kernels/initial/initial.h"
@@ -22,9 +23,11 @@
 #include "kernels/pixel_hashes/pixel_hashes.h"
 #include "kernels/png_rows/png_rows.h"
 #include "kernels/project/project.h"
+#include "kernels/project_backward/project_backward.h"
 #include "kernels/prune/prune.h"
 #include "kernels/ranks/ranks.h"
 #include "kernels/raster/raster.h"
+#include "kernels/raster_backward/raster_backward.h"
 #include "kernels/visible/visible.h"
 #include "kernels/sh_halves/sh_halves.h"
 #include "kernels/spatial_order/spatial_order.h"
@@ -35,6 +38,7 @@
 KILN_C_BEGIN
 
 #define KILN_OP_MAP(OP)  \
+    OP(adam)             \
     OP(blend_weights)    \
     OP(depth_order)      \
     OP(initial)          \
@@ -47,9 +51,11 @@ KILN_C_BEGIN
     OP(pixel_hashes)     \
     OP(png_rows)         \
     OP(project)          \
+    OP(project_backward) \
     OP(prune)            \
     OP(ranks)            \
     OP(raster)           \
+    OP(raster_backward)  \
     OP(visible_gather)   \
     OP(visible_order)    \
     OP(visible_window)   \

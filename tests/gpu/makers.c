@@ -545,6 +545,100 @@ static bool make_blend_weights(scene *s, unsigned variant, kiln_blend_weights_ar
     return true;
 }
 
+/* Numbers of both signs, from 2^-20 to 2^20 and some of them zero, each made from its place. */
+static float *make_signed(made_call *c, uint64_t n)
+{
+    float *to = own(c, n, sizeof *to);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t mixed = (uint32_t)(i * 2654435761u) >> 8;
+        to[i] = mixed % 11 ? ldexpf((float)(mixed % 2001) - 1000.0f, (int)(mixed / 2001 % 41) - 30) : 0.0f;
+    }
+    return to;
+}
+
+/* Of the pictures and lists of make_raster. Variant 1: two thirds of the Gaussians are frozen; hostile residuals in the last. */
+static bool make_raster_backward(scene *s, unsigned variant, kiln_raster_backward_args *a, made_call *c)
+{
+    static const kiln_exec cpu = {.device = -1, .threads = 2};
+    kiln_raster_args r;
+    if (variant == 2 || !make_raster(s, variant, &r, c)) return false;
+    for (int k = 0; k < 3; k++) r.background[k] = 0;
+    call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_raster, &r);
+    const uint64_t floats = 4 * kiln_raster_pixels(&r), n_rows = variant == 1 ? s->n / 3 : s->n;
+    float *target = own(c, floats, sizeof *target);
+    for (uint64_t i = 0; i < floats; i++) target[i] = (float)(i * 2654435761u % 1009) / 1009;
+    if (variant == 4)
+        for (uint64_t i = 0; i < floats; i += 101) target[i] = i % 3 ? 1e30f : -3e-20f;
+    *a = (kiln_raster_backward_args){.n = r.n,
+                                     .splats = r.splats,
+                                     .view = r.view,
+                                     .profile = r.profile,
+                                     .row0 = r.row0,
+                                     .row1 = r.row1,
+                                     .tile_counts = r.tile_counts,
+                                     .ranks = r.ranks,
+                                     .n_pairs = r.n_pairs,
+                                     .rgba = r.rgba,
+                                     .target = target,
+                                     .background = {0.9f, variant ? 0.1f : 0.0f, 0.3f},
+                                     .n_rows = n_rows,
+                                     .gradients = own(c, KILN_BACKWARD_PLANES * n_rows, sizeof *a->gradients)};
+    return true;
+}
+
+static bool make_project_backward(scene *s, unsigned variant, kiln_project_backward_args *a, made_call *c)
+{
+    if (variant > 1 || s->n == 0 || !look_quickly(s)) return false;
+    const uint32_t degree = variant ? 1 : SCENE_SH_DEGREE;
+    *a = (kiln_project_backward_args){.n = s->n,
+                                      .n_splats = s->visible,
+                                      .means = s->means,
+                                      .log_scales = s->log_scales,
+                                      .quats = s->quats,
+                                      .opacity_logits = s->opacity_logits,
+                                      .sh_degree = degree,
+                                      .view = &s->view,
+                                      .profile = s->spec.profile,
+                                      .antialiased = s->spec.antialiased,
+                                      .splats = s->splats,
+                                      .drawn = make_signed(c, KILN_BACKWARD_PLANES * s->n),
+                                      .gradients = own(c, kiln_gradient_planes(degree) * s->n, sizeof *a->gradients)};
+    return true;
+}
+
+static float *make_copy(made_call *c, const float *from, uint64_t n)
+{
+    float *to = own(c, n, sizeof *to);
+    memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+/* The first step and one in the middle. */
+static bool make_adam(const scene *s, unsigned variant, kiln_adam_args *a, made_call *c)
+{
+    static const kiln_adam_steps steps = {.03f, .02f, .01f, .05f, .02f, .004f};
+    if (variant > 1 || s->spec.of_views) return false;
+    const uint32_t degree = variant ? 0 : SCENE_SH_DEGREE;
+    const uint64_t n = s->n, values = kiln_gradient_planes(degree) * n;
+    *a = (kiln_adam_args){.n = n,
+                          .sh_degree = degree,
+                          .means = make_copy(c, s->means, 3 * n),
+                          .log_scales = make_copy(c, s->log_scales, 3 * n),
+                          .quats = make_copy(c, s->quats, 4 * n),
+                          .opacity_logits = make_copy(c, s->opacity_logits, n),
+                          .sh0 = make_copy(c, s->sh0, 3 * n),
+                          .shN = make_copy(c, s->shN, 3 * (((uint64_t)degree + 1) * (degree + 1) - 1) * n),
+                          .gradients = make_signed(c, values),
+                          .m = own(c, values, sizeof *a->m),
+                          .v = own(c, values, sizeof *a->v)};
+    for (uint64_t i = 0; variant && i < values; i++) {
+        a->m[i] = a->gradients[values - 1 - i] / 3;
+        a->v[i] = a->gradients[i] * a->gradients[i] / 7;
+    }
+    kiln_adam_at(a, &steps, variant ? 37 : 0, 100);
+    return true;
+}
+
 /* What a scene's camera sees, as it comes from project: room for all rows, the visible ones first. Variant 0: the first chunk, with
  * room to spare; 1: behind five others, with room for half; 2: no room is left. */
 static bool make_visible_gather(scene *s, unsigned variant, kiln_visible_gather_args *a, made_call *c)
