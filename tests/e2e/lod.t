@@ -1,0 +1,133 @@
+#!/bin/bash
+# kiln-lod: levels of every chunk and of the cells above, the same bits on any threads, under a cap, killed and shared out among hosts; a
+# changed chunk leads to its ancestors alone; bakes without levels stay as they are; odd scenes.
+. tests/e2e/lib.sh
+cd "$KILN_TMP" || exit 1
+number() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2], {}, {"d": d}))' "$1" "$2"; }
+chunked() { kiln import "$1" "$2" >/dev/null && kiln knn "$2" >/dev/null && kiln prune "$2" >/dev/null && kiln chunk "$2" "${@:3}" >/dev/null || fail "bake of $1"; }
+nothing() { "$KILN_BIN/kiln-lod" "$@" 2>&1 | grep -q 'nothing to do' || fail "something to do: kiln lod $*"; }
+
+scene s 6000 3 160x120
+chunked s base.db --max 512
+before=$(digest base.db)
+cp base.db one.db
+must 0 kiln lod one.db --coarsest 256 --threads 1 --dry-run
+[ "$before" = "$(digest one.db)" ] || fail "--dry-run left something"
+must 0 kiln lod one.db --coarsest 256 --threads 1 --json
+cp out one.json
+chunks=$(number one.json 'd["chunks"]') nodes=$(number one.json 'd["nodes"]')
+[ "$nodes" -gt "$chunks" ] && [ "$chunks" -gt 8 ] || fail "$chunks chunks and $nodes nodes"
+[ "$(number one.json 'd["levels"][0]["nodes"]')" = "$chunks" ] || fail "not every chunk has level 1"
+[ "$(number one.json 'd["levels"][-1]["nodes"]')" = 1 ] || fail "there is not one root"
+[ "$(number one.json 'd["levels"][-1]["gaussians"] <= 256')" = True ] || fail "the root has more than --coarsest"
+[ "$(number one.json 'd["units"]["done"]')" -ge "$nodes" ] || fail "not a unit for each node"
+[ "$before" = "$(digest one.db | grep -v '^layer levels\|^layer visibility')" ] || fail "kiln-lod changed something else"
+digest one.db | grep -q '^layer levels' || fail "there are no levels"
+must 0 kiln verify one.db
+nothing one.db
+must 0 kiln gc one.db
+nothing one.db
+
+# two threads; a cap; killed again and again; over hosts
+cp base.db two.db
+must 0 kiln lod two.db --coarsest 256 --threads 2
+same one.db two.db
+cp base.db capped.db
+must 0 kiln lod capped.db --coarsest 256 --ram 256M --json
+[ "$(number out 'd["ram_peak_bytes"] <= d["ram_cap_bytes"] == 256 << 20')" = True ] || fail "the cap was exceeded"
+same one.db capped.db
+cp base.db killed.db
+for unit in 20 8 4 3 2 1; do
+    KILN_FAULT="unit=$unit:hang" timeout -s KILL 0.4 "$KILN_BIN/kiln-lod" killed.db --quiet --coarsest 256 --threads 2 >/dev/null 2>&1
+    must 0 kiln verify killed.db
+done
+must 0 kiln lod killed.db --coarsest 256 --json
+[ "$(number out 'd["units"]["cached"]')" -gt 0 ] || fail "nothing was kept of the runs that were killed"
+same one.db killed.db
+cp base.db hosts.db
+must 0 kiln lod hosts.db --coarsest 256 --plan --tasks 2
+for i in 1 2; do must 0 kiln lod hosts.db --coarsest 256 --shard $i/2 --part parts; done
+for i in 1 2 3 4 5 6; do [ -e hosts.db.claim ] && must 0 kiln lod hosts.db --coarsest 256 --gather parts --remove-parts; done
+[ ! -e hosts.db.claim ] || fail "the rounds do not end"
+same one.db hosts.db
+must 0 kiln lod two.db --force
+same one.db two.db
+
+# other options, and the first ones again
+must 0 kiln lod two.db --levels 2
+[ "$(digest one.db)" != "$(digest two.db)" ] || fail "--levels changed nothing"
+must 0 kiln lod two.db --reset --coarsest 256
+same one.db two.db
+must 2 kiln lod two.db --levels 0
+must 2 kiln lod two.db --near -1
+
+# One opacity changed: its chunk and the cells above, no other unit. The root is at most eleven cells up.
+python3 - s/scene.ply <<'E1'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+end = data.index(b"end_header\n") + 11
+names = [l.split()[-1] for l in data[:end].split(b"\n") if l.startswith(b"property")]
+at = end + (3000 * len(names) + names.index(b"opacity")) * 4
+struct.pack_into("<f", data, at, struct.unpack_from("<f", data, at)[0] + 0.125)
+open(sys.argv[1], "wb").write(data)
+E1
+cp one.db old.db
+chunked s one.db
+must 0 kiln lod one.db --json
+python3 - old.db one.db out <<'E2' || fail "other units were computed than those of the chunk and the cells above it"
+import json, sqlite3, sys
+def chunks(path, role):
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    return {name: (parent, planes) for name, parent, planes in db.execute(
+        "SELECT c.name, c.parent, group_concat(p.name || hex(s.hash)) FROM stage_output o JOIN chunk c ON c.layer = o.layer"
+        " JOIN plane p ON p.chunk = c.id JOIN plane_segment s ON s.plane = p.id WHERE o.role = ? GROUP BY c.id", (role,))}
+old, new = chunks(sys.argv[1], "baked"), chunks(sys.argv[2], "baked")
+assert old.keys() == new.keys()
+due = {name for name in old if old[name] != new[name]}
+assert len(due) == 1, due
+before, after = chunks(sys.argv[1], "levels"), chunks(sys.argv[2], "levels")
+above = {name.split("@")[0]: parent for name, (parent, _) in after.items()}
+node, = due
+while node := above[node]:
+    due.add(node)
+assert len(due) > 2, due
+done = json.load(open(sys.argv[3]))["units"]["done"]
+assert done == len(due), (done, due)
+assert {name.split("@")[0] for name in after if before[name] != after[name]} == due
+E2
+must 0 kiln verify one.db
+
+# a cap below one unit: exit 5, and the cap that it names works
+chunked s tiny.db
+must 5 kiln lod tiny.db --ram 20M
+mib=$(sed -n 's/.*the least that works is --ram \([0-9]*\)M$/\1/p' err)
+[ -n "$mib" ] || fail "it does not say the least that works: $(cat err)"
+must 5 kiln lod tiny.db --ram "$((mib - 8))M"
+must 0 kiln lod tiny.db --ram "${mib}M" --json
+[ "$(number out 'd["nodes"]')" = 1 ] || fail "one chunk is not the root"
+must 0 kiln verify tiny.db
+
+# nothing to merge: no chunks yet; points; no rows
+kiln import s none.db >/dev/null
+must 4 kiln lod none.db
+kiln generate points p --gaussians 300 >/dev/null || fail "points"
+chunked p points.db --max 64
+must 0 kiln lod points.db --levels 8 --coarsest 1
+must 0 kiln verify points.db
+kiln prune none.db >/dev/null 2>&1
+kiln knn none.db >/dev/null && kiln prune none.db --filter-box 900,900,900,901,901,901 >/dev/null && kiln chunk none.db >/dev/null || fail "a bake without rows"
+must 0 kiln lod none.db
+must 0 kiln verify none.db
+nothing none.db
+
+# the pipeline makes them where it is asked, and keeps them up to date from then on
+front() { "$KILN_BIN/kiln" pipeline s --out bake --max 512 "$@" >out 2>err || { cat err >&2; fail "kiln pipeline $*"; }; }
+front
+! digest bake/manifest.db | grep -q '^layer levels' || fail "levels that nobody asked for"
+plain=$(digest bake/manifest.db)
+front --lod
+[ "$plain" = "$(digest bake/manifest.db | grep -v '^layer levels\|^layer visibility')" ] || fail "levels changed the bake"
+digest bake/manifest.db | grep -q '^layer levels' || fail "--lod made no levels"
+front --max 1024
+must 0 kiln info bake/manifest.db --json
+[ "$(number out '[s["state"] for s in d["stages"] if s["name"] == "lod"]')" = "['fresh']" ] || fail "levels were left behind"
