@@ -12,6 +12,7 @@
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
 #include "stages/import/join.h"
+#include "stages/lod/levels_info.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +20,11 @@
 #include <string.h>
 #include <time.h>
 
-static const kiln_opt options[] = {{NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
+static bool with_levels;
+
+static const kiln_opt options[] = {{"lod", 0, KILN_OPT_BOOL, &with_levels, NULL, NULL, NULL,
+                                    "say how many Gaussians and bytes each level of detail has, and its measured error", 0},
+                                   {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0}};
 
 static const kiln_cli cli = {.program = "kiln-info",
                              .summary = "says what a manifest holds and which stages are fresh",
@@ -453,6 +458,13 @@ done:
     return st;
 }
 
+static kiln_status add_levels(kiln_manifest *m, json_t *info, kiln_error *err)
+{
+    json_t *levels;
+    KILN_TRY(kiln_levels_info(m, &levels, err));
+    return set(info, "levels", levels, err);
+}
+
 /* ---- the table for people ---------------------------------------------------------------------------------------- */
 static const char *text_of(const json_t *object, const char *key, const char *none)
 {
@@ -641,12 +653,14 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_GO(add_quarantine(m, info, err));
     KILN_GO(add_scene(m, info, err));
     KILN_GO(add_views(m, info, err));
+    if (with_levels) KILN_GO(add_levels(m, info, err));
     if (kiln_run_json(r))
         KILN_GO(print_json(info, err));
     else {
         print_scene(info);
         print_joined_and_moved(info);
         print_stages(info);
+        if (with_levels) kiln_levels_info_print(json_object_get(info, "levels"));
         print_plan(info);
         print_quarantine(info);
         print_cameras(info);

@@ -28,6 +28,20 @@ nothing one.db
 must 0 kiln gc one.db
 nothing one.db
 
+# the table of levels, and the same numbers as JSON
+must 0 "$KILN_BIN/kiln-info" base.db --lod
+grep -q '^no levels of detail' out || fail "levels that are not there"
+must 0 "$KILN_BIN/kiln-info" one.db --lod
+[ -z "$(awk '/^level/ { on = 1 } /^$/ { on = 0 } on && length > 110' out)" ] || fail "the table is wider than 110 columns"
+must 0 "$KILN_BIN/kiln-info" one.db --lod --json
+python3 - out one.json <<'E0' || fail "kiln-info counts otherwise than kiln-lod"
+import json, sys
+rows, made = json.load(open(sys.argv[1]))["levels"]["rows"], json.load(open(sys.argv[2]))["levels"]
+assert [(r["level"], r["nodes"], r["gaussians"]) for r in rows[1:]] == [(l["level"], l["nodes"], l["gaussians"]) for l in made]
+assert rows[0]["drawn"] == rows[0]["gaussians"] == 6000 and rows[-1]["drawn"] == rows[-1]["gaussians"]
+assert all(a["drawn"] >= b["drawn"] and a["bytes"] > 0 for a, b in zip(rows, rows[1:]))
+E0
+
 # two threads; a cap; killed again and again; over hosts
 cp base.db two.db
 must 0 kiln lod two.db --coarsest 256 --threads 2
