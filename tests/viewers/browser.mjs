@@ -57,10 +57,17 @@ export async function startBrowser({ chromium, modules, program, profile }) {
     });
     await context.route('**/*', (route) => (/^(blob|data):/.test(route.request().url()) || route.request().url().startsWith(`${base}/`) ? route.continue() : route.abort()));
     return {
-        // {viewer, file, format, width, height, background, frame, cameras} -> {pictures: [{png (a Buffer), covered}], count, seconds}. Throws what the page said.
+        // {viewer, file, format, width, height, background, frame, cameras} -> {pictures: [{png (a Buffer), covered}], count, seconds, requests:
+        // [of the first camera, of the second, ...]}. Throws what the page said.
         async take({ file, seconds = 300 * Number(process.env.KILN_SLOW || 1), ...job }) {
             const started = Date.now(), said = [], page = await context.newPage();
+            const requests = [[]]; // by camera: what was asked for below the file's folder
             roots.data = path.dirname(file);
+            page.on('request', (r) => {
+                const asked = new URL(r.url()).pathname, range = r.headers().range;
+                if (asked.startsWith('/view/') && asked !== '/view/0') requests.push([]);
+                else if (asked.startsWith('/data/')) requests.at(-1).push(decodeURIComponent(asked.slice(6)) + (range ? ` ${range}` : ''));
+            });
             page.on('console', (m) => { if (m.type() === 'error') said.push(m.text()); });
             page.on('pageerror', (e) => said.push(String(e)));
             const crashed = new Promise((done, failed) => page.on('crash', () => failed(new Error('the page crashed'))));
@@ -72,7 +79,7 @@ export async function startBrowser({ chromium, modules, program, profile }) {
                 // A rejection that no code of a viewer waits for ends in pageerror; what open() throws ends here.
                 const taken = page.waitForFunction(() => window.take, null, { timeout: 0 }).then(() => page.evaluate(() => window.take()));
                 const { pictures, count } = await Promise.race([taken, crashed, late]);
-                return { pictures: pictures.map((p) => ({ ...p, png: Buffer.from(p.png, 'base64') })), count, seconds: (Date.now() - started) / 1000 };
+                return { pictures: pictures.map((p) => ({ ...p, png: Buffer.from(p.png, 'base64') })), count, requests, seconds: (Date.now() - started) / 1000 };
             } catch (e) {
                 const first = String(e.message ?? e).split('\n')[0].replace(/^page\.evaluate: /, '');
                 throw new Error([first, ...said].join('; ').slice(0, 400));

@@ -30,7 +30,8 @@ export const viewers = {
 // other    what splat-transform is given between input and output; none: it does not write the format
 // slow     splat-transform takes many minutes for it on a CPU: its file is made with --slow alone, and stays
 // frame    from the axes of the PLY to those of our file's numbers; otherFrame: of splat-transform's. The viewers take all numbers as they stand.
-// floor    dB against the same viewer's picture of our PLY, by "SCENE", "SCENE CAMERA", "SCENE VIEWER" or "SCENE VIEWER CAMERA"
+// floor    of a format that streams: dB against kiln-render's picture of the whole scene, by "SCENE VIEWER near" and "SCENE VIEWER far"; else
+//          dB against the same viewer's picture of our PLY, by "SCENE", "SCENE CAMERA", "SCENE VIEWER" or "SCENE VIEWER CAMERA"
 // splat-transform's file has 41.5 in Babylon off the centre, and 41.8 in three.js.
 const spzFloor = { chair: 45, 'chair off-centre': 42, 'chair babylon off-centre': 41, 'chair three off-centre': 41, knot: 30 };
 export const formats = {
@@ -47,7 +48,14 @@ export const formats = {
     ksplat2: { file: 'scene2.ksplat', page: 'ksplat', floor: { 'chair gaussiansplats3d': 53, 'knot gaussiansplats3d': 50 } },
     // Our SPZ in a glTF in a tileset, which is what Cesium reads (tile.mjs). Its numbers are taken for glTF's.
     tile: { file: 'tileset.json', page: 'tiles', of: 'spz', frame: aboutX },
+    // Levels of detail (streams below). level: of what a viewer asked for.
+    lod: { file: 'lod/lod-meta.json', page: 'lod', level: (asked) => /^L_(\d+)\//.exec(asked)?.[1] },
+    '3dtiles': { file: '3dtiles/tileset.json', page: 'tiles', frame: aboutX, floor: { 'chair cesium near': 33, 'chair cesium far': 42 }, level: (asked) => /_L(\d+)\.glb$/.exec(asked)?.[1] },
+    // A piece of the tree of rows is asked for by its bytes.
+    rad: { file: 'scene.rad', page: 'rad', level: (asked) => / bytes=(\d+)/.exec(asked)?.[1] },
 };
+// Formats that stream, in which viewer, and how far away each picture is, in distances of a scene's first camera.
+export const streams = { scenes: ['chair'], walk: [16, 8, 4, 2, 1], viewers: { playcanvas: ['lod'], supersplat: ['lod'], cesium: ['3dtiles'], spark: ['rad'] } };
 for (const f of Object.values(formats)) Object.assign(f, { frame: f.frame ?? identity, otherFrame: f.otherFrame ?? identity });
 export { identity };
 

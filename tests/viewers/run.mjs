@@ -10,9 +10,10 @@ import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { startBrowser } from './browser.mjs';
-import { formats, identity, quick, scenes, viewers } from './cases.mjs';
+import { formats, identity, quick, scenes, streams, viewers } from './cases.mjs';
 import { bake, psnr, writeOurs, writeTheirs } from './inputs.mjs';
 import { readCase, readerCases, readPly } from './readers.mjs';
+import { streamCase } from './streams.mjs';
 
 const MARGIN = 0.3; // dB by which our file may look worse than splat-transform's, in the mean of a format's cameras
 const WHITE = [255, 255, 255];
@@ -116,7 +117,9 @@ async function main() {
                 }
             }
             const reading = readerCases(sceneName).filter(({ name }) => isWanted(name));
-            if (!Object.keys(wanted).length && !reading.length) continue;
+            const streaming = Object.entries(streams.viewers).flatMap(([viewer, of]) => of.map((format) => [viewer, format]))
+                .filter(([viewer, format]) => streams.scenes.includes(sceneName) && isWanted(`${sceneName} ${viewer} ${format} streams`));
+            if (!Object.keys(wanted).length && !reading.length && !streaming.length) continue;
             const baked = await bake(scene, path.join(folder, sceneName));
             if (!baked) {
                 say({ verdict: 'skip', name: sceneName, why: `no reference data with ${scene.ply}` });
@@ -125,6 +128,8 @@ async function main() {
             const place = path.dirname(baked.ply), plain = reading.length && readPly(baked.ply);
             for (const c of reading) say(await readCase(c, plain, (format) => writeOurs(format, baked, place), place, modules));
             for (const [viewer, views] of Object.entries(wanted)) await openAll(browser, sceneName, scene, baked, viewer, views);
+            for (const [viewer, format] of streaming)
+                for (const result of await streamCase(browser, sceneName, scene, baked, viewer, viewers[viewer].antialiased, format, pictures, modules)) say(result);
         }
     } finally {
         await browser.close();

@@ -6,6 +6,15 @@ const PLACE = [0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 6379137, 0, 0, 1];
 // 3D Tiles turn the glTF of a tile from y up to z up.
 const TILE = [1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1];
 
+// Cesium moves the near plane to what a tile's box says, and moves the four sides along where they are given by angles alone. Where they are
+// given in numbers the picture would be enlarged: then a tile must be around the camera.
+function frustumOf({ left, right, bottom, top }) {
+    const near = 0.1, far = 10000, isCentred = Math.abs(left + right) + Math.abs(bottom + top) < 1e-9;
+    if (!isCentred) return new Cesium.PerspectiveOffCenterFrustum({ left, right, bottom, top, near, far });
+    const fov = 2 * Math.atan(Math.max(right, top) / near); // of the longer side
+    return new Cesium.PerspectiveFrustum({ fov, aspectRatio: right / top, near, far });
+}
+
 export async function open(job, canvas) {
     const box = document.createElement('div');
     box.style = `width:${job.width}px;height:${job.height}px`;
@@ -35,7 +44,7 @@ export async function open(job, canvas) {
         world: product(PLACE, TILE),
         aim: ({ pose, planes }) => {
             const vector = (from, sign) => new Cesium.Cartesian3(sign * pose[from], sign * pose[from + 1], sign * pose[from + 2]);
-            scene.camera.frustum = new Cesium.PerspectiveOffCenterFrustum({ ...planes(0.1), near: 0.1, far: 10000 });
+            scene.camera.frustum = frustumOf(planes(0.1));
             scene.camera.setView({ destination: vector(12, 1), endTransform: Cesium.Matrix4.IDENTITY, orientation: { direction: vector(8, -1), up: vector(4, 1) } });
         },
         draw: async (read) => {

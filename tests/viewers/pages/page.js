@@ -76,7 +76,9 @@ window.take = async () => {
     canvas.height = job.height;
     const viewer = await (await import(`./${job.viewer}.js`)).open(job, canvas);
     const pictures = [];
-    for (const camera of job.cameras) {
+    for (const [i, camera] of job.cameras.entries()) {
+        // Requests that follow are this camera's (browser.mjs); a viewer that streams loads for the others what they see.
+        if (job.cameras.length > 1) await fetch(`/view/${i}`).catch(() => {});
         viewer.aim(shotOf(camera, viewer.world ?? [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]));
         pictures.push(await picture(viewer, canvas));
     }
