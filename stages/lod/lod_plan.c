@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/chunk/cells.h"
 #include "stages/engine/run_layers.h"
 #include "stages/lod/lod_rows.h"
 
@@ -51,7 +52,7 @@ static kiln_status plan_inner(const kiln_lod_plan *p, uint32_t node, kiln_lod_un
     u->first_level = coarsest + 1;
     uint64_t rows = u->rows;
     do {
-        rows = kiln_max_u64(1, rows >> 1);
+        rows = kiln_min_u64(kiln_max_u64(1, rows >> 1), KILN_CHUNK_ROWS_MAX);
         u->counts[u->n_levels++] = rows;
     } while (rows > p->rule.coarsest && last_level(u) + 1 + above < KILN_LEVELS_MAX);
     u->counts[u->n_levels - 1] = kiln_min_u64(rows, p->rule.coarsest);
