@@ -11,6 +11,7 @@
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/json_text.h"
+#include "stages/engine/stage_graph.h"
 #include "stages/import/join.h"
 #include "stages/lod/levels_info.h"
 
@@ -489,6 +490,13 @@ static const char *real_text(const json_t *object, const char *key, int digits, 
     return buf;
 }
 
+/* A stage that nobody asked for is not missing. */
+static bool is_unasked(const json_t *stage)
+{
+    const kiln_stage_info *known = kiln_stage_find(text_of(stage, "name", ""));
+    return known && known->asked && !strcmp(text_of(stage, "state", ""), kiln_stage_state_name(KILN_STAGE_MISSING));
+}
+
 static void print_stages(const json_t *info)
 {
     size_t i;
@@ -497,8 +505,11 @@ static void print_stages(const json_t *info)
     kiln_print_gap();
     kiln_print("%-8s  %-8s  %9s  %-20s  %s", "stage", "state", "seconds", "finished", "device");
     json_array_foreach(json_object_get(info, "stages"), i, s)
+    {
+        if (is_unasked(s)) continue;
         kiln_print("%-8s  %-8s  %9s  %-20s  %s", text_of(s, "name", "?"), text_of(s, "state", "?"),
                    real_text(s, "seconds", 2, seconds), text_of(s, "finished", "-"), text_of(s, "device", "-"));
+    }
 }
 
 static void print_plan(const json_t *info)

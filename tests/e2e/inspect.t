@@ -83,7 +83,7 @@ PY
     python3 - out <<'PY' || fail 'info --json of extreme times'
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert all(abs(s["seconds"] - 2**63 * 1e-9) < 1 for s in d["stages"]), [s["seconds"] for s in d["stages"]]
+assert all(abs(s["seconds"] - 2**63 * 1e-9) < 1 for s in d["stages"] if s["name"] != "lod"), [s["seconds"] for s in d["stages"]]
 PY
     rm times.db
 fi
