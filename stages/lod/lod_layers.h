@@ -3,7 +3,7 @@
 #define KILN_STAGES_LOD_LAYERS_H
 
 #include "stages/frame/frame.h"
-#include "stages/lod/lod_plan.h"
+#include "stages/lod/node_units.h"
 
 /* Makes the layer, not yet stored. request: what errors were measured under. Results that cannot be used are refused
  * (kiln_unit_refuse). The caller frees *out, after a failure too. */

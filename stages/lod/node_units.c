@@ -1,5 +1,5 @@
 /* Planning units: levels and rows from the tree, payloads, keys. */
-#include "stages/lod/lod_plan.h"
+#include "stages/lod/node_units.h"
 
 #include "base/memory.h"
 #include "base/minmax.h"

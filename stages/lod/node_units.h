@@ -1,4 +1,4 @@
-/* lod_plan -- which units kiln-lod has: one for each node of the tree (schema/levels.h), with the levels that it makes.
+/* node_units -- which units kiln-lod has: one for each node of the tree (schema/levels.h), with the levels that it makes.
  *
  * All numbers of rows are known from the chunks alone: a leaf of n rows has max(1, n >> k) at level k. A node above starts at the
  * level behind the coarsest of its children and halves what they have together, until at most `coarsest` rows are left. No level
@@ -6,8 +6,8 @@
  *
  * Units are ordered by height (leaves 0, a node above one more than its highest child), so that the units of a height are one list:
  * all that it reads is stored by then. Functions are for the parent's main thread. */
-#ifndef KILN_STAGES_LOD_PLAN_H
-#define KILN_STAGES_LOD_PLAN_H
+#ifndef KILN_STAGES_NODE_UNITS_H
+#define KILN_STAGES_NODE_UNITS_H
 
 #include "stages/lod/lod_units.h"
 
