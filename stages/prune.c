@@ -530,13 +530,14 @@ static kiln_status plan_view(kiln_run *r, const pruning *p, uint32_t i, const ki
     head.n_merges = p->n_merges;
     head.n_kept = p->input->n_chunks; /* in no key: it says what the rules and the input say, sooner */
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
+    kiln_view_chunks blocks;
+    KILN_TRY(kiln_view_chunks_of_layer(p->input, &p->requests[i], &blocks, err));
     kiln_hasher *h = kiln_run_key_bare(r, "pairs");
-    kiln_key_hash(h, "view", kiln_view_request_table_key(&p->requests[i], &p->keys));
+    kiln_key_hash(h, "view", kiln_view_request_table_key(&p->requests[i], &p->keys, &blocks));
     kiln_prune_rules_key(h, &p->rules);
     key_filters(h, p);
-    for (uint32_t b = 0; b < p->input->n_chunks; b++)
-        if (kiln_view_request_may_see(&p->requests[i], &p->input->chunks[b]))
-            key_planes(h, p, b, (const char *const[]){"spacing2"}, 1);
+    for (uint32_t b = 0; b < blocks.n; b++) key_planes(h, p, blocks.numbers[b], (const char *const[]){"spacing2"}, 1);
+    kiln_view_chunks_release(&blocks);
     kiln_key_bytes(h, "rows", p->rows, p->n_rows * sizeof *p->rows);
     kiln_key_bytes(h, "merges", p->merges, p->n_merges * sizeof *p->merges);
     (void)snprintf(u->name, sizeof u->name, "pairs of %.120s", p->views[i].camera);

@@ -22,7 +22,7 @@
 
 static struct {
     kiln_view_options request;
-    const char *background, *camera, *cameras, *output;
+    const char *level, *background, *camera, *cameras, *output;
     uint32_t format, undistort_filter;
     bool alpha, depth, fast;
 } o;
@@ -37,6 +37,7 @@ static const char format_help[] =
 
 static const kiln_opt options[] = {
     KILN_VIEW_OPTION_ROWS(o.request),
+    KILN_LEVEL_OPTION_ROW(o.level),
     {"background", 'b', KILN_OPT_TEXT, &o.background, "COLOUR", "scene", NULL,
      "scene (what it says, else black), white, black or r,g,b", KILN_KEYED},
     {"format", 'f', KILN_OPT_ENUM, &o.format, "FORMAT", "png", formats + 1, format_help, KILN_KEYED},
@@ -80,12 +81,13 @@ static void plan_release(kiln_render_plan *s)
 {
     if (s->units) kiln_units_release(s->units, s->n_jobs);
     free(s->units);
+    for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++) kiln_view_chunks_release(&s->jobs[i].chunks);
     free(s->jobs);
     free(s->sources);
     free(s->cameras);
     kiln_dataset_release(&s->file);
     kiln_chunk_keys_release(&s->keys);
-    kiln_layer_free(s->layer);
+    kiln_drawn_release(&s->drawn);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name); }
@@ -284,9 +286,10 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18072);
+    KILN_KEY_LISTS(kiln_render_unit, 18112);
     kiln_hasher *h = kiln_run_key_bare(r, "picture");
-    kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->payload.request, &s->keys, s->background, device_kind));
+    kiln_key_hash(h, "picture",
+                  kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
     key_photo(h, s, j->camera);
     kiln_key_text(h, "file", j->relative);
     kiln_key_u64(h, "format", j->payload.format);
@@ -377,9 +380,9 @@ static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_
 {
     j->camera = c;
     KILN_TRY(kiln_view_request_init(&j->payload.request, &o.request, &s->scene, c, err));
-    j->payload.layer_kind = s->kind;
-    j->payload.layer = s->layer->digest;
-    j->payload.table_key = kiln_view_request_table_key(&j->payload.request, &s->keys);
+    KILN_TRY(kiln_view_chunks_choose(&s->drawn, &s->wish, &j->payload.request, &j->chunks, err));
+    j->payload.drawn = kiln_drawn_name_of(&s->drawn, &s->wish);
+    j->payload.table_key = kiln_view_request_table_key(&j->payload.request, &s->keys, &j->chunks);
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
     memcpy(j->payload.background, s->background, sizeof s->background);
     const kiln_source_file *f = source_at(s, c->photo), *mask = source_at(s, c->mask);
@@ -403,7 +406,9 @@ static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     uint32_t first = 0;
     s->profile = kiln_profiles[o.request.profile].name;
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
-    KILN_TRY(kiln_layer_current(m, s->kind, &s->layer, err));
+    KILN_TRY(kiln_level_wish_parse(o.level, &s->wish, err));
+    KILN_TRY(kiln_drawn_current(m, s->kind, !kiln_level_wish_full(&s->wish), &s->drawn, err));
+    s->layer = s->drawn.chunks;
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
     KILN_TRY(get_cameras(r, s, err));
@@ -641,10 +646,17 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     return st;
 }
 
+/* Which chunks of which level are drawn is not known before the first unit. */
+static uint64_t read_early(kiln_worker *w, const atomic_bool *stop)
+{
+    kiln_level_wish wish;
+    return kiln_level_wish_parse(o.level, &wish, NULL) == KILN_OK && kiln_level_wish_full(&wish) ? kiln_frame_early(w, stop) : 0;
+}
+
 const kiln_stage_program kiln_stage_render = {.name = "render",
                                               .cli = &cli,
                                               .open = KILN_OPEN_WRITE,
                                               .rounds = true,
                                               .run = run,
                                               .unit = kiln_render_compute,
-                                              .early = kiln_frame_early};
+                                              .early = read_early};

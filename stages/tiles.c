@@ -15,7 +15,7 @@
 
 static struct {
     kiln_view_options request;
-    const char *tables, *camera;
+    const char *level, *tables, *camera;
     bool predict;
 } o;
 
@@ -24,6 +24,7 @@ static struct {
 
 static const kiln_opt options[] = {
     KILN_VIEW_OPTION_ROWS(o.request),
+    KILN_LEVEL_OPTION_ROW(o.level),
     {"tables", 0, KILN_OPT_TEXT, &o.tables, "WHICH", "auto", NULL,
      "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas", KILN_KEYED},
     {"camera", 'c', KILN_OPT_TEXT, &o.camera, "NAME", NULL, NULL, "only this camera, by name or #INDEX; the bake stays as it is",
@@ -161,7 +162,7 @@ static kiln_hash input_key(kiln_run *r, const kiln_tiles_bake *b)
 static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
     bool fresh;
-    KILN_TRY(kiln_tiles_open(r, &o.request, o.camera, b, err));
+    KILN_TRY(kiln_tiles_open(r, &o.request, o.level, o.camera, b, err));
     kiln_run_expect_work(r, kiln_work_tiles((double)b->layer->count, b->n_jobs));
     kiln_hash key = input_key(r, b);
     if (!kiln_run_is_once(r)) {

@@ -55,14 +55,14 @@ uint64_t kiln_ahead_held(const kiln_plane_cache *cache, const kiln_layer *layer)
     return bytes;
 }
 
-kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, const kiln_view_request *request,
-                            uint32_t first, bool colour, kiln_error *err)
+kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, kiln_ahead_fn *in_view,
+                            const void *context, uint32_t first, bool colour, kiln_error *err)
 {
     const kiln_chunk *next[KILN_AHEAD_THREADS];
     const uint32_t n_planes = colour ? PLANES : GEOMETRY;
     uint32_t n = 0;
     if (a->n < 2 || kiln_plane_cache_has(cache, &layer->chunks[first], planes, n_planes)) return KILN_OK;
     for (uint32_t i = first; i < layer->n_chunks && n < a->n; i++)
-        if (!request || kiln_view_request_may_see(request, &layer->chunks[i])) next[n++] = &layer->chunks[i];
+        if (!in_view || in_view(context, i)) next[n++] = &layer->chunks[i];
     return kiln_plane_cache_ahead(cache, a->readers, a->n, next, n, planes, n_planes, err);
 }

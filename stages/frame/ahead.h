@@ -21,10 +21,12 @@ uint64_t kiln_ahead_set(kiln_ahead *a, kiln_worker *w, const kiln_layer *layer, 
 unsigned kiln_ahead_count(const kiln_layer *layer, bool colour, unsigned threads, uint64_t spare);
 uint64_t kiln_ahead_reader_bytes(const kiln_layer *layer, bool colour);
 void kiln_ahead_release(kiln_ahead *a);
-/* If the cache lacks a plane of chunk `first`, decodes the planes of this chunk and of the next ones that the view may see, one
- * chunk a reader. request NULL: of all next chunks. Does nothing with fewer than two readers. KILN_E_IO. */
-kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, const kiln_view_request *request,
-                            uint32_t first, bool colour, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether a view draws a chunk. */
+typedef bool kiln_ahead_fn(const void *context, uint32_t chunk);
+/* If the cache lacks a plane of chunk `first`, decodes the planes of this chunk and of the next ones for which in_view(context) is
+ * true, one chunk a reader. in_view NULL: of all next chunks. Does nothing with fewer than two readers. KILN_E_IO. */
+kiln_status kiln_ahead_read(const kiln_ahead *a, kiln_plane_cache *cache, const kiln_layer *layer, kiln_ahead_fn *in_view,
+                            const void *context, uint32_t first, bool colour, kiln_error *err) KILN_MUST_CHECK;
 
 uint64_t kiln_ahead_bytes(const kiln_chunk *c); /* bytes of all planes of a chunk, decoded */
 /* Returns the bytes of the chunks all of whose planes the cache holds. */

@@ -12,7 +12,13 @@
 #include <string.h>
 
 struct kiln_frame_state {
-    kiln_layer *layer;
+    kiln_drawn drawn;
+    kiln_layer *layer; /* drawn.chunks */
+    kiln_level_wish wish;
+    kiln_view_chunks view;     /* the chunks of view_request, which the last frame or count was of */
+    bool *in_view;             /* [n_chunks] the same */
+    kiln_view_request view_of; /* of `view` */
+    bool has_view;
     kiln_hash *keys; /* [n_chunks] of the planes of each */
     kiln_plane_cache *planes;
     kiln_ahead ahead;
@@ -53,8 +59,10 @@ static void state_free(void *state)
     kiln_draw_store_free(s->store);
     kiln_ahead_release(&s->ahead);
     kiln_plane_cache_free(s->planes);
+    kiln_view_chunks_release(&s->view);
+    free(s->in_view);
     free(s->keys);
-    kiln_layer_free(s->layer);
+    kiln_drawn_release(&s->drawn);
     free(s);
 }
 
@@ -70,8 +78,17 @@ static kiln_hash key_of(const kiln_chunk *c)
     return kiln_hash_of(planes, sizeof planes);
 }
 
-/* Makes the state, without a store, because the device may not be open yet. digest NULL: for the newest layer that can be drawn. */
-static kiln_status state_new(kiln_worker *w, const char *kind, const kiln_hash *digest, kiln_frame_state **out, kiln_error *err)
+static kiln_status read_drawn(kiln_manifest *m, const kiln_drawn_name *name, kiln_drawn *out, kiln_error *err)
+{
+    kiln_layer *newest;
+    if (name) return kiln_drawn_get(m, name, out, err);
+    KILN_TRY(kiln_layer_get_drawn(m, &newest, err));
+    *out = (kiln_drawn){.chunks = newest, .layer = newest, .n_full = newest->n_chunks};
+    return KILN_OK;
+}
+
+/* Makes the state, without a store, because the device may not be open yet. name NULL: for the newest layer that can be drawn. */
+static kiln_status state_new(kiln_worker *w, const kiln_drawn_name *name, kiln_frame_state **out, kiln_error *err)
 {
     kiln_manifest *m;
     kiln_status st;
@@ -79,7 +96,9 @@ static kiln_status state_new(kiln_worker *w, const char *kind, const kiln_hash *
     kiln_worker_set_state(w, NULL, NULL); /* the old one first: it has memory of the same device */
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&s, 1, "frame state", err));
-    KILN_GO(digest ? kiln_layer_get_digest(m, kind, *digest, &s->layer, err) : kiln_layer_get_drawn(m, &s->layer, err));
+    KILN_GO(read_drawn(m, name, &s->drawn, err));
+    s->layer = s->drawn.chunks;
+    KILN_GO(KILN_ALLOC(&s->in_view, s->layer->n_chunks, "chunks of a view", err));
     KILN_GO(KILN_ALLOC(&s->keys, s->layer->n_chunks, "keys of chunks", err));
     for (uint32_t i = 0; i < s->layer->n_chunks; i++) s->keys[i] = key_of(&s->layer->chunks[i]);
     KILN_GO(kiln_plane_cache_new(0, &s->planes, err));
@@ -105,14 +124,21 @@ void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, u
     kiln_plane_cache_set_budget(s->planes, left - kiln_ahead_set(&s->ahead, w, s->layer, s->colour, left));
 }
 
-kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, bool colour, uint64_t ram,
-                                 uint64_t canvases, kiln_frame_state **out, kiln_error *err)
+/* Says whether the state is of these layers, whatever levels its views take. */
+static bool is_of(const kiln_frame_state *s, const kiln_drawn_name *name)
+{
+    const kiln_hash none = {0};
+    return s && strcmp(s->layer->kind, kiln_layer_kinds[name->kind].name) == 0 && kiln_hash_equal(s->layer->digest, name->layer) &&
+           kiln_hash_equal(s->drawn.levels ? s->drawn.levels->digest : none, name->levels);
+}
+
+kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t canvases,
+                                 kiln_frame_state **out, kiln_error *err)
 {
     const uint64_t may = kiln_worker_ram(w), spare = may > ram ? may - ram : 0;
-    const char *name = kiln_layer_kinds[kind].name;
     *out = kiln_worker_state(w);
-    if (!*out || strcmp((*out)->layer->kind, name) != 0 || !kiln_hash_equal((*out)->layer->digest, digest))
-        KILN_TRY(state_new(w, name, &digest, out, err));
+    if (!is_of(*out, name)) KILN_TRY(state_new(w, name, out, err));
+    kiln_frame_set_wish(*out, &name->wish);
     if (!(*out)->store) KILN_TRY(kiln_draw_store_new(kiln_worker_runner(w), &(*out)->store, err));
     (*out)->colour = colour;
     if (kiln_canvases_bytes((*out)->canvases) > spare) { /* those of an earlier unit */
@@ -128,13 +154,13 @@ uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop)
     const uint64_t may = kiln_worker_ram(w) / 4;
     kiln_frame_state *s;
     kiln_error why;
-    if (state_new(w, NULL, NULL, &s, &why) != KILN_OK) return 0;
+    if (state_new(w, NULL, &s, &why) != KILN_OK) return 0;
     const uint64_t readers = kiln_ahead_set(&s->ahead, w, s->layer, true, may), room = (may - readers) / 2;
     uint64_t bytes = 0;
     if (readers == 0) return 0;
     kiln_plane_cache_set_budget(s->planes, may - readers);
     for (uint32_t i = 0; i < s->layer->n_chunks && bytes < room && !atomic_load(stop); i++) {
-        if (kiln_ahead_read(&s->ahead, s->planes, s->layer, NULL, i, true, &why) != KILN_OK) break;
+        if (kiln_ahead_read(&s->ahead, s->planes, s->layer, NULL, NULL, i, true, &why) != KILN_OK) break;
         bytes += kiln_ahead_bytes(&s->layer->chunks[i]);
     }
     /* what is held now: what decoding took is free again, and the last batch may be larger than what was counted */
@@ -155,6 +181,36 @@ void kiln_frame_set_fast(kiln_frame_state *s, bool fast)
     s->fast = fast;
 }
 
+/* ---- the chunks of a view -------------------------------------------------------------------------------------------- */
+void kiln_frame_set_wish(kiln_frame_state *s, const kiln_level_wish *wish)
+{
+    if (memcmp(&s->wish, wish, sizeof *wish) == 0) return;
+    kiln_frame_forget(s);
+    s->has_view = false;
+    s->wish = *wish;
+}
+
+/* Chooses the chunks of a view, unless they are those of the last one. */
+static kiln_status choose(kiln_frame_state *s, const kiln_view_request *request, kiln_error *err)
+{
+    if (s->has_view && memcmp(&s->view_of, request, sizeof *request) == 0) return KILN_OK;
+    s->has_view = false;
+    kiln_view_chunks_release(&s->view);
+    KILN_TRY(kiln_view_chunks_choose(&s->drawn, &s->wish, request, &s->view, err));
+    memset(s->in_view, 0, s->layer->n_chunks * sizeof *s->in_view);
+    for (uint32_t i = 0; i < s->view.n; i++) s->in_view[s->view.numbers[i]] = true;
+    s->view_of = *request;
+    s->has_view = true;
+    return KILN_OK;
+}
+
+kiln_status kiln_frame_state_bound(kiln_frame_state *s, const kiln_view_request *request, kiln_draw_size *out, kiln_error *err)
+{
+    KILN_TRY(choose(s, request, err));
+    *out = kiln_frame_bound(request, s->layer, &s->view);
+    return KILN_OK;
+}
+
 static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *c, const char *name, void *out, kiln_error *err)
 {
     kiln_manifest *m;
@@ -162,21 +218,22 @@ static kiln_status plane(kiln_worker *w, kiln_frame_state *s, const kiln_chunk *
     return kiln_plane_cache_get(s->planes, m, c, name, out, err);
 }
 
-/* Gives kernels/draw the planes of a chunk, or says that the cull rules the chunk out. */
+/* Gives kernels/draw the planes of a chunk, or says that it is none of the view's. */
 typedef struct {
     kiln_worker *w;
     kiln_frame_state *s;
-    const kiln_view_request *request;
     bool colour;
 } reading;
+
+static bool is_in_view(const void *state, uint32_t chunk) { return ((const kiln_frame_state *)state)->in_view[chunk]; }
 
 static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
     memset(out, 0, sizeof *out);
-    if (!kiln_view_request_may_see(x->request, c)) return KILN_OK;
-    KILN_TRY(kiln_ahead_read(&x->s->ahead, x->s->planes, x->s->layer, x->request, index, x->colour, err));
+    if (!x->s->in_view[index]) return KILN_OK;
+    KILN_TRY(kiln_ahead_read(&x->s->ahead, x->s->planes, x->s->layer, is_in_view, x->s, index, x->colour, err));
     KILN_TRY(plane(x->w, x->s, c, "means", &out->means, err));
     KILN_TRY(plane(x->w, x->s, c, "log_scales", &out->log_scales, err));
     KILN_TRY(plane(x->w, x->s, c, "quats", &out->quats, err));
@@ -193,16 +250,19 @@ static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_hea
     const reading *x = context;
     const kiln_chunk *c = &x->s->layer->chunks[index];
     (void)err;
-    *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !kiln_view_request_may_see(x->request, c), .colour = x->colour};
+    *out = (kiln_draw_chunk_header){.n = c->count, .hidden = !x->s->in_view[index], .colour = x->colour};
     memcpy(out->key, x->s->keys[index].bytes, sizeof out->key);
     return KILN_OK;
 }
 
+/* The scene of the view that was chosen last. Where there are levels, chunks are hidden that the camera may see. */
 static kiln_draw_scene scene_of(reading *x)
 {
-    return (kiln_draw_scene){.view = &x->request->view,
-                             .profile = x->request->profile,
-                             .antialiased = x->request->antialiased,
+    const kiln_view_request *request = &x->s->view_of;
+    return (kiln_draw_scene){.view = &request->view,
+                             .profile = request->profile,
+                             .antialiased = request->antialiased,
+                             .apart = x->s->drawn.levels != NULL,
                              .sh_degree = x->s->layer->sh_degree,
                              .n_chunks = x->s->layer->n_chunks,
                              .chunk = give_chunk,
@@ -218,7 +278,8 @@ static kiln_status make(kiln_worker *w, kiln_frame_state *s, const kiln_view_req
 {
     if (s->has_frame && s->has_colour == colour && memcmp(&s->request, request, sizeof *request) == 0) return KILN_OK;
     kiln_frame_forget(s);
-    reading x = {.w = w, .s = s, .request = request, .colour = colour};
+    KILN_TRY(choose(s, request, err));
+    reading x = {.w = w, .s = s, .colour = colour};
     const kiln_draw_scene scene = scene_of(&x);
     KILN_TRY(room ? kiln_draw_collect_or_slabs(kiln_worker_runner(w), &scene, &s->frame, room, err)
                   : kiln_draw_collect(kiln_worker_runner(w), &scene, &s->frame, err));
@@ -247,7 +308,8 @@ kiln_status kiln_frame_single_pass(kiln_worker *w, kiln_frame_state *s, const ki
                                    const kiln_draw_outputs *to, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     kiln_frame_forget(s);
-    reading x = {.w = w, .s = s, .request = request, .colour = true};
+    KILN_TRY(choose(s, request, err));
+    reading x = {.w = w, .s = s, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
     return kiln_draw_single_pass(&scene, background, to, stats, done, err);
 }
@@ -256,7 +318,8 @@ kiln_status kiln_frame_on_device(kiln_worker *w, kiln_frame_state *s, const kiln
                                  float *rgba, float *depth, kiln_draw_stats *stats, bool *done, uint64_t *room, kiln_error *err)
 {
     kiln_frame_forget(s);
-    reading x = {.w = w, .s = s, .request = request, .colour = true};
+    KILN_TRY(choose(s, request, err));
+    reading x = {.w = w, .s = s, .colour = true};
     const kiln_draw_scene scene = scene_of(&x);
     KILN_TRY(kiln_draw_on_device(&scene, background, rgba, depth, stats, done, room, err));
     s->has_drawn |= *done;
@@ -267,7 +330,8 @@ kiln_status kiln_frame_slabs(kiln_worker *w, kiln_frame_state *s, const kiln_vie
                              const float background[3], float *rgba, float *depth, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_frame_forget(s);
-    reading x = {.w = w, .s = s, .request = request, .colour = true}, bare = {.w = w, .s = s, .request = request};
+    KILN_TRY(choose(s, request, err));
+    reading x = {.w = w, .s = s, .colour = true}, bare = {.w = w, .s = s};
     kiln_draw_scene scene = scene_of(&x);
     scene.geometry_context = &bare;
     return kiln_draw_slabs(kiln_worker_runner(w), &scene, room, background, rgba, depth, stats, err);
@@ -288,9 +352,10 @@ static kiln_status hand_in(kiln_worker *w, const kiln_draw_tally *t, uint32_t ti
 kiln_status kiln_frame_tally(kiln_worker *w, kiln_frame_state *s, const kiln_view_request *request, kiln_draw_tally *t,
                              kiln_error *err)
 {
-    reading x = {.w = w, .s = s, .request = request};
-    const kiln_draw_scene scene = scene_of(&x);
     kiln_frame_forget(s); /* a counting pass has no memory for one */
+    KILN_TRY(choose(s, request, err));
+    reading x = {.w = w, .s = s};
+    const kiln_draw_scene scene = scene_of(&x);
     return kiln_draw_count_all(kiln_worker_runner(w), &scene, t, err);
 }
 
@@ -307,11 +372,11 @@ done:
     return st;
 }
 
-/* A visible Gaussian belongs to a chunk that may be visible, and a tile lists it at most once. */
-static kiln_status check_counts(const kiln_frame_counts *c, const kiln_view_request *request, const kiln_layer *layer,
+/* A visible Gaussian belongs to a chunk of the view, and a tile lists it at most once. */
+static kiln_status check_counts(const kiln_frame_counts *c, const kiln_view_request *request, const kiln_view_chunks *chunks,
                                 kiln_error *err)
 {
-    const uint64_t may = kiln_frame_bound(request, layer).visible, of_row = c->visible * kiln_view_tiles_x(&request->view);
+    const uint64_t may = chunks->rows, of_row = c->visible * kiln_view_tiles_x(&request->view);
     uint64_t sum = 0;
     if (c->visible > may)
         return kiln_fail(err, KILN_E_IO, "it counts %llu visible Gaussians, the view may see %llu", (unsigned long long)c->visible,
@@ -336,7 +401,7 @@ static kiln_status read_counts(kiln_run *r, const kiln_unit *u, kiln_frame_count
     return st;
 }
 
-kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_view_request *request, const kiln_layer *layer,
+kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_view_request *request, const kiln_view_chunks *c,
                                    kiln_frame_counts *out, kiln_error *err)
 {
     const uint32_t tiles_y = kiln_view_tiles_y(&request->view);
@@ -344,7 +409,7 @@ kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_v
     KILN_TRY(KILN_ALLOC(&out->row_pairs, tiles_y, "pairs of tile rows", err));
     kiln_status st = kiln_unit_struct(r, u, "row_pairs", out->row_pairs, tiles_y * sizeof *out->row_pairs, err);
     if (st == KILN_OK) st = read_counts(r, u, out, err);
-    if (st == KILN_OK) st = kiln_unit_refuse(r, u, check_counts(out, request, layer, err), err);
+    if (st == KILN_OK) st = kiln_unit_refuse(r, u, check_counts(out, request, c, err), err);
     if (st == KILN_OK) return KILN_OK;
     free(out->row_pairs);
     *out = (kiln_frame_counts){0};

@@ -1,8 +1,7 @@
 /* frame -- a camera's view of a layer, for the stages that look through cameras: the prediction of prune, tiles, render.
  *
- * A view request (kiln_view_request) has everything, besides the Gaussians, that a tile table or a picture depends on: the view,
- * the profile, antialiasing, the near plane. A frame (kiln_frame) is the projection of a layer for a view request: the visible
- * Gaussians in depth order, each with its chunk and row.
+ * A frame (kiln_frame) is the projection of a layer for a view request (view_request.h): the visible Gaussians in depth order, each
+ * with its chunk and row. Which chunks a view draws, of the layer and of its levels of detail, is a list (drawn.h).
  *
  * The keys of tables and pictures are made here and nowhere else. So kiln-render can compute the key of the table that it needs,
  * and use the table that kiln-tiles made from the same inputs.
@@ -16,40 +15,7 @@
 #include "schema/layers.h"
 #include "stages/engine/engine.h"
 #include "stages/frame/canvas.h"
-
-/* ---- options of tiles and render -------------------------------------------------------------------------- */
-typedef struct {
-    uint32_t profile;      /* kiln_profile_id */
-    uint32_t antialiased;  /* 0: as the scene says, 1: on, 2: off */
-    const char *near_text; /* "profile", or a distance in scene units */
-} kiln_view_options;
-
-/* The rows of the option table that fill the kiln_view_options o. */
-#define KILN_VIEW_OPTION_ROWS(o)                                                                                                  \
-    {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
-     KILN_KEYED},                                                                                                                 \
-        {"antialiased", 0,       KILN_OPT_ENUM,  &(o).antialiased,                                                                \
-         "WHEN",        "scene", "scene|on|off", "antialiasing (mip compensation): as the scene was trained, on or off",          \
-         KILN_KEYED},                                                                                                             \
-    {                                                                                                                             \
-        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL, "near plane in scene units; profile: the renderer's own", \
-            KILN_KEYED                                                                                                            \
-    }
-
-/* ---- view request ----------------------------------------------------------------------------------------------------------- */
-typedef struct {
-    kiln_view view;
-    kiln_profile_id profile;
-    bool antialiased;
-    double near_m; /* as in the view, but the shortest decimal of its float32 */
-} kiln_view_request;
-
-/* Fills a view request for a camera. All bytes are defined, so requests can be compared with memcmp. KILN_E_USAGE: --near is no
- * number above 0. */
-kiln_status kiln_view_request_init(kiln_view_request *s, const kiln_view_options *o, const kiln_scene *scene,
-                                   const kiln_camera *camera, kiln_error *err) KILN_MUST_CHECK;
-/* Says whether a Gaussian of this chunk could be visible. It may say true although none is; false is certain. */
-bool kiln_view_request_may_see(const kiln_view_request *s, const kiln_chunk *c);
+#include "stages/frame/drawn.h"
 
 /* ---- keys ----------------------------------------------------------------------------------------------------------- */
 /* Hashes of everything that a view depends on in each chunk, made once for all views of a layer. */
@@ -62,18 +28,18 @@ typedef struct {
 /* Makes the hashes. The layer must outlive them. Release also after a failure. KILN_E_NOMEM. */
 kiln_status kiln_chunk_keys_make(const kiln_layer *layer, kiln_chunk_keys *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_chunk_keys_release(kiln_chunk_keys *k);
-/* Return the key of a tile table, and of a picture, which depends on the colour planes too. The algorithm versions of the stages
- * tiles and render are part of them. device_kind: "cpu", "cuda" or "cuda-fast". */
-kiln_hash kiln_view_request_table_key(const kiln_view_request *s, const kiln_chunk_keys *k);
-kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_chunk_keys *k, const double background[3],
-                                        const char *device_kind);
+/* Return the key of a tile table, and of a picture, which depends on the colour planes too: of the chunks c that the view draws,
+ * and of no others. How they came to be chosen is in no key. The algorithm versions of the stages tiles and render are part of
+ * them. device_kind: "cpu", "cuda" or "cuda-fast". */
+kiln_hash kiln_view_request_table_key(const kiln_view_request *s, const kiln_chunk_keys *k, const kiln_view_chunks *c);
+kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_chunk_keys *k, const kiln_view_chunks *c,
+                                        const double background[3], const char *device_kind);
 
 /* ---- host memory in bytes, for kiln_unit.ram --------------------------------------------------------------------------------- */
 uint64_t kiln_frame_largest_chunk(const kiln_layer *layer); /* its number of rows */
-/* Returns an upper bound of a frame's size before any Gaussian is read: all rows of the chunks that may be visible, and bands of at
- * most KILN_BAND_PAIRS pairs. A single tile row with more pairs exceeds the bound. in_parts is set; clear it if the CPU computes.
- */
-kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *layer);
+/* Returns an upper bound of a frame's size before any Gaussian is read: all rows of its chunks, and bands of at most
+ * KILN_BAND_PAIRS pairs. A single tile row with more pairs exceeds the bound. in_parts is set; clear it if the CPU computes. */
+kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *layer, const kiln_view_chunks *c);
 /* The decoded planes of a row. */
 uint64_t kiln_frame_row_bytes(const kiln_layer *layer, bool colour);
 /* The decoded planes of the largest chunk, and the memory to decode them. */
@@ -97,21 +63,26 @@ typedef kiln_drawing kiln_frame; /* `chunk` of a splat is an index into the laye
 /* What a worker keeps between units: the layer's description, decoded planes, the last frame, canvases. It is the worker's state
  * (kiln_worker_state), which owns it. */
 typedef struct kiln_frame_state kiln_frame_state;
-/* Gives the worker's state for this layer; makes it if the worker has none, or one for another layer. colour: frames and pictures
+/* Gives the worker's state for what is drawn; makes it if the worker has none, or one of other layers. colour: frames and pictures
  * will have colours. ram: what the unit takes at most, by one of the functions above, without canvases. canvases: bytes of all
  * canvases of kiln_frame_canvas. The rest of what the worker may take is used to decode ahead and to keep decoded planes.
  * KILN_E_IO, KILN_E_INPUT: the layer cannot be read. */
-kiln_status kiln_frame_state_get(kiln_worker *w, kiln_layer_kind kind, kiln_hash digest, bool colour, uint64_t ram,
-                                 uint64_t canvases, kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_frame_state_get(kiln_worker *w, const kiln_drawn_name *name, bool colour, uint64_t ram, uint64_t canvases,
+                                 kiln_frame_state **out, kiln_error *err) KILN_MUST_CHECK;
 /* Says whether the worker has drawn a picture in its GPU's memory (kiln_frame_on_device) of the layer of its state. */
 bool kiln_frame_has_drawn(kiln_worker *w);
 /* From now on the unit takes another `ram`. Planes for which this leaves no room are dropped; canvases stay. */
 void kiln_frame_state_share(kiln_worker *w, kiln_frame_state *s, uint64_t ram, uint64_t canvases);
-/* A kiln_stage_program.early for stages that draw the newest layer in chunks with its colours. Decodes its planes into a quarter of
- * a unit's memory. */
+/* A kiln_stage_program.early for stages that draw the newest layer in chunks in full and with its colours. Decodes its planes into
+ * a quarter of a unit's memory. */
 uint64_t kiln_frame_early(kiln_worker *w, const atomic_bool *stop);
-/* Returns the layer of the state: borrowed. */
+/* Returns what the state draws, as kiln_drawn.chunks: borrowed. */
 const kiln_layer *kiln_frame_layer(const kiln_frame_state *s);
+/* From now on the state's views are of these levels, instead of those of the last kiln_frame_state_get. */
+void kiln_frame_set_wish(kiln_frame_state *s, const kiln_level_wish *wish);
+/* kiln_frame_bound of a view. */
+kiln_status kiln_frame_state_bound(kiln_frame_state *s, const kiln_view_request *request, kiln_draw_size *out,
+                                   kiln_error *err) KILN_MUST_CHECK;
 /* From now on frames and pictures of this state are fast (kernels/draw), or exact again. A new state is exact. */
 void kiln_frame_set_fast(kiln_frame_state *s, bool fast);
 /* Makes the frame of a view request, with colours if `colour` is set. *out is borrowed until the next call that makes or forgets a
@@ -157,15 +128,9 @@ typedef struct {
     uint64_t visible, pairs, box_pairs;
     uint64_t *row_pairs; /* [tiles_y]; free() */
 } kiln_frame_counts;
-/* Reads the result. Memory is predicted from it, so numbers that this view of this layer cannot have are refused
+/* Reads the result. Memory is predicted from it, so numbers that this view of these chunks cannot have are refused
  * (kiln_unit_refuse): KILN_E_IO. */
-kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_view_request *request, const kiln_layer *layer,
+kiln_status kiln_frame_counts_read(kiln_run *r, const kiln_unit *u, const kiln_view_request *request, const kiln_view_chunks *c,
                                    kiln_frame_counts *out, kiln_error *err) KILN_MUST_CHECK;
-
-/* ---- cameras by name ------------------------------------------------------------------------------------------------- */
-/* Finds a camera by NAME, or by #INDEX, from 0 in the order of sorted names. KILN_E_USAGE names the most similar name, or the
- * range. */
-kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index,
-                             kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -12,12 +12,10 @@ uint64_t kiln_frame_largest_chunk(const kiln_layer *layer)
     return rows;
 }
 
-kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *layer)
+kiln_draw_size kiln_frame_bound(const kiln_view_request *s, const kiln_layer *layer, const kiln_view_chunks *c)
 {
-    kiln_draw_size size = {.largest_chunk = kiln_frame_largest_chunk(layer), .in_parts = true};
+    kiln_draw_size size = {.visible = c->rows, .largest_chunk = kiln_frame_largest_chunk(layer), .in_parts = true};
     const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&s->view) * kiln_view_tiles_y(&s->view);
-    for (uint32_t i = 0; i < layer->n_chunks; i++)
-        if (kiln_view_request_may_see(s, &layer->chunks[i])) size.visible += layer->chunks[i].count;
     size.band_tiles = tiles;
     size.band_pairs = KILN_BAND_PAIRS;
     if (tiles > 0 && size.visible < KILN_BAND_PAIRS / tiles) size.band_pairs = size.visible * tiles;

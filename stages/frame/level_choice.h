@@ -27,7 +27,7 @@
 #define KILN_STAGES_LEVEL_CHOICE_H
 
 #include "schema/levels.h"
-#include "stages/frame/frame.h"
+#include "stages/frame/view_request.h"
 
 typedef enum { KILN_LEVEL_AT, KILN_LEVEL_DB } kiln_level_form;
 typedef struct {

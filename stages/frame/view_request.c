@@ -91,15 +91,14 @@ void kiln_chunk_keys_release(kiln_chunk_keys *k)
     *k = (kiln_chunk_keys){0};
 }
 
-/* Adds the view, and the hash of every chunk that the cull cannot rule out. */
-static void key_request(kiln_hasher *h, const kiln_view_request *s, const kiln_layer *layer, const kiln_hash *chunks)
+/* Adds the view, and the hash of each of its chunks. */
+static void key_request(kiln_hasher *h, const kiln_view_request *s, const kiln_view_chunks *c, const kiln_hash *chunks)
 {
     KILN_KEY_LISTS(kiln_view_request, 176);
     kiln_key_bytes(h, "view", &s->view, sizeof s->view); /* near_m is in it */
     kiln_key_text(h, "profile", kiln_profiles[s->profile].name);
     kiln_key_u64(h, "antialiased", s->antialiased);
-    for (uint32_t i = 0; i < layer->n_chunks; i++)
-        if (kiln_view_request_may_see(s, &layer->chunks[i])) kiln_key_hash(h, "chunk", chunks[i]);
+    for (uint32_t i = 0; i < c->n; i++) kiln_key_hash(h, "chunk", chunks[c->numbers[i]]);
 }
 
 /* Returns the version in stages.def. If it is raised there, earlier tables and pictures are no longer found. */
@@ -109,20 +108,20 @@ static uint32_t version_of(const char *stage)
     return info ? info->version : 0;
 }
 
-kiln_hash kiln_view_request_table_key(const kiln_view_request *s, const kiln_chunk_keys *k)
+kiln_hash kiln_view_request_table_key(const kiln_view_request *s, const kiln_chunk_keys *k, const kiln_view_chunks *c)
 {
     kiln_hasher *h = kiln_key_begin("tiles", version_of("tiles"));
-    key_request(h, s, k->layer, k->geometry);
+    key_request(h, s, c, k->geometry);
     return kiln_key_end(h);
 }
 
-kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_chunk_keys *k, const double background[3],
-                                        const char *device_kind)
+kiln_hash kiln_view_request_picture_key(const kiln_view_request *s, const kiln_chunk_keys *k, const kiln_view_chunks *c,
+                                        const double background[3], const char *device_kind)
 {
     kiln_hasher *h = kiln_key_begin("render", version_of("render"));
-    key_request(h, s, k->layer, k->colour);
+    key_request(h, s, c, k->colour);
     kiln_key_u64(h, "sh_degree", k->layer->sh_degree);
-    for (int c = 0; c < 3; c++) kiln_key_f64(h, "background", background[c]);
+    for (int i = 0; i < 3; i++) kiln_key_f64(h, "background", background[i]);
     kiln_key_text(h, "device", device_kind);
     return kiln_key_end(h);
 }

@@ -59,6 +59,12 @@ static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_he
     return KILN_OK;
 }
 
+static bool is_in_view(const void *context, uint32_t block)
+{
+    const looking *x = context;
+    return kiln_view_request_may_see(&x->q->head->request, &x->in->layer->chunks[block]);
+}
+
 static kiln_status give_source(looking *x, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_chunk *c = &x->in->layer->chunks[block];
@@ -67,7 +73,7 @@ static kiln_status give_source(looking *x, uint32_t block, kiln_draw_chunk *out,
         const float **to;
     } planes[] = {
         {"means", &out->means}, {"log_scales", &out->log_scales}, {"quats", &out->quats}, {"opacity_logits", &out->opacity_logits}};
-    KILN_TRY(kiln_ahead_read(&x->in->ahead, x->in->planes, x->in->layer, &x->q->head->request, block, false, err));
+    KILN_TRY(kiln_ahead_read(&x->in->ahead, x->in->planes, x->in->layer, is_in_view, x, block, false, err));
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
         const void *data;
         KILN_TRY(kiln_prune_plane(x->w, x->in, block, planes[i].name, &data, err));

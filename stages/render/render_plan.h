@@ -14,15 +14,18 @@ typedef struct {
     kiln_render_unit payload;
     char relative[KILN_PATH_MAX]; /* path of the file in the manifest; "": no file is written */
     char device_kind[16];         /* of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
+    kiln_view_chunks chunks;      /* that the picture is drawn of */
     bool due;                     /* this run draws the picture */
 } kiln_render_job;
 
 typedef struct {
     kiln_scene scene;
     kiln_layer_kind kind;
-    kiln_layer *layer;    /* the layer that is drawn */
-    kiln_chunk_keys keys; /* of the layer */
-    kiln_dataset file;    /* of --cameras */
+    kiln_level_wish wish;
+    kiln_drawn drawn;
+    const kiln_layer *layer; /* drawn.chunks */
+    kiln_chunk_keys keys;    /* of these */
+    kiln_dataset file;       /* of --cameras */
     kiln_camera *cameras;
     uint32_t n_cameras;
     kiln_source_file *sources;

@@ -127,9 +127,10 @@ static kiln_status make_frame(kiln_worker *w, kiln_frame_state *s, const kiln_re
                               kiln_error *err)
 {
     const kiln_layer *layer = kiln_frame_layer(s);
-    kiln_draw_size size = kiln_frame_bound(&u->request, layer);
+    kiln_draw_size size;
     *room = u->slab_room;
     if (*room > 0) return KILN_OK;
+    KILN_TRY(kiln_frame_state_bound(s, &u->request, &size, err));
     KILN_TRY(kiln_frame_make_or_room(w, s, &u->request, true, f, room, err));
     size.visible = *room;
     if (*room == 0 || kiln_frame_slabs_ram(layer, &u->request, &size, kiln_render_picture_bytes(u)) <= u->ram) return KILN_OK;
@@ -237,8 +238,9 @@ static kiln_status find_room(kiln_worker *w, kiln_frame_state *s, const kiln_ren
     const kiln_layer *layer = kiln_frame_layer(s);
     const uint64_t others = p->encoding_ram + canvas_bytes(u, p->n_encoding), all = kiln_worker_ram(w);
     const uint64_t may = all > others ? all - others : 0;
-    kiln_draw_size size = kiln_frame_bound(&u->request, layer);
+    kiln_draw_size size;
     kiln_draw_tally t = {.row_pairs = row_pairs};
+    KILN_TRY(kiln_frame_state_bound(s, &u->request, &size, err));
     KILN_TRY(kiln_frame_tally(w, s, &u->request, &t, err));
     size.visible = t.visible;
     kiln_draw_size_bands(&size, &u->request.view, row_pairs);
@@ -546,7 +548,7 @@ kiln_status kiln_render_compute(kiln_worker *w, const char *name, const void *pa
     const kiln_render_unit *u = &t->unit;
     t->picture.n_encoding = count_encoding(w, u, &t->picture.encoding_ram);
     const uint64_t ram = t->picture.encoding_ram + drawing_ram(u, t->picture.n_encoding);
-    KILN_GO(kiln_frame_state_get(w, u->layer_kind, u->layer, !u->count_only, ram, canvas_bytes(u, t->picture.n_encoding), &s, err));
+    KILN_GO(kiln_frame_state_get(w, &u->drawn, !u->count_only, ram, canvas_bytes(u, t->picture.n_encoding), &s, err));
     if (u->count_only) {
         st = kiln_frame_count(w, s, &u->request, err);
         goto done;

@@ -24,8 +24,7 @@ typedef struct {
      * worker counts its Gaussians and draws it in slabs, for which `ram` has room. slab_room is 0. */
     uint64_t device_ram;
     kiln_render_encoding encoding;
-    kiln_layer_kind layer_kind;
-    kiln_hash layer;     /* digest of the layer */
+    kiln_drawn_name drawn;
     char camera[1025];   /* name, by which its tile table is found */
     kiln_hash table_key; /* a stored table is used if it has this key */
     double background[3];

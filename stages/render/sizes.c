@@ -15,7 +15,7 @@
 static uint64_t least_ram(const kiln_render_plan *s, uint32_t i, uint64_t whole)
 {
     const kiln_render_job *j = &s->jobs[i];
-    const kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer);
+    const kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer, &j->chunks);
     const uint64_t slabs = kiln_render_slabs_ram(s->layer, &j->payload, &size, kiln_render_smallest_slab(&size));
     return kiln_min_u64(whole, slabs);
 }
@@ -84,7 +84,7 @@ static kiln_status take_count(kiln_run *r, const kiln_render_plan *s, uint32_t i
 {
     kiln_frame_counts c;
     const kiln_view_request *request = &s->jobs[i].payload.request;
-    KILN_TRY(kiln_frame_counts_read(r, u, request, s->layer, &c, err));
+    KILN_TRY(kiln_frame_counts_read(r, u, request, &s->jobs[i].chunks, &c, err));
     size.visible = c.visible;
     kiln_draw_size_bands(&size, &request->view, c.row_pairs);
     set_counted(r, s, i, size, c.pairs);
@@ -124,7 +124,7 @@ static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uin
     kiln_run_shares_planning(r, true); /* counting reads as much as drawing */
     KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
     for (uint32_t k = 0; k < n; k++) {
-        kiln_draw_size size = kiln_frame_bound(&payloads[k].request, s->layer);
+        kiln_draw_size size = kiln_frame_bound(&payloads[k].request, s->layer, &s->jobs[tight[k]].chunks);
         size.in_parts = in_parts;
         if (units[k].quarantined) {
             size.visible = 0;
@@ -215,7 +215,7 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
     KILN_TRY(KILN_ALLOC(&tight, s->n_jobs, "cameras", err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
-        kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer);
+        kiln_draw_size size = kiln_frame_bound(&j->payload.request, s->layer, &j->chunks);
         size.in_parts = in_parts;
         set_size(s, i, &size);
         s->units[i].cost = cost_of(j, &size);

@@ -11,6 +11,7 @@
 void kiln_tiles_release(kiln_tiles_bake *b)
 {
     for (uint32_t i = 0; b->jobs && i < b->n_jobs; i++) {
+        kiln_view_chunks_release(&b->jobs[i].chunks);
         free(b->jobs[i].row_pairs);
         free(b->jobs[i].band_starts);
     }
@@ -20,15 +21,18 @@ void kiln_tiles_release(kiln_tiles_bake *b)
     free(b->jobs);
     free(b->cameras);
     kiln_chunk_keys_release(&b->keys);
-    kiln_layer_free(b->layer);
+    kiln_drawn_release(&b->drawn);
 }
 
-kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *camera, kiln_tiles_bake *b, kiln_error *err)
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level, const char *camera,
+                            kiln_tiles_bake *b, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0, n;
     KILN_TRY(kiln_scene_get(m, &b->scene, err));
-    KILN_TRY(kiln_layer_current(m, b->kind, &b->layer, err));
+    KILN_TRY(kiln_level_wish_parse(level, &b->wish, err));
+    KILN_TRY(kiln_drawn_current(m, b->kind, !kiln_level_wish_full(&b->wish), &b->drawn, err));
+    b->layer = b->drawn.chunks;
     KILN_TRY(kiln_cameras_get(m, &b->cameras, &b->n_cameras, err));
     n = b->n_cameras;
     if (camera) {
@@ -43,7 +47,8 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const
         j->index = first + i;
         j->camera = &b->cameras[j->index];
         KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, j->camera, err));
-        j->key = kiln_view_request_table_key(&j->request, &b->keys);
+        KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &j->chunks, err));
+        j->key = kiln_view_request_table_key(&j->request, &b->keys, &j->chunks);
     }
     return KILN_OK;
 }
@@ -92,7 +97,7 @@ static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint
 static uint64_t most_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 {
     kiln_tiles_job all = *j;
-    all.size = kiln_frame_bound(&j->request, b->layer);
+    all.size = kiln_frame_bound(&j->request, b->layer, &j->chunks);
     all.visible = all.size.visible;
     const uint64_t plan = plan_ram(b, &all), band = band_ram(b, &all, all.size.band_pairs, all.size.band_tiles);
     return plan > band ? plan : band;
@@ -116,11 +121,11 @@ static void predict(const kiln_tiles_bake *b, bool in_parts, kiln_tiles_job *j)
     }
 }
 
-static kiln_status take_count(kiln_run *r, const kiln_layer *layer, kiln_tiles_job *j, const kiln_unit *u, kiln_error *err)
+static kiln_status take_count(kiln_run *r, kiln_tiles_job *j, const kiln_unit *u, kiln_error *err)
 {
     kiln_frame_counts c;
     const uint32_t tiles_y = kiln_view_tiles_y(&j->request.view);
-    KILN_TRY(kiln_frame_counts_read(r, u, &j->request, layer, &c, err));
+    KILN_TRY(kiln_frame_counts_read(r, u, &j->request, &j->chunks, &c, err));
     j->row_pairs = c.row_pairs;
     j->visible = c.visible;
     j->pairs = c.pairs;
@@ -156,7 +161,7 @@ static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit 
     KILN_TRY(may_be_in_parts(r, units, b->n_jobs, &in_parts, err));
     for (uint32_t i = 0; i < b->n_jobs; i++) {
         if (units[i].quarantined) continue;
-        KILN_TRY(take_count(r, b->layer, &b->jobs[i], &units[i], err));
+        KILN_TRY(take_count(r, &b->jobs[i], &units[i], err));
         predict(b, in_parts, &b->jobs[i]);
     }
     return KILN_OK;
@@ -168,13 +173,13 @@ static void name_count(kiln_run *r, const kiln_tiles_job *j, kiln_unit *u)
     u->key = unit_key(r, "count with boxes", j, 0, 0);
 }
 
-static kiln_status look_at_count(kiln_run *r, const kiln_tiles_bake *b, const kiln_tiles_job *j, bool *there, kiln_error *err)
+static kiln_status look_at_count(kiln_run *r, const kiln_tiles_job *j, bool *there, kiln_error *err)
 {
     kiln_unit u = {0};
     kiln_frame_counts c = {0};
     name_count(r, j, &u);
     KILN_TRY(kiln_unit_find(kiln_run_manifest(r), u.key, there, &u.result, err));
-    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->request, b->layer, &c, err) : KILN_OK;
+    const kiln_status st = *there ? kiln_frame_counts_read(r, &u, &j->request, &j->chunks, &c, err) : KILN_OK;
     free(c.row_pairs);
     kiln_unit_result_release(&u.result);
     return kiln_unit_pass(r, &u, st);
@@ -185,7 +190,7 @@ kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *
     *all = true;
     for (uint32_t i = 0; i < b->n_jobs; i++) {
         bool there;
-        KILN_TRY(look_at_count(r, b, &b->jobs[i], &there, err));
+        KILN_TRY(look_at_count(r, &b->jobs[i], &there, err));
         *all &= there;
     }
     return kiln_run_refused(r, err);
@@ -205,11 +210,11 @@ kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
         u->ram_cache = kiln_frame_cache_ram(b->layer, u->ram);
         u->ram_after = kiln_run_is_once(r) ? 0 : most_ram(b, j); /* which makes no table */
         payloads[i] = (kiln_tiles_unit){
-            .kind = KILN_TILES_COUNT, .request = j->request, .layer_kind = b->kind, .layer = b->layer->digest, .ram = u->ram};
+            .kind = KILN_TILES_COUNT, .request = j->request, .drawn = kiln_drawn_name_of(&b->drawn, &b->wish), .ram = u->ram};
         name_count(r, j, u);
         u->payload = &payloads[i];
         u->payload_bytes = sizeof payloads[i];
-        u->cost = 1 + kiln_frame_bound(&j->request, b->layer).visible;
+        u->cost = 1 + j->chunks.rows;
         u->optional = u->planning = true; /* without it, the camera gets no table */
     }
     kiln_run_shares_planning(r, true); /* as much to project as a table is */
@@ -230,7 +235,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
 {
     kiln_unit *u = &b->units[b->n_units];
     kiln_tiles_unit *p = &b->payloads[b->n_units++];
-    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .request = j->request, .layer_kind = b->kind, .layer = b->layer->digest};
+    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .request = j->request, .drawn = kiln_drawn_name_of(&b->drawn, &b->wish)};
     if (band) {
         p->kind = KILN_TILES_BAND;
         p->row0 = j->band_starts[*band];
@@ -240,7 +245,7 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
         u->ram = band_ram(b, j, p->pairs, tiles_of(j, *band));
         snprintf(u->name, sizeof u->name, "tile rows %u to %u of %.100s", p->row0, p->row1 - 1, j->camera->name);
     } else {
-        u->cost = 1 + 4 * kiln_frame_bound(&j->request, b->layer).visible;
+        u->cost = 1 + 4 * j->chunks.rows;
         u->ram = plan_ram(b, j);
         snprintf(u->name, sizeof u->name, "visible list of %.100s", j->camera->name);
     }

@@ -9,6 +9,7 @@ typedef struct {
     const kiln_camera *camera;
     uint32_t index; /* of the camera, for the group of its units */
     kiln_view_request request;
+    kiln_view_chunks chunks; /* that the table lists Gaussians of */
     kiln_hash key;
     bool counted;   /* else its counting pass is quarantined and nothing below is known */
     bool wanted;    /* a table is to be made */
@@ -25,8 +26,10 @@ typedef struct {
 typedef struct {
     kiln_scene scene;
     kiln_layer_kind kind;
-    kiln_layer *layer;    /* of that kind */
-    kiln_chunk_keys keys; /* of the layer */
+    kiln_level_wish wish;
+    kiln_drawn drawn;        /* of that kind */
+    const kiln_layer *layer; /* drawn.chunks */
+    kiln_chunk_keys keys;    /* of these */
     kiln_camera *cameras;
     uint32_t n_cameras;
     kiln_tiles_job *jobs;
@@ -36,9 +39,9 @@ typedef struct {
     uint64_t n_units;
 } kiln_tiles_bake;
 
-/* camera: NULL for all of them. */
-kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *camera, kiln_tiles_bake *b,
-                            kiln_error *err) KILN_MUST_CHECK;
+/* level: the text of --level. camera: NULL for all of them. */
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level, const char *camera,
+                            kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;
 /* Sets what the counting pass tells of each camera that it could look through. */
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;
 /* Does the manifest hold the counts of all cameras? Computes nothing. KILN_E_IO where one that is stored cannot be used: a run that

@@ -19,7 +19,7 @@ static kiln_status put_counters(kiln_worker *w, uint64_t visible, uint64_t pairs
 /* What a unit has listed. Encoding and packing it needs the CPU alone. */
 typedef struct {
     kiln_tiles_unit unit;
-    const kiln_layer *layer; /* the worker's state has it */
+    const kiln_layer *layer; /* kiln_frame_layer */
     uint64_t visible;
     uint32_t *slot, *row_in_chunk; /* plan: chunk of the layer and row in it, of each visible Gaussian */
     uint32_t *counts, *ranks;      /* band */
@@ -178,7 +178,7 @@ kiln_status kiln_tiles_compute(kiln_worker *w, const char *name, const void *pay
     if (payload_bytes != sizeof u) return kiln_fail(err, KILN_E_BUG, "unit '%s' has a payload of %zu bytes", name, payload_bytes);
     memcpy(&u, payload, sizeof u);
     const unsigned packing = u.kind == KILN_TILES_COUNT ? 0 : count_packing(w, &u, &packing_ram);
-    KILN_TRY(kiln_frame_state_get(w, u.layer_kind, u.layer, false, u.ram + packing_ram, 0, &s, err));
+    KILN_TRY(kiln_frame_state_get(w, &u.drawn, false, u.ram + packing_ram, 0, &s, err));
     switch (u.kind) {
     case KILN_TILES_COUNT:
         return kiln_frame_count(w, s, &u.request, err);

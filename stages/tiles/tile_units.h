@@ -13,8 +13,7 @@ typedef enum {
 typedef struct {
     kiln_tiles_unit_kind kind;
     kiln_view_request request;
-    kiln_layer_kind layer_kind;
-    kiln_hash layer;     /* its digest */
+    kiln_drawn_name drawn;
     uint32_t row0, row1; /* band */
     uint64_t pairs;      /* band: what the counting pass said */
     uint64_t ram;        /* kiln_unit.ram */

@@ -1,0 +1,134 @@
+/* drawn -- see drawn.h. Structs of chunks are copied into the list of both layers, without what they own. */
+#include "stages/frame/drawn.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is drawn ---------------------------------------------------------------------------------------------------------- */
+void kiln_drawn_release(kiln_drawn *d)
+{
+    if (d->chunks && d->chunks != d->layer) {
+        free(d->chunks->chunks);
+        free(d->chunks);
+    }
+    kiln_level_tree_release(&d->tree);
+    kiln_layer_free(d->levels);
+    kiln_layer_free(d->layer);
+    *d = (kiln_drawn){0};
+}
+
+static kiln_status list_both(kiln_drawn *d, kiln_error *err)
+{
+    const kiln_layer *a = d->layer, *b = d->levels;
+    KILN_TRY(KILN_ALLOC(&d->chunks, 1, "chunks and levels", err));
+    *d->chunks = (kiln_layer){.digest = a->digest, .count = a->count + b->count, .sh_degree = a->sh_degree};
+    memcpy(d->chunks->kind, a->kind, sizeof a->kind);
+    if (b->sh_degree != a->sh_degree)
+        return kiln_fail(err, KILN_E_IO, "the levels of '%s' are of SH degree %u, not %u; run kiln-lod again", a->kind,
+                         b->sh_degree, a->sh_degree);
+    if (b->n_chunks > UINT32_MAX - a->n_chunks) return kiln_fail(err, KILN_E_IO, "the levels of '%s' are too many", a->kind);
+    KILN_TRY(KILN_ALLOC(&d->chunks->chunks, (size_t)a->n_chunks + b->n_chunks, "chunks and levels", err));
+    if (a->n_chunks) memcpy(d->chunks->chunks, a->chunks, a->n_chunks * sizeof *a->chunks);
+    if (b->n_chunks) memcpy(d->chunks->chunks + a->n_chunks, b->chunks, b->n_chunks * sizeof *b->chunks);
+    d->chunks->n_chunks = a->n_chunks + b->n_chunks;
+    return KILN_OK;
+}
+
+/* d->layer and, where there are some, d->levels are read. */
+static kiln_status join(kiln_drawn *d, kiln_error *err)
+{
+    d->n_full = d->layer->n_chunks;
+    d->chunks = d->layer;
+    if (!d->levels) return KILN_OK;
+    d->chunks = NULL;
+    KILN_TRY(kiln_level_tree_make(d->layer, d->levels, &d->tree, err));
+    return list_both(d, err);
+}
+
+kiln_status kiln_drawn_current(kiln_manifest *m, kiln_layer_kind kind, bool with_levels, kiln_drawn *out, kiln_error *err)
+{
+    *out = (kiln_drawn){0};
+    KILN_TRY(kiln_layer_current(m, kind, &out->layer, err));
+    if (with_levels) KILN_TRY(kiln_levels_get(m, out->layer, &out->levels, err));
+    return join(out, err);
+}
+
+kiln_status kiln_drawn_get(kiln_manifest *m, const kiln_drawn_name *name, kiln_drawn *out, kiln_error *err)
+{
+    *out = (kiln_drawn){0};
+    KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[name->kind].name, name->layer, &out->layer, err));
+    if (!kiln_hash_is_zero(name->levels)) KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, name->levels, &out->levels, err));
+    return join(out, err);
+}
+
+kiln_drawn_name kiln_drawn_name_of(const kiln_drawn *d, const kiln_level_wish *wish)
+{
+    kiln_drawn_name name = {.kind = (uint64_t)kiln_layer_kind_find(d->layer->kind), .layer = d->layer->digest, .wish = *wish};
+    if (d->levels && !kiln_level_wish_full(wish)) name.levels = d->levels->digest;
+    return name;
+}
+
+/* ---- what a view draws of it --------------------------------------------------------------------------------------------------
+ */
+void kiln_view_chunks_release(kiln_view_chunks *c)
+{
+    free(c->numbers);
+    *c = (kiln_view_chunks){0};
+}
+
+/* chosen NULL: all chunks are. */
+static kiln_status take_visible(const kiln_layer *l, const bool *chosen, const kiln_view_request *request, kiln_view_chunks *out,
+                                kiln_error *err)
+{
+    KILN_TRY(KILN_ALLOC_UNSET(&out->numbers, l->n_chunks, "chunks of a view", err));
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        if ((chosen && !chosen[i]) || !kiln_view_request_may_see(request, &l->chunks[i])) continue;
+        out->numbers[out->n++] = i;
+        out->rows += l->chunks[i].count;
+    }
+    uint32_t *less = realloc(out->numbers, (out->n ? out->n : 1) * sizeof *less); /* a view sees a few of many */
+    if (less) out->numbers = less;
+    return KILN_OK;
+}
+
+kiln_status kiln_view_chunks_of_layer(const kiln_layer *l, const kiln_view_request *request, kiln_view_chunks *out, kiln_error *err)
+{
+    *out = (kiln_view_chunks){0};
+    return take_visible(l, NULL, request, out, err);
+}
+
+kiln_status kiln_view_chunks_choose(const kiln_drawn *d, const kiln_level_wish *wish, const kiln_view_request *request,
+                                    kiln_view_chunks *out, kiln_error *err)
+{
+    kiln_status st;
+    kiln_level_cut cut = {0};
+    bool *chosen = NULL;
+    *out = (kiln_view_chunks){0};
+    KILN_GO(KILN_ALLOC(&chosen, d->chunks->n_chunks, "chunks of a view", err));
+    if (d->levels && !kiln_level_wish_full(wish))
+        KILN_GO(kiln_level_choose(&d->tree, wish, request, &cut, err));
+    else
+        memset(chosen, 1, d->n_full * sizeof *chosen);
+    for (uint32_t i = 0; i < cut.n; i++) chosen[cut.picks[i].chunk] = true;
+    KILN_GO(take_visible(d->chunks, chosen, request, out, err));
+done:
+    free(chosen);
+    kiln_level_cut_release(&cut);
+    return st;
+}
+
+/* ---- said of it ------------------------------------------------------------------------------------------------------------- */
+void kiln_view_detail_add(kiln_view_detail *sum, const kiln_drawn *d, const kiln_view_request *request, const kiln_view_chunks *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        const kiln_chunk *chunk = &d->chunks->chunks[c->numbers[i]];
+        const uint32_t level = chunk->level < KILN_LEVELS_MAX ? chunk->level : KILN_LEVELS_MAX;
+        sum->rows += chunk->count;
+        sum->of_level[level] += chunk->count;
+        sum->chunks_of_level[level]++;
+    }
+    for (uint32_t i = 0; i < d->n_full; i++)
+        if (kiln_view_request_may_see(request, &d->layer->chunks[i])) sum->full += d->layer->chunks[i].count;
+}

@@ -1,0 +1,51 @@
+/* view_request -- everything, besides the Gaussians, that a tile table or a picture depends on: the view, the profile,
+ * antialiasing, the near plane. The options that set it, and cameras by name. For parent and worker. */
+#ifndef KILN_STAGES_VIEW_REQUEST_H
+#define KILN_STAGES_VIEW_REQUEST_H
+
+#include "base/option.h"
+#include "kernels/profiles/profiles.h"
+#include "kernels/project/project.h"
+#include "schema/manifest.h"
+
+/* ---- options of tiles and render -------------------------------------------------------------------------- */
+typedef struct {
+    uint32_t profile;      /* kiln_profile_id */
+    uint32_t antialiased;  /* 0: as the scene says, 1: on, 2: off */
+    const char *near_text; /* "profile", or a distance in scene units */
+} kiln_view_options;
+
+/* The rows of the option table that fill the kiln_view_options o. */
+#define KILN_VIEW_OPTION_ROWS(o)                                                                                                  \
+    {"profile", 'p', KILN_OPT_ENUM, &(o).profile, "NAME", "inria", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
+     KILN_KEYED},                                                                                                                 \
+        {"antialiased", 0,       KILN_OPT_ENUM,  &(o).antialiased,                                                                \
+         "WHEN",        "scene", "scene|on|off", "antialiasing (mip compensation): as the scene was trained, on or off",          \
+         KILN_KEYED},                                                                                                             \
+    {                                                                                                                             \
+        "near", 0, KILN_OPT_TEXT, &(o).near_text, "M", "profile", NULL, "near plane in scene units; profile: the renderer's own", \
+            KILN_KEYED                                                                                                            \
+    }
+
+/* ---- view request ----------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    kiln_view view;
+    kiln_profile_id profile;
+    bool antialiased;
+    double near_m; /* as in the view, but the shortest decimal of its float32 */
+} kiln_view_request;
+
+/* Fills a view request for a camera. All bytes are defined, so requests can be compared with memcmp. KILN_E_USAGE: --near is no
+ * number above 0. */
+kiln_status kiln_view_request_init(kiln_view_request *s, const kiln_view_options *o, const kiln_scene *scene,
+                                   const kiln_camera *camera, kiln_error *err) KILN_MUST_CHECK;
+/* Says whether a Gaussian of this chunk could be visible. It may say true although none is; false is certain. */
+bool kiln_view_request_may_see(const kiln_view_request *s, const kiln_chunk *c);
+
+/* ---- cameras by name ------------------------------------------------------------------------------------------------- */
+/* Finds a camera by NAME, or by #INDEX, from 0 in the order of sorted names. KILN_E_USAGE names the most similar name, or the
+ * range. */
+kiln_status kiln_camera_pick(const kiln_camera *cameras, uint32_t n, const char *text, uint32_t *index,
+                             kiln_error *err) KILN_MUST_CHECK;
+
+#endif
