@@ -3,6 +3,7 @@
  * A unit is a camera. Its picture depends on the chunks that the camera can see. It does not depend on tile tables, which only save
  * work, nor on threads or the path of the file. If the file is missing, the unit is due again. With --camera, --cameras or -o the
  * program draws what was asked for, writes the files and changes nothing in the manifest. */
+#include "stages/render/against.h"
 #include "stages/render/background.h"
 #include "stages/render/photo.h"
 #include "stages/render/render_plan.h"
@@ -22,7 +23,7 @@
 
 static struct {
     kiln_view_options request;
-    const char *level, *background, *camera, *cameras, *output;
+    const char *level, *against, *background, *camera, *cameras, *output;
     uint32_t format, undistort_filter;
     bool alpha, depth, fast;
 } o;
@@ -56,6 +57,10 @@ static const kiln_opt options[] = {
      "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON list; "
      "they are moved as import's --translate, --rotate and --scale moved the scene",
      KILN_ONCE},
+    {"levels-against", 0, KILN_OPT_PATH, &o.against, "DIR", NULL, NULL,
+     "draw the test cameras of each level of detail, 2^(-LEVEL/2) as large, into DIR/level_LEVEL and of the full scene into "
+     "DIR/full_LEVEL, for kiln-compare, and measure each pair",
+     KILN_ONCE},
     {"output", 'o', KILN_OPT_PATH, &o.output, "PATH", NULL, NULL, "NAME.png or NAME.npy for one camera, else a folder", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
 };
@@ -85,6 +90,7 @@ static void plan_release(kiln_render_plan *s)
     free(s->jobs);
     free(s->sources);
     free(s->cameras);
+    free(s->smaller);
     kiln_dataset_release(&s->file);
     kiln_chunk_keys_release(&s->keys);
     kiln_drawn_release(&s->drawn);
@@ -196,11 +202,22 @@ static kiln_status check_suffix(const kiln_render_plan *s, kiln_error *err)
     return KILN_OK;
 }
 
+static kiln_status check_against(kiln_error *err)
+{
+    static const char *const others[] = {"level", "output", "depth", "fast"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (kiln_opt_given(&cli, others[i]))
+            return kiln_fail(err, KILN_E_USAGE, "--levels-against and --%s do not go together; leave out one of them", others[i]);
+    o.fast = o.depth = false; /* though they were stored */
+    return KILN_OK;
+}
+
 static kiln_status check_output(const kiln_render_plan *s, kiln_error *err)
 {
     const bool none = o.format == KILN_RENDER_NO_FILE;
     if (o.output && none && kiln_opt_given(&cli, "format"))
         return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o or name a format");
+    if (s->against) return KILN_OK;
     if (o.cameras && !o.output && !none)
         return kiln_fail(err, KILN_E_USAGE, "--cameras needs -o, a folder (or a file for one camera), or --format none");
     return !o.output || output_is_folder() ? KILN_OK : check_suffix(s, err);
@@ -232,6 +249,7 @@ static kiln_status place_files(const kiln_render_plan *s, kiln_render_job *j, ki
 {
     const uint32_t format = format_now(s);
     char name[KILN_PATH_MAX];
+    if (s->against) return kiln_against_place(s, j, o.format, err);
     j->payload.format = format;
     j->payload.alpha = o.alpha;
     j->payload.fast = o.fast;
@@ -286,8 +304,8 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18112);
-    kiln_hasher *h = kiln_run_key_bare(r, "picture");
+    KILN_KEY_LISTS(kiln_render_unit, 22208);
+    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full and full are of a run that stores nothing */
     kiln_key_hash(h, "picture",
                   kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
     key_photo(h, s, j->camera);
@@ -376,12 +394,28 @@ static kiln_status find_picture(kiln_run *r, const kiln_render_plan *s, kiln_ren
 }
 
 /* ---- plan --------------------------------------------------------------------------------------------------------------- */
+/* Chooses what the picture is drawn of. */
+static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err)
+{
+    const kiln_view_request *request = &j->payload.request;
+    const kiln_level_wish wish = j->level ? (kiln_level_wish){.form = KILN_LEVEL_AT, .level = j->level} : s->wish;
+    kiln_view_chunks full;
+    j->payload.drawn = kiln_drawn_name_of(&s->drawn, &wish);
+    KILN_TRY(kiln_view_chunks_choose(&s->drawn, &wish, request, &j->chunks, err));
+    if (s->drawn.levels) kiln_view_detail_add(&j->detail, &s->drawn, request, &j->chunks);
+    if (!j->level) return KILN_OK;
+    KILN_TRY(kiln_view_chunks_choose(&s->drawn, &kiln_level_full, request, &full, err));
+    kiln_view_chunks less = full.rows < j->chunks.rows ? full : j->chunks;
+    if (full.rows >= j->chunks.rows) j->chunks = full;
+    kiln_view_chunks_release(&less);
+    return KILN_OK;
+}
+
 static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
 {
     j->camera = c;
     KILN_TRY(kiln_view_request_init(&j->payload.request, &o.request, &s->scene, c, err));
-    KILN_TRY(kiln_view_chunks_choose(&s->drawn, &s->wish, &j->payload.request, &j->chunks, err));
-    j->payload.drawn = kiln_drawn_name_of(&s->drawn, &s->wish);
+    KILN_TRY(choose_chunks(s, j, err));
     j->payload.table_key = kiln_view_request_table_key(&j->payload.request, &s->keys, &j->chunks);
     snprintf(j->payload.camera, sizeof j->payload.camera, "%s", c->name);
     memcpy(j->payload.background, s->background, sizeof s->background);
@@ -403,26 +437,31 @@ static kiln_status make_job(kiln_render_plan *s, kiln_render_job *j, const kiln_
 static kiln_status plan(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
-    uint32_t first = 0;
+    uint32_t first = 0, n;
     s->profile = kiln_profiles[o.request.profile].name;
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
+    s->level_text = o.level;
     KILN_TRY(kiln_level_wish_parse(o.level, &s->wish, err));
-    KILN_TRY(kiln_drawn_current(m, s->kind, !kiln_level_wish_full(&s->wish), &s->drawn, err));
+    KILN_TRY(kiln_drawn_current(m, s->kind, s->against || !kiln_level_wish_full(&s->wish), &s->drawn, err));
     s->layer = s->drawn.chunks;
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
     KILN_TRY(get_cameras(r, s, err));
     KILN_TRY(get_folder(r, s, err));
     KILN_TRY(kiln_background_parse(o.background, &s->scene, s->background, err));
-    s->n_jobs = s->n_cameras;
+    s->n_jobs = n = s->n_cameras;
     if (o.camera) {
         KILN_TRY(kiln_camera_pick(s->cameras, s->n_cameras, o.camera, &first, err));
-        s->n_jobs = 1;
+        s->n_jobs = n = 1;
     }
     KILN_TRY(check_output(s, err));
-    KILN_TRY(KILN_ALLOC(&s->jobs, s->n_jobs, "cameras", err));
+    if (s->against)
+        KILN_TRY(kiln_against_list(s, first, n, err));
+    else
+        KILN_TRY(KILN_ALLOC(&s->jobs, n, "cameras", err));
     KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
-    for (uint32_t i = 0; i < s->n_jobs; i++) KILN_TRY(make_job(s, &s->jobs[i], &s->cameras[first + i], err));
+    for (uint32_t i = 0; i < s->n_jobs; i++)
+        KILN_TRY(make_job(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
     return KILN_OK;
 }
 
@@ -565,6 +604,7 @@ static kiln_status choose_units(kiln_run *r, kiln_render_plan *s, kiln_error *er
         kiln_unit *u = &s->units[i];
         kiln_render_job *j = &s->jobs[i];
         snprintf(u->name, sizeof u->name, "camera %.140s", j->camera->name);
+        if (j->level) snprintf(u->name, sizeof u->name, "level %u of camera %.120s", j->level, j->camera->name);
         u->payload = &j->payload;
         u->payload_bytes = sizeof j->payload;
         u->optional = true; /* a camera that fails does not stop the others */
@@ -631,6 +671,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     kiln_render_plan *s;
     kiln_layer_kind kind;
     const char *named = kiln_run_named_kind(r);
+    if (o.against) KILN_TRY(check_against(err));
     if (o.fast && named && strcmp(named, "cpu") == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "--fast draws on a GPU alone, and --devices names the CPU; leave out one of them "
@@ -640,6 +681,7 @@ static kiln_status run(kiln_run *r, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&s, 1, "render", err));
     set_patience();
     s->kind = kind;
+    s->against = o.against;
     kiln_status st = render_all(r, s, err);
     plan_release(s);
     free(s);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const kiln_level_wish kiln_level_full = {.form = KILN_LEVEL_AT, .level = 0};
+
 /* ---- what is drawn ---------------------------------------------------------------------------------------------------------- */
 void kiln_drawn_release(kiln_drawn *d)
 {
@@ -59,7 +61,8 @@ kiln_status kiln_drawn_get(kiln_manifest *m, const kiln_drawn_name *name, kiln_d
 {
     *out = (kiln_drawn){0};
     KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[name->kind].name, name->layer, &out->layer, err));
-    if (!kiln_hash_is_zero(name->levels)) KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, name->levels, &out->levels, err));
+    if (!kiln_hash_is_zero(name->levels))
+        KILN_TRY(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, name->levels, &out->levels, err));
     return join(out, err);
 }
 

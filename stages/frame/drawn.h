@@ -25,6 +25,8 @@
             KILN_KEYED | KILN_LATER                                                                                          \
     }
 
+extern const kiln_level_wish kiln_level_full; /* --level 0 */
+
 /* ---- what is drawn ---------------------------------------------------------------------------------------------------------- */
 /* Names it in a payload. All bytes are defined. */
 typedef struct {

@@ -28,7 +28,7 @@ static uint64_t comparing(const kiln_render_unit *u)
 }
 
 /* The picture with its depth, and the largest of three:
- *   drawing      lists; a band of a stored table, its code as read and as decoded; the exact picture if a fast one is measured
+ *   drawing      lists; a band of a stored table, its code as read and as decoded; the picture that it is compared with
  *   comparing    the photo as read and over the background, its mask, and 64 KiB a thread. A mask is read before its photo. Or the
  *                photo over the background with its mask, and undistorted
  *   writing      the files */
@@ -37,10 +37,11 @@ uint64_t kiln_render_beside_frame(const kiln_render_unit *u, const kiln_draw_siz
     enum { RGBA = 16, DEPTH = 4 + 4 };
     const uint64_t pixels = pixels_of(u);
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
-    const uint64_t exact = u->measured ? RGBA * pixels : 0;
-    const uint64_t drawing = kiln_draw_picture_bytes(size, &u->request.view) + code + exact;
+    const uint64_t other = kiln_render_is_compared(u) ? RGBA * pixels : 0;
+    const uint64_t drawing = kiln_draw_picture_bytes(size, &u->request.view) + code + other;
+    const uint64_t writing = kiln_render_writing_bytes(u) + (u->full[0] ? other : 0);
     const uint64_t photo = u->photo[0] ? comparing(u) : 0;
-    return (RGBA + (u->depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, kiln_render_writing_bytes(u)));
+    return (RGBA + (u->depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing));
 }
 
 uint64_t kiln_render_device_ram(const kiln_layer *layer, const kiln_render_unit *u)

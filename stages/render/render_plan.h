@@ -14,20 +14,25 @@ typedef struct {
     kiln_render_unit payload;
     char relative[KILN_PATH_MAX]; /* path of the file in the manifest; "": no file is written */
     char device_kind[16];         /* of its pixels: "cpu", "cuda" or KILN_RENDER_FAST_KIND */
-    kiln_view_chunks chunks;      /* that the picture is drawn of */
+    uint32_t level;               /* of --levels-against; 0: of no such picture */
+    kiln_view_chunks chunks;      /* that the picture is drawn of; with `level`, of its two pictures those with more rows */
+    kiln_view_detail detail;      /* of the picture; all 0 where the scene is drawn in full */
     bool due;                     /* this run draws the picture */
 } kiln_render_job;
 
 typedef struct {
     kiln_scene scene;
     kiln_layer_kind kind;
-    kiln_level_wish wish;
+    const char *level_text; /* of --level */
+    kiln_level_wish wish;   /* the same */
     kiln_drawn drawn;
     const kiln_layer *layer; /* drawn.chunks */
     kiln_chunk_keys keys;    /* of these */
     kiln_dataset file;       /* of --cameras */
     kiln_camera *cameras;
     uint32_t n_cameras;
+    const char *against;  /* the folder of --levels-against; NULL: it is not given */
+    kiln_camera *smaller; /* [n_jobs] cameras of its pictures */
     kiln_source_file *sources;
     uint32_t n_sources;
     kiln_render_job *jobs;

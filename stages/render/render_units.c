@@ -31,7 +31,7 @@ typedef struct {
     bool from_table;
     bool fast;
     double psnr, ssim;
-    double fast_db; /* NAN: not measured */
+    double fast_db, full_db; /* NAN: not measured */
     double draw_s, encode_s;
     kiln_outside outside;
     char damage[KILN_PHOTO_DAMAGE]; /* of the photo */
@@ -189,7 +189,7 @@ typedef enum { FLOATS, PNG_ROWS, NOTHING } wanted;
 static wanted wanted_of(const kiln_render_unit *u, const picture *p)
 {
     const bool hashed = kiln_pixel_hashes_can((uint64_t)p->width * p->height);
-    if (!hashed || u->photo[0] || u->measured || u->format == KILN_NPY) return FLOATS;
+    if (!hashed || u->photo[0] || kiln_render_is_compared(u) || u->format == KILN_NPY) return FLOATS;
     return u->format == KILN_RENDER_NO_FILE ? NOTHING : PNG_ROWS;
 }
 
@@ -323,23 +323,39 @@ done:
     return st;
 }
 
-/* Draws the exact picture into memory of its own. */
-static kiln_status measure_fast(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, kiln_error *err)
+static kiln_status write_picture(const kiln_worker *w, const kiln_render_unit *u, const char *path, const picture *p,
+                                 kiln_error *err)
+{
+    const kiln_picture_text text[] = {
+        {"Software", kiln_version}, {"Profile", kiln_profiles[u->request.profile].name}, {"Arithmetic", "fast, not exact"}};
+    kiln_picture_job job = job_of(u, p);
+    job.path = path;
+    job.text = text;
+    job.n_text = p->fast ? 3 : 2;
+    job.threads = kiln_worker_threads(w);
+    return kiln_picture_write(&job, err);
+}
+
+/* Draws the exact picture, or that of the full scene, into memory of its own. */
+static kiln_status compare(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, double *db, kiln_error *err)
 {
     kiln_status st;
     kiln_metrics result;
-    picture exact = *p; /* its canvas stays p's */
-    exact.fast = false;
-    exact.depth = NULL;
-    exact.rgba = NULL;
-    exact.hashes = NULL;
-    KILN_GO(KILN_ALLOC_UNSET(&exact.rgba, (uint64_t)4 * p->width * p->height, "exact picture", err));
-    KILN_GO(draw_picture(w, s, u, &exact, err));
-    KILN_GO(kiln_distance(w, u, p->rgba, exact.rgba, 4, NULL, &result, err));
-    p->fast_db = result.psnr;
+    picture other = *p; /* its canvas stays p's */
+    other.fast = false;
+    other.depth = NULL;
+    other.rgba = NULL;
+    other.hashes = NULL;
+    if (u->against_full) kiln_frame_set_wish(s, &kiln_level_full);
+    KILN_GO(KILN_ALLOC_UNSET(&other.rgba, (uint64_t)4 * p->width * p->height, "picture to compare with", err));
+    KILN_GO(draw_picture(w, s, u, &other, err));
+    KILN_GO(kiln_distance(w, u, p->rgba, other.rgba, 4, NULL, &result, err));
+    *db = result.psnr;
+    kiln_frame_forget(s);
+    if (u->full[0]) KILN_GO(write_picture(w, u, u->full, &other, err));
 done:
-    drop_hashes(&exact);
-    free(exact.rgba);
+    drop_hashes(&other);
+    free(other.rgba);
     return st;
 }
 
@@ -351,8 +367,8 @@ static kiln_status draw(kiln_worker *w, kiln_frame_state *s, const kiln_render_u
     const uint64_t start_ns = kiln_now_ns();
     KILN_TRY(draw_picture(w, s, u, p, err));
     p->draw_s = seconds_since(start_ns);
-    p->fast_db = NAN;
-    if (u->measured) KILN_TRY(measure_fast(w, s, u, p, err));
+    p->fast_db = p->full_db = NAN;
+    if (kiln_render_is_compared(u)) KILN_TRY(compare(w, s, u, p, u->against_full ? &p->full_db : &p->fast_db, err));
     kiln_frame_forget(s);                    /* no other unit uses this camera */
     kiln_runner_trim(kiln_worker_runner(w)); /* frees lists before photos are read and files are written */
     return KILN_OK;
@@ -401,14 +417,8 @@ static kiln_status write_depth(const kiln_worker *w, const kiln_render_unit *u, 
 static kiln_status write_files(const kiln_worker *w, const kiln_render_unit *u, picture *p, kiln_error *err)
 {
     const uint64_t start_ns = kiln_now_ns();
-    const kiln_picture_text text[] = {
-        {"Software", kiln_version}, {"Profile", kiln_profiles[u->request.profile].name}, {"Arithmetic", "fast, not exact"}};
-    kiln_picture_job job = job_of(u, p);
-    job.text = text;
-    job.n_text = u->fast ? 3 : 2;
-    job.threads = kiln_worker_threads(w);
     if (u->format == KILN_RENDER_NO_FILE) return KILN_OK;
-    KILN_TRY(kiln_picture_write(&job, err));
+    KILN_TRY(write_picture(w, u, u->picture, p, err));
     if (u->depth[0]) KILN_TRY(write_depth(w, u, p, err));
     p->encode_s = seconds_since(start_ns);
     return KILN_OK;
@@ -434,7 +444,7 @@ static int set_db(json_t *c, const char *name, double db)
 static kiln_status count_metrics(json_t *c, const kiln_render_unit *u, const picture *p, kiln_error *err)
 {
     int failed = 0;
-    failed |= set_db(c, "psnr", p->psnr) | set_db(c, "fast_db", p->fast_db);
+    failed |= set_db(c, "psnr", p->psnr) | set_db(c, "fast_db", p->fast_db) | set_db(c, "full_db", p->full_db);
     if (isfinite(p->ssim)) failed |= json_object_set_new(c, "ssim", kiln_json_real(p->ssim));
     if (p->outside.empty > 0) failed |= json_object_set_new(c, "outside", kiln_outside_json(&p->outside));
     if (p->damage[0]) failed |= json_object_set_new(c, "note", kiln_json_string(p->damage));

@@ -44,6 +44,8 @@ typedef struct {
     bool alpha;                       /* a PNG is RGBA instead of RGB */
     bool fast;                        /* fast, as in raster.h */
     bool measured;                    /* a fast picture is also drawn exactly, to measure the distance between the two */
+    bool against_full;                /* the view is also drawn in full, to measure the distance between the two */
+    char full[KILN_PATH_MAX];         /* of that picture, as `picture`; "": none */
     /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
      */
     bool count_first;
@@ -60,10 +62,13 @@ static inline uint32_t kiln_render_photo_height(const kiln_render_unit *u)
     return u->lens.width > 0 ? u->lens.height : u->request.view.height;
 }
 
-/* Returns the bytes of the picture, its depth if it is written, and the exact picture if a fast one is measured. */
+/* Says whether another picture of the view is drawn, to be compared. */
+static inline bool kiln_render_is_compared(const kiln_render_unit *u) { return u->measured || u->against_full; }
+
+/* Returns the bytes of the picture, its depth if it is written, and the picture that it is compared with. */
 static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
 {
-    const uint64_t floats = 4 + (u->depth[0] != 0) + (u->measured ? 4 : 0);
+    const uint64_t floats = 4 + (u->depth[0] != 0) + (kiln_render_is_compared(u) ? 4 : 0);
     return floats * sizeof(float) * u->request.view.width * u->request.view.height;
 }
 
@@ -75,6 +80,7 @@ static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)
  *   outside                outside.h; only if a photo without alpha was measured
  *   note, photo, mask      of a damaged photo or mask: what is wrong, and the kiln_photo_state of both
  *   fast_db                of a fast picture that was measured: dB from the exact picture, or "inf"
+ *   full_db                with against_full: dB from the full picture, or "inf"
  *   from_table             lists came from a stored table
  *   picture, depth         the written files (written.h)
  *   draw_s, encode_s       seconds to draw, and to write the files (absent without files)

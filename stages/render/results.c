@@ -1,10 +1,11 @@
 /* results -- the results of a run's pictures: rows in the manifest, the report, and the text for people. A camera whose unit is
  * quarantined has no row, and the report says so. */
-#include "stages/render/render_plan.h"
+#include "stages/render/against.h"
 
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/render/detail.h"
 #include "stages/render/distance.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@ typedef struct {
     uint64_t slabs;          /* 0: not drawn in slabs */
     double psnr, ssim;       /* NAN: none */
     double fast_db;          /* of a fast picture that was measured; else NAN */
+    double full_db;          /* of a picture of --levels-against; else NAN */
     double draw_s, encode_s; /* in the run that drew it last; 0: nothing was encoded */
     bool from_table;
     kiln_hash pixels;
@@ -64,6 +66,7 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     const json_t *ssim = json_object_get(c, "ssim"), *note = json_object_get(c, "note");
     v->psnr = db_of(json_object_get(c, "psnr"));
     v->fast_db = db_of(json_object_get(c, "fast_db"));
+    v->full_db = db_of(json_object_get(c, "full_db"));
     v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
     v->outside = kiln_outside_of_json(json_object_get(c, "outside"));
     snprintf(v->damage, sizeof v->damage, "%s", json_is_string(note) ? json_string_value(note) : "");
@@ -117,6 +120,15 @@ kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, k
 static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : kiln_json_real(db); }
 
 /* ---- one view ---------------------------------------------------------------------------------------------------------- */
+/* Of --levels-against. */
+static kiln_status describe_against(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
+{
+    const int failed = json_object_set_new(row, "level", json_integer((json_int_t)j->level)) |
+                       json_object_set_new(row, "full_db", db_json(v->full_db)) |
+                       (j->payload.full[0] ? json_object_set_new(row, "full_file", kiln_json_string(j->payload.full)) : 0);
+    return failed ? no_memory(err) : KILN_OK;
+}
+
 static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *rows, kiln_error *err)
 {
     char hex[33];
@@ -128,7 +140,8 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0) return no_memory(err);
     if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory(err);
     if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory(err);
-    return KILN_OK;
+    if (j->detail.full > 0 && json_object_set_new(row, "detail", kiln_detail_json(&j->detail)) != 0) return no_memory(err);
+    return j->level ? describe_against(j, v, row, err) : KILN_OK;
 }
 
 /* a fast picture with fewer dB breaks what --fast promises */
@@ -205,6 +218,9 @@ typedef struct {
     uint32_t n_measured;         /* fast pictures */
     double least_db;             /* the least of them, and its camera */
     const char *least_camera;
+    kiln_view_detail detail; /* summed over n_detail views */
+    uint32_t n_detail;
+    kiln_against_sums against;
 } totals;
 
 static void add_measured(split_sums *s, const kiln_render_job *j, const view_result *v)
@@ -231,6 +247,9 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
         t->least_db = v->fast_db;
         t->least_camera = j->camera->name;
     }
+    if (!isnan(v->full_db)) kiln_against_add(&t->against, j, v->full_db);
+    kiln_detail_add(&t->detail, &j->detail);
+    t->n_detail += j->detail.full > 0;
     if (!isnan(v->psnr)) add_measured(&t->splits[strcmp(j->camera->split, "test") == 0 ? TEST : OTHERS], j, v);
 }
 
@@ -260,7 +279,7 @@ static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, json_t *
         KILN_TRY(describe_view(j, &v, rows, err));
         warn_of_photo(t, j, &v);
         warn_of_fast(j, &v);
-        print_view(&lines, j, &v);
+        if (!s->against) print_view(&lines, j, &v);
         outside[i] = v.outside;
         add_view(t, j, &s->units[i], &v);
     }
@@ -280,6 +299,7 @@ static kiln_status report_totals(const kiln_render_plan *s, const totals *t, jso
         failed = json_object_set_new(out, "test",
                                      json_pack("{s:i, s:o, s:o}", "views", (int)test->n, "psnr",
                                                kiln_json_real(test->psnr / test->n), "ssim", kiln_json_real(test->ssim / test->n)));
+    if (!failed && t->n_detail > 0) failed = json_object_set_new(out, "detail", kiln_detail_json(&t->detail));
     if (!failed && t->n_measured)
         failed = json_object_set_new(out, "fast",
                                      json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured, "least_db", db_json(t->least_db),
@@ -336,6 +356,7 @@ static void print_totals(const kiln_render_plan *s, const totals *t)
     if (t->n_measured)
         kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (%s)", t->n_measured, s->n_jobs,
                    t->least_db, t->least_camera);
+    if (!s->against) kiln_detail_print(&t->detail, t->n_detail, s->level_text);
     if (s->n_jobs == 1) return; /* its line says it */
     print_split("test split", &t->splits[TEST], s->profile);
     print_split("other cameras", &t->splits[OTHERS], s->profile);
@@ -352,5 +373,6 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
         kiln_say("the Gaussians of %u of %u pictures did not fit into memory at once: drawn in slabs of depth, the same bits",
                  t.n_in_slabs, t.n_drawn);
     if (kiln_run_prints(r, false)) print_totals(s, &t);
+    if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r, false), err);
     return KILN_OK;
 }

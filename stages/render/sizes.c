@@ -99,6 +99,7 @@ static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, kiln_
     kiln_key_hash(h, "table", j->payload.table_key);
     *payload = j->payload;
     payload->count_only = true;
+    if (j->level) payload->drawn.wish = kiln_level_full; /* of its two pictures the one that takes more */
     payload->ram = u->ram = kiln_frame_count_ram(s->layer, &payload->request);
     snprintf(u->name, sizeof u->name, "pairs of %.120s", j->camera->name);
     u->key = kiln_key_end(h);

@@ -1,0 +1,150 @@
+/* against -- see against.h. */
+#include "stages/render/against.h"
+
+#include "base/memory.h"
+#include "base/quote.h"
+#include "stages/engine/json_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which pictures ---------------------------------------------------------------------------------------------------------- */
+/* 2^(-level/2) */
+static double scale_of(uint32_t level) { return ldexp(level % 2 ? sqrt(0.5) : 1.0, -(int)(level / 2)); }
+
+static uint32_t scaled(uint32_t pixels, double scale)
+{
+    const double size = floor((double)pixels * scale + 0.5);
+    return size < 1 ? 1 : (uint32_t)size;
+}
+
+/* The same view in a smaller picture, without photo and lens. */
+static void shrink(kiln_camera *c, uint32_t level)
+{
+    const double scale = scale_of(level);
+    const uint32_t width = scaled(c->width, scale), height = scaled(c->height, scale);
+    const double x = (double)width / c->width, y = (double)height / c->height;
+    c->fx *= x;
+    c->cx *= x;
+    c->fy *= y;
+    c->cy *= y;
+    c->width = width;
+    c->height = height;
+    c->photo[0] = c->mask[0] = '\0';
+    c->distorted = false;
+}
+
+static uint32_t coarsest_level(const kiln_level_tree *t)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        const uint32_t last = t->nodes[i].first_level + t->nodes[i].n_levels - 1;
+        if (t->nodes[i].n_levels > 0 && last > most) most = last;
+    }
+    return most;
+}
+
+static bool is_test(const kiln_camera *c) { return strcmp(c->split, "test") == 0; }
+
+kiln_status kiln_against_list(kiln_render_plan *s, uint32_t first, uint32_t n, kiln_error *err)
+{
+    const uint32_t levels = coarsest_level(&s->drawn.tree);
+    uint32_t n_test = 0, at = 0;
+    for (uint32_t i = 0; i < n; i++) n_test += is_test(&s->cameras[first + i]);
+    const uint64_t all = (uint64_t)levels * (n_test > 0 ? n_test : n);
+    if (all > UINT32_MAX) return kiln_fail(err, KILN_E_INPUT, "%u levels of %u cameras are too many pictures", levels, n);
+    KILN_TRY(KILN_ALLOC(&s->jobs, all, "cameras", err));
+    KILN_TRY(KILN_ALLOC(&s->smaller, all, "cameras", err));
+    s->n_jobs = (uint32_t)all;
+    for (uint32_t level = 1; level <= levels; level++)
+        for (uint32_t i = 0; i < n; i++) {
+            if (n_test > 0 && !is_test(&s->cameras[first + i])) continue;
+            s->smaller[at] = s->cameras[first + i];
+            shrink(&s->smaller[at], level);
+            s->jobs[at].camera = &s->smaller[at];
+            s->jobs[at++].level = level;
+        }
+    return KILN_OK;
+}
+
+static kiln_status place(const kiln_render_plan *s, const kiln_render_job *j, const char *what, const char *suffix, char *out,
+                         kiln_error *err)
+{
+    char name[KILN_PATH_MAX];
+    if ((size_t)snprintf(name, sizeof name, "%s_%u/%s.%s", what, j->level, j->camera->name, suffix) >= sizeof name)
+        return kiln_fail(err, KILN_E_INPUT, "the name of camera '%.80s...' is too long for a file", j->camera->name);
+    return kiln_path_join(out, KILN_PATH_MAX, s->against, name, err);
+}
+
+kiln_status kiln_against_place(const kiln_render_plan *s, kiln_render_job *j, uint32_t format, kiln_error *err)
+{
+    kiln_render_unit *u = &j->payload;
+    u->format = format;
+    u->against_full = true;
+    u->table_key = (kiln_hash){0}; /* a stored table is of one of the two pictures at most */
+    if (format == KILN_RENDER_NO_FILE) return KILN_OK;
+    const char *suffix = kiln_picture_suffix((kiln_picture_format)format);
+    KILN_TRY(place(s, j, "level", suffix, u->picture, err));
+    return place(s, j, "full", suffix, u->full, err);
+}
+
+/* ---- what is measured -------------------------------------------------------------------------------------------------------- */
+void kiln_against_add(kiln_against_sums *t, const kiln_render_job *j, double full_db)
+{
+    const uint32_t k = j->level <= KILN_LEVELS_MAX ? j->level : KILN_LEVELS_MAX;
+    const bool first = t->of[k].n == t->of[k].equal;
+    t->of[k].n++;
+    t->of[k].rows += j->detail.rows;
+    t->of[k].full += j->detail.full;
+    if (isinf(full_db)) {
+        t->of[k].equal++;
+        return;
+    }
+    t->of[k].psnr += full_db;
+    if (!first && full_db >= t->of[k].least) return;
+    t->of[k].least = full_db;
+    t->of[k].worst = j->camera->name;
+}
+
+static double mean_of(const kiln_against_sums *t, uint32_t k) { return t->of[k].psnr / (t->of[k].n - t->of[k].equal); }
+
+static void print_level(const kiln_against_sums *t, uint32_t k)
+{
+    const double views = t->of[k].n;
+    kiln_print_part("%5u %12.0f %12.0f", k, (double)t->of[k].rows / views, (double)t->of[k].full / views);
+    if (t->of[k].equal == t->of[k].n)
+        kiln_print("    equal");
+    else if (t->of[k].equal > 0)
+        kiln_print(" %8.3f %8.3f (%s); %u of %u equal", mean_of(t, k), t->of[k].least, t->of[k].worst, t->of[k].equal, t->of[k].n);
+    else
+        kiln_print(" %8.3f %8.3f (%s)", mean_of(t, k), t->of[k].least, t->of[k].worst);
+}
+
+static json_t *level_json(const kiln_against_sums *t, uint32_t k)
+{
+    json_t *row = json_pack("{s:I, s:I, s:I, s:I, s:I}", "level", (json_int_t)k, "views", (json_int_t)t->of[k].n, "equal",
+                            (json_int_t)t->of[k].equal, "rows", (json_int_t)t->of[k].rows, "full", (json_int_t)t->of[k].full);
+    if (!row || t->of[k].equal == t->of[k].n) return row;
+    const int failed = json_object_set_new(row, "psnr", kiln_json_real(mean_of(t, k))) |
+                       json_object_set_new(row, "least", kiln_json_real(t->of[k].least)) |
+                       json_object_set_new(row, "worst", kiln_json_string(t->of[k].worst));
+    if (!failed) return row;
+    json_decref(row);
+    return NULL;
+}
+
+kiln_status kiln_against_report(const kiln_against_sums *t, json_t *report, bool prints, kiln_error *err)
+{
+    json_t *rows = json_array();
+    if (!rows || json_object_set_new(report, "levels_against", rows) != 0)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    if (prints) kiln_print("level    Gaussians      in full  psnr dB    least");
+    for (uint32_t k = 1; k <= KILN_LEVELS_MAX; k++) {
+        if (t->of[k].n == 0) continue;
+        if (prints) print_level(t, k);
+        if (json_array_append_new(rows, level_json(t, k)) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    }
+    return KILN_OK;
+}
