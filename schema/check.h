@@ -80,10 +80,15 @@ void kiln_plane_list_release(kiln_plane_list *l);
 /* Checks what a plane holds. data: as kiln_plane_read gives it. */
 kiln_status kiln_check_values(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err) KILN_MUST_CHECK;
 
-/* The layer that tile tables are of; *out NULL when the tables are stale. */
-kiln_status kiln_check_drawn(kiln_check *c, kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
+/* The layers whose chunks tile tables name. layer: NULL when the tables are stale; levels: of it, NULL when there are none. */
+typedef struct {
+    kiln_layer *layer, *levels;
+} kiln_check_drawn;
+kiln_status kiln_check_drawn_get(kiln_check *c, kiln_check_drawn *out, kiln_error *err) KILN_MUST_CHECK;
+void kiln_check_drawn_release(kiln_check_drawn *d);
 /* One table with all of its arrays. */
-kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_layer *drawn, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_check_drawn *drawn,
+                             kiln_error *err) KILN_MUST_CHECK;
 /* An upper bound of the memory that kiln_check_table takes. */
 uint64_t kiln_check_table_ram(const kiln_tile_table *t);
 typedef void kiln_array_fn(void *context, const kiln_array *a);

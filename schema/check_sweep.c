@@ -61,7 +61,7 @@ struct sweep {
     uint64_t *first_place; /* [n_blobs + 1]: places[first_place[b] .. first_place[b + 1]) are blob b's, after they are sorted */
     bool *of_table;        /* [n_blobs]: an array of a tile table, which is read with the table */
     kiln_tile_table *tables;
-    kiln_layer *drawn;
+    kiln_check_drawn drawn;
     sweeper *sweepers;
     unsigned n_sweepers;
     uint64_t all_bytes;
@@ -180,7 +180,7 @@ static void mark_of_table(void *context, const kiln_array *a)
 static kiln_status list_tables(sweep *s, kiln_error *err)
 {
     kiln_check c = {.m = s->m};
-    KILN_TRY(kiln_check_drawn(&c, &s->drawn, err));
+    KILN_TRY(kiln_check_drawn_get(&c, &s->drawn, err));
     if (c.problems) return kiln_fail(err, KILN_E_IO, "no layer is drawn");
     KILN_TRY(kiln_tile_tables_get(s->m, true, &s->tables, &s->sound->n_tables, err));
     KILN_TRY(KILN_ALLOC(&s->sound->tables, s->sound->n_tables, "tile tables", err));
@@ -299,7 +299,7 @@ static bool do_task(sweeper *w, const task *t)
         st = kiln_check_rows(&w->check, &err);
         break;
     case TASK_TABLE:
-        st = kiln_check_table(&w->check, &w->sweep->tables[t->at], w->sweep->drawn, &err);
+        st = kiln_check_table(&w->check, &w->sweep->tables[t->at], &w->sweep->drawn, &err);
         break;
     case TASK_BLOB:
         return do_blob(w, t->at, &err) == KILN_OK;
@@ -485,7 +485,7 @@ static void sweep_release(sweep *s)
     free(s->first_place);
     free(s->of_table);
     if (s->tables) kiln_tile_tables_free(s->tables, s->sound->n_tables);
-    kiln_layer_free(s->drawn);
+    kiln_check_drawn_release(&s->drawn);
 }
 
 kiln_sound *kiln_sweep(kiln_manifest *m, const kiln_verify_options *o)

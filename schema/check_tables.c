@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "schema/layers.h"
+#include "schema/levels.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 typedef struct {
     kiln_check *check;
     const kiln_tile_table *table;
-    const kiln_layer *drawn; /* the layer that the tables are of; NULL when there is none */
+    const kiln_check_drawn *drawn;
     kiln_scratch a, b, code;
 } place;
 
@@ -48,6 +49,12 @@ static const kiln_chunk *find_chunk(const kiln_layer *l, const char *name)
     return NULL;
 }
 
+/* The layer whose chunks are named like this; NULL when it is gone. */
+static const kiln_layer *layer_of(const place *at, const char *name)
+{
+    return strchr(name, '@') ? at->drawn->levels : at->drawn->layer;
+}
+
 /* rows[slot] = rows of the chunk of that name; 65,536, what a u16 can say, where the layer of the table is gone. */
 static kiln_status read_slots(place *at, uint64_t **rows, uint32_t *n, kiln_error *err)
 {
@@ -63,9 +70,11 @@ static kiln_status read_slots(place *at, uint64_t **rows, uint32_t *n, kiln_erro
     KILN_GO(KILN_ALLOC(rows, *n, "rows of chunks", err));
     const char *name = names;
     for (uint32_t i = 0; i < *n; i++, name += strlen(name) + 1) {
-        const kiln_chunk *c = find_chunk(at->drawn, name);
+        const kiln_layer *l = layer_of(at, name);
+        const kiln_chunk *c = find_chunk(l, name);
         (*rows)[i] = c ? c->count : 65536;
-        if (!c && at->drawn) problem(at, "chunk '%s' is not in the layer '%s'", name, at->drawn->kind);
+        if (!c && l) problem(at, "chunk '%s' is not in the layer '%s'", name, l->kind);
+        if (!l && at->drawn->layer) problem(at, "chunk '%s' is of levels of detail, which are not there", name);
     }
 done:
     free(names);
@@ -192,23 +201,33 @@ static kiln_status tables_are_current(kiln_check *c, bool *current, kiln_error *
     return KILN_OK;
 }
 
-kiln_status kiln_check_drawn(kiln_check *c, kiln_layer **out, kiln_error *err)
+kiln_status kiln_check_drawn_get(kiln_check *c, kiln_check_drawn *out, kiln_error *err)
 {
     bool current;
-    *out = NULL;
+    *out = (kiln_check_drawn){0};
     KILN_TRY(tables_are_current(c, &current, err));
-    return current ? kiln_check_take(c, kiln_layer_get_drawn(c->m, out, err), err) : KILN_OK;
+    if (current) KILN_TRY(kiln_check_take(c, kiln_layer_get_drawn(c->m, &out->layer, err), err));
+    if (!out->layer) return KILN_OK;
+    const kiln_status st = kiln_levels_get(c->m, out->layer, &out->levels, err);
+    return st == KILN_E_STALE ? KILN_OK : kiln_check_take(c, st, err);
+}
+
+void kiln_check_drawn_release(kiln_check_drawn *d)
+{
+    kiln_layer_free(d->layer);
+    kiln_layer_free(d->levels);
+    *d = (kiln_check_drawn){0};
 }
 
 kiln_status kiln_check_tables(kiln_check *c, kiln_error *err)
 {
     kiln_tile_table *tables = NULL;
-    kiln_layer *drawn = NULL;
+    kiln_check_drawn drawn = {0};
     uint32_t n = 0;
     place at = {.check = c};
     kiln_status st = KILN_OK;
-    KILN_GO(kiln_check_drawn(c, &drawn, err));
-    at.drawn = drawn;
+    KILN_GO(kiln_check_drawn_get(c, &drawn, err));
+    at.drawn = &drawn;
     KILN_GO(kiln_tile_tables_get(c->m, true, &tables, &n, err));
     for (uint32_t i = 0; i < n; i++) {
         at.table = &tables[i];
@@ -218,12 +237,12 @@ kiln_status kiln_check_tables(kiln_check *c, kiln_error *err)
 done:
     place_release(&at);
     kiln_tile_tables_free(tables, n);
-    kiln_layer_free(drawn);
+    kiln_check_drawn_release(&drawn);
     return st;
 }
 
 /* ---- for the sweep ----------------------------------------------------------------------------------------------- */
-kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_layer *drawn, kiln_error *err)
+kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_check_drawn *drawn, kiln_error *err)
 {
     place at = {.check = c, .table = t, .drawn = drawn};
     const kiln_status st = check_table(&at, err);

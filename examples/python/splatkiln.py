@@ -372,11 +372,14 @@ class TileTable:
         self._check(names == b"" or names.endswith(b"\0"), "has a list of chunks that does not end")
         return [name.decode("ascii", "replace") for name in names.split(b"\0")[:-1]]
 
-    def visible_rows(self, layer):
-        """The visible Gaussians, nearest first: for each rank its row in the layer, chunk after chunk. int64 [visible]"""
-        first = {c.name: (start, c.count) for c, start in zip(layer.chunks, np.cumsum([0] + [c.count for c in layer.chunks]))}
+    def visible_rows(self, layer, levels=None):
+        """The visible Gaussians, nearest first: for each rank its row in the layer, chunk after chunk; behind them those of its levels of
+        detail, which tables of kiln-tiles --level name. int64 [visible]"""
+        chunks = layer.chunks + (levels.chunks if levels else [])
+        first = {c.name: (start, c.count) for c, start in zip(chunks, np.cumsum([0] + [c.count for c in chunks]))}
         names = self.chunks()
-        self._check(all(name in first for name in names), f"is of chunks that the layer '{layer.kind}' lacks; run kiln-tiles again")
+        of_levels = " (levels of detail have chunks with an @)" if not levels and any("@" in name for name in names) else ""
+        self._check(all(name in first for name in names), f"is of chunks that the layer '{layer.kind}' lacks{of_levels}; run kiln-tiles again")
         start, count = (np.array([first[name][i] for name in names], np.int64) for i in (0, 1))
         slot = self._array(-1, "visible_slot", "<u4", self.visible).astype(np.int64)
         row = self._array(-1, "visible_row", "<u2", self.visible).astype(np.int64)
@@ -591,7 +594,7 @@ def main(path):
         for table in tables:
             table.lists()
             if bake.stage_state("tiles") == "fresh":
-                table.visible_rows(bake.layer())
+                table.visible_rows(bake.layer(), bake.layer("levels") if any("@" in name for name in table.chunks()) else None)
             lines.append(f"table {table.name} {table.digest.hex()}")
     print("\n".join(sorted(lines)))
 
