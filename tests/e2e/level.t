@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# --level: a view is drawn of the levels of detail that it asks for, with or without tile tables, in the same bits; what is drawn in
+# full stays what it was.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip "no python3"
+TESTS=$PWD/tests/e2e
+cd "$KILN_TMP" || exit 1
+export OMP_NUM_THREADS=2
+scene s 6000 5 160x100
+mkdir b full two other
+for s in "import s" knn prune "chunk --max 1024"; do
+    set -- $s
+    if [ "$1" = import ]; then kiln import s b/b.db >/dev/null; else kiln "$1" b/b.db "${@:2}" >/dev/null; fi || fail "$s"
+done
+render() { "$KILN_BIN/kiln-render" "$@" --devices cpu --json 2>err || { cat err >&2; fail "kiln-render $*"; }; }
+images() { digest "$1" | grep '^image'; }
+# from a JSON: sum or list of a field of the views
+views() { python3 -c 'import json, sys; print(*[eval(sys.argv[1], {"v": v}) for v in json.load(sys.stdin)["views"]])' "$1"; }
+
+# without levels: a sentence that says what to do
+cp b/b.db none.db
+must 4 kiln render none.db --level 2
+grep -q 'run kiln-lod first' err || fail "without levels: $(cat err)"
+must 4 kiln tiles none.db --level auto
+must 0 kiln render none.db --level 0 # which needs none
+
+# in full: the same pictures and keys, whether there are levels or not
+cp b/b.db full/f.db
+render full/f.db >/dev/null
+images full/f.db >full.lines
+kiln lod b/b.db --devices cpu >/dev/null || fail "kiln-lod"
+kiln lod full/f.db --devices cpu >/dev/null || fail "kiln-lod after kiln-render"
+"$KILN_BIN/kiln-render" full/f.db --devices cpu 2>&1 | grep -q 'nothing to do' || fail "drawn again for levels that it does not use"
+images full/f.db | diff full.lines - >&2 || fail "other pictures in full"
+must 2 kiln render full/f.db --level 2.5
+must 2 kiln render full/f.db --level dB:-1
+
+# level 2 is what a scene of its rows looks like
+cp b/b.db two/t.db
+render two/t.db --level 2 >two.json
+images two/t.db >two.lines
+cmp -s full.lines two.lines && fail "level 2 looks like the full scene"
+cp -r s of_rows
+n=$(python3 "$TESTS/level.py" b/b.db 2 of_rows/scene.ply) || fail "rows of level 2"
+[ "$n" -ge 1400 ] && [ "$n" -le 1500 ] || fail "$n rows at level 2 of 6000"
+kiln import of_rows other/o.db >/dev/null && kiln knn other/o.db >/dev/null && kiln chunk other/o.db --layer source --max 700 >/dev/null || fail "import of level 2"
+render other/o.db >/dev/null
+images other/o.db | diff two.lines - >&2 || fail "level 2 is not drawn of its rows"
+[ "$(views '[l["level"] for l in v["detail"]["levels"]]' <two.json | tr -d ' ' | tr ']' '\n' | sort -u | grep -c .)" = 1 ] || fail "other levels: $(cat two.json)"
+
+# stored, and drawn again from tables: the same bits; kiln-verify knows their chunks
+kiln tiles two/t.db --level 2 --devices cpu >/dev/null || fail "kiln-tiles --level 2"
+render two/t.db --force >forced.json
+[ "$(views 'v["from_table"]' <forced.json)" = "True True True True True" ] || fail "tables of level 2 are not used"
+images two/t.db | diff two.lines - >&2 || fail "other pictures with tables"
+must 0 kiln verify two/t.db
+must 0 kiln verify two/t.db --threads 2
+must 0 kiln tiles two/t.db --level 2 --predict
+# one thread, little memory
+cp b/b.db two/slow.db
+render two/slow.db --level 2 --threads 1 --ram 62M >/dev/null
+images two/slow.db | diff two.lines - >&2 || fail "other pictures with little memory"
+# and back
+render two/t.db --level 0 >/dev/null
+images two/t.db | diff full.lines - >&2 || fail "--level 0 is not the full scene"
+# a table of levels whose layer is gone is damage
+sqlite3 two/t.db "UPDATE chunk SET name = replace(name, '@2', '@9') WHERE name = (SELECT min(name) FROM chunk WHERE name LIKE '%@2')" 2>/dev/null ||
+    python3 -c 'import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute("UPDATE chunk SET name = replace(name, \"@2\", \"@9\") WHERE name = (SELECT min(name) FROM chunk WHERE name LIKE \"%@2\")"); d.commit()' two/t.db
+must 74 kiln verify two/t.db
+
+# each level beside the full scene
+before=$(digest b/b.db | sha256sum)
+render b/b.db --levels-against against >against.json
+python3 - against.json <<'P' || fail "--levels-against: $(cat against.json)"
+import json, sys
+r = json.load(open(sys.argv[1]))
+t = r["levels_against"]
+assert [l["level"] for l in t] == list(range(1, len(t) + 1)) and len(t) >= 5, t
+assert all(l["views"] == 1 and l["equal"] == 0 and 10 < l["psnr"] < 60 for l in t), t
+assert t[0]["psnr"] > t[3]["psnr"] and t[0]["rows"] > 1.9 * t[1]["rows"], t
+assert all(v["full_file"].split("/")[-2] == "full_%d" % v["level"] for v in r["views"])
+P
+[ "$(digest b/b.db | sha256sum)" = "$before" ] || fail "--levels-against changes the bake"
+kiln compare against/full_2 against/level_2 >compared || fail "kiln-compare of the two folders"
+must 2 kiln render b/b.db --levels-against against --level 2
+mkdir one && python3 - <<'P'
+data = open("s/scene.ply", "rb").read()
+end = data.index(b"end_header\n") + 11
+head = data[:end].replace(b"vertex 6000", b"vertex 1")
+open("one/scene.ply", "wb").write(head + data[end:end + (len(data) - end) // 6000])
+P
+cp s/cameras.json one/
+kiln import one one/o.db >/dev/null && kiln knn one/o.db >/dev/null && kiln chunk one/o.db --layer source >/dev/null && kiln lod one/o.db --devices cpu >/dev/null || fail "one Gaussian"
+"$KILN_BIN/kiln-render" one/o.db --levels-against one/against --devices cpu >said 2>&1 || fail "$(cat said)"
+grep -q '  equal$' said && ! grep -qi 'inf\|nan' said || fail "equal pictures: $(cat said)"
