@@ -1,5 +1,6 @@
 /* manifest rows: what is put is what is got, references hold, digests depend on content alone. */
 #include "manifest_fixture.h"
+#include "version_1.h"
 
 #include <inttypes.h>
 #include <zstd.h>
@@ -253,6 +254,7 @@ static void an_older_manifest_lacks_later_tables(void **state)
     kiln_camera camera = fixture_camera("a"), *got;
     snprintf(path, sizeof path, "%s", kiln_manifest_path(m));
     OK(kiln_cameras_put(m, &camera, 1, &err));
+    make_version_1(m);
     run_sql(m, "DROP TABLE photo_mask");
     OK(kiln_cameras_get(m, &got, &n, &err)); /* a table that goes away while the manifest is open */
     free(got);
