@@ -39,19 +39,21 @@ try:
 except ImportError:
     xxhash = None
 
-APPLICATION_ID, SCHEMA_VERSION = 0x4B494C4E, 1
+APPLICATION_ID, SCHEMA_VERSIONS = 0x4B494C4E, (1, 2)
 BLOB_MAX = 64 << 20  # bytes of one blob, and of every segment of an array but the last
 TILE = 16
 PROFILES = ("inria", "gsplat-1.5", "gsplat-1.6")
 TYPES = {"u8": "u1", "i8": "i1", "u16": "<u2", "i16": "<i2", "u32": "<u4", "i32": "<i4", "f32": "<f4", "f64": "<f8"}
 # Type and components of the planes that this file knows; those of shN follow from the degree.
 PLANES = {"means": ("f32", 3), "log_scales": ("f32", 3), "quats": ("f32", 4), "opacity_logits": ("f32", 1), "sh0": ("f32", 3),
-          "shN": ("f32", None), "source_row": ("u32", 1), "spacing2": ("f32", 1), "rgb": ("f32", 3)}
+          "shN": ("f32", None), "source_row": ("u32", 1), "spacing2": ("f32", 1), "rgb": ("f32", 3),
+          "visibility": ("f32", 1), "weights": ("f32", 1), "source_last": ("u32", 1), "source_count": ("u32", 1)}
 GAUSSIAN = ("means", "log_scales", "quats", "opacity_logits", "sh0")
 # The tables that are read, and the first 16 digits of the SHA-256 of the text that manifest.sql makes them with.
 TABLES = {"blob": "def9824b967e99ab", "scene": "2bcfca7141cf5746", "camera": "a22a8650b667a647", "layer": "7811c733ca34fb70",
           "chunk": "6dc453a4c9aa868f", "plane": "698c1b4c44b715dc", "plane_segment": "96fa9adbe181fc20", "stage": "e2a5a2fc29fd5288",
           "stage_output": "4ae45ee2ec3457b4", "tile_table": "1e4fd9ce841e3879", "tile_band": "12e1bb2439d5b772", "tile_segment": "f99989cc5810183f"}
+TABLES_OF_2 = {"level_origin": "d7be2972d4a04604", "level_error": "a127f098340a3db7"}  # what version 2 has beside them
 
 
 class BakeError(Exception):
@@ -177,9 +179,10 @@ class _Database:
         (application,), = self.rows("PRAGMA application_id", "i")
         (version,), = self.rows("PRAGMA user_version", "i")
         _require(application == APPLICATION_ID, f"'{self.path}' is not a manifest")
-        _require(version == SCHEMA_VERSION, f"'{self.path}' has schema version {version}; this file reads {SCHEMA_VERSION}")
+        _require(version in SCHEMA_VERSIONS, f"'{self.path}' has schema version {version}; this file reads {SCHEMA_VERSIONS}")
+        self.version = version
         there = {name: (kind, of, sql) for kind, name, of, sql in self.rows("SELECT type, name, tbl_name, sql FROM sqlite_schema", "tttT")}
-        for name, digest in TABLES.items():
+        for name, digest in (TABLES | TABLES_OF_2 if version > 1 else TABLES).items():
             kind, of, sql = there.get(name, ("", "", ""))
             _require((kind, of) == ("table", name) and hashlib.sha256((sql or "").encode()).hexdigest()[:16] == digest,
                      f"the table '{name}' of '{self.path}' is not that of a manifest")
@@ -268,6 +271,8 @@ class Chunk:
     max_log_scale: float
     max_opacity_logit: float
     planes: dict = field(repr=False)
+    error_step: int = 0  # of the layer "levels": errors[i] is that of a footprint of 2^(error_step + i) scene units
+    errors: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32))
 
 
 def sigmoid(x):
@@ -277,10 +282,11 @@ def sigmoid(x):
 
 
 class Layer:
-    """Chunks (or blocks) in order, with their planes. kind, digest (16 bytes), count, sh_degree, chunks."""
+    """Chunks (or blocks) in order, with their planes. kind, digest (16 bytes), count, sh_degree, chunks. Of levels also origin: baked (the
+    digest of the layer whose chunks they stand for), and profile, antialiased, near, with which their errors were measured."""
 
-    def __init__(self, db, kind, digest, count, sh_degree, chunks, most_source_rows):
-        self.kind, self.digest, self.count, self.sh_degree, self.chunks = kind, digest, count, sh_degree, chunks
+    def __init__(self, db, kind, digest, count, sh_degree, chunks, most_source_rows, origin=None):
+        self.kind, self.digest, self.count, self.sh_degree, self.chunks, self.origin = kind, digest, count, sh_degree, chunks, origin
         self._db, self._most_source_rows = db, most_source_rows
 
     def plane(self, chunk, name):
@@ -298,7 +304,7 @@ class Layer:
         _require(a.dtype.kind != "f" or np.isfinite(a).all(), f"{where} has a number that is not finite")
         _require(name != "log_scales" or (a <= 88).all(), f"{where} has a scale above e^88")
         _require(name != "quats" or a.any(axis=0).all(), f"{where} has a quaternion of zeros")
-        _require(name != "source_row" or a.size == 0 or a.max() < self._most_source_rows, f"{where} names rows that the source lacks")
+        _require(name not in ("source_row", "source_last") or a.size == 0 or a.max() < self._most_source_rows, f"{where} names rows that the source lacks")
 
     def gaussians(self, chunk):
         """Activated: means [n, 3] (relative to the scene's origin), scales [n, 3], quats [n, 4] (w x y z, of length 1),
@@ -473,7 +479,7 @@ class Bake:
         return cameras
 
     def layer(self, kind="baked"):
-        """The current layer of a kind: source, spacing, initial, pruned, baked (the one that renderers draw)."""
+        """The current layer of a kind: source, spacing, initial, pruned, baked (the one that renderers draw), visibility, levels."""
         db = self._db
         rows = db.rows("SELECT layer.id, layer.kind, layer.digest, stage_output.digest, count, sh_degree FROM stage_output JOIN layer "
                        "ON layer.id = stage_output.layer WHERE role = ?", "itbbii", kind)
@@ -492,13 +498,34 @@ class Bake:
             ids[ident] = chunks[-1]
         _require(sum(c.count for c in chunks) == count <= 2**32 - 2 and len({c.name for c in chunks}) == len(chunks), f"the layer '{kind}' has chunks that cannot be")
         self._read_planes(number, ids, degree)
+        origin = self._read_levels(number, ids, kind) if kind == "levels" else None
+        if origin:
+            lines += [f"of {origin.baked.hex().upper()} {origin.profile.encode().hex().upper()} {origin.antialiased:d} {origin.near:g}\n"]
         for c in chunks:
+            if origin:
+                lines += [f"{c.name.encode().hex().upper()} in {c.parent.encode().hex().upper()}"
+                          + (f" {c.error_step} {c.errors.tobytes().hex().upper()}" if c.errors.size else "") + "\n"]
             head = f"{c.name.encode().hex().upper()} {c.count} "
             lines += [f"{head}{p.name.encode().hex().upper()} {p.type} {p.components} {h.hex().upper()}\n"
                       for p in c.planes.values() for h, _ in p.segments or [(b"", None)]] or [f"{head}\n"]
         _require(hash_of("".join(lines).encode()) == digest, f"the layer '{kind}' has another digest than it says")
         partial = db.rows("SELECT state FROM stage WHERE name = 'import'", "t") == [("partial",)]
-        return Layer(db, kind, digest, count, degree, chunks, 2**32 if partial else self.scene.rows_read)
+        return Layer(db, kind, digest, count, degree, chunks, 2**32 if partial else self.scene.rows_read, origin)
+
+    def _read_levels(self, layer, ids, kind):
+        """What a layer of levels has beside its chunks and planes; the errors are put to the chunks."""
+        rows = self._db.rows("SELECT baked, profile, antialiased, near_m FROM level_origin WHERE layer = ?", "btif", layer) if self._db.version > 1 else []
+        _require(len(rows) == 1 and len(rows[0][0]) == 16 and rows[0][3] > 0, f"the layer '{kind}' does not say what its levels are of")
+        for chunk, step, errors in self._db.rows("SELECT chunk, step, errors FROM level_error JOIN chunk ON chunk.id = level_error.chunk "
+                                                 "WHERE layer = ?", "iib", layer):
+            _require(chunk in ids and len(errors) in range(4, 33, 4) and ids[chunk].errors.size == 0, f"the layer '{kind}' has errors of no chunk")
+            c = ids[chunk]
+            c.error_step, c.errors = step, np.frombuffer(errors, "<f4")
+            _require(np.isfinite(c.errors).all() and (c.errors >= 0).all() and (np.diff(c.errors) <= 0).all(), f"chunk '{c.name}' has errors that cannot be")
+        for c in ids.values():
+            _require(1 <= c.level <= 32 and c.count > 0 and c.name.partition("@")[2] == str(c.level), f"chunk '{c.name}' has a level that cannot be")
+        baked, profile, antialiased, near = rows[0]
+        return SimpleNamespace(baked=baked, profile=profile, antialiased=bool(antialiased), near=near)
 
     def _read_planes(self, layer, ids, degree):
         rows = self._db.rows("SELECT chunk.id, plane.id, plane.name, type, components, raw_bytes FROM chunk JOIN plane ON plane.chunk = chunk.id "

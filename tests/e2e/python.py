@@ -164,7 +164,7 @@ DAMAGES = {
     "a table of another text": "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'chunk'",
     "a view for a table": "ALTER TABLE scene RENAME TO hidden; CREATE VIEW scene AS SELECT * FROM hidden",
     "another application": "PRAGMA application_id = 1",
-    "a later version": "PRAGMA user_version = 2",
+    "a later version": "PRAGMA user_version = 3",
     "a name that leads out": "UPDATE camera SET name = '../x' WHERE name = 'cam1'",
     "a camera of no size": "UPDATE camera SET width = 0",
     "a pose that is no rotation": "UPDATE camera SET r00 = 3",
