@@ -1,8 +1,11 @@
-/* check_layers -- what the planes hold against what is said about them: digests, bounds, source rows. Sizes, types and finite
+/* check_layers -- what the planes hold against what is said about them: digests, bounds, source rows; and the layers that belong to
+ * another one against that: levels make a tree over the chunks of `baked`, visibility is beside them. Sizes, types and finite
  * numbers are asked whenever a layer or plane is read (row_check_layer.c). extra/NAME may hold anything. */
 #include "schema/check.h"
 
 #include "base/memory.h"
+#include "schema/layers.h"
+#include "schema/levels.h"
 #include "schema/row_check.h"
 
 #include <inttypes.h>
@@ -52,7 +55,7 @@ static void check_content(kiln_check *c, const kiln_plane_place *at, const void 
     if (strcmp(name, "means") == 0) check_box(c, at, data, n);
     if (strcmp(name, "log_scales") == 0) check_largest(c, at, name, data, 3 * n, at->chunk->max_log_scale);
     if (strcmp(name, "opacity_logits") == 0) check_largest(c, at, name, data, n, at->chunk->max_opacity_logit);
-    if (strcmp(name, "source_row") == 0) check_rows(c, at, data, n);
+    if (strcmp(name, "source_row") == 0 || strcmp(name, "source_last") == 0) check_rows(c, at, data, n);
 }
 
 kiln_status kiln_check_values(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err)
@@ -79,9 +82,94 @@ static kiln_status check_plane(kiln_check *c, const kiln_plane_place *at, kiln_s
     return KILN_OK;
 }
 
-static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest, uint64_t source_rows, kiln_scratch *s,
-                               kiln_error *err)
+/* ---- layers that belong to another one ----------------------------------------------------------------------------- */
+/* The baked layer of this digest; *out NULL: it is not there, or damaged, which is said where it is checked itself. */
+static kiln_status get_baked(kiln_check *c, kiln_hash digest, kiln_layer **out, kiln_error *err)
 {
+    kiln_error unsaid = {0};
+    kiln_problem_fn *const listen = c->m->listen;
+    c->m->listen = NULL;
+    const kiln_status st = kiln_layer_get_digest(c->m, kiln_layer_kinds[KILN_LAYER_baked].name, digest, out, &unsaid);
+    c->m->listen = listen;
+    if (st == KILN_OK || st == KILN_E_STALE || st == KILN_E_INPUT || st == KILN_E_IO) return KILN_OK;
+    return kiln_fail(err, st, "%s", unsaid.msg);
+}
+
+static kiln_status current_baked(kiln_check *c, kiln_hash *digest, kiln_error *err)
+{
+    const kiln_layer_info *const kind = &kiln_layer_kinds[KILN_LAYER_baked];
+    return kiln_stage_output_get(c->m, kind->stage, kind->name, digest, err);
+}
+
+/* Levels of a fresh stage are of the chunks of now. The tree is asked for wherever its chunks are there: older levels may outlive
+ * the bake that they were of. */
+static kiln_status check_tree(kiln_check *c, const kiln_layer *l, bool is_fresh, kiln_error *err)
+{
+    kiln_layer *baked;
+    kiln_hash now;
+    kiln_level_tree t;
+    KILN_TRY(current_baked(c, &now, err));
+    if (is_fresh && !kiln_hash_equal(now, l->origin))
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' is not of the current layer '%s', though its stage is fresh", l->kind,
+                         kiln_layer_kinds[KILN_LAYER_baked].name);
+    KILN_TRY(get_baked(c, l->origin, &baked, err));
+    if (!baked) return KILN_OK;
+    const kiln_status st = kiln_level_tree_make(baked, l, &t, err);
+    if (st == KILN_OK) kiln_level_tree_release(&t);
+    kiln_layer_free(baked);
+    return st;
+}
+
+static kiln_status compare_chunks(const kiln_layer *l, const kiln_layer *baked, kiln_error *err)
+{
+    if (l->n_chunks != baked->n_chunks)
+        return kiln_fail(err, KILN_E_INPUT, "layer '%s' has %" PRIu32 " chunks beside %" PRIu32 " of '%s'", l->kind, l->n_chunks,
+                         baked->n_chunks, baked->kind);
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        if (strcmp(l->chunks[i].name, baked->chunks[i].name) != 0 || l->chunks[i].count != baked->chunks[i].count)
+            return kiln_fail(err, KILN_E_INPUT, "layer '%s', chunk '%s' of %" PRIu64 " rows is beside '%s' of %" PRIu64, l->kind,
+                             l->chunks[i].name, l->chunks[i].count, baked->chunks[i].name, baked->chunks[i].count);
+    return KILN_OK;
+}
+
+/* It does not say which chunks it is beside: those of now, if its stage is fresh. */
+static kiln_status check_beside(kiln_check *c, const kiln_layer *l, bool is_fresh, kiln_error *err)
+{
+    kiln_layer *baked;
+    kiln_hash now;
+    if (!is_fresh) return KILN_OK;
+    KILN_TRY(current_baked(c, &now, err));
+    KILN_TRY(get_baked(c, now, &baked, err));
+    if (!baked) return KILN_OK;
+    const kiln_status st = compare_chunks(l, baked, err);
+    kiln_layer_free(baked);
+    return st;
+}
+
+static kiln_status check_belonging(kiln_check *c, const kiln_layer *l, bool is_fresh, kiln_error *err)
+{
+    switch (kiln_layer_kind_find(l->kind)) {
+    case KILN_LAYER_levels:
+        return check_tree(c, l, is_fresh, err);
+    case KILN_LAYER_visibility:
+        return check_beside(c, l, is_fresh, err);
+    default:
+        return KILN_OK;
+    }
+}
+
+/* ---- all layers ---------------------------------------------------------------------------------------------------- */
+/* Kinds and digests first: the query must be closed before layers are read. */
+typedef struct {
+    char kind[16];
+    kiln_hash digest;
+    bool fresh; /* output of a fresh stage: only these must fit the scene that is imported now */
+} layer_name;
+
+static kiln_status check_layer(kiln_check *c, const layer_name *name, uint64_t source_rows, kiln_scratch *s, kiln_error *err)
+{
+    const char *const kind = name->kind;
+    const kiln_hash digest = name->digest;
     kiln_layer *l = NULL;
     kiln_status st = KILN_OK;
     char said[33], is[33];
@@ -90,6 +178,7 @@ static kiln_status check_layer(kiln_check *c, const char *kind, kiln_hash digest
     if (!kiln_hash_equal(computed, digest))
         kiln_check_problem(c, "layer '%s' says digest %s, it is %s", kind, kiln_hash_hex(digest, said),
                            kiln_hash_hex(computed, is));
+    KILN_GO(kiln_check_take(c, check_belonging(c, l, name->fresh, err), err));
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         kiln_plane_place at = {.layer = l, .chunk = &l->chunks[i], .source_rows = source_rows};
         for (uint32_t p = 0; p < at.chunk->n_planes; p++) {
@@ -102,13 +191,6 @@ done:
     kiln_layer_free(l);
     return st;
 }
-
-/* Kinds and digests first: the query must be closed before layers are read. */
-typedef struct {
-    char kind[16];
-    kiln_hash digest;
-    bool fresh; /* output of a fresh stage: only these must fit the scene that is imported now */
-} layer_name;
 
 static kiln_status list_layers(kiln_check *c, kiln_buffer *names, kiln_error *err)
 {
@@ -156,7 +238,7 @@ kiln_status kiln_check_layers(kiln_check *c, kiln_error *err)
     for (size_t i = 0; i < names.size / sizeof(layer_name); i++) {
         layer_name name;
         memcpy(&name, names.data + i * sizeof name, sizeof name);
-        KILN_GO(kiln_check_take(c, check_layer(c, name.kind, name.digest, source_rows_of(&name, rows), &s, err), err));
+        KILN_GO(kiln_check_take(c, check_layer(c, &name, source_rows_of(&name, rows), &s, err), err));
     }
 done:
     free(s.data);

@@ -144,18 +144,53 @@ static const chunk_place small_places[] = {
 };
 enum { N_SMALL = sizeof small_places / sizeof *small_places };
 
-/* Both layers, stored and current, as stages chunk and lod would have made them. */
+static inline void finish_stage(kiln_manifest *m, const char *name)
+{
+    kiln_error err = {0};
+    kiln_stage_row row = {.version = 1, .state = KILN_STAGE_FRESH};
+    snprintf(row.name, sizeof row.name, "%s", name);
+    OK(kiln_stage_put(m, &row, &err));
+}
+
+static inline kiln_layer *visibility_of(kiln_manifest *m, const kiln_layer *baked)
+{
+    kiln_layer *l = new_test_layer("visibility", baked->n_chunks);
+    for (uint32_t i = 0; i < baked->n_chunks; i++) {
+        kiln_chunk *c = add_test_chunk(l, baked->chunks[i].name, baked->chunks[i].parent, baked->chunks[i].count);
+        add_test_plane(m, c, &(plane_shape){"visibility", KILN_TYPE_F32, 1});
+    }
+    return l;
+}
+
+static inline void put_current(kiln_manifest *m, const char *stage, kiln_layer *l)
+{
+    kiln_error err = {0};
+    OK(kiln_layer_put(m, l, &err));
+    OK(kiln_stage_output_put(m, stage, l->kind, l->digest, &err));
+}
+
+/* A scene with all layers of stages chunk and lod, which say that they are fresh. */
 static inline void put_small_levels(kiln_manifest *m)
 {
     kiln_error err = {0};
+    kiln_scene *scene = calloc(1, sizeof *scene);
+    scene->kind = KILN_SCENE_SPLATS;
+    scene->rows_read = 40;
+    strcpy(scene->transforms, "[]");
+    strcpy(scene->notes, "{}");
     OK(kiln_manifest_begin(m, &err));
+    OK(kiln_scene_put(m, scene, &err));
     kiln_layer *baked = baked_of(m, small_places, N_SMALL);
-    OK(kiln_layer_put(m, baked, &err));
-    OK(kiln_stage_output_put(m, "chunk", "baked", baked->digest, &err));
+    put_current(m, "chunk", baked);
+    kiln_layer *visibility = visibility_of(m, baked);
+    put_current(m, "lod", visibility);
     kiln_layer *levels = levels_of(m, baked);
-    OK(kiln_layer_put(m, levels, &err));
-    OK(kiln_stage_output_put(m, "lod", "levels", levels->digest, &err));
+    put_current(m, "lod", levels);
+    finish_stage(m, "chunk");
+    finish_stage(m, "lod");
     OK(kiln_manifest_commit(m, &err));
+    free(scene);
+    kiln_layer_free(visibility);
     kiln_layer_free(levels);
     kiln_layer_free(baked);
 }

@@ -1,6 +1,7 @@
 /* levels: the tree that names of chunks make, layers of levels put and read again with their errors and what they stand for, and
  * everything that can be wrong with a tree. */
 #include "levels_fixture.h"
+#include "schema/gc.h"
 
 static kiln_level_tree plan(const kiln_layer *baked)
 {
@@ -457,6 +458,222 @@ static void a_row_that_says_what_it_cannot_is_not_put(void **state)
     kiln_manifest_close(m);
 }
 
+/* ---- verify, and a stranger's levels ------------------------------------------------------------------------------------ */
+static void add_sentence(void *context, const char *sentence)
+{
+    char *text = context;
+    const size_t used = strlen(text);
+    snprintf(text + used, 8192 - used, "%s\n", sentence);
+}
+
+static kiln_status verify_says(kiln_manifest *m, bool quick, char text[8192], kiln_error *err)
+{
+    uint64_t bytes;
+    const kiln_verify_options o = {.report = add_sentence, .context = text, .quick = quick};
+    *text = '\0';
+    return kiln_manifest_verify_with(m, &o, &bytes, err);
+}
+
+static void sound_levels_pass(void **state)
+{
+    kiln_error err = {0};
+    char text[8192];
+    kiln_manifest *m = small_manifest(state);
+    if (verify_says(m, false, text, &err) != KILN_OK) fail_msg("%s", text);
+    if (verify_says(m, true, text, &err) != KILN_OK) fail_msg("%s", text);
+    kiln_manifest_close(m);
+}
+
+/* What stages read of levels. */
+static kiln_status read_levels(kiln_manifest *m, kiln_error *err)
+{
+    static uint32_t data[256];
+    static const char *const kinds[] = {"visibility", "levels"};
+    kiln_layer *baked = NULL, *l = NULL;
+    kiln_level_tree t = {0};
+    kiln_status st = KILN_OK;
+    KILN_GO(kiln_layer_get_drawn(m, &baked, err));
+    for (int k = 0; k < 2; k++) {
+        kiln_layer_free(l);
+        KILN_GO(kiln_layer_get(m, kinds[k], &l, err));
+        for (uint32_t i = 0; i < l->n_chunks; i++)
+            for (uint32_t p = 0; p < l->chunks[i].n_planes; p++)
+                KILN_GO(kiln_plane_read(m, &l->chunks[i], l->chunks[i].planes[p].name, data, l->chunks[i].planes[p].data.raw_bytes,
+                                        err));
+    }
+    KILN_GO(kiln_level_tree_make(baked, l, &t, err));
+done:
+    kiln_level_tree_release(&t);
+    kiln_layer_free(l);
+    kiln_layer_free(baked);
+    return st;
+}
+
+#define OF_LEVELS " layer = (SELECT id FROM layer WHERE kind = 'levels')"
+#define CHUNK(ordinal) " WHERE ordinal = " #ordinal " AND" OF_LEVELS
+#define ERRORS_OF(ordinal) " WHERE chunk = (SELECT id FROM chunk" CHUNK(ordinal) ")"
+static const struct {
+    const char *sql, *says;
+    bool by_verify_alone;
+} damages[] = {
+    {"DELETE FROM level_origin", "layer 'levels' does not say which layer its levels are of", false},
+    {"UPDATE level_origin SET baked = zeroblob(15)", "a hash has not 16 bytes", false},
+    {"UPDATE level_origin SET baked = zeroblob(16)", "does not say which layer its levels are of", false},
+    {"UPDATE level_origin SET baked = x'00112233445566778899aabbccddeeff'", "of the current layer 'baked'", true},
+    {"UPDATE level_origin SET profile = '../x'", "a profile that has no name", false},
+    {"UPDATE level_origin SET antialiased = 2", "it is neither 0 nor 1", false},
+    {"UPDATE level_origin SET near_m = -1", "a near plane at -1", false},
+    {"UPDATE level_origin SET near_m = 9e999", "a near plane at inf", false},
+    {"UPDATE level_error SET errors = x''", "its errors have 0 bytes", false},
+    {"UPDATE level_error SET errors = zeroblob(36)", "its errors have 36 bytes", false},
+    {"UPDATE level_error SET errors = zeroblob(5)", "its errors have 5 bytes", false},
+    {"UPDATE level_error SET step = 5000", "from step 5000 on", false},
+    {"UPDATE level_error SET errors = x'0000c07f'" ERRORS_OF(0), "its error number 0 is nan", false},
+    {"UPDATE level_error SET errors = x'000080bf'" ERRORS_OF(0), "its error number 0 is -1", false},
+    {"UPDATE level_error SET errors = x'0000803f00000040'" ERRORS_OF(0), "its error grows with the footprint, from 1 to 2", false},
+    {"UPDATE level_error SET errors = zeroblob(12)" ERRORS_OF(1), "has an error of 0, less than the finer '/0/0-3@1'", false},
+    {"UPDATE level_error SET step = -4" ERRORS_OF(1), "errors of other footprints", false},
+    {"DELETE FROM level_error" ERRORS_OF(1), "errors of other footprints", false},
+    {"DELETE FROM level_error" ERRORS_OF(6), "only one has errors", false},
+    {"DELETE FROM level_error", "says digest", true},
+    {"UPDATE chunk SET parent = '/2'" CHUNK(0), "chunk '/0/0-3@1' has the parent '/2', it must be '/0'", false},
+    {"UPDATE chunk SET parent = '/0'" CHUNK(6), "chunk '/0@3' has the parent '/0', it must be '/'", false},
+    {"UPDATE chunk SET level = 7" CHUNK(6), "is of level 7, which its name must end with", false},
+    {"UPDATE chunk SET name = '/0@5', level = 5" CHUNK(6), "level 3 of '/0' comes next", false},
+    {"UPDATE chunk SET name = '/0/0@1'" CHUNK(0), "has no levels of '/0/0-3', which come before '/0/0@1'", false},
+    {"DELETE FROM chunk" CHUNK(6) "; UPDATE chunk SET ordinal = ordinal - 1 WHERE ordinal > 6 AND" OF_LEVELS
+                                  "; UPDATE layer SET count = (SELECT sum(count) FROM chunk WHERE" OF_LEVELS
+                                  ") WHERE kind = 'levels'",
+     "has no levels of '/0', which come before '/2/4/1@1'", false},
+    {"UPDATE plane SET name = 'rgb' WHERE name = 'source_count'", "plane 'rgb' is u32 x 1", false},
+    {"UPDATE plane SET name = 'extra/w' WHERE name = 'weights'", "layer 'levels', chunk '/0/0-3@1' has no plane 'weights'", false},
+    {"UPDATE plane SET name = 'extra/v' WHERE name = 'visibility' AND chunk IN (SELECT chunk.id FROM chunk JOIN layer ON layer.id "
+     "= "
+     "chunk.layer WHERE kind = 'visibility')",
+     "layer 'visibility', chunk '/0/0-3' has no plane 'visibility'", false},
+    {"UPDATE chunk SET name = '/9' WHERE ordinal = 5 AND layer = (SELECT id FROM layer WHERE kind = 'visibility')",
+     "layer 'visibility', chunk '/9' of 7 rows is beside '/3-5' of 7", true},
+    {"DELETE FROM chunk WHERE ordinal = 7 AND layer = (SELECT id FROM layer WHERE kind = 'visibility')",
+     "layer 'visibility' has 7 chunks beside 8 of 'baked'", true},
+};
+
+static void damage(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *why = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = ON", NULL, NULL, NULL),
+                     SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK) fail_msg("%s: %s", sql, why);
+    if (sqlite3_total_changes(db) == 0) fail_msg("changes nothing: %s", sql);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void every_damage_of_levels_is_named(void **state)
+{
+    char path[600];
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        kiln_error err = {0};
+        char text[8192];
+        kiln_manifest_close(small_manifest(state));
+        damage(in_scratch(state, "m.db", path), damages[i].sql);
+        kiln_manifest *m = open_manifest(path, KILN_OPEN_READ);
+        const kiln_status st = read_levels(m, &err);
+        if (!damages[i].by_verify_alone && st != KILN_E_INPUT && st != KILN_E_IO) fail_msg("read: %s", damages[i].sql);
+        if (!damages[i].by_verify_alone) assert_says(&err, damages[i].says);
+        if (verify_says(m, false, text, &err) != KILN_E_IO) fail_msg("verified: %s", damages[i].sql);
+        if (!strstr(text, damages[i].says)) fail_msg("%s\nnot said: %s\nbut:\n%s", damages[i].sql, damages[i].says, text);
+        kiln_manifest_close(m);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+/* Another bake leaves the levels as they are, stale, with chunks that are there or that kiln-gc has dropped. */
+static void levels_of_an_earlier_bake_are_no_damage(void **state)
+{
+    kiln_error err = {0};
+    char text[8192];
+    kiln_manifest *m = small_manifest(state);
+    kiln_layer *other = baked_of(m, small_places, 3);
+    put_current(m, "chunk", other);
+    run_sql(m, "UPDATE stage SET state = 'stale' WHERE name = 'lod'");
+    if (verify_says(m, false, text, &err) != KILN_OK) fail_msg("%s", text);
+    run_sql(m, "DELETE FROM layer WHERE kind = 'baked' AND id NOT IN (SELECT layer FROM stage_output WHERE layer IS NOT NULL)");
+    if (verify_says(m, false, text, &err) != KILN_OK) fail_msg("%s", text);
+    run_sql(m, "UPDATE stage SET state = 'fresh' WHERE name = 'lod'");
+    assert_int_equal(verify_says(m, false, text, &err), KILN_E_IO);
+    assert_non_null(strstr(text, "layer 'levels' is not of the current layer 'baked', though its stage is fresh"));
+    kiln_layer_free(other);
+    kiln_manifest_close(m);
+}
+
+/* Values of planes: one plane of one chunk at a time gets a value that it cannot have. */
+static void values_that_levels_cannot_have_are_named(void **state)
+{
+    static const struct {
+        const char *plane;
+        uint32_t word;
+        const char *says;
+    } values[] = {
+        {"source_count", 0, "plane 'source_count' holds a Gaussian that stands for no row"},
+        {"source_last", UINT32_MAX, "plane 'source_last' holds a source row above 2^32 - 2"},
+        {"source_last", 40, "row 0 comes from source row 40, the source has 40"},
+        {"weights", 0xbf800000, "plane 'weights' holds a weight below 0"},
+        {"visibility", 0, "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
+        {"visibility", 0x3f800001, "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
+        {"visibility", 0x7fc00000, "plane 'visibility' holds nan"},
+    };
+    char path[600];
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        kiln_error err = {0};
+        char text[8192], sql[500], hex[33];
+        const uint32_t words[2] = {values[i].word, values[i].word};
+        kiln_manifest *m = small_manifest(state);
+        const kiln_hash hash = put_bytes(m, words, sizeof words, 4);
+        snprintf(
+            sql, sizeof sql,
+            "UPDATE plane_segment SET hash = x'%s' WHERE plane = (SELECT plane.id FROM plane JOIN chunk ON chunk.id = plane.chunk"
+            " WHERE chunk.name = '/0/0-3@1' AND plane.name = '%s')",
+            kiln_hash_hex(hash, hex), values[i].plane);
+        run_sql(m, sql);
+        assert_int_equal(verify_says(m, false, text, &err), KILN_E_IO);
+        if (!strstr(text, values[i].says)) fail_msg("not said: %s\nbut:\n%s", values[i].says, text);
+        kiln_manifest_close(m);
+        assert_int_equal(unlink(in_scratch(state, "m.db", path)), 0);
+    }
+}
+
+/* ---- kiln-gc ----------------------------------------------------------------------------------------------------------- */
+static void collection_keeps_current_levels_and_drops_old_ones_whole(void **state)
+{
+    kiln_error err = {0};
+    char text[8192];
+    kiln_gc *g;
+    kiln_layer *baked, *levels;
+    bool more = true;
+    kiln_manifest *m = small_manifest(state);
+    OK(kiln_layer_get_drawn(m, &baked, &err));
+    levels = levels_of(m, baked);
+    levels->origin_near = 0.5; /* other levels of the same chunks */
+    put_current(m, "lod", levels);
+    assert_int_equal(number_of(m, "SELECT count(*) FROM level_origin"), 2);
+    OK(kiln_gc_plan(m, &g, &err));
+    assert_int_equal(kiln_gc_layers(g, "levels").dropped, 1);
+    assert_int_equal(kiln_gc_layers(g, "levels").kept, 1);
+    assert_int_equal(kiln_gc_layers(g, "visibility").kept, 1);
+    while (more) OK(kiln_gc_step(g, &more, &err));
+    kiln_gc_free(g);
+    assert_int_equal(number_of(m, "SELECT count(*) FROM level_origin"), 1);
+    assert_int_equal(number_of(m, "SELECT count(*) FROM level_error"), levels->n_chunks);
+    if (verify_says(m, false, text, &err) != KILN_OK) fail_msg("%s", text);
+    kiln_layer_free(levels);
+    OK(kiln_levels_get(m, baked, &levels, &err));
+    assert_true(levels->origin_near == 0.5);
+    kiln_layer_free(levels);
+    kiln_layer_free(baked);
+    kiln_manifest_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +688,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_view_prints_what_a_digest_is_of, make_scratch, remove_scratch),
         cmocka_unit_test(all_that_levels_say_is_in_the_digest),
         cmocka_unit_test_setup_teardown(a_row_that_says_what_it_cannot_is_not_put, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(sound_levels_pass, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(every_damage_of_levels_is_named, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(levels_of_an_earlier_bake_are_no_damage, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(values_that_levels_cannot_have_are_named, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(collection_keeps_current_levels_and_drops_old_ones_whole, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
