@@ -121,6 +121,25 @@ must 0 kiln lod tiny.db --ram "${mib}M" --json
 [ "$(number out 'd["nodes"]')" = 1 ] || fail "one chunk is not the root"
 must 0 kiln verify tiny.db
 
+# every degree of spherical harmonics, and chunks of one Gaussian
+python3 - <<'E3'
+import random, struct
+random.seed(5)
+for degree in range(5):
+    names = ["x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2"] + [f"f_rest_{i}" for i in range(3 * ((degree + 1) ** 2 - 1))]
+    names += ["opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"]
+    with open(f"sh{degree}.ply", "wb") as f:
+        f.write(("ply\nformat binary_little_endian 1.0\nelement vertex 120\n" + "".join(f"property float {n}\n" for n in names) + "end_header\n").encode())
+        for _ in range(120):
+            f.write(struct.pack(f"<{len(names)}f", *(random.uniform(-4, -2) if n.startswith("scale") else random.uniform(-1, 1) for n in names)))
+E3
+for degree in 0 1 2 3 4; do
+    chunked sh$degree.ply sh$degree.db --max $((degree == 2 ? 1 : 40)) --min 1
+    must 0 kiln lod sh$degree.db --json
+    [ "$(number out 'd["levels"][-1]["gaussians"] >= 1 and d["nodes"] > d["chunks"] > 3')" = True ] || fail "degree $degree: $(cat out)"
+    must 0 kiln verify sh$degree.db
+done
+
 # nothing to merge: no chunks yet; points; no rows
 kiln import s none.db >/dev/null
 must 4 kiln lod none.db
