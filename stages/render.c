@@ -10,6 +10,7 @@
 #include "stages/render/written.h"
 
 #include "base/log.h"
+#include "base/minmax.h"
 #include "stages/engine/devices.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/run_layers.h"
@@ -561,6 +562,15 @@ static double least_work(const kiln_render_plan *s, uint32_t *n_due)
     return work;
 }
 
+/* Rows that a worker decodes, about: cameras see much the same chunks. */
+static uint64_t most_rows(const kiln_render_plan *s)
+{
+    uint64_t rows = 0;
+    if (!s->drawn.levels) return s->layer->count;
+    for (uint32_t i = 0; i < s->n_jobs; i++) rows = kiln_max_u64(rows, s->jobs[i].chunks.rows);
+    return rows;
+}
+
 /* For `auto`. Fast pictures are a GPU's. The tables of a large bake are not read for this. */
 static kiln_status expect_work(kiln_run *r, const kiln_render_plan *s, kiln_error *err)
 {
@@ -572,7 +582,7 @@ static kiln_status expect_work(kiln_run *r, const kiln_render_plan *s, kiln_erro
     KILN_TRY(kiln_tile_tables_get(kiln_run_manifest(r), false, &tables, &n, err));
     const double work = work_with_tables(s, tables, n);
     kiln_tile_tables_free(tables, n);
-    const double decoding = kiln_work_decode((double)s->layer->count) * (n_due < threads ? n_due : threads);
+    const double decoding = kiln_work_decode((double)most_rows(s)) * (n_due < threads ? n_due : threads);
     kiln_run_expect_work(r, work > 0 ? work + decoding : 0);
     return KILN_OK;
 }

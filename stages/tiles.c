@@ -159,11 +159,20 @@ static kiln_hash input_key(kiln_run *r, const kiln_tiles_bake *b)
     return kiln_key_end(h);
 }
 
+/* Of a view of levels, their mean; in full the scene's, of which a view may see less. */
+static uint64_t rows_of_a_view(const kiln_tiles_bake *b)
+{
+    uint64_t rows = 0;
+    if (!b->drawn.levels || b->n_jobs == 0) return b->layer->count;
+    for (uint32_t i = 0; i < b->n_jobs; i++) rows += b->jobs[i].chunks.rows;
+    return rows / b->n_jobs;
+}
+
 static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(kiln_tiles_open(r, &o.request, o.level, o.camera, b, err));
-    kiln_run_expect_work(r, kiln_work_tiles((double)b->layer->count, b->n_jobs));
+    kiln_run_expect_work(r, kiln_work_tiles((double)rows_of_a_view(b), b->n_jobs));
     kiln_hash key = input_key(r, b);
     if (!kiln_run_is_once(r)) {
         KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
