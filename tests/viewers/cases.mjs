@@ -49,13 +49,13 @@ export const formats = {
     // Our SPZ in a glTF in a tileset, which is what Cesium reads (tile.mjs). Its numbers are taken for glTF's.
     tile: { file: 'tileset.json', page: 'tiles', of: 'spz', frame: aboutX },
     // Levels of detail (streams below). level: of what a viewer asked for.
-    lod: { file: 'lod/lod-meta.json', page: 'lod', level: (asked) => /^L_(\d+)\//.exec(asked)?.[1] },
+    lod: { file: 'lod/lod-meta.json', page: 'lod', floor: { 'chair playcanvas near': 36, 'chair playcanvas far': 47, 'chair supersplat near': 35.5, 'chair supersplat far': 46 }, level: (asked) => /^(\d+)_\d+\//.exec(asked)?.[1] },
     '3dtiles': { file: '3dtiles/tileset.json', page: 'tiles', frame: aboutX, floor: { 'chair cesium near': 33, 'chair cesium far': 42 }, level: (asked) => /_L(\d+)\.glb$/.exec(asked)?.[1] },
     // A piece of the tree of rows is asked for by its bytes.
     rad: { file: 'scene.rad', page: 'rad', level: (asked) => / bytes=(\d+)/.exec(asked)?.[1] },
 };
-// Formats that stream, in which viewer, and how far away each picture is, in distances of a scene's first camera.
-export const streams = { scenes: ['chair'], walk: [16, 8, 4, 2, 1], viewers: { playcanvas: ['lod'], supersplat: ['lod'], cesium: ['3dtiles'], spark: ['rad'] } };
+// Formats that stream, in which viewer; Gaussians in a chunk; how far away each picture is, in distances of a scene's first camera.
+export const streams = { scenes: ['chair'], chunk: 2048, walk: [16, 8, 4, 2, 1], viewers: { playcanvas: ['lod'], supersplat: ['lod'], cesium: ['3dtiles'], spark: ['rad'] } };
 for (const f of Object.values(formats)) Object.assign(f, { frame: f.frame ?? identity, otherFrame: f.otherFrame ?? identity });
 export { identity };
 

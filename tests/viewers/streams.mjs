@@ -17,14 +17,22 @@ async function rendered(scene, baked, camera, place) {
     return (times, antialiased) => path.join(place, `walk-${antialiased}`, `at-${times}.png`);
 }
 
+// In chunks so small that a viewer can choose.
 async function writeOurs(name, baked, folder) {
-    const file = path.join(folder, 'ours', formats[name].file);
+    const file = path.join(folder, 'ours', formats[name].file), db = path.join(folder, 'streams.db');
     if (fs.existsSync(file)) return file;
     fs.mkdirSync(path.dirname(path.dirname(file)), { recursive: true });
-    await kiln('lod', baked.db);
-    await kiln('export', baked.db, '--format', name, '-o', path.extname(formats[name].file) === '.json' ? path.dirname(file) : file);
+    if (!fs.existsSync(db)) {
+        fs.copyFileSync(baked.db, db);
+        await kiln('chunk', db, '--max', String(streams.chunk));
+        await kiln('lod', db);
+    }
+    await kiln('export', db, '--format', name, '-o', path.extname(formats[name].file) === '.json' ? path.dirname(file) : file);
     return file;
 }
+
+// Half of the rows: the most that a viewer with a budget draws.
+const half = (baked) => Math.round(Number(/^element vertex (\d+)$/m.exec(fs.readFileSync(baked.ply).toString('latin1', 0, 4096))[1]) / 2);
 
 // Their levels have the counts of ours: each is the whole, thinned out.
 async function writeTheirs(name, baked, folder, modules) {
@@ -38,7 +46,7 @@ async function writeTheirs(name, baked, folder, modules) {
         if (level && !fs.existsSync(part)) await splatTransform(modules, '-g', 'cpu', baked.ply, '--decimate', String(count), part);
         parts.push(part, '-l', String(level));
     }
-    await splatTransform(modules, '-g', 'cpu', '--lod-chunk-count', '8', '--lod-chunk-extent', '1', '--lod-chunk-min', '2', ...parts, file);
+    await splatTransform(modules, '-g', 'cpu', '--lod-chunk-count', '2', '--lod-chunk-extent', '1', '--lod-chunk-min', '1', ...parts, file);
     return file;
 }
 
@@ -53,7 +61,7 @@ export async function streamCase(browser, sceneName, scene, baked, viewer, antia
             if (!file) continue;
             const frame = whose === 'ours' ? formats[format].frame : identity;
             const taken = await browser.take({ viewer, file, format: formats[format].page, frame, cameras: streams.walk.map((times) => away(camera, times)),
-                width: scene.width, height: scene.height, background: [255, 255, 255] });
+                width: scene.width, height: scene.height, background: [255, 255, 255], budget: half(baked) });
             decibels[whose] = [];
             for (const [i, times] of streams.walk.entries()) {
                 const shot = path.join(pictures, `${name} ${whose} ${times}.png`.replaceAll(' ', '-'));

@@ -1,5 +1,6 @@
 // Opens one file in one viewer and takes a picture from each camera of window.job (browser.mjs puts it there):
-//   {viewer, url, name, format, width, height, background [3] 0..255, frame [16], cameras [{R, t, fx, fy, cx, cy}]}
+//   {viewer, url, name, format, width, height, background [3] 0..255, frame [16], cameras [{R, t, fx, fy, cx, cy}],
+//    budget of a format that streams: Gaussians}
 // A viewer is a module beside this one that exports
 //   async open(job, canvas) -> {world, aim(shot), draw(read), idle(), count()}
 //     world   16 numbers, or none: how the viewer moves what it loaded, from the numbers in the file to its own world

@@ -6,6 +6,8 @@ export async function open(job, canvas) {
     app.graphicsDevice.maxPixelRatio = 1;
     app.setCanvasFillMode(pc.FILLMODE_NONE);
     app.setCanvasResolution(pc.RESOLUTION_FIXED, job.width, job.height);
+    // Levels by distance, not as many Gaussians as a million allows.
+    if (job.format === 'lod') app.scene.gsplat.splatBudgetMode = pc.GSPLAT_BUDGET_LIMIT;
     const asset = new pc.Asset(job.name, 'gsplat', { url: job.url, filename: job.name });
     app.assets.add(asset);
     app.assets.load(asset);

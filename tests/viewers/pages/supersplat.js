@@ -14,7 +14,8 @@ export async function open(job, canvas) {
         console.error = (...words) => { log(...words); if (/Failed to load/.test(words[0])) fail(new Error(words.join(' '))); };
     });
     const viewer = await createViewer({
-        container, contentUrl: job.url, contentFilename: job.name, ui: false, noanim: true, nofx: true, renderer: 'webgl', fullload: true,
+        container, contentUrl: job.url, contentFilename: job.name, ui: false, noanim: true, nofx: true, renderer: 'webgl', fullload: job.format !== 'lod',
+        ...(job.format === 'lod' && { budget: job.budget / 1e6 }), // it gives the nearest what it has
         settings: {
             version: 2, tonemapping: 'none', highPrecisionRendering: false, background: { color: job.background.map((v) => v / 255) },
             postEffectSettings: {
