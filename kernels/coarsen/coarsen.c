@@ -14,8 +14,8 @@ size_t kiln_knn_tree_layout_cpu(knn_tree *t, uint64_t n, void *work);
 void kiln_coarsen_load_cpu_avx2(coarsen_state *s, const kiln_coarsen_rows *in);
 void kiln_coarsen_merge_cpu_avx2(coarsen_state *s, uint64_t target, uint32_t max_members);
 
-static const float most_weight = 1e37f, least_weight = FLT_MIN;
-static const double most_alpha = 0.999994;
+static const float most_weight = 1e37f, least_weight = COARSEN_LEAST_WEIGHT;
+static const double most_alpha = 0.999994, most_log_scale = 88; /* planes hold no more */
 static const uint64_t max_rows = UINT32_MAX - 1;
 
 static double surface_of(const kiln_coarsen_rows *rows, uint64_t row)
@@ -96,8 +96,10 @@ static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_row
     double values[3], axes[9], quat[4], log_scales[3];
     kiln_covar_axes(g->covar, values, axes);
     kiln_quat_of_rotation(axes, quat);
+    for (uint64_t a = 0; a < 3; a++) log_scales[a] = 0.5 * kiln_log_f64(values[a] > least ? values[a] : least);
+    kiln_coarsen_grow(g->mass, log_scales);
+    for (uint64_t a = 0; a < 3; a++) log_scales[a] = log_scales[a] < most_log_scale ? log_scales[a] : most_log_scale;
     for (uint64_t a = 0; a < 3; a++) {
-        log_scales[a] = 0.5 * kiln_log_f64(values[a] > least ? values[a] : least);
         out->means[a * out->n + at] = (float)g->mean[a];
         out->log_scales[a * out->n + at] = (float)log_scales[a];
         out->sh0[a * out->n + at] = colours[a];

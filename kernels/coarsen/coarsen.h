@@ -9,9 +9,10 @@
  *                                  NULL: not written
  *
  * Each merge takes the pair that costs least. Mean and covariance of the merged row are those of the mixture of both, weighted by
- * w = W v; colours are averaged with the same shares; opacity is what spreads W over the merged ellipsoid, at most 0.999994.
- * Cost, candidates and order of merging: DESIGN.md. A row that was not merged keeps its bits. Rows of a level come in the order of
- * their first member in `in`, so that an order along a curve stays one.
+ * w = W v; colours are averaged with the same shares; opacity is what spreads W over the merged ellipsoid. Where that would be t >
+ * 1, opacity is 0.999994 and the ellipsoid t^1/2 times as large (coarsen_state.h). Cost, candidates and order of merging:
+ * DESIGN.md. A row that was not merged keeps its bits. Rows of a level come in the order of their first member in `in`, so that an
+ * order along a curve stays one.
  *
  * The same bits on every machine and in both builds (baseline, AVX2): doubles and floats by + - * /, sqrt and our own exp and log.
  * One thread: a caller has many chunks. Nothing is allocated and no pointer is kept.

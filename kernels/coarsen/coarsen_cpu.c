@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Flatness that the cost sees: this share of the sum of the variances is added to each of them. */
-static const double floor_share = 0.01;
+static const double floor_share = 0.002;
 
 /* ln x, x a positive normal double: the exponent taken off, the rest in float. Absolute error below 3e-7 + 1e-7 |ln x|. */
 static inline double log_of(double x)
@@ -39,7 +39,8 @@ static void derive(coarsen_node *g)
                          g->covar[3] + g->floor, g->covar[4], g->covar[5] + g->floor};
     const double det = determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
-    g->gate = sqrt(g->weight);
+    const double quarter = sqrt(sqrt(g->weight));
+    g->gate = quarter * sqrt(quarter); /* weight^3/8 */
 }
 
 /* Bhattacharyya distance of the two with their floors, at least 0. */
@@ -74,7 +75,7 @@ static inline float colours_apart(const float *a, const float *b, uint32_t strid
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-static const double colour_share = 8 * 0.28209479177387814 * 0.28209479177387814; /* 1/(2 sqrt pi), Y_0^0 */
+static const double colour_share = 4 * 0.28209479177387814 * 0.28209479177387814; /* 1/(2 sqrt pi), Y_0^0 */
 
 static inline float finite_cost(double cost) { return cost < (double)FLT_MAX ? (float)cost : FLT_MAX; }
 
@@ -310,8 +311,9 @@ static void load_node(coarsen_node *g, const kiln_coarsen_rows *in, uint64_t row
         log_scales[a] = (double)in->log_scales[a * in->n + row];
     }
     for (uint64_t a = 0; a < 4; a++) quat[a] = (double)in->quats[a * in->n + row];
-    kiln_covar_of(log_scales, quat, g->covar);
     g->mass = (double)in->weights[row];
+    kiln_coarsen_shrink(g->mass, log_scales);
+    kiln_covar_of(log_scales, quat, g->covar);
     g->weight = in->visibility ? g->mass * (double)in->visibility[row] : g->mass;
     g->weight = g->weight > 1e-60 ? g->weight : 1e-60; /* two of them have shares */
     g->first = in->source_first ? in->source_first[row] : 0;

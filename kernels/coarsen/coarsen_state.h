@@ -8,9 +8,13 @@
 #include "kernels/coarsen/coarsen.h"
 #include "kernels/exec.h"
 #include "kernels/knn/knn_tree.h"
+#include "kernels/math/ellipsoid_math.h"
+
+#include <float.h>
 
 enum { COARSEN_NEAR = 16, COARSEN_KEPT = 24, COARSEN_LANES = 8 };
 #define COARSEN_NONE UINT32_MAX
+#define COARSEN_LEAST_WEIGHT FLT_MIN
 
 typedef struct {
     double mean[3], covar[6];
@@ -49,6 +53,26 @@ typedef struct {
 } coarsen_state;
 
 static inline uint64_t kiln_coarsen_colours(uint32_t sh_degree) { return 3 * (uint64_t)(sh_degree + 1) * (sh_degree + 1); }
+
+/* A row whose weight is more than its ellipsoid covers when opaque, W = t A with t > 1, stands for Gaussians one over the other.
+ * Together they are opaque over a larger part than one Gaussian of their covariance is, so the stored one has t^1/2 times that
+ * surface. What is stored then has W = t^1/2 A', from which the covariance is found again. A row that was never merged has W <= A.
+ */
+static inline void kiln_coarsen_grow(double mass, double log_scales[3])
+{
+    const double over = mass / kiln_ellipsoid_area(log_scales);
+    if (!(over > 1)) return;
+    const double by = 0.25 * kiln_log_f64(over);
+    for (int a = 0; a < 3; a++) log_scales[a] += by;
+}
+
+static inline void kiln_coarsen_shrink(double mass, double log_scales[3])
+{
+    const double over = mass / kiln_ellipsoid_area(log_scales);
+    if (!(over > 1) || mass <= (double)COARSEN_LEAST_WEIGHT) return; /* that weight may be a limit, not a sum */
+    const double by = 0.5 * kiln_log_f64(over);
+    for (int a = 0; a < 3; a++) log_scales[a] -= by;
+}
 
 /* Lays the state out; base NULL measures. Returns the bytes, SIZE_MAX after an overflow. */
 size_t kiln_coarsen_layout(coarsen_state *s, uint64_t n, uint32_t sh_degree, void *base);
