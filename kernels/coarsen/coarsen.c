@@ -142,7 +142,7 @@ static kiln_status check(const kiln_coarsen_rows *in, uint32_t n_levels, const u
 }
 
 /* Rows of `in` that one row of level k may stand for: twice the average. */
-static uint32_t members_at(uint32_t level) { return level < 30 ? (2u << level) - 1 : UINT32_MAX; }
+static uint32_t members_at(uint32_t level) { return level < 31 ? 2u << level : UINT32_MAX; }
 
 kiln_status kiln_coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint64_t *counts, kiln_coarsen_rows *out, void *work,
                          size_t work_bytes, kiln_error *err)

@@ -40,7 +40,7 @@ static void derive(coarsen_node *g)
     const double det = determinant(c);
     g->inv_root_det = 1 / sqrt(det > 1e-290 ? det : 1e-290);
     const double quarter = sqrt(sqrt(g->weight));
-    g->gate = quarter * sqrt(quarter); /* weight^3/8 */
+    g->gate = quarter * sqrt(quarter) * sqrt(sqrt(quarter)); /* weight^7/16 */
 }
 
 /* Bhattacharyya distance of the two with their floors, at least 0. */
@@ -289,15 +289,11 @@ static void merge_best(coarsen_state *s, uint64_t target, uint64_t max_members)
 /* kiln_coarsen_merge_cpu, kiln_coarsen_merge_cpu_avx2 */
 void KILN_CPU(coarsen_merge)(coarsen_state *s, uint64_t target, uint32_t max_members)
 {
-    uint64_t most = max_members;
-    start_heap(s, most);
-    for (;;) {
-        merge_best(s, target, most);
-        if (s->n_live <= target) return;
-        /* Every pair left is too large or unknown to both: larger ones and new neighbours, until the count is met. */
-        most = 2 * most;
+    /* Where every pair is too large or not known to either, larger ones are let in. */
+    for (uint64_t most = max_members; s->n_live > target; most = 2 * most) {
         KILN_CPU(coarsen_near)(s);
         start_heap(s, most);
+        merge_best(s, target, most);
     }
 }
 
@@ -337,5 +333,4 @@ void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in)
         s->version[slot] = 0;
     }
     s->n_live = in->n;
-    KILN_CPU(coarsen_near)(s);
 }

@@ -82,7 +82,7 @@ size_t kiln_coarsen_layout(coarsen_state *s, uint64_t n, uint32_t sh_degree, voi
 /* kiln_coarsen_near_cpu, kiln_coarsen_near_cpu_avx2 */
 void KILN_CPU(coarsen_near)(coarsen_state *s);
 
-/* Fills the state from rows. */
+/* Fills the state from rows, but for candidates. */
 /* kiln_coarsen_load_cpu, kiln_coarsen_load_cpu_avx2 */
 void KILN_CPU(coarsen_load)(coarsen_state *s, const kiln_coarsen_rows *in);
 
