@@ -35,10 +35,12 @@ bake m/m.db
 must 0 kiln render m/m.db --background white --json
 spoilt=$(view cam1)
 python3 -c "assert $spoilt < 15" || fail "cam1 spoilt: $spoilt"
-python3 - <<'P'
-import sqlite3
+python3 - "$root" <<'P'
+import sqlite3, sys
 d = sqlite3.connect('m/m.db')
-d.execute('DROP TABLE photo_mask')
+first = open(sys.argv[1] + '/schema/manifest.sql').read().split('\n-- VERSION 2')[0] # schema version 1
+view = first[first.index('CREATE VIEW digest_line'):first.index('-- LATER TABLES')]
+d.executescript('DROP TABLE photo_mask; DROP TABLE level_error; DROP TABLE level_origin; DROP VIEW digest_line; PRAGMA user_version = 1;' + view)
 d.commit()
 P
 must 0 kiln info m/m.db

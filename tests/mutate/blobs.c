@@ -198,9 +198,9 @@ bool change_blob(mutation *m)
 /* The results that stages plan by, read again because all are due. */
 bool change_unit(mutation *m)
 {
-    static const char *const stages[] = {"knn", "prune", "chunk", "tiles", "render", "export", "import"};
+    static const char *const stages[] = {"knn", "prune", "chunk", "lod", "tiles", "render", "export", "import"};
     char extra[160];
-    (void)snprintf(extra, sizeof extra, "unit IN (SELECT id FROM unit WHERE stage = '%s')", stages[below(m, 7)]);
+    (void)snprintf(extra, sizeof extra, "unit IN (SELECT id FROM unit WHERE stage = '%s')", stages[below(m, 8)]);
     if (!change_blob_of(m, "unit_output", extra)) return false;
     make_stale(m);
     return true;

@@ -226,7 +226,7 @@ static const struct {
     {change_json, 6, false},        {delete_rows, 5, false},   {copy_row, 3, false},      {change_blob, 16, false},
     {change_packed, 3, false},      {reshape_plane, 6, false}, {recount_chunk, 3, false}, {change_unit, 8, false},
     {change_table_array, 6, false}, {change_schema, 8, false}, {change_bytes, 7, true},   {change_wal, 3, true},
-    {change_companion, 2, true},    {change_claim, 2, true},
+    {change_companion, 2, true},    {change_claim, 2, true},   {change_tree, 6, false},
 };
 enum { N_CHANGES = sizeof changes / sizeof *changes };
 

@@ -56,6 +56,7 @@ uint64_t hostile_number(mutation *m);
 /* ---- the changes ----------------------------------------------------------------------------------------------------- */
 change_fn change_cell, change_size, change_name, change_path, change_json, delete_rows, copy_row;    /* mutate_rows.c */
 change_fn change_blob, change_packed, reshape_plane, recount_chunk, change_unit, change_table_array; /* blobs.c */
+change_fn change_tree;                                                                               /* tree.c */
 change_fn change_schema;                                                                             /* schema.c */
 change_fn change_bytes, change_wal, change_companion, change_claim;                                  /* bytes.c: db is NULL */
 

@@ -115,7 +115,9 @@ bool change_size(mutation *m)
                                            {"scene", "rows_dropped"},    {"source_file", "size"},
                                            {"stage", "version"},         {"quarantine", "attempts"},
                                            {"plane_segment", "plane"},   {"plane", "chunk"},
-                                           {"chunk", "layer"},           {"tile_segment", "tile_table"}};
+                                           {"chunk", "layer"},           {"tile_segment", "tile_table"},
+                                           {"level_error", "chunk"},     {"level_error", "step"},
+                                           {"level_origin", "layer"},    {"level_origin", "antialiased"}};
     const char *const *which = sizes[below(m, sizeof sizes / sizeof *sizes)];
     say("size ");
     if (!set_cell(m, which[0], which[1], some_row(m, which[0]), bind_size)) return false;
@@ -157,16 +159,16 @@ static bool rename_camera(mutation *m)
 bool change_name(mutation *m)
 {
     static const char *const names[][2] = {
-        {"camera", "name"},       {"chunk", "name"},        {"chunk", "parent"},      {"plane", "name"},
-        {"layer", "kind"},        {"stage_output", "role"}, {"stage", "name"},        {"stage_output", "stage"},
-        {"unit", "stage"},        {"unit", "name"},         {"unit_output", "name"},  {"parameter", "name"},
-        {"parameter", "value"},   {"tile_segment", "name"}, {"tile_table", "camera"}, {"tile_table", "profile"},
-        {"image", "camera"},      {"image", "device_kind"}, {"image", "profile"},     {"quarantine", "name"},
-        {"quarantine", "reason"}, {"quarantine", "device"}, {"quarantine", "stage"},  {"run", "device"},
-        {"run", "program"},       {"run", "stage"},         {"camera", "model"},      {"camera", "split"},
-        {"plane", "type"},        {"stage", "state"},       {"scene", "kind"},        {"scene", "name"},
-        {"scene", "up_axis"},     {"scene", "frame"},       {"image", "format"},      {"photo", "camera"},
-        {"photo_mask", "camera"}};
+        {"camera", "name"},       {"chunk", "name"},          {"chunk", "parent"},      {"plane", "name"},
+        {"layer", "kind"},        {"stage_output", "role"},   {"stage", "name"},        {"stage_output", "stage"},
+        {"unit", "stage"},        {"unit", "name"},           {"unit_output", "name"},  {"parameter", "name"},
+        {"parameter", "value"},   {"tile_segment", "name"},   {"tile_table", "camera"}, {"tile_table", "profile"},
+        {"image", "camera"},      {"image", "device_kind"},   {"image", "profile"},     {"quarantine", "name"},
+        {"quarantine", "reason"}, {"quarantine", "device"},   {"quarantine", "stage"},  {"run", "device"},
+        {"run", "program"},       {"run", "stage"},           {"camera", "model"},      {"camera", "split"},
+        {"plane", "type"},        {"stage", "state"},         {"scene", "kind"},        {"scene", "name"},
+        {"scene", "up_axis"},     {"scene", "frame"},         {"image", "format"},      {"photo", "camera"},
+        {"photo_mask", "camera"}, {"level_origin", "profile"}};
     say("name ");
     if (chance(m, 25)) return rename_camera(m);
     const char *const *which = names[below(m, sizeof names / sizeof *names)];

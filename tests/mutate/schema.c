@@ -31,7 +31,12 @@ static const char *const statements[] = {
     "ANALYZE; UPDATE sqlite_stat1 SET stat = 'x' || char(27) || '1e999 -5 0'",
     "ANALYZE; INSERT INTO sqlite_stat1 VALUES ('nothing', 'there', '1 1')",
     "PRAGMA user_version = 0",
-    "PRAGMA user_version = 2",
+    "PRAGMA user_version = 1",
+    "PRAGMA user_version = 3",
+    "DROP TABLE level_error",
+    "DROP TABLE level_origin; CREATE VIEW level_origin AS SELECT id AS layer, digest AS baked, 'inria' AS profile, 0 AS "
+    "antialiased, 1.0 AS near_m "
+    "FROM layer",
     "PRAGMA user_version = -1",
     "PRAGMA application_id = 0",
     "PRAGMA application_id = 252006674",

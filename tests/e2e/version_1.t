@@ -1,0 +1,55 @@
+#!/bin/bash
+# A bake of schema version 1 (tests/data/manifest): programs that read leave it as it is, byte for byte; the first that writes makes it
+# one of version 2, after which all stages have nothing to do; a killed upgrade is done again. A later version is refused.
+. tests/e2e/lib.sh
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+stored=tests/data/manifest/version-1 db=$KILN_TMP/b/m.db
+mkdir "$KILN_TMP/b"
+fresh() { rm -rf "${db:?}"* "$KILN_TMP/b/renders"; gzip -dc $stored.db.gz >"$db" || fail gzip; }
+version() { sqlite3 "$db" "PRAGMA user_version"; }
+as_stored() { gzip -dc $stored.db.gz | cmp -s - "$db" || fail "$*: the bake is another one"; }
+digests() { digest "$db" | diff $stored.digests - >&2 || fail "$*: other digests"; }
+
+fresh
+for reader in "info" "info --json" "verify" "verify --quick" "verify --digest" "doctor"; do
+    # shellcheck disable=SC2086 # a program and its options
+    set -- $reader
+    must 0 kiln "$1" "$db" "${@:2}"
+    as_stored "kiln-$reader"
+done
+digests "as stored"
+[ "$(version)" = 1 ] || fail "version $(version)"
+
+# each program that may be the first to write; none has anything to do
+for writer in "knn" "prune" "chunk" "tiles" "render" "gc"; do
+    fresh
+    must 0 kiln "$writer" "$db"
+    [ "$(version)" = 2 ] || fail "kiln-$writer leaves version $(version)"
+    must 0 kiln verify "$db"
+    digests "kiln-$writer"
+    # pictures are drawn again, because the files of the stored bake are not there
+    [ $writer = render ] || [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE stage <> 'gc'")" = 6 ] || fail "kiln-$writer had something to do"
+done
+fresh
+for dry in "chunk --dry-run" "tiles --predict"; do
+    # shellcheck disable=SC2086
+    set -- $dry
+    must 0 kiln "$1" "$db" "${@:2}"
+    digests "kiln-$dry"
+done
+
+# levels are made of it as of a bake of today
+fresh
+must 0 kiln lod "$db"
+must 0 kiln verify "$db"
+grep -v '^layer levels\|^layer visibility' <(digest "$db") | diff $stored.digests - >&2 || fail "lod: other digests"
+[ "$(digest "$db" | grep -c '^layer levels ')" = 1 ] || fail "no levels"
+
+# a program of a version before refuses what a later one wrote, as this one does
+sqlite3 "$db" "PRAGMA user_version = 3"
+before=$(md5sum <"$db")
+for p in info verify knn tiles gc export; do
+    must 3 kiln $p "$db"
+    grep -q "has schema version 3, this program knows up to 2" "$KILN_TMP/err" || fail "kiln-$p: $(cat "$KILN_TMP/err")"
+done
+[ "$before" = "$(md5sum <"$db")" ] || fail "a refusal writes"
