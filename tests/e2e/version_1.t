@@ -31,12 +31,23 @@ for writer in "knn" "prune" "chunk" "tiles" "render" "gc"; do
     [ $writer = render ] || [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE stage <> 'gc'")" = 6 ] || fail "kiln-$writer had something to do"
 done
 fresh
-for dry in "chunk --dry-run" "tiles --predict"; do
+for dry in "tiles --predict" "prune --dry-run" "gc --dry-run"; do
     # shellcheck disable=SC2086
     set -- $dry
     must 0 kiln "$1" "$db" "${@:2}"
-    digests "kiln-$dry"
+    as_stored "kiln-$dry"
 done
+
+# a plan for other hosts writes, too
+fresh
+must 0 kiln tiles "$db" --profile gsplat-1.6 --plan --tasks 2
+[ "$(version)" = 2 ] || fail "planning leaves version $(version)"
+for round in 1 2; do
+    for i in 1 2; do must 0 kiln tiles "$db" --profile gsplat-1.6 --shard $i/2 --part "$KILN_TMP/parts.$round"; done
+    must 0 kiln tiles "$db" --profile gsplat-1.6 --gather "$KILN_TMP/parts.$round"
+done
+must 0 kiln verify "$db"
+[ "$(digest "$db" | grep -c '^table cam.*:gsplat-1.6:')" = 2 ] || fail "no tables of the other profile"
 
 # levels are made of it as of a bake of today
 fresh
