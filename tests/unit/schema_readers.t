@@ -27,6 +27,7 @@ step import "$KILN_TMP/scene" "$db"
 step knn "$db"
 step prune "$db"
 step chunk "$db" --max 512
+step lod "$db"
 step tiles "$db"
 if command -v sqlite3 >/dev/null; then
     sqlite3 "$db" "UPDATE tile_table SET camera = 'a 100% view' WHERE id = 1; UPDATE camera SET name = 'a 100% view' WHERE name NOT IN (SELECT camera FROM tile_table)" ||
@@ -34,6 +35,7 @@ if command -v sqlite3 >/dev/null; then
 fi
 "$KILN_BIN/kiln-verify" --digest "$db" | grep -v '^image ' >"$KILN_TMP/want" || fail 'no digests'
 grep -q '^layer baked ' "$KILN_TMP/want" || fail 'no baked layer'
+grep -q '^layer levels ' "$KILN_TMP/want" || fail 'no levels'
 [ "$(grep -c '^table ' "$KILN_TMP/want")" -eq 3 ] || fail 'not three tables'
 
 block c >"$KILN_TMP/reader.c"
