@@ -1,7 +1,7 @@
 # library.mk -- libsplatkiln for other programs (schema, kernels and base), and installing.
 #
 # The headers that other programs may include, with the folders they have here; whatever one of them includes is among them.
-PUBLIC = $(addprefix base/,extern_c.h hd.h status.h) $(addprefix schema/,codec.h hash.h manifest.h) \
+PUBLIC = $(addprefix base/,extern_c.h hd.h status.h) $(addprefix schema/,codec.h hash.h levels.h manifest.h) \
           $(addprefix kernels/,arrays.h device.h exec.h ops.h runner.h view.h violation.h profiles/profiles.h profiles/profiles.def prune/rules.def draw/draw.h draw/plain.h) \
           $(shell sed -n 's/^.include "\(kernels[^"]*\)".*/\1/p' kernels/ops.h)
 VERSION = $(shell sed -n 's/.*kiln_version\[\] = "\(.*\)";/\1/p' base/option.c)
