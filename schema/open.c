@@ -234,11 +234,22 @@ static kiln_status check_tables(kiln_manifest *m, bool *empty, kiln_error *err)
     return kiln_guard_schema(m, err);
 }
 
+/* In one state: a writer may upgrade the file between two reads. A writer has the lock. */
+static kiln_status check_state(kiln_manifest *m, bool *empty, kiln_error *err)
+{
+    if (m->writer) return check_tables(m, empty, err);
+    *empty = false;
+    KILN_TRY(kiln_manifest_begin(m, err));
+    const kiln_status st = check_tables(m, empty, err);
+    kiln_manifest_rollback(m); /* nothing was written */
+    return st;
+}
+
 static kiln_status set_up(kiln_manifest *m, kiln_open_mode mode, kiln_error *err)
 {
     bool empty = true;
     KILN_TRY(connect(m, err));
-    if (!m->created) KILN_TRY(check_tables(m, &empty, err));
+    if (!m->created) KILN_TRY(check_state(m, &empty, err));
     if (!empty && !m->writer) return KILN_OK;
     if (!empty) {
         KILN_TRY(kiln_sql(m, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = " WRITER_CACHE, err));

@@ -36,6 +36,32 @@ int fsync(int fd) { return fails() ? (errno = EIO, -1) : (int)syscall(SYS_fsync,
 int ftruncate64(int fd, off64_t n) { return fails() ? (errno = EIO, -1) : (int)syscall(SYS_ftruncate, fd, n); }
 int ftruncate(int fd, off_t n) { return ftruncate64(fd, n); }
 
+/* ---- a writer that comes between two reads of another connection --------------------------------------------------------------
+ */
+static const char *written_between; /* the manifest that a writer opens before the next list of tables is read */
+
+static void let_a_writer_in(void)
+{
+    const char *const path = written_between;
+    int status = -1;
+    written_between = NULL;
+    const pid_t child = fork();
+    if (child == 0) {
+        kiln_manifest *m = NULL;
+        const kiln_status st = kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, NULL);
+        kiln_manifest_close(m);
+        _exit(st == KILN_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+int sqlite3_prepare_v2(sqlite3 *db, const char *sql, int bytes, sqlite3_stmt **out, const char **rest)
+{
+    if (written_between && strncmp(sql, "SELECT type, name", 17) == 0) let_a_writer_in();
+    return sqlite3_prepare_v3(db, sql, bytes, 0, out, rest);
+}
+
 /* ---- the bake ------------------------------------------------------------------------------------------------------------ */
 static unsigned char *bake;
 static size_t bake_bytes;
@@ -133,6 +159,20 @@ static void it_is_read_as_it_is(void **state)
         kiln_manifest_close(m);
         assert_true(is_as_stored(path));
     }
+}
+
+/* The version and the tables are those of one state. */
+static void a_reader_may_open_it_while_it_is_upgraded(void **state)
+{
+    char path[600];
+    kiln_error err = {0};
+    kiln_manifest *m = NULL;
+    written_between = stored_bake(state, path);
+    OK(kiln_manifest_open(path, KILN_OPEN_READ, "test", false, &m, &err));
+    assert_null(written_between);
+    assert_int_equal(number_of(m, "PRAGMA user_version"), KILN_SCHEMA_VERSION); /* what it sees from now on */
+    is_the_stored_bake(m);
+    kiln_manifest_close(m);
 }
 
 /* ---- the first writer ------------------------------------------------------------------------------------------------------ */
@@ -350,6 +390,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(it_is_read_as_it_is),
+        TEST(a_reader_may_open_it_while_it_is_upgraded),
         TEST(the_first_writer_makes_it_one_of_today),
         TEST(levels_can_be_put_to_it),
         TEST(a_failure_leaves_one_version_or_the_other),
