@@ -21,7 +21,9 @@
  * Errors. errors[i] of a chunk of levels is that of a footprint f = 2^(error_step + i): the mean over measured views of f^2 times
  * the sum over pixels and red, green, blue of (drawn - full)^2 / 3, in scene units squared. So errors of chunks that are drawn side
  * by side add up, and the error of a picture whose pixels have footprint f is their sum / f^2. All levels of a node have the same
- * steps. An error does not grow with the footprint, and does not fall from a level to a coarser one.
+ * steps. An error in pixels (divided by f^2) does not grow with the footprint: errors[i] is at most 4 errors[i - 1]. The error
+ * itself may grow, because renderers that widen small Gaussians to a pixel widen many more than few. It does not fall from a level
+ * to a coarser one.
  *
  * In the layer `levels`, chunks are named NODE@LEVEL; parent is the name of the parent NODE, "" for the root; chunks are in the
  * order of the tree (below), a node's levels ascending. SCHEMA.md, "Levels", tells it to other programs.

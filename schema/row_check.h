@@ -37,7 +37,8 @@ kiln_status kiln_row_check_output(const kiln_unit_output *o, kiln_error *err) KI
 kiln_status kiln_row_check_plane(const kiln_layer *l, const kiln_chunk *c, const kiln_plane *p, kiln_error *err) KILN_MUST_CHECK;
 /* A chunk's own numbers, without its planes. */
 kiln_status kiln_row_check_chunk(const kiln_layer *l, const kiln_chunk *c, kiln_error *err) KILN_MUST_CHECK;
-/* A chunk's errors: finite, not negative, none larger at a larger footprint; none of chunks that are no levels. */
+/* A chunk's errors: finite, not negative, none more than 4 times the one before, which is as many pixels at twice the footprint;
+ * none of chunks that are no levels. */
 kiln_status kiln_row_check_errors(const kiln_layer *l, const kiln_chunk *c, kiln_error *err) KILN_MUST_CHECK;
 /* What holds between chunks: the sum of rows, the same planes in each, all planes that Gaussians have, no name twice.
  * After all of its chunks and planes were checked. */

@@ -521,7 +521,7 @@ class Bake:
             _require(chunk in ids and len(errors) in range(4, 33, 4) and ids[chunk].errors.size == 0, f"the layer '{kind}' has errors of no chunk")
             c = ids[chunk]
             c.error_step, c.errors = step, np.frombuffer(errors, "<f4")
-            _require(np.isfinite(c.errors).all() and (c.errors >= 0).all() and (np.diff(c.errors) <= 0).all(), f"chunk '{c.name}' has errors that cannot be")
+            _require(np.isfinite(c.errors).all() and (c.errors >= 0).all() and (c.errors[1:] <= 4 * c.errors[:-1]).all(), f"chunk '{c.name}' has errors that cannot be")
         for c in ids.values():
             _require(1 <= c.level <= 32 and c.count > 0 and c.name.partition("@")[2] == str(c.level), f"chunk '{c.name}' has a level that cannot be")
         baked, profile, antialiased, near = rows[0]
