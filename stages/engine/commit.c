@@ -78,9 +78,10 @@ static kiln_status mark_stale(kiln_run *r, const role_list *before, const role_l
         for (const kiln_stage_info *s = r->stage + 1; s < later && !hit; s++)
             hit = (stale >> (s - kiln_stage_graph) & 1) && kiln_stage_needs(later, s);
         if (!hit) continue;
-        stale |= UINT64_C(1) << (later - kiln_stage_graph);
         kiln_stage_row row;
         KILN_TRY(kiln_stage_get(r->manifest, later->name, &row, err));
+        if (later->asked && row.state == KILN_STAGE_MISSING) continue; /* nobody has asked for it: no later stage has read of it */
+        stale |= UINT64_C(1) << (later - kiln_stage_graph);
         if (row.state != KILN_STAGE_FRESH && row.state != KILN_STAGE_PARTIAL) continue;
         row.state = KILN_STAGE_STALE;
         KILN_TRY(kiln_stage_put(r->manifest, &row, err));
