@@ -242,14 +242,32 @@ static const kiln_writer *format_of_levels(const bake *b)
     return kiln_writers_need_levels(formats ? formats : "ply", path);
 }
 
+/* Says whether this stage is to draw levels; text: of --level. */
+static bool draws_levels(const bake *b, const char *stage, char *text, size_t size)
+{
+    const char *level = b->runs[stage_index(stage)] ? given_text(stage, "level", text, size) : NULL;
+    return level && strcmp(level, "0") != 0;
+}
+
+/* Says whether what is asked for is made of levels of detail, and what that is. */
+static bool needs_levels(const bake *b, const char *maker)
+{
+    char level[KILN_PATH_MAX];
+    const kiln_writer *writer = format_of_levels(b);
+    const bool drawn = draws_levels(b, "tiles", level, sizeof level) || draws_levels(b, "render", level, sizeof level);
+    if (writer)
+        kiln_say("--export %s needs levels of detail: kiln-%s makes them", writer->name, maker);
+    else if (drawn)
+        kiln_say("--level %s needs levels of detail: kiln-%s makes them", level, maker);
+    return writer || drawn;
+}
+
 static bool is_wanted(const bake *b, const char *stage)
 {
     const kiln_opt *row = row_of(stage);
-    const kiln_writer *writer = strcmp(stage, kiln_layer_kinds[KILN_LAYER_levels].stage) ? NULL : format_of_levels(b);
     if (row && kiln_opt_given(&cli, row->name)) return *(const bool *)row->where;
     if (has_run(b->manifest, stage)) return true;
-    if (writer) kiln_say("--export %s needs levels of detail: kiln-%s makes them", writer->name, stage);
-    return writer != NULL;
+    return strcmp(stage, kiln_layer_kinds[KILN_LAYER_levels].stage) == 0 && needs_levels(b, stage);
 }
 
 static void choose_asked(bake *b)
