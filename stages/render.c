@@ -305,8 +305,8 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j, const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 22208);
-    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full and full are of a run that stores nothing */
+    KILN_KEY_LISTS(kiln_render_unit, 18120);
+    kiln_hasher *h = kiln_run_key_bare(r, "picture"); /* against_full is of a run that stores nothing */
     kiln_key_hash(h, "picture",
                   kiln_view_request_picture_key(&j->payload.request, &s->keys, &j->chunks, s->background, device_kind));
     key_photo(h, s, j->camera);

@@ -69,15 +69,6 @@ kiln_status kiln_against_list(kiln_render_plan *s, uint32_t first, uint32_t n, k
     return KILN_OK;
 }
 
-static kiln_status place(const kiln_render_plan *s, const kiln_render_job *j, const char *what, const char *suffix, char *out,
-                         kiln_error *err)
-{
-    char name[KILN_PATH_MAX];
-    if ((size_t)snprintf(name, sizeof name, "%s_%u/%s.%s", what, j->level, j->camera->name, suffix) >= sizeof name)
-        return kiln_fail(err, KILN_E_INPUT, "the name of camera '%.80s...' is too long for a file", j->camera->name);
-    return kiln_path_join(out, KILN_PATH_MAX, s->against, name, err);
-}
-
 kiln_status kiln_against_place(const kiln_render_plan *s, kiln_render_job *j, uint32_t format, kiln_error *err)
 {
     kiln_render_unit *u = &j->payload;
@@ -85,9 +76,13 @@ kiln_status kiln_against_place(const kiln_render_plan *s, kiln_render_job *j, ui
     u->against_full = true;
     u->table_key = (kiln_hash){0}; /* a stored table is of one of the two pictures at most */
     if (format == KILN_RENDER_NO_FILE) return KILN_OK;
-    const char *suffix = kiln_picture_suffix((kiln_picture_format)format);
-    KILN_TRY(place(s, j, "level", suffix, u->picture, err));
-    return place(s, j, "full", suffix, u->full, err);
+    char name[KILN_PATH_MAX];
+    if ((size_t)snprintf(name, sizeof name, "level_%u/%s.%s", j->level, j->camera->name,
+                         kiln_picture_suffix((kiln_picture_format)format)) >= sizeof name)
+        return kiln_fail(err, KILN_E_INPUT, "the name of camera '%.80s...' is too long for a file", j->camera->name);
+    KILN_TRY(kiln_path_join(u->picture, sizeof u->picture, s->against, name, err));
+    u->full_at = (uint32_t)(strlen(u->picture) - strlen(name));
+    return KILN_OK;
 }
 
 /* ---- what is measured -------------------------------------------------------------------------------------------------------- */

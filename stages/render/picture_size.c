@@ -39,7 +39,7 @@ uint64_t kiln_render_beside_frame(const kiln_render_unit *u, const kiln_draw_siz
     const uint64_t code = 2 * kiln_ranks_code_most(size->band_pairs, size->band_tiles, size->visible);
     const uint64_t other = kiln_render_is_compared(u) ? RGBA * pixels : 0;
     const uint64_t drawing = kiln_draw_picture_bytes(size, &u->request.view) + code + other;
-    const uint64_t writing = kiln_render_writing_bytes(u) + (u->full[0] ? other : 0);
+    const uint64_t writing = kiln_render_writing_bytes(u) + (u->against_full ? other : 0);
     const uint64_t photo = u->photo[0] ? comparing(u) : 0;
     return (RGBA + (u->depth[0] ? DEPTH : 0)) * pixels + kiln_max_u64(drawing, kiln_max_u64(photo, writing));
 }

@@ -336,6 +336,13 @@ static kiln_status write_picture(const kiln_worker *w, const kiln_render_unit *u
     return kiln_picture_write(&job, err);
 }
 
+static kiln_status write_full(const kiln_worker *w, const kiln_render_unit *u, const picture *p, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    kiln_render_full_path(u, path);
+    return path[0] ? write_picture(w, u, path, p, err) : KILN_OK;
+}
+
 /* Draws the exact picture, or that of the full scene, into memory of its own. */
 static kiln_status compare(kiln_worker *w, kiln_frame_state *s, const kiln_render_unit *u, picture *p, double *db, kiln_error *err)
 {
@@ -352,7 +359,7 @@ static kiln_status compare(kiln_worker *w, kiln_frame_state *s, const kiln_rende
     KILN_GO(kiln_distance(w, u, p->rgba, other.rgba, 4, NULL, &result, err));
     *db = result.psnr;
     kiln_frame_forget(s);
-    if (u->full[0]) KILN_GO(write_picture(w, u, u->full, &other, err));
+    if (u->against_full) KILN_GO(write_full(w, u, &other, err));
 done:
     drop_hashes(&other);
     free(other.rgba);

@@ -8,6 +8,8 @@
 #include "stages/image/image.h"
 #include "stages/render/encoding.h"
 
+#include <stdio.h>
+
 /* --format none, in addition to kiln_picture_format: the picture is drawn and hashed, and no file is written. */
 enum { KILN_RENDER_NO_FILE = KILN_N_PICTURE_FORMATS };
 
@@ -45,7 +47,7 @@ typedef struct {
     bool fast;                        /* fast, as in raster.h */
     bool measured;                    /* a fast picture is also drawn exactly, to measure the distance between the two */
     bool against_full;                /* the view is also drawn in full, to measure the distance between the two */
-    char full[KILN_PATH_MAX];         /* of that picture, as `picture`; "": none */
+    uint32_t full_at;                 /* its file is `picture` with "full" in the place of "level", which stands there */
     /* The worker counts the picture's Gaussians, then draws it in slabs, for which `ram` has room. device_ram and slab_room are 0.
      */
     bool count_first;
@@ -64,6 +66,13 @@ static inline uint32_t kiln_render_photo_height(const kiln_render_unit *u)
 
 /* Says whether another picture of the view is drawn, to be compared. */
 static inline bool kiln_render_is_compared(const kiln_render_unit *u) { return u->measured || u->against_full; }
+
+/* The file of the full picture; "" where none is written. out: KILN_PATH_MAX bytes. */
+static inline void kiln_render_full_path(const kiln_render_unit *u, char *out)
+{
+    const char *behind = u->picture[0] ? u->picture + u->full_at + sizeof "level" - 1 : "";
+    snprintf(out, KILN_PATH_MAX, "%.*s%s%s", (int)(behind[0] ? u->full_at : 0), u->picture, behind[0] ? "full" : "", behind);
+}
 
 /* Returns the bytes of the picture, its depth if it is written, and the picture that it is compared with. */
 static inline uint64_t kiln_render_picture_bytes(const kiln_render_unit *u)

@@ -123,9 +123,11 @@ static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : kiln
 /* Of --levels-against. */
 static kiln_status describe_against(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
 {
+    char path[KILN_PATH_MAX];
+    kiln_render_full_path(&j->payload, path);
     const int failed = json_object_set_new(row, "level", json_integer((json_int_t)j->level)) |
                        json_object_set_new(row, "full_db", db_json(v->full_db)) |
-                       (j->payload.full[0] ? json_object_set_new(row, "full_file", kiln_json_string(j->payload.full)) : 0);
+                       (path[0] ? json_object_set_new(row, "full_file", kiln_json_string(path)) : 0);
     return failed ? no_memory(err) : KILN_OK;
 }
 

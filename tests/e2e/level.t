@@ -24,6 +24,10 @@ grep -q 'run kiln-lod first' err || fail "without levels: $(cat err)"
 must 4 kiln tiles none.db --level auto
 must 0 kiln render none.db --level 0 # which needs none
 
+# kiln pipeline makes them where they are to be drawn
+must 0 "$KILN_BIN/kiln" pipeline s -o pipe --level 3 --devices cpu
+grep -q -- '--level 3 needs levels of detail: kiln-lod makes them' err || fail "the pipeline does not say so: $(cat err)"
+
 # in full: the same pictures and keys, whether there are levels or not
 cp b/b.db full/f.db
 render full/f.db >/dev/null
