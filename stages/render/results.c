@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
-#include "stages/render/detail.h"
+#include "stages/frame/view_detail.h"
 #include "stages/render/distance.h"
 
 #include <math.h>

@@ -30,6 +30,7 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0, n;
     KILN_TRY(kiln_scene_get(m, &b->scene, err));
+    b->level_text = level;
     KILN_TRY(kiln_level_wish_parse(level, &b->wish, err));
     KILN_TRY(kiln_drawn_current(m, b->kind, !kiln_level_wish_full(&b->wish), &b->drawn, err));
     b->layer = b->drawn.chunks;
@@ -48,6 +49,7 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const
         j->camera = &b->cameras[j->index];
         KILN_TRY(kiln_view_request_init(&j->request, request, &b->scene, j->camera, err));
         KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &j->chunks, err));
+        if (b->drawn.levels) kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &j->chunks);
         j->key = kiln_view_request_table_key(&j->request, &b->keys, &j->chunks);
     }
     return KILN_OK;

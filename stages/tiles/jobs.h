@@ -10,6 +10,7 @@ typedef struct {
     uint32_t index; /* of the camera, for the group of its units */
     kiln_view_request request;
     kiln_view_chunks chunks; /* that the table lists Gaussians of */
+    kiln_view_detail detail; /* of these; all 0 where the scene is listed in full */
     kiln_hash key;
     bool counted;   /* else its counting pass is quarantined and nothing below is known */
     bool wanted;    /* a table is to be made */
@@ -26,7 +27,8 @@ typedef struct {
 typedef struct {
     kiln_scene scene;
     kiln_layer_kind kind;
-    kiln_level_wish wish;
+    const char *level_text;  /* of --level; borrowed */
+    kiln_level_wish wish;    /* the same */
     kiln_drawn drawn;        /* of that kind */
     const kiln_layer *layer; /* drawn.chunks */
     kiln_chunk_keys keys;    /* of these */

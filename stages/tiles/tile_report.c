@@ -4,6 +4,7 @@
 
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/frame/view_detail.h"
 
 #include <stdio.h>
 
@@ -28,11 +29,15 @@ typedef struct {
     uint64_t without;                 /* cameras whose table failed */
     const kiln_tiles_job *most_ram;   /* of those counted; NULL: none */
     const kiln_tiles_job *most_boxes; /* the same */
+    kiln_view_detail detail;          /* summed over n_detail cameras */
+    uint32_t n_detail;
 } totals;
 
 static void add_job(totals *t, const kiln_tiles_job *j)
 {
     t->pairs += j->pairs;
+    kiln_detail_add(&t->detail, &j->detail);
+    t->n_detail += j->detail.full > 0;
     t->bytes += j->bytes;
     t->without += !j->counted || (j->wanted && !j->has_table);
     if (!j->counted) return;
@@ -64,6 +69,7 @@ static void print_total(const kiln_tiles_bake *b, const totals *t, const char *p
     char size[32];
     kiln_print("%u camera%s, %llu pairs, tables about %s, profile %s", b->n_jobs, b->n_jobs == 1 ? "" : "s",
                (unsigned long long)t->pairs, kiln_size_text(t->bytes, size), profile);
+    kiln_detail_print(&t->detail, t->n_detail, b->level_text);
     if (t->without) kiln_print("%llu of them have no table, see above", (unsigned long long)t->without);
     if (!all || !t->most_ram) return;
     kiln_print("most memory: %s for '%s'", kiln_size_text(t->most_ram->peak, size), t->most_ram->camera->name);
@@ -87,5 +93,6 @@ kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char 
                              (json_int_t)t.bytes, "cameras_quarantined", (json_int_t)t.without);
     const int failed = !sums || json_object_update(out, sums);
     json_decref(sums);
+    if (!failed && t.n_detail > 0 && json_object_set_new(out, "detail", kiln_detail_json(&t.detail)) != 0) return no_memory(err);
     return failed ? no_memory(err) : KILN_OK;
 }

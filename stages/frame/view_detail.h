@@ -1,6 +1,6 @@
-/* detail -- what is said of the levels of detail that pictures were drawn of. */
-#ifndef KILN_STAGES_DETAIL_H
-#define KILN_STAGES_DETAIL_H
+/* view_detail -- what is said of the levels of detail that views take. */
+#ifndef KILN_STAGES_VIEW_DETAIL_H
+#define KILN_STAGES_VIEW_DETAIL_H
 
 #include "stages/engine/json_text.h"
 #include "stages/frame/drawn.h"

@@ -1,5 +1,5 @@
-/* detail -- see detail.h. */
-#include "stages/render/detail.h"
+/* view_detail -- see view_detail.h. */
+#include "stages/frame/view_detail.h"
 
 #include "base/quote.h"
 
