@@ -77,6 +77,7 @@ static kiln_status fill_layer(kiln_run *r, const kiln_lod_plan *p, const code_ra
             c->hilbert_hi = codes[node].hi;
             l->count += c->count;
         }
+        kiln_unit_result_release(&p->units[p->unit_of[node]].result); /* its rows of the layer take as much */
     }
     return kiln_run_refused(r, err);
 }

@@ -6,7 +6,8 @@
 #include "stages/lod/node_units.h"
 
 /* Makes the layer, not yet stored. request: what errors were measured under. Results that cannot be used are refused
- * (kiln_unit_refuse). The caller frees *out, after a failure too. */
+ * (kiln_unit_refuse). Releases the results. The caller frees *out, after a failure
+ * too. */
 kiln_status kiln_lod_layer_make(kiln_run *r, const kiln_lod_plan *p, const kiln_view_request *request, kiln_layer **out,
                                 kiln_error *err) KILN_MUST_CHECK;
 
