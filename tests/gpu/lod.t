@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# kiln-lod on a GPU: the CPU's bits, of levels and of what they are weighted by.
+. tests/gpu/lib.sh
+scene "$KILN_TMP/s" 60000 6 640x400
+kiln import "$KILN_TMP/s" "$KILN_TMP/base.db" >/dev/null && kiln knn "$KILN_TMP/base.db" >/dev/null && kiln prune "$KILN_TMP/base.db" >/dev/null &&
+    kiln chunk "$KILN_TMP/base.db" --max 4096 >/dev/null || fail "bake"
+# both NAME ARGUMENTS...: the same on both devices
+both() {
+    local name=$1 devices; shift
+    for devices in cpu cuda; do
+        cp "$KILN_TMP/base.db" "$KILN_TMP/$name.$devices.db" || fail copy
+        on "$devices" lod "$KILN_TMP/$name.$devices.db" "$@"
+        echo "$name on $devices: $(field wall_s) s, at most $(field vram_peak_bytes) bytes of the GPU"
+    done
+    same "$KILN_TMP/$name.cpu.db" "$KILN_TMP/$name.cuda.db"
+}
+both levels
+grep -q '^layer levels' < <(digest "$KILN_TMP/levels.cuda.db") || fail "there are no levels"
+nothing_left
