@@ -136,18 +136,34 @@ static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *c, const kiln_
     return KILN_OK;
 }
 
-static kiln_status chunk_of(const kiln_unit_result *result, uint32_t level, const kiln_coarsen_rows *rows, kiln_chunk *c,
+/* Release it with release_chunk, after a failure too. */
+static kiln_status chunk_of(const kiln_unit_result *result, uint32_t level, uint32_t sh_degree, bool weighted, kiln_chunk *c,
                             kiln_error *err)
 {
     char name[KILN_LOD_OUTPUT_NAME];
     for (int p = 0; p < KILN_LOD_PLANES; p++) {
         const kiln_lod_plane *plane = &kiln_lod_planes[p];
-        const uint32_t components = kiln_lod_components(plane, rows->sh_degree, rows->visibility != NULL);
+        const uint32_t components = kiln_lod_components(plane, sh_degree, weighted);
         if (components == 0) continue;
         kiln_lod_output_name(level, plane->name, name);
         KILN_TRY(kiln_chunk_add_output(c, result, name, plane->name, plane->type, components, err));
     }
     return KILN_OK;
+}
+
+static void release_chunk(kiln_chunk *c)
+{
+    for (uint32_t i = 0; i < c->n_planes; i++) free(c->planes[i].data.segments);
+    free(c->planes);
+}
+
+kiln_status kiln_lod_level_check(const kiln_unit_result *result, uint32_t level, uint64_t count, uint32_t sh_degree, bool weighted,
+                                 kiln_error *err)
+{
+    kiln_chunk c = {.name = "a level", .count = count};
+    const kiln_status st = chunk_of(result, level, sh_degree, weighted, &c, err);
+    release_chunk(&c);
+    return st;
 }
 
 static uint32_t most_components(const kiln_coarsen_rows *rows)
@@ -166,13 +182,12 @@ kiln_status kiln_lod_rows_read_level(kiln_manifest *m, const kiln_unit_result *r
     kiln_chunk c = {.name = "a level", .count = count};
     void *scratch = NULL;
     kiln_status st;
-    KILN_GO(chunk_of(result, level, &rows->rows, &c, err));
+    KILN_GO(chunk_of(result, level, rows->rows.sh_degree, rows->rows.visibility != NULL, &c, err));
     KILN_GO(kiln_alloc_unset(&scratch, count * most_components(&rows->rows), ELEMENT, "a plane of a level", err));
     for (int p = 0; p < KILN_LOD_PLANES; p++) KILN_GO(read_plane(m, &c, &kiln_lod_planes[p], first, &rows->rows, scratch, err));
 done:
     free(scratch);
-    for (uint32_t i = 0; i < c.n_planes; i++) free(c.planes[i].data.segments);
-    free(c.planes);
+    release_chunk(&c);
     return st;
 }
 

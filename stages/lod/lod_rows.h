@@ -45,6 +45,9 @@ kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln
 /* Reads a level of a stored unit's result, `count` rows, into rows [first, first + count). KILN_E_IO, KILN_E_INPUT. */
 kiln_status kiln_lod_rows_read_level(kiln_manifest *m, const kiln_unit_result *result, uint32_t level, uint64_t first,
                                      uint64_t count, kiln_lod_rows *rows, kiln_error *err) KILN_MUST_CHECK;
+/* Checks that a result has all planes of a level, in their sizes. KILN_E_IO, KILN_E_STALE: it has not. */
+kiln_status kiln_lod_level_check(const kiln_unit_result *result, uint32_t level, uint64_t count, uint32_t sh_degree, bool weighted,
+                                 kiln_error *err) KILN_MUST_CHECK;
 /* Puts a level's planes and bounds as outputs of the unit. */
 kiln_status kiln_lod_rows_put(kiln_worker *w, uint32_t level, const kiln_coarsen_rows *rows, kiln_error *err) KILN_MUST_CHECK;
 

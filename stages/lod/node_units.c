@@ -206,20 +206,34 @@ static void key_child(kiln_hasher *h, const kiln_unit_result *result, const kiln
     }
 }
 
+static const kiln_unit *child_of(const kiln_lod_plan *p, uint32_t node, uint32_t child)
+{
+    return &p->units[p->unit_of[p->tree.children[node_at(p, node)->first_child + child]]];
+}
+
+/* What is stored of a child may be a stranger's: the worker that reads it could only fail. */
+static kiln_status take_children(kiln_run *r, const kiln_lod_plan *p, uint32_t node, kiln_lod_unit *u, kiln_error *err)
+{
+    kiln_lod_child *children = kiln_lod_children(u);
+    for (uint32_t i = 0; i < u->n_children; i++) {
+        const kiln_unit *below = child_of(p, node, i);
+        const kiln_lod_child *c = &children[i];
+        children[i].unit = below->key;
+        KILN_TRY(kiln_unit_refuse(r, below,
+                                  kiln_lod_level_check(&below->result, c->level, c->count, u->sh_degree, u->weighted, err), err));
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_lod_plan_height(kiln_run *r, kiln_lod_plan *p, uint32_t height, kiln_error *err)
 {
     for (uint32_t i = p->first[height]; i < p->first[height + 1]; i++) {
         kiln_lod_unit *u = p->units[i].payload;
-        const kiln_level_node *at = node_at(p, p->node_of[i]);
-        kiln_lod_child *children = kiln_lod_children(u);
         KILN_TRY(kiln_run_interrupted(r, err));
+        KILN_TRY(take_children(r, p, p->node_of[i], u, err));
         kiln_hasher *h = kiln_run_key_bare(r, "inner");
         key_levels(h, u);
-        for (uint32_t c = 0; c < u->n_children; c++) {
-            const kiln_unit *below = &p->units[p->unit_of[p->tree.children[at->first_child + c]]];
-            children[c].unit = below->key;
-            key_child(h, &below->result, &children[c]);
-        }
+        for (uint32_t c = 0; c < u->n_children; c++) key_child(h, &child_of(p, p->node_of[i], c)->result, &kiln_lod_children(u)[c]);
         p->units[i].key = kiln_key_end(h);
     }
     return KILN_OK;
