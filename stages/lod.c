@@ -73,6 +73,7 @@ static kiln_hash input_key(kiln_run *r, const making *k)
 {
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "baked", k->baked->digest);
+    kiln_key_bytes(h, "origin", k->scene.origin, sizeof k->scene.origin); /* cameras are in the source's coordinates */
     kiln_key_u64(h, "antialiased", k->request.antialiased);
     for (uint32_t i = 0; i < k->n_cameras; i++) {
         kiln_key_hash(h, "camera", kiln_camera_hash(&k->cameras[i]));
