@@ -12,12 +12,13 @@
 #include "stages/engine/work.h"
 #include "stages/lod/lod_layers.h"
 #include "stages/lod/lod_rows.h"
+#include "stages/lod/visibility.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
-    uint32_t levels, coarsest;
+    uint32_t levels, coarsest, visibility, views;
     bool dry_run;
     kiln_view_options request;
 } o;
@@ -27,6 +28,9 @@ static const kiln_opt options[] = {
      "levels of each chunk, each with half of the Gaussians of the one before", KILN_KEYED},
     {"coarsest", 0, KILN_OPT_U32, &o.coarsest, "N", "4096", "1..65536",
      "most Gaussians of the coarsest level of a cell above chunks, so of the whole scene", KILN_KEYED},
+    {"visibility", 0, KILN_OPT_ENUM, &o.visibility, "WHEN", "auto", "auto|off",
+     "weigh Gaussians by how much of them cameras see; auto: where there are cameras", KILN_KEYED},
+    {"views", 0, KILN_OPT_U32, &o.views, "N", "32", "1..4096", "most cameras that visibility is asked of", KILN_KEYED},
     KILN_VIEW_OPTION_ROWS(o.request),
     {"dry-run", 'n', KILN_OPT_BOOL, &o.dry_run, NULL, NULL, NULL, "say which levels there would be, make none", KILN_ONCE},
     {NULL, 0, KILN_OPT_END, NULL, NULL, NULL, NULL, NULL, 0},
@@ -41,9 +45,12 @@ static const kiln_cli cli = {.program = "kiln-lod",
 
 typedef struct {
     kiln_scene scene;
-    kiln_layer *baked, *levels; /* levels: NULL until they are made */
+    kiln_layer *baked, *seen, *levels; /* seen: NULL without visibility; levels: until they are made */
     kiln_camera *cameras;
     uint32_t n_cameras;
+    kiln_view_request *views; /* that visibility is asked of */
+    uint32_t n_views;
+    uint64_t hidden;           /* rows of `baked` of which they see next to nothing */
     kiln_view_request request; /* its view is not used */
     kiln_lod_plan plan;
 } making;
@@ -51,7 +58,9 @@ typedef struct {
 static void making_release(making *k)
 {
     kiln_lod_plan_release(&k->plan);
+    free(k->views);
     free(k->cameras);
+    kiln_layer_free(k->seen);
     kiln_layer_free(k->levels);
     kiln_layer_free(k->baked);
 }
@@ -66,6 +75,8 @@ static kiln_status open_input(kiln_run *r, making *k, kiln_error *err)
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
     KILN_TRY(kiln_view_request_init(&k->request, &o.request, &k->scene, &nowhere, err));
     KILN_TRY(kiln_cameras_get(m, &k->cameras, &k->n_cameras, err));
+    const kiln_visibility_options seen = {.view = o.request, .views = o.views};
+    if (o.visibility == 0) KILN_TRY(kiln_visibility_views(&k->scene, k->cameras, k->n_cameras, &seen, &k->views, &k->n_views, err));
     return kiln_layer_current(m, KILN_LAYER_baked, &k->baked, err);
 }
 
@@ -92,7 +103,7 @@ static kiln_status merge(kiln_run *r, making *k, kiln_error *err)
     kiln_run_on_cpu(r, true);
     kiln_run_serial(r, true);
     for (uint32_t h = 0; h < p->n_heights && st == KILN_OK; h++) {
-        st = h == 0 ? kiln_lod_plan_leaves(r, p, NULL, err) : kiln_lod_plan_height(r, p, h, err);
+        st = h == 0 ? kiln_lod_plan_leaves(r, p, k->seen, err) : kiln_lod_plan_height(r, p, h, err);
         if (st == KILN_OK)
             st = kiln_run_units(r, h == 0 ? "merging chunks" : "merging cells", &p->units[p->first[h]],
                                 p->first[h + 1] - p->first[h], err);
@@ -105,6 +116,7 @@ static kiln_status put_layers(kiln_run *r, kiln_manifest *m, void *context, kiln
 {
     making *k = context;
     KILN_TRY(kiln_stage_outputs_clear(m, "lod", err));
+    if (k->seen) KILN_TRY(kiln_run_put_layer(r, k->seen, err));
     return kiln_run_put_layer(r, k->levels, err);
 }
 
@@ -140,6 +152,9 @@ static kiln_status report_json(kiln_run *r, const making *k, const level_sum *su
     json_t *all = json_pack("{s:I, s:i, s:i, s:o}", "gaussians", (json_int_t)k->baked->count, "chunks", (int)k->baked->n_chunks,
                             "nodes", (int)k->plan.tree.n_nodes, "levels", levels);
     bad |= !all || json_object_update(kiln_run_report(r), all);
+    if (k->seen)
+        bad |= json_object_set_new(kiln_run_report(r), "visibility",
+                                   json_pack("{s:i, s:I}", "views", (int)k->n_views, "hidden", (json_int_t)k->hidden));
     json_decref(all);
     return bad ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report") : KILN_OK;
 }
@@ -162,6 +177,9 @@ static kiln_status report(kiln_run *r, const making *k, kiln_error *err)
                             root->first_level + root->n_levels - 1);
         }
         kiln_print_gap();
+        if (k->seen)
+            kiln_print("%u camera%s see next to nothing of %llu Gaussians", k->n_views, k->n_views == 1 ? "" : "s",
+                       (unsigned long long)k->hidden);
     }
     for (uint32_t i = 1; i < n && kiln_run_prints_all(r, looks); i++)
         kiln_print("level %2u: %llu Gaussians of %u nodes", i, (unsigned long long)sums[i].rows, sums[i].nodes);
@@ -172,13 +190,14 @@ static kiln_status run_stage(kiln_run *r, making *k, kiln_error *err)
 {
     bool fresh;
     KILN_TRY(open_input(r, k, err));
-    const kiln_lod_rule rule = {.levels = o.levels, .coarsest = o.coarsest};
+    const kiln_lod_rule rule = {.levels = o.levels, .coarsest = o.coarsest, .weighted = k->n_views > 0};
     const kiln_hash key = input_key(r, k);
     KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh) return kiln_run_nothing_to_do(r, err);
     KILN_TRY(kiln_lod_plan_make(k->baked, &rule, &k->plan, err));
     if (kiln_run_is_once(r)) return report(r, k, err);
     kiln_lod_plan_foresee(r, &k->plan);
+    KILN_TRY(kiln_lod_visibility(r, k->baked, k->views, k->n_views, &k->seen, &k->hidden, err));
     KILN_TRY(merge(r, k, err));
     KILN_TRY(kiln_lod_layer_make(r, &k->plan, &k->request, &k->levels, err));
     KILN_TRY(report(r, k, err));

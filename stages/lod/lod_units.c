@@ -2,21 +2,16 @@
 #include "stages/lod/lod_units.h"
 
 #include "base/memory.h"
+#include "stages/lod/lod_state.h"
+#include "stages/lod/visibility_units.h"
 
 #include <string.h>
 
-static void free_layer(void *layer) { kiln_layer_free(layer); }
-
 kiln_status kiln_lod_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err)
 {
-    kiln_layer *l = kiln_worker_state(w);
-    kiln_manifest *m;
-    if (!l || !kiln_hash_equal(l->digest, digest)) {
-        KILN_TRY(kiln_worker_manifest(w, &m, err));
-        KILN_TRY(kiln_layer_get_digest(m, "baked", digest, &l, err));
-        kiln_worker_set_state(w, l, free_layer);
-    }
-    *out = l;
+    kiln_lod_state *state;
+    KILN_TRY(kiln_lod_state_get(w, digest, &state, err));
+    *out = state->baked;
     return KILN_OK;
 }
 
@@ -38,5 +33,6 @@ kiln_status kiln_lod_compute(kiln_worker *w, const char *name, const void *paylo
     if (payload_bytes < sizeof kind) return kiln_fail(err, KILN_E_BUG, "unit '%s' came with %zu bytes", name, payload_bytes);
     memcpy(&kind, payload, sizeof kind);
     if (kind == KILN_LOD_LEAF || kind == KILN_LOD_INNER) return merge(w, name, payload, payload_bytes, err);
+    if (kind == KILN_LOD_SHARES || kind == KILN_LOD_SEEN) return kiln_lod_visibility_unit(w, name, payload, payload_bytes, err);
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of kind %d", name, (int)kind);
 }

@@ -2,7 +2,7 @@
  *
  * leaf     the levels of a chunk of `baked`, merged bottom-up
  * inner    the levels of a node above: its children's coarsest levels, merged further. The children's units are stored before
- * others    visibility (visibility.h) and refinement (refine.h) have payloads of their own, which begin with the kind, too
+ * others    visibility (visibility_units.h) and refinement (refine.h) have payloads of their own, which begin with the kind, too
  *
  * Outputs of a leaf and of an inner node, for each level K: "K PLANE" for every plane of a level (lod_rows.h), "K bounds"
  * (kiln_bounds); and "errors" (kiln_lod_node_errors).
@@ -18,8 +18,9 @@
 typedef enum {
     KILN_LOD_LEAF,
     KILN_LOD_INNER,
-    KILN_LOD_VISIBILITY, /* visibility.h has the kinds from here on ... */
-    KILN_LOD_REFINE = 16 /* ... and refine.h from here on */
+    KILN_LOD_SHARES, /* visibility_units.h */
+    KILN_LOD_SEEN,
+    KILN_LOD_REFINE = 16 /* refine.h has the kinds from here on */
 } kiln_lod_unit_kind;
 
 /* A child of an inner node, as its unit left it. */

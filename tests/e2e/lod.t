@@ -85,7 +85,7 @@ same one.db two.db
 must 2 kiln lod two.db --levels 0
 must 2 kiln lod two.db --near -1
 
-# One opacity changed: its chunk and the cells above, no other unit. The root is at most eleven cells up.
+# One opacity changed, without visibility: its chunk and the cells above, no other unit. The root is at most eleven cells up.
 python3 - s/scene.ply <<'E1'
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -95,9 +95,10 @@ at = end + (3000 * len(names) + names.index(b"opacity")) * 4
 struct.pack_into("<f", data, at, struct.unpack_from("<f", data, at)[0] + 0.125)
 open(sys.argv[1], "wb").write(data)
 E1
+must 0 kiln lod one.db --visibility off
 cp one.db old.db
 chunked s one.db
-must 0 kiln lod one.db --json
+must 0 kiln lod one.db --visibility off --json
 python3 - old.db one.db out <<'E2' || fail "other units were computed than those of the chunk and the cells above it"
 import json, sqlite3, sys
 def chunks(path, role):

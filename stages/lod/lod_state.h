@@ -1,0 +1,23 @@
+/* lod_state -- what a worker of kiln-lod keeps between units: the layer `baked`, its decoded planes, and the store that keeps them
+ * in a GPU's memory. It is the worker's state (kiln_worker_state), of all kinds of units. */
+#ifndef KILN_STAGES_LOD_STATE_H
+#define KILN_STAGES_LOD_STATE_H
+
+#include "kernels/draw/draw.h"
+#include "schema/layers.h"
+#include "stages/engine/engine.h"
+
+typedef struct {
+    kiln_layer *baked;
+    kiln_plane_cache *planes; /* its budget is 0 but for units that draw the layer */
+    kiln_draw_store *store;   /* of the worker's runner; NULL until a unit draws */
+} kiln_lod_state;
+
+/* Gives the state for this layer; makes it if the worker has none or one for another layer. KILN_E_IO, KILN_E_INPUT: the layer
+ * cannot be read. */
+kiln_status kiln_lod_state_get(kiln_worker *w, kiln_hash digest, kiln_lod_state **out, kiln_error *err) KILN_MUST_CHECK;
+/* The same with a store, and with `spare` bytes for decoded planes. */
+kiln_status kiln_lod_state_draws(kiln_worker *w, kiln_hash digest, uint64_t spare, kiln_lod_state **out,
+                                 kiln_error *err) KILN_MUST_CHECK;
+
+#endif

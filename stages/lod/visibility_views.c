@@ -1,0 +1,71 @@
+/* Which cameras say what is seen. */
+#include "stages/lod/visibility.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE_MOST = 1600 };
+
+static bool is_chosen(const kiln_camera *c, bool train) { return !c->distorted && (!train || strcmp(c->split, "train") == 0); }
+
+static uint32_t count_chosen(const kiln_camera *cameras, uint32_t n, bool train)
+{
+    uint32_t chosen = 0;
+    for (uint32_t i = 0; i < n; i++) chosen += is_chosen(&cameras[i], train);
+    return chosen;
+}
+
+static uint32_t side_of(uint32_t side, double factor)
+{
+    const uint32_t reduced = (uint32_t)floor(side * factor + 0.5);
+    return reduced > 0 ? reduced : 1;
+}
+
+/* The same view in fewer pixels. */
+static void reduce(kiln_camera *c)
+{
+    const uint32_t longest = c->width > c->height ? c->width : c->height;
+    if (longest <= SIDE_MOST) return;
+    const double factor = (double)SIDE_MOST / longest;
+    const uint32_t width = side_of(c->width, factor), height = side_of(c->height, factor);
+    const double x = (double)width / c->width, y = (double)height / c->height;
+    c->fx *= x;
+    c->cx *= x;
+    c->fy *= y;
+    c->cy *= y;
+    c->width = width;
+    c->height = height;
+}
+
+static kiln_status make_view(const kiln_scene *scene, const kiln_camera *camera, const kiln_visibility_options *o,
+                             kiln_view_request *out, kiln_error *err)
+{
+    kiln_camera *smaller;
+    KILN_TRY(KILN_ALLOC(&smaller, 1, "a camera", err));
+    *smaller = *camera;
+    reduce(smaller);
+    const kiln_status st = kiln_view_request_init(out, &o->view, scene, smaller, err);
+    free(smaller);
+    return st;
+}
+
+kiln_status kiln_visibility_views(const kiln_scene *scene, const kiln_camera *cameras, uint32_t n_cameras,
+                                  const kiln_visibility_options *o, kiln_view_request **out, uint32_t *n, kiln_error *err)
+{
+    const bool train = count_chosen(cameras, n_cameras, true) > 0;
+    const uint32_t chosen = count_chosen(cameras, n_cameras, train), most = chosen < o->views ? chosen : o->views;
+    *out = NULL;
+    *n = 0;
+    if (most == 0) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(out, most, "cameras", err));
+    for (uint32_t i = 0, at = 0; i < n_cameras && *n < most; i++) { /* the at-th of those that may be chosen */
+        if (!is_chosen(&cameras[i], train)) continue;
+        if (at++ != (uint64_t)*n * chosen / most) continue;
+        KILN_TRY(make_view(scene, &cameras[i], o, &(*out)[*n], err));
+        ++*n;
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,139 @@
+/* visibility_test -- what kiln-lod makes of shares of pictures, and through which cameras it looks. */
+#include "kernels/project/project.h"
+#include "stages/lod/visibility.h"
+#include "stages/lod/visibility_math.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+static void steps_are_the_nearest_in_logarithms(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= 4000; i++) {
+        const double v = pow(10, 0.3 - i / 1500.0), clamped = fmin(1, fmax(0.02, v)), area = 3.7;
+        const double want = floor(-8 * log10(clamped) + 0.5), at = fabs(-8 * log10(clamped) + 0.5 - want);
+        if (at < 1e-6 || at > 1 - 1e-6) continue;
+        assert_int_equal(kiln_seen_step(v * area, area), (int)want);
+    }
+    for (unsigned k = 0; k < KILN_SEEN_STEPS; k++) {
+        assert_true(fabs((double)kiln_seen_value(k) / pow(10, -(double)k / 8) - 1) < 1e-7);
+        assert_int_equal(kiln_seen_step((double)kiln_seen_value(k), 1), k); /* stored values stay */
+    }
+}
+
+static void what_no_camera_has_has_the_least(void **state)
+{
+    (void)state;
+    assert_int_equal(kiln_seen_step(0, 0), KILN_SEEN_STEPS - 1);
+    assert_int_equal(kiln_seen_step(5, 0), KILN_SEEN_STEPS - 1);
+    assert_int_equal(kiln_seen_step(0, 5), KILN_SEEN_STEPS - 1);
+}
+
+static void an_area_is_that_of_the_covariance(void **state)
+{
+    (void)state;
+    /* covariance [[5, 1], [1, 2]], det 9 */
+    const kiln_splat2d s = {.conic = {2.0f / 9, -1.0f / 9, 5.0f / 9}, .opacity = 0.5f};
+    assert_true(fabs(kiln_seen_area(&s) - 6.283185307179586 * 3 * 0.5) < 1e-5);
+    const kiln_splat2d bad[] = {{.conic = {1, 1, 1}, .opacity = 0.5f},
+                                {.conic = {1, 2, 1}, .opacity = 0.5f},
+                                {.conic = {NAN, 0, 1}, .opacity = 0.5f},
+                                {.conic = {1, 0, 1}, .opacity = NAN}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(kiln_seen_area(&bad[i]) == 0);
+}
+
+/* ---- cameras ---------------------------------------------------------------------------------------------------------------- */
+enum { CAMERAS = 10 };
+
+/* Focal lengths tell which camera a view is of. */
+static kiln_camera *cameras_make(void)
+{
+    kiln_camera *c = calloc(CAMERAS, sizeof *c);
+    assert_non_null(c);
+    for (int i = 0; i < CAMERAS; i++) {
+        c[i] = (kiln_camera){
+            .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 320, .height = 200, .fx = 100 + i, .fy = 50, .cx = 160, .cy = 100};
+        (void)snprintf(c[i].name, sizeof c[i].name, "%d", i);
+        (void)snprintf(c[i].split, sizeof c[i].split, "%s", i % 5 == 4 ? "test" : "train");
+    }
+    return c;
+}
+
+static uint32_t choose(const kiln_camera *cameras, uint32_t most, kiln_view_request **views)
+{
+    static const kiln_scene scene;
+    const kiln_visibility_options o = {.view = {.near_text = "profile"}, .views = most};
+    uint32_t n = 0;
+    kiln_error err = {0};
+    assert_int_equal(kiln_visibility_views(&scene, cameras, CAMERAS, &o, views, &n, &err), KILN_OK);
+    return n;
+}
+
+static void assert_chosen(const kiln_camera *cameras, uint32_t most, const char *want)
+{
+    kiln_view_request *views;
+    char got[CAMERAS + 1] = "";
+    const uint32_t n = choose(cameras, most, &views);
+    for (uint32_t i = 0; i < n; i++) got[i] = (char)('0' + (int)(views[i].view.fx - 100));
+    assert_string_equal(got, want);
+    free(views);
+}
+
+static void cameras_are_spread_over_those_of_training(void **state)
+{
+    (void)state;
+    kiln_camera *c = cameras_make();
+    assert_chosen(c, 32, "01235678");
+    assert_chosen(c, 8, "01235678");
+    assert_chosen(c, 4, "0257");
+    assert_chosen(c, 3, "026");
+    assert_chosen(c, 1, "0");
+    c[0].distorted = c[5].distorted = true;
+    assert_chosen(c, 32, "123678");
+    for (int i = 0; i < CAMERAS; i++) memcpy(c[i].split, "test", sizeof "test");
+    assert_chosen(c, 32, "12346789"); /* all, where there are none of training */
+    for (int i = 0; i < CAMERAS; i++) c[i].distorted = true;
+    assert_chosen(c, 32, "");
+    free(c);
+}
+
+static void large_pictures_are_reduced(void **state)
+{
+    kiln_view_request *views;
+    (void)state;
+    kiln_camera *c = cameras_make();
+    c[0].width = 1601;
+    c[0].height = 1000;
+    c[1].width = 1000;
+    c[1].height = 6400;
+    c[2].width = 5;
+    c[2].height = 1 << 20;
+    assert_int_equal(choose(c, 3, &views), 3);
+    free(views);
+    assert_int_equal(choose(c, 32, &views), 8);
+    assert_int_equal(views[0].view.width, 1600);
+    assert_int_equal(views[0].view.height, 999);
+    assert_true(fabsf(views[0].view.fx - 100.0f * 1600 / 1601) < 1e-4f && fabsf(views[0].view.fy - 50.0f * 999 / 1000) < 1e-4f);
+    assert_int_equal(views[1].view.width, 250);
+    assert_int_equal(views[1].view.height, 1600);
+    assert_true(fabsf(views[1].view.cx - 40) < 1e-4f && fabsf(views[1].view.cy - 25) < 1e-4f);
+    assert_int_equal(views[2].view.width, 1);
+    assert_int_equal(views[3].view.width, 320);
+    free(views);
+    free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_are_the_nearest_in_logarithms), cmocka_unit_test(what_no_camera_has_has_the_least),
+        cmocka_unit_test(an_area_is_that_of_the_covariance),   cmocka_unit_test(cameras_are_spread_over_those_of_training),
+        cmocka_unit_test(large_pictures_are_reduced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
