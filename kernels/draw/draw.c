@@ -289,7 +289,7 @@ static kiln_status count_pairs(kiln_runner *r, kiln_drawing *d, const kiln_raste
 
 /* Draws one band. `a` describes all rows. */
 static kiln_status draw_band(kiln_runner *r, kiln_drawing *d, const bands *b, uint32_t band, uint32_t *counts, uint32_t *ranks,
-                             kiln_raster_args a, uint64_t *weights, kiln_error *err)
+                             kiln_raster_args a, kiln_draw_shares *shares, kiln_error *err)
 {
     const uint64_t first = (uint64_t)b->starts[band] * KILN_TILE * a.view->width;
     a.row1 = a.row0 + b->starts[band + 1];
@@ -298,10 +298,10 @@ static kiln_status draw_band(kiln_runner *r, kiln_drawing *d, const bands *b, ui
     if (a.rgba) a.rgba += 4 * first;
     if (a.depth) a.depth += first;
     if (a.state) a.state += first;
-    return weights ? kiln_draw_band_weights(r, d, &a, weights, counts, ranks, err) : kiln_draw_band(r, d, &a, counts, ranks, err);
+    return shares ? kiln_draw_band_shares(r, d, &a, shares, counts, ranks, err) : kiln_draw_band(r, d, &a, counts, ranks, err);
 }
 
-kiln_status kiln_draw_rows(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint64_t *weights, uint64_t *pairs,
+kiln_status kiln_draw_rows(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_draw_shares *shares, uint64_t *pairs,
                            kiln_error *err)
 {
     kiln_status st;
@@ -310,7 +310,7 @@ kiln_status kiln_draw_rows(kiln_runner *r, kiln_drawing *d, const kiln_raster_ar
     KILN_GO(count_pairs(r, d, a, &b, err));
     KILN_GO(KILN_ALLOC(&counts, b.most_rows * kiln_view_tiles_x(a->view), "tile counts", err));
     KILN_GO(KILN_ALLOC_UNSET(&ranks, b.most_pairs, "pairs of a band", err));
-    for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, d, &b, i, counts, ranks, *a, weights, err));
+    for (uint32_t i = 0; i < b.n; i++) KILN_GO(draw_band(r, d, &b, i, counts, ranks, *a, shares, err));
     *pairs = b.total;
 done:
     free(ranks);

@@ -212,14 +212,15 @@ static kiln_blend_weights_args weights_of(const kiln_drawing *d, const kiln_rast
                                      .state = b->state};
 }
 
-static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_raster_args *a, band *b, kiln_error *err)
+static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_raster_args *a, uint64_t *there, band *b,
+                                   kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
     b->violation = kiln_take(&c, 1, sizeof *b->violation);
     b->counts = kiln_take(&c, tiles_of(a->view, a->row0, a->row1), sizeof *b->counts);
     b->ranks = kiln_take(&c, a->n_pairs, sizeof *b->ranks);
-    b->weights = kiln_take(&c, d->n, sizeof *b->weights);
+    b->weights = there ? there : kiln_take(&c, d->n, sizeof *b->weights);
     if (a->state) b->state = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->state);
     const kiln_tile_pairs_emit_args emit = emit_of(d, a->view, a->row0, a->row1, a->n_pairs, b);
     const kiln_blend_weights_args blend = weights_of(d, a, b);
@@ -236,24 +237,25 @@ static kiln_status weigh(const kiln_drawing *d, const kiln_exec *x, const kiln_r
     const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
     const kiln_blend_weights_args blend = weights_of(d, a, b);
     KILN_TRY(kiln_store_clear_violation(x, b->violation, err));
-    KILN_TRY(kiln_device_copy_in(x, b->weights, weights, d->n * sizeof *weights, err));
+    if (weights) KILN_TRY(kiln_device_copy_in(x, b->weights, weights, d->n * sizeof *weights, err));
     if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
     KILN_TRY(emit(d, &e, b, err));
     KILN_TRY(kiln_runner_launch(d->store->runner, KILN_OP_blend_weights, &blend, b->work, b->work_bytes, b->violation, err));
     if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
-    KILN_TRY(kiln_device_copy_out(x, weights, b->weights, d->n * sizeof *weights, err));
+    if (weights) KILN_TRY(kiln_device_copy_out(x, weights, b->weights, d->n * sizeof *weights, err));
     return kiln_store_read_violation(x, b->violation, &b->left, err);
 }
 
-kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *weights, bool *done, kiln_error *err)
+kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *there, uint64_t *weights, bool *done,
+                                  kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(d->store->runner);
     band b;
-    KILN_TRY(lay_out_weights(d, NULL, a, &b, err));
+    KILN_TRY(lay_out_weights(d, NULL, a, there, &b, err));
     KILN_TRY(reserve(d, &b, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(lay_out_weights(d, d->store->scratch.at, a, &b, err));
-    return kiln_store_settle(&x, weigh(d, &x, a, weights, &b, err));
+    KILN_TRY(lay_out_weights(d, d->store->scratch.at, a, there, &b, err));
+    return kiln_store_settle(&x, weigh(d, &x, a, there ? NULL : weights, &b, err));
 }
 
 /* ---- to host memory ------------------------------------------------------------------------------------------------------ */

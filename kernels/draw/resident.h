@@ -32,9 +32,9 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
                                kiln_error *err) KILN_MUST_CHECK;
 /* If a->ranks is NULL, the lists are made first, of a->n_pairs pairs. */
 kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err) KILN_MUST_CHECK;
-/* Makes the lists of a->n_pairs pairs and adds each Gaussian's share of the picture (blend_weights) to weights [d->n], host memory.
- * Of `a` only view, profile, tile rows, n_pairs and state are used. */
-kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *weights, bool *done,
+/* Makes the lists of a->n_pairs pairs and adds each Gaussian's share of the picture (blend_weights) to `there` [d->n], device
+ * memory, or, if that is NULL, to weights [d->n], host memory. Of `a` only view, profile, tile rows, n_pairs and state are used. */
+kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, uint64_t *there, uint64_t *weights, bool *done,
                                   kiln_error *err) KILN_MUST_CHECK;
 /* Draws a view without a drawing, if a picture of the same scene was drawn before (single_pass.c). a is as for raster, without
  * lists and Gaussians, with the rgba and depth of *to. *done is also false if more is visible than the last pictures let expect;

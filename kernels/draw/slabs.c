@@ -134,7 +134,7 @@ static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_he
 }
 
 /* Draws the tile rows that have an unfinished tile; adjacent rows together. */
-static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, uint64_t *weights, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, kiln_draw_shares *shares, kiln_draw_stats *stats, kiln_error *err)
 {
     kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
     for (uint32_t row = 0; row < v->tiles_y; row = a.row1 + 1) {
@@ -143,7 +143,7 @@ static kiln_status draw_live_rows(drawing *v, kiln_drawing *d, uint64_t *weights
         while (a.row1 < v->tiles_y && live_above(v, a.row1 + 1) > live_above(v, a.row1)) a.row1++;
         if (a.row0 == a.row1) continue;
         a.state = v->state + (uint64_t)a.row0 * KILN_TILE * a.view->width;
-        KILN_TRY(kiln_draw_rows(v->runner, d, &a, weights, &pairs, err));
+        KILN_TRY(kiln_draw_rows(v->runner, d, &a, shares, &pairs, err));
         stats->listed += pairs;
     }
     return KILN_OK;
@@ -155,7 +155,7 @@ static kiln_status draw_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *
     kiln_draw_shares shares = {0};
     kiln_status st = KILN_OK;
     if (v->sums) KILN_GO(kiln_draw_shares_begin(d, v->sums, &shares, err));
-    KILN_GO(draw_live_rows(v, d, shares.weights, stats, err));
+    KILN_GO(draw_live_rows(v, d, v->sums ? &shares : NULL, stats, err));
     if (v->sums) KILN_GO(kiln_draw_shares_add(v->runner, d, &shares, err));
 done:
     kiln_draw_shares_release(&shares);

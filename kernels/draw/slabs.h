@@ -3,26 +3,34 @@
 #define KILN_KERNELS_SLABS_H
 
 #include "kernels/draw/draw.h"
+#include "kernels/draw/store.h"
 
 KILN_C_BEGIN
 
-/* Counts, lists and blends tile rows [a->row0, a->row1), band by band. The lists are made here: tile_counts, ranks and n_pairs of
- * `a` are ignored. Its rgba, depth and state begin at row0. Sets *pairs to the number of pairs in these rows. weights [d->n] (or
- * NULL): instead of a picture, each Gaussian's share of it is added there (blend_weights); of `a` only the state is used then. */
-kiln_status kiln_draw_rows(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint64_t *weights, uint64_t *pairs,
-                           kiln_error *err) KILN_MUST_CHECK;
-/* As kiln_draw_band, for shares. */
-kiln_status kiln_draw_band_weights(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, uint64_t *weights, uint32_t *counts,
-                                   uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
-/* Draws tile rows as kiln_draw_rows says, and adds the shares to the sums of their rows (draw_weights.h). */
+/* Shares of a drawing's Gaussians (draw_weights.h), while its rows are drawn. */
 typedef struct {
-    uint64_t *weights; /* [of the drawing] */
+    uint64_t *weights;      /* [of the drawing] */
+    kiln_store_block there; /* the same in device memory, which counts instead while there is one: bands add to it without copies */
+    kiln_draw_store *store; /* that has it */
     uint64_t *const *sums;
+    uint64_t n;
 } kiln_draw_shares;
+/* Makes shares of 0, on the device if the drawing is there and leaves room. Release them before the drawing, after a failure too.
+ */
 kiln_status kiln_draw_shares_begin(const kiln_drawing *d, uint64_t *const *sums, kiln_draw_shares *out,
                                    kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_draw_shares_add(kiln_runner *r, const kiln_drawing *d, const kiln_draw_shares *s, kiln_error *err) KILN_MUST_CHECK;
+/* Adds them to the sums of their rows. */
+kiln_status kiln_draw_shares_add(kiln_runner *r, const kiln_drawing *d, kiln_draw_shares *s, kiln_error *err) KILN_MUST_CHECK;
 void kiln_draw_shares_release(kiln_draw_shares *s);
+
+/* Counts, lists and blends tile rows [a->row0, a->row1), band by band. The lists are made here: tile_counts, ranks and n_pairs of
+ * `a` are ignored. Its rgba, depth and state begin at row0. Sets *pairs to the number of pairs in these rows. shares (or NULL):
+ * instead of a picture, each Gaussian's share of it is added there (blend_weights); of `a` only the state is used then. */
+kiln_status kiln_draw_rows(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_draw_shares *shares, uint64_t *pairs,
+                           kiln_error *err) KILN_MUST_CHECK;
+/* As kiln_draw_band, for shares. */
+kiln_status kiln_draw_band_shares(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_draw_shares *shares,
+                                  uint32_t *counts, uint32_t *ranks, kiln_error *err) KILN_MUST_CHECK;
 /* As kiln_draw_slabs, for shares. */
 kiln_status kiln_draw_slabs_weights(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, uint64_t *const *sums,
                                     kiln_draw_stats *stats, kiln_error *err) KILN_MUST_CHECK;

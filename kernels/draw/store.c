@@ -188,6 +188,8 @@ static void drop(kiln_draw_store *s, kiln_store_block *b)
     *b = (kiln_store_block){NULL, 0};
 }
 
+void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b) { drop(s, b); }
+
 void kiln_store_drop_records(kiln_draw_store *s) { drop(s, &s->records); }
 
 uint64_t kiln_store_most(const kiln_draw_store *s)

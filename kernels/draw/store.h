@@ -86,6 +86,8 @@ struct kiln_draw_store {
  * grows, its contents are lost. The stream must be idle. */
 kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits,
                                kiln_error *err) KILN_MUST_CHECK;
+/* Gives a block back. The stream must be idle. */
+void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b);
 /* Call before a drawing is made. If the blocks of earlier drawings are so large that these sizes do not fit beside them, both
  * blocks are given back. */
 void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes);

@@ -103,7 +103,7 @@ static void no_cap_of_a_device_shows(void **state)
     scene_make(&s, 64, 48, KILN_PROFILE_INRIA, 71);
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
     sums right = weigh(r, &s, 0, &stats);
-    for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 24) {
+    for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 12) {
         device d = device_open(cap);
         s.draw.store = d.store;
         for (unsigned turn = 0; turn < 2; turn++) {
@@ -119,6 +119,32 @@ static void no_cap_of_a_device_shows(void **state)
     assert_true(on_device > 10 && slabs > 0);
     sums_free(&right);
     kiln_runner_free(r);
+    scene_free(&s);
+}
+
+static void what_breaks_off_leaves_nothing(void **state)
+{
+    static const fake_step steps[] = {FAKE_COPY_IN, FAKE_LAUNCH, FAKE_COPY_OUT, FAKE_WAIT};
+    scene s;
+    (void)state;
+    scene_make(&s, 200, 100, KILN_PROFILE_INRIA, 80);
+    for (unsigned k = 0; k < sizeof steps / sizeof *steps; k++) {
+        bool failed = true;
+        for (unsigned time = 1; failed; time += 3) {
+            kiln_error err = {0};
+            sums all = sums_make(&s);
+            device d = device_open(LARGE);
+            s.draw.store = d.store;
+            fake.fail = steps[k];
+            fake.fail_in = time;
+            const kiln_status st = kiln_draw_weights(d.runner, &s.draw, 0, all.of, NULL, &err);
+            failed = fake.fail_in == 0;
+            assert_int_equal(st, failed ? KILN_E_DEVICE : KILN_OK);
+            s.draw.store = NULL;
+            device_close(&d);
+            sums_free(&all);
+        }
+    }
     scene_free(&s);
 }
 
@@ -146,6 +172,7 @@ int main(void)
         cmocka_unit_test(shares_land_in_their_rows),
         cmocka_unit_test(slabs_do_not_show),
         cmocka_unit_test(no_cap_of_a_device_shows),
+        cmocka_unit_test(what_breaks_off_leaves_nothing),
         cmocka_unit_test(a_chunk_without_sums_must_be_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
