@@ -12,7 +12,8 @@ double kiln_level_footprint(const kiln_view *v, const float box_min[3], const fl
         half += (r < 0 ? -r : r) * (0.5 * (hi - lo));
     }
     const double nearest = middle - half > v->near_m ? middle - half : v->near_m;
-    const double farthest = middle + half > nearest ? middle + half : nearest;
+    double farthest = middle + half > nearest ? middle + half : nearest;
+    if (farthest > 2 * nearest) farthest = 2 * nearest;
     const double focal = v->fx > v->fy ? v->fx : v->fy;
     return sqrt(nearest) * sqrt(farthest) / focal;
 }
@@ -21,16 +22,15 @@ double kiln_level_error_at(const kiln_chunk *c, double footprint)
 {
     const uint32_t last = c->n_errors - 1;
     double at = ldexp(1.0, c->error_step); /* of step i */
-    if (footprint < at) {
-        const double next = last > 0 ? c->errors[1] : 0.0;
-        return c->errors[0] + (1.0 - footprint / at) * (c->errors[0] - next);
-    }
+    const double falls = last > 0 && c->errors[0] > c->errors[1] ? (double)c->errors[0] - c->errors[1] : 0.0;
+    if (footprint < at) return c->errors[0] + (1.0 - footprint / at) * falls;
     for (uint32_t i = 0; i < last; i++, at *= 2) {
         if (footprint >= 2 * at) continue;
         const double share = footprint / at - 1.0;
         return c->errors[i] + share * ((double)c->errors[i + 1] - c->errors[i]);
     }
-    return c->errors[last];
+    const double rises = last > 0 && c->errors[last] > c->errors[last - 1] ? (double)c->errors[last] - c->errors[last - 1] : 0.0;
+    return c->errors[last] + 2.0 * (footprint / at - 1.0) * rises;
 }
 
 double kiln_level_cost(const kiln_view *v, const kiln_level_node *node, const kiln_chunk *c)
@@ -41,5 +41,6 @@ double kiln_level_cost(const kiln_view *v, const kiln_level_node *node, const ki
         return across < s ? 0.0 : KILN_LEVEL_TOO_COSTLY;
     }
     const double cost = kiln_level_error_at(c, s) / s / s;
-    return cost < KILN_LEVEL_TOO_COSTLY ? cost : KILN_LEVEL_TOO_COSTLY;
+    const double all = (double)v->width * v->height; /* colours are between 0 and 1: a pixel cannot differ by more */
+    return cost < all ? cost : all;
 }

@@ -391,7 +391,7 @@ static outcomes enumerate(const forest *f, const kiln_view_request *s, uint32_t 
 static double rows_on_the_hull(const outcomes *o, double budget)
 {
     double fewest = INFINITY;
-    for (double price = 1e-12; price < 1e12; price *= 1.01) {
+    for (double price = 1e-12; price < 1e12; price *= 1.1) {
         outcome best = {INFINITY, INFINITY};
         for (size_t i = 0; i < o->n; i++)
             if (o->all[i].cost + price * o->all[i].rows < best.cost + price * best.rows) best = o->all[i];
@@ -437,6 +437,9 @@ static void errors_are_taken_between_steps(void **state)
     assert_true(kiln_level_error_at(&c, 1e30) == 1);
     assert_true(kiln_level_error_at(&c, 0.125) == 10);
     assert_true(kiln_level_error_at(&c, 1e-300) == 12);
+    const kiln_chunk grows = {.n_errors = 2, .error_step = 0, .errors = {3, 5}};
+    assert_true(kiln_level_error_at(&grows, 0.25) == 3 && kiln_level_error_at(&grows, 1.5) == 4 &&
+                kiln_level_error_at(&grows, 4) == 9);
     const kiln_chunk one = {.n_errors = 1, .error_step = 0, .errors = {3}};
     assert_true(kiln_level_error_at(&one, 1) == 3 && kiln_level_error_at(&one, 7) == 3);
 }
@@ -445,8 +448,10 @@ static void footprints_stay_in_front_of_the_camera(void **state)
 {
     (void)state;
     const kiln_view_request s = look(0, 0, 500);
-    const float a[3] = {-1, -1, 8}, b[3] = {1, 1, 18}, far_min[3] = {-1e30f, -1e30f, -1e30f}, far_max[3] = {1e30f, 1e30f, 1e30f};
+    const float a[3] = {-1, -1, 9}, b[3] = {1, 1, 16}, far_min[3] = {-1e30f, -1e30f, -1e30f}, far_max[3] = {1e30f, 1e30f, 1e30f};
     assert_true(fabs(kiln_level_footprint(&s.view, a, b) - 12.0 / 500) < 1e-9);
+    const float deep[3] = {1, 1, 1000};
+    assert_true(fabs(kiln_level_footprint(&s.view, a, deep) - sqrt(9 * 18) / 500) < 1e-9);
     const float c[3] = {-1, -1, -9}, d[3] = {1, 1, -5};
     assert_true(fabs(kiln_level_footprint(&s.view, c, d) - 0.2 / 500) < 1e-9);
     const double huge = kiln_level_footprint(&s.view, far_min, far_max);
